@@ -1,0 +1,135 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What can go wrong. Test for these with errors.Is; what a Locker returns wraps
+// them in an [*Error] that names the operation and the lock. When a context ends
+// a wait, the context's own error is returned instead.
+var (
+	// ErrHeld: the name cannot be granted now, and the call did not want to wait,
+	// or its wait limit is over.
+	ErrHeld = errors.New("held")
+	// ErrLost: the lock ended before it was unlocked. [Why] says why.
+	ErrLost = errors.New("lost")
+	// ErrNotHeld: the lock was unlocked already, or never was the caller's.
+	ErrNotHeld = errors.New("not held")
+	// ErrUnavailable: nobody can decide now; nothing was granted.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrLimit: a configured bound is reached; see [*LimitError].
+	ErrLimit = errors.New("limit reached")
+	// ErrDenied: the caller is not who may do that.
+	ErrDenied = errors.New("denied")
+	// ErrClosed: the Locker was closed.
+	ErrClosed = errors.New("closed")
+	// ErrClass: the lockspace does not offer the safety class that was required.
+	ErrClass = errors.New("safety class not available")
+	// ErrName: a malformed name, owner or reason.
+	ErrName = errors.New("bad name")
+	// ErrSpace: no such lockspace.
+	ErrSpace = errors.New("unknown space")
+	// ErrConflict: the request contradicts what is live: another capacity, another
+	// mode of the same owner, a name listed twice.
+	ErrConflict = errors.New("conflict")
+	// ErrUnsupported: this protocol does not offer that.
+	ErrUnsupported = errors.New("not offered by this protocol")
+)
+
+// Error is what a Locker returns: the operation, the lock, and what went wrong.
+// It reads like a sentence: lock "orders/42": lost: session expired.
+type Error struct {
+	Op    string // "lock", "unlock", "extend", …
+	Space string // "" or DefaultSpace is not printed
+	Name  string // "" where the error is not about one name
+	Err   error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Name != "" {
+		fmt.Fprintf(&b, " %q", e.Name)
+	}
+	if e.Space != "" && e.Space != DefaultSpace {
+		fmt.Fprintf(&b, " in space %q", e.Space)
+	}
+	b.WriteString(": ")
+	b.WriteString(e.Err.Error())
+	return b.String()
+}
+
+// Unwrap returns what went wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Loss says why a lock was lost. It is an error that errors.Is ErrLost.
+type Loss string
+
+// Why a lock is lost. The strings are those of every format.
+const (
+	SessionExpired   Loss = "session_expired"   // the holder's session was not renewed in time
+	HoldLimit        Loss = "hold_limit"        // the hold limit that the request named is over
+	AuthorityChanged Loss = "authority_changed" // a new authority does not know the grant
+	Duplicate        Loss = "duplicate"         // a merge found two holders; the other one stays
+	Broken           Loss = "broken"            // an operator broke it
+	MemberLost       Loss = "member_lost"       // the member it was held through is gone
+)
+
+func (l Loss) Error() string { return "lost: " + strings.ReplaceAll(string(l), "_", " ") }
+
+// Is makes every Loss an ErrLost.
+func (l Loss) Is(target error) bool { return target == ErrLost }
+
+// Why returns why a lock was lost, or "" if err is no ErrLost or does not say.
+func Why(err error) Loss {
+	var loss Loss
+	if errors.As(err, &loss) {
+		return loss
+	}
+	return ""
+}
+
+// HeldError is an ErrHeld that tells by whom. Fields that are not known are zero.
+type HeldError struct {
+	Owner  string    // the holder's owner id, or its client where it named none
+	Member string    // the member that it holds through
+	Since  time.Time // wall time at the authority, for people
+	Others int       // how many more hold it
+}
+
+func (e *HeldError) Error() string {
+	var b strings.Builder
+	b.WriteString("held")
+	if e.Owner != "" {
+		b.WriteString(" by " + e.Owner)
+	}
+	if e.Member != "" {
+		b.WriteString(" on " + e.Member)
+	}
+	if e.Others > 0 {
+		fmt.Fprintf(&b, " and %d more", e.Others)
+	}
+	if !e.Since.IsZero() {
+		b.WriteString(" since " + e.Since.Local().Format(time.TimeOnly))
+	}
+	return b.String()
+}
+
+// Is makes every HeldError an ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// LimitError is an ErrLimit that names the limit and its configured value.
+type LimitError struct {
+	Limit string // the configuration key below limits, e.g. "waiters_per_name"
+	Value int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("limit %s of %d reached", e.Limit, e.Value)
+}
+
+// Is makes every LimitError an ErrLimit.
+func (e *LimitError) Is(target error) bool { return target == ErrLimit }

@@ -1,0 +1,102 @@
+package holdfast
+
+import "fmt"
+
+// Mode says what a grant fits beside: exclusive fits nothing, shared fits
+// shared, slots fit slots of the same capacity while units remain.
+type Mode uint8
+
+// The modes. The zero Mode is Exclusive.
+const (
+	ModeExclusive Mode = iota
+	ModeShared
+	ModeSlots
+)
+
+var modeNames = [...]string{"exclusive", "shared", "slots"}
+
+// String returns the name that every format uses.
+func (m Mode) String() string {
+	if int(m) < len(modeNames) {
+		return modeNames[m]
+	}
+	return fmt.Sprintf("mode(%d)", uint8(m))
+}
+
+// MarshalText encodes the mode by name.
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText accepts what MarshalText writes; "" is exclusive.
+func (m *Mode) UnmarshalText(text []byte) error {
+	parsed, err := ParseMode(string(text))
+	if err != nil {
+		return err
+	}
+	*m = parsed
+	return nil
+}
+
+// ParseMode reads a mode by name; "" is exclusive.
+func ParseMode(s string) (Mode, error) {
+	if s == "" {
+		return ModeExclusive, nil
+	}
+	for i, name := range modeNames {
+		if s == name {
+			return Mode(i), nil
+		}
+	}
+	return 0, fmt.Errorf("mode %q: want exclusive, shared or slots", s)
+}
+
+// Class is the safety class of a lockspace: which promises it keeps, and when.
+type Class uint8
+
+// The classes, weakest first. The zero Class is Advisory, so that requiring
+// nothing is met by everything.
+const (
+	// Advisory: exclusion, tokens and the telling of loss hold while clock skew,
+	// pauses and slow writes stay under the configured bounds.
+	Advisory Class = iota
+	// Available: every side of a partition keeps granting; what that doubled is
+	// found and told when the sides meet.
+	Available
+	// Fenced: all promises in full.
+	Fenced
+)
+
+var classNames = [...]string{"advisory", "available", "fenced"}
+
+// String returns the name that every format uses.
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// MarshalText encodes the class by name.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText accepts what MarshalText writes; "" is advisory.
+func (c *Class) UnmarshalText(text []byte) error {
+	parsed, err := ParseClass(string(text))
+	if err != nil {
+		return err
+	}
+	*c = parsed
+	return nil
+}
+
+// ParseClass reads a class by name; "" is advisory, which everything meets.
+func ParseClass(s string) (Class, error) {
+	if s == "" {
+		return Advisory, nil
+	}
+	for i, name := range classNames {
+		if s == name {
+			return Class(i), nil
+		}
+	}
+	return 0, fmt.Errorf("class %q: want fenced, available or advisory", s)
+}

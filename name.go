@@ -1,0 +1,81 @@
+package holdfast
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxName is the most bytes that a lock's name may have.
+const MaxName = 512
+
+// MaxText is the most bytes that a reason or an owner may have.
+const MaxText = 1024
+
+// CheckName says what is wrong with a lock's name: it must have 1 to [MaxName]
+// bytes of UTF-8 without control characters. The error is an ErrName.
+func CheckName(name string) error {
+	if len(name) == 0 {
+		return fmt.Errorf("%w: it is empty; give 1 to %d bytes", ErrName, MaxName)
+	}
+	if len(name) > MaxName {
+		return fmt.Errorf("%w: it has %d bytes; %d are allowed", ErrName, len(name), MaxName)
+	}
+	return checkText(name)
+}
+
+// CheckText says what is wrong with a free text of a request (an owner, a
+// reason): it must be UTF-8 without control characters, at most [MaxText] bytes. The
+// error is an ErrName.
+func CheckText(field, text string) error {
+	if len(text) > MaxText {
+		return fmt.Errorf("%w: %s has %d bytes; %d are allowed", ErrName, field, len(text), MaxText)
+	}
+	if err := checkText(text); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	return nil
+}
+
+func checkText(text string) error {
+	if isPlain(text) {
+		return nil
+	}
+	for at, r := range text {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(text[at:]); size == 1 {
+				return fmt.Errorf("%w: byte %d is not UTF-8", ErrName, at)
+			}
+		}
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%w: control character %U at byte %d", ErrName, r, at)
+		}
+	}
+	return nil
+}
+
+// isPlain reports whether text is printable ASCII, as nearly all names are.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i]-' ' >= 0x7f-' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckSpace says what is wrong with the name of a lockspace: 1 to 64 of the
+// characters a-z A-Z 0-9 - _ and dot, so that it fits a URL, a flag and a metric's label.
+func CheckSpace(space string) error {
+	if len(space) == 0 || len(space) > 64 {
+		return fmt.Errorf("%w: space %q has %d characters; 1 to 64 are allowed", ErrName, space, len(space))
+	}
+	for _, r := range space {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
+		default:
+			return fmt.Errorf("%w: space %q contains %q; letters, digits, '-', '_' and '.' are allowed", ErrName, space, r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package holdfast_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+func TestCheckName(t *testing.T) {
+	for _, name := range []string{
+		"a", " ", "site/page/field", "/", "..", "schlüssel", "錠前", "\U0001F512", "\uFFFD", "e\u0301",
+		strings.Repeat("x", holdfast.MaxName), strings.Repeat("é", holdfast.MaxName/2),
+	} {
+		if err := holdfast.CheckName(name); err != nil {
+			t.Errorf("CheckName(%q): %v", name, err)
+		}
+	}
+	for name, says := range map[string]string{
+		"":                                      "it is empty; give 1 to 512 bytes",
+		strings.Repeat("x", holdfast.MaxName+1): "it has 513 bytes; 512 are allowed",
+		strings.Repeat("é", holdfast.MaxName/2+1): "it has 514 bytes; 512 are allowed",
+		"ab\n":         "control character U+000A at byte 2",
+		"\x00":         "control character U+0000 at byte 0",
+		"\x7f":         "control character U+007F",
+		"a\u0085":      "control character U+0085 at byte 1",
+		"\xff":         "byte 0 is not UTF-8",
+		"cut \xe2\x82": "byte 4 is not UTF-8",
+		"\xc0\xaf":     "byte 0 is not UTF-8",
+		"\xed\xa0\x80": "byte 0 is not UTF-8",
+	} {
+		err := holdfast.CheckName(name)
+		if !errors.Is(err, holdfast.ErrName) || !strings.Contains(err.Error(), says) {
+			t.Errorf("CheckName(%q) = %v, want %v saying %q", name, err, holdfast.ErrName, says)
+		}
+	}
+}
+
+func TestCheckText(t *testing.T) {
+	for _, text := range []string{"", "deploy of release 7", strings.Repeat("x", holdfast.MaxText)} {
+		if err := holdfast.CheckText("reason", text); err != nil {
+			t.Errorf("CheckText(%q): %v", text, err)
+		}
+	}
+	for text, says := range map[string]string{
+		strings.Repeat("x", holdfast.MaxText+1): "reason has 1025 bytes; 1024 are allowed",
+		"two\nlines":                            "control character U+000A",
+		"\xff":                                  "not UTF-8",
+	} {
+		err := holdfast.CheckText("reason", text)
+		if !errors.Is(err, holdfast.ErrName) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "reason") {
+			t.Errorf("CheckText(%q) = %v, want %v saying reason and %q", text, err, holdfast.ErrName, says)
+		}
+	}
+}
+
+func TestCheckSpace(t *testing.T) {
+	for _, space := range []string{"default", "a", "Billing-2.eu_west", strings.Repeat("x", 64)} {
+		if err := holdfast.CheckSpace(space); err != nil {
+			t.Errorf("CheckSpace(%q): %v", space, err)
+		}
+	}
+	for _, space := range []string{"", strings.Repeat("x", 65), "a b", "a/b", "a,b", "a=b", "é", "\xff", "a\n"} {
+		if err := holdfast.CheckSpace(space); !errors.Is(err, holdfast.ErrName) {
+			t.Errorf("CheckSpace(%q) = %v, want %v", space, err, holdfast.ErrName)
+		}
+	}
+}
+
+func FuzzCheckName(f *testing.F) {
+	for _, seed := range []string{"", "a", "a/b", "\xff", "a\x00b", "\uFFFD", "\u0085"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		err := holdfast.CheckName(name)
+		if err != nil && !errors.Is(err, holdfast.ErrName) {
+			t.Errorf("CheckName(%q) = %v, which is no ErrName", name, err)
+		}
+		if err == nil && (name == "" || len(name) > holdfast.MaxName || !utf8.ValidString(name) || strings.ContainsAny(name, "\x00\n\r\t\x7f\u0085")) {
+			t.Errorf("CheckName(%q) accepts it", name)
+		}
+	})
+}
