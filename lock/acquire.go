@@ -1,0 +1,217 @@
+package lock
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Acquire takes a request and appends what becomes of it: Granted, Queued or
+// Refused. A Granted or Refused follows later for what was Queued. The table keeps
+// nothing of r but its texts.
+//
+//   - A request that is known already (same session, ID and name) is Granted again
+//     with the same token, or Queued again with its present position. If its grant
+//     is to end, Revoked follows.
+//   - A named owner that holds the name enters it again under the same token, even
+//     while the table is paused. The hold limit is that of the grant: a reentry is
+//     told what remains of it and changes nothing. Another mode, units or capacity
+//     is an ErrConflict. A grant that is to end cannot be entered again.
+//   - Slots of another capacity than the one in use are an ErrConflict.
+//   - With Try, or with a wait limit that has passed, a request that cannot be
+//     granted at once is refused with a *HeldError (its Member and Since are not
+//     known here). It never overtakes: who does not want to wait is refused if
+//     anybody waits.
+//   - While the table grants nothing, a wait limit that has passed is refused with
+//     ErrUnavailable. Any other request is Queued, and one with Try waits for an
+//     authority alone: when the table grants again (Resume), it is Granted in its
+//     turn if it fits at that moment, and otherwise refused with a *HeldError. If its
+//     WaitEnd passes before, it is refused with ErrUnavailable. With a WaitEnd of Never
+//     it waits for as long as there is no authority.
+//   - At a bound of Config the refusal is a *LimitError named waiters_per_name,
+//     names or locks_per_session.
+//   - A malformed request is an ErrConflict, or ErrName for an empty name.
+func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
+	if err := malformed(r); err != nil {
+		t.refuse(now, r, err, out)
+		return
+	}
+	e, s := t.byName[r.Name], t.sessionOf(r.Session)
+	if e != 0 && s != 0 {
+		if known := t.findRequest(e, s, r.ID); known != 0 {
+			t.repeat(now, known, r, out)
+			return
+		}
+		if r.Owner != "" {
+			if held := t.findOwner(e, s, r.Owner); held != 0 {
+				t.reenter(now, held, r, out)
+				return
+			}
+		}
+	}
+	if err := t.otherCapacity(e, r); err != nil {
+		t.refuse(now, r, err, out)
+		return
+	}
+	atOnce := t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(e, r.Mode, int32(r.Units)))
+	if !atOnce && (r.WaitEnd <= now || r.Try && t.serving()) {
+		t.refuse(now, r, t.held(e), out)
+		return
+	}
+	if err := t.overLimit(e, s, !atOnce); err != nil {
+		t.refuse(now, r, err, out)
+		return
+	}
+	if e == 0 {
+		e = t.enter(r.Name)
+	}
+	i := t.sit(e, r)
+	if atOnce {
+		t.describe(i, r, Never)
+		t.grant(now, i, out)
+		return
+	}
+	t.describe(i, r, r.WaitEnd)
+	t.enqueue(i, r.Try)
+	*out = append(*out, t.queued(i))
+}
+
+// malformed says what is wrong with a request that no honest edge lets through.
+func malformed(r *Request) error {
+	switch {
+	case r.Name == "":
+		return fmt.Errorf("%w: it is empty", holdfast.ErrName)
+	case r.Session == SessionID{} || r.ID == 0:
+		return fmt.Errorf("%w: request %d of session %v: neither may be zero", holdfast.ErrConflict, r.ID, r.Session)
+	case r.Mode > holdfast.ModeSlots:
+		return fmt.Errorf("%w: unknown %v", holdfast.ErrConflict, r.Mode)
+	case r.Mode == holdfast.ModeSlots && (r.Units < 1 || r.Capacity < r.Units || r.Capacity > holdfast.MaxCapacity):
+		return fmt.Errorf("%w: slots %d/%d: want 1 ≤ units ≤ capacity ≤ %d", holdfast.ErrConflict, r.Units, r.Capacity, holdfast.MaxCapacity)
+	case r.Mode != holdfast.ModeSlots && (r.Units != 0 || r.Capacity != 0):
+		return fmt.Errorf("%w: units and capacity go with mode slots only", holdfast.ErrConflict)
+	case r.Hold < 0:
+		return fmt.Errorf("%w: hold limit %v is negative", holdfast.ErrConflict, r.Hold)
+	}
+	return nil
+}
+
+// refuse refuses a request that has no seat.
+func (t *Table) refuse(now Time, r *Request, err error, out *[]Decision) {
+	*out = append(*out, Decision{
+		Kind: Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
+		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
+		Waited: max(0, now-r.Arrived), Err: err,
+	})
+}
+
+// repeat tells again what became of the request at seat i (P6).
+func (t *Table) repeat(now Time, i int32, r *Request, out *[]Decision) {
+	s := t.seats.at(i)
+	if s.token == 0 {
+		*out = append(*out, t.queued(i))
+		return
+	}
+	t.granted(now, i, r.Arrived, out)
+	if s.revoked {
+		*out = append(*out, t.revocation(i))
+	}
+}
+
+// reenter gives the request a hold of its own in the grant of seat held.
+func (t *Table) reenter(now Time, held int32, r *Request, out *[]Decision) {
+	s := t.seats.at(held)
+	if err := t.otherShape(s, r.Mode, r.Units, r.Capacity); err != nil {
+		t.refuse(now, r, err, out)
+		return
+	}
+	if err := t.overSession(s.session); err != nil {
+		t.refuse(now, r, err, out)
+		return
+	}
+	i := t.sit(s.entry, r)
+	t.share(held, i)
+	t.granted(now, i, r.Arrived, out)
+}
+
+// share makes seat i, which is in no ring of its entry and has no detail, one more
+// hold in the grant of seat held.
+func (t *Table) share(held, i int32) {
+	h, s := t.seats.at(held), t.seats.at(i)
+	d := t.details.at(h.detail)
+	s.token, s.since, s.detail, s.revoked = h.token, h.since, h.detail, h.revoked
+	t.follow(ofEntry, d.last, i)
+	d.holds++
+	d.last = i
+	t.sessions.at(s.session).holds++
+}
+
+// otherShape is the conflict of an owner that wants what it holds in another mode
+// or for other units: it would wait for itself.
+func (t *Table) otherShape(s *seat, mode holdfast.Mode, units, capacity int) error {
+	if s.mode == mode && int(t.units(s)) == units && int(t.capacity(s)) == capacity {
+		return nil
+	}
+	return fmt.Errorf("%w: owner %q holds it %s and asks for it %s; release it first", holdfast.ErrConflict,
+		t.owner(s), shape(s.mode, int(t.units(s)), int(t.capacity(s))), shape(mode, units, capacity))
+}
+
+func shape(mode holdfast.Mode, units, capacity int) string {
+	if mode != holdfast.ModeSlots {
+		return mode.String()
+	}
+	return fmt.Sprintf("in slots %d/%d", units, capacity)
+}
+
+// otherCapacity is the conflict of slots with those that the live name has.
+func (t *Table) otherCapacity(e int32, r *Request) error {
+	if e == 0 || r.Mode != holdfast.ModeSlots || t.entries.at(e).crowd == 0 {
+		return nil
+	}
+	c := t.crowds.at(t.entries.at(e).crowd)
+	if c.slots == 0 || int(c.capacity) == r.Capacity {
+		return nil
+	}
+	return fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, r.Capacity, c.capacity)
+}
+
+// overLimit says which bound a new request would break, or nil.
+func (t *Table) overLimit(e, s int32, waits bool) error {
+	if e == 0 && t.limits.Names != 0 && t.Names() >= t.limits.Names {
+		return &holdfast.LimitError{Limit: "names", Value: int64(t.limits.Names)}
+	}
+	if err := t.overSession(s); err != nil {
+		return err
+	}
+	if e != 0 && waits && int(t.entries.at(e).waiting) >= t.limits.WaitersPerName {
+		return &holdfast.LimitError{Limit: "waiters_per_name", Value: int64(t.limits.WaitersPerName)}
+	}
+	return nil
+}
+
+func (t *Table) overSession(s int32) error {
+	if s == 0 || t.sessions.at(s).seats() < t.limits.LocksPerSession {
+		return nil
+	}
+	return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(t.limits.LocksPerSession)}
+}
+
+// held says why a request for entry e is not granted: that nobody decides now, or
+// who holds it. Nobody does where others wait and are about to be granted.
+func (t *Table) held(e int32) error {
+	if !t.serving() {
+		return holdfast.ErrUnavailable
+	}
+	x := t.entries.at(e)
+	if x.holders == 0 {
+		return &holdfast.HeldError{}
+	}
+	s := t.seats.at(x.holders)
+	err := &holdfast.HeldError{Owner: t.owner(s)}
+	if err.Owner == "" {
+		err.Owner = t.client(s)
+	}
+	if x.crowd != 0 {
+		err.Others = int(t.crowds.at(x.crowd).grants) - 1
+	}
+	return err
+}

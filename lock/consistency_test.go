@@ -1,0 +1,209 @@
+package lock
+
+import (
+	"github.com/holdfast-locks/holdfast"
+)
+
+// failer is what a *testing.T and a *rapid.T have in common.
+type failer interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
+// checkTable walks everything that the table keeps and fails where two parts of it
+// disagree.
+func checkTable(tb failer, t *Table) {
+	tb.Helper()
+	live, seats, waiting, tries := 0, 0, 0, 0
+	sessions := map[int32][2]int32{}
+	details := map[int32]int32{}
+	for e := int32(1); e <= t.entries.top; e++ {
+		x := t.entries.at(e)
+		if x.name == "" {
+			continue
+		}
+		live++
+		if t.byName[x.name] != e {
+			tb.Fatalf("%q is entry %d and is found as %d", x.name, e, t.byName[x.name])
+		}
+		own := checkEntry(tb, t, e, sessions, details)
+		seats += own
+		waiting += int(x.waiting)
+		tries += checkTries(tb, t, x)
+	}
+	if tries != t.tries {
+		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
+	}
+	if live != t.entries.used || live != len(t.byName) || seats != t.seats.used || waiting != t.waiters {
+		tb.Fatalf("%d names, %d seats, %d waiters; %d, %d, %d are counted", live, seats, waiting, t.entries.used, t.seats.used, t.waiters)
+	}
+	if t.idle != 0 {
+		if s := t.sessions.at(t.idle); s.seats() != 0 || s.first != 0 || t.bySession[s.id] != t.idle {
+			tb.Fatalf("the idle session %v is not idle", s.id)
+		}
+		sessions[t.idle] = [2]int32{}
+	}
+	if t.recent != 0 && t.bySession[t.sessions.at(t.recent).id] != t.recent {
+		tb.Fatalf("the session looked up last is gone")
+	}
+	if len(sessions) != t.sessions.used || len(sessions) != len(t.bySession) {
+		tb.Fatalf("%d sessions, %d are counted", len(sessions), t.sessions.used)
+	}
+	for n, counts := range sessions {
+		s := t.sessions.at(n)
+		ring := 0
+		for i := s.first; i != 0; i = t.next(ofSession, s.first, i) {
+			ring++
+		}
+		if counts != [2]int32{s.holds, s.waits} || ring != s.seats() || t.bySession[s.id] != n {
+			tb.Fatalf("session %v has %v, counts %d and %d, its ring %d", s.id, counts, s.holds, s.waits, ring)
+		}
+	}
+	checkDeadlines(tb, t, details)
+	if t.details.used != len(details) {
+		tb.Fatalf("%d details, %d are counted", len(details), t.details.used)
+	}
+}
+
+// checkEntry checks one name and returns how many seats it has.
+func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, details map[int32]int32) int {
+	tb.Helper()
+	x := t.entries.at(e)
+	var grants, holds, waits, units, slots int32
+	var token holdfast.Token
+	for _, first := range [...]int32{x.holders, x.queue} {
+		for i := first; i != 0; i = t.next(ofEntry, first, i) {
+			s := t.seats.at(i)
+			counts := sessions[s.session]
+			if s.token == 0 {
+				waits++
+				counts[1]++
+			} else {
+				holds++
+				counts[0]++
+			}
+			sessions[s.session] = counts
+			if s.token != 0 && s.token != token {
+				grants++
+				units += t.units(s)
+				token = s.token
+			}
+			if s.mode == holdfast.ModeSlots {
+				slots++
+			}
+			if s.detail != 0 {
+				details[s.detail]++
+			}
+			if s.entry != e || t.findRequest(e, s.session, s.request) != i {
+				tb.Fatalf("request %d at %q is seat %d and is found as %d", s.request, x.name, i, t.findRequest(e, s.session, s.request))
+			}
+			checkFound(tb, t, e, i, int(waits)-1)
+		}
+	}
+	if holds+waits == 0 || waits != x.waiting || x.crowd == 0 && (holds+waits != 1 || slots != 0) {
+		tb.Fatalf("%q has %d holds and %d waits, and counts %d", x.name, holds, waits, x.waiting)
+	}
+	if x.crowd != 0 {
+		c := t.crowds.at(x.crowd)
+		if c.seats != holds+waits || c.grants != grants || c.units != units || c.slots != slots {
+			tb.Fatalf("%q has %d seats, %d grants, %d units, %d slots; its crowd is %+v", x.name, holds+waits, grants, units, slots, *c)
+		}
+		checkIndex(tb, t, x, c, grants)
+	}
+	return int(holds + waits)
+}
+
+// checkTries returns how many of the waiters of x wait for an authority only. No
+// holder does.
+func checkTries(tb failer, t *Table, x *entry) (tries int) {
+	tb.Helper()
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		if t.seats.at(i).try {
+			tb.Fatalf("request %d holds %q and waits for an authority", t.seats.at(i).request, x.name)
+		}
+	}
+	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		if t.seats.at(i).try {
+			tries++
+		}
+	}
+	return tries
+}
+
+// checkFound checks that seat i is found by all that it can be looked for by.
+func checkFound(tb failer, t *Table, e, i int32, position int) {
+	tb.Helper()
+	s := t.seats.at(i)
+	if s.token == 0 {
+		if got := t.position(i); got != position {
+			tb.Fatalf("request %d has position %d, is told %d", s.request, position, got)
+		}
+		return
+	}
+	found := t.findToken(e, s.token)
+	if found == 0 || t.seats.at(found).token != s.token {
+		tb.Fatalf("token %d is found as seat %d", s.token, found)
+	}
+	if owner := t.owner(s); owner != "" && !s.revoked {
+		found := t.findOwner(e, s.session, owner)
+		if found == 0 || t.seats.at(found).token != s.token {
+			tb.Fatalf("owner %q of token %d is found as seat %d", owner, s.token, found)
+		}
+	}
+}
+
+func checkIndex(tb failer, t *Table, x *entry, c *crowd, grants int32) {
+	tb.Helper()
+	if c.index == nil {
+		if c.seats > indexAbove {
+			tb.Fatalf("%q has %d seats and no index", x.name, c.seats)
+		}
+		return
+	}
+	if c.seats < indexBelow {
+		tb.Fatalf("%q has %d seats and an index", x.name, c.seats)
+	}
+	owners := int32(0)
+	token := holdfast.Token(0)
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		if s := t.seats.at(i); s.token != token {
+			token = s.token
+			if t.owner(s) != "" && !s.revoked {
+				owners++
+			}
+		}
+	}
+	if want := int(c.seats + grants + owners); len(c.index.places) != want {
+		tb.Fatalf("the index of %q has %d places, want %d", x.name, len(c.index.places), want)
+	}
+}
+
+// checkDeadlines checks that the heap holds exactly the details that have an end.
+func checkDeadlines(tb failer, t *Table, details map[int32]int32) {
+	tb.Helper()
+	limits := 0
+	for i, holds := range details {
+		d := t.details.at(i)
+		if d.holds != holds || t.seats.at(d.last).detail != i {
+			tb.Fatalf("detail %d has %d seats, counts %d, the latest is %d", i, holds, d.holds, d.last)
+		}
+		if (d.end == Never) != (d.heap == 0) {
+			tb.Fatalf("detail %d ends at %v and has place %d", i, d.end, d.heap)
+		}
+		if d.heap != 0 {
+			limits++
+			if t.deadlines[d.heap-1] != i {
+				tb.Fatalf("detail %d has place %d of %v", i, d.heap, t.deadlines)
+			}
+		}
+	}
+	if limits != len(t.deadlines) {
+		tb.Fatalf("%d limits, %d deadlines", limits, len(t.deadlines))
+	}
+	for at := 1; at < len(t.deadlines); at++ {
+		if t.earlier(t.deadlines[at], t.deadlines[(at-1)/2]) {
+			tb.Fatalf("deadline %d is earlier than the one above it", at)
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/holdfast-locks/holdfast"
+)
+
+// conversation plays the scripts in testdata: what is asked of a table, and below
+// it word for word what the table says. A script is rewritten with -rewrite.
+//
+//	new [drift=…] [names=…] [waiters=…] [locks=…] [history=…]
+//	reign R [count=…]                                 BeginReign, then Resume
+//	at 5s                                             time passes; Tick
+//	late 5s                                           time passes, and the table is not told
+//	acquire s1 #1 NAME [shared] [slots=2/5] [owner=…] [client=…] [reason=…] [try] [wait=5s] [hold=5s] [age=1s]
+//	release s1 NAME [#1] [token=1.1] · cancel s1 #1 NAME · end s1 [why=…]
+//	break NAME [token=1.1] · extend s1 NAME token=1.1 hold=5s
+//	pause · resume · show NAME · counts [s1] · restore [limit=…] [at=5s]
+//
+// A token is written as its reign, a dot, its count.
+type conversation struct {
+	table *Table
+	now   Time
+	out   []Decision
+	said  strings.Builder
+}
+
+func TestConversations(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		c := &conversation{table: newTable(t, Config{})}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			c.said.Reset()
+			c.play(t, d)
+			for _, decision := range c.out {
+				c.say("%s", describeDecision(decision))
+			}
+			c.out = c.out[:0]
+			checkTable(t, c.table)
+			return c.said.String()
+		})
+	})
+}
+
+func (c *conversation) say(format string, args ...any) { fmt.Fprintf(&c.said, format+"\n", args...) }
+
+func (c *conversation) play(t *testing.T, d *datadriven.TestData) {
+	words := parseWords(t, d)
+	switch d.Cmd {
+	case "new":
+		c.table = newTable(t, words.config(t))
+		c.now = 0
+	case "reign":
+		reign, _ := strconv.ParseUint(d.CmdArgs[0].Key, 10, 64)
+		c.table.BeginReign(reign, uint32(words.number(t, "count")))
+		c.table.Resume(c.now, &c.out)
+	case "at":
+		c.now = duration(t, d.CmdArgs[0].Key)
+		c.table.Tick(c.now, &c.out)
+		if wake := c.table.Wake(); wake != Never {
+			defer c.say("wake at %v", wake)
+		}
+	case "late":
+		c.now = duration(t, d.CmdArgs[0].Key)
+	case "acquire":
+		r := words.request(t, c.now)
+		c.table.Acquire(c.now, &r, &c.out)
+	case "release":
+		if err := c.table.Release(c.now, words.session, words.name, words.token, words.id, &c.out); err != nil {
+			c.say("error: %v", err)
+		}
+	case "cancel":
+		if !c.table.Cancel(c.now, words.session, words.name, words.id, &c.out) {
+			c.say("unknown")
+		}
+	case "end":
+		c.table.EndSession(c.now, words.session, holdfast.Loss(words.values["why"]), &c.out)
+	case "break":
+		if _, err := c.table.Break(c.now, words.name, words.token, &c.out); err != nil {
+			c.say("error: %v", err)
+		}
+	case "extend":
+		if err := c.table.Extend(c.now, words.session, words.name, words.token, words.duration(t, "hold")); err != nil {
+			c.say("error: %v", err)
+		}
+	case "pause":
+		c.table.Pause()
+	case "resume":
+		c.table.Resume(c.now, &c.out)
+	case "show":
+		c.show(c.table.Show(words.name))
+	case "counts":
+		c.counts(words)
+	case "restore":
+		c.restore(t, words)
+	default:
+		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	}
+}
+
+func (c *conversation) counts(words words) {
+	if words.session != (SessionID{}) {
+		holds, waits := c.table.Session(words.session)
+		c.say("holds=%d waits=%d", holds, waits)
+		return
+	}
+	c.say("names=%d holds=%d waiters=%d reign=%d exhausted=%v", c.table.Names(), c.table.Holds(), c.table.Waiters(), c.table.Reign(), c.table.Exhausted())
+}
+
+func (c *conversation) restore(t *testing.T, words words) {
+	limit := max(1, words.number(t, "limit"))
+	then := c.now
+	if words.values["at"] != "" {
+		then = words.duration(t, "at")
+	}
+	copied := newTable(t, c.table.limits)
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		chunk := c.table.Snapshot(c.now, cursor, limit)
+		if err := copied.Restore(then, chunk); err != nil {
+			t.Fatal(err)
+		}
+		c.say("%d seats", len(chunk.Seats))
+		cursor = chunk.Next
+	}
+	c.table, c.now = copied, then
+}
+
+func (c *conversation) show(l Lock) {
+	if len(l.Holders)+len(l.Waiters) == 0 {
+		c.say("free")
+	} else {
+		c.say("%v units=%d capacity=%d token=%s", l.Mode, l.Units, l.Capacity, describeToken(l.Token))
+	}
+	for _, g := range l.Holders {
+		c.say("held by %s", describeGrant(g))
+	}
+	for _, w := range l.Waiters {
+		c.say("wanted by s%d #%d %v%s since=%v%s", w.Session.Number, w.Request, w.Mode,
+			describeTexts(w.Owner, w.Client, w.Reason, w.Units), w.Since, describeUntil(w.Until))
+	}
+	for _, g := range l.History {
+		c.say("was held by %s", describeGrant(g))
+	}
+}
+
+func describeGrant(g Grant) string {
+	s := fmt.Sprintf("s%d %v%s token=%s since=%v%s", g.Session.Number, g.Mode,
+		describeTexts(g.Owner, g.Client, g.Reason, g.Units), describeToken(g.Token), g.Since, describeUntil(g.Until))
+	if g.Holds != 1 {
+		s += fmt.Sprintf(" holds=%d", g.Holds)
+	}
+	if g.Revoked {
+		s += " revoked"
+	}
+	return s
+}
+
+func describeTexts(owner, client, reason string, units int) (s string) {
+	for _, text := range [...]struct{ key, value string }{{"owner", owner}, {"client", client}, {"reason", reason}} {
+		if text.value != "" {
+			s += " " + text.key + "=" + text.value
+		}
+	}
+	if units != 0 {
+		s += fmt.Sprintf(" units=%d", units)
+	}
+	return s
+}
+
+func describeUntil(until Time) string {
+	if until == Never {
+		return ""
+	}
+	return fmt.Sprintf(" until=%v", until)
+}
+
+func describeToken(token holdfast.Token) string {
+	return fmt.Sprintf("%d.%d", token>>32, uint32(token))
+}
+
+func describeDecision(d Decision) string {
+	s := fmt.Sprintf("s%d #%d %s %v", d.Session.Number, d.Request, d.Name, d.Kind)
+	switch d.Kind {
+	case Granted:
+		s += fmt.Sprintf(" token=%s since=%v", describeToken(d.Token), d.Since)
+		if d.Hold != 0 {
+			s += fmt.Sprintf(" hold=%v", d.Hold)
+		}
+		if d.Mode != holdfast.ModeExclusive {
+			s += " " + shape(d.Mode, d.Units, d.Capacity)
+		}
+	case Queued:
+		s += fmt.Sprintf(" position=%d", d.Position)
+	case Refused:
+		s += ": " + d.Err.Error()
+	case Lost, Revoked:
+		s += fmt.Sprintf(" token=%s because %s", describeToken(d.Token), string(d.Loss))
+	case Released:
+		if d.Token != 0 {
+			s += " token=" + describeToken(d.Token)
+		}
+	}
+	if d.Waited != 0 {
+		s += fmt.Sprintf(" waited=%v", d.Waited)
+	}
+	return s
+}
+
+// words are the arguments of one command.
+type words struct {
+	session SessionID
+	id      uint64
+	name    string
+	token   holdfast.Token
+	flags   map[string]bool
+	values  map[string]string
+}
+
+func parseWords(t *testing.T, d *datadriven.TestData) words {
+	w := words{flags: map[string]bool{}, values: map[string]string{}}
+	for _, arg := range d.CmdArgs {
+		number, err := strconv.ParseUint(arg.Key[1:], 10, 64)
+		switch {
+		case len(arg.Vals) == 1:
+			w.values[arg.Key] = arg.Vals[0]
+		case err == nil && arg.Key[0] == 's':
+			w.session = SessionID{Member: 1, Number: number}
+		case err == nil && arg.Key[0] == '#':
+			w.id = number
+		case arg.Key == "shared" || arg.Key == "try":
+			w.flags[arg.Key] = true
+		default:
+			w.name = arg.Key
+		}
+	}
+	if reign, count, ok := strings.Cut(w.values["token"], "."); ok {
+		r, err1 := strconv.ParseUint(reign, 10, 32)
+		n, err2 := strconv.ParseUint(count, 10, 32)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatalf("%s: %v", d.Pos, err)
+		}
+		w.token = Token(r, uint32(n))
+	}
+	return w
+}
+
+func (w words) number(t *testing.T, key string) int {
+	if w.values[key] == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(w.values[key])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (w words) duration(t *testing.T, key string) time.Duration {
+	if w.values[key] == "" {
+		return 0
+	}
+	return duration(t, w.values[key])
+}
+
+func (w words) config(t *testing.T) Config {
+	c := Config{
+		WaitersPerName: w.number(t, "waiters"), Names: w.number(t, "names"),
+		LocksPerSession: w.number(t, "locks"), History: w.number(t, "history"),
+	}
+	if w.values["drift"] != "" {
+		drift, err := strconv.ParseFloat(w.values["drift"], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Drift = drift
+	}
+	return c
+}
+
+func (w words) request(t *testing.T, now Time) Request {
+	r := Request{
+		Session: w.session, ID: w.id, Name: w.name, Owner: w.values["owner"], Reason: w.values["reason"],
+		Client: w.values["client"], Try: w.flags["try"], Arrived: now - w.duration(t, "age"),
+		WaitEnd: Never, Hold: w.duration(t, "hold"),
+	}
+	if w.flags["shared"] {
+		r.Mode = holdfast.ModeShared
+	}
+	if units, capacity, ok := strings.Cut(w.values["slots"], "/"); ok {
+		u, err1 := strconv.Atoi(units)
+		n, err2 := strconv.Atoi(capacity)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		r.Mode, r.Units, r.Capacity = holdfast.ModeSlots, u, n
+	}
+	if w.values["wait"] != "" {
+		r.WaitEnd = now + w.duration(t, "wait")
+	}
+	return r
+}

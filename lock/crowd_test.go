@@ -1,0 +1,121 @@
+package lock
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// TestCrowd: ten thousand shared holders and ten thousand waiters at one name, in
+// order whoever leaves.
+func TestCrowd(t *testing.T) {
+	const n = 10_000
+	table := newTable(t, Config{})
+	table.BeginReign(1, 0)
+	var out []Decision
+	ask := func(id uint64, mode holdfast.Mode) Decision {
+		out = out[:0]
+		table.Acquire(0, &Request{Session: SessionID{1, id % 100}, ID: id, Name: "page", Mode: mode, WaitEnd: Never}, &out)
+		return out[0]
+	}
+	for id := uint64(1); id <= n; id++ {
+		if d := ask(id, holdfast.ModeShared); d.Kind != Granted {
+			t.Fatalf("request %d: %v", id, d)
+		}
+	}
+	for id := uint64(n + 1); id <= 2*n; id++ {
+		if d := ask(id, holdfast.ModeExclusive); d.Kind != Queued || d.Position != int(id-n)-1 {
+			t.Fatalf("request %d: %v", id, d)
+		}
+	}
+	if d := ask(2*n+1, holdfast.ModeExclusive); d.Kind != Refused {
+		t.Fatalf("one more: %v", d)
+	}
+	// Every second waiter leaves, from the last on; the others move up.
+	for id := uint64(2 * n); id > n; id -= 2 {
+		if !table.Cancel(0, SessionID{1, id % 100}, "page", id, &out) {
+			t.Fatalf("request %d is not known", id)
+		}
+	}
+	for id := uint64(n + 1); id < 2*n; id += 2 {
+		if d := ask(id, holdfast.ModeExclusive); d.Position != int(id-n)/2 {
+			t.Fatalf("request %d: %v", id, d)
+		}
+	}
+	checkTable(t, table)
+	for id := uint64(n); id >= 1; id-- {
+		out = out[:0]
+		if err := table.Release(0, SessionID{1, id % 100}, "page", Token(1, uint32(id)), 0, &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := uint64(n + 1); id < 2*n; id += 2 {
+		if d := out[len(out)-1]; d.Kind != Granted || d.Request != id {
+			t.Fatalf("request %d is next, told %v", id, d)
+		}
+		out = out[:0]
+		if !table.Cancel(0, SessionID{1, id % 100}, "page", id, &out) {
+			t.Fatalf("request %d is not known", id)
+		}
+	}
+	checkTable(t, table)
+	if table.Names() != 0 {
+		t.Errorf("%d names are left", table.Names())
+	}
+}
+
+// TestDeepReentry: an owner enters a thousand times and leaves from either end.
+func TestDeepReentry(t *testing.T) {
+	const n = 1_000
+	table := newTable(t, Config{})
+	table.BeginReign(1, 0)
+	var out []Decision
+	s, firstToken := SessionID{1, 1}, Token(1, 1)
+	for id := uint64(1); id <= n; id++ {
+		table.Acquire(0, &Request{Session: s, ID: id, Name: "db", Owner: "x", WaitEnd: Never}, &out)
+	}
+	for id := uint64(1); id <= n/2; id++ {
+		out = out[:0]
+		if err := table.Release(0, s, "db", firstToken, id, &out); err != nil || out[0].Request != id {
+			t.Fatalf("release of %d: %v, %v", id, err, out)
+		}
+		out = out[:0]
+		latest := n + 1 - id
+		if err := table.Release(0, s, "db", firstToken, 0, &out); err != nil || out[0].Request != latest {
+			t.Fatalf("release of the latest: %v, %v, want %d", err, out, latest)
+		}
+		if id%64 == 0 {
+			checkTable(t, table)
+		}
+	}
+	if table.Names() != 0 {
+		t.Errorf("%d names are left", table.Names())
+	}
+}
+
+// TestHistoryIsBounded: the table remembers what Config says and shows 16 of a name.
+func TestHistoryIsBounded(t *testing.T) {
+	table := newTable(t, Config{History: 20})
+	table.BeginReign(1, 0)
+	var out []Decision
+	cycle := func(name string, id uint64) {
+		table.Acquire(0, &Request{Session: SessionID{1, 1}, ID: id, Name: name, WaitEnd: Never}, &out)
+		table.Cancel(0, SessionID{1, 1}, name, id, &out)
+	}
+	for id := uint64(1); id <= 50; id++ {
+		cycle("a", id)
+	}
+	shown := table.Show("a").History
+	if len(shown) != 16 || shown[0].Token != Token(1, 50) || shown[15].Token != Token(1, 35) {
+		t.Errorf("history of a: %v", shown)
+	}
+	for id := uint64(51); id <= 65; id++ {
+		cycle("b", id)
+	}
+	if a, b := table.Show("a").History, table.Show("b").History; len(a) != 5 || a[0].Token != Token(1, 50) || len(b) != 15 {
+		t.Errorf("history of a: %v, of b: %v", a, b)
+	}
+	if len(table.history.ended) != 20 {
+		t.Errorf("%d are remembered", len(table.history.ended))
+	}
+}

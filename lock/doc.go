@@ -1,0 +1,69 @@
+// Package lock is the lock table: who holds a name, who waits, until when, with
+// which token.
+//
+// Every protocol that has an authority shares it: central and grantor keep one
+// [Table] at the coordinator or grantor, consensus replicates one. It is pure: it
+// does no I/O, reads no clock and starts no goroutine. Time is an argument, and
+// what it decides is appended to a slice of [Decision] that the caller passes in,
+// in the order in which it must be told.
+//
+// # Rules
+//
+//   - Modes: exclusive fits nothing, shared fits shared, slots fit slots of the
+//     same capacity while units remain. Another mode or capacity waits (or, for
+//     slots, another capacity is refused as a conflict) while the name is live.
+//   - Order: one queue a name, first come first served. Only its head is ever
+//     granted, so nothing is overtaken: a waiting exclusive blocks later shared
+//     requests, and a large wish for slots is not starved by small ones. A release
+//     grants every request at the head that fits, in the same step (P4, P5).
+//   - Owners: (session, owner id). A named owner that asks again for what it holds
+//     enters it again, at once, under the same token; each entry is a hold of its
+//     own, named by the id of its request, and the name is free when the last hold
+//     is released. Without a name every request is an owner of its own. Asking for
+//     the same name in another mode or for other units is a conflict, because
+//     waiting for oneself never ends.
+//   - Exactly once: (session, request id) names a request. Repeated while it waits
+//     it is Queued again, repeated while it holds it is Granted again with the same
+//     token. A cancel of a request that was granted meanwhile is a release.
+//   - Tokens: reign·2³² + count. There is one count for the whole table, not one a
+//     name, so a name's tokens go on rising after the name has left memory without
+//     remembering any name (P2).
+//   - Wait limits end the wait with a refusal; hold limits end the grant. Both are
+//     counted on this clock; the table waits (1+drift) times the hold limit, so that
+//     the holder's clock has ended it before (membership.md §6).
+//     A wait whose limit has passed is never granted, and a hold limit that has passed
+//     is never extended, whether or not the table was told of the time (Tick). A hold
+//     limit belongs to the grant: reentry is told what remains of it.
+//   - Revocation: a broken grant stays until its holder says that it has stopped, its
+//     session ends or its hold limit passes. It cannot be entered again or extended.
+//   - Try: a request that does not wait for holders is granted at once or refused as
+//     held. It does wait for an authority, until its wait limit; as soon as there is
+//     one it is granted in its turn or refused, wherever in the queue it stands.
+//   - Authority: before the first reign, while paused, and when the reign's tokens are
+//     used up, nothing is granted. Requests queue until their wait limit, then they
+//     are refused as unavailable; release, reentry and limits in time go on.
+//   - Bounds: names, waiters per name, holds and waits per session, each with a named
+//     error (P8).
+//   - Order of telling: first what the operation ended, then who is granted because of
+//     it. What ends together is told in an order that a restored copy of the table
+//     repeats, so that replicas of one table agree.
+//
+// What a table does not know is what has ended: a request that comes again after it was
+// released, refused or lost is a new one to it. Whoever feeds the table keeps such
+// stragglers away from it.
+//
+// # How it is kept
+//
+// A request that holds or waits is a seat (entry.go). Seats, live names, sessions and
+// what only some of them need are records in slabs, which never move, name one another
+// by number and are used again when freed. The seats of a name and those of a session
+// are in rings; a name with many seats has an index (index.go), and numbers its waiters
+// so that it can tell positions (tickets.go). Limits in time are in one heap
+// (deadline.go).
+//
+// # Cost
+//
+// Every operation on a name costs the same whatever the number of locks (an
+// operation with a limit in time adds the logarithm of the number of such limits).
+// A held exclusive lock takes at most 150 bytes of heap beyond its name.
+package lock

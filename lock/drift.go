@@ -1,0 +1,49 @@
+package lock
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// drift converts durations between clocks of which one may run faster. It counts
+// in billionths with integers, so that every machine computes the same.
+type drift struct{ fast uint64 } // what a fast clock counts while ours counts a billion
+
+const billion = 1_000_000_000
+
+func newDrift(by float64) drift {
+	return drift{fast: billion + uint64(math.Ceil(by*billion))}
+}
+
+// stretch returns d·(1+drift), rounded up: in that time on our clock, d has passed
+// on every clock. It is Never where that is beyond all times.
+func (f drift) stretch(d time.Duration) time.Duration {
+	high, low := bits.Mul64(uint64(max(d, 0)), f.fast)
+	low, carry := bits.Add64(low, billion-1, 0)
+	high += carry
+	if high >= billion {
+		return Never
+	}
+	quotient, _ := bits.Div64(high, low, billion)
+	if quotient > math.MaxInt64 {
+		return Never
+	}
+	return time.Duration(quotient)
+}
+
+// shrink returns d/(1+drift), rounded down: what every clock has counted of d on
+// ours, at the least.
+func (f drift) shrink(d time.Duration) time.Duration {
+	high, low := bits.Mul64(uint64(max(d, 0)), billion)
+	quotient, _ := bits.Div64(high, low, f.fast)
+	return time.Duration(quotient)
+}
+
+// after returns t + d, or Never where that is beyond all times.
+func after(t Time, d time.Duration) Time {
+	if d > 0 && t > Never-d {
+		return Never
+	}
+	return t + d
+}

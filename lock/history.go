@@ -1,0 +1,41 @@
+package lock
+
+// shownHistory is how many ended grants of one name are shown.
+const shownHistory = 16
+
+// history remembers the grants that have ended, of all names together, in a ring
+// that grows to its bound and then forgets the oldest.
+type history struct {
+	bound int
+	ended []ended
+	next  int // where the next one goes once the ring is full
+}
+
+type ended struct {
+	name  string
+	grant Grant
+}
+
+func (h *history) add(name string, g Grant) {
+	if len(h.ended) < h.bound {
+		h.ended = append(h.ended, ended{name, g})
+		return
+	}
+	h.ended[h.next] = ended{name, g}
+	h.next = (h.next + 1) % h.bound
+}
+
+// of returns the latest ended grants of name, newest first.
+func (h *history) of(name string) []Grant {
+	var grants []Grant
+	for n := range h.ended {
+		at := (h.next - 1 - n + 2*len(h.ended)) % len(h.ended)
+		if h.ended[at].name != name {
+			continue
+		}
+		if grants = append(grants, h.ended[at].grant); len(grants) == shownHistory {
+			break
+		}
+	}
+	return grants
+}

@@ -1,0 +1,192 @@
+package lock
+
+import "github.com/holdfast-locks/holdfast"
+
+// A name with more seats than indexAbove gets an index, so that finding one of ten
+// thousand costs what finding one of ten does; it loses it with fewer than
+// indexBelow. Between the two nothing changes, so that a name at the edge is not
+// indexed again and again.
+const (
+	indexAbove = 16
+	indexBelow = 8
+)
+
+// index finds the seats of one name.
+type index struct {
+	places  map[key]place
+	tickets tickets
+}
+
+// key is what a seat is looked for by. Each kind uses the fields that it needs.
+type key struct {
+	kind    keyKind
+	session int32
+	number  uint64 // a request or a token
+	owner   string
+}
+
+type keyKind uint8
+
+const (
+	byRequest keyKind = iota + 1 // every seat
+	byToken                      // a seat of every grant
+	byOwner                      // a seat of every grant of a named owner that can be entered again
+)
+
+// place is where a seat is: ticket is its number in the queue while it waits.
+type place struct{ seat, ticket int32 }
+
+func requestKey(s *seat) key {
+	return key{kind: byRequest, session: s.session, number: s.request}
+}
+
+func tokenKey(token holdfast.Token) key { return key{kind: byToken, number: uint64(token)} }
+
+func ownerKey(session int32, owner string) key {
+	return key{kind: byOwner, session: session, owner: owner}
+}
+
+// indexOf returns the index of entry e, or nil.
+func (t *Table) indexOf(e int32) *index {
+	if c := t.entries.at(e).crowd; c != 0 {
+		return t.crowds.at(c).index
+	}
+	return nil
+}
+
+// register makes seat i, which is new, known to its entry's index, and makes that
+// index where there are enough seats to want one.
+func (t *Table) register(i int32) {
+	s := t.seats.at(i)
+	x := t.entries.at(s.entry)
+	if x.crowd == 0 {
+		return
+	}
+	c := t.crowds.at(x.crowd)
+	if c.index == nil {
+		if c.seats <= indexAbove {
+			return
+		}
+		t.buildIndex(x, c)
+	}
+	c.index.places[requestKey(s)] = place{seat: i}
+}
+
+// unregister forgets seat i.
+func (t *Table) unregister(i int32) {
+	s := t.seats.at(i)
+	if x := t.indexOf(s.entry); x != nil {
+		delete(x.places, requestKey(s))
+	}
+}
+
+func (t *Table) buildIndex(x *entry, c *crowd) {
+	c.index = &index{places: make(map[key]place, 2*indexAbove)}
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		c.index.places[requestKey(t.seats.at(i))] = place{seat: i}
+		t.indexGrant(c.index, i)
+	}
+	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		c.index.places[requestKey(t.seats.at(i))] = place{seat: i}
+	}
+	t.renumber(x, c.index)
+}
+
+// thinOut drops the index of a name that has become quiet.
+func (t *Table) thinOut(c *crowd) {
+	if c.seats < indexBelow {
+		c.index = nil
+	}
+}
+
+// indexGrant makes the grant of seat i known by its token and its owner.
+func (t *Table) indexGrant(x *index, i int32) {
+	s := t.seats.at(i)
+	x.places[tokenKey(s.token)] = place{seat: i}
+	if owner := t.owner(s); owner != "" && !s.revoked {
+		x.places[ownerKey(s.session, owner)] = place{seat: i}
+	}
+}
+
+// reindexGrant makes the grant of seat i, which leaves it, known by another seat.
+func (t *Table) reindexGrant(i, other int32) {
+	if x := t.indexOf(t.seats.at(i).entry); x != nil {
+		t.indexGrant(x, other)
+	}
+}
+
+// unindexGrant forgets the grant of seat i.
+func (t *Table) unindexGrant(i int32) {
+	s := t.seats.at(i)
+	x := t.indexOf(s.entry)
+	if x == nil {
+		return
+	}
+	delete(x.places, tokenKey(s.token))
+	if !s.revoked {
+		t.unindexOwner(i)
+	}
+}
+
+// unindexOwner keeps the grant of seat i from being entered again.
+func (t *Table) unindexOwner(i int32) {
+	s := t.seats.at(i)
+	owner := t.owner(s)
+	if x := t.indexOf(s.entry); x != nil && owner != "" {
+		delete(x.places, ownerKey(s.session, owner))
+	}
+}
+
+// findRequest returns the seat of a request at entry e, or 0.
+func (t *Table) findRequest(e, session int32, request uint64) int32 {
+	if x := t.indexOf(e); x != nil {
+		return x.places[key{kind: byRequest, session: session, number: request}].seat
+	}
+	x := t.entries.at(e)
+	for _, first := range [...]int32{x.holders, x.queue} {
+		for i := first; i != 0; i = t.next(ofEntry, first, i) {
+			if s := t.seats.at(i); s.request == request && s.session == session {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// findToken returns a seat of the grant with token at entry e, or 0.
+func (t *Table) findToken(e int32, token holdfast.Token) int32 {
+	if x := t.indexOf(e); x != nil {
+		return x.places[tokenKey(token)].seat
+	}
+	first := t.entries.at(e).holders
+	for i := first; i != 0; i = t.next(ofEntry, first, i) {
+		if t.seats.at(i).token == token {
+			return i
+		}
+	}
+	return 0
+}
+
+// findOwner returns a seat of the grant at entry e that a named owner can enter
+// again, or 0.
+func (t *Table) findOwner(e, session int32, owner string) int32 {
+	if x := t.indexOf(e); x != nil {
+		return x.places[ownerKey(session, owner)].seat
+	}
+	first := t.entries.at(e).holders
+	for i := first; i != 0; i = t.next(ofEntry, first, i) {
+		if s := t.seats.at(i); s.session == session && !s.revoked && t.owner(s) == owner {
+			return i
+		}
+	}
+	return 0
+}
+
+// findOwnerOf is findOwner for the owner of a waiter, or 0 if it named none.
+func (t *Table) findOwnerOf(s *seat) int32 {
+	owner := t.owner(s)
+	if owner == "" {
+		return 0
+	}
+	return t.findOwner(s.entry, s.session, owner)
+}

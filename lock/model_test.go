@@ -1,0 +1,333 @@
+package lock
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// model is the table's rules again, with slices, linear searches and nothing else:
+// slow, and short enough to be seen to be right. Its limits in time are multiples
+// of 20, for which the default drift needs no rounding.
+type model struct {
+	limits Config
+	reign  uint64
+	count  uint32
+	paused bool
+	names  []*modelName // live ones, in the order of their names
+}
+
+type modelName struct {
+	name   string
+	grants []*modelGrant
+	queue  []*modelWait
+}
+
+type modelGrant struct {
+	request Request // that of the first hold
+	token   holdfast.Token
+	since   Time
+	until   Time
+	holds   []uint64
+	revoked bool
+}
+
+type modelWait struct{ request Request }
+
+func (m *model) serving() bool { return m.reign > 0 && !m.paused && m.count < MaxCount }
+
+func (m *model) find(name string) *modelName {
+	for _, n := range m.names {
+		if n.name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// sweep forgets the names at which nobody is left.
+func (m *model) sweep() {
+	m.names = slices.DeleteFunc(m.names, func(n *modelName) bool { return len(n.grants)+len(n.queue) == 0 })
+}
+
+// capacity is that of the slots requests at n, or 0 if there are none.
+func (n *modelName) capacity() int {
+	for _, g := range n.grants {
+		if g.request.Mode == holdfast.ModeSlots {
+			return g.request.Capacity
+		}
+	}
+	for _, w := range n.queue {
+		if w.request.Mode == holdfast.ModeSlots {
+			return w.request.Capacity
+		}
+	}
+	return 0
+}
+
+func (n *modelName) fits(r Request) bool {
+	units := r.Units
+	for _, g := range n.grants {
+		if g.request.Mode != r.Mode || r.Mode == holdfast.ModeExclusive {
+			return false
+		}
+		units += g.request.Units
+	}
+	return units <= r.Capacity
+}
+
+func (n *modelName) grantOf(r Request) *modelGrant {
+	for _, g := range n.grants {
+		if r.Owner != "" && g.request.Owner == r.Owner && g.request.Session == r.Session && !g.revoked {
+			return g
+		}
+	}
+	return nil
+}
+
+func told(kind Kind, r Request) Decision {
+	return Decision{Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
+		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity}
+}
+
+// toldOf is told for one hold of a grant.
+func toldOf(kind Kind, g *modelGrant, id uint64) Decision {
+	d := told(kind, g.request)
+	d.Request, d.Token, d.Since = id, g.token, g.since
+	return d
+}
+
+func toldGranted(now Time, g *modelGrant, id uint64, arrived Time) Decision {
+	d := toldOf(Granted, g, id)
+	d.Waited = now - arrived
+	if g.until != Never {
+		d.Hold = max(1, (g.until-arrived)*100/105)
+	}
+	return d
+}
+
+func refused(now Time, r Request, err error) Decision {
+	d := told(Refused, r)
+	d.Waited, d.Err = now-r.Arrived, err
+	return d
+}
+
+func (m *model) held(n *modelName) error {
+	if !m.serving() {
+		return holdfast.ErrUnavailable
+	}
+	if len(n.grants) == 0 {
+		return &holdfast.HeldError{}
+	}
+	first := n.grants[0].request
+	return &holdfast.HeldError{Owner: cmp.Or(first.Owner, first.Client), Others: len(n.grants) - 1}
+}
+
+func sameShape(a, b Request) bool {
+	return a.Mode == b.Mode && a.Units == b.Units && a.Capacity == b.Capacity
+}
+
+func until(now Time, hold time.Duration) Time {
+	if hold == 0 {
+		return Never
+	}
+	return now + hold*105/100
+}
+
+func (m *model) acquire(now Time, r Request) []Decision {
+	n := m.find(r.Name)
+	if n != nil {
+		for _, g := range n.grants {
+			if g.request.Session == r.Session && slices.Contains(g.holds, r.ID) {
+				again := []Decision{toldGranted(now, g, r.ID, r.Arrived)}
+				if g.revoked {
+					again = append(again, m.revoked(g, r.ID))
+				}
+				return again
+			}
+		}
+		for at, w := range n.queue {
+			if w.request.Session == r.Session && w.request.ID == r.ID {
+				d := told(Queued, w.request)
+				d.Position = at
+				return []Decision{d}
+			}
+		}
+		if g := n.grantOf(r); g != nil {
+			if !sameShape(g.request, r) {
+				return []Decision{refused(now, r, holdfast.ErrConflict)}
+			}
+			if err := m.overSession(r.Session); err != nil {
+				return []Decision{refused(now, r, err)}
+			}
+			g.holds = append(g.holds, r.ID)
+			return []Decision{toldGranted(now, g, r.ID, r.Arrived)}
+		}
+		if c := n.capacity(); r.Mode == holdfast.ModeSlots && c != 0 && c != r.Capacity {
+			return []Decision{refused(now, r, holdfast.ErrConflict)}
+		}
+	}
+	atOnce := m.serving() && (n == nil || len(n.queue) == 0 && n.fits(r))
+	if !atOnce && (r.WaitEnd <= now || r.Try && m.serving()) {
+		return []Decision{refused(now, r, m.held(n))}
+	}
+	if n == nil && m.limits.Names != 0 && len(m.names) >= m.limits.Names {
+		return []Decision{refused(now, r, &holdfast.LimitError{Limit: "names", Value: int64(m.limits.Names)})}
+	}
+	if err := m.overSession(r.Session); err != nil {
+		return []Decision{refused(now, r, err)}
+	}
+	if n != nil && !atOnce && len(n.queue) >= m.limits.WaitersPerName {
+		return []Decision{refused(now, r, &holdfast.LimitError{Limit: "waiters_per_name", Value: int64(m.limits.WaitersPerName)})}
+	}
+	if n == nil {
+		n = &modelName{name: r.Name}
+		m.names = append(m.names, n)
+		slices.SortFunc(m.names, func(a, b *modelName) int { return cmp.Compare(a.name, b.name) })
+	}
+	if atOnce {
+		return []Decision{m.grant(now, n, r)}
+	}
+	n.queue = append(n.queue, &modelWait{r})
+	d := told(Queued, r)
+	d.Position = len(n.queue) - 1
+	return []Decision{d}
+}
+
+func (m *model) overSession(s SessionID) error {
+	if holds, waits := m.session(s); holds+waits >= m.limits.LocksPerSession {
+		return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(m.limits.LocksPerSession)}
+	}
+	return nil
+}
+
+func (m *model) session(s SessionID) (holds, waits int) {
+	for _, n := range m.names {
+		for _, g := range n.grants {
+			if g.request.Session == s {
+				holds += len(g.holds)
+			}
+		}
+		for _, w := range n.queue {
+			if w.request.Session == s {
+				waits++
+			}
+		}
+	}
+	return holds, waits
+}
+
+func (m *model) grant(now Time, n *modelName, r Request) Decision {
+	m.count++
+	g := &modelGrant{request: r, token: Token(m.reign, m.count), since: now, until: until(now, r.Hold), holds: []uint64{r.ID}}
+	n.grants = append(n.grants, g)
+	return toldGranted(now, g, r.ID, r.Arrived)
+}
+
+// settle grants what can be granted at the head of n's queue. Who does not wait for
+// holders is refused, at the head and behind it.
+func (m *model) settle(now Time, n *modelName) (out []Decision) {
+	defer m.sweep()
+	for m.serving() && len(n.queue) > 0 {
+		r := n.queue[0].request
+		g := n.grantOf(r)
+		switch {
+		case r.WaitEnd <= now:
+			out = append(out, refused(now, r, m.held(n)))
+		case g != nil && !sameShape(g.request, r):
+			out = append(out, refused(now, r, holdfast.ErrConflict))
+		case g != nil:
+			g.holds = append(g.holds, r.ID)
+			out = append(out, toldGranted(now, g, r.ID, r.Arrived))
+		case n.fits(r):
+			out = append(out, m.grant(now, n, r))
+		case r.Try:
+			out = append(out, refused(now, r, m.held(n)))
+		default:
+			for _, w := range n.queue {
+				if w.request.Try {
+					out = append(out, refused(now, w.request, m.held(n)))
+				}
+			}
+			n.queue = slices.DeleteFunc(n.queue, func(w *modelWait) bool { return w.request.Try })
+			return out
+		}
+		n.queue = n.queue[1:]
+	}
+	return out
+}
+
+func (m *model) settleAll(now Time) (out []Decision) {
+	for _, n := range slices.Clone(m.names) {
+		out = append(out, m.settle(now, n)...)
+	}
+	return out
+}
+
+// end takes one hold or wait away, without settling.
+func (n *modelName) end(s SessionID, id uint64) {
+	for _, g := range n.grants {
+		if g.request.Session == s {
+			g.holds = slices.DeleteFunc(g.holds, func(hold uint64) bool { return hold == id })
+		}
+	}
+	n.grants = slices.DeleteFunc(n.grants, func(g *modelGrant) bool { return len(g.holds) == 0 })
+	n.queue = slices.DeleteFunc(n.queue, func(w *modelWait) bool { return w.request.Session == s && w.request.ID == id })
+}
+
+func (m *model) release(now Time, s SessionID, name string, token holdfast.Token, id uint64) []Decision {
+	n := m.find(name)
+	if n == nil {
+		return nil
+	}
+	for _, g := range n.grants {
+		if g.request.Session != s || token != 0 && g.token != token || token == 0 && id == 0 {
+			continue
+		}
+		hold := cmp.Or(id, g.holds[len(g.holds)-1])
+		if slices.Contains(g.holds, hold) {
+			out := []Decision{toldOf(Released, g, hold)}
+			n.end(s, hold)
+			return append(out, m.settle(now, n)...)
+		}
+	}
+	return nil
+}
+
+func (m *model) cancel(now Time, s SessionID, name string, id uint64) []Decision {
+	n := m.find(name)
+	if n == nil {
+		return nil
+	}
+	for _, w := range n.queue {
+		if w.request.Session == s && w.request.ID == id {
+			n.end(s, id)
+			return append([]Decision{told(Released, w.request)}, m.settle(now, n)...)
+		}
+	}
+	return m.release(now, s, name, 0, id)
+}
+
+func (m *model) revoked(g *modelGrant, id uint64) Decision {
+	d := toldOf(Revoked, g, id)
+	d.Loss = holdfast.Broken
+	return d
+}
+
+func (m *model) breakGrants(name string, token holdfast.Token) (out []Decision) {
+	n := m.find(name)
+	if n == nil {
+		return nil
+	}
+	for _, g := range n.grants {
+		if token == 0 || g.token == token {
+			g.revoked = true
+			for _, id := range g.holds {
+				out = append(out, m.revoked(g, id))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package lock
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// enqueue puts seat i at the end of its entry's queue. With try it waits for an
+// authority only: the entry is not settled under one without granting or refusing it.
+func (t *Table) enqueue(i int32, try bool) {
+	s := t.seats.at(i)
+	x := t.entries.at(s.entry)
+	t.join(ofEntry, &x.queue, i)
+	x.waiting++
+	t.waiters++
+	t.sessions.at(s.session).waits++
+	if try {
+		s.try = true
+		t.tries++
+	}
+	t.number(i)
+}
+
+// dequeue takes seat i out of its entry's queue.
+func (t *Table) dequeue(i int32) {
+	s := t.seats.at(i)
+	x := t.entries.at(s.entry)
+	t.part(ofEntry, &x.queue, i)
+	x.waiting--
+	t.waiters--
+	t.sessions.at(s.session).waits--
+	if s.try {
+		s.try = false
+		t.tries--
+	}
+	t.unnumber(i)
+}
+
+// fits reports whether a grant would fit beside the holders of entry e.
+func (t *Table) fits(e int32, mode holdfast.Mode, units int32) bool {
+	x := t.entries.at(e)
+	if x.holders == 0 {
+		return true
+	}
+	if mode == holdfast.ModeExclusive || mode != t.seats.at(x.holders).mode {
+		return false
+	}
+	if mode == holdfast.ModeShared {
+		return true
+	}
+	c := t.crowds.at(x.crowd)
+	return units <= c.capacity-c.units
+}
+
+// grant makes seat i, which is in no ring of its entry, a holder with a new token.
+func (t *Table) grant(now Time, i int32, out *[]Decision) {
+	s := t.seats.at(i)
+	x := t.entries.at(s.entry)
+	if !t.serving() || !t.fits(s.entry, s.mode, t.units(s)) {
+		panic(fmt.Sprintf("lock: %q is granted %v to request %d of %v, which does not fit", x.name, s.mode, s.request, t.sessions.at(s.session).id))
+	}
+	token := Token(t.reign, t.count+1)
+	if token <= t.last {
+		panic(fmt.Sprintf("lock: token %d would follow token %d", token, t.last))
+	}
+	t.count++
+	t.last = token
+
+	arrived := s.since
+	s.token, s.since = token, now
+	t.admit(i)
+	if s.detail != 0 {
+		d := t.details.at(s.detail)
+		end := Never
+		if d.hold != 0 {
+			end = after(now, t.drift.stretch(d.hold))
+		}
+		d.hold = 0
+		t.setDeadline(s.detail, end)
+	}
+	t.granted(now, i, arrived, out)
+}
+
+// admit puts seat i, whose token is set and the highest of its name, among the
+// holders of its entry.
+func (t *Table) admit(i int32) {
+	s := t.seats.at(i)
+	x := t.entries.at(s.entry)
+	t.join(ofEntry, &x.holders, i)
+	t.sessions.at(s.session).holds++
+	if x.crowd == 0 {
+		return
+	}
+	c := t.crowds.at(x.crowd)
+	c.grants++
+	c.units += t.units(s)
+	if c.units > c.capacity {
+		panic(fmt.Sprintf("lock: %q has %d units held of %d", x.name, c.units, c.capacity))
+	}
+	if c.index != nil {
+		t.indexGrant(c.index, i)
+	}
+}
+
+// settle grants the head of entry e's queue as long as it fits, and forgets the
+// entry if nobody is left. Every operation that may have made room ends with it, so
+// that no wake-up is lost (P4). Who waits for an authority alone has found it here:
+// unless the reign's tokens are used up on the way, none of them is left in the queue.
+func (t *Table) settle(now Time, e int32, out *[]Decision) {
+	x := t.entries.at(e)
+	for x.queue != 0 && t.serving() {
+		i := x.queue
+		s := t.seats.at(i)
+		if t.end(s) <= now {
+			t.giveUp(now, i, out)
+			continue
+		}
+		if held := t.findOwnerOf(s); held != 0 {
+			t.reenterQueued(now, held, i, out)
+			continue
+		}
+		if t.fits(e, s.mode, t.units(s)) {
+			t.dequeue(i)
+			t.grant(now, i, out)
+			continue
+		}
+		if !s.try {
+			t.refuseTries(now, e, out)
+			return
+		}
+		// The one behind it may fit.
+		t.giveUp(now, i, out)
+	}
+	if x.queue == 0 && x.holders == 0 {
+		t.vacate(e)
+	}
+}
+
+// refuseTries refuses those who wait for an authority alone and stand behind the head
+// of entry e's queue, which goes on waiting for holders. There are such seats only
+// after a time without an authority, so mostly there is no queue to walk.
+func (t *Table) refuseTries(now Time, e int32, out *[]Decision) {
+	if t.tries == 0 {
+		return
+	}
+	head := t.entries.at(e).queue
+	for i := t.next(ofEntry, head, head); i != 0; {
+		behind := t.next(ofEntry, head, i)
+		if t.seats.at(i).try {
+			t.giveUp(now, i, out)
+		}
+		i = behind
+	}
+}
+
+// giveUp refuses a waiter that waits no longer: its wait limit has passed, or it
+// waited for an authority alone and now finds the name taken.
+func (t *Table) giveUp(now Time, i int32, out *[]Decision) {
+	d := t.refusal(now, i, t.held(t.seats.at(i).entry))
+	t.drop(i)
+	*out = append(*out, d)
+}
+
+// reenterQueued lets the head of a queue into the grant that its owner was given
+// while it waited, or refuses it where it wants another shape.
+func (t *Table) reenterQueued(now Time, held, i int32, out *[]Decision) {
+	s := t.seats.at(i)
+	h := t.seats.at(held)
+	if err := t.otherShape(h, s.mode, int(t.units(s)), int(t.capacity(s))); err != nil {
+		d := t.refusal(now, i, err)
+		t.drop(i)
+		*out = append(*out, d)
+		return
+	}
+	arrived := s.since
+	t.dequeue(i)
+	t.forgetDetail(i)
+	t.share(held, i)
+	t.granted(now, i, arrived, out)
+}
+
+// touch remembers that entry e is to be settled.
+func (t *Table) touch(e int32) { t.touched = append(t.touched, e) }
+
+// settleTouched settles the entries that were touched, in the order of touching.
+func (t *Table) settleTouched(now Time, out *[]Decision) {
+	for _, e := range t.touched {
+		// An entry that was touched twice may have been forgotten the first time.
+		if t.entries.at(e).name != "" {
+			t.settle(now, e, out)
+		}
+	}
+	t.touched = emptied(t.touched)
+}
+
+// settleAll settles every entry that somebody waits for. Its order is that of the
+// names, because that of the records differs between a table and its restored copy.
+func (t *Table) settleAll(now Time, out *[]Decision) {
+	for e := int32(1); e <= t.entries.top; e++ {
+		if t.entries.at(e).queue != 0 {
+			t.touch(e)
+		}
+	}
+	slices.SortFunc(t.touched, func(a, b int32) int {
+		return cmp.Compare(t.entries.at(a).name, t.entries.at(b).name)
+	})
+	t.settleTouched(now, out)
+}
+
+// emptied returns s for the next use, without keeping much memory for it.
+func emptied(s []int32) []int32 {
+	if cap(s) > 4*chunkSize {
+		return nil
+	}
+	return s[:0]
+}

@@ -1,0 +1,208 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Release gives up one hold: the one of that request or, where request is 0, the
+// latest of the owner that holds token. Token 0 with a request means whichever
+// token the request has. Released is appended, then the Granted of those next.
+//
+// The error is ErrNotHeld where session s does not hold name so, and then nothing
+// has changed (P7).
+func (t *Table) Release(now Time, s SessionID, name string, token holdfast.Token, request uint64, out *[]Decision) error {
+	i := t.findHold(s, name, token, request)
+	if i == 0 {
+		return holdfast.ErrNotHeld
+	}
+	t.release(now, i, out)
+	return nil
+}
+
+// Cancel ends a request for good: waiting, it leaves the queue; granted meanwhile,
+// that hold is released (P6). Released is appended either way, then the Granted of
+// those next. It reports whether the request was known; if not, nothing changes.
+func (t *Table) Cancel(now Time, s SessionID, name string, request uint64, out *[]Decision) bool {
+	e, known := t.byName[name], t.sessionOf(s)
+	if e == 0 || known == 0 {
+		return false
+	}
+	i := t.findRequest(e, known, request)
+	if i == 0 {
+		return false
+	}
+	t.release(now, i, out)
+	return true
+}
+
+func (t *Table) release(now Time, i int32, out *[]Decision) {
+	e := t.seats.at(i).entry
+	t.decide(room(out), Released, i)
+	t.endSeat(now, i)
+	t.settle(now, e, out)
+}
+
+// findHold returns the seat of a hold of session s, or 0.
+func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request uint64) int32 {
+	e, known := t.byName[name], t.sessionOf(s)
+	if e == 0 || known == 0 {
+		return 0
+	}
+	var i int32
+	switch {
+	case request != 0:
+		i = t.findRequest(e, known, request)
+	case token != 0:
+		i = t.findToken(e, token)
+	}
+	if i == 0 {
+		return 0
+	}
+	at := t.seats.at(i)
+	if at.session != known || at.token == 0 || token != 0 && at.token != token {
+		return 0
+	}
+	if request == 0 && at.detail != 0 {
+		return t.details.at(at.detail).last
+	}
+	return i
+}
+
+// Break revokes the grant with token, or with token 0 every grant of name: Revoked
+// is appended for each of its holds, with the Loss Broken. The name stays taken
+// until the holders release, their session ends or their hold limit passes. Breaking
+// again tells again. It returns the grants that it revoked; the error is ErrNotHeld
+// if there is none.
+func (t *Table) Break(now Time, name string, token holdfast.Token, out *[]Decision) ([]Grant, error) {
+	e := t.byName[name]
+	if e == 0 {
+		return nil, holdfast.ErrNotHeld
+	}
+	var broken []Grant
+	first := t.entries.at(e).holders
+	for i := first; i != 0; i = t.next(ofEntry, first, i) {
+		s := t.seats.at(i)
+		if token != 0 && s.token != token {
+			continue
+		}
+		if !s.revoked {
+			s.revoked = true
+			t.unindexOwner(i)
+		}
+		*out = append(*out, t.revocation(i))
+		if n := len(broken); n == 0 || broken[n-1].Token != s.token {
+			broken = append(broken, t.viewGrant(i))
+		}
+	}
+	if broken == nil {
+		return nil, holdfast.ErrNotHeld
+	}
+	return broken, nil
+}
+
+// Extend replaces the hold limit of a grant: it may live for hold from now, on its
+// holder's clock. Zero removes the limit. The error is ErrNotHeld where session s
+// does not hold name under token, a [holdfast.Loss] where the grant has ended or is
+// to end (what has ended is not revived), ErrConflict where hold is negative.
+func (t *Table) Extend(now Time, s SessionID, name string, token holdfast.Token, hold time.Duration) error {
+	if hold < 0 {
+		return holdfast.ErrConflict
+	}
+	i := t.findHold(s, name, token, 0)
+	if i == 0 {
+		return holdfast.ErrNotHeld
+	}
+	at := t.seats.at(i)
+	switch {
+	case at.revoked:
+		return holdfast.Broken
+	case t.end(at) <= now:
+		return holdfast.HoldLimit
+	case hold == 0 && at.detail == 0:
+		return nil
+	}
+	end := Never
+	if hold != 0 {
+		end = after(now, t.drift.stretch(hold))
+	}
+	t.detailOf(i)
+	t.setDeadline(at.detail, end)
+	return nil
+}
+
+// endSeat drops seat i; if it was the last hold of its grant, that has ended now.
+func (t *Table) endSeat(now Time, i int32) {
+	s := t.seats.at(i)
+	if s.token != 0 && (s.detail == 0 || t.details.at(s.detail).holds == 1) {
+		ended := t.viewGrant(i)
+		ended.Until = now
+		t.history.add(t.entries.at(s.entry).name, ended)
+	}
+	t.drop(i)
+}
+
+// drop takes seat i out of everything and frees it. Its entry stays, to be settled.
+func (t *Table) drop(i int32) {
+	s := t.seats.at(i)
+	x := t.entries.at(s.entry)
+	if s.token == 0 {
+		t.dequeue(i)
+	} else {
+		t.leaveGrant(i)
+	}
+	t.unregister(i)
+	if x.crowd != 0 {
+		c := t.crowds.at(x.crowd)
+		c.seats--
+		if s.mode == holdfast.ModeSlots {
+			c.slots--
+		}
+		t.thinOut(c)
+	}
+	t.forgetDetail(i)
+	t.leave(i)
+	t.seats.give(i)
+}
+
+// leaveGrant takes the hold at seat i out of its grant, and the grant out of its
+// entry if that was its last hold.
+func (t *Table) leaveGrant(i int32) {
+	s := t.seats.at(i)
+	x := t.entries.at(s.entry)
+	before := s.links[ofEntry].prev
+	t.part(ofEntry, &x.holders, i)
+	t.sessions.at(s.session).holds--
+	if s.detail != 0 {
+		d := t.details.at(s.detail)
+		if d.holds > 1 {
+			if d.last == i {
+				d.last = before
+			}
+			t.reindexGrant(i, d.last)
+			return
+		}
+	}
+	if x.crowd != 0 {
+		c := t.crowds.at(x.crowd)
+		c.grants--
+		c.units -= t.units(s)
+		t.unindexGrant(i)
+	}
+}
+
+// forgetDetail takes seat i out of its detail, which ends with its last seat.
+func (t *Table) forgetDetail(i int32) {
+	s := t.seats.at(i)
+	if s.detail == 0 {
+		return
+	}
+	d := t.details.at(s.detail)
+	d.holds--
+	if d.holds == 0 {
+		t.setDeadline(s.detail, Never)
+		t.details.give(s.detail)
+	}
+	s.detail = 0
+}

@@ -1,0 +1,124 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Restore takes the chunks of a snapshot, in order, into a new table, which then
+// goes on as the other one did. The error says why a chunk cannot be: the table is
+// then to be thrown away. Bounds of Config are not applied to what is restored.
+// Until the last chunk is in, the table is incomplete and may not be used.
+func (t *Table) Restore(now Time, c Chunk) error {
+	if c.From == 0 && (t.reign != 0 || t.seats.used != 0 || t.paused) {
+		return errors.New("restore lock table: it is not a new one")
+	}
+	if c.From != t.restored {
+		return fmt.Errorf("restore lock table: the chunk from %d comes where that from %d is due", c.From, t.restored)
+	}
+	if c.Reign > MaxReign || c.Count > MaxCount || c.From != 0 && (c.Reign != t.reign || c.Count != t.count) {
+		return fmt.Errorf("restore lock table: reign %d with count %d, after reign %d with count %d", c.Reign, c.Count, t.reign, t.count)
+	}
+	t.reign, t.count, t.last, t.paused = c.Reign, c.Count, Token(c.Reign, c.Count), c.Paused
+	for n := range c.Seats {
+		if err := t.restoreSeat(now, &c.Seats[n]); err != nil {
+			return fmt.Errorf("restore lock table: request %d of session %v at %q: %w", c.Seats[n].Request, c.Seats[n].Session, c.Seats[n].Name, err)
+		}
+	}
+	t.restored = c.Next
+	return nil
+}
+
+// restoreSeat takes one seat, which follows those of the same name that were taken.
+func (t *Table) restoreSeat(now Time, c *Seat) error {
+	r := Request{
+		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
+		Mode: c.Mode, Units: c.Units, Capacity: c.Capacity, Arrived: now - c.Age, Hold: c.Hold,
+	}
+	held, err := t.checkSeat(c, &r)
+	if err != nil {
+		return err
+	}
+	e := t.byName[c.Name]
+	if e == 0 {
+		e = t.enter(c.Name)
+	}
+	i := t.sit(e, &r)
+	if held != 0 {
+		t.share(held, i)
+		return nil
+	}
+	end := Never
+	if c.Left != Never {
+		end = after(now, c.Left)
+	}
+	if c.Token == 0 {
+		t.describe(i, &r, end)
+		t.enqueue(i, c.Try)
+		return nil
+	}
+	s := t.seats.at(i)
+	s.token, s.revoked = c.Token, c.Revoked
+	// The deadline goes by the token, so the detail comes after it.
+	t.describe(i, &r, end)
+	t.admit(i)
+	return nil
+}
+
+// checkSeat says why a seat cannot be restored, or which seat's grant it shares: 0
+// if it is a grant or a wait of its own.
+func (t *Table) checkSeat(c *Seat, r *Request) (int32, error) {
+	if err := malformed(r); err != nil {
+		return 0, err
+	}
+	if err := t.otherCapacity(t.byName[c.Name], r); err != nil {
+		return 0, err
+	}
+	e, s := t.byName[c.Name], t.sessionOf(c.Session)
+	if e != 0 && s != 0 && t.findRequest(e, s, c.Request) != 0 {
+		return 0, errors.New("it is there already")
+	}
+	if c.Token == 0 {
+		if c.Revoked {
+			return 0, errors.New("it waits and is revoked")
+		}
+		return 0, nil
+	}
+	if c.Try {
+		return 0, errors.New("it is held and waits for an authority")
+	}
+	if c.Token > t.last || c.Hold != 0 {
+		return 0, fmt.Errorf("token %d with a wanted hold limit of %v, in a table whose last token is %d", c.Token, c.Hold, t.last)
+	}
+	if e == 0 {
+		return 0, nil
+	}
+	return t.checkHold(e, s, c, r)
+}
+
+// checkHold is checkSeat for a hold of a name that has seats already.
+func (t *Table) checkHold(e, session int32, c *Seat, r *Request) (int32, error) {
+	x := t.entries.at(e)
+	if x.queue != 0 || x.holders == 0 {
+		return 0, errors.New("it is held and follows a waiter")
+	}
+	latest := t.seats.at(x.holders).links[ofEntry].prev
+	l := t.seats.at(latest)
+	switch {
+	case c.Token < l.token:
+		return 0, fmt.Errorf("token %d follows token %d", c.Token, l.token)
+	case c.Token > l.token:
+		if r.Owner != "" && !c.Revoked && session != 0 && t.findOwner(e, session, r.Owner) != 0 {
+			return 0, fmt.Errorf("%w: its owner holds it already", holdfast.ErrConflict)
+		}
+		if !t.fits(e, r.Mode, int32(r.Units)) {
+			return 0, fmt.Errorf("%w: it does not fit beside the holders before it", holdfast.ErrConflict)
+		}
+		return 0, nil
+	case l.session != session || r.Owner == "" || t.owner(l) != r.Owner || l.revoked != c.Revoked:
+		return 0, fmt.Errorf("token %d belongs to another owner", c.Token)
+	}
+	return latest, t.otherShape(l, r.Mode, r.Units, r.Capacity)
+}

@@ -1,0 +1,140 @@
+package lock
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// session is one that holds or waits. Its seats are in a ring, so that its end
+// costs as much as it has and no more.
+type session struct {
+	id     SessionID
+	client string // that of its first request, which is mostly that of all
+	first  int32
+	holds  int32
+	waits  int32
+}
+
+func (s *session) link() *int32 { return &s.first }
+
+// seats returns how many holds and waits the session has.
+func (s *session) seats() int { return int(s.holds) + int(s.waits) }
+
+// attend puts seat i into the ring of the session of r, which begins with it.
+func (t *Table) attend(i int32, r *Request) {
+	n := t.sessionOf(r.Session)
+	switch {
+	case n == 0:
+		n = t.sessions.take()
+		*t.sessions.at(n) = session{id: r.Session, client: r.Client}
+		t.bySession[r.Session] = n
+		t.recent = n
+	case n == t.idle:
+		t.idle = 0
+		t.sessions.at(n).client = r.Client
+	}
+	t.seats.at(i).session = n
+	t.join(ofSession, &t.sessions.at(n).first, i)
+}
+
+// sessionOf returns the record of a session, or 0. Who asks once mostly asks again.
+func (t *Table) sessionOf(id SessionID) int32 {
+	if t.recent != 0 && t.sessions.at(t.recent).id == id {
+		return t.recent
+	}
+	n := t.bySession[id]
+	if n != 0 {
+		t.recent = n
+	}
+	return n
+}
+
+// leave takes seat i out of the ring of its session. The session's record ends with
+// its last seat, or rather when the next session's does: a session that takes and
+// gives back one lock after the other keeps its own.
+func (t *Table) leave(i int32) {
+	n := t.seats.at(i).session
+	s := t.sessions.at(n)
+	t.part(ofSession, &s.first, i)
+	if s.first == 0 {
+		t.forgetIdle()
+		t.idle = n
+	}
+}
+
+// forgetIdle drops the record that was kept of a session without seats.
+func (t *Table) forgetIdle() {
+	if t.idle == 0 {
+		return
+	}
+	if t.recent == t.idle {
+		t.recent = 0
+	}
+	delete(t.bySession, t.sessions.at(t.idle).id)
+	t.sessions.give(t.idle)
+	t.idle = 0
+}
+
+// Session returns how many holds session s has, each reentry counted, and how many
+// of its requests wait.
+func (t *Table) Session(s SessionID) (holds, waiters int) {
+	n := t.sessionOf(s)
+	if n == 0 {
+		return 0, 0
+	}
+	x := t.sessions.at(n)
+	return int(x.holds), int(x.waits)
+}
+
+// EndSession ends all that session s has here: first its waits, then its holds, each
+// in the order of the request ids; then those next are granted. With why "" the
+// client has ended it, and each is Released. Otherwise what it holds is Lost, and
+// what it waits for is Refused, because of why.
+//
+// It is called when the session's client has stopped, or must have by its own clock.
+func (t *Table) EndSession(now Time, s SessionID, why holdfast.Loss, out *[]Decision) {
+	n := t.sessionOf(s)
+	if n == 0 {
+		return
+	}
+	if n == t.idle {
+		t.forgetIdle()
+		return
+	}
+	for _, i := range t.seatsOf(n) {
+		d := t.decision(Released, i)
+		switch {
+		case why == "":
+		case d.Token == 0:
+			d = t.refusal(now, i, why)
+		default:
+			d.Kind, d.Loss = Lost, why
+		}
+		*out = append(*out, d)
+		t.touch(t.seats.at(i).entry)
+		t.endSeat(now, i)
+	}
+	t.settleTouched(now, out)
+}
+
+// seatsOf returns the seats of session n: waits first, so that none of them is
+// granted what another one of the session gives up; then in the order of the
+// requests, and not of the ring, which differs between a table and its restored copy.
+func (t *Table) seatsOf(n int32) []int32 {
+	s := t.sessions.at(n)
+	seats := make([]int32, 0, s.seats())
+	for i := s.first; i != 0; i = t.next(ofSession, s.first, i) {
+		seats = append(seats, i)
+	}
+	slices.SortFunc(seats, func(a, b int32) int {
+		x, y := t.seats.at(a), t.seats.at(b)
+		return cmp.Or(
+			cmp.Compare(min(x.token, 1), min(y.token, 1)),
+			cmp.Compare(x.request, y.request),
+			cmp.Compare(t.entries.at(x.entry).name, t.entries.at(y.entry).name),
+		)
+	})
+	return seats
+}

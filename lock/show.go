@@ -1,0 +1,169 @@
+package lock
+
+import (
+	"github.com/holdfast-locks/holdfast"
+)
+
+// decision describes seat i, with kind as what became of it.
+func (t *Table) decision(kind Kind, i int32) (d Decision) {
+	t.decide(&d, kind, i)
+	return d
+}
+
+// decide is decision where it is to stand. A Decision is large, so what is decided at
+// every lock is not carried about.
+func (t *Table) decide(d *Decision, kind Kind, i int32) {
+	s := t.seats.at(i)
+	d.Kind, d.Request, d.Mode, d.Token = kind, s.request, s.mode, s.token
+	d.Session = t.sessions.at(s.session).id
+	d.Name = t.entries.at(s.entry).name
+	if s.detail != 0 {
+		detail := t.details.at(s.detail)
+		d.Owner, d.Units = detail.owner, int(detail.units)
+		d.Capacity = int(t.capacity(s))
+	}
+	if s.token != 0 {
+		d.Since = s.since
+	}
+}
+
+// room makes room for one more decision, to be filled in.
+func room(out *[]Decision) *Decision {
+	*out = append(*out, Decision{})
+	return &(*out)[len(*out)-1]
+}
+
+// refusal refuses the waiter at seat i because of err.
+func (t *Table) refusal(now Time, i int32, err error) Decision {
+	d := t.decision(Refused, i)
+	d.Waited, d.Err = max(0, now-t.seats.at(i).since), err
+	return d
+}
+
+// granted tells the holder at seat i what it holds. The hold limit that it is told
+// counts from when it sent the request, which was before this arrived: it is what
+// remained then, on the fastest clock (membership.md §6).
+func (t *Table) granted(now Time, i int32, arrived Time, out *[]Decision) {
+	s := t.seats.at(i)
+	d := room(out)
+	t.decide(d, Granted, i)
+	d.Waited = max(0, now-arrived)
+	if end := t.end(s); end != Never {
+		// A limit that has passed is still a limit, and 0 would be none.
+		d.Hold = max(1, t.drift.shrink(end-arrived))
+	}
+}
+
+func (t *Table) queued(i int32) Decision {
+	d := t.decision(Queued, i)
+	d.Position = t.position(i)
+	return d
+}
+
+func (t *Table) revocation(i int32) Decision {
+	d := t.decision(Revoked, i)
+	d.Loss = holdfast.Broken
+	return d
+}
+
+// Held reports whether session s holds name under token. A grant that is to end is
+// held until its holder says that it has stopped.
+func (t *Table) Held(s SessionID, name string, token holdfast.Token) bool {
+	return t.findHold(s, name, token, 0) != 0
+}
+
+// Show returns one name in full, with its latest ended grants (at most 16, as far
+// as the table remembers). A free name has no holders and no waiters.
+func (t *Table) Show(name string) Lock {
+	shown := Lock{Name: name}
+	if e := t.byName[name]; e != 0 {
+		shown = t.view(e)
+	}
+	shown.History = t.history.of(name)
+	return shown
+}
+
+// Scan visits live names, at most limit of them but at least one, and returns the cursor for the
+// next call: 0 begins, and 0 is returned at the end. It leaves History out. A name
+// that is live throughout a scan is visited exactly once, whatever happens to the
+// table between the calls. The order is the table's own. visit may not change the
+// table.
+func (t *Table) Scan(cursor uint64, limit int, visit func(Lock)) (next uint64) {
+	limit = max(limit, 1)
+	for e := max(cursor, 1); e <= uint64(t.entries.top); e++ {
+		if t.entries.at(int32(e)).name == "" {
+			continue
+		}
+		if limit--; limit < 0 {
+			return e
+		}
+		visit(t.view(int32(e)))
+	}
+	return 0
+}
+
+// view copies entry e.
+func (t *Table) view(e int32) Lock {
+	x := t.entries.at(e)
+	v := Lock{Name: x.name}
+	if x.crowd != 0 {
+		v.Units = int(t.crowds.at(x.crowd).units)
+	}
+	first := x.holders
+	if first == 0 {
+		first = x.queue
+	}
+	v.Mode = t.seats.at(first).mode
+	v.Capacity = int(t.capacity(t.seats.at(first)))
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		if token := t.seats.at(i).token; token != v.Token {
+			v.Holders = append(v.Holders, t.viewGrant(i))
+			v.Token = token
+		}
+	}
+	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		v.Waiters = append(v.Waiters, t.viewWait(i))
+	}
+	return v
+}
+
+// viewGrant copies the grant that seat i is in.
+func (t *Table) viewGrant(i int32) Grant {
+	s := t.seats.at(i)
+	g := Grant{
+		Session: t.sessions.at(s.session).id,
+		Owner:   t.owner(s),
+		Client:  t.client(s),
+		Mode:    s.mode,
+		Units:   int(t.units(s)),
+		Token:   s.token,
+		Since:   s.since,
+		Until:   t.end(s),
+		Holds:   1,
+		Revoked: s.revoked,
+	}
+	if s.detail != 0 {
+		d := t.details.at(s.detail)
+		g.Reason, g.Holds = d.reason, int(d.holds)
+	}
+	return g
+}
+
+// viewWait copies the waiter at seat i.
+func (t *Table) viewWait(i int32) Wait {
+	s := t.seats.at(i)
+	w := Wait{
+		Session: t.sessions.at(s.session).id,
+		Owner:   t.owner(s),
+		Client:  t.client(s),
+		Mode:    s.mode,
+		Units:   int(t.units(s)),
+		Request: s.request,
+		Since:   s.since,
+		Until:   t.end(s),
+	}
+	if s.detail != 0 {
+		w.Reason = t.details.at(s.detail).reason
+	}
+	return w
+}

@@ -1,0 +1,59 @@
+package lock
+
+import "fmt"
+
+// chunkSize is how many records a slab allocates at a time. Growing never copies
+// a record, so a pointer to one stays good for as long as the record is in use.
+const chunkSize = 256
+
+// linked is a pointer to a record that can carry the link of a free list while
+// it is not in use.
+type linked[T any] interface {
+	*T
+	link() *int32
+}
+
+// slab keeps records of one kind, named by small numbers. Number 0 is none, so
+// the zero value of a field that names a record names nothing. Freed records are
+// used again before the slab grows.
+type slab[T any, P linked[T]] struct {
+	chunks []*[chunkSize]T
+	free   int32 // the first of the free list
+	top    int32 // the highest number ever handed out
+	used   int
+}
+
+// at returns record i.
+func (s *slab[T, P]) at(i int32) P {
+	return &s.chunks[uint32(i)/chunkSize][uint32(i)%chunkSize]
+}
+
+// take hands out a zero record.
+func (s *slab[T, P]) take() int32 {
+	s.used++
+	if i := s.free; i != 0 {
+		link := s.at(i).link()
+		s.free, *link = *link, 0
+		return i
+	}
+	s.top++
+	if s.top < 0 {
+		panic("lock: a slab has run out of numbers")
+	}
+	if int(s.top)/chunkSize == len(s.chunks) {
+		s.chunks = append(s.chunks, new([chunkSize]T))
+	}
+	return s.top
+}
+
+// give takes record i back.
+func (s *slab[T, P]) give(i int32) {
+	if i <= 0 || i > s.top || s.used == 0 {
+		panic(fmt.Sprintf("lock: record %d of %d is given back, with %d in use", i, s.top, s.used))
+	}
+	var zero T
+	*s.at(i) = zero
+	*s.at(i).link() = s.free
+	s.free = i
+	s.used--
+}

@@ -1,0 +1,102 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Chunk is a part of a table's snapshot: plain data, for a message or a file. The
+// chunks of a table are restored in the order in which they were taken.
+type Chunk struct {
+	From   uint64 // the cursor at which it was taken
+	Next   uint64 // the cursor of the next one; 0 when this is the last
+	Reign  uint64
+	Count  uint32
+	Paused bool
+	Seats  []Seat // name by name: holds in order of their tokens, then waits in order of the queue
+}
+
+// Seat is one hold or one wait. Its times are durations before or after the moment
+// of the snapshot, because no two members' clocks are ever compared.
+type Seat struct {
+	Name     string
+	Session  SessionID
+	Request  uint64
+	Owner    string
+	Reason   string
+	Client   string
+	Mode     holdfast.Mode
+	Units    int
+	Capacity int
+	Token    holdfast.Token // 0 while it waits; the holds of one grant share theirs
+	Age      time.Duration  // since it was granted or, while it waits, since it arrived
+	Left     time.Duration  // until its hold limit or its wait limit passes; Never without one
+	Hold     time.Duration  // the hold limit that it waits for; 0 for none, and when it is held
+	Revoked  bool
+	Try      bool // it waits for an authority, and not for holders; false when it is held
+}
+
+// A cursor names a seat: the number of the entry above, that of the seat within it
+// below.
+const cursorBits = 32
+
+// Snapshot copies a part of the table: at most limit seats, and at least one where
+// there is one, from cursor on. Cursor 0 begins; Chunk.Next is 0 at the end. The
+// history of ended grants is not part of it.
+//
+// The chunks fit together only if the table is not changed between the first and
+// the last: a caller that cannot see to that takes all of them at once.
+func (t *Table) Snapshot(now Time, cursor uint64, limit int) Chunk {
+	c := Chunk{From: cursor, Reign: t.reign, Count: t.count, Paused: t.paused}
+	limit = max(limit, 1)
+	skip := cursor & (1<<cursorBits - 1)
+	for e := max(cursor>>cursorBits, 1); e <= uint64(t.entries.top); e++ {
+		x := t.entries.at(int32(e))
+		if x.name == "" {
+			continue
+		}
+		n := uint64(0)
+		for _, first := range [...]int32{x.holders, x.queue} {
+			for i := first; i != 0; i = t.next(ofEntry, first, i) {
+				if n++; n <= skip {
+					continue
+				}
+				if len(c.Seats) == limit {
+					c.Next = e<<cursorBits | (n - 1)
+					return c
+				}
+				c.Seats = append(c.Seats, t.copySeat(now, i))
+			}
+		}
+		skip = 0
+	}
+	return c
+}
+
+func (t *Table) copySeat(now Time, i int32) Seat {
+	s := t.seats.at(i)
+	c := Seat{
+		Name:     t.entries.at(s.entry).name,
+		Session:  t.sessions.at(s.session).id,
+		Request:  s.request,
+		Owner:    t.owner(s),
+		Client:   t.client(s),
+		Mode:     s.mode,
+		Units:    int(t.units(s)),
+		Capacity: int(t.capacity(s)),
+		Token:    s.token,
+		Age:      now - s.since,
+		Left:     Never,
+		Revoked:  s.revoked,
+		Try:      s.try,
+	}
+	if s.detail != 0 {
+		d := t.details.at(s.detail)
+		c.Reason, c.Hold = d.reason, d.hold
+		if d.end != Never {
+			c.Left = d.end - now
+		}
+	}
+	return c
+}

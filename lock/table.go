@@ -1,0 +1,180 @@
+package lock
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// The bounds that hold where a Config names none.
+const (
+	DefaultDrift           = 0.05
+	DefaultWaitersPerName  = 10_000
+	DefaultLocksPerSession = 100_000
+	DefaultHistory         = 1_024
+)
+
+// MaxCount is how many tokens a reign can give. Then the table is exhausted until
+// the next reign begins.
+const MaxCount = 1 << 31
+
+// MaxReign is the highest reign: tokens stay positive as an int64.
+const MaxReign = 1<<31 - 1
+
+// Config bounds a table. The zero Config is a good one.
+type Config struct {
+	// Drift is by how much one clock may run faster than another: 0.05 is 5 %, and
+	// less than 1 is allowed. Zero means 0.05.
+	Drift float64
+	// WaitersPerName is how many may wait for one name. Zero means 10,000.
+	WaitersPerName int
+	// Names is how many names may be live at once. Zero means no bound but memory.
+	Names int
+	// LocksPerSession is how many holds and waits one session may have in this
+	// table, each reentry counted. Zero means 100,000.
+	LocksPerSession int
+	// History is how many ended grants the table remembers for Show, of all names
+	// together. Zero means 1,024.
+	History int
+}
+
+func (c Config) resolve() (Config, error) {
+	// The comparison is written so that it refuses NaN too.
+	if !(c.Drift >= 0 && c.Drift < 1) {
+		return c, fmt.Errorf("lock table: Drift %v: want at least 0 and less than 1", c.Drift)
+	}
+	for _, bound := range []struct {
+		field string
+		value int
+	}{
+		{"WaitersPerName", c.WaitersPerName},
+		{"Names", c.Names},
+		{"LocksPerSession", c.LocksPerSession},
+		{"History", c.History},
+	} {
+		if bound.value < 0 || bound.value > math.MaxInt32 {
+			return c, fmt.Errorf("lock table: %s %d: want 0 (its default) to %d", bound.field, bound.value, math.MaxInt32)
+		}
+	}
+	if c.Drift == 0 {
+		c.Drift = DefaultDrift
+	}
+	if c.WaitersPerName == 0 {
+		c.WaitersPerName = DefaultWaitersPerName
+	}
+	if c.LocksPerSession == 0 {
+		c.LocksPerSession = DefaultLocksPerSession
+	}
+	if c.History == 0 {
+		c.History = DefaultHistory
+	}
+	return c, nil
+}
+
+// Table is the lock table of one lockspace, or of one part of it. Its methods are
+// called by one caller at a time, with a now that never goes back. It keeps the
+// names and texts of its requests as they are, so they should not be parts of
+// larger buffers.
+//
+// A new table grants nothing before BeginReign.
+type Table struct {
+	limits Config
+	drift  drift
+
+	reign  uint64
+	count  uint32 // tokens given in this reign
+	last   holdfast.Token
+	paused bool
+
+	byName    map[string]int32
+	bySession map[SessionID]int32
+	recent    int32 // the session that was looked up last, or 0
+	idle      int32 // a session without seats whose record is kept, or 0
+	entries   slab[entry, *entry]
+	seats     slab[seat, *seat]
+	details   slab[detail, *detail]
+	crowds    slab[crowd, *crowd]
+	sessions  slab[session, *session]
+
+	waiters   int
+	tries     int     // waiters that wait for an authority only
+	deadlines []int32 // heap of details that have an end
+	history   history
+	touched   []int32 // entries to settle, while an operation ends many seats
+	restored  uint64  // the cursor at which Restore goes on; 0 when it is not under way
+}
+
+// New returns an empty table. The error names the field of c, its value and what
+// is allowed.
+func New(c Config) (*Table, error) {
+	c, err := c.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return &Table{
+		limits:    c,
+		drift:     newDrift(c.Drift),
+		byName:    make(map[string]int32),
+		bySession: make(map[SessionID]int32),
+		history:   history{bound: c.History},
+	}, nil
+}
+
+// Token composes a fencing token: reign·2³² + count.
+func Token(reign uint64, count uint32) holdfast.Token {
+	return holdfast.Token(reign<<32 | uint64(count))
+}
+
+// BeginReign starts to give the tokens of reign, the next of which has count+1. It
+// panics where that could repeat a token: reign and count together may not be lower
+// than before. What waits is granted by the next Resume.
+func (t *Table) BeginReign(reign uint64, count uint32) {
+	if reign < 1 || reign > MaxReign || count > MaxCount {
+		panic(fmt.Sprintf("lock: reign %d with count %d: want a reign of 1 to %d, a count of at most %d", reign, count, MaxReign, MaxCount))
+	}
+	if token := Token(reign, count); reign < t.reign || token < t.last {
+		panic(fmt.Sprintf("lock: reign %d with count %d follows reign %d with count %d", reign, count, t.reign, t.count))
+	}
+	t.reign, t.count, t.last = reign, count, Token(reign, count)
+}
+
+// Reign returns the reign whose tokens are given, or 0 before the first.
+func (t *Table) Reign() uint64 { return t.reign }
+
+// Exhausted reports that the reign has given MaxCount tokens. Requests queue until
+// BeginReign and Resume.
+func (t *Table) Exhausted() bool { return t.count >= MaxCount }
+
+// Pause stops granting: requests queue, also those with Try, until the next Resume or
+// their WaitEnd; those whose WaitEnd has passed are refused with ErrUnavailable.
+// Holders stay, release and reenter as before, and limits in time end what they end.
+func (t *Table) Pause() { t.paused = true }
+
+// Resume grants again, and grants at once what can be granted; what waited with Try
+// and does not fit is refused. Names follow one another in the order of their bytes,
+// and what is decided at one name in the order of its queue.
+func (t *Table) Resume(now Time, out *[]Decision) {
+	t.paused = false
+	t.settleAll(now, out)
+}
+
+// serving reports whether new grants may be given.
+func (t *Table) serving() bool { return t.reign != 0 && !t.paused && t.count < MaxCount }
+
+// Names returns how many names are live: held or waited for.
+func (t *Table) Names() int { return t.entries.used }
+
+// Holds returns how many holds there are, each reentry counted.
+func (t *Table) Holds() int { return t.seats.used - t.waiters }
+
+// Sessions returns how many sessions hold or wait.
+func (t *Table) Sessions() int {
+	if t.idle != 0 {
+		return len(t.bySession) - 1
+	}
+	return len(t.bySession)
+}
+
+// Waiters returns how many requests wait.
+func (t *Table) Waiters() int { return t.waiters }
