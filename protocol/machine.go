@@ -1,0 +1,147 @@
+package protocol
+
+import (
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// Machine is a protocol, or several composed.
+type Machine interface {
+	// Step takes one event and appends what to do about it.
+	Step(now Time, ev Event, out *Effects)
+	// Wake returns when to Step a Tick if nothing comes first, or Never. It changes with
+	// Step only.
+	Wake() Time
+}
+
+// Time is how long this member has run, by its own clock.
+type Time = lock.Time
+
+// Never is the Time that does not come.
+const Never = lock.Never
+
+// ID names a member for ever: random, drawn at its first start, kept in its
+// stable cell.
+type ID uint64
+
+// Storage is the peer that keeps the member's stable cell, and later its log: a
+// machine sends to it and receives from it as from any other member.
+const Storage ID = 0
+
+// Kind says what an Event is.
+type Kind uint8
+
+// The kinds of events.
+const (
+	// Start is the first event of every machine.
+	Start Kind = iota + 1
+	// Tick says that time has passed.
+	Tick
+	// Receive brings a message from another member, or from Storage.
+	Receive
+	// Call brings a wish of this member's own users; Call says whom to answer.
+	Call
+	// Raised brings what the machine below has raised: a View, a Horizon.
+	Raised
+)
+
+// Event is one input of a machine.
+type Event struct {
+	Kind Kind
+	Port Port   // which machine of a Stack it is for
+	From ID     // Receive: who sent it
+	Call CallID // Call: whom to answer
+	Fact any    // Receive: the message; Call: the argument; Raised: what was raised
+}
+
+// Port addresses a machine within a Stack: Below, or the index of a space
+// counted from 1.
+type Port uint16
+
+// Below is the Port of a stack's lower machine, the membership.
+const Below Port = 0
+
+// CallID says whom to answer: a sink of the driver, and the operation there. Op 0
+// is no operation: an unasked word to that sink.
+type CallID struct {
+	Sink uint64
+	Op   uint64
+}
+
+// Message is what members send to one another: plain structs, listed in each
+// protocol's messages.go. Each carries the view's epoch, the sender's incarnation
+// and the id of its request where the protocol needs them to tell old from new.
+type Message interface {
+	String() string // short, for traces
+}
+
+// Effects is what a Step wants done. The driver empties it after every Step.
+type Effects struct {
+	Sends   []Envelope
+	Replies []Reply
+	Raises  []any
+	Notes   []Note
+}
+
+// Envelope is a message on its way to the machine at Port of another member.
+type Envelope struct {
+	To      ID
+	Port    Port
+	Message Message
+}
+
+// Reply answers a Call, or (Op 0) tells a sink something unasked. Decision is set
+// for what becomes of a lock; every other answer is in Result.
+type Reply struct {
+	To       CallID
+	Port     Port // the space that answers; set by the Stack
+	Decision lock.Decision
+	Result   any
+}
+
+// Note is a typed value for the trace and the log, rendered only if someone reads it.
+type Note interface {
+	String() string
+}
+
+// Send sends m to another member, or to Storage. It may be lost, delayed,
+// duplicated and reordered: nothing more is promised.
+func (e *Effects) Send(to ID, m Message) {
+	e.Sends = append(e.Sends, Envelope{To: to, Message: m})
+}
+
+// Decide answers a call with what became of a lock.
+func (e *Effects) Decide(to CallID, d *lock.Decision) {
+	e.Replies = append(e.Replies, Reply{})
+	reply := &e.Replies[len(e.Replies)-1]
+	reply.To, reply.Decision = to, *d
+}
+
+// Reply answers a call with any other result.
+func (e *Effects) Reply(to CallID, result any) {
+	e.Replies = append(e.Replies, Reply{To: to, Result: result})
+}
+
+// Raise tells the machines above, or the driver where there are none.
+func (e *Effects) Raise(fact any) { e.Raises = append(e.Raises, fact) }
+
+// Note records n for whoever reads the trace.
+func (e *Effects) Note(n Note) { e.Notes = append(e.Notes, n) }
+
+// Reset empties the effects and keeps their memory.
+func (e *Effects) Reset() {
+	e.Drain()
+	clear(e.Replies)
+	e.Replies = e.Replies[:0]
+}
+
+// Drain empties the effects but for the replies, for a driver that hands those out
+// once a batch.
+func (e *Effects) Drain() {
+	if len(e.Sends)+len(e.Raises)+len(e.Notes) == 0 {
+		return
+	}
+	clear(e.Sends)
+	clear(e.Raises)
+	clear(e.Notes)
+	e.Sends, e.Raises, e.Notes = e.Sends[:0], e.Raises[:0], e.Notes[:0]
+}

@@ -1,0 +1,126 @@
+package protocol
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// What users may ask of a lockspace, whatever its protocol. An Event of kind Call
+// has a pointer to one of these, or a *[lock.Request], as its Fact; the pointer is
+// the machine's until Step returns.
+//
+// An immediate answer goes to Event.Call. What becomes of a request later (it was
+// Queued and is Granted; it was Granted and is Lost) is decided for its session:
+// Effects.Decide with the zero CallID, and package session knows where the session
+// can be reached.
+type (
+	// Release gives up a hold. Request is the id under which it was acquired; 0
+	// means the latest one under Token. The answer is a Released decision once the
+	// authority has taken it, or Refused with ErrNotHeld.
+	Release struct {
+		Session lock.SessionID
+		Name    string
+		Token   holdfast.Token // 0: whichever token Request has
+		Request uint64
+	}
+
+	// Cancel ends a request for good: waiting, it leaves the queue; granted
+	// meanwhile, it is released. The answer is always Released.
+	Cancel struct {
+		Session lock.SessionID
+		Name    string
+		Request uint64
+	}
+
+	// Extend replaces the hold limit of a grant; 0 removes it. It counts from when
+	// the caller sent this. The answer is Granted, or Refused with ErrNotHeld.
+	Extend struct {
+		Session lock.SessionID
+		Name    string
+		Token   holdfast.Token
+		Request uint64
+		Hold    time.Duration
+	}
+
+	// EndSession ends all that a session holds or waits for. Why is "" when its
+	// client ended it: then each hold is Released; otherwise it is Lost. There is no
+	// answer but those decisions.
+	EndSession struct {
+		Session lock.SessionID
+		Why     holdfast.Loss
+	}
+
+	// CountHolds asks what a session holds, reentries counted. The answer is a *Holds,
+	// at once.
+	CountHolds struct{ Session lock.SessionID }
+	// Holds answers CountHolds.
+	Holds struct{ Count int }
+
+	// Break takes a name from its holders (Token 0: all of them). The answer is a
+	// *Broken. Each holder gets a Revoked decision.
+	Break struct {
+		Name   string
+		Token  holdfast.Token
+		Reason string
+	}
+	// Broken answers Break.
+	Broken struct {
+		Grants []lock.Grant
+		Err    error // ErrNotHeld where nobody holds the name under that token
+	}
+
+	// Show asks for one name in full. The answer is a *lock.Lock.
+	Show struct{ Name string }
+
+	// Scan asks for up to Limit names in a stable order, from Cursor on; 0 is the
+	// start. The answer is a *Scanned.
+	Scan struct {
+		Cursor uint64
+		Limit  int
+	}
+	// Scanned answers Scan; Next is 0 at the end.
+	Scanned struct {
+		Locks []lock.Lock
+		Next  uint64
+	}
+
+	// Inspect asks how the space is. The answer is a *Condition.
+	Inspect struct{}
+	// Condition answers Inspect.
+	Condition struct {
+		State     State
+		Why       string // a sentence where State is not Ready
+		Until     Time   // when the state is expected to end, or Never
+		Authority []ID   // who decides now; empty where nobody is in charge
+		Reign     uint64
+		Class     holdfast.Class
+		Locks     int // names held or wanted
+		Waiters   int
+		Sessions  int // sessions that hold or wait
+	}
+)
+
+// State says whether a space can grant.
+type State uint8
+
+// The states of a space.
+const (
+	Unavailable  State = iota // nobody in charge
+	Recovering                // an authority waits for what an earlier one may have promised
+	Transferring              // the authority is being handed over
+	Suspended                 // an operator has stopped new grants
+	Ready
+)
+
+var stateNames = [...]string{"unavailable", "recovering", "transferring", "suspended", "ready"}
+
+// String returns the name that every format uses.
+func (s State) String() string { return stateNames[s] }
+
+// Serving notes that a space has begun to grant.
+type Serving struct{ Reign uint64 }
+
+func (n Serving) String() string { return fmt.Sprintf("serving reign %d", n.Reign) }

@@ -1,0 +1,107 @@
+package protocol
+
+import "fmt"
+
+// Stack puts one machine below (the membership) and others above it (the spaces).
+// Events go to the machine at their Port; what the lower one raises reaches all
+// above, in order, within the same Step, and then the one who drives the stack.
+// What a machine above raises goes down to the lower one, as an event of kind
+// Raised: a wish such as [NeedEpoch].
+func Stack(below Machine, above ...Machine) Machine {
+	s := &stack{below: below, above: above, wakes: make([]Time, len(above)+1)}
+	s.wakes[0] = below.Wake()
+	for i := range above {
+		s.wakes[i+1] = above[i].Wake()
+	}
+	return s
+}
+
+type stack struct {
+	below   Machine
+	above   []Machine
+	wakes   []Time // by port, as of each machine's last step
+	passing bool   // what the lower machine has raised is on its way up
+}
+
+// Wake returns the earliest of all.
+func (s *stack) Wake() Time {
+	at := s.wakes[0]
+	for _, wake := range s.wakes[1:] {
+		at = min(at, wake)
+	}
+	return at
+}
+
+// Step routes: Start and Tick to everybody (below first), the rest by Port.
+func (s *stack) Step(now Time, ev Event, out *Effects) {
+	switch {
+	case ev.Kind == Start:
+		s.stepBelow(now, ev, out)
+		for i := range s.above {
+			s.stepAbove(now, i, ev, out)
+		}
+	case ev.Kind == Tick:
+		if s.wakes[0] <= now {
+			s.stepBelow(now, ev, out)
+		}
+		for i := range s.above {
+			if s.wakes[i+1] <= now {
+				s.stepAbove(now, i, ev, out)
+			}
+		}
+	case ev.Port == Below:
+		s.stepBelow(now, ev, out)
+	case int(ev.Port) <= len(s.above):
+		s.stepAbove(now, int(ev.Port)-1, ev, out)
+	default:
+		out.Note(Misrouted{ev.Port})
+	}
+}
+
+// stepBelow steps the lower machine and passes up what it raised. What it raises to
+// answer the wish of a machine that is being told of an earlier fact is passed up
+// after that fact has reached all: no machine sees a later one first.
+func (s *stack) stepBelow(now Time, ev Event, out *Effects) {
+	before := len(out.Raises)
+	s.below.Step(now, ev, out)
+	s.wakes[0] = s.below.Wake()
+	if s.passing {
+		return // the loop that is under way comes to it
+	}
+	s.passing = true
+	for i := before; i < len(out.Raises); i++ {
+		fact := out.Raises[i]
+		for j := range s.above {
+			s.stepAbove(now, j, Event{Kind: Raised, Fact: fact}, out)
+		}
+	}
+	s.passing = false
+}
+
+func (s *stack) stepAbove(now Time, i int, ev Event, out *Effects) {
+	sends, replies, raises := len(out.Sends), len(out.Replies), len(out.Raises)
+	s.above[i].Step(now, ev, out)
+	s.wakes[i+1] = s.above[i].Wake()
+	for j := sends; j < len(out.Sends); j++ {
+		out.Sends[j].Port = Port(i + 1)
+	}
+	for j := replies; j < len(out.Replies); j++ {
+		out.Replies[j].Port = Port(i + 1)
+	}
+	wishes := out.Raises[raises:]
+	if len(wishes) == 0 {
+		return
+	}
+	wishes = append([]any(nil), wishes...)
+	out.Raises = out.Raises[:raises]
+	for _, wish := range wishes {
+		s.stepBelow(now, Event{Kind: Raised, Fact: wish}, out)
+	}
+}
+
+// Misrouted notes an event for a port where no machine is.
+type Misrouted struct{ Port Port }
+
+func (m Misrouted) String() string {
+	return fmt.Sprintf("event for port %d, where no machine is", m.Port)
+}
