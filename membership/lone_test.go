@@ -1,0 +1,197 @@
+package membership_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+func random() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+// life starts a member, lets its first write succeed, and returns its view and cell.
+func life(t *testing.T, c membership.Config) (*membership.Lone, *protocol.View, membership.Cell) {
+	t.Helper()
+	c.Rand = random()
+	m, err := membership.NewLone(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out protocol.Effects
+	m.Step(0, protocol.Event{Kind: protocol.Start}, &out)
+	var cell membership.Cell
+	if c.Kept {
+		if len(out.Raises) != 0 {
+			t.Fatalf("raised %v before the cell was written", out.Raises)
+		}
+		save := out.Sends[0].Message.(storage.Save)
+		if cell, err = membership.DecodeCell(save.Data); err != nil {
+			t.Fatal(err)
+		}
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: storage.Saved{ID: save.ID}}, &out)
+	}
+	return m, out.Raises[0].(*protocol.View), cell
+}
+
+// wall is a time of the wall clock, in seconds after the origin of epochs.
+func wall(seconds float64) time.Duration {
+	return membership.Origin*time.Second + time.Duration(seconds*float64(time.Second))
+}
+
+// TestTokensNeverGoBack runs lives one after another: whatever the wall clock does,
+// (epoch, count) rises with a cell; without one, as long as the clock is not set back.
+func TestTokensNeverGoBack(t *testing.T) {
+	var cell membership.Cell
+	var last uint64
+	for i, at := range []float64{1000, 1000.5, 1000.5, 900, 5000.25, 5000.25, 1} {
+		_, view, next := life(t, membership.Config{Kept: true, Cell: cell, Serves: true, Wall: wall(at)})
+		if token := view.Epoch.Counter<<32 | uint64(view.Count); token <= last {
+			t.Errorf("life %d at %vs begins at %d:%d, not above %d:%d", i, at, view.Epoch.Counter, view.Count, last>>32, last&(1<<32-1))
+		} else {
+			last = token
+		}
+		cell = next
+	}
+	last = 0
+	for i, at := range []float64{1000, 1000.5, 1000.999999, 1001, 5000} {
+		_, view, _ := life(t, membership.Config{Wall: wall(at)})
+		if view.Count > 1<<30 {
+			t.Errorf("life %d begins at count %d, which leaves less than half of the reign", i, view.Count)
+		}
+		if token := view.Epoch.Counter<<32 | uint64(view.Count); token <= last {
+			t.Errorf("forgetful life %d at %vs does not begin above the last", i, at)
+		} else {
+			last = token
+		}
+	}
+}
+
+// TestWaitAtStart is who waits for what (membership.md §5, V16).
+func TestWaitAtStart(t *testing.T) {
+	lived := membership.Cell{Cluster: 1, ID: 2, Incarnation: 3, Promised: 4}
+	clean := lived
+	clean.Clean = true
+	far := lived
+	far.Horizon = 8 * time.Second
+	for _, tt := range []struct {
+		name   string
+		config membership.Config
+		want   time.Duration
+	}{
+		{"never had a cell", membership.Config{Kept: true, Serves: true}, 0},
+		{"clean", membership.Config{Kept: true, Serves: true, Cell: clean}, 0},
+		{"unclean", membership.Config{Kept: true, Serves: true, Cell: lived}, 3150 * time.Millisecond},
+		{"unclean with a horizon", membership.Config{Kept: true, Serves: true, Cell: far}, 11550 * time.Millisecond},
+		{"keeps none", membership.Config{Serves: true}, 3150 * time.Millisecond},
+		{"serves nobody", membership.Config{}, 0},
+		{"served others before, now nobody", membership.Config{Kept: true, Cell: far}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.config.Wall = wall(1000)
+			_, view, cell := life(t, tt.config)
+			if got := view.GrantFrom.Round(time.Microsecond); got != tt.want {
+				t.Errorf("waits %v, want %v", got, tt.want)
+			}
+			if tt.config.Kept && cell.Clean != (tt.want == 0) {
+				t.Errorf("the cell of this life says clean=%v", cell.Clean)
+			}
+		})
+	}
+}
+
+// TestNewEpoch: another reign begins when the cell says so, once.
+func TestNewEpoch(t *testing.T) {
+	m, first, _ := life(t, membership.Config{Kept: true, Wall: wall(1000)})
+	var out protocol.Effects
+	for range 2 {
+		m.Step(1, protocol.Event{Kind: protocol.Raised, Fact: &protocol.NeedEpoch{Above: first.Epoch.Counter}}, &out)
+	}
+	if len(out.Sends) != 1 || len(out.Raises) != 0 {
+		t.Fatalf("two wishes made %d writes and raised %v", len(out.Sends), out.Raises)
+	}
+	save := out.Sends[0].Message.(storage.Save)
+	out.Reset()
+	stale := protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: storage.Saved{ID: save.ID - 1}}
+	m.Step(1, stale, &out)
+	if len(out.Raises) != 0 {
+		t.Fatalf("a stale answer raised %v", out.Raises)
+	}
+	m.Step(1, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: storage.Saved{ID: save.ID}}, &out)
+	view := out.Raises[0].(*protocol.View)
+	if view.Epoch.Counter != first.Epoch.Counter+1 || view.Number != first.Number+1 {
+		t.Errorf("view %d of epoch %d follows view %d of epoch %d", view.Number, view.Epoch.Counter, first.Number, first.Epoch.Counter)
+	}
+}
+
+// TestLeave: the last word comes when no write is in flight.
+func TestLeave(t *testing.T) {
+	m, _, _ := life(t, membership.Config{Kept: true, Serves: true, Wall: wall(1000)})
+	var out protocol.Effects
+	leave := protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &membership.Leave{}}
+	m.Step(0, leave, &out)
+	if len(out.Replies) != 1 {
+		t.Fatalf("an idle member answered %d times", len(out.Replies))
+	}
+	out.Reset()
+	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: &protocol.NeedHorizon{Want: time.Second, Clients: true}}, &out)
+	m.Step(0, leave, &out)
+	if len(out.Replies) != 0 {
+		t.Fatal("answered while a write was in flight")
+	}
+	failed := storage.Saved{ID: out.Sends[0].Message.(storage.Save).ID, Err: errors.New("disk full")}
+	out.Reset()
+	m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: failed}, &out)
+	if left := out.Replies[0].Result.(*membership.Left); left.Err == nil {
+		t.Error("a failed last word was not told")
+	}
+}
+
+func TestNewLoneNamesTheWrongField(t *testing.T) {
+	for field, c := range map[string]membership.Config{
+		"Rand":  {},
+		"Lease": {Rand: random(), Lease: -1},
+		"Drift": {Rand: random(), Drift: 0.6},
+		"Kept":  {Rand: random(), Cell: membership.Cell{ID: 1}},
+	} {
+		if _, err := membership.NewLone(c); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("wrong %s: %v", field, err)
+		}
+	}
+}
+
+func TestCellRoundTrip(t *testing.T) {
+	c := membership.Cell{Cluster: 1<<63 + 1, ID: 2, Incarnation: 3, Promised: 4, Horizon: time.Hour, Clean: true}
+	got, err := membership.DecodeCell(c.Encode())
+	if diff := cmp.Diff(c, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	for i := range c.Encode() {
+		damaged := c.Encode()
+		damaged[i] ^= 0x10
+		if _, err := membership.DecodeCell(damaged); err == nil {
+			t.Errorf("damage at byte %d goes unnoticed", i)
+		}
+		if _, err := membership.DecodeCell(c.Encode()[:i]); err == nil {
+			t.Errorf("a cell cut at byte %d is read", i)
+		}
+	}
+}
+
+func FuzzDecodeCell(f *testing.F) {
+	f.Add(membership.Cell{ID: 1}.Encode())
+	f.Add([]byte("holdfast cell 2\nxxxx"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := membership.DecodeCell(data)
+		if err == nil && string(c.Encode()) != string(data) {
+			t.Errorf("%x decodes to %+v, which encodes otherwise", data, c)
+		}
+	})
+}
