@@ -1,0 +1,124 @@
+package session
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Secret proves that a client is the one that opened its session.
+type Secret [16]byte
+
+// Sort says how a session lives.
+type Sort uint8
+
+// The sorts of sessions.
+const (
+	Local   Sort = iota + 1 // inside the member's process; no TTL
+	Stream                  // attached to a sink, kept by beats
+	OneShot                 // kept by requests; ends with the release of its last lock
+)
+
+// What a client's edge asks of the Desk: an Event of kind Call at Port
+// [protocol.Below] has a pointer to one of these as its Fact. The answer goes to
+// Event.Call. Wishes about locks (*lock.Request, *protocol.Release, …) go to the
+// port of their space; the Desk checks that their session is alive and passes them
+// on. It does not check their secret: an edge that does not hold the session by a
+// stream asks for a Renew or Check first.
+type (
+	// Open opens a session. A Stream or Local session is attached to the sink of
+	// Event.Call. The answer is an *Opened.
+	Open struct {
+		Sort   Sort
+		TTL    time.Duration // wanted; 0 means the default
+		Client string        // who this is, for people
+	}
+	// Opened answers Open. Err is an ErrLimit when there are too many sessions.
+	Opened struct {
+		ID     lock.SessionID
+		Secret Secret
+		TTL    time.Duration // from the sending of the request; 0 for Local
+		Err    error
+	}
+
+	// Resume attaches a Stream session to the sink of Event.Call, in place of any
+	// other. The answer is a *Renewed; the grants that it must stop using are told
+	// before. What else was decided meanwhile is not repeated: the client repeats its
+	// unanswered requests.
+	Resume struct {
+		ID     lock.SessionID
+		Secret Secret
+		TTL    time.Duration // wanted; 0 means as before
+	}
+
+	// Detach says that the sink of Event.Call is gone. Its sessions live on until
+	// their TTL is over; a Local one ends. There is no answer.
+	Detach struct{}
+
+	// Renew renews a session. The ttl answered counts from Arrived, when the request
+	// that it answers reached this member (0 means now). The answer is a *Renewed.
+	Renew struct {
+		ID      lock.SessionID
+		Secret  Secret
+		Proven  bool          // the edge holds the session by a stream: no secret needed
+		TTL     time.Duration // wanted; 0 means as before
+		Arrived protocol.Time
+	}
+	// Renewed answers Renew and Resume. Err is ErrUnknown when the session has ended
+	// or the secret is wrong, or a holdfast.Loss when all that the session held was
+	// taken from it: then it is not renewed.
+	Renewed struct {
+		TTL  time.Duration
+		Lost []Lost // what the session has lost and could not be told when it happened
+		Err  error
+	}
+
+	// Check asks whether a session is alive and its secret right. It renews nothing.
+	// The answer is a *Renewed with TTL 0.
+	Check struct {
+		ID     lock.SessionID
+		Secret Secret
+	}
+
+	// End ends a session: its holds are released and its waits are cancelled, in all
+	// spaces. The answer is an *Ended.
+	End struct {
+		ID     lock.SessionID
+		Secret Secret
+		Proven bool
+	}
+	// Ended answers End.
+	Ended struct {
+		Released []Lost // with Decision.Kind Released
+		Err      error
+	}
+
+	// Count asks how many sessions there are beside those of the member's own process.
+	// The answer is a *Counted.
+	Count struct{}
+	// Counted answers Count.
+	Counted struct{ Sessions int }
+
+	// Expired is told unasked (Op 0) to the sink of a session that has expired, after
+	// the decisions about what it held.
+	Expired struct{ ID lock.SessionID }
+
+	// Superseded is told unasked (Op 0) to the sink of a session that another sink
+	// has resumed: nothing more is told there.
+	Superseded struct{ ID lock.SessionID }
+
+	// Who asks what is known of a session, for listings. The answer is a *Known.
+	Who struct{ ID lock.SessionID }
+	// Known answers Who; Client is "" for an unknown session.
+	Known struct {
+		Client string
+		Until  protocol.Time // when this member takes it for expired; Never if it does not expire
+	}
+)
+
+// Lost is a decision with the port of its space.
+type Lost struct {
+	Port     protocol.Port
+	Decision lock.Decision
+}

@@ -1,0 +1,294 @@
+package session
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Config is what a Desk needs to know.
+type Config struct {
+	// Member and Incarnation make session ids that are never used again. Required;
+	// a member without a stable cell draws a new Member at each start.
+	Member      protocol.ID
+	Incarnation uint64
+	// Rand draws secrets: seed it with what nobody can guess. Required.
+	Rand *rand.Rand
+	// Spaces is how many spaces the stack has. Required.
+	Spaces int
+	// Drift is how much faster one clock may run than another. Zero means 0.05.
+	Drift float64
+	// Lease is the member's lease, D. Zero means 3 s.
+	Lease time.Duration
+	// TTL is what a session gets that does not say. Zero means 10 s.
+	TTL time.Duration
+	// MaxTTL bounds what a session may ask. Zero means 1 h.
+	MaxTTL time.Duration
+	// Sessions is how many there may be of clients, and as many again of the member's
+	// own process. Zero means 100,000.
+	Sessions int
+}
+
+func (c *Config) check() error {
+	if c.Drift == 0 {
+		c.Drift = 0.05
+	}
+	if c.Lease == 0 {
+		c.Lease = 3 * time.Second
+	}
+	if c.TTL == 0 {
+		c.TTL = 10 * time.Second
+	}
+	if c.MaxTTL == 0 {
+		c.MaxTTL = time.Hour
+	}
+	if c.Sessions == 0 {
+		c.Sessions = 100_000
+	}
+	switch {
+	case c.Member == 0:
+		return fmt.Errorf("session: Member is 0; give the member's id")
+	case c.Rand == nil:
+		return fmt.Errorf("session: Rand is nil; give a source that was seeded with a secret")
+	case c.Spaces < 1:
+		return fmt.Errorf("session: Spaces is %d; a member has at least one", c.Spaces)
+	case !(c.Drift >= 0 && c.Drift <= 0.5): // so that it is no NaN either
+		return fmt.Errorf("session: Drift is %v; 0 to 0.5 is allowed", c.Drift)
+	case c.Lease < 0, c.TTL < 0, c.MaxTTL < 0, c.Sessions < 0:
+		return fmt.Errorf("session: Lease %v, TTL %v, MaxTTL %v, Sessions %d: none may be negative", c.Lease, c.TTL, c.MaxTTL, c.Sessions)
+	}
+	return nil
+}
+
+// Desk is the machine between a member's clients and its stack. See the package's
+// comment.
+type Desk struct {
+	config Config
+	inner  protocol.Machine
+	wake   protocol.Time
+
+	lastNumber uint64
+	sessions   map[uint64]*presence
+	recent     *presence              // looked up last
+	attached   map[uint64][]*presence // by sink
+	remote     int                    // sessions that are not Local
+	expiry     expiryQueue
+	revokedDue expiryQueue
+
+	lease   *protocol.Lease
+	horizon protocol.Horizon
+	asked   *protocol.NeedHorizon // the wish under way, or nil
+	answers uint64                // how often a horizon was raised
+	classes [64]int               // sessions by the horizon that they need, as a power of two
+	parked  []parkedCall          // answers that wait for the horizon
+}
+
+// presence is one session.
+type presence struct {
+	id      lock.SessionID
+	secret  Secret
+	sort    Sort
+	client  string
+	ttl     time.Duration // wanted
+	class   int           // of the horizon that it needs; -1 without
+	expires protocol.Time // when it is taken for expired
+	sink    uint64        // where it can be reached; 0 nowhere
+
+	reminded bool         // it stands in the queue of expiries
+	revoked  []revocation // grants that it was told to stop using, and may still use
+
+	// waiting has the requests that wait and did not come over the session's own
+	// stream, and who waits for them.
+	waiting map[uint64]protocol.CallID
+
+	// OneShot only: the requests that hold, and what could not be told when it was
+	// lost.
+	live map[uint64]protocol.Port
+	lost []Lost
+}
+
+// parkedCall is an Open or Renew whose answer waits for the horizon.
+type parkedCall struct {
+	call protocol.CallID
+	fact any
+}
+
+// NewDesk puts a desk in front of inner, a protocol.Stack. The error names the
+// field of c that is wrong.
+func NewDesk(c Config, inner protocol.Machine) (*Desk, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return &Desk{
+		config:     c,
+		inner:      inner,
+		wake:       protocol.Never,
+		lastNumber: c.Incarnation << 32,
+		sessions:   map[uint64]*presence{},
+		attached:   map[uint64][]*presence{},
+	}, nil
+}
+
+// Wake returns the earliest of the stack's, the sessions' and the revocations' times.
+func (m *Desk) Wake() protocol.Time { return m.wake }
+
+// Step answers what is about sessions, passes on what is about locks, and routes
+// what the spaces decide. What time has ended is ended before anything else is
+// done: a Tick may come late.
+func (m *Desk) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if ev.Kind == protocol.Tick || m.wake <= now {
+		m.tick(now, out)
+	}
+	switch ev.Kind {
+	case protocol.Tick:
+	case protocol.Call:
+		m.onCall(now, ev, out)
+	default:
+		m.pass(now, ev, out)
+	}
+	m.settle()
+}
+
+// settle notes when to be woken, once a step: the driver asks after it, and the next
+// step before it does anything.
+func (m *Desk) settle() {
+	m.wake = min(m.inner.Wake(), m.expiry.first(), m.revokedDue.first())
+}
+
+// tick does what time has decided.
+func (m *Desk) tick(now protocol.Time, out *protocol.Effects) {
+	if m.inner.Wake() <= now {
+		m.pass(now, protocol.Event{Kind: protocol.Tick}, out)
+	}
+	m.expire(now, out)
+	m.endRevoked(now, out)
+}
+
+// onCall takes a wish of a client.
+func (m *Desk) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *lock.Request:
+		m.onRequest(now, ev, fact, out)
+	case *protocol.Release:
+		m.onHeld(now, ev, fact.Session, fact.Request, fact.Name, out)
+	case *protocol.Cancel:
+		m.onHeld(now, ev, fact.Session, fact.Request, fact.Name, out)
+	case *protocol.Extend:
+		m.onHeld(now, ev, fact.Session, fact.Request, fact.Name, out)
+	case *Open:
+		m.onOpen(now, ev.Call, *fact, false, out)
+	case *Renew:
+		m.onRenew(now, ev.Call, *fact, false, out)
+	case *Resume:
+		m.onResume(now, ev.Call, fact, out)
+	case *Check:
+		m.onCheck(now, ev.Call, fact, out)
+	case *End:
+		m.onEnd(now, ev.Call, fact, out)
+	case *Detach:
+		m.onDetach(now, ev.Call.Sink, out)
+	case *Count:
+		out.Reply(ev.Call, &Counted{Sessions: m.remote})
+	case *Who:
+		m.onWho(ev.Call, fact, out)
+	case *membership.Leave:
+		m.endIdle(now, out)
+		m.pass(now, ev, out)
+	default:
+		m.pass(now, ev, out)
+	}
+}
+
+// onRequest passes on a request of a session that is alive.
+func (m *Desk) onRequest(now protocol.Time, ev protocol.Event, r *lock.Request, out *protocol.Effects) {
+	p := m.alive(now, r.Session)
+	if p == nil {
+		m.refuseUnknown(ev.Call, r.Session, r.ID, r.Name, out)
+		return
+	}
+	if r.Client == "" {
+		r.Client = p.client
+	}
+	if r.Arrived == 0 {
+		r.Arrived = now
+	}
+	if _, waits := p.waiting[r.ID]; waits {
+		p.waiting[r.ID] = ev.Call // who asked again is who is told
+	}
+	m.pass(now, ev, out)
+}
+
+// onHeld passes on a wish about a request of a session that is alive.
+func (m *Desk) onHeld(now protocol.Time, ev protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
+	if m.alive(now, s) == nil {
+		m.refuseUnknown(ev.Call, s, request, name, out)
+		return
+	}
+	m.pass(now, ev, out)
+}
+
+// It is kept out of line: what it builds is large, and it is rare.
+//
+//go:noinline
+func (m *Desk) refuseUnknown(call protocol.CallID, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
+	out.Decide(call, &lock.Decision{Kind: lock.Refused, Session: s, Request: request, Name: name, Err: ErrUnknown})
+}
+
+// alive returns the session if it has not expired: one whose time has passed is
+// ended by the next Tick, and serves nothing before it.
+func (m *Desk) alive(now protocol.Time, id lock.SessionID) *presence {
+	p := m.find(id)
+	if p == nil || m.hasExpired(p, now) {
+		return nil
+	}
+	return p
+}
+
+// find returns the session, or nil. Who asks once mostly asks again.
+func (m *Desk) find(id lock.SessionID) *presence {
+	if m.recent != nil && m.recent.id == id {
+		return m.recent
+	}
+	p := m.sessions[id.Number]
+	if p == nil || p.id != id {
+		return nil
+	}
+	m.recent = p
+	return p
+}
+
+func (m *Desk) hasExpired(p *presence, now protocol.Time) bool {
+	return now >= p.expires && !p.present()
+}
+
+// present reports whether a connection waits for the session, which is as good as a
+// beat. A Stream has beats.
+func (p *presence) present() bool { return p.sort == OneShot && len(p.waiting) > 0 }
+
+// pass steps the stack and handles what it raised and decided.
+func (m *Desk) pass(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	replies, raises := len(out.Replies), len(out.Raises)
+	m.inner.Step(now, ev, out)
+	for i := raises; i < len(out.Raises); i++ {
+		switch fact := out.Raises[i].(type) {
+		case *protocol.View:
+			m.lease = fact.Lease
+		case *protocol.Horizon:
+			m.horizon = *fact
+			if fact.Answer {
+				m.asked = nil
+				m.answers++
+				m.answerParked(now, out)
+			}
+		}
+	}
+	for i := replies; i < len(out.Replies); i++ {
+		if out.Replies[i].Decision.Kind != 0 {
+			m.route(now, i, out)
+		}
+	}
+}

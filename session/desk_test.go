@@ -1,0 +1,129 @@
+package session_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// promising is a stack that allows every horizon at once.
+type promising struct{}
+
+func (promising) Wake() protocol.Time { return protocol.Never }
+
+func (promising) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if need, ok := ev.Fact.(*protocol.NeedHorizon); ok {
+		out.Raise(&protocol.Horizon{Answer: true, Confirmed: need.Want, Clients: need.Clients})
+	}
+}
+
+func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+func newDesk(t *testing.T, c session.Config) *session.Desk {
+	t.Helper()
+	desk, err := session.NewDesk(c, promising{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desk
+}
+
+// open opens a session and returns the answer.
+func open(t *testing.T, desk *session.Desk, fact session.Open) *session.Opened {
+	t.Helper()
+	var out protocol.Effects
+	call := protocol.CallID{Sink: 1, Op: 1}
+	desk.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: call, Fact: &fact}, &out)
+	if len(out.Replies) != 1 || out.Replies[0].To != call {
+		t.Fatalf("opening is answered by %+v", out.Replies)
+	}
+	return out.Replies[0].Result.(*session.Opened)
+}
+
+func TestNewDeskNamesTheWrongField(t *testing.T) {
+	good := session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1}
+	newDesk(t, good)
+	for field, spoil := range map[string]func(*session.Config){
+		"Member is 0":   func(c *session.Config) { c.Member = 0 },
+		"Rand is nil":   func(c *session.Config) { c.Rand = nil },
+		"Spaces is 0":   func(c *session.Config) { c.Spaces = 0 },
+		"Spaces is -1":  func(c *session.Config) { c.Spaces = -1 },
+		"Drift is -0.1": func(c *session.Config) { c.Drift = -0.1 },
+		"Drift is 0.6":  func(c *session.Config) { c.Drift = 0.6 },
+		"Lease -1s":     func(c *session.Config) { c.Lease = -time.Second },
+		"TTL -1s":       func(c *session.Config) { c.TTL = -time.Second },
+		"MaxTTL -1s":    func(c *session.Config) { c.MaxTTL = -time.Second },
+		"Sessions -1":   func(c *session.Config) { c.Sessions = -1 },
+	} {
+		wrong := good
+		spoil(&wrong)
+		if _, err := session.NewDesk(wrong, promising{}); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("want an error that says %q: %v", field, err)
+		}
+	}
+}
+
+// TestSecretsDiffer, and no id comes back: within a life, in the next, and beside
+// another member.
+func TestSecretsDiffer(t *testing.T) {
+	ids := map[lock.SessionID]bool{}
+	secrets := map[session.Secret]bool{}
+	random := seeded()
+	n := 0
+	for _, life := range []session.Config{
+		{Member: 1, Incarnation: 1}, {Member: 1, Incarnation: 2}, {Member: 1, Incarnation: 3}, {Member: 2, Incarnation: 1},
+	} {
+		life.Rand, life.Spaces = random, 1
+		desk := newDesk(t, life)
+		for i := range 500 {
+			sort := []session.Sort{session.Local, session.Stream, session.OneShot}[i%3]
+			opened := open(t, desk, session.Open{Sort: sort})
+			if opened.Err != nil || opened.ID.Member != uint64(life.Member) {
+				t.Fatalf("%+v", opened)
+			}
+			ids[opened.ID], secrets[opened.Secret] = true, true
+			n++
+			if i%2 == 0 { // an id that was given back is not given out again
+				var out protocol.Effects
+				desk.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 2}, Fact: &session.End{ID: opened.ID, Secret: opened.Secret}}, &out)
+				if ended := out.Replies[len(out.Replies)-1].Result.(*session.Ended); ended.Err != nil {
+					t.Fatal(ended.Err)
+				}
+			}
+		}
+	}
+	if len(ids) != n || len(secrets) != n || secrets[session.Secret{}] {
+		t.Errorf("%d sessions had %d ids and %d secrets", n, len(ids), len(secrets))
+	}
+}
+
+// TestLimits: a session too many is refused by name, one TTL too long is cut.
+func TestLimits(t *testing.T) {
+	desk := newDesk(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1, Sessions: 2, MaxTTL: time.Minute})
+	first := open(t, desk, session.Open{Sort: session.Stream, TTL: time.Hour})
+	if first.Err != nil || first.TTL > time.Minute || first.TTL < 50*time.Second {
+		t.Errorf("an hour was wanted, a minute is the limit: %+v", first)
+	}
+	if second := open(t, desk, session.Open{Sort: session.OneShot}); second.Err != nil || second.TTL > 10*time.Second || second.TTL < 9*time.Second {
+		t.Errorf("without a wish: %+v", second)
+	}
+	for range 2 { // sessions of the process itself take no room from its clients'
+		if local := open(t, desk, session.Open{Sort: session.Local}); local.Err != nil {
+			t.Errorf("a session of the process: %v", local.Err)
+		}
+	}
+	for _, sort := range []session.Sort{session.Local, session.Stream, session.OneShot} {
+		third := open(t, desk, session.Open{Sort: sort})
+		var limit *holdfast.LimitError
+		if !errors.As(third.Err, &limit) || limit.Limit != "sessions" || limit.Value != 2 || third.ID != (lock.SessionID{}) {
+			t.Errorf("a session too many: %+v", third)
+		}
+	}
+}

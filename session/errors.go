@@ -1,0 +1,23 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// unknown is an ended session, or a wrong secret: the two are not told apart. Its
+// holder has lost what it held.
+type unknown struct{}
+
+func (unknown) Error() string { return "unknown session" }
+
+func (unknown) Unwrap() error { return holdfast.SessionExpired }
+
+// ErrUnknown says that there is no such session (any more), or that the secret is
+// not its own. It is a holdfast.ErrLost.
+var ErrUnknown error = unknown{}
+
+// errForgetful refuses a session whose promise the member could not remember: after
+// a restart it would grant what the session's client still believes in.
+var errForgetful = fmt.Errorf("%w: the member cannot write its stable cell, so it promises nothing", holdfast.ErrUnavailable)

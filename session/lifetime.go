@@ -1,0 +1,365 @@
+package session
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// onOpen opens a session, as soon as what it wants may be promised. Again says that
+// it was parked and must be answered now.
+func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again bool, out *protocol.Effects) {
+	if !again && m.tooMany(open.Sort) {
+		out.Reply(call, &Opened{Err: &holdfast.LimitError{Limit: "sessions", Value: int64(m.config.Sessions)}})
+		return
+	}
+	p := &presence{sort: open.Sort, client: open.Client, ttl: m.wanted(open.TTL, m.config.TTL), class: -1, expires: protocol.Never}
+	if p.sort != Local && !m.promisable(now, p.ttl, again, out) {
+		m.parked = append(m.parked, parkedCall{call, open})
+		return
+	}
+	if p.sort != Local && !m.horizon.Clients {
+		out.Reply(call, &Opened{Err: errForgetful})
+		return
+	}
+	m.lastNumber++
+	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}
+	for i := range p.secret {
+		p.secret[i] = byte(m.config.Rand.Uint32())
+	}
+	m.sessions[p.id.Number] = p
+	if p.sort != OneShot {
+		m.attach(p, call.Sink)
+	}
+	opened := &Opened{ID: p.id, Secret: p.secret}
+	if p.sort != Local {
+		m.remote++
+		opened.TTL = m.promise(p, now, now)
+	}
+	out.Reply(call, opened)
+}
+
+// tooMany reports whether another session would exceed the limit. Those of the
+// member's own process do not take room from its clients', nor theirs from it.
+func (m *Desk) tooMany(sort Sort) bool {
+	if sort == Local {
+		return len(m.sessions)-m.remote >= m.config.Sessions
+	}
+	return m.remote+len(m.parked) >= m.config.Sessions
+}
+
+func (m *Desk) wanted(ttl, otherwise time.Duration) time.Duration {
+	if ttl <= 0 {
+		ttl = otherwise
+	}
+	return min(ttl, m.config.MaxTTL)
+}
+
+// promisable reports whether ttl may be promised now. If not it asks for what that
+// needs; when the answer has come, again, whatever may be promised has to do.
+func (m *Desk) promisable(now protocol.Time, ttl time.Duration, again bool, out *protocol.Effects) bool {
+	class := m.classOf(ttl)
+	if m.horizon.Clients && m.horizon.Confirmed >= horizonOf(class) {
+		return true
+	}
+	if again {
+		return true // it was asked for, and this is what there is
+	}
+	before := m.answers
+	m.ask(now, protocol.NeedHorizon{Want: max(horizonOf(class), m.horizon.Confirmed), Clients: true}, out)
+	return m.answers != before
+}
+
+// ask wishes for a horizon; its answer may come within the call.
+func (m *Desk) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.Effects) {
+	if m.asked != nil && *m.asked == need {
+		return // under way
+	}
+	m.asked = &need
+	m.pass(now, protocol.Event{Kind: protocol.Raised, Port: protocol.Below, Fact: &need}, out)
+}
+
+// classOf returns the class of the horizon that a ttl needs: 0 for none, else 1 +
+// the exponent of the next power of two of nanoseconds.
+func (m *Desk) classOf(ttl time.Duration) int {
+	need := m.stretch(ttl) - m.config.Lease
+	if need <= 0 {
+		return 0
+	}
+	return 1 + bits.Len64(uint64(need-1))
+}
+
+// horizonOf returns the horizon of a class.
+func horizonOf(class int) time.Duration {
+	if class == 0 {
+		return 0
+	}
+	return time.Duration(1) << (class - 1)
+}
+
+// stretch returns how long this member waits for what a client counts as d.
+func (m *Desk) stretch(d time.Duration) time.Duration {
+	return d + time.Duration(float64(d)*m.config.Drift) + 1
+}
+
+// promise renews p and returns the ttl to answer, which counts from sent: when the
+// request that is answered reached this member.
+func (m *Desk) promise(p *presence, now, arrived protocol.Time) time.Duration {
+	// In steps of a tenth of the ttl, so that whoever asks for 10 s is told 10s and
+	// not what the disk took beside it. Less than the truth is always safe.
+	waited := now - arrived
+	waited -= waited % max(1, p.ttl/10)
+	lease := m.config.Lease
+	if m.lease != nil {
+		lease = max(0, min(lease, m.lease.Member-now))
+	}
+	most := time.Duration(float64(waited+lease+m.horizon.Confirmed) / (1 + m.config.Drift))
+	ttl := min(waited+p.ttl, most)
+	if class := min(m.classOf(p.ttl), classOfHorizon(m.horizon.Confirmed)); class > p.class {
+		m.classes[class]++
+		if p.class >= 0 {
+			m.classes[p.class]--
+		}
+		p.class = class
+	}
+	p.expires = max(p.expiresIfSet(), arrived+m.stretch(ttl))
+	m.remind(p)
+	return ttl
+}
+
+// remind queues the session's expiry, once: whoever finds the reminder looks
+// whether the session was renewed since.
+func (m *Desk) remind(p *presence) {
+	if !p.reminded {
+		p.reminded = true
+		m.expiry.push(p.expires, p.id.Number)
+	}
+}
+
+func classOfHorizon(h time.Duration) int {
+	if h <= 0 {
+		return 0
+	}
+	return 1 + bits.Len64(uint64(h-1))
+}
+
+// expiresIfSet is when the session expires, or 0 if that was never set: what was
+// promised before is never taken back.
+func (p *presence) expiresIfSet() protocol.Time {
+	if p.expires == protocol.Never {
+		return 0
+	}
+	return p.expires
+}
+
+// onRenew renews a session, as soon as what it wants may be promised.
+func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, again bool, out *protocol.Effects) {
+	p := m.alive(now, renew.ID)
+	if p == nil || !renew.Proven && !p.proves(renew.Secret) {
+		out.Reply(call, &Renewed{Err: ErrUnknown})
+		return
+	}
+	if renew.Arrived == 0 {
+		renew.Arrived = now
+	}
+	if len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0 {
+		// Nothing is left to renew. The session goes on until its deadline, because this
+		// answer may be lost, and its client believes until then.
+		out.Reply(call, &Renewed{Lost: p.lost, Err: p.lost[len(p.lost)-1].Decision.Loss})
+		return
+	}
+	ttl := m.wanted(renew.TTL, p.ttl)
+	// When too many wait for a slow disk already, what may be promised now has to do.
+	again = again || len(m.parked) >= m.config.Sessions
+	if p.sort != Local && !m.promisable(now, ttl, again, out) {
+		m.parked = append(m.parked, parkedCall{call, renew})
+		return
+	}
+	p.ttl = ttl
+	renewed := &Renewed{Lost: slices.Clone(p.lost)}
+	if p.sort != Local {
+		renewed.TTL = m.promise(p, now, renew.Arrived)
+	}
+	out.Reply(call, renewed)
+}
+
+// answerParked answers what waited for the horizon.
+func (m *Desk) answerParked(now protocol.Time, out *protocol.Effects) {
+	parked := m.parked
+	m.parked = nil
+	for _, waiting := range parked {
+		switch fact := waiting.fact.(type) {
+		case Open:
+			m.onOpen(now, waiting.call, fact, true, out)
+		case Renew:
+			m.onRenew(now, waiting.call, fact, true, out)
+		}
+	}
+}
+
+// proves compares secrets without telling by its duration where they differ.
+func (p *presence) proves(s Secret) bool {
+	var differ byte
+	for i := range s {
+		differ |= s[i] ^ p.secret[i]
+	}
+	return differ == 0
+}
+
+// onResume attaches a session to another sink.
+func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume, out *protocol.Effects) {
+	p := m.alive(now, resume.ID)
+	if p == nil || p.sort != Stream || !p.proves(resume.Secret) {
+		out.Reply(call, &Renewed{Err: ErrUnknown})
+		return
+	}
+	if p.sink != 0 && p.sink != call.Sink {
+		out.Reply(protocol.CallID{Sink: p.sink}, &Superseded{ID: p.id})
+		m.unattach(p)
+	}
+	m.attach(p, call.Sink)
+	// The stream that broke may have lost what it was told. Whoever is renewed must
+	// know first which of its grants it must not use.
+	for _, r := range p.revoked {
+		out.Decide(protocol.CallID{Sink: call.Sink, Op: r.decision.Request}, &r.decision)
+	}
+	m.onRenew(now, call, Renew{ID: resume.ID, Proven: true, TTL: resume.TTL}, false, out)
+}
+
+func (m *Desk) attach(p *presence, sink uint64) {
+	if p.sink == sink {
+		return
+	}
+	p.sink = sink
+	m.attached[sink] = append(m.attached[sink], p)
+}
+
+func (m *Desk) unattach(p *presence) {
+	rest := m.attached[p.sink]
+	for i := range rest {
+		if rest[i] == p {
+			rest[i] = rest[len(rest)-1]
+			rest[len(rest)-1] = nil
+			rest = rest[:len(rest)-1]
+			break
+		}
+	}
+	if len(rest) == 0 {
+		delete(m.attached, p.sink)
+	} else {
+		m.attached[p.sink] = rest
+	}
+	p.sink = 0
+}
+
+// onDetach leaves the sessions of a sink that is gone to their TTL.
+func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
+	for len(m.attached[sink]) > 0 {
+		p := m.attached[sink][0]
+		m.unattach(p)
+		if p.sort == Local {
+			m.end(now, p, "", out)
+		}
+	}
+}
+
+// onCheck says whether a session is alive and the secret its own.
+func (m *Desk) onCheck(now protocol.Time, call protocol.CallID, check *Check, out *protocol.Effects) {
+	checked := &Renewed{}
+	if p := m.alive(now, check.ID); p == nil || !p.proves(check.Secret) {
+		checked.Err = ErrUnknown
+	}
+	out.Reply(call, checked)
+}
+
+func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
+	known := &Known{}
+	if p := m.sessions[who.ID.Number]; p != nil && p.id == who.ID {
+		known.Client, known.Until = p.client, p.expires
+	}
+	out.Reply(call, known)
+}
+
+// onEnd ends a session because its client says so.
+func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
+	p := m.alive(now, end.ID)
+	if p == nil || !end.Proven && !p.proves(end.Secret) {
+		out.Reply(call, &Ended{Err: ErrUnknown})
+		return
+	}
+	before := len(out.Replies)
+	m.end(now, p, "", out)
+	ended := &Ended{}
+	for _, reply := range out.Replies[before:] {
+		if d := reply.Decision; d.Kind == lock.Released && d.Session == p.id && d.Token != 0 {
+			ended.Released = append(ended.Released, Lost{Port: reply.Port, Decision: d})
+		}
+	}
+	out.Reply(call, ended)
+}
+
+// end ends a session in every space and forgets it. Why is "" where its client
+// wished it.
+func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *protocol.Effects) {
+	if m.sessions[p.id.Number] != p {
+		return // ended already, by what it was told
+	}
+	p.expires = 0
+	for port := 1; port <= m.config.Spaces; port++ {
+		end := &protocol.EndSession{Session: p.id, Why: why}
+		m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: end}, out)
+	}
+	delete(m.sessions, p.id.Number)
+	m.recent = nil
+	if p.sink != 0 {
+		if why != "" {
+			out.Reply(protocol.CallID{Sink: p.sink}, &Expired{ID: p.id})
+		}
+		m.unattach(p)
+	}
+	if p.sort == Local {
+		return
+	}
+	m.remote--
+	if p.class >= 0 {
+		m.classes[p.class]--
+	}
+	m.sink(now, out)
+}
+
+// sink lowers the horizon when the longest promise has passed.
+func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
+	if len(m.parked) > 0 {
+		return // someone waits for more
+	}
+	class := len(m.classes) - 1
+	for class > 0 && m.classes[class] == 0 {
+		class--
+	}
+	if want := horizonOf(class); want < m.horizon.Confirmed || m.remote == 0 && m.horizon.Clients {
+		m.ask(now, protocol.NeedHorizon{Want: want, Clients: m.remote > 0}, out)
+	}
+}
+
+// expire ends the sessions whose time has come.
+func (m *Desk) expire(now protocol.Time, out *protocol.Effects) {
+	for m.expiry.first() <= now {
+		p := m.sessions[m.expiry.pop()]
+		if p == nil {
+			continue // ended since it was queued
+		}
+		p.reminded = false
+		if p.present() {
+			continue // its connection is its presence; it is queued again when the wait ends
+		}
+		if p.expires > now {
+			m.remind(p) // renewed since it was queued
+			continue
+		}
+		m.end(now, p, holdfast.SessionExpired, out)
+	}
+}
