@@ -1,0 +1,43 @@
+package run
+
+import (
+	"context"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Ask puts one question to the machine at port and waits for its one answer. The
+// error is the context's, or ErrClosed. An answer that comes later is dropped, so
+// ask nothing whose answer must not be lost.
+func (d *Driver) Ask(ctx context.Context, port protocol.Port, fact any) (protocol.Reply, error) {
+	q := &question{answer: make(chan protocol.Reply, 1)}
+	sink := d.Attach(q)
+	defer d.Detach(sink)
+	call := protocol.CallID{Sink: sink, Op: 1}
+	reply, answered, err := d.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact})
+	if err != nil || answered {
+		return reply, err
+	}
+	select {
+	case reply := <-q.answer:
+		return reply, nil
+	case <-ctx.Done():
+		return protocol.Reply{}, ctx.Err()
+	case <-d.done:
+		return protocol.Reply{}, ErrClosed
+	}
+}
+
+// question is the sink of one Ask.
+type question struct{ answer chan protocol.Reply }
+
+func (q *question) Deliver(replies []protocol.Reply) {
+	for _, reply := range replies {
+		if reply.To.Op == 1 {
+			select {
+			case q.answer <- reply:
+			default: // the one answer is there already
+			}
+		}
+	}
+}

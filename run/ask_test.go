@@ -1,0 +1,158 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/run"
+)
+
+// asked is what an Ask returned.
+type asked struct {
+	reply protocol.Reply
+	err   error
+}
+
+// ask asks on a goroutine of its own, and returns when the machine has the question.
+func ask(ctx context.Context, d *run.Driver, fact any) <-chan asked {
+	result := make(chan asked, 1)
+	go func() {
+		reply, err := d.Ask(ctx, 2, fact)
+		result <- asked{reply, err}
+	}()
+	synctest.Wait()
+	return result
+}
+
+func TestAskAnsweredAtOnce(t *testing.T) {
+	m, d := standing(t)
+	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+		if ev.Call.Op != 0 {
+			out.Reply(ev.Call, "answer")
+		}
+	}
+	reply, err := d.Ask(context.Background(), 2, "question")
+	if err != nil || reply.Result != "answer" {
+		t.Errorf("%+v %v", reply, err)
+	}
+	same(t, "steps", m.steps[1:], []string{
+		"call port=2 from=0 call=1/1 string at 0s", "call port=0 from=0 call=1/0 *session.Detach at 0s",
+	})
+}
+
+func TestAskAnsweredLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, d := standing(t)
+		var call protocol.CallID
+		m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+			switch {
+			case ev.Kind == protocol.Call && ev.Call.Op != 0:
+				call = ev.Call
+			case ev.Kind == protocol.Receive:
+				out.Reply(protocol.CallID{Sink: call.Sink}, "unasked word")
+				out.Reply(call, "answer")
+				out.Reply(call, "second answer")
+			}
+		}
+		result := ask(context.Background(), d, "question")
+		if len(result) != 0 {
+			t.Fatalf("returned %+v without an answer", <-result)
+		}
+		d.Step(protocol.Event{Kind: protocol.Receive})
+		if got := <-result; got.err != nil || got.reply.Result != "answer" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestAskEndsWithItsContext: and an answer that comes later reaches nobody.
+func TestAskEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, d := standing(t)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		result := ask(ctx, d, "question")
+		cancel(errors.New("no more interest"))
+		if got := <-result; !errors.Is(got.err, context.Canceled) {
+			t.Errorf("%+v", got)
+		}
+		same(t, "steps", m.steps[1:], []string{
+			"call port=2 from=0 call=1/1 string at 0s", "call port=0 from=0 call=1/0 *session.Detach at 0s",
+		})
+		m.do = func(_ protocol.Time, _ protocol.Event, out *protocol.Effects) {
+			out.Reply(protocol.CallID{Sink: 1, Op: 1}, "too late")
+		}
+		d.Step(protocol.Event{Kind: protocol.Receive})
+	})
+}
+
+// TestCloseEndsAsk: whoever waits for an answer is told that there will be none.
+func TestCloseEndsAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, d := standing(t)
+		var results []<-chan asked
+		for range 3 {
+			results = append(results, ask(context.Background(), d, "question"))
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, result := range results {
+			if got := <-result; !errors.Is(got.err, run.ErrClosed) {
+				t.Errorf("%+v", got)
+			}
+		}
+		if _, err := d.Ask(context.Background(), 2, "question"); !errors.Is(err, run.ErrClosed) {
+			t.Errorf("a question after Close: %v", err)
+		}
+	})
+}
+
+// TestManyAsk: answers do not get mixed up.
+func TestManyAsk(t *testing.T) {
+	m := &scripted{wake: protocol.Never}
+	var parked []protocol.Event
+	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+		m.steps = m.steps[:0]
+		for _, waiting := range parked {
+			out.Reply(waiting.Call, waiting.Fact)
+		}
+		parked = parked[:0]
+		switch {
+		case ev.Kind != protocol.Call || ev.Call.Op == 0:
+		case ev.Fact.(int)%2 == 0:
+			out.Reply(ev.Call, ev.Fact)
+		default: // answered by the next step of anybody, if only the last Detach
+			parked = append(parked, ev)
+		}
+	}
+	d := start(t, run.Config{Machine: m})
+	var askers, steppers sync.WaitGroup
+	done := make(chan struct{})
+	steppers.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				d.Step(protocol.Event{Kind: protocol.Receive})
+			}
+		}
+	})
+	for i := range 16 {
+		askers.Go(func() {
+			for j := range 50 {
+				want := i*1000 + j
+				if reply, err := d.Ask(context.Background(), 1, want); err != nil || reply.Result != want {
+					t.Errorf("asked %d: %+v %v", want, reply, err)
+				}
+			}
+		})
+	}
+	askers.Wait()
+	close(done)
+	steppers.Wait()
+}

@@ -1,0 +1,321 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Config is what a Driver needs.
+type Config struct {
+	// Machine is what is driven. Required.
+	Machine protocol.Machine
+	// Clock measures the machine's time. Nil means clock.Real().
+	Clock clock.Clock
+	// Storage keeps what the machine sends to protocol.Storage. Nil refuses every
+	// write, as a storage without room does.
+	Storage Storage
+	// Observe, if not nil, sees the effects of every step before they are drained,
+	// for metrics, traces and feeds of events. It is called with the driver's mutex
+	// held: it must not block, call back, or keep the effects.
+	Observe func(now protocol.Time, effects *protocol.Effects)
+	// Heed, if not nil, is Observe for steps that raise or note something, which is
+	// rare. Its effects have nothing but that.
+	Heed func(now protocol.Time, effects *protocol.Effects)
+	// Logger gets what the machine notes, at level debug. Nil discards.
+	Logger *slog.Logger
+}
+
+// Storage performs one write at a time. See package storage.
+type Storage interface {
+	Save(storage.Save) storage.Saved
+}
+
+// Sink receives answers to calls, and what is told unasked.
+type Sink interface {
+	// Deliver is called once a batch, with the driver's mutex held, in the order in
+	// which things were decided. The slice is the driver's again when Deliver
+	// returns. Deliver must not block and must not call the driver.
+	Deliver(replies []protocol.Reply)
+}
+
+// keptReplies is how many replies' memory is kept from one batch to the next.
+const keptReplies = 1024
+
+// ErrClosed is returned by calls on a driver that was closed.
+var ErrClosed = errors.New("driver closed")
+
+// Driver steps one machine in real time. Its methods may be called from many
+// goroutines.
+type Driver struct {
+	machine protocol.Machine
+	clock   clock.Clock
+	start   time.Duration
+	observe func(protocol.Time, *protocol.Effects)
+	heed    func(protocol.Time, *protocol.Effects)
+	logger  *slog.Logger
+
+	mu       sync.Mutex
+	closed   bool
+	stepping bool             // the machine is at work
+	effects  protocol.Effects // drained after every step, but for the replies: they wait for the end of the batch
+	seen     protocol.Effects // what of them the observer sees
+	sinks    map[uint64]Sink
+	lastSink uint64
+	one      []protocol.Reply // scratch: the replies of one sink
+	wake     protocol.Time    // what the timer is set to
+	timer    clock.Timer
+
+	writer *writer
+	done   chan struct{} // closed by Close
+	ended  sync.WaitGroup
+}
+
+// New starts a driver: the machine is stepped with Start before New returns.
+func New(c Config) (*Driver, error) {
+	if c.Machine == nil {
+		return nil, fmt.Errorf("run: Machine is nil; give the machine to drive")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &Driver{
+		machine: c.Machine,
+		clock:   c.Clock,
+		start:   c.Clock.Now(),
+		observe: c.Observe,
+		heed:    c.Heed,
+		logger:  c.Logger,
+		sinks:   map[uint64]Sink{},
+		wake:    protocol.Never,
+		timer:   c.Clock.NewTimer(),
+		done:    make(chan struct{}),
+	}
+	d.writer = newWriter(c.Storage, d.receive)
+	d.ended.Go(d.keepTime)
+	d.ended.Go(d.writer.run)
+	d.Step(protocol.Event{Kind: protocol.Start})
+	return d, nil
+}
+
+// Now returns the machine's time.
+func (d *Driver) Now() protocol.Time { return d.clock.Now() - d.start }
+
+// Clock returns the clock that the driver reads, and where on it the machine's
+// time began.
+func (d *Driver) Clock() (c clock.Clock, start time.Duration) { return d.clock, d.start }
+
+// Wall returns the wall time of a time of the machine, for people: it is counted
+// back or forth from now on, by the wall clock as it is set now.
+func (d *Driver) Wall(t protocol.Time) time.Time {
+	return time.Now().Add(t - d.Now()).UTC()
+}
+
+// Attach registers a sink and returns its number, for CallID.Sink.
+func (d *Driver) Attach(s Sink) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lastSink++
+	d.sinks[d.lastSink] = s
+	return d.lastSink
+}
+
+// Detach forgets a sink, after telling the machine: sessions that were attached to
+// it live on until their TTL is over. Nothing is delivered to it afterwards.
+func (d *Driver) Detach(sink uint64) {
+	d.mu.Lock()
+	defer d.leave()
+	if d.sinks[sink] == nil {
+		return
+	}
+	delete(d.sinks, sink)
+	if d.closed {
+		return
+	}
+	d.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: sink}, Fact: &session.Detach{}})
+	d.deliver()
+}
+
+// Step steps events in one go, then delivers to each sink once. After Close it
+// does nothing.
+func (d *Driver) Step(events ...protocol.Event) {
+	d.mu.Lock()
+	defer d.leave()
+	if d.closed {
+		return
+	}
+	for _, ev := range events {
+		d.step(ev)
+	}
+	d.deliver()
+}
+
+// Call steps one event on the caller's goroutine. If its answer came in the same
+// step it is returned, and not delivered to the sink; otherwise answered is false
+// and the sink will be told.
+func (d *Driver) Call(ev protocol.Event) (reply protocol.Reply, answered bool, err error) {
+	answered, err = d.CallInto(ev, &reply)
+	return reply, answered, err
+}
+
+// CallInto is Call for who has a place for the answer, which is large.
+func (d *Driver) CallInto(ev protocol.Event, reply *protocol.Reply) (answered bool, err error) {
+	d.mu.Lock()
+	defer d.leave()
+	if d.closed {
+		return false, ErrClosed
+	}
+	d.step(ev)
+	replies := d.effects.Replies
+	for i := range replies {
+		if replies[i].To == ev.Call {
+			*reply, answered = replies[i], true
+			d.effects.Replies = append(replies[:i], replies[i+1:]...)
+			break
+		}
+	}
+	d.deliver()
+	return answered, nil
+}
+
+// Close stops the driver. Machines are not told: what a member owes others before
+// it goes is asked of it before. Nothing is delivered after Close has returned, to
+// whoever called it, and writes under way have ended.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		d.ended.Wait()
+		return nil
+	}
+	d.closed = true
+	close(d.done)
+	d.mu.Unlock()
+	d.writer.close()
+	d.ended.Wait()
+	d.timer.Stop()
+	return nil
+}
+
+// step feeds one event and drains what it caused but the replies, which wait for
+// the end of the batch. It is called with the mutex held.
+func (d *Driver) step(ev protocol.Event) {
+	now := d.Now()
+	before := len(d.effects.Replies)
+	d.stepping = true
+	d.machine.Step(now, ev, &d.effects)
+	d.stepping = false
+	if d.observe != nil {
+		d.seen = d.effects
+		d.seen.Replies = d.seen.Replies[before:]
+		d.observe(now, &d.seen)
+	}
+	if d.heed != nil && len(d.effects.Raises)+len(d.effects.Notes) > 0 {
+		d.seen = protocol.Effects{Raises: d.effects.Raises, Notes: d.effects.Notes}
+		d.heed(now, &d.seen)
+	}
+	for _, note := range d.effects.Notes {
+		d.logger.Debug("note", "note", note)
+	}
+	for i := range d.effects.Sends {
+		d.send(&d.effects.Sends[i])
+	}
+	d.effects.Drain()
+	d.arm()
+}
+
+// leave gives the mutex back: it is what whoever has it defers. When a machine has
+// panicked it ends the process instead: an invariant is broken, and a member may die
+// but not lie. Whoever called, a server's handler above all, must not recover and go
+// on; so the panic goes to a goroutine on which nobody can, and the mutex stays taken.
+func (d *Driver) leave() {
+	if d.stepping {
+		broken, stack := recover(), debug.Stack()
+		go panic(fmt.Sprintf("a machine has broken an invariant: %v\n\n%s", broken, stack))
+		select {}
+	}
+	d.mu.Unlock()
+}
+
+// arm sets the timer to the machine's Wake.
+func (d *Driver) arm() {
+	if at := d.machine.Wake(); at != d.wake {
+		d.wake = at
+		// A time beyond what the clock can count to does not come, as Never does not.
+		d.timer.Reset(min(at, protocol.Never-d.start) + d.start)
+	}
+}
+
+func (d *Driver) send(envelope *protocol.Envelope) {
+	if save, ok := envelope.Message.(storage.Save); ok && envelope.To == protocol.Storage {
+		d.writer.save(save)
+		return
+	}
+	// A lone member has nobody else to send to; a message for one is lost, as on any
+	// network.
+	d.logger.Debug("message for an unknown member", "to", envelope.To, "message", envelope.Message)
+}
+
+func (d *Driver) receive(saved storage.Saved) {
+	d.Step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: protocol.Below, Fact: saved})
+}
+
+// deliver hands the batch to its sinks, each once, and forgets it. It is called
+// with the mutex held.
+func (d *Driver) deliver() {
+	batch := d.effects.Replies
+	for len(batch) > 0 {
+		sink := batch[0].To.Sink
+		rest := batch[:0]
+		d.one = d.one[:0]
+		for _, reply := range batch {
+			if reply.To.Sink == sink {
+				d.one = append(d.one, reply)
+			} else {
+				rest = append(rest, reply)
+			}
+		}
+		batch = rest
+		if s := d.sinks[sink]; s != nil {
+			s.Deliver(d.one)
+		}
+	}
+	// The memory is used again as it is, unless it is much: what a batch leaves in it is
+	// overwritten by the next.
+	if cap(d.effects.Replies) > keptReplies {
+		d.effects.Replies, d.one = nil, nil
+	}
+	d.effects.Replies = d.effects.Replies[:0]
+}
+
+// keepTime ticks the machine whenever it wants to be woken.
+func (d *Driver) keepTime() {
+	for {
+		select {
+		case <-d.done:
+			return
+		case <-d.timer.C():
+		}
+		d.mu.Lock()
+		if !d.closed && d.machine.Wake() <= d.Now() {
+			d.wake = protocol.Never // the timer has fired: it must be set anew
+			d.step(protocol.Event{Kind: protocol.Tick})
+			d.deliver()
+		} else if !d.closed {
+			d.wake = protocol.Never
+			d.arm()
+		}
+		d.mu.Unlock()
+	}
+}
