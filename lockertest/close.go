@@ -1,0 +1,178 @@
+package lockertest
+
+import (
+	"context"
+	"errors"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+func closeChecks() []check {
+	return []check{
+		{name: "close_with_holders", run: (*stage).closeWithHolders},
+		{name: "close_with_waiters", run: (*stage).closeWithWaiters},
+		{name: "close_then_call", run: (*stage).closeThenCall},
+		{name: "close_by_many", run: (*stage).closeByMany},
+		{name: "close_of_a_space_closes_nothing", run: (*stage).closeOfSpace},
+		{name: "close_leaves_no_goroutine", run: (*stage).closeLeavesNoGoroutine},
+	}
+}
+
+func (s *stage) close(locks holdfast.Locker) {
+	s.Helper()
+	if err := closeWithin(s.ctx, locks); err != nil {
+		s.Errorf("Close: %v", err)
+	}
+}
+
+// closeWithHolders wants every lock to have ended when Close returns, and to pass to
+// those who wait.
+func (s *stage) closeWithHolders() {
+	one, two := s.locker(), s.locker()
+	var locks []*holdfast.Lock
+	var waiters []*waiter
+	for i := range 4 {
+		locks = append(locks, s.lock(one, s.name(i)))
+		waiters = append(waiters, s.queue(two, s.name(i)))
+	}
+	done := locks[0].Context().Done()
+	s.close(one)
+	select {
+	case <-done:
+	case <-s.ctx.Done():
+		s.Errorf("a Context is not done after Close")
+	}
+	for i, w := range waiters {
+		if locks[i].Context().Err() == nil || locks[i].Check() == nil {
+			s.Errorf("%q is held after Close", locks[i].Name())
+		}
+		if err := locks[i].Unlock(s.ctx); err == nil {
+			s.Errorf("Unlock after Close returns nil, want an error")
+		}
+		s.unlock(s.passed(locks[i], w))
+	}
+}
+
+// closeWithWaiters wants ErrClosed for every wait of that Locker, and nothing left in
+// the way of others.
+func (s *stage) closeWithWaiters() {
+	one, two, three := s.locker(), s.locker(), s.locker()
+	name, other := s.name(), s.name("other")
+	held := s.lock(one, name)
+	var waiters []*waiter
+	for range 5 {
+		waiters = append(waiters, s.queue(two, name))
+	}
+	all := s.queueAll(s.ctx, two, []string{other, name})
+	behind := s.queue(three, name)
+	s.close(two)
+	for _, w := range append(waiters, all) {
+		s.gaveUp(w, holdfast.ErrClosed)
+	}
+	s.waiting(behind)
+	s.unlock(held)
+	s.unlock(s.granted(behind))
+	s.free(name, other)
+}
+
+// closeThenCall wants ErrClosed from every later call, and nil from a second Close.
+func (s *stage) closeThenCall() {
+	locks := s.locker()
+	space := locks.Space("")
+	held := s.lock(locks, s.name("held"))
+	s.close(locks)
+	s.close(locks)
+	for _, closed := range []holdfast.Locker{locks, space, locks.Space("")} {
+		lock, err := closed.Lock(s.ctx, s.name())
+		s.refused(lock, err, holdfast.ErrClosed)
+		lock, err = closed.TryLock(s.ctx, s.name())
+		s.refused(lock, err, holdfast.ErrClosed)
+		all, err := closed.LockAll(s.ctx, []string{s.name("a"), s.name("b")})
+		s.want(err, holdfast.ErrClosed)
+		if len(all) != 0 {
+			s.Errorf("%d locks came with the error %v", len(all), err)
+		}
+	}
+	if err := held.Extend(s.ctx, s.caps.Patience); err == nil {
+		s.Errorf("Extend after Close returns nil, want an error")
+	}
+	s.free(s.name(), s.name("held"))
+}
+
+// closeByMany closes one Locker from many goroutines while others lock through it.
+func (s *stage) closeByMany() {
+	locks := s.locker()
+	s.each(24, func(i int) error {
+		if i%3 == 0 {
+			return closeWithin(s.ctx, locks)
+		}
+		for range 10 {
+			lock, err := locks.Lock(s.ctx, s.name(i%4))
+			if errors.Is(err, holdfast.ErrClosed) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			// Whether this or Close ends it is open. The name is free after both.
+			err = lock.Unlock(s.ctx)
+			if err != nil && !errors.Is(err, holdfast.ErrNotHeld) && !errors.Is(err, holdfast.ErrClosed) {
+				return err
+			}
+		}
+		return nil
+	})
+	for i := range 4 {
+		s.free(s.name(i))
+	}
+}
+
+// closeOfSpace closes the Locker of a space, which is a view and no session.
+func (s *stage) closeOfSpace() {
+	locks := s.locker()
+	space := locks.Space("")
+	lock := s.lock(space, s.name())
+	s.close(space)
+	if err := lock.Check(); err != nil {
+		s.Errorf("a lock after the Locker of its space was closed: %v", err)
+	}
+	s.unlock(s.lock(locks, s.name("other")))
+	s.unlock(s.lock(space, s.name("again")))
+	s.unlock(lock)
+}
+
+// closeLeavesNoGoroutine uses a Locker in every way and compares the goroutines before
+// it was opened with those after it was closed.
+func (s *stage) closeLeavesNoGoroutine() {
+	other := s.locker()
+	name := s.name()
+	held := s.lock(other, name)
+	before := goleak.IgnoreCurrent()
+
+	locks := s.locker()
+	lock := s.lock(locks, s.name("held"))
+	child, cancel := context.WithCancel(lock.Context())
+	defer cancel()
+	ctx, giveUp := context.WithCancel(s.ctx)
+	defer giveUp()
+	cancelled, closed := s.queueWith(ctx, locks, name), s.queue(locks, name)
+	giveUp()
+	s.gaveUp(cancelled, context.Canceled)
+	if !s.caps.NoHold {
+		s.lost(s.lock(locks, s.name("short"), holdfast.Hold(shortHold)), holdfast.HoldLimit)
+	}
+	s.close(locks)
+	s.gaveUp(closed, holdfast.ErrClosed)
+	<-child.Done()
+
+	err := goleak.Find(before)
+	for err != nil && s.ctx.Err() == nil {
+		err = goleak.Find(before)
+	}
+	if err != nil {
+		s.Errorf("goroutines are left after Close: %v", err)
+	}
+	s.unlock(held)
+}

@@ -1,0 +1,149 @@
+package lockertest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+func holdChecks() []check {
+	return []check{
+		{name: "hold_limit_ends_the_lock", need: needHold, run: (*stage).holdLimitEnds},
+		{name: "hold_limit_passes_the_lock_on", need: needHold, run: (*stage).holdLimitPassesOn},
+		{name: "extend", need: needHold, run: (*stage).extend},
+		{name: "until", run: (*stage).until},
+	}
+}
+
+const shortHold = 50 * time.Millisecond
+
+// holdLimitEnds wants a Context that is done by itself when the hold limit is over,
+// although nobody asks and nobody waits, and the truth from all methods after it.
+func (s *stage) holdLimitEnds() {
+	locks := s.locker()
+	name := s.name()
+	lock := s.lock(locks, name, holdfast.Hold(shortHold))
+	child, cancel := context.WithCancel(lock.Context())
+	defer cancel()
+	select {
+	case <-child.Done():
+	case <-s.ctx.Done():
+		s.Fatalf("the hold limit of %v has not ended the lock: %v", shortHold, s.ctx.Err())
+	}
+	s.lost(lock, holdfast.HoldLimit)
+	if cause := context.Cause(child); holdfast.Why(cause) != holdfast.HoldLimit {
+		s.Errorf("a child of the Context ended with cause %v, want %v", cause, holdfast.HoldLimit)
+	}
+	s.free(name)
+}
+
+// lost checks that the lock has ended and says why from every method. An empty why
+// accepts any reason.
+func (s *stage) lost(lock *holdfast.Lock, why holdfast.Loss) {
+	s.Helper()
+	s.ended(lock, holdfast.ErrLost)
+	for _, told := range []struct {
+		method string
+		err    error
+	}{
+		{"Check", lock.Check()},
+		{"Extend", lock.Extend(s.ctx, time.Hour)},
+		{"Unlock", lock.Unlock(s.ctx)},
+		{"a second Unlock", lock.Unlock(s.ctx)},
+		{"context.Cause", context.Cause(lock.Context())},
+		{"Check after Unlock", lock.Check()},
+	} {
+		if !errors.Is(told.err, holdfast.ErrLost) {
+			s.Errorf("%s of a lost lock: got %v, want %v", told.method, told.err, holdfast.ErrLost)
+		} else if got := holdfast.Why(told.err); got == "" || why != "" && got != why {
+			s.Errorf("%s of a lost lock says %q, want %q", told.method, string(got), string(why))
+		}
+	}
+}
+
+// passed wants the waiter to be granted, the lock before it to have ended by then
+// (P3), and a late write under the old token to be refused by the register.
+func (s *stage) passed(before *holdfast.Lock, w *waiter) *holdfast.Lock {
+	s.Helper()
+	lock := s.granted(w)
+	if before.Context().Err() == nil {
+		s.Errorf("%q was granted to another while the Context of its holder was not done", lock.Name())
+	}
+	if lock.Token() <= before.Token() {
+		s.Errorf("token %v of %q was granted after token %v", lock.Token(), lock.Name(), before.Token())
+	}
+	var fenced register
+	if !fenced.write(lock.Token()) || fenced.write(before.Token()) || fenced.stale != 1 {
+		s.Errorf("a late write under token %v is not told from one under token %v", before.Token(), lock.Token())
+	}
+	return lock
+}
+
+// holdLimitPassesOn has a chain of holders that never unlock, each of which waits for
+// the hold limit of the one before.
+func (s *stage) holdLimitPassesOn() {
+	one, two := s.locker(), s.locker()
+	name := s.name()
+	lock := s.lock(one, name, holdfast.Hold(shortHold))
+	for range 3 {
+		w := s.maybeQueued(two, name, holdfast.Hold(shortHold))
+		next := s.passed(lock, w)
+		s.lost(lock, holdfast.HoldLimit)
+		lock, one, two = next, two, one
+	}
+	s.lost(lock, holdfast.HoldLimit)
+	s.free(name)
+}
+
+// extend moves the end of a hold limit. That a lock has outlived its first limit is
+// seen from another lock, taken later with the same limit, which has ended.
+func (s *stage) extend() {
+	locks := s.locker()
+	for hold := shortHold; ; hold *= 2 {
+		lock := s.lock(locks, s.name("longer"), holdfast.Hold(hold))
+		if err := lock.Extend(s.ctx, time.Hour); err != nil {
+			s.want(err, holdfast.ErrLost) // a slow machine: try a longer limit
+			if s.ctx.Err() != nil {
+				s.Fatalf("Extend: %v", err)
+			}
+			continue
+		}
+		witness := s.lock(locks, s.name("witness"), holdfast.Hold(hold))
+		s.ended(witness, holdfast.ErrLost)
+		if err := lock.Check(); err != nil {
+			s.Errorf("a lock whose hold limit was extended: %v", err)
+		}
+		s.want(lock.Extend(s.ctx, -1), holdfast.ErrConflict)
+		if err := lock.Extend(s.ctx, 0); err != nil {
+			s.Errorf("Extend(0), which removes the limit: %v", err)
+		}
+		if err := lock.Extend(s.ctx, shortHold); err != nil {
+			s.Errorf("Extend to a shorter limit: %v", err)
+		}
+		s.lost(lock, holdfast.HoldLimit)
+		break
+	}
+	s.free(s.name("longer"), s.name("witness"))
+}
+
+// until wants Until to lie between now and the hold limit from now.
+func (s *stage) until() {
+	locks := s.locker()
+	var options []holdfast.Option
+	if !s.caps.NoHold {
+		options = append(options, holdfast.Hold(time.Hour))
+	}
+	before := time.Now()
+	lock := s.lock(locks, s.name(), options...)
+	until := lock.Until()
+	switch {
+	case until.IsZero() && s.caps.NoHold: // nothing but Unlock ends it
+	case !until.After(before):
+		s.Errorf("Until of a lock that is held is %v, before it was asked for", until)
+	case !s.caps.NoHold && until.After(time.Now().Add(time.Hour)):
+		s.Errorf("Until is %v, later than the hold limit of an hour", until)
+	}
+	s.unlock(lock)
+}

@@ -1,0 +1,28 @@
+package lockertest
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+func (a *authority) caps() Caps {
+	return Caps{
+		Class: a.class, Spaces: a.spaces[1:], MaxWaitersPerName: a.maxWaiters, LocksPerSession: a.locksPerSession,
+		Kill: a.kill, Break: a.breakName, Release: a.release,
+	}
+}
+
+// TestReference runs the suite on a Locker that is right.
+func TestReference(t *testing.T) {
+	a := newAuthority("")
+	Run(t, a.open, a.caps())
+}
+
+// TestReferenceOfWeakClass has a space refuse what is required beyond its class.
+func TestReferenceOfWeakClass(t *testing.T) {
+	a := newAuthority("")
+	a.class = holdfast.Advisory
+	caps := Caps{Class: holdfast.Advisory, Rounds: 8}
+	Run(t, a.open, caps)
+}

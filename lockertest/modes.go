@@ -1,0 +1,173 @@
+package lockertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+func modeChecks() []check {
+	return []check{
+		{name: "modes_fit", run: (*stage).modesFit},
+		{name: "modes_wait", need: needs(needShared, needSlots), run: (*stage).modesWait},
+		{name: "capacity_conflict", need: needSlots, run: (*stage).capacityConflict},
+		{name: "modes_not_offered", run: (*stage).modesNotOffered},
+		{name: "lock_tells_its_grant", run: (*stage).lockTellsItsGrant},
+	}
+}
+
+func isHeld(err error) bool     { return errors.Is(err, holdfast.ErrHeld) }
+func isCanceled(err error) bool { return errors.Is(err, context.Canceled) }
+
+// wish is a mode in which a name can be asked for.
+type wish struct {
+	name    string
+	mode    holdfast.Mode
+	units   int
+	options []holdfast.Option
+}
+
+const wishCapacity = 3
+
+// wishes lists those that the implementation offers.
+func (s *stage) wishes() []wish {
+	all := []wish{{name: "exclusive"}}
+	if !s.caps.NoShared {
+		all = append(all, wish{"shared", holdfast.ModeShared, 0, []holdfast.Option{holdfast.Shared()}})
+	}
+	if !s.caps.NoSlots {
+		for units := 1; units <= wishCapacity; units++ {
+			options := []holdfast.Option{holdfast.Slots(units, wishCapacity)}
+			all = append(all, wish{fmt.Sprintf("slots%d", units), holdfast.ModeSlots, units, options})
+		}
+	}
+	return all
+}
+
+// fits is the table of promises.md: exclusive fits nothing, shared fits shared, slots
+// fit slots while units remain.
+func (held wish) fits(wanted wish) bool {
+	switch {
+	case held.mode != wanted.mode:
+		return false
+	case held.mode == holdfast.ModeSlots:
+		return held.units+wanted.units <= wishCapacity
+	}
+	return held.mode == holdfast.ModeShared
+}
+
+// modesFit tries every pair of modes, in one session and between two.
+func (s *stage) modesFit() {
+	one, two := s.locker(), s.locker()
+	for _, held := range s.wishes() {
+		for _, wanted := range s.wishes() {
+			for _, other := range []holdfast.Locker{one, two} {
+				name := s.name(held.name, wanted.name, other == one)
+				first := s.lock(one, name, held.options...)
+				second, err := other.TryLock(s.ctx, name, wanted.options...)
+				switch fits := held.fits(wanted); {
+				case fits && err != nil:
+					s.Errorf("%s beside %s is refused: %v", wanted.name, held.name, err)
+				case !fits && err == nil:
+					s.Errorf("%s is granted beside %s", wanted.name, held.name)
+				case !fits:
+					s.want(err, holdfast.ErrHeld)
+				}
+				if second != nil {
+					s.unlock(second)
+				}
+				s.unlock(first)
+				s.unlock(s.lock(two, name, wanted.options...))
+			}
+		}
+	}
+}
+
+// modesWait has a request that does not fit wait, and be granted when the last of
+// those it does not fit beside is gone.
+func (s *stage) modesWait() {
+	one, two := s.locker(), s.locker()
+	for _, held := range s.wishes() {
+		for _, wanted := range s.wishes() {
+			if held.fits(wanted) || held.mode == holdfast.ModeExclusive {
+				continue
+			}
+			name := s.name(held.name, wanted.name)
+			locks := []*holdfast.Lock{s.lock(one, name, held.options...)}
+			if held.fits(held) {
+				locks = append(locks, s.lock(two, name, held.options...))
+			}
+			w := s.queue(two, name, wanted.options...)
+			for _, lock := range locks {
+				s.waiting(w)
+				s.unlock(lock)
+			}
+			s.unlock(s.granted(w))
+		}
+	}
+}
+
+// capacityConflict wants another capacity to be refused while the name is live, and
+// to be as good as any when it is not.
+func (s *stage) capacityConflict() {
+	one, two := s.locker(), s.locker()
+	name := s.name()
+	held := s.lock(one, name, holdfast.Slots(1, 3))
+	lock, err := two.Lock(s.ctx, name, holdfast.Slots(1, 4))
+	s.refused(lock, err, holdfast.ErrConflict)
+	lock, err = two.TryLock(s.ctx, name, holdfast.Slots(1, 2))
+	s.refused(lock, err, holdfast.ErrConflict)
+	rest := s.lock(two, name, holdfast.Slots(2, 3))
+	s.unlock(held, rest)
+	s.free(name)
+	s.unlock(s.lock(two, name, holdfast.Slots(4, 4)))
+}
+
+// modesNotOffered wants what the implementation does not offer to be refused, not to
+// be given in another mode.
+func (s *stage) modesNotOffered() {
+	locks := s.locker()
+	refuse := func(missing bool, option holdfast.Option) {
+		if missing {
+			lock, err := locks.Lock(s.ctx, s.name(), option)
+			s.refused(lock, err, holdfast.ErrUnsupported)
+		}
+	}
+	refuse(s.caps.NoShared, holdfast.Shared())
+	refuse(s.caps.NoSlots, holdfast.Slots(1, 2))
+	refuse(s.caps.NoHold, holdfast.Hold(s.caps.Patience))
+	s.free(s.name())
+}
+
+// lockTellsItsGrant reads back what was asked for.
+func (s *stage) lockTellsItsGrant() {
+	locks := s.locker()
+	for _, wanted := range s.wishes() {
+		name := s.name(wanted.name)
+		options := append(wanted.options[:len(wanted.options):len(wanted.options)], holdfast.Reason("to be read back"))
+		lock := s.lock(locks, name, options...)
+		capacity := 0
+		if wanted.mode == holdfast.ModeSlots {
+			capacity = wishCapacity
+		}
+		if lock.Name() != name || lock.Space() != holdfast.DefaultSpace || lock.Mode() != wanted.mode ||
+			lock.Units() != wanted.units || lock.Capacity() != capacity {
+			s.Errorf("asked for %q in %q as %s, got %q in %q as %v %d/%d", name, holdfast.DefaultSpace,
+				wanted.name, lock.Name(), lock.Space(), lock.Mode(), lock.Units(), lock.Capacity())
+		}
+		if err := lock.Check(); err != nil {
+			s.Errorf("Check while held: %v", err)
+		}
+		s.unlock(lock)
+	}
+	if s.caps.NoReentry {
+		return
+	}
+	lock := s.lock(locks, s.name("owner"), holdfast.Owner("job-7"))
+	if lock.Owner() != "job-7" {
+		s.Errorf("the owner is %q, want job-7", lock.Owner())
+	}
+	s.unlock(lock)
+}

@@ -1,0 +1,120 @@
+package lockertest
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// mutants are faults of the reference, each with the checks that must catch it and a
+// phrase of the complaint. What hangs is caught by the watchdog, which is made short:
+// its phrase says which wait it was.
+var mutants = []struct {
+	fault string
+	check string
+	says  string
+	hangs bool
+}{
+	// P1
+	{fault: "no exclusion", check: "exclusion", says: "are inside an exclusive lock"},
+	{fault: "no exclusion", check: "exclusion_of_modes", says: "are inside together"},
+	{fault: "no exclusion", check: "modes_fit", says: "is granted beside exclusive"},
+	{fault: "no exclusion", check: "try_lock", says: "want held"},
+	{fault: "no exclusion", check: "lock_all_without_deadlock", says: "are inside a name of LockAll"},
+	{fault: "no exclusion", check: "unlock_twice", says: "while another holds it"},
+	{fault: "capacity ignored", check: "capacity_conflict", says: "want conflict"},
+	// P2
+	{fault: "one token for all", check: "tokens_rise", says: "token 7"},
+	{fault: "one token for all", check: "exclusion", says: "was granted after token 7"},
+	{fault: "one token for all", check: "tokens_rise_in_all_modes", says: "was granted after token 7"},
+	{fault: "tokens begin anew", check: "tokens_rise_across_free_periods", says: "was granted after token"},
+	// P3
+	{fault: "hold limit ignored", check: "hold_limit_ends_the_lock", says: "has not ended the lock", hangs: true},
+	{fault: "hold limit ignored", check: "hold_limit_passes_the_lock_on", says: "deadline exceeded", hangs: true},
+	{fault: "hold limit passes on early", check: "hold_limit_passes_the_lock_on", says: "while the Context of its holder was not done", hangs: true},
+	{fault: "extend ignored", check: "extend", says: "whose hold limit was extended"},
+	{fault: "loss is not told", check: "killed_session_is_told", says: "while the Context of its holder was not done", hangs: true},
+	{fault: "break is not told", check: "broken_lock_is_told", says: "while the Context of its holder was not done", hangs: true},
+	{fault: "break is not told", check: "broken_holders_in_all_modes", says: "was not", hangs: true},
+	{fault: "break says another reason", check: "broken_lock_is_told", says: `says "duplicate"`},
+	{fault: "the dead wait on", check: "killed_session_leaves_the_queue", says: "deadline exceeded", hangs: true},
+	// P4
+	{fault: "cancel wakes nobody", check: "cancel_wakes_those_behind", says: "should be granted", hangs: true},
+	{fault: "cancel wakes nobody", check: "wait_limit_wakes_those_behind", says: "should be granted", hangs: true},
+	{fault: "one wakeup a release", check: "release_grants_all_that_fit", says: "should be granted", hangs: true},
+	{fault: "release wakes nobody", check: "no_lost_wakeup", says: "should be granted", hangs: true},
+	// P5
+	{fault: "last come first served", check: "fifo", says: "granted in the order"},
+	{fault: "overtaking", check: "waiting_exclusive_blocks_later_shared", says: "should have been queued"},
+	{fault: "overtaking", check: "large_slots_wish_is_not_starved", says: "should have been queued"},
+	// P6
+	{fault: "grant stranded", check: "cancel_at_the_moment_of_grant", says: "deadline exceeded", hangs: true},
+	{fault: "grant stranded", check: "wait_limit_at_the_moment_of_grant", says: "deadline exceeded", hangs: true},
+	// P7
+	{fault: "any token frees", check: "release_by_a_stranger", says: "want not held"},
+	{fault: "a stranger's token frees", check: "release_by_a_stranger", says: "want not held"},
+	{fault: "token ignored", check: "release_of_a_passed_token", says: "want not held"},
+	{fault: "any token frees", check: "release_twice", says: "want not held"},
+	{fault: "second release succeeds", check: "release_twice", says: "got error <nil>, want not held"},
+	// P8
+	{fault: "limit without a name", check: "limit_of_waiters", says: "does not name the limit"},
+	{fault: "no limit of locks", check: "limit_of_locks", says: "want limit reached"},
+	// reentry
+	{fault: "reentry has a new token", check: "reentry", says: "want one"},
+	{fault: "one unlock frees all", check: "reentry", says: "not held"},
+	{fault: "reentry waits", check: "reentry_passes_the_queue", says: "deadline exceeded", hangs: true},
+	{fault: "reentry in another mode", check: "reentry_in_modes", says: "want conflict"},
+	{fault: "owners of all sessions are one", check: "owner_is_of_its_session", says: "while another holds it"},
+	// the calls
+	{fault: "try waits", check: "try_lock", says: "want held", hangs: true},
+	{fault: "wait limit ignored", check: "wait_limit", says: "want held", hangs: true},
+	{fault: "names unsorted", check: "lock_all_asks_in_order", says: "deadline exceeded", hangs: true},
+	{fault: "names unsorted", check: "lock_all_without_deadlock", says: "deadline exceeded", hangs: true},
+	{fault: "some rather than none", check: "lock_all_or_none", says: "should be free", hangs: true},
+	{fault: "locks in sorted order", check: "lock_all", says: "lock 0 is of"},
+	{fault: "close leaves waiters", check: "close_with_waiters", says: "want closed", hangs: true},
+	{fault: "close leaves locks", check: "close_with_holders", says: "is not done after Close", hangs: true},
+	{fault: "closed is forgotten", check: "close_then_call", says: "want closed"},
+	{fault: "second close fails", check: "close_then_call", says: "Close: closed"},
+	{fault: "close of a view", check: "close_of_a_space_closes_nothing", says: "after the Locker of its space was closed"},
+	{fault: "goroutine left", check: "close_leaves_no_goroutine", says: "leftBehind", hangs: true},
+	{fault: "done context ignored", check: "context_done_before", says: "want context canceled"},
+	{fault: "lock ends with the context", check: "context_ends_the_wait_only", says: "ended with the context that it was asked with"},
+	{fault: "values dropped", check: "context_values", says: "want that of the caller's context"},
+	{fault: "input unchecked", check: "bad_names", says: "want bad name"},
+	{fault: "input unchecked", check: "bad_options", says: "want conflict"},
+	{fault: "class ignored", check: "require_class", says: "want safety class not available"},
+	{fault: "any space exists", check: "unknown_space", says: "want unknown space"},
+	{fault: "spaces are one", check: "spaces_are_independent", says: "held"},
+	{fault: "bare errors", check: "try_lock", says: "is not a *holdfast.Error"},
+}
+
+// TestMutants shows that the suite bites: each fault is caught by the checks that are
+// there for it, on the promise's own terms, and the same check passes without it
+// (TestReference).
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.fault+"/"+m.check, func(t *testing.T) {
+			if raceDetector && m.check == "exclusion" {
+				t.Skip("the race detector itself would report this mutant")
+			}
+			t.Parallel()
+			a := newAuthority(m.fault)
+			if m.fault == "class ignored" {
+				a.class = 0
+			}
+			caps := a.caps()
+			caps.Rounds = 2000
+			if m.hangs {
+				caps.Patience = 2 * time.Second
+			}
+			got := attempt(t, m.check, a.open, caps)
+			if got == "" {
+				t.Fatalf("the check passes a Locker with the fault %q", m.fault)
+			}
+			if !strings.Contains(got, m.says) {
+				t.Errorf("the complaint does not say %q:\n%s", m.says, got)
+			}
+		})
+	}
+}

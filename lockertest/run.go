@@ -1,0 +1,138 @@
+package lockertest
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Caps is what an implementation offers. The zero Caps offers every mode, order and
+// option, in the weakest safety class, and leaves out what needs a hook.
+type Caps struct {
+	NoShared  bool // mode shared is refused with ErrUnsupported
+	NoSlots   bool // mode slots is refused with ErrUnsupported
+	NoReentry bool // a named owner that holds a name is refused when it asks again
+	NoHold    bool // hold limits are refused with ErrUnsupported
+	NoFIFO    bool // there is no queue: who waits may be overtaken
+
+	// LooseTokens says that tokens of shared and slots grants identify and do not
+	// order. Zero means that every new grant of a name has a larger token.
+	LooseTokens bool
+
+	// Class is the safety class of the default space. Zero means advisory: the suite
+	// then wants whoever requires more to be refused.
+	Class holdfast.Class
+
+	// Spaces are lockspaces that exist beside the default one. Zero means none: what
+	// two spaces may not share is then not tested.
+	Spaces []string
+
+	// MaxWaitersPerName and LocksPerSession are limits that the caller has configured,
+	// small enough to be reached and large enough for the rest of the suite: at least
+	// 300 and 100. Zero means not tested.
+	MaxWaitersPerName int
+	LocksPerSession   int
+
+	// Kill makes the session of that Locker vanish without a goodbye and for good. It
+	// need not wait until anybody has noticed. Zero means not tested.
+	Kill func(tb testing.TB, locks holdfast.Locker)
+
+	// Break takes the name from its holders, as an operator does, and returns when the
+	// authority has the order. Zero means not tested.
+	Break func(tb testing.TB, space, name string)
+
+	// Release asks the authority, in the session of that Locker, to release the name
+	// under the lock's token and request id, whether or not the lock is that session's
+	// and still held; and returns the authority's answer. Zero means not tested.
+	Release func(tb testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error
+
+	// Rounds is how often the races are run and how many names the broad tests use.
+	// Zero means 2000, or 200 with -short.
+	Rounds int
+
+	// Patience is how long one subtest may take before it counts as stuck. Zero means
+	// two minutes.
+	Patience time.Duration
+}
+
+// check is one subtest.
+type check struct {
+	name string
+	need func(Caps) string // why it does not apply, or ""; nil: it always does
+	run  func(*stage)
+}
+
+// Run checks that the Lockers which open returns keep the promises. See the
+// package's documentation for what open must do.
+func Run(t *testing.T, open func(testing.TB) holdfast.Locker, caps Caps) {
+	t.Helper()
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			if c.need != nil {
+				if why := c.need(caps); why != "" {
+					t.Skip(why)
+				}
+			}
+			perform(context.Background(), t, c, open, caps)
+		})
+	}
+}
+
+// perform runs one check under a watchdog.
+func perform(parent context.Context, tb testing.TB, c check, open func(testing.TB) holdfast.Locker, caps Caps) {
+	if caps.Rounds == 0 {
+		caps.Rounds = 2000
+		if testing.Short() {
+			caps.Rounds = 200
+		}
+	}
+	if caps.Patience == 0 {
+		caps.Patience = 2 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(parent, caps.Patience)
+	defer cancel()
+	s := &stage{TB: tb, ctx: ctx, caps: caps, open: open}
+	defer s.strike()
+	c.run(s)
+}
+
+// checks lists every subtest. Each group is a file.
+func checks() []check {
+	return slices.Concat(
+		exclusionChecks(), modeChecks(), orderChecks(), waitChecks(), raceChecks(), reentryChecks(),
+		tokenChecks(), unlockChecks(), holdChecks(), lossChecks(), lockAllChecks(), limitChecks(),
+		closeChecks(), contextChecks(), inputChecks(), spaceChecks(), adapterChecks(),
+	)
+}
+
+// needs combines reasons for which a check does not apply.
+func needs(reasons ...func(Caps) string) func(Caps) string {
+	return func(caps Caps) string {
+		for _, reason := range reasons {
+			if why := reason(caps); why != "" {
+				return why
+			}
+		}
+		return ""
+	}
+}
+
+// when returns the reason if it applies.
+func when(missing bool, reason string) string {
+	if missing {
+		return reason
+	}
+	return ""
+}
+
+func needShared(c Caps) string  { return when(c.NoShared, "mode shared is not offered") }
+func needSlots(c Caps) string   { return when(c.NoSlots, "mode slots is not offered") }
+func needReentry(c Caps) string { return when(c.NoReentry, "reentry is not offered") }
+func needFIFO(c Caps) string    { return when(c.NoFIFO, "there is no queue") }
+func needHold(c Caps) string    { return when(c.NoHold, "hold limits are not offered") }
+func needKill(c Caps) string    { return when(c.Kill == nil, "no hook to kill a session") }
+func needBreak(c Caps) string   { return when(c.Break == nil, "no hook to break a lock") }
+func needRelease(c Caps) string { return when(c.Release == nil, "no hook to release by token") }

@@ -1,0 +1,145 @@
+package lockertest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+func waitChecks() []check {
+	return []check{
+		{name: "try_lock", run: (*stage).tryLock},
+		{name: "wait_limit", run: (*stage).waitLimit},
+		{name: "cancel_while_waiting", run: (*stage).cancelWhileWaiting},
+		{name: "cancel_wakes_those_behind", need: needShared, run: (*stage).cancelWakesThoseBehind},
+		{name: "wait_limit_wakes_those_behind", need: needShared, run: (*stage).waitLimitWakesThoseBehind},
+	}
+}
+
+// tryLock wants a free name at once, and a held one refused without a wait.
+func (s *stage) tryLock() {
+	one, two := s.locker(), s.locker()
+	name := s.name()
+	lock, err := one.TryLock(s.ctx, name)
+	if err != nil {
+		s.Fatalf("TryLock of a free name: %v", err)
+	}
+	for _, locks := range []holdfast.Locker{one, two} {
+		other, err := locks.TryLock(s.ctx, name)
+		s.refused(other, err, holdfast.ErrHeld)
+		var told *holdfast.Error
+		if errors.As(err, &told) && told.Name != name {
+			s.Errorf("the error %q names %q, want %q", err, told.Name, name)
+		}
+	}
+	s.unlock(lock)
+	s.free(name)
+}
+
+// waitLimit wants ErrHeld when Wait is over, and the context's error when the context
+// ends before; neither leaves anything behind.
+func (s *stage) waitLimit() {
+	one, two := s.locker(), s.locker()
+	name := s.name()
+	held := s.lock(one, name)
+	lock, err := two.Lock(s.ctx, name, holdfast.Wait(time.Millisecond))
+	s.refused(lock, err, holdfast.ErrHeld)
+
+	ctx, cancel := context.WithTimeout(s.ctx, time.Millisecond)
+	defer cancel()
+	lock, err = two.Lock(ctx, name, holdfast.Wait(24*time.Hour))
+	s.refused(lock, err, context.DeadlineExceeded)
+
+	long := s.queue(two, name, holdfast.Wait(24*time.Hour))
+	s.unlock(held)
+	s.unlock(s.granted(long))
+	s.free(name)
+}
+
+// cancelWhileWaiting cancels the first, a middle and the last of a queue. The others
+// are granted, and the cancelled ones hold nothing.
+func (s *stage) cancelWhileWaiting() {
+	one, two := s.locker(), s.locker()
+	name := s.name()
+	held := s.lock(one, name)
+	var waiters []*waiter
+	var cancels []context.CancelFunc
+	for i := range 7 {
+		ctx, cancel := context.WithCancel(s.ctx)
+		defer cancel()
+		locks := one
+		if i%2 == 0 {
+			locks = two
+		}
+		waiters, cancels = append(waiters, s.queueWith(ctx, locks, name)), append(cancels, cancel)
+	}
+	gone := map[int]bool{0: true, 3: true, 6: true}
+	for i := range waiters {
+		if gone[i] {
+			cancels[i]()
+			s.gaveUp(waiters[i], context.Canceled)
+		}
+	}
+	s.unlock(held)
+	for i, w := range waiters {
+		if !gone[i] {
+			s.unlock(s.granted(w))
+		}
+	}
+	s.free(name)
+}
+
+// cancelWakesThoseBehind cancels a waiting exclusive request. The shared one behind it
+// fits beside the holder and is granted without anybody's release.
+func (s *stage) cancelWakesThoseBehind() {
+	one, two := s.locker(), s.locker()
+	name := s.name()
+	reader := s.lock(one, name, holdfast.Shared())
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	writer := s.queueWith(ctx, two, name)
+	behind := s.maybeQueued(one, name, holdfast.Shared())
+	cancel()
+	s.gaveUp(writer, context.Canceled)
+	lock := s.granted(behind)
+	s.unlock(reader, lock)
+	s.free(name)
+}
+
+// waitLimitWakesThoseBehind is the same when the wait limit ends.
+func (s *stage) waitLimitWakesThoseBehind() {
+	one, two := s.locker(), s.locker()
+	name := s.name()
+	reader := s.lock(one, name, holdfast.Shared())
+	impatient := s.queue(two, name, holdfast.Wait(50*time.Millisecond))
+	behind := s.maybeQueued(one, name, holdfast.Shared())
+	s.gaveUp(impatient, holdfast.ErrHeld)
+	s.unlock(s.granted(behind))
+	s.unlock(reader)
+	s.free(name)
+}
+
+// maybeQueued calls Lock on a goroutine and does not ask whether it has to wait.
+func (s *stage) maybeQueued(locks holdfast.Locker, name string, options ...holdfast.Option) *waiter {
+	w := &waiter{name: name, result: make(chan outcome, 1)}
+	queued := make(chan struct{}, 1)
+	options = append(options[:len(options):len(options)], holdfast.OnQueued(func(int) { queued <- struct{}{} }))
+	go func() {
+		lock, err := locks.Lock(s.ctx, name, options...)
+		if err != nil {
+			w.result <- outcome{err: err}
+			return
+		}
+		w.result <- outcome{locks: []*holdfast.Lock{lock}}
+	}()
+	select {
+	case <-queued:
+	case got := <-w.result:
+		w.result <- got
+	case <-s.ctx.Done():
+		s.Fatalf("a request for %q is neither queued nor answered: %v", name, s.ctx.Err())
+	}
+	return w
+}
