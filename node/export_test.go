@@ -1,0 +1,33 @@
+package node
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Vanish ends the session of a Locker as if it had expired: its locks are lost.
+func Vanish(locks holdfast.Locker) {
+	l := locks.(own)
+	for port := range l.node.config.Spaces {
+		l.node.driver.Step(protocol.Event{
+			Kind: protocol.Call, Port: protocol.Port(port + 1),
+			Fact: &protocol.EndSession{Session: l.session.id, Why: holdfast.SessionExpired},
+		})
+	}
+}
+
+// ReleaseForeign asks the authority to release a lock in the name of locks' session.
+func ReleaseForeign(locks holdfast.Locker, held *holdfast.Lock) error {
+	l := locks.(own)
+	release := &protocol.Release{Session: l.session.id, Name: held.Name(), Token: held.Token(), Request: held.Request()}
+	call := protocol.CallID{Sink: l.session.sink, Op: l.session.last.Add(1)}
+	reply, _, err := l.node.driver.Call(protocol.Event{Kind: protocol.Call, Port: l.port, Call: call, Fact: release})
+	if err != nil {
+		return err
+	}
+	if reply.Decision.Kind == lock.Refused {
+		return l.fail("unlock", held.Name(), reply.Decision.Err)
+	}
+	return nil
+}

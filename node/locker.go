@@ -1,0 +1,300 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// locker is a session of this process, seen through one space.
+type locker struct {
+	node    *Node
+	session *localSession
+	space   string
+	port    protocol.Port // 0: there is no such space
+}
+
+// authorityWait is how long TryLock waits for an authority.
+const authorityWait = 5 * time.Second
+
+func (n *Node) lockerOf(s *localSession, space string) locker {
+	if space == "" {
+		space = holdfast.DefaultSpace
+	}
+	i := slices.IndexFunc(n.config.Spaces, func(s Space) bool { return s.Name == space })
+	return locker{node: n, session: s, space: space, port: protocol.Port(i + 1)}
+}
+
+// Space returns the Locker of another space of this member, with the same session.
+func (l locker) Space(name string) holdfast.Locker { return l.node.lockerOf(l.session, name) }
+
+// Close of a space's Locker closes nothing; see Node.Close.
+func (l locker) Close() error { return nil }
+
+// own is a Locker that closes its own session.
+type own struct{ locker }
+
+func (o own) Close() error {
+	o.session.close()
+	o.node.forgetSession(o.session)
+	return nil
+}
+
+// Lock waits for the name. See holdfast.Locker.
+func (l locker) Lock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	return l.acquire(ctx, "lock", name, false, o)
+}
+
+// TryLock takes the name if it can be had at once. See holdfast.Locker.
+func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	return l.acquire(ctx, "lock", name, true, o)
+}
+
+// LockAll takes all names or none. See holdfast.Locker.
+func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
+	sorted := slices.Clone(names)
+	slices.Sort(sorted)
+	if i := firstTwice(sorted); i >= 0 {
+		return nil, l.fail("lock", sorted[i], fmt.Errorf("%w: the name is listed twice", holdfast.ErrConflict))
+	}
+	byName := make(map[string]*holdfast.Lock, len(names))
+	for _, name := range sorted {
+		taken, err := l.Lock(ctx, name, o...)
+		if err != nil {
+			for _, held := range byName {
+				err = errors.Join(err, l.giveBack(held))
+			}
+			return nil, err
+		}
+		byName[name] = taken
+	}
+	locks := make([]*holdfast.Lock, len(names))
+	for i, name := range names {
+		locks[i] = byName[name]
+	}
+	return locks, nil
+}
+
+// giveBack releases what was taken on the way to all names. That it was lost
+// meanwhile is no news: it was not wanted any more.
+func (l locker) giveBack(held *holdfast.Lock) error {
+	err := held.Unlock(context.Background())
+	if errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func firstTwice(sorted []string) int {
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return i
+		}
+	}
+	return -1
+}
+
+func (l locker) fail(op, name string, err error) error {
+	return &holdfast.Error{Op: op, Space: l.space, Name: name, Err: err}
+}
+
+func (l locker) acquire(ctx context.Context, op, name string, try bool, options []holdfast.Option) (*holdfast.Lock, error) {
+	r, err := holdfast.NewRequest(name, options...)
+	switch {
+	case err != nil:
+	case l.port == 0:
+		err = holdfast.ErrSpace
+	case r.Require > holdfast.Fenced:
+		err = holdfast.ErrClass
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, l.fail(op, name, err)
+	}
+	s := l.session
+	// Read only where a limit may count from it, because it costs a system call: an owner
+	// may enter a grant that has a hold limit already.
+	var sent protocol.Time
+	if try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" {
+		sent = s.Now()
+	}
+	facts := s.borrow()
+	request := &facts.request
+	*request = lock.Request{
+		Session: s.id, ID: s.last.Add(1), Name: name, Owner: r.Owner, Reason: r.Reason,
+		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
+		Try: try, Arrived: sent, WaitEnd: lock.Never, Hold: r.Hold,
+	}
+	switch {
+	case try:
+		request.WaitEnd = sent + authorityWait
+	case r.Wait > 0:
+		request.WaitEnd = after(sent, r.Wait)
+	}
+	id := request.ID
+	call := protocol.CallID{Sink: s.sink, Op: id}
+	var reply protocol.Reply
+	answered, err := s.driver.CallInto(protocol.Event{Kind: protocol.Call, Port: l.port, Call: call, Fact: request}, &reply)
+	s.giveBack(facts)
+	if err != nil {
+		return nil, l.fail(op, name, closedOr(err))
+	}
+	if !answered {
+		panic("node: a request was not answered within its step")
+	}
+	d := &reply.Decision
+	if d.Kind == lock.Queued {
+		if r.Queued != nil {
+			r.Queued(d.Position)
+		}
+		if *d, err = s.await(ctx, l.port, name, id); err != nil {
+			return nil, err
+		}
+	}
+	if d.Kind == lock.Refused {
+		return nil, l.fail(op, name, s.refusal(d.Err))
+	}
+	return l.hold(ctx, &r, d, id, sent)
+}
+
+func closedOr(err error) error {
+	if errors.Is(err, run.ErrClosed) {
+		return holdfast.ErrClosed
+	}
+	return err
+}
+
+// refusal is why a request was refused: that the authority does not know the session
+// any more means, after Close, that it was closed.
+func (s *localSession) refusal(err error) error {
+	if !errors.Is(err, session.ErrUnknown) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return holdfast.ErrClosed
+	}
+	return err
+}
+
+// hold makes the lock of a grant, and registers it for what may become of it.
+func (l locker) hold(ctx context.Context, r *holdfast.Request, d *lock.Decision, id uint64, sent time.Duration) (*holdfast.Lock, error) {
+	s := l.session
+	end := holdfast.Forever
+	if d.Hold > 0 {
+		end = after(sent, d.Hold)
+	}
+	held := holdfast.NewLock(holdfast.Grant{
+		Space: l.space, Name: r.Name, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: d.Token,
+	}, id, end, s, ctx)
+	h := holding{lock: held, port: l.port}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, l.fail("lock", r.Name, holdfast.ErrClosed)
+	}
+	if end != holdfast.Forever {
+		s.limit(&h, end)
+	}
+	s.held.put(id, h)
+	if early, ok := s.early[id]; ok {
+		delete(s.early, id)
+		s.decided(&early)
+	}
+	return held, nil
+}
+
+// await waits for the decision about a request that was queued. When ctx ends
+// first, the request is cancelled: granted meanwhile, it is released.
+func (s *localSession) await(ctx context.Context, port protocol.Port, name string, id uint64) (lock.Decision, error) {
+	w := &wait{decided: make(chan lock.Decision, 1)}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return lock.Decision{Kind: lock.Refused, Err: holdfast.ErrClosed}, nil
+	}
+	if early, ok := s.early[id]; ok {
+		delete(s.early, id)
+		s.mu.Unlock()
+		return early, nil
+	}
+	s.waiting[id] = w
+	s.mu.Unlock()
+	select {
+	case d := <-w.decided:
+		return d, nil
+	case <-ctx.Done():
+	}
+	cancel := &protocol.Cancel{Session: s.id, Name: name, Request: id}
+	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
+	_, _, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: cancel})
+	s.forget(id)
+	if err != nil && !errors.Is(err, run.ErrClosed) {
+		return lock.Decision{}, err
+	}
+	return lock.Decision{}, ctx.Err()
+}
+
+// forget drops what was known of a request that is over.
+func (s *localSession) forget(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, id)
+	delete(s.early, id)
+	s.held.remove(id)
+}
+
+// release gives a hold back to the authority. After Close that is an ErrClosed: it has
+// released everything.
+func (s *localSession) release(h holding) error {
+	facts := s.borrow()
+	r := &facts.release
+	*r = protocol.Release{Session: s.id, Name: h.lock.Name(), Token: h.lock.Token(), Request: h.lock.Request()}
+	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
+	var reply protocol.Reply
+	answered, err := s.driver.CallInto(protocol.Event{Kind: protocol.Call, Port: h.port, Call: call, Fact: r}, &reply)
+	s.giveBack(facts)
+	switch {
+	case err != nil:
+		return closedOr(err)
+	case !answered:
+		panic("node: a release was not answered within its step")
+	case reply.Decision.Kind == lock.Refused:
+		return s.refusal(reply.Decision.Err)
+	}
+	return nil
+}
+
+// UnlockLock releases a lock that has ended here already.
+func (s *localSession) UnlockLock(_ context.Context, l *holdfast.Lock) error {
+	s.mu.Lock()
+	h, ok := s.held.remove(l.Request())
+	s.mu.Unlock()
+	if h.alarm != nil {
+		s.alarms.Stop(h.alarm)
+	}
+	if !ok {
+		return nil // lost or closed in this very moment: whoever took it from held releases it
+	}
+	err := s.release(h)
+	if s.earlier.Load() { // it may have been lost while it was released
+		s.forget(l.Request())
+	}
+	if errors.Is(err, holdfast.ErrClosed) {
+		return nil // Close has released it
+	}
+	if err != nil {
+		return &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: err}
+	}
+	return nil
+}

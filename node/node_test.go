@@ -1,0 +1,61 @@
+package node_test
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/node"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func start(t testing.TB, c node.Config) *node.Node {
+	t.Helper()
+	n, err := node.Start(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+func TestLockUnlock(t *testing.T) {
+	ctx := context.Background()
+	n := start(t, node.Config{})
+	var last holdfast.Token
+	for range 3 {
+		l, err := n.Lock(ctx, "orders/42")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Token() <= last {
+			t.Fatalf("token %v after %v", l.Token(), last)
+		}
+		last = l.Token()
+		if err := l.Unlock(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLockUnlock(b *testing.B) {
+	ctx := context.Background()
+	n := start(b, node.Config{})
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := n.Lock(ctx, "orders/42")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Unlock(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
