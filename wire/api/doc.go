@@ -1,0 +1,5 @@
+// Package api is the network API of port 4040: holdfast.proto and what is
+// generated from it. The .proto says what each message means.
+//
+// To regenerate: see CONTRIBUTING.md.
+package api

@@ -1,0 +1,29 @@
+// Package wire turns messages into bytes and back.
+//
+// This is its client part: what travels between Holdfast and its users. Two APIs
+// carry it, and both get their shapes here, so that they cannot differ:
+//
+//   - port 4040 speaks protocol buffers. Package api is the schema; this package
+//     converts between it and the types of the root package.
+//   - port 4041 speaks JSON. The documents are the structs of document.go: the
+//     server encodes them, the command line decodes them, and the calls of port
+//     4040 that list or show carry the same documents as bytes.
+//
+// # Errors
+//
+// An error crosses as a problem: a code of a fixed table, a sentence for people,
+// and what a program may want to know besides. [ToProblem] makes one of a Go
+// error, [FromProblem] makes the Go error again, so that errors.Is and errors.As
+// say the same on both sides and the sentence is the same. The table also says
+// which HTTP status, gRPC code and exit code go with a code.
+//
+// # Numbers, times, lists
+//
+// In JSON every uint64 is a decimal string, a time is RFC 3339 in UTC with nine
+// digits of a second, a duration is Go's text, and a list is never null. What has
+// no end (a grant without a hold limit, a wait without a wait limit) has no
+// "until": the field is left out.
+//
+// Nothing that is decoded here is trusted: every decoder returns an error that
+// names the value, and never panics.
+package wire

@@ -1,0 +1,186 @@
+package wire
+
+import (
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Acquired is a lock that was granted to a session of its own or to the one that
+// the request named.
+type Acquired struct {
+	Space   string         `json:"space"`
+	Name    string         `json:"name"`
+	Mode    holdfast.Mode  `json:"mode"`
+	Units   int            `json:"units"` // 0 unless the mode is slots
+	Owner   string         `json:"owner"`
+	Token   holdfast.Token `json:"token"`
+	Since   Time           `json:"since"`
+	Until   Time           `json:"until,omitzero"` // for people; left out where nothing ends it
+	TTL     Duration       `json:"ttl"`            // counts from when the request was sent
+	Session string         `json:"session"`        // id.secret
+	Class   holdfast.Class `json:"class"`
+}
+
+// AcquiredAll answers a request for several names: all were granted, in the order
+// of the names.
+type AcquiredAll struct {
+	Locks   List[Acquired] `json:"locks"`
+	Session string         `json:"session"` // id.secret
+}
+
+// Released says that the authority has taken the release of a lock.
+type Released struct {
+	Space    string         `json:"space"`
+	Name     string         `json:"name"`
+	Token    holdfast.Token `json:"token"`
+	Released bool           `json:"released"` // always true
+}
+
+// Renewed says how long a session lives on.
+type Renewed struct {
+	Session string   `json:"session"` // id
+	TTL     Duration `json:"ttl"`     // counts from when the request was sent
+	Until   Time     `json:"until"`   // for people
+}
+
+// SessionReleased lists what a session held when it was ended.
+type SessionReleased struct {
+	Released List[Released] `json:"released"`
+}
+
+// Lock is one name in full. A free name has no holders, and no token.
+type Lock struct {
+	Space    string         `json:"space"`
+	Name     string         `json:"name"`
+	Mode     holdfast.Mode  `json:"mode"`     // of the holders or, without any, of the first waiter
+	Units    int            `json:"units"`    // units held, in mode slots
+	Capacity int            `json:"capacity"` // 0 unless the mode is slots
+	Token    holdfast.Token `json:"token,omitzero"`
+	Holders  List[Grant]    `json:"holders"` // in order of their tokens
+	Waiters  List[Wait]     `json:"waiters"` // in order of the queue
+	History  List[Grant]    `json:"history"` // ended grants, newest first
+}
+
+// Locks is one page of a listing. Next is what to give as after for the next
+// page; "" at the end.
+type Locks struct {
+	Locks List[Lock] `json:"locks"`
+	Next  string     `json:"next"`
+}
+
+// Grant is one holder of a name.
+type Grant struct {
+	Owner   string         `json:"owner"`
+	Session string         `json:"session"` // id
+	Member  string         `json:"member"`
+	Client  string         `json:"client"`
+	Mode    holdfast.Mode  `json:"mode"`
+	Units   int            `json:"units"`
+	Token   holdfast.Token `json:"token"`
+	Since   Time           `json:"since"`
+	Until   Time           `json:"until,omitzero"` // of its hold limit; in a history, when it ended
+	Reason  string         `json:"reason"`
+}
+
+// Wait is one request in the queue of a name.
+type Wait struct {
+	Owner    string        `json:"owner"`
+	Session  string        `json:"session"` // id
+	Member   string        `json:"member"`
+	Client   string        `json:"client"`
+	Mode     holdfast.Mode `json:"mode"`
+	Units    int           `json:"units"`
+	Since    Time          `json:"since"`
+	Until    Time          `json:"until,omitzero"` // of its wait limit
+	Position int           `json:"position"`       // how many wait before it
+	Reason   string        `json:"reason"`
+}
+
+// Broken lists the grants that an operator has broken.
+type Broken struct {
+	Broken List[Grant] `json:"broken"`
+}
+
+// Suspended says whether a space has stopped granting by order.
+type Suspended struct {
+	Space     string `json:"space"`
+	Suspended bool   `json:"suspended"`
+}
+
+// Status is a member's view of the cluster and of its spaces.
+type Status struct {
+	Version string      `json:"version"`
+	Cluster string      `json:"cluster"`
+	Member  Member      `json:"member"` // who answers
+	View    View        `json:"view"`
+	Spaces  List[Space] `json:"spaces"` // default first, then by name
+}
+
+// View is who is here.
+type View struct {
+	Number      uint64       `json:"number,string"`
+	Coordinator string       `json:"coordinator"` // a member's name; "" where nobody coordinates
+	Members     List[Member] `json:"members"`     // in order of seniority
+}
+
+// Member is one member. State is one of normal, joining, recovering, leaving and
+// suspected; Election one of down, election, reorganization and normal.
+type Member struct {
+	Name        string `json:"name"`
+	ID          uint64 `json:"id,string"`
+	Incarnation uint64 `json:"incarnation,string"`
+	Founder     bool   `json:"founder"`
+	Address     string `json:"address"`
+	HTTP        string `json:"http"`
+	Since       Time   `json:"since"`
+	State       string `json:"state"`
+	Election    string `json:"election"`
+}
+
+// Space is one lockspace and how it is. State is one of ready, recovering,
+// transferring, suspended and unavailable; Why is a sentence where it is not ready.
+type Space struct {
+	Name      string         `json:"name"`
+	Protocol  string         `json:"protocol"`
+	Class     holdfast.Class `json:"class"`
+	Partition string         `json:"partition"`
+	Authority List[string]   `json:"authority"` // names of members; empty where nobody is in charge
+	Reign     uint64         `json:"reign,string"`
+	State     string         `json:"state"`
+	Why       string         `json:"why"`
+	Until     Time           `json:"until,omitzero"` // when the state is expected to end
+	Locks     int            `json:"locks"`
+	Waiters   int            `json:"waiters"`
+	Sessions  int            `json:"sessions"`
+}
+
+// Event is one thing that happened. Event is one of waiting, granted, released,
+// cancelled, lost, broken, view and space.
+type Event struct {
+	Event string         `json:"event"`
+	Time  Time           `json:"time"`
+	Space string         `json:"space"`
+	Name  string         `json:"name"`
+	Owner string         `json:"owner"`
+	Token holdfast.Token `json:"token,omitzero"` // left out where there is none
+	Why   string         `json:"why"`
+}
+
+// Problem is an error as an RFC 9457 document. Make one with [NewProblem].
+type Problem struct {
+	Type   string `json:"type"` // always about:blank: the code says what it is
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"` // the sentence that the command line prints
+	Code   string `json:"code"`
+	Space  string `json:"space"`
+	Name   string `json:"name"`
+
+	Why    string `json:"why,omitempty"`    // code lost
+	Limit  string `json:"limit,omitempty"`  // code limit: the configuration key
+	Value  int64  `json:"value,omitempty"`  // code limit: its value
+	Retry  bool   `json:"retry,omitempty"`  // code held: asked again soon, the request keeps its place
+	Owner  string `json:"owner,omitempty"`  // code held: by whom
+	Member string `json:"member,omitempty"` // code held: through which member
+	Since  Time   `json:"since,omitzero"`   // code held: since when
+	Others int    `json:"others,omitempty"` // code held: how many more
+}

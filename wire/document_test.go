@@ -1,0 +1,189 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// TestDocuments compares with the letter of the formats.
+func TestDocuments(t *testing.T) {
+	at := wire.At(time.Date(2026, 11, 21, 19, 4, 5, 600, time.FixedZone("", 3600)))
+	const big = holdfast.Token(17179869185)
+	grant := wire.Grant{
+		Owner: "o", Session: "a-1", Member: "m", Client: "c", Mode: holdfast.ModeSlots, Units: 2,
+		Token: big, Since: at, Reason: "r",
+	}
+	for want, document := range map[string]any{
+		`{"space":"default","name":"x","mode":"exclusive","units":0,"owner":"","token":"17179869185","since":"2026-11-21T18:04:05.000000600Z","until":"2026-11-21T18:04:05.000000600Z","ttl":"10s","session":"a-1.s","class":"fenced"}`: wire.Acquired{Space: "default", Name: "x", Token: big, Since: at, Until: at, TTL: wire.Duration(10 * time.Second), Session: "a-1.s", Class: holdfast.Fenced},
+		`{"locks":[],"session":"a-1.s"}`:                                          wire.AcquiredAll{Session: "a-1.s"},
+		`{"space":"default","name":"x","token":"17179869185","released":true}`:    wire.Released{Space: "default", Name: "x", Token: big, Released: true},
+		`{"session":"a-1","ttl":"1m0s","until":"2026-11-21T18:04:05.000000600Z"}`: wire.Renewed{Session: "a-1", TTL: wire.Duration(time.Minute), Until: at},
+		`{"released":[]}`: wire.SessionReleased{},
+		`{"broken":[{"owner":"o","session":"a-1","member":"m","client":"c","mode":"slots","units":2,"token":"17179869185","since":"2026-11-21T18:04:05.000000600Z","reason":"r"}]}`: wire.Broken{Broken: []wire.Grant{grant}},
+		`{"space":"default","name":"x","mode":"exclusive","units":0,"capacity":0,"holders":[],"waiters":[],"history":[]}`:                                                           wire.Lock{Space: "default", Name: "x"},
+		`{"locks":[],"next":""}`: wire.Locks{},
+		`{"owner":"","session":"a-1","member":"m","client":"c","mode":"shared","units":0,"since":"2026-11-21T18:04:05.000000600Z","position":0,"reason":""}`: wire.Wait{Session: "a-1", Member: "m", Client: "c", Mode: holdfast.ModeShared, Since: at},
+		`{"version":"v1","cluster":"c","member":{"name":"a","id":"18446744073709551615","incarnation":"3","founder":true,"address":"h:1","http":"","since":"2026-11-21T18:04:05.000000600Z","state":"normal","election":"normal"},"view":{"number":"7","coordinator":"a","members":[]},"spaces":[]}`: wire.Status{
+			Version: "v1", Cluster: "c", View: wire.View{Number: 7, Coordinator: "a"},
+			Member: wire.Member{Name: "a", ID: 1<<64 - 1, Incarnation: 3, Founder: true, Address: "h:1", Since: at, State: "normal", Election: "normal"},
+		},
+		`{"name":"default","protocol":"central","class":"fenced","partition":"primary","authority":[],"reign":"12","state":"ready","why":"","locks":1,"waiters":2,"sessions":3}`: wire.Space{
+			Name: "default", Protocol: "central", Class: holdfast.Fenced, Partition: "primary", Reign: 12, State: "ready", Locks: 1, Waiters: 2, Sessions: 3,
+		},
+		`{"event":"lost","time":"2026-11-21T18:04:05.000000600Z","space":"default","name":"x","owner":"o","token":"17179869185","why":"hold_limit"}`: wire.Event{Event: "lost", Time: at, Space: "default", Name: "x", Owner: "o", Token: big, Why: "hold_limit"},
+		`{"type":"about:blank","title":"Limit reached","status":429,"detail":"lock \"x\": limit sessions of 7 reached","code":"limit","space":"default","name":"x","limit":"sessions","value":7}`: wire.NewProblem(
+			&holdfast.Error{Op: "lock", Space: "default", Name: "x", Err: &holdfast.LimitError{Limit: "sessions", Value: 7}}),
+	} {
+		got, err := json.Marshal(document)
+		if err != nil || string(got) != want {
+			t.Errorf("%T:\n got %s, %v\nwant %s", document, got, err, want)
+			continue
+		}
+		back := reflect.New(reflect.TypeOf(document))
+		if err := json.Unmarshal(got, back.Interface()); err != nil {
+			t.Errorf("%T: read back: %v", document, err)
+			continue
+		}
+		if again, err := json.Marshal(back.Interface()); err != nil || string(again) != want {
+			t.Errorf("%T: read back and written: %s, %v", document, again, err)
+		}
+	}
+}
+
+func TestBadValues(t *testing.T) {
+	for text, into := range map[string]any{
+		`"yesterday"`: new(wire.Time), `7`: new(wire.Time), `"2026-11-21"`: new(wire.Time),
+		`"10"`: new(wire.Duration), `"ten seconds"`: new(wire.Duration),
+		`{"token":"-1"}`: new(wire.Acquired), `{"token":17179869185}`: new(wire.Acquired), `{"mode":"greedy"}`: new(wire.Grant),
+	} {
+		if err := json.Unmarshal([]byte(text), into); err == nil {
+			t.Errorf("%s was taken for a %T", text, into)
+		}
+	}
+	var none wire.Time
+	if err := json.Unmarshal([]byte(`""`), &none); err != nil || !none.IsZero() || none.Nanoseconds() != 0 || none.String() != "" {
+		t.Errorf("no time: %v, %v", none, err)
+	}
+}
+
+func TestModesAndClasses(t *testing.T) {
+	for mode := range holdfast.Mode(3) {
+		if got, err := wire.FromMode(wire.ToMode(mode)); err != nil || got != mode || !strings.HasSuffix(wire.ToMode(mode).String(), strings.ToUpper(mode.String())) {
+			t.Errorf("mode %v became %v, %v by %v", mode, got, err, wire.ToMode(mode))
+		}
+	}
+	for class := range holdfast.Class(3) {
+		if got, err := wire.FromClass(wire.ToClass(class)); err != nil || got != class || !strings.HasSuffix(wire.ToClass(class).String(), strings.ToUpper(class.String())) {
+			t.Errorf("class %v became %v, %v by %v", class, got, err, wire.ToClass(class))
+		}
+	}
+	for _, bad := range []int32{-1, 3, 1 << 30} {
+		if _, err := wire.FromMode(api.Mode(bad)); wire.Code(err) != wire.CodeBadRequest {
+			t.Errorf("mode %d: %v", bad, err)
+		}
+		if _, err := wire.FromClass(api.Class(bad)); wire.Code(err) != wire.CodeBadRequest {
+			t.Errorf("class %d: %v", bad, err)
+		}
+	}
+}
+
+func TestAcquiredOverPort4040(t *testing.T) {
+	want := wire.Acquired{
+		Space: "s", Name: "n", Mode: holdfast.ModeSlots, Units: 2, Owner: "o", Token: 9, Since: wire.AtNanoseconds(5),
+		TTL: wire.Duration(time.Second), Session: "a-1.s", Class: holdfast.Available,
+	}
+	got, err := wire.FromAcquired(wire.ToAcquired(want))
+	if err != nil || got != want {
+		t.Errorf("%+v became %+v, %v", want, got, err)
+	}
+	if _, err := wire.FromAcquired(&api.Acquired{Class: 9}); err == nil {
+		t.Error("class 9 was taken")
+	}
+	if _, err := wire.FromAcquired(&api.Acquired{Mode: 9}); err == nil {
+		t.Error("mode 9 was taken")
+	}
+}
+
+func TestTarget(t *testing.T) {
+	for target, want := range map[string]string{
+		"holdfast://localhost:4040":          "localhost:4040",
+		"holdfast://localhost/":              "localhost:4040",
+		"holdfast://a:1,b,10.0.0.3:65535":    "a:1 b:4040 10.0.0.3:65535",
+		" 127.0.0.1 ":                        "127.0.0.1:4040",
+		"db-1.example:04041":                 "db-1.example:4041",
+		"[::1]:9":                            "[::1]:9",
+		"::1":                                "[::1]:4040",
+		"[fe80::1%eth0]":                     "[fe80::1%eth0]:4040",
+		"unix:///run/holdfast/socket,really": "unix:///run/holdfast/socket,really",
+	} {
+		addresses, err := wire.ParseTarget(target)
+		var got []string
+		for _, address := range addresses {
+			got = append(got, address.String())
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, %v; want %q", target, got, err, want)
+		}
+	}
+	for _, target := range []string{
+		"", ",", "a,,b", "holdfast://", "http://a:1", "unix://socket", "unix:///a\x00", "a:0", "a:65536", "a:x", "a:-1", ":4040", "a b:1", "a:1:2", "a/b:1", "[::1", "ö:1",
+	} {
+		addresses, err := wire.ParseTarget(target)
+		var failure *wire.Failure
+		if !errors.As(err, &failure) || !strings.Contains(err.Error(), "HOST:PORT") || !strings.Contains(err.Error(), "server ") {
+			t.Errorf("%q: %v, %v; want an error with the value and the forms", target, addresses, err)
+		}
+	}
+}
+
+// FuzzParseTarget: what is accepted can be dialled, and is read the same again.
+func FuzzParseTarget(f *testing.F) {
+	for _, target := range []string{"holdfast://a:1,b", "[::1]:9", "::1", "unix:///x", "[fe80::1%eth0]"} {
+		f.Add(target)
+	}
+	f.Fuzz(func(t *testing.T, target string) {
+		addresses, err := wire.ParseTarget(target)
+		if (err == nil) != (len(addresses) > 0) {
+			t.Fatalf("%q: %v, %v", target, addresses, err)
+		}
+		for _, address := range addresses {
+			again, err := wire.ParseTarget(address.String())
+			if address.Network == "unix" && strings.TrimSpace(address.Place) != address.Place {
+				continue
+			}
+			if err != nil || len(again) != 1 || again[0] != address {
+				t.Fatalf("%q: %v is read as %v, %v", target, address, again, err)
+			}
+		}
+	})
+}
+
+// FuzzDocuments: what can be read can be written, and is read the same again.
+func FuzzDocuments(f *testing.F) {
+	f.Add([]byte(`{"space":"s","name":"n","mode":"slots","token":"9","holders":[{"since":"2026-11-21T18:04:05.6Z"}],"waiters":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var lock wire.Lock
+		if json.Unmarshal(data, &lock) != nil {
+			return
+		}
+		first, err := json.Marshal(lock)
+		if err != nil {
+			t.Fatalf("write %+v: %v", lock, err)
+		}
+		if strings.Contains(string(first), "null") && !strings.Contains(string(data), "null") {
+			t.Fatalf("null in %s", first)
+		}
+		var again wire.Lock
+		if err := json.Unmarshal(first, &again); err != nil && len(lock.Holders)+len(lock.History) == 0 {
+			t.Fatalf("read %s: %v", first, err)
+		}
+	})
+}

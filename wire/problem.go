@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// Failure is an error with a code, and a sentence that may say more than the error
+// of the root package that it stands for, if there is one. Servers make one for
+// what only the network knows: a malformed body, an unknown path or session.
+type Failure struct {
+	Code   string
+	Detail string // the sentence; "" means the title of the code
+	Err    error  // what it is in Go; nil means what the table says
+}
+
+// Fail makes a Failure.
+func Fail(code, detail string) error { return &Failure{Code: code, Detail: detail} }
+
+func (f *Failure) Error() string {
+	if f.Detail == "" {
+		return strings.ToLower(Title(f.Code))
+	}
+	return f.Detail
+}
+
+// Unwrap returns what it is in Go, by the table unless Err says so; nil where it is
+// nothing else.
+func (f *Failure) Unwrap() error {
+	if f.Err != nil {
+		return f.Err
+	}
+	if r := find(f.Code); r.code == f.Code {
+		return r.err
+	}
+	return nil
+}
+
+// ToProblem tells an error to the other side; nil for nil. Space and name come from
+// the outermost [*holdfast.Error], whose operation is left out: the one who asked
+// knows it.
+//
+// A context's error becomes unavailable: the caller's own end it has noticed by
+// itself, so what is left to tell is that the server gave up. So does ErrClosed,
+// for it is the server's side that closed. An error that the table does not know
+// is internal.
+func ToProblem(err error) *api.Problem {
+	if err == nil {
+		return nil
+	}
+	p := &api.Problem{}
+	var wrapped *holdfast.Error
+	if errors.As(err, &wrapped) {
+		p.Space, p.Name, err = wrapped.Space, wrapped.Name, wrapped.Err
+	}
+	if err == nil {
+		err = Fail(CodeInternal, "")
+	}
+	p.Code, p.Detail = codeOf(err), clean(err.Error())
+	var held *holdfast.HeldError
+	var limit *holdfast.LimitError
+	switch {
+	case errors.As(err, &held):
+		p.Owner, p.Member, p.Others = held.Owner, held.Member, int32(held.Others)
+		p.Since = At(held.Since).Nanoseconds()
+	case errors.As(err, &limit):
+		p.Limit, p.Value = limit.Limit, limit.Value
+	case p.Code == CodeLost || p.Code == CodeUnknownSession:
+		p.Why = string(holdfast.Why(err))
+	}
+	return p
+}
+
+// clean makes a text fit for the schema, which takes UTF-8 only.
+func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// Code returns the code of an error; "" for nil.
+func Code(err error) string {
+	if err == nil {
+		return ""
+	}
+	return codeOf(err)
+}
+
+func codeOf(err error) string {
+	var failure *Failure
+	if errors.As(err, &failure) {
+		return failure.Code
+	}
+	for _, r := range table {
+		if r.err != nil && errors.Is(err, r.err) {
+			return r.code
+		}
+	}
+	for _, ended := range []error{holdfast.ErrClosed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, ended) {
+			return CodeUnavailable
+		}
+	}
+	return CodeInternal
+}
+
+// FromProblem makes the error that the other side told: a [*holdfast.Error] of the
+// operation that the caller knows, nil for nil. What it wraps is what the code is in
+// Go, with the sentence of the other side; a time of day in it is told in this
+// side's zone. A code that is not known (the other side is newer) is an error that
+// is none of the root package's and has the sentence.
+func FromProblem(op string, p *api.Problem) error {
+	if p == nil {
+		return nil
+	}
+	return &holdfast.Error{Op: op, Space: p.GetSpace(), Name: p.GetName(), Err: meaning(p)}
+}
+
+// meaning returns the error itself.
+func meaning(p *api.Problem) error {
+	err := typed(p)
+	if err != nil && (p.GetDetail() == "" || sameSentence(err.Error(), p.GetDetail())) {
+		return err
+	}
+	return &Failure{Code: p.GetCode(), Detail: p.GetDetail(), Err: err}
+}
+
+// typed returns the error of the root package that says what the problem says
+// beside its sentence, or nil. Codes that share an error with another stay a
+// Failure, so that they are not told on under the other one's.
+func typed(p *api.Problem) error {
+	switch p.GetCode() {
+	case CodeHeld:
+		if p.GetOwner() == "" && p.GetMember() == "" && p.GetSince() == 0 && p.GetOthers() == 0 {
+			return holdfast.ErrHeld
+		}
+		held := &holdfast.HeldError{Owner: p.GetOwner(), Member: p.GetMember(), Others: int(p.GetOthers())}
+		if p.GetSince() != 0 {
+			held.Since = time.Unix(0, p.GetSince())
+		}
+		return held
+	case CodeLimit:
+		if p.GetLimit() != "" {
+			return &holdfast.LimitError{Limit: p.GetLimit(), Value: p.GetValue()}
+		}
+	case CodeLost:
+		if p.GetWhy() != "" {
+			return holdfast.Loss(p.GetWhy())
+		}
+	case CodeUnauthenticated, CodeUnknownSession:
+		return nil
+	}
+	if r := find(p.GetCode()); r.code == p.GetCode() {
+		return r.err
+	}
+	return nil
+}
+
+// sameSentence compares two sentences but for the time of day at their ends, which
+// depends on the zone.
+func sameSentence(one, two string) bool {
+	return one == two || untimed(one) == untimed(two)
+}
+
+func untimed(sentence string) string {
+	if i := strings.LastIndex(sentence, " since "); i >= 0 && len(sentence) == i+len(" since ")+len(time.TimeOnly) {
+		return sentence[:i]
+	}
+	return sentence
+}
+
+// NewProblem makes the document that tells an error. Its detail is the whole
+// sentence, with the operation if a [*holdfast.Error] names it.
+func NewProblem(err error) Problem {
+	p := ToProblem(err)
+	document := Problem{
+		Type: "about:blank", Title: Title(p.GetCode()), Status: HTTPStatus(p.GetCode()),
+		Detail: p.GetDetail(), Code: p.GetCode(), Space: p.GetSpace(), Name: p.GetName(),
+		Why: p.GetWhy(), Limit: p.GetLimit(), Value: p.GetValue(),
+		Owner: p.GetOwner(), Member: p.GetMember(), Since: AtNanoseconds(p.GetSince()), Others: int(p.GetOthers()),
+	}
+	var wrapped *holdfast.Error
+	if errors.As(err, &wrapped) && wrapped.Err != nil {
+		document.Detail = clean(wrapped.Error())
+	}
+	return document
+}

@@ -1,0 +1,243 @@
+package wire_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// TestTable is the table of formats.md, row by row.
+func TestTable(t *testing.T) {
+	for _, row := range []struct {
+		code   string
+		why    holdfast.Loss
+		status int
+		exit   int
+		err    error
+	}{
+		{"held", "", 409, 75, holdfast.ErrHeld},
+		{"not_held", "", 409, 79, holdfast.ErrNotHeld},
+		{"lost", holdfast.SessionExpired, 410, 79, holdfast.ErrLost},
+		{"lost", holdfast.Broken, 410, 81, holdfast.ErrLost},
+		{"unavailable", "", 503, 69, holdfast.ErrUnavailable},
+		{"limit", "", 429, 77, holdfast.ErrLimit},
+		{"unauthenticated", "", 401, 77, holdfast.ErrDenied},
+		{"denied", "", 403, 77, holdfast.ErrDenied},
+		{"class", "", 412, 82, holdfast.ErrClass},
+		{"unsupported", "", 422, 76, holdfast.ErrUnsupported},
+		{"conflict", "", 409, 65, holdfast.ErrConflict},
+		{"name", "", 400, 65, holdfast.ErrName},
+		{"bad_request", "", 400, 64, nil},
+		{"unknown_space", "", 404, 65, holdfast.ErrSpace},
+		{"unknown_session", "", 404, 79, holdfast.ErrLost},
+		{"unknown_path", "", 404, 64, nil},
+		{"too_large", "", 413, 65, nil},
+		{"internal", "", 500, 70, nil},
+		{"of_a_newer_server", "", 500, 70, nil},
+	} {
+		if got := wire.HTTPStatus(row.code); got != row.status {
+			t.Errorf("%s: status %d, want %d", row.code, got, row.status)
+		}
+		if got := wire.ExitCode(row.code, row.why); got != row.exit {
+			t.Errorf("%s %s: exit code %d, want %d", row.code, row.why, got, row.exit)
+		}
+		if wire.Title(row.code) == "" {
+			t.Errorf("%s has no title", row.code)
+		}
+		err := wire.FromProblem("lock", &api.Problem{Code: row.code, Detail: "the sentence", Why: string(row.why), Name: "x"})
+		if got := err.Error(); got != `lock "x": the sentence` {
+			t.Errorf("%s: reads %q", row.code, got)
+		}
+		if row.err != nil && !errors.Is(err, row.err) {
+			t.Errorf("%s: %v is no %v", row.code, err, row.err)
+		}
+		if holdfast.Why(err) != row.why && row.code == "lost" {
+			t.Errorf("%s: lost because of %q, want %q", row.code, holdfast.Why(err), row.why)
+		}
+		for _, other := range sentinels() {
+			if other != row.err && errors.Is(err, other) {
+				t.Errorf("%s: %v is a %v as well", row.code, err, other)
+			}
+		}
+		if got := wire.Code(err); got != row.code {
+			t.Errorf("%s: told on as %s", row.code, got)
+		}
+	}
+}
+
+func sentinels() []error {
+	return []error{
+		holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrNotHeld, holdfast.ErrUnavailable, holdfast.ErrLimit,
+		holdfast.ErrDenied, holdfast.ErrClosed, holdfast.ErrClass, holdfast.ErrName, holdfast.ErrSpace,
+		holdfast.ErrConflict, holdfast.ErrUnsupported,
+	}
+}
+
+// told are errors as engines return them.
+func told() map[string]error {
+	held := &holdfast.HeldError{Owner: "job-7", Member: "b", Since: time.Now().Add(-time.Hour), Others: 2}
+	all := map[string]error{
+		"who holds it":      held,
+		"held by a since":   &holdfast.HeldError{Owner: "waits since yesterday"},
+		"limit":             &holdfast.LimitError{Limit: "waiters_per_name", Value: 10_000},
+		"bare limit":        holdfast.ErrLimit,
+		"lost for no cause": holdfast.ErrLost,
+		"conflict":          fmt.Errorf("%w: capacity 5 is asked for", holdfast.ErrConflict),
+		"nested":            &holdfast.Error{Op: "hold limit -1s", Err: holdfast.ErrConflict},
+		"name":              holdfast.CheckName("a\x00b"),
+		"bad request":       wire.Fail(wire.CodeBadRequest, `field "nam" is not known`),
+		"unknown session":   wire.Fail(wire.CodeUnknownSession, "no session 1-2"),
+		"unauthenticated":   wire.Fail(wire.CodeUnauthenticated, "the token is not valid"),
+		"no detail":         wire.Fail(wire.CodeTooLarge, ""),
+	}
+	for _, loss := range []holdfast.Loss{
+		holdfast.SessionExpired, holdfast.HoldLimit, holdfast.AuthorityChanged,
+		holdfast.Duplicate, holdfast.Broken, holdfast.MemberLost,
+	} {
+		all[string(loss)] = loss
+	}
+	for _, sentinel := range sentinels() {
+		if sentinel != holdfast.ErrClosed {
+			all["bare "+sentinel.Error()] = sentinel
+		}
+	}
+	return all
+}
+
+// TestSameOnBothSides sends errors over, by each of the ways.
+func TestSameOnBothSides(t *testing.T) {
+	for name, inner := range told() {
+		err := &holdfast.Error{Op: "lock", Space: "billing", Name: "orders/42", Err: inner}
+		bytes, failure := proto.Marshal(wire.ToProblem(err))
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		var problem api.Problem
+		if failure := proto.Unmarshal(bytes, &problem); failure != nil {
+			t.Fatal(failure)
+		}
+		for way, got := range map[string]error{
+			"problem": wire.FromProblem("lock", &problem),
+			"status":  wire.FromStatus("lock", wire.ToStatus(err)),
+		} {
+			if got.Error() != err.Error() {
+				t.Errorf("%s by %s: reads %q, want %q", name, way, got, err)
+			}
+			for _, sentinel := range sentinels() {
+				if errors.Is(got, sentinel) != errors.Is(err, sentinel) {
+					t.Errorf("%s by %s: being %q is %t on this side", name, way, sentinel, errors.Is(got, sentinel))
+				}
+			}
+			if wire.Code(got) != wire.Code(err) {
+				t.Errorf("%s by %s: code %s became %s", name, way, wire.Code(err), wire.Code(got))
+			}
+			if holdfast.Why(got) != holdfast.Why(err) {
+				t.Errorf("%s by %s: lost because of %q, want %q", name, way, holdfast.Why(got), holdfast.Why(err))
+			}
+		}
+		if document := wire.NewProblem(err); document.Detail != err.Error() || document.Status != wire.HTTPStatus(wire.Code(err)) {
+			t.Errorf("%s: document %+v", name, document)
+		}
+	}
+}
+
+func TestTypedErrorsComeBack(t *testing.T) {
+	since := time.Unix(1_800_000_000, 5)
+	err := wire.FromProblem("lock", wire.ToProblem(&holdfast.HeldError{Owner: "o", Member: "b", Since: since, Others: 3}))
+	var held *holdfast.HeldError
+	if !errors.As(err, &held) || held.Owner != "o" || held.Member != "b" || !held.Since.Equal(since) || held.Others != 3 {
+		t.Errorf("held: %#v", held)
+	}
+	err = wire.FromProblem("lock", wire.ToProblem(&holdfast.LimitError{Limit: "sessions", Value: 7}))
+	var limit *holdfast.LimitError
+	if !errors.As(err, &limit) || limit.Limit != "sessions" || limit.Value != 7 {
+		t.Errorf("limit: %#v", limit)
+	}
+	if wire.FromProblem("lock", nil) != nil || wire.ToProblem(nil) != nil || wire.ToStatus(nil) != nil || wire.FromStatus("lock", nil) != nil || wire.Code(nil) != "" {
+		t.Error("no error became one")
+	}
+}
+
+// TestTimeOfDay: a sentence of another zone is told in this one.
+func TestTimeOfDay(t *testing.T) {
+	p := wire.ToProblem(&holdfast.HeldError{Owner: "o", Since: time.Unix(1_800_000_000, 0)})
+	want := wire.FromProblem("lock", p).Error()
+	p.Detail = "held by o since 99:00:00"
+	if got := wire.FromProblem("lock", p).Error(); got != want {
+		t.Errorf("reads %q, want %q", got, want)
+	}
+}
+
+func TestContextErrors(t *testing.T) {
+	for _, err := range []error{context.Canceled, context.DeadlineExceeded} {
+		if got := wire.FromStatus("lock", wire.ToStatus(fmt.Errorf("wait: %w", err))); got != err {
+			t.Errorf("by status: %v became %v", err, got)
+		}
+		if got := wire.FromProblem("lock", wire.ToProblem(err)); !errors.Is(got, holdfast.ErrUnavailable) {
+			t.Errorf("by problem: %v became %v", err, got)
+		}
+	}
+	if got := wire.Code(holdfast.ErrClosed); got != wire.CodeUnavailable {
+		t.Errorf("a server that is closed has code %s", got)
+	}
+	if got := wire.Code(errors.New("disk on fire")); got != wire.CodeInternal {
+		t.Errorf("an error of nobody's has code %s", got)
+	}
+}
+
+func TestStatusOfGRPCItself(t *testing.T) {
+	for code, want := range map[codes.Code]string{
+		codes.Unavailable: "unavailable", codes.Unauthenticated: "unauthenticated", codes.PermissionDenied: "denied",
+		codes.ResourceExhausted: "too_large", codes.Unimplemented: "unsupported", codes.InvalidArgument: "bad_request",
+		codes.Internal: "internal",
+	} {
+		err := wire.FromStatus("list", status.Error(code, "why"))
+		if wire.Code(err) != want || err.Error() != "list: why" {
+			t.Errorf("%v: %v with code %s, want %s", code, err, wire.Code(err), want)
+		}
+	}
+}
+
+func TestNotUTF8(t *testing.T) {
+	p := wire.ToProblem(wire.Fail(wire.CodeBadRequest, "body \xff"))
+	if _, err := proto.Marshal(p); err != nil {
+		t.Errorf("a sentence that is not UTF-8: %v", err)
+	}
+}
+
+// FuzzFromProblem takes what any server may say.
+func FuzzFromProblem(f *testing.F) {
+	for _, err := range told() {
+		if bytes, err := proto.Marshal(wire.ToProblem(err)); err == nil {
+			f.Add(bytes)
+		}
+	}
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		var p api.Problem
+		if proto.Unmarshal(bytes, &p) != nil {
+			return
+		}
+		err := wire.FromProblem("lock", &p)
+		if err == nil || err.Error() == "" {
+			t.Fatalf("%v became %v", &p, err)
+		}
+		again := wire.ToProblem(err)
+		if again.GetCode() != p.GetCode() {
+			t.Fatalf("code %q became %q", p.GetCode(), again.GetCode())
+		}
+		if _, failure := json.Marshal(wire.NewProblem(err)); failure != nil {
+			t.Fatalf("%v is no document: %v", err, failure)
+		}
+	})
+}

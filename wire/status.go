@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// ToStatus makes the error that a gRPC handler returns: a status whose details hold
+// the problem. nil stays nil. A context's error stays one, because gRPC has codes
+// for it and the caller's context has ended as well.
+func ToStatus(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled) && !coded(err):
+		return status.Error(codes.Canceled, clean(err.Error()))
+	case errors.Is(err, context.DeadlineExceeded) && !coded(err):
+		return status.Error(codes.DeadlineExceeded, clean(err.Error()))
+	}
+	p := ToProblem(err)
+	plain := status.New(find(p.GetCode()).grpc, p.GetDetail())
+	detailed, err := plain.WithDetails(p)
+	if err != nil {
+		return plain.Err()
+	}
+	return detailed.Err()
+}
+
+// coded says whether the table names the error, whatever else it wraps.
+func coded(err error) bool {
+	code := codeOf(err)
+	return code != CodeInternal && code != CodeUnavailable || errors.Is(err, holdfast.ErrUnavailable)
+}
+
+// FromStatus makes the error that the other side told by ToStatus, or that gRPC
+// itself made: a context's error as it is, anything else a [*holdfast.Error] of op.
+// nil stays nil.
+func FromStatus(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return &holdfast.Error{Op: op, Err: err}
+	}
+	for _, detail := range s.Details() {
+		if p, ok := detail.(*api.Problem); ok {
+			return FromProblem(op, p)
+		}
+	}
+	switch s.Code() {
+	case codes.Canceled:
+		return context.Canceled
+	case codes.DeadlineExceeded:
+		return context.DeadlineExceeded
+	}
+	return FromProblem(op, &api.Problem{Code: codeOfStatus(s.Code()), Detail: s.Message()})
+}
+
+// codeOfStatus is the code for what gRPC itself refuses.
+func codeOfStatus(c codes.Code) string {
+	switch c {
+	case codes.Unavailable:
+		return CodeUnavailable
+	case codes.Unauthenticated:
+		return CodeUnauthenticated
+	case codes.PermissionDenied:
+		return CodeDenied
+	case codes.ResourceExhausted: // a message above the other side's limit
+		return CodeTooLarge
+	case codes.Unimplemented: // an older server
+		return CodeUnsupported
+	case codes.InvalidArgument:
+		return CodeBadRequest
+	}
+	return CodeInternal
+}
