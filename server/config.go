@@ -1,0 +1,178 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Config is what a Server needs. Driver, Spaces, Identity and Observer are required.
+type Config struct {
+	// Driver drives the member's machines: a session.Desk over a protocol.Stack.
+	Driver *run.Driver
+	// Spaces are the lockspaces, each with its port in the stack. Their order is that
+	// of every listing.
+	Spaces []Space
+	// Identity returns who this member is. It is asked again for every answer that
+	// tells it.
+	Identity func() Identity
+	// View returns the latest view, which turns members' ids into names. Nil means a
+	// view of this member alone.
+	View func() protocol.View
+	// Observer is what the driver's Config.Observe feeds: the metrics, and the events.
+	Observer *Observer
+	// Limits bound what clients may ask. A zero field means its default.
+	Limits Limits
+	// Hosts are further names under which HTTP requests may address this server,
+	// beside localhost, the loopback addresses, the address that the connection came
+	// to, the machine's name, and the hosts of Identity's addresses. A request for
+	// another host is refused: a browser that was tricked sends one.
+	Hosts []string
+	// TLS encrypts both ports. Nil means plain text.
+	TLS *tls.Config
+	// Logger gets what operators should know. Nil discards.
+	Logger *slog.Logger
+}
+
+// Space is one lockspace as it is served.
+type Space struct {
+	Name      string
+	Port      protocol.Port // in the stack; 1 is the first
+	Protocol  string        // "central", …
+	Class     holdfast.Class
+	Partition string // "primary" or "any"
+}
+
+// Identity is who this member is.
+type Identity struct {
+	Member  wire.Member
+	Cluster string
+	Version string
+}
+
+// Limits bound what one server does for its clients.
+type Limits struct {
+	// TTL is the longest that a session may ask for. Zero means 1 h.
+	TTL time.Duration
+	// NameBytes is how long a lock's name may be. Zero means 512, which is also the
+	// most.
+	NameBytes int
+	// MessageBytes is how large a request may be. Zero means 4 MiB.
+	MessageBytes int64
+	// LongPoll is how long one HTTP request may wait. Zero means 60 s.
+	LongPoll time.Duration
+	// Grace is how long a request that LongPoll has ended keeps its place in the
+	// queue, for the same request to be sent again. Zero means 10 s.
+	Grace time.Duration
+	// Requests is how many granted requests are remembered by their id. Zero means
+	// 100,000.
+	Requests int
+	// Remember is how long a granted request is remembered by its id. Zero means 5 min.
+	Remember time.Duration
+	// Names is how many names one request may ask for. Zero means 1,000.
+	Names int
+	// Connections is how many connections each port serves at once. Zero means 20,000.
+	Connections int
+	// Watchers is how many feeds of events are served at once. Zero means 1,000.
+	Watchers int
+	// Header is how long a client may take to send a request's header. Zero means 10 s.
+	Header time.Duration
+	// Body is how long a client may take to send a request, header and body, and how
+	// long it may keep a part of an answer waiting. Zero means 30 s.
+	Body time.Duration
+	// Idle is how long a connection may do nothing. Zero means 2 min.
+	Idle time.Duration
+}
+
+// resolve checks c and fills in the defaults.
+func (c *Config) resolve() error {
+	switch {
+	case c.Driver == nil:
+		return fmt.Errorf("server: Driver is nil; give the driver of the member's machines")
+	case len(c.Spaces) == 0:
+		return fmt.Errorf("server: Spaces is empty; a member serves at least one")
+	case c.Identity == nil:
+		return fmt.Errorf("server: Identity is nil; say who this member is")
+	case c.Observer == nil:
+		return fmt.Errorf("server: Observer is nil; give the one that the driver feeds")
+	}
+	seen := map[string]bool{}
+	for _, space := range c.Spaces {
+		if err := holdfast.CheckSpace(space.Name); err != nil {
+			return fmt.Errorf("server: Spaces: %w", err)
+		}
+		if seen[space.Name] || space.Port == protocol.Below {
+			return fmt.Errorf("server: Spaces: %q at port %d: each name stands once, at a port from 1 on", space.Name, space.Port)
+		}
+		seen[space.Name] = true
+	}
+	if c.View == nil {
+		c.View = c.alone
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c.Limits.resolve()
+}
+
+// alone is the view of a member without others.
+func (c *Config) alone() protocol.View {
+	me := c.Identity().Member
+	id := protocol.ID(me.ID)
+	return protocol.View{Number: 1, Coordinator: id, Members: []protocol.Member{{ID: id, Name: me.Name, Address: me.Address, Founder: me.Founder}}}
+}
+
+func (l *Limits) resolve() error {
+	for _, d := range []struct {
+		field   string
+		value   *time.Duration
+		without time.Duration
+	}{
+		{"TTL", &l.TTL, time.Hour},
+		{"LongPoll", &l.LongPoll, time.Minute},
+		{"Grace", &l.Grace, 10 * time.Second},
+		{"Remember", &l.Remember, 5 * time.Minute},
+		{"Header", &l.Header, 10 * time.Second},
+		{"Body", &l.Body, 30 * time.Second},
+		{"Idle", &l.Idle, 2 * time.Minute},
+	} {
+		if *d.value < 0 {
+			return fmt.Errorf("server: Limits.%s is %v; more than 0 is allowed, or 0 for %v", d.field, *d.value, d.without)
+		}
+		if *d.value == 0 {
+			*d.value = d.without
+		}
+	}
+	for _, n := range []struct {
+		field   string
+		value   *int
+		without int
+		most    int
+	}{
+		{"NameBytes", &l.NameBytes, holdfast.MaxName, holdfast.MaxName},
+		{"Requests", &l.Requests, 100_000, 1 << 30},
+		{"Names", &l.Names, 1000, 1 << 20},
+		{"Connections", &l.Connections, 20_000, 1 << 30},
+		{"Watchers", &l.Watchers, 1000, 1 << 20},
+	} {
+		if *n.value < 0 || *n.value > n.most {
+			return fmt.Errorf("server: Limits.%s is %d; 1 to %d is allowed, or 0 for %d", n.field, *n.value, n.most, n.without)
+		}
+		if *n.value == 0 {
+			*n.value = n.without
+		}
+	}
+	if l.MessageBytes < 0 {
+		return fmt.Errorf("server: Limits.MessageBytes is %d; more than 0 is allowed, or 0 for %d", l.MessageBytes, 4<<20)
+	}
+	if l.MessageBytes == 0 {
+		l.MessageBytes = 4 << 20
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+// Package server serves one member's lockspaces to everybody else: to programs over
+// gRPC on port 4040, to people and scripts as JSON over HTTP on port 4041.
+//
+// It decides nothing about locks. What a client asks is checked, handed to the
+// member's machines through a [run.Driver], and what they decide is told. Both ports
+// share the service type for what is asked in one go, so that they cannot differ;
+// the streams of port 4040 speak to the driver themselves.
+//
+//	stream*.go  grpc*.go                port 4040: sessions as streams, the unary calls
+//	http*.go    openapi.json            port 4041: JSON, server-sent events, health
+//	service*.go requests.go losses.go   what is asked in one go
+//	events.go   metrics.go              what happens, for whoever watches
+//
+// # One-shot requests
+//
+// An acquire over HTTP opens a session of its own, or names one that another acquire
+// has opened. Every ttl in an answer counts from the moment the client sent the
+// request: the server counts from when the request reached it, which is later, so a
+// client that counts from its own sending has stopped believing before this member
+// takes the session for expired.
+//
+// A request that waits is present as long as its connection is. When that closes,
+// the request is cancelled; a grant that crosses it is given back. Only the long
+// poll's own end keeps the place in the queue for a while, for a request that has an
+// id, so that it can be sent again.
+//
+// An id makes a request act once (type requests). Sent again while it waits, it goes
+// on waiting, by the clock of its first arrival; sent again after it was granted, it
+// is told the same grant as long as that stands, and what has become of it
+// afterwards. Without a session the id is unique among all clients, so it should be
+// drawn at random. It is remembered for Limits.Remember after the grant.
+//
+// A one-shot session is attached to nothing, so what it loses is told by its next
+// request. A renewal of a session that has lost one of several locks is refused with
+// that loss, once, and has renewed the session all the same. What was lost is
+// remembered for whoever releases it later, up to a number for all sessions
+// together; past that the answer is not_held.
+//
+// # Bounds
+//
+// Nothing that comes in is trusted. Connections, headers, bodies, names, lists and
+// the time that a client takes to send or to read are bounded by [Limits], and what
+// exceeds them is refused, counted and named. Unknown fields, parameters and paths
+// are refused. A request for a host that is not this member is refused, because a
+// browser that was tricked sends such requests; every call that changes something is
+// a POST of application/json, which another site's page may not send. A mistake of
+// this server in one request ends that request alone.
+//
+// # Events and metrics
+//
+// An [Observer] sees each step's effects under the driver's mutex. It keeps nothing,
+// never blocks, and fills the queues of the feeds; a reader that lets its queue run
+// full is dropped, and told so. No label of a metric carries a lock's name.
+package server

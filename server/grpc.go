@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	transport "google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// The bounds of the port that no user has had a reason to set.
+const (
+	maxStreams     = 1_000            // sessions and calls of one connection at once
+	maxHeaderBytes = 16 << 10         // of one call
+	pingAfter      = 20 * time.Second // a connection that says nothing is asked whether it lives
+	pingAtMost     = 5 * time.Second  // clients may ask as often
+	outboxEvents   = 100_000          // what may wait for a client to read it
+	outboxBytes    = 16 << 20
+)
+
+// grpcServer serves port 4040: package api over HTTP/2. Sessions are streams, see
+// stream; everything one-shot is the service's, see grpcLocks.
+type grpcServer struct {
+	api.UnimplementedSessionsServer
+
+	service *service
+	rpc     *grpc.Server
+	// patience is how long a client may take to begin: the handshake of a connection,
+	// the hello of a stream. It is also how long its last answer waits to be read.
+	patience     time.Duration
+	outboxEvents int
+	outboxBytes  int
+	connections  int
+
+	ending    context.Context // ends when the server stops
+	leave     context.CancelFunc
+	live      liveStreams
+	occupants occupants
+	work      sync.WaitGroup // the goroutines of the streams
+	frames    sync.Pool      // of *frame
+	scratches sync.Pool      // of *scratch
+}
+
+// newGRPC returns the server of port 4040 for a Config that was resolved.
+func newGRPC(c Config, s *service) *grpcServer {
+	g := &grpcServer{
+		service:      s,
+		patience:     c.Limits.Header,
+		outboxEvents: outboxEvents,
+		outboxBytes:  outboxBytes,
+		connections:  c.Limits.Connections,
+		live:         liveStreams{all: map[*stream]struct{}{}},
+		occupants:    occupants{bySession: map[lock.SessionID]*stream{}},
+		frames:       sync.Pool{New: func() any { return newFrame() }},
+		scratches:    sync.Pool{New: func() any { return &scratch{} }},
+	}
+	g.ending, g.leave = context.WithCancel(context.Background())
+	g.rpc = grpc.NewServer(g.options(c)...)
+	api.RegisterSessionsServer(g.rpc, g)
+	api.RegisterLocksServer(g.rpc, &grpcLocks{service: s, ending: g.ending})
+	grpc_health_v1.RegisterHealthServer(g.rpc, &grpcHealth{service: s, ending: g.ending, every: time.Second})
+	reflection.Register(g.rpc)
+	return g
+}
+
+func (g *grpcServer) options(c Config) []grpc.ServerOption {
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(int(min(c.Limits.MessageBytes, math.MaxInt32))),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(c.Limits.Header),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: c.Limits.Idle, Time: pingAfter, Timeout: c.Limits.Header}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingAtMost, PermitWithoutStream: true}),
+		grpc.WaitForHandlers(true),
+		grpc.ChainUnaryInterceptor(g.recoverUnary),
+		grpc.ChainStreamInterceptor(g.recoverStream),
+	}
+	if c.TLS != nil {
+		options = append(options, grpc.Creds(transport.NewTLS(withHTTP2(c.TLS))))
+	}
+	return options
+}
+
+// withHTTP2 names the one protocol that this port speaks, so that a TLS
+// configuration that both ports share negotiates it here.
+func withHTTP2(c *tls.Config) *tls.Config {
+	c = c.Clone()
+	c.NextProtos = []string{"h2"}
+	return c
+}
+
+// serve answers the connections of l until stop. The error is nil after stop.
+func (g *grpcServer) serve(l net.Listener) error {
+	err := g.rpc.Serve(bound(l, g.connections, g.service.observer))
+	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve gRPC on %v: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// stop ends every stream with unavailable, so that clients look elsewhere, waits
+// for the calls under way until ctx ends, and then ends those, too. Afterwards
+// nothing of this server runs.
+func (g *grpcServer) stop(ctx context.Context) {
+	g.leave()
+	g.live.close(status.Error(codes.Unavailable, "this member is leaving"))
+	done := make(chan struct{})
+	go func() {
+		g.rpc.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		g.rpc.Stop()
+		<-done
+	}
+	g.work.Wait()
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	health "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// grpcHealth answers grpc.health.v1.Health as /readyz does: "" and the name of the
+// Sessions service are serving when every space can grant, and that name with
+// "/SPACE" behind it when that one can.
+type grpcHealth struct {
+	health.UnimplementedHealthServer
+	service *service
+	ending  context.Context
+	every   time.Duration // how often a Watch looks
+}
+
+// ask returns the health of a service; found is false for one that is not here.
+func (h *grpcHealth) ask(name string) (state health.HealthCheckResponse_ServingStatus, found bool) {
+	spaces := h.service.spaces
+	if name != "" && name != api.Sessions_ServiceDesc.ServiceName && name != api.Locks_ServiceDesc.ServiceName {
+		one, is := strings.CutPrefix(name, api.Sessions_ServiceDesc.ServiceName+"/")
+		space := h.service.byName[one]
+		if !is || space == nil {
+			return health.HealthCheckResponse_SERVICE_UNKNOWN, false
+		}
+		spaces = []Space{*space}
+	}
+	for i := range spaces {
+		condition, err := h.service.inspect(&spaces[i])
+		if err != nil || condition.State != protocol.Ready {
+			return health.HealthCheckResponse_NOT_SERVING, true
+		}
+	}
+	return health.HealthCheckResponse_SERVING, true
+}
+
+// Check says how a service is now.
+func (h *grpcHealth) Check(_ context.Context, request *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
+	state, found := h.ask(request.GetService())
+	if !found {
+		return nil, status.Errorf(codes.NotFound, "unknown service %.80q", request.GetService())
+	}
+	return &health.HealthCheckResponse{Status: state}, nil
+}
+
+// List says how all services are.
+func (h *grpcHealth) List(context.Context, *health.HealthListRequest) (*health.HealthListResponse, error) {
+	names := []string{"", api.Sessions_ServiceDesc.ServiceName, api.Locks_ServiceDesc.ServiceName}
+	for _, space := range h.service.spaces {
+		names = append(names, api.Sessions_ServiceDesc.ServiceName+"/"+space.Name)
+	}
+	all := &health.HealthListResponse{Statuses: map[string]*health.HealthCheckResponse{}}
+	for _, name := range names {
+		state, _ := h.ask(name)
+		all.Statuses[name] = &health.HealthCheckResponse{Status: state}
+	}
+	return all, nil
+}
+
+// Watch says how a service is, and says it again whenever that changes.
+func (h *grpcHealth) Watch(request *health.HealthCheckRequest, stream grpc.ServerStreamingServer[health.HealthCheckResponse]) error {
+	look := time.NewTicker(h.every)
+	defer look.Stop()
+	last := health.HealthCheckResponse_UNKNOWN
+	for {
+		if state, _ := h.ask(request.GetService()); state != last {
+			last = state
+			if err := stream.Send(&health.HealthCheckResponse{Status: state}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-look.C:
+		case <-stream.Context().Done():
+			return status.FromContextError(stream.Context().Err()).Err()
+		case <-h.ending.Done():
+			return status.Error(codes.Unavailable, "this member is leaving")
+		}
+	}
+}

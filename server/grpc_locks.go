@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// grpcLocks is what can be asked in one go, over gRPC: the service's methods with
+// the documents of the HTTP API. An error is a status whose details hold the
+// problem.
+type grpcLocks struct {
+	api.UnimplementedLocksServer
+	service *service
+	ending  context.Context
+}
+
+// Acquire takes one name or several, all or none. The end of the call cancels it.
+func (l *grpcLocks) Acquire(ctx context.Context, r *api.AcquireRequest) (*api.AcquireResponse, error) {
+	arrived := l.service.now()
+	mode, err := wire.FromMode(r.GetMode())
+	if err != nil {
+		return nil, wire.ToStatus(failed("acquire", r.GetSpace(), "", err))
+	}
+	class, err := wire.FromClass(r.GetRequire())
+	if err != nil {
+		return nil, wire.ToStatus(failed("acquire", r.GetSpace(), "", err))
+	}
+	acquired, err := l.service.acquire(ctx, acquireInput{
+		Space: r.GetSpace(), Names: r.GetNames(),
+		Mode: mode, Units: int(r.GetUnits()), Capacity: int(r.GetCapacity()),
+		Wait: time.Duration(r.GetWait()), TTL: time.Duration(r.GetTtl()), Hold: time.Duration(r.GetHold()),
+		Session: r.GetSession(), Owner: r.GetOwner(), Reason: r.GetReason(), Require: class,
+		Request: r.GetRequest(), Client: r.GetClient(), Arrived: arrived,
+	})
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	answer := &api.AcquireResponse{Session: acquired.Session}
+	for _, a := range acquired.Locks {
+		answer.Locks = append(answer.Locks, &api.Acquired{
+			Space: a.Space, Name: a.Name, Mode: wire.ToMode(a.Mode), Units: int32(a.Units), Owner: a.Owner,
+			Token: uint64(a.Token), Since: a.Since.Nanoseconds(), Until: a.Until.Nanoseconds(),
+			Ttl: int64(a.TTL), Session: a.Session, Class: wire.ToClass(a.Class),
+		})
+	}
+	return answer, nil
+}
+
+// Release gives up a grant.
+func (l *grpcLocks) Release(_ context.Context, r *api.ReleaseRequest) (*api.ReleaseResponse, error) {
+	_, err := l.service.release(releaseInput{
+		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Session: r.GetSession(),
+	})
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	return &api.ReleaseResponse{}, nil
+}
+
+// Renew lets a session live on.
+func (l *grpcLocks) Renew(_ context.Context, r *api.RenewRequest) (*api.RenewResponse, error) {
+	renewed, err := l.service.renew(renewInput{Session: r.GetSession(), TTL: time.Duration(r.GetTtl()), Arrived: l.service.now()})
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	return &api.RenewResponse{Session: renewed.Session, Ttl: int64(renewed.TTL), Until: renewed.Until.Nanoseconds()}, nil
+}
+
+// EndSession ends a session and tells what it held.
+func (l *grpcLocks) EndSession(_ context.Context, r *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+	released, err := l.service.end(r.GetSession())
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	document, err := toJSON(released)
+	if err != nil {
+		return nil, err
+	}
+	return &api.EndSessionResponse{Released: document}, nil
+}
+
+// List returns a page of a space's live names.
+func (l *grpcLocks) List(ctx context.Context, r *api.ListRequest) (*api.ListResponse, error) {
+	listed, err := l.service.list(ctx, listInput{Space: r.GetSpace(), Prefix: r.GetPrefix(), After: r.GetAfter(), Limit: int(r.GetLimit())})
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	answer := &api.ListResponse{Next: listed.Next}
+	for _, one := range listed.Locks {
+		document, err := toJSON(one)
+		if err != nil {
+			return nil, err
+		}
+		answer.Locks = append(answer.Locks, document)
+	}
+	return answer, nil
+}
+
+// Show returns one name in full.
+func (l *grpcLocks) Show(_ context.Context, r *api.ShowRequest) (*api.JSON, error) {
+	return answerJSON(l.service.show(r.GetSpace(), r.GetName()))
+}
+
+// Break takes a name from its holders.
+func (l *grpcLocks) Break(_ context.Context, r *api.BreakRequest) (*api.JSON, error) {
+	return answerJSON(l.service.breakLock(breakInput{
+		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Reason: r.GetReason(), By: r.GetBy(),
+	}))
+}
+
+// Status returns this member's view of the cluster and of its spaces.
+func (l *grpcLocks) Status(context.Context, *api.StatusRequest) (*api.JSON, error) {
+	return answerJSON(l.service.status())
+}
+
+// Watch sends what happens in a space, or in all, as it happens. Its header says
+// that nothing is missed from now on.
+func (l *grpcLocks) Watch(r *api.WatchRequest, stream grpc.ServerStreamingServer[api.JSON]) error {
+	feed, err := l.service.watch(r.GetSpace(), r.GetPrefix())
+	if err != nil {
+		return wire.ToStatus(err)
+	}
+	defer feed.close()
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	defer context.AfterFunc(l.ending, cancel)()
+	for {
+		events, err := feed.next(ctx)
+		if err != nil {
+			return l.watchEnd(stream.Context(), err)
+		}
+		for _, event := range events {
+			document, err := toJSON(event)
+			if err != nil {
+				return err
+			}
+			if err := stream.Send(document); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// watchEnd says why a watch ends: its reader has gone or was too slow, or the member
+// is leaving.
+func (l *grpcLocks) watchEnd(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return status.FromContextError(ctx.Err()).Err()
+	case errors.Is(err, errSlow):
+		return status.Error(codes.ResourceExhausted, err.Error())
+	default:
+		return status.Error(codes.Unavailable, "this member is leaving")
+	}
+}
+
+// answerJSON makes the answer of a call whose answer is a document.
+func answerJSON[T any](document T, err error) (*api.JSON, error) {
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	return toJSON(document)
+}
+
+// toJSON encodes a document of the HTTP API.
+func toJSON(document any) (*api.JSON, error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, wire.ToStatus(fmt.Errorf("encode %T: %w", document, err))
+	}
+	return &api.JSON{Document: text}, nil
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// beatEvery is how often a feed shows that it lives while nothing happens.
+const beatEvery = 15 * time.Second
+
+// sendEvents writes a feed to a connection. It begins with a comment, so that the
+// reader knows that nothing from now on is missed, and ends with one that says why
+// where this side ends it.
+func (h *web) sendEvents(c *exchange, from *feed) error {
+	ctx, cancel := context.WithCancel(c.r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.service.life, cancel)()
+	if err := h.send(c, []byte(": ok\n\n")); err != nil {
+		return err
+	}
+	for {
+		part, err := h.nextPart(ctx, from)
+		switch {
+		case err == nil:
+			err = h.send(c, part)
+		case errors.Is(err, errSlow):
+			return errors.Join(err, h.send(c, []byte(": dropped: "+errSlow.Error()+"\n\n")))
+		case h.service.life.Err() != nil:
+			return h.send(c, []byte(": closed: this member is leaving\n\n"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// nextPart returns the events since the last part, or a comment if there were none
+// for a while.
+func (h *web) nextPart(ctx context.Context, from *feed) ([]byte, error) {
+	beat, cancel := context.WithTimeout(ctx, beatEvery)
+	defer cancel()
+	events, err := from.next(beat)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return []byte(": still here\n\n"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var part bytes.Buffer
+	for _, event := range events {
+		data, err := json.Marshal(event)
+		if err != nil {
+			return nil, fmt.Errorf("encode an event: %w", err)
+		}
+		fmt.Fprintf(&part, "event: %s\ndata: %s\n\n", event.Event, data)
+	}
+	return part.Bytes(), nil
+}
+
+// send writes a part and sees that it leaves at once.
+func (h *web) send(c *exchange, part []byte) error {
+	h.limitWrite(c)
+	if _, err := c.w.Write(part); err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	if err := http.NewResponseController(c.w).Flush(); err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	return nil
+}

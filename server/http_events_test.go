@@ -1,0 +1,281 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// sse reads server-sent events.
+type sse struct {
+	t     testing.TB
+	lines *bufio.Scanner
+}
+
+// readEvents subscribes, and returns when the server has said that it is listening.
+func (b *webBed) readEvents(query string) *sse {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := b.request(http.MethodGet, "/v1/events"+query, "").WithContext(ctx)
+	response, err := b.client.Do(r)
+	must(b.t, err)
+	b.t.Cleanup(func() {
+		cancel()
+		_ = response.Body.Close() // cancelled: there is nothing left to lose
+	})
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != 200 || kind != "text/event-stream" {
+		b.t.Fatalf("events: %d %s", response.StatusCode, kind)
+	}
+	s := &sse{b.t, bufio.NewScanner(response.Body)}
+	if first := s.line(); first != ": ok" {
+		b.t.Fatalf("the first line is %q", first)
+	}
+	return s
+}
+
+func (s *sse) line() string {
+	s.t.Helper()
+	for s.lines.Scan() {
+		if text := s.lines.Text(); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// next returns the next event, checked against the document.
+func (s *sse) next() (string, map[string]any) {
+	s.t.Helper()
+	kind, ok := strings.CutPrefix(s.line(), "event: ")
+	data, ok2 := strings.CutPrefix(s.line(), "data: ")
+	if !ok || !ok2 {
+		s.t.Fatalf("no event: %q %q", kind, data)
+	}
+	var event map[string]any
+	must(s.t, json.Unmarshal([]byte(data), &event))
+	if err := readContract(s.t).check(&schema{Ref: "#/components/schemas/Event"}, event, "event"); err != nil {
+		s.t.Error(err)
+	}
+	return kind, event
+}
+
+func TestEventsRow(t *testing.T) {
+	b := newWebBed(t, nil)
+	events := b.readEvents("?space=default&prefix=a/")
+	all := b.readEvents("")
+	b.acquire(object{"name": "b/1"})
+	b.post(200, "/v1/spaces/any/acquire", object{"name": "a/1"})
+	got := b.acquire(object{"name": "a/1", "owner": "job-7", "ttl": "1h"})
+	waits := b.start(acquirePath, object{"name": "a/1", "wait": "5s", "owner": "job-8"})
+	if kind, event := events.next(); kind != "granted" || event["name"] != "a/1" || event["space"] != "default" ||
+		event["owner"] != "job-7" || event["token"] != got.text("token") {
+		t.Errorf("%s %v", kind, event)
+	}
+	if kind, event := events.next(); kind != "waiting" || event["owner"] != "job-8" || event["token"] != nil {
+		t.Errorf("%s %v", kind, event)
+	}
+	b.clock.Advance(5 * time.Second)
+	waits.wants(t, 409)
+	if kind, event := events.next(); kind != "cancelled" || event["why"] == "" {
+		t.Errorf("%s %v", kind, event)
+	}
+	b.post(200, "/v1/spaces/default/break", object{"name": "a/1", "reason": "test"})
+	if kind, event := events.next(); kind != "broken" || event["why"] != "broken" {
+		t.Errorf("%s %v", kind, event)
+	}
+	b.post(410, "/v1/spaces/default/release", object{"name": "a/1", "token": got.text("token"), "session": got.text("session")})
+	b.acquire(object{"name": "a/2", "hold": "1s"})
+	b.clock.Advance(2 * time.Second)
+	if kind, _ := events.next(); kind != "granted" {
+		t.Errorf("%s", kind)
+	}
+	b.post(200, "/v1/sessions/end", object{"session": b.acquire(object{"name": "a/3"}).text("session")})
+	if kind, event := events.next(); kind != "lost" || event["why"] != "hold_limit" {
+		t.Errorf("%s %v", kind, event)
+	}
+	for _, want := range []string{"granted", "released"} {
+		if kind, event := events.next(); kind != want || event["name"] != "a/3" {
+			t.Errorf("%s %v", kind, event)
+		}
+	}
+	for _, want := range []string{"b/1", "a/1"} {
+		if kind, event := all.next(); kind != "granted" || event["name"] != want {
+			t.Errorf("all: %s %v", kind, event)
+		}
+	}
+	must(t, b.server.Shutdown(t.Context()))
+	if last := events.line(); last != ": closed: this member is leaving" {
+		t.Errorf("the last line is %q", last)
+	}
+}
+
+func TestSlowReaderIsDropped(t *testing.T) {
+	f := feeds{byID: map[*feed]struct{}{}}
+	slow, fast := f.subscribe("", "", 2), f.subscribe("", "x", 2)
+	if f.subscribe("", "", 2) != nil {
+		t.Error("more feeds than there may be")
+	}
+	for i := range feedBound + 10 {
+		f.publish(wire.Event{Event: eventGranted, Name: fmt.Sprint(i)})
+	}
+	f.publish(wire.Event{Event: eventGranted, Name: "x"})
+	events, err := slow.next(t.Context())
+	if err != nil || len(events) != feedBound || events[0].Name != "0" {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+	if _, err := slow.next(t.Context()); err != errSlow {
+		t.Errorf("a slow reader gets %v", err)
+	}
+	if events, err := fast.next(t.Context()); err != nil || len(events) != 1 {
+		t.Errorf("another reader gets %v, %v", events, err)
+	}
+	slow.close()
+	fast.close()
+	if f.open.Load() != 0 {
+		t.Errorf("%d feeds are left", f.open.Load())
+	}
+}
+
+func TestSlowReaderIsTold(t *testing.T) {
+	b := newWebBed(t, nil)
+	events := b.readEvents("")
+	feeds := &b.server.service.observer.feeds
+	feeds.mu.Lock()
+	for one := range feeds.byID {
+		one.mu.Lock()
+		one.slow = true
+		one.mu.Unlock()
+	}
+	feeds.mu.Unlock()
+	feeds.publish(wire.Event{Event: eventSpace})
+	if line := events.line(); line != ": dropped: "+errSlow.Error() {
+		t.Errorf("told %q", line)
+	}
+	if rest := events.line(); rest != "" {
+		t.Errorf("and then %q", rest)
+	}
+}
+
+func TestWatcherLimit(t *testing.T) {
+	b := newWebBed(t, func(c *Config) { c.Limits.Watchers = 1 })
+	b.readEvents("")
+	if answer := b.get(429, "/v1/events"); answer.text("limit") != "watchers" {
+		t.Errorf("full: %s", answer.raw)
+	}
+}
+
+func TestMetricsRow(t *testing.T) {
+	b := newWebBed(t, nil)
+	got := b.acquire(object{"name": "secret/name", "ttl": "1h"})
+	b.post(409, acquirePath, object{"name": "secret/name"})
+	b.acquire(object{"name": "y", "hold": "1s"})
+	b.clock.Advance(2 * time.Second)
+	b.post(200, "/v1/spaces/default/release", object{"name": "secret/name", "token": got.text("token"), "session": got.text("session")})
+	b.get(404, "/secret/name")
+	text := b.get(200, "/metrics").raw
+	for _, line := range []string{
+		`holdfast_operations_total{op="acquire",result="held",space="default"} 1`,
+		`holdfast_operations_total{op="acquire",result="ok",space="default"} 2`,
+		`holdfast_operations_total{op="release",result="ok",space="default"} 1`,
+		`holdfast_wait_seconds_count{space="default"} 2`,
+		`holdfast_hold_seconds_count{space="default"} 2`,
+		`holdfast_locks{space="default"} 0`,
+		`holdfast_waiters{space="any"} 0`,
+		`holdfast_lost_total{space="default",why="hold_limit"} 1`,
+		`holdfast_reign{space="default"} 3`,
+		`holdfast_space_ready{space="default"} 1`,
+		`holdfast_recoveries_total{space="default"} 0`,
+		`holdfast_recovery_seconds_count{space="default"} 0`,
+		`holdfast_view 1`,
+		`holdfast_members 1`,
+		`holdfast_sessions 1`,
+		`holdfast_refused_total{why="unknown_path"} 1`,
+		`holdfast_frames_total{direction="received"} 0`,
+		`holdfast_build_info{version="v9"} 1`,
+		`go_goroutines `,
+		`process_open_fds `,
+	} {
+		if !strings.Contains(text, "\n"+line) {
+			t.Errorf("%s is missing", line)
+		}
+	}
+	if strings.Contains(text, "secret/name") {
+		t.Error("a metric names a lock")
+	}
+	if !strings.HasSuffix(text, "\n") {
+		t.Error("the last line has no end")
+	}
+}
+
+// uneasy is a membership whose coordinator may grant from one time on, and only
+// until another.
+type uneasy struct{ from, until protocol.Time }
+
+func (uneasy) Wake() protocol.Time { return protocol.Never }
+
+func (m uneasy) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch {
+	case ev.Kind == protocol.Start:
+		out.Raise(&protocol.View{
+			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember,
+			Members:   []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}},
+			GrantFrom: m.from, Lease: &protocol.Lease{Member: protocol.Never, Role: m.until},
+		})
+	case ev.Kind == protocol.Raised:
+		if need, ok := ev.Fact.(*protocol.NeedHorizon); ok {
+			out.Raise(&protocol.Horizon{Answer: true, Confirmed: need.Want, Clients: need.Clients})
+		}
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	b := newWebBedOver(t, uneasy{from: time.Minute + 30*time.Second, until: time.Hour}, nil)
+	events := b.readEvents("?space=default")
+	waiting := b.readEvents("?space=default&prefix=x")
+	ready := b.get(503, "/readyz")
+	if lines := strings.Split(strings.TrimSpace(ready.raw), "\n"); len(lines) != 2 ||
+		!strings.HasPrefix(lines[0], "default: recovering: ") || !strings.Contains(lines[0], ", until 20") {
+		t.Errorf("not ready: %s", ready.raw)
+	}
+	now := b.post(503, acquirePath, object{"name": "x"})
+	if now.text("code") != "unavailable" || now.header.Get("Retry-After") != "30" {
+		t.Errorf("unavailable: %s %v", now.raw, now.header)
+	}
+	if space := b.get(200, "/v1/status").list("spaces")[0]; space["state"] != "recovering" || space["until"] == nil || space["why"] == "" {
+		t.Errorf("space: %v", space)
+	}
+	for !strings.Contains(b.get(200, "/metrics").raw, "\n"+`holdfast_recoveries_total{space="default"} 1`) {
+		runtime.Gosched() // the watch over the spaces has its own goroutine
+	}
+	waits := b.start(acquirePath, object{"name": "x", "wait": "50s", "ttl": "1h"})
+	if kind, _ := waiting.next(); kind != "waiting" {
+		t.Errorf("%s", kind)
+	}
+	b.clock.Advance(30 * time.Second)
+	waits.wants(t, 200)
+	want := []string{"waiting", "granted", "space"}
+	for range want {
+		kind, event := events.next()
+		if !slices.Contains(want, kind) || kind == "space" && event["why"] != "default: ready" {
+			t.Errorf("%s %v", kind, event)
+		}
+	}
+	if !strings.Contains(b.get(200, "/metrics").raw, "\n"+`holdfast_recovery_seconds_count{space="default"} 1`) {
+		t.Error("the recovery was not measured")
+	}
+	b.clock.Advance(time.Hour)
+	if kind, event := events.next(); kind != "space" || !strings.HasPrefix(event["why"].(string), "default: unavailable: ") {
+		t.Errorf("%s %v", kind, event)
+	}
+	b.get(503, "/readyz")
+}

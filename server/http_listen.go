@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// accept serves the connections of l until stop.
+func (h *web) accept(l net.Listener) error {
+	l = &countedListener{bound(l, h.bound, h.service.observer), h.service.observer}
+	if h.tls != nil {
+		config := h.tls.Clone()
+		config.NextProtos = []string{"http/1.1"}
+		l = tls.NewListener(l, config)
+	}
+	if err := h.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve HTTP on %v: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// stop answers what is under way, and closes what is left when ctx ends.
+func (h *web) stop(ctx context.Context) error {
+	err := h.server.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("end the HTTP requests under way: %w", err), h.server.Close())
+	}
+	return err
+}
+
+// quietLog takes what net/http says about single connections.
+func quietLog(logger *slog.Logger) *log.Logger {
+	return slog.NewLogLogger(logger.Handler(), slog.LevelDebug)
+}
+
+// countedListener counts connections that sent something which never became a
+// request: garbage, or a header that was not finished in time.
+type countedListener struct {
+	net.Listener
+	observer *Observer
+}
+
+// Accept returns the next connection.
+func (l *countedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &countedConn{Conn: c, observer: l.observer}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	observer *Observer
+	spoke    atomic.Bool
+	served   atomic.Bool
+	once     sync.Once
+}
+
+// Read reads from the connection.
+func (c *countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.spoke.Store(true)
+	}
+	return n, err
+}
+
+// Close closes the connection.
+func (c *countedConn) Close() error {
+	c.once.Do(func() {
+		if c.spoke.Load() && !c.served.Load() {
+			c.observer.refused("malformed")
+		}
+	})
+	return c.Conn.Close()
+}
+
+// connectionKey is the key of the connection in the context of its requests.
+type connectionKey struct{}
+
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// markServed notes that the connection's bytes were a request.
+func markServed(ctx context.Context) {
+	if c, ok := ctx.Value(connectionKey{}).(*countedConn); ok {
+		c.served.Store(true)
+	}
+}
+
+// hosts are the names under which requests may address this server. A page in a
+// browser on this machine can reach a server on loopback under a name that its
+// author made point there; such a request says so in its Host header.
+type hosts struct {
+	names    map[string]bool
+	identity func() Identity
+}
+
+func newHosts(c Config) hosts {
+	h := hosts{map[string]bool{"localhost": true}, c.Identity}
+	for _, name := range c.Hosts {
+		h.names[hostOf(name)] = true
+	}
+	if name, err := os.Hostname(); err == nil {
+		h.names[hostOf(name)] = true
+	}
+	return h
+}
+
+// check refuses a request for another host. A request of HTTP/1.0 without one comes
+// from no browser.
+func (h *hosts) check(r *http.Request) error {
+	host := hostOf(r.Host)
+	if host == "" || h.names[host] {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if ip.Unmap().IsLoopback() || local != nil && hostOf(local.String()) == ip.Unmap().String() {
+			return nil
+		}
+	}
+	identity := h.identity().Member
+	if host == hostOf(identity.HTTP) || host == hostOf(identity.Address) {
+		return nil
+	}
+	return wire.Fail(wire.CodeDenied, fmt.Sprintf("host %.100q is not one of this member's; address it as localhost, by its address, or as it is advertised", r.Host))
+}
+
+// hostOf returns the host of an address without port and brackets, in lower case,
+// and an IP address in its shortest form.
+func hostOf(address string) string {
+	host := address
+	if h, _, err := net.SplitHostPort(address); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.WithZone("").Unmap().String()
+	}
+	return host
+}

@@ -1,0 +1,84 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/server"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOverAMember serves a real member, with its clock, its cell on disk, and the
+// waits for what it may promise.
+func TestOverAMember(t *testing.T) {
+	observer := server.NewObserver([]string{"default"})
+	member, err := node.Start(t.Context(), node.Config{Name: "a", State: t.TempDir(), Serves: true, Observe: observer.Observe})
+	must(t, err)
+	defer func() { must(t, member.Close()) }()
+	must(t, member.WaitReady(t.Context()))
+	var spaces []server.Space
+	for i, space := range member.Spaces() {
+		spaces = append(spaces, server.Space{Name: space.Name, Port: protocol.Port(i + 1), Protocol: "central", Class: holdfast.Fenced, Partition: "primary"})
+	}
+	s, err := server.New(server.Config{
+		Driver: member.Driver(), View: member.View, Observer: observer, Spaces: spaces,
+		Identity: func() server.Identity { return server.Identity{Member: wire.Member{Name: "a"}} },
+	})
+	must(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.AcceptHTTP(listener) }()
+	defer func() {
+		must(t, s.Shutdown(context.Background()))
+		must(t, <-served)
+	}()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+
+	var got wire.Acquired
+	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/acquire", listener.Addr()),
+		map[string]any{"name": "orders/42", "ttl": "1h"}, &got)
+	if got.Token == 0 || got.TTL <= 0 || got.TTL.String() != "1h0m0s" {
+		t.Errorf("acquired %+v", got)
+	}
+	var released wire.Released
+	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/release", listener.Addr()),
+		map[string]any{"name": "orders/42", "token": got.Token, "session": got.Session}, &released)
+	if !released.Released {
+		t.Errorf("released %+v", released)
+	}
+	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/acquire", listener.Addr()), map[string]any{"name": "orders/42"}, &got)
+	if got.TTL.String() != "10s" {
+		t.Errorf("the default ttl is %v", got.TTL)
+	}
+}
+
+// call sends a body and reads the answer of a call that is done.
+func call(t *testing.T, client *http.Client, url string, body, answer any) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	must(t, err)
+	response, err := client.Post(url, "application/json", bytes.NewReader(raw))
+	must(t, err)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", url, response.Status)
+	}
+	must(t, json.NewDecoder(response.Body).Decode(answer))
+}

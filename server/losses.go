@@ -1,0 +1,112 @@
+package server
+
+import (
+	"crypto/subtle"
+	"sync"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// mostLosses is how many losses are remembered, of all sessions together.
+const mostLosses = 16_384
+
+// losses remembers what one-shot sessions have lost. The desk tells each loss once,
+// to whichever request of the session comes next; that may be one about another
+// lock, so it is kept here until it was told, and until the lock is asked for. Past
+// its bound the oldest is forgotten, and who asks for that is told not_held.
+type losses struct {
+	mu        sync.Mutex
+	bound     int
+	bySession map[lock.SessionID][]*loss
+	order     []*loss // a ring once it is full
+	next      int
+}
+
+type loss struct {
+	credentials credentials
+	port        protocol.Port
+	name        string
+	token       holdfast.Token
+	why         holdfast.Loss
+	told        bool
+}
+
+func newLosses() *losses {
+	return &losses{bound: mostLosses, bySession: map[lock.SessionID][]*loss{}}
+}
+
+// add remembers what session c has lost.
+func (l *losses) add(c credentials, lost []session.Lost) {
+	if len(lost) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, was := range lost {
+		d := was.Decision
+		if l.find(c, was.Port, d.Name, d.Token) == nil {
+			l.push(&loss{c, was.Port, d.Name, d.Token, d.Loss, false})
+		}
+	}
+}
+
+func (l *losses) push(n *loss) {
+	l.bySession[n.credentials.id] = append(l.bySession[n.credentials.id], n)
+	if len(l.order) < l.bound {
+		l.order = append(l.order, n)
+		return
+	}
+	oldest := l.order[l.next]
+	id := oldest.credentials.id
+	if rest := l.bySession[id][1:]; len(rest) > 0 {
+		l.bySession[id] = rest
+	} else {
+		delete(l.bySession, id)
+	}
+	l.order[l.next] = n
+	l.next = (l.next + 1) % l.bound
+}
+
+// why returns why session c has lost that grant, or "", and counts it as told.
+func (l *losses) why(c credentials, port protocol.Port, name string, token holdfast.Token) holdfast.Loss {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := l.find(c, port, name, token); n != nil {
+		n.told = true
+		return n.why
+	}
+	return ""
+}
+
+func (l *losses) find(c credentials, port protocol.Port, name string, token holdfast.Token) *loss {
+	for _, n := range l.bySession[c.id] {
+		if n.port == port && n.token == token && n.name == name && n.credentials.proves(c) {
+			return n
+		}
+	}
+	return nil
+}
+
+// untold returns the first loss of session c that was not told yet, and counts all
+// of them as told.
+func (l *losses) untold(c credentials) (first loss, found bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.bySession[c.id] {
+		if !n.told && n.credentials.proves(c) {
+			if !found {
+				first, found = *n, true
+			}
+			n.told = true
+		}
+	}
+	return first, found
+}
+
+// proves compares two credentials in a time that does not tell where they differ.
+func (c credentials) proves(other credentials) bool {
+	return c.id == other.id && subtle.ConstantTimeCompare(c.secret[:], other.secret[:]) == 1
+}

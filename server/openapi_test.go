@@ -1,0 +1,253 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// contract is the OpenAPI document, as far as the tests look into it. Its schemas
+// use the words of JSON Schema that schema has, and no others.
+type contract struct {
+	Paths      map[string]map[string]operation `json:"paths"`
+	Components struct {
+		Schemas   map[string]*schema  `json:"schemas"`
+		Responses map[string]response `json:"responses"`
+	} `json:"components"`
+}
+
+type operation struct {
+	Parameters []struct {
+		Name   string  `json:"name"`
+		In     string  `json:"in"`
+		Schema *schema `json:"schema"`
+	} `json:"parameters"`
+	RequestBody *struct {
+		Content map[string]media `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]response `json:"responses"`
+}
+
+type response struct {
+	Ref     string           `json:"$ref"`
+	Content map[string]media `json:"content"`
+}
+
+type media struct {
+	Schema *schema `json:"schema"`
+}
+
+type schema struct {
+	Ref         string             `json:"$ref"`
+	Type        string             `json:"type"`
+	Description string             `json:"description"`
+	Format      string             `json:"format"`
+	Default     any                `json:"default"`
+	Properties  map[string]*schema `json:"properties"`
+	Required    []string           `json:"required"`
+	Additional  *bool              `json:"additionalProperties"`
+	Items       *schema            `json:"items"`
+	MinItems    int                `json:"minItems"`
+	Enum        []any              `json:"enum"`
+	Pattern     string             `json:"pattern"`
+	MinLength   int                `json:"minLength"`
+	MaxLength   *int               `json:"maxLength"`
+	Minimum     *float64           `json:"minimum"`
+	Maximum     *float64           `json:"maximum"`
+	OneOf       []*schema          `json:"oneOf"`
+}
+
+func readContract(t testing.TB) *contract {
+	t.Helper()
+	c := &contract{}
+	must(t, json.Unmarshal(openapi, c))
+	// What a schema says in words that the tests do not know would go unchecked.
+	var all struct {
+		Components struct{ Schemas map[string]json.RawMessage }
+	}
+	must(t, json.Unmarshal(openapi, &all))
+	for name, raw := range all.Components.Schemas {
+		decoder := json.NewDecoder(strings.NewReader(string(raw)))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&schema{}); err != nil {
+			t.Fatalf("schema %s: %v", name, err)
+		}
+	}
+	return c
+}
+
+// operation finds what the document says about a request.
+func (c *contract) operation(method, path string) (string, *operation) {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for template, methods := range c.Paths {
+		want := strings.Split(strings.TrimPrefix(template, "/"), "/")
+		if len(parts) < len(want) || len(parts) > len(want) && want[len(want)-1] != "{name}" {
+			continue
+		}
+		fits := true
+		for i := range want {
+			fits = fits && (want[i] == parts[i] || strings.HasPrefix(want[i], "{"))
+		}
+		if op, ok := methods[strings.ToLower(method)]; fits && ok {
+			return template, &op
+		}
+	}
+	return "", nil
+}
+
+func (c *contract) response(op *operation, status int) (response, bool) {
+	r, ok := op.Responses[fmt.Sprint(status)]
+	if name, referred := strings.CutPrefix(r.Ref, "#/components/responses/"); referred {
+		r, ok = c.Components.Responses[name]
+	}
+	return r, ok
+}
+
+// check says where value does not fit s.
+func (c *contract) check(s *schema, value any, at string) error {
+	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+		target := c.Components.Schemas[name]
+		if target == nil {
+			return fmt.Errorf("%s: no schema %s", at, name)
+		}
+		return c.check(target, value, at)
+	}
+	if len(s.Enum) > 0 && !slices.Contains(s.Enum, value) {
+		return fmt.Errorf("%s: %v is none of %v", at, value, s.Enum)
+	}
+	if err := c.checkOneOf(s, value, at); err != nil {
+		return err
+	}
+	switch s.Type {
+	case "":
+		return c.checkRequired(s, value, at)
+	case "object":
+		return c.checkObject(s, value, at)
+	case "array":
+		list, ok := value.([]any)
+		if !ok || len(list) < s.MinItems {
+			return fmt.Errorf("%s: %v: want a list of at least %d", at, value, s.MinItems)
+		}
+		for i, item := range list {
+			if err := c.check(s.Items, item, fmt.Sprintf("%s[%d]", at, i)); err != nil {
+				return err
+			}
+		}
+	case "string":
+		return checkString(s, value, at)
+	case "integer":
+		n, ok := value.(float64)
+		if !ok || n != math.Trunc(n) || s.Minimum != nil && n < *s.Minimum || s.Maximum != nil && n > *s.Maximum {
+			return fmt.Errorf("%s: %v: want a whole number within its bounds", at, value)
+		}
+	case "boolean":
+		if _, ok := value.(bool); !ok {
+			return fmt.Errorf("%s: %v: want a boolean", at, value)
+		}
+	default:
+		return fmt.Errorf("%s: type %q is not known here", at, s.Type)
+	}
+	return nil
+}
+
+func (c *contract) checkOneOf(s *schema, value any, at string) error {
+	fits := 0
+	var last error
+	for _, one := range s.OneOf {
+		if err := c.check(one, value, at); err != nil {
+			last = err
+		} else {
+			fits++
+		}
+	}
+	if len(s.OneOf) > 0 && fits != 1 {
+		return fmt.Errorf("%s: fits %d of %d alternatives: %v", at, fits, len(s.OneOf), last)
+	}
+	return nil
+}
+
+func (c *contract) checkRequired(s *schema, value any, at string) error {
+	object, _ := value.(map[string]any)
+	for _, name := range s.Required {
+		if _, ok := object[name]; !ok {
+			return fmt.Errorf("%s: %s is missing", at, name)
+		}
+	}
+	return nil
+}
+
+func (c *contract) checkObject(s *schema, value any, at string) error {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s: %v: want an object", at, value)
+	}
+	if err := c.checkRequired(s, value, at); err != nil {
+		return err
+	}
+	for name, field := range object {
+		property := s.Properties[name]
+		if property == nil {
+			if s.Additional != nil && !*s.Additional {
+				return fmt.Errorf("%s: %s is not in the document", at, name)
+			}
+			continue
+		}
+		if err := c.check(property, field, at+"."+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkString(s *schema, value any, at string) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("%s: %v: want a string", at, value)
+	}
+	if n := utf8.RuneCountInString(text); n < s.MinLength || s.MaxLength != nil && n > *s.MaxLength {
+		return fmt.Errorf("%s: %q has %d characters", at, text, n)
+	}
+	if s.Pattern != "" {
+		if fits, err := regexp.MatchString(s.Pattern, text); err != nil || !fits {
+			return fmt.Errorf("%s: %q does not match %s (%v)", at, text, s.Pattern, err)
+		}
+	}
+	return nil
+}
+
+func TestDocumentAndRoutesAgree(t *testing.T) {
+	c := readContract(t)
+	routes := (&web{}).table()
+	count := 0
+	for _, methods := range c.Paths {
+		count += len(methods)
+	}
+	if count != len(routes) {
+		t.Errorf("the document has %d calls, the server %d", count, len(routes))
+	}
+	for _, route := range routes {
+		path := "/" + strings.ReplaceAll(strings.Join(route.path, "/"), "{name...}", "{name}")
+		op, ok := c.Paths[path][strings.ToLower(route.method)]
+		if !ok {
+			t.Errorf("%s %s is not in the document", route.method, path)
+			continue
+		}
+		var query []string
+		for _, parameter := range op.Parameters {
+			if parameter.In == "query" {
+				query = append(query, parameter.Name)
+			}
+		}
+		if !slices.Equal(query, route.query) {
+			t.Errorf("%s %s takes the parameters %v, the document says %v", route.method, path, route.query, query)
+		}
+		if (op.RequestBody != nil) != (route.method == "POST") {
+			t.Errorf("%s %s: has a body or not?", route.method, path)
+		}
+	}
+}

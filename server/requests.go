@@ -1,0 +1,216 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// requests remembers orders by the id that their clients gave them, so that each
+// acts once however often it is sent (P6): while it waits, so that a later long
+// poll goes on with it; and for a while after it was granted, so that a client that
+// has not seen the answer can ask for it again. What was refused has not acted, and
+// is remembered only until somebody was told.
+//
+// It is bounded in time and number. At the bound a new id is an ErrLimit named
+// requests; none is forgotten before its time, because its repetition would act
+// again.
+type requests struct {
+	bound    int
+	remember time.Duration
+
+	mu        sync.Mutex
+	byKey     map[requestKey]*request
+	bySession map[lock.SessionID][]*request // granted ones
+	ended     []*request                    // granted ones, in the order in which they were
+}
+
+// requestKey names a request: by its id, among those of its session.
+type requestKey struct{ session, id string }
+
+// request is one remembered order. All but its constant parts is guarded by the
+// mutex of requests; taken and err may be read once done is closed.
+type request struct {
+	key    requestKey
+	digest [sha256.Size]byte
+	order  *order
+	ctx    context.Context // ends when nobody wants it any more
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it was granted or refused
+
+	taken    *taken
+	err      error
+	finished protocol.Time
+	attached int         // connections that wait for it
+	answered bool        // somebody was told what became of it
+	grace    *time.Timer // running while nobody is attached and its place is kept
+}
+
+func newRequests(bound int, remember time.Duration) *requests {
+	return &requests{
+		bound: bound, remember: remember,
+		byKey: map[requestKey]*request{}, bySession: map[lock.SessionID][]*request{},
+	}
+}
+
+// join attaches a connection to the request of o, which is made if it is not known.
+// The error is an ErrConflict for a known id with another content, or an ErrLimit.
+func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q *request, made bool, err error) {
+	digest, err := digestOf(o.acquireInput)
+	if err != nil {
+		return nil, false, err
+	}
+	key := requestKey{o.given.id.String(), o.Request}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgetOld(now)
+	if q := r.byKey[key]; q != nil {
+		if q.digest != digest {
+			return nil, false, fmt.Errorf("%w: request %q was sent before with another content", holdfast.ErrConflict, o.Request)
+		}
+		q.attached++
+		q.stopGrace()
+		return q, false, nil
+	}
+	if len(r.byKey) >= r.bound {
+		return nil, false, &holdfast.LimitError{Limit: "requests", Value: int64(r.bound)}
+	}
+	q = &request{key: key, digest: digest, order: o, done: make(chan struct{}), attached: 1}
+	q.ctx, q.cancel = context.WithCancel(parent)
+	r.byKey[key] = q
+	return q, true, nil
+}
+
+// digestOf condenses what a request asks for; who asks and when is no part of it.
+func digestOf(in acquireInput) ([sha256.Size]byte, error) {
+	in.Client, in.Arrived = "", 0
+	text, err := json.Marshal(in)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("condense the request: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}
+
+func (q *request) stopGrace() {
+	if q.grace != nil {
+		q.grace.Stop()
+		q.grace = nil
+	}
+}
+
+// finish says what became of q, and reports whether anybody still wants it.
+func (r *requests) finish(q *request, t *taken, err error, now protocol.Time) (wanted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer close(q.done)
+	q.taken, q.err, q.finished = t, err, now
+	if r.byKey[q.key] != q {
+		return false
+	}
+	switch {
+	case err == nil:
+		id := t.session.id
+		r.bySession[id] = append(r.bySession[id], q)
+		r.ended = append(r.ended, q)
+	case q.attached > 0:
+		delete(r.byKey, q.key) // those who wait have it
+	}
+	return true
+}
+
+// leave detaches a connection that waits no longer. With keep the request keeps its
+// place for the grace, after which abandon is called; without, it is over, unless
+// another connection waits or keeps it. It reports whether it is over.
+func (r *requests) leave(q *request, keep time.Duration, abandon func()) (over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.attached--
+	if q.attached > 0 || q.answered {
+		return false
+	}
+	if keep > 0 {
+		q.stopGrace()
+		q.grace = time.AfterFunc(keep, abandon)
+		return false
+	}
+	return q.grace == nil && r.drop(q)
+}
+
+// lapse ends the grace of q, and reports whether the request is over with it.
+func (r *requests) lapse(q *request) (over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if q.attached > 0 || q.answered || q.grace == nil {
+		return false
+	}
+	q.grace = nil
+	return r.drop(q)
+}
+
+// drop forgets a request that nobody wants and cancels its wait. It reports whether
+// this is the first time.
+func (r *requests) drop(q *request) bool {
+	q.cancel()
+	if r.byKey[q.key] != q {
+		return false
+	}
+	delete(r.byKey, q.key)
+	return true
+}
+
+// answer detaches a connection that is told what became of q, which is done. First
+// says that it is the first to be told, gone that the client has since given up a
+// part of what it was granted.
+func (r *requests) answer(q *request) (first, gone bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.attached--
+	q.cancel()
+	first, q.answered = !q.answered, true
+	if q.err != nil {
+		if r.byKey[q.key] == q {
+			delete(r.byKey, q.key)
+		}
+		return first, false
+	}
+	return first, slices.ContainsFunc(q.taken.grants, func(g *grant) bool { return g.released })
+}
+
+// released says that a session has given up the hold of one request; 0 means all.
+func (r *requests) released(id lock.SessionID, request uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.bySession[id] {
+		for _, g := range q.taken.grants {
+			if request == 0 || g.decision.Request == request {
+				g.released = true
+			}
+		}
+	}
+}
+
+// forgetOld forgets what was granted too long ago.
+func (r *requests) forgetOld(now protocol.Time) {
+	for len(r.ended) > 0 && r.ended[0].finished+r.remember <= now {
+		q := r.ended[0]
+		r.ended[0] = nil
+		r.ended = r.ended[1:]
+		if r.byKey[q.key] == q {
+			delete(r.byKey, q.key)
+		}
+		id := q.taken.session.id
+		if rest := slices.DeleteFunc(r.bySession[id], func(other *request) bool { return other == q }); len(rest) > 0 {
+			r.bySession[id] = rest
+		} else {
+			delete(r.bySession, id)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// service is what can be asked in one go: by HTTP, and by the unary calls of gRPC.
+// Every method checks its input, counts its outcome, and returns an error that
+// [wire.NewProblem] can tell. Times and durations of its inputs count on the
+// driver's clock; Arrived is when the request reached this member, and what is
+// promised counts from then.
+type service struct {
+	driver   *run.Driver
+	identity func() Identity
+	view     func() protocol.View
+	observer *Observer
+	limits   Limits
+	logger   *slog.Logger
+
+	spaces []Space
+	byName map[string]*Space
+	byPort map[protocol.Port]*Space
+
+	switchboard *switchboard
+	requests    *requests
+	losses      *losses
+
+	// life ends when the server is shut down: what waits then is cancelled.
+	life context.Context
+	stop context.CancelFunc
+	// background counts the requests that run without a connection of their own.
+	background sync.WaitGroup
+}
+
+// acquireInput asks for one name or several, all or none.
+type acquireInput struct {
+	Space    string
+	Names    []string
+	Mode     holdfast.Mode
+	Units    int
+	Capacity int
+	Wait     time.Duration // 0: do not wait
+	TTL      time.Duration // 0: the default, or as before with a Session
+	Hold     time.Duration // 0: no limit
+	Session  string        // id.secret; "" opens one
+	Owner    string
+	Reason   string
+	Require  holdfast.Class
+	Request  string // idempotency id; "" for none
+	Client   string // who asks, for people
+	Arrived  protocol.Time
+}
+
+// releaseInput names the grant to give up.
+type releaseInput struct {
+	Space   string
+	Name    string
+	Token   holdfast.Token
+	Session string // id.secret
+}
+
+// renewInput asks for a session to live on.
+type renewInput struct {
+	Session string        // id.secret
+	TTL     time.Duration // 0: as before
+	Arrived protocol.Time
+}
+
+// listInput asks for a page of a space's live names.
+type listInput struct {
+	Space  string
+	Prefix string
+	After  string // names behind this one; "" from the first
+	Limit  int    // 0 means 1,000, which is also the most
+}
+
+// breakInput takes a name from its holders.
+type breakInput struct {
+	Space  string
+	Name   string
+	Token  holdfast.Token // 0: all holders
+	Reason string         // required
+	By     string         // who does it, for the log
+}
+
+// newService returns the service of a Config that was resolved.
+func newService(c Config) *service {
+	s := &service{
+		driver: c.Driver, identity: c.Identity, view: c.View, observer: c.Observer, limits: c.Limits, logger: c.Logger,
+		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
+		switchboard: newSwitchboard(c.Driver),
+		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
+		losses:      newLosses(),
+	}
+	s.life, s.stop = context.WithCancel(context.Background())
+	for i := range s.spaces {
+		s.byName[s.spaces[i].Name] = &s.spaces[i]
+		s.byPort[s.spaces[i].Port] = &s.spaces[i]
+	}
+	return s
+}
+
+// close cancels what waits, and forgets.
+func (s *service) close() {
+	s.stop()
+	s.background.Wait()
+	s.switchboard.close()
+}
+
+// now is the driver's clock.
+func (s *service) now() protocol.Time { return s.driver.Now() }
+
+// space returns the lockspace of that name; "" is the default one. The error is an
+// ErrSpace.
+func (s *service) space(name string) (*Space, error) {
+	if name == "" {
+		name = holdfast.DefaultSpace
+	}
+	if space := s.byName[name]; space != nil {
+		return space, nil
+	}
+	return nil, wire.Fail(wire.CodeUnknownSpace, fmt.Sprintf("unknown space %.80q: this member serves %s", name, s.spaceNames()))
+}
+
+func (s *service) spaceNames() string {
+	text := ""
+	for i, space := range s.spaces {
+		if i > 0 {
+			text += ", "
+		}
+		text += space.Name
+	}
+	return text
+}
+
+// spaceName returns the name of the space at a port, or "".
+func (s *service) spaceName(port protocol.Port) string {
+	if space := s.byPort[port]; space != nil {
+		return space.Name
+	}
+	return ""
+}
+
+// checkName says what is wrong with a lock's name here.
+func (s *service) checkName(name string) error {
+	if err := holdfast.CheckName(name); err != nil {
+		return err
+	}
+	if len(name) > s.limits.NameBytes {
+		return fmt.Errorf("%w: it has %d bytes; name_bytes allows %d", holdfast.ErrName, len(name), s.limits.NameBytes)
+	}
+	return nil
+}
+
+// checkTTL says what is wrong with the ttl that a client wants; 0 is its wish for
+// the default.
+func (s *service) checkTTL(ttl time.Duration) error {
+	if ttl == 0 || time.Millisecond <= ttl && ttl <= s.limits.TTL {
+		return nil
+	}
+	return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("ttl %v: want %v to %v", ttl, time.Millisecond, s.limits.TTL))
+}
+
+// memberName returns the name of a member of the view, or its id where the view
+// does not list it any more.
+func memberName(view protocol.View, id protocol.ID) string {
+	for _, member := range view.Members {
+		if member.ID == id {
+			return member.Name
+		}
+	}
+	return strconv.FormatUint(uint64(id), 36)
+}
+
+// ask puts one question to the machine at port and returns its answer. It outlives
+// the request that wants it, because an answer that nobody takes may have opened a
+// session or released a lock: it ends only with the server.
+func ask[T any](s *service, port protocol.Port, fact any) (T, error) {
+	reply, err := s.askRaw(port, fact)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	answer, ok := reply.Result.(T)
+	if !ok {
+		return answer, fmt.Errorf("%T was answered with %T", fact, reply.Result)
+	}
+	return answer, nil
+}
+
+func (s *service) askRaw(port protocol.Port, fact any) (protocol.Reply, error) {
+	reply, err := s.driver.Ask(s.life, port, fact)
+	if err != nil {
+		return reply, fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
+	}
+	return reply, nil
+}
+
+// decide puts a wish about a lock to its space and returns what was decided.
+func (s *service) decide(port protocol.Port, fact any) (lock.Decision, error) {
+	reply, err := s.askRaw(port, fact)
+	if err != nil {
+		return lock.Decision{}, err
+	}
+	if reply.Decision.Kind == lock.Refused {
+		return reply.Decision, reply.Decision.Err
+	}
+	return reply.Decision, nil
+}
+
+// failed wraps an error of an operation for the one who asked; nil stays nil.
+func failed(op, space, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &holdfast.Error{Op: op, Space: space, Name: name, Err: err}
+}

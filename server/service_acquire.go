@@ -1,0 +1,207 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// grant is one name that was granted.
+type grant struct {
+	name     string
+	decision lock.Decision
+	holdEnd  protocol.Time // of its hold limit, on the holder's side; Never without
+	released bool          // its client has given it up; guarded by requests.mu
+}
+
+// taken is what became of an order that was granted.
+type taken struct {
+	session credentials
+	opened  bool // by this order
+	asked   []lock.Request
+	grants  []*grant // in the order of sorted
+}
+
+// acquire takes the names of in, all or none. It waits as long as in.Wait says but
+// no longer than the long-poll limit, after which the error is a waitingError; the
+// end of ctx cancels the request. The grants come in the order of in.Names.
+func (s *service) acquire(ctx context.Context, in acquireInput) (answer wire.AcquiredAll, err error) {
+	o, err := s.order(in)
+	if o.space != nil {
+		defer func() { s.observer.operation(o.space.Name, "acquire", err) }()
+	}
+	if err != nil {
+		return answer, err
+	}
+	if in.Request != "" {
+		return s.acquireOnce(ctx, o)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.LongPoll, errLongPoll)
+	defer cancel()
+	t, err := s.take(ctx, o)
+	if err != nil {
+		return answer, s.refusal(o, err)
+	}
+	answer, err = s.present(o, t, in.Arrived)
+	if err == nil && ctx.Err() != nil && context.Cause(ctx) != errLongPoll {
+		err = failed("acquire", o.space.Name, o.single(), context.Cause(ctx))
+	}
+	if err != nil {
+		s.undo(o, t)
+	}
+	return answer, err
+}
+
+// take asks for one name after the other, in sorted order, so that two orders
+// cannot wait for each other. If one is refused, what was granted is given back.
+func (s *service) take(ctx context.Context, o *order) (*taken, error) {
+	t := &taken{session: o.given}
+	if err := s.enter(o, t); err != nil {
+		return nil, err
+	}
+	for _, name := range o.sorted {
+		t.asked = append(t.asked, lock.Request{
+			Session: t.session.id, ID: rand.Uint64() | 1<<63, Name: name, Owner: o.Owner, Reason: o.Reason,
+			Mode: o.Mode, Units: o.Units, Capacity: o.Capacity,
+			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Hold: o.Hold,
+		})
+		decision, err := s.takeOne(ctx, o.space.Port, t.asked[len(t.asked)-1])
+		if err != nil {
+			if decision.Kind != 0 && decision.Kind != lock.Revoked {
+				t.asked = t.asked[:len(t.asked)-1] // it is gone already
+			}
+			s.undo(o, t)
+			return nil, failed("acquire", o.space.Name, name, err)
+		}
+		g := &grant{name: name, decision: decision, holdEnd: protocol.Never}
+		if decision.Hold > 0 {
+			g.holdEnd = after(o.Arrived, decision.Hold)
+		}
+		t.grants = append(t.grants, g)
+	}
+	return t, nil
+}
+
+// enter opens a session, or renews the one that was given: a request of a session
+// is a sign of its life.
+func (s *service) enter(o *order, t *taken) error {
+	if o.Session != "" {
+		_, err := s.touch(o.given, o.TTL, o.Arrived)
+		return failed("acquire", o.space.Name, o.single(), err)
+	}
+	opened, err := ask[*session.Opened](s, protocol.Below, &session.Open{Sort: session.OneShot, TTL: o.TTL, Client: o.Client})
+	if err = cmp.Or(err, openedError(opened)); err != nil {
+		return failed("acquire", o.space.Name, o.single(), err)
+	}
+	t.session, t.opened = credentials{opened.ID, opened.Secret}, true
+	return nil
+}
+
+func openedError(opened *session.Opened) error {
+	if opened == nil {
+		return nil
+	}
+	return opened.Err
+}
+
+// takeOne asks for one name and waits for what becomes of it. When the wait is cut
+// short, undo cancels the request.
+func (s *service) takeOne(ctx context.Context, port protocol.Port, r lock.Request) (lock.Decision, error) {
+	if err := context.Cause(ctx); err != nil {
+		return lock.Decision{}, err
+	}
+	call, line := s.switchboard.open()
+	defer s.switchboard.hangUp(call)
+	reply, answered, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: &r})
+	if err != nil {
+		return lock.Decision{}, holdfast.ErrUnavailable
+	}
+	decision := reply.Decision
+	if !answered || decision.Kind == lock.Queued {
+		select {
+		case decision = <-line:
+		case <-ctx.Done():
+			return lock.Decision{}, context.Cause(ctx)
+		case <-s.life.Done():
+			return lock.Decision{}, fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
+		}
+	}
+	switch decision.Kind {
+	case lock.Granted:
+		return decision, nil
+	case lock.Lost, lock.Revoked:
+		return decision, decision.Loss
+	case lock.Refused:
+		if errors.Is(decision.Err, session.ErrUnknown) {
+			return decision, errSession(r.Session)
+		}
+		return decision, decision.Err
+	default:
+		return decision, holdfast.ErrNotHeld // another request has ended the session, or this wait
+	}
+}
+
+// undo gives back what an order was granted and takes back what it still asks for.
+// Each request is cancelled by its id, so nothing of another order is touched.
+func (s *service) undo(o *order, t *taken) {
+	for i := range t.asked {
+		r := &t.asked[i]
+		call, _ := s.switchboard.open()
+		s.driver.Step(protocol.Event{Kind: protocol.Call, Port: o.space.Port, Call: call,
+			Fact: &protocol.Cancel{Session: r.Session, Name: r.Name, Request: r.ID}})
+		s.switchboard.hangUp(call)
+	}
+	if !t.opened {
+		return
+	}
+	call, _ := s.switchboard.open()
+	s.driver.Step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.End{ID: t.session.id, Proven: true}})
+	s.switchboard.hangUp(call)
+}
+
+// present tells what was granted to a request that arrived at arrived: the ttl
+// counts from then. If something of it was lost meanwhile, that is the answer.
+func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer wire.AcquiredAll, err error) {
+	renewed, err := s.touch(t.session, o.TTL, arrived)
+	for _, g := range t.grants {
+		if why := s.losses.why(t.session, o.space.Port, g.name, g.decision.Token); why != "" {
+			return answer, failed("acquire", o.space.Name, g.name, why)
+		}
+	}
+	if err != nil {
+		if wire.Code(err) == wire.CodeUnknownSession {
+			err = holdfast.SessionExpired
+		}
+		return answer, failed("acquire", o.space.Name, o.single(), err)
+	}
+	answer.Session = t.session.String()
+	for _, name := range o.Names {
+		at, _ := slices.BinarySearch(o.sorted, name)
+		g := t.grants[at]
+		end := min(after(arrived, renewed.TTL), g.holdEnd)
+		answer.Locks = append(answer.Locks, wire.Acquired{
+			Space: o.space.Name, Name: name, Mode: g.decision.Mode, Units: g.decision.Units, Owner: g.decision.Owner,
+			Token: g.decision.Token, Since: wire.At(s.driver.Wall(g.decision.Since)), Until: wire.At(s.driver.Wall(end)),
+			TTL: toldTTL(end - arrived), Session: answer.Session, Class: o.space.Class,
+		})
+	}
+	return answer, nil
+}
+
+// after adds without running past the end of time.
+func after(at protocol.Time, d time.Duration) protocol.Time {
+	if at > protocol.Never-d {
+		return protocol.Never
+	}
+	return at + d
+}

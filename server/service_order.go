@@ -1,0 +1,98 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// order is an acquireInput that was checked.
+type order struct {
+	acquireInput
+	space   *Space
+	sorted  []string // the names in the order in which they are asked for
+	given   credentials
+	waitEnd protocol.Time // 0: do not wait
+}
+
+// order checks in. The error is complete; the order has its space if that is known.
+func (s *service) order(in acquireInput) (*order, error) {
+	o := &order{acquireInput: in}
+	space, err := s.space(in.Space)
+	if err != nil {
+		return o, failed("acquire", "", "", err)
+	}
+	o.space = space
+	if len(in.Names) == 0 || len(in.Names) > s.limits.Names {
+		return o, failed("acquire", space.Name, "", wire.Fail(wire.CodeBadRequest,
+			fmt.Sprintf("names: there are %d; want 1 to %d", len(in.Names), s.limits.Names)))
+	}
+	for _, name := range in.Names {
+		if err := s.checkOne(in, name); err != nil {
+			return o, failed("acquire", space.Name, strings.ToValidUTF8(name, "\uFFFD"), badRequest(err))
+		}
+	}
+	if err := s.checkAll(o); err != nil {
+		return o, failed("acquire", space.Name, o.single(), badRequest(err))
+	}
+	o.sorted = slices.Sorted(slices.Values(in.Names))
+	for i := 1; i < len(o.sorted); i++ {
+		if o.sorted[i] == o.sorted[i-1] {
+			return o, failed("acquire", space.Name, o.sorted[i], fmt.Errorf("%w: the name is listed twice", holdfast.ErrConflict))
+		}
+	}
+	if in.Wait > 0 {
+		o.waitEnd = after(in.Arrived, in.Wait)
+	}
+	return o, nil
+}
+
+func (s *service) checkOne(in acquireInput, name string) error {
+	request := holdfast.Request{
+		Name: name, Mode: in.Mode, Units: in.Units, Capacity: in.Capacity,
+		Owner: in.Owner, Reason: in.Reason, Wait: in.Wait, Hold: in.Hold,
+	}
+	return cmp.Or(request.Check(), s.checkName(name))
+}
+
+func (s *service) checkAll(o *order) (err error) {
+	if err := s.checkTTL(o.TTL); err != nil {
+		return err
+	}
+	if len(o.Request) > maxRequestID || strings.ContainsFunc(o.Request, unprintable) {
+		return fmt.Errorf("request: want 1 to %d printable ASCII characters", maxRequestID)
+	}
+	if o.Require > o.space.Class {
+		return wire.Fail(wire.CodeClass, fmt.Sprintf("space %s is %v; %v is required", o.space.Name, o.space.Class, o.Require))
+	}
+	if o.Session != "" {
+		o.given, err = parseCredentials(o.Session)
+	}
+	return err
+}
+
+// maxRequestID is how long an idempotency id may be.
+const maxRequestID = 64
+
+func unprintable(r rune) bool { return r < ' ' || r > '~' }
+
+// badRequest makes an error that has no code of its own the client's.
+func badRequest(err error) error {
+	if wire.Code(err) == wire.CodeInternal {
+		return wire.Fail(wire.CodeBadRequest, err.Error())
+	}
+	return err
+}
+
+// single returns the name of an order for one.
+func (o *order) single() string {
+	if len(o.Names) == 1 {
+		return o.Names[0]
+	}
+	return ""
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// errLongPoll ends a wait because one HTTP request waits no longer.
+var errLongPoll = errors.New("the long poll is over")
+
+// waitingError is an ErrHeld that may be asked again: the wait is not over.
+type waitingError struct{ err error }
+
+func (e *waitingError) Error() string {
+	return e.err.Error() + "; still waiting: send the same request again"
+}
+
+func (e *waitingError) Unwrap() error { return e.err }
+
+// refusal makes the error of an order that was not granted complete: who holds the
+// name, and whether asking again goes on with the wait.
+func (s *service) refusal(o *order, err error) error {
+	name := o.single()
+	var wrapped *holdfast.Error
+	if errors.As(err, &wrapped) && wrapped.Name != "" {
+		name, err = wrapped.Name, wrapped.Err
+	}
+	over := errors.Is(err, errLongPoll)
+	if over {
+		err = holdfast.ErrHeld
+	}
+	err = s.explain(o.space, name, err)
+	if over {
+		err = &waitingError{err}
+	}
+	return failed("acquire", o.space.Name, name, err)
+}
+
+// explain adds to an ErrHeld who holds the name, as far as that is known here.
+func (s *service) explain(space *Space, name string, err error) error {
+	var held *holdfast.HeldError
+	if !errors.Is(err, holdfast.ErrHeld) || errors.As(err, &held) && held.Member != "" && !held.Since.IsZero() {
+		return err
+	}
+	shown, failure := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name})
+	if failure != nil || len(shown.Holders) == 0 {
+		return err
+	}
+	first := shown.Holders[0]
+	return &holdfast.HeldError{
+		Owner: cmp.Or(first.Owner, first.Client), Member: memberName(s.view(), protocol.ID(first.Session.Member)),
+		Since: s.driver.Wall(first.Since), Others: len(shown.Holders) - 1,
+	}
+}

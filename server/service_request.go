@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// acquireOnce is acquire for a request with an id: it takes part in the request of
+// that id, wherever that stands.
+func (s *service) acquireOnce(ctx context.Context, o *order) (answer wire.AcquiredAll, err error) {
+	q, made, err := s.requests.join(s.life, o, s.now())
+	if err != nil {
+		return answer, failed("acquire", o.space.Name, o.single(), err)
+	}
+	if made {
+		s.background.Go(func() { s.run(q) })
+	}
+	poll := time.NewTimer(s.limits.LongPoll)
+	defer poll.Stop()
+	select {
+	case <-q.done:
+	case <-poll.C:
+		s.leave(q, s.limits.Grace)
+		return answer, s.refusal(o, errLongPoll)
+	case <-ctx.Done():
+	case <-s.life.Done():
+		s.leave(q, 0)
+		return answer, failed("acquire", o.space.Name, o.single(), fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable))
+	}
+	if ctx.Err() != nil {
+		s.leave(q, 0)
+		return answer, failed("acquire", o.space.Name, o.single(), context.Cause(ctx))
+	}
+	first, gone := s.requests.answer(q)
+	switch {
+	case q.err != nil:
+		return answer, s.refusal(o, q.err)
+	case gone:
+		return answer, failed("acquire", o.space.Name, o.single(), holdfast.ErrNotHeld)
+	case first:
+		if answer, err = s.present(q.order, q.taken, o.Arrived); err != nil {
+			s.undo(q.order, q.taken)
+		}
+		return answer, err
+	}
+	return s.presentAgain(q, o.Arrived)
+}
+
+// run takes what q asks for.
+func (s *service) run(q *request) {
+	t, err := s.take(q.ctx, q.order)
+	if wanted := s.requests.finish(q, t, err, s.now()); !wanted && err == nil {
+		s.undo(q.order, t)
+	}
+}
+
+// leave stops waiting for q on behalf of one connection.
+func (s *service) leave(q *request, keep time.Duration) {
+	lapsed := func() {
+		if s.requests.lapse(q) {
+			s.giveBack(q)
+		}
+	}
+	if s.requests.leave(q, keep, lapsed) {
+		s.giveBack(q)
+	}
+}
+
+// giveBack undoes a request that is over, if it was granted already; otherwise
+// whoever runs it does so.
+func (s *service) giveBack(q *request) {
+	select {
+	case <-q.done:
+		if q.err == nil {
+			s.undo(q.order, q.taken)
+		}
+	default:
+	}
+}
+
+// presentAgain tells what q was granted to another connection, if all of it still
+// stands: what has ended is never told as held (membership.md §9, V21).
+func (s *service) presentAgain(q *request, arrived protocol.Time) (answer wire.AcquiredAll, err error) {
+	o := q.order
+	if answer, err = s.present(o, q.taken, arrived); err != nil {
+		return answer, err
+	}
+	for _, g := range q.taken.grants {
+		shown, err := ask[*lock.Lock](s, o.space.Port, &protocol.Show{Name: g.name})
+		if err != nil {
+			return wire.AcquiredAll{}, failed("acquire", o.space.Name, g.name, err)
+		}
+		stands := slices.ContainsFunc(shown.Holders, func(h lock.Grant) bool {
+			return h.Session == q.taken.session.id && h.Token == g.decision.Token && !h.Revoked
+		})
+		if !stands {
+			return wire.AcquiredAll{}, failed("acquire", o.space.Name, g.name, holdfast.ErrNotHeld)
+		}
+	}
+	return answer, nil
+}

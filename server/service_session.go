@@ -1,0 +1,187 @@
+package server
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// credentials are what a client proves its session with.
+type credentials struct {
+	id     lock.SessionID
+	secret session.Secret
+}
+
+// String returns id.secret, which only the client may see.
+func (c credentials) String() string { return c.id.String() + "." + formatSecret(c.secret) }
+
+// formatSecret returns the secret as clients see it.
+func formatSecret(secret session.Secret) string { return hex.EncodeToString(secret[:]) }
+
+// parseSecret reads what formatSecret writes and reports whether it was well formed.
+func parseSecret(text string) (secret session.Secret, ok bool) {
+	if len(text) != hex.EncodedLen(len(secret)) {
+		return secret, false
+	}
+	n, err := hex.Decode(secret[:], []byte(text))
+	return secret, err == nil && n == len(secret)
+}
+
+// parseCredentials reads id.secret. The error does not repeat the text, which may
+// be a secret.
+func parseCredentials(text string) (credentials, error) {
+	public, private, _ := strings.Cut(text, ".")
+	id, known := lock.ParseSessionID(public)
+	secret, proven := parseSecret(private)
+	if !known || !proven {
+		return credentials{}, wire.Fail(wire.CodeBadRequest, "session: want ID.SECRET, as the acquire that opened it answered")
+	}
+	return credentials{id, secret}, nil
+}
+
+// errSession is the answer about a session that has ended or whose secret is wrong.
+func errSession(id lock.SessionID) error {
+	return wire.Fail(wire.CodeUnknownSession, fmt.Sprintf("session %v: unknown, or it has ended, or its secret is wrong", id))
+}
+
+// touch renews a session for what its client has asked at arrived, and keeps what
+// it is told to have lost for whoever asks about that. The error is unknown_session,
+// or the Loss with which the session has ended.
+func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time) (*session.Renewed, error) {
+	renewed, err := ask[*session.Renewed](s, protocol.Below, &session.Renew{ID: c.id, Secret: c.secret, TTL: ttl, Arrived: arrived})
+	if err != nil {
+		return nil, err
+	}
+	s.losses.add(c, renewed.Lost)
+	switch {
+	case renewed.Err == nil:
+		return renewed, nil
+	case holdfast.Why(renewed.Err) != "" && renewed.Err != session.ErrUnknown:
+		return nil, renewed.Err
+	default:
+		return nil, errSession(c.id)
+	}
+}
+
+// check says whether c is a living session.
+func (s *service) check(c credentials) error {
+	checked, err := ask[*session.Renewed](s, protocol.Below, &session.Check{ID: c.id, Secret: c.secret})
+	switch {
+	case err != nil:
+		return err
+	case checked.Err != nil:
+		return errSession(c.id)
+	}
+	return nil
+}
+
+// renew lets a session live on. Where it has lost a lock since it was told last, the
+// answer is that loss, once, though the session may live on with its others.
+func (s *service) renew(in renewInput) (answer wire.Renewed, err error) {
+	defer func() { s.observer.operation("", "renew", err) }()
+	if err := s.checkTTL(in.TTL); err != nil {
+		return answer, failed("renew", "", "", err)
+	}
+	c, err := parseCredentials(in.Session)
+	if err != nil {
+		return answer, failed("renew", "", "", err)
+	}
+	renewed, err := s.touch(c, in.TTL, in.Arrived)
+	if lost, found := s.losses.untold(c); found {
+		return answer, failed("renew", s.spaceName(lost.port), lost.name, lost.why)
+	}
+	if err != nil {
+		return answer, failed("renew", "", "", err)
+	}
+	return wire.Renewed{
+		Session: c.id.String(),
+		TTL:     toldTTL(renewed.TTL),
+		Until:   wire.At(s.driver.Wall(in.Arrived + renewed.TTL)),
+	}, nil
+}
+
+// toldTTL cuts a ttl to whole milliseconds: what a client is told is never more
+// than what it has.
+func toldTTL(ttl time.Duration) wire.Duration {
+	return wire.Duration(max(0, ttl).Truncate(time.Millisecond))
+}
+
+// end ends a session and tells what it held, in all spaces.
+func (s *service) end(text string) (answer wire.SessionReleased, err error) {
+	defer func() { s.observer.operation("", "end", err) }()
+	c, err := parseCredentials(text)
+	if err != nil {
+		return answer, failed("end", "", "", err)
+	}
+	ended, err := ask[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret})
+	if err != nil {
+		return answer, failed("end", "", "", err)
+	}
+	if ended.Err != nil {
+		return answer, failed("end", "", "", errSession(c.id))
+	}
+	s.requests.released(c.id, 0)
+	for _, was := range ended.Released {
+		answer.Released = append(answer.Released, wire.Released{
+			Space: s.spaceName(was.Port), Name: was.Decision.Name, Token: was.Decision.Token, Released: true,
+		})
+	}
+	return answer, nil
+}
+
+// release gives up a grant, and answers when the authority has taken it. What was
+// lost before is told as that loss.
+func (s *service) release(in releaseInput) (answer wire.Released, err error) {
+	space, err := s.space(in.Space)
+	if err != nil {
+		return answer, failed("release", "", "", err)
+	}
+	defer func() { s.observer.operation(space.Name, "release", err) }()
+	fail := func(err error) (wire.Released, error) {
+		return wire.Released{}, failed("release", space.Name, in.Name, err)
+	}
+	if err := s.checkName(in.Name); err != nil {
+		return fail(err)
+	}
+	if in.Token == 0 {
+		return fail(wire.Fail(wire.CodeBadRequest, "token: it is missing; give the one that the acquire answered"))
+	}
+	c, err := parseCredentials(in.Session)
+	if err != nil {
+		return fail(err)
+	}
+	if err := s.check(c); err != nil {
+		if why := s.losses.why(c, space.Port, in.Name, in.Token); why != "" {
+			return fail(why)
+		}
+		return fail(err)
+	}
+	released, err := s.decide(space.Port, &protocol.Release{Session: c.id, Name: in.Name, Token: in.Token})
+	if err != nil {
+		return fail(s.whyNot(c, space.Port, in, err))
+	}
+	s.requests.released(c.id, released.Request)
+	return wire.Released{Space: space.Name, Name: in.Name, Token: in.Token, Released: true}, nil
+}
+
+// whyNot turns the refusal of a release into the loss that is behind it, if there
+// is one: asking the session brings out what could not be told before.
+func (s *service) whyNot(c credentials, port protocol.Port, in releaseInput, refused error) error {
+	if holdfast.Why(refused) != "" {
+		return refused
+	}
+	if _, err := s.touch(c, 0, 0); err != nil && holdfast.Why(err) == "" {
+		return refused // the session has ended meanwhile; the refusal stands
+	}
+	if why := s.losses.why(c, port, in.Name, in.Token); why != "" {
+		return why
+	}
+	return refused
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// statusAndCount is a status with what it does not tell.
+type statusAndCount struct {
+	wire.Status
+	sessions int // of this member
+}
+
+// status returns this member's view of the cluster and of its spaces.
+func (s *service) status() (answer wire.Status, err error) {
+	defer func() { s.observer.operation("", "status", err) }()
+	counted, err := s.statusQuietly()
+	return counted.Status, err
+}
+
+// statusQuietly is status without being counted as an operation.
+func (s *service) statusQuietly() (answer statusAndCount, err error) {
+	identity, view := s.identity(), s.view()
+	answer.Status = wire.Status{Version: identity.Version, Cluster: identity.Cluster, Member: identity.Member}
+	answer.View = wire.View{Number: view.Number}
+	for _, member := range view.Members {
+		answer.View.Members = append(answer.View.Members, memberDocument(identity, member))
+		if member.ID == view.Coordinator {
+			answer.View.Coordinator = member.Name
+		}
+	}
+	counted, err := ask[*session.Counted](s, protocol.Below, &session.Count{})
+	if err != nil {
+		return answer, failed("status", "", "", err)
+	}
+	answer.sessions = counted.Sessions
+	for i := range s.spaces {
+		space, err := s.spaceDocument(view, &s.spaces[i])
+		if err != nil {
+			return answer, failed("status", s.spaces[i].Name, "", err)
+		}
+		answer.Spaces = append(answer.Spaces, space)
+	}
+	return answer, nil
+}
+
+// memberDocument returns what is known of a member: of this one everything, of
+// others what the view says.
+func memberDocument(identity Identity, member protocol.Member) wire.Member {
+	if uint64(member.ID) == identity.Member.ID {
+		return identity.Member
+	}
+	return wire.Member{
+		Name: member.Name, ID: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Founder: member.Founder,
+		Address: member.Address, State: "normal", Election: "normal",
+	}
+}
+
+func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, error) {
+	condition, err := s.inspect(space)
+	if err != nil {
+		return wire.Space{}, err
+	}
+	document := wire.Space{
+		Name: space.Name, Protocol: space.Protocol, Class: space.Class, Partition: space.Partition,
+		Reign: condition.Reign, State: condition.State.String(), Why: condition.Why,
+		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
+	}
+	for _, id := range condition.Authority {
+		document.Authority = append(document.Authority, memberName(view, id))
+	}
+	if condition.State != protocol.Ready && condition.Until != 0 {
+		document.Until = s.wallOrNone(condition.Until)
+	}
+	return document, nil
+}
+
+func (s *service) inspect(space *Space) (*protocol.Condition, error) {
+	return ask[*protocol.Condition](s, space.Port, &protocol.Inspect{})
+}
+
+// unready returns a line for each space that cannot grant, with why; none if all can.
+func (s *service) unready() (lines []string) {
+	for i := range s.spaces {
+		space := &s.spaces[i]
+		condition, err := s.inspect(space)
+		switch {
+		case err != nil:
+			lines = append(lines, fmt.Sprintf("%s: %v", space.Name, err))
+		case condition.State != protocol.Ready:
+			lines = append(lines, s.conditionText(space, condition))
+		}
+	}
+	return lines
+}
+
+// conditionText says in a line how a space is.
+func (s *service) conditionText(space *Space, condition *protocol.Condition) string {
+	text := space.Name + ": " + condition.State.String()
+	if condition.Why != "" {
+		text += ": " + condition.Why
+	}
+	if condition.State != protocol.Ready && condition.Until != 0 && condition.Until != protocol.Never {
+		text += ", until " + wire.At(s.driver.Wall(condition.Until)).String()
+	}
+	return text
+}
+
+// retryAfter returns in how many seconds a space may be asked again that cannot
+// grant now: when its state is expected to end, if that is known, within a minute.
+func (s *service) retryAfter(spaceName string) int {
+	const most = time.Minute
+	space := s.byName[spaceName]
+	if space == nil {
+		return 1
+	}
+	condition, err := s.inspect(space)
+	if err != nil || condition.State == protocol.Ready || condition.Until == protocol.Never {
+		return 1
+	}
+	left := min(most, condition.Until-s.now())
+	return max(1, int((left+time.Second-1)/time.Second))
+}

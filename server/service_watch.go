@@ -1,0 +1,72 @@
+package server
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// watchSpaces tells when a space changes its state, and measures recoveries, until
+// the server is shut down. It looks whenever something was raised or noted, and
+// once a second for what only time has changed.
+func (s *service) watchSpaces() {
+	const interval = time.Second
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	states := make([]spaceState, len(s.spaces))
+	for {
+		for i := range s.spaces {
+			s.lookAt(&s.spaces[i], &states[i])
+		}
+		select {
+		case <-s.life.Done():
+			return
+		case <-s.observer.stirs:
+		case <-ticker.C:
+		}
+	}
+}
+
+// spaceState is what was seen of a space last.
+type spaceState struct {
+	seen  bool
+	state protocol.State
+	since protocol.Time
+}
+
+func (s *service) lookAt(space *Space, last *spaceState) {
+	condition, err := s.inspect(space)
+	if err != nil || last.seen && last.state == condition.State {
+		return // shut down, or as before
+	}
+	now := s.now()
+	if last.seen && last.state == protocol.Recovering {
+		s.observer.recovery.WithLabelValues(space.Name).Observe((now - last.since).Seconds())
+	}
+	if condition.State == protocol.Recovering {
+		s.observer.recoveries.WithLabelValues(space.Name).Inc()
+	}
+	if last.seen {
+		s.observer.feeds.publish(wire.Event{Event: eventSpace, Space: space.Name, Why: s.conditionText(space, condition)})
+	}
+	*last = spaceState{true, condition.State, now}
+}
+
+// watch subscribes to the events of a space, or of all with "", whose names begin
+// with prefix. Events without a name (view, space) come with every prefix. The
+// error is an ErrSpace, or an ErrLimit named watchers.
+func (s *service) watch(spaceName, prefix string) (f *feed, err error) {
+	defer func() { s.observer.operation("", "watch", err) }()
+	if spaceName != "" {
+		if _, err := s.space(spaceName); err != nil {
+			return nil, failed("watch", "", "", err)
+		}
+	}
+	f = s.observer.subscribe(spaceName, prefix, s.limits.Watchers)
+	if f == nil {
+		return nil, failed("watch", "", "", &holdfast.LimitError{Limit: "watchers", Value: int64(s.limits.Watchers)})
+	}
+	return f, nil
+}

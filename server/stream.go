@@ -1,0 +1,239 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// A stream carries one session for as long as it does not break. Three goroutines
+// share it, however many operations are under way:
+//
+//   - Open, the handler, waits for the end and says how it ended. Returning from it
+//     is what wakes the other two, wherever they are blocked.
+//   - read takes frames and steps the driver, once a frame.
+//   - write sends what the outbox gathers, once a batch.
+//
+// What becomes of the operations comes from the driver by Deliver, on whatever
+// goroutine stepped it. A client that does not read fills its own outbox and
+// nothing else, and at the outbox's bound its stream is broken.
+type stream struct {
+	server *grpcServer
+	rpc    grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
+
+	sink    uint64
+	session lock.SessionID
+	client  string
+	opening chan any // what Deliver was told about the session: *session.Opened or *session.Renewed
+	box     outbox
+
+	opened    chan struct{} // closed when the client has been greeted
+	finishing chan struct{} // closed when only the outbox is left to send
+	lastOnce  sync.Once
+	last      error // how it ends once the outbox is sent
+
+	ended   chan struct{} // closed when it is over
+	over    atomic.Bool
+	endOnce sync.Once
+	result  error
+	gone    chan struct{} // closed when nothing of it can step the driver any more
+
+	calls    uint64 // numbered so far
+	*scratch        // while a frame is performed
+}
+
+func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) *stream {
+	return &stream{
+		server:    g,
+		rpc:       rpc,
+		opening:   make(chan any, 1),
+		box:       newOutbox(g.outboxEvents, g.outboxBytes),
+		opened:    make(chan struct{}),
+		finishing: make(chan struct{}),
+		ended:     make(chan struct{}),
+		gone:      make(chan struct{}),
+	}
+}
+
+// Open serves one stream. It returns once the stream is over: without an error
+// where the client ended it or was refused in a frame, with a status otherwise.
+func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) error {
+	s := newStream(g, rpc)
+	if !g.live.add(s) {
+		return status.Error(codes.Unavailable, "this member is leaving")
+	}
+	g.work.Go(s.read)
+	s.wait()
+	return s.result
+}
+
+// wait returns when the stream is over. A client that neither greets in time nor
+// reads its last words in time is not waited for.
+func (s *stream) wait() {
+	patience := time.NewTimer(s.server.patience)
+	defer patience.Stop()
+	opened, finishing := s.opened, s.finishing
+	for {
+		select {
+		case <-s.ended:
+			return
+		case <-s.rpc.Context().Done():
+			s.end(status.FromContextError(s.rpc.Context().Err()).Err())
+		case <-opened:
+			opened = nil
+			patience.Stop()
+		case <-finishing:
+			finishing, opened = nil, nil
+			patience.Reset(s.server.patience)
+		case <-patience.C:
+			s.end(status.Errorf(codes.DeadlineExceeded, "no hello, or the last answer not read, for %v", s.server.patience))
+		}
+	}
+}
+
+// end ends the stream now; what the outbox still has is not sent. The first end
+// counts. It never blocks.
+func (s *stream) end(result error) {
+	s.endOnce.Do(func() {
+		s.result = result
+		s.over.Store(true)
+		close(s.ended)
+	})
+}
+
+// finish ends the stream as soon as the outbox is sent. It never blocks.
+func (s *stream) finish(result error) {
+	s.lastOnce.Do(func() {
+		s.last = result
+		close(s.finishing)
+	})
+}
+
+// read takes the client's frames until the stream is over.
+func (s *stream) read() {
+	defer s.leave()
+	frame := &api.ClientFrame{}
+	operations, arrived, ok := s.greet(frame)
+	s.server.work.Go(s.write)
+	for ok && s.perform(operations, arrived) {
+		if ok = s.receive(frame); ok {
+			operations, arrived = frame.GetOperations(), s.server.service.now()
+		}
+	}
+	<-s.ended
+}
+
+// receive takes the next frame. Where none comes it says how the stream ends and
+// reports false. A client that has only closed its own direction still gets what
+// was answered so far.
+func (s *stream) receive(frame *api.ClientFrame) bool {
+	err := s.rpc.RecvMsg(frame)
+	if err == nil {
+		s.server.service.observer.frame(received)
+		return true
+	}
+	if errors.Is(err, io.EOF) {
+		s.finish(nil)
+		return false
+	}
+	if status.Code(err) == codes.ResourceExhausted {
+		s.server.service.observer.refused(wire.CodeTooLarge)
+	}
+	s.end(err)
+	return false
+}
+
+// leave lets go of the session, which lives on until its TTL is over.
+func (s *stream) leave() {
+	if s.sink != 0 {
+		s.server.service.driver.Detach(s.sink)
+	}
+	close(s.gone)
+	s.server.occupants.leave(s)
+	s.server.live.remove(s)
+}
+
+// write sends the outbox, a batch at a time, until the stream is over.
+func (s *stream) write() {
+	var batch []told
+	for {
+		select {
+		case <-s.ended:
+			return
+		default:
+		}
+		finishing := s.isFinishing() // asked before the batch: what is told later than this is not waited for
+		batch = s.box.take(batch)
+		if len(batch) == 0 {
+			if finishing {
+				s.end(s.last)
+				return
+			}
+			select {
+			case <-s.box.wake:
+			case <-s.finishing:
+			case <-s.ended:
+			}
+			continue
+		}
+		if err := s.send(batch); err != nil {
+			s.end(err)
+			return
+		}
+	}
+}
+
+func (s *stream) isFinishing() bool {
+	select {
+	case <-s.finishing:
+		return true
+	default:
+		return false
+	}
+}
+
+// send sends a batch in as few frames as the bound of a frame allows.
+func (s *stream) send(batch []told) error {
+	f := s.server.frames.Get().(*frame)
+	defer s.server.frames.Put(f)
+	for len(batch) > 0 {
+		n := f.fill(batch, s.server.service)
+		err := s.rpc.SendMsg(&f.message)
+		f.counted(s.server.service)
+		f.empty()
+		if err != nil {
+			return err
+		}
+		s.server.service.observer.frame(sent)
+		s.box.sent(batch[:n])
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// errSlow ends the stream of a client that does not read what it asked for.
+func (s *stream) errSlow() error {
+	return status.Errorf(codes.ResourceExhausted,
+		"more than %d events or %d bytes were waiting to be read; resume the session and read faster",
+		s.server.outboxEvents, s.server.outboxBytes)
+}
+
+// errSuperseded ends the earlier stream of a session that a later one resumes.
+func errSuperseded() error {
+	return status.Error(codes.Aborted, "a later stream has resumed this session")
+}
+
+// errExpired ends the stream of a session that was not renewed in time.
+func errExpired() error {
+	return status.Error(codes.NotFound, "unknown session: it was not renewed in time")
+}

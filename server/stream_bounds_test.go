@@ -1,0 +1,264 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// TestBadOperations: each mistake is refused by itself, and what stands beside it
+// in the frame is done.
+func TestBadOperations(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.NameBytes = 20 }, nil)
+	acquire := func(a *api.Acquire) *api.Operation {
+		return &api.Operation{Id: 7, Kind: &api.Operation_Acquire{Acquire: a}}
+	}
+	for what, test := range map[string]struct {
+		operation *api.Operation
+		code      string
+	}{
+		"unknown space":    {acquire(&api.Acquire{Space: "nowhere", Name: "x"}), wire.CodeUnknownSpace},
+		"no name":          {acquire(&api.Acquire{}), wire.CodeName},
+		"control":          {acquire(&api.Acquire{Name: "a\x00b"}), wire.CodeName},
+		"long name":        {acquire(&api.Acquire{Name: strings.Repeat("n", 21)}), wire.CodeName},
+		"very long name":   {acquire(&api.Acquire{Name: strings.Repeat("ü", 5000)}), wire.CodeName},
+		"mode":             {acquire(&api.Acquire{Name: "x", Mode: 9}), wire.CodeBadRequest},
+		"class number":     {acquire(&api.Acquire{Name: "x", Require: -1}), wire.CodeBadRequest},
+		"class":            {acquire(&api.Acquire{Space: "any", Name: "x", Require: api.Class_CLASS_FENCED}), wire.CodeClass},
+		"units":            {acquire(&api.Acquire{Name: "x", Mode: api.Mode_MODE_SLOTS, Units: 3, Capacity: 2}), wire.CodeConflict},
+		"negative wait":    {acquire(&api.Acquire{Name: "x", Wait: -1}), wire.CodeConflict},
+		"zero id":          {opAcquire(0, "x"), wire.CodeBadRequest},
+		"large id":         {opAcquire(1<<63, "x"), wire.CodeBadRequest},
+		"no kind":          {&api.Operation{Id: 7}, wire.CodeBadRequest},
+		"empty acquire":    {&api.Operation{Id: 7, Kind: &api.Operation_Acquire{}}, wire.CodeName},
+		"second hello":     {&api.Operation{Id: 7, Kind: &api.Operation_Hello{Hello: &api.Hello{}}}, wire.CodeBadRequest},
+		"extend unknown":   {opExtend(7, "nobody's", 5, time.Second), wire.CodeNotHeld},
+		"release unknown":  {opRelease(7, "nobody's", 5), wire.CodeNotHeld},
+		"release bad name": {opRelease(7, "", 5), wire.CodeName},
+		"cancel bad name":  {opCancel(7, ""), wire.CodeName},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := b.open()
+			c.say(opAcquire(1, "first of "+what[:3]), test.operation, opAcquire(2, "second of "+what[:3]))
+			var granted int
+			var told *api.Event
+			for range 3 {
+				if event := c.hear(); event.GetGranted() != nil {
+					granted++
+				} else {
+					told = event
+				}
+			}
+			problem := told.GetRefused().GetProblem()
+			if problem == nil {
+				problem = told.GetReleased().GetProblem()
+			}
+			if told.GetId() != test.operation.GetId() || problem.GetCode() != test.code || problem.GetDetail() == "" || len(problem.GetDetail()) > 500 {
+				t.Errorf("told %v, want %s", told, test.code)
+			}
+			if granted != 2 {
+				t.Errorf("%d of the two others were granted", granted)
+			}
+			c.say(opEnd())
+			must(t, c.end())
+		})
+	}
+}
+
+// TestReusedID: an id that names a request of another lock changes nothing of that.
+func TestReusedID(t *testing.T) {
+	b := newBed(t, nil, nil)
+	c, other := b.open(), b.open()
+	c.say(opAcquire(1, "x"))
+	token := c.granted(1).GetToken()
+	c.say(opRelease(1, "y", token), opCancel(1, "y"))
+	if event := c.hear(); event.GetReleased().GetProblem().GetCode() != wire.CodeNotHeld {
+		t.Errorf("a release of another name: %v", event)
+	}
+	c.released(1) // what was never asked for is not waited for
+	other.say(opTry(1, "x"))
+	other.refused(1, wire.CodeHeld)
+}
+
+func TestOperationsPerFrame(t *testing.T) {
+	b := newBed(t, nil, nil)
+	c := b.open()
+	operations := make([]*api.Operation, maxOperations+3)
+	for i := range operations {
+		operations[i] = opBeat(uint64(i+1), 0)
+	}
+	c.say(operations...)
+	for range maxOperations {
+		if event := c.hear(); event.GetBeat() == nil {
+			t.Fatalf("heard %v", event)
+		}
+	}
+	for i := range uint64(3) {
+		problem := c.refused(maxOperations+i+1, wire.CodeLimit)
+		if problem.GetLimit() != "operations_per_frame" || problem.GetValue() != maxOperations {
+			t.Errorf("the limit is told as %v", problem)
+		}
+	}
+}
+
+// TestSlowReader: a client that asks and does not read loses its stream and nothing
+// else, and costs no more memory than the bound.
+func TestSlowReader(t *testing.T) {
+	const bound = 20_000
+	b := newBed(t, nil, func(g *grpcServer) { g.outboxEvents = bound })
+	c, other := b.open(), b.open()
+	c.say(opAcquire(1, "x"))
+	c.granted(1)
+	var slow *stream
+	for _, s := range b.streams() {
+		if s.session.String() == c.id {
+			slow = s
+		}
+	}
+	asked := make(chan error, 1)
+	go func() {
+		operations := make([]*api.Operation, 1000)
+		for i := range operations {
+			operations[i] = opBeat(uint64(i+1), 0)
+		}
+		for {
+			if err := c.stream.Send(&api.ClientFrame{Operations: operations}); err != nil {
+				asked <- err
+				return
+			}
+		}
+	}()
+	<-slow.gone
+	slow.box.mu.Lock()
+	if len(slow.box.queue) > 0 || !slow.box.broken {
+		t.Errorf("%d events are kept for a client that does not read", len(slow.box.queue))
+	}
+	slow.box.mu.Unlock()
+	other.say(opTry(1, "x"))
+	other.refused(1, wire.CodeHeld) // the session lives until its TTL is over
+	if got := status.Code(c.end()); got != codes.ResourceExhausted {
+		t.Errorf("the stream of a slow reader ended with %v", got)
+	}
+	if err := <-asked; !errors.Is(err, io.EOF) {
+		t.Errorf("the sender was told %v", err)
+	}
+	again := b.resume(c)
+	again.say(opRelease(1, "x", 0))
+	again.released(1)
+	other.say(opTry(2, "x"))
+	other.granted(2)
+}
+
+// TestOutboxBound counts what is queued and what is being sent.
+func TestOutboxBound(t *testing.T) {
+	size := (&told{}).size()
+	o := newOutbox(10, 5*size)
+	for i := range 5 {
+		if !o.put(told{id: uint64(i)}) {
+			t.Fatalf("event %d was not taken", i)
+		}
+	}
+	batch := o.take(nil)
+	if len(batch) != 5 {
+		t.Fatalf("took %d events", len(batch))
+	}
+	o.sent(batch[:3])
+	for i := range 3 {
+		if !o.put(told{id: uint64(i)}) {
+			t.Fatalf("event %d was not taken, though 3 are on their way", i)
+		}
+	}
+	if o.put(told{}) {
+		t.Error("the bound of bytes was passed")
+	}
+	if o.put(told{}) || len(o.take(nil)) != 0 {
+		t.Error("a broken outbox takes events or keeps some")
+	}
+	few := newOutbox(1, 1<<20)
+	if !few.put(told{}) || few.put(told{}) {
+		t.Error("the bound of events was not kept")
+	}
+	text := told{text: "name", err: holdfast.ErrHeld}
+	if text.size() <= size {
+		t.Error("texts and errors count for nothing")
+	}
+}
+
+// TestFrameBound: a large batch is cut, a welcome and what belongs to it is not.
+func TestFrameBound(t *testing.T) {
+	b := newBed(t, nil, nil)
+	f := newFrame()
+	batch := make([]told, frameEvents+10)
+	for i := range batch {
+		batch[i] = told{saying: sayReleased, id: uint64(i + 1)}
+	}
+	if n := f.fill(batch, b.service); n != frameEvents || len(f.message.GetEvents()) != n {
+		t.Errorf("a frame took %d of %d events", n, len(batch))
+	}
+	f.empty()
+	if len(f.slots) > keepSlots {
+		t.Errorf("an idle frame keeps %d slots", len(f.slots))
+	}
+	batch[0] = told{saying: sayWelcome, opened: &credentials{}}
+	if n := f.fill(batch, b.service); n != len(batch) {
+		t.Errorf("a welcome took %d of %d events with it", n, len(batch))
+	}
+	f.empty()
+	long := told{saying: sayRefused, text: strings.Repeat("n", 500), err: holdfast.ErrConflict}
+	for i := range batch {
+		batch[i] = long
+	}
+	if n := f.fill(batch, b.service); n >= len(batch) || n < frameBytes/2000 {
+		t.Errorf("a frame took %d refusals of %d", n, len(batch))
+	}
+}
+
+// TestOversizedFrame is refused before it is understood.
+func TestOversizedFrame(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MessageBytes = 10_000 }, nil)
+	c, other := b.open(), b.open()
+	c.say(opAcquire(1, strings.Repeat("n", 20_000)))
+	if got := status.Code(c.end()); got != codes.ResourceExhausted {
+		t.Errorf("an oversized frame ended the stream with %v", got)
+	}
+	again := b.resume(c)
+	again.say(opAcquire(1, "x"))
+	again.granted(1)
+	other.say(opTry(1, "x"))
+	other.refused(1, wire.CodeHeld)
+}
+
+// TestSilence: a stream that never says hello is not kept.
+func TestSilence(t *testing.T) {
+	b := newBed(t, nil, func(g *grpcServer) { g.patience = 10 * time.Millisecond })
+	c := b.call(b.conn)
+	c.say() // an empty frame is no hello
+	if got := status.Code(c.end()); got != codes.DeadlineExceeded {
+		t.Errorf("a silent stream ended with %v", got)
+	}
+}
+
+// TestClosedWithoutEnd: who closes only its own direction hears its answers.
+func TestClosedWithoutEnd(t *testing.T) {
+	b := newBed(t, nil, nil)
+	c := b.open()
+	c.say(opAcquire(1, "x"))
+	must(t, c.stream.CloseSend())
+	c.granted(1)
+	must(t, c.end())
+	early := b.call(b.conn)
+	must(t, early.stream.CloseSend())
+	must(t, early.end())
+	again := b.resume(c)
+	again.say(opAcquire(1, "x"))
+	again.granted(1)
+}

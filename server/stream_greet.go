@@ -1,0 +1,160 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// greet takes the first frame that says anything, which must begin with a hello,
+// and opens or resumes the session. It returns the rest of that frame, or false
+// when the stream is over; why was told, or is what it ends with.
+//
+// The welcome is the first event, whatever the session was told meanwhile, and
+// travels in one frame with all of that: a client that knows that its session goes
+// on knows as well which of its grants do not.
+func (s *stream) greet(frame *api.ClientFrame) (rest []*api.Operation, arrived protocol.Time, ok bool) {
+	for len(frame.GetOperations()) == 0 {
+		if !s.receive(frame) {
+			return nil, 0, false
+		}
+		arrived = s.server.service.now()
+	}
+	first := frame.GetOperations()[0]
+	welcome, err := s.open(first, arrived)
+	if err != nil {
+		s.refuseStream(err)
+		return nil, 0, false
+	}
+	s.box.first(welcome)
+	s.box.signal()
+	close(s.opened)
+	return frame.GetOperations()[1:], arrived, true
+}
+
+// refuseStream refuses the hello and ends the stream.
+func (s *stream) refuseStream(err error) {
+	s.server.service.observer.refused(wire.Code(err))
+	s.say(told{saying: sayRefused, call: callHello, err: err})
+	s.finish(nil)
+}
+
+// open does what the hello asks for and returns the welcome.
+func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error) {
+	hello, is := first.GetKind().(*api.Operation_Hello)
+	if !is {
+		return told{}, wire.Fail(wire.CodeBadRequest, "the first operation of a stream must be hello")
+	}
+	h := hello.Hello
+	if first.GetId() > maxID {
+		return told{}, badID(first.GetId())
+	}
+	if err := s.server.service.checkTTL(time.Duration(h.GetTtl())); err != nil {
+		return told{}, err
+	}
+	if err := holdfast.CheckText("client", h.GetClient()); err != nil {
+		return told{}, badRequest(err)
+	}
+	s.client = h.GetClient()
+	welcome := told{saying: sayWelcome, call: callHello, id: first.GetId(), text: s.authority()}
+	s.sink = s.server.service.driver.Attach(s)
+	var err error
+	if h.GetSession() == "" && h.GetSecret() == "" {
+		err = s.openSession(h, &welcome)
+	} else {
+		err = s.resumeSession(h, arrived, &welcome)
+	}
+	return welcome, err
+}
+
+// openSession opens a new session.
+func (s *stream) openSession(h *api.Hello, welcome *told) error {
+	answer, err := s.ask(&session.Open{Sort: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client})
+	if err != nil {
+		return err
+	}
+	opened := answer.(*session.Opened)
+	if opened.Err != nil {
+		return opened.Err
+	}
+	s.server.occupants.occupy(s.rpc.Context(), opened.ID, s)
+	welcome.opened, welcome.fresh = &credentials{opened.ID, opened.Secret}, true
+	welcome.span = opened.TTL
+	return nil
+}
+
+// resumeSession goes on with a session whose stream broke, or ends its earlier
+// stream. Only who proves that the session is its own can end a stream of it.
+func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *told) error {
+	id, known := lock.ParseSessionID(h.GetSession())
+	secret, proven := parseSecret(h.GetSecret())
+	if !known || !proven {
+		return wire.Fail(wire.CodeBadRequest, "session and secret: want both, as the welcome that opened it told them")
+	}
+	if err := s.server.service.check(credentials{id, secret}); err != nil {
+		return err
+	}
+	if !s.server.occupants.occupy(s.rpc.Context(), id, s) {
+		return errGone
+	}
+	answer, err := s.ask(&session.Resume{ID: id, Secret: secret, TTL: time.Duration(h.GetTtl())})
+	if err != nil {
+		return err
+	}
+	renewed := answer.(*session.Renewed)
+	if renewed.Err != nil {
+		return errSession(id)
+	}
+	for _, lost := range renewed.Lost {
+		s.say(lostGrant(lost.Port, &lost.Decision))
+	}
+	welcome.opened, welcome.span = &credentials{id: id}, renewed.TTL
+	return nil
+}
+
+// errGone says that the client has left before it was answered.
+var errGone = errors.New("the client has gone")
+
+// ask puts one question about the session and waits for its answer, which comes
+// with the stream's other replies so that their order is kept.
+func (s *stream) ask(fact any) (any, error) {
+	s.server.service.driver.Step(protocol.Event{
+		Kind: protocol.Call, Port: protocol.Below, Fact: fact,
+		Call: protocol.CallID{Sink: s.sink, Op: helloOp},
+	})
+	select {
+	case answer := <-s.opening:
+		return answer, nil
+	case <-s.ended:
+		return nil, fmt.Errorf("%w: %s", errGone, status.Convert(s.result).Message())
+	}
+}
+
+// authority returns the address of who decides for the default space now, or ""
+// while nobody does.
+func (s *stream) authority() string {
+	service := s.server.service
+	space, err := service.space("")
+	if err != nil {
+		return "" // this member serves other spaces only
+	}
+	condition, err := service.inspect(space)
+	if err != nil || len(condition.Authority) == 0 {
+		return ""
+	}
+	for _, member := range service.view().Members {
+		if member.ID == condition.Authority[0] {
+			return member.Address
+		}
+	}
+	return ""
+}
