@@ -1,0 +1,309 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// Admin makes calls that need no session of their own: for scripts, operators and
+// listings. Its methods may be called from many goroutines. A call goes to the
+// addresses of the target in turn until a member answers; if none does the error is
+// an ErrUnavailable, at once. Errors are as those of a Client.
+type Admin struct {
+	settings  *settings
+	addresses []wire.Address
+	members   []*grpc.ClientConn // one for each address
+}
+
+// DialAdmin prepares calls to a target, as for [Dial]. It does not connect yet.
+func DialAdmin(target string, o ...Option) (*Admin, error) {
+	settings, err := resolve(o)
+	if err != nil {
+		return nil, &holdfast.Error{Op: "dial", Err: err}
+	}
+	addresses, err := wire.ParseTarget(target)
+	if err != nil {
+		return nil, &holdfast.Error{Op: "dial", Err: err}
+	}
+	a := &Admin{settings: settings, addresses: addresses}
+	for _, place := range addresses {
+		conn, err := connect(settings, place)
+		if err != nil {
+			return nil, errors.Join(&holdfast.Error{Op: "dial", Err: err}, a.Close())
+		}
+		a.members = append(a.members, conn)
+	}
+	return a, nil
+}
+
+// connect makes a connection that gRPC opens when it is used.
+func connect(settings *settings, place wire.Address) (*grpc.ClientConn, error) {
+	options := append(settings.dialOptions(), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, place.Network, place.Place)
+	}))
+	conn, err := grpc.NewClient(dialTarget(place), options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", place, err)
+	}
+	return conn, nil
+}
+
+// Close ends the connections, and the calls that are under way.
+func (a *Admin) Close() error {
+	var all []error
+	for _, conn := range a.members {
+		all = append(all, conn.Close())
+	}
+	return errors.Join(all...)
+}
+
+// call makes a unary call at the first member that can be reached. A member's own
+// refusal is final, whatever it says.
+func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
+	ask func(api.LocksClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
+) (*A, error) {
+	var err error
+	for _, conn := range a.members {
+		var answer *A
+		if answer, err = ask(api.NewLocksClient(conn), ctx, question); err == nil {
+			return answer, nil
+		}
+		if !unreached(err) {
+			break
+		}
+	}
+	return nil, a.explain(op, err)
+}
+
+// unreached says that gRPC, and not a member, found that nobody answers.
+func unreached(err error) bool {
+	s := status.Convert(err)
+	return s.Code() == codes.Unavailable && len(s.Details()) == 0
+}
+
+// explain makes the error of a call.
+func (a *Admin) explain(op string, err error) error {
+	if unreached(err) {
+		return unreachable(op, a.addresses, errors.New(dialSentence(status.Convert(err).Message())))
+	}
+	return wire.FromStatus(op, err)
+}
+
+// unreachable is the error where no member answers.
+func unreachable(op string, addresses []wire.Address, cause error) error {
+	places := make([]string, len(addresses))
+	for i, address := range addresses {
+		places[i] = address.String()
+	}
+	return &holdfast.Error{Op: op, Err: fmt.Errorf("%w: no member reachable at %s: %v",
+		holdfast.ErrUnavailable, strings.Join(places, ", "), cause)}
+}
+
+// dialSentence leaves the words of the network where gRPC has put its own around
+// them.
+func dialSentence(message string) string {
+	if _, inner, ok := strings.Cut(message, "while dialing: "); ok {
+		return strings.TrimSuffix(inner, "\"")
+	}
+	return message
+}
+
+// Acquisition is what Admin.Acquire asks for.
+type Acquisition struct {
+	Names   []string
+	Options []holdfast.Option // Wait is how long to wait; without it the call does not
+	TTL     time.Duration     // of the session; 0 means the server's default
+	Session string            // id.secret; "" opens a session
+	Request string            // idempotency id; "" means a random one
+}
+
+// Acquire takes all names or none, in the session that is named or in one that lives
+// TTL after its last renewal.
+func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire.AcquiredAll, error) {
+	wanted, err := resolveAll(a.space(space), q.Names, q.Options)
+	if err != nil {
+		return nil, err
+	}
+	if len(wanted) == 0 {
+		err := fmt.Errorf("%w: give at least one", holdfast.ErrName)
+		return nil, &holdfast.Error{Op: "lock", Space: a.space(space), Err: err}
+	}
+	if q.Request == "" {
+		q.Request = rand.Text()
+	}
+	want := wanted[0].want
+	answer, err := call(ctx, a, "lock", &api.AcquireRequest{
+		Space: a.space(space), Names: q.Names, Mode: wire.ToMode(want.Mode),
+		Units: int32(want.Units), Capacity: int32(want.Capacity),
+		Wait: int64(want.Wait), Ttl: int64(q.TTL), Hold: int64(want.Hold), Session: q.Session,
+		Owner: want.Owner, Reason: want.Reason, Require: wire.ToClass(want.Require),
+		Request: q.Request, Client: a.settings.name,
+	}, api.LocksClient.Acquire)
+	if err != nil {
+		return nil, err
+	}
+	all := &wire.AcquiredAll{Session: answer.GetSession()}
+	for _, one := range answer.GetLocks() {
+		acquired, err := wire.FromAcquired(one)
+		if err != nil {
+			return nil, &holdfast.Error{Op: "lock", Space: a.space(space), Err: err}
+		}
+		all.Locks = append(all.Locks, acquired)
+	}
+	return all, nil
+}
+
+// Release gives up a lock that a session holds, and returns when the authority has
+// taken it.
+func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.Token, session string) error {
+	_, err := call(ctx, a, "release", &api.ReleaseRequest{
+		Space: a.space(space), Name: name, Token: uint64(token), Session: session,
+	}, api.LocksClient.Release)
+	return err
+}
+
+// Renew lets a session live for ttl from the sending of this; 0 means as before.
+func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*wire.Renewed, error) {
+	answer, err := call(ctx, a, "renew", &api.RenewRequest{Session: session, Ttl: int64(ttl)}, api.LocksClient.Renew)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.Renewed{
+		Session: answer.GetSession(), TTL: wire.Duration(answer.GetTtl()), Until: wire.AtNanoseconds(answer.GetUntil()),
+	}, nil
+}
+
+// EndSession ends a session, and returns what it held.
+func (a *Admin) EndSession(ctx context.Context, session string) (*wire.SessionReleased, error) {
+	answer, err := call(ctx, a, "end", &api.EndSessionRequest{Session: session}, api.LocksClient.EndSession)
+	if err != nil {
+		return nil, err
+	}
+	return decode[wire.SessionReleased]("end", answer.GetReleased())
+}
+
+// List returns one page of the names of a space that begin with prefix and come after
+// the name after; limit 0 means 1000.
+func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*wire.Locks, error) {
+	answer, err := call(ctx, a, "list", &api.ListRequest{
+		Space: a.space(space), Prefix: prefix, After: after, Limit: int32(limit),
+	}, api.LocksClient.List)
+	if err != nil {
+		return nil, err
+	}
+	page := &wire.Locks{Next: answer.GetNext()}
+	for _, document := range answer.GetLocks() {
+		lock, err := decode[wire.Lock]("list", document)
+		if err != nil {
+			return nil, err
+		}
+		page.Locks = append(page.Locks, *lock)
+	}
+	return page, nil
+}
+
+// Show returns one name in full. A free name has no holders.
+func (a *Admin) Show(ctx context.Context, space, name string) (*wire.Lock, error) {
+	answer, err := call(ctx, a, "show", &api.ShowRequest{Space: a.space(space), Name: name}, api.LocksClient.Show)
+	if err != nil {
+		return nil, err
+	}
+	return decode[wire.Lock]("show", answer)
+}
+
+// Break takes a name from its holders, or from the one with the token if it is not
+// 0. The reason is for people, and must be given; by is who does it, "" meaning the
+// name of this program.
+func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.Token, reason, by string) (*wire.Broken, error) {
+	if by == "" {
+		by = a.settings.name
+	}
+	answer, err := call(ctx, a, "break", &api.BreakRequest{
+		Space: a.space(space), Name: name, Token: uint64(token), Reason: reason, By: by,
+	}, api.LocksClient.Break)
+	if err != nil {
+		return nil, err
+	}
+	return decode[wire.Broken]("break", answer)
+}
+
+// Status returns how the member, its view and its spaces are.
+func (a *Admin) Status(ctx context.Context) (*wire.Status, error) {
+	answer, err := call(ctx, a, "status", &api.StatusRequest{}, api.LocksClient.Status)
+	if err != nil {
+		return nil, err
+	}
+	return decode[wire.Status]("status", answer)
+}
+
+// Watch yields what happens to the names of a space that begin with prefix, from now
+// on, until ctx ends or the member does; an error is the last thing that it yields.
+// The space "" is that of option Space.
+func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[wire.Event, error] {
+	return func(yield func(wire.Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		question := &api.WatchRequest{Space: a.space(space), Prefix: prefix}
+		begun := false
+		for _, conn := range a.members {
+			events, err := api.NewLocksClient(conn).Watch(ctx, question)
+			for err == nil {
+				var document *api.JSON
+				if document, err = events.Recv(); err != nil {
+					break
+				}
+				begun = true
+				event, wrong := decode[wire.Event]("watch", document)
+				if wrong != nil {
+					yield(wire.Event{}, wrong)
+					return
+				}
+				if !yield(*event, nil) {
+					return
+				}
+			}
+			switch {
+			case errors.Is(err, io.EOF):
+				return
+			case begun || !unreached(err) || conn == a.members[len(a.members)-1]:
+				yield(wire.Event{}, a.explain("watch", err))
+				return
+			}
+		}
+	}
+}
+
+// space is the one named, or that of option Space.
+func (a *Admin) space(name string) string {
+	if name == "" {
+		return a.settings.space
+	}
+	return name
+}
+
+// decode reads a document. A newer server's further fields are no error.
+func decode[T any](op string, document *api.JSON) (*T, error) {
+	var decoded T
+	if err := json.NewDecoder(bytes.NewReader(document.GetDocument())).Decode(&decoded); err != nil {
+		return nil, &holdfast.Error{Op: op, Err: fmt.Errorf("read the answer: %w", err)}
+	}
+	return &decoded, nil
+}

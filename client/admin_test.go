@@ -1,0 +1,246 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// clerk answers one-shot calls from what it was given, and keeps the questions.
+type clerk struct {
+	api.UnimplementedLocksServer
+	t     *testing.T
+	asked []string
+	err   error
+	lock  wire.Lock
+}
+
+// document is what the fake answers, as bytes.
+func (k *clerk) document(of any) *api.JSON {
+	bytes, err := json.Marshal(of)
+	if err != nil {
+		k.t.Error(err)
+	}
+	return &api.JSON{Document: bytes}
+}
+
+func (k *clerk) note(question interface{ String() string }) {
+	k.asked = append(k.asked, question.String())
+}
+
+func (k *clerk) Acquire(_ context.Context, q *api.AcquireRequest) (*api.AcquireResponse, error) {
+	if q.Request == "" || q.Client == "" {
+		k.t.Errorf("acquire %v names no request or no client", q)
+	}
+	q.Request = ""
+	k.note(q)
+	return &api.AcquireResponse{
+		Session: "a-1.s",
+		Locks:   []*api.Acquired{wire.ToAcquired(wire.Acquired{Name: "x", Token: 5, Session: "a-1.s", Class: holdfast.Fenced})},
+	}, wire.ToStatus(k.err)
+}
+
+func (k *clerk) Release(_ context.Context, q *api.ReleaseRequest) (*api.ReleaseResponse, error) {
+	k.note(q)
+	return &api.ReleaseResponse{}, wire.ToStatus(k.err)
+}
+
+func (k *clerk) Renew(_ context.Context, q *api.RenewRequest) (*api.RenewResponse, error) {
+	k.note(q)
+	return &api.RenewResponse{Session: "a-1", Ttl: int64(time.Minute), Until: 7}, wire.ToStatus(k.err)
+}
+
+func (k *clerk) EndSession(_ context.Context, q *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+	k.note(q)
+	document := wire.SessionReleased{Released: []wire.Released{{Name: "x", Token: 5, Released: true}}}
+	return &api.EndSessionResponse{Released: k.document(document)}, wire.ToStatus(k.err)
+}
+
+func (k *clerk) List(_ context.Context, q *api.ListRequest) (*api.ListResponse, error) {
+	k.note(q)
+	return &api.ListResponse{Locks: []*api.JSON{k.document(k.lock)}, Next: "n"}, wire.ToStatus(k.err)
+}
+
+func (k *clerk) Show(_ context.Context, q *api.ShowRequest) (*api.JSON, error) {
+	k.note(q)
+	return k.document(k.lock), wire.ToStatus(k.err)
+}
+
+func (k *clerk) Break(_ context.Context, q *api.BreakRequest) (*api.JSON, error) {
+	k.note(q)
+	return k.document(wire.Broken{Broken: []wire.Grant{{Token: 5}}}), wire.ToStatus(k.err)
+}
+
+func (k *clerk) Status(_ context.Context, q *api.StatusRequest) (*api.JSON, error) {
+	k.note(q)
+	return k.document(wire.Status{Version: "v1", View: wire.View{Number: 3}}), wire.ToStatus(k.err)
+}
+
+func (k *clerk) Watch(q *api.WatchRequest, stream grpc.ServerStreamingServer[api.JSON]) error {
+	k.note(q)
+	for _, event := range []string{"waiting", "granted"} {
+		if err := stream.Send(k.document(wire.Event{Event: event, Name: "x"})); err != nil {
+			return err
+		}
+	}
+	return wire.ToStatus(k.err)
+}
+
+// newAdmin is an Admin whose first address is dead.
+func newAdmin(t *testing.T, options ...Option) (*Admin, *clerk) {
+	t.Helper()
+	k := &clerk{t: t, lock: wire.Lock{Space: "default", Name: "x", Token: 5, Holders: []wire.Grant{{Owner: "o", Token: 5}}}}
+	dead, alive := newFake(t), newServer(t, func(s *grpc.Server) { api.RegisterLocksServer(s, k) })
+	dead.stop()
+	a, err := DialAdmin(dead.address+","+alive.address, append([]Option{Name("tester")}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return a, k
+}
+
+func TestAdmin(t *testing.T) {
+	a, k := newAdmin(t, Space("billing"))
+	ctx := t.Context()
+	acquired, err := a.Acquire(ctx, "", Acquisition{
+		Names: []string{"y", "x"}, Options: []holdfast.Option{holdfast.Shared(), holdfast.Wait(2)}, TTL: 3, Session: "a-1.s",
+	})
+	if err != nil || acquired.Session != "a-1.s" || len(acquired.Locks) != 1 || acquired.Locks[0].Token != 5 || acquired.Locks[0].Class != holdfast.Fenced {
+		t.Errorf("Acquire: %+v, %v", acquired, err)
+	}
+	if err := a.Release(ctx, "s", "x", 5, "a-1.s"); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	if got, err := a.Renew(ctx, "a-1.s", time.Hour); err != nil || got.TTL != wire.Duration(time.Minute) || got.Session != "a-1" || got.Until.Nanoseconds() != 7 {
+		t.Errorf("Renew: %+v, %v", got, err)
+	}
+	if got, err := a.EndSession(ctx, "a-1.s"); err != nil || len(got.Released) != 1 || got.Released[0].Token != 5 {
+		t.Errorf("EndSession: %+v, %v", got, err)
+	}
+	if got, err := a.List(ctx, "s", "p", "a", 7); err != nil || got.Next != "n" || len(got.Locks) != 1 || got.Locks[0].Name != "x" {
+		t.Errorf("List: %+v, %v", got, err)
+	}
+	if got, err := a.Show(ctx, "s", "x"); err != nil || len(got.Holders) != 1 || got.Holders[0].Owner != "o" {
+		t.Errorf("Show: %+v, %v", got, err)
+	}
+	if got, err := a.Break(ctx, "s", "x", 5, "stuck", ""); err != nil || len(got.Broken) != 1 {
+		t.Errorf("Break: %+v, %v", got, err)
+	}
+	if got, err := a.Status(ctx); err != nil || got.Version != "v1" || got.View.Number != 3 {
+		t.Errorf("Status: %+v, %v", got, err)
+	}
+	var events []string
+	for event, err := range a.Watch(ctx, "", "p") {
+		if err != nil {
+			t.Errorf("Watch: %v", err)
+		}
+		events = append(events, event.Event)
+	}
+	if !slices.Equal(events, []string{"waiting", "granted"}) {
+		t.Errorf("Watch: %q", events)
+	}
+	want := []interface{ String() string }{
+		&api.AcquireRequest{Space: "billing", Names: []string{"y", "x"}, Mode: api.Mode_MODE_SHARED, Wait: 2, Ttl: 3, Session: "a-1.s", Client: "tester"},
+		&api.ReleaseRequest{Space: "s", Name: "x", Token: 5, Session: "a-1.s"},
+		&api.RenewRequest{Session: "a-1.s", Ttl: int64(time.Hour)},
+		&api.EndSessionRequest{Session: "a-1.s"},
+		&api.ListRequest{Space: "s", Prefix: "p", After: "a", Limit: 7},
+		&api.ShowRequest{Space: "s", Name: "x"},
+		&api.BreakRequest{Space: "s", Name: "x", Token: 5, Reason: "stuck", By: "tester"},
+		&api.StatusRequest{},
+		&api.WatchRequest{Space: "billing", Prefix: "p"},
+	}
+	for i := range max(len(want), len(k.asked)) {
+		if i >= len(want) || i >= len(k.asked) || want[i].String() != k.asked[i] {
+			t.Fatalf("question %d: asked %q, want %v", i, k.asked, want)
+		}
+	}
+}
+
+// TestAdminRefused: a member's own word is final, and comes over as it was.
+func TestAdminRefused(t *testing.T) {
+	a, k := newAdmin(t)
+	ctx := t.Context()
+	for _, refusal := range []error{
+		&holdfast.Error{Op: "lock", Name: "x", Err: &holdfast.HeldError{Owner: "job-7", Member: "b"}},
+		&holdfast.Error{Op: "lock", Name: "x", Err: holdfast.ErrUnavailable},
+		&holdfast.Error{Op: "lock", Name: "x", Err: wire.Fail(wire.CodeUnknownSession, "no session a-1")},
+	} {
+		k.asked, k.err = nil, refusal
+		_, err := a.Acquire(ctx, "", Acquisition{Names: []string{"x"}})
+		if err == nil || err.Error() != refusal.Error() || wire.Code(err) != wire.Code(refusal) || len(k.asked) != 1 {
+			t.Errorf("got %v (code %s) after %d calls, want %v", err, wire.Code(err), len(k.asked), refusal)
+		}
+		for _, got := range []error{
+			a.Release(ctx, "", "x", 1, "a-1.s"), second(a.Renew(ctx, "a-1.s", 0)), second(a.EndSession(ctx, "a-1.s")),
+			second(a.List(ctx, "", "", "", 0)), second(a.Show(ctx, "", "x")), second(a.Break(ctx, "", "x", 0, "r", "me")), second(a.Status(ctx)),
+		} {
+			if wire.Code(got) != wire.Code(refusal) {
+				t.Errorf("got %v, want %v", got, refusal)
+			}
+		}
+		var last error
+		for _, err := range a.Watch(ctx, "", "") {
+			last = err
+		}
+		if wire.Code(last) != wire.Code(refusal) {
+			t.Errorf("Watch: %v, want %v", last, refusal)
+		}
+	}
+	for _, q := range []Acquisition{{}, {Names: []string{""}}, {Names: []string{"x", "x"}}} {
+		if _, err := a.Acquire(ctx, "", q); !errors.Is(err, holdfast.ErrName) && !errors.Is(err, holdfast.ErrConflict) {
+			t.Errorf("Acquire of %q: %v", q.Names, err)
+		}
+	}
+	k.err = status.Error(codes.Internal, "boom")
+	if _, err := a.Status(ctx); wire.Code(err) != wire.CodeInternal {
+		t.Errorf("Status: %v", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := a.Status(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Status with a context that has ended: %v", err)
+	}
+}
+
+func TestAdminUnreachable(t *testing.T) {
+	one, two := newFake(t), newFake(t)
+	one.stop()
+	two.stop()
+	a, err := DialAdmin(one.address + "," + two.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	want := "status: unavailable: no member reachable at " + one.address + ", " + two.address + ": dial tcp "
+	if _, err := a.Status(t.Context()); !errors.Is(err, holdfast.ErrUnavailable) || !contains(err.Error(), want, "refused") {
+		t.Errorf("Status: %v, want %s…", err, want)
+	}
+	for _, err := range a.Watch(t.Context(), "", "") {
+		if !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("Watch: %v", err)
+		}
+	}
+	if _, err := DialAdmin("http://x"); err == nil {
+		t.Error("a bad target was taken")
+	}
+	if _, err := DialAdmin("x", TTL(-1)); err == nil {
+		t.Error("a bad option was taken")
+	}
+}

@@ -1,0 +1,63 @@
+package client
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/clock"
+)
+
+// alarms are all that is due some day, on one timer. What rings is called with the
+// Client's mutex held.
+type alarms struct {
+	timer clock.Timer
+	queue clock.Queue
+	over  bool
+}
+
+// arm sets a to ring at the time at, instead of whenever it was set to before.
+func (s *alarms) arm(a *clock.Alarm, at time.Duration) {
+	if s.over {
+		return
+	}
+	s.queue.Set(a, at)
+	if s.queue.First() == at {
+		s.timer.Reset(at)
+	}
+}
+
+// disarm lets a not ring. The timer may fire for it once more; nothing is due then.
+func (s *alarms) disarm(a *clock.Alarm) { s.queue.Stop(a) }
+
+// ring rings all that is due, and sets the timer to what is next.
+func (s *alarms) ring(now time.Duration) {
+	for a := s.queue.Due(now); a != nil; a = s.queue.Due(now) {
+		a.Ring()
+	}
+	if !s.over {
+		s.timer.Reset(s.queue.First())
+	}
+}
+
+// stop lets nothing ring any more.
+func (s *alarms) stop() {
+	s.over = true
+	s.timer.Stop()
+}
+
+// keepTime rings the alarms until the Client is closed.
+func (c *Client) keepTime() {
+	defer c.work.Done()
+	for {
+		select {
+		case <-c.alarms.timer.C():
+		case <-c.ctx.Done():
+			c.mu.Lock()
+			c.alarms.stop()
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Lock()
+		c.alarms.ring(c.clock.Now())
+		c.mu.Unlock()
+	}
+}

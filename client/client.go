@@ -1,0 +1,336 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Client is a [holdfast.Locker] over the network. Its own methods are those of the
+// lockspace that option Space names.
+type Client struct {
+	settings  *settings
+	clock     clock.Clock
+	log       *slog.Logger
+	addresses []wire.Address
+
+	ctx   context.Context // ends when Close has said goodbye
+	stop  context.CancelFunc
+	work  sync.WaitGroup // the goroutines
+	wake  chan struct{}  // the queue has something
+	hurry chan struct{}  // do not wait before the next connection
+	first chan error     // gets the result of the first hello that was answered
+	ended chan struct{}  // closed when nothing of the session is left to end
+
+	mu       sync.Mutex
+	closing  bool
+	over     bool // ended is closed
+	begun    bool // first has its value
+	session  *session
+	stream   *stream
+	trouble  error // why there is no connection
+	requests map[uint64]*request
+	lastID   uint64
+	unsent   int
+	queue    []item
+	head     int                      // of the queue
+	beats    map[uint64]time.Duration // when those that are not answered were sent
+	endID    uint64                   // of the end; 0 before it is sent
+
+	releases int           // that somebody asked for and that are not acknowledged
+	quiet    chan struct{} // closed when there are none
+	refused  error         // the first release that was refused
+
+	last       wire.Address // has answered last
+	authority  string       // the address of the authority, as far as known
+	redirected bool         // option Direct has been followed for the present session
+
+	alarms   alarms
+	deadline clock.Alarm
+	late     clock.Alarm
+	beat     clock.Alarm
+}
+
+var _ holdfast.Locker = (*Client)(nil)
+
+// dialLimit bounds Dial where its context has no deadline.
+const dialLimit = 5 * time.Second
+
+// Dial connects to the first member of target that answers and opens a session
+// there. The target is holdfast://HOST:PORT[,HOST:PORT…], the same without the
+// scheme, or unix:///PATH; the port is 4040 where it is left out.
+//
+// ctx bounds Dial alone; without a deadline Dial gives up after 5 s. Until then it
+// tries all addresses again and again, so a daemon that is just starting is waited
+// for. Then the error is an ErrUnavailable that names the addresses and what was
+// wrong with the last one. A member that refuses (ErrDenied, ErrLimit, an ErrLost
+// for option Resume) ends Dial at once.
+func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
+	settings, err := resolve(o)
+	if err != nil {
+		return nil, &holdfast.Error{Op: "dial", Err: err}
+	}
+	addresses, err := wire.ParseTarget(target)
+	if err != nil {
+		return nil, &holdfast.Error{Op: "dial", Err: err}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c := start(settings, addresses)
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, dialLimit)
+		defer cancel()
+	}
+	select {
+	case err = <-c.first:
+	case <-ctx.Done():
+		err = c.unreachable(ctx.Err())
+	}
+	if err != nil {
+		c.stop()
+		c.work.Wait()
+		return nil, err
+	}
+	return c, nil
+}
+
+// start makes a Client and its goroutines.
+func start(settings *settings, addresses []wire.Address) *Client {
+	c := &Client{
+		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		first: make(chan error, 1), ended: make(chan struct{}),
+		requests: map[uint64]*request{}, beats: map[uint64]time.Duration{},
+	}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.alarms.timer = c.clock.NewTimer()
+	c.deadline.Ring = c.onDeadline
+	c.late.Ring = c.onLate
+	c.beat.Ring = c.onBeat
+	if settings.resume {
+		// The ids of the process that had the session before must not come again.
+		c.lastID = rand.Uint64() >> 2
+		c.session = &session{client: c, id: settings.session, secret: settings.secret}
+	}
+	c.work.Add(2)
+	go c.run()
+	go c.keepTime()
+	return c
+}
+
+// unreachable is the error of a Dial whose time is over.
+func (c *Client) unreachable(ended error) error {
+	if errors.Is(ended, context.Canceled) {
+		return ended
+	}
+	c.mu.Lock()
+	trouble := c.trouble
+	c.mu.Unlock()
+	if trouble == nil {
+		trouble = errors.New("no answer")
+	}
+	return unreachable("dial", c.addresses, trouble)
+}
+
+// Session returns the public id of the present session, "" while there is none.
+func (c *Client) Session() string {
+	return present(c, func(s *session) string { return s.id })
+}
+
+// Secret returns what proves to a member that the session is ours. It must not be
+// shown to anybody.
+func (c *Client) Secret() string {
+	return present(c, func(s *session) string { return s.secret })
+}
+
+// TTL returns how long the present session lives after a heartbeat, as the server
+// has answered last; 0 while there is none.
+func (c *Client) TTL() time.Duration {
+	return present(c, func(s *session) time.Duration { return s.ttl })
+}
+
+// Member returns the name of the member that has the present session.
+func (c *Client) Member() string {
+	return present(c, func(s *session) string { return s.member })
+}
+
+// present reads the present session.
+func present[T any](c *Client, read func(*session) T) T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil {
+		var none T
+		return none
+	}
+	return read(c.session)
+}
+
+// closeLimit is how long Close waits for the end of its session to be acknowledged.
+const closeLimit = time.Second
+
+// Close ends all locks with ErrClosed as their cause, and all waiting calls with
+// ErrClosed. Then it ends the session, so that the names are free at once, and waits
+// at most 1 s until that is acknowledged. If it is not, the error is an
+// ErrUnavailable: the locks are free when the session expires. A second Close does
+// nothing.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.closing {
+		c.mu.Unlock()
+		c.work.Wait()
+		return nil
+	}
+	c.closing = true
+	for _, r := range c.requests {
+		c.closeRequest(r)
+	}
+	if c.session == nil {
+		c.finished()
+	}
+	c.push(sendEnd, nil)
+	c.hasten()
+	c.mu.Unlock()
+
+	timer := time.NewTimer(c.settings.goodbye)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-c.ended:
+	case <-timer.C:
+		err = &holdfast.Error{Op: "close", Err: fmt.Errorf(
+			"%w: the end of session %s was not acknowledged; its locks are free when it expires",
+			holdfast.ErrUnavailable, c.Session())}
+	}
+	c.stop()
+	c.work.Wait()
+	c.mu.Lock()
+	if c.session != nil {
+		c.session.end()
+	}
+	c.mu.Unlock()
+	return err
+}
+
+// closeRequest ends what a request still is about.
+func (c *Client) closeRequest(r *request) {
+	switch r.state {
+	case asked:
+		r.finish(nil, r.fail("lock", holdfast.ErrClosed))
+	case held:
+		r.lock.End(holdfast.ErrClosed)
+		r.finishExtend(r.fail("extend", holdfast.ErrClosed))
+	}
+	c.settle(r)
+}
+
+// finished lets Close return.
+func (c *Client) finished() {
+	if !c.over {
+		c.over = true
+		close(c.ended)
+	}
+}
+
+// onEnded is called when the server has acknowledged the end of the session, once or
+// twice: by an answer, and by closing the stream.
+func (c *Client) onEnded() {
+	if c.session != nil {
+		c.session.end()
+		c.session = nil
+	}
+	c.finished()
+}
+
+// hasten ends the pause before the next connection.
+func (c *Client) hasten() {
+	select {
+	case c.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// onDeadline is called when the session's deadline has passed.
+func (c *Client) onDeadline() {
+	if s := c.session; s != nil && !s.alive() {
+		c.lose(s)
+	}
+}
+
+// lose ends a session that has expired or that the server does not know any more.
+// Its locks are lost. What still waits is asked for again in the next one.
+func (c *Client) lose(s *session) {
+	if s == nil || c.session != s {
+		return
+	}
+	s.end()
+	c.session, c.redirected = nil, false
+	c.log.Warn("the session is lost", "session", s.id, "requests", len(c.requests))
+	for _, r := range c.requests {
+		c.loseRequest(r)
+	}
+	if c.closing {
+		c.finished()
+	}
+	if c.stream != nil {
+		c.stream.cancel()
+		c.detach()
+	}
+	c.hasten()
+}
+
+func (c *Client) loseRequest(r *request) {
+	switch r.state {
+	case asked:
+		r.waiting = false
+		if !r.unsent {
+			r.unsent = true
+			c.unsent++
+		}
+		return
+	case held:
+		r.lock.End(holdfast.SessionExpired)
+		r.finishExtend(r.fail("extend", holdfast.SessionExpired))
+	case releasing:
+		if !r.quiet && c.refused == nil {
+			c.refused = r.fail("unlock", holdfast.SessionExpired)
+		}
+	}
+	c.settle(r)
+}
+
+// onLate is called when the session's heartbeats have not been acknowledged for half
+// of its ttl. A stream that answers nothing is given up.
+func (c *Client) onLate() {
+	s := c.session
+	if s == nil || s.deadline.Load() == 0 {
+		return
+	}
+	remaining := s.Deadline() - s.Now()
+	c.log.Warn("no heartbeat is acknowledged", "session", s.id, "remaining", remaining)
+	if c.settings.late != nil {
+		go c.settings.late(remaining)
+	}
+	if c.stream != nil {
+		c.stream.cancel()
+		c.detach()
+	}
+	c.hasten()
+}
+
+// onBeat sends a heartbeat.
+func (c *Client) onBeat() {
+	if c.session != nil && c.stream != nil {
+		c.push(sendBeat, nil)
+		c.alarms.arm(&c.beat, c.clock.Now()+max(time.Millisecond, c.session.ttl/4))
+	}
+}

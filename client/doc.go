@@ -1,0 +1,45 @@
+// Package client is a Locker over the network.
+//
+// [Dial] connects to a daemon and returns a [Client]. It is one session: one
+// stream, one heartbeat whatever the number of its locks, and one deadline.
+//
+// # The deadline
+//
+// What the client holds, it holds until its session's deadline: the time at which
+// it sent the latest heartbeat that was acknowledged, plus the ttl in the answer,
+// on a clock that runs while the machine sleeps. When the answer came decides
+// nothing. A heartbeat is sent every quarter of the ttl, and each answer is matched
+// to its own heartbeat by its id. A lock's Context ends at the deadline by itself,
+// before anybody else can be granted the name. A deadline that has passed has
+// passed: an answer that comes later revives nothing, not even where nobody has
+// looked at the clock yet, and the session is never used again.
+//
+// # A broken stream
+//
+// A stream that breaks is opened again, at the address that has answered last and
+// then at the others in turn, with pauses from 10 ms to 1 s. The session is resumed
+// by its id and secret, and each operation whose answer has not been seen is sent
+// again under its id, in the order of the ids; the authority acts on it once. When
+// no heartbeat has been acknowledged for half of the ttl the stream counts as
+// broken too, whatever TCP thinks of it.
+//
+// If the deadline passes first, or the member does not know the session any more,
+// every lock is lost. Requests that still wait are not: they are made again in a
+// new session, and the callers notice nothing but their new place in the queue. The
+// Client goes on working.
+//
+// # Waiting, cancelling, releasing
+//
+// A call whose context ends returns at once. Its request is cancelled, and the
+// cancel is repeated until it is acknowledged; a grant that crosses it is released
+// by that, at the server. Unlock queues the release and returns; [Client.Settle]
+// waits until the releases are acknowledged and tells whether one was refused.
+//
+// # Inside
+//
+// One mutex guards everything. Three goroutines serve a Client: one connects and
+// reads the stream, a frame at a time; one writes, all that is queued in one frame,
+// without waiting for it to fill; one keeps the time, with one timer for all that
+// is due. Requests are kept by id until they are settled, with a state each, so that
+// what has to be sent after a break is read off the states.
+package client

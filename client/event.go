@@ -1,0 +1,231 @@
+package client
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// onFrame takes all that the server said on the stream.
+func (c *Client) onFrame(on *stream, events []*api.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, event := range events {
+		if c.stream != on {
+			return // the session has ended by an event before
+		}
+		c.onEvent(event)
+	}
+}
+
+func (c *Client) onEvent(event *api.Event) {
+	id := event.GetId()
+	r := c.requests[id]
+	switch kind := event.GetKind().(type) {
+	case *api.Event_Beat:
+		c.onBeaten(id, kind.Beat)
+	case *api.Event_Moved:
+		c.authority = kind.Moved.GetAuthority()
+	case *api.Event_Refused:
+		c.onRefused(id, r, kind.Refused.GetProblem())
+	case *api.Event_Released:
+		if id != 0 && id == c.endID {
+			c.onEnded()
+		} else if r != nil {
+			c.onReleased(r, kind.Released.GetProblem())
+		}
+	default:
+		if r != nil {
+			c.onAnswer(r, event)
+		}
+	}
+}
+
+// onAnswer takes what only a request of ours can be told.
+func (c *Client) onAnswer(r *request, event *api.Event) {
+	switch kind := event.GetKind().(type) {
+	case *api.Event_Granted:
+		c.onGranted(r, kind.Granted)
+	case *api.Event_Queued:
+		c.onQueued(r, kind.Queued)
+	case *api.Event_Lost:
+		c.onLost(r, kind.Lost)
+	case *api.Event_Extended:
+		c.onExtended(r, kind.Extended)
+	}
+}
+
+// onBeaten moves the deadline: to the ttl after this very beat was sent. The answers
+// to beats before it say nothing new.
+func (c *Client) onBeaten(id uint64, beaten *api.Beaten) {
+	sent, known := c.beats[id]
+	if !known {
+		return
+	}
+	for earlier := range c.beats {
+		if earlier <= id {
+			delete(c.beats, earlier)
+		}
+	}
+	c.acknowledged(sent, time.Duration(beaten.GetTtl()))
+}
+
+// acknowledged renews the session by the answer to what was sent at the time sent.
+func (c *Client) acknowledged(sent, ttl time.Duration) bool {
+	s := c.session
+	if !s.renew(sent, ttl) {
+		c.lose(s)
+		return false
+	}
+	s.ttl, s.anchor = ttl, sent
+	c.alarms.arm(&c.deadline, s.Deadline())
+	c.alarms.arm(&c.late, sent+ttl/2)
+	return true
+}
+
+// onGranted makes the lock. A grant that the call no longer waits for is undone by
+// the cancel or the release that is under way.
+func (c *Client) onGranted(r *request, granted *api.Granted) {
+	if r.state != asked || r.unsent {
+		return
+	}
+	holdEnd := holdfast.Forever
+	if hold := time.Duration(granted.GetHold()); hold > 0 {
+		holdEnd = after(r.sent, hold)
+	}
+	c.alarms.disarm(&r.guard)
+	r.state, r.waiting, r.holdEnd = held, false, holdEnd
+	r.lock = holdfast.NewLock(holdfast.Grant{
+		Space: r.space, Name: r.want.Name, Owner: r.want.Owner, Mode: r.want.Mode,
+		Units: r.want.Units, Capacity: r.want.Capacity, Token: holdfast.Token(granted.GetToken()),
+	}, r.id, holdEnd, c.session, r.values)
+	r.guard.Ring = func() { c.onHoldEnd(r) }
+	if holdEnd != holdfast.Forever {
+		c.alarms.arm(&r.guard, holdEnd)
+	}
+	r.finish(r.lock, nil)
+}
+
+// onHoldEnd ends a lock at its hold limit and lets the authority know, so that the
+// name is free as soon as it can be.
+func (c *Client) onHoldEnd(r *request) {
+	if r.state != held {
+		return
+	}
+	if err := r.lock.Check(); err != nil {
+		r.finishExtend(err)
+		c.concede(r)
+	}
+}
+
+func (c *Client) onQueued(r *request, queued *api.Queued) {
+	if r.state != asked {
+		return
+	}
+	r.waiting = true
+	if r.queued != nil && !r.told {
+		r.told = true
+		r.queued <- int(queued.GetPosition())
+	}
+}
+
+// onLost ends a lock, then says that it has stopped if the authority waits for that.
+func (c *Client) onLost(r *request, lost *api.Lost) {
+	why := holdfast.Loss(lost.GetWhy())
+	if why == holdfast.SessionExpired {
+		c.lose(c.session)
+		return
+	}
+	switch r.state {
+	case asked:
+		r.finish(nil, r.fail("lock", why))
+		c.settle(r)
+	case held:
+		r.lock.End(why)
+		r.finishExtend(r.fail("extend", why))
+		if !lost.GetMustRelease() {
+			c.settle(r)
+			return
+		}
+		c.concede(r)
+	case ended:
+		if !lost.GetMustRelease() {
+			c.settle(r)
+		}
+	case releasing:
+		r.loss = why // its answer is still to come
+	}
+}
+
+// onReleased takes the answer to a release or to a cancel.
+func (c *Client) onReleased(r *request, problem *api.Problem) {
+	if ofSession(problem) {
+		c.lose(c.session)
+		return
+	}
+	switch r.state {
+	case releasing:
+		if problem != nil && !r.quiet {
+			c.refusedRelease(r, problem)
+		}
+		c.settle(r)
+	case cancelling:
+		c.settle(r)
+	}
+}
+
+// refusedRelease keeps the first error for Settle. That a release which was sent
+// twice is of something not held means that its first copy has acted: had the lock
+// been lost, the authority would have told that before.
+func (c *Client) refusedRelease(r *request, problem *api.Problem) {
+	if r.copies > 1 && r.loss == "" && problem.GetCode() == wire.CodeNotHeld {
+		return
+	}
+	err := c.told(r, "unlock", problem)
+	if r.loss != "" {
+		err = r.fail("unlock", r.loss)
+	}
+	if c.refused == nil {
+		c.refused = err
+	}
+}
+
+// told makes the error of a problem, and names the lock where the problem does not.
+func (c *Client) told(r *request, op string, problem *api.Problem) error {
+	if problem == nil {
+		problem = &api.Problem{Code: wire.CodeInternal, Detail: "refused without a reason"}
+	}
+	err := wire.FromProblem(op, problem).(*holdfast.Error)
+	err.Space, err.Name = r.space, r.want.Name
+	return err
+}
+
+// ofSession says whether it is the whole session that is gone, by whatever the
+// server was asked.
+func ofSession(problem *api.Problem) bool {
+	return problem.GetCode() == wire.CodeUnknownSession ||
+		problem.GetCode() == wire.CodeLost && problem.GetWhy() == string(holdfast.SessionExpired)
+}
+
+// onRefused takes a refusal of whatever the id names.
+func (c *Client) onRefused(id uint64, r *request, problem *api.Problem) {
+	if ofSession(problem) {
+		c.lose(c.session)
+		return
+	}
+	switch {
+	case id != 0 && id == c.endID:
+		c.onEnded()
+	case r == nil:
+		c.log.Warn("the server refused an operation", "id", id, "code", problem.GetCode(), "detail", problem.GetDetail())
+	case r.state == asked:
+		r.finish(nil, c.told(r, "lock", problem))
+		c.settle(r)
+	case r.behind:
+		c.onExtendRefused(r, problem)
+	default:
+		c.onReleased(r, problem)
+	}
+}

@@ -1,0 +1,31 @@
+package client
+
+import (
+	"runtime"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Vanish cuts a Client off for good, without a goodbye: it keeps its locks until
+// their deadline by its own clock, and reaches nobody any more. It returns when the
+// Client has found that out: a connection that it was just making is cut off too.
+func Vanish(c *Client) {
+	nowhere := wire.Address{Network: "unix", Place: "/nowhere"}
+	for c.ctx.Err() == nil {
+		c.mu.Lock()
+		c.addresses, c.last = []wire.Address{nowhere}, nowhere
+		if c.session != nil {
+			c.session.at = nowhere
+		}
+		if c.stream != nil {
+			c.stream.cancel()
+		}
+		gone := c.stream == nil && c.trouble != nil && strings.Contains(c.trouble.Error(), nowhere.Place)
+		c.mu.Unlock()
+		if gone {
+			return
+		}
+		runtime.Gosched()
+	}
+}

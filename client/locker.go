@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Lock waits until name is granted. See [holdfast.Locker].
+func (c *Client) Lock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	return c.lock(ctx, c.settings.space, name, false, o)
+}
+
+// TryLock does not wait for a holder. Without an answer for 5 s it is an
+// ErrUnavailable. See [holdfast.Locker].
+func (c *Client) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	return c.lock(ctx, c.settings.space, name, true, o)
+}
+
+// LockAll takes all names or none. When it fails it has released what it had; it
+// waits up to 1 s for that to be acknowledged. A wait limit is for all together.
+// See [holdfast.Locker].
+func (c *Client) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
+	return c.lockAll(ctx, c.settings.space, names, o)
+}
+
+// Space returns the Locker of another lockspace in the same session.
+func (c *Client) Space(name string) holdfast.Locker {
+	if name == "" {
+		name = holdfast.DefaultSpace
+	}
+	return &space{c, name}
+}
+
+// space is a Client seen through another lockspace.
+type space struct {
+	client *Client
+	name   string
+}
+
+func (s *space) Lock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	return s.client.lock(ctx, s.name, name, false, o)
+}
+
+func (s *space) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	return s.client.lock(ctx, s.name, name, true, o)
+}
+
+func (s *space) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
+	return s.client.lockAll(ctx, s.name, names, o)
+}
+
+func (s *space) Space(name string) holdfast.Locker { return s.client.Space(name) }
+
+// Close closes nothing: the Client is closed by its own Close.
+func (s *space) Close() error { return nil }
+
+// lock checks a request before anything is sent, then waits for its outcome.
+func (c *Client) lock(ctx context.Context, space, name string, try bool, o []holdfast.Option) (*holdfast.Lock, error) {
+	want, err := holdfast.NewRequest(name, o...)
+	want.Try = want.Try || try
+	if err == nil {
+		err = holdfast.CheckSpace(space)
+	}
+	if err != nil {
+		return nil, &holdfast.Error{Op: "lock", Space: space, Name: name, Err: err}
+	}
+	r, err := c.acquire(ctx, space, want)
+	if err != nil {
+		return nil, err
+	}
+	return r.lock, nil
+}
+
+// acquire returns the request that was granted.
+func (c *Client) acquire(ctx context.Context, space string, want holdfast.Request) (*request, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r, err := c.enter(ctx, space, want)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		select {
+		case position := <-r.queued:
+			want.Queued(position)
+		case got := <-r.outcome:
+			select {
+			case position := <-r.queued: // told before, and not read yet
+				want.Queued(position)
+			default:
+			}
+			if got.err != nil {
+				return nil, got.err
+			}
+			return r, nil
+		case <-ctx.Done():
+			c.abandon(r)
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// releaseLimit is how long a LockAll that fails waits for its releases.
+const releaseLimit = time.Second
+
+func (c *Client) lockAll(ctx context.Context, space string, names []string, o []holdfast.Option) ([]*holdfast.Lock, error) {
+	wanted, err := resolveAll(space, names, o)
+	if err != nil {
+		return nil, err
+	}
+	locks := make([]*holdfast.Lock, len(names))
+	var taken []*request
+	start := c.clock.Now()
+	for _, one := range wanted {
+		if one.want.Wait > 0 {
+			one.want.Wait = max(1, one.want.Wait-(c.clock.Now()-start))
+		}
+		r, err := c.acquire(ctx, space, one.want)
+		if err != nil {
+			c.putBack(taken)
+			return nil, err
+		}
+		locks[one.place] = r.lock
+		taken = append(taken, r)
+	}
+	for _, lock := range locks { // one may have been lost while another was waited for
+		if err := lock.Check(); err != nil {
+			c.putBack(taken)
+			return nil, err
+		}
+	}
+	return locks, nil
+}
+
+// placed is a request of LockAll, and the place of its name in the list.
+type placed struct {
+	want  holdfast.Request
+	place int
+}
+
+// resolveAll returns the requests sorted by name.
+func resolveAll(space string, names []string, o []holdfast.Option) ([]placed, error) {
+	if err := holdfast.CheckSpace(space); err != nil {
+		return nil, &holdfast.Error{Op: "lock", Space: space, Err: err}
+	}
+	all := make([]placed, len(names))
+	for i, name := range names {
+		want, err := holdfast.NewRequest(name, o...)
+		if err != nil {
+			return nil, &holdfast.Error{Op: "lock", Space: space, Name: name, Err: err}
+		}
+		all[i] = placed{want, i}
+	}
+	slices.SortFunc(all, func(a, b placed) int { return strings.Compare(a.want.Name, b.want.Name) })
+	for i := range max(0, len(all)-1) {
+		if name := all[i].want.Name; name == all[i+1].want.Name {
+			err := fmt.Errorf("%w: the name is listed twice", holdfast.ErrConflict)
+			return nil, &holdfast.Error{Op: "lock", Space: space, Name: name, Err: err}
+		}
+	}
+	return all, nil
+}
+
+// putBack releases what a LockAll had taken before it failed.
+func (c *Client) putBack(taken []*request) {
+	for _, r := range slices.Backward(taken) {
+		c.mu.Lock()
+		if r.state == held || r.state == ended {
+			r.lock.End(holdfast.ErrNotHeld)
+			r.quiet = true
+			c.release(r)
+		}
+		c.mu.Unlock()
+	}
+	timer := time.NewTimer(releaseLimit)
+	defer timer.Stop()
+	for _, r := range taken {
+		select {
+		case <-r.gone:
+		case <-timer.C:
+			return // the releases are resent until they are acknowledged
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// unlock queues the release of a lock that has just ended here.
+func (c *Client) unlock(s *session, l *holdfast.Lock) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.requests[l.Request()]
+	if r == nil || r.lock != l || r.state != held {
+		return &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: c.whyGone(s)}
+	}
+	c.release(r)
+	return nil
+}
+
+// whyGone says why a lock that its own Lock took for held is not in the table.
+func (c *Client) whyGone(s *session) error {
+	switch {
+	case c.closing:
+		return holdfast.ErrClosed
+	case !s.alive():
+		return holdfast.SessionExpired
+	}
+	return holdfast.ErrNotHeld
+}
+
+// extend replaces a hold limit. Calls for one lock wait for one another.
+func (c *Client) extend(ctx context.Context, s *session, l *holdfast.Lock, hold time.Duration) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		wanted, before, err := c.ask(s, l, hold)
+		if err != nil {
+			return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: err}
+		}
+		if before != nil {
+			select {
+			case <-before:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		select {
+		case err := <-wanted.answer:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// ask queues an extend. If the answer to another one is still due, it returns what
+// is closed by that answer instead.
+func (c *Client) ask(s *session, l *holdfast.Lock, hold time.Duration) (*extension, <-chan struct{}, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.requests[l.Request()]
+	switch {
+	case r == nil || r.lock != l || r.state != held:
+		return nil, nil, c.whyGone(s)
+	case r.extend != nil:
+		return nil, r.extend.done, nil
+	}
+	wanted := &extension{hold: hold, unsent: true, before: r.holdEnd, answer: make(chan error, 1), done: make(chan struct{})}
+	r.extend = wanted
+	// A shorter limit holds from here on: the authority may act on it before its
+	// answer is here.
+	if end := after(c.clock.Now(), hold); hold > 0 && end < r.holdEnd {
+		c.setHoldEnd(r, end)
+	}
+	c.push(sendExtend, r)
+	return wanted, nil, nil
+}
+
+// onExtended takes a new hold limit, which counts from the sending of the extend.
+func (c *Client) onExtended(r *request, extended *api.Extended) {
+	r.behind = false
+	if r.state != held || r.extend == nil || r.extend.unsent {
+		return
+	}
+	end := holdfast.Forever
+	if hold := time.Duration(extended.GetHold()); hold > 0 {
+		end = after(r.extend.sent, hold)
+	}
+	c.setHoldEnd(r, end)
+	if r.state == held {
+		r.finishExtend(nil)
+	}
+}
+
+// onExtendRefused puts the old limit back.
+func (c *Client) onExtendRefused(r *request, problem *api.Problem) {
+	r.behind = false
+	if r.state != held || r.extend == nil {
+		return
+	}
+	refused := c.told(r, "extend", problem)
+	c.setHoldEnd(r, r.extend.before)
+	if r.state == held {
+		r.finishExtend(refused)
+	}
+}
+
+// setHoldEnd moves the end of a hold limit. A lock that has ended by the old one
+// meanwhile stays ended, and is released.
+func (c *Client) setHoldEnd(r *request, end time.Duration) {
+	r.holdEnd = end
+	r.lock.SetHoldEnd(end)
+	if end == holdfast.Forever {
+		c.alarms.disarm(&r.guard)
+	} else {
+		c.alarms.arm(&r.guard, end)
+	}
+	c.onHoldEnd(r)
+}
+
+// Settle waits until every release that Unlock has queued is acknowledged. The
+// error is the first one of a release that was refused since the last Settle, an
+// ErrNotHeld or ErrLost; or that of ctx.
+func (c *Client) Settle(ctx context.Context) error {
+	c.mu.Lock()
+	if c.releases > 0 && c.quiet == nil {
+		c.quiet = make(chan struct{})
+	}
+	quiet := c.quiet
+	c.mu.Unlock()
+	if quiet != nil {
+		select {
+		case <-quiet:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.refused
+	c.refused = nil
+	return err
+}

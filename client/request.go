@@ -1,0 +1,388 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// Bounds of what is sent. A frame stays far below what a server takes by default.
+const (
+	maxUnsent          = 100_000 // acquires that no stream has taken yet
+	maxFrameOperations = 512
+	maxFrameBytes      = 1 << 20
+	operationBytes     = 64 // what an operation takes beyond its texts, at most
+)
+
+// tryLimit is how long TryLock waits for somebody to decide.
+const tryLimit = 5 * time.Second
+
+// state says what a request is about, and so what to send after a break.
+type state uint8
+
+const (
+	asked      state = iota // a call waits for the answer
+	held                    // the caller has the lock
+	ended                   // the lock has ended here; Close tells the authority
+	releasing               // the lock has ended here; the authority must hear of it
+	cancelling              // the call gave up; a grant that crosses that is released
+	settled                 // nothing is left to do; it is no longer in the table
+)
+
+// request is one acquire and what became of it. The Client's mutex guards it but
+// for the channels, and what never changes.
+type request struct {
+	id      uint64
+	space   string
+	want    holdfast.Request
+	values  context.Context
+	waitEnd time.Duration // clock.Never without a wait limit
+
+	state   state
+	unsent  bool          // no stream of the present session has taken the acquire
+	sent    time.Duration // when the first one took it
+	waiting bool          // the authority has queued it, as far as known
+	told    bool          // Queued has been called
+	lock    *holdfast.Lock
+	holdEnd time.Duration // the end of its hold limit, or holdfast.Forever
+	loss    holdfast.Loss // the authority has ended the grant while it was released
+	copies  int           // how often the release was sent
+	quiet   bool          // nobody asked for the release: its result is no news
+	extend  *extension
+	behind  bool        // the present stream owes the answer to an extend
+	guard   clock.Alarm // wait limit or limit of a try, then hold limit
+
+	outcome chan outcome  // gets what the call returns, once
+	queued  chan int      // gets the position, once; nil where nobody wants it
+	gone    chan struct{} // closed when it is settled
+}
+
+// outcome is what a call returns.
+type outcome struct {
+	lock *holdfast.Lock
+	err  error
+}
+
+// extension is a call that wants another hold limit.
+type extension struct {
+	hold   time.Duration
+	unsent bool
+	sent   time.Duration
+	before time.Duration // the end of the old limit
+	answer chan error
+	done   chan struct{} // closed when it is answered
+}
+
+func (r *request) fail(op string, err error) error {
+	return &holdfast.Error{Op: op, Space: r.space, Name: r.want.Name, Err: err}
+}
+
+// finish lets the call return.
+func (r *request) finish(lock *holdfast.Lock, err error) {
+	r.outcome <- outcome{lock, err}
+}
+
+// finishExtend lets a call of Extend return.
+func (r *request) finishExtend(err error) {
+	if r.extend != nil {
+		r.extend.answer <- err
+		close(r.extend.done)
+		r.extend = nil
+	}
+}
+
+// kind is what an item of the queue sends.
+type kind uint8
+
+const (
+	sendAcquire kind = iota
+	sendRelease
+	sendCancel
+	sendExtend
+	sendBeat
+	sendEnd
+)
+
+// item is one thing to send. What has become moot meanwhile is skipped.
+type item struct {
+	kind    kind
+	request *request
+}
+
+// enter puts a new request into the table and its acquire into the queue.
+func (c *Client) enter(ctx context.Context, space string, want holdfast.Request) (*request, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &request{
+		space: space, want: want, values: ctx, waitEnd: clock.Never, unsent: true,
+		outcome: make(chan outcome, 1), gone: make(chan struct{}),
+	}
+	switch {
+	case c.closing:
+		return nil, r.fail("lock", holdfast.ErrClosed)
+	case c.unsent >= maxUnsent:
+		return nil, r.fail("lock", &holdfast.LimitError{Limit: "client_queue", Value: maxUnsent})
+	}
+	if want.Queued != nil {
+		r.queued = make(chan int, 1)
+	}
+	c.lastID++
+	r.id = c.lastID
+	c.requests[r.id] = r
+	c.unsent++
+	c.limitWait(r)
+	c.push(sendAcquire, r)
+	return r, nil
+}
+
+// limitWait sets the guard of a call. The authority enforces the wait limit too,
+// and knows better why nothing was granted; so this one is a little later.
+func (c *Client) limitWait(r *request) {
+	now := c.clock.Now()
+	switch {
+	case r.want.Try:
+		r.guard.Ring = func() { c.giveUp(r, unanswered()) }
+		c.alarms.arm(&r.guard, now+tryLimit)
+	case r.want.Wait > 0:
+		r.waitEnd = after(now, r.want.Wait)
+		r.guard.Ring = func() { c.onWaitEnd(r) }
+		c.alarms.arm(&r.guard, r.waitEnd)
+	}
+}
+
+// after adds without passing the end of time.
+func after(now, d time.Duration) time.Duration {
+	if d > clock.Never-now {
+		return clock.Never
+	}
+	return now + d
+}
+
+// waitGrace is how long the authority's own refusal may take to arrive after the
+// wait limit of a request that it has queued has ended here. One that it has not
+// answered at all is in the place of a try, and waits as long as one.
+const waitGrace = 250 * time.Millisecond
+
+func (c *Client) onWaitEnd(r *request) {
+	if !c.connected() {
+		c.giveUp(r, r.whyWaited())
+		return
+	}
+	grace := tryLimit
+	if r.waiting {
+		grace = waitGrace
+	}
+	r.guard.Ring = func() { c.giveUp(r, r.whyWaited()) }
+	c.alarms.arm(&r.guard, after(r.waitEnd, grace))
+}
+
+// whyWaited says why a wait limit ended without a lock, as far as is known here.
+func (r *request) whyWaited() error {
+	if r.waiting {
+		return holdfast.ErrHeld
+	}
+	return unanswered()
+}
+
+func unanswered() error {
+	return fmt.Errorf("%w: no member has answered", holdfast.ErrUnavailable)
+}
+
+// giveUp ends a call that still waits with err, and cancels its request.
+func (c *Client) giveUp(r *request, err error) {
+	if r.state == asked {
+		r.finish(nil, r.fail("lock", err))
+		c.cancel(r)
+	}
+}
+
+// abandon is called when the context of a call has ended. A grant that has come
+// already is released.
+func (c *Client) abandon(r *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch r.state {
+	case asked:
+		c.cancel(r)
+	case held:
+		r.lock.End(holdfast.ErrNotHeld)
+		r.quiet = true
+		c.release(r)
+	}
+}
+
+// cancel ends a request for good. One that no stream has taken is just forgotten.
+func (c *Client) cancel(r *request) {
+	c.alarms.disarm(&r.guard)
+	if r.unsent {
+		c.settle(r)
+		return
+	}
+	r.state = cancelling
+	c.push(sendCancel, r)
+}
+
+// release tells the authority that a lock has ended.
+func (c *Client) release(r *request) {
+	c.alarms.disarm(&r.guard)
+	r.finishExtend(r.fail("extend", holdfast.ErrNotHeld))
+	r.state = releasing
+	if !r.quiet {
+		c.releases++
+	}
+	c.push(sendRelease, r)
+}
+
+// concede tells the authority that a lock has ended which the caller has not
+// unlocked; with option KeepLost that is left to Close.
+func (c *Client) concede(r *request) {
+	if c.settings.keep {
+		c.alarms.disarm(&r.guard)
+		r.state = ended
+		return
+	}
+	r.quiet = true
+	c.release(r)
+}
+
+// settle forgets a request.
+func (c *Client) settle(r *request) {
+	if r.state == settled {
+		return
+	}
+	c.alarms.disarm(&r.guard)
+	if r.unsent {
+		r.unsent = false
+		c.unsent--
+	}
+	if r.state == releasing && !r.quiet {
+		c.releases--
+		if c.releases == 0 && c.quiet != nil {
+			close(c.quiet)
+			c.quiet = nil
+		}
+	}
+	r.state = settled
+	delete(c.requests, r.id)
+	close(r.gone)
+}
+
+// push queues an item, if there is a stream: what is to be sent on the next one is
+// read off the states.
+func (c *Client) push(kind kind, r *request) {
+	if c.stream == nil {
+		return
+	}
+	c.queue = append(c.queue, item{kind, r})
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// refill queues all that is not settled, in the order of the ids, for a new stream.
+func (c *Client) refill() {
+	c.queue, c.head = nil, 0
+	if c.closing {
+		c.push(sendEnd, nil)
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.requests)) {
+		r := c.requests[id]
+		r.behind = false
+		switch {
+		case r.state == asked:
+			c.push(sendAcquire, r)
+		case r.state == releasing:
+			c.push(sendRelease, r)
+		case r.state == cancelling:
+			c.push(sendCancel, r)
+		case r.extend != nil:
+			c.push(sendExtend, r)
+		}
+	}
+}
+
+// frame takes the next frame off the queue; nil if nothing is to be sent.
+func (c *Client) frame() *api.ClientFrame {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	frame, size := &api.ClientFrame{}, 0
+	now := c.clock.Now()
+	for c.head < len(c.queue) && len(frame.Operations) < maxFrameOperations && size < maxFrameBytes-4*holdfast.MaxText {
+		next := c.queue[c.head]
+		c.queue[c.head] = item{}
+		c.head++
+		if operation := c.operation(next, now); operation != nil {
+			frame.Operations = append(frame.Operations, operation)
+			if r := next.request; r != nil {
+				size += operationBytes + len(r.space) + len(r.want.Name) + len(r.want.Owner) + len(r.want.Reason)
+			}
+		}
+	}
+	if c.head == len(c.queue) {
+		c.queue, c.head = c.queue[:0], 0
+	}
+	if len(frame.Operations) == 0 {
+		return nil
+	}
+	return frame
+}
+
+// operation is what an item sends at the time now, or nil if it is moot.
+func (c *Client) operation(next item, now time.Duration) *api.Operation {
+	r := next.request
+	switch {
+	case next.kind == sendBeat:
+		c.lastID++
+		c.beats[c.lastID] = now
+		return &api.Operation{Id: c.lastID, Kind: &api.Operation_Beat{Beat: &api.Beat{Ttl: int64(c.settings.ttl)}}}
+	case next.kind == sendEnd:
+		c.lastID++
+		c.endID = c.lastID
+		return &api.Operation{Id: c.endID, Kind: &api.Operation_End{End: &api.End{}}}
+	case next.kind == sendAcquire && r.state == asked:
+		return c.acquireOperation(r, now)
+	case next.kind == sendCancel && r.state == cancelling:
+		return &api.Operation{Id: r.id, Kind: &api.Operation_Cancel{Cancel: &api.Cancel{Space: r.space, Name: r.want.Name}}}
+	case next.kind == sendRelease && r.state == releasing:
+		r.copies++
+		return &api.Operation{Id: r.id, Kind: &api.Operation_Release{Release: &api.Release{
+			Space: r.space, Name: r.want.Name, Token: uint64(r.lock.Token()),
+		}}}
+	case next.kind == sendExtend && r.state == held && r.extend != nil:
+		if r.extend.unsent {
+			r.extend.unsent, r.extend.sent = false, now
+		}
+		r.behind = true
+		return &api.Operation{Id: r.id, Kind: &api.Operation_Extend{Extend: &api.Extend{
+			Space: r.space, Name: r.want.Name, Token: uint64(r.lock.Token()), Hold: int64(r.extend.hold),
+		}}}
+	}
+	return nil
+}
+
+// acquireOperation asks for a lock. Its hold limit counts from the first sending,
+// which is never too late; what remains of its wait limit, from this one.
+func (c *Client) acquireOperation(r *request, now time.Duration) *api.Operation {
+	if r.unsent {
+		r.unsent, r.sent = false, now
+		c.unsent--
+	}
+	acquire := &api.Acquire{
+		Space: r.space, Name: r.want.Name, Mode: wire.ToMode(r.want.Mode),
+		Units: int32(r.want.Units), Capacity: int32(r.want.Capacity), Try: r.want.Try,
+		Hold: int64(r.want.Hold), Owner: r.want.Owner, Reason: r.want.Reason, Require: wire.ToClass(r.want.Require),
+	}
+	if r.waitEnd != clock.Never {
+		acquire.Wait = int64(max(1, r.waitEnd-now))
+	}
+	return &api.Operation{Id: r.id, Kind: &api.Operation_Acquire{Acquire: acquire}}
+}

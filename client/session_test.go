@@ -1,0 +1,352 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// TestDeadlineCountsFromSending delays the answers: what counts is when the hello and
+// the beats were sent.
+func TestDeadlineCountsFromSending(t *testing.T) {
+	f := newFake(t)
+	s := newStageUndialled(f)
+	result := s.dial(f.address, TTL(20*time.Second), Name("tester"))
+	v := f.accept()
+	if v.hello.GetTtl() != int64(20*time.Second) || v.hello.GetClient() != "tester" || v.hello.GetSession() != "" {
+		t.Errorf("hello %v", v.hello)
+	}
+	s.clock.Advance(time.Second)
+	v.welcome("a-1", testTTL)
+	s.finish(result)
+	if c := s.client; c.Session() != "a-1" || c.Secret() != "secret of a-1" || c.TTL() != testTTL || c.Member() != "a" {
+		t.Errorf("session %q, secret %q, ttl %v, member %q", c.Session(), c.Secret(), c.TTL(), c.Member())
+	}
+	lock := s.hold(v, "x", 5)
+	if got := lock.Deadline(); got != testTTL {
+		t.Errorf("deadline %v, want %v: the hello was sent at 0", got, testTTL)
+	}
+	s.clock.Advance(time.Second) // 2 s: a quarter
+	beat := v.wantOp("beat", 0)
+	s.clock.Advance(time.Second)
+	v.send(beaten(beat.Id+1000, time.Hour), beaten(beat.Id, testTTL))
+	s.hold(v, "y", 6) // its answer comes after the beat's
+	if got, want := lock.Deadline(), 2*time.Second+testTTL; got != want {
+		t.Errorf("deadline %v, want %v: the beat was sent at 2 s", got, want)
+	}
+}
+
+func newStageUndialled(f *fake) *stage { return &stage{fake: f, clock: manual()} }
+
+// TestDeadlinePasses: the lock is lost, the session is never used again, and the
+// Client goes on with another.
+func TestDeadlinePasses(t *testing.T) {
+	late := make(chan time.Duration, 1)
+	s, v := newStage(t, OnLate(func(remaining time.Duration) { late <- remaining }))
+	lock := s.hold(v, "x", 5)
+	s.clock.Advance(testTTL / 4)
+	beat := v.wantOp("beat", 0)
+	s.clock.Advance(testTTL / 4)
+	if remaining := <-late; remaining != testTTL/2 {
+		t.Errorf("late with %v left, want %v", remaining, testTTL/2)
+	}
+	v.ended() // a stream that answers nothing is given up
+	again := s.accept()
+	if again.hello.GetSession() != "a-1" || again.hello.GetSecret() != "secret of a-1" {
+		t.Errorf("hello %v, want to resume", again.hello)
+	}
+	if err := lock.Check(); err != nil {
+		t.Errorf("before the deadline: %v", err)
+	}
+	s.clock.Advance(testTTL / 2)
+	s.isDone(lock, holdfast.SessionExpired)
+	again.send(welcomed("a-1", testTTL), beaten(beat.Id, testTTL)) // too late
+	fresh := s.accept()
+	if fresh.hello.GetSession() != "" {
+		t.Errorf("hello %v, want a new session", fresh.hello)
+	}
+	fresh.welcome("a-2", testTTL)
+	other := s.hold(fresh, "x", 6)
+	if s.client.Session() != "a-2" || other.Check() != nil || lock.Check() == nil {
+		t.Errorf("session %q, old lock %v, new lock %v", s.client.Session(), lock.Check(), other.Check())
+	}
+	if err := lock.Unlock(s.ctx); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("Unlock of a lost lock: %v", err)
+	}
+}
+
+// TestExpiredIsExpired: a lock that has seen the deadline pass, before any timer has
+// run, is not left behind by an answer that comes then.
+func TestExpiredIsExpired(t *testing.T) {
+	c := manual()
+	s := &session{client: &Client{clock: c}}
+	if !s.renew(0, time.Second) || s.Deadline() != time.Second || !s.alive() {
+		t.Fatal("not alive at first")
+	}
+	if !s.renew(0, 500*time.Millisecond) || s.Deadline() != 500*time.Millisecond {
+		t.Error("a shorter ttl does not count")
+	}
+	c.Advance(500 * time.Millisecond)
+	if s.Now() < s.Deadline() || s.renew(400*time.Millisecond, time.Hour) || s.alive() {
+		t.Error("revived after the deadline was seen to pass")
+	}
+	if s.Deadline() != 500*time.Millisecond {
+		t.Errorf("ended at %v", s.Deadline())
+	}
+	other := &session{client: s.client}
+	if other.renew(0, 500*time.Millisecond) {
+		t.Error("an answer that is too old opened a session")
+	}
+}
+
+// TestResume resends what is not settled, once each, under its id and in order.
+func TestResume(t *testing.T) {
+	s, v := newStage(t)
+	releasing := s.hold(v, "releasing", 1)
+	extending := s.hold(v, "extending", 2, holdfast.Hold(time.Hour))
+	quiet := s.hold(v, "quiet", 3)
+	if err := releasing.Unlock(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	v.wantOp("release", releasing.Request())
+	asking := s.begin("asking", holdfast.Wait(time.Hour))
+	asked := v.acquireOp("asking")
+	cancelled := s.begin("cancelled")
+	gone := v.acquireOp("cancelled")
+	v.send(queued(gone, 0))
+	cancelled.cancel()
+	cancelled.fails(context.Canceled)
+	v.wantOp("cancel", gone)
+	extension := make(chan error, 1)
+	go func() { extension <- extending.Extend(s.ctx, 2*time.Hour) }()
+	v.wantOp("extend", extending.Request())
+
+	for range 2 { // and once more, since nothing was answered
+		v.broken()
+		v = s.accept()
+		if v.hello.GetSession() != "a-1" || v.hello.GetSecret() != "secret of a-1" {
+			t.Fatalf("hello %v, want to resume", v.hello)
+		}
+		v.welcome("a-1", testTTL)
+		if got := v.wantOp("release", releasing.Request()).GetRelease(); got.GetToken() != 1 || got.GetName() != "releasing" {
+			t.Errorf("release %v", got)
+		}
+		v.wantOp("extend", extending.Request())
+		v.wantOp("acquire", asked)
+		v.wantOp("cancel", gone)
+	}
+	// The first copy of the release has acted, so this one finds nothing to do.
+	v.send(released(releasing.Request(), &api.Problem{Code: wire.CodeNotHeld}), extended(extending.Request(), 2*time.Hour), granted(asked, 9), released(gone, nil))
+	asking.lock()
+	if err := <-extension; err != nil {
+		t.Errorf("Extend: %v", err)
+	}
+	if err := s.client.Settle(s.ctx); err != nil {
+		t.Errorf("Settle after a release that acted once: %v", err)
+	}
+	v.broken()
+	v = s.accept()
+	v.welcome("a-1", testTTL)
+	s.hold(v, "last", 10) // the first operation, so nothing was repeated
+	if quiet.Check() != nil {
+		t.Errorf("a lock that nothing happened to: %v", quiet.Check())
+	}
+}
+
+// TestUnknownSession: what was held is lost, what waited is asked for again.
+func TestUnknownSession(t *testing.T) {
+	s, v := newStage(t)
+	lock := s.hold(v, "held", 1)
+	unlocked := s.hold(v, "unlocked", 2)
+	if err := unlocked.Unlock(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	v.wantOp("release", unlocked.Request())
+	told := 0
+	waiting := s.begin("waiting", holdfast.OnQueued(func(int) { told++ }))
+	v.send(queued(v.acquireOp("waiting"), 3))
+	v.broken()
+	v = s.accept()
+	v.send(refused(0, wire.CodeUnknownSession))
+	v = s.accept()
+	s.isDone(lock, holdfast.SessionExpired)
+	if v.hello.GetSession() != "" {
+		t.Fatalf("hello %v, want a new session", v.hello)
+	}
+	v.welcome("a-2", testTTL)
+	id := v.acquireOp("waiting")
+	v.send(queued(id, 4))
+	v.send(granted(id, 9))
+	if got := waiting.lock(); got.Token() != 9 || got.Check() != nil || told != 1 {
+		t.Errorf("token %v, %v, told %d times", got.Token(), got.Check(), told)
+	}
+	if err := s.client.Settle(s.ctx); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("Settle after a release that nobody acknowledged: %v", err)
+	}
+}
+
+// TestToldOfExpiry: the member may say so to a heartbeat, or to any request. What
+// waits is asked for again.
+func TestToldOfExpiry(t *testing.T) {
+	expired := &api.Problem{Code: wire.CodeLost, Why: string(holdfast.SessionExpired)}
+	for name, tell := range map[string]func(asked, held, beat uint64) *api.Event{
+		"beat":    func(_, _, beat uint64) *api.Event { return refused(beat, wire.CodeUnknownSession) },
+		"acquire": func(asked, _, _ uint64) *api.Event { return refused(asked, wire.CodeUnknownSession) },
+		"wait": func(asked, _, _ uint64) *api.Event {
+			return &api.Event{Id: asked, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: expired}}}
+		},
+		"wait lost": func(asked, _, _ uint64) *api.Event { return lost(asked, holdfast.SessionExpired, false) },
+		"held":      func(_, held, _ uint64) *api.Event { return lost(held, holdfast.SessionExpired, false) },
+		"release":   func(_, held, _ uint64) *api.Event { return released(held, expired) },
+	} {
+		s, v := newStage(t)
+		lock := s.hold(v, "held", 1)
+		waiting := s.begin("waiting")
+		asked := v.acquireOp("waiting")
+		s.clock.Advance(testTTL / 4)
+		v.send(tell(asked, lock.Request(), v.wantOp("beat", 0).Id))
+		s.isDone(lock, holdfast.SessionExpired)
+		v = s.accept()
+		if v.hello.GetSession() != "" {
+			t.Errorf("%s: hello %v, want a new session", name, v.hello)
+		}
+		v.welcome("a-2", testTTL)
+		v.send(granted(v.acquireOp("waiting"), 2))
+		if got := waiting.lock(); got.Token() != 2 {
+			t.Errorf("%s: the one that waited got token %v", name, got.Token())
+		}
+		s.stop()
+	}
+}
+
+// TestOtherMemberDoesNotKnow: only the session's own member ends it before its time.
+func TestOtherMemberDoesNotKnow(t *testing.T) {
+	one, two := newFake(t), newFake(t)
+	s, v := one.dialled("holdfast://" + one.address + "," + two.address)
+	lock := s.hold(v, "held", 1)
+	one.stop()
+	w := two.accept()
+	if w.hello.GetSession() != "a-1" {
+		t.Fatalf("hello %v, want to resume", w.hello)
+	}
+	w.send(refused(0, wire.CodeUnknownSession))
+	w = two.accept() // it asks on
+	if err := lock.Check(); err != nil {
+		t.Errorf("before the deadline: %v", err)
+	}
+	s.clock.Advance(testTTL)
+	s.isDone(lock, holdfast.SessionExpired)
+	w.broken()
+	for w = two.accept(); w.hello.GetSession() != ""; w = two.accept() {
+		w.broken()
+	}
+	w.welcome("b-1", testTTL)
+	s.hold(w, "held", 2)
+	two.stop()
+}
+
+// TestResumeOption takes over a session of another process.
+func TestResumeOption(t *testing.T) {
+	f := newFake(t)
+	s := newStageUndialled(f)
+	result := s.dial(f.address, Resume("a-7", "its secret"))
+	v := f.accept()
+	if v.hello.GetSession() != "a-7" || v.hello.GetSecret() != "its secret" {
+		t.Errorf("hello %v", v.hello)
+	}
+	v.send(&api.Event{Kind: &api.Event_Welcome{Welcome: &api.Welcome{Session: "a-7", Ttl: int64(testTTL)}}})
+	s.finish(result)
+	if s.client.Session() != "a-7" || s.client.Secret() != "its secret" {
+		t.Errorf("session %q, secret %q", s.client.Session(), s.client.Secret())
+	}
+	s.hold(v, "x", 1)
+
+	gone := newFake(t)
+	other := newStageUndialled(gone)
+	result = other.dial(gone.address, Resume("a-7", "its secret"))
+	gone.accept().send(refused(0, wire.CodeUnknownSession))
+	if err := <-result; !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("Dial of a session that is gone: %v", err)
+	}
+}
+
+// TestDirect goes to the authority, and takes the session with it.
+func TestDirect(t *testing.T) {
+	one, two := newFake(t), newFake(t)
+	s := newStageUndialled(one)
+	result := s.dial(one.address, Direct())
+	v := one.accept()
+	welcome := welcomed("a-1", testTTL)
+	welcome.GetWelcome().Authority = two.address
+	v.send(welcome)
+	v.wantOp("end", 0)
+	v.hangUp <- nil
+	w := two.accept()
+	if w.hello.GetSession() != "" {
+		t.Errorf("hello %v, want a new session", w.hello)
+	}
+	welcome = welcomed("b-1", testTTL)
+	welcome.GetWelcome().Authority = two.address
+	w.send(welcome)
+	s.finish(result)
+	s.hold(w, "x", 1)
+	if s.client.Session() != "b-1" {
+		t.Errorf("session %q", s.client.Session())
+	}
+	two.stop()
+}
+
+func TestNotWelcome(t *testing.T) {
+	for _, code := range []string{wire.CodeDenied, wire.CodeUnauthenticated, wire.CodeLimit, wire.CodeBadRequest} {
+		f := newFake(t)
+		s := newStageUndialled(f)
+		result := s.dial(f.address)
+		f.accept().send(refused(0, code))
+		if err := <-result; wire.Code(err) != code {
+			t.Errorf("%s: Dial says %v", code, err)
+		}
+	}
+}
+
+// TestOddWelcomes: what makes no sense is no welcome, and Dial goes on.
+func TestOddWelcomes(t *testing.T) {
+	f := newFake(t)
+	s := newStageUndialled(f)
+	result := s.dial(f.address)
+	for _, odd := range [][]*api.Event{
+		{}, {granted(1, 1)}, {welcomed("a-1", 0)}, {welcomed("", testTTL)}, {refused(7, wire.CodeDenied)},
+		{refused(0, wire.CodeUnavailable)}, {{Kind: &api.Event_Refused{}}}, {{Kind: &api.Event_Welcome{}}},
+	} {
+		f.accept().send(odd...)
+	}
+	f.accept().welcome("a-1", testTTL)
+	s.finish(result)
+}
+
+func TestDialUnreachable(t *testing.T) {
+	f := newFake(t)
+	f.stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := Dial(ctx, f.address)
+	if !errors.Is(err, holdfast.ErrUnavailable) || !contains(err.Error(), f.address, "dial: unavailable: no member reachable at ", "refused") {
+		t.Errorf("Dial where nobody listens: %v", err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	if _, err := Dial(ctx, f.address); !errors.Is(err, context.Canceled) {
+		t.Errorf("Dial with a context that has ended: %v", err)
+	}
+	for target, options := range map[string][]Option{
+		"http://x": nil, "a:1": {TTL(-1)}, "a:2": {Resume("x", "")}, "a:3": {Space("a b")}, "a:4": {Name("\x00")},
+	} {
+		if _, err := Dial(t.Context(), target, options...); err == nil {
+			t.Errorf("Dial %s with a bad option or target succeeded", target)
+		}
+	}
+}
