@@ -1,0 +1,138 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// longerLease is what membership demands of the lease beside its bounds.
+const longerLease = ", and more than 8 times patience"
+
+// check finds what is wrong with values that are good one by one. What rests on a
+// value that did not parse is not judged.
+func (l *loader) check() {
+	l.checkListen()
+	l.checkCluster()
+	l.checkFolders()
+	l.checkLease()
+	l.checkTLS()
+	l.sortProblems()
+}
+
+// good reports whether all these keys have the value that was asked for.
+func (l *loader) good(keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool { return l.bad[key] })
+}
+
+// refuse complains about the value of a key.
+func (l *loader) refuse(name, wrong, allowed, fix string) {
+	found, _ := l.setting(mergePath(name))
+	l.complain(Problem{name, quote(found.Text), found.Origin, wrong, allowed, fix})
+}
+
+// checkListen keeps the ports apart, and off the network while anybody could read
+// and change what passes.
+func (l *loader) checkListen() {
+	c := &l.config
+	if l.good("listen", "http") && c.HTTP != "" && clash(c.Listen, c.HTTP) {
+		l.refuse("http", "listen has the same port at "+c.Listen, "another port, or empty", "change one of them")
+	}
+	if !l.good("insecure", "tls.cert") || c.Insecure || c.TLS.Cert != "" {
+		return
+	}
+	open := func(key, address string) {
+		if l.good(key) && address != "" && !loopback(address) {
+			l.refuse(key, "other machines can reach it and there is no TLS", "an address that is loopback, or any with TLS",
+				"give --tls-cert and --tls-key, or accept the risk with --insecure")
+		}
+	}
+	open("listen", c.Listen)
+	open("http", c.HTTP)
+}
+
+// checkCluster counts the founders: the addresses of join and this member's own.
+func (l *loader) checkCluster() {
+	if !l.good("join", "expect", "listen", "advertise") {
+		return
+	}
+	c := &l.config
+	own := []string{place(c.Listen)}
+	if c.Advertise != "" {
+		own = append(own, place(c.Advertise))
+	}
+	var others, places []string
+	for _, address := range c.Join {
+		if at := place(address); !slices.Contains(own, at) && !slices.Contains(places, at) {
+			others, places = append(others, address), append(places, at)
+		}
+	}
+	if founders := len(others) + 1; c.Expect != 0 && c.Expect != founders {
+		l.refuse("expect", fmt.Sprintf("join and this member's own address are %s", plural(founders, "address", "addresses")),
+			fmt.Sprintf("%d with this join", founders), "list every founder in join, or correct expect")
+	}
+	c.Join = others
+	const alone = "leave join and expect out to run a single member"
+	switch {
+	case len(others) > 0:
+		l.refuse("join", "clusters are not served by this version", "", alone)
+	case c.Expect > 1:
+		l.refuse("expect", "clusters are not served by this version", "", alone)
+	}
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// checkFolders looks at the folders as far as that changes nothing.
+func (l *loader) checkFolders() {
+	c := &l.config
+	if l.good("data") && c.Data != "" {
+		l.refuse("data", "no protocol of this version keeps data in a folder", "empty", "leave it out")
+	}
+	if !l.good("state") || c.State == "" || c.State == noState {
+		return
+	}
+	info, err := os.Stat(c.State)
+	if err == nil && !info.IsDir() {
+		l.refuse("state", "it is not a folder", "a folder, none, or empty for the user's state folder", "name another path")
+	}
+}
+
+// checkLease: D > 2C + S + 4T with C = D/10 and S = 3C (membership.md §1). A lease
+// must outlive two polls, the silence that makes a coordinator suspect, and the four
+// waits of an election; otherwise no failover could ever keep the survivors' locks.
+func (l *loader) checkLease() {
+	c := &l.config
+	if l.good("lease", "patience") {
+		poll := c.Lease / 10
+		silence := 3 * poll
+		if needed := 2*poll + silence + 4*c.Patience; c.Lease <= needed {
+			wrong := fmt.Sprintf("it must be more than 2 poll intervals of %s, the silence of %s that arouses suspicion and 4 × patience of %s: %s",
+				showDuration(poll), showDuration(silence), showDuration(c.Patience), showDuration(needed))
+			l.refuse("lease", wrong, "more than "+showDuration(8*c.Patience)+" with this patience", "raise lease or lower patience")
+		}
+	}
+	if l.good("lease", "limits.ttl") && c.Limits.TTL < c.Lease {
+		l.refuse("limits.ttl", "it is shorter than the lease of "+showDuration(c.Lease)+", which sessions have by default",
+			"lease or more", "raise limits.ttl or lower lease")
+	}
+}
+
+// sortProblems puts complaints in the order of Keys, those about unknown names first.
+func (l *loader) sortProblems() {
+	names := l.names()
+	place := func(p Problem) int {
+		if strings.HasPrefix(p.Key, "spaces.") {
+			return slices.Index(names, "spaces")
+		}
+		return slices.Index(names, p.Key)
+	}
+	slices.SortStableFunc(l.problems, func(a, b Problem) int { return cmp.Compare(place(a), place(b)) })
+}

@@ -1,0 +1,55 @@
+// Package config is the daemon's configuration: what may be set, where it may be
+// set, what is allowed, and what the result is.
+//
+// # One definition of each key
+//
+// [Keys] lists every key in the order of the documentation. A key has one dotted
+// name, and every other spelling follows from it:
+//
+//	name                      flag                        environment
+//	lease                     --lease                     HOLDFAST_LEASE
+//	tls.cert                  --tls-cert                  HOLDFAST_TLS_CERT
+//	limits.locks_per_session  --limits-locks-per-session  HOLDFAST_LIMITS_LOCKS_PER_SESSION
+//	spaces                    --space (repeated)          HOLDFAST_SPACES
+//
+// In the YAML file a dot is a level of nesting. The command `serve` builds its
+// flags from this list. Two keys, config and insecure, are no keys of the file: a
+// file cannot name itself, and whoever opens a daemon to the network without TLS
+// shall say so where it is started.
+//
+// # Precedence
+//
+// [Load] lays four sources over each other: flags, then environment, then file,
+// then defaults. A value carries its origin through that merge, so that every
+// complaint and [Config.PrintConfig] can say where it came from. Every source
+// hands over plain text, exactly as it was written, and one reader for each key
+// makes a value of it: `lease: 3s` in a file and --lease 3s cannot differ.
+//
+// Spaces are laid over each other one by one: a space that the command line names
+// replaces the space of that name in the file as a whole, and the file's other
+// spaces stay. The space `default` always exists; nobody having named it, it is
+// served by `central`. On the command line a space is NAME=PROTOCOL[,option=value…];
+// in HOLDFAST_SPACES several of them are separated by semicolons.
+//
+// A variable that is set to nothing counts as set: HOLDFAST_HTTP= turns HTTP off.
+//
+// # Nothing is guessed, nothing is skipped
+//
+// An unknown key, an unknown HOLDFAST_ variable, a value that does not parse, a
+// value out of bounds and values that contradict each other are refused, all of
+// them at once: the error is an [*Error] with one [Problem] for each, and each
+// reads as one line that names the key, the value, where it came from, what is
+// allowed, and the fix. A value that a stronger source has overruled is not
+// judged, though its key must exist.
+//
+// Variables that belong to other commands are listed in [OtherVariables] and left
+// alone, for a daemon may well be started by a shell in which a client is set up,
+// or as the child of `holdfast lock`. So are those that Kubernetes sets in every
+// pod when a Service is called holdfast.
+//
+// # What this version does not serve
+//
+// One member, protocol central, nothing kept in data. What asks for more (founders
+// in join, an expect above 1, another protocol, a data folder) is refused in plain
+// words rather than started as something less.
+package config

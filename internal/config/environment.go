@@ -1,0 +1,107 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/env/v2"
+)
+
+// prefix begins the name of every variable that is ours.
+const prefix = "HOLDFAST_"
+
+// OtherVariables lists the variables that other commands read or set. The daemon
+// leaves them alone; every other variable that begins with HOLDFAST_ and is no key's
+// is refused.
+func OtherVariables() []string {
+	names := []string{
+		// The child of `lock` is given these, and it may be a daemon.
+		"LOCK_NAME", "LOCK_TOKEN", "LOCK_MODE", "LOCK_SESSION", "LOCK_DEADLINE",
+		// Every client's flags.
+		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "JSON",
+		// lock, acquire, renew, release, break.
+		"SHARED", "SLOTS", "TRY", "WAIT", "HOLD", "TTL", "OWNER", "REASON", "REQUIRE",
+		"KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD",
+		"KEEP", "NO_KEEP", "WHILE_PID", "SESSION", "TOKEN",
+		// locks, show, status, transfer, force-view.
+		"PREFIX", "WATCH", "DIRECT", "MEMBERS",
+		// sim, bench, demo.
+		"PROTOCOL", "SEED", "SEEDS", "FAULTS", "DURATION", "AS_PUBLISHED", "COVERAGE",
+		"TRACE", "SVG", "JOBS", "QUICK", "LOCKS",
+		// serve itself, beside its keys.
+		"PRINT_CONFIG",
+	}
+	for i := range names {
+		names[i] = prefix + names[i]
+	}
+	return names
+}
+
+// environmentProvider reads the variables of an environment as a layer. Of a
+// variable that stands there twice the last one counts.
+func (l *loader) environmentProvider(environ []string) *env.Env {
+	others, services := OtherVariables(), serviceNames(environ)
+	return env.Provider(delimiter, env.Opt{
+		Prefix:      prefix,
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, text string) (string, any) {
+			at := slices.IndexFunc(l.keys, func(k Key) bool { return k.Env == name })
+			if at < 0 {
+				if !slices.Contains(others, name) && !ofService(name, services) {
+					l.complain(l.unknownVariable(name, others))
+				}
+				return "", nil
+			}
+			y := layer{}
+			l.put(y, l.keys[at], text, "environment "+name)
+			for path, value := range y { // of at most one
+				return path, value
+			}
+			return "", nil
+		},
+	})
+}
+
+// unknownVariable does not repeat the value: it may be a secret meant for others.
+func (l *loader) unknownVariable(name string, others []string) Problem {
+	var candidates []string // without the prefix: it is right already, and nearness counts the wrong part
+	for _, other := range others {
+		candidates = append(candidates, strings.TrimPrefix(other, prefix))
+	}
+	for _, key := range l.keys {
+		candidates = append(candidates, strings.TrimPrefix(key.Env, prefix))
+	}
+	fix := "unset it"
+	if near := nearest(strings.TrimPrefix(name, prefix), candidates); near != "" {
+		fix = "did you mean " + prefix + near + "?"
+	}
+	return Problem{
+		Key:     name,
+		Origin:  "the environment",
+		Wrong:   "no command knows this variable",
+		Allowed: prefix + "… as `holdfast serve --help` lists them",
+		Fix:     fix,
+	}
+}
+
+// serviceNames returns the Kubernetes Services for which this environment has been
+// set up, as their variables spell them: a Service called holdfast-a puts
+// HOLDFAST_A_SERVICE_HOST, HOLDFAST_A_PORT_4040_TCP and others into every pod of
+// its namespace, ours among them.
+func serviceNames(environ []string) []string {
+	var names []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if service, found := strings.CutSuffix(name, "_SERVICE_HOST"); found {
+			names = append(names, service)
+		}
+	}
+	return names
+}
+
+func ofService(name string, services []string) bool {
+	return slices.ContainsFunc(services, func(service string) bool {
+		rest, found := strings.CutPrefix(name, service+"_")
+		return found && (rest == "PORT" || strings.HasPrefix(rest, "PORT_") || strings.HasPrefix(rest, "SERVICE_"))
+	})
+}

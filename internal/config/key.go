@@ -1,0 +1,155 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind says how a key's values are written.
+type Kind int
+
+// The kinds of keys.
+const (
+	Text     Kind = iota // any text
+	Count                // a whole number
+	Fraction             // a decimal number
+	Duration             // a Go duration: 250ms, 3s, 1h
+	Switch               // true or false; as a flag it needs no value
+	List                 // several texts; the flag may be repeated
+	Spaces               // several spaces; the flag may be repeated
+)
+
+// Key is one thing that can be configured.
+type Key struct {
+	Name    string // dotted: tls.cert
+	Flag    string // without its dashes: tls-cert
+	Env     string // HOLDFAST_TLS_CERT
+	Kind    Kind
+	Default string // as it would be written
+	Allowed string // what is accepted, for complaints and help
+	Help    string // one sentence
+	// Separator joins the values of a repeated flag for Sources.Flags; "" means that
+	// the flag is given once. The flag's own values must not be split at commas
+	// before: --space a=central,preempt=true is one value.
+	Separator string
+	// InFile is false for the keys that are no keys of the file.
+	InFile bool
+
+	read func(c *Config, text string) *flaw // sets the field, or says what is wrong
+	show func(c *Config) string             // the field as it would be written
+}
+
+// flaw is what is wrong with a text, and what to do.
+type flaw struct{ wrong, fix string }
+
+// Keys returns every key, in the order of the documentation. The slice is the
+// caller's.
+func Keys() []Key {
+	keys := slices.Concat(memberKeys(), leaseKeys(), spaceKeys(), tlsKeys(), limitKeys(), logKeys(), startKeys())
+	for i := range keys {
+		key := &keys[i]
+		if key.Flag == "" {
+			key.Flag = strings.NewReplacer(".", "-", "_", "-").Replace(key.Name)
+		}
+		key.Env = variable(key.Name)
+		key.InFile = key.Name != "config" && key.Name != "insecure"
+	}
+	return keys
+}
+
+// variable is the environment variable of a key.
+func variable(name string) string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+}
+
+func memberKeys() []Key {
+	return []Key{
+		nameKey(),
+		addressKey("listen", "127.0.0.1:4040", func(c *Config) *string { return &c.Listen }, address{freePort: true, anyHost: true},
+			"Address for members and clients (gRPC); port 0 picks a free one."),
+		addressKey("http", "127.0.0.1:4041", func(c *Config) *string { return &c.HTTP }, address{freePort: true, anyHost: true, optional: true},
+			"Address for HTTP/JSON, metrics and health; port 0 picks a free one, empty turns it off."),
+		addressKey("advertise", "", func(c *Config) *string { return &c.Advertise }, address{optional: true},
+			"Address under which others reach this member; without it the listen address."),
+		joinKey(),
+		expectKey(),
+		textKey("state", "", func(c *Config) *string { return &c.State },
+			"a folder, none, or empty for the user's state folder",
+			"Folder of the stable cell; none keeps nothing across restarts; without it the user's state folder, by name."),
+		textKey("data", "", func(c *Config) *string { return &c.Data },
+			"empty", "Folder of what durable protocols keep; no protocol of this version does."),
+		priorityKey(),
+	}
+}
+
+func leaseKeys() []Key {
+	return []Key{
+		durationKey("lease", "3s", span{minLease, maxLease}, longerLease, func(c *Config) *time.Duration { return &c.Lease },
+			"How long a member may act without hearing from a quorum: failover time against tolerance of pauses."),
+		durationKey("patience", "250ms", span{minPatience, maxPatience}, "", func(c *Config) *time.Duration { return &c.Patience },
+			"How long a member waits for another's answer."),
+		driftKey(),
+	}
+}
+
+func spaceKeys() []Key {
+	return []Key{{
+		Name: "spaces", Flag: "space", Kind: Spaces, Default: "default=central", Separator: ";",
+		Allowed: spaceSyntax,
+		Help:    "A lockspace, its protocol and its options: NAME=PROTOCOL[,option=value…]; may be repeated.",
+	}}
+}
+
+func tlsKeys() []Key {
+	const file = "a PEM file that can be read, or empty"
+	return []Key{
+		textKey("tls.cert", "", func(c *Config) *string { return &c.TLS.Cert }, file,
+			"PEM file of the server's certificate and its chain; turns TLS on for both ports."),
+		textKey("tls.key", "", func(c *Config) *string { return &c.TLS.Key }, file,
+			"PEM file of the certificate's private key."),
+		textKey("tls.ca", "", func(c *Config) *string { return &c.TLS.CA }, file,
+			"PEM file of the authorities that sign clients' certificates."),
+		choiceKey("tls.client_auth", authRequire, []string{authRequire, authVerify, authNone}, func(c *Config) *string { return &c.TLS.ClientAuth },
+			"With TLS, whether a client must show a certificate that tls.ca signed (require), may show one (verify), or is not asked (none)."),
+	}
+}
+
+func limitKeys() []Key {
+	return []Key{
+		durationKey("limits.ttl", "1h", span{minTTL, maxTTL}, "", func(c *Config) *time.Duration { return &c.Limits.TTL },
+			"Longest TTL that a session may ask for."),
+		countKey("limits.sessions", "100000", 1, maxCount, func(c *Config) *int { return &c.Limits.Sessions },
+			"Most sessions at one time."),
+		countKey("limits.locks_per_session", "100000", 1, maxCount, func(c *Config) *int { return &c.Limits.LocksPerSession },
+			"Most locks that one session may hold or wait for."),
+		countKey("limits.waiters_per_name", "10000", 1, maxCount, func(c *Config) *int { return &c.Limits.WaitersPerName },
+			"Most requests that may wait for one name."),
+		countKey("limits.name_bytes", "512", 1, maxNameBytes, func(c *Config) *int { return &c.Limits.NameBytes },
+			"Longest name, in bytes."),
+		countKey("limits.message_bytes", "4194304", minMessageBytes, maxMessageBytes, func(c *Config) *int { return &c.Limits.MessageBytes },
+			"Largest message or request body, in bytes."),
+	}
+}
+
+func logKeys() []Key {
+	return []Key{
+		choiceKey("log.level", "info", []string{"debug", "info", "warn", "error"}, func(c *Config) *string { return &c.Log.Level },
+			"Least severe thing that is logged."),
+		choiceKey("log.format", "text", []string{"text", "json"}, func(c *Config) *string { return &c.Log.Format },
+			"Form of a log line."),
+	}
+}
+
+func startKeys() []Key {
+	return []Key{
+		switchKey("insecure", func(c *Config) *bool { return &c.Insecure },
+			"Allow a listen address that is not loopback without TLS."),
+		{
+			Name: "config", Kind: Text, Allowed: "a YAML file that can be read, or empty",
+			Help: "YAML file to read; flags and environment overrule it.",
+			read: func(*Config, string) *flaw { return nil },
+			show: func(c *Config) string { return c.File },
+		},
+	}
+}

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// PrintConfig writes the configuration as a file that Load reads again, in the
+// order of Keys, one key a line, each with a comment that says where its value came
+// from. What has no place in a file (config, insecure, an expect that was not
+// given) is written as a comment. There are no secrets in a configuration.
+func (c *Config) PrintConfig(w io.Writer) error {
+	var b strings.Builder
+	section := ""
+	for _, key := range Keys() {
+		outer, inner, nested := strings.Cut(key.Name, ".")
+		if nested && outer != section {
+			b.WriteString(outer + ":\n")
+		}
+		section = outer
+		switch {
+		case key.Kind == Spaces:
+			b.WriteString("spaces:\n")
+			for _, space := range c.Spaces {
+				line(&b, "  "+scalar(space.Name)+": "+showSpace(space), c.originOf("spaces."+space.Name))
+			}
+		case nested:
+			line(&b, "  "+inner+": "+c.value(key), c.originOf(key.Name))
+		case !key.InFile:
+			line(&b, "# --"+key.Flag+": "+c.value(key), c.originOf(key.Name))
+		case key.Kind == Count && key.show(c) == "":
+			line(&b, "# "+key.Name+": not given", c.originOf(key.Name))
+		default:
+			line(&b, key.Name+": "+c.value(key), c.originOf(key.Name))
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("print configuration: %w", err)
+	}
+	return nil
+}
+
+func line(b *strings.Builder, text, origin string) {
+	fmt.Fprintf(b, "%s    # %s\n", text, origin)
+}
+
+// value is a key's value in YAML.
+func (c *Config) value(key Key) string {
+	switch key.Kind {
+	case Text:
+		return scalar(key.show(c))
+	case List:
+		var items []string
+		for _, item := range c.Join {
+			items = append(items, scalar(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	}
+	return key.show(c)
+}
+
+func showSpace(s Space) string {
+	text := "{protocol: " + scalar(s.Protocol)
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		text += ", " + scalar(name) + ": " + scalar(s.Options[name])
+	}
+	return text + "}"
+}
+
+// scalar writes a text plain where every YAML reader takes it for that text, and
+// quoted elsewhere. A string of JSON is a string of YAML.
+func scalar(text string) string {
+	plain := regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9._/:+-]*$`)
+	var node yaml.Node
+	if plain.MatchString(text) && yaml.Unmarshal([]byte(text), &node) == nil &&
+		len(node.Content) == 1 && node.Content[0].Kind == yaml.ScalarNode && node.Content[0].ShortTag() == "!!str" {
+		return text
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic("config: quote a text: " + err.Error()) // a string always marshals
+	}
+	return string(quoted)
+}

@@ -1,0 +1,120 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func printed(t testing.TB, c *Config) string {
+	t.Helper()
+	var b strings.Builder
+	if err := c.PrintConfig(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestPrintConfig(t *testing.T) {
+	path := write(t, "h.yaml", "lease: 2500ms\nspaces:\n  b: {protocol: central, partition: any}")
+	c := mustLoad(t, Sources{
+		File:    path,
+		Environ: []string{"HOLDFAST_HTTP=", "HOLDFAST_LIMITS_TTL=90s"},
+		Flags:   map[string]string{"listen": "127.0.0.1:0", "name": "007"},
+	})
+	want := `name: "007"    # flag --name
+listen: 127.0.0.1:0    # flag --listen
+http: ""    # environment HOLDFAST_HTTP
+advertise: ""    # default
+join: []    # default
+# expect: not given    # default
+state: ""    # default
+data: ""    # default
+priority: 8    # default
+lease: 2.5s    # file PATH line 1
+patience: 250ms    # default
+drift: 0.05    # default
+spaces:
+  default: {protocol: central}    # default
+  b: {protocol: central, partition: any}    # file PATH line 3
+tls:
+  cert: ""    # default
+  key: ""    # default
+  ca: ""    # default
+  client_auth: require    # default
+limits:
+  ttl: 1m30s    # environment HOLDFAST_LIMITS_TTL
+  sessions: 100000    # default
+  locks_per_session: 100000    # default
+  waiters_per_name: 10000    # default
+  name_bytes: 512    # default
+  message_bytes: 4194304    # default
+log:
+  level: info    # default
+  format: text    # default
+# --insecure: false    # default
+# --config: PATH    # flag --config
+`
+	got := printed(t, c)
+	if diff := cmp.Diff(strings.ReplaceAll(want, "PATH", path), got); diff != "" {
+		t.Errorf("print (-want +got):\n%s", diff)
+	}
+	again(t, c, got)
+}
+
+// again loads what was printed; only what has no place in a file is given otherwise.
+func again(t testing.TB, c *Config, text string) {
+	t.Helper()
+	flags := map[string]string{}
+	if c.Insecure {
+		flags["insecure"] = "true"
+	}
+	read, err := Load(Sources{File: write(t, "printed.yaml", text), Flags: flags})
+	if err != nil {
+		t.Fatalf("the print cannot be loaded: %v\n%s", err, text)
+	}
+	if diff := cmp.Diff(c, read, cmpopts.IgnoreUnexported(Config{}), cmpopts.IgnoreFields(Config{}, "File"), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("print and load (-printed +loaded):\n%s\n%s", diff, text)
+	}
+}
+
+func TestPrintRoundTrip(t *testing.T) {
+	pem := material(t)
+	for _, flags := range []map[string]string{
+		{},
+		{"name": "null"}, {"name": "true"}, {"name": "1e3"}, {"name": "-"}, {"name": "0x10"}, {"name": "2001-01-01"},
+		{"listen": "[::1]:4040", "http": "[::]:0", "insecure": "true", "expect": "1", "priority": "off"},
+		{"state": "/no such/“folder”: #1\u2028\ufeff", "drift": "0.0000001"},
+		{"state": "~"}, {"state": "none"}, {"state": "a, b]}"}, {"state": "'"}, {"state": `\"`},
+		{"spaces": "default=central,partition=any,preempt=true;0=central;null=central;1.5=central;-=central"},
+		{"listen": ":1", "tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert, "tls.client_auth": "verify"},
+		{"lease": "1h", "limits.ttl": "1h", "patience": "1m0.000000001s"},
+		{"lease": "59m59.9s", "log.level": "debug", "log.format": "json"},
+	} {
+		c := mustLoad(t, Sources{Flags: flags})
+		again(t, c, printed(t, c))
+	}
+}
+
+// TestPrintJoin: a Config that Load did not make can be printed too.
+func TestPrintJoin(t *testing.T) {
+	got := printed(t, &Config{Join: []string{"10.0.0.1:1", "[::1]:2"}})
+	if want := "join: [10.0.0.1:1, \"[::1]:2\"]    # default\n"; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant a line %s", got, want)
+	}
+}
+
+type brokenWriter struct{}
+
+var errBroken = errors.New("broken")
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestPrintError(t *testing.T) {
+	if err := mustLoad(t, Sources{}).PrintConfig(brokenWriter{}); !errors.Is(err, errBroken) {
+		t.Errorf("got %v, want the writer's error", err)
+	}
+}

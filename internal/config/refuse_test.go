@@ -1,0 +1,218 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRefused gives one bad value as a flag and reads the complaint.
+func TestRefused(t *testing.T) {
+	notFolder := write(t, "file", "")
+	for _, test := range []struct{ key, value, parts string }{
+		{"name", strings.Repeat("n", 65), "has 65 characters|allowed: 1 to 64 of the characters|shorten it"},
+		{"name", strings.Repeat("ü", 400), `"ü|"… from flag --name: it has 800 characters`},
+		{"name", "a b", `"a b" from flag --name: it contains ' '|replace that character`},
+		{"name", "..", "folder that exists everywhere|give another one"},
+		{"name", "a\nb", `"a\nb"|control character|take it out`},
+		{"name", "\xff", "not UTF-8"},
+		{"listen", "", `"" from flag --listen: it is empty|as in 127.0.0.1:4040`},
+		{"listen", "4040", "it is not HOST:PORT|allowed: HOST:PORT with a port of 0 to 65535"},
+		{"listen", "::1:4040", "it is not HOST:PORT"},
+		{"listen", "127.0.0.1:65536", "port is not a number from 0 to 65535"},
+		{"listen", "127.0.0.1:http", "port is not a number"},
+		{"listen", "a/b:1", "neither an IP address nor a host name|correct the host"},
+		{"listen", "0.0.0.0:4040", "no TLS|allowed: an address that is loopback|--tls-cert and --tls-key|--insecure"},
+		{"listen", ":5000", "other machines can reach it"},
+		{"listen", "lock.example:5000", "other machines can reach it"},
+		{"http", "off", "it is not HOST:PORT|or empty"},
+		{"http", "[::]:4041", "other machines can reach it"},
+		{"http", "localhost:4040", "listen has the same port at 127.0.0.1:4040|allowed: another port, or empty"},
+		{"advertise", "10.0.0.1:0", "port 0 names no place|1 to 65535"},
+		{"advertise", "0.0.0.0:4040", "names no machine|others reach this machine by"},
+		{"advertise", ":4040", "names no machine"},
+		{"join", "10.0.0.1:4040,,10.0.0.2:4040", `"" in it: it is empty`},
+		{"join", "10.0.0.1", `"10.0.0.1" in it: it is not HOST:PORT`},
+		{"join", "10.0.0.1:4040", "clusters are not served by this version; leave join and expect out to run a single member"},
+		{"expect", "0", "it is too small|1 or more"},
+		{"expect", "two", "not a whole number"},
+		{"priority", "0", "too small|allowed: 1 to 14, or off"},
+		{"priority", "15", "too large|give 14 or less"},
+		{"priority", "high", "not a whole number"},
+		{"state", notFolder, "it is not a folder|name another path"},
+		{"data", "/var/lib/holdfast", "no protocol of this version keeps data|leave it out"},
+		{"lease", "3", `"3" from flag --lease: it is not a duration|allowed: 100ms to 1h, and more than 8 times patience|a number and a unit, as in 3s`},
+		{"lease", "", "it is not a duration"},
+		{"lease", "99ms", "too short|give 100ms or more"},
+		{"lease", "61m", "too long|give 1h or less"},
+		{"lease", "2s", "2 poll intervals of 200ms, the silence of 600ms that arouses suspicion and 4 × patience of 250ms: 2s|allowed: more than 2s with this patience|raise lease or lower patience"},
+		{"patience", "0s", "too short"},
+		{"patience", "6m", "too long"},
+		{"drift", "0", "out of bounds|allowed: more than 0, at most 0.5"},
+		{"drift", "0.51", "out of bounds"},
+		{"drift", "NaN", "out of bounds"},
+		{"drift", "5%", "not a number|as in 0.05"},
+		{"limits.ttl", "2h", "too long|give 1h or less"},
+		{"limits.ttl", "2s", "shorter than the lease of 3s|raise limits.ttl or lower lease"},
+		{"limits.sessions", "0", "too small|allowed: 1 to 2147483647"},
+		{"limits.locks_per_session", "-1", "too small"},
+		{"limits.waiters_per_name", "1e3", "not a whole number"},
+		{"limits.name_bytes", "513", "too large|allowed: 1 to 512"},
+		{"limits.message_bytes", "100", "too small|give 4096 or more"},
+		{"limits.message_bytes", "99999999999999999999", "not a whole number that fits"},
+		{"tls.client_auth", "optional", "none of the choices|allowed: require, verify, none"},
+		{"log.level", "INFO", "none of the choices|allowed: debug, info, warn, error|did you mean info?"},
+		{"log.format", "jsom", "did you mean json?"},
+		{"insecure", "yes", "write true or false"},
+		{"config", "/no/such/file.yaml", `"/no/such/file.yaml" from flag --config: it cannot be read: no such file`},
+		{"lese", "3s", "there is no such key|did you mean lease?"},
+	} {
+		t.Run(test.key+"="+test.value[:min(len(test.value), 20)], func(t *testing.T) {
+			found := problems(t, Sources{Flags: map[string]string{test.key: test.value}})
+			if len(found) != 1 {
+				t.Fatalf("%d problems, want one: %v", len(found), found)
+			}
+			matches(t, found[0], test.key, test.parts)
+		})
+	}
+}
+
+func TestSpacesRefused(t *testing.T) {
+	for _, test := range []struct{ value, key, parts string }{
+		{"billing", "spaces", "names no protocol|NAME=PROTOCOL[,option=value…]|billing=central"},
+		{"=central", "spaces", "1 to 64 are allowed|another name"},
+		{"a/b=central", "spaces", "contains '/'"},
+		{"a=central,preempt", "spaces", `option "preempt" has no value|write option=value`},
+		{"a=central,preempt=true,preempt=false", "spaces", "given twice"},
+		{"a=central;a=central", "spaces.a", "the space is given twice"},
+		{"billing=grantor", "spaces.billing", `"billing=grantor" from flag --space: protocol grantor is not served by this version; use central`},
+		{"a=bakery,grace=0", "spaces.a", "protocol bakery is not served by this version; use central"},
+		{"a=permission", "spaces.a", "not served"},
+		{"a=consensus,shards=1", "spaces.a", "not served"},
+		{"default=claim", "spaces.default", "not served"},
+		{"a=centrall", "spaces.a", "central, grantor, bakery, permission, consensus, claim|did you mean central?"},
+		{"a=", "spaces.a", `there is no protocol ""|use central`},
+		{"a=central,shards=1", "spaces.a", `no option "shards"; allowed: partition, preempt; leave it out`},
+		{"a=central,partitoin=any", "spaces.a", "did you mean partition?"},
+		{"a=central,partition=all", "spaces.a", `option partition cannot be "all"; allowed: primary, any`},
+		{"a=central,preempt=1", "spaces.a", "allowed: false, true; leave it out for false"},
+	} {
+		t.Run(test.value, func(t *testing.T) {
+			found := problems(t, Sources{Flags: map[string]string{"spaces": test.value}})
+			if len(found) != 1 {
+				t.Fatalf("%d problems, want one: %v", len(found), found)
+			}
+			matches(t, found[0], test.key, test.parts)
+		})
+	}
+}
+
+// TestCluster: founders are counted without this member's own address twice.
+func TestCluster(t *testing.T) {
+	for _, good := range []map[string]string{
+		{"join": "127.0.0.1:4040"},
+		{"join": "localhost:04040", "expect": "1"},
+		{"join": "LOCALHOST:4040,[::ffff:127.0.0.1]:4040"},
+		{"join": "a.example:7", "advertise": "A.Example.:7", "expect": "1"},
+		{"expect": "1"},
+	} {
+		if c := mustLoad(t, Sources{Flags: good}); len(c.Join) != 0 {
+			t.Errorf("%v: join is %v, want this member's own address left out", good, c.Join)
+		}
+	}
+	for _, test := range []struct {
+		flags map[string]string
+		keys  []string
+		parts string
+	}{
+		{map[string]string{"join": "10.0.0.1:1,10.0.0.2:1", "expect": "3"}, []string{"join"}, "clusters are not served"},
+		{map[string]string{"join": "10.0.0.1:1,10.0.0.1:01,127.0.0.1:4040", "expect": "2"}, []string{"join"}, "clusters are not served"},
+		{map[string]string{"join": "10.0.0.1:1", "expect": "3"}, []string{"join", "expect"}, "clusters are not served"},
+		{map[string]string{"expect": "2"}, []string{"expect", "expect"}, "own address are 1 address|1 with this join"},
+	} {
+		var keys []string
+		found := problems(t, Sources{Flags: test.flags})
+		for _, p := range found {
+			keys = append(keys, p.Key)
+		}
+		if diff := cmp.Diff(test.keys, keys); diff != "" {
+			t.Errorf("%v: problems with (-want +got):\n%s", test.flags, diff)
+		}
+		matches(t, found[0], test.keys[0], test.parts)
+	}
+}
+
+// TestOpenListen: TLS or a word of consent opens a port to the network.
+func TestOpenListen(t *testing.T) {
+	pem := material(t)
+	for _, flags := range []map[string]string{
+		{"listen": "0.0.0.0:4040", "http": "[::]:4041", "insecure": "true"},
+		{"listen": ":4040", "tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert},
+		{"listen": "127.9.9.9:0", "http": "[::1]:0"},
+		{"listen": "LocalHost:4040", "http": ""},
+	} {
+		mustLoad(t, Sources{Flags: flags})
+	}
+}
+
+// TestAllProblems: everything that is wrong is said, in the order of Keys.
+func TestAllProblems(t *testing.T) {
+	path := write(t, "h.yaml", "nmae: a\nlimits: {ttl: 1d}\nspaces: {x: {protocol: raft}}\n")
+	found := problems(t, Sources{
+		File:    path,
+		Environ: []string{"HOLDFAST_DRIFT=9", "HOLDFAST_LESE=1s"},
+		Flags:   map[string]string{"listen": "10.0.0.1:1", "lease": "1s", "log.level": "all"},
+	})
+	var keys []string
+	for _, p := range found {
+		keys = append(keys, p.Key)
+	}
+	want := []string{"nmae", "HOLDFAST_LESE", "listen", "lease", "drift", "spaces.x", "limits.ttl", "log.level"}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Errorf("problems with (-want +got):\n%s", diff)
+	}
+	if want := "file " + path + " line 2"; found[6].Origin != want {
+		t.Errorf("limits.ttl is from %s, want %s", found[6].Origin, want)
+	}
+}
+
+func TestUnknownVariable(t *testing.T) {
+	for _, test := range []struct{ entry, key, parts string }{
+		{"HOLDFAST_LESE=secret", "HOLDFAST_LESE", "from the environment: no command knows this variable|did you mean HOLDFAST_LEASE?"},
+		{"HOLDFAST_SERVERS=a", "HOLDFAST_SERVERS", "did you mean HOLDFAST_SERVER?"},
+		{"HOLDFAST_TLS=a", "HOLDFAST_TLS", "unset it"},
+		{"HOLDFAST_COMPLETELY_DIFFERENT=a", "HOLDFAST_COMPLETELY_DIFFERENT", "unset it"},
+		{"HOLDFAST_PORT=1", "HOLDFAST_PORT", "no command knows"},
+		{"HOLDFAST_=", "HOLDFAST_", "no command knows"},
+		{"HOLDFAST_lease=1s", "HOLDFAST_lease", "no command knows"},
+	} {
+		found := problems(t, Sources{Environ: []string{test.entry}})
+		if len(found) != 1 || strings.Contains(found[0].String(), "secret") {
+			t.Errorf("%s: got %v, want one problem that does not show the value", test.entry, found)
+		}
+		matches(t, found[0], test.key, test.parts)
+	}
+}
+
+// TestOthersVariables: a daemon may be started where a client is set up, by the
+// child of a lock, and in a pod beside a Service of the name holdfast.
+func TestOthersVariables(t *testing.T) {
+	var environ []string
+	for _, name := range OtherVariables() {
+		environ = append(environ, name+"=x")
+	}
+	for _, needed := range []string{"LOCK_NAME", "LOCK_TOKEN", "LOCK_MODE", "LOCK_SESSION", "LOCK_DEADLINE", "SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE"} {
+		if !slices.Contains(OtherVariables(), "HOLDFAST_"+needed) {
+			t.Errorf("HOLDFAST_%s is not listed", needed)
+		}
+	}
+	environ = append(environ, "HOLDFASTER=1", "holdfast_lease=1", "NO_COLOR=1",
+		"HOLDFAST_SERVICE_HOST=10.0.0.1", "HOLDFAST_SERVICE_PORT=4040", "HOLDFAST_SERVICE_PORT_GRPC=4040",
+		"HOLDFAST_PORT=tcp://10.0.0.1:4040", "HOLDFAST_PORT_4040_TCP_ADDR=10.0.0.1",
+		"HOLDFAST_A_SERVICE_HOST=10.0.0.2", "HOLDFAST_A_PORT_4040_TCP=tcp://10.0.0.2:4040")
+	if c := mustLoad(t, Sources{Environ: environ}); c.Origin("lease") != "default" {
+		t.Errorf("lease is from %s", c.Origin("lease"))
+	}
+}

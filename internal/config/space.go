@@ -1,0 +1,167 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
+
+// served is the only protocol that this version serves.
+const served = "central"
+
+// protocols are the names of all protocols, served or not.
+func protocols() []string {
+	return []string{served, "grantor", "bakery", "permission", "consensus", "claim"}
+}
+
+// option is something that a space may set, and its values, the default first.
+type option struct {
+	name   string
+	values []string
+}
+
+// centralOptions: on a partition only the side with a quorum grants (primary), or
+// every side does (any); with preempt the member with the highest id coordinates.
+func centralOptions() []option {
+	return []option{
+		{"partition", []string{"primary", "any"}},
+		{"preempt", []string{"false", "true"}},
+	}
+}
+
+// String is the space as the command line spells it.
+func (s Space) String() string {
+	var b strings.Builder
+	b.WriteString(s.Name + "=" + s.Protocol)
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		b.WriteString("," + name + "=" + s.Options[name])
+	}
+	return b.String()
+}
+
+// putSpaces adds the spaces of a flag or a variable to a layer.
+func (l *loader) putSpaces(y layer, text, origin string) {
+	for item := range strings.SplitSeq(text, ";") {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			continue // a semicolon at the end, or a variable set to nothing
+		}
+		space, wrong := readSpace(item)
+		if wrong != nil {
+			l.complain(Problem{"spaces", quote(item), origin, wrong.wrong, spaceSyntax, wrong.fix})
+			continue
+		}
+		l.putSpace(y, space, origin)
+	}
+}
+
+// putSpace adds one space to a layer, unless its name will not do.
+func (l *loader) putSpace(y layer, space Space, origin string) {
+	if err := holdfast.CheckSpace(space.Name); err != nil {
+		l.complain(Problem{"spaces", quote(space.String()), origin, err.Error(), spaceSyntax, "give the space another name"})
+		return
+	}
+	if !y.setSpace(setting{Space: space, Origin: origin}) {
+		l.complain(Problem{"spaces." + space.Name, quote(space.String()), origin, "the space is given twice", "", "give each space once"})
+	}
+}
+
+// readSpace reads NAME=PROTOCOL[,option=value…].
+func readSpace(text string) (Space, *flaw) {
+	name, rest, found := strings.Cut(text, "=")
+	if !found {
+		return Space{}, &flaw{"it names no protocol", "write it as in " + oneLine(text+"="+served)}
+	}
+	parts := strings.Split(rest, ",")
+	space := Space{Name: strings.TrimSpace(name), Protocol: strings.TrimSpace(parts[0])}
+	for _, part := range parts[1:] {
+		option, value, found := strings.Cut(part, "=")
+		if !found {
+			return Space{}, &flaw{"its option " + quote(part) + " has no value", "write option=value"}
+		}
+		if wrong := space.setOption(strings.TrimSpace(option), strings.TrimSpace(value)); wrong != nil {
+			return Space{}, wrong
+		}
+	}
+	return space, nil
+}
+
+func (s *Space) setOption(name, value string) *flaw {
+	if _, taken := s.Options[name]; taken {
+		return &flaw{"its option " + quote(name) + " is given twice", "give each option once"}
+	}
+	if s.Options == nil {
+		s.Options = map[string]string{}
+	}
+	s.Options[name] = value
+	return nil
+}
+
+// readSpaces takes what was merged: default first, then by name.
+func (l *loader) readSpaces() {
+	names := l.merged.MapKeys("spaces")
+	slices.SortFunc(names, func(a, b string) int {
+		if (a == holdfast.DefaultSpace) != (b == holdfast.DefaultSpace) {
+			if a == holdfast.DefaultSpace {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
+	for _, name := range names {
+		found, ok := l.setting(mergePath("spaces") + delimiter + name)
+		if !ok {
+			continue
+		}
+		l.config.origins["spaces."+name] = found.Origin
+		l.checkSpace(found)
+		l.config.Spaces = append(l.config.Spaces, found.Space.clone())
+	}
+}
+
+// checkSpace judges protocol and options.
+func (l *loader) checkSpace(s setting) {
+	refuse := func(wrong, allowed, fix string) {
+		l.complain(Problem{"spaces." + s.Space.Name, quote(s.Space.String()), s.Origin, wrong, allowed, fix})
+	}
+	switch {
+	case s.Space.Protocol == served:
+	case slices.Contains(protocols(), s.Space.Protocol):
+		refuse("protocol "+s.Space.Protocol+" is not served by this version", "", "use "+served)
+		return
+	default:
+		refuse("there is no protocol "+quote(s.Space.Protocol), strings.Join(protocols(), ", "),
+			suggest(s.Space.Protocol, protocols(), "use "+served))
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Space.Options)) {
+		value := s.Space.Options[name]
+		options := centralOptions()
+		at := slices.IndexFunc(options, func(o option) bool { return o.name == name })
+		if at < 0 {
+			known := optionNames(options)
+			refuse(fmt.Sprintf("protocol %s has no option %s", served, quote(name)), strings.Join(known, ", "),
+				suggest(name, known, "leave it out"))
+			continue
+		}
+		if values := options[at].values; !slices.Contains(values, value) {
+			refuse(fmt.Sprintf("option %s cannot be %s", name, quote(value)), strings.Join(values, ", "),
+				suggest(value, values, "leave it out for "+values[0]))
+		}
+	}
+}
+
+func optionNames(options []option) []string {
+	names := make([]string, len(options))
+	for i, o := range options {
+		names[i] = o.name
+	}
+	return names
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+)
+
+// noState is the value of state that keeps nothing across restarts.
+const noState = "none"
+
+// StateDir returns the folder of the stable cell of the member with this name: the
+// one that was configured, or else $XDG_STATE_HOME/holdfast/NAME, or else
+// $HOME/.local/state/holdfast/NAME. "" means that the member keeps no cell. Nothing
+// is created. It is an error when there is no home to put the folder in.
+func (c *Config) StateDir(name string, environ []string) (string, error) {
+	switch c.State {
+	case "":
+	case noState:
+		return "", nil
+	default:
+		return c.State, nil
+	}
+	if wrong := checkMemberName(name); wrong != nil || name == "" {
+		return "", errors.New("state: the default folder needs the member's name; give --name, or --state DIR")
+	}
+	var home, state string
+	for _, entry := range environ {
+		if value, found := strings.CutPrefix(entry, "HOME="); found {
+			home = value
+		}
+		if value, found := strings.CutPrefix(entry, "XDG_STATE_HOME="); found {
+			state = value
+		}
+	}
+	if filepath.IsAbs(state) { // the XDG specification: a relative path counts as none
+		return filepath.Join(state, "holdfast", name), nil
+	}
+	if !filepath.IsAbs(home) {
+		return "", errors.New(`state: "" from ` + c.originOf("state") +
+			": there is no user's state folder, for neither XDG_STATE_HOME nor HOME is an absolute path; give --state DIR, or --state none")
+	}
+	return filepath.Join(home, ".local", "state", "holdfast", name), nil
+}
+
+// originOf is Origin for complaints: a Config that Load did not make has none.
+func (c *Config) originOf(key string) string {
+	if origin := c.origins[key]; origin != "" {
+		return origin
+	}
+	return "default"
+}
+
+// DefaultName is the name of a member that was given none: host and port of the
+// address that it really listens on, as in 127.0.0.1-4040. What a name may not
+// contain becomes "-"; a host that is too long loses its end, never its port.
+// Listening on all addresses counts as 0.0.0.0.
+func DefaultName(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		host, port = address, ""
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
+	if allHosts(host) {
+		host = "0.0.0.0"
+	}
+	clean := func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if nameRune(r) {
+				return r
+			}
+			return '-'
+		}, text)
+	}
+	host, port = strings.TrimLeft(clean(host), "-"), clean(port)
+	if port == "" {
+		return host[:min(len(host), maxMemberName)]
+	}
+	port = port[:min(len(port), maxMemberName/2)]
+	return strings.TrimLeft(host[:min(len(host), maxMemberName-1-len(port))]+"-"+port, "-")
+}

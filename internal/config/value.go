@@ -1,0 +1,232 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Bounds of values. What they are measured against stands beside them.
+const (
+	minLease    = 100 * time.Millisecond // shorter ones end by scheduling alone
+	maxLease    = time.Hour
+	minPatience = time.Millisecond
+	maxPatience = 5 * time.Minute
+	maxDrift    = 0.5
+	minTTL      = time.Second
+	maxTTL      = time.Hour
+	maxPriority = 14
+	maxCount    = math.MaxInt32
+
+	maxNameBytes    = holdfast.MaxName
+	minMessageBytes = 4096 // one request with the longest name, owner and reason
+	maxMessageBytes = 1 << 30
+	maxMemberName   = 64
+)
+
+type span struct{ least, most time.Duration }
+
+func textKey(name, value string, field func(*Config) *string, allowed, help string) Key {
+	return Key{
+		Name: name, Kind: Text, Default: value, Allowed: allowed, Help: help,
+		read: func(c *Config, text string) *flaw { *field(c) = text; return nil },
+		show: func(c *Config) string { return *field(c) },
+	}
+}
+
+func nameKey() Key {
+	field := func(c *Config) *string { return &c.Name }
+	key := textKey("name", "", field,
+		fmt.Sprintf("1 to %d of the characters A-Z a-z 0-9 . _ -, or empty for HOST-PORT", maxMemberName),
+		"Name of this member; without it HOST-PORT of the listen address.")
+	key.read = func(c *Config, text string) *flaw {
+		if wrong := checkMemberName(text); wrong != nil {
+			return wrong
+		}
+		*field(c) = text
+		return nil
+	}
+	return key
+}
+
+// checkMemberName takes only names that fit a log line, a URL and a folder.
+func checkMemberName(name string) *flaw {
+	if len(name) > maxMemberName {
+		return &flaw{fmt.Sprintf("it has %d characters", len(name)), "shorten it"}
+	}
+	for _, r := range name {
+		if !nameRune(r) {
+			return &flaw{fmt.Sprintf("it contains %q", r), "replace that character"}
+		}
+	}
+	if name == "." || name == ".." {
+		return &flaw{"it is the name of a folder that exists everywhere", "give another one"}
+	}
+	return nil
+}
+
+func nameRune(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-'
+}
+
+// readCount reads a whole number from least to most.
+func readCount(text string, least, most int) (int, *flaw) {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, &flaw{"it is not a whole number that fits", "write digits only, as in " + strconv.Itoa(max(least, 1))}
+	case n < least:
+		return 0, &flaw{"it is too small", fmt.Sprintf("give %d or more", least)}
+	case n > most:
+		return 0, &flaw{"it is too large", fmt.Sprintf("give %d or less", most)}
+	}
+	return n, nil
+}
+
+func countKey(name, value string, least, most int, field func(*Config) *int, help string) Key {
+	return Key{
+		Name: name, Kind: Count, Default: value, Allowed: fmt.Sprintf("%d to %d", least, most), Help: help,
+		read: func(c *Config, text string) *flaw {
+			n, wrong := readCount(text, least, most)
+			if wrong == nil {
+				*field(c) = n
+			}
+			return wrong
+		},
+		show: func(c *Config) string { return strconv.Itoa(*field(c)) },
+	}
+}
+
+func expectKey() Key {
+	key := countKey("expect", "", 1, maxCount, func(c *Config) *int { return &c.Expect },
+		"How many founders there are, this member included; with join alone this member is a guest.")
+	key.Allowed = "the number of founders, 1 or more"
+	number := key.read
+	key.read = func(c *Config, text string) *flaw {
+		if text == "" {
+			c.Expect = 0
+			return nil
+		}
+		return number(c, text)
+	}
+	key.show = func(c *Config) string {
+		if c.Expect == 0 {
+			return ""
+		}
+		return strconv.Itoa(c.Expect)
+	}
+	return key
+}
+
+func priorityKey() Key {
+	const off = "off"
+	key := countKey("priority", "8", 1, maxPriority, func(c *Config) *int { return &c.Priority },
+		"This member's candidacy for the leaders of protocol bakery.")
+	key.Allowed = fmt.Sprintf("1 to %d, or off", maxPriority)
+	number := key.read
+	key.read = func(c *Config, text string) *flaw {
+		if text == off {
+			c.Priority = 0
+			return nil
+		}
+		return number(c, text)
+	}
+	key.show = func(c *Config) string {
+		if c.Priority == 0 {
+			return off
+		}
+		return strconv.Itoa(c.Priority)
+	}
+	return key
+}
+
+func durationKey(name, value string, allowed span, note string, field func(*Config) *time.Duration, help string) Key {
+	return Key{
+		Name: name, Kind: Duration, Default: value, Help: help,
+		Allowed: fmt.Sprintf("%s to %s%s", showDuration(allowed.least), showDuration(allowed.most), note),
+		read: func(c *Config, text string) *flaw {
+			d, err := time.ParseDuration(text)
+			switch {
+			case err != nil:
+				return &flaw{"it is not a duration", "write a number and a unit, as in " + value}
+			case d < allowed.least:
+				return &flaw{"it is too short", "give " + showDuration(allowed.least) + " or more"}
+			case d > allowed.most:
+				return &flaw{"it is too long", "give " + showDuration(allowed.most) + " or less"}
+			}
+			*field(c) = d
+			return nil
+		},
+		show: func(c *Config) string { return showDuration(*field(c)) },
+	}
+}
+
+// showDuration writes 1h where Go writes 1h0m0s.
+func showDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func driftKey() Key {
+	return Key{
+		Name: "drift", Kind: Fraction, Default: "0.05",
+		Allowed: fmt.Sprintf("more than 0, at most %v", maxDrift),
+		Help:    "By how much the rates of any two clocks may differ: 0.05 is 5 %.",
+		read: func(c *Config, text string) *flaw {
+			x, err := strconv.ParseFloat(text, 64)
+			switch {
+			case err != nil:
+				return &flaw{"it is not a number", "write it as in 0.05"}
+			case !(x > 0 && x <= maxDrift): // so that NaN is refused too
+				return &flaw{"it is out of bounds", "leave it out for 0.05, which is more than clocks differ by"}
+			}
+			c.Drift = x
+			return nil
+		},
+		show: func(c *Config) string { return strconv.FormatFloat(c.Drift, 'g', -1, 64) },
+	}
+}
+
+func choiceKey(name, value string, choices []string, field func(*Config) *string, help string) Key {
+	return Key{
+		Name: name, Kind: Text, Default: value, Allowed: strings.Join(choices, ", "), Help: help,
+		read: func(c *Config, text string) *flaw {
+			for _, choice := range choices {
+				if text == choice {
+					*field(c) = text
+					return nil
+				}
+			}
+			return &flaw{"it is none of the choices", suggest(strings.ToLower(text), choices, "leave it out for "+value)}
+		},
+		show: func(c *Config) string { return *field(c) },
+	}
+}
+
+func switchKey(name string, field func(*Config) *bool, help string) Key {
+	return Key{
+		Name: name, Kind: Switch, Default: "false", Allowed: "true, false", Help: help,
+		read: func(c *Config, text string) *flaw {
+			switch text {
+			case "true":
+				*field(c) = true
+			case "false":
+				*field(c) = false
+			default:
+				return &flaw{"it is neither", "write true or false"}
+			}
+			return nil
+		},
+		show: func(c *Config) string { return strconv.FormatBool(*field(c)) },
+	}
+}
