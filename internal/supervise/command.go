@@ -1,0 +1,127 @@
+//go:build unix
+
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Command says what to run.
+type Command struct {
+	// Args are the command and its arguments. The command is looked for in PATH
+	// unless it contains a slash.
+	Args []string
+	// Env is the command's environment; of two values of a variable the later one
+	// counts. Nil means the caller's own.
+	Env []string
+	// Stdin, Stdout and Stderr become the command's. Nil means the caller's own.
+	// Other files that the caller inherited (descriptors 3 and up) are inherited by
+	// the command; what is close-on-exec, as all that Go opens, is not.
+	Stdin, Stdout, Stderr *os.File
+	// Notice is told, as a sentence for the person at the terminal, what happens to
+	// the command there, and of signals that could not be forwarded. It must not
+	// block and may be called from several goroutines. Nil means that nobody is told.
+	Notice func(string)
+}
+
+// Exit statuses of a command that did not run.
+const (
+	StatusNotExecutable = 126
+	StatusNotFound      = 127
+)
+
+// StartError says why a command could not be run.
+type StartError struct {
+	Command string // as it was given
+	Status  int    // StatusNotExecutable or StatusNotFound
+	Reason  string // the rest of the sentence
+	Err     error  // what the system said
+}
+
+// Error returns the sentence.
+func (e *StartError) Error() string { return fmt.Sprintf("command %q: %s", e.Command, e.Reason) }
+
+// Unwrap returns what the system said.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Find returns the path of a command, as a shell would find it. The error is a
+// *StartError. [Start] does the same; calling Find first tells of a mistyped
+// command before anybody waits for a lock.
+func Find(command string) (string, error) {
+	if strings.Contains(command, "/") {
+		_, err := exec.LookPath(command)
+		if err != nil && !errors.Is(err, exec.ErrDot) {
+			return "", notRunnable(command, command, err)
+		}
+		return command, nil
+	}
+	var denied error
+	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+		if folder == "" {
+			folder = "." // POSIX: an empty element is the working folder
+		}
+		path := folder + "/" + command
+		_, err := exec.LookPath(path)
+		if err == nil || errors.Is(err, exec.ErrDot) {
+			return path, nil
+		}
+		if _, missing := os.Stat(path); denied == nil && missing == nil && errors.Is(err, fs.ErrPermission) {
+			denied = err
+		}
+	}
+	if denied != nil {
+		return "", notRunnable(command, command, denied)
+	}
+	return "", &StartError{command, StatusNotFound, "not found in PATH", exec.ErrNotFound}
+}
+
+// notRunnable says why the file at path cannot be executed, from the system's error.
+func notRunnable(command, path string, err error) error {
+	refused := &StartError{Command: command, Status: StatusNotExecutable, Err: err}
+	_, missing := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && missing != nil:
+		refused.Status, refused.Reason = StatusNotFound, "not found"
+	case errors.Is(err, fs.ErrNotExist):
+		refused.Reason = "not executable: its interpreter does not exist"
+	case errors.Is(err, syscall.ENOEXEC):
+		refused.Reason = "not executable: neither a program for this machine nor a script with a #! line"
+	case errors.Is(err, syscall.EISDIR):
+		refused.Reason = "not executable: it is a folder"
+	case errors.Is(err, fs.ErrPermission):
+		refused.Reason = "not executable: permission denied"
+	default:
+		var number syscall.Errno
+		if errors.As(err, &number) {
+			err = number
+		}
+		refused.Reason = fmt.Sprintf("not executable: %v", err)
+	}
+	return refused
+}
+
+// environment returns env with each variable once, its last value.
+func environment(env []string) []string {
+	if env == nil {
+		env = os.Environ()
+	}
+	place := make(map[string]int, len(env))
+	var once []string
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		if at, seen := place[name]; seen {
+			once[at] = entry
+			continue
+		}
+		place[name] = len(once)
+		once = append(once, entry)
+	}
+	return once
+}

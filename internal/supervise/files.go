@@ -1,0 +1,113 @@
+//go:build unix
+
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipe is one line between two processes. Both ends are close-on-exec.
+type pipe struct{ r, w *os.File }
+
+func (p pipe) close() {
+	// Ends may be closed already, and there is nothing to flush.
+	_ = p.r.Close()
+	_ = p.w.Close()
+}
+
+// lines are the pipes between caller, starter and guardian.
+type lines struct {
+	gate   pipe // caller to starter: one byte lets it pass, the end sends it home
+	report pipe // starter to caller: why the execution failed; ends without a word when it succeeds
+	leash  pipe // caller to guardian: never a word; it ends when the caller does
+	ready  pipe // guardian to caller: one byte
+}
+
+func openLines() (*lines, error) {
+	l := &lines{}
+	var opened []pipe
+	for _, p := range []*pipe{&l.gate, &l.report, &l.leash, &l.ready} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for _, p := range opened {
+				p.close()
+			}
+			return nil, fmt.Errorf("open a pipe: %w", err)
+		}
+		*p = pipe{r, w}
+		opened = append(opened, *p)
+	}
+	return l, nil
+}
+
+// closeStarted closes the ends that the started processes have; what they read
+// must end when its writer does.
+func (l *lines) closeStarted() {
+	for _, file := range []*os.File{l.gate.r, l.report.w, l.leash.r, l.ready.w} {
+		_ = file.Close() // nothing to flush
+	}
+}
+
+// closed marks a descriptor that the new process shall not have.
+const closed = ^uintptr(0)
+
+// inheritedLimit is one more than the highest descriptor that is looked at. A
+// higher one passes on to the command by itself.
+const inheritedLimit = 256
+
+// inherited returns what lies at descriptors 3 and up and would survive an
+// execution: the descriptor itself, or closed.
+func inherited() []uintptr {
+	var files []uintptr
+	last := 0
+	for n := 3; n < inheritedLimit; n++ {
+		flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
+		if err != nil || flags&unix.FD_CLOEXEC != 0 {
+			files = append(files, closed)
+			continue
+		}
+		files = append(files, uintptr(n))
+		last = len(files)
+	}
+	return files[:last]
+}
+
+// starterFiles are the files of the command, and behind them the starter's own two.
+func starterFiles(stdin, stdout, stderr *os.File, l *lines) (files []uintptr, gate, report int) {
+	files = []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()}
+	files = append(files, inherited()...)
+	gate, report = len(files), len(files)+1
+	return append(files, l.gate.r.Fd(), l.report.w.Fd()), gate, report
+}
+
+// The guardian's two files.
+const (
+	guardianLeash = 3
+	guardianReady = 4
+)
+
+// guardianFiles keep nothing of the user's open.
+func guardianFiles(null *os.File, l *lines) []uintptr {
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), l.leash.r.Fd(), l.ready.w.Fd()}
+	for range inherited() {
+		files = append(files, closed)
+	}
+	return files
+}
+
+// fork starts this program again in a process group of its own.
+func fork(args, env []string, files []uintptr) (pid int, err error) {
+	program, err := ownProgram()
+	if err != nil {
+		return 0, fmt.Errorf("find this program's own file: %w", err)
+	}
+	return syscall.ForkExec(program, args, &syscall.ProcAttr{
+		Env:   env,
+		Files: files,
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	})
+}

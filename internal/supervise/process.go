@@ -1,0 +1,271 @@
+//go:build unix
+
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// ErrGuardian says that the guardian was killed, and the command therefore too.
+var ErrGuardian = errors.New("the command's guardian process was killed")
+
+// ErrSurvivors says that processes of the command's group were still there a second
+// after KILL: the kernel waits for a device or a file system on their behalf.
+var ErrSurvivors = errors.New("processes of the command could not be killed")
+
+// Process is a command that was started. Its methods may be called from many
+// goroutines.
+type Process struct {
+	group    group
+	terminal *terminal
+	notice   func(string)
+	leash    *os.File       // ours alone; the guardian acts when it closes
+	children chan os.Signal // SIGCHLD
+	refused  chan os.Signal // the stop key
+	done     chan struct{}  // closed when the command has ended
+	tended   chan struct{}  // closed when the guardian has ended too
+
+	stopped atomic.Bool // the command is stopped
+	wants   bool        // it is stopped for wanting the terminal; of the tending goroutine alone
+	told    bool        // the refusal of the stop key; likewise
+
+	mu       sync.Mutex
+	guardian int  // 0 when it has ended
+	released bool // the guardian is to end
+	exit     Exit
+	err      error
+}
+
+// Start runs a command in a process group of its own, under guard, and returns when
+// it runs. It needs [GuardianMain] in main.
+//
+// The command does not run at all if ctx is done before; the error is ctx's cause
+// then. Pass the lock's context: a machine that was slow to start the guardian must
+// not run the command with a lock that is lost. Once Start has returned, ctx is not
+// looked at any more. A command that cannot be run is a *[StartError].
+//
+// From Start until the command's end the caller cannot be stopped from the
+// terminal, and SIGTTOU is ignored.
+func Start(ctx context.Context, c Command) (*Process, error) {
+	if len(c.Args) == 0 {
+		return nil, errors.New("start the command: Args is empty, want a command and its arguments")
+	}
+	path, err := Find(c.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	c.Stdin, c.Stdout, c.Stderr = or(c.Stdin, os.Stdin), or(c.Stdout, os.Stdout), or(c.Stderr, os.Stderr)
+	p := &Process{
+		notice:   c.Notice,
+		children: make(chan os.Signal, 1),
+		refused:  make(chan os.Signal, 1),
+		done:     make(chan struct{}),
+		tended:   make(chan struct{}),
+	}
+	if p.notice == nil {
+		p.notice = func(string) {}
+	}
+	started := make(chan error, 1)
+	go p.run(ctx, c, path, started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func or(file, otherwise *os.File) *os.File {
+	if file != nil {
+		return file
+	}
+	return otherwise
+}
+
+// run starts the command and tends it to its end, on one thread: Linux kills the
+// command when the thread that started it ends.
+func (p *Process) run(ctx context.Context, c Command, path string, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	signal.Notify(p.children, syscall.SIGCHLD)
+	err := p.launch(ctx, c, path)
+	if err != nil {
+		p.abandon()
+	}
+	started <- err
+	p.tend()
+}
+
+// launch starts starter and guardian, and opens the gate.
+func (p *Process) launch(ctx context.Context, c Command, path string) error {
+	l, err := openLines()
+	if err != nil {
+		return err
+	}
+	p.leash = l.leash.w
+	defer l.gate.close()
+	defer l.report.close()
+	defer l.ready.close()
+	stop := context.AfterFunc(ctx, func() { // do not wait for who is slow
+		_ = l.ready.r.Close()
+		_ = l.report.r.Close()
+	})
+	defer stop()
+
+	err = p.fork(c, path, l)
+	l.closeStarted()
+	if err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(l.ready.r, make([]byte, 1)); err != nil {
+		return ended(ctx, fmt.Errorf("wait for the guardian: %w", err))
+	}
+	p.terminal = openTerminal(syscall.Getpgrp(), p.group.id)
+	signal.Notify(p.refused, syscall.SIGTSTP)
+	signal.Ignore(syscall.SIGTTOU)
+	if err := ctx.Err(); err != nil {
+		return ended(ctx, err)
+	}
+	if wanted(c.Stdin, c.Stdout) {
+		p.terminal.lend()
+	}
+	if _, err := l.gate.w.Write([]byte{1}); err != nil {
+		return fmt.Errorf("start the command: %w", err)
+	}
+	report, err := io.ReadAll(l.report.r)
+	if err != nil {
+		return ended(ctx, fmt.Errorf("wait for the command: %w", err))
+	}
+	if len(report) == 0 {
+		return nil
+	}
+	number, err := strconv.Atoi(string(report))
+	if err != nil {
+		return fmt.Errorf("start the command: %w", err)
+	}
+	return notRunnable(c.Args[0], path, syscall.Errno(number))
+}
+
+// ended returns why ctx is done, or err if it is not.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// fork starts the starter, then the guardian. The starter comes first so that the
+// guardian knows the group from its beginning; it waits at the gate meanwhile.
+func (p *Process) fork(c Command, path string, l *lines) error {
+	files, gate, report := starterFiles(c.Stdin, c.Stdout, c.Stderr, l)
+	args := append([]string{starterName, strconv.Itoa(gate), strconv.Itoa(report), path}, c.Args...)
+	pid, err := fork(args, environment(c.Env), files)
+	if err != nil {
+		// What does not fit, the list of arguments and variables, does not fit here.
+		if errors.Is(err, syscall.E2BIG) {
+			return notRunnable(c.Args[0], path, err)
+		}
+		return fmt.Errorf("start the command: %w", err)
+	}
+	p.group = openGroup(pid)
+
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("start the guardian: %w", err)
+	}
+	defer null.Close()
+	args = []string{guardianName, strconv.Itoa(pid), strconv.Itoa(syscall.Getpgrp())}
+	p.guardian, err = fork(args, nil, guardianFiles(null, l))
+	if err != nil {
+		return fmt.Errorf("start the guardian: %w", err)
+	}
+	return nil
+}
+
+// Done is closed when the command itself has ended. Its terminal was put back then.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ID returns the process id of the command, which is the id of its group too.
+func (p *Process) ID() int { return p.group.id }
+
+// Wait waits until the command itself has ended, ends the guardian, and returns how
+// the command ended. What the command left running in the background goes on,
+// without a guardian, unless [Process.Terminate] is called, before or after. The
+// error is ErrGuardian if the guardian was killed before.
+func (p *Process) Wait() (Exit, error) {
+	<-p.done
+	p.release()
+	<-p.tended
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exit, p.err
+}
+
+// Signal sends sig to every process of the group. A stopped command is continued if
+// sig is one that usually ends a command, so that it can act on it. After the
+// command's end Signal does nothing.
+func (p *Process) Signal(sig syscall.Signal) error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	err := p.group.signal(sig)
+	switch sig {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		if err == nil && p.stopped.Load() {
+			err = p.group.signal(syscall.SIGCONT)
+		}
+	}
+	if err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("send signal %d to the command: %w", int(sig), err)
+	}
+	return nil
+}
+
+// Terminate ends the whole group: TERM now, and KILL when killAfter is over for
+// whatever is left; KILL at once if killAfter is 0. It returns as soon as no process
+// of the group is left, or ErrSurvivors one second after KILL. A shorter grace can be
+// forced by another call of Terminate meanwhile. Wait then tells how the command
+// itself ended.
+func (p *Process) Terminate(killAfter time.Duration) error {
+	if killAfter > 0 {
+		grace := time.NewTimer(killAfter)
+		defer grace.Stop()
+		// Who is gone or not ours to signal is left to KILL, which has the last word.
+		_ = p.group.signal(syscall.SIGTERM)
+		_ = p.group.signal(syscall.SIGCONT) // who is stopped would not hear it
+		if p.emptied(grace.C) {
+			return nil
+		}
+	}
+	err := p.group.signal(syscall.SIGKILL)
+	limit := time.NewTimer(dying)
+	defer limit.Stop()
+	if p.emptied(limit.C) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrSurvivors, err)
+	}
+	return ErrSurvivors
+}
+
+// emptied waits for the command's end, then for the rest of its group.
+func (p *Process) emptied(limit <-chan time.Time) bool {
+	select {
+	case <-p.done:
+		return p.group.emptied(limit)
+	case <-limit:
+		return false
+	}
+}

@@ -1,0 +1,39 @@
+//go:build unix && !linux
+
+package supervise
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The requests that read and, once output has drained, set a terminal's modes.
+const (
+	getModes = unix.TIOCGETA
+	setModes = unix.TIOCSETAW
+)
+
+// continued: that a command was continued is not told on every such system, so it
+// is asked for on none. A command that somebody else continued is then taken for
+// stopped until its end: it may get a SIGCONT too many.
+const continued = 0
+
+// openGroup returns the group led by a process that is known to exist.
+func openGroup(id int) group { return group{id: id} }
+
+// signal sends sig to every process of the group; ESRCH says that there is none.
+func (g group) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, sig) }
+
+// membersOf does not know: this system has no /proc to read.
+func membersOf(int) (members int, known bool) { return 0, false }
+
+// dieWithParent is the guardian's work alone on this system.
+func dieWithParent(int) bool { return true }
+
+// ownProgram returns what to execute for this very program.
+func ownProgram() (string, error) { return os.Executable() }
+
+// rename is not offered by this system.
+func rename(string) {}

@@ -1,0 +1,167 @@
+//go:build unix
+
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// returned is how often a command that waits for the terminal in the background
+// looks whether the shell has given it back: no signal tells.
+const returned = 100 * time.Millisecond
+
+// tend takes note of what happens to command and guardian until both have ended.
+func (p *Process) tend() {
+	defer close(p.tended)
+	defer p.terminal.close()
+	defer p.leash.Close()
+	defer signal.Stop(p.children)
+	ticker := time.NewTicker(returned)
+	defer ticker.Stop()
+	for {
+		p.collectCommand()
+		if p.collectGuardian() && p.over() {
+			return
+		}
+		var again <-chan time.Time
+		if p.wants {
+			again = ticker.C
+		}
+		select {
+		case <-p.children:
+		case <-again:
+			p.lendAgain()
+		}
+	}
+}
+
+// over reports whether the command has ended.
+func (p *Process) over() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// collectCommand takes note of everything that the kernel has to tell of the command.
+func (p *Process) collectCommand() {
+	for !p.over() {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(p.group.id, &status, syscall.WNOHANG|syscall.WUNTRACED|continued, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			p.end(Exit{}, fmt.Errorf("wait for the command: %w", err))
+		case pid == 0:
+			return
+		case status.Stopped():
+			p.onStop(status.StopSignal())
+		case status.Continued():
+			p.stopped.Store(false)
+			p.wants = false
+		default:
+			p.end(exitOf(status), nil)
+		}
+	}
+}
+
+// end notes how the command ended, and puts the terminal back before anybody hears
+// of it.
+func (p *Process) end(exit Exit, err error) {
+	p.wants = false
+	p.terminal.takeBack(exit.Signal != 0)
+	signal.Reset(syscall.SIGTTOU)
+	signal.Stop(p.refused)
+	p.mu.Lock()
+	p.exit = exit
+	if p.err == nil {
+		p.err = err
+	}
+	p.mu.Unlock()
+	close(p.done)
+}
+
+// onStop decides what becomes of a command that was stopped by sig.
+func (p *Process) onStop(sig syscall.Signal) {
+	p.stopped.Store(true)
+	switch {
+	case p.terminal.lent():
+		if sig != syscall.SIGTTIN && sig != syscall.SIGTTOU && !p.told {
+			p.told = true
+			p.notice("the command cannot be stopped while it holds the lock and the terminal; it goes on")
+		}
+		p.resume()
+	case sig == syscall.SIGTTIN || sig == syscall.SIGTTOU:
+		p.wants = true
+		if !p.lendAgain() {
+			p.notice("the command waits for the terminal; fg gives it back")
+		}
+	}
+}
+
+// lendAgain gives a command that wants the terminal what it wants, if the caller's
+// group has it.
+func (p *Process) lendAgain() bool {
+	if !p.terminal.lend() {
+		return false
+	}
+	p.resume()
+	return true
+}
+
+func (p *Process) resume() {
+	p.wants = false
+	p.stopped.Store(false)
+	_ = p.group.signal(syscall.SIGCONT) // who is gone needs none
+}
+
+// collectGuardian reports whether the guardian has ended. If it was not told to,
+// the command is killed: it would run unguarded.
+func (p *Process) collectGuardian() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.guardian != 0 {
+		pid, err := syscall.Wait4(p.guardian, nil, syscall.WNOHANG, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err == nil && pid == 0 {
+			return false
+		}
+		p.guardian = 0
+		if !p.released && !p.over() {
+			p.err = ErrGuardian
+			_ = p.group.signal(syscall.SIGKILL) // it may have ended just now
+		}
+	}
+	return true
+}
+
+// release ends the guardian. It is killed, because that works on a stopped one too;
+// its number is its own until collectGuardian has taken note of its end.
+func (p *Process) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.released = true
+	if p.guardian != 0 {
+		_ = syscall.Kill(p.guardian, syscall.SIGKILL) // it may have ended just now
+	}
+}
+
+// abandon ends what launch has begun. The gate is closed by now, so a starter that
+// still waits there goes home even without the signal.
+func (p *Process) abandon() {
+	if p.group.id == 0 {
+		p.end(Exit{}, nil)
+		return
+	}
+	_ = p.group.signal(syscall.SIGKILL) // it may have ended by itself
+	p.release()
+	p.terminal.takeBack(false)
+}
