@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// acquireCommand is `holdfast acquire NAME…`, for scripts.
+func (p *program) acquireCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "acquire",
+		Usage:     "take a lock and leave it held, for scripts",
+		UsageText: name + " acquire [flags] NAME[ NAME…]",
+		Description: "Waits until every NAME is granted, prints a line NAME TOKEN UNTIL SESSION for each, and ends. A keeper\n" +
+			"in the background renews the session until the locks are released or the process --while-pid has ended;\n" +
+			"then it gives them back at once. That process is the caller unless it is named. In a pipeline or a\n" +
+			"subshell the caller ends sooner than the script: name the script there, with --while-pid $$.\n" +
+			"A script learns from `renew` and `release` whether it has lost a lock: exit code 79, or 81 if it was\n" +
+			"broken. Losing one of several ends the keeper, and the others with the session.\n" +
+			"SESSION has a secret: whoever knows it can release and renew.",
+		Flags: clientFlags(append(wishFlags(),
+			&cli.IntFlag{Name: "while-pid", Usage: "keep the locks while process `PID` lives", DefaultText: "the caller", Sources: variables("while-pid")},
+			switchFlag("no-keep", "start no keeper: the locks end after --ttl unless `renew` is called in time"),
+			switchFlag("json", "print the answer as JSON"),
+		)...),
+		HideHelpCommand: true,
+		Action:          p.acquire,
+	}
+}
+
+// acquire takes the locks, hands them to a keeper, and prints them.
+func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
+	wish, err := wishOf(c)
+	if err == nil {
+		err = wish.check()
+	}
+	if err != nil {
+		return err
+	}
+	var witness *witness
+	if !c.Bool("no-keep") {
+		if witness, err = p.witness(c); err != nil {
+			return err
+		}
+		defer witness.close()
+	} else if c.IsSet("while-pid") {
+		return usageError(c.Name, "--while-pid and --no-keep exclude each other")
+	}
+	signals := supervise.NewSignals()
+	defer signals.Stop()
+	ctx, stop := heed(ctx, signals)
+	// The cause of the end is returned below.
+	defer func() { _ = stop() }()
+	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		got, err := wish.acquire(ctx, c, admin)
+		if err != nil {
+			err = wish.refused(err)
+		} else if witness != nil {
+			err = p.startKeeper(c, witness, got.Session)
+		}
+		if asked := stop(); asked != nil {
+			err = asked
+		}
+		if err == nil {
+			err = p.printAcquired(got, c.Bool("json"))
+		}
+		if err != nil { // nobody will know the session
+			return errors.Join(err, endSession(c, admin, got))
+		}
+		return nil
+	})
+}
+
+// witness opens the process while which the locks shall be kept.
+func (p *program) witness(c *cli.Command) (*witness, error) {
+	pid := c.Int("while-pid")
+	if c.IsSet("while-pid") {
+		if pid < 1 || pid > 1<<31-1 {
+			return nil, usageError(c.Name, "flag --while-pid: %d: want the number of a process", pid)
+		}
+		w, err := openWitness(pid)
+		if err != nil {
+			return nil, usageError(c.Name, "flag --while-pid: process %d: %v", pid, err)
+		}
+		return w, nil
+	}
+	caller := os.Getppid()
+	if caller < 1 {
+		return nil, errors.New("the caller cannot be seen from inside this container; name a process with --while-pid, or give --no-keep")
+	}
+	w, err := openWitness(caller)
+	if err == nil && os.Getppid() != caller {
+		w.close()
+		err = errEndedCaller
+	}
+	if err != nil {
+		return nil, fmt.Errorf("watch over the caller, process %d: %w; name a process with --while-pid, or give --no-keep", caller, err)
+	}
+	return w, nil
+}
+
+var errEndedCaller = errors.New("it has ended")
+
+// asLongAsItTakes is a wait limit that is not reached.
+const asLongAsItTakes = time.Duration(1 << 62)
+
+// waitMargin is how long the member's own refusal may take to arrive after a wait
+// limit has ended here.
+const waitMargin = 250 * time.Millisecond
+
+// acquire asks for the locks. A member answers a long wait in parts: asked again
+// under its id, the request keeps its place.
+func (w *wish) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*wire.AcquiredAll, error) {
+	order := client.Acquisition{Names: w.names, Options: w.options, TTL: w.ttl, Request: rand.Text()}
+	limit := asLongAsItTakes
+	switch {
+	case w.wait > 0:
+		limit = w.wait
+	case w.try:
+		timeout, err := timeoutOf(c)
+		if err != nil {
+			return nil, err
+		}
+		limit = timeout
+	}
+	if !w.try {
+		order.Options = append(order.Options, holdfast.Wait(limit))
+	}
+	waiting := ctx
+	if limit < asLongAsItTakes {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, limit+waitMargin)
+		defer cancel()
+	}
+	began := clock.Real().Now()
+	var held error
+	for {
+		got, err := admin.Acquire(waiting, spaceOf(c), order)
+		switch {
+		case err == nil:
+			return got, nil
+		case ctx.Err() != nil:
+			return w.takeBack(admin, c, order), ctx.Err()
+		case errors.Is(err, context.DeadlineExceeded) && held != nil:
+			return nil, held
+		case errors.Is(err, context.DeadlineExceeded):
+			return nil, &holdfast.Error{Op: "lock", Name: w.names[0],
+				Err: fmt.Errorf("%w: no answer from %s", holdfast.ErrUnavailable, serverOf(c))}
+		case !errors.Is(err, holdfast.ErrHeld), w.try, clock.Real().Now()-began >= limit:
+			return nil, err
+		}
+		held = waitOver(err)
+	}
+}
+
+// waitOver leaves out of a refusal what the member says about asking again.
+func waitOver(err error) error {
+	var told *holdfast.Error
+	var held *holdfast.HeldError
+	if errors.As(err, &told) && errors.As(err, &held) {
+		return &holdfast.Error{Op: told.Op, Space: told.Space, Name: told.Name, Err: held}
+	}
+	return err
+}
+
+// takeBackLimit is how long takeBack may take.
+const takeBackLimit = 250 * time.Millisecond
+
+// takeBack asks once more what became of a request that was cut off. A grant that
+// has crossed that is returned, so that it can be ended; what still waits is
+// cancelled by the end of this.
+func (w *wish) takeBack(admin *client.Admin, c *cli.Command, order client.Acquisition) *wire.AcquiredAll {
+	ctx, cancel := context.WithTimeout(context.Background(), takeBackLimit)
+	defer cancel()
+	got, err := admin.Acquire(ctx, spaceOf(c), order)
+	if err != nil {
+		return nil
+	}
+	return got
+}
+
+// endSession gives back what nobody will hear of.
+func endSession(c *cli.Command, admin *client.Admin, got *wire.AcquiredAll) error {
+	if got == nil {
+		return nil
+	}
+	timeout, err := timeoutOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	_, err = admin.EndSession(ctx, got.Session)
+	if errors.Is(err, holdfast.ErrLost) {
+		return nil // it has ended by itself
+	}
+	return err
+}
+
+// printAcquired prints what was acquired, all at once.
+func (p *program) printAcquired(got *wire.AcquiredAll, asJSON bool) error {
+	var text bytes.Buffer
+	if asJSON {
+		var document any = got
+		if len(got.Locks) == 1 {
+			document = got.Locks[0]
+		}
+		if err := json.NewEncoder(&text).Encode(document); err != nil {
+			return fmt.Errorf("encode the answer: %w", err)
+		}
+	} else {
+		for _, lock := range got.Locks {
+			until := lock.Until.String()
+			if until == "" {
+				until = "-"
+			}
+			fmt.Fprintln(&text, quoteName(lock.Name), lock.Token, until, lock.Session)
+		}
+	}
+	if _, err := p.stdout.Write(text.Bytes()); err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	return nil
+}
+
+// quoteName makes one word of a name: one with a space in it, or that looks like a
+// quoted one, is quoted as in JSON.
+func quoteName(name string) string {
+	if !strings.ContainsFunc(name, unicode.IsSpace) && !strings.HasPrefix(name, `"`) {
+		return name
+	}
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(name); err != nil {
+		return strconv.Quote(name) // cannot be: it is a string
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// breakCommand takes a name from its holders.
+func (p *program) breakCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "break",
+		Usage:     "take a lock from its holder, who is told",
+		UsageText: name + " break NAME --reason TEXT [--token T] [flags]",
+		Description: "The holder's lock ends before anybody else is granted the name. What was broken is printed, and the member's log keeps it.\n" +
+			"Exits with 79 when nobody holds it, or not by that token.",
+		Flags: clientFlags(
+			textFlag("reason", "why, for the holder and the log; required"),
+			&cli.Uint64Flag{Name: "token", Usage: "break only the grant with this `TOKEN`; all holders without it", Sources: variables("token"), HideDefault: true},
+			switchFlag("json", "print one JSON document"),
+		),
+		Action: p.breakLock,
+	}
+}
+
+func (p *program) breakLock(ctx context.Context, c *cli.Command) error {
+	wanted, err := oneName(c)
+	if err != nil {
+		return err
+	}
+	reason, token := strings.TrimSpace(c.String("reason")), c.Uint64("token")
+	switch {
+	case reason == "":
+		return usageError(c.Name, "flag --reason is missing: the holder is told why")
+	case c.IsSet("token") && token == 0:
+		return usageError(c.Name, "flag --token: 0 is no token; leave it out to break all holders")
+	}
+	var broken *wire.Broken
+	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+		broken, err = admin.Break(ctx, spaceOf(c), wanted, holdfast.Token(token), reason, "")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(p.stdout, broken)
+	}
+	return p.print(grantTable("BROKEN HOLDER", "UNTIL", broken.Broken, 0))
+}

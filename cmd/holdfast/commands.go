@@ -1,0 +1,23 @@
+package main
+
+import "github.com/urfave/cli/v3"
+
+// commands lists the commands, in the order of the help.
+func (p *program) commands() []*cli.Command {
+	return []*cli.Command{
+		p.serveCommand(),
+		p.lockCommand(),
+		p.acquireCommand(),
+		p.renewCommand(),
+		p.releaseCommand(),
+		p.keeperCommand(),
+		p.statusCommand(),
+		p.locksCommand(),
+		p.showCommand(),
+		p.breakCommand(),
+		p.demoCommand(),
+		p.demoWorkerCommand(),
+		p.versionCommand(),
+		p.helpCommand(),
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// defaultServer is asked when neither flag nor variable names a member.
+const defaultServer = "127.0.0.1:" + wire.DefaultPort
+
+// serverOf returns the member that c shall ask.
+func serverOf(c *cli.Command) string { return cmp.Or(c.String("server"), defaultServer) }
+
+// spaceOf returns the lockspace that c is about.
+func spaceOf(c *cli.Command) string { return cmp.Or(c.String("space"), holdfast.DefaultSpace) }
+
+// timeoutOf returns how long c may wait for an answer.
+func timeoutOf(c *cli.Command) (time.Duration, error) {
+	if d := c.Duration("timeout"); d > 0 {
+		return d, nil
+	}
+	return 0, usageError(c.Name, "flag --timeout: %v: want more than 0", c.Duration("timeout"))
+}
+
+// optionsOf returns what c's flags say to a client.
+func optionsOf(c *cli.Command) ([]client.Option, error) {
+	if file := c.String("token-file"); file != "" {
+		return nil, misconfigured("%s: --token-file %q: no member of this version takes a token; leave it out, and use TLS certificates", c.Name, file)
+	}
+	options := []client.Option{client.Space(spaceOf(c))}
+	config, err := tlsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if config != nil {
+		options = append(options, client.TLS(config))
+	}
+	return options, nil
+}
+
+// tlsOf returns the TLS configuration that c's flags ask for; nil without any.
+func tlsOf(c *cli.Command) (*tls.Config, error) {
+	ca, cert, key := c.String("tls-ca"), c.String("tls-cert"), c.String("tls-key")
+	if ca == "" && cert == "" && key == "" {
+		return nil, nil
+	}
+	made := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		data, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, misconfigured("%s: --tls-ca: %w", c.Name, err)
+		}
+		made.RootCAs = x509.NewCertPool()
+		if !made.RootCAs.AppendCertsFromPEM(data) {
+			return nil, misconfigured("%s: --tls-ca %q: it has no certificate in PEM form", c.Name, ca)
+		}
+	}
+	switch {
+	case cert != "" && key != "":
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, misconfigured("%s: --tls-cert %q with --tls-key %q: %w", c.Name, cert, key, err)
+		}
+		made.Certificates = []tls.Certificate{pair}
+	case cert != "":
+		return nil, misconfigured("%s: --tls-cert needs its private key; give --tls-key FILE", c.Name)
+	case key != "":
+		return nil, misconfigured("%s: --tls-key needs its certificate; give --tls-cert FILE", c.Name)
+	}
+	return made, nil
+}
+
+// dial opens a session at the member that c's flags name, within --timeout.
+func dial(ctx context.Context, c *cli.Command, more ...client.Option) (*client.Client, error) {
+	options, err := optionsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	timeout, err := timeoutOf(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return client.Dial(ctx, serverOf(c), append(options, more...)...)
+}
+
+// ask lets a function ask the member that c's flags name, within --timeout.
+func ask(ctx context.Context, c *cli.Command, question func(context.Context, *client.Admin) error) error {
+	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		return within(ctx, c, func(ctx context.Context) error { return question(ctx, admin) })
+	})
+}
+
+// askLong is ask without a limit.
+func askLong(ctx context.Context, c *cli.Command, question func(context.Context, *client.Admin) error) error {
+	options, err := optionsOf(c)
+	if err != nil {
+		return err
+	}
+	admin, err := client.DialAdmin(serverOf(c), options...)
+	if err != nil {
+		return reworded(c, err)
+	}
+	return errors.Join(question(ctx, admin), admin.Close())
+}
+
+// within bounds one question by --timeout.
+func within(ctx context.Context, c *cli.Command, question func(context.Context) error) error {
+	timeout, err := timeoutOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = question(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: no answer from %s within %v", holdfast.ErrUnavailable, serverOf(c), timeout)
+		return &holdfast.Error{Op: c.Name, Err: err}
+	}
+	return reworded(c, err)
+}
+
+// reworded tells an error of a client as one of the command c: with its name, and
+// without the functions that Go was in when nobody could be reached.
+func reworded(c *cli.Command, err error) error {
+	var told *holdfast.Error
+	if !errors.As(err, &told) {
+		return err
+	}
+	return &holdfast.Error{Op: c.Name, Space: told.Space, Name: told.Name, Err: told.Err}
+}

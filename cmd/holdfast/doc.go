@@ -1,0 +1,34 @@
+// Command holdfast is Holdfast for the shell: a member (serve), locks around a
+// command (lock), locks for scripts (acquire, renew, release), and what an operator
+// looks at and does (status, locks, show, break).
+//
+// # Shape
+//
+// A run of the program is one [program] value: arguments, environment and the three
+// standard files. Each command is a method of it that returns a *cli.Command, listed
+// in commands.go; its action returns an error and never exits. Run turns that error
+// into one sentence on standard error and an exit code:
+//
+//	exit.go     which code goes with which error, and how usage errors read
+//	flags.go    the flags that several commands share, and their variables
+//	connect.go  from those flags to a member
+//
+// # What scripts may rely on
+//
+// Nothing but results goes to standard output. What goes wrong is one sentence on
+// standard error that begins with "holdfast:", without Go syntax. Exit code 1 is
+// never ours: every error has one of the documented codes, and 70 says that we did
+// not expect it.
+//
+// Every flag of a client's command may be given as a variable instead, HOLDFAST_ and
+// the flag's name; the flag wins. The flags of serve are the configuration's keys,
+// and internal/config reads their variables, because it must tell where each value
+// came from.
+//
+// # Processes
+//
+// This program is started again under other names to guard the command of lock (see
+// internal/supervise), which is why main looks at that before anything else; as a
+// keeper, which renews a session of acquire in the background while some process
+// lives; and as the workers of demo (internal/demo).
+package main

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// The exit codes that no error of a member stands for.
+const (
+	exitFree          = 3  // show: nobody holds the name
+	exitUsage         = 64 // the command line
+	exitBadData       = 65 // a bad name or spec
+	exitUnavailable   = 69 // no member reachable
+	exitInternal      = 70 // not expected
+	exitDenied        = 77 // authentication, permission
+	exitConfiguration = 78 // configuration or TLS material
+)
+
+// exitError is an error that knows its exit code. Without err the program ends in
+// silence.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError is an exitError about how a command was called. The hint to its help
+// is added to the sentence.
+func usageError(command, format string, arguments ...any) error {
+	hint := name + " help"
+	if command != "" && command != name {
+		format = command + ": " + format
+		hint = name + " " + command + " --help"
+	}
+	return &exitError{exitUsage, fmt.Errorf(format+"; see '"+hint+"'", arguments...)}
+}
+
+// misconfigured is an exitError about configuration or key material.
+func misconfigured(format string, arguments ...any) error {
+	return &exitError{exitConfiguration, fmt.Errorf(format, arguments...)}
+}
+
+// exitCode returns the code for an error; 0 for nil.
+func exitCode(err error) int {
+	var known *exitError
+	var configuration *config.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &known):
+		return known.code
+	case errors.As(err, &configuration):
+		return exitConfiguration
+	}
+	return wire.ExitCode(wire.Code(err), holdfast.Why(err))
+}
+
+// end says what went wrong, and returns the exit code. An error of several lines (a
+// configuration with several problems) is a sentence for each.
+func (p *program) end(err error) int {
+	var known *exitError
+	if errors.As(err, &known) && known.err == nil {
+		return known.code
+	}
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			p.say("%s", plain(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	return exitCode(err)
+}
+
+// plain tells what libraries say about connections in words that people know. The
+// sentence around it names the address.
+func plain(sentence string) string {
+	for _, known := range []struct{ pattern, instead string }{
+		{`rpc error: code = \w+ desc = `, ""},
+		{`connection error: desc = "((?:[^"\\]|\\.)*)"`, "$1"},
+		{`transport: Error while dialing: `, ""},
+		{`\bdial (?:tcp|unix)(?: [^ ]+)?: (?:connect: |lookup )?`, ""},
+		{`\b(?:read|write) (?:tcp|unix) [^ ]+: (?:read: |write: )?`, ""},
+		{`error reading server preface: .*`, "it closed the connection at once; a member with TLS needs --tls-ca FILE"},
+		{`error reading from server: .*`, "the connection has ended"},
+		{`transport: authentication handshake failed: `, "TLS handshake: "},
+		{`tls: first record does not look like a TLS handshake`, "it does not speak TLS; leave the TLS flags out"},
+		{`context deadline exceeded`, "no answer in time"},
+	} {
+		sentence = regexp.MustCompile(known.pattern).ReplaceAllString(sentence, known.instead)
+	}
+	return sentence
+}
+
+// say tells people something: one sentence on standard error.
+func (p *program) say(format string, arguments ...any) {
+	// If standard error takes nothing there is nobody left to tell that.
+	_, _ = fmt.Fprintf(p.stderr, name+": "+format+"\n", arguments...)
+}
+
+// classify makes a usage error of what the parser found by itself. It does not hand
+// every error to its handler: those of variables come back as they are.
+func (p *program) classify(err error, args []string) error {
+	if err == nil || !fromVariable.MatchString(err.Error()) {
+		return err
+	}
+	command := ""
+	if len(args) > 1 {
+		command = args[1]
+	}
+	return parseError(command, err)
+}
+
+// The parser's errors are known by their texts alone.
+var (
+	fromVariable = regexp.MustCompile(`^could not parse (".*") as .* value from environment variable "(\w+)" for flag ([\w-]+): `)
+	badValue     = regexp.MustCompile(`^invalid value (".*") for flag -([\w-]+): (.*)$`)
+	unknownFlag  = regexp.MustCompile(`^flag provided but not defined: -(.*)$`)
+	withoutValue = regexp.MustCompile(`^flag needs an argument: -*(.*)$`)
+	notSet       = regexp.MustCompile(`^Required flags? "(.*)" not set$`)
+)
+
+// parseError tells an error of the parser in our words.
+func parseError(command string, err error) error {
+	var known *exitError
+	if errors.As(err, &known) {
+		return err
+	}
+	text := err.Error()
+	if m := fromVariable.FindStringSubmatch(text); m != nil {
+		return usageError(command, "variable %s: %s is not what --%s takes", m[2], m[1], m[3])
+	}
+	if m := badValue.FindStringSubmatch(text); m != nil {
+		return usageError(command, "flag %s: %s: %s", dashed(m[2]), m[1], why(m[3]))
+	}
+	if m := unknownFlag.FindStringSubmatch(text); m != nil {
+		return usageError(command, "there is no flag %s", dashed(m[1]))
+	}
+	if m := withoutValue.FindStringSubmatch(text); m != nil {
+		return usageError(command, "flag %s needs a value", dashed(m[1]))
+	}
+	if m := notSet.FindStringSubmatch(text); m != nil {
+		return usageError(command, "flag %s is missing", dashed(m[1]))
+	}
+	return usageError(command, "%v", err)
+}
+
+func dashed(flag string) string {
+	if len(flag) == 1 {
+		return "-" + flag
+	}
+	return "--" + flag
+}
+
+// why says what is wrong with a value, without the names of Go's functions.
+func why(reason string) string {
+	switch {
+	case strings.HasPrefix(reason, "time: "):
+		return "want a duration, as in 500ms, 10s or 1m30s"
+	case strings.HasPrefix(reason, "strconv."):
+		return "want a number"
+	case reason == "parse error":
+		return "want true or false"
+	case reason == "can't duplicate this flag":
+		return "it may be given once"
+	}
+	return reason
+}
+
+// later are the commands that this version does not have yet.
+func later() []string {
+	return []string{
+		"suspend", "resume", "transfer", "leave", "drain", "sim", "bench",
+		"member", "snapshot", "check", "force-view",
+	}
+}
+
+// withoutCommand is what happens when the arguments name no command.
+func (p *program) withoutCommand(_ context.Context, c *cli.Command) error {
+	if c.Bool("version") {
+		return p.printVersion(false)
+	}
+	if !c.Args().Present() {
+		return usageError("", "no command given")
+	}
+	return noCommand(c.Args().First())
+}
+
+// noCommand refuses a word that is no command.
+func noCommand(word string) error {
+	if slices.Contains(later(), word) {
+		return usageError("", "%s is not part of this version", word)
+	}
+	return usageError("", "there is no command %q", word)
+}

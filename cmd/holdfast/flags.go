@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+)
+
+// variables names where a client's flag may come from instead: HOLDFAST_ and its
+// name.
+func variables(flag string) cli.ValueSourceChain {
+	return cli.EnvVars("HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")))
+}
+
+// textFlag is a flag of any text. Like those of the other kinds it has a variable.
+func textFlag(flag, usage string, aliases ...string) *cli.StringFlag {
+	return &cli.StringFlag{Name: flag, Aliases: aliases, Usage: usage, Sources: variables(flag)}
+}
+
+// switchFlag is a flag without a value.
+func switchFlag(flag, usage string) *cli.BoolFlag {
+	return &cli.BoolFlag{Name: flag, Usage: usage, Sources: variables(flag), HideDefault: true}
+}
+
+// durationFlag is a flag with a length of time; 0 as its default is not shown.
+func durationFlag(flag string, value time.Duration, usage string) *cli.DurationFlag {
+	return &cli.DurationFlag{Name: flag, Value: value, Usage: usage, Sources: variables(flag), HideDefault: value == 0}
+}
+
+// countFlag is a flag with a whole number; 0 as its default is not shown.
+func countFlag(flag string, value int, usage string, aliases ...string) *cli.IntFlag {
+	return &cli.IntFlag{Name: flag, Aliases: aliases, Value: value, Usage: usage, Sources: variables(flag), HideDefault: value == 0}
+}
+
+// askTimeout is how long a client's command waits for an answer.
+const askTimeout = 10 * time.Second
+
+// memberFlags say which member is asked, and how it is reached.
+func memberFlags() []cli.Flag {
+	server := textFlag("server", "`ADDRESS` of a member: HOST:PORT[,HOST:PORT…] or unix:///PATH")
+	server.DefaultText = defaultServer
+	return []cli.Flag{
+		server,
+		durationFlag("timeout", askTimeout, "how long to wait for a member's answer"),
+		textFlag("tls-ca", "PEM `FILE` of the authorities that sign the members' certificates; turns TLS on"),
+		textFlag("tls-cert", "PEM `FILE` of this client's certificate; turns TLS on"),
+		textFlag("tls-key", "PEM `FILE` of its private key"),
+		textFlag("token-file", "`FILE` of a token that proves who asks; no member of this version takes one"),
+	}
+}
+
+// clientFlags are memberFlags, the lockspace, and what a command adds.
+func clientFlags(more ...cli.Flag) []cli.Flag {
+	space := textFlag("space", "`NAME` of the lockspace")
+	space.DefaultText = "default"
+	return append(append(more, space), memberFlags()...)
+}

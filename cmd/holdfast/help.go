@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// helpCommand prints the help of the program or of one command.
+func (p *program) helpCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "help",
+		Usage:     "print the help of a command, or the table of exit codes",
+		UsageText: name + " help [COMMAND|" + exitCodesTopic + "]",
+		Action: func(ctx context.Context, c *cli.Command) error {
+			command := c.Args().First()
+			switch {
+			case c.Args().Len() > 1:
+				return usageError(c.Name, "give one command, not %d", c.Args().Len())
+			case command == "":
+				return cli.ShowRootCommandHelp(c.Root())
+			case command == exitCodesTopic:
+				return written(p.stdout.WriteString(exitCodes))
+			case c.Root().Command(command) == nil:
+				return usageError(c.Name, "there is no command %q", command)
+			}
+			return cli.ShowCommandHelp(ctx, c.Root(), command)
+		},
+	}
+}
+
+// exitCodesTopic is what help knows beside the commands.
+const exitCodesTopic = "exit-codes"
+
+// exitCodes is the table of interfaces that scripts rely on.
+const exitCodes = `EXIT CODES:
+   the command's own  lock: the locks were held to the end
+   0                  done
+   3                  show: the lock is free
+   64                 usage
+   65                 bad name or specification
+   69                 no member reachable, or no authority within the wait limit
+   70                 internal error
+   75                 busy (--try), or the wait limit was reached; -E CODE overrides it, --skip makes it 0
+   76                 this protocol does not offer that
+   77                 authentication, permission or quota
+   78                 bad configuration or TLS material
+   79                 the lock was lost while the command ran, whatever that returned; or it was not held
+   81                 the lock was broken by an operator
+   82                 the required safety class is not available
+   126, 127           the command cannot be executed, or was not found
+   128+N              the command, or holdfast while it waited, was ended by signal N
+`
+
+// noArguments refuses arguments of a command that takes none.
+func noArguments(c *cli.Command) error {
+	if c.Args().Present() {
+		return usageError(c.Name, "argument %q: it takes none", c.Args().First())
+	}
+	return nil
+}
+
+// oneName returns the one name of a lock that a command takes.
+func oneName(c *cli.Command) (string, error) {
+	switch c.Args().Len() {
+	case 0:
+		return "", usageError(c.Name, "no name given")
+	case 1:
+		wanted := c.Args().First()
+		if err := holdfast.CheckName(wanted); err != nil {
+			return "", &holdfast.Error{Op: c.Name, Err: err}
+		}
+		return wanted, nil
+	}
+	return "", usageError(c.Name, "give one name, not %d: %s", c.Args().Len(), strings.Join(c.Args().Slice(), " "))
+}
+
+// The scripts ask this program itself how a line may go on.
+//
+//go:embed completion
+var completions embed.FS
+
+// completionCommand prints a shell's completion script.
+func (p *program) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print the completion script of a shell: bash, zsh or fish",
+		UsageText: name + " completion bash|zsh|fish",
+		Description: "bash: source <(" + name + " completion bash)\n" +
+			"zsh:  source <(" + name + " completion zsh)\n" +
+			"fish: " + name + " completion fish | source",
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(c.Name, err) },
+		Action: func(_ context.Context, c *cli.Command) error {
+			shell := c.Args().First()
+			if c.Args().Len() != 1 || !strings.Contains(" bash zsh fish ", " "+shell+" ") {
+				return usageError(c.Name, "name one shell: bash, zsh or fish")
+			}
+			script, err := completions.ReadFile("completion/" + name + "." + shell)
+			if err != nil {
+				return err
+			}
+			return written(p.stdout.Write(script))
+		},
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// The keeper of acquire is this program started again in the background. It reads
+// the session from its standard input (arguments and environments can be listed by
+// others), renews it once, says so through a pipe, and only then does acquire print
+// what it has acquired. From then on it renews the session every quarter of its ttl
+// until the witnessed process has ended, when it ends the session at once; or until
+// the session has ended, for it must not outlive it. While the member does not answer
+// it asks again, until the session's deadline by its own clock.
+//
+// It is in a session (of processes) of its own, holds nothing of the caller's open
+// but its folder's name, and writes nowhere.
+
+// The keeper's files.
+const (
+	keeperReady   = 3 // says how it began: a line, exit code and sentence
+	keeperWitness = 4 // the witness, where the system passes it on
+)
+
+// keeperCommand is not for people.
+func (p *program) keeperCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "keeper",
+		Usage:  "renew a session of acquire; acquire starts it",
+		Hidden: true,
+		Flags: append([]cli.Flag{
+			&cli.IntFlag{Name: "while-pid", Usage: "keep the session while process `PID` lives"},
+		}, memberFlags()...),
+		HideHelpCommand: true,
+		Action:          p.keep,
+	}
+}
+
+// keep is the keeper's whole life.
+func (p *program) keep(ctx context.Context, c *cli.Command) error {
+	ready := os.NewFile(keeperReady, "ready")
+	k := &keeper{flags: c, clock: clock.Real()}
+	err := k.begin(ctx, p.stdin, c.Int("while-pid"))
+	_, failure := fmt.Fprintln(ready, exitCode(err), sentence(err))
+	if err = errors.Join(err, failure, ready.Close()); err != nil {
+		return errors.Join(err, k.close())
+	}
+	_ = os.Chdir("/") // keeps no file system busy; where it cannot, it does
+	return errors.Join(k.run(ctx), k.close())
+}
+
+// sentence puts an error on one line.
+func sentence(err error) string {
+	if err == nil {
+		return "ready"
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// keeper renews one session.
+type keeper struct {
+	flags   *cli.Command
+	clock   clock.Clock
+	options []client.Option
+	admin   *client.Admin
+	session string
+	over    <-chan struct{} // closed when the witnessed process has ended
+
+	ttl      time.Duration // in the latest answer
+	sent     time.Duration // when what it answered was sent
+	deadline time.Duration
+}
+
+// begin takes the session over.
+func (k *keeper) begin(ctx context.Context, stdin io.Reader, pid int) error {
+	line, err := bufio.NewReader(io.LimitReader(stdin, maxSession)).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("read the session: %w", err)
+	}
+	k.session = strings.TrimSpace(line)
+	if k.over, err = awaitEnd(pid); err != nil {
+		return fmt.Errorf("watch over process %d: %w", pid, err)
+	}
+	if k.options, err = optionsOf(k.flags); err != nil {
+		return err
+	}
+	k.deadline = clock.Never
+	if k.ttl, err = timeoutOf(k.flags); err != nil {
+		return err
+	}
+	if err := k.connect(); err != nil {
+		return err
+	}
+	return k.renew(ctx)
+}
+
+func (k *keeper) connect() (err error) {
+	k.admin, err = client.DialAdmin(serverOf(k.flags), k.options...)
+	return err
+}
+
+func (k *keeper) close() error {
+	if k.admin == nil {
+		return nil
+	}
+	return k.admin.Close()
+}
+
+// Bounds of how long a call may take, and of the pause before the next, whatever the
+// ttl.
+const (
+	shortestCall = 50 * time.Millisecond
+	longestCall  = 5 * time.Second
+	longestPause = time.Second
+)
+
+// call asks the member something, for at most a quarter of the ttl.
+func (k *keeper) call(ctx context.Context, question func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, min(max(k.ttl/4, shortestCall), longestCall))
+	defer cancel()
+	return question(ctx)
+}
+
+// renew renews the session once.
+func (k *keeper) renew(ctx context.Context) error {
+	return k.call(ctx, func(ctx context.Context) error {
+		sent := k.clock.Now()
+		renewed, err := k.admin.Renew(ctx, k.session, 0)
+		if err != nil {
+			return err
+		}
+		k.ttl, k.sent = time.Duration(renewed.TTL), sent
+		k.deadline = sent + k.ttl
+		return nil
+	})
+}
+
+// run renews the session until it or the witnessed process has ended. It returns nil
+// then.
+func (k *keeper) run(ctx context.Context) error {
+	timer := k.clock.NewTimer()
+	defer timer.Stop()
+	next := k.sent + k.ttl/4
+	for {
+		timer.Reset(next)
+		select {
+		case <-k.over:
+			return k.insist(ctx, timer, nil, k.end)
+		case <-timer.C():
+			if k.clock.Now() < next {
+				continue
+			}
+			if err := k.insist(ctx, timer, k.over, k.renew); err != nil || k.clock.Now() >= k.deadline {
+				return gone(err)
+			}
+			next = k.sent + k.ttl/4
+		}
+	}
+}
+
+// end ends the session.
+func (k *keeper) end(ctx context.Context) error {
+	return k.call(ctx, func(ctx context.Context) error {
+		_, err := k.admin.EndSession(ctx, k.session)
+		return gone(err)
+	})
+}
+
+// gone is nil for an error that says that there is nothing left to keep.
+func gone(err error) error {
+	if errors.Is(err, holdfast.ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// insist asks again while the member does not answer, on new connections, until the
+// session's deadline, or until stop is closed, which is no error.
+func (k *keeper) insist(ctx context.Context, timer clock.Timer, stop <-chan struct{}, question func(context.Context) error) error {
+	for {
+		err := question(ctx)
+		if err == nil || wire.Code(err) != wire.CodeUnavailable {
+			return err
+		}
+		again := k.clock.Now() + min(max(k.ttl/16, shortestCall), longestPause)
+		if again >= k.deadline {
+			return err
+		}
+		for timer.Reset(again); k.clock.Now() < again; {
+			select {
+			case <-timer.C():
+			case <-stop:
+				return nil
+			}
+		}
+		if err := errors.Join(k.close(), k.connect()); err != nil {
+			return err
+		}
+	}
+}
+
+// startKeeper starts a keeper and returns when it has taken over.
+func (p *program) startKeeper(c *cli.Command, w *witness, session string) error {
+	timeout, err := timeoutOf(c)
+	if err != nil {
+		return err
+	}
+	answer, err := p.spawnKeeper(c, w, session, timeout)
+	if err != nil {
+		return fmt.Errorf("start the keeper: %w", err)
+	}
+	number, text, _ := strings.Cut(strings.TrimSpace(answer), " ")
+	code, err := strconv.Atoi(number)
+	switch {
+	case err != nil:
+		return fmt.Errorf("start the keeper: it ended with %q", answer)
+	case code != 0:
+		return &exitError{code, fmt.Errorf("start the keeper: %s", text)}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v3"
+	"golang.org/x/sys/unix"
+)
+
+// inheritable is one more than the highest descriptor that the keeper is kept from
+// inheriting.
+const inheritable = 1024
+
+// mostAnswer bounds what a keeper says of its beginning, in bytes.
+const mostAnswer = 4096
+
+// spawnKeeper starts a keeper, and returns what it says of its beginning.
+func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeout time.Duration) (string, error) {
+	for descriptor := 3; descriptor < inheritable; descriptor++ {
+		// What the caller has left open here (`3>&1`) must not stay open in the keeper. A
+		// descriptor that is not open needs nothing.
+		unix.CloseOnExec(descriptor)
+	}
+	ready, said, err := os.Pipe()
+	if err != nil {
+		return "", fmt.Errorf("open a pipe: %w", err)
+	}
+	defer ready.Close()
+	program, err := ownFile()
+	if err != nil {
+		return "", errors.Join(err, said.Close())
+	}
+	keeper := exec.Command(program, keeperArguments(c, w)...)
+	keeper.Args[0] = p.args[0]
+	keeper.Env = p.keeperEnvironment()
+	keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	keeper.ExtraFiles = append([]*os.File{said}, w.files()...)
+	secret, err := keeper.StdinPipe()
+	if err == nil {
+		err = keeper.Start()
+	}
+	if err = errors.Join(err, said.Close()); err != nil {
+		return "", err
+	}
+	// If it has ended already, the end of the pipe tells.
+	_, _ = io.WriteString(secret, session+"\n")
+	_ = secret.Close()
+	if err := ready.SetReadDeadline(time.Now().Add(timeout)); err != nil {
+		return "", errors.Join(err, keeper.Process.Kill())
+	}
+	answer, err := io.ReadAll(io.LimitReader(ready, mostAnswer))
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("wait until it has taken over: %w", err), keeper.Process.Kill())
+	}
+	return string(answer), keeper.Process.Release()
+}
+
+// keeperArguments hand on how the member is reached.
+func keeperArguments(c *cli.Command, w *witness) []string {
+	arguments := []string{"keeper", "--while-pid=" + strconv.Itoa(w.pid)}
+	for _, flag := range []string{"server", "timeout", "tls-ca", "tls-cert", "tls-key", "token-file"} {
+		if c.IsSet(flag) {
+			arguments = append(arguments, fmt.Sprintf("--%s=%v", flag, c.Value(flag)))
+		}
+	}
+	return arguments
+}
+
+// keeperEnvironment has no secrets, and none of our own variables: what they say the
+// arguments say.
+func (p *program) keeperEnvironment() []string {
+	return slices.DeleteFunc(slices.Clone(p.environ), func(variable string) bool {
+		return strings.HasPrefix(variable, "HOLDFAST_")
+	})
+}
+
+// ownFile returns what to execute for this very program, where the system can tell
+// even after its file was replaced.
+func ownFile() (string, error) {
+	const self = "/proc/self/exe"
+	if _, err := os.Stat(self); err == nil {
+		return self, nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program's own file: %w", err)
+	}
+	return path, nil
+}

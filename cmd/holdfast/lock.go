@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+)
+
+// What becomes of the command when its lock is lost.
+const (
+	lostTerm   = "term"   // TERM, and KILL after --kill-after
+	lostKill   = "kill"   // KILL
+	lostIgnore = "ignore" // it goes on; only the exit code tells
+)
+
+// usualKillAfter is how long a command has between TERM and KILL.
+const usualKillAfter = 5 * time.Second
+
+// lockCommand is `holdfast lock NAME… -- COMMAND`.
+func (p *program) lockCommand() *cli.Command {
+	onLost := textFlag("on-lost", "what becomes of the command when the lock is lost: `term`, kill or ignore")
+	onLost.Value = lostTerm
+	return &cli.Command{
+		Name:      "lock",
+		Usage:     "run a command while holding a lock",
+		UsageText: name + " lock [flags] NAME[ NAME…] -- COMMAND [ARG…]",
+		Description: "Waits until every NAME is granted, runs COMMAND, and releases them when it has ended. The exit code\n" +
+			"is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator broke one.\n" +
+			"When a lock is lost the command's whole process group is ended before anybody else can be granted\n" +
+			"the name: by TERM, then KILL. Once that has begun the lock counts as lost, even if the member answers\n" +
+			"again meanwhile.",
+		Flags: clientFlags(append(wishFlags(),
+			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's ttl and of --hold"),
+			onLost,
+			switchFlag("skip", "exit 0, silently and without running the command, if the lock cannot be had"),
+			textFlag("status-fd", "write what happens to file descriptor `N`, a JSON object a line"),
+		)...),
+		HideHelpCommand: true,
+		Action:          p.lock,
+	}
+}
+
+// lockOrder is what the command line asks for.
+type lockOrder struct {
+	*wish
+	command   []string
+	killAfter time.Duration
+	explicit  bool // --kill-after was given
+	onLost    string
+	skip      bool
+}
+
+func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
+	switch {
+	case !p.separated:
+		return nil, usageError("lock", "there is no \"--\"; it stands between the names and the command")
+	case len(p.command) == 0 || p.command[0] == "":
+		return nil, usageError("lock", "there is no command after \"--\"")
+	}
+	wish, err := wishOf(c)
+	if err != nil {
+		return nil, err
+	}
+	o := &lockOrder{
+		wish: wish, command: p.command, skip: c.Bool("skip"), onLost: c.String("on-lost"),
+		killAfter: c.Duration("kill-after"), explicit: c.IsSet("kill-after"),
+	}
+	switch {
+	case o.killAfter < 0:
+		return nil, usageError("lock", "flag --kill-after: %v: want 0 or more", o.killAfter)
+	case !slices.Contains([]string{lostTerm, lostKill, lostIgnore}, o.onLost):
+		return nil, usageError("lock", "flag --on-lost: %q: want term, kill or ignore", o.onLost)
+	case o.skip && c.IsSet("conflict-exit-code"):
+		return nil, usageError("lock", "--skip and --conflict-exit-code exclude each other")
+	}
+	if o.onLost != lostTerm {
+		o.killAfter = 0
+	}
+	return o, o.check()
+}
+
+// lock runs the command under the lock.
+func (p *program) lock(ctx context.Context, c *cli.Command) error {
+	order, err := p.lockOrder(c)
+	if err != nil {
+		return err
+	}
+	events, err := openStatus(c.String("status-fd"), len(order.names))
+	if err != nil {
+		return err
+	}
+	l := &locking{
+		order: order, program: p, flags: c, say: newScribe(p.stderr, len(order.names)),
+		status: status{events, spaceOf(c)},
+	}
+	err = l.run(ctx)
+	if order.skip && errors.Is(err, holdfast.ErrHeld) {
+		err = nil
+	}
+	l.status.exit(exitCode(err))
+	if late := events.close(); late != nil {
+		l.say.tell("write to --status-fd: %v", late)
+	}
+	// Where standard error takes nothing there is nobody to tell.
+	_ = l.say.close()
+	return err
+}
+
+// signalled is the cause of a wait that a signal ended.
+type signalled struct{ code int }
+
+func (s *signalled) Error() string { return "signal " + strconv.Itoa(s.code-128) }
+
+// heed returns a context that ends with the first signal. After stop, which may be
+// called often, signals are left to whoever listens next; it returns what a signal
+// has asked for, or nil.
+func heed(ctx context.Context, signals *supervise.Signals) (heeding context.Context, stop func() error) {
+	heeding, cancel := context.WithCancelCause(ctx)
+	over, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case sig := <-signals.Arrived():
+			cancel(&signalled{supervise.SignalStatus(sig)})
+		case <-over:
+		}
+	}()
+	stopped := false
+	return heeding, func() error {
+		if !stopped {
+			stopped = true
+			close(over)
+			<-gone
+		}
+		var by *signalled
+		if errors.As(context.Cause(heeding), &by) {
+			return &exitError{code: by.code}
+		}
+		cancel(nil)
+		return nil
+	}
+}
+
+// notRun is the error of a command that could not be run.
+func notRun(err error) error {
+	var refused *supervise.StartError
+	if errors.As(err, &refused) {
+		return &exitError{refused.Status, err}
+	}
+	return fmt.Errorf("run the command: %w", err)
+}

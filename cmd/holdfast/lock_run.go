@@ -1,0 +1,285 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+)
+
+// locking is one run of `holdfast lock`: first it waits, then a watch ends the
+// command in time, then the locks are given back.
+type locking struct {
+	order   *lockOrder
+	program *program
+	flags   *cli.Command
+	say     *scribe
+	status  status
+
+	signals *supervise.Signals
+	client  *client.Client
+	locks   []*holdfast.Lock
+	told    []bool // of which locks it was told how they ended
+	// silent is the deadline of the session when the member was last found not to
+	// answer, on the clock of deadlines.
+	silent atomic.Int64
+}
+
+// run returns the error that the exit code is made of.
+func (l *locking) run(ctx context.Context) error {
+	// A mistyped command is told before anybody waits.
+	if _, err := supervise.Find(l.order.command[0]); err != nil {
+		return notRun(err)
+	}
+	l.signals = supervise.NewSignals()
+	defer l.signals.Stop()
+	err := l.acquire(ctx)
+	if err == nil {
+		err = l.command(ctx)
+	}
+	if l.client == nil || errors.Is(err, supervise.ErrSurvivors) {
+		return err // who still runs may still use what the lock protects
+	}
+	if l.client.Close() == nil { // otherwise the session expires by itself
+		for i := range l.locks {
+			l.tellReleased(i)
+		}
+	}
+	return err
+}
+
+// tellReleased and tellLost tell how a lock has ended, once.
+func (l *locking) tellReleased(i int) {
+	if !l.told[i] {
+		l.told[i] = true
+		l.status.released(l.locks[i])
+	}
+}
+
+func (l *locking) tellLost(i int, err error) {
+	if !l.told[i] {
+		l.told[i] = true
+		l.status.lost(l.locks[i], holdfast.Why(err))
+	}
+}
+
+// acquire connects and waits for the locks. A signal ends both, and cancels what is
+// asked for.
+func (l *locking) acquire(ctx context.Context) error {
+	ctx, stop := heed(ctx, l.signals)
+	// The cause of the end is returned below.
+	defer func() { _ = stop() }()
+	options := l.order.options
+	began := clock.Real().Now()
+	dialing := ctx
+	if patience := l.order.patience(); patience > 0 {
+		var cancel context.CancelFunc
+		dialing, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	var err error
+	var locks []*holdfast.Lock
+	l.client, err = dial(dialing, l.flags, l.clientOptions()...)
+	if err == nil {
+		if l.order.wait > 0 {
+			left := l.order.wait - (clock.Real().Now() - began)
+			options = append(slices.Clip(options), holdfast.Wait(max(1, left)))
+		}
+		options = append(slices.Clip(options), func(r *holdfast.Request) {
+			name := r.Name
+			r.Queued = func(position int) { l.status.waiting(name, position) }
+		})
+		locks, err = l.client.LockAll(ctx, l.order.names, options...)
+	}
+	if asked := stop(); asked != nil {
+		return asked
+	}
+	if err != nil {
+		return l.order.refused(err)
+	}
+	l.locks, l.told = locks, make([]bool, len(locks))
+	for _, lock := range locks {
+		l.status.acquired(lock)
+	}
+	return nil
+}
+
+func (l *locking) clientOptions() []client.Option {
+	options := []client.Option{client.TTL(l.order.ttl), client.OnLate(l.onLate)}
+	if l.order.onLost != lostIgnore {
+		// The authority hears of a broken lock when the command has ended.
+		options = append(options, client.KeepLost())
+	}
+	return options
+}
+
+// onLate is called when the member has not answered for half of the ttl.
+func (l *locking) onLate(remaining time.Duration) {
+	l.silent.Store(int64(clock.Real().Now() + remaining))
+	text := fmt.Sprintf("no answer from the member; the session ends in %v unless it answers", remaining.Round(time.Millisecond))
+	l.status.late(text)
+	l.say.tell("%s", text)
+}
+
+// command runs the command, watches over it, and gives the locks back.
+func (l *locking) command(ctx context.Context) error {
+	held, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, lock := range l.locks {
+		stop := context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) })
+		defer stop()
+	}
+	p := l.program
+	process, err := supervise.Start(held, supervise.Command{
+		Args: l.order.command, Env: l.environment(),
+		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
+		Notice: func(sentence string) { l.say.tell("%s", sentence) },
+	})
+	if err != nil {
+		return l.notStarted(err)
+	}
+	l.signals.Forward(process)
+	exit, lost, err := newWatch(l, process, l.client.TTL(), clock.Real()).run()
+	switch {
+	case lost != nil:
+		return l.lost(exit, lost, err)
+	case err != nil:
+		return errors.Join(err, l.release(ctx))
+	}
+	if err := l.release(ctx); err != nil {
+		return err
+	}
+	if code := exit.Status(); code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// notStarted returns the error of a run whose command was not run.
+func (l *locking) notStarted(err error) error {
+	if errors.Is(err, holdfast.ErrLost) {
+		for i, lock := range l.locks {
+			if lost := lock.Check(); lost != nil {
+				l.tellLost(i, lost)
+			}
+		}
+		return fmt.Errorf("%w; the command was not run", err)
+	}
+	return notRun(err)
+}
+
+// lost tells how a run ends whose lock was lost. What else went wrong must not hide
+// that, and is told besides.
+func (l *locking) lost(exit supervise.Exit, lost, besides error) error {
+	if errors.Is(besides, supervise.ErrSurvivors) {
+		return fmt.Errorf("%w; %w", lost, besides)
+	}
+	if besides != nil {
+		l.say.tell("%v", besides)
+	}
+	return fmt.Errorf("%w; the command %v", lost, exit)
+}
+
+// release gives the locks back and waits until the authority has taken them.
+func (l *locking) release(ctx context.Context) error {
+	ctx, stop := heed(ctx, l.signals)
+	timeout, err := timeoutOf(l.flags)
+	if err != nil {
+		return err
+	}
+	settling, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var first error
+	for i, lock := range l.locks {
+		if err := lock.Unlock(ctx); err != nil {
+			l.tellLost(i, err)
+			first = cmp.Or(first, err)
+		}
+	}
+	err = l.client.Settle(settling)
+	asked := stop()
+	switch {
+	case first != nil:
+		return first
+	case errors.Is(err, holdfast.ErrLost), errors.Is(err, holdfast.ErrNotHeld):
+		l.refusedRelease(err)
+		return err
+	case err != nil && asked != nil:
+		return asked
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("%w: the release was not acknowledged within %v; the name is free when session %s expires",
+			holdfast.ErrUnavailable, short(timeout), l.client.Session())
+		return &holdfast.Error{Op: "unlock", Space: l.status.space, Name: l.order.names[0], Err: err}
+	case err != nil:
+		return err
+	}
+	for i := range l.locks {
+		l.tellReleased(i)
+	}
+	return nil
+}
+
+// refusedRelease tells which lock the authority did not know as ours any more.
+func (l *locking) refusedRelease(err error) {
+	var told *holdfast.Error
+	for i, lock := range l.locks {
+		if errors.As(err, &told) && told.Name == lock.Name() {
+			l.tellLost(i, err)
+		}
+	}
+}
+
+// environment is that of the command: ours, and what it should know of its locks.
+func (l *locking) environment() []string {
+	var names, tokens []string
+	for _, lock := range l.locks {
+		names = append(names, lock.Name())
+		tokens = append(tokens, lock.Token().String())
+	}
+	// A session's secret is no business of the command's.
+	env := slices.DeleteFunc(slices.Clone(l.program.environ), func(variable string) bool {
+		return strings.HasPrefix(variable, sessionVariable+"=")
+	})
+	return append(env,
+		"HOLDFAST_LOCK_NAME="+strings.Join(names, "\n"),
+		"HOLDFAST_LOCK_TOKEN="+strings.Join(tokens, "\n"),
+		"HOLDFAST_LOCK_MODE="+l.locks[0].Mode().String(),
+		"HOLDFAST_LOCK_SESSION="+l.client.Session(),
+		"HOLDFAST_LOCK_DEADLINE="+l.until().UTC().Format(time.RFC3339Nano),
+		"HOLDFAST_SERVER="+serverOf(l.flags),
+		"HOLDFAST_SPACE="+spaceOf(l.flags),
+	)
+}
+
+// until is the wall time at which the first of the locks ends unless its session is
+// renewed.
+func (l *locking) until() time.Time {
+	first := l.locks[0].Until()
+	for _, lock := range l.locks[1:] {
+		if until := lock.Until(); until.Before(first) {
+			first = until
+		}
+	}
+	return first
+}
+
+// deadline is when the first of the locks ends unless its session is renewed, on the
+// clock of deadlines.
+func (l *locking) deadline() time.Duration {
+	first := l.locks[0].Deadline()
+	for _, lock := range l.locks[1:] {
+		first = min(first, lock.Deadline())
+	}
+	return first
+}

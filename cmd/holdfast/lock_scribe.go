@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// scribe writes lines to a file, on a goroutine of its own: a reader that does not
+// read must not keep anybody from ending the command in time. A nil scribe writes
+// nothing.
+type scribe struct {
+	file    *os.File
+	lines   chan []byte
+	done    chan error  // gets the first error, when all is written
+	dropped atomic.Bool // more was told than was read
+}
+
+// closeLimit is how long close waits until all is written.
+const closeLimit = time.Second
+
+// newScribe returns a scribe with room for the lines about so many names while
+// nobody reads: there are four things to tell of each, and few beside. What comes
+// beyond is dropped, and close says so.
+func newScribe(file *os.File, names int) *scribe {
+	s := &scribe{file: file, lines: make(chan []byte, 4*names+256), done: make(chan error, 1)}
+	go func() {
+		var first error
+		for line := range s.lines {
+			if first == nil {
+				_, first = s.file.Write(line)
+			}
+		}
+		s.done <- first
+	}()
+	return s
+}
+
+// tell writes one sentence for people.
+func (s *scribe) tell(format string, arguments ...any) {
+	s.write([]byte(name + ": " + fmt.Sprintf(format, arguments...) + "\n"))
+}
+
+func (s *scribe) write(line []byte) {
+	if s == nil {
+		return
+	}
+	select {
+	case s.lines <- line:
+	default:
+		s.dropped.Store(true)
+	}
+}
+
+var errUnread = errors.New("nobody reads it")
+
+// close waits until all is written. Nothing may be told after it.
+func (s *scribe) close() error {
+	if s == nil {
+		return nil
+	}
+	close(s.lines)
+	limit := time.NewTimer(closeLimit)
+	defer limit.Stop()
+	select {
+	case err := <-s.done:
+		if err == nil && s.dropped.Load() {
+			err = errUnread
+		}
+		return err
+	case <-limit.C:
+		return errUnread
+	}
+}
+
+// openStatus returns who writes to the descriptor of --status-fd; nil where the
+// flag is not given. The command does not inherit the descriptor.
+func openStatus(text string, names int) (*scribe, error) {
+	if text == "" {
+		return nil, nil
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, usageError("lock", "flag --status-fd: %q: want the number of a file descriptor", text)
+	}
+	descriptor := int(number)
+	// What this process has opened itself is close-on-exec; what it was given is not.
+	flags, err := unix.FcntlInt(uintptr(descriptor), unix.F_GETFD, 0)
+	if err != nil || descriptor > 2 && flags&unix.FD_CLOEXEC != 0 {
+		return nil, usageError("lock", "flag --status-fd: descriptor %d is not open", descriptor)
+	}
+	access, err := unix.FcntlInt(uintptr(descriptor), unix.F_GETFL, 0)
+	if err != nil || access&unix.O_ACCMODE == unix.O_RDONLY {
+		return nil, usageError("lock", "flag --status-fd: descriptor %d cannot be written to", descriptor)
+	}
+	unix.CloseOnExec(descriptor)
+	return newScribe(os.NewFile(uintptr(descriptor), "status"), names), nil
+}
+
+// status tells programs what happens, a JSON object a line.
+type status struct {
+	to    *scribe
+	space string
+}
+
+// occurrence is one line of it. Fields that do not apply are left out.
+type occurrence struct {
+	Event    string         `json:"event"`
+	Time     wire.Time      `json:"time"`
+	Space    string         `json:"space"`
+	Name     string         `json:"name,omitempty"`
+	Token    holdfast.Token `json:"token,omitzero"`
+	Position *int           `json:"position,omitempty"` // how many wait before it
+	Why      string         `json:"why,omitempty"`
+	Code     *int           `json:"code,omitempty"`
+}
+
+func (s status) write(o occurrence) {
+	o.Time, o.Space = wire.At(time.Now()), s.space
+	line, err := json.Marshal(o)
+	if err != nil {
+		panic(fmt.Sprintf("encode an event: %v", err)) // it has nothing that could not be encoded
+	}
+	s.to.write(append(line, '\n'))
+}
+
+func (s status) waiting(name string, position int) {
+	s.write(occurrence{Event: "waiting", Name: name, Position: &position})
+}
+
+func (s status) acquired(l *holdfast.Lock) {
+	s.write(occurrence{Event: "acquired", Name: l.Name(), Token: l.Token()})
+}
+
+// late says that the member does not answer.
+func (s status) late(why string) { s.write(occurrence{Event: "late", Why: why}) }
+
+func (s status) lost(l *holdfast.Lock, why holdfast.Loss) {
+	s.write(occurrence{Event: "lost", Name: l.Name(), Token: l.Token(), Why: string(why)})
+}
+
+// killing says that the command is being ended.
+func (s status) killing(why holdfast.Loss) { s.write(occurrence{Event: "killing", Why: string(why)}) }
+
+func (s status) released(l *holdfast.Lock) {
+	s.write(occurrence{Event: "released", Name: l.Name(), Token: l.Token()})
+}
+
+// exit is the last.
+func (s status) exit(code int) { s.write(occurrence{Event: "exit", Code: &code}) }

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+)
+
+// testBacking is a session whose deadline the test moves.
+type testBacking struct {
+	clock    *clock.Manual
+	deadline time.Duration
+}
+
+func (b *testBacking) Now() time.Duration                               { return b.clock.Now() }
+func (b *testBacking) Deadline() time.Duration                          { return b.deadline }
+func (b *testBacking) UnlockLock(context.Context, *holdfast.Lock) error { return nil }
+func (b *testBacking) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error {
+	return nil
+}
+
+// bed is a watch over a real command, by a clock and of a lock that the test moves.
+type bed struct {
+	*watch
+	backing *testBacking
+	manual  *clock.Manual
+	output  *bufio.Reader // of the command
+	events  *bufio.Reader // of --status-fd
+}
+
+// newBed starts a shell script under a watch. The lock's session lives for 12 s, of
+// which its deadline has 12 s left.
+func newBed(t *testing.T, order *lockOrder, script string) *bed {
+	t.Helper()
+	manual := clock.NewManual()
+	backing := &testBacking{manual, 12 * time.Second}
+	if order.wish == nil {
+		order.wish = &wish{}
+	}
+	lock := holdfast.NewLock(holdfast.Grant{Space: "default", Name: "n", Token: 7}, 1, holdfast.Forever, backing, nil)
+	said, say := testPipe(t)
+	told, tell := testPipe(t)
+	output, out := testPipe(t)
+	go func() { _, _ = io.Copy(io.Discard, said) }() // until the pipe is closed
+	process, err := supervise.Start(t.Context(), supervise.Command{Args: []string{"sh", "-c", script}, Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l := &locking{
+		order: order, say: newScribe(say, 1), status: status{newScribe(tell, 1), "default"},
+		locks: []*holdfast.Lock{lock}, told: []bool{false},
+	}
+	t.Cleanup(func() {
+		if err := process.Terminate(0); err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(l.say.close(), l.status.to.close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &bed{
+		watch: newWatch(l, process, 12*time.Second, manual), backing: backing, manual: manual,
+		output: bufio.NewReader(output), events: bufio.NewReader(told),
+	}
+}
+
+func testPipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Some are closed already.
+		_ = r.Close()
+		_ = w.Close()
+	})
+	return r, w
+}
+
+// read returns the command's next line.
+func (b *bed) read(t *testing.T) string {
+	t.Helper()
+	line, err := b.output.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+// event returns the next line of the status.
+func (b *bed) event(t *testing.T) occurrence {
+	t.Helper()
+	line, err := b.events.ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o occurrence
+	if err := json.Unmarshal(line, &o); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return o
+}
+
+// ended is what a watch returns.
+type ended struct {
+	exit      supervise.Exit
+	lost, err error
+}
+
+func (b *bed) start() <-chan ended {
+	result := make(chan ended, 1)
+	go func() {
+		var e ended
+		e.exit, e.lost, e.err = b.run()
+		result <- e
+	}()
+	return result
+}
+
+// stubborn does not end by TERM, nor does its child.
+const stubborn = `trap 'echo term' TERM; (trap '' TERM; exec sleep 600) & echo ready; while :; do wait; done`
+
+// The grace is at most a third of what the session lives unrenewed, and of the hold
+// limit.
+func TestLockGrace(t *testing.T) {
+	for _, test := range []struct {
+		asked, hold time.Duration
+		want        time.Duration
+	}{
+		{5 * time.Second, 0, 4 * time.Second},
+		{time.Second, 0, time.Second},
+		{0, 0, 0},
+		{5 * time.Second, 6 * time.Second, 2 * time.Second},
+		{5 * time.Second, time.Hour, 4 * time.Second},
+	} {
+		b := newBed(t, &lockOrder{wish: &wish{hold: test.hold}, killAfter: test.asked, onLost: lostTerm}, "exit 0")
+		if b.grace != test.want {
+			t.Errorf("kill-after %v, hold %v: the grace is %v, want %v", test.asked, test.hold, b.grace, test.want)
+		}
+	}
+}
+
+// TERM is due a grace and a guard before the deadline, wherever that has moved.
+func TestLockTermFollowsDeadline(t *testing.T) {
+	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "echo ready; exec cat")
+	term := func() time.Duration { return b.backing.deadline - 3*time.Second - b.guard }
+	for range 3 {
+		b.manual.Advance(term() - 1 - b.manual.Now())
+		if b.onTime(); b.dying {
+			t.Fatalf("ended at %v; the deadline is %v", b.manual.Now(), b.backing.deadline)
+		}
+		b.backing.deadline = b.manual.Now() + 12*time.Second // a heartbeat was acknowledged
+	}
+	b.manual.Advance(term() - b.manual.Now())
+	b.onTime()
+	if !b.dying || b.killAt != b.backing.deadline-b.guard {
+		t.Fatalf("at %v dying is %v and KILL is due at %v; the deadline is %v",
+			b.manual.Now(), b.dying, b.killAt, b.backing.deadline)
+	}
+	if holdfast.Why(b.first) != holdfast.SessionExpired {
+		t.Errorf("lost because of %v", b.first)
+	}
+	if err := <-b.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A watch looks often enough at a deadline that could come nearer.
+func TestLockLooksAgain(t *testing.T) {
+	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
+	if next := b.next(); next != 3*time.Second {
+		t.Errorf("looks again at %v, want at a quarter of what is left", next)
+	}
+	b.manual.Advance(8 * time.Second)
+	if next := b.next(); next != 9*time.Second-b.guard {
+		t.Errorf("looks again at %v, want when TERM is due", next)
+	}
+}
+
+// Nobody of the group is left when the deadline comes, by the clock of deadlines.
+func TestLockKillsBeforeDeadline(t *testing.T) {
+	b := newBed(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm}, stubborn)
+	if line := b.read(t); line != "ready\n" {
+		t.Fatalf("it said %q", line)
+	}
+	result := b.start()
+	b.manual.Advance(8*time.Second - b.guard)
+	if line := b.read(t); line != "term\n" {
+		t.Fatalf("it said %q", line)
+	}
+	b.manual.Advance(4 * time.Second) // to the guard
+	e := <-result
+	if !errors.Is(e.lost, holdfast.ErrLost) || e.err != nil || e.exit.Status() != 137 {
+		t.Fatalf("%+v", e)
+	}
+	if _, err := b.output.ReadByte(); err == nil {
+		t.Error("somebody still has the command's output")
+	}
+	var told []string
+	for range 2 {
+		told = append(told, b.event(t).Event)
+	}
+	if !slices.Equal(told, []string{"lost", "killing"}) {
+		t.Errorf("told %v", told)
+	}
+}
+
+// What an operator breaks ends at once, and the loss is told though the command
+// returned 0.
+func TestLockBroken(t *testing.T) {
+	b := newBed(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm},
+		`trap 'echo term; exit 0' TERM; echo ready; while :; do sleep 600 & wait; done`)
+	b.read(t)
+	result := b.start()
+	b.locks[0].End(holdfast.Broken)
+	e := <-result
+	if holdfast.Why(e.lost) != holdfast.Broken || e.err != nil || e.exit.Status() != 0 {
+		t.Fatalf("%+v", e)
+	}
+	if code := exitCode((&locking{}).lost(e.exit, e.lost, e.err)); code != 81 {
+		t.Errorf("exit code %d", code)
+	}
+	if o := b.event(t); o.Event != "lost" || o.Why != "broken" || o.Name != "n" || o.Token != 7 {
+		t.Errorf("told %+v", o)
+	}
+}
+
+// A deadline that passed while the machine slept leaves no grace.
+func TestLockAfterSleep(t *testing.T) {
+	b := newBed(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm}, stubborn)
+	b.read(t)
+	result := b.start()
+	b.manual.Advance(time.Hour)
+	e := <-result
+	if holdfast.Why(e.lost) != holdfast.SessionExpired || e.exit.Status() != 137 {
+		t.Fatalf("%+v", e)
+	}
+}
+
+func TestLockOnLostKill(t *testing.T) {
+	b := newBed(t, &lockOrder{onLost: lostKill}, stubborn)
+	b.read(t)
+	b.manual.Advance(12*time.Second - b.guard - 1)
+	if b.onTime(); b.dying {
+		t.Fatal("killed too early")
+	}
+	result := b.start()
+	b.manual.Advance(1)
+	if e := <-result; e.exit.Status() != 137 || e.lost == nil {
+		t.Fatalf("%+v", e)
+	}
+	if rest, err := b.output.ReadString('\n'); err == nil {
+		t.Errorf("it said %q", rest)
+	}
+}
+
+func TestLockOnLostIgnore(t *testing.T) {
+	b := newBed(t, &lockOrder{onLost: lostIgnore}, "echo ready; read line </dev/null; exit 0")
+	b.read(t)
+	b.locks[0].End(holdfast.SessionExpired)
+	e := <-b.start()
+	if e.exit.Status() != 0 || !errors.Is(e.lost, holdfast.ErrLost) {
+		t.Fatalf("%+v", e)
+	}
+	if code := exitCode((&locking{}).lost(e.exit, e.lost, nil)); code != 79 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// The hold limit is told as such, unless the member did not answer either.
+func TestLockHoldLimitCause(t *testing.T) {
+	for silent, want := range map[bool]holdfast.Loss{false: holdfast.HoldLimit, true: holdfast.SessionExpired} {
+		b := newBed(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
+		if silent {
+			b.silent.Store(int64(b.backing.deadline))
+		}
+		b.manual.Advance(12*time.Second - b.guard)
+		b.onTime()
+		if why := holdfast.Why(b.first); why != want {
+			t.Errorf("silent %v: lost because of %v, want %v", silent, why, want)
+		}
+		if err := <-b.ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A reader of the status that does not read keeps nobody from anything.
+func TestLockStatusUnread(t *testing.T) {
+	_, w := testPipe(t)
+	s := newScribe(w, 1)
+	line := make([]byte, 1<<10)
+	for range 1000 {
+		s.write(line)
+	}
+	if err := s.close(); !errors.Is(err, errUnread) {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func TestLockShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		3 * time.Second: "3s", time.Minute: "1m", time.Hour: "1h", 90 * time.Second: "1m30s",
+		300 * time.Millisecond: "300ms", time.Hour + 10*time.Second: "1h0m10s", 10 * time.Minute: "10m", 20 * time.Hour: "20h",
+	} {
+		if got := short(d); got != want {
+			t.Errorf("short(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// busyCode is the exit code of a lock that could not be had in time.
+const busyCode = 75
+
+// wishFlags say which lock is wanted, for lock and acquire.
+func wishFlags() []cli.Flag {
+	return []cli.Flag{
+		switchFlag("shared", "beside other shared holders"),
+		textFlag("slots", "`U/N`: U units of the N that the name has"),
+		switchFlag("try", "do not wait"),
+		durationFlag("wait", 0, "how long to wait at most (default: as long as it takes)"),
+		durationFlag("hold", 0, "how long the lock may be held at most (default: no limit)"),
+		durationFlag("ttl", 0, "how long the lock outlives the last sign of life (default: the member's)"),
+		textFlag("owner", "`ID` under which the lock is held"),
+		textFlag("reason", "`TEXT` that listings show to people"),
+		textFlag("require", "refuse unless the lockspace is at least of this `CLASS`: fenced, available or advisory"),
+		countFlag("conflict-exit-code", busyCode, "exit `CODE` when the lock cannot be had", "E"),
+	}
+}
+
+// wish is which locks are wanted, and how.
+type wish struct {
+	names   []string
+	options []holdfast.Option // all but the wait limit
+	try     bool
+	wait    time.Duration // 0: as long as it takes
+	hold    time.Duration // 0: no limit
+	ttl     time.Duration // 0: the member's default
+	busy    int           // exit code
+}
+
+// tryPatience is how long --try waits for a member that is just starting.
+const tryPatience = 5 * time.Second
+
+// patience is how long to wait for a member; 0 leaves it to --timeout.
+func (w *wish) patience() time.Duration {
+	if w.try {
+		return tryPatience
+	}
+	return w.wait
+}
+
+// wishOf reads the flags and the names. What is wrong with how they are written is
+// a usage error; what they mean is looked at by check.
+func wishOf(c *cli.Command) (*wish, error) {
+	w := &wish{
+		names: c.Args().Slice(), try: c.Bool("try"),
+		wait: c.Duration("wait"), hold: c.Duration("hold"), ttl: c.Duration("ttl"),
+		busy: c.Int("conflict-exit-code"),
+	}
+	if err := w.contradiction(c); err != nil {
+		return nil, err
+	}
+	if w.try {
+		w.options = append(w.options, func(r *holdfast.Request) { r.Try = true })
+	}
+	if w.hold > 0 {
+		w.options = append(w.options, holdfast.Hold(w.hold))
+	}
+	w.options = append(w.options, holdfast.Owner(c.String("owner")), holdfast.Reason(c.String("reason")))
+	if c.Bool("shared") {
+		w.options = append(w.options, holdfast.Shared())
+	}
+	if text := c.String("slots"); text != "" {
+		units, capacity, err := parseSlots(text)
+		if err != nil {
+			return nil, usageError(c.Name, "flag --slots: %v", err)
+		}
+		w.options = append(w.options, holdfast.Slots(units, capacity))
+	}
+	class, err := holdfast.ParseClass(c.String("require"))
+	if err != nil {
+		return nil, usageError(c.Name, "flag --require: %v", err)
+	}
+	w.options = append(w.options, holdfast.Require(class))
+	return w, nil
+}
+
+// contradiction finds flags that exclude each other, values out of their bounds,
+// and names that are missing.
+func (w *wish) contradiction(c *cli.Command) error {
+	for _, flag := range []string{"wait", "hold", "ttl"} {
+		if d := c.Duration(flag); c.IsSet(flag) && d <= 0 {
+			hint := ""
+			if flag == "wait" {
+				hint = "; --try does not wait"
+			}
+			return usageError(c.Name, "flag --%s: %v: want more than 0%s", flag, d, hint)
+		}
+	}
+	switch {
+	case w.try && w.wait > 0:
+		return usageError(c.Name, "--try and --wait exclude each other")
+	case c.Bool("shared") && c.String("slots") != "":
+		return usageError(c.Name, "--shared and --slots exclude each other")
+	case w.busy < 0 || w.busy > 255:
+		return usageError(c.Name, "flag --conflict-exit-code: %d: want 0 to 255", w.busy)
+	case len(w.names) == 0:
+		return usageError(c.Name, "there is no name")
+	}
+	return nil
+}
+
+// check says what is wrong with the names and with what is wanted of them.
+func (w *wish) check() error {
+	for i, name := range w.names {
+		_, err := holdfast.NewRequest(name, w.options...)
+		if err == nil && slices.Contains(w.names[:i], name) {
+			err = fmt.Errorf("%w: the name is listed twice", holdfast.ErrConflict)
+		}
+		if err != nil {
+			return &holdfast.Error{Op: "lock", Name: name, Err: err}
+		}
+	}
+	return nil
+}
+
+// parseSlots reads U/N.
+func parseSlots(text string) (units, capacity int, err error) {
+	part, whole, ok := strings.Cut(text, "/")
+	if ok {
+		units, err = strconv.Atoi(part)
+	}
+	if ok && err == nil {
+		capacity, err = strconv.Atoi(whole)
+	}
+	if !ok || err != nil {
+		return 0, 0, fmt.Errorf("%q: want U/N, two numbers as in 2/5", text)
+	}
+	return units, capacity, nil
+}
+
+// refused adds to the error of a lock that was not granted which flag made us give
+// up, and gives it the exit code that was asked for.
+func (w *wish) refused(err error) error {
+	held, unavailable := errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrUnavailable)
+	switch {
+	case !held && !unavailable:
+		return err
+	case w.try:
+		err = fmt.Errorf("%w (--try)", err)
+	case w.wait > 0:
+		err = fmt.Errorf("%w (--wait %v)", err, short(w.wait))
+	}
+	if held {
+		return &exitError{w.busy, err}
+	}
+	return err
+}
+
+// short writes a duration without the zeros that Go appends: 1m, not 1m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}

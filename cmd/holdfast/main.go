@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+)
+
+func main() {
+	supervise.GuardianMain()
+	p := &program{
+		args: os.Args, environ: os.Environ(),
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+	}
+	os.Exit(p.run(context.Background()))
+}
+
+// program is one run of the command line.
+type program struct {
+	args                  []string // with the program's name
+	environ               []string
+	stdin, stdout, stderr *os.File
+
+	// separated says that the arguments of lock had a "--", and command is what
+	// followed it. The flag parser never sees that.
+	separated bool
+	command   []string
+}
+
+// completing is the last argument of a shell's question how a line may go on.
+const completing = "--generate-shell-completion"
+
+// run runs the command that the arguments name, and returns the exit code. It is
+// called once.
+func (p *program) run(ctx context.Context) int {
+	args := p.args
+	if len(args) == 0 {
+		args = []string{name}
+	}
+	if len(args) > 1 && args[1] == "lock" && args[len(args)-1] != completing {
+		args = p.cut(args)
+	}
+	err := p.root().Run(ctx, args)
+	return p.end(p.classify(err, args))
+}
+
+// cut takes the command off the arguments of lock.
+func (p *program) cut(args []string) []string {
+	at := slices.Index(args, "--")
+	if at < 0 {
+		return args
+	}
+	p.separated, p.command = true, slices.Clone(args[at+1:])
+	return args[:at:at]
+}
+
+// name is what the program is called, whatever its file is.
+const name = "holdfast"
+
+// root is the tree of commands. The parser neither exits nor prints errors: every
+// command has handlers that hand them on.
+func (p *program) root() *cli.Command {
+	root := &cli.Command{
+		Name:      name,
+		Usage:     "distributed locks",
+		UsageText: name + " COMMAND [flags] [arguments]",
+		Description: "`" + name + " serve` starts a member; `" + name + " lock NAME -- COMMAND` runs a command under a lock.\n" +
+			"`" + name + " COMMAND --help` says more.",
+		Commands:              p.commands(),
+		Flags:                 []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version", Local: true}},
+		HideHelpCommand:       true, // ours takes no names of locks for topics
+		HideVersion:           true,
+		EnableShellCompletion: true,
+		ConfigureShellCompletionCommand: func(c *cli.Command) {
+			*c = *p.completionCommand()
+		},
+		Writer:    p.stdout,
+		ErrWriter: p.stderr,
+		Action:    p.withoutCommand,
+		// The parser's own handler would exit.
+		ExitErrHandler: func(context.Context, *cli.Command, error) {},
+	}
+	for _, command := range root.Commands {
+		command.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
+			return parseError(c.Name, err)
+		}
+	}
+	// The parser takes the flags of a command that it does not know for the root's.
+	root.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
+		if word := p.args[1]; !strings.HasPrefix(word, "-") && c.Command(word) == nil {
+			return noCommand(word)
+		}
+		return parseError(c.Name, err)
+	}
+	return root
+}

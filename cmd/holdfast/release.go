@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+)
+
+// releaseCommand is `holdfast release NAME`.
+func (p *program) releaseCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "release",
+		Usage:     "release a lock of acquire",
+		UsageText: name + " release [flags] NAME --token TOKEN --session SESSION",
+		Description: "Prints nothing, and returns when the authority has taken the release. If the lock is not held any more\n" +
+			"the exit code is 79, or 81 if an operator broke it.",
+		Flags: clientFlags(
+			textFlag("token", "`TOKEN` of the lock, as acquire has printed it"),
+			sessionFlag(),
+		),
+		HideHelpCommand: true,
+		Action:          p.release,
+	}
+}
+
+func (p *program) release(ctx context.Context, c *cli.Command) error {
+	if c.Args().Len() != 1 {
+		return usageError(c.Name, "want one name, and there are %d", c.Args().Len())
+	}
+	lock := c.Args().First()
+	if c.String("token") == "" {
+		return usageError(c.Name, "there is no token; give --token TOKEN, as acquire has printed it")
+	}
+	token, err := holdfast.ParseToken(c.String("token"))
+	if err != nil {
+		return usageError(c.Name, "flag --token: %v", err)
+	}
+	if err := holdfast.CheckName(lock); err != nil {
+		return &holdfast.Error{Op: "release", Name: lock, Err: err}
+	}
+	session, err := p.sessionOf(c)
+	if err != nil {
+		return err
+	}
+	return ask(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		return admin.Release(ctx, spaceOf(c), lock, token, session)
+	})
+}

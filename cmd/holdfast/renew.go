@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// sessionVariable names a session with its secret instead of --session.
+const sessionVariable = "HOLDFAST_SESSION"
+
+// sessionFlag names the session that acquire has printed.
+func sessionFlag() cli.Flag {
+	return textFlag("session", "`SESSION` as acquire has printed it; - reads it from standard input, where no list of processes shows it")
+}
+
+// renewCommand is `holdfast renew`.
+func (p *program) renewCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "renew",
+		Usage:     "let a session of acquire live on",
+		UsageText: name + " renew [flags] --session SESSION",
+		Description: "Prints the session's public id and how long it lives from now on. The secret is not printed again.\n" +
+			"If a lock of the session was lost since it was told last, that is the error: exit code 79, or 81 if\n" +
+			"an operator broke it.",
+		Flags: append([]cli.Flag{
+			sessionFlag(),
+			durationFlag("ttl", 0, "how long the session lives without another sign of life (default: as before)"),
+		}, memberFlags()...),
+		HideHelpCommand: true,
+		Action:          p.renew,
+	}
+}
+
+func (p *program) renew(ctx context.Context, c *cli.Command) error {
+	ttl := c.Duration("ttl")
+	switch {
+	case c.Args().Present():
+		return usageError(c.Name, "it takes no arguments, and there is %q", c.Args().First())
+	case c.IsSet("ttl") && ttl <= 0:
+		return usageError(c.Name, "flag --ttl: %v: want more than 0", ttl)
+	}
+	session, err := p.sessionOf(c)
+	if err != nil {
+		return err
+	}
+	var renewed *wire.Renewed
+	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+		renewed, err = admin.Renew(ctx, session, ttl)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(p.stdout, renewed.Session, time.Duration(renewed.TTL)); err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	return nil
+}
+
+// maxSession bounds a session that is read, in bytes.
+const maxSession = 1024
+
+// sessionOf returns the session that c's flag, its variable or standard input names.
+func (p *program) sessionOf(c *cli.Command) (string, error) {
+	session := c.String("session")
+	if session == "-" {
+		line, err := bufio.NewReader(io.LimitReader(p.stdin, maxSession)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", fmt.Errorf("read the session: %w", err)
+		}
+		session = strings.TrimSpace(line)
+	}
+	if session == "" {
+		return "", usageError(c.Name, "there is no session; give --session SESSION, --session - or %s", sessionVariable)
+	}
+	return session, nil
+}

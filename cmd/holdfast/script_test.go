@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+)
+
+// TestMain lets the test program be holdfast, its guardian and its starter.
+func TestMain(m *testing.M) {
+	supervise.GuardianMain()
+	testscript.Main(m, map[string]func(){name: main})
+}
+
+// TestScript runs the scripts in testdata/script. Beside the usual commands they
+// have:
+//
+//	serve [NAME] [flags…]   starts `holdfast serve` with free ports in the
+//	                        background, waits for its ready line, and sets
+//	                        HOLDFAST_SERVER, HTTP (http://HOST:PORT) and PID. With
+//	                        NAME, a capital word, it sets NAME_SERVER, NAME_HTTP and
+//	                        NAME_PID as well. It is killed at the end of the script.
+//	serve-start [NAME] …    the same, but waits only until it listens: for a server
+//	                        that recovers.
+//	serve-ready [NAME]      waits for the ready line, and prints it for stdout.
+//	serve-signal SIG [NAME] sends TERM, INT, KILL, STOP or CONT.
+//	serve-wait CODE [NAME]  waits for its end and compares its exit code (after a
+//	                        signal: 128 and its number).
+//	serve-log [NAME]        prints what it has written to standard error, for stdout.
+//	serve-says PATTERN [NAME]  waits until it has written a line that matches.
+//	exit CODE COMMAND …     runs a command and compares its exit code exactly; what
+//	                        it wrote is there for stdout and stderr.
+//	hold NAME [flags…]      holds a name until the end of the script, through a client
+//	                        of the test program: -space, -owner, -reason, -shared,
+//	                        -slots U/N, -ttl D, -wait. It is dropped without a release when
+//	                        its server is killed.
+//	queue NAME [flags…]     waits for a name in the same way; goes on when it is queued.
+//	hold-many COUNT PREFIX  holds that many names, PREFIX000000 and so on.
+//	let-go                  ends the sessions of hold and queue, and waits until the
+//	                        server has acknowledged that.
+//	watch [flags…]          starts `holdfast locks --watch`, and goes on when it has
+//	                        shown a first event: it locks and unlocks "watch/probe" in
+//	                        a session of its own until then.
+//	watch-see PATTERN       waits until it has shown a line that matches.
+//	watch-stop CODE [SIG]   ends it with SIG (without: waits for its end), compares
+//	                        its exit code, and prints what it wrote, for stdout.
+//	fetch URL               prints the body of an HTTP answer, for stdout.
+//	certificates            writes ca.pem, and a server's and a client's certificate
+//	                        and key: server.pem, server.key, client.pem, client.key.
+//	half-request            begins an HTTP request to the server, and never ends it.
+//	notified                sets NOTIFY_SOCKET before a serve, and prints after its end
+//	                        what the service manager was told.
+//	greater A B             compares two whole numbers.
+//
+// A program that is ended by a signal n has the exit code 128+n for all of these.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setUp,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve":        scriptServe,
+			"serve-start":  scriptServeStart,
+			"serve-ready":  scriptServeReady,
+			"serve-signal": scriptServeSignal,
+			"serve-wait":   scriptServeWait,
+			"serve-log":    scriptServeLog,
+			"serve-says":   scriptServeSays,
+			"exit":         scriptExit,
+			"hold":         scriptHold,
+			"queue":        scriptQueue,
+			"hold-many":    scriptHoldMany,
+			"let-go":       scriptLetGo,
+			"watch":        scriptWatch,
+			"watch-see":    scriptWatchSee,
+			"watch-stop":   scriptWatchStop,
+			"certificates": scriptCertificates,
+			"half-request": scriptHalfRequest,
+			"notified":     scriptNotified,
+			"fetch":        scriptFetch,
+			"greater":      scriptGreater,
+		},
+	})
+}
+
+// setUp gives every script a home of its own.
+func setUp(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	env.Setenv("HOME", home)
+	env.Setenv("NO_COLOR", "1")
+	// A program with the race detector sleeps a second before it exits, and the
+	// scripts start hundreds.
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
+	env.Values[backgroundKey{}] = &background{servers: map[string]*runningServer{}, variables: env.Vars}
+	return os.MkdirAll(home, 0o700)
+}
+
+// scriptExit runs a command whose exit code matters.
+func scriptExit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit CODE COMMAND [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		ts.Fatalf("%v", err)
+	}
+	got := 0
+	if ended != nil {
+		got = statusOf(ended.ProcessState)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// scriptFetch asks by HTTP.
+func scriptFetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fetch URL")
+	}
+	answer, err := http.Get(args[0])
+	ts.Check(err)
+	defer answer.Body.Close()
+	_, err = io.Copy(ts.Stdout(), answer.Body)
+	ts.Check(err)
+}
+
+// scriptGreater compares numbers: tokens.
+func scriptGreater(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: greater A B")
+	}
+	a, err := strconv.ParseUint(args[0], 10, 64)
+	ts.Check(err)
+	b, err := strconv.ParseUint(args[1], 10, 64)
+	ts.Check(err)
+	if a <= b {
+		ts.Fatalf("%d is not greater than %d", a, b)
+	}
+}

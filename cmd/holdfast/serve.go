@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+)
+
+// serveCommand is a member until a signal ends it.
+func (p *program) serveCommand() *cli.Command {
+	printConfig := switchFlag("print-config", "print the configuration and where each value came from, and end")
+	return &cli.Command{
+		Name:      "serve",
+		Usage:     "be a member, and serve clients",
+		UsageText: name + " serve [flags]",
+		Description: "Without flags it is a complete single member on this machine. When it can grant, it prints one line of JSON.\n" +
+			"TERM and INT let it leave in good order; a second one ends it at once.\n" +
+			"A flag is stronger than its variable, and that is stronger than the file.",
+		Flags:                     append(configurationFlags(), printConfig),
+		DisableSliceFlagSeparator: true,
+		Action:                    p.serve,
+	}
+}
+
+// configurationFlags makes a flag of every key of the configuration. Their
+// variables are the configuration's to read, so the parser is not told of them.
+func configurationFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, key := range config.Keys() {
+		usage := strings.TrimSuffix(key.Help, ".") + " [$" + key.Env + "]"
+		switch {
+		case key.Kind == config.Switch:
+			flags = append(flags, &cli.BoolFlag{Name: key.Flag, Usage: usage, HideDefault: true})
+		case key.Separator != "":
+			flags = append(flags, &cli.StringSliceFlag{Name: key.Flag, Usage: usage, DefaultText: key.Default, HideDefault: key.Default == ""})
+		default:
+			flags = append(flags, &cli.StringFlag{Name: key.Flag, Usage: usage, DefaultText: key.Default, HideDefault: key.Default == "", OnlyOnce: true})
+		}
+	}
+	return flags
+}
+
+// configurationOf loads the configuration that c's flags, the environment and the
+// file make.
+func (p *program) configurationOf(c *cli.Command) (*config.Config, error) {
+	flags := map[string]string{}
+	for _, key := range config.Keys() {
+		if !c.IsSet(key.Flag) {
+			continue
+		}
+		switch {
+		case key.Kind == config.Switch:
+			flags[key.Name] = strconv.FormatBool(c.Bool(key.Flag))
+		case key.Separator != "":
+			flags[key.Name] = strings.Join(c.StringSlice(key.Flag), key.Separator)
+		default:
+			flags[key.Name] = c.String(key.Flag)
+		}
+	}
+	return config.Load(config.Sources{Flags: flags, Environ: p.environ})
+}
+
+// serve runs a member.
+func (p *program) serve(ctx context.Context, c *cli.Command) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	settings, err := p.configurationOf(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("print-config") {
+		return settings.PrintConfig(p.stdout)
+	}
+	log, err := p.logger(settings.Log)
+	if err != nil {
+		return err
+	}
+	ctx, stop := p.untilSignal(ctx, log)
+	defer stop()
+	m, err := p.startMember(ctx, settings, log)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil // told to end before it had begun
+	case err != nil:
+		return err
+	}
+	err = m.serveUntil(ctx, func() { p.ready(m, log) })
+	p.notify("STOPPING=1", log) // after READY=1, if that was ever said
+	return errors.Join(err, m.stop())
+}
+
+// ready says that the member can grant.
+func (p *program) ready(m *member, log *slog.Logger) {
+	line := struct {
+		Event   string `json:"event"`
+		Name    string `json:"name"`
+		Listen  string `json:"listen"`
+		HTTP    string `json:"http"`
+		Cluster string `json:"cluster"`
+	}{"ready", m.node.Name(), m.listen, m.http, m.cluster()}
+	if err := json.NewEncoder(p.stdout).Encode(line); err != nil {
+		log.Error("the ready line cannot be written", "error", err)
+	}
+	p.notify("READY=1", log)
+}
+
+// untilSignal returns a context that a first INT, TERM or HUP ends. A second one
+// ends the program at once. A signal that was ignored when the program started
+// stays ignored.
+func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()) {
+	// A log that nobody reads any more must not end a member that holds promises.
+	signal.Ignore(syscall.SIGPIPE)
+	arrived := make(chan os.Signal, 2)
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			signal.Notify(arrived, sig)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		select {
+		case sig := <-arrived:
+			log.Info("leaving", "signal", sig.String())
+			cancel()
+		case <-over:
+			return
+		}
+		select {
+		case sig := <-arrived:
+			p.say("serve: ended by a second signal before everything was told goodbye")
+			os.Exit(supervise.SignalStatus(sig))
+		case <-over:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(arrived)
+		close(over)
+		cancel()
+	}
+}
+
+// logger writes to standard error, with colours on a terminal.
+func (p *program) logger(settings config.Log) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(settings.Level)); err != nil {
+		return nil, fmt.Errorf("read log.level: %w", err)
+	}
+	switch {
+	case settings.Format == "json":
+		return slog.New(slog.NewJSONHandler(p.stderr, &slog.HandlerOptions{Level: level})), nil
+	case p.colour(p.stderr):
+		return slog.New(tint.NewTextHandler(p.stderr, &tint.Options{Level: level, TimeFormat: time.TimeOnly})), nil
+	}
+	return slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level})), nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// showCommand tells everything about one name.
+func (p *program) showCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "show",
+		Usage:       "show one lock in full: holders, queue, token, last grants",
+		UsageText:   name + " show NAME [--json] [flags]",
+		Description: "Exits with 3 when nobody holds it.",
+		Flags:       clientFlags(switchFlag("json", "print one JSON document")),
+		Action:      p.show,
+	}
+}
+
+func (p *program) show(ctx context.Context, c *cli.Command) error {
+	wanted, err := oneName(c)
+	if err != nil {
+		return err
+	}
+	var lock *wire.Lock
+	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+		lock, err = admin.Show(ctx, spaceOf(c), wanted)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		err = printJSON(p.stdout, lock)
+	} else {
+		err = p.print(lockTables(lock)...)
+	}
+	if err == nil && len(lock.Holders) == 0 {
+		return &exitError{code: exitFree}
+	}
+	return err
+}
+
+// lockTables tells of a lock itself, and of holders, waiters and history where there
+// are any.
+func lockTables(lock *wire.Lock) []*table {
+	state := "free"
+	if len(lock.Holders) > 0 {
+		state = "held"
+	}
+	t := newTable("NAME", "SPACE", "STATE", "MODE", "TOKEN", "HOLDERS", "WAITERS")
+	mode := ""
+	if len(lock.Holders)+len(lock.Waiters) > 0 {
+		mode = shownMode(lock.Mode, lock.Units, lock.Capacity)
+	}
+	t.row(shownName(lock.Name), lock.Space, state, mode, shownToken(lock.Token), strconv.Itoa(len(lock.Holders)), strconv.Itoa(len(lock.Waiters)))
+	tables := []*table{t}
+	if len(lock.Holders) > 0 {
+		tables = append(tables, grantTable("HOLDER", "UNTIL", lock.Holders, lock.Capacity))
+	}
+	if len(lock.Waiters) > 0 {
+		tables = append(tables, waitTable(lock))
+	}
+	if len(lock.History) > 0 {
+		tables = append(tables, grantTable("FORMER HOLDER", "ENDED", lock.History, 0))
+	}
+	return tables
+}
+
+// grantTable lists grants. The capacity is that of live ones; 0 where it is not known.
+func grantTable(who, end string, grants []wire.Grant, capacity int) *table {
+	t := newTable(who, "MODE", "TOKEN", "MEMBER", "SESSION", "CLIENT", "SINCE", end, "REASON")
+	for _, g := range grants {
+		mode := g.Mode.String()
+		switch {
+		case g.Units > 0 && capacity > 0:
+			mode = shownMode(g.Mode, g.Units, capacity)
+		case g.Units > 0:
+			mode += " " + strconv.Itoa(g.Units)
+		}
+		t.row(shownOwner(g.Owner, g.Client), mode, shownToken(g.Token), g.Member, g.Session, g.Client,
+			shownTime(g.Since), shownTime(g.Until), g.Reason)
+	}
+	return t
+}
+
+func waitTable(lock *wire.Lock) *table {
+	t := newTable("WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", "SINCE", "UNTIL", "REASON")
+	for _, w := range lock.Waiters {
+		t.row(shownOwner(w.Owner, w.Client), strconv.Itoa(w.Position), shownMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
+			w.Client, shownTime(w.Since), shownTime(w.Until), w.Reason)
+	}
+	return t
+}

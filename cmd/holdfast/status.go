@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// statusCommand tells how a member, its view and its lockspaces are.
+func (p *program) statusCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "status",
+		Usage:     "show members, view, lockspaces and their authorities",
+		UsageText: name + " status [--json] [flags]",
+		Flags:     append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
+		Action:    p.status,
+	}
+}
+
+func (p *program) status(ctx context.Context, c *cli.Command) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	var status *wire.Status
+	err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+		status, err = admin.Status(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(p.stdout, status)
+	}
+	return p.print(clusterTable(status), memberTable(status), spaceTable(status))
+}
+
+func clusterTable(status *wire.Status) *table {
+	t := newTable("CLUSTER", "VIEW", "COORDINATOR", "ANSWERED BY", "VERSION")
+	t.row(status.Cluster, strconv.FormatUint(status.View.Number, 10), status.View.Coordinator, status.Member.Name, status.Version)
+	return t
+}
+
+func memberTable(status *wire.Status) *table {
+	t := newTable("MEMBER", "ADDRESS", "HTTP", "STATE", "ELECTION", "SINCE")
+	for _, member := range status.View.Members {
+		t.row(member.Name, member.Address, member.HTTP, member.State, member.Election, shownTime(member.Since))
+	}
+	return t
+}
+
+func spaceTable(status *wire.Status) *table {
+	t := newTable("SPACE", "PROTOCOL", "CLASS", "STATE", "AUTHORITY", "REIGN", "LOCKS", "WAITERS", "SESSIONS", "UNTIL", "WHY")
+	for _, space := range status.Spaces {
+		t.row(space.Name, space.Protocol, space.Class.String(), space.State, strings.Join(space.Authority, ","),
+			strconv.FormatUint(space.Reign, 10), strconv.Itoa(space.Locks), strconv.Itoa(space.Waiters),
+			strconv.Itoa(space.Sessions), shownTime(space.Until), space.Why)
+	}
+	return t
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// table is what people read: a header line, and columns two spaces apart.
+type table struct {
+	text    bytes.Buffer
+	columns *tabwriter.Writer
+}
+
+func newTable(header ...string) *table {
+	t := &table{}
+	t.columns = tabwriter.NewWriter(&t.text, 0, 0, 2, ' ', 0)
+	t.row(header...)
+	return t
+}
+
+// row adds a line. An empty cell is shown as "-", so that every line has the same
+// number of columns.
+func (t *table) row(cells ...string) {
+	shown := make([]string, len(cells))
+	for i, cell := range cells {
+		shown[i] = printable(cell)
+	}
+	// A bytes.Buffer takes everything.
+	_, _ = fmt.Fprintln(t.columns, strings.Join(shown, "\t"))
+}
+
+// printable keeps what others have written from steering the terminal or the table.
+func printable(cell string) string {
+	if cell == "" {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, cell)
+}
+
+// print writes tables to standard output, a blank line between them.
+func (p *program) print(tables ...*table) error {
+	var all bytes.Buffer
+	for i, t := range tables {
+		if err := t.columns.Flush(); err != nil {
+			return fmt.Errorf("lay out a table: %w", err)
+		}
+		if i > 0 {
+			all.WriteByte('\n')
+		}
+		header, rows, _ := strings.Cut(t.text.String(), "\n")
+		all.WriteString(p.heading(header) + "\n" + rows)
+	}
+	return written(all.WriteTo(p.stdout))
+}
+
+// heading makes a header line stand out where that can be seen.
+func (p *program) heading(line string) string {
+	if !p.colour(p.stdout) {
+		return line
+	}
+	return "\x1b[1m" + line + "\x1b[0m"
+}
+
+// colour says whether a file is a terminal whose user has not asked for none.
+func (p *program) colour(file *os.File) bool {
+	if p.variable("NO_COLOR") != "" || p.variable("TERM") == "dumb" {
+		return false
+	}
+	return supervise.IsTerminal(file)
+}
+
+// printJSON writes a document as one line.
+func printJSON(to io.Writer, document any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	return written(0, encoder.Encode(document))
+}
+
+// printLines writes documents as one line each.
+func printLines[T any](p *program, documents []T) error {
+	out := bufio.NewWriter(p.stdout)
+	for _, document := range documents {
+		if err := printJSON(out, document); err != nil {
+			return err
+		}
+	}
+	return written(0, out.Flush())
+}
+
+// written is the error of a write to standard output.
+func written[N int | int64](_ N, err error) error {
+	if err != nil {
+		return &exitError{exitInternal, fmt.Errorf("write to standard output: %w", err)}
+	}
+	return nil
+}
+
+// shownName is a name as a cell: quoted as in JSON if it has a space or a quote.
+func shownName(name string) string {
+	if !strings.ContainsAny(name, " \"\\") {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// shownTime is a time as a cell, in the reader's zone: the time alone if it is today.
+func shownTime(t wire.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	local := t.Local()
+	if local.Format(time.DateOnly) == time.Now().Format(time.DateOnly) {
+		return local.Format(time.TimeOnly)
+	}
+	return local.Format(time.DateTime)
+}
+
+// shownMode is a mode as a cell: with slots, how many of how many.
+func shownMode(mode holdfast.Mode, units, capacity int) string {
+	if mode != holdfast.ModeSlots {
+		return mode.String()
+	}
+	return fmt.Sprintf("%v %d/%d", mode, units, capacity)
+}
+
+// shownToken is a token as a cell.
+func shownToken(token holdfast.Token) string {
+	if token == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(token), 10)
+}

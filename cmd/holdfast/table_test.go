@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+func TestTableCells(t *testing.T) {
+	made := newTable("NAME", "REASON")
+	made.row("a", "")
+	made.row("much longer", "it \x1b[31mbleeds\tout")
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	p := &program{stdout: file}
+	if err := p.print(made, newTable("EMPTY")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"NAME         REASON",
+		"a            -",
+		"much longer  it \uFFFD[31mbleeds\uFFFDout",
+		"",
+		"EMPTY",
+		"",
+	}, "\n")
+	if string(got) != want {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestShownCells(t *testing.T) {
+	for _, row := range []struct{ got, want string }{
+		{shownName("orders/42"), "orders/42"},
+		{shownName(`a "b"`), `"a \"b\""`},
+		{shownMode(holdfast.ModeSlots, 2, 5), "slots 2/5"},
+		{shownMode(holdfast.ModeShared, 0, 0), "shared"},
+		{shownToken(0), ""},
+		{shownToken(1 << 63), "9223372036854775808"},
+		{shownOwner("", "the client"), "the client"},
+		{shownOwner("job-7", "the client"), "job-7"},
+	} {
+		if row.got != row.want {
+			t.Errorf("shown as %s, want %s", row.got, row.want)
+		}
+	}
+}
+
+func TestColourIsForTerminalsOnly(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if (&program{}).colour(file) {
+		t.Error("a file is given colours")
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v3"
+)
+
+// versionCommand tells what was built from what.
+func (p *program) versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "version",
+		Usage:     "print the version",
+		UsageText: name + " version [--json]",
+		Flags:     []cli.Flag{switchFlag("json", "print one JSON document")},
+		Action: func(_ context.Context, c *cli.Command) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			return p.printVersion(c.Bool("json"))
+		},
+	}
+}
+
+// version is the version of the module as it was built; "devel" outside a release.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}
+
+func (p *program) printVersion(asJSON bool) error {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	if asJSON {
+		return printJSON(p.stdout, struct {
+			Version  string `json:"version"`
+			Go       string `json:"go"`
+			Platform string `json:"platform"`
+		}{version(), runtime.Version(), platform})
+	}
+	return written(fmt.Fprintln(p.stdout, name, version(), runtime.Version(), platform))
+}
