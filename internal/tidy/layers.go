@@ -1,0 +1,199 @@
+package tidy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// row says what the packages in a folder may import. A pattern that ends in /...
+// stands for the folders below it; "" is the root package.
+type row struct {
+	folders []string
+	own     []string // of this module
+	std     []string // nil means all of it
+	outside []string // of other modules, by prefix; "*" is any
+}
+
+// ruleStd is what rules may use of the standard library: nothing in it does I/O,
+// starts a goroutine or, by itself, reads a clock (see clock).
+var ruleStd = []string{
+	"cmp", "encoding/binary", "errors", "fmt", "iter", "maps", "math", "math/bits",
+	"math/rand/v2", "slices", "strconv", "strings", "time",
+}
+
+// ruleOrder lists the rules packages: each may import what stands before it.
+var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership", "session", "protocol/..."}
+
+// edgeOwn is what an edge may import of this module. Edges do not know each other.
+// Other storage drivers than the member's own cell reach an edge as values.
+var edgeOwn = []string{
+	"", "lock", "storage", "protocol", "membership", "session", "protocol/...",
+	"run", "wire", "wire/...", "transport", "storage/cell", "internal/clock",
+}
+
+// programs may import everything, and only programs may import them.
+var programs = []string{"cmd/...", "bench", "bench/...", "internal/load", "internal/supervise", "internal/config", "internal/demo"}
+
+var anyModule = []string{"*"}
+
+// rows is the table: nouns, rules, engines, edges, programs.
+func rows() []row {
+	table := []row{{folders: []string{""}}}
+	for i, folder := range ruleOrder {
+		table = append(table, row{[]string{folder}, append([]string{""}, ruleOrder[:i]...), ruleStd, nil})
+	}
+	rules := append([]string{""}, ruleOrder...)
+	with := func(more ...string) []string { return append(slices.Clone(rules), more...) }
+	return append(table,
+		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
+		row{folders: []string{"internal/tidy"}},
+		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
+		row{folders: []string{"transport", "transport/..."}, own: with("wire/api", "internal/clock"), outside: anyModule},
+		row{folders: []string{"storage/..."}, own: []string{"storage"}, outside: anyModule},
+		row{folders: []string{"run"}, own: with("internal/clock"), outside: anyModule},
+		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/..."), outside: anyModule},
+		row{folders: []string{"node", "storelock", "server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
+		row{
+			folders: []string{"client"}, outside: anyModule,
+			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "internal/clock"},
+		},
+		row{folders: programs, own: []string{"", "..."}, outside: anyModule},
+	)
+}
+
+// isRules says whether the package in folder is pure. The root is not one of
+// them: it holds the locks that users hold, which know contexts.
+func isRules(folder string) bool { return matches(ruleOrder, folder) }
+
+// matches says whether one of patterns stands for folder.
+func matches(patterns []string, folder string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if pattern == "..." {
+			return true
+		}
+		if above, ok := strings.CutSuffix(pattern, "..."); ok {
+			return strings.HasPrefix(folder, above)
+		}
+		return folder == pattern
+	})
+}
+
+// imports checks the table. Tests are exempt: a test may drive a rule with any
+// engine.
+func imports(t *Tree) (found []Finding) {
+	table := rows()
+	folders, files := t.Packages()
+	for _, folder := range folders {
+		i := slices.IndexFunc(table, func(r row) bool { return matches(r.folders, folder) })
+		if i < 0 {
+			found = append(found, Finding{folder, 0, "this package is in no layer",
+				"give it a row in internal/tidy/layers.go, or move it"})
+			continue
+		}
+		for _, f := range files[folder] {
+			found = append(found, table[i].check(f)...)
+		}
+	}
+	return found
+}
+
+func (r row) check(f *File) (found []Finding) {
+	for _, spec := range f.AST.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has refused such a file
+		}
+		if spec.Name != nil && spec.Name.Name == "." {
+			found = append(found, f.find(spec.Pos(), "import it by name", "%s is imported without a name", imported))
+		}
+		if why := r.refuse(f, imported); why != "" {
+			found = append(found, f.find(spec.Pos(), why, "package %q imports %s", f.Folder(), imported))
+		}
+	}
+	return found
+}
+
+// refuse says what is allowed instead, or "".
+func (r row) refuse(f *File, imported string) string {
+	own, ours := strings.CutPrefix(imported, Module)
+	own = strings.TrimPrefix(own, "/")
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case ours && matches(r.own, own):
+		return ""
+	case ours && len(r.own) == 0:
+		return "it may import nothing of this module"
+	case ours:
+		return "of this module it may import " + list(r.own)
+	case !strings.Contains(first, "."):
+		if r.std == nil || slices.Contains(r.std, imported) {
+			return ""
+		}
+		return "of the standard library it may import " + list(r.std)
+	case f.Folder() == "protocol/consensus" && strings.HasPrefix(imported, "go.etcd.io/raft/"):
+		return ""
+	}
+	for _, prefix := range r.outside {
+		if prefix == "*" || imported == prefix || strings.HasPrefix(imported, prefix+"/") {
+			return ""
+		}
+	}
+	return "of other modules it may import " + list(r.outside)
+}
+
+func list(allowed []string) string {
+	if len(allowed) == 0 {
+		return "nothing"
+	}
+	words := slices.Clone(allowed)
+	for i, word := range words {
+		if word == "" {
+			words[i] = "the root"
+		}
+	}
+	return "only " + strings.Join(words, ", ")
+}
+
+// speakers may know protobuf and gRPC.
+var speakers = []string{
+	"server", "server/...", "client", "transport", "transport/...", "wire", "wire/...",
+	"cmd/...", "bench", "bench/...",
+}
+
+var grpcModules = []string{
+	"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto", "github.com/golang/protobuf",
+}
+
+func grpc(t *Tree) (found []Finding) {
+	for _, f := range t.Code() {
+		if matches(speakers, f.Folder()) {
+			continue
+		}
+		for _, spec := range f.AST.Imports {
+			imported := strings.Trim(spec.Path.Value, `"`)
+			for _, module := range grpcModules {
+				if imported == module || strings.HasPrefix(imported, module+"/") {
+					found = append(found, f.find(spec.Pos(), "speak to other processes through server, client, transport or wire",
+						"package %q imports %s", f.Folder(), imported))
+				}
+			}
+		}
+	}
+	return found
+}
+
+func logger(t *Tree) (found []Finding) {
+	for _, f := range t.Code() {
+		if f.Folder() != "" && !isRules(f.Folder()) {
+			continue
+		}
+		for _, spec := range f.AST.Imports {
+			if p := spec.Path.Value; p == `"log"` || p == `"log/slog"` {
+				found = append(found, f.find(spec.Pos(), "call out.Note in a machine, or return an error",
+					"package %q imports %s", f.Folder(), p))
+			}
+		}
+	}
+	return found
+}

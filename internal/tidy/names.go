@@ -1,0 +1,120 @@
+package tidy
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+)
+
+// emptyNames say nothing about a package.
+var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "manager", "base"}
+
+// emptyEndings say nothing about a type.
+var emptyEndings = []string{"Manager", "Helper", "Helpers", "Util", "Utils"}
+
+// names finds packages and exported types whose names say nothing.
+func names(t *Tree) (found []Finding) {
+	for _, f := range t.Go() {
+		name := strings.TrimSuffix(f.AST.Name.Name, "_test")
+		if slices.Contains(emptyNames, name) {
+			found = append(found, f.find(f.AST.Name.Pos(), "name it after what it holds", "package %s", name))
+		}
+		for _, declared := range f.AST.Decls {
+			group, ok := declared.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range group.Specs {
+				spec, ok := spec.(*ast.TypeSpec)
+				if !ok || !spec.Name.IsExported() {
+					continue
+				}
+				for _, ending := range emptyEndings {
+					if strings.HasSuffix(spec.Name.Name, ending) {
+						found = append(found, f.find(spec.Pos(), "name it after what it is: a Grant, a Waiter, a Reign",
+							"type %s ends in %s", spec.Name.Name, ending))
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// machineFolders hold machines whose receivers are all called m.
+var machineFolders = []string{"membership", "session", "protocol/..."}
+
+// receivers finds machines that use other words than the rest: m for the machine,
+// and now, ev and out for what Step is given.
+func receivers(t *Tree) (found []Finding) {
+	machines := map[string]bool{} // folder.Type
+	for _, f := range t.Code() {
+		for function, receiver := range methods(f) {
+			if isStep(function) {
+				machines[f.Folder()+"."+receiver] = true
+				found = append(found, stepWords(f, function)...)
+			}
+		}
+	}
+	for _, f := range t.Code() {
+		for function, receiver := range methods(f) {
+			if !machines[f.Folder()+"."+receiver] || len(function.Recv.List[0].Names) == 0 {
+				continue
+			}
+			if name := function.Recv.List[0].Names[0]; name.Name != "m" && name.Name != "_" {
+				found = append(found, f.find(name.Pos(), "call the receiver of a machine m",
+					"method %s of machine %s calls it %s", function.Name.Name, receiver, name.Name))
+			}
+		}
+	}
+	return found
+}
+
+// methods yields the methods in a file that lies where machines are, with the
+// names of their types.
+func methods(f *File) func(yield func(*ast.FuncDecl, string) bool) {
+	return func(yield func(*ast.FuncDecl, string) bool) {
+		if !matches(machineFolders, f.Folder()) {
+			return
+		}
+		for _, declared := range f.AST.Decls {
+			function, ok := declared.(*ast.FuncDecl)
+			if ok && function.Recv != nil && !yield(function, receiverType(function.Recv.List[0].Type)) {
+				return
+			}
+		}
+	}
+}
+
+func receiverType(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.StarExpr:
+		return receiverType(e.X)
+	case *ast.IndexExpr:
+		return receiverType(e.X)
+	case *ast.IndexListExpr:
+		return receiverType(e.X)
+	}
+	return ""
+}
+
+func isStep(function *ast.FuncDecl) bool {
+	return function.Name.Name == "Step" && function.Type.Params.NumFields() == 3
+}
+
+func stepWords(f *File, function *ast.FuncDecl) (found []Finding) {
+	var words []string
+	for _, field := range function.Type.Params.List {
+		for _, name := range field.Names {
+			words = append(words, name.Name)
+		}
+	}
+	for i, want := range []string{"now", "ev", "out"} {
+		if i < len(words) && words[i] != want && words[i] != "_" {
+			found = append(found, f.find(function.Pos(), "call it "+want, "Step calls its parameter %s", words[i]))
+		}
+	}
+	return found
+}

@@ -1,0 +1,115 @@
+package tidy
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// concurrency finds goroutines, channels and package sync in rules packages.
+func concurrency(t *Tree) (found []Finding) {
+	const fix = "rules only step; let the driver run, wait and lock"
+	for _, f := range t.Rules() {
+		for _, spec := range f.AST.Imports {
+			if p := strings.Trim(spec.Path.Value, `"`); p == "sync" || p == "sync/atomic" {
+				found = append(found, f.find(spec.Pos(), fix, "rules import %s", p))
+			}
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			what := ""
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				what = "a goroutine"
+			case *ast.ChanType:
+				what = "a channel"
+			case *ast.SendStmt:
+				what = "a send"
+			case *ast.SelectStmt:
+				what = "a select"
+			case *ast.UnaryExpr:
+				if n.Op == token.ARROW {
+					what = "a receive"
+				}
+			}
+			if what != "" {
+				found = append(found, f.find(n.Pos(), fix, "%s in rules", what))
+			}
+			return true
+		})
+	}
+	return found
+}
+
+var clockNames = []string{
+	"Now", "Since", "Until", "After", "Sleep", "Tick", "NewTimer", "NewTicker", "AfterFunc",
+}
+
+// clock finds readings of a clock in rules packages.
+func clock(t *Tree) (found []Finding) {
+	for _, f := range t.Rules() {
+		for _, use := range uses(f, "time") {
+			if slices.Contains(clockNames, use.Sel.Name) {
+				found = append(found, f.find(use.Pos(), "take now from Step, and say in Wake when to be called",
+					"rules use time.%s", use.Sel.Name))
+			}
+		}
+	}
+	return found
+}
+
+// randomNames are what rules may use of math/rand/v2; all else there draws from
+// the process's own source.
+var randomNames = []string{
+	"Rand", "Source", "New", "NewPCG", "PCG", "NewChaCha8", "ChaCha8", "NewZipf", "Zipf",
+}
+
+// randomness finds draws from an unseeded source in rules packages.
+func randomness(t *Tree) (found []Finding) {
+	for _, f := range t.Rules() {
+		for _, use := range uses(f, "math/rand/v2") {
+			if !slices.Contains(randomNames, use.Sel.Name) {
+				found = append(found, f.find(use.Pos(), "draw from the *rand.Rand of the machine's Config",
+					"rules draw from the process's source by rand.%s", use.Sel.Name))
+			}
+		}
+	}
+	return found
+}
+
+// uses lists the selections from an imported package in a file.
+func uses(f *File, imported string) (found []*ast.SelectorExpr) {
+	name := importName(f, imported)
+	if name == "" {
+		return nil
+	}
+	ast.Inspect(f.AST, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := selector.X.(*ast.Ident); ok && x.Name == name {
+				found = append(found, selector)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// importName is what a file calls an imported package, or "".
+func importName(f *File, imported string) string {
+	for _, spec := range f.AST.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != imported {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		parts := strings.Split(imported, "/")
+		last := parts[len(parts)-1]
+		if len(parts) > 1 && len(last) > 1 && last[0] == 'v' && strings.Trim(last[1:], "0123456789") == "" {
+			last = parts[len(parts)-2]
+		}
+		return last
+	}
+	return ""
+}

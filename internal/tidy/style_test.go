@@ -1,0 +1,90 @@
+package tidy_test
+
+import "strings"
+
+func stateExamples() []example {
+	return []example{
+		{"globals", one("lock/a.go", "package lock\nimport (\"errors\"; \"fmt\")\nvar ErrA = errors.New(\"a\")\nvar errB = fmt.Errorf(\"b: %w\", ErrA)\nvar names = [...]string{\"a\"}\nvar _ fmt.Stringer = (*t)(nil)"), nil},
+		{"globals", one("lock/a.go", "package lock\nvar count int"), []string{"a.go:2: variable count of the package has no value"}},
+		{"globals", one("lock/a.go", "package lock\nvar count = 3"), []string{"no literal"}},
+		{"globals", one("lock/a.go", "package lock\nvar x = []*int{&y, new(int)}\nconst y = 1"), []string{"holds a pointer", "made to be filled"}},
+		{"globals", one("lock/a.go", "package lock\nvar x = []int{1}\nfunc f() {\n\tx[0] = 2\n\tx[0]++\n\tx = append(x, 1)\n\tp := &x\n\tclear(x)\n\t_ = p\n}"),
+			[]string{"a.go:4", "a.go:5", "a.go:6", "a.go:6", "a.go:7", "a.go:8"}},
+		{"globals", one("lock/a.go", "package lock\nimport \"slices\"\nvar x = []int{1}\nfunc f() { slices.Sort(x) }"), []string{"a.go:4"}},
+		{"globals", one("lock/a.go", "package lock\nvar x = []int{1}\nfunc f() {\n\tx := []int{x[0]}\n\tx[0] = 2\n}"), nil},
+		{"globals", map[string]string{
+			"lock/a.go":     "package lock\nvar Names = []string{\"a\"}",
+			"protocol/b.go": "package protocol\nimport \"github.com/holdfast-locks/holdfast/lock\"\nfunc f() { lock.Names[0] = \"b\" }",
+		}, []string{"protocol/b.go:3: variable Names"}},
+		{"globals", one("node/a.go", "package node\nimport \"sync\"\nvar mu sync.Mutex"), []string{"a.go:3: variable mu of the package begins empty"}},
+		{"globals", one("server/a.go", "package server\nimport _ \"embed\"\n//go:embed a.json\nvar a []byte\nvar version = \"dev\""), nil},
+
+		{"init", one("node/a.go", "package node\n\nfunc init() {}"), []string{"a.go:3: a function init"}},
+		{"init", one("node/a.go", "package node\ntype t int\nfunc (t) init() {}"), nil},
+	}
+}
+
+func styleExamples() []example {
+	long := func(n int) string { return "package p\nfunc f() {" + strings.Repeat("\n", n-1) + "}\n" }
+	protocol := map[string]string{
+		"protocol/central/doc.go":              "// Package central is.\npackage central",
+		"protocol/central/central.go":          "package central",
+		"protocol/central/messages.go":         "package central",
+		"protocol/central/testdata/first.txt":  "a -> b",
+		"protocol/central/testdata/notes.json": "{}",
+	}
+	return []example{
+		{"functions", one("run/a.go", long(70)), nil},
+		{"functions", one("run/a.go", long(71)), []string{"a.go:2: function f has 71 lines, 70 are allowed"}},
+		{"files", one("run/a.go", "package p"+strings.Repeat("\n", 500)), nil},
+		{"files", one("run/a.go", "package p"+strings.Repeat("\n", 501)), []string{"501 lines, 500 lines are allowed"}},
+		{"files", one("run/a_test.go", "package p"+strings.Repeat("\n", 801)), []string{"801 lines, 800"}},
+		{"files", one("wire/api/a.pb.go", "package p"+strings.Repeat("\n", 900)), nil},
+		{"files", one("ARCHITECTURE.md", strings.Repeat("\n", 151)), []string{"ARCHITECTURE.md:151"}},
+
+		{"docs", one("run/a.go", "// Package run is.\npackage run"), []string{"run/doc.go: no package comment"}},
+		{"docs", one("run/doc.go", "// Run is.\npackage run"), []string{"does not begin with its name"}},
+		{"docs", one("run/doc.go", "// Package run is.\npackage run"), nil},
+		{"docs", one("holdfast.go", "// Package holdfast is.\npackage holdfast"), nil},
+		{"docs", one("cmd/holdfast/main.go", "// Holdfast is.\npackage main"), []string{"cmd/holdfast/doc.go"}},
+		{"docs", one("cmd/holdfast/doc.go", "// Holdfast is.\npackage main"), nil},
+
+		{"skeleton", protocol, nil},
+		{"skeleton", one("protocol/central/a.go", "package central"), []string{"no doc.go", "no central.go", "no messages.go", "no golden conversation"}},
+
+		{"names", one("run/a.go", "package helpers"), []string{"a.go:1: package helpers"}},
+		{"names", one("run/a.go", "package run\ntype LockManager struct{}"), []string{"type LockManager ends in Manager"}},
+		{"names", one("run/a.go", "package run\ntype Grant struct{}\nfunc helper() {}"), nil},
+
+		{"receivers", one("session/a.go", "package session\ntype M struct{}\nfunc (s *M) Step(now, ev, out int) {}\nfunc (m *M) Wake() {}\nfunc (x *M) f() {}"), []string{"a.go:3: method Step", "a.go:5: method f"}},
+		{"receivers", one("protocol/central/a.go", "package central\ntype M struct{}\nfunc (m *M) Step(t int, ev int, out int) {}"), []string{"Step calls its parameter t"}},
+		{"receivers", one("session/a.go", "package session\ntype M struct{}\nfunc (m *M) Step(now, ev, out int) {}\ntype table struct{}\nfunc (t *table) f() {}"), nil},
+		{"receivers", one("run/a.go", "package run\ntype M struct{}\nfunc (r *M) Step(a, b, c int) {}"), nil},
+	}
+}
+
+func wordExamples() []example {
+	const mark = "TO" + "DO"
+	const place = "/ho" + "me/"
+	const sleeping = "package p\nimport \"time\"\nfunc f() {\n\t//tidy:sleep in a bubble\n\ttime.Sleep(1)\n\ttime.Sleep(2)\n}"
+	return []example{
+		{"sleep", one("run/a_test.go", sleeping), []string{"a_test.go:6: a test sleeps"}},
+		{"sleep", one("lock/a_test.go", sleeping), []string{"a_test.go:5", "Step the machine"}},
+		{"sleep", one("run/a.go", sleeping), nil},
+
+		{"errors", one("run/a.go", "package run\nvar e = errors.New(\"failed to open\")"), []string{"a.go:2"}},
+		{"errors", one("run/a.go", "package run\nvar e = fmt.Errorf(`Failed to open: %w`, e)"), []string{"a.go:2"}},
+		{"errors", one("run/a.go", "package run\nvar e = fmt.Errorf(\"open the cell: %w\", e)"), nil},
+
+		{"unfinished", one("run/a.go", "package run\n\n// "+mark+": more."), []string{"a.go:3"}},
+		{"unfinished", one("README.md", "FIX"+"ME"), []string{"README.md:1"}},
+		{"unfinished", one(".ci/run", "#!/bin/sh\n# XX"+"X\n"), []string{".ci/run:2"}},
+		{"unfinished", one(".ci/run", "#!/bin/sh\nmktemp -d holdfast.XXXXXX\n"), nil},
+		{"unfinished", one("wire/a.pb.go", "package wire // "+mark), nil},
+
+		{"places", one("README.md", "see "+place+"me/x\n"), []string{"README.md:1"}},
+		{"places", one("a.txt", "x\n`"+place+"`\n"), []string{"a.txt:2"}},
+		{"places", one("a.txt", "fetch from proxy.gol"+"ang.org"), []string{"a.txt:1"}},
+		{"places", one("a.txt", "site"+place+"page and ~"+place+"x"), nil},
+	}
+}

@@ -1,0 +1,119 @@
+package tidy_test
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/tidy"
+)
+
+const root = "../.."
+
+// TestTree holds the repository to every rule.
+func TestTree(t *testing.T) {
+	tree, err := tidy.Read(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tree.Has("holdfast.go") || !tree.Has("internal/tidy/tidy_test.go") {
+		t.Fatalf("%s is not the repository", root)
+	}
+	for _, rule := range tidy.Rules() {
+		t.Run(rule.Name, func(t *testing.T) {
+			found := rule.Check(tree)
+			for _, finding := range found {
+				t.Errorf("%s", finding)
+			}
+			if len(found) > 0 {
+				t.Logf("why: %s", rule.Why)
+			}
+		})
+	}
+}
+
+// light is what a program that imports only client may link beyond the standard
+// library.
+var light = []string{
+	tidy.Module, "google.golang.org/grpc", "google.golang.org/protobuf",
+	"google.golang.org/genproto/googleapis/rpc", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
+}
+
+// TestClientLinks keeps the daemon's dependencies out of programs that are only
+// clients.
+func TestClientLinks(t *testing.T) {
+	tree, err := tidy.Read(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"", "client"} {
+		if folders, _ := tree.Packages(); !slices.Contains(folders, folder) {
+			continue
+		}
+		command := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./"+folder)
+		command.Dir = root
+		command.Stderr = os.Stderr
+		answer, err := command.Output()
+		if err != nil {
+			t.Fatalf("go list ./%s: %v", folder, err)
+		}
+		for _, linked := range strings.Fields(string(answer)) {
+			if !slices.ContainsFunc(light, func(module string) bool {
+				return linked == module || strings.HasPrefix(linked, module+"/")
+			}) {
+				t.Errorf("a program that imports %s/%s links %s", tidy.Module, folder, linked)
+			}
+		}
+	}
+}
+
+// example is a few files and what a rule finds in them: a part of each finding.
+type example struct {
+	rule  string
+	files map[string]string
+	want  []string
+}
+
+// TestRulesBite feeds each rule what it must find and what it must pass.
+func TestRulesBite(t *testing.T) {
+	bitten, passed := map[string]bool{}, map[string]bool{}
+	for _, e := range slices.Concat(layerExamples(), purityExamples(), stateExamples(), styleExamples(), wordExamples()) {
+		tree, err := tidy.Parse(e.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(tidy.Rules(), func(r tidy.Rule) bool { return r.Name == e.rule })
+		if i < 0 {
+			t.Fatalf("no rule is called %s", e.rule)
+		}
+		if len(e.want) > 0 {
+			bitten[e.rule] = true
+		} else {
+			passed[e.rule] = true
+		}
+		found := tidy.Rules()[i].Check(tree)
+		if len(found) != len(e.want) {
+			t.Errorf("%s: found %q in %q, want %q", e.rule, found, e.files, e.want)
+			continue
+		}
+		for i, want := range e.want {
+			if !strings.Contains(found[i].String(), want) || found[i].Fix == "" {
+				t.Errorf("%s: found %q in %q, want %q and what to do", e.rule, found[i], e.files, want)
+			}
+		}
+	}
+	for _, rule := range tidy.Rules() {
+		if !bitten[rule.Name] || !passed[rule.Name] {
+			t.Errorf("%s: has an example that it finds: %t, one that it passes: %t", rule.Name, bitten[rule.Name], passed[rule.Name])
+		}
+	}
+}
+
+// TestParse refuses what is no Go.
+func TestParse(t *testing.T) {
+	if _, err := tidy.Parse(map[string]string{"a.go": "package"}); err == nil || !strings.Contains(err.Error(), "a.go:1") {
+		t.Errorf("error %v, want the place of the mistake", err)
+	}
+}
