@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -76,5 +77,32 @@ func TestNewRequestRefuses(t *testing.T) {
 	}
 	if _, err := holdfast.NewRequest("a", holdfast.Wait(-1), holdfast.Wait(time.Second)); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("a bad option before a good one: %v", err)
+	}
+}
+
+func TestNewRequests(t *testing.T) {
+	all, err := holdfast.NewRequests("billing", []string{"b", "c", "a"}, holdfast.Shared())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"a2", "b0", "c1"} {
+		if got := fmt.Sprint(all[i].Name, all[i].Place); got != want || all[i].Mode != holdfast.ModeShared {
+			t.Errorf("request %d is %s %v, want %s", i, got, all[i].Mode, want)
+		}
+	}
+	if all, err := holdfast.NewRequests("", nil); len(all) != 0 || err != nil {
+		t.Errorf("no names: %v %v", all, err)
+	}
+	for _, tt := range []struct {
+		names []string
+		want  error
+		text  string
+	}{
+		{[]string{"a", "b", "a"}, holdfast.ErrConflict, `lock "a" in space "billing": conflict: the name is listed twice`},
+		{[]string{"a", ""}, holdfast.ErrName, `lock in space "billing": bad name`},
+	} {
+		if _, err := holdfast.NewRequests("billing", tt.names); !errors.Is(err, tt.want) || !strings.HasPrefix(err.Error(), tt.text) {
+			t.Errorf("%q: %v, want %s", tt.names, err, tt.text)
+		}
 	}
 }

@@ -149,7 +149,7 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire
 	if q.Request == "" {
 		q.Request = rand.Text()
 	}
-	want := wanted[0].want
+	want := wanted[0].Request
 	answer, err := call(ctx, a, "lock", &api.AcquireRequest{
 		Space: a.space(space), Names: q.Names, Mode: wire.ToMode(want.Mode),
 		Units: int32(want.Units), Capacity: int32(want.Capacity),

@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -118,15 +116,15 @@ func (c *Client) lockAll(ctx context.Context, space string, names []string, o []
 	var taken []*request
 	start := c.clock.Now()
 	for _, one := range wanted {
-		if one.want.Wait > 0 {
-			one.want.Wait = max(1, one.want.Wait-(c.clock.Now()-start))
+		if one.Wait > 0 {
+			one.Wait = max(1, one.Wait-(c.clock.Now()-start))
 		}
-		r, err := c.acquire(ctx, space, one.want)
+		r, err := c.acquire(ctx, space, one.Request)
 		if err != nil {
 			c.putBack(taken)
 			return nil, err
 		}
-		locks[one.place] = r.lock
+		locks[one.Place] = r.lock
 		taken = append(taken, r)
 	}
 	for _, lock := range locks { // one may have been lost while another was waited for
@@ -138,33 +136,12 @@ func (c *Client) lockAll(ctx context.Context, space string, names []string, o []
 	return locks, nil
 }
 
-// placed is a request of LockAll, and the place of its name in the list.
-type placed struct {
-	want  holdfast.Request
-	place int
-}
-
-// resolveAll returns the requests sorted by name.
-func resolveAll(space string, names []string, o []holdfast.Option) ([]placed, error) {
+// resolveAll checks requests for many names before anything is sent.
+func resolveAll(space string, names []string, o []holdfast.Option) ([]holdfast.PlacedRequest, error) {
 	if err := holdfast.CheckSpace(space); err != nil {
 		return nil, &holdfast.Error{Op: "lock", Space: space, Err: err}
 	}
-	all := make([]placed, len(names))
-	for i, name := range names {
-		want, err := holdfast.NewRequest(name, o...)
-		if err != nil {
-			return nil, &holdfast.Error{Op: "lock", Space: space, Name: name, Err: err}
-		}
-		all[i] = placed{want, i}
-	}
-	slices.SortFunc(all, func(a, b placed) int { return strings.Compare(a.want.Name, b.want.Name) })
-	for i := range max(0, len(all)-1) {
-		if name := all[i].want.Name; name == all[i+1].want.Name {
-			err := fmt.Errorf("%w: the name is listed twice", holdfast.ErrConflict)
-			return nil, &holdfast.Error{Op: "lock", Space: space, Name: name, Err: err}
-		}
-	}
-	return all, nil
+	return holdfast.NewRequests(space, names, o...)
 }
 
 // putBack releases what a LockAll had taken before it failed.

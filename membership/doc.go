@@ -16,7 +16,9 @@
 //   - What an earlier life may have promised to clients is waited for:
 //     (D + H)·(1+δ) from the start, H being the horizon in the cell, unless the cell
 //     says that nothing was outstanding, or the state folder has never held a cell.
-//     A member that keeps no cell cannot know, and waits D·(1+δ) (§5, V16).
+//     It is the former life that counts: whether this one serves clients says nothing
+//     about what that one's believe. A member that serves clients and keeps no cell
+//     cannot know, and waits D·(1+δ) (§5, V16).
 //   - A member without a cell promises no horizon: what it promises ends with its
 //     lease, and H stays 0.
 //

@@ -21,8 +21,8 @@ type Config struct {
 	// memory, and Cell must be zero.
 	Kept bool
 	Cell Cell
-	// Serves says that clients outside this process are served. A member without any
-	// waits for nobody: its holders end with it.
+	// Serves says that clients outside this process are served. A member that serves
+	// none and keeps no cell waits for nobody: its holders end with it.
 	Serves bool
 	// Lease is D. Zero means 3 s. Drift is δ. Zero means 0.05.
 	Lease time.Duration
@@ -92,11 +92,11 @@ func (m *Lone) begin() {
 	m.cell.Incarnation++
 	m.cell.Promised = max(m.cell.Promised+1, secondsOf(c.Wall))
 	switch {
-	case !c.Serves:
-	case !c.Kept:
-		m.wait = m.stretch(c.Lease)
-	case !fresh && !c.Cell.Clean:
+	case c.Kept && !fresh && !c.Cell.Clean:
+		// The former life's clients believe, whether or not this one serves any.
 		m.wait = m.stretch(c.Lease + c.Cell.Horizon)
+	case !c.Kept && c.Serves:
+		m.wait = m.stretch(c.Lease)
 	}
 	if m.wait == 0 {
 		m.cell.Horizon, m.cell.Clean = 0, true

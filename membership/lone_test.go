@@ -91,7 +91,7 @@ func TestWaitAtStart(t *testing.T) {
 		{"unclean with a horizon", membership.Config{Kept: true, Serves: true, Cell: far}, 11550 * time.Millisecond},
 		{"keeps none", membership.Config{Serves: true}, 3150 * time.Millisecond},
 		{"serves nobody", membership.Config{}, 0},
-		{"served others before, now nobody", membership.Config{Kept: true, Cell: far}, 0},
+		{"served others before, now nobody", membership.Config{Kept: true, Cell: far}, 11550 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.config.Wall = wall(1000)

@@ -24,7 +24,7 @@ func cycle(tb testing.TB, locks holdfast.Locker, name string) {
 // TestLocalAllocations: an uncontended lock costs its Lock, and little else.
 func TestLocalAllocations(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector lets pools forget at random")
+		t.Skip("the race detector allocates too")
 	}
 	n := start(t, node.Config{})
 	const allowed = 3

@@ -54,7 +54,7 @@ func (s *localSession) borrow() *facts {
 	return new(facts)
 }
 
-func (s *localSession) giveBack(f *facts) { s.spare.Store(f) }
+func (s *localSession) putAway(f *facts) { s.spare.Store(f) }
 
 // wait is a call that waits for its grant.
 type wait struct {

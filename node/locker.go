@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -50,66 +49,71 @@ func (o own) Close() error {
 
 // Lock waits for the name. See holdfast.Locker.
 func (l locker) Lock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
-	return l.acquire(ctx, "lock", name, false, o)
+	return l.resolve(ctx, name, false, o)
 }
 
 // TryLock takes the name if it can be had at once. See holdfast.Locker.
 func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
-	return l.acquire(ctx, "lock", name, true, o)
+	return l.resolve(ctx, name, true, o)
 }
 
 // LockAll takes all names or none. See holdfast.Locker.
 func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
-	sorted := slices.Clone(names)
-	slices.Sort(sorted)
-	if i := firstTwice(sorted); i >= 0 {
-		return nil, l.fail("lock", sorted[i], fmt.Errorf("%w: the name is listed twice", holdfast.ErrConflict))
+	wanted, err := holdfast.NewRequests(l.space, names, o...)
+	if err != nil {
+		return nil, err
 	}
-	byName := make(map[string]*holdfast.Lock, len(names))
-	for _, name := range sorted {
-		taken, err := l.Lock(ctx, name, o...)
-		if err != nil {
-			for _, held := range byName {
-				err = errors.Join(err, l.giveBack(held))
-			}
-			return nil, err
-		}
-		byName[name] = taken
-	}
+	start := l.session.Now()
 	locks := make([]*holdfast.Lock, len(names))
-	for i, name := range names {
-		locks[i] = byName[name]
+	var taken []*holdfast.Lock
+	for _, one := range wanted {
+		if one.Wait > 0 {
+			one.Wait = max(1, one.Wait-(l.session.Now()-start))
+		}
+		held, err := l.acquire(ctx, &one.Request)
+		if err != nil {
+			return nil, l.giveBack(taken, err)
+		}
+		locks[one.Place] = held
+		taken = append(taken, held)
+	}
+	for _, held := range taken { // one may have been lost while another was waited for
+		if err := held.Check(); err != nil {
+			return nil, l.giveBack(taken, err)
+		}
 	}
 	return locks, nil
 }
 
-// giveBack releases what was taken on the way to all names. That it was lost
-// meanwhile is no news: it was not wanted any more.
-func (l locker) giveBack(held *holdfast.Lock) error {
-	err := held.Unlock(context.Background())
-	if errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
-func firstTwice(sorted []string) int {
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i] == sorted[i-1] {
-			return i
+// giveBack releases what was taken on the way to all names, and returns why that was
+// not all. That one was lost meanwhile is no news: it is not wanted any more.
+func (l locker) giveBack(taken []*holdfast.Lock, why error) error {
+	for _, held := range taken {
+		err := held.Unlock(context.Background())
+		if err != nil && !errors.Is(err, holdfast.ErrLost) && !errors.Is(err, holdfast.ErrClosed) {
+			why = errors.Join(why, err)
 		}
 	}
-	return -1
+	return why
 }
 
 func (l locker) fail(op, name string, err error) error {
 	return &holdfast.Error{Op: op, Space: l.space, Name: name, Err: err}
 }
 
-func (l locker) acquire(ctx context.Context, op, name string, try bool, options []holdfast.Option) (*holdfast.Lock, error) {
+func (l locker) resolve(ctx context.Context, name string, try bool, options []holdfast.Option) (*holdfast.Lock, error) {
 	r, err := holdfast.NewRequest(name, options...)
+	if err != nil {
+		return nil, l.fail("lock", name, err)
+	}
+	r.Try = r.Try || try
+	return l.acquire(ctx, &r)
+}
+
+// acquire asks for the name, and waits for the decision where that takes time.
+func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Lock, error) {
+	var err error
 	switch {
-	case err != nil:
 	case l.port == 0:
 		err = holdfast.ErrSpace
 	case r.Require > holdfast.Fenced:
@@ -118,24 +122,24 @@ func (l locker) acquire(ctx context.Context, op, name string, try bool, options 
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, l.fail(op, name, err)
+		return nil, l.fail("lock", r.Name, err)
 	}
 	s := l.session
 	// Read only where a limit may count from it, because it costs a system call: an owner
 	// may enter a grant that has a hold limit already.
 	var sent protocol.Time
-	if try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" {
+	if r.Try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" {
 		sent = s.Now()
 	}
 	facts := s.borrow()
 	request := &facts.request
 	*request = lock.Request{
-		Session: s.id, ID: s.last.Add(1), Name: name, Owner: r.Owner, Reason: r.Reason,
+		Session: s.id, ID: s.last.Add(1), Name: r.Name, Owner: r.Owner, Reason: r.Reason,
 		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
-		Try: try, Arrived: sent, WaitEnd: lock.Never, Hold: r.Hold,
+		Try: r.Try, Arrived: sent, WaitEnd: lock.Never, Hold: r.Hold,
 	}
 	switch {
-	case try:
+	case r.Try:
 		request.WaitEnd = sent + authorityWait
 	case r.Wait > 0:
 		request.WaitEnd = after(sent, r.Wait)
@@ -144,9 +148,9 @@ func (l locker) acquire(ctx context.Context, op, name string, try bool, options 
 	call := protocol.CallID{Sink: s.sink, Op: id}
 	var reply protocol.Reply
 	answered, err := s.driver.CallInto(protocol.Event{Kind: protocol.Call, Port: l.port, Call: call, Fact: request}, &reply)
-	s.giveBack(facts)
+	s.putAway(facts)
 	if err != nil {
-		return nil, l.fail(op, name, closedOr(err))
+		return nil, l.fail("lock", r.Name, closedOr(err))
 	}
 	if !answered {
 		panic("node: a request was not answered within its step")
@@ -156,14 +160,14 @@ func (l locker) acquire(ctx context.Context, op, name string, try bool, options 
 		if r.Queued != nil {
 			r.Queued(d.Position)
 		}
-		if *d, err = s.await(ctx, l.port, name, id); err != nil {
+		if *d, err = s.await(ctx, l.port, r.Name, id); err != nil {
 			return nil, err
 		}
 	}
 	if d.Kind == lock.Refused {
-		return nil, l.fail(op, name, s.refusal(d.Err))
+		return nil, l.fail("lock", r.Name, s.refusal(d.Err))
 	}
-	return l.hold(ctx, &r, d, id, sent)
+	return l.hold(ctx, r, d, id, sent)
 }
 
 func closedOr(err error) error {
@@ -263,7 +267,7 @@ func (s *localSession) release(h holding) error {
 	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
 	var reply protocol.Reply
 	answered, err := s.driver.CallInto(protocol.Event{Kind: protocol.Call, Port: h.port, Call: call, Fact: r}, &reply)
-	s.giveBack(facts)
+	s.putAway(facts)
 	switch {
 	case err != nil:
 		return closedOr(err)

@@ -84,6 +84,8 @@ func TestRestart(t *testing.T) {
 	c := node.Config{State: filepath.Join(t.TempDir(), "state")}
 	var token holdfast.Token
 	var before session.Opened
+	manual := clock.NewManual()
+	c.Clock = manual
 	n := life(t, c)
 	first := n.Identity()
 	if first.ID == 0 || first.Cluster == 0 || first.Incarnation != 1 {
@@ -91,7 +93,10 @@ func TestRestart(t *testing.T) {
 	}
 	for i := range uint64(6) {
 		if i > 0 {
+			manual = clock.NewManual()
+			c.Clock = manual
 			n = life(t, c)
+			manual.Advance(n.View().GrantFrom) // what a crashed life has promised
 		}
 		self := n.Identity()
 		if self.ID != first.ID || self.Cluster != first.Cluster || self.Incarnation != i+1 {

@@ -1,0 +1,37 @@
+package holdfast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// PlacedRequest is one request of a LockAll, and the place of its name in the list.
+// It is for implementations of [Locker].
+type PlacedRequest struct {
+	Request
+	Place int
+}
+
+// NewRequests resolves the options of a LockAll for every name, sorted by name: the
+// order in which to ask, so that two calls whose names overlap cannot wait for each
+// other. The error is an [*Error] about the first name that is malformed, or listed
+// twice (an ErrConflict); then nothing should have been asked for.
+func NewRequests(space string, names []string, options ...Option) ([]PlacedRequest, error) {
+	all := make([]PlacedRequest, len(names))
+	for place, name := range names {
+		r, err := NewRequest(name, options...)
+		if err != nil {
+			return nil, &Error{Op: "lock", Space: space, Name: name, Err: err}
+		}
+		all[place] = PlacedRequest{r, place}
+	}
+	slices.SortFunc(all, func(a, b PlacedRequest) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range max(0, len(all)-1) {
+		if name := all[i].Name; name == all[i+1].Name {
+			err := fmt.Errorf("%w: the name is listed twice", ErrConflict)
+			return nil, &Error{Op: "lock", Space: space, Name: name, Err: err}
+		}
+	}
+	return all, nil
+}
