@@ -36,7 +36,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		t.refuse(now, r, err, out)
 		return
 	}
-	e, s := t.byName[r.Name], t.sessionOf(r.Session)
+	e, s := t.entryOf(r.Name), t.sessionOf(r.Session)
 	if e != 0 && s != 0 {
 		if known := t.findRequest(e, s, r.ID); known != 0 {
 			t.repeat(now, known, r, out)

@@ -23,6 +23,12 @@ func checkTable(tb failer, t *Table) {
 		if x.name == "" {
 			continue
 		}
+		if e == t.vacant {
+			if x.holders != 0 || x.queue != 0 || x.waiting != 0 || x.crowd != 0 || t.byName[x.name] != e || t.entryOf(x.name) != 0 {
+				tb.Fatalf("%q is kept as vacant and is not: %+v", x.name, *x)
+			}
+			continue
+		}
 		live++
 		if t.byName[x.name] != e {
 			tb.Fatalf("%q is entry %d and is found as %d", x.name, e, t.byName[x.name])
@@ -35,8 +41,9 @@ func checkTable(tb failer, t *Table) {
 	if tries != t.tries {
 		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
 	}
-	if live != t.entries.used || live != len(t.byName) || seats != t.seats.used || waiting != t.waiters {
-		tb.Fatalf("%d names, %d seats, %d waiters; %d, %d, %d are counted", live, seats, waiting, t.entries.used, t.seats.used, t.waiters)
+	kept := min(t.vacant, 1)
+	if live != t.Names() || live != len(t.byName)-int(kept) || seats != t.seats.used || waiting != t.waiters {
+		tb.Fatalf("%d names, %d seats, %d waiters; %d, %d, %d are counted", live, seats, waiting, t.Names(), t.seats.used, t.waiters)
 	}
 	if t.idle != 0 {
 		if s := t.sessions.at(t.idle); s.seats() != 0 || s.first != 0 || t.bySession[s.id] != t.idle {

@@ -118,22 +118,50 @@ func (t *Table) next(ring int, first, i int32) int32 {
 	return 0
 }
 
-// enter makes the entry of a name that has none.
+// entryOf returns the entry of a live name, or 0.
+func (t *Table) entryOf(name string) int32 {
+	if e := t.byName[name]; e != t.vacant {
+		return e
+	}
+	return 0
+}
+
+// enter makes the entry of a name that is not live.
 func (t *Table) enter(name string) int32 {
+	if e := t.vacant; e != 0 && t.entries.at(e).name == name {
+		t.vacant = 0
+		return e
+	}
 	e := t.entries.take()
 	t.entries.at(e).name = name
 	t.byName[name] = e
 	return e
 }
 
-// vacate forgets a name that nobody holds or waits for.
+// vacate ends a name that nobody holds or waits for. Its entry is forgotten when the
+// next name is vacated: a name that is taken and given back again and again keeps its
+// own.
 func (t *Table) vacate(e int32) {
+	if t.vacant == e {
+		return
+	}
 	x := t.entries.at(e)
 	if x.crowd != 0 {
 		t.crowds.give(x.crowd)
+		x.crowd = 0
 	}
-	delete(t.byName, x.name)
-	t.entries.give(e)
+	t.forgetVacant()
+	t.vacant = e
+}
+
+// forgetVacant drops the entry that was kept of a name that is not live.
+func (t *Table) forgetVacant() {
+	if t.vacant == 0 {
+		return
+	}
+	delete(t.byName, t.entries.at(t.vacant).name)
+	t.entries.give(t.vacant)
+	t.vacant = 0
 }
 
 // gather returns the crowd of entry e and makes one where there is none, counting

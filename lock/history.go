@@ -16,13 +16,17 @@ type ended struct {
 	grant Grant
 }
 
-func (h *history) add(name string, g Grant) {
+// add makes room for a grant of name that ends now, to be filled in.
+func (h *history) add(name string) *Grant {
+	at := h.next
 	if len(h.ended) < h.bound {
-		h.ended = append(h.ended, ended{name, g})
-		return
+		at = len(h.ended)
+		h.ended = append(h.ended, ended{})
+	} else if h.next++; h.next == h.bound {
+		h.next = 0
 	}
-	h.ended[h.next] = ended{name, g}
-	h.next = (h.next + 1) % h.bound
+	h.ended[at].name = name
+	return &h.ended[at].grant
 }
 
 // of returns the latest ended grants of name, newest first.

@@ -25,7 +25,7 @@ func (t *Table) Release(now Time, s SessionID, name string, token holdfast.Token
 // that hold is released (P6). Released is appended either way, then the Granted of
 // those next. It reports whether the request was known; if not, nothing changes.
 func (t *Table) Cancel(now Time, s SessionID, name string, request uint64, out *[]Decision) bool {
-	e, known := t.byName[name], t.sessionOf(s)
+	e, known := t.entryOf(name), t.sessionOf(s)
 	if e == 0 || known == 0 {
 		return false
 	}
@@ -46,7 +46,7 @@ func (t *Table) release(now Time, i int32, out *[]Decision) {
 
 // findHold returns the seat of a hold of session s, or 0.
 func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request uint64) int32 {
-	e, known := t.byName[name], t.sessionOf(s)
+	e, known := t.entryOf(name), t.sessionOf(s)
 	if e == 0 || known == 0 {
 		return 0
 	}
@@ -76,7 +76,7 @@ func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request
 // again tells again. It returns the grants that it revoked; the error is ErrNotHeld
 // if there is none.
 func (t *Table) Break(now Time, name string, token holdfast.Token, out *[]Decision) ([]Grant, error) {
-	e := t.byName[name]
+	e := t.entryOf(name)
 	if e == 0 {
 		return nil, holdfast.ErrNotHeld
 	}
@@ -136,9 +136,9 @@ func (t *Table) Extend(now Time, s SessionID, name string, token holdfast.Token,
 func (t *Table) endSeat(now Time, i int32) {
 	s := t.seats.at(i)
 	if s.token != 0 && (s.detail == 0 || t.details.at(s.detail).holds == 1) {
-		ended := t.viewGrant(i)
+		ended := t.history.add(t.entries.at(s.entry).name)
+		t.copyGrant(ended, i)
 		ended.Until = now
-		t.history.add(t.entries.at(s.entry).name, ended)
 	}
 	t.drop(i)
 }

@@ -41,7 +41,7 @@ func (t *Table) restoreSeat(now Time, c *Seat) error {
 	if err != nil {
 		return err
 	}
-	e := t.byName[c.Name]
+	e := t.entryOf(c.Name)
 	if e == 0 {
 		e = t.enter(c.Name)
 	}
@@ -73,10 +73,10 @@ func (t *Table) checkSeat(c *Seat, r *Request) (int32, error) {
 	if err := malformed(r); err != nil {
 		return 0, err
 	}
-	if err := t.otherCapacity(t.byName[c.Name], r); err != nil {
+	if err := t.otherCapacity(t.entryOf(c.Name), r); err != nil {
 		return 0, err
 	}
-	e, s := t.byName[c.Name], t.sessionOf(c.Session)
+	e, s := t.entryOf(c.Name), t.sessionOf(c.Session)
 	if e != 0 && s != 0 && t.findRequest(e, s, c.Request) != 0 {
 		return 0, errors.New("it is there already")
 	}

@@ -76,7 +76,7 @@ func (t *Table) Held(s SessionID, name string, token holdfast.Token) bool {
 // as the table remembers). A free name has no holders and no waiters.
 func (t *Table) Show(name string) Lock {
 	shown := Lock{Name: name}
-	if e := t.byName[name]; e != 0 {
+	if e := t.entryOf(name); e != 0 {
 		shown = t.view(e)
 	}
 	shown.History = t.history.of(name)
@@ -91,7 +91,7 @@ func (t *Table) Show(name string) Lock {
 func (t *Table) Scan(cursor uint64, limit int, visit func(Lock)) (next uint64) {
 	limit = max(limit, 1)
 	for e := max(cursor, 1); e <= uint64(t.entries.top); e++ {
-		if t.entries.at(int32(e)).name == "" {
+		if int32(e) == t.vacant || t.entries.at(int32(e)).name == "" {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -128,25 +128,22 @@ func (t *Table) view(e int32) Lock {
 }
 
 // viewGrant copies the grant that seat i is in.
-func (t *Table) viewGrant(i int32) Grant {
+func (t *Table) viewGrant(i int32) (g Grant) {
+	t.copyGrant(&g, i)
+	return g
+}
+
+// copyGrant is viewGrant where the copy is to stand.
+func (t *Table) copyGrant(g *Grant, i int32) {
 	s := t.seats.at(i)
-	g := Grant{
-		Session: t.sessions.at(s.session).id,
-		Owner:   t.owner(s),
-		Client:  t.client(s),
-		Mode:    s.mode,
-		Units:   int(t.units(s)),
-		Token:   s.token,
-		Since:   s.since,
-		Until:   t.end(s),
-		Holds:   1,
-		Revoked: s.revoked,
-	}
+	*g = Grant{Mode: s.mode, Token: s.token, Since: s.since, Until: Never, Holds: 1, Revoked: s.revoked}
+	session := t.sessions.at(s.session)
+	g.Session, g.Client = session.id, session.client
 	if s.detail != 0 {
 		d := t.details.at(s.detail)
-		g.Reason, g.Holds = d.reason, int(d.holds)
+		g.Owner, g.Reason, g.Units, g.Until, g.Holds = d.owner, d.reason, int(d.units), d.end, int(d.holds)
+		g.Client = t.client(s)
 	}
-	return g
 }
 
 // viewWait copies the waiter at seat i.

@@ -175,3 +175,35 @@ func TestHoldLimitThatPassedIsTold(t *testing.T) {
 		t.Errorf("told %+v", out[1])
 	}
 }
+
+// TestNameGivenBackIsNotLive: the entry that is kept of the name given back last is
+// seen by nobody, counts for no bound, and serves the name when it comes again.
+func TestNameGivenBackIsNotLive(t *testing.T) {
+	table := newTable(t, Config{Names: 1})
+	table.BeginReign(1, 0)
+	me := SessionID{1, 1}
+	var out []Decision
+	for request, name := range []string{"a", "a", "b", "a"} {
+		id := uint64(request + 1)
+		out = out[:0]
+		table.Acquire(0, &Request{Session: me, ID: id, Name: name, WaitEnd: Never}, &out)
+		if len(out) != 1 || out[0].Kind != Granted {
+			t.Fatalf("request %d of %q: %+v", id, name, out)
+		}
+		checkTable(t, table)
+		if err := table.Release(0, me, name, out[0].Token, id, &out); err != nil {
+			t.Fatal(err)
+		}
+		checkTable(t, table)
+		if table.Names() != 0 {
+			t.Errorf("%d names are live after all was given back", table.Names())
+		}
+		table.Scan(0, 10, func(l Lock) { t.Errorf("scan has met %q", l.Name) })
+		if c := table.Snapshot(0, 0, 10); len(c.Seats) != 0 {
+			t.Errorf("the snapshot has %+v", c.Seats)
+		}
+		if shown := table.Show(name); len(shown.Holders) != 0 || len(shown.History) == 0 {
+			t.Errorf("%q is shown as %+v", name, shown)
+		}
+	}
+}
