@@ -77,7 +77,7 @@ func NewLone(c Config) (*Lone, error) {
 	case !c.Kept && c.Cell != (Cell{}):
 		return nil, fmt.Errorf("membership: Cell is given but not Kept")
 	}
-	m := &Lone{config: c, cell: c.Cell, starting: true, lease: protocol.Lease{Member: protocol.Never, Role: protocol.Never}}
+	m := &Lone{config: c, cell: c.Cell, starting: true, lease: protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never}}
 	m.begin()
 	return m, nil
 }
@@ -91,6 +91,7 @@ func (m *Lone) begin() {
 	}
 	m.cell.Incarnation++
 	m.cell.Promised = max(m.cell.Promised+1, secondsOf(c.Wall))
+	m.lease.Tenure = protocol.Tenure{Incarnation: m.cell.Incarnation}
 	switch {
 	case c.Kept && !fresh && !c.Cell.Clean:
 		// The former life's clients believe, whether or not this one serves any.

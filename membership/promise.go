@@ -87,6 +87,8 @@ func (m *Lone) raiseView(count uint32, out *protocol.Effects) {
 		Number:      number,
 		Epoch:       protocol.Epoch{Counter: m.inflight.Promised, Candidate: m.inflight.ID},
 		Coordinator: m.inflight.ID,
+		Installed:   true,
+		Open:        true,
 		GrantFrom:   m.wait,
 		Count:       count,
 		Lease:       &m.lease,

@@ -23,9 +23,16 @@ const Never = lock.Never
 // stable cell.
 type ID uint64
 
-// Storage is the peer that keeps the member's stable cell, and later its log: a
-// machine sends to it and receives from it as from any other member.
-const Storage ID = 0
+// Peers that are no members.
+const (
+	// Storage keeps the member's stable cell, and later its log: a machine sends to it
+	// and receives from it as from any other member.
+	Storage ID = 0
+	// Whoever is whoever is at an address, for a member that knows nobody's id yet.
+	Whoever ID = 1<<64 - 1
+	// Rumour brings hints, and receives nothing. See Hint.
+	Rumour ID = 1<<64 - 2
+)
 
 // Kind says what an Event is.
 type Kind uint8
@@ -47,8 +54,8 @@ const (
 // Event is one input of a machine.
 type Event struct {
 	Kind Kind
-	Port Port   // which machine of a Stack it is for
-	From ID     // Receive: who sent it
+	Port Port   // which machine of a Stack it is for; Raised to the lower one: who raised it
+	From ID     // Receive: who sent it, as the transport knows for certain
 	Call CallID // Call: whom to answer
 	Fact any    // Receive: the message; Call: the argument; Raised: what was raised
 }
@@ -85,6 +92,7 @@ type Effects struct {
 // Envelope is a message on its way to the machine at Port of another member.
 type Envelope struct {
 	To      ID
+	Address string // where Whoever is
 	Port    Port
 	Message Message
 }
@@ -107,6 +115,11 @@ type Note interface {
 // duplicated and reordered: nothing more is promised.
 func (e *Effects) Send(to ID, m Message) {
 	e.Sends = append(e.Sends, Envelope{To: to, Message: m})
+}
+
+// SendTo sends m to whoever is at an address. Nothing more is promised than by Send.
+func (e *Effects) SendTo(address string, m Message) {
+	e.Sends = append(e.Sends, Envelope{To: Whoever, Address: address, Message: m})
 }
 
 // Decide answers a call with what became of a lock.

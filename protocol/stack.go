@@ -32,8 +32,14 @@ func (s *stack) Wake() Time {
 	return at
 }
 
-// Step routes: Start and Tick to everybody (below first), the rest by Port.
+// Step routes: Start and Tick to everybody (below first), the rest by Port. Before
+// any other event the lower machine does what its time has come for: what its lease
+// no longer covers has ended before a message is believed that came in time only by
+// a late timer (membership.md §3).
 func (s *stack) Step(now Time, ev Event, out *Effects) {
+	if s.wakes[0] <= now && ev.Kind != Start && ev.Kind != Tick {
+		s.stepBelow(now, Event{Kind: Tick}, out)
+	}
 	switch {
 	case ev.Kind == Start:
 		s.stepBelow(now, ev, out)
@@ -95,7 +101,7 @@ func (s *stack) stepAbove(now Time, i int, ev Event, out *Effects) {
 	wishes = append([]any(nil), wishes...)
 	out.Raises = out.Raises[:raises]
 	for _, wish := range wishes {
-		s.stepBelow(now, Event{Kind: Raised, Fact: wish}, out)
+		s.stepBelow(now, Event{Kind: Raised, Port: Port(i + 1), Fact: wish}, out)
 	}
 }
 

@@ -261,3 +261,23 @@ func TestStackStampsPorts(t *testing.T) {
 		}
 	}
 }
+
+// TestTimeComesFirst: what the lower machine's time has come for is done before any
+// other event, so that no machine acts on a lease that has ended.
+func TestTimeComesFirst(t *testing.T) {
+	b := newBed()
+	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
+		if ev.Kind == protocol.Tick {
+			b.below.wake = protocol.Never
+			out.Raise(word("lapsed"))
+		}
+	}
+	b.step(protocol.Event{Kind: protocol.Start})
+	b.below.wake = 0 // as the machine would have said after its last step
+	b.step(protocol.Event{Kind: protocol.Receive, Fact: word("poll")})
+	want := []string{
+		"below tick <nil> at 1s", "one raised lapsed at 1s", "two raised lapsed at 1s",
+		"two receive grant at 1s",
+	}
+	same(t, "a message late", b.step(protocol.Event{Kind: protocol.Receive, Port: 2, Fact: word("grant")}), want)
+}

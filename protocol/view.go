@@ -3,23 +3,53 @@ package protocol
 import "time"
 
 // View says who is here, in order of seniority, and who coordinates. A stack's
-// lower machine raises one whenever it changes.
+// lower machine raises one when this member has accepted it, and the same one again,
+// as another value, whenever something below Coordinator changes.
 type View struct {
 	Number      uint64
 	Epoch       Epoch
 	Members     []Member
 	Coordinator ID
+	// Installed says that the view is known to be installed: quorums have accepted it
+	// (membership.md §4). A coordinator reconciles before that and grants after it.
+	Installed bool
+	// Open says that nobody outside the view can hold anything any more. Only then do
+	// peer-to-peer protocols count those whom it lacks as gone.
+	Open bool
 	// GrantFrom is when the coordinator may begin to grant: until then, what an
 	// earlier one has promised may still be believed (membership.md §7.5). It counts
 	// on the clock of the member that reads it, and means something only to the
 	// coordinator; Never while it cannot be told.
 	GrantFrom Time
+	// Dropped lists the tenures that this epoch's views have left behind, as far as
+	// they may still hold something or have just ceased to. It means something only to
+	// the coordinator.
+	Dropped []Dropped
 	// Count is where the count of tokens begins in this reign.
 	Count uint32
 	// Lease is the reader's own standing. It is updated in place as polls are
 	// answered, so that a grant can check it against the clock; machines above only
 	// read it.
 	Lease *Lease
+}
+
+// Dropped is a tenure that no view of this epoch has any more. What it holds may be
+// freed from Free on, on the clock of the member that reads it; Never until the view
+// without it is installed.
+type Dropped struct {
+	ID     ID
+	Tenure Tenure
+	Free   Time
+}
+
+// Of returns the place of a member in the view.
+func (v *View) Of(id ID) (Member, bool) {
+	for _, member := range v.Members {
+		if member.ID == id {
+			return member, true
+		}
+	}
+	return Member{}, false
 }
 
 // Epoch names a reign. The counter alone orders: two epochs with one counter and
@@ -45,10 +75,51 @@ type Tenure struct {
 	Lapses      uint64
 }
 
+// Before orders tenures of one member.
+func (t Tenure) Before(o Tenure) bool {
+	return t.Incarnation < o.Incarnation || t.Incarnation == o.Incarnation && t.Lapses < o.Lapses
+}
+
 // Lease is what a member may act on, by its own clock.
 type Lease struct {
-	Member Time // it may hold until then
-	Role   Time // it may grant until then, if it coordinates
+	// Member is until when it may hold. A grant that an authority of the newest epoch
+	// has given or confirmed ends then, unless the lease is renewed before.
+	Member Time
+	// Role is until when it may grant, if it coordinates.
+	Role Time
+	// Carried is until when it may hold what was granted under earlier epochs and what
+	// no authority of the newest one has confirmed yet; and until when, the horizon
+	// apart, its clients may be told to believe, because one of them may hold such a
+	// grant. It equals Member once every space has raised Confirmed for the epoch.
+	Carried Time
+	// Tenure is the member's own. What was sent under an earlier one is void.
+	Tenure Tenure
+	// Promised is the highest epoch counter that the member has promised: it takes no
+	// grant of a lower one.
+	Promised uint64
+}
+
+// Lapsed is raised when the member's lease has ended: every grant that it holds has
+// ended with it, and so have the sessions of its clients. Tenure is the next one,
+// under which it asks to be admitted again.
+type Lapsed struct{ Tenure Tenure }
+
+// Halted is raised when the member has promised itself to a candidate, and when its
+// role ends: it grants nothing more under an earlier epoch. Holders go on.
+type Halted struct{ Promised uint64 }
+
+// Confirmed is raised by a space, down to the membership, when the authority of the
+// epoch knows all that this member's clients hold in it, and when there is no such
+// thing. Until every space has, the member's clients are promised no more than under
+// the epoch before (membership.md §3, V13).
+type Confirmed struct{ Epoch uint64 }
+
+// Hint is the fact of an Event of kind Receive from Rumour: something outside of the
+// protocols, a gossip for example, believes that whoever is at Address is dead or
+// alive. It is often wrong, and may be late; nothing unsafe may follow from it.
+type Hint struct {
+	Address string
+	Alive   bool
 }
 
 // Horizon is raised when it changes, and in answer to every NeedHorizon: what the

@@ -37,7 +37,7 @@ func (calm) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		out.Raise(&protocol.View{
 			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember,
 			Members: []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}},
-			Lease:   &protocol.Lease{Member: protocol.Never, Role: protocol.Never},
+			Lease:   &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
 		})
 	case ev.Kind == protocol.Raised:
 		if need, ok := ev.Fact.(*protocol.NeedHorizon); ok {

@@ -229,7 +229,7 @@ func (m uneasy) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) 
 		out.Raise(&protocol.View{
 			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember,
 			Members:   []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}},
-			GrantFrom: m.from, Lease: &protocol.Lease{Member: protocol.Never, Role: m.until},
+			GrantFrom: m.from, Lease: &protocol.Lease{Member: protocol.Never, Carried: protocol.Never, Role: m.until},
 		})
 	case ev.Kind == protocol.Raised:
 		if need, ok := ev.Fact.(*protocol.NeedHorizon); ok {

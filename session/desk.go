@@ -26,12 +26,15 @@ type Config struct {
 	Lease time.Duration
 	// TTL is what a session gets that does not say. Zero means 10 s.
 	TTL time.Duration
-	// MaxTTL bounds what a session may ask. Zero means 1 h.
+	// MaxTTL bounds what a session may ask; up to 24 h. Zero means 1 h.
 	MaxTTL time.Duration
 	// Sessions is how many there may be of clients, and as many again of the member's
 	// own process. Zero means 100,000.
 	Sessions int
 }
+
+// longestTTL keeps the arithmetic of horizons far from its bounds.
+const longestTTL = 24 * time.Hour
 
 func (c *Config) check() error {
 	if c.Drift == 0 {
@@ -60,6 +63,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("session: Drift is %v; 0 to 0.5 is allowed", c.Drift)
 	case c.Lease < 0, c.TTL < 0, c.MaxTTL < 0, c.Sessions < 0:
 		return fmt.Errorf("session: Lease %v, TTL %v, MaxTTL %v, Sessions %d: none may be negative", c.Lease, c.TTL, c.MaxTTL, c.Sessions)
+	case c.MaxTTL > longestTTL:
+		return fmt.Errorf("session: MaxTTL is %v; up to %v is allowed", c.MaxTTL, longestTTL)
 	}
 	return nil
 }
@@ -238,8 +243,8 @@ func (m *Desk) refuseUnknown(call protocol.CallID, s lock.SessionID, request uin
 	out.Decide(call, &lock.Decision{Kind: lock.Refused, Session: s, Request: request, Name: name, Err: ErrUnknown})
 }
 
-// alive returns the session if it has not expired: one whose time has passed is
-// ended by the next Tick, and serves nothing before it.
+// alive returns the session if it has not expired. Step has ended those whose time
+// has passed; that none serves beyond its time does not hang on that alone.
 func (m *Desk) alive(now protocol.Time, id lock.SessionID) *presence {
 	p := m.find(id)
 	if p == nil || m.hasExpired(p, now) {

@@ -2,8 +2,9 @@ package session
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// expiryQueue orders sessions by the time at which they may have expired. An entry
-// is a reminder, not the truth: a session that was renewed has a later one as well.
+// expiryQueue orders sessions by the time at which something of theirs may have ended.
+// An entry is a reminder, not the truth: whoever takes it looks whether the session
+// was renewed since.
 type expiryQueue struct{ heap []reminder }
 
 type reminder struct {

@@ -115,7 +115,7 @@ func (m *Desk) promise(p *presence, now, arrived protocol.Time) time.Duration {
 	waited -= waited % max(1, p.ttl/10)
 	lease := m.config.Lease
 	if m.lease != nil {
-		lease = max(0, min(lease, m.lease.Member-now))
+		lease = max(0, min(lease, m.lease.Carried-now))
 	}
 	most := time.Duration(float64(waited+lease+m.horizon.Confirmed) / (1 + m.config.Drift))
 	ttl := min(waited+p.ttl, most)
@@ -169,7 +169,7 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 	if len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0 {
 		// Nothing is left to renew. The session goes on until its deadline, because this
 		// answer may be lost, and its client believes until then.
-		out.Reply(call, &Renewed{Lost: p.lost, Err: p.lost[len(p.lost)-1].Decision.Loss})
+		out.Reply(call, &Renewed{Lost: slices.Clone(p.lost), Err: p.lost[len(p.lost)-1].Decision.Loss})
 		return
 	}
 	ttl := m.wanted(renew.TTL, p.ttl)

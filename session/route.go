@@ -103,12 +103,19 @@ func (p *presence) reach(request uint64) protocol.CallID {
 	return protocol.CallID{Sink: p.sink, Op: request}
 }
 
+// maxLost is how many losses a session remembers. Past it the oldest is forgotten,
+// and who releases that is told that it is not held.
+const maxLost = 1024
+
 // lose remembers what could not be told, once a request.
 func (p *presence) lose(lost Lost) {
 	for _, known := range p.lost {
 		if known.Port == lost.Port && known.Decision.Request == lost.Decision.Request {
 			return
 		}
+	}
+	if len(p.lost) >= maxLost {
+		p.lost = slices.Delete(p.lost, 0, 1)
 	}
 	p.lost = append(p.lost, lost)
 }

@@ -69,7 +69,7 @@ func newConversation(t *testing.T) *conversation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &conversation{machine: m, lease: protocol.Lease{Member: protocol.Never, Role: protocol.Never}}
+	return &conversation{machine: m, lease: protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never}}
 }
 
 // say feeds one line and writes what came of it.
