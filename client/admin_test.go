@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -216,6 +217,47 @@ func TestAdminRefused(t *testing.T) {
 	cancel()
 	if _, err := a.Status(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Status with a context that has ended: %v", err)
+	}
+}
+
+// TestAdminLooksAgain: an Admin whose member is away goes on looking for it about once a
+// second, so that calls find it soon when it is back, however long it was away. The
+// tenth look would come after more than a minute if the pauses went on growing.
+func TestAdminLooksAgain(t *testing.T) {
+	const looks = 10
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := DialAdmin(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	looked := make(chan int, 1)
+	go func() {
+		n := 0
+		defer func() { looked <- n }()
+		for ; n < looks; n++ {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	if _, err := a.Status(ctx); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("Status of a member that hangs up: %v", err)
+	}
+	select {
+	case <-looked:
+	case <-ctx.Done():
+		listener.Close()
+		t.Errorf("it has looked %d times, want %d", <-looked, looks)
+	}
+	if err := errors.Join(a.Close(), listener.Close()); err != nil && !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Close: %v", err)
 	}
 }
 

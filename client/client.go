@@ -217,11 +217,16 @@ func (c *Client) Close() error {
 	if c.session != nil {
 		c.session.end()
 	}
+	for _, r := range c.requests {
+		c.settleUnacknowledged(r, holdfast.ErrUnavailable)
+	}
 	c.mu.Unlock()
 	return err
 }
 
-// closeRequest ends what a request still is about.
+// closeRequest ends what a request still is about. A release that somebody asked for
+// is not settled before it is known what became of the session's end, which does for
+// it too: Settle may be waiting for that.
 func (c *Client) closeRequest(r *request) {
 	switch r.state {
 	case asked:
@@ -229,6 +234,19 @@ func (c *Client) closeRequest(r *request) {
 	case held:
 		r.lock.End(holdfast.ErrClosed)
 		r.finishExtend(r.fail("extend", holdfast.ErrClosed))
+	case releasing:
+		if !r.quiet {
+			return
+		}
+	}
+	c.settle(r)
+}
+
+// settleUnacknowledged forgets a request whose release, if it has one that somebody
+// asked for, nobody will acknowledge any more.
+func (c *Client) settleUnacknowledged(r *request, why error) {
+	if r.state == releasing && !r.quiet && c.refused == nil {
+		c.refused = r.fail("unlock", why)
 	}
 	c.settle(r)
 }
@@ -247,6 +265,9 @@ func (c *Client) onEnded() {
 	if c.session != nil {
 		c.session.end()
 		c.session = nil
+	}
+	for _, r := range c.requests { // releases: they ended with the session
+		c.settle(r)
 	}
 	c.finished()
 }
@@ -300,12 +321,8 @@ func (c *Client) loseRequest(r *request) {
 	case held:
 		r.lock.End(holdfast.SessionExpired)
 		r.finishExtend(r.fail("extend", holdfast.SessionExpired))
-	case releasing:
-		if !r.quiet && c.refused == nil {
-			c.refused = r.fail("unlock", holdfast.SessionExpired)
-		}
 	}
-	c.settle(r)
+	c.settleUnacknowledged(r, holdfast.SessionExpired)
 }
 
 // onLate is called when the session's heartbeats have not been acknowledged for half

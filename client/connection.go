@@ -59,13 +59,14 @@ func (c *Client) run() {
 }
 
 // round goes to one address after the other until one has welcomed the Client and
-// its stream has ended, or the session that it came with has.
+// its stream has ended, or the session that it came with has, or one has named
+// another address to go to first.
 func (c *Client) round() (welcomed, over bool) {
 	session, places := c.places()
 	for _, place := range places {
 		welcomed, err := c.attend(place)
 		over, changed := c.onBroken(session, err)
-		if welcomed || over || changed {
+		if welcomed || over || changed || errors.Is(err, errElsewhere) {
 			return welcomed, over
 		}
 	}

@@ -464,6 +464,29 @@ func TestManyInAFrame(t *testing.T) {
 	calls.Wait()
 }
 
+// TestBusyQueue: what was sent leaves the queue's memory even where the queue is never
+// empty.
+func TestBusyQueue(t *testing.T) {
+	c := &Client{
+		settings: &settings{}, clock: manual(), stream: &stream{}, wake: make(chan struct{}, 1),
+		beats: map[uint64]time.Duration{},
+	}
+	for range maxFrameOperations {
+		c.push(sendBeat, nil)
+	}
+	for range 200 {
+		for range maxFrameOperations {
+			c.push(sendBeat, nil)
+		}
+		if n := len(c.frame().GetOperations()); n != maxFrameOperations {
+			t.Fatalf("a frame of %d operations, want %d", n, maxFrameOperations)
+		}
+		if n := cap(c.queue); n > 16*maxFrameOperations {
+			t.Fatalf("the queue takes the room of %d operations, and %d wait", n, maxFrameOperations)
+		}
+	}
+}
+
 // TestBigFrames are split by their bytes.
 func TestBigFrames(t *testing.T) {
 	s, v := newStage(t)
@@ -542,6 +565,42 @@ func TestClose(t *testing.T) {
 	}
 	if err := lock.Unlock(s.ctx); !errors.Is(err, holdfast.ErrClosed) {
 		t.Errorf("Unlock after Close: %v", err)
+	}
+}
+
+// TestCloseWhileSettling: Settle is told what became of the releases that Close did not
+// wait for: they end with the session, or nobody knows.
+func TestCloseWhileSettling(t *testing.T) {
+	for _, acknowledged := range []bool{true, false} {
+		goodbye := patience
+		if !acknowledged {
+			goodbye = time.Millisecond
+		}
+		s, v := newStage(t, withGoodbye(goodbye))
+		lock := s.hold(v, "x", 1)
+		if err := lock.Unlock(s.ctx); err != nil {
+			t.Fatal(err)
+		}
+		v.wantOp("release", lock.Request())
+		settled := make(chan error, 1)
+		go func() { settled <- s.client.Settle(s.ctx) }()
+		s.until(func() bool { return s.client.quiet != nil })
+		closed := make(chan error, 1)
+		go func() { closed <- s.client.Close() }()
+		var want error
+		if acknowledged {
+			v.send(released(v.wantOp("end", 0).Id, nil))
+		} else {
+			want = holdfast.ErrUnavailable
+		}
+		if err := <-settled; !errors.Is(err, want) {
+			t.Errorf("Settle when Close is acknowledged (%v): %v, want %v", acknowledged, err, want)
+		}
+		if err := <-closed; !errors.Is(err, want) {
+			t.Errorf("Close that is acknowledged (%v): %v, want %v", acknowledged, err, want)
+		}
+		s.empty()
+		s.stop()
 	}
 }
 

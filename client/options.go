@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -132,6 +133,12 @@ func (s *settings) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceived)),
+		// By its own defaults gRPC would refuse calls for up to two minutes after a
+		// member is back, without looking again.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: minPause, Multiplier: 2, Jitter: 0.2, MaxDelay: maxPause},
+			MinConnectTimeout: maxAttempt,
+		}),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
 	}

@@ -327,13 +327,21 @@ func (c *Client) frame() *api.ClientFrame {
 			}
 		}
 	}
-	if c.head == len(c.queue) {
-		c.queue, c.head = c.queue[:0], 0
-	}
+	c.compact()
 	if len(frame.Operations) == 0 {
 		return nil
 	}
 	return frame
+}
+
+// compact takes what was sent out of the queue's memory once that is most of it: a
+// queue that is never empty must not grow by what has left it.
+func (c *Client) compact() {
+	if c.head > len(c.queue)/2 {
+		rest := copy(c.queue, c.queue[c.head:])
+		clear(c.queue[rest:])
+		c.queue, c.head = c.queue[:rest], 0
+	}
 }
 
 // operation is what an item sends at the time now, or nil if it is moot.

@@ -301,6 +301,32 @@ func TestDirect(t *testing.T) {
 	two.stop()
 }
 
+// TestDirectPassesOthers: it goes to the authority next, not to the address that
+// follows in the list, and takes what it is welcomed to there.
+func TestDirectPassesOthers(t *testing.T) {
+	one, two, three := newFake(t), newFake(t), newFake(t)
+	s := newStageUndialled(one)
+	result := s.dial(one.address+","+two.address+","+three.address, Direct())
+	welcome := welcomed("a-1", testTTL)
+	welcome.GetWelcome().Authority = three.address
+	v := one.accept()
+	v.send(welcome)
+	v.wantOp("end", 0)
+	v.hangUp <- nil
+	select {
+	case <-two.calls:
+		t.Fatal("it went to an address that is not the authority's")
+	case v = <-three.calls:
+		v.ahead = v.nextFrame().Operations[1:]
+	}
+	welcome = welcomed("c-1", testTTL)
+	welcome.GetWelcome().Authority = three.address
+	v.send(welcome)
+	s.finish(result)
+	s.hold(v, "x", 1)
+	three.stop()
+}
+
 func TestNotWelcome(t *testing.T) {
 	for _, code := range []string{wire.CodeDenied, wire.CodeUnauthenticated, wire.CodeLimit, wire.CodeBadRequest} {
 		f := newFake(t)
