@@ -66,7 +66,7 @@ func (r *Request) Check() error {
 		return fmt.Errorf("%w: slots %d/%d: want 1 ≤ units ≤ capacity ≤ %d", ErrConflict, r.Units, r.Capacity, MaxCapacity)
 	}
 	if r.Mode != ModeSlots && (r.Units != 0 || r.Capacity != 0) {
-		return fmt.Errorf("%w: units and capacity go with mode slots only", ErrConflict)
+		return fmt.Errorf("%w: units %d, capacity %d: they go with mode slots only", ErrConflict, r.Units, r.Capacity)
 	}
 	if r.Wait < 0 || r.Hold < 0 {
 		return fmt.Errorf("%w: wait %v, hold %v: neither may be negative", ErrConflict, r.Wait, r.Hold)

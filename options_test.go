@@ -57,7 +57,7 @@ func TestNewRequestRefuses(t *testing.T) {
 		{holdfast.Owner("a\n"), holdfast.ErrName, "owner: "},
 		{holdfast.Owner(strings.Repeat("x", holdfast.MaxText+1)), holdfast.ErrName, "owner has 1025 bytes"},
 		{holdfast.Reason("\xff"), holdfast.ErrName, "reason: "},
-		{func(r *holdfast.Request) { r.Units = 1 }, holdfast.ErrConflict, "go with mode slots only"},
+		{func(r *holdfast.Request) { r.Units = 1 }, holdfast.ErrConflict, "units 1, capacity 0: they go with mode slots only"},
 		{func(r *holdfast.Request) { r.Wait = -1 }, holdfast.ErrConflict, "neither may be negative"},
 		{func(r *holdfast.Request) { r.Hold = -1 }, holdfast.ErrConflict, "neither may be negative"},
 		{func(r *holdfast.Request) { r.Mode = 7 }, holdfast.ErrConflict, "mode(7): want exclusive, shared or slots"},

@@ -36,9 +36,10 @@
 // machine is. One request is known to stand before another because OnQueued told
 // that it is queued; so every Locker calls OnQueued for a request that has to wait,
 // also one that keeps no queue (Caps.NoFIFO), whose position is then not looked at.
-// That a lock is still held is seen from what cannot have happened yet. Every wait is bounded by the subtest's patience, which ends only
-// what is stuck. Unlock may return before the authority has it, so a name that was
-// unlocked is taken with Lock, which waits, and never with TryLock.
+// That a lock is still held is seen from what cannot have happened yet. Every wait is
+// bounded by the subtest's patience, which ends only what is stuck. Unlock may return
+// before the authority has it, so a name that was unlocked is taken with Lock, which
+// waits, and never with TryLock.
 //
 // Names begin with the name of the subtest, so one authority serves many runs and
 // subtests do not meet. Run keeps no state and its subtests run one after another.

@@ -108,12 +108,13 @@ func (s *stage) cancelWakesThoseBehind() {
 	s.free(name)
 }
 
-// waitLimitWakesThoseBehind is the same when the wait limit ends.
+// waitLimitWakesThoseBehind is the same when the wait limit ends. On a slow machine it
+// may end before the request is queued: then nobody waits behind it.
 func (s *stage) waitLimitWakesThoseBehind() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
 	reader := s.lock(one, name, holdfast.Shared())
-	impatient := s.queue(two, name, holdfast.Wait(50*time.Millisecond))
+	impatient := s.maybeQueued(two, name, holdfast.Wait(50*time.Millisecond))
 	behind := s.maybeQueued(one, name, holdfast.Shared())
 	s.gaveUp(impatient, holdfast.ErrHeld)
 	s.unlock(s.granted(behind))

@@ -61,6 +61,7 @@ func TestNewDeskNamesTheWrongField(t *testing.T) {
 		"TTL -1s":       func(c *session.Config) { c.TTL = -time.Second },
 		"MaxTTL -1s":    func(c *session.Config) { c.MaxTTL = -time.Second },
 		"Sessions -1":   func(c *session.Config) { c.Sessions = -1 },
+		"MaxTTL is 25h": func(c *session.Config) { c.MaxTTL = 25 * time.Hour },
 	} {
 		wrong := good
 		spoil(&wrong)
