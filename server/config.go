@@ -70,7 +70,8 @@ type Limits struct {
 	// Grace is how long a request that LongPoll has ended keeps its place in the
 	// queue, for the same request to be sent again. Zero means 10 s.
 	Grace time.Duration
-	// Requests is how many granted requests are remembered by their id. Zero means
+	// Requests is how many requests are remembered by their id, while they wait and
+	// when they were granted; one for several names counts once for each. Zero means
 	// 100,000.
 	Requests int
 	// Remember is how long a granted request is remembered by its id. Zero means 5 min.
@@ -109,6 +110,9 @@ func (c *Config) resolve() error {
 		}
 		if seen[space.Name] || space.Port == protocol.Below {
 			return fmt.Errorf("server: Spaces: %q at port %d: each name stands once, at a port from 1 on", space.Name, space.Port)
+		}
+		if known := c.Observer.spaces; int(space.Port) > len(known) || known[space.Port-1].name != space.Name {
+			return fmt.Errorf("server: Observer: it was not made for space %q at port %d; give NewObserver the names in the order of the ports", space.Name, space.Port)
 		}
 		seen[space.Name] = true
 	}

@@ -2,13 +2,13 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -31,7 +31,11 @@ const (
 const feedBound = 4096
 
 // errSlow ends a feed whose reader was too slow.
-var errSlow = errors.New("the reader was too slow; events were lost, read the state anew")
+var errSlow error = &wire.Failure{
+	Code:   wire.CodeLimit,
+	Detail: "the reader was too slow; events were lost, read the state anew",
+	Err:    &holdfast.LimitError{Limit: "unread_events", Value: feedBound},
+}
 
 // feeds are the readers of events.
 type feeds struct {
@@ -131,13 +135,15 @@ func (f *feed) close() {
 	f.feeds.open.Store(int32(len(f.feeds.byID)))
 }
 
-// eventOf says what a decision is as an event; waited says that it decides a request
-// that was queued. It is "" for a refusal at once, which nobody else has noticed, and
-// for what is told again.
+// eventOf says what a decision is as an event; waited says that it is about a request
+// that was queued before. It is "" for what changes nothing for others: a refusal at
+// once, another hold limit, a queued request that asks for its position.
 func eventOf(d *lock.Decision, waited bool) (event, why string) {
 	switch {
 	case d.Kind == lock.Queued && !waited:
 		return eventWaiting, fmt.Sprintf("%d before it", d.Position)
+	case d.Kind == lock.Queued, extends(d):
+		return "", ""
 	case d.Kind == lock.Granted:
 		return eventGranted, ""
 	case d.Token == 0 && waited:
@@ -156,6 +162,10 @@ func eventOf(d *lock.Decision, waited bool) (event, why string) {
 	}
 	return "", ""
 }
+
+// extends reports whether d answers a wish for another hold limit: it names the grant,
+// and is none.
+func extends(d *lock.Decision) bool { return d.Kind == lock.Granted && d.Since == 0 }
 
 // viewText says in a line who is here.
 func viewText(view *protocol.View) string {

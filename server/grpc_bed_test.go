@@ -79,6 +79,7 @@ func newBed(t testing.TB, change func(*Config), tune func(*grpcServer)) *bed {
 	b.driver, err = run.New(run.Config{Machine: desk, Clock: b.clock, Observe: observer.Observe})
 	must(t, err)
 	t.Cleanup(func() { must(t, b.driver.Close()) })
+	b.clock.Advance(time.Minute) // this member has run for a while
 	config := Config{
 		Driver: b.driver, Observer: observer,
 		Identity: func() Identity {

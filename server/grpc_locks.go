@@ -49,11 +49,7 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *api.AcquireRequest) (*api.Ac
 	}
 	answer := &api.AcquireResponse{Session: acquired.Session}
 	for _, a := range acquired.Locks {
-		answer.Locks = append(answer.Locks, &api.Acquired{
-			Space: a.Space, Name: a.Name, Mode: wire.ToMode(a.Mode), Units: int32(a.Units), Owner: a.Owner,
-			Token: uint64(a.Token), Since: a.Since.Nanoseconds(), Until: a.Until.Nanoseconds(),
-			Ttl: int64(a.TTL), Session: a.Session, Class: wire.ToClass(a.Class),
-		})
+		answer.Locks = append(answer.Locks, wire.ToAcquired(a))
 	}
 	return answer, nil
 }
@@ -163,7 +159,7 @@ func (l *grpcLocks) watchEnd(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	case errors.Is(err, errSlow):
-		return status.Error(codes.ResourceExhausted, err.Error())
+		return wire.ToStatus(err)
 	default:
 		return status.Error(codes.Unavailable, "this member is leaving")
 	}

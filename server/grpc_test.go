@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -284,6 +285,21 @@ func TestUnaryProblems(t *testing.T) {
 	b := newBed(t, nil, nil)
 	ctx := context.Background()
 	locks := api.NewLocksClient(b.conn)
+	long := strings.Repeat("x", holdfast.MaxText+1)
+	for _, call := range []func() error{
+		func() error {
+			_, err := locks.Acquire(ctx, &api.AcquireRequest{Names: []string{"x"}, Client: long})
+			return err
+		},
+		func() error {
+			_, err := locks.Break(ctx, &api.BreakRequest{Name: "x", Reason: "test", By: long})
+			return err
+		},
+	} {
+		if got := wire.Code(wire.FromStatus("call", call())); got != wire.CodeName {
+			t.Errorf("a text too long: got %s", got)
+		}
+	}
 	for what, call := range map[string]func() error{
 		wire.CodeUnknownSpace: func() error {
 			_, err := locks.Show(ctx, &api.ShowRequest{Space: "nowhere", Name: "x"})

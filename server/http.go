@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -38,6 +39,11 @@ type web struct {
 	server  *http.Server
 	bound   int
 	tls     *tls.Config
+
+	// own is read-locked by each request on a connection of server, and gone is set
+	// under its lock when there shall be no more.
+	own  sync.RWMutex
+	gone bool
 }
 
 func newWeb(c Config, s *service) *web {
@@ -133,6 +139,13 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve finds the route, checks what all calls have in common, and calls it.
 func (h *web) serve(c *exchange) error {
+	if c.r.ContentLength != 0 {
+		// A body that is never read has its limit as well: when the request was answered,
+		// what is left of it is waited for, to go on with the next.
+		if err := c.limitRead(time.Now().Add(h.service.limits.Body)); err != nil {
+			return err
+		}
+	}
 	if err := h.hosts.check(c.r); err != nil {
 		return err
 	}
@@ -262,7 +275,7 @@ func (h *web) recovered(c *exchange) {
 // each part of its answer have their own.
 func (h *web) newServer(c Config) *http.Server {
 	return &http.Server{
-		Handler:           h,
+		Handler:           http.HandlerFunc(h.serveOwn),
 		ReadHeaderTimeout: c.Limits.Header,
 		IdleTimeout:       c.Limits.Idle,
 		MaxHeaderBytes:    maxHTTPHeader,

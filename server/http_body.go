@@ -65,19 +65,19 @@ func (c *exchange) readQuery(known []string) error {
 	return nil
 }
 
+// limitRead says until when the rest of the request must have come; the zero time is
+// no limit. It does nothing on a server that knows no deadlines.
+func (c *exchange) limitRead(at time.Time) error {
+	err := http.NewResponseController(c.w).SetReadDeadline(at)
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("read the body: %v", err))
+	}
+	return nil
+}
+
 // readBody reads the body within its limits of size and time. After it the
 // connection has no limit in time: the request may wait.
 func (c *exchange) readBody(limits Limits) error {
-	control := http.NewResponseController(c.w)
-	limitRead := func(at time.Time) error {
-		if err := control.SetReadDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("read the body: %v", err))
-		}
-		return nil
-	}
-	if err := limitRead(time.Now().Add(limits.Body)); err != nil {
-		return err
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limits.MessageBytes))
 	var large *http.MaxBytesError
 	switch {
@@ -87,7 +87,7 @@ func (c *exchange) readBody(limits Limits) error {
 		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("read the body: %v", err))
 	}
 	c.body = body
-	return limitRead(time.Time{})
+	return c.limitRead(time.Time{})
 }
 
 // fields are the fields of a body that a call knows, and where they go.

@@ -233,7 +233,8 @@ func TestBreakRow(t *testing.T) {
 	b.post(409, "/v1/spaces/default/break", object{"name": "free", "reason": "test"})
 	broken := b.post(200, "/v1/spaces/default/break", object{"name": "x", "token": got.text("token"), "reason": "test"})
 	grants := broken.list("broken")
-	if len(grants) != 1 || grants[0]["owner"] != "job-7" || grants[0]["token"] != got.text("token") || grants[0]["member"] != "a" {
+	if len(grants) != 1 || grants[0]["owner"] != "job-7" || grants[0]["token"] != got.text("token") || grants[0]["member"] != "a" ||
+		grants[0]["until"] == nil {
 		t.Errorf("broken: %s", broken.raw)
 	}
 	lost := b.post(410, "/v1/sessions/renew", object{"session": got.text("session")})

@@ -32,13 +32,27 @@ func (h *web) accept(l net.Listener) error {
 	return nil
 }
 
-// stop answers what is under way, and closes what is left when ctx ends.
+// stop answers what is under way, and closes what is left when ctx ends. Nothing runs
+// afterwards that came over the connections of accept.
 func (h *web) stop(ctx context.Context) error {
 	err := h.server.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("end the HTTP requests under way: %w", err), h.server.Close())
 	}
+	h.own.Lock() // those whose connections were closed notice that soon
+	defer h.own.Unlock()
+	h.gone = true
 	return err
+}
+
+// serveOwn is ServeHTTP for a connection of accept.
+func (h *web) serveOwn(w http.ResponseWriter, r *http.Request) {
+	h.own.RLock()
+	defer h.own.RUnlock()
+	if h.gone {
+		panic(http.ErrAbortHandler) // its connection was closed before it was served
+	}
+	h.ServeHTTP(w, r)
 }
 
 // quietLog takes what net/http says about single connections.

@@ -2,8 +2,10 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +13,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -71,13 +74,31 @@ func TestGarbageOverHTTP(t *testing.T) {
 	}
 }
 
-func TestHalfRequests(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Header, c.Limits.Body = 50*time.Millisecond, 50*time.Millisecond })
-	// A header that never ends; and one that ends, whose body does not.
+// TestHalfHeader: a header that never ends is not waited for.
+func TestHalfHeader(t *testing.T) {
+	b := newWebBed(t, func(c *Config) { c.Limits.Header = 50 * time.Millisecond })
 	rest(t, b.raw("GET /healthz HTTP/1.1\r\nHost: loc"))
-	answer := rest(t, b.raw("POST "+acquirePath+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"name\":"))
-	if !strings.HasPrefix(answer, "HTTP/1.1 400 ") || !strings.Contains(answer, `"code":"bad_request"`) {
+}
+
+// TestHalfBodies: nor is a body that does not end, whether somebody wants it or not.
+func TestHalfBodies(t *testing.T) {
+	b := newWebBed(t, func(c *Config) { c.Limits.Body = 500 * time.Millisecond })
+	wanted := b.raw("POST " + acquirePath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"name\":")
+	var unwanted []net.Conn
+	for _, begun := range []string{
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{",
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+		"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{",
+		"POST " + acquirePath + " HTTP/1.1\r\nHost: elsewhere\r\nContent-Length: 50\r\n\r\n{",
+		"POST " + acquirePath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 50\r\n\r\n{",
+	} {
+		unwanted = append(unwanted, b.raw(begun))
+	}
+	if answer := rest(t, wanted); !strings.HasPrefix(answer, "HTTP/1.1 400 ") || !strings.Contains(answer, `"code":"bad_request"`) {
 		t.Errorf("half a body: %q", answer)
+	}
+	for _, c := range unwanted {
+		rest(t, c)
 	}
 	if status := b.get(200, "/v1/status"); status.list("spaces")[0]["locks"] != 0.0 {
 		t.Errorf("something was kept: %s", status.raw)
@@ -109,6 +130,44 @@ func TestHalfOpenHTTPConnections(t *testing.T) {
 	b.get(200, "/readyz")
 }
 
+// TestShutdownOutlivesRequests: when its time is over the connections are closed,
+// and what they had under way has ended before it is said to be over.
+func TestShutdownOutlivesRequests(t *testing.T) {
+	var asked, ended atomic.Bool
+	entered, cut := make(chan struct{}), make(chan struct{})
+	b := newWebBed(t, func(c *Config) {
+		identity := c.Identity
+		c.Identity = func() Identity {
+			if asked.CompareAndSwap(true, false) {
+				close(entered)
+				<-cut
+				for range 10_000 {
+					runtime.Gosched() // whoever does not wait for this is long gone
+				}
+				ended.Store(true)
+			}
+			return identity()
+		}
+	})
+	c := b.raw("")
+	asked.Store(true)
+	_, err := io.WriteString(c, "GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	must(t, err)
+	<-entered
+	go func() {
+		defer close(cut)
+		_, _ = c.Read(make([]byte, 1)) // returns when the connection was closed
+	}()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.server.web.stop(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("out of time: %v", err)
+	}
+	if !ended.Load() {
+		t.Error("a request is still under way")
+	}
+}
+
 func TestHTTPConnectionLimit(t *testing.T) {
 	b := newWebBed(t, func(c *Config) { c.Limits.Connections = 2 })
 	b.get(200, "/healthz") // one, kept by the client
@@ -132,7 +191,7 @@ func TestHTTPConnectionLimit(t *testing.T) {
 }
 
 func TestSlowReaderOfAnswers(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Body = 50 * time.Millisecond })
+	b := newWebBed(t, func(c *Config) { c.Limits.Body = 250 * time.Millisecond })
 	c := b.raw("")
 	must(t, c.(*net.TCPConn).SetReadBuffer(1))
 	// It asks for more than the buffers between the two take, and reads nothing. The

@@ -225,6 +225,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"Spaces":              func(c *Config) { c.Spaces = nil },
 		"Port":                func(c *Config) { c.Spaces[0].Port = 0 },
 		"space \"a b\"":       func(c *Config) { c.Spaces[0].Name = "a b" },
+		"made for":            func(c *Config) { c.Observer = NewObserver([]string{"other"}) },
+		"at port 2":           func(c *Config) { c.Spaces[0].Port = 2 },
 		"Limits.LongPoll":     func(c *Config) { c.Limits.LongPoll = -time.Second },
 		"Limits.NameBytes":    func(c *Config) { c.Limits.NameBytes = 513 },
 		"Limits.MessageBytes": func(c *Config) { c.Limits.MessageBytes = -1 },

@@ -156,7 +156,9 @@ func typeName(message any) string {
 func (o *Observer) decided(now protocol.Time, space *observed, d *lock.Decision) {
 	switch d.Kind {
 	case lock.Granted:
-		space.wait.Observe(d.Waited.Seconds())
+		if !extends(d) {
+			space.wait.Observe(d.Waited.Seconds())
+		}
 	case lock.Released, lock.Lost:
 		if d.Token != 0 && 0 < d.Since && d.Since <= now {
 			space.hold.Observe((now - d.Since).Seconds())
@@ -175,7 +177,7 @@ func (o *Observer) decided(now protocol.Time, space *observed, d *lock.Decision)
 	}
 }
 
-// account keeps the requests that wait, and reports whether d decides one of them.
+// account keeps the requests that wait, and reports whether d is about one of them.
 func (o *Observer) account(d *lock.Decision) (waited bool) {
 	if d.Kind != lock.Queued && len(o.waiting) == 0 {
 		return false

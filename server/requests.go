@@ -20,14 +20,17 @@ import (
 // has not seen the answer can ask for it again. What was refused has not acted, and
 // is remembered only until somebody was told.
 //
-// It is bounded in time and number. At the bound a new id is an ErrLimit named
-// requests; none is forgotten before its time, because its repetition would act
-// again.
+// It is bounded in time and in the number of names. At the bound a new id is an
+// ErrLimit named requests; none is forgotten before its time, because its repetition
+// would act again.
 type requests struct {
 	bound    int
 	remember time.Duration
 
 	mu        sync.Mutex
+	closed    bool           // nobody's place is kept any more
+	graces    sync.WaitGroup // those that run, and those whose end is under way
+	names     int            // that all together ask for
 	byKey     map[requestKey]*request
 	bySession map[lock.SessionID][]*request // granted ones
 	ended     []*request                    // granted ones, in the order in which they were
@@ -77,15 +80,16 @@ func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q 
 			return nil, false, fmt.Errorf("%w: request %q was sent before with another content", holdfast.ErrConflict, o.Request)
 		}
 		q.attached++
-		q.stopGrace()
+		r.stopGrace(q)
 		return q, false, nil
 	}
-	if len(r.byKey) >= r.bound {
+	if r.names+len(o.Names) > r.bound {
 		return nil, false, &holdfast.LimitError{Limit: "requests", Value: int64(r.bound)}
 	}
 	q = &request{key: key, digest: digest, order: o, done: make(chan struct{}), attached: 1}
 	q.ctx, q.cancel = context.WithCancel(parent)
 	r.byKey[key] = q
+	r.names += len(o.Names)
 	return q, true, nil
 }
 
@@ -99,10 +103,22 @@ func digestOf(in acquireInput) ([sha256.Size]byte, error) {
 	return sha256.Sum256(text), nil
 }
 
-func (q *request) stopGrace() {
-	if q.grace != nil {
-		q.grace.Stop()
-		q.grace = nil
+// stopGrace ends the grace of q, if it has one.
+func (r *requests) stopGrace(q *request) {
+	if q.grace != nil && q.grace.Stop() {
+		r.graces.Done()
+	}
+	q.grace = nil
+}
+
+// knows reports whether q was not forgotten yet.
+func (r *requests) knows(q *request) bool { return r.byKey[q.key] == q }
+
+// forget forgets q, but for its place among those that were granted.
+func (r *requests) forget(q *request) {
+	if r.knows(q) {
+		delete(r.byKey, q.key)
+		r.names -= len(q.order.Names)
 	}
 }
 
@@ -112,7 +128,7 @@ func (r *requests) finish(q *request, t *taken, err error, now protocol.Time) (w
 	defer r.mu.Unlock()
 	defer close(q.done)
 	q.taken, q.err, q.finished = t, err, now
-	if r.byKey[q.key] != q {
+	if !r.knows(q) {
 		return false
 	}
 	switch {
@@ -121,7 +137,7 @@ func (r *requests) finish(q *request, t *taken, err error, now protocol.Time) (w
 		r.bySession[id] = append(r.bySession[id], q)
 		r.ended = append(r.ended, q)
 	case q.attached > 0:
-		delete(r.byKey, q.key) // those who wait have it
+		r.forget(q) // those who wait have it
 	}
 	return true
 }
@@ -136,9 +152,13 @@ func (r *requests) leave(q *request, keep time.Duration, abandon func()) (over b
 	if q.attached > 0 || q.answered {
 		return false
 	}
-	if keep > 0 {
-		q.stopGrace()
-		q.grace = time.AfterFunc(keep, abandon)
+	if keep > 0 && !r.closed {
+		r.stopGrace(q)
+		r.graces.Add(1)
+		q.grace = time.AfterFunc(keep, func() {
+			defer r.graces.Done()
+			abandon()
+		})
 		return false
 	}
 	return q.grace == nil && r.drop(q)
@@ -159,11 +179,37 @@ func (r *requests) lapse(q *request) (over bool) {
 // this is the first time.
 func (r *requests) drop(q *request) bool {
 	q.cancel()
-	if r.byKey[q.key] != q {
+	if !r.knows(q) {
 		return false
 	}
-	delete(r.byKey, q.key)
+	r.forget(q)
+	for at, granted := range slices.Backward(r.ended) { // it is mostly among the latest
+		if granted == q {
+			r.ended = slices.Delete(r.ended, at, at+1)
+			r.forgetGrant(q)
+			break
+		}
+	}
 	return true
+}
+
+// close ends every grace, and returns the requests that are over with it. Nobody is
+// given one afterwards.
+func (r *requests) close() (over []*request) {
+	r.mu.Lock()
+	r.closed = true
+	for _, q := range r.byKey {
+		if q.grace == nil {
+			continue
+		}
+		r.stopGrace(q)
+		if r.drop(q) {
+			over = append(over, q)
+		}
+	}
+	r.mu.Unlock()
+	r.graces.Wait()
+	return over
 }
 
 // answer detaches a connection that is told what became of q, which is done. First
@@ -176,9 +222,7 @@ func (r *requests) answer(q *request) (first, gone bool) {
 	q.cancel()
 	first, q.answered = !q.answered, true
 	if q.err != nil {
-		if r.byKey[q.key] == q {
-			delete(r.byKey, q.key)
-		}
+		r.forget(q)
 		return first, false
 	}
 	return first, slices.ContainsFunc(q.taken.grants, func(g *grant) bool { return g.released })
@@ -203,14 +247,17 @@ func (r *requests) forgetOld(now protocol.Time) {
 		q := r.ended[0]
 		r.ended[0] = nil
 		r.ended = r.ended[1:]
-		if r.byKey[q.key] == q {
-			delete(r.byKey, q.key)
-		}
-		id := q.taken.session.id
-		if rest := slices.DeleteFunc(r.bySession[id], func(other *request) bool { return other == q }); len(rest) > 0 {
-			r.bySession[id] = rest
-		} else {
-			delete(r.bySession, id)
-		}
+		r.forget(q)
+		r.forgetGrant(q)
+	}
+}
+
+// forgetGrant forgets that the session of q has what q was granted.
+func (r *requests) forgetGrant(q *request) {
+	id := q.taken.session.id
+	if rest := slices.DeleteFunc(r.bySession[id], func(other *request) bool { return other == q }); len(rest) > 0 {
+		r.bySession[id] = rest
+	} else {
+		delete(r.bySession, id)
 	}
 }

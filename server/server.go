@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -37,7 +36,8 @@ func New(c Config) (*Server, error) {
 
 // HTTPHandler returns what answers HTTP requests, for a program that has a server
 // of its own. Such a server must not set a read or write timeout shorter than the
-// long poll, and hands over its TLS connections decrypted.
+// long poll, and hands over its TLS connections decrypted. Shutdown ends what waits
+// in the handler, and leaves it to that server to wait for it.
 func (s *Server) HTTPHandler() http.Handler { return s.web }
 
 // AcceptHTTP answers HTTP requests on the connections of l, encrypted if the Config
@@ -64,8 +64,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.service.close()
 		s.watching.Wait()
 	})
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
 	return err
 }

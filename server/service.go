@@ -111,10 +111,13 @@ func newService(c Config) *service {
 	return s
 }
 
-// close cancels what waits, and forgets.
+// close cancels what waits, gives back what nobody was told of, and forgets.
 func (s *service) close() {
 	s.stop()
 	s.background.Wait()
+	for _, q := range s.requests.close() {
+		s.giveBack(q)
+	}
 	s.switchboard.close()
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -117,8 +118,7 @@ func (s *service) show(spaceName, name string) (answer wire.Lock, err error) {
 func (s *service) lockDocument(view protocol.View, space *Space, l lock.Lock) wire.Lock {
 	document := wire.Lock{Space: space.Name, Name: l.Name, Mode: l.Mode, Units: l.Units, Capacity: l.Capacity, Token: l.Token}
 	for _, g := range l.Holders {
-		g.Until = min(g.Until, s.sessionEnd(g.Session))
-		document.Holders = append(document.Holders, s.grantDocument(view, g))
+		document.Holders = append(document.Holders, s.holderDocument(view, g))
 	}
 	for i, w := range l.Waiters {
 		document.Waiters = append(document.Waiters, wire.Wait{
@@ -131,6 +131,13 @@ func (s *service) lockDocument(view protocol.View, space *Space, l lock.Lock) wi
 		document.History = append(document.History, s.grantDocument(view, g))
 	}
 	return document
+}
+
+// holderDocument is grantDocument for a grant that has not ended: it does when its
+// session does, or before.
+func (s *service) holderDocument(view protocol.View, g lock.Grant) wire.Grant {
+	g.Until = min(g.Until, s.sessionEnd(g.Session))
+	return s.grantDocument(view, g)
 }
 
 func (s *service) grantDocument(view protocol.View, g lock.Grant) wire.Grant {
@@ -179,7 +186,7 @@ func (s *service) breakLock(in breakInput) (answer wire.Broken, err error) {
 	}
 	view := s.view()
 	for _, g := range broken.Grants {
-		answer.Broken = append(answer.Broken, s.grantDocument(view, g))
+		answer.Broken = append(answer.Broken, s.holderDocument(view, g))
 		s.logger.Warn("lock broken", "space", space.Name, "name", in.Name, "token", g.Token, "owner", g.Owner,
 			"client", g.Client, "reason", in.Reason, "by", in.By)
 	}
@@ -193,7 +200,7 @@ func (s *service) checkBreak(in breakInput) error {
 	if in.Reason == "" {
 		return wire.Fail(wire.CodeBadRequest, "reason: it is missing; say why the lock is broken")
 	}
-	return holdfast.CheckText("reason", in.Reason)
+	return cmp.Or(holdfast.CheckText("reason", in.Reason), holdfast.CheckText("by", in.By))
 }
 
 // unsupported answers for what the space's protocol does not offer.

@@ -67,6 +67,9 @@ func (s *service) checkAll(o *order) (err error) {
 	if len(o.Request) > maxRequestID || strings.ContainsFunc(o.Request, unprintable) {
 		return fmt.Errorf("request: want 1 to %d printable ASCII characters", maxRequestID)
 	}
+	if err := holdfast.CheckText("client", o.Client); err != nil {
+		return err
+	}
 	if o.Require > o.space.Class {
 		return wire.Fail(wire.CodeClass, fmt.Sprintf("space %s is %v; %v is required", o.space.Name, o.space.Class, o.Require))
 	}

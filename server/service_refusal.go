@@ -12,11 +12,18 @@ import (
 // errLongPoll ends a wait because one HTTP request waits no longer.
 var errLongPoll = errors.New("the long poll is over")
 
-// waitingError is an ErrHeld that may be asked again: the wait is not over.
-type waitingError struct{ err error }
+// waitingError is an ErrHeld that may be asked again: the wait is not over. A request
+// with an id has kept its place in the queue, for a while.
+type waitingError struct {
+	err  error
+	kept bool
+}
 
 func (e *waitingError) Error() string {
-	return e.err.Error() + "; still waiting: send the same request again"
+	if e.kept {
+		return e.err.Error() + "; still waiting: send the same request again"
+	}
+	return e.err.Error() + "; no longer waiting: send it again, with a request id to keep its place"
 }
 
 func (e *waitingError) Unwrap() error { return e.err }
@@ -35,7 +42,7 @@ func (s *service) refusal(o *order, err error) error {
 	}
 	err = s.explain(o.space, name, err)
 	if over {
-		err = &waitingError{err}
+		err = &waitingError{err, o.Request != ""}
 	}
 	return failed("acquire", o.space.Name, name, err)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -223,9 +224,9 @@ func (s *stream) send(batch []told) error {
 
 // errSlow ends the stream of a client that does not read what it asked for.
 func (s *stream) errSlow() error {
-	return status.Errorf(codes.ResourceExhausted,
+	return wire.ToStatus(wire.Fail(wire.CodeLimit, fmt.Sprintf(
 		"more than %d events or %d bytes were waiting to be read; resume the session and read faster",
-		s.server.outboxEvents, s.server.outboxBytes)
+		s.server.outboxEvents, s.server.outboxBytes)))
 }
 
 // errSuperseded ends the earlier stream of a session that a later one resumes.
@@ -235,5 +236,5 @@ func errSuperseded() error {
 
 // errExpired ends the stream of a session that was not renewed in time.
 func errExpired() error {
-	return status.Error(codes.NotFound, "unknown session: it was not renewed in time")
+	return wire.ToStatus(wire.Fail(wire.CodeUnknownSession, "unknown session: it was not renewed in time"))
 }

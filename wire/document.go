@@ -77,7 +77,7 @@ type Grant struct {
 	Units   int            `json:"units"`
 	Token   holdfast.Token `json:"token"`
 	Since   Time           `json:"since"`
-	Until   Time           `json:"until,omitzero"` // of its hold limit; in a history, when it ended
+	Until   Time           `json:"until,omitzero"` // when it ends if its session is not renewed; in a history, when it ended
 	Reason  string         `json:"reason"`
 }
 

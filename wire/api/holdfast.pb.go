@@ -169,9 +169,11 @@ func (x *ClientFrame) GetOperations() []*Operation {
 	return nil
 }
 
-// Operation asks for one thing. For acquire, id is the request's id: chosen by the
-// client, never used twice in a session, never 0. Release, cancel and extend name
-// in id the request under which the lock was acquired.
+// Operation asks for one thing. Its id is 1 to 2^63-2, and no other is taken. For
+// acquire it is the request's id: chosen by the client, never used twice in a session.
+// Release, cancel and extend name in id the request under which the lock was
+// acquired. Hello, beat and end are about no request: their id is only repeated in
+// the answer, and may be left 0.
 type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -758,6 +760,9 @@ func (x *Beat) GetTtl() int64 {
 	return 0
 }
 
+// End ends the session. Whatever it holds is released and whatever it waits for is
+// cancelled, and told so; then comes a released with the id of the end, which ends
+// the stream.
 type End struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -840,7 +845,9 @@ func (x *ServerFrame) GetEvents() []*Event {
 }
 
 // Event answers the operation with its id, or tells what became of the request of
-// that id later.
+// that id later. A release or cancel is answered by released alone, with a problem
+// where it was refused: a refused with its id is never about it, but about the
+// acquire or an extend. An end is answered by released with its own id.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1267,6 +1274,7 @@ func (x *Refused) GetProblem() *Problem {
 	return nil
 }
 
+// Released answers a release, a cancel or an end.
 type Released struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Problem       *Problem               `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"` // not set: the authority has taken it

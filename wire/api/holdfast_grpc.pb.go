@@ -34,10 +34,12 @@ const (
 // Sessions is how programs hold locks: one stream is one session's presence.
 type SessionsClient interface {
 	// Open carries a session. The client's first operation is hello; the server's
-	// first event is welcome, or a refused for operation 0. A stream that breaks is
-	// resumed within the session's TTL by a hello with its id and secret; the client
-	// then repeats each operation whose answer it has not seen, under the same id,
-	// and it acts once. A later stream of a session ends an earlier one.
+	// first event is welcome, or a refused for operation 0, which ends the stream. A
+	// stream that breaks is resumed within the session's TTL by a hello with its id and
+	// secret; the client then repeats each operation whose answer it has not seen,
+	// under the same id, and it acts once. The grants that it must stop using come
+	// with the welcome: the same frame has a lost for each. A later stream of a
+	// session ends an earlier one.
 	Open(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ClientFrame, ServerFrame], error)
 }
 
@@ -69,10 +71,12 @@ type Sessions_OpenClient = grpc.BidiStreamingClient[ClientFrame, ServerFrame]
 // Sessions is how programs hold locks: one stream is one session's presence.
 type SessionsServer interface {
 	// Open carries a session. The client's first operation is hello; the server's
-	// first event is welcome, or a refused for operation 0. A stream that breaks is
-	// resumed within the session's TTL by a hello with its id and secret; the client
-	// then repeats each operation whose answer it has not seen, under the same id,
-	// and it acts once. A later stream of a session ends an earlier one.
+	// first event is welcome, or a refused for operation 0, which ends the stream. A
+	// stream that breaks is resumed within the session's TTL by a hello with its id and
+	// secret; the client then repeats each operation whose answer it has not seen,
+	// under the same id, and it acts once. The grants that it must stop using come
+	// with the welcome: the same frame has a lost for each. A later stream of a
+	// session ends an earlier one.
 	Open(grpc.BidiStreamingServer[ClientFrame, ServerFrame]) error
 	mustEmbedUnimplementedSessionsServer()
 }
