@@ -4,8 +4,12 @@
 // stands still during a suspend (it is CLOCK_MONOTONIC on Linux), and the wall
 // clock can be set; so deadlines are counted on CLOCK_BOOTTIME where there is one,
 // and timers that are armed on it fire at once after a suspend that outlasted
-// them. On systems whose monotonic clock runs through sleep (or that offer no
-// better one) Go's own clock is used.
+// them. macOS and the BSDs have CLOCK_MONOTONIC, which on macOS runs through sleep;
+// elsewhere Go's own clock is used. Timers off Linux are Go's and may be late after a
+// suspend: whoever decides something reads the clock.
+//
+// Processes of one machine that read CLOCK_BOOTTIME or CLOCK_MONOTONIC read the same
+// clock, which is what lets the demo compare what its processes tell.
 //
 // A [Clock] is passed to whoever measures time, so that tests can drive it by hand
 // with a [Manual].
