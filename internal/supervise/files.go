@@ -101,7 +101,7 @@ func guardianFiles(null *os.File, l *lines) []uintptr {
 
 // fork starts this program again in a process group of its own.
 func fork(args, env []string, files []uintptr) (pid int, err error) {
-	program, err := ownProgram()
+	program, err := OwnProgram()
 	if err != nil {
 		return 0, fmt.Errorf("find this program's own file: %w", err)
 	}

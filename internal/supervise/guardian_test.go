@@ -54,7 +54,7 @@ func TestKilledGuardianEndsTheCommand(t *testing.T) {
 
 // A guardian outlives what a person may send to it by mistake.
 func TestGuardianIgnoresSignals(t *testing.T) {
-	p, out := start(t, Command{Args: shell(`echo ready; cat <"$1"`, fifo(t))})
+	p, out := start(t, Command{Args: shell(`echo ready; read line <"$1"`, fifo(t))})
 	out.expect("ready")
 	for _, sig := range []syscall.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,

@@ -95,9 +95,9 @@ func dieWithParent(parent int) bool {
 	return os.Getppid() == parent
 }
 
-// ownProgram returns what to execute for this very program, even after its file was
-// replaced or removed.
-func ownProgram() (string, error) {
+// OwnProgram returns what to execute for this very program, even after its file was
+// replaced or removed, where the system can tell.
+func OwnProgram() (string, error) {
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
 		return "/proc/self/exe", nil
 	}

@@ -32,8 +32,9 @@ func membersOf(int) (members int, known bool) { return 0, false }
 // dieWithParent is the guardian's work alone on this system.
 func dieWithParent(int) bool { return true }
 
-// ownProgram returns what to execute for this very program.
-func ownProgram() (string, error) { return os.Executable() }
+// OwnProgram returns what to execute for this very program, even after its file was
+// replaced or removed, where the system can tell; this one cannot.
+func OwnProgram() (string, error) { return os.Executable() }
 
 // rename is not offered by this system.
 func rename(string) {}
