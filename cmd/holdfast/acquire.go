@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/urfave/cli/v3"
 
@@ -71,7 +68,7 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		got, err := wish.acquire(ctx, c, admin)
 		if err != nil {
-			err = wish.refused(err)
+			err = wish.refused(reworded("lock", wish.names[0], err))
 		} else if witness != nil {
 			err = p.startKeeper(c, witness, got.Session)
 		}
@@ -126,18 +123,19 @@ const asLongAsItTakes = time.Duration(1 << 62)
 const waitMargin = 250 * time.Millisecond
 
 // acquire asks for the locks. A member answers a long wait in parts: asked again
-// under its id, the request keeps its place.
+// under its id, the request keeps its place. One that cannot be reached may be just
+// starting, and is asked again too, for as long as lock would wait for it.
 func (w *wish) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*wire.AcquiredAll, error) {
 	order := client.Acquisition{Names: w.names, Options: w.options, TTL: w.ttl, Request: rand.Text()}
+	timeout, err := timeoutOf(c)
+	if err != nil {
+		return nil, err
+	}
 	limit := asLongAsItTakes
 	switch {
 	case w.wait > 0:
 		limit = w.wait
 	case w.try:
-		timeout, err := timeoutOf(c)
-		if err != nil {
-			return nil, err
-		}
 		limit = timeout
 	}
 	if !w.try {
@@ -163,10 +161,26 @@ func (w *wish) acquire(ctx context.Context, c *cli.Command, admin *client.Admin)
 		case errors.Is(err, context.DeadlineExceeded):
 			return nil, &holdfast.Error{Op: "lock", Name: w.names[0],
 				Err: fmt.Errorf("%w: no answer from %s", holdfast.ErrUnavailable, serverOf(c))}
+		case errors.Is(err, holdfast.ErrUnavailable) && clock.Real().Now()-began+askAgain < w.patience(timeout):
+			pause(waiting, askAgain)
 		case !errors.Is(err, holdfast.ErrHeld), w.try, clock.Real().Now()-began >= limit:
 			return nil, err
+		default:
+			held = waitOver(err)
 		}
-		held = waitOver(err)
+	}
+}
+
+// askAgain is the pause before a member that could not be reached is asked again.
+const askAgain = 100 * time.Millisecond
+
+// pause waits for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -231,26 +245,8 @@ func (p *program) printAcquired(got *wire.AcquiredAll, asJSON bool) error {
 			if until == "" {
 				until = "-"
 			}
-			fmt.Fprintln(&text, quoteName(lock.Name), lock.Token, until, lock.Session)
+			fmt.Fprintln(&text, shownName(lock.Name), lock.Token, until, lock.Session)
 		}
 	}
-	if _, err := p.stdout.Write(text.Bytes()); err != nil {
-		return fmt.Errorf("print the answer: %w", err)
-	}
-	return nil
-}
-
-// quoteName makes one word of a name: one with a space in it, or that looks like a
-// quoted one, is quoted as in JSON.
-func quoteName(name string) string {
-	if !strings.ContainsFunc(name, unicode.IsSpace) && !strings.HasPrefix(name, `"`) {
-		return name
-	}
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(name); err != nil {
-		return strconv.Quote(name) // cannot be: it is a string
-	}
-	return strings.TrimSuffix(text.String(), "\n")
+	return written(p.stdout.Write(text.Bytes()))
 }

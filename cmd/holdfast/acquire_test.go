@@ -1,27 +1,71 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
+	"net"
+	"os"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// A line of acquire can be split at its spaces, whatever the name.
-func TestAcquireQuoteName(t *testing.T) {
-	for name, want := range map[string]string{
-		"orders/42": "orders/42", "a b": `"a b"`, `"`: `"\""`, `a"b`: `a"b`, "<&>": "<&>", "a\u2003<b": "\"a\u2003<b\"",
-	} {
-		got := quoteName(name)
-		if got != want {
-			t.Errorf("quoteName(%q) = %s, want %s", name, got, want)
+// grantAll is a member that grants whatever it is asked for.
+type grantAll struct {
+	api.UnimplementedLocksServer
+}
+
+func (grantAll) Acquire(_ context.Context, q *api.AcquireRequest) (*api.AcquireResponse, error) {
+	granted := &api.AcquireResponse{Session: "id.secret"}
+	for _, name := range q.GetNames() {
+		granted.Locks = append(granted.Locks, &api.Acquired{
+			Space: q.GetSpace(), Name: name, Mode: api.Mode_MODE_EXCLUSIVE, Token: 7, Session: "id.secret", Class: api.Class_CLASS_FENCED,
+		})
+	}
+	return granted, nil
+}
+
+// A member that is just starting is waited for.
+func TestAcquireWaitsForTheMember(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	api.RegisterLocksServer(server, grantAll{})
+	served := make(chan error, 1)
+	go func() {
+		first, err := listener.Accept()
+		if err == nil {
+			err = first.Close() // it does not serve yet
 		}
-		if !strings.HasPrefix(got, `"`) {
-			continue
+		if err == nil {
+			err = server.Serve(listener)
 		}
-		var back string
-		if err := json.Unmarshal([]byte(got), &back); err != nil || back != name {
-			t.Errorf("%s is %q in JSON: %v", got, back, err)
+		served <- err
+	}()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
 		}
+	})
+	out, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p := &program{
+		args:  []string{name, "acquire", "--no-keep", "--wait", "1m", "--timeout", "1m", "--server", listener.Addr().String(), "n"},
+		stdin: os.Stdin, stdout: out, stderr: os.Stderr,
+	}
+	if code := p.run(t.Context()); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	if said, err := os.ReadFile(out.Name()); err != nil || !strings.HasPrefix(string(said), "n 7 ") {
+		t.Errorf("said %q, %v", said, err)
 	}
 }
 

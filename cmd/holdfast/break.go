@@ -20,7 +20,7 @@ func (p *program) breakCommand() *cli.Command {
 		Description: "The holder's lock ends before anybody else is granted the name. What was broken is printed, and the member's log keeps it.\n" +
 			"Exits with 79 when nobody holds it, or not by that token.",
 		Flags: clientFlags(
-			textFlag("reason", "why, for the holder and the log; required"),
+			textFlag("reason", "why, for the member's log; required"),
 			&cli.Uint64Flag{Name: "token", Usage: "break only the grant with this `TOKEN`; all holders without it", Sources: variables("token"), HideDefault: true},
 			switchFlag("json", "print one JSON document"),
 		),
@@ -36,7 +36,7 @@ func (p *program) breakLock(ctx context.Context, c *cli.Command) error {
 	reason, token := strings.TrimSpace(c.String("reason")), c.Uint64("token")
 	switch {
 	case reason == "":
-		return usageError(c.Name, "flag --reason is missing: the holder is told why")
+		return usageError(c.Name, "flag --reason is missing: the member's log keeps it")
 	case c.IsSet("token") && token == 0:
 		return usageError(c.Name, "flag --token: 0 is no token; leave it out to break all holders")
 	}

@@ -112,7 +112,7 @@ func askLong(ctx context.Context, c *cli.Command, question func(context.Context,
 	}
 	admin, err := client.DialAdmin(serverOf(c), options...)
 	if err != nil {
-		return reworded(c, err)
+		return reworded(c.Name, "", err)
 	}
 	return errors.Join(question(ctx, admin), admin.Close())
 }
@@ -130,15 +130,16 @@ func within(ctx context.Context, c *cli.Command, question func(context.Context) 
 		err = fmt.Errorf("%w: no answer from %s within %v", holdfast.ErrUnavailable, serverOf(c), timeout)
 		return &holdfast.Error{Op: c.Name, Err: err}
 	}
-	return reworded(c, err)
+	return reworded(c.Name, "", err)
 }
 
-// reworded tells an error of a client as one of the command c: with its name, and
-// without the functions that Go was in when nobody could be reached.
-func reworded(c *cli.Command, err error) error {
+// reworded tells an error of a client as one of a command: with its name, and
+// without the functions that Go was in when nobody could be reached. Where the error
+// names no lock, it is about the one that the command is about, if any.
+func reworded(command, lock string, err error) error {
 	var told *holdfast.Error
 	if !errors.As(err, &told) {
 		return err
 	}
-	return &holdfast.Error{Op: c.Name, Space: told.Space, Name: told.Name, Err: told.Err}
+	return &holdfast.Error{Op: command, Space: told.Space, Name: cmp.Or(told.Name, lock), Err: told.Err}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/urfave/cli/v3"
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
 // inheritable is one more than the highest descriptor that the keeper is kept from
@@ -35,9 +37,9 @@ func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeou
 		return "", fmt.Errorf("open a pipe: %w", err)
 	}
 	defer ready.Close()
-	program, err := ownFile()
+	program, err := supervise.OwnProgram()
 	if err != nil {
-		return "", errors.Join(err, said.Close())
+		return "", errors.Join(fmt.Errorf("find this program's own file: %w", err), said.Close())
 	}
 	keeper := exec.Command(program, keeperArguments(c, w)...)
 	keeper.Args[0] = p.args[0]
@@ -81,18 +83,4 @@ func (p *program) keeperEnvironment() []string {
 	return slices.DeleteFunc(slices.Clone(p.environ), func(variable string) bool {
 		return strings.HasPrefix(variable, "HOLDFAST_")
 	})
-}
-
-// ownFile returns what to execute for this very program, where the system can tell
-// even after its file was replaced.
-func ownFile() (string, error) {
-	const self = "/proc/self/exe"
-	if _, err := os.Stat(self); err == nil {
-		return self, nil
-	}
-	path, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find this program's own file: %w", err)
-	}
-	return path, nil
 }

@@ -82,16 +82,16 @@ func (l *locking) acquire(ctx context.Context) error {
 	defer func() { _ = stop() }()
 	options := l.order.options
 	began := clock.Real().Now()
-	dialing := ctx
-	if patience := l.order.patience(); patience > 0 {
-		var cancel context.CancelFunc
-		dialing, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
+	timeout, err := timeoutOf(l.flags)
+	if err != nil {
+		return err
 	}
-	var err error
+	dialing, cancel := context.WithTimeout(ctx, l.order.patience(timeout))
+	defer cancel()
 	var locks []*holdfast.Lock
-	l.client, err = dial(dialing, l.flags, l.clientOptions()...)
-	if err == nil {
+	if l.client, err = dial(dialing, l.flags, l.clientOptions()...); err != nil {
+		err = reworded("lock", l.order.names[0], err)
+	} else {
 		if l.order.wait > 0 {
 			left := l.order.wait - (clock.Real().Now() - began)
 			options = append(slices.Clip(options), holdfast.Wait(max(1, left)))

@@ -281,17 +281,18 @@ func TestLockOnLostIgnore(t *testing.T) {
 	}
 }
 
-// The hold limit is told as such, unless the member did not answer either.
+// The hold limit is told as such, unless it is the session of a member that does not
+// answer that ends then.
 func TestLockHoldLimitCause(t *testing.T) {
-	for silent, want := range map[bool]holdfast.Loss{false: holdfast.HoldLimit, true: holdfast.SessionExpired} {
+	for silent, want := range map[time.Duration]holdfast.Loss{
+		0: holdfast.HoldLimit, 12 * time.Second: holdfast.SessionExpired, 20 * time.Second: holdfast.HoldLimit,
+	} {
 		b := newBed(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
-		if silent {
-			b.silent.Store(int64(b.backing.deadline))
-		}
+		b.silent.Store(int64(silent))
 		b.manual.Advance(12*time.Second - b.guard)
 		b.onTime()
 		if why := holdfast.Why(b.first); why != want {
-			t.Errorf("silent %v: lost because of %v, want %v", silent, why, want)
+			t.Errorf("the silent session ends at %v, the lock at 12s: lost because of %v, want %v", silent, why, want)
 		}
 		if err := <-b.ended; err != nil {
 			t.Error(err)

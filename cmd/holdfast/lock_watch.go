@@ -139,7 +139,8 @@ func (w *watch) onTime() {
 // giveUp ends the command because a lock is about to end.
 func (w *watch) giveUp() {
 	why := holdfast.SessionExpired
-	if w.order.hold > 0 && w.known-time.Duration(w.silent.Load()) > w.guard {
+	silent := time.Duration(w.silent.Load())
+	if w.order.hold > 0 && max(w.known-silent, silent-w.known) > w.guard {
 		why = holdfast.HoldLimit // the session would end another time
 	}
 	for i, lock := range w.locks {

@@ -46,12 +46,16 @@ type wish struct {
 // tryPatience is how long --try waits for a member that is just starting.
 const tryPatience = 5 * time.Second
 
-// patience is how long to wait for a member; 0 leaves it to --timeout.
-func (w *wish) patience() time.Duration {
-	if w.try {
-		return tryPatience
+// patience is how long to wait for a member that cannot be reached: at most timeout,
+// and no longer than for the lock.
+func (w *wish) patience(timeout time.Duration) time.Duration {
+	switch {
+	case w.try:
+		return min(tryPatience, timeout)
+	case w.wait > 0:
+		return min(w.wait, timeout)
 	}
-	return w.wait
+	return timeout
 }
 
 // wishOf reads the flags and the names. What is wrong with how they are written is

@@ -96,7 +96,7 @@ func (p *program) watch(ctx context.Context, c *cli.Command) error {
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		for event, err := range admin.Watch(ctx, spaceOf(c), c.String("prefix")) {
 			if err != nil {
-				return reworded(c, err)
+				return reworded(c.Name, "", err)
 			}
 			if header {
 				header = false

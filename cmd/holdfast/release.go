@@ -27,19 +27,16 @@ func (p *program) releaseCommand() *cli.Command {
 }
 
 func (p *program) release(ctx context.Context, c *cli.Command) error {
-	if c.Args().Len() != 1 {
-		return usageError(c.Name, "want one name, and there are %d", c.Args().Len())
+	lock, err := oneName(c)
+	if err != nil {
+		return err
 	}
-	lock := c.Args().First()
 	if c.String("token") == "" {
 		return usageError(c.Name, "there is no token; give --token TOKEN, as acquire has printed it")
 	}
 	token, err := holdfast.ParseToken(c.String("token"))
 	if err != nil {
 		return usageError(c.Name, "flag --token: %v", err)
-	}
-	if err := holdfast.CheckName(lock); err != nil {
-		return &holdfast.Error{Op: "release", Name: lock, Err: err}
 	}
 	session, err := p.sessionOf(c)
 	if err != nil {

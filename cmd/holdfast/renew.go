@@ -42,11 +42,11 @@ func (p *program) renewCommand() *cli.Command {
 }
 
 func (p *program) renew(ctx context.Context, c *cli.Command) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
 	ttl := c.Duration("ttl")
-	switch {
-	case c.Args().Present():
-		return usageError(c.Name, "it takes no arguments, and there is %q", c.Args().First())
-	case c.IsSet("ttl") && ttl <= 0:
+	if c.IsSet("ttl") && ttl <= 0 {
 		return usageError(c.Name, "flag --ttl: %v: want more than 0", ttl)
 	}
 	session, err := p.sessionOf(c)
@@ -61,10 +61,7 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(p.stdout, renewed.Session, time.Duration(renewed.TTL)); err != nil {
-		return fmt.Errorf("print the answer: %w", err)
-	}
-	return nil
+	return written(fmt.Fprintln(p.stdout, renewed.Session, time.Duration(renewed.TTL)))
 }
 
 // maxSession bounds a session that is read, in bytes.

@@ -16,6 +16,7 @@ import (
 	"github.com/lmittmann/tint"
 	"github.com/urfave/cli/v3"
 
+	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
@@ -28,7 +29,7 @@ func (p *program) serveCommand() *cli.Command {
 		Usage:     "be a member, and serve clients",
 		UsageText: name + " serve [flags]",
 		Description: "Without flags it is a complete single member on this machine. When it can grant, it prints one line of JSON.\n" +
-			"TERM and INT let it leave in good order; a second one ends it at once.\n" +
+			"TERM and INT let it leave in good order; another one, or the same a second later, ends it at once.\n" +
 			"A flag is stronger than its variable, and that is stronger than the file.",
 		Flags:                     append(configurationFlags(), printConfig),
 		DisableSliceFlagSeparator: true,
@@ -120,8 +121,8 @@ func (p *program) ready(m *member, log *slog.Logger) {
 }
 
 // untilSignal returns a context that a first INT, TERM or HUP ends. A second one
-// ends the program at once. A signal that was ignored when the program started
-// stays ignored.
+// ends the program at once; see heedEnd for which counts as one. A signal that was
+// ignored when the program started stays ignored.
 func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()) {
 	// A log that nobody reads any more must not end a member that holds promises.
 	signal.Ignore(syscall.SIGPIPE)
@@ -133,25 +134,45 @@ func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Co
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
-	go func() {
-		select {
-		case sig := <-arrived:
-			log.Info("leaving", "signal", sig.String())
-			cancel()
-		case <-over:
-			return
-		}
-		select {
-		case sig := <-arrived:
-			p.say("serve: ended by a second signal before everything was told goodbye")
-			os.Exit(supervise.SignalStatus(sig))
-		case <-over:
-		}
-	}()
+	go heedEnd(arrived, over, clock.Real(), func(sig os.Signal) {
+		log.Info("leaving", "signal", sig.String())
+		cancel()
+	}, func(sig os.Signal) {
+		p.say("serve: ended by a second signal before everything was told goodbye")
+		os.Exit(supervise.SignalStatus(sig))
+	})
 	return ctx, func() {
 		signal.Stop(arrived)
 		close(over)
 		cancel()
+	}
+}
+
+// sameWish is how long a signal that arrives again is still the same wish.
+const sameWish = time.Second
+
+// heedEnd calls first for the first signal that arrives and second for the second,
+// unless over is closed before. The same signal again within sameWish does not count:
+// timeout(1), for one, sends its signal to the process and then to the whole group,
+// and a member must leave in good order all the same.
+func heedEnd(arrived <-chan os.Signal, over <-chan struct{}, c clock.Clock, first, second func(os.Signal)) {
+	var wish os.Signal
+	var since time.Duration
+	for {
+		select {
+		case sig := <-arrived:
+			now := c.Now()
+			switch {
+			case wish == nil:
+				wish, since = sig, now
+				first(sig)
+			case sig != wish || now-since >= sameWish:
+				second(sig)
+				return
+			}
+		case <-over:
+			return
+		}
 	}
 }
 

@@ -113,12 +113,19 @@ func written[N int | int64](_ N, err error) error {
 	return nil
 }
 
-// shownName is a name as a cell: quoted as in JSON if it has a space or a quote.
+// shownName makes one word of a name: one with a space in it, or that looks like a
+// quoted one, is quoted as in JSON.
 func shownName(name string) string {
-	if !strings.ContainsAny(name, " \"\\") {
+	if !strings.ContainsFunc(name, unicode.IsSpace) && !strings.HasPrefix(name, `"`) {
 		return name
 	}
-	return strconv.Quote(name)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(name); err != nil {
+		return strconv.Quote(name) // cannot be: it is a string
+	}
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // shownTime is a time as a cell, in the reader's zone: the time alone if it is today.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -35,6 +36,25 @@ func TestTableCells(t *testing.T) {
 	}, "\n")
 	if string(got) != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A line of acquire can be split at its spaces, whatever the name.
+func TestShownName(t *testing.T) {
+	for name, want := range map[string]string{
+		"orders/42": "orders/42", "a b": `"a b"`, `"`: `"\""`, `a"b`: `a"b`, "<&>": "<&>", "a\u2003<b": "\"a\u2003<b\"",
+	} {
+		got := shownName(name)
+		if got != want {
+			t.Errorf("shownName(%q) = %s, want %s", name, got, want)
+		}
+		if !strings.HasPrefix(got, `"`) {
+			continue
+		}
+		var back string
+		if err := json.Unmarshal([]byte(got), &back); err != nil || back != name {
+			t.Errorf("%s is %q in JSON: %v", got, back, err)
+		}
 	}
 }
 
