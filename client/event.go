@@ -140,8 +140,11 @@ func (c *Client) onLost(r *request, lost *api.Lost) {
 	}
 	switch r.state {
 	case asked:
+		// Its grant was not told, or not in time, and has ended. The acquire may have been
+		// sent again since and be granted anew, which nobody would hold: so it is
+		// cancelled, which releases whatever it has.
 		r.finish(nil, r.fail("lock", why))
-		c.settle(r)
+		c.cancel(r)
 	case held:
 		r.lock.End(why)
 		r.finishExtend(r.fail("extend", why))

@@ -31,7 +31,8 @@ func (c *Client) whyGone(s *session) error {
 	return holdfast.ErrNotHeld
 }
 
-// extend replaces a hold limit. Calls for one lock wait for one another.
+// extend replaces a hold limit. It is the grant's, so it holds for every lock that an
+// owner has under it, and calls for one grant wait for one another.
 func (c *Client) extend(ctx context.Context, s *session, l *holdfast.Lock, hold time.Duration) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -66,15 +67,23 @@ func (c *Client) ask(s *session, l *holdfast.Lock, hold time.Duration) (*extensi
 	switch {
 	case r == nil || r.lock != l || r.state != held:
 		return nil, nil, c.whyGone(s)
-	case r.extend != nil:
-		return nil, r.extend.done, nil
+	}
+	mates := c.mates(r)
+	for _, mate := range mates {
+		if mate.extend != nil {
+			return nil, mate.extend.done, nil
+		}
 	}
 	wanted := &extension{hold: hold, unsent: true, before: r.holdEnd, answer: make(chan error, 1), done: make(chan struct{})}
 	r.extend = wanted
 	// A shorter limit holds from here on: the authority may act on it before its
 	// answer is here.
-	if end := after(c.clock.Now(), hold); hold > 0 && end < r.holdEnd {
-		c.setHoldEnd(r, end)
+	if end := after(c.clock.Now(), hold); hold > 0 {
+		for _, mate := range mates {
+			if end < mate.holdEnd {
+				c.setHoldEnd(mate, end)
+			}
+		}
 	}
 	c.push(sendExtend, r)
 	return wanted, nil, nil
@@ -90,7 +99,7 @@ func (c *Client) onExtended(r *request, extended *api.Extended) {
 	if hold := time.Duration(extended.GetHold()); hold > 0 {
 		end = after(r.extend.sent, hold)
 	}
-	c.setHoldEnd(r, end)
+	c.setHoldEnds(r, end)
 	if r.state == held {
 		r.finishExtend(nil)
 	}
@@ -103,9 +112,31 @@ func (c *Client) onExtendRefused(r *request, problem *api.Problem) {
 		return
 	}
 	refused := c.told(r, "extend", problem)
-	c.setHoldEnd(r, r.extend.before)
+	c.setHoldEnds(r, r.extend.before)
 	if r.state == held {
 		r.finishExtend(refused)
+	}
+}
+
+// mates returns the requests by which the grant of r is held: more than one where a
+// named owner has entered it again.
+func (c *Client) mates(r *request) []*request {
+	if r.want.Owner == "" {
+		return []*request{r}
+	}
+	var mates []*request
+	for _, mate := range c.requests {
+		if mate.state == held && mate.space == r.space && mate.want.Name == r.want.Name && mate.lock.Token() == r.lock.Token() {
+			mates = append(mates, mate)
+		}
+	}
+	return mates
+}
+
+// setHoldEnds moves the end of the hold limit of the grant of r.
+func (c *Client) setHoldEnds(r *request, end time.Duration) {
+	for _, mate := range c.mates(r) {
+		c.setHoldEnd(mate, end)
 	}
 }
 
