@@ -3,8 +3,10 @@
 // A [Driver] owns a machine and steps it under one mutex. A call of this process's
 // own users is stepped on the caller's goroutine, so that a grant that needs nobody
 // else costs no goroutine hop. After every batch of events the driver drains all
-// effects: messages go to their outboxes, writes to the storage, answers to sinks,
-// each sink being called once a batch. One goroutine waits for the machine's Wake.
+// effects: writes go to the storage, messages to the other members in one go,
+// answers to sinks, each sink being called once a batch. What arrives from another
+// member in one frame is one batch: all its messages are stepped under one lock, and
+// what they cause leaves together. One goroutine waits for the machine's Wake.
 //
 // Nothing here decides anything about locks. The same machines run, unchanged,
 // under package sim.
@@ -12,6 +14,7 @@
 // # Bounds
 //
 // A [Sink] must neither block nor call back: it puts what it is told in a queue of
-// its own, whose bound and whose behaviour at the bound are its owner's. The queue
+// its own, whose bound and whose behaviour at the bound are its owner's. [Peers] do
+// likewise, and drop what their queues cannot take. The queue
 // of writes to the storage is bounded by the machine, which has one in flight.
 package run

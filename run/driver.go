@@ -23,6 +23,9 @@ type Config struct {
 	// Storage keeps what the machine sends to protocol.Storage. Nil refuses every
 	// write, as a storage without room does.
 	Storage Storage
+	// Peers takes the machine's messages to other members. Nil loses them all, as a
+	// network that is down does.
+	Peers Peers
 	// Observe, if not nil, sees the effects of every step before they are drained,
 	// for metrics, traces and feeds of events. It is called with the driver's mutex
 	// held: it must not block, call back, or keep the effects.
@@ -39,6 +42,16 @@ type Storage interface {
 	Save(storage.Save) storage.Saved
 }
 
+// Peers carries messages to other members. What arrives from them is stepped with
+// Driver.Step, a whole batch in one go.
+type Peers interface {
+	// Send takes messages on their way, in the order in which they were sent: once a
+	// batch, with the driver's mutex held, before the sinks are told anything. The
+	// slice is the driver's again when Send returns. Send must not block and must not
+	// call the driver. What it cannot carry it drops: nobody was promised more.
+	Send(envelopes []protocol.Envelope)
+}
+
 // Sink receives answers to calls, and what is told unasked.
 type Sink interface {
 	// Deliver is called once a batch, with the driver's mutex held, in the order in
@@ -47,8 +60,11 @@ type Sink interface {
 	Deliver(replies []protocol.Reply)
 }
 
-// keptReplies is how many replies' memory is kept from one batch to the next.
-const keptReplies = 1024
+// How much memory is kept from one batch to the next.
+const (
+	keptReplies   = 1024
+	keptEnvelopes = 1024
+)
 
 // ErrClosed is returned by calls on a driver that was closed.
 var ErrClosed = errors.New("driver closed")
@@ -59,6 +75,7 @@ type Driver struct {
 	machine protocol.Machine
 	clock   clock.Clock
 	start   time.Duration
+	peers   Peers
 	observe func(protocol.Time, *protocol.Effects)
 	heed    func(protocol.Time, *protocol.Effects)
 	logger  *slog.Logger
@@ -70,8 +87,9 @@ type Driver struct {
 	seen     protocol.Effects // what of them the observer sees
 	sinks    map[uint64]Sink
 	lastSink uint64
-	one      []protocol.Reply // scratch: the replies of one sink
-	wake     protocol.Time    // what the timer is set to
+	outgoing []protocol.Envelope // of this batch, to other members
+	one      []protocol.Reply    // scratch: the replies of one sink
+	wake     protocol.Time       // what the timer is set to
 	timer    clock.Timer
 
 	writer *writer
@@ -94,6 +112,7 @@ func New(c Config) (*Driver, error) {
 		machine: c.Machine,
 		clock:   c.Clock,
 		start:   c.Clock.Now(),
+		peers:   c.Peers,
 		observe: c.Observe,
 		heed:    c.Heed,
 		logger:  c.Logger,
@@ -257,23 +276,40 @@ func (d *Driver) arm() {
 	}
 }
 
+// send passes a write on at once, because a sync takes long, and keeps a message to
+// another member until the batch is done.
 func (d *Driver) send(envelope *protocol.Envelope) {
-	if save, ok := envelope.Message.(storage.Save); ok && envelope.To == protocol.Storage {
+	save, isSave := envelope.Message.(storage.Save)
+	switch {
+	case isSave && envelope.To == protocol.Storage:
 		d.writer.save(save)
-		return
+	case d.peers == nil || envelope.To == protocol.Storage || envelope.To == protocol.Rumour:
+		d.logger.Debug("message for nobody", "to", envelope.To, "message", envelope.Message)
+	default:
+		d.outgoing = append(d.outgoing, *envelope)
 	}
-	// A lone member has nobody else to send to; a message for one is lost, as on any
-	// network.
-	d.logger.Debug("message for an unknown member", "to", envelope.To, "message", envelope.Message)
+}
+
+// dispatch hands the batch's messages over.
+func (d *Driver) dispatch() {
+	d.peers.Send(d.outgoing)
+	clear(d.outgoing) // messages are large, and may wait long for the next batch
+	d.outgoing = d.outgoing[:0]
+	if cap(d.outgoing) > keptEnvelopes {
+		d.outgoing = nil
+	}
 }
 
 func (d *Driver) receive(saved storage.Saved) {
 	d.Step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: protocol.Below, Fact: saved})
 }
 
-// deliver hands the batch to its sinks, each once, and forgets it. It is called
-// with the mutex held.
+// deliver hands the batch to the other members and to its sinks, each once, and
+// forgets it. It is called with the mutex held.
 func (d *Driver) deliver() {
+	if len(d.outgoing) > 0 {
+		d.dispatch()
+	}
 	batch := d.effects.Replies
 	for len(batch) > 0 {
 		sink := batch[0].To.Sink

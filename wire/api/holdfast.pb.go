@@ -1056,7 +1056,9 @@ type Welcome struct {
 	Secret        string                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`       // only in the answer that opened the session
 	Ttl           int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`            // counts from the sending of the hello
 	Member        string                 `protobuf:"bytes,4,opt,name=member,proto3" json:"member,omitempty"`       // name of the member that answers
-	Authority     string                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"` // address of the default space's authority
+	Authority     string                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"` // address of the default space's authority; "" while there is none
+	Members       []string               `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`     // addresses of all members that serve clients, as known here
+	Cluster       string                 `protobuf:"bytes,7,opt,name=cluster,proto3" json:"cluster,omitempty"`     // its id: members of another one are no substitute
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1122,6 +1124,20 @@ func (x *Welcome) GetMember() string {
 func (x *Welcome) GetAuthority() string {
 	if x != nil {
 		return x.Authority
+	}
+	return ""
+}
+
+func (x *Welcome) GetMembers() []string {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *Welcome) GetCluster() string {
+	if x != nil {
+		return x.Cluster
 	}
 	return ""
 }
@@ -1461,9 +1477,11 @@ func (x *Beaten) GetTtl() int64 {
 	return 0
 }
 
+// Moved tells what a welcome has told, when it has changed.
 type Moved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Authority     string                 `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
+	Members       []string               `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1503,6 +1521,13 @@ func (x *Moved) GetAuthority() string {
 		return x.Authority
 	}
 	return ""
+}
+
+func (x *Moved) GetMembers() []string {
+	if x != nil {
+		return x.Members
+	}
+	return nil
 }
 
 // Problem is an error of the API; its code is one of the table of codes.
@@ -2639,6 +2664,166 @@ func (x *WatchRequest) GetPrefix() string {
 	return ""
 }
 
+type LeaveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         int64                  `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"` // how long it may take; 0 means 1 min. The member goes even if it takes longer.
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveRequest) Reset() {
+	*x = LeaveRequest{}
+	mi := &file_holdfast_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveRequest) ProtoMessage() {}
+
+func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
+func (*LeaveRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *LeaveRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type LeaveResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveResponse) Reset() {
+	*x = LeaveResponse{}
+	mi := &file_holdfast_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveResponse) ProtoMessage() {}
+
+func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
+func (*LeaveResponse) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{38}
+}
+
+type DrainRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         int64                  `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"` // how long what is held is waited for; 0 means until it is given up
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainRequest) Reset() {
+	*x = DrainRequest{}
+	mi := &file_holdfast_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainRequest) ProtoMessage() {}
+
+func (x *DrainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
+func (*DrainRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *DrainRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type DrainResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainResponse) Reset() {
+	*x = DrainResponse{}
+	mi := &file_holdfast_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainResponse) ProtoMessage() {}
+
+func (x *DrainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
+func (*DrainResponse) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{40}
+}
+
 var File_holdfast_proto protoreflect.FileDescriptor
 
 const file_holdfast_proto_rawDesc = "" +
@@ -2705,13 +2890,15 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04beat\x18\t \x01(\v2\x13.holdfast.v1.BeatenH\x00R\x04beat\x12*\n" +
 	"\x05moved\x18\n" +
 	" \x01(\v2\x12.holdfast.v1.MovedH\x00R\x05movedB\x06\n" +
-	"\x04kind\"\x83\x01\n" +
+	"\x04kind\"\xb7\x01\n" +
 	"\aWelcome\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
 	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\x12\x16\n" +
 	"\x06member\x18\x04 \x01(\tR\x06member\x12\x1c\n" +
-	"\tauthority\x18\x05 \x01(\tR\tauthority\"I\n" +
+	"\tauthority\x18\x05 \x01(\tR\tauthority\x12\x18\n" +
+	"\amembers\x18\x06 \x03(\tR\amembers\x12\x18\n" +
+	"\acluster\x18\a \x01(\tR\acluster\"I\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x12\n" +
@@ -2728,9 +2915,10 @@ const file_holdfast_proto_rawDesc = "" +
 	"\bExtended\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x03R\x04hold\"\x1a\n" +
 	"\x06Beaten\x12\x10\n" +
-	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\"%\n" +
+	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\"?\n" +
 	"\x05Moved\x12\x1c\n" +
-	"\tauthority\x18\x01 \x01(\tR\tauthority\"\xf9\x01\n" +
+	"\tauthority\x18\x01 \x01(\tR\tauthority\x12\x18\n" +
+	"\amembers\x18\x02 \x03(\tR\amembers\"\xf9\x01\n" +
 	"\aProblem\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x10\n" +
@@ -2815,7 +3003,13 @@ const file_holdfast_proto_rawDesc = "" +
 	"\rStatusRequest\"<\n" +
 	"\fWatchRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
-	"\x06prefix\x18\x02 \x01(\tR\x06prefix*;\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\"$\n" +
+	"\fLeaveRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x03R\x05limit\"\x0f\n" +
+	"\rLeaveResponse\"$\n" +
+	"\fDrainRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x03R\x05limit\"\x0f\n" +
+	"\rDrainResponse*;\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
 	"\vMODE_SHARED\x10\x01\x12\x0e\n" +
@@ -2837,7 +3031,10 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04Show\x12\x18.holdfast.v1.ShowRequest\x1a\x11.holdfast.v1.JSON\x125\n" +
 	"\x05Break\x12\x19.holdfast.v1.BreakRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
 	"\x06Status\x12\x1a.holdfast.v1.StatusRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
-	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x11.holdfast.v1.JSON0\x01B-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
+	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x11.holdfast.v1.JSON0\x012\x87\x01\n" +
+	"\x05Admin\x12>\n" +
+	"\x05Leave\x12\x19.holdfast.v1.LeaveRequest\x1a\x1a.holdfast.v1.LeaveResponse\x12>\n" +
+	"\x05Drain\x12\x19.holdfast.v1.DrainRequest\x1a\x1a.holdfast.v1.DrainResponseB-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
 
 var (
 	file_holdfast_proto_rawDescOnce sync.Once
@@ -2852,7 +3049,7 @@ func file_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_holdfast_proto_goTypes = []any{
 	(Mode)(0),                  // 0: holdfast.v1.Mode
 	(Class)(0),                 // 1: holdfast.v1.Class
@@ -2893,6 +3090,10 @@ var file_holdfast_proto_goTypes = []any{
 	(*BreakRequest)(nil),       // 36: holdfast.v1.BreakRequest
 	(*StatusRequest)(nil),      // 37: holdfast.v1.StatusRequest
 	(*WatchRequest)(nil),       // 38: holdfast.v1.WatchRequest
+	(*LeaveRequest)(nil),       // 39: holdfast.v1.LeaveRequest
+	(*LeaveResponse)(nil),      // 40: holdfast.v1.LeaveResponse
+	(*DrainRequest)(nil),       // 41: holdfast.v1.DrainRequest
+	(*DrainResponse)(nil),      // 42: holdfast.v1.DrainResponse
 }
 var file_holdfast_proto_depIdxs = []int32{
 	3,  // 0: holdfast.v1.ClientFrame.operations:type_name -> holdfast.v1.Operation
@@ -2934,18 +3135,22 @@ var file_holdfast_proto_depIdxs = []int32{
 	36, // 36: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
 	37, // 37: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
 	38, // 38: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
-	11, // 39: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
-	25, // 40: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquireResponse
-	28, // 41: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleaseResponse
-	30, // 42: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.RenewResponse
-	32, // 43: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.EndSessionResponse
-	34, // 44: holdfast.v1.Locks.List:output_type -> holdfast.v1.ListResponse
-	23, // 45: holdfast.v1.Locks.Show:output_type -> holdfast.v1.JSON
-	23, // 46: holdfast.v1.Locks.Break:output_type -> holdfast.v1.JSON
-	23, // 47: holdfast.v1.Locks.Status:output_type -> holdfast.v1.JSON
-	23, // 48: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.JSON
-	39, // [39:49] is the sub-list for method output_type
-	29, // [29:39] is the sub-list for method input_type
+	39, // 39: holdfast.v1.Admin.Leave:input_type -> holdfast.v1.LeaveRequest
+	41, // 40: holdfast.v1.Admin.Drain:input_type -> holdfast.v1.DrainRequest
+	11, // 41: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
+	25, // 42: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquireResponse
+	28, // 43: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleaseResponse
+	30, // 44: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.RenewResponse
+	32, // 45: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.EndSessionResponse
+	34, // 46: holdfast.v1.Locks.List:output_type -> holdfast.v1.ListResponse
+	23, // 47: holdfast.v1.Locks.Show:output_type -> holdfast.v1.JSON
+	23, // 48: holdfast.v1.Locks.Break:output_type -> holdfast.v1.JSON
+	23, // 49: holdfast.v1.Locks.Status:output_type -> holdfast.v1.JSON
+	23, // 50: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.JSON
+	40, // 51: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.LeaveResponse
+	42, // 52: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.DrainResponse
+	41, // [41:53] is the sub-list for method output_type
+	29, // [29:41] is the sub-list for method input_type
 	29, // [29:29] is the sub-list for extension type_name
 	29, // [29:29] is the sub-list for extension extendee
 	0,  // [0:29] is the sub-list for field type_name
@@ -2982,9 +3187,9 @@ func file_holdfast_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_proto_rawDesc), len(file_holdfast_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   37,
+			NumMessages:   41,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   3,
 		},
 		GoTypes:           file_holdfast_proto_goTypes,
 		DependencyIndexes: file_holdfast_proto_depIdxs,

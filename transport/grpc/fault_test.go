@@ -1,0 +1,196 @@
+package grpc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+// TestCutConnection: a path that takes packets and brings none is given up within the
+// deadline, and another is made when there is one. TCP alone would wait for minutes.
+func TestCutConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := newLine()
+		b := line.start(t, 2, nil)
+		a := line.start(t, 1, func(c *Config) { c.Deadline = 100 * time.Millisecond })
+		meet(t, a, b)
+		line.sever()
+		cut := time.Now()
+		a.Send(to(2, 2))
+		line.await(t, 3) // one each way, and one anew
+		if took := time.Since(cut); took < 75*time.Millisecond || took > 125*time.Millisecond {
+			t.Errorf("given up after %v", took)
+		}
+		a.Send(to(2, 3))
+		a.counts.await(t, "dropped unreachable", 1)
+		if took := time.Since(cut); took > 1200*time.Millisecond {
+			t.Errorf("the attempt in vain took until %v", took)
+		}
+		line.mend()
+		a.Send(to(2, 4))
+		b.inbox.await(t, heard(1, 4))
+		if took := time.Since(cut); took > 1500*time.Millisecond {
+			t.Errorf("reached again after %v", took)
+		}
+		for _, n := range []int{2, 3} {
+			if ok, _ := b.inbox.has(heard(1, n)); ok {
+				t.Errorf("message %d came through a line that was cut", n)
+			}
+		}
+		a.stop()
+		b.stop()
+	})
+}
+
+// TestSlowReader: a member that does not get on with what it hears is no burden to
+// others, is not given up, and loses the oldest of what waits for it; the packets of
+// the gossip first.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 100
+		line := newLine()
+		a := line.start(t, 1, func(c *Config) { c.Queue, c.Deadline = most, 100*time.Millisecond })
+		b, c := line.start(t, 2, nil), line.start(t, 3, nil)
+		meet(t, a, b)
+		meet(t, a, c)
+		hold := make(chan struct{})
+		b.inbox.mu.Lock()
+		b.inbox.hold = hold
+		b.inbox.mu.Unlock()
+		a.Send(to(2, 1))
+		b.inbox.await(t, heard(1, 1)) // and hangs
+		// Fill what the network takes, and then the queue.
+		large := central.Acks{Stamp: central.Stamp{Acks: make([]uint64, frameBytes)}}
+		for a.counts.get("dropped full") == 0 {
+			a.Send([]protocol.Envelope{{To: 2, Port: 1, Message: large}})
+			synctest.Wait()
+		}
+		a.SendPacket(b.identity.Address, []byte("packet"))
+		a.counts.await(t, "dropped packet full", 1)
+		a.Send(to(2, 7))
+		a.Send(to(3, 2))
+		c.inbox.await(t, heard(1, 2))
+		a.mu.Lock()
+		waiting := len(a.known[2].link.queue.letters) - a.known[2].link.queue.head
+		a.mu.Unlock()
+		if waiting != most {
+			t.Errorf("%d messages wait for it", waiting)
+		}
+		//tidy:sleep inside a synctest bubble
+		time.Sleep(time.Minute)
+		b.inbox.mu.Lock()
+		b.inbox.hold = nil
+		b.inbox.mu.Unlock()
+		close(hold)
+		b.inbox.await(t, heard(1, 7))
+		if n := a.counts.get("dropped unreachable"); n != 0 {
+			t.Errorf("%d messages were lost with a link that was given up", n)
+		}
+		for _, member := range []*peerBed{a, b, c} {
+			member.stop()
+		}
+	})
+}
+
+// TestIdlePeersAreLetGo: who is not spoken to for long is not kept, and is found again.
+func TestIdlePeersAreLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := newLine()
+		a, b := line.start(t, 1, nil), line.start(t, 2, nil)
+		meet(t, a, b)
+		//tidy:sleep inside a synctest bubble
+		time.Sleep(4 * idle)
+		synctest.Wait()
+		for _, member := range []*peerBed{a, b} {
+			member.mu.Lock()
+			peers, streams := len(member.peers), len(member.incoming)
+			member.mu.Unlock()
+			if peers != 0 || streams != 0 {
+				t.Errorf("%s has %d peers and %d streams", member.identity.Name, peers, streams)
+			}
+		}
+		a.Send(to(2, 5))
+		b.inbox.await(t, heard(1, 5))
+		a.stop()
+		b.stop()
+	})
+}
+
+// TestGossip: packets and connections of the gossip come by the same way.
+func TestGossip(t *testing.T) {
+	packets := make(chan string, 8)
+	gossip := func(t *testing.T, id protocol.ID) *peerBed {
+		l := listenAgain(t, "127.0.0.1:0")
+		b := prepare(t, identityAt(id, l), nil)
+		b.Gossip(func(from string, packet []byte) { packets <- fmt.Sprintf("%s: %s", from, packet) }, echo)
+		go func() { b.served <- b.Serve(l) }()
+		t.Cleanup(b.stop)
+		b.Listen(b.inbox.deliver)
+		return b
+	}
+	a, b := gossip(t, 1), gossip(t, 2)
+	a.SendPacket(b.identity.Address, []byte("hello"))
+	if got := <-packets; got != a.identity.Address+": hello" {
+		t.Errorf("%q", got)
+	}
+	conn, err := a.DialGossip(t.Context(), b.identity.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Repeat([]byte("state"), 50_000)
+	go func() {
+		if _, err := conn.Write(append(want[:len(want):len(want)], '.')); err != nil {
+			t.Error(err)
+		}
+	}()
+	got, err := io.ReadAll(conn)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d of %d bytes came back: %v", len(got), len(want), err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	// One that neither side closes ends with the transport.
+	left, err := a.DialGossip(t.Context(), b.identity.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	if _, err := left.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("a connection to a member that has left: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.DialGossip(ctx, "127.0.0.1:1"); err == nil {
+		t.Error("a connection to nobody")
+	}
+}
+
+// echo sends back what comes until a full stop, and closes.
+func echo(conn net.Conn) {
+	go func() {
+		defer conn.Close()
+		b := make([]byte, 1000)
+		for {
+			n, err := conn.Read(b)
+			if err != nil {
+				return
+			}
+			end := bytes.IndexByte(b[:n], '.')
+			if end >= 0 {
+				n = end
+			}
+			if _, err := conn.Write(b[:n]); err != nil || end >= 0 {
+				return
+			}
+		}
+	}()
+}

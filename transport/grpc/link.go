@@ -1,0 +1,250 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+var (
+	// errOneself: this member has reached itself.
+	errOneself = errors.New("this address is the member's own")
+	errStuck   = errors.New("no receipt within the deadline")
+	errSlow    = errors.New("no welcome within the time of a handshake")
+)
+
+// link is one stream to a peer that has been welcomed.
+type link struct {
+	t       *Transport
+	conn    *grpc.ClientConn
+	stream  grpc.BidiStreamingClient[api.MemberFrame, api.MemberReceipt]
+	life    context.Context
+	cancel  context.CancelCauseFunc
+	peer    greeting
+	cluster uint64 // this member's, as it has greeted
+
+	broken  chan struct{} // closed when nothing can be sent any more
+	ended   chan struct{} // closed when nothing of it runs any more
+	gossips atomic.Int64  // connections of the gossip that are open, and ever opened
+
+	mu        sync.Mutex
+	sent      uint64
+	confirmed uint64
+	silence   int  // how many looks in a row have found frames unconfirmed and no receipt
+	quiet     bool // nothing was sent since used was asked last
+	guard     *time.Timer
+}
+
+// looks is how often within the deadline a link is looked at. Silence counts in
+// looks, so that what this very process has slept through, or had no processor for,
+// counts as one.
+const looks = 4
+
+// reach opens a stream and exchanges greetings. The error is errOneself where this
+// very member is found.
+func (p *peer) reach() (*link, error) {
+	select {
+	case <-p.called: // it is being answered
+	default:
+	}
+	t := p.t
+	life, cancel := context.WithCancelCause(t.life)
+	l := &link{t: t, life: life, cancel: cancel, broken: make(chan struct{}), ended: make(chan struct{})}
+	slow := time.AfterFunc(t.config.handshake(), func() { cancel(errSlow) })
+	err := l.greet(p)
+	if err == nil && !slow.Stop() {
+		err = errSlow
+	}
+	if err != nil {
+		slow.Stop()
+		if cause := context.Cause(life); cause != nil {
+			err = cause
+		}
+		cancel(err)
+		if l.conn != nil {
+			err = errors.Join(err, l.conn.Close())
+		}
+		t.unlearnPeer(p)
+		var refusal *transport.Refusal
+		if errors.As(err, &refusal) {
+			t.config.Observer.Refused(refusal.What)
+		}
+		return nil, err
+	}
+	l.guard = time.AfterFunc(t.config.Deadline, l.look)
+	l.guard.Stop()
+	t.work.Go(l.confirm)
+	return l, nil
+}
+
+// greet opens the stream and exchanges greetings.
+func (l *link) greet(p *peer) (err error) {
+	if l.conn, err = l.t.connect(p); err != nil {
+		return err
+	}
+	if l.stream, err = api.NewMembersClient(l.conn).Link(l.life); err != nil {
+		return plain(err)
+	}
+	hello := l.t.hello(p.address)
+	l.cluster = hello.GetCluster()
+	// The error of a send is only that there is one; the receipt has it in full.
+	_ = l.stream.Send(&api.MemberFrame{Hello: hello})
+	receipt, err := l.stream.Recv()
+	if err != nil {
+		return plain(err)
+	}
+	if l.peer, err = l.t.read(receipt.GetWelcome()); err != nil {
+		return err
+	}
+	return l.t.learnPeer(p, l)
+}
+
+// connect returns a connection of its own to an address: one that is given up is
+// closed with all that its kernel still wants to send.
+func (t *Transport) connect(p *peer) (*grpc.ClientConn, error) {
+	p.vacant.Store(false)
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := t.config.Dial(ctx, address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			p.vacant.Store(true)
+		}
+		return conn, err
+	}
+	security := insecure.NewCredentials()
+	if t.config.TLS != nil {
+		security = credentials.NewTLS(t.config.TLS)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+p.address,
+		grpc.WithTransportCredentials(security),
+		grpc.WithContextDialer(dial),
+		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: max(2*time.Second, t.config.handshake())}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", p.address, err)
+	}
+	return conn, nil
+}
+
+// send sends one frame. It waits only while the stream takes nothing, and that no
+// longer than the deadline.
+func (l *link) send(frame *api.MemberFrame) error {
+	l.mu.Lock()
+	l.sent++
+	l.quiet = false
+	if l.sent == l.confirmed+1 {
+		l.heard()
+	}
+	l.mu.Unlock()
+	return l.stream.SendMsg(frame)
+}
+
+// heard begins to count silence anew. It is called with the mutex held.
+func (l *link) heard() {
+	l.silence = 0
+	if l.sent > l.confirmed {
+		l.guard.Reset(l.t.config.Deadline / looks)
+	} else {
+		l.guard.Stop()
+	}
+}
+
+// look counts silence, and gives the link up when there was too much of it.
+func (l *link) look() {
+	l.mu.Lock()
+	l.silence++
+	stuck := l.sent > l.confirmed && l.silence >= looks
+	if l.sent > l.confirmed && !stuck {
+		l.guard.Reset(l.t.config.Deadline / looks)
+	}
+	l.mu.Unlock()
+	if stuck {
+		l.close(errStuck)
+	}
+}
+
+// confirm takes receipts until the stream ends.
+func (l *link) confirm() {
+	defer close(l.ended)
+	receipt := &api.MemberReceipt{}
+	for {
+		if err := l.stream.RecvMsg(receipt); err != nil {
+			l.close(plain(err))
+			break
+		}
+		l.mu.Lock()
+		l.confirmed = min(max(l.confirmed, receipt.GetFrames()), l.sent)
+		l.heard()
+		l.mu.Unlock()
+	}
+	l.guard.Stop()
+	if err := l.conn.Close(); err != nil {
+		l.t.config.Logger.Debug("close the connection to a member", "error", err)
+	}
+}
+
+// close gives the link up; the first cause counts. It never blocks.
+func (l *link) close(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life.Err() == nil {
+		l.cancel(cause)
+	}
+	select {
+	case <-l.broken:
+	default:
+		close(l.broken)
+	}
+}
+
+// cause returns why the link was given up.
+func (l *link) cause() error { return context.Cause(l.life) }
+
+// used reports whether anything was sent, or the gossip has talked, since it was asked
+// last.
+func (l *link) used() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	used := !l.quiet || l.gossips.Load() > 0
+	l.quiet = true
+	return used
+}
+
+// plain takes the words of gRPC off an error.
+func plain(err error) error {
+	s, ok := status.FromError(err)
+	switch {
+	case !ok:
+		return err
+	case s.Code() == codes.FailedPrecondition:
+		return &theirRefusal{s.Message()}
+	}
+	return errors.New(s.Message())
+}
+
+// theirRefusal is what the other member says of this one.
+type theirRefusal struct{ sentence string }
+
+func (r *theirRefusal) Error() string { return "it says: " + r.sentence }
+
+// refused reports whether an operator has to do something before the peer listens.
+func refused(err error) bool {
+	var ours *transport.Refusal
+	var theirs *theirRefusal
+	return errors.As(err, &ours) || errors.As(err, &theirs)
+}

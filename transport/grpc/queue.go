@@ -1,0 +1,100 @@
+package grpc
+
+import (
+	"sync"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// letter is a message that waits for its peer.
+type letter struct {
+	to      protocol.ID // whom it is for; protocol.Whoever for whoever is there
+	port    protocol.Port
+	message protocol.Message
+}
+
+// queue is what waits for one peer: messages, and packets of the gossip. At its bound
+// it drops the oldest packet, and where there is none the oldest message.
+type queue struct {
+	most int
+	wake chan struct{} // has a value when there may be something to take
+
+	mu      sync.Mutex
+	letters []letter
+	head    int // letters before it are gone
+	packets [][]byte
+}
+
+// keptLetters is how much memory a queue keeps between batches.
+const keptLetters = 1 << 10
+
+func newQueue(most int) queue { return queue{most: most, wake: make(chan struct{}, 1)} }
+
+// put adds a message. What had to make room is returned: a message, or a packet.
+func (q *queue) put(l letter) (dropped letter, packet bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	dropped, packet = q.makeRoom()
+	if q.head > 0 && len(q.letters) == cap(q.letters) {
+		n := copy(q.letters, q.letters[q.head:])
+		clear(q.letters[n:])
+		q.letters, q.head = q.letters[:n], 0
+	}
+	q.letters = append(q.letters, l)
+	return dropped, packet
+}
+
+// putPacket adds a packet, unless there is no room but by dropping messages.
+func (q *queue) putPacket(b []byte) (packet, put bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.letters)-q.head >= q.most {
+		return true, false
+	}
+	_, packet = q.makeRoom()
+	q.packets = append(q.packets, b)
+	return packet, true
+}
+
+func (q *queue) makeRoom() (dropped letter, packet bool) {
+	if len(q.letters)-q.head+len(q.packets) < q.most {
+		return letter{}, false
+	}
+	if len(q.packets) > 0 {
+		q.packets[0] = nil
+		q.packets = q.packets[1:]
+		return letter{}, true
+	}
+	dropped = q.letters[q.head]
+	q.letters[q.head] = letter{}
+	q.head++
+	return dropped, false
+}
+
+// signal wakes the peer.
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// take returns all that waits, and keeps the memory of the batch before.
+func (q *queue) take(before []letter) (letters []letter, packets [][]byte) {
+	clear(before)
+	if cap(before) > keptLetters {
+		before = nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	letters, packets = q.letters[q.head:], q.packets
+	q.letters, q.head, q.packets = before[:0], 0, nil
+	return letters, packets
+}
+
+// empty reports whether nothing waits.
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.letters) == q.head && len(q.packets) == 0
+}

@@ -1,0 +1,139 @@
+package transport
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Transport carries one member's messages to others, and theirs to it.
+type Transport interface {
+	// Send takes messages on their way, in the order in which they are to leave. It
+	// never blocks, never calls back, and keeps nothing of the slice. Nothing is
+	// promised of the messages; see the package's page.
+	Send(envelopes []protocol.Envelope)
+	// Listen begins to deliver. It is called once; before it nothing arrives.
+	Listen(Deliver)
+	// Close ends it. Nothing is delivered after it has returned, and nothing runs on.
+	Close() error
+}
+
+// Deliver takes what has arrived together: events of kind Receive, each with its
+// sender, its port and its message as Fact. It may be called from many goroutines. The
+// slice is the transport's again when it returns; the messages are the receiver's.
+type Deliver func(events []protocol.Event)
+
+// Version is that of the protocol between members: the handshake, the frames and the
+// messages in them. Members of different versions refuse each other.
+const Version = 1
+
+// Identity is who a member says it is in a handshake.
+type Identity struct {
+	// ID and Incarnation are those of its stable cell.
+	ID          protocol.ID
+	Incarnation uint64
+	// Cluster is the cluster's id; 0 for a member that belongs to none yet, which any
+	// cluster hears.
+	Cluster uint64
+	// Name is for people.
+	Name string
+	// Address is where the member wants to be reached: HOST:PORT, or unix:///PATH.
+	Address string
+}
+
+// String returns the identity as a sentence's part.
+func (i Identity) String() string {
+	return fmt.Sprintf("%q at %s (member %016x, incarnation %d)", i.Name, i.Address, uint64(i.ID), i.Incarnation)
+}
+
+// Refusal says why a member is not spoken to, with what either side says.
+type Refusal struct {
+	What   string // one of the constants below
+	Who    string // the other member, as far as it is known
+	Ours   string
+	Theirs string
+}
+
+// What two members can disagree on.
+const (
+	OtherVersion = "version" // they speak different versions of the protocol
+	OtherCluster = "cluster" // they belong to different clusters
+	SameID       = "id"      // two processes claim one id
+	OldLife      = "life"    // the member has restarted since
+)
+
+// Error returns a sentence with both values.
+func (r *Refusal) Error() string {
+	switch r.What {
+	case OtherVersion:
+		return fmt.Sprintf("member %s speaks version %s of the members' protocol, this one version %s", r.Who, r.Theirs, r.Ours)
+	case OtherCluster:
+		return fmt.Sprintf("member %s belongs to cluster %s, this one to cluster %s", r.Who, r.Theirs, r.Ours)
+	case OldLife:
+		return fmt.Sprintf("member %s is incarnation %s, and incarnation %s is known already", r.Who, r.Theirs, r.Ours)
+	}
+	return fmt.Sprintf("two processes claim one member's id: %s and %s; one of them has a copy of the other's state folder", r.Ours, r.Theirs)
+}
+
+// Observer counts what a transport does. Its methods are called from many goroutines,
+// and must neither block nor call back.
+type Observer interface {
+	// Sent, Received and Dropped count one message. A dropped one never left.
+	Sent(port protocol.Port, message protocol.Message)
+	Received(port protocol.Port, message protocol.Message)
+	Dropped(port protocol.Port, message protocol.Message, why Drop)
+	// DroppedPacket counts one packet of the gossip that never left.
+	DroppedPacket(why Drop)
+	// FrameSent and FrameReceived count one frame.
+	FrameSent()
+	FrameReceived()
+	// Refused counts a handshake that was refused, and a stream that was closed for
+	// what came on it. Why is one of the constants of Refusal, or one of the words
+	// below.
+	Refused(why string)
+}
+
+// Why a stream is closed by its receiver, beside the words of a Refusal.
+const (
+	Garbage   = "garbage"    // a frame that does not decode
+	Limit     = "members"    // more members or streams than are served at once
+	NoHello   = "no_hello"   // a stream that does not begin with a hello in time
+	Malformed = "bad_member" // a hello without what it must say
+)
+
+// Drop says why a message was dropped.
+type Drop string
+
+// The reasons.
+const (
+	Full        Drop = "full"        // the queue was full
+	Unknown     Drop = "unknown"     // nobody knows where that id is
+	Unreachable Drop = "unreachable" // nobody could be reached there
+	Elsewhere   Drop = "elsewhere"   // whoever is there has another id
+	Unsendable  Drop = "unsendable"  // it has no encoding, or is larger than a frame
+	Closing     Drop = "closing"     // the transport was closed
+)
+
+// Silent is an Observer that counts nothing.
+type Silent struct{}
+
+// Sent does nothing.
+func (Silent) Sent(protocol.Port, protocol.Message) {}
+
+// Received does nothing.
+func (Silent) Received(protocol.Port, protocol.Message) {}
+
+// Dropped does nothing.
+func (Silent) Dropped(protocol.Port, protocol.Message, Drop) {}
+
+// DroppedPacket does nothing.
+func (Silent) DroppedPacket(Drop) {}
+
+// FrameSent does nothing.
+func (Silent) FrameSent() {}
+
+// FrameReceived does nothing.
+func (Silent) FrameReceived() {}
+
+// Refused does nothing.
+func (Silent) Refused(string) {}

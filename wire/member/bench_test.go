@@ -1,0 +1,76 @@
+package member
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+// hot are the messages of a lock and unlock, and of a poll, with what they usually
+// have.
+func hot() []protocol.Message {
+	epoch, tenure := protocol.Epoch{Counter: 28_000_000, Candidate: 1 << 63}, protocol.Tenure{Incarnation: 7}
+	stamp := central.Stamp{Epoch: epoch, Tenure: tenure, Acks: []uint64{4711}, Known: true}
+	session := lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}
+	ended := central.Ended{Session: session, Wish: 4712}
+	return []protocol.Message{
+		central.Acquire{Stamp: stamp, Wish: lock.Seat{
+			Name: "accounts/4711/balance", Session: session, Request: 4712, Client: "teller@web-1 pid 4711", Left: protocol.Never,
+		}},
+		central.Decided{Stamp: stamp, Ended: ended, Kind: lock.Granted, Name: "accounts/4711/balance", Token: 28_000_000<<32 | 99},
+		central.Release{Stamp: stamp, Ended: ended, Name: "accounts/4711/balance"},
+		membership.Poll{Epoch: epoch, View: 3, Seq: 991, Echo: time.Hour, Tenure: tenure, Role: 3 * time.Second, Installed: true, Open: true},
+	}
+}
+
+// TestAppendAllocatesNothing where there is room.
+func TestAppendAllocatesNothing(t *testing.T) {
+	b := make([]byte, 0, 1024)
+	for _, m := range hot() {
+		if n := testing.AllocsPerRun(100, func() {
+			if _, err := Append(b, 1, m); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", Name(m), n)
+		}
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, m := range hot() {
+		b.Run(Name(m), func(b *testing.B) {
+			buffer := make([]byte, 0, 1024)
+			b.ReportAllocs()
+			for b.Loop() {
+				encoded, err := Append(buffer, 1, m)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(int64(len(encoded)))
+			}
+		})
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, m := range hot() {
+		b.Run(Name(m), func(b *testing.B) {
+			encoded, err := Append(nil, 1, m)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(encoded)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, _, err := Decode(encoded); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,244 @@
+package member
+
+import (
+	"encoding/binary"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+// The fewest bytes that an element of a list can have.
+const (
+	leastEnded = 10
+	leastSeat  = 23
+	leastGrant = 19
+	leastWait  = 17
+	leastLock  = 8
+)
+
+func (c *coder) session(v *lock.SessionID) {
+	fixed(c, &v.Member)
+	number(c, &v.Number)
+}
+
+// stamp and ended are in every message, so writing them goes straight to the bytes.
+func (c *coder) stamp(v *central.Stamp) {
+	if c.writing {
+		b := binary.AppendUvarint(c.b, v.Epoch.Counter)
+		b = binary.LittleEndian.AppendUint64(b, uint64(v.Epoch.Candidate))
+		b = binary.AppendUvarint(b, v.Tenure.Incarnation)
+		b = binary.AppendUvarint(b, v.Tenure.Lapses)
+		b = binary.AppendUvarint(b, uint64(len(v.Acks)))
+		for _, wish := range v.Acks {
+			b = binary.AppendUvarint(b, wish)
+		}
+		c.b = b
+		c.truth(&v.Known)
+		return
+	}
+	c.epoch(&v.Epoch)
+	c.tenure(&v.Tenure)
+	c.numbers(&v.Acks)
+	c.truth(&v.Known)
+}
+
+func (c *coder) ended(v *central.Ended) {
+	if c.writing {
+		b := binary.LittleEndian.AppendUint64(c.b, v.Session.Member)
+		b = binary.AppendUvarint(b, v.Session.Number)
+		c.b = binary.AppendUvarint(b, v.Wish)
+		return
+	}
+	c.session(&v.Session)
+	number(c, &v.Wish)
+}
+
+func (c *coder) endeds(v *[]central.Ended) {
+	for i := range list(c, v, leastEnded) {
+		c.ended(&(*v)[i])
+	}
+}
+
+func (c *coder) seat(v *lock.Seat) {
+	if c.writing {
+		c.writeSeat(v)
+		return
+	}
+	text(c, &v.Name)
+	c.session(&v.Session)
+	number(c, &v.Request)
+	text(c, &v.Owner)
+	text(c, &v.Reason)
+	text(c, &v.Client)
+	enum(c, &v.Mode, holdfast.ModeSlots)
+	c.count(&v.Units)
+	c.count(&v.Capacity)
+	number(c, &v.Token)
+	c.span(&v.Age)
+	c.span(&v.Left)
+	c.span(&v.Hold)
+	c.truth(&v.Revoked)
+	c.truth(&v.Try)
+}
+
+// writeSeat is the other direction of seat: a wish is one, and reports are many.
+func (c *coder) writeSeat(v *lock.Seat) {
+	c.writeText(v.Name)
+	b := binary.LittleEndian.AppendUint64(c.b, v.Session.Member)
+	b = binary.AppendUvarint(b, v.Session.Number)
+	c.b = binary.AppendUvarint(b, v.Request)
+	c.writeText(v.Owner)
+	c.writeText(v.Reason)
+	c.writeText(v.Client)
+	b = append(c.b, byte(v.Mode))
+	b = binary.AppendUvarint(b, zigzag(int64(v.Units)))
+	b = binary.AppendUvarint(b, zigzag(int64(v.Capacity)))
+	b = binary.AppendUvarint(b, uint64(v.Token))
+	b = binary.AppendUvarint(b, zigzag(int64(v.Age)))
+	b = binary.AppendUvarint(b, zigzag(int64(v.Left)))
+	c.b = binary.AppendUvarint(b, zigzag(int64(v.Hold)))
+	c.truth(&v.Revoked)
+	c.truth(&v.Try)
+}
+
+func (c *coder) acquire(v *central.Acquire) {
+	c.stamp(&v.Stamp)
+	c.seat(&v.Wish)
+	c.endeds(&v.After)
+}
+
+func (c *coder) release(v *central.Release) {
+	c.stamp(&v.Stamp)
+	c.ended(&v.Ended)
+	text(c, &v.Name)
+}
+
+func (c *coder) extend(v *central.Extend) {
+	c.stamp(&v.Stamp)
+	c.ended(&v.Ended)
+	text(c, &v.Name)
+	number(c, &v.Token)
+	c.span(&v.Hold)
+	number(c, &v.Number)
+}
+
+func (c *coder) endSession(v *central.EndSession) {
+	c.stamp(&v.Stamp)
+	c.ended(&v.Ended)
+	text(c, &v.Why)
+}
+
+func (c *coder) decided(v *central.Decided) {
+	c.stamp(&v.Stamp)
+	c.ended(&v.Ended)
+	enum(c, &v.Kind, lock.Released)
+	text(c, &v.Name)
+	number(c, &v.Token)
+	c.span(&v.Hold)
+	c.count(&v.Position)
+	text(c, &v.Loss)
+	c.failure(&v.Err)
+	number(c, &v.Extension)
+	number(c, &v.Word)
+}
+
+func (c *coder) infoRequest(v *central.InfoRequest) {
+	c.stamp(&v.Stamp)
+	number(c, &v.Chunk)
+}
+
+func (c *coder) infoAnswer(v *central.InfoAnswer) {
+	c.stamp(&v.Stamp)
+	number(c, &v.Chunk)
+	c.truth(&v.Last)
+	for i := range list(c, &v.Seats, leastSeat) {
+		c.seat(&v.Seats[i])
+	}
+	c.endeds(&v.Released)
+}
+
+func (c *coder) ask(v *central.Ask) {
+	c.stamp(&v.Stamp)
+	number(c, &v.Number)
+	number(c, &v.Low)
+	enum(c, &v.Kind, central.AskInspect)
+	text(c, &v.Name)
+	number(c, &v.Token)
+	text(c, &v.Reason)
+	number(c, &v.Cursor)
+	c.count(&v.Limit)
+	c.count(&v.Skip)
+}
+
+func (c *coder) answer(v *central.Answer) {
+	c.stamp(&v.Stamp)
+	number(c, &v.Number)
+	c.count(&v.Skip)
+	for i := range list(c, &v.Locks, leastLock) {
+		c.lock(&v.Locks[i])
+	}
+	number(c, &v.Next)
+	c.count(&v.More)
+	c.grants(&v.Grants)
+	c.failure(&v.Err)
+	c.condition(&v.Condition)
+}
+
+func (c *coder) lock(v *lock.Lock) {
+	text(c, &v.Name)
+	enum(c, &v.Mode, holdfast.ModeSlots)
+	c.count(&v.Units)
+	c.count(&v.Capacity)
+	number(c, &v.Token)
+	c.grants(&v.Holders)
+	for i := range list(c, &v.Waiters, leastWait) {
+		c.waiter(&v.Waiters[i])
+	}
+	c.grants(&v.History)
+}
+
+func (c *coder) grants(v *[]lock.Grant) {
+	for i := range list(c, v, leastGrant) {
+		c.grant(&(*v)[i])
+	}
+}
+
+func (c *coder) grant(v *lock.Grant) {
+	c.session(&v.Session)
+	text(c, &v.Owner)
+	text(c, &v.Client)
+	text(c, &v.Reason)
+	enum(c, &v.Mode, holdfast.ModeSlots)
+	c.count(&v.Units)
+	number(c, &v.Token)
+	c.span(&v.Since)
+	c.span(&v.Until)
+	c.count(&v.Holds)
+	c.truth(&v.Revoked)
+}
+
+func (c *coder) waiter(v *lock.Wait) {
+	c.session(&v.Session)
+	text(c, &v.Owner)
+	text(c, &v.Client)
+	text(c, &v.Reason)
+	enum(c, &v.Mode, holdfast.ModeSlots)
+	c.count(&v.Units)
+	number(c, &v.Request)
+	c.span(&v.Since)
+	c.span(&v.Until)
+}
+
+func (c *coder) condition(v *protocol.Condition) {
+	enum(c, &v.State, protocol.Ready)
+	text(c, &v.Why)
+	c.span(&v.Until)
+	c.ids(&v.Authority)
+	number(c, &v.Reign)
+	enum(c, &v.Class, holdfast.Fenced)
+	c.count(&v.Locks)
+	c.count(&v.Waiters)
+	c.count(&v.Sessions)
+}

@@ -1,0 +1,177 @@
+package member
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+type stranger struct{}
+
+func (stranger) String() string { return "stranger" }
+
+// TestAppendRefuses what members do not send, and leaves the bytes before it alone.
+func TestAppendRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		message protocol.Message
+		want    error
+	}{
+		{stranger{}, ErrKind},
+		{&central.Acks{}, ErrKind}, // all are sent as values
+		{nil, ErrKind},
+		{central.Release{Name: strings.Repeat("x", maxText+1)}, ErrLong},
+	} {
+		b := make([]byte, 6, 8192)
+		copy(b, "before")
+		got, err := Append(b, 1, tt.message)
+		if !errors.Is(err, tt.want) || string(got) != "before" {
+			t.Errorf("%T: %q %v", tt.message, got, err)
+		}
+		if Name(stranger{}) != "" {
+			t.Errorf("a stranger is called %q", Name(stranger{}))
+		}
+	}
+}
+
+// TestDecodeRefuses bytes that no member sends.
+func TestDecodeRefuses(t *testing.T) {
+	whole := func(m protocol.Message) []byte {
+		b, err := Append(nil, 1, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	changed := func(b []byte, at int, to byte) []byte {
+		b[len(b)-at] = to
+		return b
+	}
+	for _, tt := range []struct {
+		name  string
+		bytes []byte
+		want  error
+	}{
+		{"nothing", nil, ErrTruncated},
+		{"a port alone", []byte{1}, ErrTruncated},
+		{"a port too high", []byte{0xff, 0xff, 0xff, 0x01, byte(kindAcks)}, ErrRange},
+		{"a number of 11 bytes", bytes.Repeat([]byte{0xff}, 11), ErrRange},
+		{"type 0", []byte{1, 0}, ErrKind},
+		{"a type that nobody has", []byte{1, 99}, ErrKind},
+		{"a truth of 2", changed(whole(central.Acks{}), 1, 2), ErrRange},
+		{"a kind of decision that nobody has", []byte(strings.Replace(string(whole(central.Decided{Kind: lock.Granted, Name: "n"})), "\x01\x01n", "\x40\x01n", 1)), ErrRange},
+		{"a position beyond counting", whole(central.Decided{Position: 1 << 40}), ErrRange},
+		{"an error of no kind", changed(whole(central.Decided{}), 3, 200), ErrRange},
+		{"a text longer than allowed", append(whole(central.InfoRequest{})[:0:0], hugeText(t)...), ErrLong},
+		{"a list longer than the bytes", changed(whole(central.InfoAnswer{}), 1, 100), ErrLong},
+	} {
+		port, message, rest, err := Decode(tt.bytes)
+		if !errors.Is(err, tt.want) || port != 0 || message != nil || rest != nil {
+			t.Errorf("%s: %d %v %q %v, want %v", tt.name, port, message, rest, err, tt.want)
+		}
+	}
+}
+
+// hugeText is a release whose name claims to be long.
+func hugeText(t *testing.T) []byte {
+	t.Helper()
+	b, err := Append(nil, 1, central.Release{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(b[:len(b)-1], 0xff, 0xff, 0x7f)
+}
+
+// TestHalfAMessage: wherever the bytes end, that is seen.
+func TestHalfAMessage(t *testing.T) {
+	for _, line := range examples(t) {
+		name, encoded, _ := strings.Cut(line, " ")
+		b, err := hex.DecodeString(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range b {
+			if _, m, _, err := Decode(b[:n]); err == nil {
+				t.Errorf("%d of %d bytes of a %s were read as %v", n, len(b), name, m)
+			}
+		}
+	}
+}
+
+// TestFailuresComeBack: what a program may test an error for, and its sentence.
+func TestFailuresComeBack(t *testing.T) {
+	for _, want := range failures() {
+		b, err := Append(nil, 1, central.Decided{Err: want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, m, _, err := Decode(b)
+		if got := m.(central.Decided).Err; err != nil || !sameError(want, got) {
+			t.Errorf("%#v came back as %#v (%v)", want, got, err)
+		}
+	}
+	var held *holdfast.HeldError
+	b, err := Append(nil, 1, central.Decided{Err: &holdfast.HeldError{Owner: "o", Others: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, m, _, err := Decode(b); err != nil || !errors.As(m.(central.Decided).Err, &held) || held.Others != 3 {
+		t.Errorf("%v %v", m, err)
+	}
+}
+
+// FuzzDecode: bytes of anybody are a message that encodes to itself, or an error;
+// neither takes much more memory than the bytes.
+func FuzzDecode(f *testing.F) {
+	file, err := os.Open(golden)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		_, encoded, _ := strings.Cut(lines.Text(), " ")
+		b, err := hex.DecodeString(encoded)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		port, m, rest, err := Decode(b)
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(4096+64*len(b)); got > most {
+			t.Errorf("%d bytes took %d bytes of memory, over %d", len(b), got, most)
+		}
+		if err != nil {
+			return
+		}
+		if len(rest) > len(b) || m.String() == "" {
+			t.Errorf("%v leaves %d of %d bytes", m, len(rest), len(b))
+		}
+		again, err := Append(nil, port, m)
+		if err != nil {
+			t.Fatalf("what was decoded cannot be encoded: %v: %v", m, err)
+		}
+		gotPort, got, _, err := Decode(again)
+		if err != nil || gotPort != port {
+			t.Fatalf("%v: port %d for %d, %v", m, gotPort, port, err)
+		}
+		if diff := cmp.Diff(m, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs(), cmp.Comparer(sameError)); diff != "" {
+			t.Errorf("(-first +second):\n%s", diff)
+		}
+	})
+}

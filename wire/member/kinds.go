@@ -1,0 +1,308 @@
+package member
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+// kind is the number of a type of message. Numbers are part of the format: they are
+// never used again for another type.
+type kind uint16
+
+const (
+	kindStatusPoll kind = 1 + iota
+	kindStatusAnswer
+	kindElection
+	kindPromise
+	kindRefuse
+	kindPoll
+	kindNewView
+	kindPollAnswer
+	kindViewAck
+	kindJoin
+	kindUnwelcome
+	kindDropped
+	kindResign
+)
+
+const (
+	kindAcquire kind = 32 + iota
+	kindRelease
+	kindExtend
+	kindEndSession
+	kindDecided
+	kindInfoRequest
+	kindInfoAnswer
+	kindAcks
+	kindAsk
+	kindAnswer
+)
+
+// names has what the metrics call each type.
+var names = [...]string{
+	kindStatusPoll: "StatusPoll", kindStatusAnswer: "StatusAnswer", kindElection: "Election",
+	kindPromise: "Promise", kindRefuse: "Refuse", kindPoll: "Poll", kindNewView: "NewView",
+	kindPollAnswer: "PollAnswer", kindViewAck: "ViewAck", kindJoin: "Join",
+	kindUnwelcome: "Unwelcome", kindDropped: "Dropped", kindResign: "Resign",
+	kindAcquire: "Acquire", kindRelease: "Release", kindExtend: "Extend",
+	kindEndSession: "EndSession", kindDecided: "Decided", kindInfoRequest: "InfoRequest",
+	kindInfoAnswer: "InfoAnswer", kindAcks: "Acks", kindAsk: "Ask", kindAnswer: "Answer",
+}
+
+// Name returns the name of a message's type without its package, or "" if members do
+// not send such messages to one another.
+func Name(m protocol.Message) string { return names[kindOf(m)] }
+
+// kindOf returns the number of a message's type; 0 where it has none.
+func kindOf(m protocol.Message) kind {
+	switch m.(type) {
+	case election.StatusPoll:
+		return kindStatusPoll
+	case election.StatusAnswer:
+		return kindStatusAnswer
+	case election.Election:
+		return kindElection
+	case election.Promise:
+		return kindPromise
+	case election.Refuse:
+		return kindRefuse
+	case membership.Poll:
+		return kindPoll
+	case membership.NewView:
+		return kindNewView
+	case membership.PollAnswer:
+		return kindPollAnswer
+	case membership.ViewAck:
+		return kindViewAck
+	case membership.Join:
+		return kindJoin
+	case membership.Unwelcome:
+		return kindUnwelcome
+	case membership.Dropped:
+		return kindDropped
+	case membership.Resign:
+		return kindResign
+	case central.Acquire:
+		return kindAcquire
+	case central.Release:
+		return kindRelease
+	case central.Extend:
+		return kindExtend
+	case central.EndSession:
+		return kindEndSession
+	case central.Decided:
+		return kindDecided
+	case central.InfoRequest:
+		return kindInfoRequest
+	case central.InfoAnswer:
+		return kindInfoAnswer
+	case central.Acks:
+		return kindAcks
+	case central.Ask:
+		return kindAsk
+	case central.Answer:
+		return kindAnswer
+	}
+	return 0
+}
+
+// Append appends a message for the machine at port to b. The error says what of the
+// message cannot be sent; then b comes back as it was.
+func Append(b []byte, port protocol.Port, m protocol.Message) ([]byte, error) {
+	c := coder{b: b, writing: true}
+	k := kindOf(m)
+	number(&c, &port)
+	number(&c, &k)
+	c.write(m)
+	if c.err != nil {
+		return b, fmt.Errorf("encode %T: %w", m, c.err)
+	}
+	return c.b, nil
+}
+
+// Decode takes the first message off b, with the port that it is for, and returns
+// what is left. The error says what is wrong with the bytes.
+func Decode(b []byte) (port protocol.Port, m protocol.Message, rest []byte, err error) {
+	c := coder{b: b}
+	var k kind
+	number(&c, &port)
+	number(&c, &k)
+	if c.err == nil {
+		m = c.read(k)
+	}
+	if c.err != nil {
+		return 0, nil, nil, fmt.Errorf("decode a message of type %d: %w", k, c.err)
+	}
+	return port, m, b[c.at:], nil
+}
+
+// write appends the fields of m.
+func (c *coder) write(m protocol.Message) {
+	switch m := m.(type) {
+	case central.Acquire:
+		c.acquire(&m)
+	case central.Release:
+		c.release(&m)
+	case central.Extend:
+		c.extend(&m)
+	case central.EndSession:
+		c.endSession(&m)
+	case central.Decided:
+		c.decided(&m)
+	case central.InfoRequest:
+		c.infoRequest(&m)
+	case central.InfoAnswer:
+		c.infoAnswer(&m)
+	case central.Acks:
+		c.stamp(&m.Stamp)
+	case central.Ask:
+		c.ask(&m)
+	case central.Answer:
+		c.answer(&m)
+	default:
+		c.writeMembership(m)
+	}
+}
+
+func (c *coder) writeMembership(m protocol.Message) {
+	switch m := m.(type) {
+	case election.StatusPoll:
+		c.statusPoll(&m)
+	case election.StatusAnswer:
+		c.statusAnswer(&m)
+	case election.Election:
+		c.election(&m)
+	case election.Promise:
+		c.promise(&m)
+	case election.Refuse:
+		c.refuse(&m)
+	case membership.Poll:
+		c.poll(&m)
+	case membership.NewView:
+		c.newView(&m)
+	case membership.PollAnswer:
+		c.pollAnswer(&m)
+	case membership.ViewAck:
+		c.pollAnswer(&m.Answer)
+	case membership.Join:
+		c.join(&m)
+	case membership.Unwelcome:
+		c.unwelcome(&m)
+	case membership.Dropped:
+		c.dropped(&m)
+	case membership.Resign:
+		c.resign(&m)
+	default:
+		c.fail(ErrKind)
+	}
+}
+
+// read takes the fields of a message of type k.
+func (c *coder) read(k kind) protocol.Message {
+	switch k {
+	case kindAcquire:
+		var m central.Acquire
+		c.acquire(&m)
+		return m
+	case kindRelease:
+		var m central.Release
+		c.release(&m)
+		return m
+	case kindExtend:
+		var m central.Extend
+		c.extend(&m)
+		return m
+	case kindEndSession:
+		var m central.EndSession
+		c.endSession(&m)
+		return m
+	case kindDecided:
+		var m central.Decided
+		c.decided(&m)
+		return m
+	case kindInfoRequest:
+		var m central.InfoRequest
+		c.infoRequest(&m)
+		return m
+	case kindInfoAnswer:
+		var m central.InfoAnswer
+		c.infoAnswer(&m)
+		return m
+	case kindAcks:
+		var m central.Acks
+		c.stamp(&m.Stamp)
+		return m
+	case kindAsk:
+		var m central.Ask
+		c.ask(&m)
+		return m
+	case kindAnswer:
+		var m central.Answer
+		c.answer(&m)
+		return m
+	}
+	return c.readMembership(k)
+}
+
+func (c *coder) readMembership(k kind) protocol.Message {
+	switch k {
+	case kindStatusPoll:
+		var m election.StatusPoll
+		c.statusPoll(&m)
+		return m
+	case kindStatusAnswer:
+		var m election.StatusAnswer
+		c.statusAnswer(&m)
+		return m
+	case kindElection:
+		var m election.Election
+		c.election(&m)
+		return m
+	case kindPromise:
+		var m election.Promise
+		c.promise(&m)
+		return m
+	case kindRefuse:
+		var m election.Refuse
+		c.refuse(&m)
+		return m
+	case kindPoll:
+		var m membership.Poll
+		c.poll(&m)
+		return m
+	case kindNewView:
+		var m membership.NewView
+		c.newView(&m)
+		return m
+	case kindPollAnswer:
+		var m membership.PollAnswer
+		c.pollAnswer(&m)
+		return m
+	case kindViewAck:
+		var m membership.ViewAck
+		c.pollAnswer(&m.Answer)
+		return m
+	case kindJoin:
+		var m membership.Join
+		c.join(&m)
+		return m
+	case kindUnwelcome:
+		var m membership.Unwelcome
+		c.unwelcome(&m)
+		return m
+	case kindDropped:
+		var m membership.Dropped
+		c.dropped(&m)
+		return m
+	case kindResign:
+		var m membership.Resign
+		c.resign(&m)
+		return m
+	}
+	c.fail(ErrKind)
+	return nil
+}

@@ -1,0 +1,33 @@
+package member
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+// TestLeast: an element of a list has at least as many bytes as the decoder counts
+// on; with a larger number it would refuse lists that are right, with a smaller one it
+// would make room for more than can come.
+func TestLeast(t *testing.T) {
+	for name, tt := range map[string]struct {
+		least int
+		code  func(*coder)
+	}{
+		"member":     {leastMember, func(c *coder) { c.member(&election.Member{}) }},
+		"electorate": {leastElectorate, func(c *coder) { c.electorate(&election.Electorate{}) }},
+		"ended":      {leastEnded, func(c *coder) { c.ended(&central.Ended{}) }},
+		"seat":       {leastSeat, func(c *coder) { c.seat(&lock.Seat{}) }},
+		"grant":      {leastGrant, func(c *coder) { c.grant(&lock.Grant{}) }},
+		"wait":       {leastWait, func(c *coder) { c.waiter(&lock.Wait{}) }},
+		"lock":       {leastLock, func(c *coder) { c.lock(&lock.Lock{}) }},
+	} {
+		c := coder{writing: true}
+		tt.code(&c)
+		if len(c.b) != tt.least {
+			t.Errorf("an empty %s has %d bytes, not %d", name, len(c.b), tt.least)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package member
+
+import (
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+// all has one message of each type, without anything in it.
+func all() []protocol.Message {
+	return []protocol.Message{
+		election.StatusPoll{}, election.StatusAnswer{}, election.Election{}, election.Promise{}, election.Refuse{},
+		membership.Poll{}, membership.NewView{}, membership.PollAnswer{}, membership.ViewAck{},
+		membership.Join{}, membership.Unwelcome{}, membership.Dropped{}, membership.Resign{},
+		central.Acquire{}, central.Release{}, central.Extend{}, central.EndSession{}, central.Decided{},
+		central.InfoRequest{}, central.InfoAnswer{}, central.Acks{}, central.Ask{}, central.Answer{},
+	}
+}
+
+// parts are types of the lists of messages that are no messages, but within some.
+var parts = []string{"Stamp", "Ended", "AskKind"}
+
+// TestKnowsEveryMessage walks the lists of messages of the packages that speak to
+// other members: what is declared there has a number, a name and both directions.
+func TestKnowsEveryMessage(t *testing.T) {
+	known := map[string]bool{}
+	for _, m := range all() {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", m), "*")
+		known[name] = true
+		if k := kindOf(m); k == 0 || names[k] != name[strings.IndexByte(name, '.')+1:] || Name(m) != names[k] {
+			t.Errorf("%s has number %d and the name %q", name, k, names[k])
+		}
+	}
+	for _, file := range []string{"../../election/messages.go", "../../membership/messages.go", "../../protocol/central/messages.go"} {
+		for _, name := range declared(t, file) {
+			if !known[name] {
+				t.Errorf("%s is declared in %s and has no encoding", name, file)
+			}
+		}
+	}
+	numbered := 0
+	for _, name := range names {
+		if name != "" {
+			numbered++
+		}
+	}
+	if numbered != len(all()) {
+		t.Errorf("%d types have a number, %d are tested", numbered, len(all()))
+	}
+}
+
+// declared returns the types in a list of messages, with their package.
+func declared(t *testing.T, file string) (found []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, declaration := range parsed.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if !ok || group.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range group.Specs {
+			if name := spec.(*ast.TypeSpec).Name; name.IsExported() && !slices.Contains(parts, name.Name) {
+				found = append(found, parsed.Name.Name+"."+name.Name)
+			}
+		}
+	}
+	if len(found) == 0 {
+		t.Errorf("%s declares no message", file)
+	}
+	return found
+}
+
+// TestEveryMessageComesBack: whatever a message has, it has on the other side.
+func TestEveryMessageComesBack(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, empty := range all() {
+		t.Run(Name(empty), func(t *testing.T) {
+			for round := range 300 {
+				value := reflect.New(reflect.TypeOf(empty)).Elem()
+				if round > 0 {
+					fill(random, value)
+				}
+				want, port := value.Interface().(protocol.Message), protocol.Port(random.Uint32())
+				b, err := Append([]byte("before"), port, want)
+				if err != nil || string(b[:6]) != "before" {
+					t.Fatalf("%v: %q %v", want, b, err)
+				}
+				gotPort, got, rest, err := Decode(append(b[6:], "after"...))
+				if err != nil || gotPort != port || string(rest) != "after" {
+					t.Fatalf("%v: port %d for %d, rest %q, %v", want, gotPort, port, rest, err)
+				}
+				if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Comparer(sameError)); diff != "" {
+					t.Fatalf("(-sent +received):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func sameError(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	for _, sentinel := range sentinels {
+		if errors.Is(a, sentinel) != errors.Is(b, sentinel) {
+			return false
+		}
+	}
+	return a.Error() == b.Error() && holdfast.Why(a) == holdfast.Why(b)
+}
+
+// fill puts something random, within its bounds, in every field.
+func fill(random *rand.Rand, v reflect.Value) {
+	switch v.Interface().(type) {
+	case election.Status:
+		v.SetUint(random.Uint64N(uint64(election.Normal) + 1))
+		return
+	case holdfast.Mode, holdfast.Class:
+		v.SetUint(random.Uint64N(3))
+		return
+	case lock.Kind:
+		v.SetUint(random.Uint64N(uint64(lock.Released) + 1))
+		return
+	case central.AskKind:
+		v.SetUint(random.Uint64N(uint64(central.AskInspect) + 1))
+		return
+	case protocol.State:
+		v.SetUint(random.Uint64N(uint64(protocol.Ready) + 1))
+		return
+	}
+	if v.Kind() == reflect.Interface {
+		if err := failures()[random.IntN(len(failures()))]; err != nil {
+			v.Set(reflect.ValueOf(err))
+		}
+		return
+	}
+	fillKind(random, v)
+}
+
+func fillKind(random *rand.Rand, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(random, v.Field(i))
+		}
+	case reflect.Pointer:
+		if random.IntN(4) > 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(random, v.Elem())
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), random.IntN(4), 4))
+		for i := range v.Len() {
+			fill(random, v.Index(i))
+		}
+	case reflect.String:
+		v.SetString(strings.Repeat("é\x00ß", random.IntN(40)))
+	case reflect.Bool:
+		v.SetBool(random.IntN(2) == 0)
+	case reflect.Int:
+		v.SetInt(int64(int32(random.Uint32())))
+	case reflect.Int64: // durations and times
+		v.SetInt([]int64{0, -1, 1, int64(random.Uint64()), int64(protocol.Never), int64(3 * time.Second)}[random.IntN(6)])
+	case reflect.Float64:
+		v.SetFloat(random.Float64())
+	default: // unsigned; SetUint takes as many bits as there are
+		v.SetUint(random.Uint64() >> (random.UintN(64)))
+	}
+}
+
+// failures are errors as machines put them in messages.
+func failures() []error {
+	return append(sentinels[:len(sentinels):len(sentinels)],
+		nil,
+		fmt.Errorf("%w: capacity 3 is asked for, and the live name has capacity 4", holdfast.ErrConflict),
+		&holdfast.HeldError{},
+		&holdfast.HeldError{Owner: "job-7", Member: "b", Since: time.Unix(1_800_000_000, 17), Others: 2},
+		&holdfast.LimitError{Limit: "waiters_per_name", Value: 1 << 40},
+		holdfast.SessionExpired,
+		errors.New("of no kind that anybody tests for"),
+	)
+}
+
+var rewrite = flag.Bool("rewrite", false, "write the golden bytes anew")
+
+// golden is a list of messages, a line each: the type, and the bytes for port 3.
+const golden = "testdata/messages.txt"
+
+// examples have something in every field, always the same.
+func examples(t testing.TB) (lines []string) {
+	t.Helper()
+	for _, empty := range all() {
+		random := rand.New(rand.NewPCG(7, uint64(kindOf(empty))))
+		value := reflect.New(reflect.TypeOf(empty)).Elem()
+		fill(random, value)
+		b, err := Append(nil, 3, value.Interface().(protocol.Message))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprintf("%T %s", empty, hex.EncodeToString(b)))
+	}
+	return lines
+}
+
+// TestFormatStays: another format needs another transport.Version.
+func TestFormatStays(t *testing.T) {
+	got := strings.Join(examples(t), "\n") + "\n"
+	if *rewrite {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("the format has changed: count transport.Version up, and run this test with -rewrite\n%s", diff)
+	}
+}
+
+// TestTwoInOne: messages follow one another without anything between.
+func TestTwoInOne(t *testing.T) {
+	b, err := Append(nil, 1, central.InfoRequest{Chunk: 7})
+	if err == nil {
+		b, err = Append(b, 0, membership.Resign{Epoch: protocol.Epoch{Counter: 3}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, first, rest, err := Decode(b)
+	if err != nil || first.(central.InfoRequest).Chunk != 7 {
+		t.Fatalf("%v %v", first, err)
+	}
+	if _, second, rest, err := Decode(rest); err != nil || second.(membership.Resign).Epoch.Counter != 3 || len(rest) != 0 {
+		t.Errorf("%v, rest %q, %v", second, rest, err)
+	}
+}

@@ -1,0 +1,147 @@
+package member
+
+import (
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/membership"
+)
+
+// The fewest bytes that an element of a list can have.
+const (
+	leastMember     = 16
+	leastElectorate = 11
+)
+
+func (c *coder) member(v *election.Member) {
+	fixed(c, &v.ID)
+	text(c, &v.Name)
+	text(c, &v.Address)
+	c.tenure(&v.Tenure)
+	c.truth(&v.Founder)
+	text(c, &v.HTTP)
+	c.truth(&v.Serves)
+	c.truth(&v.Kept)
+}
+
+func (c *coder) view(v **election.View) {
+	if !optional(c, v) {
+		return
+	}
+	view := *v
+	fixed(c, &view.Cluster)
+	number(c, &view.Number)
+	c.epoch(&view.Epoch)
+	for i := range list(c, &view.Members, leastMember) {
+		c.member(&view.Members[i])
+	}
+	for i := range list(c, &view.Base, leastElectorate) {
+		c.electorate(&view.Base[i])
+	}
+	c.truth(&view.Installed)
+	c.truth(&view.Open)
+}
+
+func (c *coder) electorate(v *election.Electorate) {
+	number(c, &v.Number)
+	c.epoch(&v.Epoch)
+	c.ids(&v.Voters)
+}
+
+func (c *coder) statusPoll(v *election.StatusPoll) { number(c, &v.Ask) }
+
+func (c *coder) statusAnswer(v *election.StatusAnswer) {
+	number(c, &v.Ask)
+	c.member(&v.Self)
+	c.count(&v.Priority)
+	enum(c, &v.Status, election.Normal)
+	fixed(c, &v.Candidate)
+	fixed(c, &v.Coordinator)
+	text(c, &v.Address)
+	c.truth(&v.Well)
+	c.span(&v.Lease)
+	c.view(&v.View)
+	c.epoch(&v.Promised)
+	c.texts(&v.Founders)
+	c.truth(&v.Leaving)
+}
+
+func (c *coder) election(v *election.Election) {
+	c.epoch(&v.Epoch)
+	c.view(&v.View)
+	c.truth(&v.Merge)
+}
+
+func (c *coder) promise(v *election.Promise) {
+	c.epoch(&v.Epoch)
+	c.span(&v.At)
+	c.member(&v.Self)
+	c.count(&v.Priority)
+	c.view(&v.Accepted)
+	c.span(&v.Horizon)
+	c.span(&v.Owes)
+	c.truth(&v.Leaving)
+	c.truth(&v.Empty)
+}
+
+func (c *coder) refuse(v *election.Refuse) {
+	c.epoch(&v.Epoch)
+	c.epoch(&v.Promised)
+	c.truth(&v.Well)
+	c.tenure(&v.Tenure)
+	c.view(&v.View)
+}
+
+func (c *coder) poll(v *membership.Poll) {
+	c.epoch(&v.Epoch)
+	number(c, &v.View)
+	number(c, &v.Seq)
+	c.span(&v.Echo)
+	c.tenure(&v.Tenure)
+	c.span(&v.Role)
+	c.span(&v.Horizon)
+	c.span(&v.Usable)
+	c.truth(&v.Installed)
+	c.truth(&v.Open)
+}
+
+func (c *coder) newView(v *membership.NewView) {
+	c.poll(&v.Poll)
+	c.view(&v.View)
+}
+
+func (c *coder) pollAnswer(v *membership.PollAnswer) {
+	c.epoch(&v.Epoch)
+	number(c, &v.View)
+	number(c, &v.Seq)
+	c.span(&v.At)
+	c.tenure(&v.Tenure)
+	c.span(&v.Wants)
+	c.span(&v.Horizon)
+	c.truth(&v.Reported)
+	c.truth(&v.Leaving)
+	c.truth(&v.Empty)
+}
+
+func (c *coder) join(v *membership.Join) {
+	c.member(&v.Self)
+	number(c, &v.Version)
+	c.epoch(&v.Promised)
+	c.span(&v.Lease)
+	c.real(&v.Drift)
+	c.texts(&v.Definitions)
+	c.texts(&v.Founders)
+	fixed(c, &v.Cluster)
+}
+
+func (c *coder) unwelcome(v *membership.Unwelcome) {
+	c.tenure(&v.Tenure)
+	text(c, &v.What)
+	text(c, &v.Ours)
+	text(c, &v.Yours)
+}
+
+func (c *coder) dropped(v *membership.Dropped) {
+	c.epoch(&v.Epoch)
+	c.tenure(&v.Tenure)
+}
+
+func (c *coder) resign(v *membership.Resign) { c.epoch(&v.Epoch) }
