@@ -1,28 +1,82 @@
 package membership
 
-import "github.com/holdfast-locks/holdfast/protocol"
+import (
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
 
 // What the member itself may be asked: an Event of kind Call at Port
 // protocol.Below has a pointer to one of these as its Fact.
 type (
-	// Leave asks for the last word before the process ends: the answer, *Left, comes
-	// when the cell says what is promised to clients now. With nothing promised, the
-	// next start need not wait; so the desk ends the sessions that hold nothing first.
-	Leave struct{}
+	// Leave asks to leave the view in good order, and for the last word before the
+	// process ends: the answer, *Left, comes when no view has this member any more and
+	// the cell says what is promised to clients now. With nothing promised, nobody
+	// waits for it, and its next start need not wait; so the desk ends the sessions that
+	// hold nothing first. A member that leaves grants and takes nothing more. Without a
+	// quorum the answer does not come: whoever asks must have a limit of his own.
+	Leave struct {
+		// Empty says that the spaces hold nothing for this member any more, not even for
+		// the process itself. It is believed only if no session is promised anything
+		// either.
+		Empty bool
+	}
 	// Left answers Leave. Err is why the cell could not be written: then the next
 	// start will wait for more than it must.
 	Left struct{ Err error }
 
-	// Who asks what the member knows of itself. The answer is a *Self.
+	// Force makes a view of the members of the newest one that are named, without the
+	// quorum that is lost for good (membership.md §5). It is safe only if none of the
+	// others is alive with a quorum of its own. The answer is a *Forced at once; what
+	// comes of it is seen by Who.
+	Force struct {
+		Members []string // names, of members that are alive, this one among them
+		Reason  string
+	}
+	// Forced answers Force. Err says why it was refused.
+	Forced struct{ Err error }
+
+	// Who asks what the member knows of itself and of the others. The answer is a
+	// *Self.
 	Who struct{}
-	// Self answers Who. View is nil before the first.
+	// Self answers Who. View is nil before the first; Members are those of the view, or
+	// this one alone.
 	Self struct {
-		Cell    Cell
-		View    *protocol.View
-		Horizon protocol.Horizon
+		Cell     Cell
+		View     *protocol.View
+		Horizon  protocol.Horizon
+		State    State         // this member's own
+		Why      string        // a sentence where State is not Present
+		Until    protocol.Time // when the state is expected to end, or Never
+		Election election.Variables
+		Members  []Standing
+	}
+	// Standing is what is known here of a member.
+	Standing struct {
+		election.Member
+		Since    protocol.Time // when this member first saw it in a view under its tenure
+		State    State
+		Election election.Status // as far as it is known here
 	}
 
 	// Unfit is raised when the member cannot take part: its cell could not be written
-	// at the start. It must be ended.
+	// at the start, or it disagrees with the cluster on what all members must agree on.
+	// It must be ended.
 	Unfit struct{ Err error }
 )
+
+// State says how a member is.
+type State uint8
+
+// The states of a member.
+const (
+	Joining    State = iota // in no view under its tenure
+	Recovering              // in a view that is not installed, or that may not grant yet
+	Leaving
+	Suspected
+	Present // normal
+)
+
+var stateNames = [...]string{"joining", "recovering", "leaving", "suspected", "normal"}
+
+// String returns the name that every format uses.
+func (s State) String() string { return stateNames[s] }

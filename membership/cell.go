@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -16,54 +17,244 @@ type Cell struct {
 	ID          protocol.ID // names the member
 	Incarnation uint64      // counts starts
 	Promised    uint64      // highest epoch counter promised or begun
+	Candidate   protocol.ID // to whom it was promised
+	Floor       uint64      // highest reign known to have begun: every later one is above it
 	Horizon     time.Duration
 	Clean       bool // nothing is promised to any client
+	// Accepted is the newest view that was accepted; nil before the first.
+	Accepted *election.View
 }
 
-// The layout: a line that people recognize, fixed numbers, a checksum. A cell of
-// another version is refused rather than guessed at.
+// promised is the highest epoch that the member follows.
+func (c *Cell) promised() protocol.Epoch {
+	return protocol.Epoch{Counter: c.Promised, Candidate: c.Candidate}
+}
+
+// The layouts: a line that people recognize, numbers, since version 2 the accepted
+// view, a checksum. A cell of another version is refused rather than guessed at.
 const (
-	cellMagic = "holdfast cell 1\n"
-	cellBytes = len(cellMagic) + 5*8 + 1 + 8
+	cellPrefix    = "holdfast cell "
+	firstMagic    = cellPrefix + "1\n"
+	cellMagic     = cellPrefix + "2\n"
+	firstBytes    = len(firstMagic) + 5*8 + 1 + 8
+	leastBytes    = len(cellMagic) + 7*8 + 1 + checksumBytes
+	checksumBytes = 8
+	maxPlaces     = 10_000 // of members in a view, and of views in its base
+)
+
+// Flags of a cell.
+const (
+	flagClean = 1 << iota
+	flagView
+	flagInstalled
+	flagOpen
+	flagsEnd
+)
+
+// Flags of a member.
+const (
+	flagFounder = 1 << iota
+	flagServes
+	flagKept
+	memberFlagsEnd
 )
 
 // Encode returns the cell's bytes.
 func (c Cell) Encode() []byte {
-	b := append(make([]byte, 0, cellBytes), cellMagic...)
-	for _, n := range []uint64{c.Cluster, uint64(c.ID), c.Incarnation, c.Promised, uint64(c.Horizon)} {
+	b := append(make([]byte, 0, 256), cellMagic...)
+	for _, n := range []uint64{c.Cluster, uint64(c.ID), c.Incarnation, c.Promised, uint64(c.Candidate), c.Floor, uint64(c.Horizon)} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
-	if c.Clean {
-		b = append(b, 1)
-	} else {
-		b = append(b, 0)
+	v := c.Accepted
+	b = append(b, flags(c.Clean, v != nil, v != nil && v.Installed, v != nil && v.Open))
+	if v != nil {
+		b = appendView(b, v)
 	}
 	return binary.BigEndian.AppendUint64(b, checksum(b))
 }
 
-// DecodeCell reads what Encode wrote. The error says what is wrong with the bytes:
-// a damaged cell must not be taken for one that was never written.
+// flags packs booleans into a byte, the first lowest.
+func flags(set ...bool) byte {
+	var b byte
+	for i, on := range set {
+		if on {
+			b |= 1 << i
+		}
+	}
+	return b
+}
+
+func appendView(b []byte, v *election.View) []byte {
+	b = binary.BigEndian.AppendUint64(b, v.Cluster)
+	b = appendHead(b, v.Epoch, v.Number)
+	b = binary.AppendUvarint(b, uint64(len(v.Members)))
+	for _, m := range v.Members {
+		for _, n := range []uint64{uint64(m.ID), m.Tenure.Incarnation, m.Tenure.Lapses} {
+			b = binary.BigEndian.AppendUint64(b, n)
+		}
+		b = append(b, flags(m.Founder, m.Serves, m.Kept))
+		for _, text := range []string{m.Name, m.Address, m.HTTP} {
+			b = binary.AppendUvarint(b, uint64(len(text)))
+			b = append(b, text...)
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(len(v.Base)))
+	for _, e := range v.Base {
+		b = appendHead(b, e.Epoch, e.Number)
+		b = binary.AppendUvarint(b, uint64(len(e.Voters)))
+		for _, id := range e.Voters {
+			b = binary.BigEndian.AppendUint64(b, uint64(id))
+		}
+	}
+	return b
+}
+
+func appendHead(b []byte, epoch protocol.Epoch, number uint64) []byte {
+	for _, n := range []uint64{epoch.Counter, uint64(epoch.Candidate), number} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return b
+}
+
+// DecodeCell reads what Encode wrote, or what version 1 did. The error says what is
+// wrong with the bytes: a damaged cell must not be taken for one that was never
+// written.
 func DecodeCell(b []byte) (Cell, error) {
-	if !strings.HasPrefix(string(b), "holdfast cell ") {
+	switch text := string(b[:min(len(b), 32)]); {
+	case !strings.HasPrefix(text, cellPrefix):
 		return Cell{}, fmt.Errorf("these %d bytes are not a stable cell", len(b))
-	}
-	if !strings.HasPrefix(string(b), cellMagic) {
-		version, _, _ := strings.Cut(string(b[:min(len(b), 32)]), "\n")
+	case strings.HasPrefix(text, firstMagic):
+		return decodeFirst(b)
+	case !strings.HasPrefix(text, cellMagic):
+		version, _, _ := strings.Cut(text, "\n")
 		return Cell{}, fmt.Errorf("%q: this version reads %q", version, strings.TrimSpace(cellMagic))
+	case len(b) < leastBytes:
+		return Cell{}, fmt.Errorf("a stable cell has at least %d bytes, this one has %d", leastBytes, len(b))
 	}
-	if len(b) != cellBytes {
-		return Cell{}, fmt.Errorf("a stable cell has %d bytes, this one has %d", cellBytes, len(b))
+	body, err := content(b)
+	if err != nil {
+		return Cell{}, err
 	}
-	body, sum := b[:cellBytes-8], binary.BigEndian.Uint64(b[cellBytes-8:])
+	r := reader{rest: body[len(cellMagic):]}
+	c := Cell{
+		Cluster: r.number(), ID: protocol.ID(r.number()), Incarnation: r.number(), Promised: r.number(),
+		Candidate: protocol.ID(r.number()), Floor: r.number(), Horizon: time.Duration(r.number()),
+	}
+	set := r.flags(flagsEnd)
+	c.Clean = set&flagClean != 0
+	if set&flagView != 0 {
+		c.Accepted = r.view()
+		c.Accepted.Installed, c.Accepted.Open = set&flagInstalled != 0, set&flagOpen != 0
+	} else if set&(flagInstalled|flagOpen) != 0 {
+		r.damaged = true
+	}
+	if r.damaged || len(r.rest) > 0 {
+		return Cell{}, fmt.Errorf("the content of this stable cell of %d bytes is not in its format", len(b))
+	}
+	return c, nil
+}
+
+// decodeFirst reads version 1: that of a member alone, which recorded no view.
+func decodeFirst(b []byte) (Cell, error) {
+	if len(b) != firstBytes {
+		return Cell{}, fmt.Errorf("a stable cell of version 1 has %d bytes, this one has %d", firstBytes, len(b))
+	}
+	body, err := content(b)
+	if err != nil {
+		return Cell{}, err
+	}
+	r := reader{rest: body[len(firstMagic):]}
+	c := Cell{
+		Cluster: r.number(), ID: protocol.ID(r.number()), Incarnation: r.number(), Promised: r.number(),
+		Horizon: time.Duration(r.number()),
+	}
+	c.Clean = r.flags(flagView) != 0
+	if r.damaged {
+		return Cell{}, fmt.Errorf("the content of this stable cell of version 1 is not in its format")
+	}
+	c.Candidate, c.Floor = c.ID, c.Promised
+	return c, nil
+}
+
+// content checks the checksum and returns what it is about.
+func content(b []byte) ([]byte, error) {
+	body, sum := b[:len(b)-checksumBytes], binary.BigEndian.Uint64(b[len(b)-checksumBytes:])
 	if checksum(body) != sum {
-		return Cell{}, fmt.Errorf("checksum %016x does not match the content's %016x", sum, checksum(body))
+		return nil, fmt.Errorf("checksum %016x does not match the content's %016x, of %d bytes", sum, checksum(body), len(body))
 	}
-	fields := body[len(cellMagic):]
-	at := func(i int) uint64 { return binary.BigEndian.Uint64(fields[8*i:]) }
-	return Cell{
-		Cluster: at(0), ID: protocol.ID(at(1)), Incarnation: at(2), Promised: at(3),
-		Horizon: time.Duration(at(4)), Clean: fields[40] == 1,
-	}, nil
+	return body, nil
+}
+
+// reader takes a cell's content apart. What is not there reads as zero, and damages.
+type reader struct {
+	rest    []byte
+	damaged bool
+}
+
+func (r *reader) take(n int) []byte {
+	if n > len(r.rest) {
+		r.damaged, r.rest = true, nil
+		return make([]byte, min(n, 8))
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) number() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
+
+// flags reads a byte of which only the bits below end may be set.
+func (r *reader) flags(end byte) byte {
+	set := r.take(1)[0]
+	r.damaged = r.damaged || set >= end
+	return set
+}
+
+// count reads how many there are of something; it is in its shortest form.
+func (r *reader) count(most int) int {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 || n > uint64(most) || len(binary.AppendUvarint(nil, n)) != size {
+		r.damaged, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return int(n)
+}
+
+func (r *reader) text() string { return string(r.take(r.count(len(r.rest)))) }
+
+func (r *reader) head() (epoch protocol.Epoch, number uint64) {
+	epoch = protocol.Epoch{Counter: r.number(), Candidate: protocol.ID(r.number())}
+	return epoch, r.number()
+}
+
+func (r *reader) view() *election.View {
+	v := &election.View{Cluster: r.number()}
+	v.Epoch, v.Number = r.head()
+	for range r.count(maxPlaces) {
+		var m election.Member
+		m.ID = protocol.ID(r.number())
+		m.Tenure = protocol.Tenure{Incarnation: r.number(), Lapses: r.number()}
+		set := r.flags(memberFlagsEnd)
+		m.Founder, m.Serves, m.Kept = set&flagFounder != 0, set&flagServes != 0, set&flagKept != 0
+		m.Name, m.Address, m.HTTP = r.text(), r.text(), r.text()
+		v.Members = append(v.Members, m)
+		if r.damaged {
+			return v
+		}
+	}
+	for range r.count(maxPlaces) {
+		var e election.Electorate
+		e.Epoch, e.Number = r.head()
+		for range r.count(maxPlaces) {
+			e.Voters = append(e.Voters, protocol.ID(r.number()))
+			if r.damaged {
+				return v
+			}
+		}
+		v.Base = append(v.Base, e)
+	}
+	return v
 }
 
 // checksum is FNV-1a: it tells damage from content, not an attacker from a friend.

@@ -1,37 +1,100 @@
 // Package membership is views: who is here, with leases that make silence safe.
 //
-// Today it is the membership of a member alone: a cluster of one, which follows the
-// rules of any other (membership.md). It is its own coordinator and its own quorum,
-// so its polls are answered the moment they are sent, and its role and lease never
-// run out. What remains of the rules is what a restart needs:
+// A [Machine] is one member's part. It stands below the machines of the lockspaces in
+// a protocol.Stack, raises a protocol.View to them whenever it has accepted another
+// one, and answers for one thing: while the coordinator of a view acts, nobody
+// believes in a lock that it does not know of. Then the protocols above may treat a
+// change of the view as a perfect detector of failures.
 //
-//   - The stable cell ([Cell]) is written before anything that depends on it is
-//     promised: at every start, when the horizon rises or sinks, when the first
-//     client session begins and the last one ends, and when a new epoch begins.
-//   - A start is an election by full attendance: its epoch is above every epoch that
-//     the cell knows and at least the wall clock's seconds since 2026-01-01, and its
-//     count of tokens begins at the fraction of that second. So tokens never go
-//     back, with the cell whatever the clock does, and without it as long as the
-//     wall clock was not set back (§5).
-//   - What an earlier life may have promised to clients is waited for:
-//     (D + H)·(1+δ) from the start, H being the horizon in the cell, unless the cell
-//     says that nothing was outstanding, or the state folder has never held a cell.
-//     It is the former life that counts: whether this one serves clients says nothing
-//     about what that one's believe. A member that serves clients and keeps no cell
-//     cannot know, and waits D·(1+δ) (§5, V16).
-//   - A member without a cell promises no horizon: what it promises ends with its
-//     lease, and H stays 0.
+// # One page
 //
-// # States and events
+// A view is a list of members in order of seniority, under an epoch. Its coordinator
+// polls every member each C = D/10. A poll echoes the member's own clock as the
+// coordinator last heard it, and says what remains of the coordinator's role: the
+// member's lease ends at echo + min(D, role). The role itself ends D after the sending
+// of the latest poll that a quorum has answered. So everybody's right to act ends by
+// his own clock, counted from something that he sent himself; and whoever waits for
+// that end counts from something that he received, (1+δ) times as long. Nothing
+// else is ever counted from, and no clock is compared with another.
 //
-// [Lone] raises a protocol.View when it has an epoch that is safely remembered, and
-// a protocol.Horizon in answer to each protocol.NeedHorizon. It has one write to
-// its cell in flight; wishes that come meanwhile are answered by the next.
+// A member that has heard nothing for S = 3C looks for a coordinator (package
+// election): it asks everybody (STATUS_POLL), and if a quorum is as lost as itself it
+// asks for promises (ELECTION). With a quorum's promises it makes the next view of
+// those who promised (NEW_STATE: [NewView]), which renews their leases at once: the
+// survivors keep their locks. The view is installed when quorums of its own and of
+// every view in its base have accepted it; and the authority acts D·(1+δ) after the
+// last promise, because by then what the lost ones held has ended. Nobody is waited
+// for when everybody has promised and the view before was open.
+//
+// A living coordinator changes its view by proposing the next number under its own
+// epoch: for joiners, leavers, the silent, and those who come back under another
+// tenure. Only what a dropped tenure held is waited for (protocol.View.Dropped).
+//
+// # Files
+//
+//	machine.go    the one switch            follow.go     a member: polls, acceptance, answers
+//	start.go      this life and the last    lease.go      tenures, what is carried over
+//	keep.go       the cell, and what waits  search.go     phases 1 and 2; hints
+//	cell.go       its bytes                 reign.go      phases 3 and 4; the coordinator
+//	horizon.go    what clients may believe  change.go     joins, drops, refusals
+//	leave.go      leaving; forced views     exclusion.go  who is waited for, and how long
+//	merge.go      partition mode any        status.go     what is raised, and told to people
+//
+// # Invariants
+//
+//   - What a member has promised or accepted is synced before it is said; a message
+//     that depends on the cell waits in a queue until the cell is written. A write that
+//     fails loses those messages; whoever waits for one asks again.
+//   - A tenure whose lease has ended, or that a view has dropped, never comes back.
+//   - A lease is renewed only under the tenure that the accepted view lists. What was
+//     granted under an earlier epoch goes on beyond its old end only when every space
+//     has confirmed that the newest authority knows it (protocol.Lease.Carried).
+//   - A role needs, while a change is under way, the quorums of the old view and of the
+//     new one: a proposal alone is nobody's quorum (V11).
+//   - The horizon rises when a quorum remembers it, and sinks when nobody needs it and
+//     nobody outside the view can be believed any more.
+//   - Before the authority serves, whoever lapses, restarts or falls silent makes its
+//     election void: it starts again.
+//
+// # Alone
+//
+// A member that is the only one in its installed view needs nobody's answer: its role
+// and lease never end, and it sleeps. It is a cluster of one that follows the same
+// rules: its start is an election by full attendance, with one write of the cell for
+// promise, acceptance and installation; what an earlier life's clients believe is
+// waited for, (D + H)·(1+δ) from the start, unless the cell says that nothing is.
 //
 // # What each crash does
 //
-// Before the cell of this start is written: nothing was promised; the next start
-// finds the old cell. After: the next start finds this one's epoch and horizon. A
-// write that fails at the start is fatal, because nothing may be promised without
-// it; one that fails later leaves the promises where they were.
+//   - A member: its clients believe for the rest of its lease and the horizon, however
+//     quickly it restarts. It is dropped after 2·S, or comes back under its next
+//     incarnation; either way that is waited for. Its vote outlives it where it has a
+//     cell.
+//   - The coordinator: S, T and a round of messages later there is another, which acts
+//     D·(1+δ) after that. Holders at the survivors go on.
+//   - A candidate: those whom it has halted wait for 4·T and search again.
+//   - All at once, with cells: an election like any other, which waits for what was
+//     promised from each member's start. Without cells: a new bootstrap, by every
+//     founder, above the wall clock's second.
+//   - The disk: a member whose first write fails is unfit. One that fails later costs
+//     its vote and its clients' horizon until the next succeeds; nobody else notices.
+//
+// # Where this says more than the design
+//
+//   - The coordinator of a view is its epoch's candidate, whatever its place in the
+//     order of seniority: the order is kept, so that ties are broken as before.
+//   - The role never moves back. While a change is under way it advances only by polls
+//     that all the quorums have answered, which is what the end of the change needs.
+//   - An authority serves when the view is installed, the waits are over, and every
+//     member has said that its spaces have reported ([PollAnswer].Reported). So a
+//     change of the view never finds a reconciliation half done.
+//   - A member that is asked agrees that the coordinator is lost C/2 before it would
+//     say so by itself: members hear the same last poll within milliseconds of each
+//     other, and an election would fail once for nothing.
+//   - A promise says how much longer the sender's earlier lives may be believed
+//     ([election.Promise].Owes), so that a total restart waits from each start and a
+//     clean one not at all.
+//   - A lapsed tenure's clients may believe for the horizon after it: the cell goes on
+//     saying so until then.
+//   - Whoever must agree to a view and has no place in it is sent it nevertheless.
 package membership

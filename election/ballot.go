@@ -1,0 +1,173 @@
+package election
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Ballot is phase 2, and the beginning of phase 3, seen by the candidate: who has
+// promised to follow it, and what view follows from that.
+type Ballot struct {
+	Epoch      protocol.Epoch
+	Sent       protocol.Time // of the first Election: the coordinator's role counts from it
+	View       *View         // newest that the candidate knew
+	Asked      []string      // addresses, without its own
+	Active     []protocol.ID // who has answered phase 1; nil where there was none
+	Attendance bool          // of every founder, instead of a quorum
+	Forced     []protocol.ID // an operator's view: of these alone, all of them
+	Merge      bool
+	Votes      []Vote // one for each member, in the order of their arrival
+	Refused    []protocol.ID
+}
+
+// Vote is a promise and when it came.
+type Vote struct {
+	Promise
+	Received protocol.Time
+}
+
+// Take records a promise. A repeated one changes nothing: the first was received
+// earlier than the second was sent.
+func (b *Ballot) Take(p Promise, received protocol.Time) {
+	if p.Epoch == b.Epoch && b.Of(p.Self.ID) == nil {
+		b.Votes = append(b.Votes, Vote{p, received})
+	}
+}
+
+// Refuse records a refusal.
+func (b *Ballot) Refuse(id protocol.ID) {
+	if !slices.Contains(b.Refused, id) {
+		b.Refused = append(b.Refused, id)
+	}
+}
+
+// Of returns a member's vote, or nil.
+func (b *Ballot) Of(id protocol.ID) *Vote {
+	i := slices.IndexFunc(b.Votes, func(v Vote) bool { return v.Self.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &b.Votes[i]
+}
+
+func (b *Ballot) has(id protocol.ID) bool { return b.Of(id) != nil }
+
+func (b *Ballot) at(address string) bool {
+	return slices.ContainsFunc(b.Votes, func(v Vote) bool { return v.Self.Address == address })
+}
+
+// Silent lists the addresses from which no promise has come.
+func (b *Ballot) Silent() []string {
+	return slices.DeleteFunc(slices.Clone(b.Asked), b.at)
+}
+
+// Complete reports whether more promises are not to be expected soon: everybody who is
+// ACTIVE has promised or refused; or, without phase 1, everybody of the view and
+// everybody whose agreement it needs.
+func (b *Ballot) Complete() bool {
+	if b.View == nil || b.Attendance || b.Merge {
+		return len(b.Silent()) == 0
+	}
+	silent := func(id protocol.ID) bool { return !b.has(id) && !slices.Contains(b.Refused, id) }
+	if b.Active != nil {
+		return !slices.ContainsFunc(b.Active, silent)
+	}
+	return !slices.ContainsFunc(b.View.Members, func(m Member) bool { return silent(m.ID) }) &&
+		!slices.ContainsFunc(b.View.Needs(), func(e Electorate) bool { return slices.ContainsFunc(e.Voters, silent) })
+}
+
+// Succession is a won election: which view follows which.
+type Succession struct {
+	Predecessor *View // nil at a bootstrap
+	View        *View
+	// Needs are the electorates, beside the view's own, of which a quorum must accept
+	// it. With Attendance, all founders must instead.
+	Needs      []Electorate
+	Attendance bool
+	// Missing says that somebody of the predecessor has not promised, or has no place
+	// any more: it may hold what nobody can tell.
+	Missing bool
+	Votes   []Vote
+}
+
+// Count returns what the promises allow, or nil when they are too few (membership.md
+// §7.4). The newest view among them is the predecessor: a quorum of it must have
+// promised, and unless it is known to be installed, of every view in its base.
+func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
+	views := []*View{b.View}
+	for _, vote := range b.Votes {
+		views = append(views, vote.Accepted)
+	}
+	s := &Succession{Predecessor: NewestOf(views...), Votes: b.Votes, Attendance: b.Attendance}
+	if own := b.Of(self); own != nil && own.Accepted != nil && protocol.Mutated("old view beside an installed one") {
+		s.Predecessor = own.Accepted.Know(&View{Epoch: own.Accepted.Epoch, Number: own.Accepted.Number, Installed: true})
+	}
+	switch {
+	case b.Forced != nil:
+		if slices.ContainsFunc(b.Forced, func(id protocol.ID) bool { return !b.has(id) }) {
+			return nil
+		}
+	case b.Attendance:
+		if !r.Attendance(s.Predecessor, b.at, b.has) {
+			return nil
+		}
+	case s.Predecessor == nil || !r.Available && !Quorums(s.Predecessor.Needs(), b.has):
+		return nil
+	default:
+		s.Needs = s.Predecessor.Needs()
+	}
+	s.View = b.next(s.Predecessor, r)
+	if s.View.Rank(self) < 0 {
+		return nil
+	}
+	if s.Predecessor != nil {
+		s.Missing = slices.ContainsFunc(s.Predecessor.Members, func(m Member) bool {
+			vote := b.Of(m.ID)
+			return vote == nil || vote.Leaving && !vote.Empty
+		})
+	}
+	return s
+}
+
+// next is the view of those who promised: the predecessor's in their old order, each
+// under the tenure with which it promised. Whoever the predecessor has dropped gets
+// no place, because its names may be about to be freed (V24); but when every founder
+// attends nobody else can free anything, and all of them do.
+func (b *Ballot) next(predecessor *View, r Rules) *View {
+	next := &View{Epoch: b.Epoch, Number: 1}
+	listed := func(v Vote) bool { return v.Leaving || next.Rank(v.Self.ID) >= 0 }
+	if predecessor != nil {
+		next.Cluster, next.Number = predecessor.Cluster, predecessor.Number+1
+		if b.Forced == nil {
+			next.Base = predecessor.BaseOfNext()
+		}
+		for _, member := range predecessor.Members {
+			vote := b.Of(member.ID)
+			if vote == nil || vote.Leaving || b.Forced != nil && !slices.Contains(b.Forced, member.ID) {
+				continue
+			}
+			place := vote.Self
+			place.Founder = member.Founder
+			next.Members = append(next.Members, place)
+		}
+	}
+	if predecessor != nil && !b.Attendance && !b.Merge && !protocol.Mutated("dropped member renewed") {
+		return next
+	}
+	others := slices.DeleteFunc(slices.Clone(b.Votes), listed)
+	slices.SortStableFunc(others, func(x, y Vote) int {
+		if r.Senior(nil, x.seat(), y.seat()) {
+			return -1
+		}
+		return 1
+	})
+	for _, vote := range others {
+		place := vote.Self
+		place.Founder = place.Founder && r.Founder(place.Address)
+		if place.Founder || predecessor != nil && !b.Attendance {
+			next.Members = append(next.Members, place)
+		}
+	}
+	return next
+}

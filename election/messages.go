@@ -1,0 +1,111 @@
+package election
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// The messages of an election. They are sent as values. NEW_STATE, which carries
+// COORDINATOR within, and its answer are package membership's NewView and ViewAck.
+type (
+	// StatusPoll asks a member how it is: STATUS_POLL. It changes nothing there.
+	StatusPoll struct {
+		Ask uint64 // of this question, echoed in the answer
+	}
+
+	// StatusAnswer answers a StatusPoll, and (Ask 0) a Join that came to a member that
+	// does not coordinate.
+	StatusAnswer struct {
+		Ask         uint64
+		Self        Member
+		Priority    int // of Self, for the seniority at a bootstrap
+		Status      Status
+		Candidate   protocol.ID // whose election it has accepted, while Status is Halted
+		Coordinator protocol.ID // whom it follows; 0 where there is none
+		Address     string      // of Coordinator
+		// Well says that the sender's coordinator is well as far as it knows: it would
+		// refuse to promise itself to anybody else.
+		Well     bool
+		Lease    time.Duration // what remains of the sender's lease
+		View     *View         // newest accepted; nil where none is known
+		Promised protocol.Epoch
+		Founders []string // the addresses that the sender was configured with, sorted
+		Leaving  bool
+	}
+
+	// Election asks for a promise: ELECTION.
+	Election struct {
+		Epoch protocol.Epoch
+		View  *View // the newest that the candidate knows; nil at a bootstrap
+		// Merge says that the candidate coordinates one side of a partition, has met
+		// another, and would lead both (membership.md §8). Only in partition mode any.
+		Merge bool
+	}
+
+	// Promise answers an Election: the sender follows nobody of a lower epoch any more.
+	// It has been synced before it was sent.
+	Promise struct {
+		Epoch    protocol.Epoch
+		At       protocol.Time // on the sender's clock; NewView echoes it
+		Self     Member        // as it is now, with its tenure
+		Priority int
+		Accepted *View // newest accepted, with its base; nil where none is known
+		Horizon  time.Duration
+		// Owes is how long, on the sender's clock, what earlier lives of it have promised
+		// may still be believed. Zero where they ended in good order.
+		Owes    time.Duration
+		Leaving bool // it wants no place in the next view
+		Empty   bool // with Leaving: it holds nothing and has promised nothing to any client
+	}
+
+	// Refuse answers an Election or a Poll of an epoch that the sender does not follow,
+	// with what it knows.
+	Refuse struct {
+		Epoch    protocol.Epoch // of what is refused
+		Promised protocol.Epoch
+		Well     bool
+		Tenure   protocol.Tenure
+		View     *View // newest accepted; nil where none is known
+	}
+)
+
+func (m StatusPoll) String() string { return fmt.Sprintf("status poll #%d", m.Ask) }
+
+func (m StatusAnswer) String() string {
+	well := "not well"
+	if m.Well {
+		well = "well"
+	}
+	if m.Leaving {
+		well += " leaving"
+	}
+	return fmt.Sprintf("status #%d %v %s promised @%d %v", m.Ask, m.Status, well, m.Promised.Counter, m.View)
+}
+
+func (m Election) String() string {
+	word := "election"
+	if m.Merge {
+		word = "merge"
+	}
+	return fmt.Sprintf("%s @%d %v", word, m.Epoch.Counter, m.View)
+}
+
+func (m Promise) String() string {
+	text := fmt.Sprintf("promise @%d at=%v %d:%d accepted %v", m.Epoch.Counter, m.At, m.Self.Tenure.Incarnation, m.Self.Tenure.Lapses, m.Accepted)
+	if m.Horizon > 0 {
+		text += fmt.Sprintf(" horizon=%v", m.Horizon)
+	}
+	if m.Owes > 0 {
+		text += fmt.Sprintf(" owes=%v", m.Owes)
+	}
+	if m.Leaving {
+		text += fmt.Sprintf(" leaving empty=%v", m.Empty)
+	}
+	return text
+}
+
+func (m Refuse) String() string {
+	return fmt.Sprintf("refuse @%d promised @%d well=%v %v", m.Epoch.Counter, m.Promised.Counter, m.Well, m.View)
+}

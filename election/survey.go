@@ -1,0 +1,174 @@
+package election
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Survey is phase 1, seen by the one who asks: who is up, and has a quorum of them
+// lost its coordinator?
+type Survey struct {
+	Number  uint64
+	Own     StatusAnswer   // of the asker itself
+	Asked   []string       // addresses, without its own
+	Answers []StatusAnswer // one for each member, in the order of their arrival
+}
+
+// Take records an answer.
+func (s *Survey) Take(a StatusAnswer) {
+	if a.Ask != s.Number || s.Has(a.Self.ID) {
+		return
+	}
+	s.Answers = append(s.Answers, a)
+}
+
+// Has reports whether a member has answered.
+func (s *Survey) Has(id protocol.ID) bool {
+	return slices.ContainsFunc(s.Answers, func(a StatusAnswer) bool { return a.Self.ID == id })
+}
+
+// Silent lists the addresses that have not answered.
+func (s *Survey) Silent() []string {
+	var silent []string
+	for _, address := range s.Asked {
+		if !slices.ContainsFunc(s.Answers, func(a StatusAnswer) bool { return a.Self.Address == address }) {
+			silent = append(silent, address)
+		}
+	}
+	return silent
+}
+
+// Complete reports whether waiting for more answers could change nothing: everybody
+// has answered, or everybody of the newest view and everybody whose agreement its
+// successor needs.
+func (s *Survey) Complete() bool {
+	if len(s.Silent()) == 0 {
+		return true
+	}
+	views := []*View{s.Own.View}
+	for _, a := range s.Answers {
+		views = append(views, a.View)
+	}
+	newest := NewestOf(views...)
+	silent := func(id protocol.ID) bool { return id != s.Own.Self.ID && !s.Has(id) }
+	return newest.Rank(s.Own.Self.ID) >= 0 &&
+		!slices.ContainsFunc(newest.Members, func(m Member) bool { return silent(m.ID) }) &&
+		!slices.ContainsFunc(newest.Needs(), func(e Electorate) bool { return slices.ContainsFunc(e.Voters, silent) })
+}
+
+// Decision is what an asker should do next.
+type Decision uint8
+
+// The decisions after phase 1.
+const (
+	Stay  Decision = iota // too few have lost their coordinator, or others must elect
+	Yield                 // somebody more senior is up and has lost it too
+	Elect                 // go on to phase 2
+)
+
+// Verdict is what phase 1 has shown.
+type Verdict struct {
+	Decision   Decision
+	Newest     *View // of all answers; nil where nobody knows any
+	Attendance bool  // with Elect: of every founder instead of a quorum
+	Seniors    int   // how many more senior ones have lost their coordinator as well
+	// Well is an answer of somebody whose coordinator is well; nil where there is none.
+	Well *StatusAnswer
+}
+
+// Judge decides (membership.md §7.2). A member that is merely cut off must not promise
+// itself out of the cluster, so a quorum of the newest view must itself not be well.
+func (s *Survey) Judge(r Rules) Verdict {
+	views := []*View{s.Own.View}
+	willing := []StatusAnswer{s.Own}
+	var v Verdict
+	for i, a := range s.Answers {
+		views = append(views, a.View)
+		switch {
+		case a.Well && (v.Well == nil || a.View.Newer(v.Well.View)):
+			v.Well = &s.Answers[i]
+		case !a.Well && a.Candidate != a.Self.ID:
+			willing = append(willing, a)
+		}
+	}
+	v.Newest = NewestOf(views...)
+	if !s.Own.Self.Founder && !protocol.Mutated("guests vote") {
+		return v
+	}
+	v.Seniors = s.seniors(v.Newest, willing, r)
+	quorum, attendance := s.enough(v.Newest, willing, r)
+	if r.Available && v.Well != nil {
+		return v // a side that is led need only be joined
+	}
+	if protocol.Mutated("guests vote") && v.Newest != nil {
+		attendance = false
+	}
+	ranked := v.Newest.Rank(s.Own.Self.ID) >= 0
+	switch {
+	case quorum && !ranked, !quorum && !attendance:
+		return v
+	case v.Seniors > 0:
+		v.Decision = Yield
+	default:
+		v.Decision = Elect
+	}
+	v.Attendance = !quorum
+	return v
+}
+
+// enough reports whether those who are willing are a quorum, or all founders.
+func (s *Survey) enough(newest *View, willing []StatusAnswer, r Rules) (quorum, attendance bool) {
+	if protocol.Mutated("phase 1 asks too few") {
+		return newest != nil, newest == nil
+	}
+	by := func(id protocol.ID) bool {
+		return slices.ContainsFunc(willing, func(a StatusAnswer) bool { return a.Self.ID == id })
+	}
+	at := func(address string) bool {
+		return slices.ContainsFunc(willing, func(a StatusAnswer) bool { return a.Self.Address == address })
+	}
+	quorum = newest != nil && (r.Available || Quorums(newest.Needs(), by))
+	return quorum, r.Attendance(newest, at, by)
+}
+
+// seniors counts those who are willing, could coordinate and are more senior.
+func (s *Survey) seniors(newest *View, willing []StatusAnswer, r Rules) int {
+	own := s.Own
+	count := 0
+	for _, a := range willing {
+		if a.Self.ID != own.Self.ID && a.Self.Founder && !a.Leaving && r.Senior(newest, a.seat(), own.seat()) {
+			count++
+		}
+	}
+	return count
+}
+
+// Seat is what decides about a member's seniority.
+type Seat struct {
+	ID       protocol.ID
+	Name     string
+	Priority int
+}
+
+func (m StatusAnswer) seat() Seat { return Seat{m.Self.ID, m.Self.Name, m.Priority} }
+
+func (m Promise) seat() Seat { return Seat{m.Self.ID, m.Self.Name, m.Priority} }
+
+// Senior reports whether a comes before b: by their places in the newest view, whoever
+// has none after all who have; without places the smallest (priority, name). With
+// Preempt the highest id comes first, as published.
+func (r Rules) Senior(newest *View, a, b Seat) bool {
+	if r.Preempt {
+		return a.ID > b.ID
+	}
+	ra, rb := newest.Rank(a.ID), newest.Rank(b.ID)
+	switch {
+	case ra >= 0 && rb >= 0:
+		return ra < rb
+	case ra >= 0 || rb >= 0:
+		return ra >= 0
+	}
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) < 0
+}

@@ -1,0 +1,272 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// change looks after the view: one change at a time, and only while the coordinator
+// serves (membership.md §4).
+func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
+	r := m.reign
+	if m.exit != nil && !m.alone() {
+		m.resign(now, out)
+		return
+	}
+	m.openView(now)
+	if !r.served {
+		r.served = m.serves(now)
+	}
+	if !r.served {
+		if m.void(now) {
+			m.cease(now, out)
+		}
+		return
+	}
+	if r.proposal == nil {
+		if next := m.next(now); next != nil {
+			m.propose(now, next, out)
+		}
+	}
+}
+
+// serves reports whether the authority may grant: the view is installed, every member
+// has reported, and the waits are over.
+func (m *Machine) serves(now protocol.Time) bool {
+	r := m.reign
+	if !r.installed || now < r.grantFrom {
+		return false
+	}
+	for _, member := range r.view.Members {
+		t := r.track(member.ID, now)
+		if member.ID == m.self && !m.reported() || member.ID != m.self && (!t.reported || t.tenure != member.Tenure) {
+			return false
+		}
+	}
+	return true
+}
+
+// void reports whether one of those who were to follow has lapsed, restarted or
+// fallen silent before the authority served: its answers are void, and the election
+// starts again.
+func (m *Machine) void(now protocol.Time) bool {
+	return slices.ContainsFunc(m.reign.current().Members, func(member election.Member) bool {
+		t := m.reign.track(member.ID, now)
+		return member.ID != m.self && (t.tenure != member.Tenure || now >= t.heard+m.patienceWith(t))
+	})
+}
+
+// next is the view as it should be, or nil where it is so already.
+func (m *Machine) next(now protocol.Time) *election.View {
+	r := m.reign
+	next := &election.View{
+		Cluster: r.view.Cluster, Number: r.view.Number + 1, Epoch: r.epoch, Base: r.view.BaseOfNext(),
+	}
+	changed := false
+	live := map[protocol.ID]bool{}
+	for _, member := range r.view.Members {
+		place, stays := m.placeOf(now, member)
+		live[member.ID] = stays || r.track(member.ID, now).leaving
+		if stays {
+			next.Members = append(next.Members, place)
+		}
+		changed = changed || !stays || place != member
+	}
+	changed = m.admit(next) || changed
+	alive := func(id protocol.ID) bool { return live[id] }
+	if !changed || !m.config.Available && !r.view.Electorate().Quorum(alive) {
+		return nil // or without a quorum to agree: perhaps they come back in time
+	}
+	return next
+}
+
+// placeOf is a member's place in the next view, if it has one.
+func (m *Machine) placeOf(now protocol.Time, member election.Member) (place election.Member, stays bool) {
+	r := m.reign
+	if member.ID == m.self {
+		return member, true
+	}
+	t := r.track(member.ID, now)
+	if t.leaving || now >= t.heard+m.patienceWith(t) {
+		return member, false
+	}
+	if i := r.joining(member.ID); i >= 0 && member.Tenure.Before(r.joins[i].Tenure) {
+		founder := member.Founder
+		member = r.joins[i]
+		member.Founder = founder
+	}
+	if member.Tenure.Before(t.tenure) {
+		member.Tenure = t.tenure
+	}
+	return member, true
+}
+
+func (r *reign) joining(id protocol.ID) int {
+	return slices.IndexFunc(r.joins, func(j election.Member) bool { return j.ID == id })
+}
+
+// admit gives places to those who ask for one, the most junior ones; fewer voters at
+// once than half of the new view's, or one beside a single one: a proposal that
+// newcomers abandon must not take the quorum with it. It reports whether it did.
+func (m *Machine) admit(next *election.View) bool {
+	r := m.reign
+	old, admitted, changed := len(next.Electorate().Voters), 0, false
+	for _, j := range r.joins {
+		taken := func(p election.Member) bool {
+			return p.ID == j.ID || p.Name == j.Name || p.Address == j.Address && j.Address != ""
+		}
+		if slices.ContainsFunc(next.Members, taken) {
+			continue
+		}
+		j.Founder = j.Founder && m.rules.Founder(j.Address)
+		if j.Founder && 2*(admitted+1) >= old+admitted+1 && (old != 1 || admitted > 0) {
+			continue
+		}
+		if j.Founder {
+			admitted++
+		}
+		next.Members = append(next.Members, j)
+		changed = true
+	}
+	r.joins = nil // who is left asks again
+	return changed
+}
+
+// propose begins a change of the view.
+func (m *Machine) propose(now protocol.Time, next *election.View, out *protocol.Effects) {
+	r := m.reign
+	r.proposal = next
+	r.needs = []election.Electorate{r.view.Electorate(), next.Electorate()}
+	r.nextPoll = now
+	for _, member := range next.Members {
+		if t := r.track(member.ID, now); t.tenure.Before(member.Tenure) {
+			t.renewed(now, member.Tenure)
+		}
+	}
+	m.accept(now, next, out)
+}
+
+// join asks whoever coordinates for a place.
+func (m *Machine) join(address string, out *protocol.Effects) {
+	if address == "" || address == m.config.Address || m.exit != nil {
+		return
+	}
+	j := Join{
+		Self: m.config.member(m.self, m.lease.Tenure), Version: ProtocolVersion, Promised: m.cell.promised(),
+		Lease: m.config.Lease, Drift: m.config.Drift, Definitions: m.config.Definitions, Founders: m.config.Founders,
+	}
+	if m.cell.Accepted != nil {
+		j.Cluster = m.cell.Accepted.Cluster
+	}
+	out.SendTo(address, j)
+}
+
+// onJoin considers a place for whoever asks. There is no reorganization: grants go on.
+func (m *Machine) onJoin(now protocol.Time, from protocol.ID, j Join, out *protocol.Effects) {
+	r := m.reign
+	m.seen = max(m.seen, j.Promised.Counter)
+	if r == nil {
+		out.Send(from, m.answer(now, 0, from))
+		return
+	}
+	if refused := m.disagree(now, j); refused != nil {
+		out.Send(from, *refused)
+		return
+	}
+	if r.wasDropped(from, j.Self.Tenure) {
+		out.Send(from, Dropped{Epoch: r.epoch, Tenure: j.Self.Tenure})
+		return
+	}
+	if j.Promised.Counter > r.epoch.Counter || j.Promised.Counter == r.epoch.Counter && j.Promised != r.epoch {
+		m.raise(now, j.Promised.Counter, out)
+		return
+	}
+	if place, listed := r.view.Of(from); listed && !place.Tenure.Before(j.Self.Tenure) {
+		return
+	}
+	if t := r.tracks[from]; t != nil {
+		t.heard = now
+	}
+	if i := r.joining(from); i < 0 && len(r.joins) < maxJoins {
+		r.joins = append(r.joins, j.Self)
+	} else if i >= 0 && r.joins[i].Tenure.Before(j.Self.Tenure) {
+		r.joins[i] = j.Self
+	}
+}
+
+// maxJoins bounds who may wait for a place; whoever finds no room asks again.
+const maxJoins = 1000
+
+// disagree says what the member cannot be admitted for, with both values.
+func (m *Machine) disagree(now protocol.Time, j Join) *Unwelcome {
+	differ := func(what, ours, yours string) *Unwelcome {
+		return &Unwelcome{Tenure: j.Self.Tenure, What: what, Ours: ours, Yours: yours}
+	}
+	c := &m.config
+	switch {
+	case j.Version != ProtocolVersion:
+		return differ("the version of the members' protocol", strconv.Itoa(ProtocolVersion), strconv.Itoa(int(j.Version)))
+	case j.Lease != c.Lease:
+		return differ("the lease", c.Lease.String(), j.Lease.String())
+	case j.Drift != c.Drift:
+		return differ("the drift", fmt.Sprint(c.Drift), fmt.Sprint(j.Drift))
+	case !slices.Equal(j.Definitions, c.Definitions):
+		ours, yours := firstDifference(c.Definitions, j.Definitions)
+		return differ("the definition of a space", ours, yours)
+	case j.Self.Founder && !slices.Equal(j.Founders, c.Founders) && len(c.Founders) > 0:
+		return differ("the list of founders", fmt.Sprint(c.Founders), fmt.Sprint(j.Founders))
+	case j.Self.Founder && j.Cluster != 0 && j.Cluster != m.reign.view.Cluster:
+		return differ("the cluster", fmt.Sprintf("%016x", m.reign.view.Cluster), fmt.Sprintf("%016x", j.Cluster))
+	}
+	for _, place := range m.reign.view.Members {
+		t := m.reign.track(place.ID, now)
+		living := place.ID == m.self || now < t.heard+c.silence()
+		if place.Name == j.Self.Name && place.ID != j.Self.ID && place.Address != j.Self.Address && living {
+			return differ("the address of member "+j.Self.Name, place.Address, j.Self.Address)
+		}
+	}
+	return nil
+}
+
+// firstDifference returns the first lines in which two sorted lists differ.
+func firstDifference(ours, yours []string) (string, string) {
+	for i := range max(len(ours), len(yours)) {
+		var o, y string
+		if i < len(ours) {
+			o = ours[i]
+		}
+		if i < len(yours) {
+			y = yours[i]
+		}
+		if o != y {
+			return o, y
+		}
+	}
+	return "", ""
+}
+
+// onUnwelcome: this member cannot take part in that cluster.
+func (m *Machine) onUnwelcome(u Unwelcome, out *protocol.Effects) {
+	if m.reign != nil || u.Tenure != m.lease.Tenure {
+		return
+	}
+	m.refuse(fmt.Errorf("membership: the cluster refuses this member: %s is %q there and %q here; give both the same", u.What, u.Ours, u.Yours), out)
+}
+
+// onDropped: the tenure is over, whatever is left of its lease.
+func (m *Machine) onDropped(now protocol.Time, d Dropped, out *protocol.Effects) {
+	m.seen = max(m.seen, d.Epoch.Counter)
+	if m.reign != nil || d.Tenure != m.lease.Tenure || !m.follows(d.Epoch) {
+		return
+	}
+	m.lapse(now, out)
+	m.followed = false
+	m.tryAt = min(m.tryAt, now+m.config.poll())
+	if m.exit != nil {
+		m.exit.out = true
+	}
+}

@@ -1,0 +1,152 @@
+package membership
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Origin is the second from which epochs count on the wall clock: 2026-01-01 UTC.
+const Origin = 1767225600
+
+// Config is what a member needs to know.
+type Config struct {
+	// Name is the member's name, unique in the cluster. Address is where other members
+	// reach it, HTTP where it serves people. A member alone needs none of them.
+	Name, Address, HTTP string
+	// Founders are the addresses of all founders, this member's own included if it is
+	// one; the same at each. Zero means that this member is a cluster of its own, which
+	// others may join as guests.
+	Founders []string
+	// Founder says that this member votes. Without it, it is a guest, and Founders are
+	// the addresses where it asks to be admitted. It is implied where there are no
+	// Founders.
+	Founder bool
+	// Priority orders founders by seniority when a cluster is formed: the smallest
+	// (Priority, Name) is the most senior. Zero is the most senior.
+	Priority int
+	// Preempt lets the highest id coordinate, as published, even where a healthy
+	// coordinator has to give way. Zero means that seniority decides, and that nobody
+	// gives way while it is well.
+	Preempt bool
+	// Available is partition mode any: every side of a partition goes on alone, without
+	// a quorum and without waiting (membership.md §8). Zero means mode primary.
+	Available bool
+	// Kept says that the member has a stable cell; Cell is what it holds, the zero
+	// Cell if the state folder has never held one. Without Kept the member has no
+	// memory, and Cell must be zero.
+	Kept bool
+	Cell Cell
+	// Serves says that clients outside this process are served. A member that serves
+	// none and keeps no cell waits for nobody: its holders end with it.
+	Serves bool
+	// Spaces is how many machines stand above this one: each confirms an epoch
+	// (protocol.Confirmed). Zero means that there is nothing to confirm.
+	Spaces int
+	// Definitions has a line for each space that all members must agree on.
+	Definitions []string
+	// Lease is D. Zero means 3 s.
+	Lease time.Duration
+	// Patience is T, how long an answer is waited for. Zero means 250 ms, or a twelfth
+	// of the lease if that is less.
+	Patience time.Duration
+	// Drift is δ. Zero means 0.05.
+	Drift float64
+	// MaxHorizon bounds what may be promised beyond the lease. Zero means 2 h.
+	MaxHorizon time.Duration
+	// Wall is the wall clock at the start, since the Unix epoch.
+	Wall time.Duration
+	// Rand draws ids and jitter. Required.
+	Rand *rand.Rand
+}
+
+// check fills in what is not given. The error names the field that is wrong.
+func (c *Config) check() error {
+	c.defaults()
+	switch {
+	case c.Rand == nil:
+		return fmt.Errorf("membership: Rand is nil; give a source of random numbers")
+	case c.Lease < 0, c.MaxHorizon < 0:
+		return fmt.Errorf("membership: Lease %v, MaxHorizon %v: neither may be negative", c.Lease, c.MaxHorizon)
+	case !(c.Drift >= 0 && c.Drift <= 0.5): // so that it is no NaN either
+		return fmt.Errorf("membership: Drift is %v; 0 to 0.5 is allowed", c.Drift)
+	case !c.Kept && c.Cell != (Cell{}):
+		return fmt.Errorf("membership: Cell is given but not Kept")
+	case c.Spaces < 0:
+		return fmt.Errorf("membership: Spaces is %d; it may not be negative", c.Spaces)
+	case c.Priority < 0:
+		return fmt.Errorf("membership: Priority is %d; 0 is the most senior", c.Priority)
+	case c.Patience <= 0:
+		return fmt.Errorf("membership: Patience is %v; it must be positive", c.Patience)
+	case 2*c.poll()+c.silence()+4*c.Patience >= c.Lease:
+		return fmt.Errorf("membership: Patience is %v; with Lease %v it must be under %v, so that a lease outlives the suspicion of a coordinator and the election of the next",
+			c.Patience, c.Lease, (c.Lease-2*c.poll()-c.silence())/4)
+	}
+	return c.checkFounders()
+}
+
+func (c *Config) defaults() {
+	if c.Lease == 0 {
+		c.Lease = 3 * time.Second
+	}
+	if c.Patience == 0 {
+		c.Patience = max(1, min(250*time.Millisecond, c.Lease/12))
+	}
+	if c.Drift == 0 {
+		c.Drift = 0.05
+	}
+	if c.MaxHorizon == 0 {
+		c.MaxHorizon = 2 * time.Hour
+	}
+	if len(c.Founders) == 0 {
+		c.Founder = true
+	}
+	c.Founders = slices.Compact(slices.Sorted(slices.Values(c.Founders)))
+	c.Definitions = slices.Sorted(slices.Values(c.Definitions))
+}
+
+func (c *Config) checkFounders() error {
+	switch {
+	case len(c.Founders) == 0:
+		return nil
+	case c.Name == "":
+		return fmt.Errorf("membership: Name is empty; a member of a cluster needs one of its own")
+	case c.Address == "":
+		return fmt.Errorf("membership: Address is empty; other members must be able to reach this one")
+	case slices.Contains(c.Founders, ""):
+		return fmt.Errorf("membership: Founders has an empty address")
+	case c.Founder && !slices.Contains(c.Founders, c.Address):
+		return fmt.Errorf("membership: Founders %q does not have this founder's own Address %q", c.Founders, c.Address)
+	case !c.Founder && slices.Contains(c.Founders, c.Address):
+		return fmt.Errorf("membership: Founders %q has this member's Address %q; then it must be a Founder", c.Founders, c.Address)
+	}
+	return nil
+}
+
+// alone reports whether nobody else can ever have a vote.
+func (c *Config) alone() bool { return c.Founder && len(c.Founders) <= 1 }
+
+// poll is C, the interval of polls; silence is S, after which a coordinator is
+// suspected.
+func (c *Config) poll() time.Duration    { return c.Lease / 10 }
+func (c *Config) silence() time.Duration { return 3 * c.poll() }
+
+// stretch returns how long this member waits for what others count as d.
+func (c *Config) stretch(d time.Duration) time.Duration {
+	if protocol.Mutated("no drift margin") {
+		return d
+	}
+	return d + time.Duration(float64(d)*c.Drift) + 1
+}
+
+// member is this member's place as it would be listed.
+func (c *Config) member(id protocol.ID, tenure protocol.Tenure) election.Member {
+	return election.Member{
+		Member: protocol.Member{ID: id, Name: c.Name, Address: c.Address, Tenure: tenure, Founder: c.Founder},
+		HTTP:   c.HTTP, Serves: c.Serves, Kept: c.Kept,
+	}
+}

@@ -1,0 +1,175 @@
+package membership
+
+import (
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// follows reports whether a member that has promised may take what is said under an
+// epoch: the one it has promised, or one with a higher counter. Two epochs with one
+// counter are never both followed (V25).
+func (m *Machine) follows(epoch protocol.Epoch) bool {
+	promised := m.cell.promised()
+	if protocol.Mutated("epoch check off") || epoch == promised {
+		return true
+	}
+	if protocol.Mutated("equal counters") {
+		return election.Less(promised, epoch)
+	}
+	return epoch.Counter > promised.Counter
+}
+
+// onPoll takes a poll, or (v not nil) a view in its place.
+func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *election.View, out *protocol.Effects) {
+	m.seen = max(m.seen, p.Epoch.Counter)
+	if from != p.Epoch.Candidate || p.Echo > now || p.Horizon < 0 || v != nil && !fits(v, p) {
+		out.Note(Ignored{From: from, What: p})
+		return
+	}
+	if !m.follows(p.Epoch) {
+		out.Send(from, m.refusal(now, p.Epoch))
+		return
+	}
+	if v != nil && !m.accept(now, v, out) {
+		return
+	}
+	accepted := m.cell.Accepted
+	if accepted == nil || accepted.Epoch != p.Epoch || p.View < accepted.Number {
+		return // an older view of this epoch, or one that was never seen here
+	}
+	if p.View == accepted.Number {
+		m.learn(p.Installed, p.Open)
+		if place, listed := accepted.Of(m.self); listed {
+			m.renew(now, p, place)
+			m.hear(now, from, p)
+		}
+	}
+	m.heedHorizon(p)
+	answer := m.pollAnswer(now, p.Seq)
+	switch {
+	case v != nil:
+		m.sendSaved(from, ViewAck{Answer: answer})
+	case m.written.Accepted.Same(accepted):
+		out.Send(from, answer)
+	default:
+		m.sendSaved(from, answer) // the disk did not take it the first time
+	}
+}
+
+// fits reports whether a view can be what its poll says.
+func fits(v *election.View, p Poll) bool {
+	return v.Epoch == p.Epoch && v.Number == p.View && v.Number > 0 && len(v.Members) > 0
+}
+
+// accept takes a view, unless a newer one was taken. It reports whether the member
+// follows the view now.
+func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effects) bool {
+	old := m.cell.Accepted
+	switch {
+	case v.Same(old):
+		m.cell.Accepted = old.Know(v)
+	case old.Newer(v):
+		return false
+	case m.isForeign(v):
+		m.refuse(foreign(old, v), out)
+		return false
+	default:
+		m.cell.Accepted = v
+		m.cell.Cluster = v.Cluster
+	}
+	if election.Less(m.cell.promised(), v.Epoch) {
+		m.yield(now, v.Epoch, out)
+	}
+	m.publishing = true
+	if old == nil || old.Epoch != v.Epoch {
+		m.beginEpoch()
+	}
+	return true
+}
+
+// yield follows another epoch: whatever role this member had under an earlier one
+// has ended (V10).
+func (m *Machine) yield(now protocol.Time, epoch protocol.Epoch, out *protocol.Effects) {
+	must(epoch.Counter >= m.cell.Promised || protocol.Mutated("epoch check off"),
+		"promised epoch goes from %d down to %d", m.cell.Promised, epoch.Counter)
+	if m.reign != nil {
+		m.endRole(now)
+	}
+	m.cell.Promised, m.cell.Candidate = epoch.Counter, epoch.Candidate
+	m.lease.Promised = epoch.Counter
+	m.seen = max(m.seen, epoch.Counter)
+	out.Raise(&protocol.Halted{Promised: epoch.Counter})
+}
+
+// learn takes up what is known of the accepted view.
+func (m *Machine) learn(installed, open bool) {
+	v := m.cell.Accepted
+	if v.Installed && v.Open || !installed || v.Installed && !open {
+		return
+	}
+	m.cell.Accepted = v.Know(&election.View{Epoch: v.Epoch, Number: v.Number, Installed: true, Open: open})
+	if m.cell.Floor < v.Epoch.Counter {
+		m.cell.Floor = v.Epoch.Counter
+		m.remember()
+	}
+}
+
+// renew moves the end of the lease: it counts from the moment this member sent what
+// the poll echoes, and never beyond the role of the one who polls (membership.md §3,
+// V1, V2). Only a place in the view under this member's own tenure is a place.
+func (m *Machine) renew(now protocol.Time, p Poll, place election.Member) {
+	if place.Tenure != m.lease.Tenure || m.exit.ended() {
+		return
+	}
+	until := p.Echo + min(m.config.Lease, p.Role)
+	switch {
+	case protocol.Mutated("lease counted from receipt"):
+		until = now + min(m.config.Lease, p.Role)
+	case p.Tenure != m.lease.Tenure:
+		return
+	case protocol.Mutated("role cap off"):
+		until = p.Echo + m.config.Lease
+	}
+	if until > now {
+		must(until <= now+m.config.Lease, "a lease of %v is longer than %v", until-now, m.config.Lease)
+		m.extend(until)
+	}
+}
+
+// hear notes that the coordinator is alive. A poll that was under way for so long that
+// it renews nothing says nothing of that.
+func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
+	if p.Tenure == m.lease.Tenure && p.Echo+min(m.config.Lease, p.Role) <= now {
+		return
+	}
+	m.coordinator, m.heard, m.followed, m.doubted = from, now, true, false
+	m.deferred, m.failures = 0, 0
+	m.abandon()
+}
+
+// pollAnswer says how this member is.
+func (m *Machine) pollAnswer(now protocol.Time, seq uint64) PollAnswer {
+	v := m.cell.Accepted
+	if !m.wished {
+		m.wishedAt, m.wished = now, true
+	}
+	return PollAnswer{
+		Epoch: v.Epoch, View: v.Number, Seq: seq, At: now, Tenure: m.lease.Tenure,
+		Wants: m.need.Want, Horizon: m.written.Horizon, Reported: m.reported(),
+		Leaving: m.exit != nil, Empty: m.exit.empty(),
+	}
+}
+
+// hasten answers though nobody has asked: something cannot wait for the next poll.
+func (m *Machine) hasten() { m.hurry = true }
+
+// speakUp answers the latest poll once more.
+func (m *Machine) speakUp(now protocol.Time, out *protocol.Effects) {
+	if !m.hurry || m.saving || m.starting {
+		return
+	}
+	m.hurry = false
+	if v := m.cell.Accepted; m.reign == nil && m.followed && v != nil && v.Epoch == m.cell.promised() && m.written.Accepted.Same(v) {
+		out.Send(m.coordinator, m.pollAnswer(now, m.round))
+	}
+}

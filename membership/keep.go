@@ -1,0 +1,165 @@
+package membership
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// keeping is the cell as it is on disk, and what may not be said before it says so.
+// There is one write in flight; what changes meanwhile is in the next.
+type keeping struct {
+	starting bool // the first write is not yet acknowledged
+	written  Cell // what the disk is known to have
+	sure     bool // it is known what the disk has: no write has failed since
+	wanted   bool // somebody waits for the cell as it shall be
+	saving   bool // a write is in flight
+	inflight Cell
+	lastSave uint64
+	queue    []waiting
+	covers   int   // how many of the queue depend on no more than the write in flight
+	failed   error // of the latest write
+}
+
+// waiting is a message that depends on the cell. Until then it is not sent; when the
+// write fails it is lost, and whoever waits for it asks again.
+type waiting struct {
+	to  protocol.ID
+	msg protocol.Message
+}
+
+// sendSaved sends a message as soon as the cell says what it says now. A message to
+// this member itself is taken within the same step. A later one takes the place of an
+// earlier one of its kind, so that a disk that does not answer costs no memory.
+func (m *Machine) sendSaved(to protocol.ID, msg protocol.Message) {
+	m.wanted = true
+	if m.saving {
+		for i := m.covers; i < len(m.queue); i++ {
+			if m.queue[i].to == to && isPromise(m.queue[i].msg) == isPromise(msg) {
+				m.queue[i].msg = msg
+				return
+			}
+		}
+	}
+	m.queue = append(m.queue, waiting{to, msg})
+}
+
+func isPromise(msg protocol.Message) bool { _, is := msg.(election.Promise); return is }
+
+// remember asks for the cell to be written though no message waits for it.
+func (m *Machine) remember() { m.wanted = true }
+
+// settle brings the disk in line with the cell, and does what follows, until there
+// is nothing left to do within this step.
+func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
+	for {
+		switch {
+		case m.wanted && !m.saving:
+			m.wanted = false
+			m.write(now, out)
+		case len(m.inner) > 0:
+			msg := m.inner[0]
+			m.inner = m.inner[1:]
+			m.onMessage(now, m.self, msg, out)
+		default:
+			m.inner = nil
+			m.publish(now, out)
+			m.answerHorizon(out)
+			m.answerLeave(out)
+			return
+		}
+	}
+}
+
+// write begins a write, unless the disk has these bytes already. Without a cell to
+// keep there is nothing to wait for.
+func (m *Machine) write(now protocol.Time, out *protocol.Effects) {
+	m.inflight, m.covers = m.cell, len(m.queue)
+	if !m.config.Kept || m.sure && m.cell == m.written {
+		m.onWritten(now, nil, out)
+		return
+	}
+	m.saving = true
+	m.lastSave++
+	out.Send(protocol.Storage, storage.Save{ID: m.lastSave, Data: m.inflight.Encode()})
+}
+
+// onSaved takes the storage's answer.
+func (m *Machine) onSaved(now protocol.Time, saved storage.Saved, out *protocol.Effects) {
+	if !m.saving || saved.ID != m.lastSave {
+		return // of a write that was given up, or a duplicate
+	}
+	m.saving = false
+	m.onWritten(now, saved.Err, out)
+}
+
+// onWritten does what follows from a write that has ended.
+func (m *Machine) onWritten(now protocol.Time, err error, out *protocol.Effects) {
+	m.failed, m.sure = err, err == nil
+	if err != nil {
+		m.onUnwritten(now, err, out)
+		return
+	}
+	m.written = m.inflight
+	if m.starting {
+		m.starting = false
+		m.started(now, out)
+	}
+	said := m.queue[:m.covers]
+	m.queue = append([]waiting(nil), m.queue[m.covers:]...)
+	for _, w := range said {
+		w.msg = m.remembering(w.msg)
+		if w.to == m.self {
+			m.inner = append(m.inner, w.msg)
+		} else {
+			out.Send(w.to, w.msg)
+		}
+	}
+}
+
+// remembering says in an answer which horizon the disk has now: it may have sunk
+// since the answer was made.
+func (m *Machine) remembering(msg protocol.Message) protocol.Message {
+	switch answer := msg.(type) {
+	case PollAnswer:
+		answer.Horizon = m.written.Horizon
+		return answer
+	case ViewAck:
+		answer.Answer.Horizon = m.written.Horizon
+		return answer
+	}
+	return msg
+}
+
+// onUnwritten: nothing that depends on the write is said. The disk may have the old
+// bytes or the new ones.
+func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects) {
+	m.queue = append([]waiting(nil), m.queue[m.covers:]...)
+	if m.starting {
+		m.refuse(err, out)
+		return
+	}
+	m.withdraw()
+	out.Note(Unsaved{Err: err})
+}
+
+// refuse ends the member's part: it cannot take part at all.
+func (m *Machine) refuse(err error, out *protocol.Effects) {
+	m.unfit = true
+	out.Raise(&Unfit{Err: err})
+}
+
+// Unsaved notes a cell that could not be written.
+type Unsaved struct{ Err error }
+
+func (n Unsaved) String() string { return "writing the stable cell: " + n.Err.Error() }
+
+// must ends a member whose invariant is broken: it may die, it may not lie
+// (membership.md §10).
+func must(holds bool, format string, args ...any) {
+	if !holds {
+		panic("membership: " + fmt.Sprintf(format, args...))
+	}
+}

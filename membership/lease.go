@@ -1,0 +1,115 @@
+package membership
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// standing is what this member may act on.
+type standing struct {
+	lease  protocol.Lease // updated in place: machines above point to it
+	leased bool
+	// carrying says that something may be held that the authority of the newest epoch
+	// does not know yet: Lease.Carried stays where it was.
+	carrying  bool
+	confirmed []protocol.Port // who has confirmed the newest epoch
+	heard     protocol.Time   // when the coordinator was last known to be well
+	followed  bool            // heard means something
+	doubted   bool            // a hint says that the coordinator is dead
+}
+
+// expire ends what time has ended.
+func (m *Machine) expire(now protocol.Time, out *protocol.Effects) {
+	if m.reign != nil && now >= m.lease.Role {
+		m.cease(now, out)
+	}
+	if m.leased && now >= m.lease.Member {
+		m.lapse(now, out)
+	}
+}
+
+// lapse ends every grant, and takes the next tenure: what has ended is never renewed
+// (V12, V19).
+func (m *Machine) lapse(now protocol.Time, out *protocol.Effects) {
+	m.leased, m.carrying = false, false
+	m.lease.Member = min(m.lease.Member, now)
+	m.lease.Carried = m.lease.Member
+	if !protocol.Mutated("same tenure after a lapse") {
+		m.lease.Tenure.Lapses++
+	}
+	if m.given.Clients {
+		// The clients of the tenure that has ended believe for as long as they were
+		// promised. A restart within that time must wait for them too.
+		m.owe(now+m.config.stretch(m.given.Confirmed), m.given.Confirmed)
+	}
+	out.Raise(&protocol.Lapsed{Tenure: m.lease.Tenure})
+}
+
+// extend moves the ends of the lease. It never moves one back.
+func (m *Machine) extend(until protocol.Time) {
+	if !m.leased {
+		m.lease.Carried = until
+	}
+	m.leased = true
+	m.lease.Member = max(m.lease.Member, until)
+	m.carry()
+}
+
+// carry lets what may be held from earlier epochs follow the lease, once the authority
+// of this one knows of it (V13).
+func (m *Machine) carry() {
+	if m.leased && (!m.carrying || protocol.Mutated("unconfirmed grants renewed")) {
+		m.lease.Carried = m.lease.Member
+	}
+}
+
+// beginEpoch: the authority of a new epoch knows nothing yet of what is held here.
+func (m *Machine) beginEpoch() {
+	m.carrying = m.leased
+	m.confirmed = m.confirmed[:0]
+}
+
+// onConfirmed: a space's authority knows all that this member's clients hold in it.
+func (m *Machine) onConfirmed(port protocol.Port, fact *protocol.Confirmed) {
+	if m.cell.Accepted == nil || fact.Epoch != m.cell.Accepted.Epoch.Counter {
+		return
+	}
+	for _, known := range m.confirmed {
+		if known == port {
+			return
+		}
+	}
+	m.confirmed = append(m.confirmed, port)
+	if m.reported() {
+		m.carrying = false
+		m.carry()
+		m.hasten()
+	}
+}
+
+// reported says that every space's authority knows what is held here.
+func (m *Machine) reported() bool { return len(m.confirmed) >= m.config.Spaces }
+
+// limit is how long silence of the coordinator is patiently heard.
+func (m *Machine) limit() time.Duration {
+	if m.doubted {
+		return 2 * m.config.poll()
+	}
+	return m.config.silence()
+}
+
+// well reports whether this member's coordinator is well as far as it knows. Asked by
+// the coordinator itself it is not: who asks has lost its role. Whoever else asks has
+// suspected it for S; that this member has not heard of it for a little less is
+// enough to agree, or every election would fail once.
+func (m *Machine) well(now protocol.Time, asker protocol.ID) bool {
+	if m.reign != nil {
+		return m.alone() || now < m.reign.anchor+m.config.silence()
+	}
+	limit := m.limit()
+	if asker != m.self {
+		limit -= m.config.poll() / 2
+	}
+	return m.leased && m.followed && now < m.heard+limit && asker != m.coordinator
+}

@@ -1,0 +1,152 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// leaving is a member on its way out.
+type leaving struct {
+	calls []protocol.CallID
+	clean bool // it holds nothing, and has promised nothing to any client
+	out   bool // no view has it any more
+	again protocol.Time
+}
+
+// empty reports whether the member has said that nothing of it need be waited for.
+func (e *leaving) empty() bool { return e != nil && e.clean }
+
+// ended reports whether the member takes no lease any more.
+func (e *leaving) ended() bool { return e.empty() }
+
+// onLeave begins to leave.
+func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, leave *Leave, out *protocol.Effects) {
+	if !m.saving {
+		m.remember()
+	}
+	if m.exit == nil {
+		m.exit = &leaving{again: now}
+		m.abandon()
+	}
+	m.exit.calls = append(m.exit.calls, call)
+	if m.exit.clean || !leave.Empty || m.need.Clients || m.wait > 0 || m.alone() {
+		return
+	}
+	m.exit.clean = true
+	if m.leased && m.reign == nil {
+		m.lapse(now, out)
+	}
+}
+
+// resign is how a coordinator leaves: it gives up its role, and the members elect the
+// next at once. It promises itself to that one, so that nobody need be waited for.
+func (m *Machine) resign(now protocol.Time, out *protocol.Effects) {
+	r := m.reign
+	heirs := false
+	for _, member := range r.view.Members {
+		if member.ID != m.self {
+			heirs = heirs || member.Founder && !r.track(member.ID, now).leaving
+			out.Send(member.ID, Resign{Epoch: r.epoch})
+		}
+	}
+	m.cease(now, out)
+	if m.exit.clean && m.leased {
+		m.lapse(now, out)
+	}
+	m.exit.again = now + m.config.poll()
+	if !heirs {
+		m.exit.out = true // nobody is left to lead those who stay
+	}
+}
+
+func (m *Machine) exitWake() protocol.Time {
+	if m.exit == nil || m.exit.out {
+		return protocol.Never
+	}
+	return m.exit.again
+}
+
+// goOnLeaving tells the coordinator again, until no view has this member any more.
+func (m *Machine) goOnLeaving(now protocol.Time, out *protocol.Effects) {
+	if m.exit == nil || m.exit.out {
+		return
+	}
+	v := m.cell.Accepted
+	switch {
+	case v == nil, !m.publishing, v.Installed && v.Rank(m.self) < 0:
+		m.exit.out = true
+	case now >= m.exit.again:
+		m.exit.again = now + m.config.poll()
+		if m.followed && v.Epoch == m.cell.promised() {
+			out.Send(m.coordinator, m.pollAnswer(now, 0))
+		}
+	}
+}
+
+// answerLeave answers when the member is out and the cell says what is promised.
+func (m *Machine) answerLeave(out *protocol.Effects) {
+	if m.exit == nil || m.saving || !m.exit.out && !m.alone() {
+		return
+	}
+	for _, call := range m.exit.calls {
+		out.Reply(call, &Left{Err: m.failed})
+	}
+	m.exit.calls = nil
+	if m.alone() {
+		m.exit = nil // it goes on, should nobody end it
+	}
+}
+
+// onForce makes a view of the named members alone.
+func (m *Machine) onForce(now protocol.Time, call protocol.CallID, force *Force, out *protocol.Effects) {
+	v := m.cell.Accepted
+	var ids []protocol.ID
+	refuse := func(format string, args ...any) {
+		out.Reply(call, &Forced{Err: fmt.Errorf("force view: "+format, args...)})
+	}
+	switch {
+	case v == nil:
+		refuse("this member knows no view")
+		return
+	case m.well(now, 0):
+		refuse("the coordinator is well; nothing need be forced")
+		return
+	case m.unfit || m.starting:
+		refuse("this member takes no part")
+		return
+	}
+	for _, name := range force.Members {
+		i := slices.IndexFunc(v.Members, func(member election.Member) bool { return member.Name == name })
+		if i < 0 {
+			refuse("member %q is not in view %d", name, v.Number)
+			return
+		}
+		ids = append(ids, v.Members[i].ID)
+	}
+	if place, listed := v.Of(m.self); !listed || !place.Founder || !slices.Contains(ids, m.self) {
+		refuse("this member, %q, must be a founder and among the named", m.config.Name)
+		return
+	}
+	out.Note(Forcing{View: v.Number, Members: force.Members, Reason: force.Reason})
+	m.seen = m.above(false, now) + forcedAbove
+	m.canvass(now, &election.Ballot{View: v, Asked: m.addresses(v), Forced: ids}, out)
+	out.Reply(call, &Forced{})
+}
+
+// forcedAbove is how far above all known epochs a forced view's is: whatever the lost
+// members may have promised meanwhile is below.
+const forcedAbove = 1 << 20
+
+// Forcing notes a view that an operator has forced.
+type Forcing struct {
+	View    uint64
+	Members []string
+	Reason  string
+}
+
+func (n Forcing) String() string {
+	return fmt.Sprintf("an operator replaces view %d by one of %q alone: %s", n.View, n.Members, n.Reason)
+}

@@ -1,0 +1,139 @@
+package membership
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// ProtocolVersion is what members must agree on to understand one another.
+const ProtocolVersion = 1
+
+// The messages between members, beside those of package election. They are sent as
+// values.
+type (
+	// Poll goes from the coordinator to each member, every D/10. The member's lease
+	// ends at Echo + min(D, Role) on its own clock, if Tenure is its own.
+	Poll struct {
+		Epoch  protocol.Epoch
+		View   uint64 // number of the view that is polled
+		Seq    uint64 // of this round of polls, echoed in the answer
+		Echo   protocol.Time
+		Tenure protocol.Tenure // under which Echo was sent; zero: there is no echo
+		Role   time.Duration   // what remains of the coordinator's role
+		// Horizon is what members are to remember, Usable what a quorum does remember.
+		Horizon time.Duration
+		Usable  time.Duration
+		// Installed and Open are known of the view.
+		Installed bool
+		Open      bool
+	}
+
+	// NewView is sent in the place of a Poll until the member has accepted the view:
+	// COORDINATOR and NEW_STATE, and every later change of the view.
+	NewView struct {
+		Poll Poll
+		View *election.View
+	}
+
+	// PollAnswer answers a Poll, and (Seq 0) tells what cannot wait for one.
+	PollAnswer struct {
+		Epoch   protocol.Epoch
+		View    uint64 // number of the newest view of this epoch that was accepted and synced
+		Seq     uint64
+		At      protocol.Time // on the sender's clock when it answers
+		Tenure  protocol.Tenure
+		Wants   time.Duration // the horizon that the sender's clients need
+		Horizon time.Duration // the one that it remembers, synced
+		// Reported says that the spaces of this epoch's authority know all that the
+		// sender's clients hold.
+		Reported bool
+		Leaving  bool
+		Empty    bool // with Leaving: it holds nothing and has promised nothing to any client
+	}
+
+	// ViewAck answers a NewView that was accepted and synced.
+	ViewAck struct{ Answer PollAnswer }
+
+	// Join asks the coordinator for a place in the view.
+	Join struct {
+		Self     election.Member // as it is now, with its tenure
+		Version  uint32
+		Promised protocol.Epoch
+		Lease    time.Duration // D
+		Drift    float64       // δ
+		// Definitions has a line for each space, sorted: what all members must agree on.
+		Definitions []string
+		Founders    []string // sorted
+		Cluster     uint64   // of the newest view that it knows; 0 where it knows none
+	}
+
+	// Unwelcome answers a Join that is refused for good.
+	Unwelcome struct {
+		Tenure protocol.Tenure // of the Join
+		What   string          // what the two sides disagree on
+		Ours   string
+		Yours  string
+	}
+
+	// Dropped answers a Join, or a PollAnswer, of a tenure that no view of the
+	// coordinator has any more: whatever it holds has ended.
+	Dropped struct {
+		Epoch  protocol.Epoch
+		Tenure protocol.Tenure
+	}
+
+	// Resign tells the members that their coordinator leaves: it has given up its role.
+	Resign struct{ Epoch protocol.Epoch }
+)
+
+func (m Poll) String() string {
+	text := fmt.Sprintf("poll #%d v%d@%d", m.Seq, m.View, m.Epoch.Counter)
+	if m.Tenure != (protocol.Tenure{}) {
+		text += fmt.Sprintf(" echo=%v of %d:%d role=%v", m.Echo, m.Tenure.Incarnation, m.Tenure.Lapses, m.Role)
+	}
+	if m.Horizon > 0 {
+		text += fmt.Sprintf(" horizon=%v usable=%v", m.Horizon, m.Usable)
+	}
+	if m.Installed {
+		text += " installed"
+	}
+	if m.Open {
+		text += " open"
+	}
+	return text
+}
+
+func (m NewView) String() string { return fmt.Sprintf("new view %v %v", m.View, m.Poll) }
+
+func (m PollAnswer) String() string {
+	text := fmt.Sprintf("answer #%d v%d@%d at=%v %d:%d", m.Seq, m.View, m.Epoch.Counter, m.At, m.Tenure.Incarnation, m.Tenure.Lapses)
+	if m.Wants > 0 || m.Horizon > 0 {
+		text += fmt.Sprintf(" wants=%v horizon=%v", m.Wants, m.Horizon)
+	}
+	if m.Reported {
+		text += " reported"
+	}
+	if m.Leaving {
+		text += fmt.Sprintf(" leaving empty=%v", m.Empty)
+	}
+	return text
+}
+
+func (m ViewAck) String() string { return "accepted: " + m.Answer.String() }
+
+func (m Join) String() string {
+	return fmt.Sprintf("join %s %d:%d promised %d", m.Self.Name, m.Self.Tenure.Incarnation, m.Self.Tenure.Lapses, m.Promised.Counter)
+}
+
+func (m Unwelcome) String() string {
+	return fmt.Sprintf("unwelcome: %s is %q here, %q there", m.What, m.Ours, m.Yours)
+}
+
+func (m Dropped) String() string {
+	return fmt.Sprintf("dropped %d:%d @%d", m.Tenure.Incarnation, m.Tenure.Lapses, m.Epoch.Counter)
+}
+
+func (m Resign) String() string { return fmt.Sprintf("resign @%d", m.Epoch.Counter) }

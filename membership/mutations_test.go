@@ -1,0 +1,35 @@
+//go:build mutations
+
+package membership
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// TestHolesBite switches each rule off and demands that the checks find what follows.
+func TestHolesBite(t *testing.T) {
+	defer protocol.Mutate("")
+	seeds := number("HOLDFAST_SEEDS", 2000)
+	for _, hole := range holes() {
+		t.Run(hole.name, func(t *testing.T) {
+			protocol.Mutate(hole.rule)
+			if hole.play != nil {
+				if what := hole.play(t); what == "" {
+					t.Errorf("without the rule %q nothing goes wrong", hole.rule)
+				} else {
+					t.Logf("%.200s", what)
+				}
+				return
+			}
+			for seed := uint64(1); seed <= seeds; seed++ {
+				if what := weather(t, seed, false); what != "" {
+					t.Logf("seed %d: %.200s", seed, what)
+					return
+				}
+			}
+			t.Errorf("without the rule %q nothing goes wrong in %d storms", hole.rule, seeds)
+		})
+	}
+}

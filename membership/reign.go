@@ -1,0 +1,481 @@
+package membership
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// reign is the coordinator's part of a member.
+type reign struct {
+	epoch     protocol.Epoch
+	view      *election.View // the newest installed one; before that, the first
+	installed bool
+	served    bool // it has granted, or could have
+	// proposal is the change under way, nil where there is none. The first view is one
+	// until it is installed. Needs are the electorates of which a quorum must accept it;
+	// with attendance, all founders must instead.
+	proposal   *election.View
+	needs      []election.Electorate
+	attendance bool
+	voters     []election.Member // of the needs, beside the first view's members
+
+	anchor   protocol.Time // when the latest poll was sent that the quorums have answered
+	seq      uint64
+	sent     []round // of the last lease
+	nextPoll protocol.Time
+	tracks   map[protocol.ID]*track
+
+	grantFrom protocol.Time
+	openFrom  protocol.Time // when those whom the predecessor lost are out; see exclusion
+	dropped   []lost
+	leavers   []protocol.ID     // who have left, and are still to be told that they are out
+	joins     []election.Member // who asks for a place, each with its newest tenure
+	count     uint32
+	merged    bool          // it joins sides that went on alone
+	lookAt    protocol.Time // when missing founders are asked for again
+
+	horizon      time.Duration // what members are to remember
+	horizonSince uint64        // first round that carried it
+	usable       time.Duration // what members were last told that a quorum remembers
+}
+
+// round is when a round of polls was sent.
+type round struct {
+	seq uint64
+	at  protocol.Time
+}
+
+// track is what the coordinator knows of a member, by its id.
+type track struct {
+	tenure   protocol.Tenure // newest heard of
+	at       protocol.Time   // newest reading of its clock under that tenure
+	known    bool            // at means something
+	received protocol.Time   // when that came
+	echoed   protocol.Time   // when the one came that was last echoed to it
+	lent     bool            // something was echoed to it: it may have a lease of this reign
+	answered protocol.Time   // when the latest poll was sent that it has answered
+	replied  bool            // answered means something
+	heard    protocol.Time   // when it last said anything
+	acked    uint64          // newest view that it has accepted
+	reported bool
+	leaving  bool
+	empty    bool
+	doubted  bool
+	told     bool // it has said in this reign what it wants
+	wants    time.Duration
+	recalls  time.Duration // the horizon that it remembers
+}
+
+// win begins a reign: phases 3 and 4.
+func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Succession, out *protocol.Effects) {
+	view := s.View
+	if s.Predecessor == nil {
+		view.Cluster = m.cell.Cluster
+	}
+	r := &reign{
+		epoch: view.Epoch, view: view, proposal: view, attendance: s.Attendance,
+		anchor: ballot.Sent, nextPoll: now, merged: ballot.Merge, tracks: map[protocol.ID]*track{},
+	}
+	r.needs = append(r.needs, s.Needs...)
+	r.needs = append(r.needs, view.Electorate())
+	for _, vote := range s.Votes {
+		r.tracks[vote.Self.ID] = &track{
+			tenure: vote.Self.Tenure, at: vote.At, known: true, received: vote.Received, heard: vote.Received,
+			answered: ballot.Sent, replied: true, recalls: vote.Horizon, leaving: vote.Leaving, empty: vote.Empty,
+		}
+		r.horizon = max(r.horizon, vote.Horizon)
+		if view.Rank(vote.Self.ID) < 0 {
+			r.voters = append(r.voters, vote.Self)
+		}
+	}
+	if s.Attendance {
+		r.count = countOf(m.config.Wall+now, view.Epoch.Counter)
+	}
+	m.exclude(now, r, s, ballot.Forced != nil)
+	m.reign, m.failures, m.deferred = r, 0, 0
+	m.abandon()
+	if len(view.Members) == 1 && election.Quorums(r.needs, func(id protocol.ID) bool { return id == m.self }) {
+		// Its own acceptance installs it: the write that says the one says the other.
+		view.Installed, view.Base, view.Open = true, nil, r.openFrom <= now
+		m.cell.Floor = max(m.cell.Floor, view.Epoch.Counter)
+	}
+	m.accept(now, view, out)
+	m.lead(now, out)
+}
+
+// alone reports whether this member coordinates nobody but itself: nobody else votes,
+// holds or waits, so that its role and lease need no polls and never end.
+func (m *Machine) alone() bool {
+	r := m.reign
+	return r != nil && len(r.view.Members) == 1 && r.view.Installed && (r.proposal == nil || !r.installed)
+}
+
+// members are all to whom the coordinator speaks: those of the proposal, those of the
+// view that it would replace, and whoever else must agree.
+func (r *reign) members() []election.Member {
+	if r.proposal == nil {
+		return r.view.Members
+	}
+	all := slices.Clone(r.proposal.Members)
+	for _, member := range append(r.voters, r.view.Members...) {
+		if r.proposal.Rank(member.ID) < 0 {
+			all = append(all, member)
+		}
+	}
+	return all
+}
+
+// current is the view that is polled.
+func (r *reign) current() *election.View {
+	if r.proposal != nil {
+		return r.proposal
+	}
+	return r.view
+}
+
+// wants reports whether a member has a place in what this coordinator leads.
+func (r *reign) wants(id protocol.ID) bool { return r.current().Rank(id) >= 0 }
+
+func (r *reign) track(id protocol.ID, now protocol.Time) *track {
+	t := r.tracks[id]
+	if t == nil {
+		t = &track{heard: now}
+		r.tracks[id] = t
+	}
+	return t
+}
+
+// lead does what the coordinator's time has come for.
+func (m *Machine) lead(now protocol.Time, out *protocol.Effects) {
+	m.tally(now)
+	m.change(now, out)
+	if m.reign == nil {
+		return
+	}
+	m.lookAround(now, out)
+	m.tendHorizon()
+	if m.alone() {
+		m.hold(now)
+		if m.reign.proposal != nil {
+			m.acceptOwn(now)
+		}
+		return
+	}
+	if now >= m.reign.nextPoll {
+		m.poll(now, out)
+	}
+	m.hold(now)
+}
+
+// reignWake is when the coordinator has something to do. That it may grant from some
+// time on, and that what a tenure holds may be freed, is for the machines above to
+// remember; that the view is open, for the next poll.
+func (m *Machine) reignWake() protocol.Time {
+	r := m.reign
+	at := protocol.Never
+	if len(m.lonesome()) > 0 {
+		at = r.lookAt
+	}
+	if !m.alone() {
+		return min(at, r.nextPoll, m.lease.Role)
+	}
+	if open := m.openAt(); !r.view.Open && open > 0 {
+		at = min(at, open)
+	}
+	return at
+}
+
+// hold moves the end of the role: D after the sending of the latest poll that quorums
+// have answered (membership.md §3). It is this member's own lease too.
+func (m *Machine) hold(now protocol.Time) {
+	r := m.reign
+	until := protocol.Never
+	if !m.alone() {
+		until = r.anchor + m.config.Lease
+	}
+	must(until <= now+m.config.Lease || m.alone(), "a role of %v rests on no poll that a quorum has answered", until-now)
+	m.lease.Role = until
+	if place, listed := r.current().Of(m.self); !listed || place.Tenure != m.lease.Tenure || m.exit.ended() {
+		return
+	}
+	if m.leased && m.lease.Member == protocol.Never && until != protocol.Never {
+		m.lease.Member = until // alone no longer: nothing was ever lent that outlives this
+		m.carry()
+	}
+	if until > now {
+		m.extend(until)
+	}
+}
+
+// poll sends a round.
+func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
+	r := m.reign
+	r.seq++
+	r.nextPoll = now + m.config.poll()
+	keep := slices.IndexFunc(r.sent, func(s round) bool { return s.at > now-m.config.Lease })
+	if keep < 0 {
+		keep = len(r.sent)
+	}
+	r.sent = append(r.sent[keep:], round{r.seq, now})
+	view := r.current()
+	own := r.track(m.self, now)
+	own.answered, own.replied, own.heard = now, true, now
+	own.tenure, own.reported = m.lease.Tenure, m.reported()
+	r.usable = m.usableHere()
+	m.drawAnchor(now)
+	role := r.anchor + m.config.Lease - now
+	for _, member := range r.members() {
+		if member.ID != m.self {
+			m.pollMember(now, view, member, role, out)
+		}
+	}
+	for _, id := range r.leavers {
+		out.Send(id, Dropped{Epoch: r.epoch, Tenure: r.track(id, now).tenure})
+	}
+	r.leavers = nil
+	if r.proposal != nil {
+		m.acceptOwn(now)
+	}
+}
+
+// pollMember sends one poll, or the view in its place until it was accepted. The echo
+// is what gives a lease, so only a place in the view under the tenure that it is from
+// gets one: nobody whom the view drops is renewed (V24, V28).
+func (m *Machine) pollMember(now protocol.Time, view *election.View, member election.Member, role time.Duration, out *protocol.Effects) {
+	r := m.reign
+	t := r.track(member.ID, now)
+	poll := Poll{
+		Epoch: r.epoch, View: view.Number, Seq: r.seq, Role: role, Horizon: r.horizon, Usable: r.usable,
+		Installed: view.Installed, Open: view.Open,
+	}
+	place, listed := view.Of(member.ID)
+	withheld := protocol.Mutated("survivors end their locks") && !r.served
+	if listed && t.known && place.Tenure == t.tenure && !withheld {
+		poll.Echo, poll.Tenure = t.at, t.tenure
+		t.echoed, t.lent = t.received, true
+	}
+	if t.acked >= view.Number {
+		out.Send(member.ID, poll)
+		return
+	}
+	out.Send(member.ID, NewView{Poll: poll, View: view})
+}
+
+// acceptOwn is the coordinator's own acceptance: it counts when it is synced, as
+// every other.
+func (m *Machine) acceptOwn(now protocol.Time) {
+	r := m.reign
+	if r.track(m.self, now).acked >= r.proposal.Number {
+		return
+	}
+	m.sendSaved(m.self, ViewAck{Answer: PollAnswer{
+		Epoch: r.epoch, View: r.proposal.Number, At: now, Tenure: m.lease.Tenure,
+		Wants: m.need.Want, Reported: m.reported(), Leaving: m.exit != nil, Empty: m.exit.empty(),
+	}})
+}
+
+func (m *Machine) onPollAnswer(now protocol.Time, from protocol.ID, a PollAnswer, out *protocol.Effects) {
+	r := m.reign
+	m.seen = max(m.seen, a.Epoch.Counter)
+	if r == nil || a.Epoch != r.epoch {
+		return
+	}
+	if !slices.ContainsFunc(r.members(), func(member election.Member) bool { return member.ID == from }) {
+		if a.Leaving || r.wasDropped(from, a.Tenure) {
+			out.Send(from, Dropped{Epoch: r.epoch, Tenure: a.Tenure})
+		}
+		return
+	}
+	t := r.track(from, now)
+	t.heard, t.doubted = now, false
+	t.acked = max(t.acked, a.View)
+	i := slices.IndexFunc(r.sent, func(s round) bool { return s.seq == a.Seq })
+	if i >= 0 && (!t.replied || r.sent[i].at > t.answered) {
+		t.answered, t.replied = r.sent[i].at, true
+	}
+	if t.tenure.Before(a.Tenure) || t.tenure == a.Tenure && a.At >= t.at {
+		t.take(now, a, r.horizonSince)
+	}
+	m.drawAnchor(now)
+	m.tally(now)
+}
+
+// take records what a member says of itself.
+func (t *track) take(now protocol.Time, a PollAnswer, horizonSince uint64) {
+	t.tenure, t.at, t.known, t.received, t.told = a.Tenure, a.At, true, now, true
+	t.wants, t.reported, t.leaving, t.empty = a.Wants, a.Reported, a.Leaving, a.Empty
+	if a.Seq >= horizonSince || a.Seq == 0 {
+		t.recalls = a.Horizon
+	}
+}
+
+// renewed: the member begins another tenure, of which nothing is known yet.
+func (t *track) renewed(now protocol.Time, tenure protocol.Tenure) {
+	t.tenure, t.heard = tenure, now
+	t.at, t.known, t.told, t.reported, t.leaving, t.empty = 0, false, false, false, false, false
+}
+
+func (m *Machine) onViewAck(now protocol.Time, from protocol.ID, ack ViewAck, out *protocol.Effects) {
+	m.onPollAnswer(now, from, ack.Answer, out)
+}
+
+// drawAnchor moves the beginning of the role to the latest poll that the quorums have
+// answered: that of the installed view and, while a proposal is under way, of every
+// view whose quorum it needs (V11).
+func (m *Machine) drawAnchor(now protocol.Time) {
+	r := m.reign
+	answered := func(id protocol.ID) (protocol.Time, bool) {
+		t := r.tracks[id]
+		if t == nil {
+			return 0, false
+		}
+		return t.answered, t.replied
+	}
+	needs := r.needs
+	switch {
+	case m.config.Available:
+		r.anchor = max(r.anchor, now)
+		return
+	case r.proposal != nil && protocol.Mutated("role counted on a proposal"):
+		needs = []election.Electorate{r.proposal.Electorate()}
+	case r.proposal == nil:
+		needs = []election.Electorate{r.view.Electorate()}
+	case r.attendance:
+		m.drawAttendance(answered)
+		return
+	}
+	anchor := protocol.Never
+	for _, e := range needs {
+		since, ok := e.Since(answered)
+		if !ok {
+			return
+		}
+		anchor = min(anchor, since)
+	}
+	if anchor != protocol.Never {
+		r.anchor = max(r.anchor, anchor)
+	}
+}
+
+// drawAttendance: every founder must have answered.
+func (m *Machine) drawAttendance(answered func(protocol.ID) (protocol.Time, bool)) {
+	anchor := protocol.Never
+	for _, id := range m.reign.proposal.Electorate().Voters {
+		at, ok := answered(id)
+		if !ok {
+			return
+		}
+		anchor = min(anchor, at)
+	}
+	m.reign.anchor = max(m.reign.anchor, anchor)
+}
+
+// tally installs the proposal when the quorums that it needs have accepted it.
+func (m *Machine) tally(now protocol.Time) {
+	r := m.reign
+	if r.proposal == nil {
+		return
+	}
+	accepted := func(id protocol.ID) bool {
+		t := r.tracks[id]
+		return t != nil && t.acked >= r.proposal.Number
+	}
+	enough := m.config.Available || election.Quorums(r.needs, accepted)
+	if r.attendance {
+		voters := r.proposal.Electorate().Voters
+		enough = !slices.ContainsFunc(voters, func(id protocol.ID) bool { return !accepted(id) })
+	}
+	if !enough || !accepted(m.self) {
+		return
+	}
+	m.install(now)
+}
+
+// install: from now on the view is the one whose quorum counts.
+func (m *Machine) install(now protocol.Time) {
+	r := m.reign
+	old := r.view
+	if r.view = r.proposal; !r.view.Installed {
+		known := *r.proposal
+		known.Installed, known.Base = true, nil
+		r.view = &known
+	}
+	must(!r.installed || r.view.Number == old.Number+1, "view %d follows view %d", r.view.Number, old.Number)
+	r.proposal, r.needs, r.attendance, r.voters = nil, nil, false, nil
+	if r.installed {
+		m.drop(now, old, r.view)
+	}
+	r.installed = true
+	r.nextPoll = now
+	if m.cell.Accepted != r.view {
+		m.cell.Accepted = r.view
+		m.cell.Floor = max(m.cell.Floor, r.epoch.Counter)
+		m.remember()
+	}
+	m.openView(now)
+	for _, member := range r.view.Members {
+		r.track(member.ID, now)
+	}
+}
+
+// cease ends the role because its time is over.
+func (m *Machine) cease(now protocol.Time, out *protocol.Effects) {
+	m.endRole(now)
+	out.Raise(&protocol.Halted{Promised: m.lease.Promised})
+}
+
+// endRole: this member grants nothing more. Its own lease stays as it was lent.
+func (m *Machine) endRole(now protocol.Time) {
+	m.lease.Role = min(m.lease.Role, now)
+	if m.leased && m.lease.Member == protocol.Never {
+		m.lease.Member = now + m.config.Lease
+		m.carry()
+	}
+	m.reign = nil
+	m.followed, m.candidate = false, 0
+	m.tryAt = now + m.jitter(m.config.Patience/2)
+}
+
+// raise runs an election for this member above every epoch it has heard of, keeping
+// its view: a member that it wants has promised more, and could never be admitted
+// otherwise. Before it serves, the election starts again anyway.
+func (m *Machine) raise(now protocol.Time, above uint64, out *protocol.Effects) {
+	m.seen = max(m.seen, above)
+	if above < m.reign.epoch.Counter || protocol.Mutated("epoch not raised") {
+		return
+	}
+	if !m.reign.served {
+		m.cease(now, out)
+		return
+	}
+	view := m.reign.view
+	m.endRole(now)
+	m.elect(now, view, false, out)
+}
+
+// onNeedEpoch begins another reign, because the count in this one is exhausted.
+func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *protocol.Effects) {
+	m.cell.Floor = max(m.cell.Floor, need.Above)
+	if m.reign == nil || m.reign.epoch.Counter > need.Above {
+		return // not here, or under way
+	}
+	view := m.reign.view
+	if m.alone() && m.reign.installed {
+		m.again(now, view, out)
+		return
+	}
+	m.endRole(now)
+	m.elect(now, view, false, out)
+}
+
+// again begins another reign of a member alone, with one write for all of it.
+func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Effects) {
+	m.cell.Promised, m.cell.Candidate = m.above(false, now), m.self
+	m.lease.Promised = m.cell.Promised
+	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: view}
+	ballot.Take(m.promise(now, ballot.Epoch), now)
+	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
+}

@@ -1,0 +1,422 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// search is how a member that hears of no coordinator finds one, or becomes it.
+type search struct {
+	seen        uint64 // highest epoch counter heard of
+	coordinator protocol.ID
+	candidate   protocol.ID // whose election was accepted last
+	tryAt       protocol.Time
+	deferred    int // how often a more senior one was waited for since
+	failures    int // how often an election failed since
+	surveys     uint64
+	survey      *election.Survey
+	ballot      *election.Ballot
+	until       protocol.Time // when the answers of the present phase must be there
+	repeatAt    protocol.Time // when they are asked for again
+}
+
+// content reports whether somebody leads this member: there is nothing to look for.
+func (m *Machine) content(now protocol.Time) bool {
+	return m.followed && now < m.heard+m.limit()
+}
+
+func (m *Machine) searchWake() protocol.Time {
+	switch {
+	case m.exit != nil && m.exit.out:
+		return protocol.Never
+	case m.survey != nil || m.ballot != nil:
+		return min(m.until, m.repeatAt)
+	case m.preempts():
+		return m.tryAt
+	case m.followed:
+		return max(m.tryAt, m.heard+m.limit())
+	}
+	return m.tryAt
+}
+
+// preempts reports whether this member takes the place of a coordinator that is well:
+// the published rule of the highest id. It waits for the view to be open, so that
+// nobody has to be waited for again.
+func (m *Machine) preempts() bool {
+	v := m.cell.Accepted
+	if !m.config.Preempt || !m.config.Founder || !m.followed || !m.leased || m.exit != nil || !v.Open || m.self < m.coordinator {
+		return false
+	}
+	return v.Rank(m.self) >= 0 && !slices.ContainsFunc(v.Members, func(o election.Member) bool { return o.Founder && o.ID > m.self })
+}
+
+// seek goes on with the search.
+func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
+	switch {
+	case m.exit != nil && m.exit.out: // it looks for nobody any more
+	case m.survey != nil && (now >= m.until || m.survey.Complete()):
+		m.judge(now, out)
+	case m.survey != nil && now >= m.repeatAt:
+		m.repeatAt = protocol.Never
+		m.ask(m.survey.Silent(), out)
+	case m.ballot != nil:
+		ended := m.count(now, out)
+		if !ended && now >= m.repeatAt {
+			m.repeatAt = protocol.Never
+			m.call(m.ballot.Silent(), out)
+		}
+	case m.survey == nil && m.ballot == nil && now >= m.tryAt && m.preempts():
+		m.elect(now, m.cell.Accepted, false, out)
+	case m.survey == nil && m.ballot == nil && now >= m.tryAt && !m.content(now):
+		m.beginSurvey(now, out)
+	}
+}
+
+// patience begins a phase: T for the answers, and a second question halfway.
+func (m *Machine) patience(now protocol.Time) {
+	m.until, m.repeatAt = now+m.config.Patience, now+m.config.Patience/2
+}
+
+// addresses lists where members of the accepted view and founders are, but for this
+// member.
+func (m *Machine) addresses(v *election.View) []string {
+	var all []string
+	if v != nil {
+		for _, member := range v.Members {
+			if member.ID != m.self {
+				all = append(all, member.Address)
+			}
+		}
+	}
+	all = append(all, m.rules.Founders...)
+	slices.Sort(all)
+	own := m.config.Address
+	return slices.DeleteFunc(slices.Compact(all), func(address string) bool { return address == own || address == "" })
+}
+
+// beginSurvey is phase 1: how is everybody?
+func (m *Machine) beginSurvey(now protocol.Time, out *protocol.Effects) {
+	m.surveys++
+	m.survey = &election.Survey{
+		Number: m.surveys, Own: m.answer(now, m.surveys, m.self), Asked: m.addresses(m.cell.Accepted),
+	}
+	m.patience(now)
+	m.ask(m.survey.Asked, out)
+	if len(m.survey.Asked) == 0 {
+		m.judge(now, out)
+	}
+}
+
+func (m *Machine) ask(addresses []string, out *protocol.Effects) {
+	for _, address := range addresses {
+		out.SendTo(address, election.StatusPoll{Ask: m.survey.Number})
+	}
+}
+
+// answer says how this member is, to whoever asks.
+func (m *Machine) answer(now protocol.Time, ask uint64, asker protocol.ID) election.StatusAnswer {
+	a := election.StatusAnswer{
+		Ask: ask, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
+		Status: m.status(), Well: m.well(now, asker), View: m.cell.Accepted, Promised: m.cell.promised(),
+		Founders: m.config.Founders, Leaving: m.exit != nil, Coordinator: m.leader(),
+	}
+	if m.leased {
+		a.Lease = m.lease.Member - now
+	}
+	if a.Status == election.Halted && (m.ballot != nil || m.candidate != m.self) {
+		a.Candidate = m.candidate
+	}
+	if place, listed := m.cell.Accepted.Of(a.Coordinator); listed {
+		a.Address = place.Address
+	} else if a.Coordinator == m.self {
+		a.Address = m.config.Address
+	}
+	return a
+}
+
+// leader is whom this member follows; 0 where it follows nobody.
+func (m *Machine) leader() protocol.ID {
+	switch {
+	case m.reign != nil:
+		return m.self
+	case m.followed:
+		return m.coordinator
+	}
+	return 0
+}
+
+// status is this member's state by the notes' names.
+func (m *Machine) status() election.Status {
+	v := m.cell.Accepted
+	switch {
+	case m.reign != nil && m.reign.installed:
+		return election.Normal
+	case m.reign != nil:
+		return election.Reorganization
+	case m.ballot != nil, m.candidate != 0 && (v == nil || v.Epoch != m.cell.promised()):
+		return election.Halted
+	case m.followed && v.Installed:
+		return election.Normal
+	case m.followed:
+		return election.Reorganization
+	}
+	return election.Down
+}
+
+func (m *Machine) onStatusAnswer(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
+	m.seen = max(m.seen, a.Promised.Counter)
+	if !m.publishing && m.config.Founder && a.Self.Founder && !slices.Equal(a.Founders, m.config.Founders) {
+		m.refuse(fmt.Errorf("membership: the founders here are %q, at %s they are %q; give every founder the same list",
+			m.config.Founders, a.Self.Address, a.Founders), out)
+		return
+	}
+	m.adopt(now, a.View, out)
+	switch {
+	case m.reign != nil:
+		m.meet(now, a, out)
+	case a.Ask == 0 && a.Well && !m.content(now):
+		m.join(a.Address, out)
+	case m.survey != nil:
+		m.survey.Take(a)
+	}
+}
+
+// adopt takes a newer view that is known to be installed in the place of an older
+// one: what is not of it is over (V23).
+func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effects) {
+	old := m.cell.Accepted
+	if v == nil || !v.Installed || m.config.Available && (m.reign != nil || m.content(now)) {
+		return // and another side's view is as good as this one's
+	}
+	if !v.Newer(old) || protocol.Mutated("old view beside an installed one") {
+		if old != nil {
+			m.cell.Accepted = old.Know(v)
+		}
+		return
+	}
+	if m.isForeign(v) {
+		m.meetForeign(v, out)
+		return
+	}
+	if m.reign != nil && v.Epoch == m.reign.epoch {
+		return // of this member's own making
+	}
+	if election.Less(m.cell.promised(), v.Epoch) {
+		m.yield(now, v.Epoch, out)
+	}
+	if old == nil || old.Epoch != v.Epoch {
+		m.beginEpoch()
+	}
+	m.cell.Accepted, m.cell.Cluster = v, v.Cluster
+	m.remember()
+}
+
+// isForeign reports whether a view is of another cluster than a founder's cell. A
+// guest has no vote: when all founders have forgotten what they knew and have founded
+// another cluster, it goes with them.
+func (m *Machine) isForeign(v *election.View) bool {
+	old := m.cell.Accepted
+	return m.config.Founder && old != nil && old.Cluster != v.Cluster
+}
+
+// meetForeign: another cluster has an address of this one. A member that has taken
+// part since its start goes on; one that has not cannot.
+func (m *Machine) meetForeign(v *election.View, out *protocol.Effects) {
+	if !m.publishing {
+		m.refuse(foreign(m.cell.Accepted, v), out)
+	}
+}
+
+func foreign(ours, theirs *election.View) error {
+	return fmt.Errorf("membership: this member's cell belongs to cluster %016x, the others are cluster %016x; give it another state folder, or the others' addresses",
+		ours.Cluster, theirs.Cluster)
+}
+
+// judge ends phase 1.
+func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
+	survey := m.survey
+	verdict := survey.Judge(m.rules)
+	rank := m.rank(verdict.Newest)
+	m.survey = nil
+	yields := verdict.Decision == election.Yield && m.deferred < 2
+	switch {
+	case verdict.Decision == election.Stay && verdict.Well != nil:
+		m.join(verdict.Well.Address, out)
+		m.backOff(now, rank)
+	case verdict.Decision == election.Stay || m.exit != nil:
+		m.backOff(now, rank)
+	case yields:
+		m.deferred++
+		m.tryAt = now + m.jitter(m.config.Patience*time.Duration(verdict.Seniors))
+	default:
+		m.elect(now, verdict.Newest, verdict.Attendance, out)
+		for _, a := range survey.Answers {
+			m.ballot.Active = append(m.ballot.Active, a.Self.ID)
+		}
+	}
+}
+
+// rank staggers candidates: the most senior one tries again first.
+func (m *Machine) rank(v *election.View) int {
+	if rank := v.Rank(m.self); rank >= 0 {
+		return rank
+	}
+	return max(0, slices.Index(m.rules.Founders, m.config.Address))
+}
+
+// backOff tries again after T·(1 + rank), drawn with jitter.
+func (m *Machine) backOff(now protocol.Time, rank int) {
+	m.failures++
+	m.tryAt = now + m.jitter(m.config.Patience*time.Duration(1+min(rank, 4)))
+}
+
+// jitter returns d to 2d.
+func (m *Machine) jitter(d time.Duration) time.Duration {
+	return d + time.Duration(m.config.Rand.Int64N(int64(d)+1))
+}
+
+// elect is phase 2: who follows this member?
+func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, out *protocol.Effects) {
+	m.canvass(now, &election.Ballot{View: v, Asked: m.addresses(v), Attendance: attendance}, out)
+}
+
+// canvass asks for the promises that a ballot needs, under an epoch above all others.
+func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *protocol.Effects) {
+	ballot.Epoch = protocol.Epoch{Counter: m.above(ballot.Attendance, now), Candidate: m.self}
+	ballot.Sent = now
+	m.survey, m.ballot = nil, ballot
+	m.patience(now)
+	m.halt(now, m.self, ballot.Epoch, out)
+	m.call(ballot.Asked, out)
+}
+
+func (m *Machine) call(addresses []string, out *protocol.Effects) {
+	for _, address := range addresses {
+		out.SendTo(address, election.Election{Epoch: m.ballot.Epoch, View: m.ballot.View, Merge: m.ballot.Merge})
+	}
+}
+
+// halt promises this member to a candidate: no older poll is answered any more, its
+// new grants halt, its holders go on. The promise is synced before it is sent.
+func (m *Machine) halt(now protocol.Time, candidate protocol.ID, epoch protocol.Epoch, out *protocol.Effects) {
+	if epoch != m.cell.promised() {
+		m.yield(now, epoch, out)
+	}
+	m.candidate, m.followed = candidate, false
+	m.sendSaved(candidate, m.promise(now, epoch))
+}
+
+func (m *Machine) promise(now protocol.Time, epoch protocol.Epoch) election.Promise {
+	return election.Promise{
+		Epoch: epoch, At: now, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
+		Accepted: m.cell.Accepted, Horizon: max(m.cell.Horizon, m.written.Horizon), Owes: max(0, m.wait-now),
+		Leaving: m.exit != nil, Empty: m.exit.empty(),
+	}
+}
+
+func (m *Machine) refusal(now protocol.Time, epoch protocol.Epoch) election.Refuse {
+	return election.Refuse{
+		Epoch: epoch, Promised: m.cell.promised(), Well: m.well(now, epoch.Candidate), Tenure: m.lease.Tenure, View: m.cell.Accepted,
+	}
+}
+
+// onElection promises, if the epoch is above all that was promised and this member's
+// coordinator is not well.
+func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Election, out *protocol.Effects) {
+	m.seen = max(m.seen, e.Epoch.Counter)
+	m.adopt(now, e.View, out)
+	v := m.cell.Accepted
+	switch {
+	case e.Epoch.Candidate != from, v != nil && v.Epoch == e.Epoch:
+		return // not its own, or won meanwhile
+	case !m.follows(e.Epoch), m.well(now, from) && !m.givesWay(from, e):
+		out.Send(from, m.refusal(now, e.Epoch))
+		return
+	}
+	m.abandon()
+	m.tryAt = now + m.jitter(4*m.config.Patience)
+	m.halt(now, from, e.Epoch, out)
+}
+
+// givesWay reports whether a candidate is followed though the coordinator is well: the
+// published rule of the highest id, and two sides of a partition that meet.
+func (m *Machine) givesWay(candidate protocol.ID, e election.Election) bool {
+	return m.config.Available && e.Merge || m.config.Preempt && candidate > m.leader()
+}
+
+// abandon ends this member's own search: another has found what it looked for.
+func (m *Machine) abandon() { m.survey, m.ballot = nil, nil }
+
+func (m *Machine) onPromise(now protocol.Time, p election.Promise) {
+	if p.Accepted != nil {
+		m.seen = max(m.seen, p.Accepted.Epoch.Counter)
+	}
+	if m.ballot != nil {
+		m.ballot.Take(p, now)
+	}
+}
+
+// count ends phase 2, as soon as the promises are enough and no more are to be
+// expected soon, or when patience is at its end: then the election starts again. It
+// reports whether it did either.
+func (m *Machine) count(now protocol.Time, out *protocol.Effects) bool {
+	ballot, own := m.ballot, m.ballot.Of(m.self)
+	if now < m.until && (own == nil || !ballot.Complete()) {
+		return false
+	}
+	succession := ballot.Count(m.self, m.rules)
+	if own != nil && own.Self.Tenure != m.lease.Tenure {
+		succession = nil // its lease has ended since it promised itself: its own answer is void
+	}
+	switch {
+	case succession != nil:
+		m.ballot = nil
+		m.win(now, ballot, succession, out)
+	case now < m.until && ballot.Active != nil:
+		return false // who did not answer phase 1 may still answer this one
+	default:
+		m.ballot = nil
+		m.backOff(now, m.rank(ballot.View))
+	}
+	return true
+}
+
+func (m *Machine) onRefuse(now protocol.Time, from protocol.ID, r election.Refuse, out *protocol.Effects) {
+	m.seen = max(m.seen, r.Promised.Counter)
+	m.adopt(now, r.View, out)
+	if m.ballot != nil && r.Epoch == m.ballot.Epoch {
+		m.ballot.Refuse(from)
+	}
+	if m.reign != nil && r.Epoch == m.reign.epoch && m.reign.wants(from) {
+		m.raise(now, r.Promised.Counter, out)
+	}
+}
+
+// onHint looks whether a rumour is right. The coordinator's answer, or any poll of it,
+// ends the doubt.
+func (m *Machine) onHint(now protocol.Time, hint protocol.Hint) {
+	if m.reign != nil {
+		m.reign.doubt(hint)
+		return
+	}
+	place, listed := m.cell.Accepted.Of(m.coordinator)
+	switch {
+	case listed && place.Address == hint.Address && m.followed:
+		m.doubted = !hint.Alive
+	case hint.Alive && !m.followed && m.survey == nil && m.ballot == nil:
+		m.tryAt = min(m.tryAt, now+m.jitter(m.config.poll()))
+	}
+}
+
+// onResign: the coordinator has given up its role in good order. The next is elected
+// at once.
+func (m *Machine) onResign(now protocol.Time, from protocol.ID, resigned Resign) {
+	if m.reign == nil && from == m.coordinator && m.followed && resigned.Epoch == m.cell.promised() {
+		m.followed = false
+		m.tryAt = now
+	}
+}

@@ -1,0 +1,118 @@
+package membership
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// begin makes this life's cell of the last one's, and says what must be waited for.
+func (m *Machine) begin() {
+	c, fresh := m.config, m.cell.ID == 0
+	m.starting, m.wanted = true, true
+	if fresh {
+		m.cell.ID = protocol.ID(nonzero(c.Rand))
+		m.cell.Cluster = nonzero(c.Rand)
+	}
+	m.self = m.cell.ID
+	m.forget()
+	m.cell.Incarnation++
+	m.lease.Promised = m.cell.Promised
+	m.lease.Tenure = protocol.Tenure{Incarnation: m.cell.Incarnation}
+	switch {
+	case c.Kept && !fresh && !c.Cell.Clean:
+		// The former life's clients believe, whether or not this one serves any.
+		m.owe(m.config.stretch(c.Lease+c.Cell.Horizon), c.Cell.Horizon)
+	case !c.Kept && c.Serves && c.alone():
+		// Nobody else remembers a former life of this member.
+		m.owe(m.config.stretch(c.Lease), 0)
+	}
+	if m.wait == 0 {
+		m.cell.Clean = true
+	}
+	if v := m.cell.Accepted; v != nil && (len(v.Members) > 1 || !v.Open) {
+		// What clients of other members were promised is remembered until a coordinator
+		// says that it is over.
+		m.carried = m.cell.Horizon
+	} else if m.wait == 0 {
+		m.cell.Horizon = 0
+	}
+	if m.startsAlone() {
+		m.cell.Promised, m.cell.Candidate = m.above(true, 0), m.self
+		m.lease.Promised = m.cell.Promised
+	}
+}
+
+// forget is what a member must not do.
+func (m *Machine) forget() {
+	if protocol.Mutated("promise forgotten") {
+		m.cell.Promised, m.cell.Candidate = 0, 0
+	}
+	if protocol.Mutated("acceptance forgotten") {
+		m.cell.Accepted = nil
+		m.cell.Promised, m.cell.Candidate = 0, 0 // one remembers the other
+	}
+}
+
+// startsAlone reports whether this member is a quorum by itself, so that nobody
+// need be asked whom it follows.
+func (m *Machine) startsAlone() bool {
+	if !m.config.alone() {
+		return false
+	}
+	v := m.cell.Accepted
+	return v == nil || election.Quorums(v.Needs(), func(id protocol.ID) bool { return id == m.self })
+}
+
+func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
+	m.tryAt = now
+	if !m.startsAlone() {
+		return
+	}
+	// A start alone is an election by full attendance, with one write for all of it.
+	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: m.cell.Accepted, Attendance: m.cell.Accepted == nil}
+	ballot.Take(m.promise(now, ballot.Epoch), now)
+	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
+}
+
+// started: the cell of this start is written.
+func (m *Machine) started(now protocol.Time, _ *protocol.Effects) {
+	if m.reign == nil {
+		m.tryAt = now
+	}
+}
+
+func nonzero(r *rand.Rand) uint64 {
+	for {
+		if n := r.Uint64(); n != 0 {
+			return n
+		}
+	}
+}
+
+// secondsOf returns the seconds since Origin, and at least 1.
+func secondsOf(wall time.Duration) uint64 {
+	return uint64(max(1, int64(wall/time.Second)-Origin))
+}
+
+// above returns a counter above every one that this member knows. Where somebody may
+// have forgotten what it knew, only the wall clock is above all that (V17).
+func (m *Machine) above(forgotten bool, now protocol.Time) uint64 {
+	counter := max(m.cell.Promised, m.cell.Floor, m.seen) + 1
+	if forgotten && !protocol.Mutated("epoch from memory") {
+		counter = max(counter, secondsOf(m.config.Wall+now))
+	}
+	return counter
+}
+
+// countOf returns where the count of tokens begins: at the fraction of the wall
+// clock's second if the epoch was taken from it, in 2⁻³⁰ s, so that half of a
+// reign's tokens are left even at the end of a second.
+func countOf(wall time.Duration, epoch uint64) uint32 {
+	if epoch != secondsOf(wall) {
+		return 0
+	}
+	return uint32(uint64(wall%time.Second) << 30 / uint64(time.Second))
+}

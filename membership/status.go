@@ -1,0 +1,192 @@
+package membership
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// sighting is when a member was first seen in a view under its tenure.
+type sighting struct {
+	id     protocol.ID
+	tenure protocol.Tenure
+	since  protocol.Time
+}
+
+// publish raises the view that this member follows, when anything of it has changed.
+// A change of a living coordinator's is raised there when it is installed, and at the
+// members when they have accepted it.
+func (m *Machine) publish(now protocol.Time, out *protocol.Effects) {
+	source := m.cell.Accepted
+	if m.reign != nil {
+		source = m.reign.view
+	}
+	if !m.publishing || source == nil || m.reign != nil && m.alone() && !m.reign.installed {
+		return
+	}
+	v := m.viewOf(source)
+	if m.raised != nil && m.raised.equal(v) {
+		return
+	}
+	m.raised = &published{view: v}
+	m.see(now, source)
+	out.Raise(v)
+}
+
+// viewOf is a view as the machines above see it.
+func (m *Machine) viewOf(source *election.View) *protocol.View {
+	v := &protocol.View{
+		Number: source.Number, Epoch: source.Epoch, Coordinator: source.Epoch.Candidate,
+		Installed: source.Installed, Open: source.Open, GrantFrom: protocol.Never, Lease: &m.lease,
+		Members: make([]protocol.Member, len(source.Members)),
+	}
+	for i, member := range source.Members {
+		v.Members[i] = member.Member
+	}
+	if r := m.reign; r != nil {
+		v.GrantFrom, v.Count, v.Installed, v.Merged = r.grantFrom, r.count, r.installed, r.merged
+		for _, l := range r.dropped {
+			v.Dropped = append(v.Dropped, protocol.Dropped{ID: l.id, Tenure: l.tenure, Free: l.free})
+		}
+	}
+	return v
+}
+
+// published is the view that was raised last.
+type published struct{ view *protocol.View }
+
+func (p *published) equal(v *protocol.View) bool {
+	o := p.view
+	return o.Number == v.Number && o.Epoch == v.Epoch && o.Installed == v.Installed && o.Open == v.Open &&
+		o.GrantFrom == v.GrantFrom && slices.Equal(o.Dropped, v.Dropped) && slices.Equal(o.Members, v.Members)
+}
+
+// see notes who is new.
+func (m *Machine) see(now protocol.Time, v *election.View) {
+	seen := make([]sighting, 0, len(v.Members))
+	for _, member := range v.Members {
+		s := sighting{member.ID, member.Tenure, now}
+		if i := slices.IndexFunc(m.since, func(o sighting) bool { return o.id == s.id && o.tenure == s.tenure }); i >= 0 {
+			s = m.since[i]
+		}
+		seen = append(seen, s)
+	}
+	m.since = seen
+}
+
+// who tells what this member knows of itself and of the others.
+func (m *Machine) who(now protocol.Time) *Self {
+	s := &Self{Cell: m.cell, Horizon: m.horizon, Until: protocol.Never, Election: m.variables()}
+	if m.raised != nil {
+		s.View = m.raised.view
+	}
+	s.State, s.Why, s.Until = m.state(now)
+	own := Standing{Member: m.config.member(m.self, m.lease.Tenure), State: s.State, Election: s.Election.Status, Since: now}
+	source := m.cell.Accepted
+	if m.reign != nil {
+		source = m.reign.view
+	}
+	if source == nil || !m.publishing {
+		s.Members = []Standing{own}
+		return s
+	}
+	for _, member := range source.Members {
+		place := Standing{Member: member, Election: s.Election.Status, State: m.stateOf(now, member)}
+		if i := slices.IndexFunc(m.since, func(o sighting) bool { return o.id == member.ID && o.tenure == member.Tenure }); i >= 0 {
+			place.Since = m.since[i].since
+		}
+		if member.ID == m.self {
+			place.State, place.Election = s.State, s.Election.Status
+		}
+		s.Members = append(s.Members, place)
+	}
+	if source.Rank(m.self) < 0 {
+		s.Members = append(s.Members, own)
+	}
+	return s
+}
+
+// variables are those of the course notes.
+func (m *Machine) variables() election.Variables {
+	v := election.Variables{Status: m.status(), Candidate: m.candidate, Coordinator: m.leader()}
+	switch {
+	case m.reign != nil:
+		for _, member := range m.reign.current().Members {
+			v.Active = append(v.Active, member.ID)
+			if t := m.reign.tracks[member.ID]; t != nil && t.acked >= m.reign.current().Number {
+				v.Answers = append(v.Answers, member.ID)
+			}
+		}
+	case m.ballot != nil:
+		for _, vote := range m.ballot.Votes {
+			v.Answers = append(v.Answers, vote.Self.ID)
+		}
+	case m.survey != nil:
+		for _, answer := range m.survey.Answers {
+			v.Answers = append(v.Answers, answer.Self.ID)
+		}
+	}
+	return v
+}
+
+// state says how this member is, and why if it is not well.
+func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
+	place, listed := m.cell.Accepted.Of(m.self)
+	switch {
+	case m.exit != nil:
+		return Leaving, "it was asked to leave", protocol.Never
+	case m.reign == nil && (!m.followed || !listed || place.Tenure != m.lease.Tenure):
+		return Joining, m.whyJoining(), protocol.Never
+	case m.reign != nil && !m.reign.installed, m.reign == nil && !m.cell.Accepted.Installed:
+		return Recovering, "the view is not installed yet", protocol.Never
+	case m.reign != nil && now < m.reign.grantFrom:
+		return Recovering, "waiting until what was promised under an earlier authority has run out", m.reign.grantFrom
+	case m.reign != nil && !m.reign.served:
+		return Recovering, "waiting for what the members hold", protocol.Never
+	}
+	return Present, "", protocol.Never
+}
+
+func (m *Machine) whyJoining() string {
+	switch {
+	case m.unfit:
+		return "it cannot take part"
+	case m.status() == election.Halted:
+		return "an election is under way"
+	case m.cell.Accepted == nil && m.config.Founder:
+		return "waiting for every founder to form the first view"
+	case m.cell.Accepted == nil:
+		return "waiting to be admitted"
+	}
+	return "no coordinator is known that a quorum follows"
+}
+
+// stateOf is how another member seems to be.
+func (m *Machine) stateOf(now protocol.Time, member election.Member) State {
+	if m.reign == nil {
+		if member.ID == m.cell.Accepted.Epoch.Candidate && !m.content(now) {
+			return Suspected
+		}
+		return Present
+	}
+	t := m.reign.track(member.ID, now)
+	switch {
+	case t.leaving:
+		return Leaving
+	case t.doubted || now >= t.heard+m.config.silence():
+		return Suspected
+	case t.tenure != member.Tenure:
+		return Joining
+	}
+	return Present
+}
+
+// doubt notes a rumour of a member's death or life.
+func (r *reign) doubt(hint protocol.Hint) {
+	for _, member := range r.current().Members {
+		if t := r.tracks[member.ID]; t != nil && member.Address == hint.Address {
+			t.doubted = !hint.Alive
+		}
+	}
+}
