@@ -88,7 +88,7 @@ func malformed(r *Request) error {
 	case r.Mode == holdfast.ModeSlots && (r.Units < 1 || r.Capacity < r.Units || r.Capacity > holdfast.MaxCapacity):
 		return fmt.Errorf("%w: slots %d/%d: want 1 ≤ units ≤ capacity ≤ %d", holdfast.ErrConflict, r.Units, r.Capacity, holdfast.MaxCapacity)
 	case r.Mode != holdfast.ModeSlots && (r.Units != 0 || r.Capacity != 0):
-		return fmt.Errorf("%w: units and capacity go with mode slots only", holdfast.ErrConflict)
+		return fmt.Errorf("%w: units %d, capacity %d: they go with mode slots only", holdfast.ErrConflict, r.Units, r.Capacity)
 	case r.Hold < 0:
 		return fmt.Errorf("%w: hold limit %v is negative", holdfast.ErrConflict, r.Hold)
 	}

@@ -107,10 +107,14 @@ func (t *Table) Break(now Time, name string, token holdfast.Token, out *[]Decisi
 // does not hold name under token, a [holdfast.Loss] where the grant has ended or is
 // to end (what has ended is not revived), ErrConflict where hold is negative.
 func (t *Table) Extend(now Time, s SessionID, name string, token holdfast.Token, hold time.Duration) error {
+	return t.extend(now, t.findHold(s, name, token, 0), hold)
+}
+
+// extend is Extend for the hold at seat i.
+func (t *Table) extend(now Time, i int32, hold time.Duration) error {
 	if hold < 0 {
 		return holdfast.ErrConflict
 	}
-	i := t.findHold(s, name, token, 0)
 	if i == 0 {
 		return holdfast.ErrNotHeld
 	}

@@ -119,6 +119,33 @@ func (t *Table) EndSession(now Time, s SessionID, why holdfast.Loss, out *[]Deci
 	t.settleTouched(now, out)
 }
 
+// RevokeSession ends what session s waits for, Refused because of err, and revokes all
+// that it holds here: each hold is Revoked because of why, and stays until its holder
+// releases it, its session ends or its hold limit passes. Then those next are granted.
+func (t *Table) RevokeSession(now Time, s SessionID, why holdfast.Loss, err error, out *[]Decision) {
+	n := t.sessionOf(s)
+	if n == 0 || n == t.idle {
+		return
+	}
+	for _, i := range t.seatsOf(n) {
+		at := t.seats.at(i)
+		if at.token == 0 {
+			*out = append(*out, t.refusal(now, i, err))
+			t.touch(at.entry)
+			t.endSeat(now, i)
+			continue
+		}
+		if !at.revoked {
+			at.revoked = true
+			t.unindexOwner(i)
+		}
+		d := t.decision(Revoked, i)
+		d.Loss = why
+		*out = append(*out, d)
+	}
+	t.settleTouched(now, out)
+}
+
 // seatsOf returns the seats of session n: waits first, so that none of them is
 // granted what another one of the session gives up; then in the order of the
 // requests, and not of the ring, which differs between a table and its restored copy.

@@ -53,6 +53,15 @@ type (
 		Why     holdfast.Loss
 	}
 
+	// Revoke tells a session to stop using all that it holds in the space: each hold
+	// gets a Revoked decision because of Why, and is ended by its release or by the
+	// session's end. What the session waits for is Refused with ErrUnavailable. There is
+	// no answer but those decisions.
+	Revoke struct {
+		Session lock.SessionID
+		Why     holdfast.Loss
+	}
+
 	// CountHolds asks what a session holds, reentries counted. The answer is a *Holds,
 	// at once.
 	CountHolds struct{ Session lock.SessionID }
@@ -86,6 +95,10 @@ type (
 		Locks []lock.Lock
 		Next  uint64
 	}
+
+	// Unanswered answers a Show or a Scan that nobody could answer: Err is
+	// ErrUnavailable, or a *LimitError where too many wait for their answer.
+	Unanswered struct{ Err error }
 
 	// Inspect asks how the space is. The answer is a *Condition.
 	Inspect struct{}

@@ -25,6 +25,9 @@ type View struct {
 	// they may still hold something or have just ceased to. It means something only to
 	// the coordinator.
 	Dropped []Dropped
+	// Merged says that the view joins sides of a partition that went on alone, which can
+	// be in partition mode any only: what they have granted may conflict.
+	Merged bool
 	// Count is where the count of tokens begins in this reign.
 	Count uint32
 	// Lease is the reader's own standing. It is updated in place as polls are

@@ -2,6 +2,7 @@ package central
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -12,16 +13,67 @@ import (
 type Config struct {
 	// Self is this member's id. Required.
 	Self protocol.ID
-	// Table bounds the coordinator's table; the zero value has the table's defaults.
+	// Table bounds the coordinator's table, and LocksPerSession what a holder keeps
+	// for one session; the zero value has the table's defaults. All members have the same.
 	Table lock.Config
+	// Patience is T: how long an answer is waited for before a message is repeated,
+	// first; each time twice as long, up to eight times as long. Zero means 250 ms.
+	Patience time.Duration
+	// Chunk is how many requests one InfoAnswer reports, and how many holders and waiters
+	// one Answer tells. Zero means 512.
+	Chunk int
+	// Operators is how many calls of operators may wait for the coordinator's answer at
+	// this member. Zero means 64.
+	Operators int
+	// Any says that the space is in partition mode any, of class available: every side
+	// of a partition goes on. Zero means primary, of class fenced.
+	Any bool
 }
+
+func (c *Config) resolve() error {
+	if c.Patience == 0 {
+		c.Patience = 250 * time.Millisecond
+	}
+	if c.Chunk == 0 {
+		c.Chunk = 512
+	}
+	if c.Operators == 0 {
+		c.Operators = 64
+	}
+	if c.Table.LocksPerSession == 0 {
+		c.Table.LocksPerSession = lock.DefaultLocksPerSession
+	}
+	switch {
+	case c.Self == 0:
+		return fmt.Errorf("central: Self is 0; give the member's id")
+	case c.Patience < 0:
+		return fmt.Errorf("central: Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
+	case c.Chunk < 0 || c.Chunk > maxChunk:
+		return fmt.Errorf("central: Chunk is %d; 1 to %d is allowed, and 0 for its default", c.Chunk, maxChunk)
+	case c.Operators < 0:
+		return fmt.Errorf("central: Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
+	}
+	return nil
+}
+
+// maxChunk keeps a chunk of the longest names and texts below what one message may be.
+const maxChunk = 1024
 
 // Machine is one member's part of the protocol.
 type Machine struct {
-	self  protocol.ID
-	view  *protocol.View // the newest; nil before the first
-	coord coordinator
-	asked asked
+	config Config
+	self   protocol.ID
+	view   *protocol.View  // the newest; nil before the first
+	lease  *protocol.Lease // this member's standing; nil before the first view
+	halted bool            // promised to a candidate, or the role has ended: the view's coordinator is none any more
+
+	// deciding says that this member's clients are in the table, and not in records:
+	// it coordinates, and has reconciled.
+	deciding bool
+	coord    *coordinator // nil unless this member coordinates
+	holder   holder
+	asked    asked
+	scratch  []lock.Decision
 }
 
 // asked is the call that is being answered within this step: the immediate answer
@@ -34,21 +86,30 @@ type asked struct {
 
 // New makes a member's machine. The error names the field that is wrong.
 func New(c Config) (*Machine, error) {
-	if c.Self == 0 {
-		return nil, fmt.Errorf("central: Self is 0; give the member's id")
-	}
-	table, err := lock.New(c.Table)
-	if err != nil {
+	if err := c.resolve(); err != nil {
 		return nil, err
 	}
-	return &Machine{self: c.Self, coord: coordinator{table: table, serveFrom: protocol.Never}}, nil
+	if _, err := lock.New(c.Table); err != nil {
+		return nil, err
+	}
+	return &Machine{config: c, self: c.Self, holder: newHolder()}, nil
 }
 
-// Wake returns when the coordinator has something to do.
-func (m *Machine) Wake() protocol.Time { return m.coord.wake() }
+// Wake returns when the holder or the coordinator has something to do.
+func (m *Machine) Wake() protocol.Time {
+	at := m.holderWake()
+	if m.coord != nil {
+		at = min(at, m.coordWake())
+	}
+	return at
+}
 
-// Step takes one event.
+// Step takes one event. What the lease no longer covers has ended before anything
+// else is done (membership.md §3).
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if m.holder.unconfirmed > 0 {
+		m.endCarried(now, out)
+	}
 	switch ev.Kind {
 	case protocol.Tick:
 		m.onTick(now, out)
@@ -57,78 +118,102 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	case protocol.Receive:
 		m.onReceive(now, ev, out)
 	case protocol.Raised:
-		if view, ok := ev.Fact.(*protocol.View); ok {
-			m.onView(now, view, out)
-		}
+		m.onRaised(now, ev, out)
 	}
+}
+
+// onTick does what time has come for, in both roles.
+func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
+	if m.coord != nil {
+		m.coordTick(now, out)
+	}
+	m.holderTick(now, out)
 }
 
 // onCall takes a wish of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if !m.deciding {
+		m.holderCall(now, ev, out)
+		return
+	}
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
-		m.holderAcquire(now, ev.Call, fact, out)
+		m.asked = asked{ev.Call, fact.Session, fact.ID}
+		m.coordAcquire(now, fact, out)
 	case *protocol.Release:
-		m.holderRelease(now, ev.Call, fact, out)
+		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.coordRelease(now, fact, out)
 	case *protocol.Cancel:
-		m.holderCancel(now, ev.Call, fact, out)
+		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.coordCancel(now, fact, out)
 	case *protocol.Extend:
-		m.holderExtend(now, ev.Call, fact, out)
+		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.coordExtend(now, fact, out)
 	case *protocol.EndSession:
-		m.holderEndSession(now, fact, out)
+		m.coordEndSession(now, fact, out)
+	case *protocol.Revoke:
+		m.coordRevoke(now, fact, out)
 	case *protocol.CountHolds:
 		holds, _ := m.coord.table.Session(fact.Session)
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
-	case *protocol.Break:
-		m.onBreak(now, ev.Call, fact, out)
-	case *protocol.Show:
-		shown := m.coord.table.Show(fact.Name)
-		out.Reply(ev.Call, &shown)
-	case *protocol.Scan:
-		out.Reply(ev.Call, m.coord.scan(fact))
-	case *protocol.Inspect:
-		out.Reply(ev.Call, m.condition(now))
 	default:
-		out.Note(Ignored{What: fmt.Sprintf("call %T", fact)})
+		m.coordOperator(now, ev, out)
+		return
+	}
+	m.asked = asked{}
+}
+
+// onReceive takes a message from another member's role. Whom it is from the transport
+// knows for certain; what it says is checked.
+func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch msg := ev.Fact.(type) {
+	case Decided:
+		m.onDecided(now, ev.From, &msg, out)
+	case InfoRequest:
+		m.onInfoRequest(now, ev.From, &msg, out)
+	case Answer:
+		m.onAnswer(now, ev.From, &msg, out)
+	case Acks:
+		if m.coord == nil {
+			m.onKnown(now, ev.From, &msg.Stamp, out)
+			return
+		}
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Acquire:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Release:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Extend:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case EndSession:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Ask:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case InfoAnswer:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	default:
+		out.Note(Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
 	}
 }
 
-// onReceive takes a message from another member's role. With one member there is
-// none: what comes is from a life or a cluster that this member does not know.
-func (m *Machine) onReceive(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	out.Note(Ignored{What: fmt.Sprintf("message %v from member %d, which is in no view", ev.Fact, ev.From)})
+// holderDecided tells a decision of this member's own table: the first one about what
+// is being asked in this step answers the call; every other goes where its session can
+// be reached. A release by token alone (request 0) is answered by the release it caused.
+func (m *Machine) holderDecided(d *lock.Decision, out *protocol.Effects) {
+	var to protocol.CallID
+	if a := &m.asked; a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0) {
+		to = a.call
+		a.call = protocol.CallID{}
+	}
+	out.Decide(to, d)
 }
 
-// coordinates reports whether this member is the coordinator of the newest view.
-func (m *Machine) coordinates() bool { return m.view != nil && m.view.Coordinator == m.self }
-
-// condition says how the space is.
-func (m *Machine) condition(now protocol.Time) *protocol.Condition {
-	table := m.coord.table
-	c := &protocol.Condition{
-		State: protocol.Unavailable,
-		Why:   "there is no view yet",
-		Until: protocol.Never,
-		Class: holdfast.Fenced,
-		Reign: table.Reign(),
-		Locks: table.Names(), Waiters: table.Waiters(), Sessions: table.Sessions(),
+// class is the safety class of the space.
+func (m *Machine) class() holdfast.Class {
+	if m.config.Any {
+		return holdfast.Available
 	}
-	if m.view == nil {
-		return c
-	}
-	c.Authority = []protocol.ID{m.view.Coordinator}
-	switch {
-	case m.coord.serves(now):
-		c.State, c.Why = protocol.Ready, ""
-	case now < m.coord.serveFrom:
-		c.State, c.Until = protocol.Recovering, m.coord.serveFrom
-		c.Why = "waiting until what was promised before the restart has run out"
-	case m.coord.table.Exhausted():
-		c.State, c.Why = protocol.Recovering, "the reign's tokens are used up; a new reign is about to begin"
-	default:
-		c.State, c.Why = protocol.Unavailable, "the coordinator's lease has run out"
-	}
-	return c
+	return holdfast.Fenced
 }
 
 // Ignored notes what was not acted upon.

@@ -18,7 +18,7 @@ import (
 // self is the member in every conversation; its clients are s1, s2, ….
 const self protocol.ID = 1
 
-// TestConversations plays each testdata/*.txt: what is said to the machine, and
+// TestConversations plays each testdata/alone/*.txt: what is said to the machine, and
 // what it says. A time is a duration since the member's start; "at 3s" moves it.
 //
 //	view epoch=4 [count=N] [from=3s]        the lower machine raises a view
@@ -27,7 +27,7 @@ const self protocol.ID = 1
 //	end s1 [WHY]   break NAME [token=N]   at 3s   lease 3s
 //	show NAME   inspect   message
 func TestConversations(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/alone", func(t *testing.T, path string) {
 		c := newConversation(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var said strings.Builder
@@ -109,7 +109,7 @@ func (c *conversation) advance(t *testing.T, to protocol.Time) {
 func (c *conversation) raise(t *testing.T, args []string) {
 	t.Helper()
 	c.views++
-	view := &protocol.View{Number: c.views, Coordinator: self, Lease: &c.lease, Members: []protocol.Member{{ID: self, Name: "a"}}}
+	view := &protocol.View{Number: c.views, Coordinator: self, Lease: &c.lease, Installed: true, Members: []protocol.Member{{ID: self, Name: "a"}}}
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
@@ -138,7 +138,9 @@ func (c *conversation) write(said *strings.Builder) {
 		fmt.Fprintf(said, "send %d %v\n", send.To, send.Message)
 	}
 	for _, fact := range c.out.Raises {
-		fmt.Fprintf(said, "raise %+v\n", fact)
+		if _, every := fact.(*protocol.Confirmed); !every {
+			fmt.Fprintf(said, "raise %+v\n", fact)
+		}
 	}
 	for _, reply := range c.out.Replies {
 		if reply.Decision.Kind != 0 {

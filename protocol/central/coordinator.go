@@ -2,36 +2,76 @@ package central
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// coordinator is the role that decides: the table, and when it may be used.
+// coordinator is the role that decides: the table, and what it must know of the
+// members to use it.
 type coordinator struct {
-	table     *lock.Table
-	epoch     protocol.Epoch
-	serveFrom protocol.Time   // when the exclusion wait is over; Never without a reign
-	lease     *protocol.Lease // this member's standing
-	paused    bool            // the table is paused
-	decisions []lock.Decision // scratch
+	table    *lock.Table
+	epoch    protocol.Epoch
+	paused   bool // the table is paused
+	served   bool // it has granted in this reign, or could have
+	peers    []*peer
+	departed []departed
+	waits    protocol.Time // when the time comes to grant, while that is all that is waited for
+	pending  []pending     // waits that were reported, until the table is complete
+
+	words     map[wishKey]*word
+	numbers   map[uint64]wishKey // of words
+	lastWord  uint64
+	reminders reminders // of words
+}
+
+func newCoordinator(table *lock.Table, epoch protocol.Epoch) *coordinator {
+	return &coordinator{table: table, epoch: epoch, paused: true, waits: protocol.Never, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
 }
 
 // keptDecisions is how much scratch is kept from one step to the next: what one step
 // leaves in it is overwritten by the next, so a large one must go.
 const keptDecisions = 256
 
-// serves reports whether new grants may be given now. It looks at the clock, not at
+// serves reports whether new grants may be given now: everybody has reported, the view
+// is installed, and what was promised before has run out. It looks at the clock, not at
 // a timer: a role that has ended grants nothing (membership.md §3).
-func (c *coordinator) serves(now protocol.Time) bool {
-	return now >= c.serveFrom && c.lease != nil && now < c.lease.Role && !c.table.Exhausted()
+func (m *Machine) serves(now protocol.Time) bool {
+	return m.deciding && m.view.Installed && now < m.lease.Role && now < m.lease.Member &&
+		now >= m.view.GrantFrom && (m.coord.served || m.coord.complete() && now >= m.serveFrom()) && !m.coord.table.Exhausted()
 }
 
-func (c *coordinator) wake() protocol.Time {
-	at := c.table.Wake()
-	if c.paused && c.serveFrom != protocol.Never {
-		at = min(at, c.serveFrom)
+// complete reports whether every member of the view has told what it holds.
+func (c *coordinator) complete() bool {
+	return !slices.ContainsFunc(c.peers, func(p *peer) bool { return !p.reported })
+}
+
+// serveFrom is when all that was promised before this reign has run out. A member that
+// was dropped before it had reported may hold anything: it is waited for.
+func (m *Machine) serveFrom() protocol.Time {
+	from := m.view.GrantFrom
+	if m.coord.served {
+		return from
+	}
+	for _, d := range m.coord.departed {
+		if !d.reported {
+			from = max(from, d.free)
+		}
+	}
+	return from
+}
+
+// coordWake returns when the coordinator has something to do.
+func (m *Machine) coordWake() protocol.Time {
+	c := m.coord
+	at := min(c.table.Wake(), c.reminders.first(), c.waits)
+	for _, p := range c.peers {
+		at = min(at, p.due, p.acksDue)
+	}
+	for i := range c.departed {
+		at = min(at, c.departed[i].free)
 	}
 	return at
 }
@@ -39,14 +79,20 @@ func (c *coordinator) wake() protocol.Time {
 // attend brings the table in line with whether the coordinator serves, before it is
 // asked anything.
 func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
-	c := &m.coord
-	serves := c.serves(now)
+	c := m.coord
+	serves := m.serves(now)
+	if c.paused {
+		c.waits = protocol.Never
+		if from := m.serveFrom(); !serves && now < from && m.view.Installed {
+			c.waits = from
+		}
+	}
 	switch {
 	case serves && c.paused:
-		c.paused = false
-		c.table.Resume(now, &c.decisions)
+		c.paused, c.served = false, true
 		out.Note(protocol.Serving{Reign: c.epoch.Counter})
-		m.tell(out)
+		c.table.Resume(now, &m.scratch)
+		m.tell(now, wishKey{}, out)
 	case !serves && !c.paused:
 		c.paused = true
 		c.table.Pause()
@@ -56,109 +102,93 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onView takes up the coordinator's role, or goes on with it under a new epoch.
-func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.Effects) {
-	m.view = view
-	if !m.coordinates() {
-		panic(fmt.Sprintf("central: view %d names coordinator %d, but %d is alone", view.Number, view.Coordinator, m.self))
+// coordTick does what time has come for.
+func (m *Machine) coordTick(now protocol.Time, out *protocol.Effects) {
+	m.freeDeparted(now, out)
+	if m.deciding {
+		m.attend(now, out)
 	}
-	c := &m.coord
-	if view.Epoch.Counter < c.epoch.Counter {
-		panic(fmt.Sprintf("central: epoch went back from %d to %d", c.epoch.Counter, view.Epoch.Counter))
-	}
-	if view.Epoch.Counter > c.epoch.Counter {
-		c.table.BeginReign(view.Epoch.Counter, view.Count)
-		// A reign begins paused: attend resumes the table, which grants what waits.
-		c.table.Pause()
-		c.paused = true
-	}
-	c.epoch, c.lease, c.serveFrom = view.Epoch, view.Lease, view.GrantFrom
-	m.attend(now, out)
+	m.coord.table.Tick(now, &m.scratch)
+	m.tell(now, wishKey{}, out)
+	m.repeatWords(now, out)
+	m.peersTick(now, out)
 }
 
-func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
+// coordAcquire executes a request of this member's own clients.
+func (m *Machine) coordAcquire(now protocol.Time, r *lock.Request, out *protocol.Effects) {
 	m.attend(now, out)
-	m.coord.table.Tick(now, &m.coord.decisions)
-	m.tell(out)
-}
-
-// coordAcquire executes a request.
-func (m *Machine) coordAcquire(now protocol.Time, msg Acquire, out *protocol.Effects) {
-	m.attend(now, out)
-	m.coord.table.Acquire(now, msg.Request, &m.coord.decisions)
+	m.coord.table.Acquire(now, r, &m.scratch)
 	m.attend(now, out) // the count may be at its end now
-	m.tell(out)
+	m.tell(now, wishKey{}, out)
 }
 
 // coordRelease frees what is held under a token, and grants to the next.
-func (m *Machine) coordRelease(now protocol.Time, msg Release, out *protocol.Effects) {
+func (m *Machine) coordRelease(now protocol.Time, r *protocol.Release, out *protocol.Effects) {
 	m.attend(now, out)
-	r := msg.Release
-	err := m.coord.table.Release(now, r.Session, r.Name, r.Token, r.Request, &m.coord.decisions)
+	err := m.coord.table.Release(now, r.Session, r.Name, r.Token, r.Request, &m.scratch)
 	if err != nil {
-		m.coord.decisions = append(m.coord.decisions, lock.Decision{
+		m.scratch = append(m.scratch, lock.Decision{
 			Kind: lock.Refused, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Err: err,
 		})
 	}
-	m.tell(out)
+	m.tell(now, wishKey{}, out)
 }
 
 // coordCancel ends a request for good. Unknown here, it is gone already, which is
 // what was wanted.
-func (m *Machine) coordCancel(now protocol.Time, msg Cancel, out *protocol.Effects) {
+func (m *Machine) coordCancel(now protocol.Time, r *protocol.Cancel, out *protocol.Effects) {
 	m.attend(now, out)
-	r := msg.Cancel
-	if !m.coord.table.Cancel(now, r.Session, r.Name, r.Request, &m.coord.decisions) {
-		m.coord.decisions = append(m.coord.decisions, lock.Decision{
+	if !m.coord.table.Cancel(now, r.Session, r.Name, r.Request, &m.scratch) {
+		m.scratch = append(m.scratch, lock.Decision{
 			Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name,
 		})
 	}
-	m.tell(out)
+	m.tell(now, wishKey{}, out)
 }
 
 // coordExtend replaces a hold limit.
-func (m *Machine) coordExtend(now protocol.Time, msg Extend, out *protocol.Effects) {
-	r := msg.Extend
+func (m *Machine) coordExtend(now protocol.Time, r *protocol.Extend, out *protocol.Effects) {
 	d := lock.Decision{Kind: lock.Granted, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Hold: r.Hold}
 	if err := m.coord.table.Extend(now, r.Session, r.Name, r.Token, r.Hold); err != nil {
 		d.Kind, d.Err = lock.Refused, err
 	}
-	m.coord.decisions = append(m.coord.decisions, d)
-	m.tell(out)
+	m.scratch = append(m.scratch, d)
+	m.tell(now, wishKey{}, out)
 }
 
 // coordEndSession ends all that a session holds or waits for.
-func (m *Machine) coordEndSession(now protocol.Time, msg EndSession, out *protocol.Effects) {
+func (m *Machine) coordEndSession(now protocol.Time, r *protocol.EndSession, out *protocol.Effects) {
 	m.attend(now, out)
-	m.coord.table.EndSession(now, msg.Session, msg.Why, &m.coord.decisions)
-	m.tell(out)
+	m.coord.table.EndSession(now, r.Session, r.Why, &m.scratch)
+	m.tell(now, wishKey{}, out)
 }
 
-// onBreak tells the holders of a name to stop. The name stays taken until they have.
-func (m *Machine) onBreak(now protocol.Time, call protocol.CallID, b *protocol.Break, out *protocol.Effects) {
-	grants, err := m.coord.table.Break(now, b.Name, b.Token, &m.coord.decisions)
+// breakName tells the holders of a name to stop. The name stays taken until they have.
+func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.Effects) ([]lock.Grant, error) {
+	grants, err := m.coord.table.Break(now, b.Name, b.Token, &m.scratch)
 	if err == nil {
 		out.Note(Broke{Name: b.Name, Token: b.Token, Reason: b.Reason})
 	}
-	m.tell(out)
-	out.Reply(call, &protocol.Broken{Grants: grants, Err: err})
+	m.tell(now, wishKey{}, out)
+	return grants, err
 }
 
-// tell sends each decision to the holder whose session it is about, in order.
-func (m *Machine) tell(out *protocol.Effects) {
-	c := &m.coord
-	for i := range c.decisions {
-		d := &c.decisions[i]
-		if owner := protocol.ID(d.Session.Member); owner != m.self {
-			out.Send(owner, Decided{Epoch: c.epoch, Decision: *d})
+// tell tells each decision to the holder whose session it is about, in order. The
+// decision about answered, if it is among them, answers what that holder has asked in
+// this step.
+func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effects) {
+	for i := range m.scratch {
+		d := &m.scratch[i]
+		if protocol.ID(d.Session.Member) == m.self {
+			m.holderDecided(d, out)
 			continue
 		}
-		m.holderDecided(d, out)
+		m.tellPeer(now, d, answered, out)
 	}
-	if cap(c.decisions) > keptDecisions {
-		c.decisions = nil
+	if cap(m.scratch) > keptDecisions {
+		m.scratch = nil
 	}
-	c.decisions = c.decisions[:0]
+	m.scratch = m.scratch[:0]
 }
 
 // scan copies one chunk of the table.

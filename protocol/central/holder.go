@@ -1,50 +1,377 @@
 package central
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The holder's role: it speaks for this member's clients. Each wish becomes a
-// message to the coordinator; the coordinator being this member too, the message is
-// its within the same step.
+// holder is the role that speaks for this member's clients, as long as they are not in
+// this member's own table: a record of each request.
+type holder struct {
+	records  map[uint64]*record // by wish
+	byKey    map[recordKey]*record
+	names    map[string]*chain
+	sessions map[lock.SessionID]*presence
+	all      chain
+	wishes   uint64 // numbers given
+	lapses   uint64 // of the tenure that they are given in
+	reign    uint64 // the last one in which this member coordinated
+	counted  uint32 // and the tokens that had been given in it
 
-func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, r *lock.Request, out *protocol.Effects) {
-	m.asked = asked{call, r.Session, r.ID}
-	m.coordAcquire(now, Acquire{m.coord.epoch, r}, out)
-	m.asked = asked{}
+	stage       stage
+	report      report
+	kept        keptRequest
+	acks        []uint64
+	acksDue     protocol.Time
+	unconfirmed int             // holds that no authority of the newest epoch has confirmed
+	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised
+	tenure      protocol.Tenure // and the tenure
+	reminders   reminders
+
+	operations    []*operation
+	lastOperation uint64
+	extensions    uint64 // numbers given
 }
 
-func (m *Machine) holderRelease(now protocol.Time, call protocol.CallID, r *protocol.Release, out *protocol.Effects) {
-	m.asked = asked{call, r.Session, r.Request}
-	m.coordRelease(now, Release{m.coord.epoch, r}, out)
-	m.asked = asked{}
-}
-
-func (m *Machine) holderCancel(now protocol.Time, call protocol.CallID, r *protocol.Cancel, out *protocol.Effects) {
-	m.asked = asked{call, r.Session, r.Request}
-	m.coordCancel(now, Cancel{m.coord.epoch, r}, out)
-	m.asked = asked{}
-}
-
-func (m *Machine) holderExtend(now protocol.Time, call protocol.CallID, r *protocol.Extend, out *protocol.Effects) {
-	m.asked = asked{call, r.Session, r.Request}
-	m.coordExtend(now, Extend{m.coord.epoch, r}, out)
-	m.asked = asked{}
-}
-
-func (m *Machine) holderEndSession(now protocol.Time, r *protocol.EndSession, out *protocol.Effects) {
-	m.coordEndSession(now, EndSession{m.coord.epoch, r.Session, r.Why}, out)
-}
-
-// holderDecided passes on a decision: the first one about what is being asked in
-// this step answers the call; every other goes where its session can be reached.
-// A release by token alone (request 0) is answered by the release it caused.
-func (m *Machine) holderDecided(d *lock.Decision, out *protocol.Effects) {
-	var to protocol.CallID
-	if a := &m.asked; a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0) {
-		to = a.call
-		a.call = protocol.CallID{}
+func newHolder() holder {
+	return holder{
+		records:  map[uint64]*record{},
+		byKey:    map[recordKey]*record{},
+		names:    map[string]*chain{},
+		sessions: map[lock.SessionID]*presence{},
+		acksDue:  protocol.Never,
+		report:   report{due: protocol.Never},
 	}
-	out.Decide(to, d)
+}
+
+// unknownPosition is the position in a queue that nobody has told yet.
+const unknownPosition = -1
+
+// holderCall takes a wish of this member's clients while they are in no table here.
+func (m *Machine) holderCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *lock.Request:
+		m.holderAcquire(now, ev.Call, fact, out)
+	case *protocol.Release:
+		m.holderRelease(now, ev.Call, fact, out)
+	case *protocol.Cancel:
+		m.holderCancel(now, ev.Call, fact, out)
+	case *protocol.Extend:
+		m.holderExtend(now, ev.Call, fact, out)
+	case *protocol.EndSession:
+		m.holderEndSession(now, fact, out)
+	case *protocol.Revoke:
+		m.holderRevoke(now, fact, out)
+	case *protocol.CountHolds:
+		holds := 0
+		if p := m.holder.sessions[fact.Session]; p != nil {
+			holds = p.holds
+		}
+		out.Reply(ev.Call, &protocol.Holds{Count: holds})
+	default:
+		m.operate(now, ev, out)
+	}
+}
+
+// holderAcquire answers Queued at once, with a position as soon as one is known: what
+// becomes of the request follows.
+func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock.Request, out *protocol.Effects) {
+	h := &m.holder
+	if r := h.byKey[recordKey{q.Session, q.ID, q.Name}]; r != nil && r.state != ending {
+		m.holderRepeat(call, r, q, out)
+		return
+	}
+	err := q.Check()
+	if err == nil && protocol.ID(q.Session.Member) != m.self {
+		err = fmt.Errorf("%w: session %v belongs to another member", holdfast.ErrConflict, q.Session)
+	}
+	if p := h.sessions[q.Session]; err == nil && p != nil && p.count >= m.config.Table.LocksPerSession {
+		err = &holdfast.LimitError{Limit: "locks_per_session", Value: int64(m.config.Table.LocksPerSession)}
+	}
+	if err == nil && q.WaitEnd <= now && !m.speaks() {
+		err = holdfast.ErrUnavailable
+	}
+	r := &record{state: asking, request: *q, position: unknownPosition, at: protocol.Never, due: protocol.Never, end: protocol.Never}
+	if err != nil {
+		d := r.decision(lock.Refused)
+		d.Err = err
+		out.Decide(call, &d)
+		return
+	}
+	r.wish = h.nextWish()
+	h.enter(r)
+	m.send(now, r, out)
+	m.remind(r)
+	d := r.decision(lock.Queued)
+	out.Decide(call, &d)
+}
+
+// holderRepeat tells again what is known of a request.
+func (m *Machine) holderRepeat(call protocol.CallID, r *record, q *lock.Request, out *protocol.Effects) {
+	if r.waits() {
+		d := r.decision(lock.Queued)
+		out.Decide(call, &d)
+		return
+	}
+	d := r.decision(lock.Granted)
+	if r.end != protocol.Never {
+		d.Hold = max(1, lock.Shrink(r.end-q.Arrived, m.config.Table.Drift))
+	}
+	out.Decide(call, &d)
+	if r.revoked {
+		m.tellLoss(r, lock.Revoked, holdfast.Broken, out)
+	}
+}
+
+// findHeld returns the record of a hold, or nil.
+func (h *holder) findHeld(session lock.SessionID, name string, token holdfast.Token, request uint64) *record {
+	if request != 0 {
+		r := h.byKey[recordKey{session, request, name}]
+		if r == nil || r.state != held || token != 0 && token != r.token {
+			return nil
+		}
+		return r
+	}
+	names := h.names[name]
+	if names == nil || token == 0 {
+		return nil
+	}
+	for r := names.last; r != nil; r = r.links[ofName].prev {
+		if r.state == held && r.token == token && r.request.Session == session {
+			return r
+		}
+	}
+	return nil
+}
+
+// holderRelease ends a hold here at once. It is answered when an authority has taken it.
+func (m *Machine) holderRelease(now protocol.Time, call protocol.CallID, release *protocol.Release, out *protocol.Effects) {
+	h := &m.holder
+	r := h.findHeld(release.Session, release.Name, release.Token, release.Request)
+	if r != nil {
+		r.calls = append(r.calls, call)
+		m.endRecord(now, r, out)
+		return
+	}
+	// Asked again while it is under way, it is answered with the first one.
+	r = h.byKey[recordKey{release.Session, release.Request, release.Name}]
+	if r != nil && r.state == ending && len(r.calls) > 0 && len(r.calls) < maxCalls && (release.Token == 0 || release.Token == r.token) {
+		r.calls = append(r.calls, call)
+		return
+	}
+	out.Decide(call, &lock.Decision{
+		Kind: lock.Refused, Session: release.Session, Request: release.Request, Name: release.Name, Token: release.Token, Err: holdfast.ErrNotHeld,
+	})
+}
+
+// maxCalls is how many may wait for one release.
+const maxCalls = 16
+
+// holderCancel ends a request for good, and says so at once: a grant that comes after
+// it is released.
+func (m *Machine) holderCancel(now protocol.Time, call protocol.CallID, cancel *protocol.Cancel, out *protocol.Effects) {
+	d := lock.Decision{Kind: lock.Released, Session: cancel.Session, Request: cancel.Request, Name: cancel.Name}
+	r := m.holder.byKey[recordKey{cancel.Session, cancel.Request, cancel.Name}]
+	if r != nil && r.state != ending {
+		d = r.decision(lock.Released)
+		m.endRecord(now, r, out)
+	}
+	out.Decide(call, &d)
+}
+
+// holderExtend asks for another hold limit.
+func (m *Machine) holderExtend(now protocol.Time, call protocol.CallID, extend *protocol.Extend, out *protocol.Effects) {
+	h := &m.holder
+	r := h.findHeld(extend.Session, extend.Name, extend.Token, extend.Request)
+	var err error
+	switch {
+	case extend.Hold < 0:
+		err = holdfast.ErrConflict
+	case r == nil:
+		err = holdfast.ErrNotHeld
+	case r.revoked:
+		err = holdfast.Broken
+	case r.end <= now:
+		err = holdfast.HoldLimit
+	}
+	if err != nil {
+		out.Decide(call, &lock.Decision{
+			Kind: lock.Refused, Session: extend.Session, Request: extend.Request, Name: extend.Name, Token: extend.Token, Hold: extend.Hold, Err: err,
+		})
+		return
+	}
+	m.refuseExtension(r, fmt.Errorf("%w: another extension has followed this one", holdfast.ErrConflict), out)
+	h.extensions++
+	r.extension = &extension{number: h.extensions, hold: extend.Hold, sent: now, call: call}
+	r.pause = 0
+	m.send(now, r, out)
+	m.remind(r)
+}
+
+// refuseExtension answers the extension that is under way, if one is.
+func (m *Machine) refuseExtension(r *record, err error, out *protocol.Effects) {
+	if r.extension == nil {
+		return
+	}
+	d := lock.Decision{
+		Kind: lock.Refused, Session: r.request.Session, Request: r.request.ID, Name: r.request.Name, Token: r.token, Hold: r.extension.hold, Err: err,
+	}
+	out.Decide(r.extension.call, &d)
+	r.extension = nil
+}
+
+// holderEndSession ends all that a session holds or waits for, and says so at once:
+// waits first, then holds, as a table does. One message ends it at the authority.
+func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, out *protocol.Effects) {
+	p := m.holder.sessions[end.Session]
+	if p == nil {
+		return
+	}
+	var ended []*record
+	known := 0
+	for r := p.first; r != nil; r = r.links[ofSession].next {
+		ended = append(ended, r)
+		if r.sent {
+			known++
+		}
+	}
+	slices.SortStableFunc(ended, func(a, b *record) int {
+		return cmp.Or(cmp.Compare(min(a.token, 1), min(b.token, 1)), cmp.Compare(a.request.ID, b.request.ID), cmp.Compare(a.request.Name, b.request.Name))
+	})
+	for _, r := range ended {
+		if r.state != ending {
+			m.tellEnd(now, r, end.Why, out)
+		}
+	}
+	if known == 1 {
+		for _, r := range ended {
+			if r.state != ending {
+				m.endRecord(now, r, out)
+			}
+		}
+		return
+	}
+	for _, r := range ended {
+		m.drop(r, out)
+	}
+	if known > 0 {
+		whole := &record{wish: m.holder.nextWish(), state: ending, whole: true, why: end.Why, sent: true, at: protocol.Never, due: protocol.Never, end: protocol.Never}
+		whole.request.Session = end.Session
+		m.holder.enter(whole)
+		m.send(now, whole, out)
+		m.remind(whole)
+	}
+}
+
+// tellEnd tells a session that has ended what it has no more.
+func (m *Machine) tellEnd(now protocol.Time, r *record, why holdfast.Loss, out *protocol.Effects) {
+	switch {
+	case why == "":
+		d := r.decision(lock.Released)
+		out.Decide(protocol.CallID{}, &d)
+	case r.state == held:
+		m.tellLoss(r, lock.Lost, why, out)
+	default:
+		m.tellRefused(now, r, why, out)
+	}
+}
+
+func (m *Machine) tellLoss(r *record, kind lock.Kind, why holdfast.Loss, out *protocol.Effects) {
+	d := r.decision(kind)
+	d.Loss = why
+	out.Decide(protocol.CallID{}, &d)
+}
+
+func (m *Machine) tellRefused(now protocol.Time, r *record, err error, out *protocol.Effects) {
+	d := r.decision(lock.Refused)
+	d.Waited, d.Err = max(0, now-r.request.Arrived), err
+	out.Decide(protocol.CallID{}, &d)
+}
+
+// endRecord makes a record one that nobody here wants any more. It goes when an
+// authority has said that nothing is left of it, or at once where none knows of it.
+func (m *Machine) endRecord(now protocol.Time, r *record, out *protocol.Effects) {
+	h := &m.holder
+	m.refuseExtension(r, holdfast.ErrNotHeld, out)
+	if !r.sent {
+		m.drop(r, out)
+		return
+	}
+	h.settleHold(r)
+	h.leaveCount(r)
+	r.state, r.pause, r.due = ending, 0, protocol.Never
+	m.send(now, r, out)
+	m.remind(r)
+	m.confirm(out)
+}
+
+// drop forgets a record of which nothing is left anywhere, and answers who waited for
+// that.
+func (m *Machine) drop(r *record, out *protocol.Effects) {
+	m.refuseExtension(r, holdfast.ErrNotHeld, out)
+	m.holder.leave(r)
+	for _, call := range r.calls {
+		d := r.decision(lock.Released)
+		out.Decide(call, &d)
+	}
+	r.calls = nil
+	m.confirm(out)
+}
+
+// holderRestore makes a record of what this member's own table had of its clients.
+func (m *Machine) holderRestore(now protocol.Time, s *lock.Seat) {
+	h := &m.holder
+	r := &record{
+		wish: h.nextWish(), state: queued, position: unknownPosition, sent: true,
+		at: protocol.Never, due: protocol.Never, end: protocol.Never,
+		request: lock.Request{
+			Session: s.Session, ID: s.Request, Name: s.Name, Owner: s.Owner, Reason: s.Reason, Client: s.Client,
+			Mode: s.Mode, Units: s.Units, Capacity: s.Capacity, Try: s.Try, Hold: s.Hold,
+			Arrived: now - s.Age, WaitEnd: protocol.Never,
+		},
+	}
+	left := lock.Never
+	if s.Left != lock.Never {
+		left = lock.After(now, s.Left)
+	}
+	if s.Token == 0 {
+		r.request.WaitEnd = left
+	} else {
+		r.state, r.token, r.since, r.end, r.revoked, r.confirmed = held, s.Token, now-s.Age, left, s.Revoked, true
+	}
+	h.enter(r)
+	m.remind(r)
+}
+
+// holderLapsed ends every hold because of its member, and gives what waits the numbers
+// of the next tenure.
+func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
+	h := &m.holder
+	h.stage, h.report, h.acks, h.acksDue = silent, report{due: protocol.Never}, nil, protocol.Never
+	h.lapses = next.Lapses
+	var records []*record
+	for r := h.all.first; r != nil; r = r.links[ofAll].next {
+		records = append(records, r)
+	}
+	for _, r := range records {
+		switch r.state {
+		case held:
+			m.refuseExtension(r, holdfast.MemberLost, out)
+			m.tellLoss(r, lock.Lost, holdfast.MemberLost, out)
+			m.drop(r, out)
+		case ending:
+			m.drop(r, out)
+		default:
+			h.leave(r)
+			r.wish, r.state, r.sent, r.position, r.at = h.nextWish(), asking, false, unknownPosition, protocol.Never
+			r.due, r.pause = protocol.Never, 0
+			h.enter(r)
+			m.remind(r)
+		}
+	}
 }

@@ -1,0 +1,171 @@
+package lock
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Adopt takes a hold that another table has granted, as its holder reports it, until
+// end by this clock. It is for an authority that succeeds another: what the holders
+// have is what is so. Holds may come in any order; the bounds of Config are not applied.
+//
+// The error is an ErrConflict where c does not fit beside who holds the name already,
+// and then nothing has changed. Any other error says that c cannot be: its token is
+// above all that this reign follows on, its request is there already, it is malformed.
+func (t *Table) Adopt(now Time, c *Seat, end Time) error {
+	r := Request{
+		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
+		Mode: c.Mode, Units: c.Units, Capacity: c.Capacity, Arrived: now - c.Age,
+	}
+	mate, err := t.checkAdoption(c, &r)
+	if err != nil {
+		return err
+	}
+	e := t.entryOf(c.Name)
+	if e == 0 {
+		e = t.enter(c.Name)
+	}
+	i := t.sit(e, &r)
+	if mate != 0 {
+		t.share(mate, i)
+		return nil
+	}
+	s := t.seats.at(i)
+	s.token, s.revoked = c.Token, c.Revoked
+	t.describe(i, &r, end)
+	t.admit(i)
+	t.moveUp(t.entries.at(e), i)
+	return nil
+}
+
+// checkAdoption says why c cannot be adopted, or which seat's grant it shares.
+func (t *Table) checkAdoption(c *Seat, r *Request) (int32, error) {
+	if err := malformed(r); err != nil {
+		// Not an ErrConflict: it does not conflict with a holder.
+		return 0, fmt.Errorf("adopt %q: %v", c.Name, err)
+	}
+	if c.Token == 0 || c.Token > t.last {
+		return 0, fmt.Errorf("adopt %q: token %d, where the highest so far is %d", c.Name, c.Token, t.last)
+	}
+	e, session := t.entryOf(c.Name), t.sessionOf(c.Session)
+	if e == 0 {
+		return 0, nil
+	}
+	if session != 0 && t.findRequest(e, session, c.Request) != 0 {
+		return 0, errors.New("adopt: it is there already")
+	}
+	if err := t.otherCapacity(e, r); err != nil {
+		return 0, err
+	}
+	if mate := t.findToken(e, c.Token); mate != 0 {
+		s := t.seats.at(mate)
+		if s.session != session || c.Owner == "" || t.owner(s) != c.Owner || s.revoked != c.Revoked {
+			return 0, fmt.Errorf("%w: token %d belongs to another owner", holdfast.ErrConflict, c.Token)
+		}
+		return mate, t.otherShape(s, c.Mode, c.Units, c.Capacity)
+	}
+	if !t.fits(e, c.Mode, int32(c.Units)) {
+		return 0, fmt.Errorf("%w: it does not fit beside the holders", holdfast.ErrConflict)
+	}
+	if c.Owner != "" && !c.Revoked && session != 0 && t.findOwner(e, session, c.Owner) != 0 {
+		return 0, fmt.Errorf("%w: its owner holds it already", holdfast.ErrConflict)
+	}
+	return 0, nil
+}
+
+// moveUp moves seat i, the last of its entry's holders, before those whose tokens are
+// higher.
+func (t *Table) moveUp(x *entry, i int32) {
+	token := t.seats.at(i).token
+	at := i
+	for at != x.holders {
+		before := t.seats.at(at).links[ofEntry].prev
+		if t.seats.at(before).token <= token {
+			break
+		}
+		at = before
+	}
+	if at == i {
+		return
+	}
+	first := at == x.holders
+	t.part(ofEntry, &x.holders, i)
+	t.follow(ofEntry, t.seats.at(at).links[ofEntry].prev, i)
+	if first {
+		x.holders = i
+	}
+}
+
+// EndWhere ends every hold and wait that match picks: waits are Refused, holds Lost,
+// because of why; then those next are granted. They are ended in the order of their
+// sessions, and of one session like those that EndSession ends. Token is 0 for a wait.
+func (t *Table) EndWhere(now Time, why holdfast.Loss, match func(name string, s SessionID, request uint64, token holdfast.Token) bool, out *[]Decision) {
+	var ended []int32
+	for i := int32(1); i <= t.seats.top; i++ {
+		s := t.seats.at(i)
+		if s.session != 0 && match(t.entries.at(s.entry).name, t.sessions.at(s.session).id, s.request, s.token) {
+			ended = append(ended, i)
+		}
+	}
+	slices.SortFunc(ended, func(a, b int32) int {
+		x, y := t.seats.at(a), t.seats.at(b)
+		p, q := t.sessions.at(x.session).id, t.sessions.at(y.session).id
+		return cmp.Or(
+			cmp.Compare(p.Member, q.Member),
+			cmp.Compare(p.Number, q.Number),
+			cmp.Compare(min(x.token, 1), min(y.token, 1)),
+			cmp.Compare(x.request, y.request),
+			cmp.Compare(t.entries.at(x.entry).name, t.entries.at(y.entry).name),
+		)
+	})
+	for _, i := range ended {
+		d := t.decision(Lost, i)
+		d.Loss = why
+		if d.Token == 0 {
+			d = t.refusal(now, i, why)
+		}
+		*out = append(*out, d)
+		t.touch(t.seats.at(i).entry)
+		t.endSeat(now, i)
+	}
+	t.settleTouched(now, out)
+}
+
+// Prolong is Extend for an authority that is told by messages, which may come late,
+// twice and out of order: the limit never becomes shorter. A holder whose own shorter
+// limit is over releases the grant. The hold is that of the request.
+func (t *Table) Prolong(now Time, s SessionID, name string, token holdfast.Token, request uint64, hold time.Duration) error {
+	i := t.findHold(s, name, token, request)
+	if i != 0 && hold > 0 {
+		if end := t.end(t.seats.at(i)); end > now && end >= after(now, t.drift.stretch(hold)) && !t.seats.at(i).revoked {
+			return nil
+		}
+	}
+	return t.extend(now, i, hold)
+}
+
+// Stretch returns how long this clock must count so that d has passed on every other,
+// where one may run faster than another by the given drift; 0 means 0.05.
+func Stretch(d time.Duration, drift float64) time.Duration {
+	return newDrift(cmp.Or(drift, DefaultDrift)).stretch(d)
+}
+
+// Shrink returns what every clock has counted, at the least, when this one counts d.
+func Shrink(d time.Duration, drift float64) time.Duration {
+	return newDrift(cmp.Or(drift, DefaultDrift)).shrink(d)
+}
+
+// After returns t + d, or Never where that is beyond all times.
+func After(t Time, d time.Duration) Time { return after(t, d) }
+
+// Check says what is wrong with a request that no honest edge lets through; nil if
+// nothing is.
+func (r *Request) Check() error { return malformed(r) }
+
+// Count returns how many tokens the reign has given, with those it began with.
+func (t *Table) Count() uint32 { return t.count }

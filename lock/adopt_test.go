@@ -1,0 +1,163 @@
+package lock_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// successor is a table that begins a reign after others, and grants nothing yet.
+func successor(t interface{ Fatal(...any) }) *lock.Table {
+	table, err := lock.New(lock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.BeginReign(9, 0)
+	table.Pause()
+	return table
+}
+
+func holdOf(name string, session, request uint64, count uint32, mode holdfast.Mode) *lock.Seat {
+	return &lock.Seat{Name: name, Session: lock.SessionID{Member: 1, Number: session}, Request: request, Token: lock.Token(4, count), Mode: mode}
+}
+
+// TestAdoptInAnyOrder: what holders report, in whatever order, is what the table then
+// has, in the order of the tokens, and each hold can be released.
+func TestAdoptInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table := successor(t)
+		var seats []*lock.Seat
+		for i := range rapid.IntRange(1, 40).Draw(t, "holds") {
+			name := fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "name"))
+			seats = append(seats, holdOf(name, uint64(i+1), 1, uint32(i+1), holdfast.ModeShared))
+		}
+		for _, s := range rapid.Permutation(seats).Draw(t, "order") {
+			if err := table.Adopt(0, s, lock.Never); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 3 {
+			shown := table.Show(fmt.Sprintf("n%d", i))
+			if !slices.IsSortedFunc(shown.Holders, func(a, b lock.Grant) int { return int(a.Token) - int(b.Token) }) {
+				t.Fatalf("the holders stand in no order of their tokens: %v", shown.Holders)
+			}
+		}
+		var out []lock.Decision
+		for _, s := range rapid.Permutation(seats).Draw(t, "releases") {
+			if err := table.Release(0, s.Session, s.Name, s.Token, s.Request, &out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if table.Names() != 0 || table.Sessions() != 0 {
+			t.Fatalf("%d names and %d sessions are left", table.Names(), table.Sessions())
+		}
+	})
+}
+
+// TestAdoptRefuses: what cannot be is refused, and changes nothing.
+func TestAdoptRefuses(t *testing.T) {
+	table := successor(t)
+	if err := table.Adopt(0, holdOf("X", 1, 1, 7, holdfast.ModeExclusive), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	above := holdOf("Y", 1, 2, 1, holdfast.ModeExclusive)
+	above.Token = lock.Token(10, 1)
+	waits := holdOf("Y", 1, 2, 1, holdfast.ModeExclusive)
+	waits.Token = 0
+	for _, refused := range []struct {
+		what     string
+		seat     *lock.Seat
+		conflict bool
+	}{
+		{"another holder", holdOf("X", 2, 1, 8, holdfast.ModeExclusive), true},
+		{"a sharer", holdOf("X", 2, 1, 8, holdfast.ModeShared), true},
+		{"another's token", holdOf("X", 2, 1, 7, holdfast.ModeExclusive), true},
+		{"the same again", holdOf("X", 1, 1, 7, holdfast.ModeExclusive), false},
+		{"a token above the reign", above, false},
+		{"a wait", waits, false},
+		{"no name", holdOf("", 1, 2, 3, holdfast.ModeExclusive), false},
+	} {
+		err := table.Adopt(0, refused.seat, lock.Never)
+		if err == nil || errors.Is(err, holdfast.ErrConflict) != refused.conflict {
+			t.Errorf("%s: %v; want an error, a conflict: %v", refused.what, err, refused.conflict)
+		}
+	}
+	if table.Names() != 1 || table.Holds() != 1 {
+		t.Errorf("%d names, %d holds; want 1 of each", table.Names(), table.Holds())
+	}
+	var out []lock.Decision
+	if table.Tick(10*time.Second, &out); len(out) != 1 || out[0].Kind != lock.Lost || out[0].Loss != holdfast.HoldLimit {
+		t.Errorf("at the end of its hold limit: %v", out)
+	}
+}
+
+// TestAdoptReentry: the holds of one grant come one by one, and are one grant.
+func TestAdoptReentry(t *testing.T) {
+	table := successor(t)
+	for request := uint64(3); request > 0; request-- {
+		seat := holdOf("X", 1, request, 7, holdfast.ModeExclusive)
+		seat.Owner = "o"
+		if err := table.Adopt(0, seat, lock.Never); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shown := table.Show("X"); len(shown.Holders) != 1 || shown.Holders[0].Holds != 3 {
+		t.Errorf("holders: %+v; want one with three holds", shown.Holders)
+	}
+}
+
+// TestEndWhere: what is picked ends, in the order of sessions, and those next are
+// granted.
+func TestEndWhere(t *testing.T) {
+	table := successor(t)
+	var out []lock.Decision
+	table.Resume(0, &out)
+	for session := uint64(1); session <= 3; session++ {
+		table.Acquire(0, &lock.Request{Session: lock.SessionID{Member: session, Number: 1}, ID: 1, Name: "X", WaitEnd: lock.Never}, &out)
+	}
+	out = nil
+	table.EndWhere(0, holdfast.MemberLost, func(_ string, s lock.SessionID, _ uint64, _ holdfast.Token) bool { return s.Member != 3 }, &out)
+	var kinds []string
+	for _, d := range out {
+		kinds = append(kinds, fmt.Sprintf("%d %v", d.Session.Member, d.Kind))
+	}
+	if want := []string{"1 lost", "2 refused", "3 granted"}; !slices.Equal(kinds, want) {
+		t.Errorf("told: %v; want %v", kinds, want)
+	}
+}
+
+// TestProlongNeverShortens: an extension that comes late changes nothing.
+func TestProlongNeverShortens(t *testing.T) {
+	table := successor(t)
+	seat := holdOf("X", 1, 1, 7, holdfast.ModeExclusive)
+	if err := table.Adopt(0, seat, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	prolong := func(now lock.Time, hold time.Duration) error {
+		return table.Prolong(now, seat.Session, "X", seat.Token, 1, hold)
+	}
+	for _, hold := range []time.Duration{20 * time.Second, time.Second} {
+		if err := prolong(time.Second, hold); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := 22 * time.Second; table.Wake() != want {
+		t.Errorf("it ends at %v; want %v", table.Wake(), want)
+	}
+	if err := prolong(time.Second, 0); err != nil || table.Wake() != lock.Never {
+		t.Errorf("without a limit: %v, it ends at %v", err, table.Wake())
+	}
+	if err := prolong(time.Second, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Prolong(0, seat.Session, "X", seat.Token, 2, 0); !errors.Is(err, holdfast.ErrNotHeld) {
+		t.Errorf("prolonging another request's hold: %v", err)
+	}
+}

@@ -1,0 +1,73 @@
+package lock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// TestRevokeSession: its waits end, and those behind them are served; its holds are to
+// end, and stay until they are released. Nobody else's are touched.
+func TestRevokeSession(t *testing.T) {
+	table, err := lock.New(lock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.BeginReign(1, 0)
+	var out []lock.Decision
+	leaving, other := lock.SessionID{Member: 1, Number: 1}, lock.SessionID{Member: 1, Number: 2}
+	ask := func(s lock.SessionID, id uint64, name string, mode holdfast.Mode) {
+		table.Acquire(0, &lock.Request{Session: s, ID: id, Name: name, Mode: mode, Owner: "o", WaitEnd: lock.Never}, &out)
+	}
+	ask(leaving, 1, "a", holdfast.ModeExclusive)
+	ask(leaving, 2, "a", holdfast.ModeExclusive) // enters it again
+	ask(other, 1, "b", holdfast.ModeShared)
+	ask(leaving, 3, "b", holdfast.ModeExclusive)
+	ask(other, 2, "a", holdfast.ModeExclusive)
+	third := lock.SessionID{Member: 2, Number: 9}
+	ask(third, 1, "b", holdfast.ModeShared)
+	tell := func() (said []string) {
+		for _, d := range out {
+			text := fmt.Sprintf("%d/%d %v %s", d.Session.Number, d.Request, d.Kind, d.Name)
+			if d.Loss != "" {
+				text += " " + string(d.Loss)
+			}
+			said = append(said, text)
+		}
+		out = out[:0]
+		return said
+	}
+	tell()
+	wants := func(want ...string) {
+		t.Helper()
+		if got := tell(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	table.RevokeSession(1, leaving, holdfast.MemberLost, holdfast.ErrUnavailable, &out)
+	if out[0].Err != holdfast.ErrUnavailable {
+		t.Errorf("the wait ends with %v", out[0].Err)
+	}
+	wants("1/3 refused b", "1/1 revoked a member_lost", "1/2 revoked a member_lost", "9/1 granted b")
+	table.RevokeSession(1, leaving, holdfast.MemberLost, holdfast.ErrUnavailable, &out)
+	wants("1/1 revoked a member_lost", "1/2 revoked a member_lost")
+	if err := table.Extend(1, leaving, "a", table.Show("a").Token, 5); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("a grant that is to end is extended: %v", err)
+	}
+	ask(leaving, 4, "a", holdfast.ModeExclusive)
+	wants("1/4 queued a") // it cannot be entered again
+	if holds, waiters := table.Session(leaving); holds != 2 || waiters != 1 {
+		t.Errorf("%d holds and %d waiters are left", holds, waiters)
+	}
+	for _, id := range []uint64{1, 2} {
+		if err := table.Release(2, leaving, "a", 0, id, &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants("1/1 released a", "1/2 released a", "2/2 granted a")
+	table.RevokeSession(3, lock.SessionID{Member: 5}, holdfast.MemberLost, holdfast.ErrUnavailable, &out)
+	wants()
+}

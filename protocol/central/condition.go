@@ -1,0 +1,67 @@
+package central
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// condition says how the space is, as far as this member knows by itself.
+func (m *Machine) condition(now protocol.Time) *protocol.Condition {
+	c := &protocol.Condition{State: protocol.Unavailable, Until: protocol.Never, Class: m.class()}
+	if m.coord != nil {
+		table := m.coord.table
+		c.Locks, c.Waiters, c.Sessions = table.Names(), table.Waiters(), table.Sessions()
+	}
+	if !m.deciding {
+		c.Locks += len(m.holder.names)
+		c.Sessions += len(m.holder.sessions)
+		for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
+			if r.waits() {
+				c.Waiters++
+			}
+		}
+	}
+	switch {
+	case m.view == nil:
+		c.Why = "there is no view yet"
+		return c
+	case m.halted:
+		c.Why = "the coordinator is being elected"
+		return c
+	case !m.admitted():
+		c.Why = "this member's lease has run out, and it is not admitted again yet"
+		return c
+	}
+	c.Authority, c.Reign = []protocol.ID{m.view.Coordinator}, m.view.Epoch.Counter
+	if m.coord != nil {
+		m.coordCondition(now, c)
+	}
+	return c
+}
+
+// coordCondition says why a coordinator does not grant, or that it does.
+func (m *Machine) coordCondition(now protocol.Time, c *protocol.Condition) {
+	from := m.serveFrom()
+	switch {
+	case m.serves(now):
+		c.State = protocol.Ready
+	case !m.coord.served && !m.coord.complete():
+		missing := 0
+		for _, p := range m.coord.peers {
+			if !p.reported {
+				missing++
+			}
+		}
+		c.State, c.Why = protocol.Recovering, fmt.Sprintf("waiting for what %d members hold", missing)
+	case !m.view.Installed:
+		c.State, c.Why = protocol.Recovering, "the view is not installed yet"
+	case now < from:
+		c.State, c.Until = protocol.Recovering, from
+		c.Why = "waiting until what was promised before has run out"
+	case m.coord.table.Exhausted():
+		c.State, c.Why = protocol.Recovering, "the reign's tokens are used up; a new reign is about to begin"
+	default:
+		c.Why = "the coordinator's lease has run out"
+	}
+}

@@ -1,0 +1,223 @@
+package central
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// pending is a wait that was reported: it queues by its age when all are known.
+type pending struct {
+	arrived protocol.Time // by this clock
+	rank    int
+	seat    lock.Seat
+	left    protocol.Time // when its wait limit passes, by this clock; or Never
+}
+
+// requestInfo asks a member for the next part of its report. No time ends the asking: a
+// member that does not answer is dropped by a change of the view, or not at all (H9).
+func (m *Machine) requestInfo(now protocol.Time, p *peer, out *protocol.Effects) {
+	out.Send(p.id, InfoRequest{Stamp: m.coordStamp(p), Chunk: p.chunk})
+	p.pause = min(max(2*p.pause, m.config.Patience), 8*m.config.Patience)
+	p.due = now + p.pause
+}
+
+// onInfoAnswer takes a part of a report, each once and in order.
+func (m *Machine) onInfoAnswer(now protocol.Time, p *peer, msg *InfoAnswer, out *protocol.Effects) {
+	if p.reported && msg.Last {
+		p.acksDue = min(p.acksDue, now+m.ackDelay()) // it has not heard that it is known
+		return
+	}
+	if p.reported || msg.Chunk != p.chunk {
+		return
+	}
+	p.chunk++
+	p.pause, p.due = 0, protocol.Never
+	for i := range msg.Seats {
+		m.takeSeat(now, p, &msg.Seats[i], out)
+	}
+	if !msg.Last {
+		m.requestInfo(now, p, out)
+		return
+	}
+	p.reported = true
+	if p.chunk > 1 || len(msg.Seats)+len(msg.Released) > 0 {
+		p.acksDue = min(p.acksDue, now+m.ackDelay())
+	}
+	if m.deciding {
+		m.queuePending(now, out)
+	} else {
+		m.install(now, out)
+	}
+	if m.deciding {
+		m.attend(now, out)
+	}
+}
+
+// takeSeat takes what a member holds into the table, and keeps what it waits for.
+func (m *Machine) takeSeat(now protocol.Time, p *peer, s *lock.Seat, out *protocol.Effects) {
+	if !p.owns(Ended{s.Session, s.Request}) {
+		out.Note(Ignored{What: fmt.Sprintf("report of %v %s by member %d: not its own", s.Session, number(s.Request), p.id)})
+		return
+	}
+	left := protocol.Never
+	if s.Left != lock.Never {
+		left = lock.After(now, max(0, s.Left))
+	}
+	if s.Token == 0 {
+		m.coord.pending = append(m.coord.pending, pending{arrived: now - max(0, s.Age), rank: p.rank, seat: *s, left: left})
+		return
+	}
+	end := protocol.Never
+	if s.Left != lock.Never {
+		end = lock.After(now, lock.Stretch(max(0, s.Left), m.config.Table.Drift))
+	}
+	m.adopt(now, p, s, end, out)
+}
+
+// adopt takes a hold into the table. Where two do not fit beside each other one of them
+// has to go: see stays.
+func (m *Machine) adopt(now protocol.Time, p *peer, s *lock.Seat, end protocol.Time, out *protocol.Effects) {
+	table := m.coord.table
+	err := table.Adopt(now, s, end)
+	if err == nil {
+		return
+	}
+	if !errors.Is(err, holdfast.ErrConflict) {
+		out.Note(Ignored{What: fmt.Sprintf("report of member %d: %v", p.id, err)})
+		return
+	}
+	holders := table.Show(s.Name).Holders
+	if !slices.ContainsFunc(holders, func(g lock.Grant) bool { return m.stays(g.Token, g.Session, s.Token, s.Session) }) {
+		table.EndWhere(now, m.duplicate(), func(name string, _ lock.SessionID, _ uint64, token holdfast.Token) bool {
+			return token != 0 && name == s.Name
+		}, &m.scratch)
+		m.tell(now, wishKey{}, out)
+		if table.Adopt(now, s, end) == nil {
+			return
+		}
+	}
+	m.scratch = append(m.scratch, lock.Decision{
+		Kind: lock.Lost, Session: s.Session, Request: s.Request, Name: s.Name, Token: s.Token, Loss: m.duplicate(),
+	})
+	m.tell(now, wishKey{}, out)
+}
+
+// stays reports whether of two holders that exclude each other the first one stays. Of
+// one reign it is the newer grant: the older one must have ended before that was given.
+// Where sides of a partition are joined it is the older grant, in the merged order of
+// seniority (H2).
+func (m *Machine) stays(token holdfast.Token, holder lock.SessionID, other holdfast.Token, otherHolder lock.SessionID) bool {
+	if !m.view.Merged || token>>32 == other>>32 && holder.Member == otherHolder.Member {
+		return token > other
+	}
+	return cmp.Or(
+		cmp.Compare(token>>32, other>>32),
+		cmp.Compare(m.rank(holder), m.rank(otherHolder)),
+		cmp.Compare(token, other),
+	) < 0
+}
+
+func (m *Machine) rank(s lock.SessionID) int {
+	return slices.IndexFunc(m.view.Members, func(member protocol.Member) bool { return uint64(member.ID) == s.Member })
+}
+
+func (m *Machine) duplicate() holdfast.Loss {
+	if m.view.Merged {
+		return holdfast.Duplicate
+	}
+	return holdfast.AuthorityChanged
+}
+
+// install completes the table when everybody has reported: what this member's own
+// clients hold goes into it, and all that waits queues by age. From then on the table
+// is the one record of this member's clients.
+func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
+	c := m.coord
+	if m.deciding || !c.complete() {
+		return
+	}
+	own := &peer{id: m.self, rank: m.rank(lock.SessionID{Member: uint64(m.self)})}
+	var records []*record
+	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
+		records = append(records, r)
+	}
+	m.deciding = true
+	for _, r := range records {
+		switch {
+		case r.state == held:
+			s := m.seat(now, r)
+			s.Request = r.request.ID
+			m.adopt(now, own, &s, r.end, out)
+		case r.waits():
+			s := m.seat(now, r)
+			s.Request = r.request.ID
+			c.pending = append(c.pending, pending{arrived: r.request.Arrived, rank: own.rank, seat: s, left: r.request.WaitEnd})
+		}
+	}
+	extensions := m.clearRecords(records, out)
+	m.queuePending(now, out)
+	for _, x := range extensions {
+		m.asked = asked{x.call, x.extend.Session, x.extend.Request}
+		m.coordExtend(now, &x.extend, out)
+	}
+	m.asked = asked{}
+}
+
+// pendingExtension is an extension that this member's clients have asked for while
+// there was nobody to decide it.
+type pendingExtension struct {
+	call   protocol.CallID
+	extend protocol.Extend
+}
+
+// clearRecords ends the records, which are in the table now, and answers what waited
+// for a release: it has been taken.
+func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extensions []pendingExtension) {
+	h := &m.holder
+	for _, r := range records {
+		if x := r.extension; x != nil {
+			r.extension = nil
+			extensions = append(extensions, pendingExtension{x.call, protocol.Extend{
+				Session: r.request.Session, Name: r.request.Name, Token: r.token, Request: r.request.ID, Hold: x.hold,
+			}})
+		}
+		m.drop(r, out)
+	}
+	h.reminders = reminders{}
+	return extensions
+}
+
+// queuePending queues what waits, by the age that each one's own member has measured;
+// ties by seniority, then by request.
+func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
+	c := m.coord
+	var waits, later []pending
+	for _, w := range c.pending {
+		if p := c.peer(protocol.ID(w.seat.Session.Member)); p != nil && !p.reported {
+			later = append(later, w)
+			continue
+		}
+		waits = append(waits, w)
+	}
+	c.pending = later
+	slices.SortStableFunc(waits, func(a, b pending) int {
+		return cmp.Or(cmp.Compare(a.arrived, b.arrived), cmp.Compare(a.rank, b.rank), cmp.Compare(a.seat.Request, b.seat.Request))
+	})
+	for i := range waits {
+		r := requestOf(now, &waits[i].seat)
+		r.Arrived, r.WaitEnd = waits[i].arrived, waits[i].left
+		queued := len(m.scratch)
+		c.table.Acquire(now, r, &m.scratch)
+		// That it is queued its client has been told before.
+		if n := len(m.scratch); n == queued+1 && m.scratch[queued].Kind == lock.Queued {
+			m.scratch = m.scratch[:queued]
+		}
+	}
+	m.tell(now, wishKey{}, out)
+}

@@ -1,0 +1,311 @@
+package central
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// operation is an operator's call that waits for the coordinator's answer.
+type operation struct {
+	call     protocol.CallID
+	ask      Ask
+	due      protocol.Time // when to ask again
+	pause    protocol.Time
+	deadline protocol.Time // when to say that nobody answers
+	scanned  protocol.Scanned
+	scanning bool // it is a Scan, whatever is asked for next
+}
+
+// How long an operator waits for an answer, in units of patience. A listing can wait
+// for a change of coordinator; who asks how the space is wants to know just that.
+const (
+	patienceOfAsk     = 20
+	patienceOfInspect = 4
+)
+
+// operate forwards an operator's call to the coordinator, or answers it where there is
+// none.
+func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	h := &m.holder
+	o := &operation{call: ev.Call}
+	switch fact := ev.Fact.(type) {
+	case *protocol.Show:
+		o.ask.Kind, o.ask.Name = AskShow, fact.Name
+	case *protocol.Scan:
+		o.ask.Kind, o.ask.Cursor, o.ask.Limit, o.scanning = AskScan, fact.Cursor, fact.Limit, true
+	case *protocol.Break:
+		o.ask.Kind, o.ask.Name, o.ask.Token, o.ask.Reason = AskBreak, fact.Name, fact.Token, fact.Reason
+	case *protocol.Inspect:
+		o.ask.Kind = AskInspect
+	default:
+		out.Note(Ignored{What: fmt.Sprintf("call %T", fact)})
+		return
+	}
+	switch {
+	case !m.admitted() || m.coord != nil:
+		m.unanswered(now, o, holdfast.ErrUnavailable, out)
+		return
+	case len(h.operations) >= m.config.Operators:
+		m.unanswered(now, o, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
+		return
+	}
+	patience := protocol.Time(patienceOfAsk)
+	if o.ask.Kind == AskInspect {
+		patience = patienceOfInspect
+	}
+	h.lastOperation++
+	o.ask.Number, o.deadline = h.lastOperation, now+patience*m.config.Patience
+	h.operations = append(h.operations, o)
+	m.sendAsk(now, o, out)
+}
+
+func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects) {
+	ask := o.ask
+	ask.Stamp, ask.Low = m.stamp(), m.holder.operations[0].ask.Number
+	m.toCoord(ask, out)
+	o.pause = min(max(2*o.pause, m.config.Patience), 8*m.config.Patience)
+	o.due = now + o.pause
+}
+
+// unanswered answers a call that nobody in charge answers. A Break may have been
+// executed nevertheless.
+func (m *Machine) unanswered(now protocol.Time, o *operation, err error, out *protocol.Effects) {
+	switch o.ask.Kind {
+	case AskBreak:
+		out.Reply(o.call, &protocol.Broken{Err: err})
+	case AskInspect:
+		condition := m.condition(now)
+		if condition.Why == "" {
+			condition.State, condition.Why = protocol.Unavailable, "the coordinator does not answer"
+		}
+		out.Reply(o.call, condition)
+	default:
+		out.Reply(o.call, &protocol.Unanswered{Err: err})
+	}
+}
+
+// endOperations answers what is under way when its coordinator is none any more.
+func (m *Machine) endOperations(now protocol.Time, out *protocol.Effects) {
+	operations := m.holder.operations
+	m.holder.operations = nil
+	for _, o := range operations {
+		m.unanswered(now, o, holdfast.ErrUnavailable, out)
+	}
+}
+
+func (m *Machine) operationsTick(now protocol.Time, out *protocol.Effects) {
+	h := &m.holder
+	if len(h.operations) == 0 {
+		return
+	}
+	var waiting []*operation
+	for _, o := range h.operations {
+		if o.deadline > now {
+			waiting = append(waiting, o)
+			continue
+		}
+		m.unanswered(now, o, holdfast.ErrUnavailable, out)
+	}
+	h.operations = waiting
+	for _, o := range waiting {
+		if o.due <= now {
+			m.sendAsk(now, o, out)
+		}
+	}
+}
+
+// onAnswer takes the coordinator's answer, or a part of it.
+func (m *Machine) onAnswer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) {
+	if !m.hears(now, from, &msg.Stamp, out) {
+		return
+	}
+	h := &m.holder
+	for i, o := range h.operations {
+		if o.ask.Number != msg.Number || o.ask.Skip != msg.Skip {
+			continue
+		}
+		if m.collect(now, o, msg, out) {
+			h.operations = append(h.operations[:i:i], h.operations[i+1:]...)
+		}
+		return
+	}
+}
+
+// collect takes a part of an answer, asks for the next one, or reports that it was the
+// last and the operator has been answered.
+func (m *Machine) collect(now protocol.Time, o *operation, msg *Answer, out *protocol.Effects) bool {
+	switch o.ask.Kind {
+	case AskBreak:
+		grants := make([]lock.Grant, len(msg.Grants))
+		for i, g := range msg.Grants {
+			grants[i] = grantAt(g, now)
+		}
+		out.Reply(o.call, &protocol.Broken{Grants: grants, Err: msg.Err})
+		return true
+	case AskInspect:
+		condition := msg.Condition
+		condition.Until = at(condition.Until, now)
+		out.Reply(o.call, &condition)
+		return true
+	}
+	for _, l := range msg.Locks {
+		l = lockAt(l, now)
+		if n := len(o.scanned.Locks); n > 0 && o.ask.Skip > 0 {
+			last := &o.scanned.Locks[n-1]
+			last.Holders, last.Waiters = append(last.Holders, l.Holders...), append(last.Waiters, l.Waiters...)
+			continue
+		}
+		o.scanned.Locks = append(o.scanned.Locks, l)
+	}
+	if o.ask.Kind == AskScan {
+		o.scanned.Next = msg.Next
+	}
+	if n := len(o.scanned.Locks); msg.More > 0 && n > 0 {
+		o.ask.Kind, o.ask.Name, o.ask.Skip = AskShow, o.scanned.Locks[n-1].Name, msg.More
+		o.pause = 0
+		m.sendAsk(now, o, out)
+		return false
+	}
+	if o.scanning {
+		out.Reply(o.call, &o.scanned)
+	} else {
+		shown := lock.Lock{Name: o.ask.Name}
+		if len(o.scanned.Locks) > 0 {
+			shown = o.scanned.Locks[0]
+		}
+		out.Reply(o.call, &shown)
+	}
+	return true
+}
+
+// coordOperator answers an operator at the coordinator.
+func (m *Machine) coordOperator(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.Break:
+		grants, err := m.breakName(now, fact, out)
+		out.Reply(ev.Call, &protocol.Broken{Grants: grants, Err: err})
+	case *protocol.Show:
+		shown := m.coord.table.Show(fact.Name)
+		out.Reply(ev.Call, &shown)
+	case *protocol.Scan:
+		out.Reply(ev.Call, m.coord.scan(fact))
+	case *protocol.Inspect:
+		out.Reply(ev.Call, m.condition(now))
+	default:
+		out.Note(Ignored{What: fmt.Sprintf("call %T", fact)})
+	}
+}
+
+// onAsk answers an operator at another member. A Break is executed once: its answer is
+// kept until its number is below what is still asked.
+func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effects) {
+	for len(p.broken) > 0 && p.broken[0].Number < msg.Low {
+		p.broken = p.broken[1:]
+	}
+	if msg.Number < msg.Low || msg.Number < p.low || !m.deciding && msg.Kind != AskInspect {
+		return
+	}
+	p.low = max(p.low, msg.Low)
+	answer := Answer{Number: msg.Number, Skip: msg.Skip}
+	switch msg.Kind {
+	case AskShow:
+		shown, more := cut(m.coord.table.Show(msg.Name), msg.Skip, m.config.Chunk)
+		answer.Locks, answer.More = []lock.Lock{since(shown, now)}, more
+	case AskScan:
+		m.scanPart(now, msg, &answer)
+	case AskBreak:
+		for _, known := range p.broken {
+			if known.Number == msg.Number {
+				known.Stamp = m.coordStamp(p)
+				out.Send(p.id, known)
+				return
+			}
+		}
+		if len(p.broken) >= 4*m.config.Operators {
+			return // so many cannot be under way: it asks again
+		}
+		grants, err := m.breakName(now, &protocol.Break{Name: msg.Name, Token: msg.Token, Reason: msg.Reason}, out)
+		answer.Err = err
+		for _, g := range grants {
+			answer.Grants = append(answer.Grants, grantAt(g, -now))
+		}
+		p.broken = append(p.broken, answer)
+	case AskInspect:
+		answer.Condition = *m.condition(now)
+		answer.Condition.Until = at(answer.Condition.Until, -now)
+	default:
+		return
+	}
+	answer.Stamp = m.coordStamp(p)
+	out.Send(p.id, answer)
+}
+
+// scanPart copies names until the answer is as large as one may be.
+func (m *Machine) scanPart(now protocol.Time, msg *Ask, answer *Answer) {
+	room, cursor := m.config.Chunk, msg.Cursor
+	for names := max(1, msg.Limit); names > 0 && room > 0; names-- {
+		visited := false
+		cursor = m.coord.table.Scan(cursor, 1, func(l lock.Lock) {
+			visited = true
+			l, answer.More = cut(l, 0, room)
+			room -= max(1, len(l.Holders)+len(l.Waiters))
+			answer.Locks = append(answer.Locks, since(l, now))
+		})
+		if answer.Next = cursor; cursor == 0 || answer.More > 0 || !visited {
+			return
+		}
+	}
+}
+
+// cut leaves out the first skip holders and waiters, and what is more than room. More
+// is what to skip the next time; 0 at the end.
+func cut(l lock.Lock, skip, room int) (_ lock.Lock, more int) {
+	all := len(l.Holders) + len(l.Waiters)
+	end := min(all, skip+room)
+	if skip > 0 {
+		l.History = nil
+	}
+	holders := len(l.Holders)
+	l.Holders = l.Holders[min(skip, holders):min(end, holders)]
+	l.Waiters = l.Waiters[max(0, min(skip-holders, all-holders)):max(0, end-holders)]
+	if end < all {
+		more = end
+	}
+	return l, more
+}
+
+// at moves a time by a clock's reading: Never stays.
+func at(t, by protocol.Time) protocol.Time {
+	if t == protocol.Never {
+		return t
+	}
+	return t + by
+}
+
+func grantAt(g lock.Grant, by protocol.Time) lock.Grant {
+	g.Since, g.Until = at(g.Since, by), at(g.Until, by)
+	return g
+}
+
+// lockAt moves the times of a copy.
+func lockAt(l lock.Lock, by protocol.Time) lock.Lock {
+	holders, waiters, ended := make([]lock.Grant, len(l.Holders)), make([]lock.Wait, len(l.Waiters)), make([]lock.Grant, len(l.History))
+	for i, g := range l.Holders {
+		holders[i] = grantAt(g, by)
+	}
+	for i, g := range l.History {
+		ended[i] = grantAt(g, by)
+	}
+	for i, w := range l.Waiters {
+		w.Since, w.Until = at(w.Since, by), at(w.Until, by)
+		waiters[i] = w
+	}
+	l.Holders, l.Waiters, l.History = holders, waiters, ended
+	return l
+}
+
+// since tells the times of a copy relative to now, for another clock.
+func since(l lock.Lock, now protocol.Time) lock.Lock { return lockAt(l, -now) }

@@ -1,0 +1,367 @@
+package central
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// peer is what a coordinator knows of another member of its view.
+type peer struct {
+	id     protocol.ID
+	tenure protocol.Tenure
+	rank   int // its place in the order of seniority
+
+	reported bool   // all that it holds and waits for is known
+	chunk    uint32 // of its report that is wanted
+	due      protocol.Time
+	pause    protocol.Time
+
+	acks    []uint64
+	acksDue protocol.Time // when acknowledgements travel by themselves
+
+	broken []Answer // to its Breaks, until it has heard them
+	low    uint64   // its Asks below have been answered
+}
+
+// departed is a tenure that the view has no more. What it holds is freed in time.
+type departed struct {
+	id       protocol.ID
+	tenure   protocol.Tenure
+	free     protocol.Time
+	reported bool
+}
+
+// word is a decision that is told until it is acknowledged.
+type word struct {
+	message Decided
+	at      protocol.Time // when to say it again
+	pause   protocol.Time
+}
+
+// tenureOf returns the tenure that a wish belongs to: a session's number begins with
+// its incarnation, a wish's with its lapses.
+func tenureOf(session lock.SessionID, wish uint64) protocol.Tenure {
+	return protocol.Tenure{Incarnation: session.Number >> 32, Lapses: wish >> wishBits}
+}
+
+func (c *coordinator) peer(id protocol.ID) *peer {
+	for _, p := range c.peers {
+		if p.id == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// coordView takes the members of a view: newcomers are asked for a report, those that
+// it lacks keep what they hold until it is safe to free it.
+func (m *Machine) coordView(now protocol.Time, out *protocol.Effects) {
+	c := m.coord
+	before := c.peers
+	c.peers = nil
+	for rank, member := range m.view.Members {
+		if member.ID == m.self {
+			continue
+		}
+		i := slices.IndexFunc(before, func(p *peer) bool { return p.id == member.ID && p.tenure == member.Tenure })
+		if i >= 0 {
+			before[i].rank = rank
+			c.peers = append(c.peers, before[i])
+			continue
+		}
+		p := &peer{id: member.ID, tenure: member.Tenure, rank: rank, due: protocol.Never, acksDue: protocol.Never}
+		c.peers = append(c.peers, p)
+		m.requestInfo(now, p, out)
+	}
+	for _, p := range before {
+		if !slices.Contains(c.peers, p) {
+			c.departed = append(c.departed, departed{id: p.id, tenure: p.tenure, reported: p.reported})
+			m.endWaits(now, p, out)
+		}
+	}
+	m.countDown(now, out)
+	m.install(now, out)
+	if m.deciding {
+		m.attend(now, out)
+	}
+}
+
+// countDown learns when what departed members hold may be freed. A tenure that the
+// view neither has nor lists holds nothing any more.
+func (m *Machine) countDown(now protocol.Time, out *protocol.Effects) {
+	c := m.coord
+	for i := range c.departed {
+		c.departed[i].free = 0
+	}
+	for _, dropped := range m.view.Dropped {
+		i := slices.IndexFunc(c.departed, func(d departed) bool { return d.id == dropped.ID && d.tenure == dropped.Tenure })
+		if i < 0 {
+			c.departed = append(c.departed, departed{id: dropped.ID, tenure: dropped.Tenure})
+			i = len(c.departed) - 1
+		}
+		c.departed[i].free = dropped.Free
+	}
+	m.freeDeparted(now, out)
+}
+
+// freeDeparted frees what departed members held, each in its time and not before.
+func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
+	c := m.coord
+	var left, free []departed
+	for _, d := range c.departed {
+		if d.free > now {
+			left = append(left, d)
+		} else {
+			free = append(free, d)
+		}
+	}
+	if len(free) == 0 {
+		return
+	}
+	c.departed = left
+	if m.deciding {
+		m.attend(now, out)
+	}
+	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, wish uint64, _ holdfast.Token) bool {
+		return slices.ContainsFunc(free, func(d departed) bool {
+			return s.Member == uint64(d.id) && tenureOf(s, wish) == d.tenure
+		})
+	}, &m.scratch)
+	m.tell(now, wishKey{}, out)
+}
+
+// endWaits forgets what a departed member waits for: it will ask again, if it is there
+// (H7). What it holds stays.
+func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
+	c := m.coord
+	c.pending = slices.DeleteFunc(c.pending, func(w pending) bool {
+		return w.seat.Session.Member == uint64(p.id) && tenureOf(w.seat.Session, w.seat.Request) == p.tenure
+	})
+	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, wish uint64, token holdfast.Token) bool {
+		return token == 0 && s.Member == uint64(p.id) && tenureOf(s, wish) == p.tenure
+	}, &m.scratch)
+	m.tell(now, wishKey{}, out)
+}
+
+// onHolder takes a message of another member's holder.
+func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *protocol.Effects) {
+	var p *peer
+	if m.coord != nil {
+		p = m.coord.peer(ev.From)
+	}
+	if p == nil || s.Epoch != m.coord.epoch || s.Tenure != p.tenure {
+		out.Note(Ignored{What: fmt.Sprintf("void %v from member %d", ev.Fact, ev.From)})
+		return
+	}
+	for _, number := range s.Acks {
+		m.coord.heard(p, number)
+	}
+	switch msg := ev.Fact.(type) {
+	case InfoAnswer:
+		m.onInfoAnswer(now, p, &msg, out)
+		return
+	case Ask:
+		if msg.Skip >= 0 {
+			m.onAsk(now, p, &msg, out)
+		}
+		return
+	case Acks:
+		return
+	}
+	if !m.deciding || !p.reported {
+		return // it is asked for its report, and repeats what it wishes
+	}
+	m.attend(now, out)
+	switch msg := ev.Fact.(type) {
+	case Acquire:
+		m.onAcquire(now, p, &msg, out)
+	case Release:
+		if p.owns(msg.Ended) {
+			m.onRelease(now, p, msg.Ended, msg.Name, out)
+			m.ackTo(now, p, msg.Wish)
+		}
+	case Extend:
+		if p.owns(msg.Ended) {
+			m.onExtend(now, p, &msg, out)
+		}
+	case EndSession:
+		if p.owns(msg.Ended) {
+			m.coord.table.EndSession(now, msg.Session, "", &m.scratch)
+			m.tell(now, wishKey{}, out)
+			m.ackTo(now, p, msg.Wish)
+		}
+	}
+}
+
+// owns reports whether a wish is the peer's, of its present tenure. Nobody speaks for
+// another's clients.
+func (p *peer) owns(e Ended) bool {
+	return e.Session.Member == uint64(p.id) && tenureOf(e.Session, e.Wish) == p.tenure
+}
+
+func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *protocol.Effects) {
+	w := &msg.Wish
+	if !p.owns(Ended{w.Session, w.Request}) {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: not its own", msg, p.id)})
+		return
+	}
+	for _, ended := range msg.After {
+		if p.owns(ended) {
+			m.onRelease(now, p, ended, w.Name, out)
+		}
+	}
+	m.coord.table.Acquire(now, requestOf(now, w), &m.scratch)
+	m.attend(now, out) // the count may be at its end now
+	m.tell(now, wishKey{p.id, w.Request}, out)
+}
+
+// requestOf makes the request that a holder has described: its age is measured by its
+// own member.
+func requestOf(now protocol.Time, s *lock.Seat) *lock.Request {
+	r := &lock.Request{
+		Session: s.Session, ID: s.Request, Name: s.Name, Owner: s.Owner, Reason: s.Reason, Client: s.Client,
+		Mode: s.Mode, Units: s.Units, Capacity: s.Capacity, Try: s.Try, Hold: s.Hold,
+		Arrived: now - max(0, s.Age), WaitEnd: protocol.Never,
+	}
+	if s.Left != lock.Never {
+		r.WaitEnd = lock.After(now, max(0, s.Left))
+	}
+	return r
+}
+
+// onRelease ends a wish, whatever has become of it.
+func (m *Machine) onRelease(now protocol.Time, p *peer, e Ended, name string, out *protocol.Effects) {
+	m.coord.forget(wishKey{p.id, e.Wish})
+	m.coord.table.Cancel(now, e.Session, name, e.Wish, &m.scratch)
+	m.tell(now, wishKey{}, out)
+}
+
+func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protocol.Effects) {
+	err := m.coord.table.Prolong(now, msg.Session, msg.Name, msg.Token, msg.Wish, msg.Hold)
+	answer := Decided{
+		Stamp: m.coordStamp(p), Ended: msg.Ended, Kind: lock.Granted, Name: msg.Name, Token: msg.Token,
+		Hold: msg.Hold, Extension: msg.Number,
+	}
+	if err != nil {
+		answer.Kind, answer.Err = lock.Refused, err
+	}
+	out.Send(p.id, answer)
+}
+
+// tellPeer tells a holder at another member what became of a wish of its. A grant, and
+// what it has not just asked for, it is told until it acknowledges it.
+func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey, out *protocol.Effects) {
+	c := m.coord
+	p := c.peer(protocol.ID(d.Session.Member))
+	key := wishKey{protocol.ID(d.Session.Member), d.Request}
+	unheard, repeats := c.words[key], false
+	if p == nil || tenureOf(d.Session, d.Request) != p.tenure {
+		c.forget(key)
+		return // it has ended all this itself
+	}
+	msg := Decided{
+		Ended: Ended{d.Session, d.Request}, Kind: d.Kind, Name: d.Name, Token: d.Token,
+		Hold: d.Hold, Position: d.Position, Loss: d.Loss, Err: d.Err,
+	}
+	switch d.Kind {
+	case lock.Released:
+		c.forget(key)
+		return
+	case lock.Queued:
+		if key != answered {
+			return // it was reported as waiting, and goes on
+		}
+	case lock.Lost:
+		// Its own clock has ended it; only one that never heard of its grant must hear this.
+		repeats = d.Loss != holdfast.HoldLimit || unheard != nil
+	case lock.Refused:
+		repeats = key != answered
+	default:
+		repeats = true
+	}
+	c.forget(key)
+	if repeats {
+		c.lastWord++
+		msg.Word = c.lastWord
+		w := &word{message: msg, pause: m.config.Patience}
+		c.words[key], c.numbers[msg.Word] = w, key
+		m.remindWord(now, key, w)
+	}
+	msg.Stamp = m.coordStamp(p)
+	out.Send(p.id, msg)
+}
+
+// heard ends the word that a peer has acknowledged. By its number, and not by its wish:
+// a late acknowledgement of one word is none of another.
+func (c *coordinator) heard(p *peer, number uint64) {
+	if key, ok := c.numbers[number]; ok && key.member == p.id {
+		c.forget(key)
+	}
+}
+
+// forget ends the word about a wish, if there is one.
+func (c *coordinator) forget(key wishKey) {
+	if w := c.words[key]; w != nil {
+		delete(c.numbers, w.message.Word)
+		delete(c.words, key)
+	}
+}
+
+func (m *Machine) remindWord(now protocol.Time, key wishKey, w *word) {
+	w.at = now + w.pause
+	m.coord.reminders.push(w.at, key)
+	w.pause = min(2*w.pause, 8*m.config.Patience)
+}
+
+// repeatWords says again what has not been acknowledged.
+func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
+	c := m.coord
+	for c.reminders.first() <= now {
+		reminded := c.reminders.pop()
+		w := c.words[reminded.key]
+		if w == nil || w.at != reminded.at {
+			continue
+		}
+		p := c.peer(reminded.key.member)
+		if p == nil || tenureOf(w.message.Session, w.message.Wish) != p.tenure {
+			c.forget(reminded.key)
+			continue
+		}
+		msg := w.message
+		msg.Stamp = m.coordStamp(p)
+		out.Send(p.id, msg)
+		m.remindWord(now, reminded.key, w)
+	}
+}
+
+// coordStamp begins a message to a peer, with the acknowledgements that wait.
+func (m *Machine) coordStamp(p *peer) Stamp {
+	acks := p.acks
+	p.acks, p.acksDue = nil, protocol.Never
+	return Stamp{Epoch: m.coord.epoch, Tenure: p.tenure, Acks: acks, Known: p.reported}
+}
+
+// ackTo acknowledges a release, with the next message or after a short time.
+func (m *Machine) ackTo(now protocol.Time, p *peer, wish uint64) {
+	p.acks = append(p.acks, wish)
+	p.acksDue = min(p.acksDue, now+m.ackDelay())
+	if len(p.acks) >= maxAcks {
+		p.acksDue = now
+	}
+}
+
+// peersTick sends what nothing else has carried, and asks again for reports.
+func (m *Machine) peersTick(now protocol.Time, out *protocol.Effects) {
+	for _, p := range m.coord.peers {
+		if p.due <= now {
+			m.requestInfo(now, p, out)
+		}
+		if p.acksDue <= now {
+			out.Send(p.id, Acks{m.coordStamp(p)})
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package central
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// state is where a record's wish stands, as its holder knows it.
+type state uint8
+
+const (
+	asking state = iota + 1 // no authority has answered yet
+	queued                  // an authority has it in its queue
+	held                    // granted, and its client may believe so
+	ending                  // nobody here wants it any more; an authority may still have it
+)
+
+// record is what a holder keeps of one request of its clients, from when it is asked
+// for until nothing of it is left anywhere. The records are what a coordinator's table
+// is rebuilt from.
+type record struct {
+	wish     uint64
+	state    state
+	request  lock.Request  // Arrived: when it was asked for here, from which everything counts
+	sent     bool          // an authority may know of the wish
+	first    protocol.Time // when it was sent for the first time to the present authority
+	position int           // in the queue; -1 while nobody has said
+	reported bool          // the report to the present coordinator has it as wanted or held
+	freed    bool          // that report has it as released
+
+	// Held.
+	token     holdfast.Token
+	since     protocol.Time
+	end       protocol.Time // when its hold limit has ended on every client's clock; or Never
+	revoked   bool
+	confirmed bool // the authority of the newest epoch has given it, or knows it
+	extension *extension
+
+	// Ending.
+	calls []protocol.CallID // who waits for the release
+	whole bool              // it stands for all that its session had
+	why   holdfast.Loss     // whole: why the session has ended
+
+	due, pause protocol.Time // when to send again, and how long after that
+	at         protocol.Time // the reminder that is set, or Never
+
+	links [3]struct{ next, prev *record }
+}
+
+// extension is a new hold limit that is being asked for.
+type extension struct {
+	number uint64
+	hold   lock.Time
+	sent   protocol.Time
+	call   protocol.CallID
+}
+
+// recordKey names a request as its client does.
+type recordKey struct {
+	session lock.SessionID
+	request uint64
+	name    string
+}
+
+func (r *record) key() recordKey {
+	return recordKey{r.request.Session, r.request.ID, r.request.Name}
+}
+
+// waits reports whether a client waits for the wish.
+func (r *record) waits() bool { return r.state == asking || r.state == queued }
+
+// decision describes the record's request, with kind as what became of it.
+func (r *record) decision(kind lock.Kind) lock.Decision {
+	q := &r.request
+	d := lock.Decision{
+		Kind: kind, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner,
+		Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Token: r.token,
+	}
+	if r.token != 0 {
+		d.Since = r.since
+	}
+	if kind == lock.Queued {
+		d.Position = r.position
+	}
+	return d
+}
+
+// The chains that a record is in.
+const (
+	ofAll = iota
+	ofSession
+	ofName
+)
+
+// chain is a list of records, in the order of their wishes.
+type chain struct{ first, last *record }
+
+func (c *chain) join(which int, r *record) {
+	r.links[which].prev, r.links[which].next = c.last, nil
+	if c.last == nil {
+		c.first = r
+	} else {
+		c.last.links[which].next = r
+	}
+	c.last = r
+}
+
+func (c *chain) part(which int, r *record) {
+	link := &r.links[which]
+	if link.prev == nil {
+		c.first = link.next
+	} else {
+		link.prev.links[which].next = link.next
+	}
+	if link.next == nil {
+		c.last = link.prev
+	} else {
+		link.next.links[which].prev = link.prev
+	}
+	link.next, link.prev = nil, nil
+}
+
+// presence is what one session has here.
+type presence struct {
+	chain
+	count int // records that do not end
+	holds int
+}
+
+// enter puts a record where it is found.
+func (h *holder) enter(r *record) {
+	h.records[r.wish] = r
+	h.all.join(ofAll, r)
+	if r.whole {
+		return
+	}
+	h.byKey[r.key()] = r
+	p := h.sessions[r.request.Session]
+	if p == nil {
+		p = &presence{}
+		h.sessions[r.request.Session] = p
+	}
+	p.join(ofSession, r)
+	p.count++
+	if r.state == held {
+		p.holds++
+	}
+	names := h.names[r.request.Name]
+	if names == nil {
+		names = &chain{}
+		h.names[r.request.Name] = names
+	}
+	names.join(ofName, r)
+}
+
+// leave takes a record out of everything.
+func (h *holder) leave(r *record) {
+	h.settleHold(r)
+	h.leaveCount(r)
+	delete(h.records, r.wish)
+	h.all.part(ofAll, r)
+	if r.whole {
+		return
+	}
+	if h.byKey[r.key()] == r {
+		delete(h.byKey, r.key())
+	}
+	p := h.sessions[r.request.Session]
+	p.part(ofSession, r)
+	if p.first == nil {
+		delete(h.sessions, r.request.Session)
+	}
+	names := h.names[r.request.Name]
+	names.part(ofName, r)
+	if names.first == nil {
+		delete(h.names, r.request.Name)
+	}
+}
+
+// settleHold takes a record out of the counts of what is held, if it is.
+func (h *holder) settleHold(r *record) {
+	if r.state != held {
+		return
+	}
+	h.sessions[r.request.Session].holds--
+	if !r.confirmed {
+		h.unconfirmed--
+	}
+}
+
+// leaveCount takes a record out of those that its session has a bound for.
+func (h *holder) leaveCount(r *record) {
+	if r.state != ending {
+		h.sessions[r.request.Session].count--
+	}
+}
+
+// take makes a waiting record a held one.
+func (h *holder) take(r *record, token holdfast.Token, since, end protocol.Time) {
+	r.state, r.token, r.since, r.end, r.confirmed = held, token, since, end, true
+	r.sent, r.due, r.pause = true, protocol.Never, 0
+	h.sessions[r.request.Session].holds++
+}
+
+// nextWish draws a number that this incarnation never uses again.
+func (h *holder) nextWish() uint64 {
+	h.wishes++
+	if h.wishes >= 1<<wishBits {
+		panic("central: a tenure has run out of wishes")
+	}
+	return h.lapses<<wishBits | h.wishes
+}

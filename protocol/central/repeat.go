@@ -1,0 +1,236 @@
+package central
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// stage is how far a holder is with the coordinator of the newest view.
+type stage uint8
+
+const (
+	silent    stage = iota // not asked for a report yet: no wish is sent
+	reporting              // asked; what is wanted and held is on its way
+	known                  // all that was reported is known there: wishes are sent
+)
+
+// maxAfter is how many releases a request may have to come after. One more, and the
+// request waits until some of them are acknowledged.
+const maxAfter = 64
+
+// maxAcks is how many acknowledgements wait for a message to ride on.
+const maxAcks = 256
+
+// speaks reports whether wishes are sent: there is a coordinator elsewhere, and it
+// knows all that this holder has reported.
+func (m *Machine) speaks() bool { return m.holder.stage == known && m.admitted() }
+
+// ackDelay is how long acknowledgements wait for a message to ride on.
+func (m *Machine) ackDelay() time.Duration { return max(1, m.config.Patience/5) }
+
+// stamp begins a message to the coordinator, with the acknowledgements that wait.
+func (m *Machine) stamp() Stamp {
+	h := &m.holder
+	acks := h.acks
+	h.acks, h.acksDue = nil, protocol.Never
+	return Stamp{Epoch: m.view.Epoch, Tenure: m.lease.Tenure, Acks: acks}
+}
+
+// toCoord sends a message to the coordinator.
+func (m *Machine) toCoord(msg protocol.Message, out *protocol.Effects) {
+	out.Send(m.view.Coordinator, msg)
+}
+
+// ack remembers that a word has been heard.
+func (m *Machine) ack(now protocol.Time, word uint64, out *protocol.Effects) {
+	h := &m.holder
+	h.acks = append(h.acks, word)
+	h.acksDue = min(h.acksDue, now+m.ackDelay())
+	if len(h.acks) >= maxAcks {
+		m.toCoord(Acks{m.stamp()}, out)
+	}
+}
+
+// send says what a record has to say, if anybody can be spoken to, and sets when to
+// say it again.
+func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
+	r.due = protocol.Never
+	if !m.speaks() {
+		return
+	}
+	switch {
+	case r.state == asking:
+		after, ok := m.endingBefore(r)
+		if ok {
+			if r.first == 0 || !r.sent {
+				r.first = now
+			}
+			r.sent = true
+			m.toCoord(Acquire{Stamp: m.stamp(), Wish: m.seat(now, r), After: after}, out)
+		}
+	case r.state == ending && r.whole:
+		m.toCoord(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
+	case r.state == ending:
+		m.toCoord(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name}, out)
+	case r.extension != nil:
+		m.toCoord(Extend{
+			Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Token: r.token,
+			Hold: r.extension.hold, Number: r.extension.number,
+		}, out)
+	default:
+		return
+	}
+	r.pause = min(max(2*r.pause, m.config.Patience), 8*m.config.Patience)
+	r.due = now + r.pause
+}
+
+func (r *record) ended() Ended { return Ended{Session: r.request.Session, Wish: r.wish} }
+
+// endingBefore lists the releases of the same name that are under way: they come first,
+// whatever the network does with the order of messages. It reports false where there are
+// too many of them.
+func (m *Machine) endingBefore(r *record) (after []Ended, ok bool) {
+	for other := m.holder.names[r.request.Name].first; other != nil; other = other.links[ofName].next {
+		if other.state != ending {
+			continue
+		}
+		if len(after) == maxAfter {
+			return nil, false
+		}
+		after = append(after, other.ended())
+	}
+	return after, true
+}
+
+// seat describes a record to an authority. Its times are durations, measured here.
+func (m *Machine) seat(now protocol.Time, r *record) lock.Seat {
+	q := &r.request
+	s := lock.Seat{
+		Name: q.Name, Session: q.Session, Request: r.wish, Owner: q.Owner, Reason: q.Reason, Client: q.Client,
+		Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Left: lock.Never,
+	}
+	if r.state == held {
+		s.Token, s.Revoked, s.Age = r.token, r.revoked, now-r.since
+		if r.end != protocol.Never {
+			s.Left = max(0, r.end-now)
+		}
+		return s
+	}
+	s.Age, s.Hold, s.Try = max(0, now-q.Arrived), q.Hold, q.Try
+	if q.WaitEnd != protocol.Never {
+		s.Left = max(0, q.WaitEnd-now)
+	}
+	return s
+}
+
+// waitOver is when a wish that waits has waited long enough. While the authority
+// answers, its own word about that comes first, because it says more; and who does not
+// want to wait at all waits for a question and its answer nevertheless.
+func (m *Machine) waitOver(r *record) protocol.Time {
+	end := r.request.WaitEnd
+	if !r.waits() || end == protocol.Never {
+		return protocol.Never
+	}
+	switch {
+	case !m.speaks():
+		return end
+	case r.state == queued:
+		return lock.After(end, m.config.Patience)
+	}
+	return max(end, lock.After(r.first, 4*m.config.Patience))
+}
+
+// remind sets when to look at a record again.
+func (m *Machine) remind(r *record) {
+	at := min(r.due, m.waitOver(r))
+	if r.state == held {
+		at = min(at, r.end)
+	}
+	if at < r.at {
+		r.at = at
+		m.holder.reminders.push(at, wishKey{wish: r.wish})
+	}
+}
+
+// holderWake returns when the holder has something to do.
+func (m *Machine) holderWake() protocol.Time {
+	h := &m.holder
+	at := min(h.reminders.first(), h.acksDue, h.report.due)
+	if h.unconfirmed > 0 && !protocol.Mutated("unconfirmed grants renewed") {
+		at = min(at, m.lease.Carried)
+	}
+	for _, o := range h.operations {
+		at = min(at, o.due, o.deadline)
+	}
+	return at
+}
+
+// holderTick does what time has come for.
+func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
+	h := &m.holder
+	for h.reminders.first() <= now {
+		reminded := h.reminders.pop()
+		r := h.records[reminded.key.wish]
+		if r == nil || r.at != reminded.at {
+			continue
+		}
+		r.at = protocol.Never
+		m.look(now, r, out)
+	}
+	if h.report.due <= now {
+		m.repeatReport(now, out)
+	}
+	if h.acksDue <= now {
+		h.acksDue = protocol.Never
+		if m.speaks() {
+			m.toCoord(Acks{m.stamp()}, out)
+		}
+	}
+	m.operationsTick(now, out)
+}
+
+// look does what a record's time has come for.
+func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
+	switch {
+	case m.waitOver(r) <= now:
+		var err error = holdfast.ErrUnavailable
+		if r.state == queued && m.speaks() {
+			err = &holdfast.HeldError{}
+		}
+		m.tellRefused(now, r, err, out)
+		m.endRecord(now, r, out)
+		return
+	case r.state == held && r.end <= now:
+		// Every client's clock has counted the limit out. The authority may wait longer, so
+		// it is told.
+		m.tellLoss(r, lock.Lost, holdfast.HoldLimit, out)
+		m.endRecord(now, r, out)
+		return
+	case r.due <= now:
+		m.send(now, r, out)
+	}
+	m.remind(r)
+}
+
+// endCarried ends what was granted under earlier epochs and what no authority of the
+// newest one has confirmed, as soon as the lease under which it was granted is over
+// (V13). The authority may know of it, so it is released.
+func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
+	h := &m.holder
+	if h.unconfirmed == 0 || now < m.lease.Carried || protocol.Mutated("unconfirmed grants renewed") {
+		return
+	}
+	var over []*record
+	for r := h.all.first; r != nil; r = r.links[ofAll].next {
+		if r.state == held && !r.confirmed {
+			over = append(over, r)
+		}
+	}
+	for _, r := range over {
+		m.tellLoss(r, lock.Lost, holdfast.AuthorityChanged, out)
+		m.endRecord(now, r, out)
+	}
+}

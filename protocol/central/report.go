@@ -1,0 +1,333 @@
+package central
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// report is what a holder tells the coordinator of a new reign, cut into chunks once,
+// when it is asked first. What is asked for afterwards is sent as a wish of its own.
+type report struct {
+	taken  bool
+	wishes []uint64
+	cuts   []int         // where each chunk ends
+	due    protocol.Time // when to send the last chunk again, because nobody has said that it is known
+	pause  protocol.Time
+}
+
+// maxChunkBytes bounds the texts of a chunk.
+const maxChunkBytes = 1 << 20
+
+// keptRequest is a request of a coordinator whose view has not been accepted here yet:
+// it is answered as soon as it has been (H5).
+type keptRequest struct {
+	from    protocol.ID
+	message InfoRequest
+}
+
+// beginReign forgets what the coordinator of an earlier reign knew.
+func (m *Machine) beginReign() {
+	h := &m.holder
+	h.stage, h.report = silent, report{due: protocol.Never}
+	h.acks, h.acksDue = nil, protocol.Never
+	h.unconfirmed = 0
+	for r := h.all.first; r != nil; r = r.links[ofAll].next {
+		r.reported, r.freed, r.first, r.due, r.pause = false, false, 0, protocol.Never, 0
+		if r.state == held {
+			r.confirmed = false
+			h.unconfirmed++
+		}
+	}
+}
+
+// confirm tells the membership, once, that the authority of the newest epoch knows all
+// that is held here.
+func (m *Machine) confirm(out *protocol.Effects) {
+	h := &m.holder
+	if m.view == nil || h.confirmed == m.view.Epoch && h.tenure == m.lease.Tenure {
+		return
+	}
+	if m.coord != nil && h.unconfirmed > 0 {
+		// This member is the authority, and knows what it holds.
+		for r := h.all.first; r != nil; r = r.links[ofAll].next {
+			r.confirmed = r.state == held
+		}
+		h.unconfirmed = 0
+	}
+	if h.unconfirmed > 0 {
+		return
+	}
+	h.confirmed, h.tenure = m.view.Epoch, m.lease.Tenure
+	out.Raise(&protocol.Confirmed{Epoch: m.view.Epoch.Counter})
+}
+
+// onInfoRequest answers the coordinator with a part of the report.
+func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRequest, out *protocol.Effects) {
+	if !m.hears(now, from, &msg.Stamp, out) {
+		h := &m.holder
+		ahead := m.view == nil || msg.Epoch.Counter > m.view.Epoch.Counter || msg.Epoch == m.view.Epoch && !m.admitted()
+		if ahead && (h.kept.from == 0 || h.kept.message.Epoch.Counter <= msg.Epoch.Counter) {
+			h.kept = keptRequest{from, *msg}
+		}
+		return
+	}
+	m.answerInfo(now, msg.Chunk, out)
+}
+
+// keptInfoRequest answers what was asked before this view was accepted.
+func (m *Machine) keptInfoRequest(now protocol.Time, out *protocol.Effects) {
+	kept := m.holder.kept
+	if kept.from == 0 || kept.message.Epoch.Counter > m.view.Epoch.Counter {
+		return
+	}
+	m.holder.kept = keptRequest{}
+	m.onInfoRequest(now, kept.from, &kept.message, out)
+}
+
+// answerInfo sends a chunk. Asked again, it sends what has become of the same part.
+func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effects) {
+	h := &m.holder
+	if !h.report.taken {
+		m.takeReport()
+	}
+	if int64(chunk) >= int64(len(h.report.cuts)) {
+		return
+	}
+	last := int(chunk) == len(h.report.cuts)-1
+	answer := InfoAnswer{Chunk: chunk, Last: last}
+	from := 0
+	if chunk > 0 {
+		from = h.report.cuts[chunk-1]
+	}
+	for _, wish := range h.report.wishes[from:h.report.cuts[chunk]] {
+		r := h.records[wish]
+		switch {
+		case r == nil || r.whole:
+		case r.state == ending && !(protocol.Mutated("H4") && r.token != 0):
+			answer.Released = append(answer.Released, r.ended())
+		case r.state == ending:
+			s := m.seat(now, r)
+			s.Token, s.Age = r.token, 0
+			answer.Seats = append(answer.Seats, s)
+		default:
+			r.sent = true
+			answer.Seats = append(answer.Seats, m.seat(now, r))
+		}
+	}
+	answer.Stamp = m.stamp()
+	m.toCoord(answer, out)
+	if h.stage != reporting || !last {
+		return
+	}
+	if len(h.report.wishes) == 0 {
+		// Nothing was told, so there is nothing whose arrival matters.
+		m.reportKnown(now, out)
+		return
+	}
+	h.report.pause = min(max(2*h.report.pause, m.config.Patience), 8*m.config.Patience)
+	h.report.due = now + h.report.pause
+}
+
+// repeatReport sends the last chunk again: that it has arrived was not heard.
+func (m *Machine) repeatReport(now protocol.Time, out *protocol.Effects) {
+	h := &m.holder
+	h.report.due = protocol.Never
+	if h.stage == reporting && m.admitted() {
+		m.answerInfo(now, uint32(len(h.report.cuts)-1), out)
+	}
+}
+
+// takeReport decides what is reported, and in which chunks.
+func (m *Machine) takeReport() {
+	h := &m.holder
+	h.stage = reporting
+	h.report = report{taken: true, due: protocol.Never}
+	bytes, begun := 0, 0
+	for r := h.all.first; r != nil; r = r.links[ofAll].next {
+		r.reported, r.freed = r.state != ending, r.state == ending
+		q := &r.request
+		bytes += len(q.Name) + len(q.Owner) + len(q.Reason) + len(q.Client)
+		if n := len(h.report.wishes); n > begun && (n-begun == m.config.Chunk || bytes > maxChunkBytes) {
+			h.report.cuts = append(h.report.cuts, n)
+			begun, bytes = n, 0
+		}
+		h.report.wishes = append(h.report.wishes, r.wish)
+	}
+	h.report.cuts = append(h.report.cuts, len(h.report.wishes))
+}
+
+// reportKnown goes on when the coordinator knows the report: what is held is confirmed,
+// what waits is in its queue, what was released is gone, and everything else is sent.
+func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
+	h := &m.holder
+	h.stage = known
+	h.report = report{taken: true, due: protocol.Never, cuts: h.report.cuts, wishes: h.report.wishes}
+	h.unconfirmed = 0
+	var records []*record
+	for r := h.all.first; r != nil; r = r.links[ofAll].next {
+		if r.state == held {
+			r.confirmed = true
+		}
+		records = append(records, r)
+	}
+	for _, r := range records {
+		switch {
+		case r.freed:
+			m.drop(r, out)
+			continue
+		case r.reported && r.waits():
+			r.state = queued
+		default:
+			m.send(now, r, out)
+		}
+		m.remind(r)
+	}
+	m.confirm(out)
+}
+
+// onKnown takes what a coordinator has to say beside any message.
+func (m *Machine) onKnown(now protocol.Time, from protocol.ID, s *Stamp, out *protocol.Effects) {
+	m.hears(now, from, s, out)
+}
+
+// hears reports whether a message is to be believed: it is from the coordinator of the
+// newest view, of its epoch, to this tenure, which still has a lease; and nothing newer
+// was promised. It takes the acknowledgements that the message carries.
+func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *protocol.Effects) bool {
+	if m.view == nil || s.Tenure != m.lease.Tenure || now >= m.lease.Member || m.coord != nil {
+		return false
+	}
+	off := protocol.Mutated("epoch check off") || protocol.Mutated("H3")
+	fresh := m.admitted() && from == m.view.Coordinator && s.Epoch == m.view.Epoch && s.Epoch.Counter >= m.lease.Promised
+	if !fresh {
+		return off && s.Epoch.Counter <= m.view.Epoch.Counter
+	}
+	for _, wish := range s.Acks {
+		if r := m.holder.records[wish]; r != nil && r.state == ending {
+			m.drop(r, out)
+		}
+	}
+	if s.Known && m.holder.stage == reporting {
+		m.reportKnown(now, out)
+	}
+	return true
+}
+
+// onDecided takes what became of a wish.
+func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, out *protocol.Effects) {
+	if !m.hears(now, from, &msg.Stamp, out) {
+		out.Note(Ignored{What: "void " + msg.String()})
+		return
+	}
+	r := m.holder.records[msg.Wish]
+	switch {
+	case r == nil || r.whole || r.request.Name != msg.Name || r.request.Session != msg.Session:
+		m.refuseWord(now, msg, out)
+	case r.state == ending:
+		// Its release is under way, and answers everything.
+	case msg.Extension != 0:
+		m.extended(r, msg, out)
+	default:
+		m.decided(now, r, msg, out)
+	}
+}
+
+// refuseWord answers a word about a wish that nobody here has: what was granted or
+// queued is released, so that nothing is stranded.
+func (m *Machine) refuseWord(now protocol.Time, msg *Decided, out *protocol.Effects) {
+	switch {
+	case msg.Extension != 0 || !m.admitted():
+	case msg.Kind == lock.Granted || msg.Kind == lock.Queued || msg.Kind == lock.Revoked:
+		m.toCoord(Release{Stamp: m.stamp(), Ended: msg.Ended, Name: msg.Name}, out)
+	case msg.Word != 0:
+		m.ack(now, msg.Word, out)
+	}
+}
+
+func (m *Machine) decided(now protocol.Time, r *record, msg *Decided, out *protocol.Effects) {
+	if msg.Word != 0 && msg.Kind != lock.Revoked {
+		m.ack(now, msg.Word, out)
+	}
+	switch msg.Kind {
+	case lock.Queued:
+		if r.state == asking {
+			r.state, r.position, r.due, r.pause = queued, msg.Position, protocol.Never, 0
+			d := r.decision(lock.Queued)
+			out.Decide(protocol.CallID{}, &d)
+			m.remind(r)
+		}
+	case lock.Granted:
+		if r.waits() {
+			m.granted(now, r, msg, out)
+		}
+	case lock.Refused:
+		if r.waits() {
+			m.tellRefused(now, r, msg.Err, out)
+			m.drop(r, out)
+		}
+	case lock.Revoked:
+		if r.state != held {
+			m.tellRefused(now, r, msg.Loss, out)
+			m.endRecord(now, r, out)
+		} else if !r.revoked {
+			r.revoked = true
+			m.tellLoss(r, lock.Revoked, msg.Loss, out)
+		}
+	case lock.Lost:
+		if r.state == held {
+			m.tellLoss(r, lock.Lost, msg.Loss, out)
+		} else {
+			m.tellRefused(now, r, msg.Loss, out)
+		}
+		m.drop(r, out)
+	}
+}
+
+// granted takes a grant. Its hold limit counts from when the client asked; the client's
+// clock may be slower than this one, so the record lasts longer by the drift.
+func (m *Machine) granted(now protocol.Time, r *record, msg *Decided, out *protocol.Effects) {
+	if msg.Hold > 0 && now >= lock.After(r.request.Arrived, msg.Hold) {
+		// It has ended on its way.
+		m.tellRefused(now, r, holdfast.HoldLimit, out)
+		m.endRecord(now, r, out)
+		return
+	}
+	end := protocol.Never
+	if msg.Hold > 0 {
+		end = lock.After(r.request.Arrived, lock.Stretch(msg.Hold, m.config.Table.Drift))
+	}
+	m.holder.take(r, msg.Token, now, end)
+	d := r.decision(lock.Granted)
+	d.Waited, d.Hold = max(0, now-r.request.Arrived), msg.Hold
+	out.Decide(protocol.CallID{}, &d)
+	m.remind(r)
+}
+
+// extended takes the answer to an extension. The limit is the grant's, so it holds for
+// every record of it.
+func (m *Machine) extended(r *record, msg *Decided, out *protocol.Effects) {
+	x := r.extension
+	if x == nil || x.number != msg.Extension {
+		return
+	}
+	if msg.Kind != lock.Granted {
+		m.refuseExtension(r, msg.Err, out)
+		return
+	}
+	end := protocol.Never
+	if x.hold > 0 {
+		end = lock.After(x.sent, lock.Stretch(x.hold, m.config.Table.Drift))
+	}
+	for mate := m.holder.names[r.request.Name].first; mate != nil; mate = mate.links[ofName].next {
+		if mate.state == held && mate.token == r.token {
+			mate.end = end
+			m.remind(mate)
+		}
+	}
+	r.extension, r.due, r.pause = nil, protocol.Never, 0
+	d := lock.Decision{
+		Kind: lock.Granted, Session: r.request.Session, Request: r.request.ID, Name: r.request.Name, Token: r.token, Hold: x.hold,
+	}
+	out.Decide(x.call, &d)
+}

@@ -1,0 +1,47 @@
+package central
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A member that leaves tells its clients to stop. That is between it and them: the
+// authority hears of it by what they release.
+
+// coordRevoke revokes what a session has in the table.
+func (m *Machine) coordRevoke(now protocol.Time, r *protocol.Revoke, out *protocol.Effects) {
+	m.attend(now, out)
+	m.coord.table.RevokeSession(now, r.Session, r.Why, holdfast.ErrUnavailable, &m.scratch)
+	m.tell(now, wishKey{}, out)
+}
+
+// holderRevoke revokes what a session has in records: waits first, as a table does.
+func (m *Machine) holderRevoke(now protocol.Time, revoke *protocol.Revoke, out *protocol.Effects) {
+	p := m.holder.sessions[revoke.Session]
+	if p == nil {
+		return
+	}
+	var records []*record
+	for r := p.first; r != nil; r = r.links[ofSession].next {
+		if r.state != ending {
+			records = append(records, r)
+		}
+	}
+	slices.SortStableFunc(records, func(a, b *record) int {
+		return cmp.Or(cmp.Compare(min(a.token, 1), min(b.token, 1)), cmp.Compare(a.request.ID, b.request.ID), cmp.Compare(a.request.Name, b.request.Name))
+	})
+	for _, r := range records {
+		if r.waits() {
+			m.tellRefused(now, r, holdfast.ErrUnavailable, out)
+			m.endRecord(now, r, out)
+			continue
+		}
+		m.refuseExtension(r, revoke.Why, out)
+		r.revoked = true
+		m.tellLoss(r, lock.Revoked, revoke.Why, out)
+	}
+}
