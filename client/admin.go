@@ -76,21 +76,49 @@ func (a *Admin) Close() error {
 }
 
 // call makes a unary call at the first member that can be reached. A member's own
-// refusal is final, whatever it says.
+// refusal is final, unless it does not know the session: that belongs to one member
+// alone, and another address may be its.
 func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
 	ask func(api.LocksClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
 ) (*A, error) {
-	var err error
+	var away, stranger error
 	for _, conn := range a.members {
-		var answer *A
-		if answer, err = ask(api.NewLocksClient(conn), ctx, question); err == nil {
+		answer, err := ask(api.NewLocksClient(conn), ctx, question)
+		switch {
+		case err == nil:
 			return answer, nil
-		}
-		if !unreached(err) {
-			break
+		case unreached(err):
+			away = err
+		case wire.Code(wire.FromStatus(op, err)) == wire.CodeUnknownSession:
+			stranger = err
+		default:
+			return nil, a.explain(op, err)
 		}
 	}
-	return nil, a.explain(op, err)
+	if stranger != nil {
+		return nil, a.explain(op, stranger)
+	}
+	return nil, a.explain(op, away)
+}
+
+// Leave lets the member at the first address leave its cluster in good order, within
+// limit (0: 1 min), and waits for it. Whoever holds something through it is told to stop.
+func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
+	_, err := api.NewAdminClient(a.members[0]).Leave(ctx, &api.LeaveRequest{Limit: int64(limit)})
+	if err != nil {
+		return a.explain("leave", err)
+	}
+	return nil
+}
+
+// Drain lets the member at the first address take nothing new, wait until nothing is
+// held through it any more, at most for limit (0: as long as that takes), and then leave.
+func (a *Admin) Drain(ctx context.Context, limit time.Duration) error {
+	_, err := api.NewAdminClient(a.members[0]).Drain(ctx, &api.DrainRequest{Limit: int64(limit)})
+	if err != nil {
+		return a.explain("drain", err)
+	}
+	return nil
 }
 
 // unreached says that gRPC, and not a member, found that nobody answers.

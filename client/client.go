@@ -49,9 +49,11 @@ type Client struct {
 	quiet    chan struct{} // closed when there are none
 	refused  error         // the first release that was refused
 
-	last       wire.Address // has answered last
-	authority  string       // the address of the authority, as far as known
-	redirected bool         // option Direct has been followed for the present session
+	last       wire.Address   // has answered last
+	cluster    string         // the id of the cluster, as the first member has told it; "" where it tells none
+	learned    []wire.Address // of its members, beside the addresses that were given
+	authority  string         // the address of the authority, as far as known
+	redirected bool           // option Direct has been followed for the present session
 
 	alarms   alarms
 	deadline clock.Alarm

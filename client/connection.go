@@ -35,6 +35,7 @@ var (
 	errSilent    = errors.New("no answer to hello")
 	errEnded     = errors.New("the session has ended meanwhile")
 	errElsewhere = errors.New("the authority is at another address")
+	errStranger  = errors.New("it belongs to another cluster")
 )
 
 // run connects, and connects again, until the Client is closed.
@@ -83,13 +84,41 @@ func (c *Client) places() (*session, []wire.Address) {
 	case c.session != nil && c.session.at != wire.Address{}:
 		first = c.session.at
 	case c.settings.direct && c.authority != "":
-		first = wire.Address{Network: "tcp", Place: c.authority}
+		if to, err := wire.ParseTarget(c.authority); err == nil {
+			first = to[0]
+		}
 	}
+	all := c.known()
 	if (first == wire.Address{}) {
-		return c.session, c.addresses
+		return c.session, all
 	}
-	others := slices.DeleteFunc(slices.Clone(c.addresses), func(a wire.Address) bool { return a == first })
+	others := slices.DeleteFunc(all, func(a wire.Address) bool { return a == first })
 	return c.session, append([]wire.Address{first}, others...)
+}
+
+// known lists the addresses that were given, and behind them those that members of the
+// cluster have told.
+func (c *Client) known() []wire.Address {
+	all := slices.Clone(c.addresses)
+	for _, place := range c.learned {
+		if !slices.Contains(all, place) {
+			all = append(all, place)
+		}
+	}
+	return all
+}
+
+// maxLearned is how many addresses of members are kept. A cluster is smaller.
+const maxLearned = 256
+
+// learn keeps what a member has told of where clients can go.
+func (c *Client) learn(authority string, members []string) {
+	c.authority, c.learned = authority, nil
+	for _, text := range members[:min(len(members), maxLearned)] {
+		if place, err := wire.ParseTarget(text); err == nil {
+			c.learned = append(c.learned, place...)
+		}
+	}
 }
 
 // onBroken takes note of a stream that has ended. It reports whether that is the end
@@ -147,14 +176,27 @@ func (c *Client) attend(place wire.Address) (welcomed bool, err error) {
 	}
 	on := &stream{cancel: cancel}
 	if err := c.onHello(on, place, s, sent, answer); err != nil {
-		if errors.Is(err, errElsewhere) {
+		if errors.Is(err, errElsewhere) || errors.Is(err, errStranger) {
 			late := time.AfterFunc(closeLimit, cancel)
 			defer late.Stop()
 			err = errors.Join(err, goodbye(calls))
 		}
 		return false, fmt.Errorf("hello to %s: %w", place, err)
 	}
-	return true, c.explain(place, c.serve(on, calls))
+	err = c.serve(on, calls)
+	c.onStatus(on, err)
+	return true, c.explain(place, err)
+}
+
+// onStatus takes the status with which a stream has ended. That the session has ended
+// is the word of its own member, on its own stream: waiting for the deadline would keep
+// those who wait from going elsewhere.
+func (c *Client) onStatus(on *stream, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stream == on && wire.Code(wire.FromStatus("open", err)) == wire.CodeUnknownSession {
+		c.lose(c.session)
+	}
 }
 
 // goodbye ends a session that was opened at the wrong member.
@@ -269,7 +311,7 @@ func (c *Client) onFirst(place wire.Address, s *session, err error) {
 			s.unknown = map[wire.Address]bool{}
 		}
 		s.unknown[place] = true
-		if place != s.at && len(s.unknown) < len(c.addresses) {
+		if place != s.at && len(s.unknown) < len(c.known()) {
 			return
 		}
 		c.lose(s)
@@ -313,8 +355,14 @@ func (c *Client) onWelcome(on *stream, place wire.Address, s *session, sent time
 	case ttl <= 0:
 		return fmt.Errorf("welcome with a ttl of %v", ttl)
 	}
-	c.authority = welcome.GetAuthority()
-	if s == nil && c.settings.direct && !c.redirected && c.authority != "" && c.authority != place.Place {
+	if s == nil && c.strange(place, welcome.GetCluster()) {
+		return errStranger
+	}
+	if c.cluster == "" || slices.Contains(c.addresses, place) {
+		c.cluster = welcome.GetCluster()
+	}
+	c.learn(welcome.GetAuthority(), welcome.GetMembers())
+	if s == nil && c.settings.direct && !c.redirected && c.authority != "" && c.authority != place.String() {
 		c.redirected = true
 		c.hasten()
 		return errElsewhere
@@ -334,6 +382,13 @@ func (c *Client) onWelcome(on *stream, place wire.Address, s *session, sent time
 		c.first <- nil
 	}
 	return nil
+}
+
+// strange reports whether whoever is at a place that was only told of belongs to another
+// cluster: an address that means a member elsewhere may mean anything here. What was
+// given by the caller is the caller's to know.
+func (c *Client) strange(place wire.Address, cluster string) bool {
+	return !slices.Contains(c.addresses, place) && cluster != c.cluster
 }
 
 // serve reads the stream until it breaks, while another goroutine writes.

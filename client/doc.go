@@ -28,6 +28,19 @@
 // new session, and the callers notice nothing but their new place in the queue. The
 // Client goes on working.
 //
+// # A cluster
+//
+// Each member tells the addresses of all that serve clients, so one address is enough
+// to begin with. Those that were told are tried behind those that were given, and
+// believed only if they belong to the cluster of the first: an address of another
+// network may be somebody else's here. A session belongs to the member that opened it,
+// and to that member's tenure: nobody else's word about it is taken, except that all
+// say they do not know it. When a member loses its place, restarts or leaves, its
+// clients are told, and the requests that wait are made again at another.
+//
+// A member that cannot renew a session for a while, because its coordinator is being
+// replaced, does not answer its heartbeats. The deadline stays where it was.
+//
 // # Waiting, cancelling, releasing
 //
 // A call whose context ends returns at once. Its request is cancelled, and the

@@ -27,7 +27,7 @@ func (c *Client) onEvent(event *api.Event) {
 	case *api.Event_Beat:
 		c.onBeaten(id, kind.Beat)
 	case *api.Event_Moved:
-		c.authority = kind.Moved.GetAuthority()
+		c.learn(kind.Moved.GetAuthority(), kind.Moved.GetMembers())
 	case *api.Event_Refused:
 		c.onRefused(id, r, kind.Refused.GetProblem())
 	case *api.Event_Released:
@@ -94,6 +94,9 @@ func (c *Client) onGranted(r *request, granted *api.Granted) {
 	holdEnd := holdfast.Forever
 	if hold := time.Duration(granted.GetHold()); hold > 0 {
 		holdEnd = after(r.sent, hold)
+	}
+	if r.bound.token == holdfast.Token(granted.GetToken()) {
+		holdEnd = min(holdEnd, r.bound.end)
 	}
 	c.alarms.disarm(&r.guard)
 	r.state, r.waiting, r.holdEnd = held, false, holdEnd

@@ -79,3 +79,23 @@ func TestLostBeforeGranted(t *testing.T) {
 		s.stop()
 	}
 }
+
+// TestExtendCrossesReentry: what an owner is told of a limit when it enters its grant
+// again may be older than a shorter one that it has asked for since, and come when the
+// lock that was extended has ended. Told later, it is believed no longer than that.
+func TestExtendCrossesReentry(t *testing.T) {
+	s, v := newStage(t)
+	one := s.hold(v, "x", 1, holdfast.Owner("job"), holdfast.Hold(time.Hour))
+	again := s.begin("x", holdfast.Owner("job"), holdfast.Hold(time.Hour))
+	id := v.acquireOp("x")
+	result := make(chan error, 1)
+	go func() { result <- one.Extend(s.ctx, time.Second) }()
+	v.wantOp("extend", one.Request())
+	s.clock.Advance(time.Second)
+	s.isDone(one, holdfast.HoldLimit)
+	<-result
+	v.send(grantedFor(id, 1, time.Hour))
+	if two := again.lock(); two.Deadline() != time.Second || two.Check() == nil {
+		t.Errorf("the lock told last ends at %v (%v), want 1s", two.Deadline(), two.Check())
+	}
+}

@@ -63,7 +63,7 @@ func Resume(session, secret string) Option {
 
 // Direct goes to the member that is the authority: one round trip for a lock
 // instead of two, at the price that the loss of that member is also the loss of the
-// locks.
+// locks. The address is the one under which the members know it.
 func Direct() Option { return func(s *settings) { s.direct = true } }
 
 // Logger gets what is worth knowing about the connection. The default is to say

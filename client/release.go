@@ -84,6 +84,7 @@ func (c *Client) ask(s *session, l *holdfast.Lock, hold time.Duration) (*extensi
 				c.setHoldEnd(mate, end)
 			}
 		}
+		c.bind(r, min(end, wanted.before))
 	}
 	c.push(sendExtend, r)
 	return wanted, nil, nil
@@ -137,6 +138,21 @@ func (c *Client) mates(r *request) []*request {
 func (c *Client) setHoldEnds(r *request, end time.Duration) {
 	for _, mate := range c.mates(r) {
 		c.setHoldEnd(mate, end)
+	}
+	c.bind(r, end)
+}
+
+// bind lets the owner's requests that are not answered yet know until when the grant of r
+// may be believed in: they may have entered it before its limit was moved, and be told
+// after that what was left of it then, even when r itself has ended meanwhile.
+func (c *Client) bind(r *request, end time.Duration) {
+	if r.want.Owner == "" {
+		return
+	}
+	for _, other := range c.requests {
+		if other.state == asked && other.space == r.space && other.want.Name == r.want.Name && other.want.Owner == r.want.Owner {
+			other.bound = bound{r.lock.Token(), end}
+		}
 	}
 }
 

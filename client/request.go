@@ -52,6 +52,7 @@ type request struct {
 	told    bool          // Queued has been called
 	lock    *holdfast.Lock
 	holdEnd time.Duration // the end of its hold limit, or holdfast.Forever
+	bound   bound         // while it is asked: of the grant that it may turn out to enter
 	loss    holdfast.Loss // the authority has ended the grant while it was released
 	copies  int           // how often the release was sent
 	quiet   bool          // nobody asked for the release: its result is no news
@@ -62,6 +63,13 @@ type request struct {
 	outcome chan outcome  // gets what the call returns, once
 	queued  chan int      // gets the position, once; nil where nobody wants it
 	gone    chan struct{} // closed when it is settled
+}
+
+// bound is until when the grant with token may be believed in, by the last extend that
+// went out before the answer to a request of the same owner came.
+type bound struct {
+	token holdfast.Token
+	end   time.Duration
 }
 
 // outcome is what a call returns.

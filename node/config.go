@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -11,15 +12,45 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/transport"
 )
 
 // Config says what kind of member this process is. The zero Config is a member
 // alone, that serves this process only and has the default space.
 type Config struct {
-	// Name is the member's name, for people. Zero means "embedded".
+	// Name is the member's name, unique in its cluster. Zero means "embedded" for a
+	// member alone, and its Address in a cluster.
 	Name string
-	// Address is where the member is reached, for people. Zero means nowhere.
+	// Address is where other members and clients reach this one: HOST:PORT, or
+	// unix:///PATH. Zero means nowhere for a member alone, and Listen in a cluster.
 	Address string
+	// HTTP is where the member serves people; it is told to whoever asks any member.
+	// Zero means nowhere.
+	HTTP string
+	// Join are the addresses of the cluster's founders; this member's own may stand
+	// among them. Zero means a member alone, which guests may join.
+	Join []string
+	// Expect is how many founders the cluster has: Join and this member's own address
+	// are exactly so many, and the same at each of them. Zero with a Join means that
+	// this member is a guest: it holds and grants as they do, without a vote.
+	Expect int
+	// Priority orders founders by seniority when the cluster is formed, the smallest
+	// (Priority, Name) first. Zero is the most senior.
+	Priority int
+	// Patience is T of membership.md, how long an answer of another member is waited
+	// for. Zero means 250 ms, or a twelfth of the lease if that is less.
+	Patience time.Duration
+	// Peers makes what carries messages to other members, from who this member says it
+	// is; Close closes it. Zero means none for a member alone, and what Listen serves in
+	// a cluster.
+	Peers func(identity func() transport.Identity) (transport.Transport, error)
+	// Listen is the address at which the node itself listens for other members, where no
+	// server does it: HOST:PORT, or unix:///PATH. It serves no clients. Zero means that
+	// it does not.
+	Listen string
+	// TLS encrypts what goes to other members and what Listen accepts. Zero means plain
+	// text.
+	TLS *tls.Config
 	// State is the folder of the stable cell. Zero means that none is kept.
 	State string
 	// Serves says that clients outside this process will be served.
@@ -31,7 +62,8 @@ type Config struct {
 	Lease time.Duration
 	// Drift is by how much one clock may run faster than another. Zero means 0.05.
 	Drift float64
-	// TTL is what a client's session gets that does not say. Zero means 10 s.
+	// TTL is what a client's session gets that does not say. Zero means 10 s for a
+	// member alone, and the lease in a cluster, where longer ones have a price.
 	TTL time.Duration
 	// Limits bound what clients can make the member keep.
 	Limits Limits
@@ -45,8 +77,10 @@ type Config struct {
 
 // Space defines a lockspace.
 type Space struct {
-	Name     string
-	Protocol string // zero means central, the one that there is
+	Name      string
+	Protocol  string // zero means central, the one that there is
+	Partition string // primary or any, the same in all spaces; zero means primary
+	Preempt   bool   // the highest id coordinates, as published; zero means seniority
 }
 
 // Limits bound a member. Zero values mean the defaults of the fields' comments.
@@ -58,10 +92,8 @@ type Limits struct {
 }
 
 func (c *Config) check() error {
-	c.Name = cmp.Or(c.Name, "embedded")
 	c.Lease = cmp.Or(c.Lease, 3*time.Second)
 	c.Drift = cmp.Or(c.Drift, 0.05)
-	c.TTL = cmp.Or(c.TTL, 10*time.Second)
 	if c.Clock == nil {
 		c.Clock = clock.Real()
 	}
@@ -71,9 +103,31 @@ func (c *Config) check() error {
 	if err := c.checkNumbers(); err != nil {
 		return err
 	}
+	if err := c.checkSpaces(); err != nil {
+		return err
+	}
+	if err := c.checkCluster(); err != nil {
+		return err
+	}
+	c.Name = cmp.Or(c.Name, "embedded")
+	if c.TTL == 0 {
+		c.TTL = 10 * time.Second
+		if c.clustered() {
+			c.TTL = c.Lease
+		}
+	}
+	return nil
+}
+
+// checkSpaces puts the lockspaces in order, the default one first.
+func (c *Config) checkSpaces() error {
 	c.Spaces = slices.Clone(c.Spaces)
 	if !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Name == holdfast.DefaultSpace }) {
-		c.Spaces = append(c.Spaces, Space{Name: holdfast.DefaultSpace})
+		def := Space{Name: holdfast.DefaultSpace}
+		if len(c.Spaces) > 0 {
+			def.Partition = c.Spaces[0].Partition
+		}
+		c.Spaces = append(c.Spaces, def)
 	}
 	// Ports are handed out in this order, which every format shows too.
 	slices.SortFunc(c.Spaces, func(a, b Space) int {
@@ -84,15 +138,20 @@ func (c *Config) check() error {
 	})
 	for i := range c.Spaces {
 		s := &c.Spaces[i]
-		s.Protocol = cmp.Or(s.Protocol, "central")
+		s.Protocol, s.Partition = cmp.Or(s.Protocol, "central"), cmp.Or(s.Partition, "primary")
 		if err := holdfast.CheckSpace(s.Name); err != nil {
 			return err
 		}
-		if s.Protocol != "central" {
+		switch first := &c.Spaces[0]; {
+		case s.Protocol != "central":
 			return fmt.Errorf("space %q: protocol %q: this version has central", s.Name, s.Protocol)
-		}
-		if i > 0 && c.Spaces[i-1].Name == s.Name {
+		case s.Partition != "primary" && s.Partition != "any":
+			return fmt.Errorf("space %q: partition %q: primary or any is allowed", s.Name, s.Partition)
+		case i > 0 && c.Spaces[i-1].Name == s.Name:
 			return fmt.Errorf("space %q is defined twice", s.Name)
+		case s.Partition != first.Partition:
+			// The views are those of the member, not of a space.
+			return fmt.Errorf("space %q has partition %s and space %q has %s; all spaces of a member have the same", first.Name, first.Partition, s.Name, s.Partition)
 		}
 	}
 	return nil
@@ -107,7 +166,7 @@ func (c *Config) checkNumbers() error {
 		name  string
 		value int64
 	}{
-		{"Lease", int64(c.Lease)}, {"TTL", int64(c.TTL)}, {"Limits.TTL", int64(c.Limits.TTL)},
+		{"Lease", int64(c.Lease)}, {"Patience", int64(c.Patience)}, {"Expect", int64(c.Expect)}, {"Priority", int64(c.Priority)}, {"TTL", int64(c.TTL)}, {"Limits.TTL", int64(c.Limits.TTL)},
 		{"Limits.Sessions", int64(c.Limits.Sessions)},
 		{"Limits.LocksPerSession", int64(c.Limits.LocksPerSession)},
 		{"Limits.WaitersPerName", int64(c.Limits.WaitersPerName)},

@@ -52,12 +52,16 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 	}
 }
 
+func space(name string) node.Space {
+	return node.Space{Name: name, Protocol: "central", Partition: "primary"}
+}
+
 // TestSpacesInOrder: the default space first, the others by name, whatever order they
 // were given in; the caller's slice stays as it was.
 func TestSpacesInOrder(t *testing.T) {
 	given := []node.Space{{Name: "zoo"}, {Name: "Alpha"}, {Name: "default"}, {Name: "a.b"}}
 	n := start(t, node.Config{Spaces: given})
-	want := []node.Space{{"default", "central"}, {"Alpha", "central"}, {"a.b", "central"}, {"zoo", "central"}}
+	want := []node.Space{space("default"), space("Alpha"), space("a.b"), space("zoo")}
 	if diff := cmp.Diff(want, n.Spaces()); diff != "" {
 		t.Error(diff)
 	}

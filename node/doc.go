@@ -8,6 +8,19 @@
 // An uncontended lock is decided on the caller's goroutine, without a message or a
 // goroutine hop.
 //
+// With Config.Join it is a member of a cluster: a founder where Config.Expect says how
+// many there are, which votes, or a guest, which does not. Either takes locks like any
+// other member, whichever of them decides; what it holds ends with its lease if the
+// others cannot be reached. It listens for them by itself (Config.Listen), or a server
+// does on the port of its clients (Config.Peers).
+//
+//	n, err := node.Start(ctx, node.Config{Listen: "10.0.0.7:4040", Join: founders})
+//	err = n.WaitReady(ctx)
+//
+// Start does not wait for the others. Leave and Drain end a member in good order, and
+// Close comes after them. Where a server serves clients beside the node it is shut down
+// between the two, so that clients can still say that they have stopped.
+//
 // A member that also serves clients outside its process (Config.Serves) makes
 // promises that outlive the process, so it keeps a stable cell in Config.State, or
 // waits out what a forgotten life may have promised whenever it starts. A member

@@ -21,13 +21,12 @@ func Vanish(locks holdfast.Locker) {
 func ReleaseForeign(locks holdfast.Locker, held *holdfast.Lock) error {
 	l := locks.(own)
 	release := &protocol.Release{Session: l.session.id, Name: held.Name(), Token: held.Token(), Request: held.Request()}
-	call := protocol.CallID{Sink: l.session.sink, Op: l.session.last.Add(1)}
-	reply, _, err := l.node.driver.Call(protocol.Event{Kind: protocol.Call, Port: l.port, Call: call, Fact: release})
-	if err != nil {
+	line := make(chan lock.Decision, 1)
+	if err := l.session.ask(l.port, release, line); err != nil {
 		return err
 	}
-	if reply.Decision.Kind == lock.Refused {
-		return l.fail("unlock", held.Name(), reply.Decision.Err)
+	if d := l.session.hear(line); d.Kind == lock.Refused {
+		return l.fail("unlock", held.Name(), d.Err)
 	}
 	return nil
 }

@@ -12,9 +12,12 @@ import (
 
 // ExtendLock asks for another hold limit. It is the grant's, so it holds for every
 // lock that an owner has under it.
-func (s *localSession) ExtendLock(_ context.Context, l *holdfast.Lock, hold time.Duration) error {
-	s.extending.Lock()
-	defer s.extending.Unlock()
+func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
+	select {
+	case s.extending <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	sent := s.Now()
 	end := holdfast.Forever
 	if hold > 0 {
@@ -24,28 +27,86 @@ func (s *localSession) ExtendLock(_ context.Context, l *holdfast.Lock, hold time
 	// it has agreed: at no time does anybody here believe longer than it waits.
 	port, ok := s.shorten(l, end)
 	if !ok {
+		<-s.extending
 		if err := l.Check(); err != nil {
 			return err
 		}
-		return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: holdfast.ErrClosed}
+		return s.notExtended(l, holdfast.ErrClosed)
 	}
 	extend := &protocol.Extend{Session: s.id, Name: l.Name(), Token: l.Token(), Request: l.Request(), Hold: hold}
-	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
-	reply, _, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: extend})
-	if err == nil && reply.Decision.Kind == lock.Refused {
-		err = s.refusal(reply.Decision.Err)
+	line := make(chan lock.Decision, 1)
+	if err := s.ask(port, extend, line); err != nil {
+		<-s.extending
+		return s.notExtended(l, err)
 	}
-	if err != nil {
-		return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: closedOr(err)}
+	done := make(chan error, 1)
+	finish := func(d lock.Decision) {
+		defer func() { <-s.extending }()
+		done <- s.extended(l, port, end, &d)
+	}
+	select {
+	case d := <-line:
+		finish(d)
+	default:
+		// Whoever asked may go before another member has answered; what it answers acts
+		// here all the same.
+		go func() { finish(s.hear(line)) }()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ask puts a wish about a lock to its space; its answer comes on line.
+func (s *localSession) ask(port protocol.Port, fact any, line chan lock.Decision) error {
+	op := s.last.Add(1)
+	s.mu.Lock()
+	s.answers[op] = line
+	s.mu.Unlock()
+	call := protocol.CallID{Sink: s.sink, Op: op}
+	reply, answered, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact})
+	if err == nil && !answered {
+		return nil
+	}
+	s.mu.Lock()
+	delete(s.answers, op)
+	s.mu.Unlock()
+	if answered {
+		line <- reply.Decision
+	}
+	return err
+}
+
+// hear waits for an answer as long as the session lives.
+func (s *localSession) hear(line <-chan lock.Decision) lock.Decision {
+	select {
+	case d := <-line:
+		return d
+	case <-s.over:
+		return lock.Decision{Kind: lock.Refused, Err: holdfast.ErrClosed}
+	}
+}
+
+// extended takes the answer: l may live until end, or not.
+func (s *localSession) extended(l *holdfast.Lock, port protocol.Port, end time.Duration, d *lock.Decision) error {
+	if d.Kind == lock.Refused {
+		return s.notExtended(l, s.refusal(d.Err))
 	}
 	for _, h := range s.lengthen(l, port, end) {
 		// Its former limit ended it before the new one came. The authority would keep the
 		// name for it until then.
 		if err := s.release(h); err != nil && !errors.Is(err, holdfast.ErrNotHeld) && !errors.Is(err, holdfast.ErrClosed) {
-			return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: err}
+			return s.notExtended(l, err)
 		}
 	}
 	return l.Check()
+}
+
+func (s *localSession) notExtended(l *holdfast.Lock, err error) error {
+	return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: closedOr(err)}
 }
 
 // shorten lets the locks of l's grant end at end, where that is earlier than before.

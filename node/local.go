@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,6 +19,7 @@ import (
 // driver's answers, and what stands behind its locks.
 type localSession struct {
 	driver *run.Driver
+	ends   *atomic.Int64 // when the member's lease does
 	id     lock.SessionID
 	sink   uint64
 	last   atomic.Uint64 // request ids
@@ -27,16 +27,20 @@ type localSession struct {
 	alarms *clock.Alarms
 	begin  time.Duration // where on the alarms' clock the member's time began
 
-	extending     sync.Mutex     // extensions act here in the order in which they act there
+	extending     chan struct{}  // extensions act here in the order in which they act there
 	acknowledging sync.WaitGroup // ends that the authority has yet to be told of
 	closing       sync.Once
+	over          chan struct{} // closed when the session ends
 
-	mu      sync.Mutex
-	closed  bool
-	waiting map[uint64]*wait // by request
-	held    holdings
-	early   map[uint64]lock.Decision // decided before its caller could say that it waits
-	earlier atomic.Bool              // something was early once: only then is there anything to forget
+	mu       sync.Mutex
+	closed   bool
+	waiting  map[uint64]*wait              // by request
+	answers  map[uint64]chan lock.Decision // to calls about a request, by their numbers
+	held     holdings
+	early    map[uint64]lock.Decision // decided before its caller could say that it waits
+	earlier  atomic.Bool              // something was early once: only then is there anything to forget
+	leaseEnd clock.Alarm              // looks after what is held when the lease ends
+	guarded  bool                     // it is set
 }
 
 // facts are what a call hands to the machines, which keep none of it beyond their
@@ -59,19 +63,24 @@ func (s *localSession) putAway(f *facts) { s.spare.Store(f) }
 // wait is a call that waits for its grant.
 type wait struct {
 	decided chan lock.Decision // buffered: exactly one final decision comes
+	queued  chan int           // buffered: gets the position, once it is known; nil where nobody wants it
 }
 
 var _ holdfast.Backing = (*localSession)(nil)
 
-// openLocal opens the process's session.
-func openLocal(ctx context.Context, driver *run.Driver) (*localSession, error) {
+// openLocal opens a session of the process, whose locks the lease lets live until ends.
+func openLocal(driver *run.Driver, ends *atomic.Int64) (*localSession, error) {
 	c, begin := driver.Clock()
 	s := &localSession{
-		driver:  driver,
-		alarms:  clock.NewAlarms(c),
-		begin:   begin,
-		waiting: map[uint64]*wait{},
-		early:   map[uint64]lock.Decision{},
+		driver:    driver,
+		ends:      ends,
+		alarms:    clock.NewAlarms(c),
+		begin:     begin,
+		extending: make(chan struct{}, 1),
+		over:      make(chan struct{}),
+		waiting:   map[uint64]*wait{},
+		answers:   map[uint64]chan lock.Decision{},
+		early:     map[uint64]lock.Decision{},
 	}
 	s.sink = driver.Attach(s)
 	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
@@ -87,13 +96,19 @@ func openLocal(ctx context.Context, driver *run.Driver) (*localSession, error) {
 	return s, opened.Err
 }
 
-// Deliver takes what the spaces decide about requests of this session, unless it
-// answers a call within its own step.
+// Deliver takes what the spaces decide about requests of this session, and answers to
+// calls about them, unless those came within the call's own step.
 func (s *localSession) Deliver(replies []protocol.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range replies {
-		s.decided(&replies[i].Decision)
+		d := &replies[i].Decision
+		if op := replies[i].To.Op; op == d.Request {
+			s.decided(d)
+		} else if line := s.answers[op]; line != nil {
+			delete(s.answers, op)
+			line <- *d
+		}
 	}
 }
 
@@ -101,6 +116,12 @@ func (s *localSession) Deliver(replies []protocol.Reply) {
 // things.
 func (s *localSession) decided(d *lock.Decision) {
 	switch d.Kind {
+	case lock.Queued:
+		if w := s.waiting[d.Request]; w != nil {
+			w.tell(d.Position)
+		} else if _, held := s.held.get(d.Request); !held {
+			s.keepEarly(d)
+		}
 	case lock.Granted, lock.Refused:
 		if w := s.waiting[d.Request]; w != nil {
 			delete(s.waiting, d.Request)
@@ -126,6 +147,17 @@ func (s *localSession) decided(d *lock.Decision) {
 	}
 }
 
+// tell passes on a position, if it is known, to who has not heard one yet.
+func (w *wait) tell(position int) {
+	if w.queued == nil || position < 0 {
+		return
+	}
+	select {
+	case w.queued <- position:
+	default: // one was told
+	}
+}
+
 // keepEarly keeps a decision for the caller who is about to ask for it.
 func (s *localSession) keepEarly(d *lock.Decision) {
 	s.earlier.Store(true)
@@ -143,8 +175,57 @@ func (s *localSession) acknowledge(h holding) {
 // Now reads the member's clock.
 func (s *localSession) Now() time.Duration { return s.driver.Now() }
 
-// Deadline returns that the session does not end by itself: it ends with the process.
-func (s *localSession) Deadline() time.Duration { return holdfast.Forever }
+// Deadline returns when what the session holds ends unless the member's lease is
+// renewed: holdfast.Forever for a member alone. The session ends with the process.
+func (s *localSession) Deadline() time.Duration { return time.Duration(s.ends.Load()) }
+
+// guard looks after what is held when the lease ends. It is called with the mutex held.
+func (s *localSession) guard() {
+	if s.guarded {
+		return
+	}
+	if end := s.Deadline(); end != holdfast.Forever {
+		s.guarded = true
+		s.alarms.Set(&s.leaseEnd, after(s.begin, end), s.onLeaseEnd)
+	}
+}
+
+// onLeaseEnd ends what the lease does not cover any more, if it was not renewed.
+func (s *localSession) onLeaseEnd() {
+	if s.Deadline() <= s.Now() {
+		// Whatever the machine does about it comes first: it knows why.
+		s.driver.Step(protocol.Event{Kind: protocol.Tick})
+		for _, h := range s.takeEnded() {
+			s.acknowledge(h)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.guarded = false
+	if s.held.used > 0 && s.Deadline() > s.Now() {
+		s.guard()
+	}
+}
+
+// takeEnded returns what has ended by the clock, and forgets it.
+func (s *localSession) takeEnded() (ended []holding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var requests []uint64
+	for id, h := range s.held.all() {
+		if h.lock.Check() != nil {
+			requests = append(requests, id)
+		}
+	}
+	for _, id := range requests {
+		h, _ := s.held.remove(id)
+		if h.alarm != nil {
+			s.alarms.Stop(h.alarm)
+		}
+		ended = append(ended, h)
+	}
+	return ended
+}
 
 // limit lets h end at end, in the member's time, by its own clock: the authority
 // gives the name to others only after that. It is called with the mutex held.
@@ -175,6 +256,7 @@ func (s *localSession) close() { s.closing.Do(s.end) }
 func (s *localSession) end() {
 	s.mu.Lock()
 	s.closed = true
+	close(s.over)
 	waiting, held := s.waiting, s.held
 	s.waiting, s.held = map[uint64]*wait{}, holdings{}
 	s.mu.Unlock()

@@ -152,15 +152,9 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	if err != nil {
 		return nil, l.fail("lock", r.Name, closedOr(err))
 	}
-	if !answered {
-		panic("node: a request was not answered within its step")
-	}
 	d := &reply.Decision
-	if d.Kind == lock.Queued {
-		if r.Queued != nil {
-			r.Queued(d.Position)
-		}
-		if *d, err = s.await(ctx, l.port, r.Name, id); err != nil {
+	if !answered || d.Kind == lock.Queued {
+		if *d, err = s.await(ctx, l.port, r, id, d); err != nil {
 			return nil, err
 		}
 	}
@@ -211,6 +205,7 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, d *lock.Decision,
 		s.limit(&h, end)
 	}
 	s.held.put(id, h)
+	s.guard()
 	if early, ok := s.early[id]; ok {
 		delete(s.early, id)
 		s.decided(&early)
@@ -220,8 +215,16 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, d *lock.Decision,
 
 // await waits for the decision about a request that was queued. When ctx ends
 // first, the request is cancelled: granted meanwhile, it is released.
-func (s *localSession) await(ctx context.Context, port protocol.Port, name string, id uint64) (lock.Decision, error) {
+func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfast.Request, id uint64, first *lock.Decision) (lock.Decision, error) {
 	w := &wait{decided: make(chan lock.Decision, 1)}
+	switch {
+	case r.Queued == nil:
+	case first.Kind == lock.Queued && first.Position >= 0:
+		r.Queued(first.Position)
+	default: // another member decides, and has not been heard yet
+		w.queued = make(chan int, 1)
+	}
+	queued := w.queued
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -229,24 +232,39 @@ func (s *localSession) await(ctx context.Context, port protocol.Port, name strin
 	}
 	if early, ok := s.early[id]; ok {
 		delete(s.early, id)
-		s.mu.Unlock()
-		return early, nil
+		if early.Kind != lock.Queued {
+			s.mu.Unlock()
+			return early, nil
+		}
+		w.tell(early.Position)
 	}
 	s.waiting[id] = w
 	s.mu.Unlock()
-	select {
-	case d := <-w.decided:
-		return d, nil
-	case <-ctx.Done():
+	for {
+		select {
+		case d := <-w.decided:
+			return d, nil
+		case position := <-queued:
+			queued = nil
+			r.Queued(position)
+			continue
+		case <-ctx.Done():
+		}
+		break
 	}
+	return lock.Decision{}, s.cancel(ctx, port, r.Name, id)
+}
+
+// cancel ends a request for good, because ctx has ended.
+func (s *localSession) cancel(ctx context.Context, port protocol.Port, name string, id uint64) error {
 	cancel := &protocol.Cancel{Session: s.id, Name: name, Request: id}
 	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
 	_, _, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: cancel})
 	s.forget(id)
 	if err != nil && !errors.Is(err, run.ErrClosed) {
-		return lock.Decision{}, err
+		return err
 	}
-	return lock.Decision{}, ctx.Err()
+	return ctx.Err()
 }
 
 // forget drops what was known of a request that is over.
@@ -258,8 +276,9 @@ func (s *localSession) forget(id uint64) {
 	s.held.remove(id)
 }
 
-// release gives a hold back to the authority. After Close that is an ErrClosed: it has
-// released everything.
+// release gives a hold back to the authority. One that is another member takes it
+// later, and hears of it until it has. After Close that is an ErrClosed: it has released
+// everything.
 func (s *localSession) release(h holding) error {
 	facts := s.borrow()
 	r := &facts.release
@@ -271,9 +290,7 @@ func (s *localSession) release(h holding) error {
 	switch {
 	case err != nil:
 		return closedOr(err)
-	case !answered:
-		panic("node: a release was not answered within its step")
-	case reply.Decision.Kind == lock.Refused:
+	case answered && reply.Decision.Kind == lock.Refused:
 		return s.refusal(reply.Decision.Err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -17,25 +18,33 @@ import (
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage/cell"
+	"github.com/holdfast-locks/holdfast/transport"
 )
 
 // Node is this process as a member. It is a holdfast.Locker of the default space.
 type Node struct {
 	locker
-	config  Config
-	cell    membership.Cell
-	started time.Time
-	driver  *run.Driver
-	folder  *cell.Cell // nil where no cell is kept
-	local   *localSession
-	logger  *slog.Logger
+	config    Config
+	started   time.Time
+	member    *membership.Machine // the driver's
+	driver    *run.Driver
+	transport transport.Transport // nil for a member alone
+	folder    *cell.Cell          // nil where no cell is kept
+	local     *localSession
+	logger    *slog.Logger
+	departing atomic.Bool
+	alone     atomic.Bool  // it has asked to leave, and nobody has agreed in time
+	ends      atomic.Int64 // when the lease does, on the member's clock
+	hearing   sync.WaitGroup
 
 	opening  sync.Mutex
 	sessions map[*localSession]struct{} // of this process, open; nil after Close
 
 	mu      sync.Mutex
-	view    *protocol.View
+	cell    membership.Cell
+	view    *protocol.View // nil before the first
 	unfit   error
+	over    bool
 	changed chan struct{} // closed and replaced whenever view, unfit or a space's state changes
 
 	closing sync.Once
@@ -44,10 +53,11 @@ type Node struct {
 
 var _ holdfast.Locker = (*Node)(nil)
 
-// Start makes this process a member. It returns when the member has its first view;
-// what an earlier life has promised may still have to be waited for (WaitReady),
-// and locks wait for that too. The error names what is wrong: the field, the state
-// folder that is in use or cannot be written, a damaged cell.
+// Start makes this process a member. A member alone has its first view when Start
+// returns; one of a cluster looks for the others by then, and may have to wait for them.
+// Either way what an earlier life has promised may still have to be waited for
+// (WaitReady), and locks wait for all of that too. The error names what is wrong: the
+// field, the state folder that is in use or cannot be written, a damaged cell.
 func Start(ctx context.Context, c Config) (*Node, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("start member: %w", err)
@@ -56,62 +66,78 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 		config: c, logger: c.Logger, started: time.Now(),
 		changed: make(chan struct{}), sessions: map[*localSession]struct{}{},
 	}
-	if err := n.open(); err != nil {
-		return nil, fmt.Errorf("start member %q: %w", c.Name, err)
+	if err := n.begin(ctx); err != nil {
+		return nil, fmt.Errorf("start member %q: %w", c.Name, errors.Join(err, n.release()))
 	}
-	if err := n.awaitView(ctx); err != nil {
-		n.release()
-		return nil, fmt.Errorf("start member %q: %w", c.Name, err)
-	}
-	local, err := n.openSession(ctx)
-	if err != nil {
-		n.release()
-		return nil, fmt.Errorf("start member %q: %w", c.Name, err)
-	}
-	n.local = local
-	n.locker = n.lockerOf(local, holdfast.DefaultSpace)
 	return n, nil
 }
 
-// open builds the machines and starts their driver.
-func (n *Node) open() error {
-	kept, remembered, err := n.openCell()
+// begin builds the member and lets it run.
+func (n *Node) begin(ctx context.Context) error {
+	desk, err := n.build()
 	if err != nil {
 		return err
 	}
-	random := secretRand()
-	lone, err := membership.NewLone(membership.Config{
-		Name: n.config.Name, Address: n.config.Address,
-		Kept: kept, Cell: remembered, Serves: n.config.Serves,
-		Lease: n.config.Lease, Drift: n.config.Drift,
-		Wall: time.Duration(n.started.UnixNano()), Rand: random,
-	})
-	if err != nil {
-		return errors.Join(err, n.closeCell())
+	if err := n.connect(); err != nil {
+		return err
 	}
-	n.cell = lone.Cell()
-	spaces := make([]protocol.Machine, len(n.config.Spaces))
-	for i := range spaces {
-		if spaces[i], err = central.New(central.Config{Self: n.cell.ID, Table: n.config.table()}); err != nil {
-			return errors.Join(err, n.closeCell())
-		}
+	config := run.Config{
+		Machine: &leased{Machine: desk, ends: &n.ends},
+		Clock:   n.config.Clock, Observe: n.config.Observe, Heed: n.heed, Logger: n.logger,
 	}
-	desk, err := session.NewDesk(session.Config{
-		Member: n.cell.ID, Incarnation: n.cell.Incarnation, Rand: random, Spaces: len(spaces),
-		Drift: n.config.Drift, Lease: n.config.Lease, TTL: n.config.TTL,
-		MaxTTL: n.config.Limits.TTL, Sessions: n.config.Limits.Sessions,
-	}, protocol.Stack(lone, spaces...))
-	if err != nil {
-		return errors.Join(err, n.closeCell())
-	}
-	config := run.Config{Machine: desk, Clock: n.config.Clock, Observe: n.config.Observe, Heed: n.heed, Logger: n.logger}
 	if n.folder != nil {
 		config.Storage = n.folder
 	}
-	if n.driver, err = run.New(config); err != nil {
-		return errors.Join(err, n.closeCell())
+	if n.transport != nil {
+		config.Peers = n.transport
 	}
+	if n.driver, err = run.New(config); err != nil {
+		return err
+	}
+	if n.transport != nil {
+		n.transport.Listen(func(events []protocol.Event) { n.driver.Step(events...) })
+	}
+	if !n.config.clustered() {
+		if err := n.awaitView(ctx); err != nil {
+			return err
+		}
+	}
+	if n.local, err = n.openSession(); err != nil {
+		return err
+	}
+	n.locker = n.lockerOf(n.local, holdfast.DefaultSpace)
 	return nil
+}
+
+// build makes the machines: membership, spaces, and the desk before them.
+func (n *Node) build() (*session.Desk, error) {
+	kept, remembered, err := n.openCell()
+	if err != nil {
+		return nil, err
+	}
+	c, random := &n.config, secretRand()
+	n.member, err = membership.New(membership.Config{
+		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
+		Founders: c.founders(), Founder: !c.guest(), Priority: c.Priority, Preempt: c.preempt(), Available: c.any(),
+		Kept: kept, Cell: remembered, Serves: c.Serves, Spaces: len(c.Spaces), Definitions: c.definitions(),
+		Lease: c.Lease, Patience: c.Patience, Drift: c.Drift,
+		Wall: time.Duration(n.started.UnixNano()), Rand: random,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.cell = n.member.Cell()
+	spaces := make([]protocol.Machine, len(c.Spaces))
+	for i := range spaces {
+		if spaces[i], err = central.New(central.Config{Self: n.cell.ID, Table: c.table(), Patience: c.Patience, Any: c.any()}); err != nil {
+			return nil, err
+		}
+	}
+	return session.NewDesk(session.Config{
+		Member: n.cell.ID, Incarnation: n.cell.Incarnation, Rand: random, Spaces: len(spaces),
+		Drift: c.Drift, Lease: c.Lease, TTL: c.TTL,
+		MaxTTL: c.Limits.TTL, Sessions: c.Limits.Sessions,
+	}, protocol.Stack(n.member, spaces...))
 }
 
 // openCell reads what the member remembers.
@@ -129,7 +155,7 @@ func (n *Node) openCell() (kept bool, remembered membership.Cell, err error) {
 	}
 	if remembered, err = membership.DecodeCell(data); err != nil {
 		err = fmt.Errorf("read stable cell in %s: %w; a member must not start from a damaged memory: restore the file, or remove it only if no client of the member's former life is left", n.config.State, err)
-		return false, membership.Cell{}, errors.Join(err, n.closeCell())
+		return false, membership.Cell{}, err
 	}
 	return true, remembered, nil
 }
@@ -153,8 +179,15 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 	for _, fact := range effects.Raises {
 		switch fact := fact.(type) {
 		case *protocol.View:
-			n.change(func() { n.view = fact })
+			n.onView(fact)
+		case *protocol.Lapsed:
+			n.change(func() {})
+			if n.departing.Load() {
+				continue
+			}
+			n.logger.Warn("the lease has run out; what was held through this member is lost", "lapses", fact.Tenure.Lapses)
 		case *membership.Unfit:
+			n.logger.Error("this member cannot take part", "error", fact.Err)
 			n.change(func() { n.unfit = fact.Err })
 		}
 	}
@@ -168,6 +201,24 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.logger.Warn("a lock was broken by an operator", "name", note.Name, "token", note.Token, "reason", note.Reason)
 		}
 	}
+}
+
+// onView takes the newest view. What the cell says now is the driver's to read, as long
+// as its mutex is held.
+func (n *Node) onView(view *protocol.View) {
+	n.change(func() {
+		if n.view == nil || n.view.Number != view.Number || n.view.Epoch != view.Epoch {
+			n.logger.Info("view", "number", view.Number, "epoch", view.Epoch.Counter, "members", names(view))
+		}
+		n.view, n.cell = view, n.member.Cell()
+	})
+}
+
+func names(view *protocol.View) (all []string) {
+	for _, member := range view.Members {
+		all = append(all, member.Name)
+	}
+	return all
 }
 
 func (n *Node) change(apply func()) {
@@ -198,57 +249,24 @@ func (n *Node) awaitView(ctx context.Context) error {
 	}
 }
 
-// WaitReady waits until every space can grant. The error is the context's, with
-// what is still waited for, or ErrClosed.
-func (n *Node) WaitReady(ctx context.Context) error {
-	for {
-		n.mu.Lock()
-		changed := n.changed
-		n.mu.Unlock()
-		waiting, err := n.notReady(ctx)
-		if err != nil || waiting == "" {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", waiting, ctx.Err())
-		}
-	}
-}
-
-// notReady says which space cannot grant, and why; "" when all can.
-func (n *Node) notReady(ctx context.Context) (string, error) {
-	for i, s := range n.config.Spaces {
-		reply, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
-		if err != nil {
-			return "", closedOr(err)
-		}
-		if c := reply.Result.(*protocol.Condition); c.State != protocol.Ready {
-			return fmt.Sprintf("space %q is %v: %s", s.Name, c.State, c.Why), nil
-		}
-	}
-	return "", nil
-}
-
 // Session opens another session of this process: a Locker whose owners are others
 // than the Node's own, and whose Close releases what is held through it alone. The
 // Node's Close closes it too.
-func (n *Node) Session(ctx context.Context) (holdfast.Locker, error) {
-	s, err := n.openSession(ctx)
+func (n *Node) Session(context.Context) (holdfast.Locker, error) {
+	s, err := n.openSession()
 	if err != nil {
 		return nil, &holdfast.Error{Op: "open session", Err: closedOr(err)}
 	}
 	return own{n.lockerOf(s, holdfast.DefaultSpace)}, nil
 }
 
-func (n *Node) openSession(ctx context.Context) (*localSession, error) {
+func (n *Node) openSession() (*localSession, error) {
 	n.opening.Lock()
 	defer n.opening.Unlock()
 	if n.sessions == nil {
 		return nil, holdfast.ErrClosed
 	}
-	s, err := openLocal(ctx, n.driver)
+	s, err := openLocal(n.driver, &n.ends)
 	if err != nil {
 		return nil, err
 	}
@@ -296,51 +314,34 @@ func (n *Node) Driver() *run.Driver { return n.driver }
 // Spaces returns the lockspaces, the default first: the one at index i is at port i+1.
 func (n *Node) Spaces() []Space { return n.config.Spaces }
 
-// View returns the newest view.
+// View returns the newest view; the zero View before the first.
 func (n *Node) View() protocol.View {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.view == nil {
+		return protocol.View{}
+	}
 	return *n.view
 }
 
 // Identity returns what the member remembers of itself.
-func (n *Node) Identity() membership.Cell { return n.cell }
+func (n *Node) Identity() membership.Cell {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cell
+}
+
+// Who returns what the member knows of itself and of the others.
+func (n *Node) Who(ctx context.Context) (*membership.Self, error) {
+	reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Who{})
+	if err != nil {
+		return nil, fmt.Errorf("ask the membership: %w", closedOr(err))
+	}
+	return reply.Result.(*membership.Self), nil
+}
 
 // Started returns when this life of the member began, by the wall clock.
 func (n *Node) Started() time.Time { return n.started }
 
 // Name returns the member's name.
 func (n *Node) Name() string { return n.config.Name }
-
-// Close ends the sessions of this process, waits until the cell says what is still
-// promised to others, and stops. Sessions of other clients that hold something are not
-// ended: they believe until their deadlines, and a restart of the member waits for
-// them.
-func (n *Node) Close() error {
-	n.closing.Do(func() {
-		n.closeSessions()
-		n.closed = n.leave()
-		n.closed = errors.Join(n.closed, n.release())
-	})
-	return n.closed
-}
-
-// leave waits for the last word of the cell. A disk that does not answer must not
-// keep a process from ending: its next start will wait instead.
-func (n *Node) leave() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Leave{})
-	if err != nil {
-		return fmt.Errorf("leave: wait for the stable cell: %w", err)
-	}
-	return reply.Result.(*membership.Left).Err
-}
-
-// release stops the driver and gives the folder back. Whoever waits to hear of the
-// member is woken, to find it closed.
-func (n *Node) release() error {
-	err := errors.Join(n.driver.Close(), n.closeCell())
-	n.change(func() {})
-	return err
-}

@@ -1,12 +1,16 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -25,6 +29,16 @@ type Config struct {
 	// View returns the latest view, which turns members' ids into names. Nil means a
 	// view of this member alone.
 	View func() protocol.View
+	// Who returns what this member knows of itself and of the others. Nil means what the
+	// view says.
+	Who func(context.Context) (*membership.Self, error)
+	// Members is what takes messages of other members, which come to port 4040 as well.
+	// Nil means that there are none.
+	Members interface{ Register(grpc.ServiceRegistrar) }
+	// Leave lets the member leave in good order, and Drain lets it do so when nothing is
+	// held through it any more, which ctx bounds. Whoever gives them ends the process
+	// then, and does not wait for that in them. Nil refuses the call.
+	Leave, Drain func(ctx context.Context) error
 	// Observer is what the driver's Config.Observe feeds: the metrics, and the events.
 	Observer *Observer
 	// Limits bound what clients may ask. A zero field means its default.
@@ -117,7 +131,7 @@ func (c *Config) resolve() error {
 		seen[space.Name] = true
 	}
 	if c.View == nil {
-		c.View = c.alone
+		c.View = alone(c.Identity().Member)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -126,10 +140,10 @@ func (c *Config) resolve() error {
 }
 
 // alone is the view of a member without others.
-func (c *Config) alone() protocol.View {
-	me := c.Identity().Member
+func alone(me wire.Member) func() protocol.View {
 	id := protocol.ID(me.ID)
-	return protocol.View{Number: 1, Coordinator: id, Members: []protocol.Member{{ID: id, Name: me.Name, Address: me.Address, Founder: me.Founder}}}
+	view := protocol.View{Number: 1, Coordinator: id, Members: []protocol.Member{{ID: id, Name: me.Name, Address: me.Address, Founder: me.Founder}}}
+	return func() protocol.View { return view }
 }
 
 func (l *Limits) resolve() error {

@@ -10,6 +10,7 @@
 //	http*.go    openapi.json            port 4041: JSON, server-sent events, health
 //	service*.go requests.go losses.go   what is asked in one go
 //	events.go   metrics.go              what happens, for whoever watches
+//	grpc_admin.go                       leave and drain, for whoever looks after it
 //
 // # One-shot requests
 //
@@ -46,8 +47,18 @@
 // a POST of application/json, which another site's page may not send. A mistake of
 // this server in one request ends that request alone.
 //
+// # In a cluster
+//
+// Every member serves, whichever of them decides. What only the authority knows (lists,
+// a lock in full, how a space is) is asked of it and answered here, or unavailable within
+// seconds. A member that is in no view, or has no lease, takes no session and says so;
+// the sessions that it has go on to their deadlines. Clients are told where the authority
+// and the other members are with their welcome, and whenever that changes. Messages of
+// other members come to port 4040, too (Config.Members).
+//
 // # Events and metrics
 //
+// Events are those of this member's own clients; views and spaces are every member's.
 // An [Observer] sees each step's effects under the driver's mutex. It keeps nothing,
 // never blocks, and fills the queues of the feeds; a reader that lets its queue run
 // full is dropped, and told so. No label of a metric carries a lock's name.

@@ -140,7 +140,7 @@ func (f *feed) close() {
 // once, another hold limit, a queued request that asks for its position.
 func eventOf(d *lock.Decision, waited bool) (event, why string) {
 	switch {
-	case d.Kind == lock.Queued && !waited:
+	case d.Kind == lock.Queued && !waited && d.Position >= 0:
 		return eventWaiting, fmt.Sprintf("%d before it", d.Position)
 	case d.Kind == lock.Queued, extends(d):
 		return "", ""

@@ -30,6 +30,7 @@ const (
 	pingAtMost     = 5 * time.Second  // clients may ask as often
 	outboxEvents   = 100_000          // what may wait for a client to read it
 	outboxBytes    = 16 << 20
+	memberFrame    = 2 << 20 // of another member
 )
 
 // grpcServer serves port 4040: package api over HTTP/2. Sessions are streams, see
@@ -72,14 +73,23 @@ func newGRPC(c Config, s *service) *grpcServer {
 	g.rpc = grpc.NewServer(g.options(c)...)
 	api.RegisterSessionsServer(g.rpc, g)
 	api.RegisterLocksServer(g.rpc, &grpcLocks{service: s, ending: g.ending})
+	api.RegisterAdminServer(g.rpc, &grpcAdmin{leave: c.Leave, drain: c.Drain, ending: g.ending, work: &g.work})
+	if c.Members != nil {
+		c.Members.Register(g.rpc)
+	}
 	grpc_health_v1.RegisterHealthServer(g.rpc, &grpcHealth{service: s, ending: g.ending, every: time.Second})
 	reflection.Register(g.rpc)
+	s.moved = g.live.tell
 	return g
 }
 
 func (g *grpcServer) options(c Config) []grpc.ServerOption {
+	atLeast := c.Limits.MessageBytes
+	if c.Members != nil {
+		atLeast = max(atLeast, memberFrame)
+	}
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(int(min(c.Limits.MessageBytes, math.MaxInt32))),
+		grpc.MaxRecvMsgSize(int(min(atLeast, math.MaxInt32))),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(c.Limits.Header),
@@ -87,7 +97,7 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingAtMost, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 		grpc.ChainUnaryInterceptor(g.recoverUnary),
-		grpc.ChainStreamInterceptor(g.recoverStream),
+		grpc.ChainStreamInterceptor(g.recoverStream, g.endMembers),
 	}
 	if c.TLS != nil {
 		options = append(options, grpc.Creds(transport.NewTLS(withHTTP2(c.TLS))))

@@ -35,7 +35,7 @@ func (calm) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch {
 	case ev.Kind == protocol.Start:
 		out.Raise(&protocol.View{
-			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember,
+			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember, Installed: true, Open: true,
 			Members: []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}},
 			Lease:   &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
 		})
@@ -61,6 +61,12 @@ type bed struct {
 // set limits before the service begins, and tune the server before it serves.
 func newBed(t testing.TB, change func(*Config), tune func(*grpcServer)) *bed {
 	t.Helper()
+	return newBedOver(t, calm{}, change, tune)
+}
+
+// newBedOver is newBed over another membership.
+func newBedOver(t testing.TB, below protocol.Machine, change func(*Config), tune func(*grpcServer)) *bed {
+	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
 	b := &bed{t: t, clock: clock.NewManual()}
@@ -73,7 +79,7 @@ func newBed(t testing.TB, change func(*Config), tune func(*grpcServer)) *bed {
 	}
 	desk, err := session.NewDesk(session.Config{
 		Member: bedMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces),
-	}, protocol.Stack(calm{}, spaces...))
+	}, protocol.Stack(below, spaces...))
 	must(t, err)
 	observer := NewObserver([]string{"default", "any"})
 	b.driver, err = run.New(run.Config{Machine: desk, Clock: b.clock, Observe: observer.Observe})

@@ -227,7 +227,7 @@ func (m uneasy) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	switch {
 	case ev.Kind == protocol.Start:
 		out.Raise(&protocol.View{
-			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember,
+			Installed: true, Open: true, Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember,
 			Members:   []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}},
 			GrantFrom: m.from, Lease: &protocol.Lease{Member: protocol.Never, Carried: protocol.Never, Role: m.until},
 		})

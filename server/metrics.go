@@ -185,7 +185,9 @@ func (o *Observer) account(d *lock.Decision) (waited bool) {
 	key := waitKey{d.Session, d.Request}
 	_, waited = o.waiting[key]
 	if d.Kind == lock.Queued {
-		o.waiting[key] = struct{}{}
+		if d.Position >= 0 { // otherwise another member decides, and has not been heard yet
+			o.waiting[key] = struct{}{}
+		}
 	} else {
 		delete(o.waiting, key)
 	}

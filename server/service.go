@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -22,8 +23,11 @@ import (
 // promised counts from then.
 type service struct {
 	driver   *run.Driver
+	me       protocol.ID
 	identity func() Identity
 	view     func() protocol.View
+	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
+	moved    func(*roster)                                   // tells the streams; nil where there are none
 	observer *Observer
 	limits   Limits
 	logger   *slog.Logger
@@ -97,7 +101,7 @@ type breakInput struct {
 // newService returns the service of a Config that was resolved.
 func newService(c Config) *service {
 	s := &service{
-		driver: c.Driver, identity: c.Identity, view: c.View, observer: c.Observer, limits: c.Limits, logger: c.Logger,
+		driver: c.Driver, me: protocol.ID(c.Identity().Member.ID), identity: c.Identity, view: c.View, who: c.Who, observer: c.Observer, limits: c.Limits, logger: c.Logger,
 		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		switchboard: newSwitchboard(c.Driver),
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
@@ -196,6 +200,9 @@ func ask[T any](s *service, port protocol.Port, fact any) (T, error) {
 		return none, err
 	}
 	answer, ok := reply.Result.(T)
+	if unanswered, is := reply.Result.(*protocol.Unanswered); is {
+		return answer, fmt.Errorf("%w: the member that decides does not answer", unanswered.Err)
+	}
 	if !ok {
 		return answer, fmt.Errorf("%T was answered with %T", fact, reply.Result)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -53,7 +54,8 @@ func errSession(id lock.SessionID) error {
 
 // touch renews a session for what its client has asked at arrived, and keeps what
 // it is told to have lost for whoever asks about that. The error is unknown_session,
-// or the Loss with which the session has ended.
+// the Loss with which the session has ended, or unavailable where nothing more can be
+// promised now: then the session goes on to the deadline that it has.
 func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time) (*session.Renewed, error) {
 	renewed, err := ask[*session.Renewed](s, protocol.Below, &session.Renew{ID: c.id, Secret: c.secret, TTL: ttl, Arrived: arrived})
 	if err != nil {
@@ -63,7 +65,7 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 	switch {
 	case renewed.Err == nil:
 		return renewed, nil
-	case holdfast.Why(renewed.Err) != "" && renewed.Err != session.ErrUnknown:
+	case holdfast.Why(renewed.Err) != "" && renewed.Err != session.ErrUnknown, errors.Is(renewed.Err, holdfast.ErrUnavailable):
 		return nil, renewed.Err
 	default:
 		return nil, errSession(c.id)

@@ -24,15 +24,8 @@ func (s *service) status() (answer wire.Status, err error) {
 
 // statusQuietly is status without being counted as an operation.
 func (s *service) statusQuietly() (answer statusAndCount, err error) {
-	identity, view := s.identity(), s.view()
-	answer.Status = wire.Status{Version: identity.Version, Cluster: identity.Cluster, Member: identity.Member}
-	answer.View = wire.View{Number: view.Number}
-	for _, member := range view.Members {
-		answer.View.Members = append(answer.View.Members, memberDocument(identity, member))
-		if member.ID == view.Coordinator {
-			answer.View.Coordinator = member.Name
-		}
-	}
+	view := s.view()
+	answer.Status = s.clusterDocument(view)
 	counted, err := ask[*session.Counted](s, protocol.Below, &session.Count{})
 	if err != nil {
 		return answer, failed("status", "", "", err)
@@ -46,18 +39,6 @@ func (s *service) statusQuietly() (answer statusAndCount, err error) {
 		answer.Spaces = append(answer.Spaces, space)
 	}
 	return answer, nil
-}
-
-// memberDocument returns what is known of a member: of this one everything, of
-// others what the view says.
-func memberDocument(identity Identity, member protocol.Member) wire.Member {
-	if uint64(member.ID) == identity.Member.ID {
-		return identity.Member
-	}
-	return wire.Member{
-		Name: member.Name, ID: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Founder: member.Founder,
-		Address: member.Address, State: "normal", Election: "normal",
-	}
 }
 
 func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, error) {
@@ -93,6 +74,11 @@ func (s *service) unready() (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s: %v", space.Name, err))
 		case condition.State != protocol.Ready:
 			lines = append(lines, s.conditionText(space, condition))
+		}
+	}
+	if len(lines) > 0 {
+		if self := s.self(); self != nil && self.Why != "" {
+			lines = append(lines, fmt.Sprintf("this member is %v: %s", self.State, self.Why))
 		}
 	}
 	return lines

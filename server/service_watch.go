@@ -8,15 +8,20 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// watchSpaces tells when a space changes its state, and measures recoveries, until
-// the server is shut down. It looks whenever something was raised or noted, and
+// watchSpaces tells when a space changes its state and where clients can go, and
+// measures recoveries, until the server is shut down. It looks whenever something was raised or noted, and
 // once a second for what only time has changed.
 func (s *service) watchSpaces() {
 	const interval = time.Second
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	states := make([]spaceState, len(s.spaces))
+	known := s.roster()
 	for {
+		if now := s.roster(); s.moved != nil && !now.equal(known) {
+			known = now
+			s.moved(now)
+		}
 		for i := range s.spaces {
 			s.lookAt(&s.spaces[i], &states[i])
 		}

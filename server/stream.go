@@ -234,7 +234,12 @@ func errSuperseded() error {
 	return status.Error(codes.Aborted, "a later stream has resumed this session")
 }
 
-// errExpired ends the stream of a session that was not renewed in time.
-func errExpired() error {
-	return wire.ToStatus(wire.Fail(wire.CodeUnknownSession, "unknown session: it was not renewed in time"))
+// errExpired ends the stream of a session that has ended: it was not renewed in time, or
+// why says what else has ended it.
+func errExpired(why error) error {
+	text := "it was not renewed in time"
+	if why != nil {
+		text = why.Error()
+	}
+	return wire.ToStatus(wire.Fail(wire.CodeUnknownSession, "unknown session: "+text))
 }

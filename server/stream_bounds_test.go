@@ -208,7 +208,7 @@ func TestFrameBound(t *testing.T) {
 	if len(f.slots) > keepSlots {
 		t.Errorf("an idle frame keeps %d slots", len(f.slots))
 	}
-	batch[0] = told{saying: sayWelcome, opened: &credentials{}}
+	batch[0] = told{saying: sayWelcome, roster: &roster{}, opened: &credentials{}}
 	if n := f.fill(batch, b.service); n != len(batch) {
 		t.Errorf("a welcome took %d of %d events with it", n, len(batch))
 	}

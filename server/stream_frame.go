@@ -21,7 +21,8 @@ const (
 	// keepSlots is how many events of memory a frame keeps for the next use.
 	keepSlots = 256
 	// explained is how many refusals of a frame tell by whom the name is held. That
-	// costs a look at the table each, and is for people.
+	// costs a look at the table each, and is for people. A member that has no table says
+	// what it was told: others on the stream do not wait for an answer from elsewhere.
 	explained = 16
 	// plainBytes is more than an event without texts takes.
 	plainBytes = 64
@@ -81,7 +82,7 @@ func (f *frame) fill(batch []told, service *service) int {
 		f.count(t, service)
 		event := f.add(t, start, service)
 		f.message.Events = append(f.message.Events, event)
-		if t.err != nil || t.text != "" {
+		if t.err != nil || t.text != "" || t.roster != nil {
 			bytes += proto.Size(event)
 		} else {
 			bytes += plainBytes
@@ -158,6 +159,8 @@ func (f *frame) add(t *told, start time.Time, service *service) *api.Event {
 		s.event.Kind = &api.Event_Lost{Lost: &api.Lost{Why: string(t.why), MustRelease: t.mustRelease}}
 	case sayExtended:
 		s.event.Kind = &api.Event_Extended{Extended: &api.Extended{Hold: int64(t.span)}}
+	case sayMoved:
+		s.event.Kind = &api.Event_Moved{Moved: &api.Moved{Authority: t.roster.authority, Members: t.roster.members}}
 	case sayBeat:
 		s.beatBody.Ttl = int64(t.span)
 		s.event.Kind = &s.beat
@@ -170,7 +173,9 @@ func welcome(t *told, service *service) *api.Welcome {
 		Session:   t.opened.id.String(),
 		Ttl:       int64(t.span),
 		Member:    service.identity().Member.Name,
-		Authority: t.text,
+		Authority: t.roster.authority,
+		Members:   t.roster.members,
+		Cluster:   service.identity().Cluster,
 	}
 	if t.fresh {
 		w.Secret = formatSecret(t.opened.secret)
@@ -181,7 +186,7 @@ func welcome(t *told, service *service) *api.Welcome {
 // problem tells why an operation was refused, and of which lock.
 func (f *frame) problem(t *told, service *service) *api.Problem {
 	err := t.err
-	if space := service.byPort[t.port]; space != nil && errors.Is(err, holdfast.ErrHeld) && f.held < explained {
+	if space := service.byPort[t.port]; space != nil && errors.Is(err, holdfast.ErrHeld) && f.held < explained && service.decides() {
 		f.held++
 		err = service.explain(space, t.text, err)
 	}

@@ -65,7 +65,7 @@ func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error)
 		return told{}, badRequest(err)
 	}
 	s.client = h.GetClient()
-	welcome := told{saying: sayWelcome, call: callHello, id: first.GetId(), text: s.authority()}
+	welcome := told{saying: sayWelcome, call: callHello, id: first.GetId(), roster: s.server.service.roster()}
 	s.sink = s.server.service.driver.Attach(s)
 	var err error
 	if h.GetSession() == "" && h.GetSecret() == "" {
@@ -111,6 +111,9 @@ func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *tol
 		return err
 	}
 	renewed := answer.(*session.Renewed)
+	if errors.Is(renewed.Err, holdfast.ErrUnavailable) {
+		return renewed.Err
+	}
 	if renewed.Err != nil {
 		return errSession(id)
 	}
@@ -137,24 +140,4 @@ func (s *stream) ask(fact any) (any, error) {
 	case <-s.ended:
 		return nil, fmt.Errorf("%w: %s", errGone, status.Convert(s.result).Message())
 	}
-}
-
-// authority returns the address of who decides for the default space now, or ""
-// while nobody does.
-func (s *stream) authority() string {
-	service := s.server.service
-	space, err := service.space("")
-	if err != nil {
-		return "" // this member serves other spaces only
-	}
-	condition, err := service.inspect(space)
-	if err != nil || len(condition.Authority) == 0 {
-		return ""
-	}
-	for _, member := range service.view().Members {
-		if member.ID == condition.Authority[0] {
-			return member.Address
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 	sayLost
 	sayExtended
 	sayBeat
+	sayMoved
 )
 
 // told is one event on its way to the client, in little memory: it becomes a
@@ -37,15 +39,16 @@ type told struct {
 	since       lock.Time
 	span        time.Duration // hold limit or TTL
 	why         holdfast.Loss
-	text        string // of a refusal: the lock's name; of a welcome: the authority's address
+	text        string // of a refusal: the lock's name
 	err         error
+	roster      *roster      // of a welcome, and when it has changed
 	opened      *credentials // of a welcome; its secret is told if the session is new
 	fresh       bool
 }
 
 // size estimates how much memory t keeps.
 func (t *told) size() int {
-	n := 128 + len(t.text)
+	n := 144 + len(t.text)
 	if t.err != nil {
 		n += 512
 	}
@@ -170,7 +173,7 @@ func (s *stream) hear(reply *protocol.Reply) bool {
 		s.finish(nil)
 		return s.box.put(told{saying: sayReleased, call: callEnd, id: id, err: result.Err})
 	case *session.Expired:
-		s.finish(errExpired())
+		s.finish(errExpired(result.Err))
 	case *session.Superseded:
 		s.end(errSuperseded())
 	}
@@ -184,14 +187,19 @@ func (s *stream) answerOpening(result any) {
 	}
 }
 
-// hearBeat tells that the session was renewed, or that it has ended.
+// hearBeat tells that the session was renewed, or that it has ended. Where it could not
+// be renewed now nothing is told: to the client that is a beat without an answer, and
+// its deadline stays where it is.
 func (s *stream) hearBeat(id uint64, renewed *session.Renewed) bool {
 	whole := true
 	for _, lost := range renewed.Lost {
 		whole = s.box.put(lostGrant(lost.Port, &lost.Decision)) && whole
 	}
+	if errors.Is(renewed.Err, holdfast.ErrUnavailable) {
+		return whole
+	}
 	if renewed.Err != nil {
-		s.finish(errExpired())
+		s.finish(errExpired(nil))
 		return s.box.put(told{saying: sayRefused, call: callBeat, id: id, err: renewed.Err}) && whole
 	}
 	return s.box.put(told{saying: sayBeat, call: callBeat, id: id, span: renewed.TTL}) && whole
@@ -217,6 +225,9 @@ func (s *stream) hearDecision(reply *protocol.Reply) bool {
 			t.saying = sayExtended
 		}
 	case lock.Queued:
+		if d.Position < 0 {
+			return true // another member decides, and has not been heard yet
+		}
 		t.saying, t.position = sayQueued, int32(d.Position)
 	case lock.Refused:
 		t.saying, t.err, t.text = sayRefused, d.Err, d.Name

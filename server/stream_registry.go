@@ -31,6 +31,16 @@ func (l *liveStreams) remove(s *stream) {
 	delete(l.all, s)
 }
 
+// tell tells all streams where clients can go.
+func (l *liveStreams) tell(r *roster) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.all {
+		s.say(told{saying: sayMoved, roster: r})
+		s.box.signal()
+	}
+}
+
 // close ends all streams and lets none begin.
 func (l *liveStreams) close(result error) {
 	l.mu.Lock()

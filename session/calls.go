@@ -34,7 +34,9 @@ type (
 		TTL    time.Duration // wanted; 0 means the default
 		Client string        // who this is, for people
 	}
-	// Opened answers Open. Err is an ErrLimit when there are too many sessions.
+	// Opened answers Open. Err is an ErrLimit when there are too many sessions, and an
+	// ErrUnavailable while this member can promise nothing: it is in no view, has lost
+	// its lease, or leaves. Then another member may.
 	Opened struct {
 		ID     lock.SessionID
 		Secret Secret
@@ -44,8 +46,9 @@ type (
 
 	// Resume attaches a Stream session to the sink of Event.Call, in place of any
 	// other. The answer is a *Renewed; the grants that it must stop using are told
-	// before. What else was decided meanwhile is not repeated: the client repeats its
-	// unanswered requests.
+	// before, and what it has lost is in Lost. What else was decided meanwhile is not
+	// repeated: the client repeats its unanswered requests. Where the session cannot be
+	// renewed now, the TTL answered is what remains of its old deadline.
 	Resume struct {
 		ID     lock.SessionID
 		Secret Secret
@@ -64,10 +67,13 @@ type (
 		Proven  bool          // the edge holds the session by a stream: no secret needed
 		TTL     time.Duration // wanted; 0 means as before
 		Arrived protocol.Time
+
+		resumed bool // for a Resume
 	}
 	// Renewed answers Renew and Resume. Err is ErrUnknown when the session has ended
-	// or the secret is wrong, or a holdfast.Loss when all that the session held was
-	// taken from it: then it is not renewed.
+	// or the secret is wrong, a holdfast.Loss when all that the session held was taken
+	// from it, and an ErrUnavailable when nothing more may be promised now. In the last
+	// two cases it is not renewed, and goes on to the deadline that it had.
 	Renewed struct {
 		TTL  time.Duration
 		Lost []Lost // what the session has lost and could not be told when it happened
@@ -100,9 +106,24 @@ type (
 	// Counted answers Count.
 	Counted struct{ Sessions int }
 
-	// Expired is told unasked (Op 0) to the sink of a session that has expired, after
-	// the decisions about what it held.
-	Expired struct{ ID lock.SessionID }
+	// Drain asks for no new sessions and requests. A client's session that holds nothing
+	// ends, and so does each other one when it has given up what it holds. The answer is
+	// a *Drained, when nothing is held through this member any more.
+	Drain struct{}
+	// Drained answers Drain.
+	Drained struct{}
+
+	// Hurry leaves without waiting for whoever holds something: they are told to stop,
+	// and believe until their deadlines. The answer is a *membership.Left.
+	Hurry struct{}
+
+	// Expired is told unasked (Op 0) to the sink of a session that has ended otherwise
+	// than by its client's wish, after the decisions about what it held. Err is why, if
+	// it was not that it was not renewed in time.
+	Expired struct {
+		ID  lock.SessionID
+		Err error
+	}
 
 	// Superseded is told unasked (Op 0) to the sink of a session that another sink
 	// has resumed: nothing more is told there.

@@ -24,12 +24,14 @@ import (
 // something is asked or told; sessions are s1, s2, … in the order of their opening.
 //
 //	start [fresh|none|crashed] [horizon=8s]   the member starts (first, and once)
+//	start cluster        as one of several, with a membership that does as it is told:
+//	view · lease 3s · lapse · horizon 8s · lose NAME   see cluster_test.go
 //	disk ok|fail         the write in flight ends; until then it is in flight
 //	at 3s                time passes
 //	k1 open local|stream|oneshot [ttl=10s]    k1 resume s1 [wrong]   k1 gone
 //	k1 renew s1 [ttl=10s] [arrived=3s] [wrong]    k1 check s1 [wrong]   k1 end s1 [wrong]   k1 who s1
 //	k1 lock s1 #1 NAME [space=2] [try] [hold=3s]   k1 unlock s1 #1 NAME [token]   k1 cancel s1 #1 NAME
-//	k1 break NAME   k1 count   k1 leave
+//	k1 break NAME   k1 count   k1 leave   k1 drain   k1 hurry
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		c := &conversation{tokens: map[string]lock.Decision{}}
@@ -59,6 +61,10 @@ type conversation struct {
 
 func (c *conversation) start(t *testing.T, args []string) {
 	t.Helper()
+	if len(args) > 0 && args[0] == "cluster" {
+		c.startCluster(t)
+		return
+	}
 	config := membership.Config{Kept: true, Serves: true, Wall: (membership.Origin + 1000) * time.Second, Rand: rand.New(rand.NewPCG(1, 2))}
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
@@ -109,6 +115,8 @@ func (c *conversation) say(t *testing.T, line string) {
 			}
 		}
 		c.now = to
+	case "view", "lease", "lapse", "horizon", "lose":
+		c.told(t, words)
 	case "disk":
 		if len(c.writes) == 0 {
 			c.out.Note(idle{})
@@ -174,6 +182,10 @@ func (c *conversation) call(t *testing.T, sink uint64, word string, args []strin
 		ev.Fact = &session.Who{ID: id}
 	case "leave":
 		ev.Fact = &membership.Leave{}
+	case "hurry":
+		ev.Fact = &session.Hurry{}
+	case "drain":
+		ev.Fact = &session.Drain{}
 	case "count":
 		ev.Fact = &session.Count{}
 	default:
@@ -237,6 +249,8 @@ func (c *conversation) write(said *strings.Builder) {
 				word = "at once horizon"
 			}
 			fmt.Fprintf(said, "%s %v clients=%v\n", word, fact.Confirmed, fact.Clients)
+		case *protocol.Lapsed:
+			fmt.Fprintf(said, "lapsed\n")
 		case *membership.Unfit:
 			fmt.Fprintf(said, "unfit: %v\n", fact.Err)
 		}
@@ -292,7 +306,12 @@ func (c *conversation) render(reply protocol.Reply) string {
 		}
 		return text
 	case *session.Expired:
+		if r.Err != nil {
+			return "expired " + c.name(r.ID) + " (" + r.Err.Error() + ")"
+		}
 		return "expired " + c.name(r.ID)
+	case *session.Drained:
+		return "drained"
 	case *session.Superseded:
 		return "superseded " + c.name(r.ID)
 	case *session.Known:

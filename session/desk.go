@@ -84,12 +84,17 @@ type Desk struct {
 	expiry     expiryQueue
 	revokedDue expiryQueue
 
-	lease   *protocol.Lease
+	lease   *protocol.Lease // nil before the first view
 	horizon protocol.Horizon
 	asked   *protocol.NeedHorizon // the wish under way, or nil
 	answers uint64                // how often a horizon was raised
-	classes [64]int               // sessions by the horizon that they need, as a power of two
+	classes [64]int               // sessions, and beliefs, by the horizon that they need, as a power of two
 	parked  []parkedCall          // answers that wait for the horizon
+	beliefs beliefs               // of clients whose sessions have ended before their deadlines
+
+	lapsed  bool        // the tenure has ended, and the clients' sessions are about to
+	excess  []*presence // have more to be told than is kept for them
+	closing closing
 }
 
 // presence is one session.
@@ -103,17 +108,16 @@ type presence struct {
 	expires protocol.Time // when it is taken for expired
 	sink    uint64        // where it can be reached; 0 nowhere
 
-	reminded bool         // it stands in the queue of expiries
-	revoked  []revocation // grants that it was told to stop using, and may still use
+	reminded bool        // it stands in the queue of expiries
+	revoked  revocations // grants that it was told to stop using, and may still use
+	lost     []loss      // what was lost and may not have been told
+	away     error       // it is being ended, and this is why; nil otherwise
 
 	// waiting has the requests that wait and did not come over the session's own
 	// stream, and who waits for them.
 	waiting map[uint64]protocol.CallID
 
-	// OneShot only: the requests that hold, and what could not be told when it was
-	// lost.
-	live map[uint64]protocol.Port
-	lost []Lost
+	live map[uint64]protocol.Port // OneShot only: the requests that hold
 }
 
 // parkedCall is an Open or Renew whose answer waits for the horizon.
@@ -138,7 +142,8 @@ func NewDesk(c Config, inner protocol.Machine) (*Desk, error) {
 	}, nil
 }
 
-// Wake returns the earliest of the stack's, the sessions' and the revocations' times.
+// Wake returns the earliest of the stack's times and of those at which something of a
+// session ends.
 func (m *Desk) Wake() protocol.Time { return m.wake }
 
 // Step answers what is about sessions, passes on what is about locks, and routes
@@ -147,6 +152,7 @@ func (m *Desk) Wake() protocol.Time { return m.wake }
 func (m *Desk) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Tick || m.wake <= now {
 		m.tick(now, out)
+		m.conclude(now, out)
 	}
 	switch ev.Kind {
 	case protocol.Tick:
@@ -155,13 +161,27 @@ func (m *Desk) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects)
 	default:
 		m.pass(now, ev, out)
 	}
+	m.conclude(now, out)
 	m.settle()
+}
+
+// conclude ends what must end because of what was decided, after that was told.
+func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
+	if m.lapsed {
+		m.endTenure(now, out)
+	}
+	if len(m.excess) > 0 {
+		m.endExcess(now, out)
+	}
+	if m.closing.stage != serving {
+		m.concludeClosing(now, out)
+	}
 }
 
 // settle notes when to be woken, once a step: the driver asks after it, and the next
 // step before it does anything.
 func (m *Desk) settle() {
-	m.wake = min(m.inner.Wake(), m.expiry.first(), m.revokedDue.first())
+	m.wake = min(m.inner.Wake(), m.expiry.first(), m.revokedDue.first(), m.beliefs.due.first())
 }
 
 // tick does what time has decided.
@@ -171,6 +191,7 @@ func (m *Desk) tick(now protocol.Time, out *protocol.Effects) {
 	}
 	m.expire(now, out)
 	m.endRevoked(now, out)
+	m.endBeliefs(now, out)
 }
 
 // onCall takes a wish of a client.
@@ -200,9 +221,12 @@ func (m *Desk) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		out.Reply(ev.Call, &Counted{Sessions: m.remote})
 	case *Who:
 		m.onWho(ev.Call, fact, out)
+	case *Drain:
+		m.onDrain(now, ev.Call, out)
 	case *membership.Leave:
-		m.endIdle(now, out)
-		m.pass(now, ev, out)
+		m.onLeave(now, ev.Call, out)
+	case *Hurry:
+		m.onHurry(now, ev.Call, out)
 	default:
 		m.pass(now, ev, out)
 	}
@@ -213,6 +237,10 @@ func (m *Desk) onRequest(now protocol.Time, ev protocol.Event, r *lock.Request, 
 	p := m.alive(now, r.Session)
 	if p == nil {
 		m.refuseUnknown(ev.Call, r.Session, r.ID, r.Name, out)
+		return
+	}
+	if m.closing.stage != serving {
+		m.refuseClosing(p, ev.Call, r, out)
 		return
 	}
 	if r.Client == "" {
@@ -236,11 +264,15 @@ func (m *Desk) onHeld(now protocol.Time, ev protocol.Event, s lock.SessionID, re
 	m.pass(now, ev, out)
 }
 
+func (m *Desk) refuseUnknown(call protocol.CallID, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
+	m.refuse(call, s, request, name, ErrUnknown, out)
+}
+
 // It is kept out of line: what it builds is large, and it is rare.
 //
 //go:noinline
-func (m *Desk) refuseUnknown(call protocol.CallID, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
-	out.Decide(call, &lock.Decision{Kind: lock.Refused, Session: s, Request: request, Name: name, Err: ErrUnknown})
+func (m *Desk) refuse(call protocol.CallID, s lock.SessionID, request uint64, name string, err error, out *protocol.Effects) {
+	out.Decide(call, &lock.Decision{Kind: lock.Refused, Session: s, Request: request, Name: name, Err: err})
 }
 
 // alive returns the session if it has not expired. Step has ended those whose time
@@ -282,6 +314,8 @@ func (m *Desk) pass(now protocol.Time, ev protocol.Event, out *protocol.Effects)
 		switch fact := out.Raises[i].(type) {
 		case *protocol.View:
 			m.lease = fact.Lease
+		case *protocol.Lapsed:
+			m.lapsed = true
 		case *protocol.Horizon:
 			m.horizon = *fact
 			if fact.Answer {

@@ -13,12 +13,15 @@ import (
 	"github.com/holdfast-locks/holdfast/session"
 )
 
-// promising is a stack that allows every horizon at once.
+// promising is a stack with a lease for ever, that allows every horizon at once.
 type promising struct{}
 
 func (promising) Wake() protocol.Time { return protocol.Never }
 
 func (promising) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if ev.Kind == protocol.Start {
+		out.Raise(&protocol.View{Lease: &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never}})
+	}
 	if need, ok := ev.Fact.(*protocol.NeedHorizon); ok {
 		out.Raise(&protocol.Horizon{Answer: true, Confirmed: need.Want, Clients: need.Clients})
 	}
@@ -32,6 +35,7 @@ func newDesk(t *testing.T, c session.Config) *session.Desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	desk.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
 	return desk
 }
 

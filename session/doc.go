@@ -7,11 +7,13 @@
 //
 // # A session
 //
-// A session belongs to the member (and its tenure) that opened it. It has a public
-// id, which is never used again, and a secret, which only the answer that opened it
-// carries. There are three sorts ([Sort]):
+// A session belongs to the member that opened it, and to its tenure: when that ends, so
+// do the sessions of its clients, after they were told what they have lost. It has a
+// public id, which is never used again, and a secret, which only the answer that opened
+// it carries. There are three sorts ([Sort]):
 //
-//   - Local: inside the member's process. It has no TTL, because it ends with it.
+//   - Local: inside the member's process. It has no TTL, because it ends with it, and
+//     it outlives a tenure, though nothing that it holds does.
 //   - Stream: a connected program. It is attached to a sink of the driver, beats for
 //     all its locks at once, and survives a broken stream until its TTL is over.
 //   - OneShot: a script or curl. It is renewed by requests, and ends with the
@@ -31,6 +33,15 @@
 // request that itself waited (a queued acquire over HTTP) is answered with a ttl
 // that includes the time waited, because it counts from the request's sending.
 //
+// A wish for no longer than the lease costs no horizon, and is answered with what the
+// lease alone allows, whatever horizon others have asked for. Without a lease nothing is
+// promised: a new session is refused as unavailable, and one that is there goes on to
+// the deadline that it has. So a member whose coordinator is being replaced ends nobody.
+//
+// What is promised counts until its deadline, even when the session has ended before:
+// the horizon does not sink below it, and the member does not say that nothing is
+// promised.
+//
 // A one-shot session does not expire while a request of it waits: its connection is
 // its presence.
 //
@@ -40,7 +51,20 @@
 // call that waits for them, or to the sink that the session is attached to. A
 // session that is attached to nothing is told at its next renewal.
 //
+// A stream may break with a loss on its way. Until the deadline that the session had at
+// the loss, a client that returns is told of it again; whoever is alive later has had an
+// answer that came behind it.
+//
 // A [lock.Revoked] grant is released when its client says that it has stopped, and
 // otherwise at the deadline that the session had when the revocation was told:
 // nothing that the client has heard by then lets it believe longer.
+//
+// # Leaving in good order
+//
+// On a [membership.Leave] everybody who holds something is told to stop, by a Revoked
+// decision for each hold; nothing new is taken, and what waits goes elsewhere: a stream
+// ends, and its client asks again at another member. When nothing is held any more, or
+// the last deadline has passed, the membership is told to leave, empty. [Drain] comes to
+// the same without telling anybody to stop: it waits until they have. [Hurry] waits for
+// nobody.
 package session

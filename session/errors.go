@@ -21,3 +21,12 @@ var ErrUnknown error = unknown{}
 // errForgetful refuses a session whose promise the member could not remember: after
 // a restart it would grant what the session's client still believes in.
 var errForgetful = fmt.Errorf("%w: the member cannot write its stable cell, so it promises nothing", holdfast.ErrUnavailable)
+
+// Why nothing can be promised to a client here, though another member may.
+var (
+	errJoining  = fmt.Errorf("%w: this member is in no view yet; another may serve", holdfast.ErrUnavailable)
+	errNoLease  = fmt.Errorf("%w: this member's lease has run out; another may serve", holdfast.ErrUnavailable)
+	errLeaving  = fmt.Errorf("%w: this member is leaving; another may serve", holdfast.ErrUnavailable)
+	errDraining = fmt.Errorf("%w: this member is being drained; another may serve", holdfast.ErrUnavailable)
+	errExcess   = fmt.Errorf("%w: the session has lost more than this member can tell", holdfast.ErrLost)
+)

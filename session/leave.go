@@ -4,31 +4,194 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// endIdle ends the sessions of clients that hold nothing, before the member leaves:
-// whoever believes in such a session believes in no lock, so nobody need be waited
-// for because of it.
-func (m *Desk) endIdle(now protocol.Time, out *protocol.Effects) {
+// stage says how far this member has gone in ending its service.
+type stage uint8
+
+const (
+	serving  stage = iota
+	draining       // it takes nothing new
+	leaving        // and has told everybody to stop
+)
+
+// closing is the end of this member's service in good order. A client's session ends
+// as soon as it holds nothing: then there is nothing to wait for because of it, and
+// its client goes on elsewhere.
+type closing struct {
+	stage   stage
+	leavers []protocol.CallID   // wait to be told that the member has left
+	drained []protocol.CallID   // wait to be told that nothing is held
+	holders map[uint64]struct{} // sessions that hold something
+	stirred []uint64            // of those, which may hold less than before
+}
+
+// refusal says why nothing new is taken; nil if something is.
+func (c *closing) refusal() error {
+	switch c.stage {
+	case draining:
+		return errDraining
+	case leaving:
+		return errLeaving
+	}
+	return nil
+}
+
+// stir notes that a session may hold less than before, once for many decisions about it.
+func (c *closing) stir(number uint64) {
+	if n := len(c.stirred); n > 0 && c.stirred[n-1] == number {
+		return
+	}
+	if _, holds := c.holders[number]; holds {
+		c.stirred = append(c.stirred, number)
+	}
+}
+
+// refuseClosing answers a request for which it is too late. One that came over its
+// session's own stream is not answered when the session is about to end: its client
+// asks again elsewhere.
+func (m *Desk) refuseClosing(p *presence, call protocol.CallID, r *lock.Request, out *protocol.Effects) {
+	if m.closing.stage == leaving && p.sort == Stream && call.Sink == p.sink {
+		return
+	}
+	m.refuse(call, r.Session, r.ID, r.Name, m.closing.refusal(), out)
+}
+
+// onDrain takes nothing new, and ends what holds nothing. What is held stays.
+func (m *Desk) onDrain(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+	m.closing.drained = append(m.closing.drained, call)
+	m.close(now, draining, out)
+}
+
+// onLeave tells everybody to stop. The membership is told to leave when all have, or
+// when they cannot believe any more that they hold anything.
+func (m *Desk) onLeave(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+	m.closing.leavers = append(m.closing.leavers, call)
+	m.close(now, leaving, out)
+}
+
+// onHurry leaves now. Who leaves with it need not wait any longer either.
+func (m *Desk) onHurry(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+	m.onLeave(now, call, out)
+	m.concludeClosing(now, out)
+	m.passLeave(now, false, out)
+}
+
+// close goes on to a stage, if it was not reached before.
+func (m *Desk) close(now protocol.Time, next stage, out *protocol.Effects) {
+	if m.closing.stage >= next {
+		return
+	}
+	m.closing.stage = next
+	m.closing.holders = map[uint64]struct{}{}
+	m.answerParked(now, out)
 	for _, number := range slices.Sorted(maps.Keys(m.sessions)) {
-		if p := m.sessions[number]; p != nil && p.sort != Local && !m.holds(now, p) {
-			m.end(now, p, "", out)
+		p := m.sessions[number]
+		switch {
+		case p == nil:
+		case !m.holds(now, p, out):
+			m.sendAway(now, p, out)
+		default:
+			m.closing.holders[number] = struct{}{}
+			if next == leaving {
+				m.revokeAll(now, p, out)
+			}
 		}
 	}
 }
 
-// holds reports whether a session holds anything in any space.
-func (m *Desk) holds(now protocol.Time, p *presence) bool {
-	asked := protocol.Effects{}
-	for port := 1; port <= m.config.Spaces; port++ {
-		count := &protocol.CountHolds{Session: p.id}
-		m.inner.Step(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: count}, &asked)
+// sendAway ends a session that holds nothing. One of this process stays, because it
+// cannot go elsewhere; but what it waits for ends.
+func (m *Desk) sendAway(now protocol.Time, p *presence, out *protocol.Effects) {
+	if p.sort == Local {
+		m.revokeAll(now, p, out)
+		return
 	}
-	for _, reply := range asked.Replies {
-		if reply.Result.(*protocol.Holds).Count > 0 {
-			return true
+	m.endAway(now, p, m.closing.refusal(), out)
+}
+
+// revokeAll tells a session to stop using all that it holds, and cancels what it waits
+// for.
+func (m *Desk) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) {
+	p.away = m.closing.refusal()
+	for port := 1; port <= m.config.Spaces; port++ {
+		revoke := &protocol.Revoke{Session: p.id, Why: holdfast.MemberLost}
+		m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: revoke}, out)
+	}
+}
+
+// concludeClosing sends those away that hold nothing any more, and answers whoever
+// waits for the last of them.
+func (m *Desk) concludeClosing(now protocol.Time, out *protocol.Effects) {
+	c := &m.closing
+	for len(c.stirred) > 0 {
+		stirred := c.stirred
+		c.stirred = nil
+		for _, number := range stirred {
+			p := m.sessions[number]
+			if _, holder := c.holders[number]; !holder || p != nil && m.holds(now, p, out) {
+				continue
+			}
+			delete(c.holders, number)
+			if p != nil {
+				m.sendAway(now, p, out)
+			}
 		}
 	}
-	return false
+	if len(c.holders) > 0 {
+		return
+	}
+	for _, call := range c.drained {
+		out.Reply(call, &Drained{})
+	}
+	c.drained = nil
+	if len(m.beliefs.classes) > 0 {
+		return
+	}
+	m.passLeave(now, true, out)
+}
+
+// passLeave tells the membership to leave. Empty says that nothing is held.
+func (m *Desk) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
+	leavers := m.closing.leavers
+	m.closing.leavers = nil
+	for _, call := range leavers {
+		m.pass(now, protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Leave{Empty: empty}}, out)
+	}
+}
+
+// holds reports whether a session holds anything in any space.
+func (m *Desk) holds(now protocol.Time, p *presence, out *protocol.Effects) (anything bool) {
+	before := len(out.Replies)
+	for port := 1; port <= m.config.Spaces; port++ {
+		count := &protocol.CountHolds{Session: p.id}
+		m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: count}, out)
+	}
+	others := out.Replies[:before]
+	for _, reply := range out.Replies[before:] {
+		if holds, is := reply.Result.(*protocol.Holds); is && reply.To == (protocol.CallID{}) {
+			anything = anything || holds.Count > 0
+			continue
+		}
+		others = append(others, reply)
+	}
+	out.Replies = others
+	return anything
+}
+
+// divert keeps it from a client that its wait has ended, where it goes on at another
+// member: it hears that its session has ended, and asks again there. Whoever waits
+// without a stream is told why.
+func (p *presence) divert(reply *protocol.Reply, why error) {
+	switch {
+	case reply.Decision.Kind != lock.Refused:
+	case p.sort == Stream && reply.To.Sink == p.sink:
+		reply.To = protocol.CallID{}
+	default:
+		reply.Decision.Err = why
+	}
 }

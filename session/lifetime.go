@@ -2,7 +2,6 @@ package session
 
 import (
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -17,14 +16,25 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 		out.Reply(call, &Opened{Err: &holdfast.LimitError{Limit: "sessions", Value: int64(m.config.Sessions)}})
 		return
 	}
-	p := &presence{sort: open.Sort, client: open.Client, ttl: m.wanted(open.TTL, m.config.TTL), class: -1, expires: protocol.Never}
-	if p.sort != Local && !m.promisable(now, p.ttl, again, out) {
-		m.parked = append(m.parked, parkedCall{call, open})
+	if err := m.closing.refusal(); err != nil {
+		out.Reply(call, &Opened{Err: err})
 		return
 	}
-	if p.sort != Local && !m.horizon.Clients {
-		out.Reply(call, &Opened{Err: errForgetful})
-		return
+	p := &presence{sort: open.Sort, client: open.Client, ttl: m.wanted(open.TTL, m.config.TTL), class: -1, expires: protocol.Never}
+	opened := &Opened{}
+	if p.sort != Local {
+		if err := m.unable(now); err != nil {
+			out.Reply(call, &Opened{Err: err})
+			return
+		}
+		if !m.promisable(now, p.ttl, again, out) {
+			m.parked = append(m.parked, parkedCall{call, open})
+			return
+		}
+		if opened.TTL = m.promise(p, now, now); opened.TTL == 0 {
+			out.Reply(call, &Opened{Err: m.whyNothing()})
+			return
+		}
 	}
 	m.lastNumber++
 	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}
@@ -35,11 +45,11 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 	if p.sort != OneShot {
 		m.attach(p, call.Sink)
 	}
-	opened := &Opened{ID: p.id, Secret: p.secret}
 	if p.sort != Local {
 		m.remote++
-		opened.TTL = m.promise(p, now, now)
+		m.remind(p)
 	}
+	opened.ID, opened.Secret = p.id, p.secret
 	out.Reply(call, opened)
 }
 
@@ -84,13 +94,13 @@ func (m *Desk) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.E
 }
 
 // classOf returns the class of the horizon that a ttl needs: 0 for none, else 1 +
-// the exponent of the next power of two of nanoseconds.
+// the exponent of the next power of two of nanoseconds. Up to the lease itself it is
+// none: what the lease alone allows is a little less then, and costs nobody anything.
 func (m *Desk) classOf(ttl time.Duration) int {
-	need := m.stretch(ttl) - m.config.Lease
-	if need <= 0 {
+	if ttl <= m.config.Lease {
 		return 0
 	}
-	return 1 + bits.Len64(uint64(need-1))
+	return classOfHorizon(m.stretch(ttl) - m.config.Lease)
 }
 
 // horizonOf returns the horizon of a class.
@@ -106,20 +116,52 @@ func (m *Desk) stretch(d time.Duration) time.Duration {
 	return d + time.Duration(float64(d)*m.config.Drift) + 1
 }
 
-// promise renews p and returns the ttl to answer, which counts from sent: when the
-// request that is answered reached this member.
+// leastTTL is the shortest that is promised: less is none, to a client.
+const leastTTL = time.Millisecond
+
+// unable says why nothing can be promised to any client now; nil if something can.
+func (m *Desk) unable(now protocol.Time) error {
+	if m.closing.stage == leaving {
+		return errLeaving
+	}
+	switch {
+	case m.lease == nil:
+		return errJoining
+	case now >= m.lease.Carried:
+		return errNoLease
+	}
+	return nil
+}
+
+// whyNothing says why promise had nothing to give.
+func (m *Desk) whyNothing() error {
+	if !m.horizon.Clients {
+		return errForgetful
+	}
+	return errNoLease
+}
+
+// promise renews p and returns the ttl to answer, which counts from arrived: when the
+// request that is answered reached this member. It is 0, and p is as before, where
+// there is nothing to promise.
 func (m *Desk) promise(p *presence, now, arrived protocol.Time) time.Duration {
+	if !m.horizon.Clients {
+		return 0
+	}
 	// In steps of a tenth of the ttl, so that whoever asks for 10 s is told 10s and
 	// not what the disk took beside it. Less than the truth is always safe.
 	waited := now - arrived
 	waited -= waited % max(1, p.ttl/10)
-	lease := m.config.Lease
-	if m.lease != nil {
-		lease = max(0, min(lease, m.lease.Carried-now))
+	lease := max(0, min(m.config.Lease, m.lease.Carried-now))
+	class := max(p.class, min(m.classOf(p.ttl), classOfHorizon(m.horizon.Confirmed)))
+	// No more of the horizon than the session is counted for: it sinks when the longest
+	// promise of those that are has passed.
+	horizon := min(m.horizon.Confirmed, horizonOf(class))
+	ttl := min(waited+p.ttl, m.shrink(waited+lease+horizon))
+	if ttl < leastTTL {
+		return 0
 	}
-	most := time.Duration(float64(waited+lease+m.horizon.Confirmed) / (1 + m.config.Drift))
-	ttl := min(waited+p.ttl, most)
-	if class := min(m.classOf(p.ttl), classOfHorizon(m.horizon.Confirmed)); class > p.class {
+	if class > p.class {
 		m.classes[class]++
 		if p.class >= 0 {
 			m.classes[p.class]--
@@ -127,8 +169,19 @@ func (m *Desk) promise(p *presence, now, arrived protocol.Time) time.Duration {
 		p.class = class
 	}
 	p.expires = max(p.expiresIfSet(), arrived+m.stretch(ttl))
-	m.remind(p)
 	return ttl
+}
+
+// remaining is what is left of the promise that p has, for an answer that renews
+// nothing.
+func (m *Desk) remaining(p *presence, now protocol.Time) time.Duration {
+	return max(0, m.shrink(p.expires-now))
+}
+
+// shrink returns how long a client may count so that this member, whose clock may be
+// the faster one, has not counted more than d.
+func (m *Desk) shrink(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / (1 + m.config.Drift))
 }
 
 // remind queues the session's expiry, once: whoever finds the reminder looks
@@ -166,23 +219,41 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 	if renew.Arrived == 0 {
 		renew.Arrived = now
 	}
-	if len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0 {
+	renewed := &Renewed{}
+	if p.sort == OneShot || renew.resumed {
+		renewed.Lost = m.told(now, p)
+	}
+	if p.sort == OneShot && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0 {
 		// Nothing is left to renew. The session goes on until its deadline, because this
 		// answer may be lost, and its client believes until then.
-		out.Reply(call, &Renewed{Lost: slices.Clone(p.lost), Err: p.lost[len(p.lost)-1].Decision.Loss})
+		renewed.Err = p.lost[len(p.lost)-1].Decision.Loss
+		out.Reply(call, renewed)
 		return
 	}
-	ttl := m.wanted(renew.TTL, p.ttl)
-	// When too many wait for a slow disk already, what may be promised now has to do.
-	again = again || len(m.parked) >= m.config.Sessions
-	if p.sort != Local && !m.promisable(now, ttl, again, out) {
-		m.parked = append(m.parked, parkedCall{call, renew})
+	if p.sort == Local {
+		p.ttl = m.wanted(renew.TTL, p.ttl)
+		out.Reply(call, renewed)
 		return
 	}
-	p.ttl = ttl
-	renewed := &Renewed{Lost: slices.Clone(p.lost)}
-	if p.sort != Local {
-		renewed.TTL = m.promise(p, now, renew.Arrived)
+	if renewed.Err = m.unable(now); renewed.Err == nil {
+		ttl := m.wanted(renew.TTL, p.ttl)
+		// When too many wait for a slow disk already, what may be promised now has to do.
+		again = again || len(m.parked) >= m.config.Sessions
+		if !m.promisable(now, ttl, again, out) {
+			m.parked = append(m.parked, parkedCall{call, renew})
+			return
+		}
+		p.ttl = ttl
+		if renewed.TTL = m.promise(p, now, renew.Arrived); renewed.TTL == 0 {
+			renewed.Err = m.whyNothing()
+		}
+		m.remind(p)
+	}
+	if renewed.Err != nil && renew.resumed {
+		// It is back, though it cannot be renewed: what it was promised still holds.
+		if left := m.remaining(p, now); left >= leastTTL {
+			renewed.TTL, renewed.Err = left, nil
+		}
 	}
 	out.Reply(call, renewed)
 }
@@ -224,10 +295,10 @@ func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume,
 	m.attach(p, call.Sink)
 	// The stream that broke may have lost what it was told. Whoever is renewed must
 	// know first which of its grants it must not use.
-	for _, r := range p.revoked {
+	for _, r := range p.revoked.inOrder() {
 		out.Decide(protocol.CallID{Sink: call.Sink, Op: r.decision.Request}, &r.decision)
 	}
-	m.onRenew(now, call, Renew{ID: resume.ID, Proven: true, TTL: resume.TTL}, false, out)
+	m.onRenew(now, call, Renew{ID: resume.ID, Proven: true, TTL: resume.TTL, resumed: true}, false, out)
 }
 
 func (m *Desk) attach(p *presence, sink uint64) {
@@ -309,6 +380,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 		return // ended already, by what it was told
 	}
 	p.expires = 0
+	m.closing.stir(p.id.Number)
 	for port := 1; port <= m.config.Spaces; port++ {
 		end := &protocol.EndSession{Session: p.id, Why: why}
 		m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: end}, out)
@@ -317,7 +389,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 	m.recent = nil
 	if p.sink != 0 {
 		if why != "" {
-			out.Reply(protocol.CallID{Sink: p.sink}, &Expired{ID: p.id})
+			out.Reply(protocol.CallID{Sink: p.sink}, &Expired{ID: p.id, Err: p.away})
 		}
 		m.unattach(p)
 	}
@@ -333,15 +405,16 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 
 // sink lowers the horizon when the longest promise has passed.
 func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
-	if len(m.parked) > 0 {
-		return // someone waits for more
+	if len(m.parked) > 0 || m.lapsed {
+		return // someone waits for more, or more sessions are about to end
 	}
 	class := len(m.classes) - 1
 	for class > 0 && m.classes[class] == 0 {
 		class--
 	}
-	if want := horizonOf(class); want < m.horizon.Confirmed || m.remote == 0 && m.horizon.Clients {
-		m.ask(now, protocol.NeedHorizon{Want: want, Clients: m.remote > 0}, out)
+	believing := m.remote > 0 || len(m.beliefs.classes) > 0
+	if want := horizonOf(class); want < m.horizon.Confirmed || !believing && m.horizon.Clients {
+		m.ask(now, protocol.NeedHorizon{Want: want, Clients: believing}, out)
 	}
 }
 

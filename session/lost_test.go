@@ -9,13 +9,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// fickle is a stack that allows every horizon, grants every request and takes it back
-// at once.
+// fickle is a stack with a lease for ever, that allows every horizon, grants every request
+// and takes it back at once.
 type fickle struct{}
 
 func (fickle) Wake() protocol.Time { return protocol.Never }
 
 func (fickle) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if ev.Kind == protocol.Start {
+		out.Raise(&protocol.View{Lease: &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never}})
+	}
 	switch fact := ev.Fact.(type) {
 	case *protocol.NeedHorizon:
 		out.Raise(&protocol.Horizon{Answer: true, Confirmed: fact.Want, Clients: fact.Clients})
@@ -34,6 +37,7 @@ func TestLossesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	desk.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
 	ask := func(port protocol.Port, fact any) any {
 		var out protocol.Effects
 		desk.Step(1, protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact}, &out)

@@ -9,13 +9,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// revocation is a grant that its holder was told to stop using.
-type revocation struct {
-	port     protocol.Port
-	decision lock.Decision
-	due      protocol.Time // when the holder has stopped at the latest
-}
-
 // route addresses the decision of reply i, and keeps account of what it means for
 // its session.
 func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
@@ -27,28 +20,50 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 	called := reply.To
 	if called.Sink == 0 {
 		reply.To = p.reach(reply.Decision.Request)
+		if away := m.goingAway(p); away != nil {
+			p.divert(reply, away)
+		}
 	}
-	if reply.Decision.Kind == lock.Revoked || len(p.revoked) > 0 {
+	if m.closing.stage != serving {
+		m.closing.stir(p.id.Number)
+	}
+	if reply.Decision.Kind == lock.Revoked || len(p.revoked.byRequest) > 0 {
 		m.routeRevoked(p, reply)
 	}
 	if p.sort != OneShot {
 		p.keepCall(called, &reply.Decision)
+		if reply.Decision.Kind == lock.Lost && p.sort == Stream {
+			m.keepLoss(now, p, reply)
+		}
 		return
 	}
 	m.routeOneShot(now, p, called, reply, out)
 }
 
-// routeRevoked keeps what the session must stop using, and forgets what it has given
-// up.
-func (m *Desk) routeRevoked(p *presence, reply *protocol.Reply) {
-	switch d := &reply.Decision; d.Kind {
-	case lock.Revoked:
-		m.revoke(p, revocation{port: reply.Port, decision: *d, due: p.expires})
-	case lock.Released, lock.Lost:
-		p.revoked = slices.DeleteFunc(p.revoked, func(r revocation) bool {
-			return r.port == reply.Port && r.decision.Request == d.Request
-		})
+// goingAway returns why a session is about to end, though its client goes on
+// elsewhere; nil if it is not.
+func (m *Desk) goingAway(p *presence) error {
+	if m.lapsed && p.sort != Local {
+		return errNoLease
 	}
+	return p.away
+}
+
+// keepLoss keeps what a stream is told, because the stream may break before it has
+// heard. Whoever is alive when the session's present deadline has passed has been
+// renewed by an answer that came later, and so has heard.
+func (m *Desk) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
+	if why := reply.Decision.Loss; why == holdfast.HoldLimit || p.expires == 0 {
+		return // the client's own clock has told it, or the session ends
+	}
+	if len(p.lost) >= maxLost {
+		p.lost = slices.DeleteFunc(p.lost, func(l loss) bool { return l.due <= now })
+	}
+	if len(p.lost) >= maxStreamLost {
+		m.excess = append(m.excess, p)
+		return
+	}
+	p.lost = append(p.lost, loss{Lost{reply.Port, reply.Decision}, p.expires})
 }
 
 // routeOneShot tells a session that can be reached only while it asks, and keeps
@@ -59,22 +74,12 @@ func (m *Desk) routeOneShot(now protocol.Time, p *presence, called protocol.Call
 		reply.Decision.Kind, reply.Decision.Err = lock.Refused, why
 	}
 	if reply.To.Sink == 0 && (d.Kind == lock.Lost || d.Kind == lock.Revoked) {
-		p.lose(Lost{Port: port, Decision: d})
+		if len(p.lost) >= maxLost {
+			p.lost = slices.Delete(p.lost, 0, 1)
+		}
+		p.lose(loss{Lost: Lost{Port: port, Decision: d}})
 	}
 	m.account(now, p, called, port, d, out)
-}
-
-// revoke keeps r until its holder has stopped. Told again, it is due when it was.
-func (m *Desk) revoke(p *presence, r revocation) {
-	for _, known := range p.revoked {
-		if known.port == r.port && known.decision.Request == r.decision.Request {
-			return
-		}
-	}
-	p.revoked = append(p.revoked, r)
-	if r.due != protocol.Never {
-		m.revokedDue.push(r.due, p.id.Number)
-	}
 }
 
 // keepCall remembers who waits for a request that did not come over the session's
@@ -103,21 +108,40 @@ func (p *presence) reach(request uint64) protocol.CallID {
 	return protocol.CallID{Sink: p.sink, Op: request}
 }
 
-// maxLost is how many losses a session remembers. Past it the oldest is forgotten,
-// and who releases that is told that it is not held.
-const maxLost = 1024
+// How many losses a session remembers. Past maxLost a one-shot session forgets the
+// oldest, and who releases that is told that it is not held. A stream must not go on
+// without having heard, so its session ends at its bound.
+const (
+	maxLost       = 1024
+	maxStreamLost = 16 * maxLost
+)
+
+// loss is what may not have been told.
+type loss struct {
+	Lost
+	due protocol.Time // Stream: whoever is alive then has been told
+}
 
 // lose remembers what could not be told, once a request.
-func (p *presence) lose(lost Lost) {
-	for _, known := range p.lost {
-		if known.Port == lost.Port && known.Decision.Request == lost.Decision.Request {
+func (p *presence) lose(lost loss) {
+	for i := range p.lost {
+		if known := &p.lost[i]; known.Port == lost.Port && known.Decision.Request == lost.Decision.Request {
 			return
 		}
 	}
-	if len(p.lost) >= maxLost {
-		p.lost = slices.Delete(p.lost, 0, 1)
-	}
 	p.lost = append(p.lost, lost)
+}
+
+// told returns what was lost, to be told.
+func (m *Desk) told(now protocol.Time, p *presence) []Lost {
+	if p.sort == Stream {
+		p.lost = slices.DeleteFunc(p.lost, func(l loss) bool { return l.due <= now })
+	}
+	var lost []Lost
+	for i := range p.lost {
+		lost = append(lost, p.lost[i].Lost)
+	}
+	return lost
 }
 
 // whyLost returns why the grant that a release was about had been lost, if it had.
@@ -166,23 +190,5 @@ func (m *Desk) account(now protocol.Time, p *presence, called protocol.CallID, p
 	if waited {
 		p.expires = max(p.expires, now+m.stretch(p.ttl))
 		m.remind(p)
-	}
-}
-
-// endRevoked releases revoked grants whose holders have stopped believing, though
-// they have not said so.
-func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
-	for m.revokedDue.first() <= now {
-		p := m.sessions[m.revokedDue.pop()]
-		if p == nil {
-			continue
-		}
-		for _, r := range slices.Clone(p.revoked) {
-			if r.due > now {
-				continue
-			}
-			release := &protocol.Release{Session: p.id, Name: r.decision.Name, Token: r.decision.Token, Request: r.decision.Request}
-			m.pass(now, protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}, out)
-		}
 	}
 }

@@ -1,0 +1,252 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/lockertest"
+	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/server"
+	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/transport/grpc"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// served is a member that serves clients and other members at one address.
+type served struct {
+	address string
+	node    *node.Node
+	server  *server.Server
+	members *grpc.Transport
+	done    chan error
+}
+
+// serveCluster serves three members, and waits until each can grant.
+func serveCluster(t *testing.T, lease time.Duration) []*served {
+	t.Helper()
+	folder := t.TempDir()
+	var join []string
+	for i := range 3 {
+		join = append(join, fmt.Sprintf("unix://%s/%c", folder, 'a'+i))
+	}
+	var all []*served
+	for i := range join {
+		m := &served{address: join[i]}
+		m.start(t, node.Config{
+			Name: fmt.Sprintf("%c", 'a'+i), Address: join[i], Join: join, Expect: 3, Serves: true, Lease: lease,
+			State:  filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)),
+			Spaces: []node.Space{{Name: "billing"}}, Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
+		})
+		t.Cleanup(func() { m.stop(t) })
+		all = append(all, m)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, m := range all {
+		if err := m.node.WaitReady(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func (m *served) start(t *testing.T, config node.Config) {
+	t.Helper()
+	path, _ := strings.CutPrefix(m.address, "unix://")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	observer := server.NewObserver([]string{"default", "billing"})
+	config.Observe = observer.Observe
+	config.Peers = func(introduce func() transport.Identity) (transport.Transport, error) {
+		var err error
+		m.members, err = node.NewTransport(introduce, nil, 0)
+		return m.members, err
+	}
+	if m.node, err = node.Start(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	var spaces []server.Space
+	for i, space := range m.node.Spaces() {
+		spaces = append(spaces, server.Space{
+			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Partition: space.Partition,
+		})
+	}
+	m.server, err = server.New(server.Config{
+		Driver: m.node.Driver(), Spaces: spaces, View: m.node.View, Who: m.node.Who, Observer: observer,
+		Members: m.members, Leave: m.node.Leave, Drain: m.node.Drain,
+		Identity: func() server.Identity {
+			self := m.node.Identity()
+			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: wire.Member{Name: config.Name, ID: uint64(self.ID), Address: m.address}}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.done = make(chan error, 1)
+	go func() { m.done <- m.server.AcceptGRPC(l) }()
+}
+
+// stop ends a member without a farewell that takes long.
+func (m *served) stop(t *testing.T) {
+	t.Helper()
+	if m.node == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := m.server.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := <-m.done; err != nil {
+		t.Error(err)
+	}
+	if err := m.node.Close(); err != nil {
+		t.Error(err)
+	}
+	m.node = nil
+}
+
+// elsewhere returns a member that does not coordinate.
+func elsewhere(all []*served) *served {
+	i := slices.IndexFunc(all, func(m *served) bool { return m.node.View().Coordinator != m.node.Identity().ID })
+	return all[i]
+}
+
+func dial(t *testing.T, m *served, o ...client.Option) *client.Client {
+	t.Helper()
+	c, err := client.Dial(t.Context(), m.address, o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func lock(t *testing.T, locks holdfast.Locker, name string) *holdfast.Lock {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l, err := locks.Lock(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// waits asks for a name, and returns when the request is in the queue.
+func waits(t *testing.T, locks holdfast.Locker, name string) <-chan *holdfast.Lock {
+	t.Helper()
+	queued, got := make(chan struct{}, 1), make(chan *holdfast.Lock, 1)
+	go func() {
+		l, err := locks.Lock(t.Context(), name, holdfast.OnQueued(func(int) { queued <- struct{}{} }))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	<-queued
+	return got
+}
+
+// lostBecause waits for the end of a lock and wants it to have a reason.
+func lostBecause(t *testing.T, l *holdfast.Lock, want holdfast.Loss) {
+	t.Helper()
+	<-l.Context().Done()
+	if why := holdfast.Why(context.Cause(l.Context())); why != want {
+		t.Errorf("%s is lost because of %q, want %q", l.Name(), why, want)
+	}
+}
+
+// TestClientsOutliveTheirMember: one address is enough to begin with. When its member
+// leaves, what was held is told to be lost, and who waits goes on at another.
+func TestClientsOutliveTheirMember(t *testing.T) {
+	all := serveCluster(t, 1500*time.Millisecond)
+	first := elsewhere(all)
+	c, other := dial(t, first), dial(t, all[slices.IndexFunc(all, func(m *served) bool { return m != first })])
+	mine, theirs := lock(t, c, "mine"), lock(t, other, "theirs")
+	waiting := waits(t, c, "theirs")
+	queued := waits(t, other, "mine")
+
+	admin, err := client.DialAdmin(first.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	if err := admin.Leave(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	lostBecause(t, mine, holdfast.MemberLost)
+	if l := <-queued; l.Token() <= mine.Token() {
+		t.Errorf("token %v follows %v", l.Token(), mine.Token())
+	}
+	first.stop(t)
+	if err := theirs.Check(); err != nil {
+		t.Errorf("a lock through another member: %v", err)
+	}
+	if err := theirs.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l := <-waiting; l.Check() != nil || c.Member() == "" || c.Member() == first.name() {
+		t.Errorf("granted %v at %q", l.Check(), c.Member())
+	}
+	lock(t, c, "more")
+}
+
+// name is the member's name, whether it runs or not.
+func (m *served) name() string { return filepath.Base(m.address) }
+
+// TestClientsOfALapsedMember: it is cut off, so its tenure ends. Its clients hear what
+// they have lost, by its word or by their own clocks, and go on elsewhere.
+func TestClientsOfALapsedMember(t *testing.T) {
+	all := serveCluster(t, 1500*time.Millisecond)
+	first := elsewhere(all)
+	c := dial(t, first)
+	mine := lock(t, c, "mine")
+	if err := first.members.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-mine.Context().Done()
+	if err := mine.Check(); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("its member is cut off: %v", err)
+	}
+	again := lock(t, c, "mine")
+	if again.Token() <= mine.Token() || c.Member() == first.name() {
+		t.Errorf("token %v follows %v, through %s", again.Token(), mine.Token(), c.Member())
+	}
+}
+
+// TestConformanceInACluster: the suite of every Locker, through a member that another
+// one decides for. The lease is long enough for a busy machine: whoever loses it loses
+// what it holds.
+func TestConformanceInACluster(t *testing.T) {
+	m := elsewhere(serveCluster(t, 6*time.Second))
+	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
+		locks, err := client.Dial(context.Background(), m.address, client.TTL(15*time.Second))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return locks
+	}, lockertest.Caps{
+		Class:             holdfast.Fenced,
+		Spaces:            []string{"billing"},
+		MaxWaitersPerName: 300,
+		LocksPerSession:   250,
+		Break: func(tb testing.TB, space, name string) {
+			if err := m.node.Break(context.Background(), space, name, "conformance"); err != nil {
+				tb.Error(err)
+			}
+		},
+	})
+}

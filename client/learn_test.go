@@ -1,0 +1,91 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// tells is a welcome to a session by a member of a cluster, which knows others.
+func tells(session, cluster string, members ...string) *api.Event {
+	event := welcomed(session, testTTL)
+	event.GetWelcome().Cluster, event.GetWelcome().Members = cluster, members
+	return event
+}
+
+// leaves ends a session as a member does that is leaving, and takes no streams any more.
+func (v *conversation) leaves() {
+	v.hangUp <- wire.ToStatus(wire.Fail(wire.CodeUnknownSession, "unknown session: this member is leaving"))
+}
+
+// TestLearnedAddressOfAnotherCluster: an address that was told is taken for a member's
+// only if whoever is there belongs to the cluster. The session that it opened is ended
+// there, and the next address is tried.
+func TestLearnedAddressOfAnotherCluster(t *testing.T) {
+	one, two, three := newFake(t), newFake(t), newFake(t)
+	s := &stage{fake: one, clock: clock.NewManual()}
+	result := s.dial(one.address)
+	first := one.accept()
+	first.send(tells("a-1", "ours", one.address, two.address, three.address))
+	s.finish(result)
+
+	first.leaves()
+	again := one.accept()
+	if again.hello.GetSession() != "" {
+		t.Errorf("its own member has ended the session, and it is asked for again: %v", again.hello)
+	}
+	again.send(refused(0, wire.CodeUnavailable))
+	again.hangUp <- nil
+	stranger := two.accept()
+	stranger.send(tells("x-1", "theirs"))
+	if stranger.next().GetEnd() == nil {
+		t.Error("the session at a stranger's is not ended")
+	}
+	stranger.hangUp <- nil
+	member := three.accept()
+	member.send(tells("c-1", "ours", three.address))
+	waitFor(t, func() bool { return s.client.Session() == "c-1" })
+}
+
+// TestMovedReplacesWhatWasLearned.
+func TestMovedReplacesWhatWasLearned(t *testing.T) {
+	one, two := newFake(t), newFake(t)
+	s := &stage{fake: one, clock: clock.NewManual()}
+	result := s.dial(one.address)
+	first := one.accept()
+	first.send(tells("a-1", "ours", one.address, "127.0.0.1:1"))
+	s.finish(result)
+	first.send(&api.Event{Kind: &api.Event_Moved{Moved: &api.Moved{Authority: two.address, Members: []string{two.address, "no address"}}}})
+	waitFor(t, func() bool {
+		s.client.mu.Lock()
+		defer s.client.mu.Unlock()
+		known := s.client.known()
+		return len(known) == 2 && known[1].Place == two.address && s.client.authority == two.address
+	})
+	one.stop()
+	member := two.accept()
+	if member.hello.GetSession() != "a-1" {
+		t.Errorf("a broken stream ends nothing: %v", member.hello)
+	}
+	member.hangUp <- status.Error(codes.Unavailable, "enough")
+}
+
+// waitFor waits until something is so that nobody is told of.
+func waitFor(t *testing.T, so func() bool) {
+	t.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for limit := time.After(patience); !so(); {
+		select {
+		case <-look.C:
+		case <-limit:
+			t.Fatal("it never was so")
+		}
+	}
+}

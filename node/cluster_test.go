@@ -1,0 +1,340 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// cluster is three members of one process that reach one another over sockets.
+type cluster struct {
+	configs []node.Config
+	nodes   []*node.Node
+}
+
+// startCluster starts founders and waits until each can grant.
+func startCluster(t testing.TB, size int, change ...func(*node.Config)) *cluster {
+	t.Helper()
+	c := &cluster{nodes: make([]*node.Node, size)}
+	folder := t.TempDir()
+	var join []string
+	for i := range size {
+		join = append(join, "unix://"+filepath.Join(folder, fmt.Sprintf("%c", 'a'+i)))
+	}
+	for i := range size {
+		config := node.Config{
+			Name: fmt.Sprintf("%c", 'a'+i), Listen: join[i], Join: join, Expect: size,
+			State: filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)), Lease: 1500 * time.Millisecond,
+		}
+		for _, f := range change {
+			f(&config)
+		}
+		c.configs = append(c.configs, config)
+		c.start(t, i)
+	}
+	t.Cleanup(func() {
+		for i := range c.nodes {
+			c.stop(t, i)
+		}
+	})
+	c.ready(t)
+	return c
+}
+
+// start starts a member, for the first time or again.
+func (c *cluster) start(t testing.TB, i int) {
+	t.Helper()
+	n, err := node.Start(context.Background(), c.configs[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.nodes[i] = n
+}
+
+// stop closes a member, if it runs.
+func (c *cluster) stop(t testing.TB, i int) {
+	t.Helper()
+	if n := c.nodes[i]; n != nil {
+		c.nodes[i] = nil
+		if err := n.Close(); err != nil {
+			t.Errorf("close %s: %v", n.Name(), err)
+		}
+	}
+}
+
+// ready waits until every running member says that it can grant.
+func (c *cluster) ready(t testing.TB) {
+	t.Helper()
+	for _, n := range c.running() {
+		if err := n.WaitReady(bounded(t)); err != nil {
+			t.Fatalf("%s: %v", n.Name(), err)
+		}
+	}
+}
+
+func (c *cluster) running() (all []*node.Node) {
+	for _, n := range c.nodes {
+		if n != nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// coordinator returns who coordinates, as a running member knows.
+func (c *cluster) coordinator(t testing.TB) int {
+	t.Helper()
+	view := c.running()[0].View()
+	for i, n := range c.nodes {
+		if n != nil && n.Identity().ID == view.Coordinator {
+			return i
+		}
+	}
+	t.Fatalf("nobody here coordinates view %d", view.Number)
+	return 0
+}
+
+// other returns a running member beside those given.
+func (c *cluster) other(t testing.TB, not ...int) int {
+	t.Helper()
+	for i, n := range c.nodes {
+		taken := n == nil
+		for _, other := range not {
+			taken = taken || i == other
+		}
+		if !taken {
+			return i
+		}
+	}
+	t.Fatal("no other member runs")
+	return 0
+}
+
+// bounded is a context that ends before the test does.
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestClusterLocks: a name is one name, whichever member it is asked through.
+func TestClusterLocks(t *testing.T) {
+	c := startCluster(t, 3)
+	var last holdfast.Token
+	for round := range 2 {
+		for i, n := range c.nodes {
+			l := take(t, n, "orders/42")
+			if l.Token() <= last {
+				t.Errorf("round %d: token %v follows %v", round, l.Token(), last)
+			}
+			last = l.Token()
+			for j, other := range c.nodes {
+				if _, err := other.TryLock(bounded(t), "orders/42"); !errors.Is(err, holdfast.ErrHeld) {
+					t.Errorf("held through %s, tried through %s: %v", n.Name(), other.Name(), err)
+				}
+				if j != i && l.Until().IsZero() {
+					t.Errorf("a lock through %s says that nothing ends it", n.Name())
+				}
+			}
+			waiting := queue(t, bounded(t), c.nodes[(i+1)%3], "orders/42")
+			give(t, l)
+			next := granted(t, waiting)
+			if next.Token() <= last {
+				t.Errorf("token %v follows %v", next.Token(), last)
+			}
+			last = next.Token()
+			give(t, next)
+		}
+	}
+}
+
+// TestClusterLosesItsCoordinator: who holds keeps, who waits is granted in the end, and
+// what the coordinator's own process held is free.
+func TestClusterLosesItsCoordinator(t *testing.T) {
+	c := startCluster(t, 3)
+	first := c.coordinator(t)
+	b := c.other(t, first)
+	d := c.other(t, first, b)
+	kept := take(t, c.nodes[b], "kept")
+	gone := take(t, c.nodes[first], "gone")
+	waiting := queue(t, bounded(t), c.nodes[d], "gone")
+	second := queue(t, bounded(t), c.nodes[d], "kept")
+	c.stop(t, first)
+	if err := gone.Check(); err == nil {
+		t.Error("a closed member's lock is held")
+	}
+	l := granted(t, waiting)
+	if l.Token() <= gone.Token() {
+		t.Errorf("token %v follows %v", l.Token(), gone.Token())
+	}
+	if err := kept.Check(); err != nil {
+		t.Errorf("a lock through another member: %v", err)
+	}
+	give(t, kept)
+	give(t, granted(t, second))
+	give(t, l)
+}
+
+// TestClusterMembersComeAndGo, one after the other: locks through the others stay, and
+// the last view has everybody.
+func TestClusterMembersComeAndGo(t *testing.T) {
+	c := startCluster(t, 3)
+	for i := range c.nodes {
+		holder := c.other(t, i)
+		l := take(t, c.nodes[holder], "through")
+		leaving := c.nodes[i]
+		if err := leaving.Leave(bounded(t)); err != nil {
+			t.Fatalf("%s leaves: %v", leaving.Name(), err)
+		}
+		if _, err := leaving.Lock(bounded(t), "late"); !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("a lock through a member that has left: %v", err)
+		}
+		c.stop(t, i)
+		give(t, take(t, c.nodes[holder], "meanwhile"))
+		c.start(t, i)
+		c.ready(t)
+		if err := l.Check(); err != nil {
+			t.Errorf("while %s was away: %v", leaving.Name(), err)
+		}
+		if _, err := c.nodes[i].TryLock(bounded(t), "through"); !errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("%s is back, and tries what is held: %v", leaving.Name(), err)
+		}
+		give(t, l)
+	}
+	if view := c.nodes[0].View(); len(view.Members) != 3 {
+		t.Errorf("in the end the view is %+v", view)
+	}
+}
+
+// TestLeaveStopsHolders: who holds through a member that leaves is told to stop.
+func TestLeaveStopsHolders(t *testing.T) {
+	c := startCluster(t, 3)
+	i := c.other(t, c.coordinator(t))
+	l := take(t, c.nodes[i], "x")
+	if err := c.nodes[i].Leave(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	if why := holdfast.Why(l.Check()); why != holdfast.MemberLost {
+		t.Errorf("lost because of %q", why)
+	}
+	give(t, take(t, c.nodes[c.other(t, i)], "x"))
+}
+
+// TestDrainWaitsForHolders: it takes nothing new, and leaves with the last hold.
+func TestDrainWaitsForHolders(t *testing.T) {
+	c := startCluster(t, 3)
+	i := c.other(t, c.coordinator(t))
+	n := c.nodes[i]
+	l := take(t, n, "x")
+	waiting := queue(t, bounded(t), c.nodes[c.other(t, i)], "x")
+	drained := make(chan error, 1)
+	go func() { drained <- n.Drain(bounded(t)) }()
+	for { // until it has begun
+		l, err := n.TryLock(bounded(t), "y")
+		if errors.Is(err, holdfast.ErrUnavailable) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		give(t, l)
+	}
+	select {
+	case err := <-drained:
+		t.Fatalf("drained while a lock is held: %v", err)
+	default:
+	}
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
+	give(t, l)
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+	give(t, granted(t, waiting))
+}
+
+// TestGuestsHold, grant nothing, and need nobody's permission to come and go.
+func TestGuestsHold(t *testing.T) {
+	c := startCluster(t, 3)
+	guest, err := node.Start(context.Background(), node.Config{
+		Name: "guest", Listen: "unix://" + filepath.Join(t.TempDir(), "g"), Join: c.configs[0].Join, Lease: c.configs[0].Lease,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guest.Close()
+	if err := guest.WaitReady(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	l := take(t, guest, "x")
+	if _, err := c.nodes[0].TryLock(bounded(t), "x"); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("held by a guest: %v", err)
+	}
+	if err := guest.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Check(); !errors.Is(err, holdfast.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	give(t, take(t, c.nodes[0], "x"))
+}
+
+// TestDisagreementIsRefused with both values.
+func TestDisagreementIsRefused(t *testing.T) {
+	c := startCluster(t, 3)
+	stranger, err := node.Start(context.Background(), node.Config{
+		Name: "stranger", Listen: "unix://" + filepath.Join(t.TempDir(), "s"), Join: c.configs[0].Join, Lease: c.configs[0].Lease,
+		Spaces: []node.Space{{Name: "billing"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	says(t, stranger.WaitReady(bounded(t)), "space billing", "space default")
+	says(t, stranger.Unfit(bounded(t)), "space billing", "space default")
+	if err := stranger.Close(); err != nil {
+		t.Error(err)
+	}
+	n := c.nodes[0]
+	c.stop(t, 0)
+	if err := n.Unfit(bounded(t)); !errors.Is(err, holdfast.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestClosedWhileAlone: a member that finds nobody ends all the same.
+func TestClosedWhileAlone(t *testing.T) {
+	folder := t.TempDir()
+	self := "unix://" + filepath.Join(folder, "a")
+	n, err := node.Start(context.Background(), node.Config{
+		Listen: self, Join: []string{self, "unix://" + filepath.Join(folder, "nobody")}, Expect: 2, Lease: 1500 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := n.Lock(ctx, "x")
+		waiting <- err
+	}()
+	if c := condition(t, n); c.State != protocol.Unavailable || c.Why == "" {
+		t.Errorf("without a view: %+v", c)
+	}
+	cancel()
+	if err := <-waiting; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,76 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// clustered reports whether there are, or can be, other members whose word counts.
+func (c *Config) clustered() bool { return len(c.founders()) > 1 || c.guest() }
+
+// guest reports whether this member has no vote.
+func (c *Config) guest() bool { return len(c.Join) > 0 && c.Expect == 0 }
+
+// founders lists the addresses of all founders: this member's own among them, unless
+// it is a guest.
+func (c *Config) founders() []string {
+	if len(c.Join) == 0 {
+		return nil
+	}
+	all := slices.DeleteFunc(slices.Clone(c.Join), func(a string) bool { return a == c.Address })
+	if !c.guest() {
+		all = append(all, c.Address)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// preempt reports whether the highest id coordinates. The views are those of the
+// member, so one space that wants it has it for all.
+func (c *Config) preempt() bool {
+	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Preempt })
+}
+
+// any reports whether every side of a partition goes on alone.
+func (c *Config) any() bool { return c.Spaces[0].Partition == "any" }
+
+// checkCluster says what is wrong with who the others are.
+func (c *Config) checkCluster() error {
+	c.Address = cmp.Or(c.Address, c.Listen)
+	switch {
+	case len(c.Join) == 0 && c.Expect <= 1:
+		return nil
+	case len(c.Join) == 0:
+		return fmt.Errorf("Expect is %d and Join is empty; list the addresses of all founders in Join", c.Expect)
+	case slices.Contains(c.Join, ""):
+		return fmt.Errorf("Join has an empty address")
+	case c.Address == "":
+		return fmt.Errorf("Address is empty; other members must be able to reach this one")
+	case c.Peers == nil && c.Listen == "":
+		return fmt.Errorf("Peers is nil and Listen is empty; other members must be able to reach this one")
+	}
+	c.Name = cmp.Or(c.Name, c.Address)
+	founders := c.founders()
+	switch {
+	case len(founders) == 0:
+		return fmt.Errorf("Join has this member's own address alone (%s); a founder alone has Expect 1", c.Address)
+	case c.Expect > 0 && len(founders) != c.Expect:
+		return fmt.Errorf("Expect is %d, and Join with this member's own address makes %d founders (%s); the two must agree",
+			c.Expect, len(founders), strings.Join(founders, ", "))
+	}
+	return nil
+}
+
+// definitions has a line for each space: all members must have the same.
+func (c *Config) definitions() (lines []string) {
+	for _, s := range c.Spaces {
+		line := fmt.Sprintf("space %s: protocol %s, partition %s", s.Name, s.Protocol, s.Partition)
+		if s.Preempt {
+			line += ", preempt"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// Leave leaves the cluster in good order, and waits for it. Whoever holds something
+// through this member is told to stop; when all have, or can believe no longer that they
+// hold anything, no view has this member any more and nobody has to wait for it: neither
+// the others, nor its next start. Until ctx ends, that is; whoever holds something then
+// is waited for by others. Nothing new is taken from now on. Close comes after it.
+func (n *Node) Leave(ctx context.Context) error {
+	err := n.depart(ctx, &membership.Leave{})
+	if err != nil {
+		n.alone.Store(true) // Close need not find that out again
+	}
+	return err
+}
+
+// Drain takes nothing new, waits until nothing is held through this member any more, at
+// most until ctx ends, and then leaves. Clients that hold nothing go elsewhere at once,
+// the others as soon as they have given up what they hold.
+func (n *Node) Drain(ctx context.Context) error {
+	_, err := n.driver.Ask(ctx, protocol.Below, &session.Drain{})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("drain: %w", closedOr(err))
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.leaveLimit())
+	defer cancel()
+	return n.Leave(last)
+}
+
+// Close ends the sessions of this process, tells the others that this member leaves, as
+// far as that does not take long, and stops. Clients that hold something are told to
+// stop, and not waited for: they believe until their deadlines, and a restart of the
+// member waits for them. Leave waits for them before.
+func (n *Node) Close() error {
+	n.closing.Do(func() {
+		n.closeSessions()
+		limit := n.leaveLimit()
+		if n.alone.Load() {
+			limit = lookAgain
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		n.closed = n.depart(ctx, &session.Hurry{})
+		if n.config.clustered() && errors.Is(n.closed, context.DeadlineExceeded) {
+			n.logger.Warn("left without the others' agreement")
+			n.closed = nil // they will see that it is silent
+		}
+		n.closed = errors.Join(n.closed, n.release())
+	})
+	return n.closed
+}
+
+// leaveLimit is how long a member that must go waits for the others, and for its disk.
+// Its next start will wait instead.
+func (n *Node) leaveLimit() time.Duration { return max(n.config.Lease, 5*time.Second) }
+
+// depart waits for the last word of the membership.
+func (n *Node) depart(ctx context.Context, how any) error {
+	n.departing.Store(true)
+	reply, err := n.driver.Ask(ctx, protocol.Below, how)
+	switch {
+	case errors.Is(closedOr(err), holdfast.ErrClosed):
+		return fmt.Errorf("leave: %w", holdfast.ErrClosed)
+	case err != nil:
+		return fmt.Errorf("leave: wait for the others, and for the stable cell: %w", err)
+	}
+	return reply.Result.(*membership.Left).Err
+}
+
+// release stops what was begun, and gives the folder back. Whoever waits to hear of the
+// member is woken, to find it closed.
+func (n *Node) release() error {
+	var err error
+	if n.driver != nil {
+		err = n.driver.Close()
+	}
+	err = errors.Join(err, n.disconnect(), n.closeCell())
+	n.change(func() { n.over = true })
+	return err
+}

@@ -1,0 +1,87 @@
+package node
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/transport/grpc"
+)
+
+// connect makes what carries messages to other members, if there can be any.
+func (n *Node) connect() (err error) {
+	switch c := &n.config; {
+	case c.Peers != nil:
+		n.transport, err = c.Peers(n.introduce)
+	case c.Listen != "":
+		err = n.listen()
+	}
+	if err != nil {
+		return fmt.Errorf("reach other members: %w", err)
+	}
+	return nil
+}
+
+// introduce says who this member is. It belongs to a cluster when it has a view of it.
+func (n *Node) introduce() transport.Identity {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	self := transport.Identity{ID: n.cell.ID, Incarnation: n.cell.Incarnation, Name: n.config.Name, Address: n.config.Address}
+	if n.cell.Accepted != nil {
+		self.Cluster = n.cell.Cluster
+	}
+	return self
+}
+
+// listen serves other members, and nobody else.
+func (n *Node) listen() error {
+	network, place := "tcp", n.config.Listen
+	if path, unix := strings.CutPrefix(place, "unix://"); unix {
+		network, place = "unix", path
+	}
+	l, err := net.Listen(network, place)
+	if err != nil {
+		return err
+	}
+	if n.config.TLS != nil {
+		if len(n.config.TLS.Certificates) == 0 && n.config.TLS.GetCertificate == nil {
+			return errors.Join(fmt.Errorf("TLS has no certificate; whoever listens needs one"), l.Close())
+		}
+	}
+	t, err := NewTransport(n.introduce, n.config.TLS, n.config.Patience)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	n.transport = t
+	n.hearing.Go(func() {
+		if err := t.Serve(l); err != nil {
+			n.logger.Error("other members cannot reach this one any more", "error", err)
+		}
+	})
+	return nil
+}
+
+// NewTransport returns what carries messages to other members over gRPC, with deadlines
+// that go with a patience (zero: its default). A server that shares its port with
+// members registers it: see grpc.Transport.Register.
+func NewTransport(introduce func() transport.Identity, encryption *tls.Config, patience time.Duration) (*grpc.Transport, error) {
+	c := grpc.Config{Identity: introduce, TLS: encryption}
+	if patience > 0 {
+		c.Deadline = min(100*time.Millisecond, patience/2)
+	}
+	return grpc.New(c)
+}
+
+// disconnect ends what connect has begun.
+func (n *Node) disconnect() error {
+	if n.transport == nil {
+		return nil
+	}
+	err := n.transport.Close()
+	n.hearing.Wait()
+	return err
+}

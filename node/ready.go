@@ -1,0 +1,91 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// lookAgain is how often WaitReady asks where nothing that happens here tells it: the
+// authority of a space may be another member.
+const lookAgain = 200 * time.Millisecond
+
+// WaitReady waits until every space can grant. The error is the context's, with what
+// is still waited for; ErrClosed; or why this member cannot take part.
+func (n *Node) WaitReady(ctx context.Context) error {
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for {
+		n.mu.Lock()
+		changed, unfit := n.changed, n.unfit
+		n.mu.Unlock()
+		if unfit != nil {
+			return unfit
+		}
+		waiting, err := n.notReady(ctx)
+		if err != nil || waiting == "" {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-look.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", waiting, ctx.Err())
+		}
+	}
+}
+
+// Unfit waits until this member cannot take part any more, though it was not closed, and
+// returns why: its cell cannot be written, or it disagrees with the cluster on what all
+// must agree on, which may show at any time. It must be closed then. Otherwise the error
+// is ErrClosed or the context's.
+func (n *Node) Unfit(ctx context.Context) error {
+	for {
+		n.mu.Lock()
+		changed, unfit, over := n.changed, n.unfit, n.over
+		n.mu.Unlock()
+		switch {
+		case unfit != nil:
+			return unfit
+		case over:
+			return holdfast.ErrClosed
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// notReady says which space cannot grant, and why; "" when all can.
+func (n *Node) notReady(ctx context.Context) (string, error) {
+	for i, s := range n.config.Spaces {
+		reply, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
+		if err != nil {
+			return "", closedOr(err)
+		}
+		c := reply.Result.(*protocol.Condition)
+		if c.State == protocol.Ready {
+			continue
+		}
+		text := fmt.Sprintf("space %q is %v: %s", s.Name, c.State, c.Why)
+		if left := c.Until - n.driver.Now(); c.Until != protocol.Never && left > 0 {
+			text += fmt.Sprintf(" (for %v)", left.Round(time.Millisecond))
+		}
+		return text + n.whyNoView(ctx), nil
+	}
+	return "", nil
+}
+
+// whyNoView adds why this member is in no view that can serve, if that is so.
+func (n *Node) whyNoView(ctx context.Context) string {
+	self, err := n.Who(ctx)
+	if err != nil || self.Why == "" {
+		return ""
+	}
+	return fmt.Sprintf("; this member is %v: %s", self.State, self.Why)
+}

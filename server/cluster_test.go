@@ -1,0 +1,238 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// lend is a membership with any horizon, whose lease ends at a time, and which then goes
+// on: or lapses, where it is told to by a hint.
+type lend struct{ lease *protocol.Lease }
+
+func lendUntil(end protocol.Time) lend {
+	return lend{&protocol.Lease{Member: end, Role: protocol.Never, Carried: end}}
+}
+
+func (lend) Wake() protocol.Time { return protocol.Never }
+
+func (m lend) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.NeedHorizon:
+		out.Raise(&protocol.Horizon{Answer: true, Confirmed: fact.Want, Clients: fact.Clients})
+	case protocol.Hint:
+		m.lease.Tenure.Lapses++
+		out.Raise(&protocol.Lapsed{Tenure: m.lease.Tenure})
+	}
+	if ev.Kind == protocol.Start {
+		out.Raise(&protocol.View{
+			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember, Installed: true, Open: true,
+			Members: []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}}, Lease: m.lease,
+		})
+	}
+}
+
+// TestBeatThatCannotRenew is not answered, and ends nothing: the session goes on.
+func TestBeatThatCannotRenew(t *testing.T) {
+	b := newBedOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
+	c := b.open()
+	b.clock.Advance(2900 * time.Millisecond)
+	c.say(opBeat(1, 0))
+	if event := c.hear(); event.GetBeat() == nil || event.GetBeat().GetTtl() >= int64(10*time.Second) {
+		t.Errorf("just before the end of the lease: %v", event)
+	}
+	b.clock.Advance(100 * time.Millisecond)
+	c.say(opBeat(2, 0), opAcquire(3, "x"))
+	if event := c.hear(); event.GetId() != 3 {
+		t.Errorf("a beat that renews nothing is answered with %v", event)
+	}
+	fresh := b.call(b.conn)
+	fresh.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{}}})
+	fresh.refused(0, wire.CodeUnavailable)
+	back := b.call(b.conn)
+	back.id, back.secret = c.id, c.secret
+	if ttl := back.welcome(&api.Hello{Session: c.id, Secret: c.secret}).GetTtl(); ttl <= 0 || ttl >= int64(8300*time.Millisecond) {
+		t.Errorf("who returns is told %v, which is more than what is left", time.Duration(ttl))
+	}
+}
+
+// TestLapse: everybody hears what is lost, and then that the session is.
+func TestLapse(t *testing.T) {
+	b := newBedOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
+	c := b.open()
+	c.say(opAcquire(1, "x"))
+	c.granted(1)
+	b.driver.Step(protocol.Event{Kind: protocol.Receive, From: protocol.Rumour, Fact: protocol.Hint{}})
+	if event := c.hear(); event.GetId() != 1 || event.GetLost().GetWhy() != string(holdfast.MemberLost) {
+		t.Errorf("heard %v", event)
+	}
+	if code := wire.Code(wire.FromStatus("open", c.end())); code != wire.CodeUnknownSession {
+		t.Errorf("the stream ends with %s", code)
+	}
+	late := b.call(b.conn)
+	late.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Session: c.id, Secret: c.secret}}})
+	late.refused(0, wire.CodeUnknownSession)
+}
+
+// TestRenewWithoutALease is unavailable, and the session goes on.
+func TestRenewWithoutALease(t *testing.T) {
+	b := newWebBedOver(t, lendUntil(time.Minute+3*time.Second), nil)
+	held := b.acquire(object{"name": "x"})
+	b.clock.Advance(3 * time.Second)
+	renewed := b.post(503, "/v1/sessions/renew", object{"session": held.text("session")})
+	if renewed.text("code") != wire.CodeUnavailable || renewed.header.Get("Retry-After") == "" {
+		t.Errorf("renewed: %s", renewed.raw)
+	}
+	b.post(503, acquirePath, object{"name": "y"})
+	b.post(200, "/v1/spaces/default/release", object{"name": "x", "token": held.text("token"), "session": held.text("session")})
+}
+
+// others is what a member of three says of itself and of the others.
+func others(context.Context) (*membership.Self, error) {
+	member := func(id protocol.ID, name string) election.Member {
+		return election.Member{
+			Member: protocol.Member{ID: id, Name: name, Address: name + ".example:4040", Tenure: protocol.Tenure{Incarnation: uint64(id)}, Founder: true},
+			HTTP:   name + ".example:4041", Serves: name != "c",
+		}
+	}
+	return &membership.Self{
+		State: membership.Recovering, Why: "the view is not installed", Election: election.Variables{Status: election.Reorganization},
+		Members: []membership.Standing{
+			{Member: member(8, "b"), Since: time.Minute, State: membership.Suspected, Election: election.Normal},
+			{Member: member(bedMember, "a"), State: membership.Recovering, Election: election.Reorganization},
+			{Member: member(9, "c"), State: membership.Present, Election: election.Normal},
+		},
+	}, nil
+}
+
+// TestStatusOfACluster has every member with its state, this one's own among them.
+func TestStatusOfACluster(t *testing.T) {
+	b := newWebBed(t, func(c *Config) { c.Who = others })
+	status := b.get(200, "/v1/status")
+	if me, _ := status.json["member"].(object); me["state"] != "recovering" || me["election"] != "reorganization" || me["name"] != "a" {
+		t.Errorf("member: %v", me)
+	}
+	view, _ := status.json["view"].(object)
+	members, _ := view["members"].([]any)
+	if len(members) != 3 {
+		t.Fatalf("view: %v", view)
+	}
+	for i, want := range []object{
+		{"name": "b", "state": "suspected", "election": "normal", "http": "b.example:4041", "incarnation": "8"},
+		{"name": "a", "state": "recovering", "election": "reorganization", "http": "a.example:4041", "incarnation": "1"},
+		{"name": "c", "state": "normal", "election": "normal", "address": "c.example:4040", "founder": true},
+	} {
+		for field, value := range want {
+			if got := members[i].(object)[field]; got != value {
+				t.Errorf("member %d: %s is %v, want %v", i, field, got, value)
+			}
+		}
+	}
+}
+
+// TestClientsLearnWhereToGo: with the welcome, and when that changes.
+func TestClientsLearnWhereToGo(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Who = others }, nil)
+	c := b.call(b.conn)
+	welcome := c.welcome(&api.Hello{})
+	if got := strings.Join(welcome.GetMembers(), " "); got != "b.example:4040 a.example:4040" || welcome.GetAuthority() != "a.example:4040" {
+		t.Errorf("welcome tells of %s, authority %s", got, welcome.GetAuthority())
+	}
+	b.service.moved(&roster{authority: "b.example:4040", members: []string{"b.example:4040"}})
+	if moved := c.hear().GetMoved(); moved.GetAuthority() != "b.example:4040" || len(moved.GetMembers()) != 1 {
+		t.Errorf("moved tells %v", moved)
+	}
+}
+
+// TestAdminLeaves, and says why not.
+func TestAdminLeaves(t *testing.T) {
+	limits := make(chan time.Duration, 1)
+	act := func(err error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			deadline, bounded := ctx.Deadline()
+			if !bounded {
+				limits <- 0
+			} else {
+				limits <- time.Until(deadline)
+			}
+			return err
+		}
+	}
+	b := newBed(t, func(c *Config) { c.Leave, c.Drain = act(nil), act(errors.New("no quorum")) }, nil)
+	admin := api.NewAdminClient(b.conn)
+	if _, err := admin.Leave(t.Context(), &api.LeaveRequest{}); err != nil {
+		t.Error(err)
+	}
+	if limit := <-limits; limit <= 0 || limit > time.Minute {
+		t.Errorf("a leave may take %v", limit)
+	}
+	if _, err := admin.Drain(t.Context(), &api.DrainRequest{}); err == nil || !strings.Contains(err.Error(), "no quorum") {
+		t.Errorf("drain: %v", err)
+	}
+	if limit := <-limits; limit != 0 {
+		t.Errorf("a drain may take %v", limit)
+	}
+	if _, err := admin.Drain(t.Context(), &api.DrainRequest{Limit: -1}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("a negative limit: %v", err)
+	}
+	embedded := newBed(t, nil, nil)
+	if _, err := api.NewAdminClient(embedded.conn).Leave(t.Context(), &api.LeaveRequest{}); !errors.Is(wire.FromStatus("leave", err), holdfast.ErrUnsupported) {
+		t.Errorf("an embedded member: %v", err)
+	}
+}
+
+// TestDrainEndsWithTheServer: whoever ends the process does not wait for it.
+func TestDrainEndsWithTheServer(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	b := newBed(t, func(c *Config) {
+		c.Drain = func(ctx context.Context) error {
+			close(begun)
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return ctx.Err()
+		}
+	}, nil)
+	go func() {
+		_, err := api.NewAdminClient(b.conn).Drain(context.Background(), &api.DrainRequest{})
+		if err == nil {
+			t.Error("a drain that was cut short is told as done")
+		}
+	}()
+	<-begun
+	b.server.leave()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestReadyzSaysWhyThereIsNoView.
+func TestReadyzSaysWhyThereIsNoView(t *testing.T) {
+	b := newWebBedOver(t, nobody{}, func(c *Config) { c.Who = others })
+	ready := b.get(503, "/readyz")
+	if !strings.Contains(ready.raw, "default: unavailable: ") || !strings.Contains(ready.raw, "this member is recovering: the view is not installed") {
+		t.Errorf("readyz: %s", ready.raw)
+	}
+	if r := b.request(http.MethodPost, acquirePath, `{"name":"x"}`); b.wants(503, r).text("code") != wire.CodeUnavailable {
+		t.Error("a member that is in no view takes requests")
+	}
+}
+
+// nobody is a membership that finds nobody.
+type nobody struct{}
+
+func (nobody) Wake() protocol.Time { return protocol.Never }
+
+func (nobody) Step(protocol.Time, protocol.Event, *protocol.Effects) {}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// grpcAdmin is for whoever looks after this member.
+type grpcAdmin struct {
+	api.UnimplementedAdminServer
+	leave, drain func(context.Context) error
+	ending       context.Context
+	work         *sync.WaitGroup
+}
+
+// leaveLimit is how long a leave may take where its caller does not say.
+const leaveLimit = time.Minute
+
+// Leave lets this member leave in good order.
+func (a *grpcAdmin) Leave(ctx context.Context, r *api.LeaveRequest) (*api.LeaveResponse, error) {
+	limit := time.Duration(r.GetLimit())
+	if limit == 0 {
+		limit = leaveLimit
+	}
+	return &api.LeaveResponse{}, a.do(ctx, "leave", limit, a.leave)
+}
+
+// Drain lets this member leave when nothing is held through it.
+func (a *grpcAdmin) Drain(ctx context.Context, r *api.DrainRequest) (*api.DrainResponse, error) {
+	return &api.DrainResponse{}, a.do(ctx, "drain", time.Duration(r.GetLimit()), a.drain)
+}
+
+// do does it within limit, 0 being none. Who has asked may go before it is done.
+func (a *grpcAdmin) do(ctx context.Context, op string, limit time.Duration, act func(context.Context) error) error {
+	switch {
+	case act == nil:
+		return wire.ToStatus(failed(op, "", "", wire.Fail(wire.CodeUnsupported, "this member is embedded in a program, which ends it")))
+	case limit < 0:
+		return wire.ToStatus(failed(op, "", "", wire.Fail(wire.CodeBadRequest, "limit: want 0 or more")))
+	}
+	done := make(chan error, 1)
+	a.work.Go(func() {
+		acting, cancel := context.WithCancel(context.Background())
+		if limit > 0 {
+			acting, cancel = context.WithTimeout(acting, limit)
+		}
+		defer cancel()
+		defer context.AfterFunc(a.ending, cancel)()
+		done <- act(acting)
+	})
+	select {
+	case err := <-done:
+		if err != nil {
+			return wire.ToStatus(failed(op, "", "", err))
+		}
+		return nil
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// endMembers ends the streams of other members with the server: they have no end of
+// their own, and those members look for this one elsewhere or not at all.
+func (g *grpcServer) endMembers(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if !strings.HasPrefix(info.FullMethod, "/"+api.Members_ServiceDesc.ServiceName+"/") {
+		return handler(server, stream)
+	}
+	done := make(chan error, 1)
+	g.work.Go(func() { done <- g.recoverStream(server, stream, info, handler) })
+	select {
+	case err := <-done:
+		return err
+	case <-g.ending.Done():
+		return status.Error(codes.Unavailable, "this member is leaving")
+	}
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// self returns what this member knows of itself and of the others; nil where nobody
+// says, or where the member ends.
+func (s *service) self() *membership.Self {
+	if s.who == nil {
+		return nil
+	}
+	self, err := s.who(s.life)
+	if err != nil {
+		return nil
+	}
+	return self
+}
+
+// clusterDocument is a status without its spaces.
+func (s *service) clusterDocument(view protocol.View) wire.Status {
+	identity, self := s.identity(), s.self()
+	me := identity.Member
+	document := wire.Status{Version: identity.Version, Cluster: identity.Cluster}
+	if self == nil {
+		for _, member := range view.Members {
+			if uint64(member.ID) == me.ID {
+				document.View.Members = append(document.View.Members, me)
+				continue
+			}
+			document.View.Members = append(document.View.Members, memberDocument(member, "normal", "normal"))
+		}
+	} else {
+		if me.State == "" || self.State != membership.Present {
+			me.State = self.State.String()
+		}
+		me.Election = self.Election.Status.String()
+		for _, standing := range self.Members {
+			if uint64(standing.ID) == me.ID {
+				me.Founder = standing.Founder
+				document.View.Members = append(document.View.Members, me)
+				continue
+			}
+			member := memberDocument(standing.Member.Member, standing.State.String(), standing.Election.String())
+			member.HTTP, member.Since = standing.HTTP, wire.At(s.driver.Wall(standing.Since))
+			document.View.Members = append(document.View.Members, member)
+		}
+	}
+	document.Member, document.View.Number = me, view.Number
+	if coordinator, known := view.Of(view.Coordinator); known {
+		document.View.Coordinator = coordinator.Name
+	}
+	return document
+}
+
+// memberDocument returns what a view says of a member.
+func memberDocument(member protocol.Member, state, election string) wire.Member {
+	return wire.Member{
+		Name: member.Name, ID: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Founder: member.Founder,
+		Address: member.Address, State: state, Election: election,
+	}
+}
+
+// decides reports whether this member is the authority.
+func (s *service) decides() bool {
+	return s.view().Coordinator == s.me
+}
+
+// roster is where clients can go.
+type roster struct {
+	authority string   // of the default space; "" where nobody is in charge
+	members   []string // that serve clients
+}
+
+func (r *roster) equal(o *roster) bool {
+	return r.authority == o.authority && slices.Equal(r.members, o.members)
+}
+
+// roster returns where clients can go, as far as is known here. What decides is the
+// view: in every protocol that there is, its coordinator is the authority.
+func (s *service) roster() *roster {
+	view := s.view()
+	r := &roster{}
+	if coordinator, known := view.Of(view.Coordinator); known {
+		r.authority = coordinator.Address
+	}
+	self := s.self()
+	if self == nil {
+		for _, member := range view.Members {
+			if member.Address != "" {
+				r.members = append(r.members, member.Address)
+			}
+		}
+		return r
+	}
+	for _, standing := range self.Members {
+		if standing.Serves && standing.Address != "" && standing.State != membership.Leaving {
+			r.members = append(r.members, standing.Address)
+		}
+	}
+	return r
+}

@@ -1,0 +1,77 @@
+package session
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// revocation is a grant that its holder was told to stop using.
+type revocation struct {
+	port     protocol.Port
+	decision lock.Decision
+	due      protocol.Time // when the holder has stopped at the latest
+	number   int           // counts those of the session
+}
+
+// revocations are those of one session. There may be as many as it holds: a member that
+// leaves tells everybody to stop.
+type revocations struct {
+	byRequest map[revokedKey]revocation
+	count     int
+	reminded  protocol.Time // the latest time for which the desk was asked to look
+}
+
+type revokedKey struct {
+	port    protocol.Port
+	request uint64
+}
+
+// inOrder returns them as they were told.
+func (r *revocations) inOrder() []revocation {
+	return slices.SortedFunc(maps.Values(r.byRequest), func(a, b revocation) int { return cmp.Compare(a.number, b.number) })
+}
+
+// routeRevoked keeps what the session must stop using, and forgets what it has given
+// up. Told again, a grant is due when it was.
+func (m *Desk) routeRevoked(p *presence, reply *protocol.Reply) {
+	d, key := &reply.Decision, revokedKey{reply.Port, reply.Decision.Request}
+	switch d.Kind {
+	case lock.Released, lock.Lost:
+		delete(p.revoked.byRequest, key)
+	case lock.Revoked:
+		if _, known := p.revoked.byRequest[key]; known {
+			return
+		}
+		if p.revoked.byRequest == nil {
+			p.revoked.byRequest = map[revokedKey]revocation{}
+		}
+		p.revoked.count++
+		p.revoked.byRequest[key] = revocation{port: reply.Port, decision: *d, due: p.expires, number: p.revoked.count}
+		if p.expires != protocol.Never && p.expires != p.revoked.reminded {
+			p.revoked.reminded = p.expires
+			m.revokedDue.push(p.expires, p.id.Number)
+		}
+	}
+}
+
+// endRevoked releases revoked grants whose holders have stopped believing, though
+// they have not said so.
+func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
+	for m.revokedDue.first() <= now {
+		p := m.sessions[m.revokedDue.pop()]
+		if p == nil {
+			continue
+		}
+		for _, r := range p.revoked.inOrder() {
+			if r.due > now {
+				continue
+			}
+			release := &protocol.Release{Session: p.id, Name: r.decision.Name, Token: r.decision.Token, Request: r.decision.Request}
+			m.pass(now, protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}, out)
+		}
+	}
+}
