@@ -15,8 +15,11 @@ func (p *program) commands() []*cli.Command {
 		p.locksCommand(),
 		p.showCommand(),
 		p.breakCommand(),
+		p.leaveCommand(),
+		p.drainCommand(),
 		p.demoCommand(),
 		p.demoWorkerCommand(),
+		p.simCommand(),
 		p.versionCommand(),
 		p.helpCommand(),
 	}

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/internal/demo"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
 // demoWorker is the hidden command that a worker of the demo is started with.
@@ -16,11 +20,11 @@ const demoWorker = "demo-worker"
 func (p *program) demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
-		Usage: "see it work: a member, workers, faults, a verdict",
-		Description: "Starts a member and eight worker processes of its own, kills one that holds a lock, stops\n" +
-			"another until its lock has passed on, and holds what all of them saw against the promises.\n" +
-			"It takes about 15 seconds; its last line is the verdict, and its exit code is 0 only if that\n" +
-			"is good. It uses free ports and a folder of its own, and leaves nothing behind.",
+		Usage: "see it work: a small cluster, workers, faults, a verdict",
+		Description: "Starts three members and six worker processes of its own, kills the coordinator, stops another\n" +
+			"member for longer than its lease, and holds what all workers saw against the promises.\n" +
+			"It takes about 20 seconds and at most 30; its last line is the verdict, and its exit code is 0\n" +
+			"only if that is good. It uses free ports and a folder of its own, and leaves nothing behind.",
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if err := noArguments(c); err != nil {
 				return err
@@ -29,10 +33,36 @@ func (p *program) demoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return demo.Run(ctx, demo.Config{
+			ctx, stop := context.WithCancelCause(ctx)
+			defer stop(nil)
+			defer heedSignals(stop)()
+			err = demo.Run(ctx, demo.Config{
 				Program: program, WorkerArgs: []string{demoWorker}, Out: p.stdout, Terminal: supervise.IsTerminal(p.stdout),
 			})
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
 		},
+	}
+}
+
+// heedSignals lets a signal stop the demo, which then ends its members and workers:
+// whoever has seen enough must not leave them behind. The function that is returned ends
+// that.
+func heedSignals(stop context.CancelCauseFunc) func() {
+	arrived, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case sig := <-arrived:
+			stop(&exitError{supervise.SignalStatus(sig), fmt.Errorf("demo: ended by signal %v", sig)})
+		case <-over:
+		}
+	}()
+	return func() {
+		signal.Stop(arrived)
+		close(over)
 	}
 }
 
@@ -41,11 +71,12 @@ func (p *program) demoWorkerCommand() *cli.Command {
 		Name:   demoWorker,
 		Hidden: true,
 		Action: func(ctx context.Context, c *cli.Command) error {
-			if c.Args().Len() != 2 {
-				return usageError(c.Name, "it is started by demo, with a server and a register")
+			if n := c.Args().Len(); n != 2 && (n != 3 || c.Args().Get(2) != "pool") {
+				return usageError(c.Name, "it is started by demo, with servers, a register, and what it may take")
 			}
-			return demo.Worker{
-				Server: c.Args().Get(0), Register: c.Args().Get(1), Orders: p.stdin, Words: p.stdout,
+			return trial.Worker{
+				Server: c.Args().Get(0), Register: c.Args().Get(1), PoolOnly: c.Args().Len() == 3,
+				Orders: p.stdin, Words: p.stdout,
 			}.Run(ctx)
 		},
 	}

@@ -1,6 +1,6 @@
 // Command holdfast is Holdfast for the shell: a member (serve), locks around a
 // command (lock), locks for scripts (acquire, renew, release), and what an operator
-// looks at and does (status, locks, show, break).
+// looks at and does (status, locks, show, break, leave, drain).
 //
 // # Shape
 //
@@ -30,5 +30,5 @@
 // This program is started again under other names to guard the command of lock (see
 // internal/supervise), which is why main looks at that before anything else; as a
 // keeper, which renews a session of acquire in the background while some process
-// lives; and as the workers of demo (internal/demo).
+// lives; and as the workers of demo (internal/demo, internal/trial).
 package main

@@ -186,7 +186,7 @@ func why(reason string) string {
 // later are the commands that this version does not have yet.
 func later() []string {
 	return []string{
-		"suspend", "resume", "transfer", "leave", "drain", "sim", "bench",
+		"suspend", "resume", "transfer", "bench",
 		"member", "snapshot", "check", "force-view",
 	}
 }

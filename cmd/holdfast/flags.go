@@ -38,11 +38,16 @@ const askTimeout = 10 * time.Second
 
 // memberFlags say which member is asked, and how it is reached.
 func memberFlags() []cli.Flag {
+	return memberFlagsWith(durationFlag("timeout", askTimeout, "how long to wait for a member's answer"))
+}
+
+// memberFlagsWith are memberFlags with another --timeout.
+func memberFlagsWith(timeout cli.Flag) []cli.Flag {
 	server := textFlag("server", "`ADDRESS` of a member: HOST:PORT[,HOST:PORT…] or unix:///PATH")
 	server.DefaultText = defaultServer
 	return []cli.Flag{
 		server,
-		durationFlag("timeout", askTimeout, "how long to wait for a member's answer"),
+		timeout,
 		textFlag("tls-ca", "PEM `FILE` of the authorities that sign the members' certificates; turns TLS on"),
 		textFlag("tls-cert", "PEM `FILE` of this client's certificate; turns TLS on"),
 		textFlag("tls-key", "PEM `FILE` of its private key"),

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
@@ -17,10 +16,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/storage/cell"
+	"github.com/holdfast-locks/holdfast/transport"
+	members "github.com/holdfast-locks/holdfast/transport/grpc"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -33,9 +35,13 @@ type member struct {
 	http     string // "" where HTTP is off
 	grpc     net.Listener
 	web      net.Listener // nil where HTTP is off
+	peers    *members.Transport
 	node     *node.Node
 	server   *server.Server
 	ready    atomic.Bool
+	left     chan struct{} // closed when an operator's call has let it leave
+	leaving  sync.Once
+	unfit    chan error // why it cannot take part; it must end then
 }
 
 // startMember listens, reads what the member remembers, and makes its server. It
@@ -47,7 +53,7 @@ func (p *program) startMember(ctx context.Context, settings *config.Config, log 
 	if err != nil {
 		return nil, misconfigured("serve: %w", err)
 	}
-	m := &member{settings: settings, log: log}
+	m := &member{settings: settings, log: log, left: make(chan struct{}), unfit: make(chan error, 1)}
 	if m.grpc, m.listen, err = listen("listen", settings.Listen); err != nil {
 		return nil, err
 	}
@@ -59,7 +65,10 @@ func (p *program) startMember(ctx context.Context, settings *config.Config, log 
 	if err := m.join(ctx, p.environ, material); err != nil {
 		return nil, errors.Join(err, m.deafen())
 	}
-	log.Info("listening", "listen", m.listen, "http", m.http, "name", m.node.Name(), "cluster", m.cluster())
+	log.Info("listening", "listen", m.listen, "http", m.http, "name", m.node.Name())
+	if settings.Clustered() {
+		log.Info("looking for the others", "as", m.address(), "join", strings.Join(settings.Join, ","), "guest", settings.Guest())
+	}
 	return m, nil
 }
 
@@ -85,33 +94,26 @@ func listen(key, address string) (net.Listener, string, error) {
 
 // join makes the node and its server.
 func (m *member) join(ctx context.Context, environ []string, material *tls.Config) error {
-	name := cmp.Or(m.settings.Name, config.DefaultName(m.listen))
-	state, err := m.settings.StateDir(name, environ)
+	config, err := m.config(environ)
 	if err != nil {
 		return misconfigured("serve: %w", err)
 	}
 	var names []string
-	var spaces []node.Space
 	for _, space := range m.settings.Spaces {
 		names = append(names, space.Name)
-		spaces = append(spaces, node.Space{Name: space.Name, Protocol: space.Protocol})
 	}
 	observer := server.NewObserver(names)
-	limits := m.settings.Limits
-	m.node, err = node.Start(ctx, node.Config{
-		Name: name, Address: cmp.Or(m.settings.Advertise, m.listen), State: state, Serves: true, Spaces: spaces,
-		Lease: m.settings.Lease, Drift: m.settings.Drift, TTL: min(defaultTTL, limits.TTL),
-		Limits: node.Limits{
-			TTL: limits.TTL, Sessions: limits.Sessions,
-			LocksPerSession: limits.LocksPerSession, WaitersPerName: limits.WaitersPerName,
-		},
-		Observe: observer.Observe, Logger: m.log,
-	})
-	if err != nil {
+	config.Observe = func(now protocol.Time, effects *protocol.Effects) {
+		observer.Observe(now, effects)
+		m.heed(effects)
+	}
+	if m.node, err = node.Start(ctx, config); err != nil {
 		return badStart(err)
 	}
+	limits := m.settings.Limits
 	m.server, err = server.New(server.Config{
-		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Observer: observer,
+		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
+		Members: m.peers, Leave: m.leave, Drain: m.drain, Observer: observer,
 		Limits: server.Limits{TTL: limits.TTL, NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes)},
 		TLS:    material, Logger: m.log,
 	})
@@ -119,6 +121,74 @@ func (m *member) join(ctx context.Context, environ []string, material *tls.Confi
 		return errors.Join(err, m.node.Close())
 	}
 	return nil
+}
+
+// heed looks for the one thing that ends a member from within. It runs in the driver.
+func (m *member) heed(effects *protocol.Effects) {
+	for _, fact := range effects.Raises {
+		if fact, unfit := fact.(*membership.Unfit); unfit {
+			select {
+			case m.unfit <- fact.Err:
+			default: // it was told before
+			}
+		}
+	}
+}
+
+// config is what the node is told.
+func (m *member) config(environ []string) (node.Config, error) {
+	s := m.settings
+	name := cmp.Or(s.Name, config.DefaultName(m.listen))
+	if s.Name == "" && s.Clustered() && s.Advertise != "" {
+		name = config.DefaultName(s.Address()) // many may listen on 0.0.0.0:4040
+	}
+	state, err := s.StateDir(name, environ)
+	if err != nil {
+		return node.Config{}, err
+	}
+	c := node.Config{
+		Name: name, Address: m.address(), HTTP: m.http, State: state, Serves: true,
+		Join: s.Join, Expect: s.Expect, Peers: m.connect,
+		Lease: s.Lease, Patience: s.Patience, Drift: s.Drift,
+		Limits: node.Limits{
+			TTL: s.Limits.TTL, Sessions: s.Limits.Sessions,
+			LocksPerSession: s.Limits.LocksPerSession, WaitersPerName: s.Limits.WaitersPerName,
+		},
+		Logger: m.log,
+	}
+	if !s.Clustered() {
+		c.TTL = min(defaultTTL, s.Limits.TTL) // in a cluster the lease, which limits.ttl is not below
+	}
+	for _, space := range s.Spaces {
+		c.Spaces = append(c.Spaces, node.Space{
+			Name: space.Name, Protocol: space.Protocol,
+			Partition: space.Option("partition"), Preempt: space.Option("preempt") == "true",
+		})
+	}
+	return c, nil
+}
+
+// address is where others reach this member: what stands in their lists, so as it was
+// configured and not as the machine resolved it, unless the machine chose the port.
+func (m *member) address() string {
+	_, port, err := net.SplitHostPort(m.settings.Address())
+	if m.settings.Advertise == "" && (err != nil || port == "0" || !m.settings.Clustered()) {
+		return m.listen
+	}
+	return m.settings.Address()
+}
+
+// connect makes what carries messages to other members. A member alone has it as well:
+// guests may join it.
+func (m *member) connect(introduce func() transport.Identity) (transport.Transport, error) {
+	encryption, err := m.settings.TLS.Peer()
+	if err != nil {
+		return nil, err
+	}
+	if m.peers, err = node.NewTransport(introduce, encryption, m.settings.Patience); err != nil {
+		return nil, err
+	}
+	return m.peers, nil
 }
 
 // defaultTTL is what a session of a member alone gets that asks for nothing.
@@ -143,7 +213,7 @@ func (m *member) spaces() []server.Space {
 	for i, space := range m.settings.Spaces {
 		served := server.Space{
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
-			Class: holdfast.Fenced, Partition: cmp.Or(space.Options["partition"], "primary"),
+			Class: holdfast.Fenced, Partition: space.Option("partition"),
 		}
 		if served.Partition == "any" {
 			served.Class = holdfast.Available
@@ -166,92 +236,9 @@ func (m *member) identity() server.Identity {
 	return server.Identity{
 		Cluster: m.cluster(), Version: version(),
 		Member: wire.Member{
-			Name: m.node.Name(), ID: uint64(remembered.ID), Incarnation: remembered.Incarnation, Founder: true,
-			Address: cmp.Or(m.settings.Advertise, m.listen), HTTP: m.http,
+			Name: m.node.Name(), ID: uint64(remembered.ID), Incarnation: remembered.Incarnation, Founder: !m.settings.Guest(),
+			Address: m.address(), HTTP: m.http,
 			Since: wire.At(m.node.Started()), State: state, Election: "normal",
 		},
 	}
-}
-
-// serveUntil accepts clients until ctx ends or a port does, and calls ready once,
-// when every space can grant. Clients are served before that, too: they wait, or are
-// told that nobody can grant.
-func (m *member) serveUntil(ctx context.Context, ready func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var work sync.WaitGroup
-	defer work.Wait()
-	accept := func(accept func(net.Listener) error, l net.Listener) {
-		go func() {
-			if err := accept(l); err != nil {
-				cancel(err)
-			}
-		}()
-	}
-	accept(m.server.AcceptGRPC, m.grpc)
-	if m.web != nil {
-		accept(m.server.AcceptHTTP, m.web)
-	}
-	work.Go(func() {
-		m.tellRecovery(ctx)
-		if err := m.node.WaitReady(ctx); err != nil {
-			if ctx.Err() == nil {
-				cancel(fmt.Errorf("wait until every space can grant: %w", err))
-			}
-			return
-		}
-		m.ready.Store(true)
-		ready()
-	})
-	<-ctx.Done()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return fmt.Errorf("serve: %w", cause)
-	}
-	return nil
-}
-
-// tellRecovery logs which spaces cannot grant yet, why, and until when.
-func (m *member) tellRecovery(ctx context.Context) {
-	for i, space := range m.settings.Spaces {
-		reply, err := m.node.Driver().Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
-		if err != nil {
-			return // it ends
-		}
-		condition := reply.Result.(*protocol.Condition)
-		if condition.State == protocol.Ready {
-			continue
-		}
-		until := "unknown"
-		if condition.Until != 0 && condition.Until != protocol.Never {
-			until = wire.At(m.node.Driver().Wall(condition.Until)).String()
-		}
-		m.log.Warn("not ready", "space", space.Name, "state", condition.State.String(), "why", condition.Why, "until", until)
-	}
-}
-
-// stopLimit is how long clients may take to hear that the member leaves.
-const stopLimit = 10 * time.Second
-
-// stop leaves in good order: clients are told, the cell says what they may still
-// believe. Their sessions live on to their deadlines, for a restart to wait for.
-func (m *member) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
-	defer cancel()
-	if err := m.server.Shutdown(ctx); err != nil {
-		m.log.Warn("some clients were not told", "error", err)
-	}
-	if err := m.node.Close(); err != nil {
-		return fmt.Errorf("serve: leave in good order: %w", err)
-	}
-	m.log.Info("left")
-	return nil
-}
-
-// deafen closes the ports of a member that did not start.
-func (m *member) deafen() error {
-	err := m.grpc.Close()
-	if m.web != nil {
-		err = errors.Join(err, m.web.Close())
-	}
-	return err
 }

@@ -10,21 +10,26 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
 
-// block returns the content of the first fenced block of a language in the README.
-func block(t *testing.T, language string) string {
+// block returns the content of the fenced block of a language in the README, the nth
+// of them, counted from 0.
+func block(t *testing.T, language string, nth int) string {
 	t.Helper()
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(readme), "\n```"+language+"\n")
-	text, _, closed := strings.Cut(after, "\n```\n")
-	if !found || !closed {
-		t.Fatalf("README.md has no block of %s", language)
+	blocks := strings.Split(string(readme), "\n```"+language+"\n")
+	if len(blocks) < nth+2 {
+		t.Fatalf("README.md has no block %d of %s", nth, language)
+	}
+	text, _, closed := strings.Cut(blocks[nth+1], "\n```\n")
+	if !closed {
+		t.Fatalf("the block %d of %s in README.md has no end", nth, language)
 	}
 	return text + "\n"
 }
@@ -79,11 +84,32 @@ func startMember(t *testing.T, folder string) (listen, http string) {
 	return ready.Listen, ready.HTTP
 }
 
-// TestReadmeShellSession runs the README's shell session, and compares what it
-// prints with what the README says. "…" there stands for anything.
+// TestReadmeShellSession runs the README's shell session with one member.
 func TestReadmeShellSession(t *testing.T) {
 	folder := build(t)
-	text, server := freePorts(t, folder, block(t, "console"))
+	text, server := freePorts(t, folder, block(t, "console", 0))
+	play(t, folder, text, "HOLDFAST_SERVER="+server)
+}
+
+// TestReadmeCluster runs the README's shell session with three members, at an address of
+// its own on the loopback, so that their ports are free.
+func TestReadmeCluster(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has more than one loopback address without being asked")
+	}
+	own := fmt.Sprintf("127.83.%d.%d:", os.Getpid()>>8&255, os.Getpid()&255)
+	text := strings.ReplaceAll(block(t, "console", 1), "127.0.0.1:", own)
+	// The members get a folder to remember in, and end with the session.
+	play(t, build(t), "$ trap 'kill -KILL $(jobs -p); wait' EXIT\n"+text, "XDG_STATE_HOME="+t.TempDir())
+}
+
+// killed is what the shell says of a job that was killed.
+var killed = regexp.MustCompile(`(?m)^.*Killed .*\n`)
+
+// play runs a shell session, and compares what it prints with what the README says.
+// "…" there stands for anything.
+func play(t *testing.T, folder, text string, environ ...string) {
+	t.Helper()
 	var script, want strings.Builder
 	for line := range strings.Lines(text) {
 		command, typed := strings.CutPrefix(line, "$ ")
@@ -95,11 +121,12 @@ func TestReadmeShellSession(t *testing.T) {
 	}
 	shell := exec.Command("bash", "-c", "exec 2>&1\n"+script.String())
 	shell.Dir = t.TempDir()
-	shell.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "HOLDFAST_SERVER="+server)
+	shell.Env = append(append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH")), environ...)
 	got, err := shell.CombinedOutput()
 	if err != nil {
 		t.Fatalf("the session ended with %v\n%s", err, got)
 	}
+	got = killed.ReplaceAll(got, nil)
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want.String())), "…", ".+")
 	if !regexp.MustCompile("^" + pattern + "$").Match(bytes.TrimSpace(got)) {
 		t.Errorf("the session prints\n%s\nthe README says\n%s", got, want.String())
@@ -111,7 +138,7 @@ func TestReadmeSnippet(t *testing.T) {
 	folder := build(t)
 	listen, _ := startMember(t, folder)
 	source := filepath.Join(t.TempDir(), "main.go")
-	text := strings.ReplaceAll(block(t, "go"), "localhost:4040", listen)
+	text := strings.ReplaceAll(block(t, "go", 0), "localhost:4040", listen)
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/holdfast-locks/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
 // TestMain lets the test program be holdfast, its guardian and its starter.
@@ -37,6 +39,8 @@ func TestMain(m *testing.M) {
 //	                        signal: 128 and its number).
 //	serve-log [NAME]        prints what it has written to standard error, for stdout.
 //	serve-says PATTERN [NAME]  waits until it has written a line that matches.
+//	addresses COUNT         sets A1, A2 and so on to addresses at which nobody listens, and
+//	                        ALL to all of them, for the founders of a cluster.
 //	exit CODE COMMAND …     runs a command and compares its exit code exactly; what
 //	                        it wrote is there for stdout and stderr.
 //	hold NAME [flags…]      holds a name until the end of the script, through a client
@@ -89,6 +93,7 @@ func TestScript(t *testing.T) {
 			"notified":     scriptNotified,
 			"fetch":        scriptFetch,
 			"greater":      scriptGreater,
+			"addresses":    scriptAddresses,
 		},
 	})
 }
@@ -150,4 +155,19 @@ func scriptGreater(ts *testscript.TestScript, neg bool, args []string) {
 	if a <= b {
 		ts.Fatalf("%d is not greater than %d", a, b)
 	}
+}
+
+// scriptAddresses finds addresses for a cluster.
+func scriptAddresses(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: addresses COUNT")
+	}
+	count, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	all, err := trial.FreeAddresses(count)
+	ts.Check(err)
+	for i, address := range all {
+		ts.Setenv("A"+strconv.Itoa(i+1), address)
+	}
+	ts.Setenv("ALL", strings.Join(all, ","))
 }

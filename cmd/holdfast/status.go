@@ -47,9 +47,13 @@ func clusterTable(status *wire.Status) *table {
 }
 
 func memberTable(status *wire.Status) *table {
-	t := newTable("MEMBER", "ADDRESS", "HTTP", "STATE", "ELECTION", "SINCE")
+	t := newTable("MEMBER", "ROLE", "ADDRESS", "HTTP", "STATE", "ELECTION", "SINCE")
 	for _, member := range status.View.Members {
-		t.row(member.Name, member.Address, member.HTTP, member.State, member.Election, shownTime(member.Since))
+		role := "founder"
+		if !member.Founder {
+			role = "guest"
+		}
+		t.row(member.Name, role, member.Address, member.HTTP, member.State, member.Election, shownTime(member.Since))
 	}
 	return t
 }

@@ -16,6 +16,7 @@ const longerLease = ", and more than 8 times patience"
 func (l *loader) check() {
 	l.checkListen()
 	l.checkCluster()
+	l.checkPartition()
 	l.checkFolders()
 	l.checkLease()
 	l.checkTLS()
@@ -51,43 +52,6 @@ func (l *loader) checkListen() {
 	}
 	open("listen", c.Listen)
 	open("http", c.HTTP)
-}
-
-// checkCluster counts the founders: the addresses of join and this member's own.
-func (l *loader) checkCluster() {
-	if !l.good("join", "expect", "listen", "advertise") {
-		return
-	}
-	c := &l.config
-	own := []string{place(c.Listen)}
-	if c.Advertise != "" {
-		own = append(own, place(c.Advertise))
-	}
-	var others, places []string
-	for _, address := range c.Join {
-		if at := place(address); !slices.Contains(own, at) && !slices.Contains(places, at) {
-			others, places = append(others, address), append(places, at)
-		}
-	}
-	if founders := len(others) + 1; c.Expect != 0 && c.Expect != founders {
-		l.refuse("expect", fmt.Sprintf("join and this member's own address are %s", plural(founders, "address", "addresses")),
-			fmt.Sprintf("%d with this join", founders), "list every founder in join, or correct expect")
-	}
-	c.Join = others
-	const alone = "leave join and expect out to run a single member"
-	switch {
-	case len(others) > 0:
-		l.refuse("join", "clusters are not served by this version", "", alone)
-	case c.Expect > 1:
-		l.refuse("expect", "clusters are not served by this version", "", alone)
-	}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // checkFolders looks at the folders as far as that changes nothing.

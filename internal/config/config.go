@@ -12,8 +12,8 @@ type Config struct {
 	Listen    string
 	HTTP      string   // "" means that HTTP is off
 	Advertise string   // "" means the listen address
-	Join      []string // without this member's own address; always empty in this version
-	Expect    int      // 0 means that it was not given
+	Join      []string // the founders without this member itself, each once, in one spelling
+	Expect    int      // how many founders there are; 0 means that it was not given
 	State     string   // "" means the user's state folder; see StateDir
 	Data      string   // always "" in this version
 	Priority  int      // 1 to 14; 0 means off

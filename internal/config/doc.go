@@ -47,9 +47,18 @@
 // or as the child of `holdfast lock`. So are those that Kubernetes sets in every
 // pod when a Service is called holdfast.
 //
+// # Who belongs to the cluster
+//
+// join with expect makes this member one of expect founders, join alone a guest, and
+// neither a member alone. The founders are the addresses of join and the member's own,
+// which may stand among them; every founder must come to the same set, or it would wait
+// for one that does not exist. So addresses are brought into one spelling (localhost is
+// 127.0.0.1), a number that does not fit is refused with both lists, and so is an
+// address that the others could not reach. A space's options partition and preempt are
+// about the member's one view, so all spaces have the same.
+//
 // # What this version does not serve
 //
-// One member, protocol central, nothing kept in data. What asks for more (founders
-// in join, an expect above 1, another protocol, a data folder) is refused in plain
-// words rather than started as something less.
+// Protocol central, nothing kept in data. What asks for more (another protocol, a data
+// folder) is refused in plain words rather than started as something less.
 package config

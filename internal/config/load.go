@@ -58,6 +58,8 @@ type loader struct {
 	merged   *koanf.Koanf
 	bad      map[string]bool // keys whose value did not parse: they stand at their default
 	problems []Problem
+
+	badSpaces bool // a space was refused
 }
 
 func (l *loader) complain(p Problem) { l.problems = append(l.problems, p) }

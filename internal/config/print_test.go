@@ -38,7 +38,7 @@ lease: 2.5s    # file PATH line 1
 patience: 250ms    # default
 drift: 0.05    # default
 spaces:
-  default: {protocol: central}    # default
+  default: {protocol: central, partition: any}    # default
   b: {protocol: central, partition: any}    # file PATH line 3
 tls:
   cert: ""    # default
@@ -89,7 +89,10 @@ func TestPrintRoundTrip(t *testing.T) {
 		{"listen": "[::1]:4040", "http": "[::]:0", "insecure": "true", "expect": "1", "priority": "off"},
 		{"state": "/no such/“folder”: #1\u2028\ufeff", "drift": "0.0000001"},
 		{"state": "~"}, {"state": "none"}, {"state": "a, b]}"}, {"state": "'"}, {"state": `\"`},
-		{"spaces": "default=central,partition=any,preempt=true;0=central;null=central;1.5=central;-=central"},
+		{"spaces": "default=central,partition=any,preempt=true;0=central,partition=any,preempt=true;null=central,preempt=true,partition=any"},
+		{"spaces": "null=central;1.5=central,partition=primary;-=central,preempt=false"},
+		{"join": "LOCALHOST:04041,127.0.0.1:4040,[::FFFF:127.0.0.1]:4042", "expect": "3"},
+		{"join": "[fe80::1%25eth0]:1,lock-0.Example.:4040", "listen": "[fe80::2%25eth0]:1", "insecure": "true"},
 		{"listen": ":1", "tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert, "tls.client_auth": "verify"},
 		{"lease": "1h", "limits.ttl": "1h", "patience": "1m0.000000001s"},
 		{"lease": "59m59.9s", "log.level": "debug", "log.format": "json"},

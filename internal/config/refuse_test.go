@@ -35,7 +35,6 @@ func TestRefused(t *testing.T) {
 		{"advertise", ":4040", "names no machine"},
 		{"join", "10.0.0.1:4040,,10.0.0.2:4040", `"" in it: it is empty`},
 		{"join", "10.0.0.1", `"10.0.0.1" in it: it is not HOST:PORT`},
-		{"join", "10.0.0.1:4040", "clusters are not served by this version; leave join and expect out to run a single member"},
 		{"expect", "0", "it is too small|1 or more"},
 		{"expect", "two", "not a whole number"},
 		{"priority", "0", "too small|allowed: 1 to 14, or off"},
@@ -98,6 +97,8 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=central,partitoin=any", "spaces.a", "did you mean partition?"},
 		{"a=central,partition=all", "spaces.a", `option partition cannot be "all"; allowed: primary, any`},
 		{"a=central,preempt=1", "spaces.a", "allowed: false, true; leave it out for false"},
+		{"a=central,partition=any;b=central", "spaces.b", "its partition is primary, and that of space default is any; a member has one view for all its spaces|write partition=any here"},
+		{"default=central;a=central,preempt=true", "spaces.a", "its preempt is true, and that of space default is false"},
 	} {
 		t.Run(test.value, func(t *testing.T) {
 			found := problems(t, Sources{Flags: map[string]string{"spaces": test.value}})
@@ -106,41 +107,6 @@ func TestSpacesRefused(t *testing.T) {
 			}
 			matches(t, found[0], test.key, test.parts)
 		})
-	}
-}
-
-// TestCluster: founders are counted without this member's own address twice.
-func TestCluster(t *testing.T) {
-	for _, good := range []map[string]string{
-		{"join": "127.0.0.1:4040"},
-		{"join": "localhost:04040", "expect": "1"},
-		{"join": "LOCALHOST:4040,[::ffff:127.0.0.1]:4040"},
-		{"join": "a.example:7", "advertise": "A.Example.:7", "expect": "1"},
-		{"expect": "1"},
-	} {
-		if c := mustLoad(t, Sources{Flags: good}); len(c.Join) != 0 {
-			t.Errorf("%v: join is %v, want this member's own address left out", good, c.Join)
-		}
-	}
-	for _, test := range []struct {
-		flags map[string]string
-		keys  []string
-		parts string
-	}{
-		{map[string]string{"join": "10.0.0.1:1,10.0.0.2:1", "expect": "3"}, []string{"join"}, "clusters are not served"},
-		{map[string]string{"join": "10.0.0.1:1,10.0.0.1:01,127.0.0.1:4040", "expect": "2"}, []string{"join"}, "clusters are not served"},
-		{map[string]string{"join": "10.0.0.1:1", "expect": "3"}, []string{"join", "expect"}, "clusters are not served"},
-		{map[string]string{"expect": "2"}, []string{"expect", "expect"}, "own address are 1 address|1 with this join"},
-	} {
-		var keys []string
-		found := problems(t, Sources{Flags: test.flags})
-		for _, p := range found {
-			keys = append(keys, p.Key)
-		}
-		if diff := cmp.Diff(test.keys, keys); diff != "" {
-			t.Errorf("%v: problems with (-want +got):\n%s", test.flags, diff)
-		}
-		matches(t, found[0], test.keys[0], test.parts)
 	}
 }
 

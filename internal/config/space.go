@@ -126,9 +126,24 @@ func (l *loader) readSpaces() {
 	}
 }
 
+// Option is the value of an option: the one that was given, or its default. An option
+// that the protocol does not have is "".
+func (s Space) Option(name string) string {
+	if value, given := s.Options[name]; given {
+		return value
+	}
+	for _, o := range centralOptions() {
+		if o.name == name {
+			return o.values[0]
+		}
+	}
+	return ""
+}
+
 // checkSpace judges protocol and options.
 func (l *loader) checkSpace(s setting) {
 	refuse := func(wrong, allowed, fix string) {
+		l.badSpaces = true
 		l.complain(Problem{"spaces." + s.Space.Name, quote(s.Space.String()), s.Origin, wrong, allowed, fix})
 	}
 	switch {

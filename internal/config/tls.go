@@ -47,6 +47,26 @@ func (t TLS) Server() (*tls.Config, error) {
 	return config, nil
 }
 
+// Peer returns what a member needs to reach another one, or nil if there is no TLS: it
+// shows the certificate of its own listener, and trusts what CA has signed, or without
+// CA what the machine trusts. The files are read again at every call.
+func (t TLS) Peer() (*tls.Config, error) {
+	if t.Cert == "" {
+		return nil, nil
+	}
+	pair, err := t.pair()
+	if err != nil {
+		return nil, fmt.Errorf("load tls.cert and tls.key: %w", err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if t.CA != "" {
+		if config.RootCAs, err = t.authorities(); err != nil {
+			return nil, fmt.Errorf("load tls.ca: %w", err)
+		}
+	}
+	return config, nil
+}
+
 func (t TLS) pair() (tls.Certificate, error) {
 	cert, err := readFile(t.Cert)
 	if err != nil {

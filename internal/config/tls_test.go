@@ -135,3 +135,24 @@ func matches(t testing.TB, p Problem, key, parts string) {
 		}
 	}
 }
+
+// TestPeer: a member shows the others the certificate of its own listener, and trusts
+// whom tls.ca has signed.
+func TestPeer(t *testing.T) {
+	if peer, err := (TLS{}).Peer(); peer != nil || err != nil {
+		t.Errorf("without a certificate: %v, %v", peer, err)
+	}
+	pem := material(t)
+	peer, err := TLS{Cert: pem.cert, Key: pem.key, CA: pem.cert}.Peer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(peer.Certificates) != 1 || peer.RootCAs == nil {
+		t.Errorf("it shows %d certificates, and trusts %v", len(peer.Certificates), peer.RootCAs)
+	}
+	for _, wrong := range []TLS{{Cert: pem.key, Key: pem.key}, {Cert: pem.cert, Key: pem.key, CA: pem.key}} {
+		if _, err := wrong.Peer(); err == nil || !strings.Contains(err.Error(), "load tls.") {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}

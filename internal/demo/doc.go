@@ -1,22 +1,22 @@
-// Package demo is `holdfast demo`: real processes, real faults, and a verdict.
+// Package demo is `holdfast demo`: a cluster of real processes, real faults, and a
+// verdict.
 //
-// It starts a daemon in a folder of its own, and eight worker processes that pass
-// one exclusive lock ("register") and one of slots ("pool": each takes 2 of 5 units,
-// so two workers have it at a time) around. While a worker has the register it
-// writes to a file that is guarded by tokens ([Register]): a write under a token
-// that is older than one already seen is refused, as a store behind a lock should do.
+// It starts three members and six workers, two through each, and hurts them (the
+// workers and the judge are internal/trial's):
 //
-// Then it hurts them. It kills a holder of the register with SIGKILL, and waits
-// until another worker has it. It stops another holder with SIGSTOP until its lock
-// has passed on, and lets it wake: its write, under the token that it still has,
-// must be refused.
+//  1. The coordinator is killed with SIGKILL, while a worker holds the register through
+//     another member. The others elect a new coordinator, which asks them what is held
+//     and grants again when what the dead one may have granted has run out. The worker
+//     keeps its lock all the while.
+//  2. The killed one is started again, and joins.
+//  3. A member is stopped with SIGSTOP for longer than its lease, while a worker holds
+//     the register through it. Its lock is lost and passes on. The worker, told to go
+//     on, writes without having looked: the write must be refused, and the lock must be
+//     found lost. The member wakes, and joins again.
 //
 // # The verdict
 //
-// Every worker tells what it did and when, on the clock that all processes of this
-// machine share and that runs while it sleeps. The [judge] holds the promises
-// against that, from the holders' point of view: nobody's time with the register
-// overlaps another's, no more than two have the pool at any instant, tokens rise.
-// The demo fails when one of these is broken, when no lock changed hands, when no
-// stale write was refused, or when a fault did not happen.
+// The demo fails when a promise is broken, when no lock changed hands, when no stale
+// write was refused, when a holder's lock was not found lost, or when a fault did not
+// happen.
 package demo

@@ -7,17 +7,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
 // Config says how the demo is run.
 type Config struct {
 	// Program is the holdfast binary: it is started as `serve` and as the workers.
 	Program string
-	// WorkerArgs are the arguments that make Program a worker; the server and the
+	// WorkerArgs are the arguments that make Program a worker; servers and the
 	// register's path follow.
 	WorkerArgs []string
 	// Out gets what there is to see; its last line is the verdict. Terminal says that
@@ -25,249 +26,124 @@ type Config struct {
 	Out      io.Writer
 	Terminal bool
 	// Calm is how long the workers work undisturbed before and between the faults.
-	// Zero means 2 s.
+	// Zero means 1.5 s.
 	Calm time.Duration
 }
 
-// playLimit bounds the play, which takes half as long on a machine that is not
-// starved. With grace, and a moment for the member, the demo ends within 30 s.
-const playLimit = 23 * time.Second
+// The play's size. The lease is shorter than its default of 3 s, so that the play is;
+// patience goes with it.
+const (
+	members  = 3
+	workers  = 6
+	lease    = 2 * time.Second
+	patience = 200 * time.Millisecond
+)
 
-// workers is how many processes pass the locks around.
-const workers = 8
+// The play takes two thirds of playLimit on a machine that is not starved. With
+// endLimit and what the workers take to end, the demo ends within 30 s.
+const (
+	playLimit = 21 * time.Second
+	endLimit  = 6 * time.Second
+)
+
+// demo is one run.
+type demo struct {
+	Config
+	cluster *trial.Cluster
+	crew    *trial.Crew
+	screen  *screen
+
+	killed  bool          // the coordinator died of SIGKILL
+	stopped time.Duration // how long a member was seen to stand still
+	lost    bool          // the holder through it found its lock lost
+}
 
 // Run runs the demo. The error says why there is no good verdict; a verdict that is
 // not good was printed.
 func Run(ctx context.Context, c Config) error {
 	if c.Calm == 0 {
-		c.Calm = 2 * time.Second
+		c.Calm = 1500 * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeout(ctx, playLimit)
-	defer cancel()
 	folder, err := os.MkdirTemp("", "holdfast-demo-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	d := &demo{Config: c, folder: folder, clock: clock.Real(), judge: newJudge(poolCapacity), events: make(chan event, 1024)}
-	d.screen = newScreen(c.Out, c.Terminal, d.clock.Now())
-	err = errors.Join(d.play(ctx), d.stop(), os.RemoveAll(folder))
+	addresses, err := trial.FreeAddresses(members)
 	if err != nil {
-		return err
+		return errors.Join(err, os.RemoveAll(folder))
 	}
-	return d.conclude()
-}
-
-// demo is one run.
-type demo struct {
-	Config
-	folder string
-	clock  clock.Clock
-	judge  *judge
-	screen *screen
-	events chan event
-	writes uint64
-	left   int // workers that have ended
-
-	member *process
-	team   []*process
-}
-
-// play is the play in its acts.
-func (d *demo) play(ctx context.Context) error {
-	if err := d.cast(ctx); err != nil {
-		return err
+	d := &demo{
+		Config: c,
+		cluster: trial.NewCluster(trial.Settings{
+			Program: c.Program, Folder: folder, Addresses: addresses, Lease: lease, Patience: patience,
+		}),
+		crew: trial.NewCrew(append([]string{c.Program}, c.WorkerArgs...), filepath.Join(folder, "register")),
 	}
-	if err := d.watch(ctx, d.Calm); err != nil {
-		return err
-	}
-	if err := d.killHolder(ctx); err != nil {
-		return fmt.Errorf("kill a holder: %w", err)
-	}
-	if err := d.watch(ctx, d.Calm); err != nil {
-		return err
-	}
-	if err := d.stopHolder(ctx); err != nil {
-		return fmt.Errorf("stop a holder: %w", err)
-	}
-	return d.watch(ctx, d.Calm)
-}
-
-// cast starts the member and the workers.
-func (d *demo) cast(ctx context.Context) error {
-	var err error
-	var server string
-	if d.member, server, err = startMember(ctx, d.Program, d.folder); err != nil {
-		return fmt.Errorf("start a member: %w", err)
-	}
-	d.screen.say("a member serves on %s; %d workers pass %s (one at a time) and %s (%d of %d units each) around",
-		server, workers, registerName, poolName, poolUnits, poolCapacity)
-	for i := range workers {
-		args := append(append([]string(nil), d.WorkerArgs...), server, d.registerPath())
-		w, err := startWorker(d.Program, args, i+1, d.events)
-		if err != nil {
-			return fmt.Errorf("start worker %d: %w", i+1, err)
-		}
-		d.team = append(d.team, w)
-	}
-	for range d.team {
-		if _, err := d.await(ctx, func(e event) bool { return e.Kind == ready }); err != nil {
-			return fmt.Errorf("wait for the workers: %w", err)
-		}
-	}
-	return nil
-}
-
-func (d *demo) registerPath() string { return filepath.Join(d.folder, "register") }
-
-// await hears events until one is what is waited for.
-func (d *demo) await(ctx context.Context, is func(event) bool) (event, error) {
-	for {
-		select {
-		case e := <-d.events:
-			d.hear(e)
-			if is(e) {
-				return e, nil
-			}
-		case <-ctx.Done():
-			return event{}, fmt.Errorf("it did not happen: %w", ctx.Err())
-		}
-	}
-}
-
-// watch hears events for some time.
-func (d *demo) watch(ctx context.Context, how time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, how)
+	d.screen = newScreen(c.Out, c.Terminal, d.crew.Now)
+	d.crew.Heard = d.screen.hear
+	ctx, cancel := context.WithTimeout(ctx, playLimit)
 	defer cancel()
-	for {
-		select {
-		case e := <-d.events:
-			d.hear(e)
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return ctx.Err()
-			}
-			return nil
-		}
+	err = errors.Join(d.play(ctx), d.end())
+	d.screen.close()
+	if err == nil {
+		err = d.conclude()
 	}
+	return errors.Join(err, os.RemoveAll(folder))
 }
 
-func (d *demo) hear(e event) {
-	if e.Kind == gone {
-		d.left++
-	}
-	d.judge.hear(e)
-	d.screen.hear(e, d.clock.Now())
-}
-
-// keeper orders one worker to keep the register when it has it, and waits for it.
-func (d *demo) keeper(ctx context.Context, of *process) error {
-	if err := of.order("keep"); err != nil {
-		return err
-	}
-	_, err := d.await(ctx, func(e event) bool { return e.Kind == keeping && e.worker == of.number })
-	return err
-}
-
-// killHolder kills a worker while it has the register, and waits until another one
-// has it.
-func (d *demo) killHolder(ctx context.Context) error {
-	victim := d.team[0]
-	if err := d.keeper(ctx, victim); err != nil {
-		return err
-	}
-	at := d.clock.Now()
-	if err := victim.kill(); err != nil {
-		return err
-	}
-	d.judge.killed(victim.number, at)
-	d.screen.say("worker %d has %s: killed with SIGKILL; its session is not renewed any more", victim.number, registerName)
-	next, err := d.await(ctx, func(e event) bool { return e.Kind == entered && e.Name == registerName && e.At > at })
-	if err != nil {
-		return err
-	}
-	d.screen.say("worker %d has %s %.2fs later, under token %v", next.worker, registerName, (next.At - at).Seconds(), next.Token)
-	return nil
-}
-
-// stopHolder stops a worker while it has the register until another one has
-// written, and lets it wake and write.
-func (d *demo) stopHolder(ctx context.Context) error {
-	victim := d.team[1]
-	if err := d.keeper(ctx, victim); err != nil {
-		return err
-	}
-	at := d.clock.Now()
-	if err := victim.signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	d.screen.say("worker %d has %s: stopped with SIGSTOP", victim.number, registerName)
-	next, err := d.await(ctx, func(e event) bool { return e.Kind == wrote && e.worker != victim.number && e.At > at })
-	if err != nil {
-		return err
-	}
-	d.screen.say("worker %d has written under token %v; worker %d is let go, and writes under its own", next.worker, next.Token, victim.number)
-	if err := victim.order("go on"); err != nil {
-		return err
-	}
-	if err := victim.signal(syscall.SIGCONT); err != nil {
-		return err
-	}
-	late, err := d.await(ctx, func(e event) bool {
-		return e.worker == victim.number && (e.Kind == refused || e.Kind == wrote || e.Kind == failed)
-	})
-	if err != nil {
-		return err
-	}
-	if late.Kind == refused {
-		d.screen.say("the register refused worker %d: %s", victim.number, late.Why)
-	}
-	return nil
-}
-
-// grace is how long workers may take to end by themselves.
-const grace = 5 * time.Second
-
-// stop ends the workers and the member in good order, and hears what is left to be
-// said.
-func (d *demo) stop() error {
-	var errs []error
-	for _, w := range d.team {
-		errs = append(errs, w.finish())
-	}
-	late := time.AfterFunc(grace, func() {
-		for _, w := range d.team {
-			_ = w.kill() // its death is what is waited for, and told below
-		}
-	})
-	for left := len(d.team) - d.left; left > 0; left = len(d.team) - d.left {
-		d.hear(<-d.events)
-	}
-	if !late.Stop() {
-		errs = append(errs, fmt.Errorf("workers did not end within %v", grace))
-	}
-	if d.member != nil {
-		errs = append(errs, d.member.terminate())
-	}
-	if len(d.team) == workers {
-		writes, err := Register{d.registerPath()}.Writes()
-		d.writes = writes
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+// end ends everybody in good order.
+func (d *demo) end() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+	defer cancel()
+	return errors.Join(d.crew.Finish(), d.cluster.End(ctx))
 }
 
 // conclude prints the verdict.
 func (d *demo) conclude() error {
-	v := d.judge.verdict(d.writes)
-	d.screen.close()
-	for _, text := range append(v.violations, v.missing...) {
-		fmt.Fprintln(d.Out, text)
+	v, err := d.crew.Judge()
+	if err != nil {
+		return err
 	}
-	if _, err := fmt.Fprintln(d.Out, v); err != nil {
+	return d.print(v)
+}
+
+// print prints a verdict: what was violated, what has not happened, and the last line.
+func (d *demo) print(v trial.Verdict) error {
+	wrong := append(slices.Clone(v.Violations), d.missing(v)...)
+	word := "ok"
+	if len(wrong) > 0 {
+		word = "FAILED"
+	}
+	var text strings.Builder
+	for _, line := range wrong {
+		fmt.Fprintln(&text, line)
+	}
+	fmt.Fprintf(&text, "demo: %s grants=%d handoffs=%d failover_gap=%.2fs stale_refused=%d violations=%d\n",
+		word, v.Grants, v.Handoffs, v.Gap.Seconds(), v.Stale, len(v.Violations))
+	if _, err := io.WriteString(d.Out, text.String()); err != nil {
 		return fmt.Errorf("print the verdict: %w", err)
 	}
-	if !v.good() {
+	if word != "ok" {
 		return errors.New("the demo has failed; its last lines say why")
 	}
 	return nil
+}
+
+// missing lists what should have happened and did not.
+func (d *demo) missing(v trial.Verdict) (missing []string) {
+	for _, needed := range []struct {
+		happened bool
+		text     string
+	}{
+		{v.Handoffs > 0, "no lock changed hands"},
+		{v.Stale > 0, "no stale write was refused"},
+		{d.killed, "the coordinator was not killed"},
+		{d.stopped > lease, fmt.Sprintf("no member stood still for more than its lease of %v, but %v", lease, d.stopped)},
+		{d.lost, "the holder through the stopped member did not find its lock lost"},
+	} {
+		if !needed.happened {
+			missing = append(missing, needed.text)
+		}
+	}
+	return missing
 }

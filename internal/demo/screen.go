@@ -5,7 +5,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
 // screen shows who holds what: on a terminal one line that is drawn anew above
@@ -13,15 +16,32 @@ import (
 type screen struct {
 	out      io.Writer
 	terminal bool
+	now      func() time.Duration
 	began    time.Duration
+
+	mu       sync.Mutex
 	drawn    time.Duration
-	register int         // the worker that has it, or 0
-	pool     []int       // the workers that have it
-	grants   map[int]int // by worker
+	register trial.Event   // of the worker that has it; the zero Event if none
+	pool     []trial.Event // of the workers that have it
+	grants   int
 }
 
-func newScreen(out io.Writer, terminal bool, now time.Duration) *screen {
-	return &screen{out: out, terminal: terminal, began: now, drawn: now, grants: map[int]int{}}
+func newScreen(out io.Writer, terminal bool, now func() time.Duration) *screen {
+	began := now()
+	return &screen{out: out, terminal: terminal, now: now, began: began, drawn: began}
+}
+
+// intro says what there is to see.
+func (s *screen) intro() {
+	fmt.Fprintf(s.out, `Three members give out locks together; one of them coordinates. Six workers, processes
+of their own, pass two locks around:
+  %-14s  one worker at a time; it writes to a file that refuses an older token than
+                  the last one that wrote
+  %-14s  %d of %d units each, so two workers at a time
+A member that hears nothing from the others for its lease stops, before anybody else
+takes its place. The lease is %v here, so that you wait less; by default it is 3s.
+
+`, trial.RegisterName, trial.PoolName, trial.PoolUnits, trial.PoolCapacity, lease)
 }
 
 // every is how often who holds what is shown.
@@ -33,31 +53,35 @@ func (s *screen) every() time.Duration {
 }
 
 // hear takes an event.
-func (s *screen) hear(e event, now time.Duration) {
+func (s *screen) hear(e trial.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch e.Kind {
-	case entered:
-		s.grants[e.worker]++
-		if e.Name == registerName {
-			s.register = e.worker
-		} else {
-			s.pool = append(s.pool, e.worker)
+	case trial.Entered:
+		s.grants++
+		if e.Name == trial.RegisterName {
+			s.register = e
+		} else if s.pool = append(s.pool, e); len(s.pool) > trial.PoolCapacity/trial.PoolUnits {
+			// Words come by several pipes: the first one has left, and that it says so is
+			// still under way. Whether it really has is the judge's to find.
+			s.pool = s.pool[1:]
 		}
-	case left, lost:
-		if e.Name == registerName && s.register == e.worker {
-			s.register = 0
+	case trial.Left, trial.Lost:
+		if e.Name == trial.RegisterName && s.register.Worker == e.Worker {
+			s.register = trial.Event{}
 		}
-		if e.Name == poolName {
-			s.pool = slices.DeleteFunc(s.pool, func(w int) bool { return w == e.worker })
+		if e.Name == trial.PoolName {
+			s.pool = slices.DeleteFunc(s.pool, func(had trial.Event) bool { return had.Worker == e.Worker })
 		}
 	}
-	if now-s.drawn >= s.every() {
+	if now := s.now(); now-s.drawn >= s.every() {
 		s.drawn = now
-		s.draw(now)
+		s.draw()
 	}
 }
 
-func (s *screen) draw(now time.Duration) {
-	line := fmt.Sprintf("%s  register %-8s  pool %-28s  grants %d", s.clock(now), s.holder(), s.holders(), s.total())
+func (s *screen) draw() {
+	line := fmt.Sprintf("%s    register: %-18s  pool: %-24s  grants: %d", s.time(), s.holder(), s.holders(), s.grants)
 	if s.terminal {
 		fmt.Fprintf(s.out, "\r\x1b[K%s", line)
 		return
@@ -65,45 +89,43 @@ func (s *screen) draw(now time.Duration) {
 	fmt.Fprintln(s.out, line)
 }
 
-func (s *screen) clock(now time.Duration) string {
-	return fmt.Sprintf("%5.1fs", (now - s.began).Seconds())
+func (s *screen) time() string {
+	return fmt.Sprintf("%5.1fs", (s.now() - s.began).Seconds())
 }
 
 func (s *screen) holder() string {
-	if s.register == 0 {
+	if s.register.Worker == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("worker %d", s.register)
+	return fmt.Sprintf("worker %d through %s", s.register.Worker, s.register.Member)
 }
 
 func (s *screen) holders() string {
 	if len(s.pool) == 0 {
 		return "-"
 	}
-	words := make([]string, len(s.pool))
-	for i, w := range slices.Sorted(slices.Values(s.pool)) {
-		words[i] = fmt.Sprint(w)
+	var words []string
+	for _, e := range s.pool {
+		words = append(words, fmt.Sprintf("%d through %s", e.Worker, e.Member))
 	}
-	return "workers " + strings.Join(words, " ")
-}
-
-func (s *screen) total() (n int) {
-	for _, of := range s.grants {
-		n += of
-	}
-	return n
+	slices.Sort(words)
+	return strings.Join(words, ", ")
 }
 
 // say tells a part of the story.
 func (s *screen) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.terminal {
 		fmt.Fprint(s.out, "\r\x1b[K")
 	}
-	fmt.Fprintf(s.out, "%s  %s\n", s.clock(s.drawn), fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.out, "%s  %s\n", s.time(), fmt.Sprintf(format, args...))
 }
 
 // close leaves the line that was drawn.
 func (s *screen) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.terminal {
 		fmt.Fprintln(s.out)
 	}

@@ -1,4 +1,4 @@
-package demo
+package trial
 
 import (
 	"encoding/json"

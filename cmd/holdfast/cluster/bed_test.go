@@ -1,0 +1,261 @@
+package cluster
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/trial"
+)
+
+// The defaults make the whole package take a minute or two.
+var (
+	lease   = flag.Duration("lease", 1500*time.Millisecond, "the members' lease; a tenth of it is their patience")
+	level   = flag.String("log", "warn", "what the members write to their logs, which are shown where a test fails")
+	crashes = flag.Int("crashes", 2, "TestGap: how often the coordinator is killed")
+	held    = flag.Int("held", 5000, "TestReconcile: how many locks are held")
+	sizes   = flag.String("members", "3,5", "TestFirstView: how many members, separated by commas")
+)
+
+// program is the holdfast binary.
+var program string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		os.Exit(m.Run()) // nothing needs it
+	}
+	os.Exit(withProgram(m))
+}
+
+// withProgram builds the program and runs the tests.
+func withProgram(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "holdfast-cluster-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	program = filepath.Join(folder, "holdfast")
+	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// patience is how long a test waits for what must come. Nothing waits so long but a
+// test that fails.
+const patience = 2 * time.Minute
+
+// bed is a cluster with workers.
+type bed struct {
+	*testing.T
+	ctx     context.Context
+	cluster *trial.Cluster
+	crew    *trial.Crew
+	began   time.Duration
+}
+
+// lay starts a cluster of three on loopback, and workers.
+func lay(t *testing.T, workers int) *bed {
+	t.Helper()
+	t.Parallel()
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3)})
+	b.begin(workers)
+	return b
+}
+
+// loopback returns addresses of this machine that nobody else uses. On Linux all of
+// 127.0.0.0/8 is loopback, and what a connection gets for its own end is 127.0.0.1: so
+// the addresses stay free while their members are down.
+func loopback(t *testing.T, count int) (addresses []string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		addresses, err := trial.FreeAddresses(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return addresses
+	}
+	second, third := 1+rand.IntN(254), rand.IntN(256)
+	for i := range count {
+		addresses = append(addresses, fmt.Sprintf("127.%d.%d.%d:4040", second, third, 1+i))
+	}
+	return addresses
+}
+
+// prepare makes a cluster that has not started. All processes end with the test, and
+// what the members have said is shown where it has failed.
+func prepare(t *testing.T, settings trial.Settings) *bed {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("real clusters take a minute or two; run without -short")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	settings.Program, settings.Folder, settings.Lease, settings.Patience = program, t.TempDir(), *lease, *lease/10
+	settings.LogLevel = *level
+	b := &bed{
+		T: t, ctx: ctx, cluster: trial.NewCluster(settings),
+		crew: trial.NewCrew([]string{program, "demo-worker"}, filepath.Join(settings.Folder, "register")),
+	}
+	b.began = b.crew.Now()
+	t.Cleanup(func() {
+		defer cancel()
+		for _, m := range b.cluster.Members {
+			if m.Running() {
+				b.check(m.Kill())
+			}
+			if t.Failed() && m.Process != nil {
+				t.Logf("member %s says:\n%s", m.Name, m.Log())
+			}
+		}
+	})
+	return b
+}
+
+// begin starts members, and workers through all of them in turn.
+func (b *bed) begin(workers int) {
+	b.Helper()
+	b.check(b.cluster.Start(b.ctx))
+	b.check(b.crew.HireAll(b.cluster, workers))
+	b.check(b.crew.AwaitAll(b.ctx, 0, 0, b.crew.Workers()...))
+	b.tell("%d workers at work", workers)
+}
+
+// check ends the test where something went wrong that must not.
+func (b *bed) check(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// tell logs with the time since the beginning.
+func (b *bed) tell(format string, arguments ...any) {
+	b.Helper()
+	b.Logf("%6.2fs  %s", (b.crew.Now() - b.began).Seconds(), fmt.Sprintf(format, arguments...))
+}
+
+// coordinator returns the member that coordinates, as any that runs sees it.
+func (b *bed) coordinator() *trial.Member {
+	b.Helper()
+	m, err := b.cluster.Coordinator(b.ctx, b.cluster.Others()[0])
+	b.check(err)
+	return m
+}
+
+// another returns a member that runs and is none of these.
+func (b *bed) another(than ...*trial.Member) *trial.Member {
+	b.Helper()
+	others := b.cluster.Others(than...)
+	if len(others) == 0 {
+		b.Fatal("there is no other member")
+	}
+	return others[0]
+}
+
+// keep lets a worker keep the register that goes through a member.
+func (b *bed) keep(through *trial.Member) (*trial.Process, trial.Event) {
+	b.Helper()
+	keeper, kept, err := b.crew.KeepThrough(b.ctx, b.cluster, func(name string) bool { return name == through.Name }, through)
+	b.check(err)
+	b.tell("worker %d keeps the register through %s under token %v", keeper.Number, kept.Member, kept.Token)
+	return keeper, kept
+}
+
+// goOn lets a worker go on that keeps the register: it writes, and gives it back. What
+// it was told is returned: whether the register took the write, and how the stay ended.
+func (b *bed) goOn(keeper *trial.Process, kept trial.Event) (write, end trial.Event) {
+	b.Helper()
+	mark := b.crew.Mark()
+	b.check(keeper.Order("go on"))
+	about := func(kinds ...trial.Kind) func(trial.Event) bool {
+		return func(e trial.Event) bool {
+			return e.Worker == keeper.Number && e.Token == kept.Token && slices.Contains(kinds, e.Kind)
+		}
+	}
+	write = b.await("a write", mark, about(trial.Wrote, trial.Refused))
+	end = b.await("the end of a stay", mark, about(trial.Left, trial.Lost))
+	b.tell("worker %d: %s, %s %s", keeper.Number, write.Kind, end.Kind, end.Why)
+	return write, end
+}
+
+func (b *bed) await(what string, mark int, is func(trial.Event) bool) trial.Event {
+	b.Helper()
+	e, err := b.crew.Await(b.ctx, what, mark, is)
+	b.check(err)
+	return e
+}
+
+// fault notes that something was done, and returns where the history stood.
+func (b *bed) fault(format string, arguments ...any) (mark int, at time.Duration) {
+	b.Helper()
+	text := fmt.Sprintf(format, arguments...)
+	b.tell("%s", text)
+	mark, at = b.crew.Mark(), b.crew.Now()
+	b.crew.Note(trial.Event{Kind: trial.Fault, Why: text})
+	return mark, at
+}
+
+// reign is the part of a token that says under which authority it was given.
+func reign(t holdfast.Token) uint64 { return uint64(t) >> 32 }
+
+// awaitReign waits for a grant by a later authority than the one that gave a token.
+func (b *bed) awaitReign(mark int, after holdfast.Token) trial.Event {
+	b.Helper()
+	e := b.await("a grant by another authority", mark, func(e trial.Event) bool {
+		return e.Kind == trial.Entered && reign(e.Token) > reign(after)
+	})
+	b.tell("worker %d was granted %s through %s by the authority of reign %d", e.Worker, e.Name, e.Member, reign(e.Token))
+	return e
+}
+
+// awaitPassed waits until another worker has written under a later token.
+func (b *bed) awaitPassed(mark int, kept trial.Event) {
+	b.Helper()
+	e := b.await("a write by another worker", mark, func(e trial.Event) bool {
+		return e.Kind == trial.Wrote && e.Token > kept.Token
+	})
+	b.tell("worker %d has written through %s under token %v", e.Worker, e.Member, e.Token)
+}
+
+// healed waits until all members that run see one another, and every worker has been
+// granted a lock since.
+func (b *bed) healed() {
+	b.Helper()
+	members := b.cluster.Others()
+	for _, m := range members {
+		b.check(b.cluster.AwaitView(b.ctx, m, members...))
+	}
+	b.tell("%d members see one another", len(members))
+	b.crew.Note(trial.Event{Kind: trial.Calm})
+	b.check(b.crew.AwaitAll(b.ctx, b.crew.Mark(), b.crew.Now(), b.crew.Workers()...))
+	b.tell("all workers go on")
+}
+
+// judge ends workers and members in good order, and judges.
+func (b *bed) judge() trial.Verdict {
+	b.Helper()
+	b.check(b.crew.Finish())
+	b.check(b.cluster.End(b.ctx))
+	v, err := b.crew.Judge()
+	b.check(err)
+	for _, violation := range v.Violations {
+		b.Error(violation)
+	}
+	if v.Handoffs == 0 {
+		b.Error("no lock changed hands")
+	}
+	b.tell("grants=%d handoffs=%d stale_refused=%d lost=%d violations=%d", v.Grants, v.Handoffs, v.Stale, v.Lost, len(v.Violations))
+	return v
+}

@@ -1,0 +1,25 @@
+// Package cluster has nothing but tests: clusters of real processes, hurt in the ways
+// that the simulator hurts its own, and judged by what the workers of internal/trial
+// tell (nobody's stay overlaps another's, tokens rise, no write out of order).
+//
+//	bed_test.go             a cluster, and workers through all of its members
+//	crash_test.go           SIGKILL: the coordinator, all members
+//	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
+//	leave_test.go           leaving in good order, a rolling restart
+//	network_linux_test.go  members in network namespaces of their own, links cut
+//	figures_test.go         what an operator asks: how long does it take
+//
+// Each test looks whether its fault has happened: at the process's state and its exit
+// status, at the link, at the route. None of them judges by time: on a machine that is
+// starved a member's lease may lapse without anybody's fault, and all that must hold
+// then does. Those that need root, and the ip command, say so when they skip.
+//
+// # Figures
+//
+// The tests of figures_test.go run a small slice by default, and report what they
+// measure in their log. In full:
+//
+//	go test ./cmd/holdfast/cluster -v -run TestGap -lease 3s -crashes 20
+//	go test ./cmd/holdfast/cluster -v -run TestReconcile -lease 3s -held 100000
+//	go test ./cmd/holdfast/cluster -v -run TestFirstView -lease 3s -members 3,5,7,25
+package cluster

@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// drift is by how much more whoever waits for a lease waits: the members' default.
+const drift = 0.05
+
+// bound is how long nobody is granted anything after the coordinator's death, where
+// nothing else goes wrong: a poll interval in which it was well, the silence that makes
+// it suspect, four waits of an election, and the lease that it may have left.
+func bound(lease time.Duration) time.Duration {
+	poll, patience := lease/10, lease/10
+	return poll + 3*poll + 4*patience + lease + time.Duration(float64(lease)*drift)
+}
+
+// TestGap kills the coordinator again and again, and reports how long nobody was granted
+// a lock each time.
+func TestGap(t *testing.T) {
+	b := lay(t, 6)
+	var gaps []time.Duration
+	for range *crashes {
+		b.crew.Note(trial.Event{Kind: trial.Calm})
+		before := b.await("a grant", b.crew.Mark(), func(e trial.Event) bool { return e.Kind == trial.Entered })
+		victim, since := b.coordinator(), b.crew.Mark()
+		b.check(victim.Kill())
+		mark, _ := b.fault("%s, the coordinator, was killed", victim.Name)
+		b.awaitReign(mark, before.Token)
+		gaps = append(gaps, trial.LongestGap(b.crew.History(since)))
+		b.check(victim.Start())
+		b.healed()
+	}
+	b.judge()
+	slices.Sort(gaps)
+	t.Logf("gap after the coordinator's crash: lease=%v crashes=%d p50=%.2fs max=%.2fs bound=%.2fs",
+		*lease, len(gaps), gaps[len(gaps)/2].Seconds(), gaps[len(gaps)-1].Seconds(), bound(*lease).Seconds())
+}
+
+// TestReconcile lets clients hold many locks through the members that stay, kills the
+// coordinator, and reports how long it takes until all of them are known to the next
+// and it grants. No lock that is held may be granted again.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3)})
+	b.check(b.cluster.Start(b.ctx))
+	victim := b.coordinator()
+	others := b.cluster.Others(victim)
+	locks := b.holdMany(others, *held)
+	b.tell("%d locks are held through %s and %s", len(locks), others[0].Name, others[1].Name)
+
+	probe, err := client.Dial(b.ctx, others[0].Address)
+	b.check(err)
+	defer probe.Close()
+	first, err := probe.Lock(b.ctx, "probe")
+	b.check(err)
+	b.check(first.Unlock(b.ctx))
+	b.check(victim.Kill())
+	_, at := b.fault("%s, the coordinator, was killed", victim.Name)
+	var known time.Duration
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		// The senior one of the others is the next authority, and answers while it waits.
+		_, err := b.cluster.AwaitStatus(b.ctx, others[0], "the next authority knows all locks", func(s *wire.Status) bool {
+			return s.View.Coordinator != victim.Name && s.Spaces[0].Locks >= alive(locks)
+		})
+		if err != nil {
+			b.Error(err)
+		}
+		known = b.crew.Now() - at
+	})
+	next, err := probe.Lock(b.ctx, "probe")
+	b.check(err)
+	took := b.crew.Now() - at
+	looking.Wait()
+	if reign(next.Token()) <= reign(first.Token()) {
+		b.Errorf("token %v after %v: it is of the same reign", next.Token(), first.Token())
+	}
+	kept, lost := alive(locks), map[string]int{}
+	for _, lock := range locks {
+		if lock.Context().Err() != nil {
+			lost[string(holdfast.Why(context.Cause(lock.Context())))]++
+		}
+	}
+	status, err := b.cluster.AwaitStatus(b.ctx, b.coordinator(), "the new authority serves", func(s *wire.Status) bool {
+		return s.Spaces[0].State == "ready"
+	})
+	b.check(err)
+	// A lock whose holder's member lapsed, on a starved machine, may be gone; none that
+	// its holder believes in may be unknown.
+	if of := status.Spaces[0].Locks; of < alive(locks) {
+		b.Errorf("%d locks are held, and the new authority knows of %d", alive(locks), of)
+	}
+	b.wantHeld(probe, locks)
+	t.Logf("reconciled after the coordinator's crash: lease=%v held=%d kept=%d lost=%v all_known_after=%.2fs next_grant_after=%.2fs bound_without_locks=%.2fs",
+		*lease, len(locks), kept, lost, known.Seconds(), took.Seconds(), bound(*lease).Seconds())
+	b.check(b.cluster.End(b.ctx))
+}
+
+// alive counts the locks that their holders have.
+func alive(locks []*holdfast.Lock) (count int) {
+	for _, lock := range locks {
+		if lock.Context().Err() == nil {
+			count++
+		}
+	}
+	return count
+}
+
+// holdMany holds that many names, each by one of eight clients of some members.
+func (b *bed) holdMany(through []*trial.Member, count int) []*holdfast.Lock {
+	b.Helper()
+	const clients, each = 8, 16
+	locks := make([]*holdfast.Lock, count)
+	var work sync.WaitGroup
+	for i := range clients {
+		holder, err := client.Dial(b.ctx, through[i%len(through)].Address)
+		b.check(err)
+		b.Cleanup(func() { _ = holder.Close() }) // its member has ended by then
+		for j := range each {
+			work.Go(func() {
+				for k := i*each + j; k < count; k += clients * each {
+					var err error
+					if locks[k], err = holder.Lock(b.ctx, fmt.Sprintf("held/%06d", k)); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	work.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+	return locks
+}
+
+// wantHeld asks for some of the names that are held: whoever believes in a lock
+// afterwards has kept others out before.
+func (b *bed) wantHeld(probe *client.Client, locks []*holdfast.Lock) {
+	b.Helper()
+	for k := 0; k < len(locks); k += max(1, len(locks)/100) {
+		lock := locks[k]
+		got, err := probe.TryLock(b.ctx, lock.Name())
+		if err != nil {
+			continue
+		}
+		if lock.Context().Err() == nil {
+			b.Errorf("%s was granted under %v while its holder has it under %v", lock.Name(), got.Token(), lock.Token())
+		}
+		b.check(got.Unlock(b.ctx))
+	}
+}
+
+// TestFirstView starts clusters of several sizes, and reports how long it takes until
+// every member can grant. Of that a lease, and what is added for drift, is the wait for
+// clients of a former life, who may still believe.
+func TestFirstView(t *testing.T) {
+	for text := range strings.SplitSeq(*sizes, ",") {
+		size, err := strconv.Atoi(text)
+		if err != nil || size < 1 {
+			t.Fatalf("-members %q: %q is no number of members", *sizes, text)
+		}
+		t.Run(text, func(t *testing.T) {
+			b := prepare(t, trial.Settings{Addresses: loopback(t, size)})
+			b.check(b.cluster.Start(b.ctx))
+			took := b.crew.Now() - b.began
+			for _, m := range b.cluster.Members {
+				b.check(b.cluster.AwaitView(b.ctx, m, b.cluster.Members...))
+			}
+			locks, err := client.Dial(b.ctx, b.cluster.Servers(size-1))
+			b.check(err)
+			lock, err := locks.Lock(b.ctx, "first")
+			b.check(err)
+			b.check(lock.Unlock(b.ctx))
+			b.check(locks.Close())
+			t.Logf("first view: members=%d lease=%v all_ready=%.2fs of which the wait for a former life is %.2fs",
+				size, *lease, took.Seconds(), (*lease + time.Duration(float64(*lease)*drift)).Seconds())
+			ending, cancel := context.WithTimeout(b.ctx, patience)
+			defer cancel()
+			b.check(b.cluster.End(ending))
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/trial"
+)
+
+// leave lets a member leave in good order, and waits for its end.
+func (b *bed) leave(m *trial.Member) {
+	b.Helper()
+	b.check(m.Terminate())
+	b.fault("member %s leaves", m.Name)
+	b.check(m.AwaitEnd(b.ctx)) // it looks at the exit status
+	b.tell("member %s has ended with 0", m.Name)
+}
+
+// TestLeave: a member that leaves under load, the coordinator or not, tells its clients,
+// who go on elsewhere; one that holds something through it is told, and does not find
+// out by a refused write.
+func TestLeave(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		coordinator bool
+	}{{"coordinator", true}, {"another", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := lay(t, 6)
+			victim := b.coordinator()
+			if !tt.coordinator {
+				victim = b.another(victim)
+			}
+			keeper, kept := b.keep(victim)
+			b.leave(victim)
+			if _, end := b.goOn(keeper, kept); end.Kind != trial.Lost {
+				b.Errorf("the holder through the member that left was told %s", end.Kind)
+			}
+			b.healed() // the others see one another alone
+			b.judge()
+		})
+	}
+}
+
+// TestRollingRestart: every member is restarted in turn, and nobody has to do anything
+// for it.
+func TestRollingRestart(t *testing.T) {
+	b := lay(t, 6)
+	for _, m := range b.cluster.Members {
+		b.leave(m)
+		b.check(m.Start())
+		b.healed()
+	}
+	b.judge()
+}
+
+// TestAllLeave: all leave at once, and are started again.
+func TestAllLeave(t *testing.T) {
+	b := lay(t, 4)
+	_, kept := b.keep(b.coordinator())
+	for _, w := range b.crew.Workers() {
+		b.check(w.Order("go on"))
+	}
+	for _, m := range b.cluster.Members {
+		b.check(m.Terminate())
+	}
+	mark, _ := b.fault("all members leave")
+	for _, m := range b.cluster.Members {
+		b.check(m.AwaitEnd(b.ctx))
+	}
+	for _, m := range b.cluster.Members {
+		b.check(m.Start())
+	}
+	b.awaitReign(mark, kept.Token)
+	b.healed()
+	b.judge()
+}

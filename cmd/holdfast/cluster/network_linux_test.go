@@ -1,0 +1,282 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/internal/trial"
+)
+
+// network is a bridge with members on it, each in a network namespace of its own. The
+// test itself, and its workers, are at the bridge.
+type network struct {
+	t     *testing.T
+	name  string // of the bridge, and the beginning of all other names
+	hosts []netip.Addr
+}
+
+// layNetwork starts a cluster of three in namespaces, and workers. Where that cannot be
+// done, the test is skipped.
+func layNetwork(t *testing.T, workers int) (*bed, *network) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("network namespaces are made with the ip command of iproute2, which is not here")
+	}
+	t.Parallel()
+	n := &network{t: t, name: fmt.Sprintf("hf%05x", rand.IntN(1<<20))}
+	if testing.Short() {
+		t.Skip("real clusters take a minute or two; run without -short")
+	}
+	if text, err := ip("link", "add", n.name, "type", "bridge"); err != nil {
+		t.Skipf("no bridge can be made here: %v: %s", err, text)
+	}
+	t.Cleanup(func() { n.must("link", "del", n.name) })
+	// RFC 2544 keeps these addresses for tests.
+	third := rand.IntN(256)
+	n.must("addr", "add", fmt.Sprintf("198.18.%d.254/24", third), "dev", n.name)
+	n.must("link", "set", n.name, "up")
+	var addresses []string
+	for i := range 3 {
+		n.hosts = append(n.hosts, netip.AddrFrom4([4]byte{198, 18, byte(third), byte(1 + i)}))
+		n.addHost(i)
+		addresses = append(addresses, n.address(i))
+	}
+	b := prepare(t, trial.Settings{
+		Addresses: addresses, Flags: []string{"--insecure"},
+		Around: func(i int) []string { return []string{"ip", "netns", "exec", n.space(i)} },
+	})
+	b.begin(workers)
+	return b, n
+}
+
+func (n *network) space(i int) string   { return fmt.Sprintf("%s-%d", n.name, i) }
+func (n *network) link(i int) string    { return fmt.Sprintf("%s%d", n.name, i) }
+func (n *network) address(i int) string { return netip.AddrPortFrom(n.hosts[i], 4040).String() }
+
+func (n *network) addHost(i int) {
+	if text, err := ip("netns", "add", n.space(i)); err != nil {
+		n.t.Skipf("no network namespace can be made here: %v: %s", err, text)
+	}
+	n.t.Cleanup(func() { n.must("netns", "del", n.space(i)) })
+	n.must("link", "add", n.link(i), "type", "veth", "peer", "name", "eth0", "netns", n.space(i))
+	n.must("link", "set", n.link(i), "master", n.name, "up")
+	n.must("-n", n.space(i), "addr", "add", n.hosts[i].String()+"/24", "dev", "eth0")
+	n.must("-n", n.space(i), "link", "set", "eth0", "up")
+	n.must("-n", n.space(i), "link", "set", "lo", "up")
+}
+
+func ip(arguments ...string) (string, error) {
+	text, err := exec.Command("ip", arguments...).CombinedOutput()
+	return strings.TrimSpace(string(text)), err
+}
+
+func (n *network) must(arguments ...string) string {
+	n.t.Helper()
+	text, err := ip(arguments...)
+	if err != nil {
+		n.t.Fatalf("ip %s: %v: %s", strings.Join(arguments, " "), err, text)
+	}
+	return text
+}
+
+// index is the place of a member.
+func (b *bed) index(m *trial.Member) int { return slices.Index(b.cluster.Members, m) }
+
+// unplug takes a member off the bridge, and looks that the link is down.
+func (n *network) unplug(i int) {
+	n.t.Helper()
+	n.must("link", "set", n.link(i), "down")
+	n.wantState(i, "down")
+}
+
+// plug puts it back.
+func (n *network) plug(i int) {
+	n.t.Helper()
+	n.must("link", "set", n.link(i), "up")
+	n.wantState(i, "up")
+}
+
+// wantState waits until the system says that a link is up or down: coming up takes it a
+// moment, of which nobody tells.
+func (n *network) wantState(i int, want string) {
+	n.t.Helper()
+	n.until(fmt.Sprintf("link %s is %s", n.link(i), want), func() bool {
+		text, err := os.ReadFile(filepath.Join("/sys/class/net", n.link(i), "operstate"))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text)) == want
+	})
+}
+
+// until looks again and again until something is so.
+func (n *network) until(what string, is func() bool) {
+	n.t.Helper()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(patience)
+	for !is() {
+		select {
+		case <-look.C:
+		case <-late:
+			n.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// cut lets nothing leave a member for another, and looks that it is so.
+func (n *network) cut(from, to int) {
+	n.t.Helper()
+	if !n.reaches(from, to) {
+		n.t.Fatalf("member %d could not reach member %d before it was cut off", from, to)
+	}
+	n.block(from, to)
+}
+
+// block is cut where a connection may fail already, because the way back is cut.
+func (n *network) block(from, to int) {
+	n.t.Helper()
+	n.must("-n", n.space(from), "route", "add", "blackhole", n.hosts[to].String())
+	if n.reaches(from, to) {
+		n.t.Fatalf("member %d reaches member %d though it was cut off", from, to)
+	}
+}
+
+// mend undoes cut.
+func (n *network) mend(from, to int) {
+	n.t.Helper()
+	n.unblock(from, to)
+	n.until(fmt.Sprintf("member %d reaches member %d again", from, to), func() bool { return n.reaches(from, to) })
+}
+
+func (n *network) unblock(from, to int) {
+	n.t.Helper()
+	n.must("-n", n.space(from), "route", "del", "blackhole", n.hosts[to].String())
+}
+
+// reaches reports whether a connection from one member's namespace to another member's
+// port can be made. A namespace is a thread's: this one ends with its goroutine.
+func (n *network) reaches(from, to int) bool {
+	n.t.Helper()
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		result <- connect(filepath.Join("/run/netns", n.space(from)), netip.AddrPortFrom(n.hosts[to], 4040))
+	}()
+	err := <-result
+	if unexpected := (*os.PathError)(nil); errors.As(err, &unexpected) {
+		n.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// connect connects from a namespace. Where the namespace cannot be entered, the error is
+// an *os.PathError.
+func connect(space string, to netip.AddrPort) error {
+	file, err := os.Open(space)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+		return &os.PathError{Op: "enter", Path: space, Err: err}
+	}
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	limit := unix.NsecToTimeval(int64(time.Second))
+	if err := unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err != nil {
+		return err
+	}
+	return unix.Connect(socket, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
+}
+
+// TestCoordinatorUnplugged: nobody reaches the coordinator any more, its clients
+// neither.
+func TestCoordinatorUnplugged(t *testing.T) {
+	b, n := layNetwork(t, 6)
+	victim := b.coordinator()
+	keeper, kept := b.keep(victim)
+	n.unplug(b.index(victim))
+	mark, _ := b.fault("%s, the coordinator, was unplugged", victim.Name)
+	b.awaitReign(mark, kept.Token)
+	b.awaitPassed(mark, kept)
+	b.lostAndRefused(keeper, kept)
+	n.wantState(b.index(victim), "down") // all the while
+	n.plug(b.index(victim))
+	b.tell("%s was plugged in again", victim.Name)
+	b.healed()
+	b.judge()
+}
+
+// TestCoordinatorCutOff: the coordinator and the other members do not reach each other;
+// all clients reach everybody. So its clients hear from it all the while, and must not
+// believe it for too long.
+func TestCoordinatorCutOff(t *testing.T) {
+	b, n := layNetwork(t, 6)
+	victim := b.coordinator()
+	keeper, kept := b.keep(victim)
+	var others []int
+	for _, m := range b.cluster.Others(victim) {
+		others = append(others, b.index(m))
+	}
+	for _, other := range others {
+		n.cut(b.index(victim), other)
+		n.block(other, b.index(victim))
+	}
+	mark, _ := b.fault("%s, the coordinator, was cut off from the other members", victim.Name)
+	b.awaitReign(mark, kept.Token)
+	b.awaitPassed(mark, kept)
+	b.lostAndRefused(keeper, kept)
+	for _, other := range others {
+		n.unblock(b.index(victim), other)
+		n.mend(other, b.index(victim))
+	}
+	b.tell("the cuts were mended")
+	b.healed()
+	b.judge()
+}
+
+// TestOneWayCuts: nothing leaves one member for another, while what that one sends
+// arrives. Whoever coordinates then, somebody does, and grants go on.
+func TestOneWayCuts(t *testing.T) {
+	b, n := layNetwork(t, 6)
+	for _, cut := range []struct {
+		name string
+		ends func(coordinator int) (from, to int)
+	}{
+		{"from the coordinator to another", func(c int) (int, int) { return c, (c + 1) % 3 }},
+		{"from another to the coordinator", func(c int) (int, int) { return (c + 1) % 3, c }},
+		{"between two others", func(c int) (int, int) { return (c + 1) % 3, (c + 2) % 3 }},
+	} {
+		from, to := cut.ends(b.index(b.coordinator()))
+		n.cut(from, to)
+		mark, at := b.fault("nothing passes %s any more", cut.name)
+		late := at + 3*b.cluster.Lease()
+		e := b.await("a grant three leases later", mark, func(e trial.Event) bool {
+			return e.Kind == trial.Entered && e.At > late
+		})
+		b.tell("worker %d was granted %s through %s by the authority of reign %d", e.Worker, e.Name, e.Member, reign(e.Token))
+		n.mend(from, to)
+		b.tell("the cut was mended")
+		b.healed()
+	}
+	b.judge()
+}

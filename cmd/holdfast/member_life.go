@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// serveUntil accepts clients and other members until ctx ends, a port does, or an
+// operator's call has let the member leave. It calls ready once, when every space can
+// grant. Clients are served before that, too: they wait, or are told that nobody can
+// grant.
+func (m *member) serveUntil(ctx context.Context, ready func()) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var work sync.WaitGroup
+	defer work.Wait()
+	accept := func(accept func(net.Listener) error, l net.Listener) {
+		go func() {
+			if err := accept(l); err != nil {
+				cancel(err)
+			}
+		}()
+	}
+	accept(m.server.AcceptGRPC, m.grpc)
+	if m.web != nil {
+		accept(m.server.AcceptHTTP, m.web)
+	}
+	waiting, served := context.WithCancel(ctx)
+	work.Go(func() { m.tellRecovery(waiting) })
+	work.Go(func() {
+		defer served()
+		if err := m.node.WaitReady(ctx); err != nil {
+			return // it ends, or cannot take part
+		}
+		m.ready.Store(true)
+		ready()
+	})
+	var unfit error
+	select {
+	case <-ctx.Done():
+	case <-m.left:
+	case unfit = <-m.unfit:
+	}
+	cause := context.Cause(ctx)
+	cancel(nil)
+	switch {
+	case unfit != nil:
+		return misconfigured("serve: %w", unfit)
+	case cause != nil && !errors.Is(cause, context.Canceled):
+		return fmt.Errorf("serve: %w", cause)
+	}
+	return nil
+}
+
+// lookAgain is how often tellRecovery looks what is waited for.
+const lookAgain = time.Second
+
+// tellRecovery logs which spaces cannot grant yet, why, and until when, whenever that
+// has changed, until ctx ends.
+func (m *member) tellRecovery(ctx context.Context) {
+	told := map[string]string{}
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for {
+		for i, space := range m.settings.Spaces {
+			reply, err := m.node.Driver().Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
+			if err != nil {
+				return // it ends
+			}
+			m.tellCondition(space.Name, reply.Result.(*protocol.Condition), told)
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tellCondition logs one space's condition, unless that was told before.
+func (m *member) tellCondition(space string, condition *protocol.Condition, told map[string]string) {
+	text := condition.State.String() + condition.Why
+	if condition.State == protocol.Ready || told[space] == text {
+		return
+	}
+	told[space] = text
+	until := "unknown"
+	if condition.Until != 0 && condition.Until != protocol.Never {
+		until = wire.At(m.node.Driver().Wall(condition.Until)).String()
+	}
+	m.log.Warn("not ready", "space", space, "state", condition.State.String(), "why", condition.Why, "until", until)
+}
+
+// leave lets the member leave because an operator's call asks for it. Serve ends then,
+// even if the view could not be left in time.
+func (m *member) leave(ctx context.Context) error {
+	defer m.leaving.Do(func() { close(m.left) })
+	m.log.Info("leaving", "why", "an operator's call")
+	return m.node.Leave(ctx)
+}
+
+// drain is leave once nothing is held through the member.
+func (m *member) drain(ctx context.Context) error {
+	defer m.leaving.Do(func() { close(m.left) })
+	m.log.Info("draining: nothing new is taken", "why", "an operator's call")
+	return m.node.Drain(ctx)
+}
+
+// How long leaving may take: until whoever holds something through the member has
+// stopped, and the others have a view without it; and until clients have heard. Both
+// together stay under the ten seconds that many a service manager waits before it kills.
+const (
+	leaveLimit = 5 * time.Second
+	tellLimit  = 4 * time.Second
+)
+
+// stop leaves in good order: whoever holds something through the member is told to
+// stop, clients are sent elsewhere, and no view has the member any more, so that nobody
+// has to wait for it. What has not happened in time is waited for by others.
+func (m *member) stop() error {
+	leaving, done := context.WithTimeout(context.Background(), leaveLimit)
+	defer done()
+	if m.mustLeave() {
+		if err := m.node.Leave(leaving); err != nil {
+			m.log.Warn("left without the others' agreement, or with clients that still hold", "error", err)
+		}
+	}
+	telling, cancel := context.WithTimeout(context.Background(), tellLimit)
+	defer cancel()
+	if err := m.server.Shutdown(telling); err != nil {
+		m.log.Warn("some clients were not told", "error", err)
+	}
+	if err := m.node.Close(); err != nil {
+		return fmt.Errorf("serve: leave in good order: %w", err)
+	}
+	m.log.Info("left")
+	return nil
+}
+
+// mustLeave reports whether there is a view to leave, and an operator's call has not let
+// the member leave it, as far as that was possible.
+func (m *member) mustLeave() bool {
+	select {
+	case <-m.left:
+		return false
+	default:
+		return m.node.View().Number > 0
+	}
+}
+
+// deafen closes the ports of a member that did not start.
+func (m *member) deafen() error {
+	err := m.grpc.Close()
+	if m.web != nil {
+		err = errors.Join(err, m.web.Close())
+	}
+	return err
+}

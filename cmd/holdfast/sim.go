@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+// The exit codes of sim beside 0 and those of a wrong command line.
+const (
+	exitCrash     = 127 // a machine has panicked
+	exitStuck     = 128 // something was not answered after all faults
+	exitViolation = 129 // a promise was not kept
+)
+
+func (p *program) simCommand() *cli.Command {
+	protocolFlag := textFlag("protocol", "what the members run: `"+sim.Names()+"`")
+	protocolFlag.Value = "central"
+	faults := textFlag("faults", "`LIST` of faults, or all, beyond, none")
+	faults.Value = "all"
+	first := &cli.Uint64Flag{Name: "seed", Value: 1, Usage: "the first `SEED`", Sources: variables("seed")}
+	members := countFlag("members", 0, "how many `MEMBERS`; each run draws it where it is not given")
+	return &cli.Command{
+		Name:      "sim",
+		Usage:     "break the protocols in simulated time, and see whether they hold",
+		UsageText: name + " sim [flags]",
+		Description: "Runs the very code of the members, with simulated clocks, networks, disks, clients and faults. Each seed\n" +
+			"is a run of its own; the same seed is the same run, step by step, on every machine. A run has faults for\n" +
+			"--duration, then everything is healed and must be answered. The promises are checked throughout, as\n" +
+			"holders see them. A seed that breaks one prints its settings, how to repeat it, and writes its trace.\n" +
+			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).",
+		Flags: []cli.Flag{
+			protocolFlag, members, first,
+			countFlag("seeds", 1, "how many `SEEDS`"),
+			faults,
+			durationFlag("duration", time.Minute, "how long faults happen in each run"),
+			countFlag("jobs", runtime.NumCPU(), "how many `RUNS` at a time"),
+			textFlag("trace", "`FILE` for what happens in the run of --seed, or in the one that fails"),
+			switchFlag("coverage", "print how often each message, fault and handler was hit"),
+		},
+		Action: p.sim,
+	}
+}
+
+// sim runs the simulator.
+func (p *program) sim(_ context.Context, c *cli.Command) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	config, err := simConfig(c)
+	if err != nil {
+		return err
+	}
+	seeds, jobs := c.Int("seeds"), c.Int("jobs")
+	if seeds < 1 || jobs < 1 {
+		return usageError(c.Name, "flags --seeds %d --jobs %d: want at least 1 of each", seeds, jobs)
+	}
+	first, trace := c.Uint64("seed"), c.String("trace")
+	start := time.Now()
+	// A run keeps little and throws much away: collecting that rarely is worth its memory.
+	debug.SetGCPercent(1000)
+	summary, err := sim.RunMany(config, first, seeds, jobs, nil)
+	if err != nil {
+		return usageError(c.Name, "%v", err)
+	}
+	if config.Coverage {
+		if _, err := summary.WriteCoverage(p.stdout, &config); err != nil {
+			return err
+		}
+	}
+	if summary.Worst != nil {
+		return p.simFailed(config, summary.Worst, trace)
+	}
+	if trace != "" {
+		if _, err := simTrace(config, first, trace); err != nil {
+			return err
+		}
+	}
+	return written(fmt.Fprintf(p.stdout, "%s\nsim: ok protocol=%s seeds=%d steps=%d grants=%d violations=0 first_seed=%d in=%.1fs\n",
+		summary, summary.Protocol, summary.Seeds, summary.Steps, summary.Grants(), summary.First, time.Since(start).Seconds()))
+}
+
+// simConfig reads what is to be simulated off the flags.
+func simConfig(c *cli.Command) (sim.Config, error) {
+	wanted, known := sim.Find(c.String("protocol"))
+	if !known {
+		return sim.Config{}, usageError(c.Name, "flag --protocol: %q is none that can be simulated; %s are allowed", c.String("protocol"), sim.Names())
+	}
+	faults, err := sim.ParseFaults(c.String("faults"))
+	if err != nil {
+		return sim.Config{}, usageError(c.Name, "flag --faults: %v", err)
+	}
+	return sim.Config{
+		Protocol: wanted, Members: c.Int("members"), Faults: faults, Duration: c.Duration("duration"), Coverage: c.Bool("coverage"),
+	}, nil
+}
+
+// simFailed tells which seed failed and how, and writes its trace by running it again.
+func (p *program) simFailed(config sim.Config, failed *sim.Result, trace string) error {
+	if trace == "" {
+		trace = fmt.Sprintf("sim-%d.txt", failed.Seed)
+	}
+	again, err := simTrace(config, failed.Seed, trace)
+	if err != nil {
+		return err
+	}
+	if again.Outcome != failed.Outcome || again.Steps != failed.Steps {
+		return fmt.Errorf("seed %d does not repeat: %v after %d steps, then %v after %d", failed.Seed, failed.Outcome, failed.Steps, again.Outcome, again.Steps)
+	}
+	repeat := fmt.Sprintf("%s sim --protocol %s --seed %d --faults %v --duration %v", name, config.Protocol.Name, failed.Seed, config.Faults, config.Duration)
+	if config.Members != 0 {
+		repeat += fmt.Sprintf(" --members %d", config.Members)
+	}
+	promise := ""
+	if failed.Outcome != sim.Crashed {
+		promise = " promise=" + failed.Violation.Promise
+	}
+	if err := written(fmt.Fprintf(p.stdout, "%s\n%v\nrepeat it with: %s\nsim: %v protocol=%s seed=%d%s step=%d trace=%s\n",
+		failed.Settings, failed.Violation, repeat, failed.Outcome, config.Protocol.Name, failed.Seed, promise, failed.Steps, trace)); err != nil {
+		return err
+	}
+	return &exitError{code: simExit(failed.Outcome)}
+}
+
+func simExit(o sim.Outcome) int {
+	switch o {
+	case sim.Crashed:
+		return exitCrash
+	case sim.Stuck:
+		return exitStuck
+	default:
+		return exitViolation
+	}
+}
+
+// simTrace runs one seed with a line for everything that happens.
+func simTrace(config sim.Config, seed uint64, path string) (result sim.Result, err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return result, fmt.Errorf("write the trace: %w", err)
+	}
+	defer func() {
+		if closed := file.Close(); err == nil && closed != nil {
+			err = fmt.Errorf("write the trace: %w", closed)
+		}
+	}()
+	return sim.Run(config, seed, io.Writer(file))
+}

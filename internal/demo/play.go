@@ -1,0 +1,211 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/trial"
+)
+
+// play is the play in its acts.
+func (d *demo) play(ctx context.Context) error {
+	if err := d.cast(ctx); err != nil {
+		return err
+	}
+	if err := d.calm(ctx); err != nil {
+		return err
+	}
+	if err := d.killCoordinator(ctx); err != nil {
+		return fmt.Errorf("kill the coordinator: %w", err)
+	}
+	if err := d.calm(ctx); err != nil {
+		return err
+	}
+	if err := d.stopMember(ctx); err != nil {
+		return fmt.Errorf("stop a member: %w", err)
+	}
+	return d.calm(ctx)
+}
+
+// cast starts the members and the workers.
+func (d *demo) cast(ctx context.Context) error {
+	d.screen.intro()
+	for _, m := range d.cluster.Members {
+		d.screen.say("member %s starts at %s", m.Name, m.Address)
+	}
+	if err := d.cluster.Start(ctx); err != nil {
+		return err
+	}
+	leader, err := d.cluster.Coordinator(ctx, d.cluster.Members[0])
+	if err != nil {
+		return err
+	}
+	d.screen.say("they have elected %s to coordinate, and grant; %d workers begin, two through each member", leader.Name, workers)
+	if err := d.crew.HireAll(d.cluster, workers); err != nil {
+		return err
+	}
+	return d.crew.AwaitAll(ctx, 0, 0, d.crew.Workers()...)
+}
+
+// calm lets the workers work for a while.
+func (d *demo) calm(ctx context.Context) error {
+	d.crew.Note(trial.Event{Kind: trial.Calm})
+	select {
+	case <-time.After(d.Calm):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reign is the part of a token that says under which authority it was given.
+func reign(t holdfast.Token) uint64 { return uint64(t) >> 32 }
+
+// killCoordinator kills the coordinator while a worker holds the register through
+// another member, and waits until the others grant again.
+func (d *demo) killCoordinator(ctx context.Context) error {
+	victim, err := d.cluster.Coordinator(ctx, d.cluster.Members[0])
+	if err != nil {
+		return err
+	}
+	keeper, kept, err := d.keep(ctx, victim)
+	if err != nil {
+		return err
+	}
+	d.screen.say("worker %d holds %s through member %s", keeper.Number, trial.RegisterName, kept.Member)
+	mark := d.crew.Mark()
+	if err := victim.Kill(); err != nil {
+		return err
+	}
+	d.killed = true
+	d.crew.Note(trial.Event{Kind: trial.Fault, Why: victim.Name + " killed"})
+	at := d.crew.Now()
+	d.screen.say("member %s, the coordinator, was killed with SIGKILL", victim.Name)
+	next, err := d.crew.Await(ctx, "a grant by another coordinator", mark, func(e trial.Event) bool {
+		return e.Kind == trial.Entered && reign(e.Token) > reign(kept.Token)
+	})
+	if err != nil {
+		return err
+	}
+	seenBy := d.cluster.Others()[0]
+	leader, err := d.cluster.Coordinator(ctx, seenBy)
+	if err != nil {
+		return err
+	}
+	d.screen.say("member %s coordinates now and has granted %s to worker %d, %.2fs after the kill", leader.Name, next.Name, next.Worker, (next.At - at).Seconds())
+	if err := d.letGo(ctx, keeper, kept); err != nil {
+		return err
+	}
+	if err := victim.Start(); err != nil {
+		return err
+	}
+	if err := d.cluster.AwaitView(ctx, seenBy, d.cluster.Members...); err != nil {
+		return err
+	}
+	d.screen.say("member %s was started again, and has joined", victim.Name)
+	return nil
+}
+
+// letGo lets a worker give back what it has kept across the coordinator's death.
+func (d *demo) letGo(ctx context.Context, keeper *trial.Process, kept trial.Event) error {
+	mark := d.crew.Mark()
+	if err := keeper.Order("go on"); err != nil {
+		return err
+	}
+	ended, err := d.awaitEnd(ctx, mark, kept)
+	if err != nil {
+		return err
+	}
+	if ended.Kind == trial.Lost {
+		d.screen.say("worker %d has lost %s meanwhile, and knows it: %s", keeper.Number, trial.RegisterName, ended.Why)
+		return nil
+	}
+	d.screen.say("worker %d has held %s all the while, and gives it back", keeper.Number, trial.RegisterName)
+	return nil
+}
+
+// stopMember stops a member that does not coordinate, while a worker holds the
+// register through it, until another worker has written to the register; then the
+// worker goes on, and the member is woken.
+func (d *demo) stopMember(ctx context.Context) error {
+	leader, err := d.cluster.Coordinator(ctx, d.cluster.Members[0])
+	if err != nil {
+		return err
+	}
+	keeper, kept, err := d.keep(ctx, leader)
+	if err != nil {
+		return err
+	}
+	victim := d.cluster.Member(kept.Member)
+	mark, at := d.crew.Mark(), d.crew.Now()
+	if err := victim.Stop(); err != nil {
+		return err
+	}
+	d.crew.Note(trial.Event{Kind: trial.Fault, Why: victim.Name + " stopped"})
+	d.screen.say("worker %d holds %s through member %s; that member was stopped with SIGSTOP", keeper.Number, trial.RegisterName, victim.Name)
+	next, err := d.crew.Await(ctx, "a write by another worker", mark, func(e trial.Event) bool {
+		return e.Kind == trial.Wrote && e.Token > kept.Token
+	})
+	if err != nil {
+		return err
+	}
+	d.screen.say("the lock has passed on: worker %d has written under token %v; worker %d goes on, and writes under its old %v", next.Worker, next.Token, keeper.Number, kept.Token)
+	mark = d.crew.Mark()
+	if err := keeper.Order("go on"); err != nil {
+		return err
+	}
+	write, err := d.crew.Await(ctx, "the stale write", mark, func(e trial.Event) bool {
+		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == trial.Refused || e.Kind == trial.Wrote)
+	})
+	if err != nil {
+		return err
+	}
+	ended, err := d.awaitEnd(ctx, mark, kept)
+	if err != nil {
+		return err
+	}
+	d.lost = ended.Kind == trial.Lost
+	if write.Kind == trial.Refused && d.lost {
+		d.screen.say("the register has refused that write, and worker %d has found its lock lost", keeper.Number)
+	}
+	return d.wake(ctx, victim, leader, at)
+}
+
+// wake lets a member go on that has stood still for longer than its lease.
+func (d *demo) wake(ctx context.Context, victim, leader *trial.Member, since time.Duration) error {
+	select {
+	case <-time.After(lease + lease/10 - (d.crew.Now() - since)):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	stopped, err := victim.Stopped()
+	if err != nil {
+		return err
+	}
+	if stopped {
+		d.stopped = d.crew.Now() - since
+	}
+	if err := victim.Continue(); err != nil {
+		return err
+	}
+	if err := d.cluster.AwaitView(ctx, leader, d.cluster.Members...); err != nil {
+		return err
+	}
+	d.screen.say("member %s was woken after %.2fs, has ended what it held, and has joined again", victim.Name, d.stopped.Seconds())
+	return nil
+}
+
+// keep lets a worker keep the register that goes through another member than the one
+// that coordinates.
+func (d *demo) keep(ctx context.Context, leader *trial.Member) (*trial.Process, trial.Event, error) {
+	return d.crew.KeepThrough(ctx, d.cluster, func(member string) bool { return member != leader.Name }, d.cluster.Others(leader)[0])
+}
+
+// awaitEnd waits until a worker tells how its stay with a lock has ended.
+func (d *demo) awaitEnd(ctx context.Context, mark int, kept trial.Event) (trial.Event, error) {
+	return d.crew.Await(ctx, "the end of a stay", mark, func(e trial.Event) bool {
+		return e.Worker == kept.Worker && e.Token == kept.Token && (e.Kind == trial.Left || e.Kind == trial.Lost)
+	})
+}

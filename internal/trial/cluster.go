@@ -1,0 +1,218 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Settings say what the members of a cluster are told.
+type Settings struct {
+	// Program is the holdfast binary.
+	Program string
+	// Folder is where the members' state folders are; it must exist.
+	Folder string
+	// Addresses are those of the founders, one each.
+	Addresses []string
+	// Lease and Patience are D and T. Zero means the program's defaults.
+	Lease, Patience time.Duration
+	// Around returns what stands before the command of the member at an index, such as a
+	// program that runs it elsewhere. Nil means nothing.
+	Around func(index int) []string
+	// LogLevel is what the members write to their logs. Zero means warn.
+	LogLevel string
+	// Flags are further flags of each.
+	Flags []string
+}
+
+// Cluster is the founders of a cluster.
+type Cluster struct {
+	Members  []*Member
+	settings Settings
+}
+
+// NewCluster makes a cluster whose members have not started: a, b, c and so on.
+func NewCluster(s Settings) *Cluster {
+	c := &Cluster{settings: s}
+	for i, address := range s.Addresses {
+		name := memberName(i)
+		var command []string
+		if s.Around != nil {
+			command = s.Around(i)
+		}
+		command = append(slices.Clone(command), s.Program, "serve", "--name", name, "--listen", address, "--http", "",
+			"--state", filepath.Join(s.Folder, "state-"+name),
+			"--join", strings.Join(s.Addresses, ","), "--expect", strconv.Itoa(len(s.Addresses)), "--log-level", cmp.Or(s.LogLevel, "warn"))
+		if s.Lease > 0 {
+			command = append(command, "--lease", s.Lease.String())
+		}
+		if s.Patience > 0 {
+			command = append(command, "--patience", s.Patience.String())
+		}
+		c.Members = append(c.Members, &Member{Name: name, Address: address, Command: append(command, s.Flags...)})
+	}
+	return c
+}
+
+// memberName is a to z, then a1 to z1 and so on.
+func memberName(i int) string {
+	name := string(rune('a' + i%26))
+	if i >= 26 {
+		name += strconv.Itoa(i / 26)
+	}
+	return name
+}
+
+// Lease is the lease of its members.
+func (c *Cluster) Lease() time.Duration {
+	if c.settings.Lease > 0 {
+		return c.settings.Lease
+	}
+	return 3 * time.Second
+}
+
+// Start starts all members, and returns when all can grant.
+func (c *Cluster) Start(ctx context.Context) error {
+	for _, m := range c.Members {
+		if err := m.Start(); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.Members {
+		if err := m.AwaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Servers are the addresses of all members as a client takes them, the one at an index
+// first.
+func (c *Cluster) Servers(first int) string {
+	var places []string
+	for i := range c.Members {
+		places = append(places, c.Members[(first+i)%len(c.Members)].Address)
+	}
+	return "holdfast://" + strings.Join(places, ",")
+}
+
+// Member returns the member with a name.
+func (c *Cluster) Member(name string) *Member {
+	i := slices.IndexFunc(c.Members, func(m *Member) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.Members[i]
+}
+
+// askAgain is the pause between two looks at a status. A status is not pushed.
+const askAgain = 50 * time.Millisecond
+
+// AwaitStatus asks a member until its status is what is wanted, and returns that.
+func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is func(*wire.Status) bool) (*wire.Status, error) {
+	var last *wire.Status
+	var trouble error
+	for {
+		asking, cancel := context.WithTimeout(ctx, time.Second)
+		status, err := m.Status(asking)
+		cancel()
+		switch {
+		case err == nil && is(status):
+			return status, nil
+		case err == nil:
+			last = status
+		}
+		trouble = err
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return last, fmt.Errorf("wait until %s: %w; last status %+v, last error %v; it says: %s", what, ctx.Err(), last, trouble, m.Log())
+		}
+	}
+}
+
+// Coordinator returns the member that coordinates, as a member sees it that runs.
+func (c *Cluster) Coordinator(ctx context.Context, seenBy *Member) (*Member, error) {
+	status, err := c.AwaitStatus(ctx, seenBy, "a member coordinates", func(s *wire.Status) bool {
+		return c.Member(s.View.Coordinator) != nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.Member(status.View.Coordinator), nil
+}
+
+// AwaitView waits until a member sees the cluster whole: these members, no others, all
+// spaces able to grant.
+func (c *Cluster) AwaitView(ctx context.Context, seenBy *Member, members ...*Member) error {
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	what := fmt.Sprintf("%s sees %s, able to grant", seenBy.Name, strings.Join(names, ", "))
+	_, err := c.AwaitStatus(ctx, seenBy, what, func(s *wire.Status) bool {
+		var seen []string
+		for _, m := range s.View.Members {
+			seen = append(seen, m.Name)
+		}
+		slices.Sort(seen)
+		unready := slices.IndexFunc(s.Spaces, func(space wire.Space) bool { return space.State != "ready" })
+		return slices.Equal(names, seen) && unready < 0
+	})
+	return err
+}
+
+// Others returns the members that run, without some.
+func (c *Cluster) Others(without ...*Member) (others []*Member) {
+	for _, m := range c.Members {
+		if m.Running() && !slices.Contains(without, m) {
+			others = append(others, m)
+		}
+	}
+	return others
+}
+
+// End ends all members in good order, one after the other, so that each can leave a view
+// that goes on; those that do not end in time are killed, which is an error.
+func (c *Cluster) End(ctx context.Context) error {
+	var errs []error
+	for _, m := range slices.Backward(c.Others()) {
+		if err := errors.Join(m.Continue(), m.Terminate(), m.AwaitEnd(ctx)); err != nil {
+			errs = append(errs, err)
+			if m.Running() {
+				errs = append(errs, m.Kill())
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// FreeAddresses returns addresses of this machine at which nobody listens at the moment.
+func FreeAddresses(count int) ([]string, error) {
+	var addresses []string
+	var listeners []net.Listener
+	var errs []error
+	for range count {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			errs = append(errs, fmt.Errorf("find a free port: %w", err))
+			break
+		}
+		listeners = append(listeners, l)
+		addresses = append(addresses, l.Addr().String())
+	}
+	for _, l := range listeners {
+		errs = append(errs, l.Close())
+	}
+	return addresses, errors.Join(errs...)
+}

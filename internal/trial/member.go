@@ -1,0 +1,104 @@
+package trial
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Member is a `holdfast serve`, in one life after the other.
+type Member struct {
+	Name    string
+	Address string
+	// Command starts it.
+	Command []string
+
+	*Process               // its present life; nil before the first
+	ready    chan struct{} // closed when it has said that it can grant
+	silent   chan struct{} // closed when it will not say that any more
+}
+
+// Start begins a life. It returns when the process runs; see AwaitReady.
+func (m *Member) Start() error {
+	ready, silent := make(chan struct{}), make(chan struct{})
+	p, err := start("member "+m.Name, m.Command, func(output io.Reader) {
+		defer close(silent)
+		lines := bufio.NewReader(output)
+		line, _ := lines.ReadBytes('\n') // its end is an empty line
+		var said struct{ Event string }
+		if err := json.Unmarshal(line, &said); err == nil && said.Event == "ready" {
+			close(ready)
+		}
+		_, _ = io.Copy(io.Discard, lines)
+	})
+	if err != nil {
+		return err
+	}
+	m.Process, m.ready, m.silent = p, ready, silent
+	return nil
+}
+
+// AwaitReady waits until it has said that it can grant.
+func (m *Member) AwaitReady(ctx context.Context) error {
+	select {
+	case <-m.ready:
+		return nil
+	case <-m.silent:
+		select {
+		case <-m.ready:
+			return nil
+		default:
+			return fmt.Errorf("member %s ended before it was ready: %s", m.Name, m.Log())
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("wait for member %s to be ready: %w; it says: %s", m.Name, ctx.Err(), m.Log())
+	}
+}
+
+// Kill kills it with SIGKILL, and returns when it is dead.
+func (m *Member) Kill() error { return m.kill() }
+
+// Terminate asks it to leave in good order; AwaitEnd waits for that.
+func (m *Member) Terminate() error { return m.signal(syscall.SIGTERM) }
+
+// AwaitEnd waits until it has ended by itself, with exit code 0.
+func (m *Member) AwaitEnd(ctx context.Context) error {
+	select {
+	case <-m.ended:
+		if m.err != nil {
+			return fmt.Errorf("member %s ended badly: %w: %s", m.Name, m.err, m.Log())
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the end of member %s: %w; it says: %s", m.Name, ctx.Err(), m.Log())
+	}
+}
+
+// Running reports whether its present life goes on.
+func (m *Member) Running() bool {
+	if m.Process == nil {
+		return false
+	}
+	select {
+	case <-m.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Status asks it how it and its cluster are.
+func (m *Member) Status(ctx context.Context) (*wire.Status, error) {
+	admin, err := client.DialAdmin(m.Address)
+	if err != nil {
+		return nil, err
+	}
+	defer admin.Close()
+	return admin.Status(ctx)
+}

@@ -1,0 +1,21 @@
+package trial
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Stopped reports whether the system says that the process is stopped. The state
+// follows the name, which is in parentheses and may contain some itself.
+func (p *Process) Stopped() (bool, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", p.who, err)
+	}
+	_, state, found := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
+	if !found {
+		return false, fmt.Errorf("look at %s: /proc says %q", p.who, text)
+	}
+	return strings.HasPrefix(state, "T"), nil
+}

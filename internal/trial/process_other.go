@@ -1,0 +1,19 @@
+//go:build unix && !linux
+
+package trial
+
+import (
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// Stopped reports whether the system says that the process is stopped.
+func (p *Process) Stopped() (bool, error) {
+	text, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(p.PID())).Output()
+	if err != nil {
+		return false, fmt.Errorf("look at %s: ps: %w", p.who, err)
+	}
+	return strings.HasPrefix(strings.TrimSpace(string(text)), "T"), nil
+}

@@ -1,0 +1,130 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test program be a worker that does as it is told.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "puppet" {
+		puppet()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// puppet says what it is, and then every line that it is told.
+func puppet() {
+	fmt.Println(`{"kind":"ready"}`)
+	var line string
+	for {
+		if _, err := fmt.Scanln(&line); err != nil {
+			return
+		}
+		if line == "die" {
+			fmt.Fprintln(os.Stderr, "told to")
+			os.Exit(3)
+		}
+		fmt.Println(line)
+	}
+}
+
+func crew(t *testing.T) (context.Context, *Crew) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx, NewCrew([]string{os.Args[0], "puppet"}, t.TempDir()+"/register")
+}
+
+func is(kind Kind) func(Event) bool { return func(e Event) bool { return e.Kind == kind } }
+
+// TestCrew: what workers tell arrives in order, one that is stopped is seen to be, and
+// all end when their input does.
+func TestCrew(t *testing.T) {
+	ctx, c := crew(t)
+	var heard []Event
+	c.Heard = func(e Event) { heard = append(heard, e) }
+	for range 2 {
+		if _, err := c.Hire("nowhere", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := c.Workers()[0], c.Workers()[1]
+	mark := c.Mark()
+	if err := two.Order(`{"kind":"entered","at":7,"name":"n","token":"9"}`); err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Await(ctx, "a word", mark, is(Entered))
+	if err != nil || e.Worker != 2 || e.At != 7 || e.Name != "n" {
+		t.Fatalf("heard %+v, %v", e, err)
+	}
+	for _, want := range []bool{true, false} {
+		step := one.Continue
+		if want {
+			step = one.Stop
+		}
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		if stopped, err := one.Stopped(); want && !stopped || err != nil {
+			t.Errorf("stopped %v, %v; want %v", stopped, err, want)
+		}
+	}
+	if err := c.Kill(one); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	var ends int
+	for _, e := range c.History(0) {
+		if e.Kind == Gone && e.Why == "" {
+			ends++
+		}
+	}
+	if all := len(c.History(0)); ends != 2 || len(heard) != all {
+		t.Errorf("%d ends, %d events of which %d were shown", ends, all, len(heard))
+	}
+}
+
+// TestWorkerFails: whoever waits for something hears that it will not come.
+func TestWorkerFails(t *testing.T) {
+	ctx, c := crew(t)
+	w, err := c.Hire("nowhere", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Order("die"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Await(ctx, "a grant", 0, is(Entered))
+	if err == nil || !strings.Contains(err.Error(), "wait for a grant: worker 1: exit status 3: told to") {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Finish(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Kill(w); err == nil || !strings.Contains(err.Error(), "ended by itself before") {
+		t.Errorf("killing what is dead: %v", err)
+	}
+}
+
+// TestMemberThatIsNotReady: a member that ends, or says something else, is not ready.
+func TestMemberThatIsNotReady(t *testing.T) {
+	ctx, _ := crew(t)
+	m := &Member{Name: "a", Command: []string{"sh", "-c", "echo no >&2; echo '{}'; exit 4"}}
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.AwaitReady(ctx); err == nil || !strings.Contains(err.Error(), "member a ended before it was ready") {
+		t.Errorf("got %v", err)
+	}
+	if err := m.AwaitEnd(ctx); err == nil || !strings.Contains(err.Error(), "exit status 4: no") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,233 @@
+package trial
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+)
+
+// Worker is what a worker process does: it works until its input ends. The line
+// "keep" on it lets the worker keep the register the next time it has it, until the
+// line "go on" comes.
+type Worker struct {
+	Server   string // addresses of members; the first one is gone to first
+	Register string // path of the guarded file
+	PoolOnly bool   // it takes the pool alone: so somebody works while the register is kept
+	Orders   io.Reader
+	Words    io.Writer
+}
+
+// The lengths of a worker's work. A stay is long enough for others to queue, and
+// looked at often enough for an overlap to be seen.
+const (
+	dialLimit   = 30 * time.Second
+	longestStay = 5 // milliseconds
+	glance      = time.Millisecond
+)
+
+// worker is a Worker at work.
+type worker struct {
+	Worker
+	clock    clock.Clock
+	register Register
+	locks    *client.Client
+
+	mu    sync.Mutex
+	words *json.Encoder
+	keep  bool
+	goOn  chan struct{}
+}
+
+// Run works. The error is what made it stop before its input ended.
+func (w Worker) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	at := &worker{
+		Worker: w, clock: clock.Real(), register: Register{w.Register},
+		words: json.NewEncoder(w.Words), goOn: make(chan struct{}, 1),
+	}
+	go func() {
+		defer cancel()
+		at.listen()
+	}()
+	dialing, done := context.WithTimeout(ctx, dialLimit)
+	defer done()
+	var err error
+	if at.locks, err = client.Dial(dialing, w.Server, client.Name("worker")); err == nil {
+		at.tell(Event{Kind: Ready})
+		err = errors.Join(at.work(ctx), at.locks.Close())
+	}
+	if ctx.Err() != nil {
+		return nil // its input has ended: it was told to stop
+	}
+	return err
+}
+
+// listen takes orders until there are no more.
+func (w *worker) listen() {
+	for lines := bufio.NewScanner(w.Orders); lines.Scan(); {
+		switch lines.Text() {
+		case "keep":
+			w.mu.Lock()
+			w.keep = true
+			w.mu.Unlock()
+		case "go on":
+			select {
+			case w.goOn <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// tell says what happened, with the time unless it is given, and through which member.
+func (w *worker) tell(e Event) {
+	if e.At == 0 {
+		e.At = w.clock.Now()
+	}
+	e.Member = w.locks.Member()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// Nobody to tell is noticed by the end of the input.
+	_ = w.words.Encode(e)
+}
+
+// kept reports, once, that the worker was ordered to keep what it has.
+func (w *worker) kept() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept := w.keep
+	w.keep = false
+	return kept
+}
+
+// work takes one lock after the other.
+func (w *worker) work(ctx context.Context) error {
+	for ctx.Err() == nil {
+		name, options := RegisterName, []holdfast.Option(nil)
+		if w.PoolOnly || rand.IntN(2) == 0 {
+			name, options = PoolName, []holdfast.Option{holdfast.Slots(PoolUnits, PoolCapacity)}
+		}
+		lock, err := w.locks.Lock(ctx, name, options...)
+		if err != nil {
+			return err
+		}
+		w.use(ctx, &stay{worker: w, lock: lock})
+	}
+	return nil
+}
+
+// use does a little work with a lock and gives it back.
+func (w *worker) use(ctx context.Context, s *stay) {
+	if !s.alive() {
+		s.end()
+		return
+	}
+	s.tell(Event{At: s.used, Kind: Entered})
+	switch {
+	case s.lock.Name() != RegisterName:
+		s.sit(ctx, time.After(s.length()), nil)
+	case w.kept():
+		// What a process does that is paused at the wrong moment: it writes when it goes
+		// on, without looking whether it still has the lock.
+		s.tell(Event{Kind: Keeping})
+		s.sit(ctx, nil, w.goOn)
+		s.write()
+	default:
+		s.write()
+		s.sit(ctx, time.After(s.length()), nil)
+	}
+	s.end()
+}
+
+// stay is a worker's time with a lock.
+type stay struct {
+	*worker
+	lock *holdfast.Lock
+	used time.Duration // the last instant at which it surely had the lock
+}
+
+func (s *stay) length() time.Duration {
+	return time.Duration(1+rand.IntN(longestStay-1)) * time.Millisecond
+}
+
+// alive looks whether it has the lock. The clock is read first: a lock that is found
+// alive was alive at the instant that was read.
+func (s *stay) alive() bool {
+	now := s.clock.Now()
+	if s.lock.Context().Err() != nil {
+		return false
+	}
+	s.used = now
+	return true
+}
+
+// sit has the lock until one of the channels says that it is enough. It looks at the
+// lock all the while.
+func (s *stay) sit(ctx context.Context, enough <-chan time.Time, goOn <-chan struct{}) {
+	looks := time.NewTicker(glance)
+	defer looks.Stop()
+	ended := s.lock.Context().Done()
+	for {
+		select {
+		case <-looks.C:
+			s.alive()
+		case <-ended:
+			if goOn == nil {
+				return
+			}
+			ended = nil // it was told to keep it, whatever comes
+		case <-enough:
+			return
+		case <-goOn:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// end gives the lock back, or finds that it was lost.
+func (s *stay) end() {
+	s.alive()
+	err := s.lock.Unlock(context.Background())
+	switch {
+	case s.used == 0:
+		// It was lost before it was used.
+	case err == nil:
+		s.tell(Event{At: s.used, Kind: Left})
+	case errors.Is(err, holdfast.ErrLost):
+		s.tell(Event{At: s.used, Kind: Lost, Why: err.Error()})
+	default:
+		s.tell(Event{Kind: Failed, Why: err.Error()})
+	}
+}
+
+// write writes to the register under the lock's token.
+func (s *stay) write() {
+	err := s.register.Write(s.lock.Token())
+	switch {
+	case err == nil:
+		s.tell(Event{Kind: Wrote})
+	case errors.Is(err, ErrStale):
+		s.tell(Event{Kind: Refused, Why: err.Error()})
+	default:
+		s.tell(Event{Kind: Failed, Why: fmt.Sprintf("write under %v: %v", s.lock.Token(), err)})
+	}
+}
+
+// tell adds which lock it is about.
+func (s *stay) tell(e Event) {
+	e.Name, e.Token = s.lock.Name(), s.lock.Token()
+	s.worker.tell(e)
+}
