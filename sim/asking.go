@@ -1,0 +1,393 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// What a client says about its requests and makes of the answers: package client's
+// request.go, release.go and event.go.
+
+// tryLimit is how long a try waits for somebody to decide; waitGrace how long the
+// authority's own refusal may take to arrive after the wait limit.
+const (
+	tryLimit  = 5 * time.Second
+	waitGrace = 250 * time.Millisecond
+)
+
+var errUnanswered = fmt.Errorf("%w: no member has answered", holdfast.ErrUnavailable)
+
+// ask enters a request.
+func (s *stream) ask(want wish, who asker) *request {
+	now := s.client.now()
+	s.lastID++
+	r := &request{client: s.client, id: s.lastID, want: want, asker: who, unsent: true, waitEnd: protocol.Never, guard: protocol.Never, holdEnd: protocol.Never}
+	switch {
+	case want.try:
+		r.guard = now + tryLimit
+	case want.wait > 0:
+		r.waitEnd = now + want.wait
+		r.guard = r.waitEnd
+	}
+	s.requests = append(s.requests, r)
+	s.sayAcquire(r, now)
+	return r
+}
+
+// sayAcquire asks for a lock. Its hold limit counts from the first sending; what
+// remains of its wait limit, from this one.
+func (s *stream) sayAcquire(r *request, now time.Duration) {
+	if !s.welcomed {
+		return
+	}
+	if r.unsent {
+		r.unsent, r.sent = false, now
+		s.client.world.judge.asks(requestKey{s.session.id, r.id})
+	}
+	op := operation{
+		kind: opAcquire, id: r.id, name: r.want.name, owner: r.want.owner, mode: r.want.mode, units: r.want.units,
+		capacity: r.want.capacity, try: r.want.try, hold: r.want.hold,
+	}
+	if r.waitEnd != protocol.Never {
+		op.wait = max(1, r.waitEnd-now)
+	}
+	s.say(op)
+}
+
+// refill says all that is not settled on a new connection (Client.refill).
+func (s *stream) refill(now time.Duration) {
+	for _, r := range s.requests {
+		r.behind = false
+		switch {
+		case r.state == asked:
+			s.sayAcquire(r, now)
+		case r.state == releasing:
+			s.sayRelease(r)
+		case r.state == cancelling:
+			s.say(operation{kind: opCancel, id: r.id, name: r.want.name})
+		case r.extend != nil:
+			s.sayExtend(r, now)
+		}
+	}
+}
+
+// onEvent takes one event of a welcomed stream.
+func (s *stream) onEvent(now time.Duration, ev *event) {
+	r := s.find(ev.id)
+	switch ev.kind {
+	case evBeat:
+		s.onBeaten(now, ev)
+	case evRefused:
+		s.onRefused(r, ev.err)
+	case evReleased:
+		if r != nil {
+			s.onReleased(r, ev.err)
+		}
+	case evGranted:
+		if r != nil {
+			s.onGranted(now, r, ev)
+		}
+	case evQueued:
+		if r != nil && r.state == asked {
+			r.waiting = true
+		}
+	case evLost:
+		if r != nil {
+			s.onLost(r, ev)
+		}
+	case evExtended:
+		if r != nil {
+			s.onExtended(now, r, ev)
+		}
+	}
+}
+
+// onBeaten moves the deadline to the ttl after this very beat was sent.
+func (s *stream) onBeaten(now time.Duration, ev *event) {
+	for i, b := range s.beats {
+		if b.id == ev.id {
+			s.beats = append(s.beats[:0], s.beats[i+1:]...)
+			s.acknowledged(now, b.sent, ev.span)
+			return
+		}
+	}
+}
+
+// onGranted makes the lock.
+func (s *stream) onGranted(now time.Duration, r *request, ev *event) {
+	if r.state != asked || r.unsent {
+		return
+	}
+	r.state, r.waiting, r.token, r.session, r.guard = held, false, ev.token, s.session, protocol.Never
+	if ev.span > 0 {
+		r.holdEnd = after(r.sent, ev.span)
+	}
+	for _, known := range s.limits {
+		if known.name == r.want.name && known.token == r.token {
+			r.holdEnd = min(r.holdEnd, known.end)
+		}
+	}
+	r.guard = r.holdEnd
+	c := s.client
+	if r.believes(now) {
+		c.world.judge.told(grantOf(c, r))
+	}
+	r.asker.granted(r)
+}
+
+// onGuard is called at a wait limit, the limit of a try, or a hold limit.
+func (s *stream) onGuard(r *request, now time.Duration) {
+	switch {
+	case r.state == held:
+		r.guard = protocol.Never
+		if !r.believes(now) {
+			s.end(r, holdfast.HoldLimit)
+			s.finishExtend(r, holdfast.HoldLimit)
+			s.concede(r)
+		}
+	case r.state != asked:
+		r.guard = protocol.Never
+	case r.want.try, r.late, !s.welcomed:
+		err := errUnanswered
+		if r.waiting {
+			err = holdfast.ErrHeld
+		}
+		s.cancel(r)
+		r.asker.failed(r, err)
+	default:
+		r.late = true
+		grace := tryLimit
+		if r.waiting {
+			grace = waitGrace
+		}
+		r.guard = now + grace
+	}
+}
+
+// cancel ends a request for good; one that was never sent is just forgotten.
+func (s *stream) cancel(r *request) {
+	r.guard = protocol.Never
+	if r.unsent {
+		s.settle(r)
+		return
+	}
+	r.state = cancelling
+	s.say(operation{kind: opCancel, id: r.id, name: r.want.name})
+}
+
+// abandon is called when whoever asked does not want the lock any more.
+func (s *stream) abandon(r *request) {
+	switch r.state {
+	case asked:
+		s.cancel(r)
+	case held:
+		r.quiet = true
+		s.unlock(r)
+	}
+}
+
+// unlock ends the lock here, then lets the authority know.
+func (s *stream) unlock(r *request) {
+	if r.state != held {
+		return
+	}
+	s.end(r, "")
+	s.release(r)
+}
+
+// abandonOrUnlock is what a user's last word about a lock comes to: it does not want
+// it any more, or unlocks it. What has ended by the clock is left to the guard.
+func (s *stream) abandonOrUnlock(r *request) {
+	switch {
+	case r.state == asked:
+		s.cancel(r)
+	case r.believes(s.client.now()):
+		s.unlock(r)
+	}
+}
+
+func (s *stream) release(r *request) {
+	r.guard = protocol.Never
+	s.finishExtend(r, holdfast.ErrNotHeld)
+	r.state = releasing
+	s.sayRelease(r)
+}
+
+func (s *stream) sayRelease(r *request) {
+	if s.welcomed {
+		r.copies++
+		s.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
+	}
+}
+
+// concede tells the authority that a lock has ended which nobody has unlocked.
+func (s *stream) concede(r *request) {
+	r.quiet = true
+	s.release(r)
+}
+
+// end ends the lock of a request because of why.
+func (s *stream) end(r *request, why holdfast.Loss) {
+	if r.ended {
+		return
+	}
+	r.ended = true
+	s.client.world.judge.ended(grantOf(s.client, r), why)
+}
+
+func (s *stream) settle(r *request) {
+	r.guard, r.state = protocol.Never, settled
+}
+
+// onLost ends a lock, then says that it has stopped if the authority waits for that.
+func (s *stream) onLost(r *request, ev *event) {
+	if ev.why == holdfast.SessionExpired {
+		s.lose()
+		return
+	}
+	switch r.state {
+	case asked:
+		// It was granted, and the word of that was lost. A copy of the request may be on
+		// its way: what that comes to is not wanted any more.
+		s.cancel(r)
+		r.asker.failed(r, ev.why)
+	case held:
+		s.end(r, ev.why)
+		s.finishExtend(r, ev.why)
+		if ev.mustRelease {
+			s.concede(r)
+		} else {
+			s.settle(r)
+		}
+	case releasing:
+		r.loss = ev.why
+	}
+}
+
+// onReleased takes the answer to a release or to a cancel. That a release which was
+// sent twice is of something not held means that its first copy has acted.
+func (s *stream) onReleased(r *request, err error) {
+	if unknownSession(err) {
+		s.lose()
+		return
+	}
+	if r.state == releasing || r.state == cancelling {
+		if err != nil && r.state == releasing && !r.quiet && r.copies == 1 && r.loss == "" && r.holdEnd == protocol.Never {
+			s.client.world.judge.unlockRefused(grantOf(s.client, r), err)
+		}
+		s.settle(r)
+	}
+}
+
+// onRefused takes a refusal of whatever the id names.
+func (s *stream) onRefused(r *request, err error) {
+	switch {
+	case unknownSession(err):
+		s.lose()
+	case r == nil:
+	case r.state == asked:
+		s.settle(r)
+		r.asker.failed(r, err)
+	case r.behind:
+		r.behind = false
+		if r.state == held && r.extend != nil {
+			if r.believes(s.client.now()) {
+				r.holdEnd, r.guard = r.extend.before, r.extend.before
+			}
+			s.finishExtend(r, err)
+		}
+	default:
+		s.onReleased(r, err)
+	}
+}
+
+func unknownSession(err error) bool {
+	return errors.Is(err, session.ErrUnknown) || holdfast.Why(err) == holdfast.SessionExpired
+}
+
+// extendTo asks for another hold limit. A shorter one holds from here on.
+func (s *stream) extendTo(r *request, hold time.Duration) {
+	if r.state != held || r.extend != nil {
+		return
+	}
+	now := s.client.now()
+	r.extend = &extension{hold: hold, unsent: true, before: r.holdEnd}
+	if hold > 0 {
+		s.shorten(r, after(now, hold))
+	}
+	s.sayExtend(r, now)
+}
+
+func (s *stream) sayExtend(r *request, now time.Duration) {
+	if !s.welcomed || r.extend == nil || r.state != held {
+		return
+	}
+	if r.extend.unsent {
+		r.extend.unsent, r.extend.sent = false, now
+	}
+	r.behind = true
+	s.say(operation{kind: opExtend, id: r.id, name: r.want.name, token: r.token, hold: r.extend.hold})
+}
+
+// onExtended takes a new hold limit, which counts from the sending of the extend.
+func (s *stream) onExtended(now time.Duration, r *request, ev *event) {
+	r.behind = false
+	if r.state != held || r.extend == nil || r.extend.unsent {
+		return
+	}
+	end := protocol.Never
+	if ev.span > 0 {
+		end = after(r.extend.sent, ev.span)
+	}
+	s.setHoldEnd(r, end)
+	if r.believes(now) {
+		s.finishExtend(r, nil)
+	}
+}
+
+// limit is the end of a grant, as it was asked for: one of its locks may be told later.
+type limit struct {
+	name  string
+	token holdfast.Token
+	end   time.Duration
+}
+
+// keptLimits is how many grants' ends are kept.
+const keptLimits = 16
+
+// shorten lets every lock of r's grant end at end, where that is earlier than before:
+// those that are held, and one whose grant is on its way.
+func (s *stream) shorten(r *request, end time.Duration) {
+	if len(s.limits) == keptLimits {
+		s.limits = append(s.limits[:0], s.limits[1:]...)
+	}
+	s.limits = append(s.limits, limit{r.want.name, r.token, end})
+	for _, mate := range s.requests {
+		if mate.state == held && mate.token == r.token && mate.want.name == r.want.name && end < mate.holdEnd {
+			mate.holdEnd, mate.guard = end, end
+		}
+	}
+}
+
+// setHoldEnd moves the end of a hold limit, which is the grant's: it holds for every
+// lock that an owner has under it. What has ended stays ended.
+func (s *stream) setHoldEnd(r *request, end time.Duration) {
+	now := s.client.now()
+	for _, mate := range s.requests {
+		if mate.state == held && mate.token == r.token && mate.want.name == r.want.name && mate.believes(now) {
+			mate.holdEnd, mate.guard = end, end
+		}
+	}
+}
+
+func (s *stream) finishExtend(r *request, err error) {
+	if r.extend != nil {
+		r.extend = nil
+		r.asker.extended(r, err)
+	}
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What is checked of the members themselves: that there is one authority, and that it
+// knows of everybody who may hold. Both are promises of membership to the protocols
+// (membership.md §5); a lock held twice is what follows when they are broken.
+
+// powerful reports whether a member may grant in this instant, by its own clock.
+func (m *member) powerful() bool {
+	v := m.view
+	if !m.up || v == nil || v.Coordinator != m.id || !v.Installed || v.Lease == nil {
+		return false
+	}
+	now := m.now()
+	return now >= v.GrantFrom && now < v.Lease.Role && now < v.Lease.Member
+}
+
+// leased reports whether what a member's users hold goes on in this instant, by its
+// own clock.
+func (m *member) leased() bool {
+	return m.up && m.view != nil && m.view.Lease != nil && m.now() < m.view.Lease.Member
+}
+
+// viewed takes note of a member's view. With the first, its own users begin, as in
+// node.Start.
+func (w *world) viewed(m *member, v *protocol.View) {
+	m.view = v
+	if w.settings.locals && m.local == nil {
+		m.local = newLocal(m)
+		w.do(w.now, m.local.open)
+	}
+}
+
+// gone takes note of the end of a member's process.
+func (w *world) gone(m *member) { m.view = nil }
+
+// checkAuthority looks at all members when one of them may grant.
+func (w *world) checkAuthority(m *member) {
+	if !m.powerful() {
+		return
+	}
+	for _, other := range w.members {
+		if other == m {
+			continue
+		}
+		if other.powerful() {
+			w.judge.violate("P1", "%s may grant in view %d of epoch %d, and %s in view %d of epoch %d",
+				m, m.view.Number, m.view.Epoch.Counter, other, other.view.Number, other.view.Epoch.Counter)
+			return
+		}
+		if other.leased() && !m.knows(other) {
+			w.judge.violate("P1", "%s may grant in view %d of epoch %d (%s), which does not know that %s holds under tenure %v of view %d of epoch %d, by a lease for another %v",
+				m, m.view.Number, m.view.Epoch.Counter, w.listed(m.view), other, other.view.Lease.Tenure, other.view.Number, other.view.Epoch.Counter,
+				other.view.Lease.Member-other.now())
+			return
+		}
+	}
+}
+
+// knows reports whether a coordinator's view lists a member under the tenure that it
+// holds under, or waits until that has ended. Whoever follows a later view of the same
+// coordinator has its place from there; and a tenure that this coordinator has never
+// had, of a member that has promised itself to a later epoch, takes nothing from it.
+func (m *member) knows(other *member) bool {
+	tenure := other.view.Lease.Tenure
+	if at, listed := m.view.Of(other.id); listed && at.Tenure == tenure {
+		return true
+	}
+	for _, dropped := range m.view.Dropped {
+		if dropped.ID == other.id && dropped.Tenure == tenure {
+			return dropped.Free > m.now()
+		}
+	}
+	ours, theirs := m.view, other.view
+	return max(theirs.Epoch.Counter, theirs.Lease.Promised) > ours.Epoch.Counter ||
+		theirs.Epoch == ours.Epoch && theirs.Number > ours.Number
+}
+
+// coordinator returns the member that coordinates the newest view, or nil.
+func (w *world) coordinator() *member {
+	var found *member
+	for _, m := range w.members {
+		if m.up && m.view != nil && m.view.Coordinator == m.id && (found == nil || m.view.Epoch.Counter > found.view.Epoch.Counter) {
+			found = m
+		}
+	}
+	return found
+}
+
+// decided takes note of what a member says of a request.
+func (w *world) decided(m *member, reply *protocol.Reply) {
+	d := &reply.Decision
+	if reply.Port != userSpace {
+		return
+	}
+	key := requestKey{d.Session, d.Request}
+	w.judge.decision(m, callOf(reply.To.Op), key, d)
+}

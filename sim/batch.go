@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Summary is what became of many runs.
+type Summary struct {
+	Protocol string
+	First    uint64
+	Seeds    int
+	Steps    int
+	Slow     int           // runs that were settled later than 30 s after the last fault
+	Slowest  time.Duration // of all that settled
+	Worst    *Result       // the run with the lowest seed that was not OK; nil if all were
+	Survived Survival
+	counts   *counts
+}
+
+// Grants returns how often a user was told that a lock is his.
+func (s *Summary) Grants() int { return s.counts.grants }
+
+// Stale returns how many writes a resource has refused because of their tokens.
+func (s *Summary) Stale() int { return s.counts.stale }
+
+// RunMany simulates seeds from first on, several at a time, and stops at the first seed
+// that is not OK: no seed below it is left out, and what is reported does not depend
+// on how many run at a time. Told, if not nil, is called for every result in the order
+// of the seeds.
+func RunMany(c Config, first uint64, seeds, jobs int, told func(*Result)) (*Summary, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	b := &batch{
+		config: c, first: first, seeds: seeds, told: told, waiting: map[int]Result{},
+		summary: &Summary{Protocol: c.Protocol.Name, First: first, counts: newCounts(c.Coverage)},
+	}
+	var workers sync.WaitGroup
+	for range max(1, min(jobs, seeds)) {
+		workers.Go(b.work)
+	}
+	workers.Wait()
+	return b.summary, b.err
+}
+
+// batch hands out seeds and takes results in their order.
+type batch struct {
+	config Config
+	first  uint64
+	seeds  int
+	told   func(*Result)
+
+	mu      sync.Mutex
+	next    int            // the next seed to hand out
+	waiting map[int]Result // results whose turn has not come
+	taken   int            // results taken
+	over    bool
+	err     error
+	summary *Summary
+}
+
+func (b *batch) work() {
+	for {
+		b.mu.Lock()
+		i := b.next
+		b.next++
+		over := b.over || i >= b.seeds
+		b.mu.Unlock()
+		if over {
+			return
+		}
+		result, err := Run(b.config, b.first+uint64(i), nil)
+		b.finished(i, result, err)
+	}
+}
+
+func (b *batch) finished(i int, result Result, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		b.err, b.over = err, true
+		return
+	}
+	b.waiting[i] = result
+	for !b.over {
+		r, there := b.waiting[b.taken]
+		if !there {
+			return
+		}
+		delete(b.waiting, b.taken)
+		b.taken++
+		b.summary.take(&r)
+		if b.told != nil {
+			b.told(&r)
+		}
+		b.over = r.Outcome != OK
+	}
+}
+
+// take adds a result.
+func (s *Summary) take(r *Result) {
+	s.Seeds++
+	s.Steps += r.Steps
+	s.counts.add(r.counts)
+	s.Survived.add(r.Survived)
+	if r.Outcome != OK {
+		worst := *r
+		s.Worst = &worst
+		return
+	}
+	s.Slowest = max(s.Slowest, r.Settled)
+	if r.Settled > patience {
+		s.Slow++
+	}
+}
+
+// String tells what happened in the runs that were OK.
+func (s *Summary) String() string {
+	text := fmt.Sprintf("%d grants, %d waits without one, %d locks lost, %d reigns, %d stale writes refused; settled within %v of the last fault",
+		s.counts.grants, s.counts.failures, s.counts.lost, s.counts.reigns, s.counts.stale, s.Slowest)
+	if s.Slow > 0 {
+		text += fmt.Sprintf(", %d runs later than %v", s.Slow, patience)
+	}
+	if s.Survived.Crashes > 0 {
+		text += fmt.Sprintf("; %d of %d runs whose only fault is a coordinator's crash kept all locks held elsewhere", s.Survived.Kept, s.Survived.Crashes)
+	}
+	return text
+}

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// What a client believes, and for how long. These are the rules of package client,
+// cited by function, on the client's own clock:
+//
+//	session.renew, alive   a session lives for the ttl of an answer, counted from when
+//	                       what it answers was sent; once over it is over for good
+//	Client.onGranted       a lock's hold limit counts from when its request was first sent
+//	Lock.expire            a lock has ended when the clock has passed either, looked at or not
+//	Client.onLost          what the authority takes ends at once; then that is said if it waits
+//	Client.onReleased,     a release is repeated until it is acknowledged, a cancelled
+//	Client.cancel          request is cancelled until that is acknowledged
+
+// presence is the client's side of a session.
+type presence struct {
+	client   *client
+	id       lock.SessionID
+	secret   session.Secret
+	at       *member       // where it was opened or resumed last
+	ttl      time.Duration // in the latest answer
+	anchor   time.Duration // when what that answered was sent
+	deadline time.Duration // when it ends; 0 before the first answer
+	over     bool
+	unknown  map[*member]bool // who says that they do not know it
+}
+
+// renew takes an answer to what was sent at the time sent. What is over stays over.
+func (p *presence) renew(now, sent, ttl time.Duration) bool {
+	if protocol.Mutated("client deadline counted from receipt") {
+		sent = now
+	}
+	if !p.alive(now) && p.deadline != 0 || p.over || now >= sent+ttl {
+		p.over = true
+		return false
+	}
+	p.deadline, p.ttl, p.anchor = sent+ttl, ttl, sent
+	return true
+}
+
+// alive compares with the clock.
+func (p *presence) alive(now time.Duration) bool { return !p.over && now < p.deadline }
+
+// state says what a request is about, and so what to send after a break.
+type state uint8
+
+const (
+	asked state = iota
+	held
+	releasing
+	cancelling
+	settled
+)
+
+// request is one acquire and what became of it.
+type request struct {
+	client *client
+	id     uint64
+	want   wish
+	asker  asker
+
+	state   state
+	unsent  bool
+	sent    time.Duration
+	waitEnd time.Duration
+	waiting bool // the authority has queued it, as far as known
+	session *presence
+	token   holdfast.Token
+	holdEnd time.Duration
+	ended   bool // the lock has ended by something else than the clock
+	loss    holdfast.Loss
+	copies  int
+	quiet   bool
+	extend  *extension
+	behind  bool
+	guard   time.Duration // wait limit, limit of a try, or hold limit
+	late    bool          // the wait limit is over, and its grace runs
+}
+
+// wish is what somebody wants locked, and how.
+type wish struct {
+	name     string
+	owner    string
+	mode     holdfast.Mode
+	units    int
+	capacity int
+	try      bool
+	wait     time.Duration // 0 for no limit
+	hold     time.Duration // 0 for none
+}
+
+// extension is a wish for another hold limit.
+type extension struct {
+	hold   time.Duration
+	unsent bool
+	sent   time.Duration
+	before time.Duration
+}
+
+// asker is told what became of a request.
+type asker interface {
+	granted(r *request)
+	failed(r *request, err error)
+	extended(r *request, err error)
+}
+
+// believes reports whether the holder of the lock takes itself for one: whether its
+// context is not done when the clock shows now.
+func (r *request) believes(now time.Duration) bool {
+	return r.state == held && !r.ended && r.session.alive(now) && now < r.holdEnd
+}
+
+// believesAt is believes at a real instant, whether its process looks or not.
+func (r *request) believesAt(at instant) bool {
+	return r.client.up && r.believes(r.client.clock.read(at))
+}
+
+// grantOf is a lock as its holder knows it.
+func grantOf(c *client, r *request) grant {
+	return grant{
+		name: r.want.name, mode: r.want.mode, units: r.want.units, capacity: r.want.capacity, token: r.token,
+		session: r.session.id, request: r.id, who: c, holder: r,
+	}
+}
+
+// after adds without passing the end of time.
+func after(now, d time.Duration) time.Duration {
+	if d > protocol.Never-now {
+		return protocol.Never
+	}
+	return now + d
+}

@@ -1,0 +1,213 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// client is a process of its own that locks through a member: it has its own clock,
+// and lives, sleeps and dies by itself.
+type client struct {
+	world  *world
+	number int32
+	name   string
+	clock  dial
+	places []*member // where it may go, in its own order
+	ttl    time.Duration
+
+	up      bool
+	life    uint32
+	paused  bool
+	inbox   []task
+	wake    uint32
+	wakeAt  instant
+	stream  stream
+	workers []*worker
+}
+
+func (c *client) String() string { return c.name }
+
+// now is what the client's clock shows.
+func (c *client) now() time.Duration { return c.clock.read(c.world.now) }
+
+// start begins a life of the process.
+func (c *client) start() {
+	w := c.world
+	if c.up {
+		return
+	}
+	c.up, c.paused = true, false
+	c.life++
+	c.inbox = c.inbox[:0]
+	c.wakeAt = protocol.Never
+	c.stream = newStream(c)
+	c.stream.next = c.now()
+	c.stream.lastID = uint64(c.life) << 32
+	c.workers = c.workers[:0]
+	if w.protocol.Locks {
+		for range w.settings.workers {
+			c.workers = append(c.workers, newWorker(c, len(c.workers)))
+		}
+	}
+	w.trace("%s starts", c)
+	c.arm()
+}
+
+// arm asks to be woken when the stream or a worker wants to be.
+func (c *client) arm() {
+	if !c.up || c.paused {
+		return
+	}
+	local := c.stream.wake()
+	for _, worker := range c.workers {
+		local = min(local, worker.next)
+	}
+	at := c.clock.when(local)
+	if at == c.wakeAt && at > c.world.now {
+		return
+	}
+	c.wake++
+	c.wakeAt = at
+	if at != protocol.Never {
+		c.world.at(at, task{kind: taskWake, to: c.number, life: c.wake})
+	}
+}
+
+// tick does what the time has come for.
+func (c *client) tick(t *task) {
+	if !c.up || t.life != c.wake {
+		return
+	}
+	if c.paused {
+		c.keep(*t)
+		return
+	}
+	now := c.now()
+	c.wakeAt = protocol.Never
+	c.stream.tick(now)
+	for _, worker := range c.workers {
+		if now >= worker.next {
+			worker.act(now)
+		}
+	}
+	c.arm()
+}
+
+// hear takes what the member at the other end of l has told.
+func (c *client) hear(l *link, events []event) {
+	c.stream.hear(l, events)
+	c.arm()
+}
+
+// broken takes note of a connection that has ended.
+func (c *client) broken(l *link) {
+	c.stream.broken(l)
+	c.arm()
+}
+
+func (c *client) keep(t task) { c.inbox = append(c.inbox, t) }
+
+// pause stops the process; its clock runs on, and so does what others believe of it.
+func (c *client) pause(length time.Duration) {
+	w := c.world
+	if !c.up || c.paused {
+		return
+	}
+	w.trace("%s is paused for %v", c, length)
+	c.paused = true
+	life := c.life
+	w.do(w.now+length, func() {
+		if c.up && c.life == life {
+			c.resume()
+		}
+	})
+}
+
+// resume lets the process go on.
+func (c *client) resume() {
+	if !c.paused {
+		return
+	}
+	c.world.trace("%s wakes", c)
+	c.paused = false
+	c.inbox = c.world.again(c.inbox)
+	// A thread that wakes in the middle of its work does it before any look at the
+	// clock: that is what tokens are for.
+	for _, worker := range c.workers {
+		worker.write(false)
+	}
+	c.arm()
+}
+
+// close ends the session in good order, as Client.Close does; the process ends soon
+// after, whether or not that was acknowledged.
+func (c *client) close() {
+	s := &c.stream
+	if !c.up || c.paused || !s.welcomed {
+		return
+	}
+	c.world.trace("%s closes", c)
+	for _, r := range s.requests { // Client.closeRequest
+		if r.state == held {
+			s.end(r, "")
+		}
+		s.settle(r)
+	}
+	s.compact()
+	s.lastID++
+	s.say(operation{kind: opEnd, id: s.lastID})
+	c.workers = c.workers[:0]
+}
+
+// crash ends the process. What it believed ends with it.
+func (c *client) crash() {
+	w := c.world
+	if !c.up {
+		return
+	}
+	w.trace("%s crashes", c)
+	c.up = false
+	c.wake++
+	for _, r := range c.stream.requests {
+		if r.state == held {
+			c.stream.end(r, "")
+		}
+	}
+	if c.stream.session != nil {
+		c.stream.session.over = true
+	}
+	for _, l := range w.links {
+		if l.client == c {
+			l.sever(clientEnd)
+		}
+	}
+}
+
+// again schedules what a paused process finds when it wakes: in any order, but for
+// what came over one connection.
+func (w *world) again(waiting []task) []task {
+	for _, t := range waiting {
+		when := w.now + w.below(time.Millisecond)
+		if l := t.link; l != nil && t.kind == taskOperation {
+			l.up = max(l.up, when)
+			when = l.up
+		} else if l != nil {
+			l.down = max(l.down, when)
+			when = l.down
+		}
+		w.at(when, t)
+	}
+	clear(waiting)
+	return waiting[:0]
+}
+
+// sessions yields the session that the client believes in, for the judge.
+func (c *client) sessionAt(at instant) (lock.SessionID, bool) {
+	p := c.stream.session
+	if !c.up || p == nil || !p.alive(c.clock.read(at)) {
+		return lock.SessionID{}, false
+	}
+	return p.id, true
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// counts is what happened in one run or in many.
+type counts struct {
+	covering bool // handlers are counted too, which costs time
+
+	faults   [faultCount]int
+	grants   int
+	failures int
+	reigns   int
+	lost     int
+	stale    int           // writes that the register refused
+	longest  time.Duration // that anything was under way
+	messages map[message]int
+	handlers map[handler]int
+}
+
+// message is a type of message, at the membership or at a space.
+type message struct {
+	below bool
+	is    reflect.Type
+}
+
+// handler is what a machine can be stepped with.
+type handler struct {
+	machine string
+	kind    protocol.Kind
+	fact    reflect.Type
+}
+
+func newCounts(covering bool) *counts {
+	return &counts{covering: covering, messages: map[message]int{}, handlers: map[handler]int{}}
+}
+
+func (c *counts) sent(port protocol.Port, m protocol.Message) {
+	c.messages[message{port == protocol.Below, reflect.TypeOf(m)}]++
+}
+
+// add adds what happened in another run.
+func (c *counts) add(o *counts) {
+	for f, n := range o.faults {
+		c.faults[f] += n
+	}
+	c.grants += o.grants
+	c.failures += o.failures
+	c.reigns += o.reigns
+	c.lost += o.lost
+	c.stale += o.stale
+	c.longest = max(c.longest, o.longest)
+	for m, n := range o.messages {
+		c.messages[m] += n
+	}
+	for h, n := range o.handlers {
+		c.handlers[h] += n
+	}
+}
+
+// watch puts a counter before each machine, if handlers are counted.
+func (c *counts) watch(b Built) (below protocol.Machine, spaces []protocol.Machine) {
+	if !c.covering {
+		return b.Below, b.Spaces
+	}
+	for _, space := range b.Spaces {
+		spaces = append(spaces, &watched{space, c, "space"})
+	}
+	return &watched{b.Below, c, "membership"}, spaces
+}
+
+// watched is a machine whose steps are counted.
+type watched struct {
+	protocol.Machine
+	counts *counts
+	name   string
+}
+
+func (m *watched) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.counts.step(m.name, ev)
+	m.Machine.Step(now, ev, out)
+}
+
+func (c *counts) step(machine string, ev protocol.Event) {
+	if c.covering {
+		c.handlers[handler{machine, ev.Kind, reflect.TypeOf(ev.Fact)}]++
+	}
+}

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+// TestTheUniverseIsComplete: every message that has a String of its own in a
+// messages.go is listed, so that none can go unhit unseen.
+func TestTheUniverseIsComplete(t *testing.T) {
+	p, _ := Find("central")
+	listed := map[string]bool{}
+	for _, m := range append(p.Universe.Below, p.Universe.Above...) {
+		listed[fmt.Sprintf("%T", m)] = true
+	}
+	parts := map[string]bool{"central.Stamp": true, "central.Ended": true, "central.AskKind": true} // of messages
+	for _, path := range []string{"../election/messages.go", "../membership/messages.go", "../protocol/central/messages.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range file.Decls {
+			f, ok := declared.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "String" {
+				continue
+			}
+			name := fmt.Sprintf("%s.%v", file.Name, f.Recv.List[0].Type)
+			if !listed[name] && !parts[name] {
+				t.Errorf("%s has a message %s that no universe lists", path, name)
+			}
+		}
+	}
+}
+
+// TestCoverageNamesWhatWasNeverHit: a run without faults hits no fault.
+func TestCoverageNamesWhatWasNeverHit(t *testing.T) {
+	c := config("central")
+	c.Coverage = true
+	s, err := RunMany(c, 1, 2, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := s.WriteCoverage(&out, &c); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{"fault    delay ", "message  membership.Poll ", "handler  space raised *protocol.View ", "handler  desk tick "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("coverage does not list %q:\n%s", want, text)
+		}
+	}
+	s.counts = newCounts(true)
+	out.Reset()
+	complete, err := s.WriteCoverage(&out, &c)
+	if err != nil || complete || !strings.Contains(out.String(), "never hit: ") || !strings.Contains(out.String(), "message membership.Poll;") {
+		t.Errorf("%v %v\n%s", complete, err, out.String())
+	}
+}

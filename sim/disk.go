@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// disk is the storage of one machine: the peer protocol.Storage of its member. It
+// does what package storage/cell does with a file that is written beside the old one,
+// synced, and put in its place: the bytes after a crash are the old ones or the new
+// ones, and which of them is unknown until the write was answered.
+type disk struct {
+	member *member
+	synced []byte // nil if nothing was ever written
+	queue  []write
+	full   instant // until when nothing can be written
+	slow   instant // until when every write takes long
+}
+
+// write is one that is not answered yet.
+type write struct {
+	storage.Save
+	port protocol.Port
+}
+
+// errFull is what a disk without room answers.
+var errFull = errors.New("no space left on device")
+
+// save takes a write. One is under way at a time.
+func (d *disk) save(s storage.Save, port protocol.Port) {
+	d.member.world.trace("%s writes %v", d.member, s)
+	d.queue = append(d.queue, write{s, port})
+	if len(d.queue) == 1 {
+		d.begin()
+	}
+}
+
+// begin draws how long the first write of the queue takes.
+func (d *disk) begin() {
+	m, w := d.member, d.member.world
+	takes := w.between(200*time.Microsecond, w.weather.disk)
+	if d.slow > w.now {
+		w.hit(DiskSlow)
+		takes += w.between(100*time.Millisecond, w.settings.lease)
+	}
+	w.at(w.now+takes, task{kind: taskSaved, to: m.place, life: m.life, id: d.queue[0].ID})
+}
+
+// saved ends the write under way.
+func (d *disk) saved(t *task) {
+	m, w := d.member, d.member.world
+	if !m.up || m.life != t.life || len(d.queue) == 0 {
+		return
+	}
+	if m.paused {
+		m.keep(*t)
+		return
+	}
+	done := d.queue[0]
+	d.queue = d.queue[1:]
+	answer := storage.Saved{ID: done.ID}
+	switch {
+	case d.full > w.now:
+		w.hit(DiskFull)
+		answer.Err = errFull
+	case w.odds(w.weather.diskFail):
+		w.hit(DiskFail)
+		answer.Err = errDisk
+		if w.rand.IntN(2) == 0 {
+			d.synced = done.Data // it failed after it was done
+		}
+	default:
+		d.synced = done.Data
+	}
+	if len(d.queue) > 0 {
+		d.begin()
+	}
+	w.trace("%s %v", m, answer)
+	w.nemesis.pounce(m)
+	m.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: done.port, Fact: answer})
+}
+
+// crash decides what is left of the writes that were not answered: nothing, the bytes
+// of the one under way, or half of a file that nobody reads.
+func (d *disk) crash() {
+	w := d.member.world
+	pending := d.queue
+	d.queue = nil
+	if len(pending) == 0 || d.full > w.now {
+		return
+	}
+	switch {
+	case w.settings.faults.Has(DiskTorn) && w.rand.IntN(3) == 0:
+		w.hit(DiskTorn)
+		d.tear(pending[0].Data)
+	case w.settings.faults.Has(DiskLost) && w.rand.IntN(2) == 0:
+		w.hit(DiskLost) // what was not synced is not there
+	default:
+		d.synced = pending[0].Data
+	}
+}
+
+// tear leaves half of a write behind. It was written beside the cell and never took
+// its place; that the cell's format would tell it from a whole one is checked here.
+func (d *disk) tear(data []byte) {
+	w := d.member.world
+	half := data[:w.rand.IntN(len(data))]
+	if _, err := membership.DecodeCell(half); err == nil {
+		w.judge.violate("P10", "half of a cell, %d of %d bytes, is taken for a whole one", len(half), len(data))
+	}
+}
+
+// finish completes what is under way: a process that ends in good order waits for its
+// writer.
+func (d *disk) finish() {
+	if len(d.queue) > 0 && d.full <= d.member.world.now {
+		d.synced = d.queue[len(d.queue)-1].Data
+	}
+	d.queue = nil
+}
+
+// forget loses the cell.
+func (d *disk) forget() { d.synced, d.queue = nil, nil }

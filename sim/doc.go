@@ -1,0 +1,68 @@
+// Package sim breaks the protocols in simulated time: many members, clients, networks,
+// clocks and disks in one thread, and one seed that draws everything.
+//
+// The members are the very machines that ship: a [session.Desk] in front of a stack of
+// membership and spaces. What is around them is made here: the part of package run
+// (member.go), of storage/cell (disk.go), of transport (network.go), of server (edge.go,
+// link.go), of client (belief.go, asking.go, stream.go), of node (local.go) and of curl
+// (script.go). The files that repeat the rules of another package name the functions
+// that they repeat, because a client that believed otherwise than the real one would
+// prove nothing.
+//
+// # A run
+//
+// A seed draws [settings] first: members, founders and guests, which faults happen and
+// how often, odds of the network and the disks, clients and what they do. Each run has
+// its own mix (swarm testing), but delays of up to 5 D are in every run. Then:
+//
+//   - for Duration, faults happen while users lock and work;
+//   - everything is healed, and users go on for 12 s;
+//   - users begin nothing new, and take each name once more. All that must be done
+//     30 s after the last fault; who is later is slow, and after 120 s stuck.
+//
+// Nothing reads a real clock and nothing ranges over a map where the order could be
+// seen: the same seed gives the same trace, byte for byte, on every machine.
+//
+// # What is checked
+//
+// The judge sees what users are told, and for how long they believe it by their own
+// clocks. It knows no table (judge.go, judge_order.go):
+//
+//   - P1 exclusion: in the instant in which a user is told of a grant, all who take
+//     themselves for holders are compatible. And of the members (authority.go): one at
+//     a time may grant, and knows of everybody whose lease runs.
+//   - P2 tokens: a grant's token is above all that were told for the name before it,
+//     but for those that it fits beside; the write of somebody who holds the name is
+//     never refused by a resource that compares tokens.
+//   - P3 loss before regrant: in the instant in which a member says that a name is
+//     granted, whoever does not fit beside has stopped believing; no unlock of a lock
+//     that its holder believed in is refused.
+//   - P4 nobody is stranded: after healing every worker gets every name, all members
+//     are in one view that may grant, and nothing is left in the authority's table.
+//   - P5 order: nobody is granted a name before one who stood in the authority's queue
+//     when he asked, within a reign.
+//   - P6 exactly once: a request has one token, and none after it was released.
+//   - P7 foreign unlocks: releases of other sessions' tokens are sent, and refused.
+//   - P8 bounds: a refusal names a bound as it is configured; no queue is longer.
+//   - P10 nothing is trusted: half of a stable cell is not taken for a whole one.
+//
+// Beside these, an invariant that a machine asserts is a crash, and so is a machine
+// that asks to be woken again and again in one instant. Runs whose only fault is the
+// crash of one coordinator count who keeps his lock (survival.go).
+//
+// # What it is not
+//
+// Histories are not checked against models of a lock as a whole (linearizability); the
+// checks above are what such a history would have to show. Wall clocks matter at the
+// start of a member alone. Messages between members are passed as values: their bytes
+// are the business of package wire. A run of partition mode any is not drawn.
+//
+// # Rooms
+//
+// A protocol is a [Protocol]: how its machines are built, and two functions that read
+// its messages for P5. The following have their places, each in a folder below this
+// one, and use [Run]: explore (every interleaving of a small configuration), shrink
+// (fewer members, faults and calls), draw (a run as a picture), published (the
+// published algorithms with their holes), replay (a recorded run, fed to fresh
+// machines). testdata/seeds.txt keeps the seeds that once failed, with the reason.
+package sim

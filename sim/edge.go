@@ -1,0 +1,240 @@
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// edge is a member's end of a link. It does what package server does with a stream:
+// hello opens or resumes a session, operations become events of the machine, replies
+// become events of the client, the welcome before all others.
+type edge struct {
+	link    *link
+	sink    uint64
+	session lock.SessionID
+	greeted bool
+	over    bool    // a last word was said
+	early   []event // what was told before the welcome
+}
+
+// The number of a call says what its answer is about, as in package server.
+const (
+	callBit   = 1 << 63
+	callShift = 56
+	helloCall = callBit | uint64(opHello)<<callShift
+)
+
+// tryWait is how long a try waits for an authority where it does not say.
+const tryWait = 5 * time.Second
+
+func callOf(op uint64) opKind {
+	if op&callBit == 0 {
+		return opAcquire
+	}
+	return opKind(op >> callShift & 0x7f)
+}
+
+// perform does what an operation asks for.
+func (e *edge) perform(op *operation) {
+	m := e.link.member
+	if e.over {
+		return
+	}
+	if op.kind == opHello {
+		e.greet(op)
+		return
+	}
+	now := m.now()
+	number := callBit | uint64(op.kind)<<callShift | op.id
+	port, fact := userSpace, any(nil)
+	switch op.kind {
+	case opAcquire:
+		number = op.id
+		fact = &lock.Request{
+			Session: e.session, ID: op.id, Name: op.name, Owner: op.owner, Mode: op.mode, Units: op.units,
+			Capacity: op.capacity, Try: op.try, Arrived: now, WaitEnd: waitEnd(now, op), Hold: op.hold,
+		}
+	case opRelease:
+		fact = &protocol.Release{Session: e.session, Name: op.name, Token: op.token, Request: op.id}
+	case opForeign:
+		fact = &protocol.Release{Session: e.session, Name: op.name, Token: op.token}
+	case opCancel:
+		fact = &protocol.Cancel{Session: e.session, Name: op.name, Request: op.id}
+	case opExtend:
+		fact = &protocol.Extend{Session: e.session, Name: op.name, Token: op.token, Request: op.id, Hold: op.hold}
+	case opBeat:
+		port, fact = protocol.Below, &session.Renew{ID: e.session, Proven: true, TTL: op.ttl, Arrived: now}
+	case opEnd:
+		port, fact = protocol.Below, &session.End{ID: e.session, Proven: true}
+	}
+	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: e.sink, Op: number}, Fact: fact})
+}
+
+// waitEnd is when the wait of an acquire that arrived at now ends.
+func waitEnd(now protocol.Time, op *operation) protocol.Time {
+	switch {
+	case op.wait > 0:
+		return now + op.wait
+	case op.try:
+		return now + tryWait
+	}
+	return protocol.Never
+}
+
+// greet opens or resumes the session.
+func (e *edge) greet(op *operation) {
+	m := e.link.member
+	e.sink = m.attach(e)
+	call := protocol.CallID{Sink: e.sink, Op: helloCall}
+	if op.session == (lock.SessionID{}) {
+		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Sort: session.Stream, TTL: op.ttl}})
+		return
+	}
+	e.session = op.session
+	checked, ok := m.ask(protocol.Below, &session.Check{ID: op.session, Secret: op.secret}).(*session.Renewed)
+	if !ok || checked.Err != nil {
+		e.refuse(session.ErrUnknown)
+		return
+	}
+	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Resume{ID: op.session, Secret: op.secret, TTL: op.ttl}})
+}
+
+// refuse refuses the hello and ends the stream.
+func (e *edge) refuse(err error) {
+	e.link.tell(event{kind: evRefused, err: err})
+	e.finish()
+}
+
+// finish ends the stream when what was told has arrived.
+func (e *edge) finish() {
+	if !e.over {
+		e.over = true
+		e.link.close()
+	}
+}
+
+// leave lets go of the session, which lives on until its ttl is over. It happens
+// after the step that it may be called in.
+func (e *edge) leave() {
+	m, sink := e.link.member, e.sink
+	if sink == 0 {
+		return
+	}
+	e.sink = 0
+	life := m.life
+	m.world.do(m.world.now, func() {
+		if m.up && m.life == life {
+			m.detach(sink)
+		}
+	})
+}
+
+// hear turns a reply into what the client is told.
+func (e *edge) hear(reply *protocol.Reply) {
+	id := reply.To.Op &^ (callBit | 0x7f<<callShift)
+	switch result := reply.Result.(type) {
+	case nil:
+		e.decision(reply)
+	case *session.Opened:
+		if result.Err != nil {
+			e.refuse(result.Err)
+			return
+		}
+		e.session = result.ID
+		e.welcome(event{kind: evWelcome, session: result.ID, secret: result.Secret, span: result.TTL})
+	case *session.Renewed:
+		e.renewed(reply.To.Op, id, result)
+	case *session.Ended:
+		e.put(event{kind: evReleased, id: id, err: result.Err})
+		e.finish()
+	case *session.Expired:
+		e.finish()
+	case *session.Superseded:
+		e.over = true
+		e.link.sever(neither)
+	}
+}
+
+func (e *edge) renewed(op, id uint64, renewed *session.Renewed) {
+	if op == helloCall {
+		if renewed.Err != nil {
+			e.refuse(renewed.Err)
+			return
+		}
+		for i := range renewed.Lost {
+			e.put(lostEvent(&renewed.Lost[i].Decision))
+		}
+		e.welcome(event{kind: evWelcome, session: e.session, span: renewed.TTL})
+		return
+	}
+	for i := range renewed.Lost {
+		e.put(lostEvent(&renewed.Lost[i].Decision))
+	}
+	if renewed.Err != nil {
+		e.put(event{kind: evRefused, id: id, err: renewed.Err})
+		if !errors.Is(renewed.Err, holdfast.ErrUnavailable) {
+			e.finish()
+		}
+		return
+	}
+	e.put(event{kind: evBeat, id: id, span: renewed.TTL})
+}
+
+// welcome tells that the session goes on, together with what it was told before.
+func (e *edge) welcome(first event) {
+	e.greeted = true
+	e.link.tell(append([]event{first}, e.early...)...)
+	e.early = nil
+}
+
+func (e *edge) put(ev event) {
+	if !e.greeted {
+		e.early = append(e.early, ev)
+		return
+	}
+	e.link.tell(ev)
+}
+
+// decision tells what became of a request, as the answer to a call about it or by
+// itself.
+func (e *edge) decision(reply *protocol.Reply) {
+	d := &reply.Decision
+	kind := callOf(reply.To.Op)
+	ev := event{id: d.Request}
+	if kind == opForeign {
+		if d.Kind == lock.Released {
+			e.link.world.judge.foreignReleased(d.Name, d.Token, e.session)
+		}
+		return
+	}
+	switch d.Kind {
+	case lock.Granted:
+		ev.kind, ev.token, ev.span = evGranted, d.Token, d.Hold
+		if kind == opExtend {
+			ev.kind = evExtended
+		}
+	case lock.Queued:
+		ev.kind, ev.position = evQueued, d.Position
+	case lock.Refused:
+		ev.kind, ev.err = evRefused, d.Err
+		if kind == opRelease || kind == opCancel {
+			ev.kind = evReleased
+		}
+	case lock.Lost, lock.Revoked:
+		ev = lostEvent(d)
+	case lock.Released:
+		ev.kind = evReleased
+	default:
+		return
+	}
+	e.put(ev)
+}
+
+func lostEvent(d *lock.Decision) event {
+	return event{kind: evLost, id: d.Request, why: d.Loss, mustRelease: d.Kind == lock.Revoked}
+}

@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fault is a way in which a run may go wrong. The names are those of every format.
+type Fault uint8
+
+// The faults. Those from DriftBeyond on leave the bounds within which the promises
+// hold.
+const (
+	Delay Fault = iota
+	Loss
+	Duplicate
+	Reorder
+	Partition
+	OneWay
+	Crash
+	Amnesia
+	Pause
+	Drift
+	Skew
+	Step
+	Suspicion
+	Join
+	Leave
+	Operator
+	DiskSlow
+	DiskFail
+	DiskFull
+	DiskTorn
+	DiskLost
+	StoreSlow
+	StoreFail
+	DriftBeyond
+	SkewBeyond
+	PauseBeyond
+	faultCount
+)
+
+var faultNames = [faultCount]string{
+	"delay", "loss", "duplicate", "reorder", "partition", "one-way", "crash", "amnesia", "pause", "drift",
+	"skew", "step", "suspicion", "join", "leave", "operator", "disk-slow", "disk-fail", "disk-full",
+	"disk-torn", "disk-lost", "store-slow", "store-fail", "drift-beyond", "skew-beyond", "pause-beyond",
+}
+
+// String returns the name.
+func (f Fault) String() string { return faultNames[f] }
+
+// Faults is a set of faults.
+type Faults uint32
+
+// Within has all faults within the promised bounds, and Beyond those beyond.
+const (
+	Within Faults = 1<<DriftBeyond - 1
+	Beyond Faults = 1<<faultCount - 1 - Within
+)
+
+// Has reports whether f is in the set.
+func (s Faults) Has(f Fault) bool { return s&(1<<f) != 0 }
+
+// With returns the set and f.
+func (s Faults) With(f Fault) Faults { return s | 1<<f }
+
+// Without returns the set but for f.
+func (s Faults) Without(f Fault) Faults { return s &^ (1 << f) }
+
+// All yields the faults of the set in the order of the formats.
+func (s Faults) All() []Fault {
+	var all []Fault
+	for f := range faultCount {
+		if s.Has(f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// String lists the names, as ParseFaults reads them.
+func (s Faults) String() string {
+	switch s {
+	case 0:
+		return "none"
+	case Within:
+		return "all"
+	case Beyond:
+		return "beyond"
+	}
+	var names []string
+	for _, f := range s.All() {
+		names = append(names, f.String())
+	}
+	return strings.Join(names, ",")
+}
+
+// ParseFaults reads a list of names, separated by commas: faults, all (those within
+// the promised bounds), beyond (those that are not) and none. The error names what is
+// unknown, and what is allowed.
+func ParseFaults(list string) (Faults, error) {
+	var set Faults
+	for name := range strings.SplitSeq(list, ",") {
+		switch name {
+		case "all":
+			set |= Within
+		case "beyond":
+			set |= Beyond
+		case "none":
+			if list != name {
+				return 0, fmt.Errorf("fault %q stands alone; %q names others beside it", name, list)
+			}
+		default:
+			f := slices.Index(faultNames[:], name)
+			if f < 0 {
+				return 0, fmt.Errorf("fault %q is unknown; all, beyond, none and %s are allowed", name, strings.Join(faultNames[:], ", "))
+			}
+			set = set.With(Fault(f))
+		}
+	}
+	return set, nil
+}

@@ -1,0 +1,288 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// judge compares what users are told with what they were promised. It sees the run
+// from the holders' side: a grant lives from when its holder was told until the
+// holder's own clock, its own unlock or what it was told has ended it. It knows no
+// table and no machine.
+type judge struct {
+	clock     func() instant
+	names     map[string]*record
+	requests  map[requestKey]*fate
+	wished    map[requestKey]requestKey // by the number under which a member asks
+	limits    map[string]int64          // the configured bounds
+	lost      int                       // locks that ended by something else than their holders
+	survivors survivors
+	violation *Violation // the first
+}
+
+// Violation is a promise that was not kept.
+type Violation struct {
+	Promise string // P1 … P10
+	At      instant
+	Story   string // what was seen, in a sentence
+}
+
+func (v *Violation) String() string { return fmt.Sprintf("%s at %v: %s", v.Promise, v.At, v.Story) }
+
+// believer tells whether a holder takes itself for one at an instant.
+type believer interface{ believesAt(instant) bool }
+
+// grant is one acquisition as its holder knows it.
+type grant struct {
+	name     string
+	mode     holdfast.Mode
+	units    int
+	capacity int
+	token    holdfast.Token
+	session  lock.SessionID
+	request  uint64
+	who      fmt.Stringer
+	holder   believer
+}
+
+func (g *grant) String() string {
+	return fmt.Sprintf("%v holds %q %v, token %d of session %v", g.who, g.name, g.mode, g.token, g.session)
+}
+
+// record is what is known of a name.
+type record struct {
+	holders []grant
+	highest [3]told // by mode
+	queue   []place
+	passed  []passing
+	recent  [16]holdfast.Token // the latest that were granted
+	grants  int
+}
+
+// told is a token and to whom it was told.
+type told struct {
+	token   holdfast.Token
+	session lock.SessionID
+}
+
+// requestKey names a request for ever.
+type requestKey struct {
+	session lock.SessionID
+	id      uint64
+}
+
+// fate is what became of a request.
+type fate struct {
+	asked instant // when its client sent it first
+	token holdfast.Token
+	gone  bool // its client was told that it is released
+}
+
+func newJudge(clock func() instant) *judge {
+	return &judge{clock: clock, names: map[string]*record{}, requests: map[requestKey]*fate{}, wished: map[requestKey]requestKey{}, limits: map[string]int64{}}
+}
+
+// violate notes the first promise that was broken.
+func (j *judge) violate(promise, format string, arguments ...any) {
+	if j.violation == nil {
+		j.violation = &Violation{Promise: promise, At: j.clock(), Story: fmt.Sprintf(format, arguments...)}
+	}
+}
+
+func (j *judge) record(name string) *record {
+	r := j.names[name]
+	if r == nil {
+		r = &record{}
+		j.names[name] = r
+	}
+	return r
+}
+
+// told is called when a holder takes itself for one: whoever else does so in this
+// instant must be compatible (P1), and what it does not fit beside must have had lower
+// tokens (P2).
+func (j *judge) told(g grant) {
+	r := j.record(g.name)
+	r.prune(j.clock())
+	for i := range r.holders {
+		h := &r.holders[i]
+		if !h.same(&g) && !r.fits(&g, h) {
+			j.violate("P1", "%v; and %v", h, &g)
+			return
+		}
+	}
+	j.rises(r, &g)
+	if g.token > r.highest[g.mode].token {
+		r.highest[g.mode] = told{g.token, g.session}
+	}
+	r.holders = append(r.holders, g)
+	j.acts(requestKey{g.session, g.request}, &g)
+}
+
+// rises checks P2 for a grant that was told: it is above all that it cannot have been
+// granted beside. Reentry repeats the token of what it enters.
+func (j *judge) rises(r *record, g *grant) {
+	for i := range r.holders {
+		if r.holders[i].same(g) {
+			return
+		}
+	}
+	for mode, highest := range r.highest {
+		again := highest == told{g.token, g.session}
+		beside := holdfast.Mode(mode) == g.mode && g.mode != holdfast.ModeExclusive
+		if g.token <= highest.token && !beside && !again {
+			j.violate("P2", "%v, after token %d was told for a %v grant of it", g, highest.token, holdfast.Mode(mode))
+		}
+	}
+	for i := range r.holders {
+		if h := &r.holders[i]; h.token == g.token {
+			j.violate("P2", "%v; and %v, under one token", h, g)
+		}
+	}
+}
+
+// prune drops those who do not take themselves for holders any more.
+func (r *record) prune(now instant) {
+	kept := r.holders[:0]
+	for _, h := range r.holders {
+		if h.holder.believesAt(now) {
+			kept = append(kept, h)
+		}
+	}
+	clear(r.holders[len(kept):])
+	r.holders = kept
+}
+
+// same reports whether two holds are of one grant: reentry, or the same request.
+func (g *grant) same(h *grant) bool { return g.token == h.token && g.session == h.session }
+
+// fits reports whether g may be held beside h, and beside all others of the name.
+func (r *record) fits(g, h *grant) bool {
+	switch {
+	case g.mode == holdfast.ModeShared:
+		return h.mode == holdfast.ModeShared
+	case g.mode != holdfast.ModeSlots || h.mode != holdfast.ModeSlots || g.capacity != h.capacity:
+		return false
+	}
+	units := g.units
+	for i := range r.holders {
+		if other := &r.holders[i]; !other.same(g) && r.first(i) {
+			units += other.units
+		}
+	}
+	return units <= g.capacity
+}
+
+// first reports whether holder i is the first hold of its grant: its units count once.
+func (r *record) first(i int) bool {
+	for before := range i {
+		if r.holders[before].same(&r.holders[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// granting is called when a member says that a request is granted, before its client
+// can know it: whoever does not fit beside it has been told by then (P3).
+func (j *judge) granting(g grant) {
+	r := j.record(g.name)
+	r.prune(j.clock())
+	for i := range r.holders {
+		h := &r.holders[i]
+		if !h.same(&g) && !r.fits(&g, h) {
+			j.violate("P3", "%v, who was told of no loss, when the name is granted to session %v under token %d", h, g.session, g.token)
+			return
+		}
+	}
+	j.overtakes(r, &g)
+	j.acts(requestKey{g.session, g.request}, &g)
+}
+
+// decision is called with everything that a member decides about a request; op is
+// what the client had said that it answers.
+func (j *judge) decision(who fmt.Stringer, op opKind, key requestKey, d *lock.Decision) {
+	switch {
+	case d.Kind == lock.Granted && op != opExtend:
+		j.granting(grant{
+			name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token,
+			session: d.Session, request: d.Request, who: who,
+		})
+	case d.Kind == lock.Released && (op == opRelease || op == opCancel):
+		j.released(key)
+		j.leaves(d.Name, key)
+	case d.Kind == lock.Lost:
+		// Whoever has not heard of the grant asks again, under the same id, and may.
+		j.fate(key).token = 0
+		j.leaves(d.Name, key)
+	case d.Kind == lock.Refused && op == opAcquire, d.Kind == lock.Released:
+		j.leaves(d.Name, key)
+	}
+}
+
+// acts checks P6: a request acts once, and not after it was given up for good.
+func (j *judge) acts(key requestKey, g *grant) {
+	f := j.fate(key)
+	switch {
+	case f.gone:
+		j.violate("P6", "request %d of session %v was told to be released, and is granted again under token %d", key.id, key.session, g.token)
+	case f.token != 0 && f.token != g.token:
+		j.violate("P6", "request %d of session %v acts twice, under tokens %d and %d", key.id, key.session, f.token, g.token)
+	}
+	f.token = g.token
+}
+
+func (j *judge) fate(key requestKey) *fate {
+	f := j.requests[key]
+	if f == nil {
+		f = &fate{}
+		j.requests[key] = f
+	}
+	return f
+}
+
+// released is called when a member says that a request is gone because its client
+// wished so.
+func (j *judge) released(key requestKey) { j.fate(key).gone = true }
+
+// ended is called when a holder stops taking itself for one by anything but the clock.
+func (j *judge) ended(g grant, why holdfast.Loss) {
+	if why != "" {
+		j.lost++
+	}
+	j.survivors.ended(g.holder, why)
+	r := j.record(g.name)
+	for i := range r.holders {
+		if h := &r.holders[i]; h.holder == g.holder {
+			r.holders = append(r.holders[:i], r.holders[i+1:]...)
+			return
+		}
+	}
+}
+
+// unlockRefused is called when the unlock of a lock in which its holder believed, sent
+// once, is refused as not held: then the grant had ended behind its holder's back (P3).
+// A lock with a hold limit may have ended while the unlock was on its way.
+func (j *judge) unlockRefused(g grant, err error) {
+	j.violate("P3", "%v until it unlocks, and that is refused: %v", &g, err)
+}
+
+// foreignReleased is called when somebody has given back what is not his (P7).
+func (j *judge) foreignReleased(name string, token holdfast.Token, by lock.SessionID) {
+	j.violate("P7", "session %v has released %q under token %d, which is not its own", by, name, token)
+}
+
+// limited checks that a refusal names a bound that is configured (P8).
+func (j *judge) limited(limit *holdfast.LimitError) {
+	if value, known := j.limits[limit.Limit]; !known || value != limit.Value {
+		j.violate("P8", "refused because of limit %s of %d; configured are %v", limit.Limit, limit.Value, j.limits)
+	}
+}
+
+// refusedWrite is called when the register refuses a write of somebody who holds the
+// name exclusively in this very instant: a lower token was given after a higher (P2).
+func (j *judge) refusedWrite(g grant, seen holdfast.Token) {
+	j.violate("P2", "%v, and its write is refused because token %d was seen", &g, seen)
+}

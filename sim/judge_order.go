@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// place is a request that stands in an authority's queue.
+type place struct {
+	key   requestKey
+	reign uint64
+	since instant
+}
+
+// passing is a grant of a name while others wait for it.
+type passing struct {
+	key   requestKey
+	asked instant
+	token holdfast.Token
+}
+
+// P5, order within a reign, as it can be seen from outside: once a request stands in
+// the queue of a reign's authority, nobody whose request is sent later is granted the
+// name before it in that reign.
+
+// asks is called when a client sends a request for the first time.
+func (j *judge) asks(key requestKey) { j.fate(key).asked = j.clock() }
+
+// wishes is called when a member asks an authority for what a client has asked for.
+func (j *judge) wishes(wish, key requestKey) { j.wished[wish] = key }
+
+// stands is called when an authority says that it has queued what a member asks for.
+func (j *judge) stands(name string, wish requestKey, reign uint64) {
+	r := j.record(name)
+	key, known := j.wished[wish]
+	if !known || j.fate(key).token != 0 {
+		return
+	}
+	for i := range r.queue {
+		if at := &r.queue[i]; at.key == key {
+			if reign > at.reign {
+				*at = place{key, reign, j.clock()}
+			}
+			return
+		}
+	}
+	r.queue = append(r.queue, place{key, reign, j.clock()})
+}
+
+// lapsed is called when a member's tenure has ended: what it has asked for is void,
+// and whatever of that is asked for again arrives again.
+func (j *judge) lapsed(member uint64) {
+	//tidy:unordered each name has a queue of its own
+	for _, r := range j.names {
+		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key.session.Member == member })
+	}
+}
+
+// leaves is called when a request is decided, or nobody wants it any more.
+func (j *judge) leaves(name string, key requestKey) {
+	r := j.record(name)
+	r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key == key })
+}
+
+// overtakes checks a grant against those that were granted before it. Members hear of
+// grants in any order; that of the tokens is the authority's. Who enters what it holds
+// already passes nobody.
+func (j *judge) overtakes(r *record, g *grant) {
+	key := requestKey{g.session, g.request}
+	f := j.fate(key)
+	if f.token != 0 {
+		return // told again
+	}
+	if slices.ContainsFunc(r.holders, g.shares) || slices.Contains(r.recent[:], g.token) {
+		return // it enters what its owner holds, or has just given back
+	}
+	r.recent[r.grants%len(r.recent)] = g.token
+	r.grants++
+	if len(r.queue) == 0 {
+		return
+	}
+	reign := uint64(g.token) >> 32
+	for i := range r.queue {
+		stood := &r.queue[i]
+		if stood.key != key || stood.reign != reign {
+			continue
+		}
+		for _, other := range r.passed {
+			if other.token < g.token && uint64(other.token)>>32 == reign && other.asked > stood.since {
+				j.violate("P5", "request %d of session %v stands in the queue of %q since %v and is granted under token %d, after request %d of session %v, which was asked at %v, under token %d",
+					g.request, g.session, g.name, stood.since, g.token, other.key.id, other.key.session, other.asked, other.token)
+				return
+			}
+		}
+	}
+	j.leaves(g.name, key)
+	if len(r.queue) == 0 {
+		r.passed = r.passed[:0]
+	} else {
+		r.passed = append(r.passed, passing{key, f.asked, g.token})
+	}
+}
+
+func (g *grant) shares(h grant) bool { return g.same(&h) }
+
+// foreignToken returns a token of a name that another session holds, or held; 0 where
+// none is known.
+func (j *judge) foreignToken(name string, not lock.SessionID) holdfast.Token {
+	r := j.record(name)
+	for i := range r.holders {
+		if h := &r.holders[i]; h.session != not {
+			return h.token
+		}
+	}
+	return 0
+}
+
+// register is a resource behind a lock that compares fencing tokens.
+type register struct {
+	judge   *judge
+	highest map[string]holdfast.Token
+	stale   int // writes that were refused
+	written int
+}
+
+// write is a write that arrives.
+func (g *register) write(of grant) {
+	if of.mode != holdfast.ModeExclusive {
+		return
+	}
+	if seen := g.highest[of.name]; of.token < seen {
+		g.stale++
+		if of.holder.believesAt(g.judge.clock()) {
+			g.judge.refusedWrite(of, seen)
+		}
+		return
+	}
+	g.written++
+	g.highest[of.name] = of.token
+}

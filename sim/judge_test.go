@@ -1,0 +1,307 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// Each check is fed histories that it must object to, and their nearest neighbours
+// that it must not.
+
+// believesUntil believes up to an instant.
+type believesUntil instant
+
+func (b believesUntil) believesAt(at instant) bool { return at < instant(b) }
+
+type somebody string
+
+func (s somebody) String() string { return string(s) }
+
+// history is a judge, and the time at which it sees things.
+type history struct {
+	*judge
+	now instant
+}
+
+func newHistory() *history {
+	h := &history{}
+	h.judge = newJudge(func() instant { return h.now })
+	h.limits = map[string]int64{"waiters_per_name": 3}
+	return h
+}
+
+// hold is a grant of "n" to session s under a token, believed in for ever unless it
+// says otherwise.
+func hold(s uint64, token holdfast.Token, change ...func(*grant)) grant {
+	g := grant{
+		name: "n", token: token, session: lock.SessionID{Member: 1, Number: s}, request: s,
+		who: somebody("user"), holder: believesUntil(time.Hour),
+	}
+	for _, c := range change {
+		c(&g)
+	}
+	return g
+}
+
+func till(end instant) func(*grant) { return func(g *grant) { g.holder = believesUntil(end) } }
+func shared(g *grant)               { g.mode = holdfast.ModeShared }
+func under(id uint64) func(*grant) {
+	return func(g *grant) { g.request = id }
+}
+
+func slots(units, capacity int) func(*grant) {
+	return func(g *grant) { g.mode, g.units, g.capacity = holdfast.ModeSlots, units, capacity }
+}
+
+// key names the request of session s.
+func key(s uint64) requestKey { return requestKey{lock.SessionID{Member: 1, Number: s}, s} }
+
+// at moves time.
+func (h *history) at(at instant) *history { h.now = at; return h }
+
+const reign = holdfast.Token(1) << 32
+
+// happening is a history, and the promise that it breaks: "" for one without fault.
+type happening struct {
+	promise string
+	happens func(*history)
+}
+
+func judgedAll(t *testing.T, histories map[string]happening) {
+	t.Helper()
+	for name, tt := range histories {
+		t.Run(name, func(t *testing.T) { judged(t, tt.promise, tt.happens) })
+	}
+}
+
+func TestTheJudgeSeesOverlaps(t *testing.T) {
+	judgedAll(t, map[string]happening{
+		"two exclusive holders": {"P1", func(h *history) {
+			h.told(hold(1, 1))
+			h.told(hold(2, 2))
+		}},
+		"two exclusive holders, one after the other": {"", func(h *history) {
+			first := hold(1, 1)
+			h.told(first)
+			h.ended(first, "")
+			h.told(hold(2, 2))
+		}},
+		"the first has ended by its own clock": {"", func(h *history) {
+			h.told(hold(1, 1, till(time.Second)))
+			h.at(time.Second).told(hold(2, 2))
+		}},
+		"the first ends by its own clock too late": {"P1", func(h *history) {
+			h.told(hold(1, 1, till(time.Second)))
+			h.at(time.Second - 1).told(hold(2, 2))
+		}},
+		"an exclusive beside shared holders": {"P1", func(h *history) {
+			h.told(hold(1, 1, shared))
+			h.told(hold(2, 2, shared))
+			h.told(hold(3, 3))
+		}},
+		"shared holders": {"", func(h *history) {
+			h.told(hold(1, 2, shared))
+			h.told(hold(2, 1, shared))
+		}},
+		"too many units": {"P1", func(h *history) {
+			h.told(hold(1, 1, slots(2, 4)))
+			h.told(hold(2, 2, slots(1, 4)))
+			h.told(hold(3, 3, slots(2, 4)))
+		}},
+		"as many units as there are": {"", func(h *history) {
+			h.told(hold(1, 1, slots(2, 4)))
+			h.told(hold(2, 2, slots(1, 4)))
+			h.told(hold(3, 3, slots(1, 4)))
+		}},
+		"two capacities": {"P1", func(h *history) {
+			h.told(hold(1, 1, slots(1, 4)))
+			h.told(hold(2, 2, slots(1, 5)))
+		}},
+		"reentry": {"", func(h *history) {
+			h.told(hold(1, 1))
+			h.told(hold(1, 1, under(7)))
+		}},
+	})
+}
+
+func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
+	judgedAll(t, map[string]happening{
+		"a token goes back": {"P2", func(h *history) {
+			first := hold(1, 9)
+			h.told(first)
+			h.ended(first, "")
+			h.told(hold(2, 8))
+		}},
+		"a token comes again": {"P2", func(h *history) {
+			first := hold(1, 9)
+			h.told(first)
+			h.ended(first, "")
+			h.told(hold(2, 9))
+		}},
+		"two shared grants under one token": {"P2", func(h *history) {
+			h.told(hold(1, 9, shared))
+			h.told(hold(2, 9, shared))
+		}},
+		"granted to the next while a holder believes": {"P3", func(h *history) {
+			h.told(hold(1, 1))
+			h.granting(hold(2, 2))
+		}},
+		"granted again to the holder": {"", func(h *history) {
+			h.told(hold(1, 1))
+			h.granting(hold(1, 1))
+		}},
+		"an unlock that is refused": {"P3", func(h *history) {
+			h.told(hold(1, 1))
+			h.unlockRefused(hold(1, 1), holdfast.ErrNotHeld)
+		}},
+		"a live write that is refused": {"P2", func(h *history) {
+			g := register{judge: h.judge, highest: map[string]holdfast.Token{}}
+			g.write(hold(1, 9))
+			g.write(hold(2, 8))
+		}},
+		"a stale write that is refused": {"", func(h *history) {
+			g := register{judge: h.judge, highest: map[string]holdfast.Token{}}
+			g.write(hold(1, 9))
+			g.write(hold(2, 8, till(0)))
+		}},
+	})
+}
+
+func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
+	judgedAll(t, map[string]happening{
+		"a request that acts twice": {"P6", func(h *history) {
+			first := hold(1, 1)
+			h.told(first)
+			h.ended(first, "")
+			h.granting(hold(1, 2))
+		}},
+		"a request that comes back": {"P6", func(h *history) {
+			h.decision(somebody("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Name: "n"})
+			h.granting(hold(1, 2))
+		}},
+		"a request that was lost before its client heard of it": {"", func(h *history) {
+			h.granting(hold(1, 1))
+			h.decision(somebody("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Name: "n"})
+			h.granting(hold(1, 2))
+		}},
+		"a foreign unlock": {"P7", func(h *history) {
+			h.foreignReleased("n", 1, lock.SessionID{Member: 1, Number: 2})
+		}},
+		"a bound that nobody has set": {"P8", func(h *history) {
+			h.limited(&holdfast.LimitError{Limit: "waiters_per_name", Value: 4})
+		}},
+		"a bound": {"", func(h *history) {
+			h.limited(&holdfast.LimitError{Limit: "waiters_per_name", Value: 3})
+		}},
+	})
+}
+
+// judged lets something happen, and compares what the judge says.
+func judged(t *testing.T, promise string, happens func(*history)) {
+	t.Helper()
+	h := newHistory()
+	happens(h)
+	switch {
+	case promise == "" && h.violation != nil:
+		t.Errorf("it objects: %v", h.violation)
+	case promise != "" && h.violation == nil:
+		t.Errorf("it does not object, want %s", promise)
+	case promise != "" && h.violation.Promise != promise:
+		t.Errorf("it objects %v, want %s", h.violation, promise)
+	}
+}
+
+// TestTheJudgeSeesWhoOvertakes: session 1 stands in the queue of reign 1, under wish
+// 11, before session 2 asks.
+func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
+	stand := func(h *history, asked2 instant) {
+		h.asks(key(1))
+		h.wishes(requestKey{key(1).session, 11}, key(1))
+		h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, 1)
+		h.at(asked2).asks(key(2))
+		h.at(5 * time.Second)
+	}
+	judgedAll(t, map[string]happening{
+		"overtaken": {"P5", func(h *history) {
+			stand(h, 3*time.Second)
+			second := hold(2, reign+1)
+			h.granting(second)
+			h.granting(hold(1, reign+2))
+		}},
+		"in order": {"", func(h *history) {
+			stand(h, 3*time.Second)
+			h.granting(hold(1, reign+1))
+			h.granting(hold(2, reign+2))
+		}},
+		"members hear of it out of order": {"", func(h *history) {
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+2, shared))
+			h.granting(hold(1, reign+1, shared))
+		}},
+		"it asked before": {"", func(h *history) {
+			stand(h, time.Second)
+			h.granting(hold(2, reign+1))
+			h.granting(hold(1, reign+2))
+		}},
+		"another reign": {"", func(h *history) {
+			stand(h, 3*time.Second)
+			h.granting(hold(2, 2*reign+1))
+			h.granting(hold(1, 2*reign+2))
+		}},
+		"its member's tenure has ended meanwhile": {"", func(h *history) {
+			stand(h, 3*time.Second)
+			h.lapsed(1)
+			h.granting(hold(2, reign+1))
+			h.granting(hold(1, reign+2))
+		}},
+		"who enters what it holds passes nobody": {"", func(h *history) {
+			first := hold(2, reign+1)
+			h.granting(first)
+			h.told(first)
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+1, under(9)))
+			h.ended(first, "")
+			h.granting(hold(1, reign+2))
+		}},
+	})
+}
+
+// TestTheJudgeKeepsTheFirst violation, which is the one to explain.
+func TestTheJudgeKeepsTheFirst(t *testing.T) {
+	h := newHistory()
+	h.at(time.Second).violate("P1", "first")
+	h.at(2*time.Second).violate("P2", "second")
+	if text := h.violation.String(); text != "P1 at 1s: first" {
+		t.Error(text)
+	}
+}
+
+// TestSurvivors counts whom a crash has cost a lock.
+func TestSurvivors(t *testing.T) {
+	for why, kept := range map[holdfast.Loss]int{"": 1, holdfast.HoldLimit: 1, holdfast.SessionExpired: 0, holdfast.MemberLost: 0} {
+		h := newHistory()
+		g := hold(1, 1)
+		h.told(g)
+		if h.survivors.holders = h.holdersBeside(1); len(h.survivors.holders) != 0 {
+			t.Error("who holds through the member that crashes is no survivor")
+		}
+		h.survivors.holders = h.holdersBeside(2)
+		h.ended(g, why)
+		if got := h.survival(); got != (Survival{Crashes: 1, Kept: kept}) {
+			t.Errorf("a lock that ended by %q: %+v", why, got)
+		}
+	}
+}
+
+func TestAllPromisesAreChecked(t *testing.T) {
+	text := doc(t)
+	for _, promise := range []string{"P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8"} {
+		if !strings.Contains(text, promise+" ") {
+			t.Errorf("doc.go does not say how %s is checked", promise)
+		}
+	}
+}

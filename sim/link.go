@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// end is one end of a link.
+type end uint8
+
+const (
+	clientEnd end = iota
+	serverEnd
+)
+
+// link is a connection between a client and a member's process: it keeps the order of
+// what it carries, delays it, and may break, which each end learns in its own time or
+// never.
+type link struct {
+	world            *world
+	client           *client
+	member           *member
+	life             uint32  // of the member's process
+	edge             edge    // the member's end
+	broken           bool    // one end has gone, or what lies between
+	upLost, downLost bool    // nothing arrives any more in that direction
+	up, down         instant // when the latest of each direction arrives
+}
+
+// opKind is the kind of an operation, as in wire/api.
+type opKind uint8
+
+const (
+	opHello opKind = iota + 1
+	opAcquire
+	opRelease
+	opCancel
+	opExtend
+	opBeat
+	opEnd
+	opForeign // a release of what somebody else holds
+)
+
+// operation is what a client says.
+type operation struct {
+	kind     opKind
+	id       uint64
+	name     string
+	owner    string
+	mode     holdfast.Mode
+	units    int
+	capacity int
+	try      bool
+	wait     time.Duration // that remains; 0 for no limit
+	hold     time.Duration
+	ttl      time.Duration
+	token    holdfast.Token
+	session  lock.SessionID // opHello: to resume; zero for a new one
+	secret   session.Secret
+}
+
+// evKind is the kind of an event, as in wire/api.
+type evKind uint8
+
+const (
+	evWelcome evKind = iota + 1
+	evGranted
+	evQueued
+	evRefused
+	evReleased
+	evLost
+	evExtended
+	evBeat
+	evGoodbye // the member has closed the stream
+)
+
+// event is what a member tells.
+type event struct {
+	kind        evKind
+	id          uint64
+	token       holdfast.Token
+	span        time.Duration // ttl or hold limit
+	position    int
+	why         holdfast.Loss
+	mustRelease bool
+	err         error
+	session     lock.SessionID
+	secret      session.Secret
+}
+
+// connect makes the link; both ends know each other one latency later.
+func (w *world) connect(c *client, m *member) *link {
+	l := &link{world: w, client: c, member: m, life: m.life, up: w.now, down: w.now}
+	l.edge.link = l
+	switch {
+	case !m.up: // nobody listens: the machine says so, or says nothing
+		l.broken = true
+	case w.severed(c, m):
+		l.upLost, l.downLost = true, true
+	}
+	if len(w.links) > 2*len(w.clients)+16 {
+		w.forgetLinks()
+	}
+	w.links = append(w.links, l)
+	return l
+}
+
+// say carries an operation to the member.
+func (l *link) say(op operation) {
+	if l.upLost {
+		return
+	}
+	w := l.world
+	l.up = max(l.up, w.now+w.latency())
+	w.at(l.up, task{kind: taskOperation, link: l, fact: &op})
+}
+
+// tell carries events to the client, together.
+func (l *link) tell(events ...event) {
+	if l.downLost {
+		return
+	}
+	w := l.world
+	l.down = max(l.down, w.now+w.latency())
+	w.at(l.down, task{kind: taskEvents, link: l, fact: events})
+}
+
+// arrive hands what has come to one end, if that is still there.
+func (w *world) arrive(t *task) {
+	l := t.link
+	m, c := l.member, l.client
+	if t.kind == taskOperation {
+		switch {
+		case l.upLost || !m.up || m.life != l.life:
+		case m.paused:
+			m.keep(*t)
+		default:
+			l.edge.perform(t.fact.(*operation))
+		}
+		return
+	}
+	switch {
+	case l.downLost || !c.up:
+	case c.paused:
+		c.keep(*t)
+	default:
+		c.hear(l, t.fact.([]event))
+	}
+}
+
+// close ends the link in good order: what was said before arrives. Only members do
+// that; a client says that its session has ended, or is gone.
+func (l *link) close() {
+	w := l.world
+	l.broken = true
+	w.at(max(l.down, w.now+w.latency()), task{kind: taskBreak, end: clientEnd, link: l})
+	l.edge.leave()
+}
+
+// neither is no end: it is what lies between them that has broken.
+const neither end = 255
+
+// sever breaks the link. What the end that is gone has said before may still arrive.
+// The others learn of it after a latency or, as when a machine loses its power, after
+// long.
+func (l *link) sever(gone end) {
+	if l.broken {
+		return
+	}
+	w := l.world
+	l.broken = true
+	l.upLost = gone != clientEnd || w.rand.IntN(2) == 0
+	l.downLost = gone != serverEnd || w.rand.IntN(2) == 0
+	for _, end := range []end{clientEnd, serverEnd} {
+		if end == gone {
+			continue
+		}
+		after := w.latency()
+		if w.rand.IntN(3) == 0 {
+			after = w.between(time.Second, 20*time.Second)
+		}
+		w.at(max(w.now+after, l.up, l.down), task{kind: taskBreak, end: end, link: l})
+	}
+}
+
+// learn lets one end know that the link is broken.
+func (w *world) learn(t *task) {
+	l := t.link
+	m, c := l.member, l.client
+	switch {
+	case t.end == serverEnd && m.up && m.life == l.life && m.paused:
+		m.keep(*t)
+	case t.end == serverEnd && m.up && m.life == l.life:
+		l.upLost = true
+		l.edge.leave()
+	case t.end == clientEnd && c.up && c.paused:
+		c.keep(*t)
+	case t.end == clientEnd && c.up:
+		l.downLost = true
+		c.broken(l)
+	}
+}
+
+// forgetLinks drops links that no end uses any more.
+func (w *world) forgetLinks() {
+	kept := w.links[:0]
+	for _, l := range w.links {
+		if !l.broken || l.edge.sink != 0 && l.member.up && l.member.life == l.life {
+			kept = append(kept, l)
+		}
+	}
+	clear(w.links[len(kept):])
+	w.links = kept
+}
+
+// userSpace is the port of the one space that users lock in.
+const userSpace protocol.Port = 1

@@ -1,0 +1,272 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// local is the users within a member's process: package node. Their session has no
+// ttl; what they hold ends with the member's lease, by the member's own clock.
+type local struct {
+	member  *member
+	life    uint32
+	sink    uint64
+	session lock.SessionID
+	lastID  uint64
+	takings []*taking
+	later   []func() // what came due while the process was paused
+}
+
+// taking is one lock that a user within a member wants, has or had.
+type taking struct {
+	local   *local
+	id      uint64
+	want    wish
+	token   holdfast.Token
+	held    bool
+	over    bool
+	holdEnd protocol.Time
+}
+
+func newLocal(m *member) *local { return &local{member: m, life: m.life} }
+
+func (l *local) String() string { return "user within " + l.member.name }
+
+// alive reports whether the process still runs.
+func (l *local) alive() bool { return l.member.up && l.member.life == l.life }
+
+// at lets something happen at a time of the member's clock, unless its process has
+// ended; if it is paused, when it wakes.
+func (l *local) at(when protocol.Time, act func()) {
+	m := l.member
+	m.world.do(m.clock.when(when+m.began), func() {
+		switch {
+		case !l.alive():
+		case m.paused:
+			l.later = append(l.later, act)
+		default:
+			act()
+		}
+	})
+}
+
+// resume does what came due while the process was paused.
+func (l *local) resume() {
+	later := l.later
+	l.later = nil
+	for _, act := range later {
+		l.at(l.member.now(), act)
+	}
+}
+
+// open opens the session and begins to work.
+func (l *local) open() {
+	m := l.member
+	if !l.alive() || m.paused {
+		if l.alive() {
+			l.later = append(l.later, l.open)
+		}
+		return
+	}
+	l.sink = m.attach(l)
+	m.step(protocol.Event{
+		Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: callBit}, Fact: &session.Open{Sort: session.Local},
+	})
+}
+
+// end ends what was believed with the process.
+func (l *local) end() {
+	for _, t := range l.takings {
+		t.end("")
+	}
+}
+
+// hear takes what the member says. It acts on it after the step.
+func (l *local) hear(reply *protocol.Reply) {
+	switch result := reply.Result.(type) {
+	case *session.Opened:
+		if result.Err != nil {
+			return // it leaves already
+		}
+		l.session = result.ID
+		l.plan()
+		return
+	case nil:
+	default:
+		return
+	}
+	d := &reply.Decision
+	if callOf(reply.To.Op) != opAcquire {
+		return // the answer to a release or a cancel
+	}
+	for _, t := range l.takings {
+		if t.id == d.Request && !t.over {
+			t.decided(d)
+			return
+		}
+	}
+}
+
+// plan lets the user want the next lock after a pause.
+func (l *local) plan() {
+	w := l.member.world
+	l.at(l.member.now()+w.between(time.Millisecond, 2*w.settings.think), l.begin)
+}
+
+// begin asks for a lock, unless the run is about to end.
+func (l *local) begin() {
+	m, w := l.member, l.member.world
+	if w.settling {
+		return
+	}
+	if l.forget(); len(l.takings) >= 3 {
+		l.plan()
+		return
+	}
+	l.lastID++
+	now := m.now()
+	t := &taking{local: l, id: l.lastID, want: w.wish(nil), holdEnd: protocol.Never}
+	l.takings = append(l.takings, t)
+	request := &lock.Request{
+		Session: l.session, ID: t.id, Name: t.want.name, Mode: t.want.mode, Units: t.want.units, Capacity: t.want.capacity,
+		Try: t.want.try, Arrived: now, WaitEnd: protocol.Never, Hold: t.want.hold,
+	}
+	switch {
+	case t.want.try:
+		request.WaitEnd = now + tryWait
+	case t.want.wait > 0:
+		request.WaitEnd = now + t.want.wait
+	}
+	if t.want.hold > 0 {
+		t.holdEnd = now + t.want.hold
+	}
+	w.trace("%s wants %v", l, t.want)
+	w.judge.asks(requestKey{l.session, t.id})
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: t.id}, Fact: request})
+	if w.odds(w.settings.impatient) {
+		l.at(now+w.below(4*time.Second), func() { t.abandon() })
+	}
+	l.plan()
+}
+
+// forget drops what is over.
+func (l *local) forget() {
+	kept := l.takings[:0]
+	for _, t := range l.takings {
+		if !t.over {
+			kept = append(kept, t)
+		}
+	}
+	clear(l.takings[len(kept):])
+	l.takings = kept
+}
+
+// decided takes what became of the request.
+func (t *taking) decided(d *lock.Decision) {
+	l := t.local
+	m, w := l.member, l.member.world
+	switch d.Kind {
+	case lock.Granted:
+		if t.held {
+			return
+		}
+		t.held, t.token = true, d.Token
+		if t.believes(m.now()) {
+			w.judge.told(t.grant())
+		}
+		w.count.grants++
+		w.trace("%s has %s, token %d", l, t.want.name, t.token)
+		l.at(m.now()+w.hold(), t.unlock)
+	case lock.Refused:
+		w.trace("%s does not get %s: %v", l, t.want.name, d.Err)
+		w.count.failures++
+		t.over = true
+	case lock.Lost:
+		t.end(d.Loss)
+	case lock.Revoked:
+		t.end(d.Loss)
+		w.do(w.now, func() {
+			if l.alive() {
+				t.release()
+			}
+		})
+	}
+}
+
+// believes reports whether the lock's context is not done at a time of the member's
+// clock: its lease covers the lock, which for one of an earlier epoch ends with what
+// the new authority has not confirmed (membership.md §3).
+func (t *taking) believes(now protocol.Time) bool {
+	l := t.local
+	if !t.held || t.over || !l.alive() || now >= t.holdEnd || l.member.view == nil {
+		return false
+	}
+	v := l.member.view
+	end := v.Lease.Member
+	if uint64(t.token)>>32 < v.Epoch.Counter {
+		end = v.Lease.Carried
+	}
+	return now < end
+}
+
+// believesAt is believes at a real instant.
+func (t *taking) believesAt(at instant) bool {
+	m := t.local.member
+	return t.believes(m.clock.read(at) - m.began)
+}
+
+func (t *taking) grant() grant {
+	return grant{
+		name: t.want.name, mode: t.want.mode, units: t.want.units, capacity: t.want.capacity, token: t.token,
+		session: t.local.session, request: t.id, who: t.local, holder: t,
+	}
+}
+
+// end ends the lock here.
+func (t *taking) end(why holdfast.Loss) {
+	if t.held && !t.over {
+		t.local.member.world.judge.ended(t.grant(), why)
+	}
+	t.over = true
+}
+
+// unlock gives the lock back, if it is still held.
+func (t *taking) unlock() {
+	l := t.local
+	if t.over {
+		return
+	}
+	believed := t.believes(l.member.now())
+	t.end("")
+	if believed || t.want.hold > 0 {
+		l.member.world.trace("%s unlocks %s, token %d", l, t.want.name, t.token)
+		t.release()
+	}
+}
+
+func (t *taking) release() {
+	l := t.local
+	l.lastID++
+	call := protocol.CallID{Sink: l.sink, Op: callBit | uint64(opRelease)<<callShift | l.lastID}
+	l.member.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Release{
+		Session: l.session, Name: t.want.name, Token: t.token, Request: t.id,
+	}})
+}
+
+// abandon ends a wait.
+func (t *taking) abandon() {
+	l := t.local
+	if t.held || t.over {
+		return
+	}
+	t.over = true
+	l.lastID++
+	call := protocol.CallID{Sink: l.sink, Op: callBit | uint64(opCancel)<<callShift | l.lastID}
+	l.member.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Cancel{
+		Session: l.session, Name: t.want.name, Request: t.id,
+	}})
+}

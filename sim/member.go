@@ -1,0 +1,331 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// member is a machine at an address, on which a member's process runs: at most one at
+// a time, as the listening socket sees to. The real code begins at desk; what is
+// around it stands for package run, the disk and the operating system.
+type member struct {
+	world   *world
+	place   int32
+	name    string
+	address string
+	founder bool
+	kept    bool // it has a stable cell
+	disk    disk
+	clock   dial // of the machine: it outlives the process
+	wall    time.Duration
+
+	// The present life of the process.
+	up      bool
+	life    uint32
+	id      protocol.ID
+	desk    *session.Desk
+	below   protocol.Machine
+	spaces  []protocol.Machine
+	began   time.Duration // what the clock showed at its start
+	out     protocol.Effects
+	wake    uint32 // the latest wish to be woken
+	wakeAt  instant
+	paused  bool
+	inbox   []task // what has come since it was paused
+	sinks   map[uint64]sink
+	last    uint64 // sink
+	view    *protocol.View
+	misfit  bool // its next life begins with a wrong configuration
+	ambush  bool // it crashes as soon as it has remembered something
+	leaving bool
+	left    bool // it has left in good order, and stays away until somebody starts it
+	local   *local
+	asking  *lock.Request // what the present step asks for
+}
+
+// sink hears what is told to one CallID.Sink.
+type sink interface{ hear(*protocol.Reply) }
+
+func (m *member) String() string { return m.name }
+
+// now is the machine's time.
+func (m *member) now() protocol.Time { return m.clock.read(m.world.now) - m.began }
+
+// start begins a life of the process.
+func (m *member) start() {
+	w := m.world
+	if m.up {
+		return
+	}
+	m.life++
+	m.up, m.paused, m.leaving, m.left = true, false, false, false
+	m.inbox = m.inbox[:0]
+	m.sinks, m.last, m.view = map[uint64]sink{}, 0, nil
+	m.began = m.clock.read(w.now)
+	seat := Seat{
+		Protocol: w.protocol.Name, Name: m.name, Address: m.address, Founder: m.founder, Join: w.founders(), Kept: m.kept,
+		Wall: w.wallOf(m), Rand: rand.New(rand.NewPCG(w.rand.Uint64(), w.rand.Uint64())),
+		Lease: w.settings.lease, Drift: w.settings.drift,
+		Table: lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
+	}
+	if m.misfit {
+		m.misfit = false
+		seat.Protocol = "another"
+	}
+	if m.kept {
+		seat.Cell = m.disk.synced
+	}
+	built, err := w.protocol.Build(seat)
+	if err != nil {
+		panic(fmt.Sprintf("sim: %s does not start: %v", m.name, err))
+	}
+	m.id = built.ID
+	w.network.id[m.id] = m.place
+	m.below, m.spaces = w.count.watch(built)
+	m.desk, err = session.NewDesk(session.Config{
+		Member: built.ID, Incarnation: built.Incarnation, Rand: seat.Rand, Spaces: len(m.spaces),
+		Drift: w.settings.drift, Lease: w.settings.lease, Sessions: w.settings.sessions,
+	}, protocol.Stack(m.below, m.spaces...))
+	if err != nil {
+		panic(fmt.Sprintf("sim: %s has no desk: %v", m.name, err))
+	}
+	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
+	m.wakeAt = protocol.Never
+	m.step(protocol.Event{Kind: protocol.Start})
+}
+
+// step is what package run does: one event, then all its effects, then the wish to be
+// woken.
+func (m *member) step(ev protocol.Event) {
+	w := m.world
+	w.steps++
+	w.count.step("desk", ev)
+	m.asking, _ = ev.Fact.(*lock.Request)
+	m.desk.Step(m.now(), ev, &m.out)
+	m.drain()
+	m.arm()
+}
+
+// drain hands out the effects. Whoever hears a reply acts on it later, so that no
+// step happens within another.
+func (m *member) drain() {
+	w := m.world
+	for i := range m.out.Sends {
+		w.network.send(m, &m.out.Sends[i])
+	}
+	for _, fact := range m.out.Raises {
+		m.raised(fact)
+	}
+	for _, note := range m.out.Notes {
+		m.noted(note)
+	}
+	for i := range m.out.Replies {
+		reply := &m.out.Replies[i]
+		if reply.Decision.Kind != 0 {
+			w.decided(m, reply)
+		}
+		if s := m.sinks[reply.To.Sink]; s != nil {
+			s.hear(reply)
+		}
+	}
+	m.out.Reset()
+	w.checkAuthority(m)
+}
+
+func (m *member) raised(fact any) {
+	w := m.world
+	switch fact := fact.(type) {
+	case *protocol.View:
+		if w.tracing {
+			w.trace("%s has view %d of epoch %d, coordinator %s, members %s, installed=%v open=%v grant from %v",
+				m, fact.Number, fact.Epoch.Counter, w.called(fact.Coordinator), w.listed(fact), fact.Installed, fact.Open, until(fact.GrantFrom))
+		}
+		w.viewed(m, fact)
+	case *protocol.Lapsed:
+		w.trace("%s has lost its lease; its next tenure is %v", m, fact.Tenure)
+		w.judge.lapsed(uint64(m.id))
+	case *membership.Unfit:
+		w.trace("%s is unfit: %v", m, fact.Err)
+		w.do(w.now, func() { m.crash(m.life) })
+		w.do(w.now+w.between(time.Second, 3*time.Second), m.start)
+	default:
+		w.trace("%s raises %T %+v", m, fact, fact)
+	}
+}
+
+func (m *member) noted(note protocol.Note) {
+	m.world.trace("%s notes %v", m, note)
+	if serving, ok := note.(protocol.Serving); ok {
+		m.world.count.reigns++
+		m.world.trace("%s serves reign %d", m, serving.Reign)
+	}
+}
+
+// arm asks to be woken when the machine wants to be.
+func (m *member) arm() {
+	at := protocol.Never
+	if wake := m.desk.Wake(); wake != protocol.Never {
+		at = m.clock.when(wake + m.began)
+	}
+	if at == m.wakeAt && at != protocol.Never {
+		return
+	}
+	m.wake++
+	m.wakeAt = at
+	if at != protocol.Never {
+		m.world.at(at, task{kind: taskTick, to: m.place, life: m.wake})
+	}
+}
+
+// tick wakes the machine.
+func (m *member) tick(t *task) {
+	if !m.up || t.life != m.wake {
+		return
+	}
+	if m.paused {
+		m.keep(*t)
+		return
+	}
+	m.wakeAt = protocol.Never
+	m.step(protocol.Event{Kind: protocol.Tick})
+}
+
+// attach gives a number to whoever hears what is told to it.
+func (m *member) attach(s sink) uint64 {
+	m.last++
+	m.sinks[m.last] = s
+	return m.last
+}
+
+// detach tells the machine that a sink is gone.
+func (m *member) detach(number uint64) {
+	if m.sinks[number] == nil {
+		return
+	}
+	delete(m.sinks, number)
+	m.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: number}, Fact: &session.Detach{}})
+}
+
+// question is the sink of one answer.
+type question struct{ answer any }
+
+func (q *question) hear(reply *protocol.Reply) { q.answer = reply.Result }
+
+// ask asks the machine what it answers within the step.
+func (m *member) ask(port protocol.Port, fact any) any {
+	q := &question{}
+	number := m.attach(q)
+	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: number, Op: 1}, Fact: fact})
+	delete(m.sinks, number)
+	return q.answer
+}
+
+// keep holds back what reaches a paused process: its sockets and timers wait.
+func (m *member) keep(t task) { m.inbox = append(m.inbox, t) }
+
+// pause stops the process; its clock runs on.
+func (m *member) pause(length time.Duration) {
+	w := m.world
+	if !m.up || m.paused {
+		return
+	}
+	w.trace("%s is paused for %v", m, length)
+	m.paused = true
+	life := m.life
+	w.do(w.now+length, func() {
+		if m.up && m.life == life {
+			m.resume()
+		}
+	})
+}
+
+// resume lets the process go on: it finds what has come in whatever order its
+// operating system chooses.
+func (m *member) resume() {
+	if !m.paused {
+		return
+	}
+	w := m.world
+	w.trace("%s wakes", m)
+	m.paused = false
+	m.inbox = w.again(m.inbox)
+	if m.local != nil {
+		m.local.resume()
+	}
+}
+
+// crash ends the process of a life, whatever it is doing.
+func (m *member) crash(life uint32) {
+	w := m.world
+	if !m.up || m.life != life {
+		return
+	}
+	w.trace("%s crashes", m)
+	m.end()
+	m.disk.crash()
+}
+
+// end stops the process: its connections break, its users are gone.
+func (m *member) end() {
+	w := m.world
+	m.up = false
+	m.wake++
+	m.wakeAt = protocol.Never
+	if m.local != nil {
+		m.local.end()
+		m.local = nil
+	}
+	w.gone(m)
+	for _, l := range w.links {
+		if l.member == m && !l.broken {
+			l.sever(serverEnd)
+		}
+	}
+}
+
+// leave lets the member leave in good order, as `holdfast leave` does: the process
+// ends when the last word is spoken, or after 5 s without it.
+func (m *member) leave() {
+	w := m.world
+	if !m.up || m.leaving {
+		return
+	}
+	w.trace("%s leaves", m)
+	m.leaving = true
+	life := m.life
+	farewell := sinkFunc(func(reply *protocol.Reply) {
+		if left, ok := reply.Result.(*membership.Left); ok {
+			w.trace("%s has left: %v", m, left.Err)
+			w.do(w.now, func() { m.depart(life) })
+		}
+	})
+	call := protocol.CallID{Sink: m.attach(farewell), Op: 1}
+	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Leave{}})
+	w.do(w.now+5*time.Second, func() { m.depart(life) })
+}
+
+// depart ends the process of a life that has left.
+func (m *member) depart(life uint32) {
+	if m.up && m.life == life {
+		m.end()
+		m.left = true
+		m.disk.finish()
+		if w := m.world; w.healed {
+			w.do(w.now+time.Second, m.start)
+		}
+	}
+}
+
+// sinkFunc is a sink that is a function.
+type sinkFunc func(*protocol.Reply)
+
+func (f sinkFunc) hear(reply *protocol.Reply) { f(reply) }
+
+var errDisk = errors.New("input/output error")

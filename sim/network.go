@@ -1,0 +1,175 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// network carries messages between members. It promises them nothing: what it does
+// to each message is drawn.
+type network struct {
+	world *world
+	// cut has until when messages from one place to another are lost.
+	cut [][]instant
+	// last is when the latest message from one place to another arrives, which the
+	// next must not overtake unless it is reordered.
+	last [][]instant
+	id   map[protocol.ID]int32 // where the member of that id is, or was last
+}
+
+func newNetwork(w *world, places int) network {
+	n := network{world: w, id: map[protocol.ID]int32{}}
+	for range places {
+		n.cut = append(n.cut, make([]instant, places))
+		n.last = append(n.last, make([]instant, places))
+	}
+	return n
+}
+
+// send takes one message off a member.
+func (n *network) send(from *member, e *protocol.Envelope) {
+	w := n.world
+	if e.To == protocol.Storage {
+		from.disk.save(e.Message.(storage.Save), e.Port)
+		return
+	}
+	to, known := n.place(e)
+	if w.tracing {
+		w.trace("%s → %s:%d  %T %v", from, n.name(to, e), e.Port, e.Message, e.Message)
+	}
+	w.count.sent(e.Port, e.Message)
+	if w.protocol.Locks {
+		n.follow(from, e.Message)
+	}
+	if !known {
+		return // nobody there: lost, as on any network
+	}
+	if n.cut[from.place][to] > w.now {
+		w.trace("        lost: cut")
+		return
+	}
+	if w.odds(w.weather.loss) {
+		w.hit(Loss)
+		w.trace("        lost")
+		return
+	}
+	t := task{kind: taskMessage, to: to, id: uint64(e.To), from: uint64(from.id), port: uint16(e.Port), fact: e.Message}
+	w.at(n.arrival(from.place, to), t)
+	if w.odds(w.weather.duplicate) {
+		w.hit(Duplicate)
+		w.at(n.arrival(from.place, to), t)
+	}
+}
+
+// follow tells the judge of a request's way into the queue. What is asked for in the
+// very step in which a client asked is that client's request.
+func (n *network) follow(from *member, m protocol.Message) {
+	w := n.world
+	if r := from.asking; r != nil {
+		if at, ok := w.protocol.Wish(m); ok && at.Session == r.Session && at.Name == r.Name {
+			w.judge.wishes(requestKey{at.Session, at.Wish}, requestKey{r.Session, r.ID})
+			return
+		}
+	}
+	switch at, ok := w.protocol.Position(m); {
+	case ok && at.Gone:
+		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
+	case ok && n.current(at):
+		w.judge.stands(at.Name, requestKey{at.Session, at.Wish}, at.Reign)
+	}
+}
+
+// current reports whether the tenure under which something was asked for goes on.
+func (n *network) current(at Standing) bool {
+	place, known := n.id[protocol.ID(at.Session.Member)]
+	if !known {
+		return false
+	}
+	m := n.world.members[place]
+	return m.up && m.view != nil && m.view.Lease.Tenure == at.Tenure
+}
+
+// place returns where a message goes.
+func (n *network) place(e *protocol.Envelope) (int32, bool) {
+	if e.To != protocol.Whoever {
+		to, known := n.id[e.To]
+		return to, known
+	}
+	for _, m := range n.world.members {
+		if m.address == e.Address {
+			return m.place, true
+		}
+	}
+	return 0, false
+}
+
+func (n *network) name(to int32, e *protocol.Envelope) string {
+	if e.To == protocol.Whoever {
+		return e.Address
+	}
+	if int(to) < len(n.world.members) {
+		return n.world.members[to].name
+	}
+	return fmt.Sprint(e.To)
+}
+
+// arrival draws when a message that is sent now arrives. The latencies of one pair
+// keep their order unless the message is reordered.
+func (n *network) arrival(from, to int32) instant {
+	w := n.world
+	when := w.now + w.latency()
+	if w.odds(w.weather.reorder) {
+		w.hit(Reorder)
+		return when
+	}
+	when = max(when, n.last[from][to])
+	n.last[from][to] = when
+	return when
+}
+
+// latency draws how long something takes from one process to another: mostly as
+// between machines of one room; with the fault delay now and then far longer than
+// every patience and lease, up to 5 D.
+func (w *world) latency() time.Duration {
+	d := w.drawLatency()
+	w.count.longest = max(w.count.longest, d)
+	return d
+}
+
+func (w *world) drawLatency() time.Duration {
+	usual := w.between(100*time.Microsecond, w.weather.latency)
+	if w.nemesis.stalled && !w.healed {
+		w.nemesis.stalled = false
+		w.hit(Delay)
+		return 5 * w.settings.lease
+	}
+	if !w.odds(w.weather.delay) {
+		return usual
+	}
+	w.hit(Delay)
+	switch x := w.rand.IntN(100); {
+	case x < 60:
+		return usual + w.below(w.settings.lease/4)
+	case x < 90:
+		return usual + w.below(2*w.settings.lease)
+	default:
+		return usual + w.below(5*w.settings.lease)
+	}
+}
+
+// deliver hands an arrived message to the member that it is for, if it is still
+// there.
+func (w *world) deliver(t *task) {
+	m := w.members[t.to]
+	if !m.up || t.id != uint64(protocol.Whoever) && t.id != uint64(m.id) {
+		return
+	}
+	if m.paused {
+		m.keep(*t)
+		return
+	}
+	m.step(protocol.Event{Kind: protocol.Receive, Port: protocol.Port(t.port), From: protocol.ID(t.from), Fact: t.fact})
+}

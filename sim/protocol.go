@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Protocol is what the simulator must know of a protocol to run it. Everything else
+// it learns from what users are told.
+type Protocol struct {
+	// Name is the name that every format uses.
+	Name string
+	// Members says how many members a run may have. It is drawn between these where
+	// nobody says.
+	Fewest, Most int
+	// Locks says that the spaces grant locks. Without it a run has sessions only, and
+	// what is checked is the authority.
+	Locks bool
+	// Build makes the machines of one life of a member.
+	Build func(Seat) (Built, error)
+	// Wish reads off a message that it asks for a name, and under which number a member
+	// does that; Position, that what was asked for so stands in the queue of an authority:
+	// from then on nobody who asks later may overtake it in that reign (P5).
+	Wish     func(protocol.Message) (Standing, bool)
+	Position func(protocol.Message) (Standing, bool)
+	// Faults are those that can happen to this protocol.
+	Faults Faults
+	// Universe lists what a run can hit, for coverage.
+	Universe Universe
+}
+
+// Seat is a member at its start: what the process knows, and its configuration.
+type Seat struct {
+	Protocol string
+	Name     string
+	Address  string
+	Founder  bool
+	Join     []string // the addresses of all founders
+	Kept     bool     // it has a stable cell
+	Cell     []byte   // what was last synced; nil if nothing ever was
+	Wall     time.Duration
+	Rand     *rand.Rand
+	Lease    time.Duration
+	Drift    float64
+	Table    lock.Config
+}
+
+// Built are the machines of one life, to be stacked.
+type Built struct {
+	ID          protocol.ID
+	Incarnation uint64
+	Below       protocol.Machine
+	Spaces      []protocol.Machine
+}
+
+// Standing is a request of a session for a name that an authority has queued.
+type Standing struct {
+	Name    string
+	Session lock.SessionID
+	Wish    uint64
+	Reign   uint64
+	Tenure  protocol.Tenure // of the member that asks
+	Gone    bool            // it stands there no more
+}
+
+// Protocols lists the protocols that can be simulated.
+func Protocols() []Protocol { return []Protocol{centralProtocol(), electionProtocol()} }
+
+// Find returns the protocol of that name.
+func Find(name string) (Protocol, bool) {
+	all := Protocols()
+	i := slices.IndexFunc(all, func(p Protocol) bool { return p.Name == name })
+	if i < 0 {
+		return Protocol{}, false
+	}
+	return all[i], true
+}
+
+// Names lists the names of all protocols, for people.
+func Names() string {
+	var names []string
+	for _, p := range Protocols() {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Config says what to simulate.
+type Config struct {
+	// Protocol is what the members run. Required; see Find.
+	Protocol Protocol
+	// Members is how many machines there are. Zero means that each run draws it.
+	Members int
+	// Faults are those that may happen; each run draws its own mix of them.
+	Faults Faults
+	// Duration is how long faults happen. Zero means 60 s. Then everything is healed, and
+	// within 30 s every call must be answered.
+	Duration time.Duration
+	// Coverage counts what each machine was stepped with.
+	Coverage bool
+}
+
+// check fills in what is not given. The error names what is wrong and what is allowed.
+func (c *Config) check() error {
+	if c.Duration == 0 {
+		c.Duration = 60 * time.Second
+	}
+	switch {
+	case c.Protocol.Build == nil:
+		return fmt.Errorf("sim: Protocol has no Build; one of %s is allowed", Names())
+	case c.Members != 0 && (c.Members < 1 || c.Members > 25):
+		return fmt.Errorf("sim: Members is %d; 1 to 25 is allowed, and 0 to draw it", c.Members)
+	case c.Duration < time.Second || c.Duration > longestRun:
+		return fmt.Errorf("sim: Duration is %v; %v to %v is allowed", c.Duration, time.Second, longestRun)
+	}
+	return nil
+}
+
+// Outcome says how a run ended.
+type Outcome uint8
+
+// The outcomes, worst last.
+const (
+	OK       Outcome = iota
+	Stuck            // something was not answered though all faults had ended
+	Violated         // a promise was not kept
+	Crashed          // a machine panicked
+)
+
+var outcomeNames = [...]string{"ok", "STUCK", "VIOLATION", "CRASH"}
+
+// String returns the word that the last line has.
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// Result is what became of one run.
+type Result struct {
+	Seed      uint64
+	Outcome   Outcome
+	Violation *Violation // of Stuck and Violated; of Crashed with the panic as its story
+	Steps     int
+	Settings  string        // a table, where the run was not OK
+	Settled   time.Duration // how long after the last fault everything was answered
+	Survived  Survival
+	counts    *counts
+}
+
+// Phases after the faults: what users do in the time until settleAfter, they do with
+// new work; then they finish what they have, and take each name once. Whoever has not
+// been answered by patience is slow, and by despair stuck.
+const (
+	settleAfter = 12 * time.Second
+	patience    = 30 * time.Second
+	despair     = 120 * time.Second
+)
+
+// Run simulates one seed. If trace is not nil, it gets a line for everything that
+// happens; the same seed gives the same lines.
+func Run(c Config, seed uint64, trace io.Writer) (result Result, err error) {
+	if err := c.check(); err != nil {
+		return Result{}, err
+	}
+	w := newWorld(&c, seed, trace, newCounts(c.Coverage))
+	result = Result{Seed: seed, counts: w.count}
+	defer func() {
+		result.Steps = w.steps
+		w.count.stale, w.count.lost = w.register.stale, w.judge.lost
+		if broken := recover(); broken != nil {
+			result.Outcome = Crashed
+			result.Violation = &Violation{Promise: "panic", At: w.now, Story: fmt.Sprintf("%v\n%s", broken, machineFrames(debug.Stack()))}
+			w.trace("CRASH %v", broken)
+		}
+		if result.Outcome != OK {
+			result.Settings = w.settings.String()
+		}
+	}()
+	w.begin()
+	w.run(c.Duration)
+	w.heal()
+	w.run(c.Duration + settleAfter)
+	w.settle()
+	result.Settled = w.await(c.Duration)
+	result.Survived = w.judge.survival()
+	if v := w.judge.violation; v != nil {
+		result.Outcome, result.Violation = Violated, v
+		if v.Promise == liveness {
+			result.Outcome = Stuck
+		}
+		w.trace("%v %v", result.Outcome, v)
+	}
+	return result, nil
+}
+
+// machineFrames leaves of a stack what is above the recovery: the machine's own frames.
+func machineFrames(stack []byte) string {
+	text := string(stack)
+	if i := strings.LastIndex(text, "panic("); i >= 0 {
+		text = text[i:]
+	}
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[:min(len(lines), 14)], "")
+}
+
+// begin starts every process, not all at once, and the faults.
+func (w *world) begin() {
+	for _, m := range w.members {
+		start := w.below(400 * time.Millisecond)
+		if !m.founder && w.settings.faults.Has(Join) {
+			w.hit(Join)
+			m.misfit = w.rand.IntN(3) == 0
+			start = w.below(w.settings.duration / 2)
+		}
+		w.do(start, m.start)
+	}
+	for _, c := range w.clients {
+		w.do(w.below(2*time.Second), c.start)
+	}
+	for _, s := range w.scripts {
+		w.do(w.below(3*time.Second), s.begin)
+	}
+	w.nemesis.begin()
+}
+
+// heal ends all faults: the network and the disks are well, whoever sleeps wakes, and
+// every process runs. What is under way on the network stays under way.
+func (w *world) heal() {
+	w.trace("everything is healed")
+	w.healed = true
+	w.weather = calm()
+	for i := range w.network.cut {
+		clear(w.network.cut[i])
+	}
+	clear(w.nemesis.cutOff)
+	for _, m := range w.members {
+		m.disk.full, m.disk.slow = 0, 0
+		m.resume()
+		w.do(w.now+w.below(time.Second), m.start)
+	}
+	for _, c := range w.clients {
+		c.resume()
+		w.do(w.now+w.below(time.Second), c.start)
+	}
+}
+
+// settle lets users begin nothing new but their probes.
+func (w *world) settle() {
+	w.settling = true
+	for _, c := range w.clients {
+		for _, worker := range c.workers {
+			if worker.idle() {
+				worker.next = c.now()
+			}
+		}
+		c.arm()
+	}
+}
+
+// liveness is what a run that does not settle has not kept.
+const liveness = "P4"
+
+// await runs until everything is answered, and returns how long that took since the
+// faults ended.
+func (w *world) await(healed instant) time.Duration {
+	for w.judge.violation == nil {
+		w.run(w.now + 250*time.Millisecond)
+		unsettled := w.unsettled()
+		if len(unsettled) == 0 {
+			break
+		}
+		if w.now > healed+despair {
+			w.judge.violate(liveness, "%v after the last fault: %s", despair, strings.Join(unsettled, "; "))
+		}
+	}
+	return w.now - healed
+}
+
+// unsettled says what is still to be answered, or not as it should be.
+func (w *world) unsettled() (found []string) {
+	found = w.unserved()
+	for _, c := range w.clients {
+		for _, worker := range c.workers {
+			if !worker.probing || worker.probes > 0 {
+				found = append(found, fmt.Sprintf("%s has not had every name", worker))
+			}
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return w.leftovers()
+}
+
+// unserved says what is missing until all members are in one view and somebody serves.
+func (w *world) unserved() (found []string) {
+	coordinator := w.coordinator()
+	if coordinator == nil {
+		return []string{"nobody coordinates"}
+	}
+	v := coordinator.view
+	for _, m := range w.members {
+		switch at, listed := v.Of(m.id); {
+		case !m.up:
+			found = append(found, fmt.Sprintf("%s is not up", m))
+		case !listed:
+			found = append(found, fmt.Sprintf("%s is not in view %d of %s", m, v.Number, coordinator))
+		case m.view == nil || m.view.Number != v.Number || m.view.Epoch != v.Epoch || !m.view.Installed:
+			found = append(found, fmt.Sprintf("%s has not installed view %d of %s", m, v.Number, coordinator))
+		case m.view.Lease.Tenure != at.Tenure || !m.leased():
+			found = append(found, fmt.Sprintf("%s has no lease", m))
+		}
+	}
+	if !coordinator.powerful() {
+		found = append(found, fmt.Sprintf("%s may not grant", coordinator))
+	}
+	return found
+}
+
+// leftovers says what is held or waited for though nobody wants it.
+func (w *world) leftovers() (found []string) {
+	if !w.protocol.Locks {
+		return nil
+	}
+	m := w.coordinator()
+	condition, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition)
+	switch {
+	case !ok:
+		found = append(found, fmt.Sprintf("%s does not say how the space is", m))
+	case condition.State != protocol.Ready:
+		found = append(found, fmt.Sprintf("the space is %v on %s: %s", condition.State, m, condition.Why))
+	case condition.Locks > 0 || condition.Waiters > 0:
+		found = append(found, fmt.Sprintf("%s says that %d names are held or wanted, with %d waiters", m, condition.Locks, condition.Waiters))
+	}
+	return found
+}

@@ -1,0 +1,303 @@
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// script is a user of HTTP: curl, or `holdfast acquire`. Each thing it wants is a
+// connection of its own to one member, and its session is a OneShot. It believes in
+// its lock for the ttl of the latest answer, counted from when it sent what that
+// answers (formats.md §1).
+type script struct {
+	world *world
+	name  string
+	clock dial
+	place *member
+	ttl   time.Duration
+
+	round   int // which lock it wants; what belongs to an earlier one is void
+	want    wish
+	session lock.SessionID
+	secret  session.Secret
+	token   holdfast.Token
+	held    bool
+	until   time.Duration // of its belief, on its clock
+	hold    time.Duration // when its hold limit ends
+	request uint64
+}
+
+func newScript(w *world, name string) *script {
+	return &script{world: w, name: name, clock: w.dial(), ttl: pick(w.rand, w.settings.ttl)}
+}
+
+func (s *script) String() string { return s.name }
+
+func (s *script) now() time.Duration { return s.clock.read(s.world.now) }
+
+// visit is one connection of a script: what a member's edge does for it, and whether
+// the script still waits.
+type visit struct {
+	script  *script
+	round   int
+	about   script // as it was when this was sent
+	member  *member
+	life    uint32
+	sent    time.Duration // on the script's clock
+	arrived protocol.Time // on the member's
+	sink    uint64
+	request uint64
+	answer  func(*protocol.Reply) // what to do with the next reply
+	over    bool
+}
+
+// begin wants the next lock, after a pause.
+func (s *script) begin() {
+	w := s.world
+	if w.settling {
+		return
+	}
+	s.round++
+	s.place = pick(w.rand, w.members)
+	s.want = w.wish(nil)
+	s.held = false
+	w.trace("%s wants %v through %s", s, s.want, s.place)
+	s.visit((*visit).acquire)
+	round := s.round
+	w.do(w.now+w.between(5*time.Second, 12*time.Second), func() { // it gives up, and tries again elsewhere
+		if s.round == round && !s.held {
+			s.begin()
+		}
+	})
+}
+
+// visit sends a request; it arrives, or does not.
+func (s *script) visit(do func(*visit)) {
+	w := s.world
+	v := &visit{script: s, round: s.round, about: *s, member: s.place, life: s.place.life, sent: s.now()}
+	if w.odds(w.weather.loss) {
+		w.hit(Loss)
+		return
+	}
+	w.do(w.now+w.latency(), func() { v.arrive(do) })
+}
+
+func (v *visit) arrive(do func(*visit)) {
+	m, w := v.member, v.script.world
+	switch {
+	case !m.up || m.life != v.life:
+	case m.paused:
+		w.do(w.now+100*time.Millisecond, func() { v.arrive(do) })
+	default:
+		v.arrived = m.now()
+		v.sink = m.attach(v)
+		do(v)
+	}
+}
+
+// call steps the member; then is called with the answer, after the step.
+func (v *visit) call(port protocol.Port, fact any, then func(*protocol.Reply)) {
+	v.answer = then
+	op := uint64(1)
+	if r, asks := fact.(*lock.Request); asks {
+		op = r.ID
+	}
+	v.member.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: v.sink, Op: op}, Fact: fact})
+}
+
+// hear takes a reply. Queued is no answer: the connection goes on waiting.
+func (v *visit) hear(reply *protocol.Reply) {
+	if reply.Result == nil && reply.Decision.Kind == lock.Queued || v.answer == nil {
+		return
+	}
+	then, kept := v.answer, *reply
+	v.answer = nil
+	v.script.world.do(v.script.world.now, func() {
+		if v.member.up && v.member.life == v.life {
+			then(&kept)
+		}
+	})
+}
+
+// acquire is POST acquire: a session, then the lock, then the ttl that both have.
+func (v *visit) acquire() {
+	s := &v.about
+	v.call(protocol.Below, &session.Open{Sort: session.OneShot, TTL: s.ttl}, func(reply *protocol.Reply) {
+		opened, ok := reply.Result.(*session.Opened)
+		if !ok || opened.Err != nil {
+			v.close()
+			return
+		}
+		v.request = 1<<55 | uint64(v.round)
+		s.world.judge.asks(requestKey{opened.ID, v.request})
+		r := &lock.Request{
+			Session: opened.ID, ID: v.request, Name: s.want.name, Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity,
+			Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait, Hold: s.want.hold,
+		}
+		v.call(userSpace, r, func(reply *protocol.Reply) { v.decided(opened, reply) })
+	})
+}
+
+// decided goes on with what became of the request: what was granted is told with what
+// is left of the session.
+func (v *visit) decided(opened *session.Opened, reply *protocol.Reply) {
+	d := reply.Decision
+	if d.Kind != lock.Granted {
+		v.undo(opened)
+		return
+	}
+	v.call(protocol.Below, &session.Renew{ID: opened.ID, Secret: opened.Secret, TTL: v.about.ttl, Arrived: v.arrived}, func(reply *protocol.Reply) {
+		renewed, ok := reply.Result.(*session.Renewed)
+		if !ok || renewed.Err != nil || len(renewed.Lost) > 0 {
+			v.undo(opened)
+			return
+		}
+		v.close()
+		v.back(func() { v.script.granted(v, opened, &d, renewed.TTL.Truncate(time.Millisecond)) })
+	})
+}
+
+// undo takes back what was asked for, and ends the session.
+func (v *visit) undo(opened *session.Opened) {
+	w := v.script.world
+	if v.request != 0 {
+		w.judge.leaves(v.about.want.name, requestKey{opened.ID, v.request})
+	}
+	v.call(protocol.Below, &session.End{ID: opened.ID, Proven: true}, func(*protocol.Reply) { v.close() })
+}
+
+// close lets go of the sink.
+func (v *visit) close() {
+	if !v.over {
+		v.over = true
+		v.member.detach(v.sink)
+	}
+}
+
+// back carries an answer to the script.
+func (v *visit) back(then func()) {
+	w, s := v.script.world, v.script
+	if w.odds(w.weather.loss) {
+		w.hit(Loss)
+		return
+	}
+	w.do(w.now+w.latency(), func() {
+		if s.round == v.round {
+			then()
+		}
+	})
+}
+
+// granted believes, for the ttl that counts from the sending of the request.
+func (s *script) granted(v *visit, opened *session.Opened, d *lock.Decision, ttl time.Duration) {
+	w := s.world
+	now := s.now()
+	s.session, s.secret, s.token, s.request = opened.ID, opened.Secret, d.Token, v.request
+	s.until, s.hold, s.held = v.sent+ttl, protocol.Never, true
+	if d.Hold > 0 {
+		s.hold = v.sent + d.Hold
+	}
+	if !s.believes(now) {
+		s.held = false
+		s.rest()
+		return
+	}
+	w.trace("%s has %s, token %d, for %v from %v on; its clock shows %v", s, s.want.name, s.token, ttl, v.sent, now)
+	w.judge.told(s.grant())
+	w.count.grants++
+	round := s.round
+	w.do(w.now+w.hold(), func() {
+		if s.round == round {
+			s.release()
+		}
+	})
+	s.renewLater(round, ttl)
+}
+
+// renewLater renews the session every third of its ttl.
+func (s *script) renewLater(round int, ttl time.Duration) {
+	w := s.world
+	w.do(w.now+ttl/3, func() {
+		if s.round == round && s.held && s.believes(s.now()) {
+			s.visit((*visit).renew)
+			s.renewLater(round, ttl)
+		}
+	})
+}
+
+// renew is POST renew.
+func (v *visit) renew() {
+	s := &v.about
+	v.call(protocol.Below, &session.Renew{ID: s.session, Secret: s.secret, TTL: s.ttl, Arrived: v.arrived}, func(reply *protocol.Reply) {
+		v.close()
+		if renewed, ok := reply.Result.(*session.Renewed); ok {
+			v.back(func() { v.script.renewed(v, renewed) })
+		}
+	})
+}
+
+func (s *script) renewed(v *visit, renewed *session.Renewed) {
+	switch {
+	case !s.held || !s.believes(s.now()):
+	case renewed.Err == nil && len(renewed.Lost) == 0:
+		s.until = max(s.until, v.sent+renewed.TTL.Truncate(time.Millisecond))
+		s.world.trace("%s is renewed for %v from %v on", s, renewed.TTL, v.sent)
+	case !errors.Is(renewed.Err, holdfast.ErrUnavailable):
+		s.end("lost")
+		s.rest()
+	}
+}
+
+// release is POST release, with the token.
+func (s *script) release() {
+	w := s.world
+	if s.held {
+		w.trace("%s releases %s, token %d", s, s.want.name, s.token)
+		s.end("")
+		s.visit((*visit).release)
+	}
+	s.rest()
+}
+
+func (v *visit) release() {
+	s := &v.about
+	v.call(protocol.Below, &session.Check{ID: s.session, Secret: s.secret}, func(reply *protocol.Reply) {
+		if checked, ok := reply.Result.(*session.Renewed); !ok || checked.Err != nil {
+			v.close()
+			return
+		}
+		v.call(userSpace, &protocol.Release{Session: s.session, Name: s.want.name, Token: s.token}, func(*protocol.Reply) { v.close() })
+	})
+}
+
+// rest makes a pause before the next lock.
+func (s *script) rest() {
+	w := s.world
+	round := s.round
+	w.do(w.now+w.between(100*time.Millisecond, 3*time.Second), func() {
+		if s.round == round {
+			s.begin()
+		}
+	})
+}
+
+func (s *script) end(why holdfast.Loss) {
+	s.held = false
+	s.world.judge.ended(s.grant(), why)
+}
+
+func (s *script) believes(now time.Duration) bool { return s.held && now < s.until && now < s.hold }
+
+func (s *script) believesAt(at instant) bool { return s.believes(s.clock.read(at)) }
+
+func (s *script) grant() grant {
+	return grant{
+		name: s.want.name, mode: s.want.mode, units: s.want.units, capacity: s.want.capacity, token: s.token,
+		session: s.session, request: s.request, who: s, holder: s,
+	}
+}

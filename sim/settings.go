@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Settings are what one run is like: everything but what chance decides while it runs.
+// All of them are drawn from the seed, so that every run has its own mix of faults,
+// with its own odds and durations (Groce et al., Swarm Testing, 2012).
+type settings struct {
+	protocol string
+	seed     uint64
+	members  int
+	founders int
+	faults   Faults // the mix of this run
+	once     bool   // where crashes are all there is: one of the coordinator, and no more
+	duration time.Duration
+
+	lease   time.Duration
+	drift   float64
+	memory  memory
+	weather weather
+	every   map[Fault]time.Duration // how often what comes and goes does, on average
+
+	clients         int
+	workers         int // of each
+	scripts         int
+	locals          bool
+	ttl             []time.Duration // that clients ask for
+	names           []lockName
+	think           time.Duration
+	holding         time.Duration
+	impatient       int // how many of 10,000 waits are given up by their callers
+	extend          int
+	foreign         int
+	waiters         int // bounds; 0 means the defaults
+	locksPerSession int
+	sessions        int
+}
+
+// memory says what the members' cells go through.
+type memory uint8
+
+const (
+	// remembering: nobody forgets. Horizons and skewed wall clocks are safe.
+	remembering memory = iota
+	// oneForgets: one member may lose its cell, which is less than a quorum.
+	oneForgets
+	// forgetful: any member may lose its cell or has none. Then no horizon is promised,
+	// and wall clocks are not set back (promises.md §5.5).
+	forgetful
+)
+
+var memoryNames = [...]string{"kept", "one cell may be lost", "any cell may be lost, some members have none"}
+
+// lockName is a name that users lock, and how.
+type lockName struct {
+	name     string
+	use      holdfast.Mode
+	capacity int
+}
+
+// weather is how the network and the disks are at a time. Odds count in 10,000.
+type weather struct {
+	latency   time.Duration // of most messages, at most
+	delay     int
+	loss      int
+	duplicate int
+	reorder   int
+	disk      time.Duration // that most writes take, at most
+	diskFail  int
+}
+
+// calm is the weather without faults.
+func calm() weather { return weather{latency: 2 * time.Millisecond, disk: 5 * time.Millisecond} }
+
+const longestRun = time.Hour
+
+// draw draws the settings of a run.
+func draw(c *Config, r *rand.Rand, seed uint64) settings {
+	s := settings{
+		protocol: c.Protocol.Name, seed: seed, duration: c.Duration, lease: 3 * time.Second, drift: 0.05,
+		every: map[Fault]time.Duration{},
+	}
+	s.members = c.Members
+	if s.members == 0 {
+		s.members = c.Protocol.Fewest + r.IntN(c.Protocol.Most-c.Protocol.Fewest+1)
+	}
+	s.founders = s.members
+	if s.members > 3 && r.IntN(3) == 0 {
+		s.founders -= 1 + r.IntN(min(2, s.members-3))
+	}
+	s.drawFaults(c, r)
+	s.drawWeather(r)
+	s.drawUsers(c, r)
+	return s
+}
+
+// drawFaults draws which faults the run has, and how often. Delay is in every run that
+// may have it.
+func (s *settings) drawFaults(c *Config, r *rand.Rand) {
+	allowed := c.Faults & (c.Protocol.Faults | Beyond)
+	if s.members == 1 {
+		// Nobody else remembers: deleting its cell under living clients is what the
+		// documentation warns of.
+		allowed = allowed.Without(Amnesia)
+	}
+	for _, f := range allowed.All() {
+		// A set of one fault is meant; of several, each run has its own half.
+		if f == Delay || allowed&(allowed-1) == 0 || r.IntN(2) == 0 {
+			s.faults = s.faults.With(f)
+		}
+	}
+	if s.faults.Has(Amnesia) {
+		s.memory = oneForgets
+		if s.members < 3 || r.IntN(2) == 0 {
+			s.memory = forgetful
+			s.faults = s.faults.Without(Skew).Without(Step)
+		}
+	}
+	s.once = r.IntN(2) == 0
+	for _, f := range s.faults.All() {
+		s.every[f] = 2*time.Second + time.Duration(r.Int64N(int64(20*time.Second)))
+	}
+}
+
+// odds draws how likely a fault of the run is, in 10,000.
+func (s *settings) odds(r *rand.Rand, f Fault, least, most int) int {
+	if !s.faults.Has(f) {
+		return 0
+	}
+	return least + r.IntN(most-least+1)
+}
+
+func (s *settings) drawWeather(r *rand.Rand) {
+	s.weather = calm()
+	s.weather.latency += time.Duration(r.Int64N(int64(40 * time.Millisecond)))
+	s.weather.delay = s.odds(r, Delay, 10, 300)
+	s.weather.loss = s.odds(r, Loss, 10, 1500)
+	s.weather.duplicate = s.odds(r, Duplicate, 10, 1500)
+	s.weather.reorder = s.odds(r, Reorder, 500, 10_000)
+	s.weather.diskFail = s.odds(r, DiskFail, 100, 3000)
+	s.weather.disk += time.Duration(r.Int64N(int64(30 * time.Millisecond)))
+}
+
+func (s *settings) drawUsers(c *Config, r *rand.Rand) {
+	s.clients = 2 + r.IntN(4)
+	s.workers = 1 + r.IntN(3)
+	s.locals = r.IntN(2) == 0
+	s.scripts = r.IntN(3)
+	s.ttl = []time.Duration{time.Second, 2 * time.Second, s.lease * 9 / 10}
+	if s.memory != forgetful {
+		s.ttl = append(s.ttl, 0, 4*time.Second, 8*time.Second)
+		if r.IntN(2) == 0 {
+			s.ttl = s.ttl[3:]
+		}
+	}
+	for i := range 1 + r.IntN(3) {
+		n := lockName{name: fmt.Sprintf("n%d", i)}
+		if x := r.IntN(6); x == 0 {
+			n.use = holdfast.ModeShared
+		} else if x == 1 {
+			n.use, n.capacity = holdfast.ModeSlots, 2+r.IntN(4)
+		}
+		s.names = append(s.names, n)
+	}
+	s.think = 20*time.Millisecond + time.Duration(r.Int64N(int64(1500*time.Millisecond)))
+	s.holding = 5*time.Millisecond + time.Duration(r.Int64N(int64(1200*time.Millisecond)))
+	s.impatient = r.IntN(3000)
+	s.extend = r.IntN(2000)
+	s.foreign = r.IntN(1500)
+	if r.IntN(8) == 0 {
+		s.waiters = 1 + r.IntN(4)
+	}
+	if r.IntN(8) == 0 {
+		s.locksPerSession = 2 + r.IntN(3)
+	}
+	if !c.Protocol.Locks {
+		s.locals, s.scripts, s.names = false, 0, nil
+	}
+}
+
+// String is the table of the settings, for people.
+func (s *settings) String() string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name, format string, arguments ...any) {
+		// A strings.Builder takes everything.
+		_, _ = fmt.Fprintf(t, name+"\t"+format+"\n", arguments...)
+	}
+	row("setting", "value")
+	row("protocol", "%s", s.protocol)
+	row("seed", "%d", s.seed)
+	row("members", "%d, of them %d founders", s.members, s.founders)
+	row("faults", "%v for %v", s.faults, s.duration)
+	row("cells", "%s", memoryNames[s.memory])
+	row("latency", "%v, of 10,000: %d delayed, %d lost, %d twice, %d reordered",
+		s.weather.latency, s.weather.delay, s.weather.loss, s.weather.duplicate, s.weather.reorder)
+	row("disk", "%v, of 10,000: %d fail", s.weather.disk, s.weather.diskFail)
+	for _, f := range s.faults.All() {
+		row("every "+f.String(), "%v", s.every[f].Round(time.Millisecond))
+	}
+	row("clients", "%d of %d workers, ttl one of %v; %d scripts; users within members: %v", s.clients, s.workers, s.ttl, s.scripts, s.locals)
+	for _, n := range s.names {
+		row("name "+n.name, "%v %d", n.use, n.capacity)
+	}
+	row("think, hold", "%v, %v", s.think, s.holding)
+	row("bounds", "waiters_per_name %d, locks_per_session %d (0 is the default)", s.waiters, s.locksPerSession)
+	_ = t.Flush()
+	return b.String()
+}

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Survival counts runs whose only fault is one crash of the coordinator, with somebody
+// holding a lock through another member at that moment; and those of them in which
+// every such holder kept its lock until it gave it back.
+type Survival struct{ Crashes, Kept int }
+
+func (s *Survival) add(o Survival) { s.Crashes += o.Crashes; s.Kept += o.Kept }
+
+// survivors are the holders through other members at a coordinator's crash.
+type survivors struct {
+	holders []believer
+	lost    bool
+}
+
+// ended takes note of a lock that has ended. A hold limit is its holder's own wish.
+func (s *survivors) ended(holder believer, why holdfast.Loss) {
+	if why != "" && why != holdfast.HoldLimit && slices.Contains(s.holders, holder) {
+		s.lost = true
+	}
+}
+
+// crashOnce lets the coordinator crash once, which is all that happens in the run.
+func (n *nemesis) crashOnce() {
+	w := n.world
+	w.do(w.between(w.settings.duration/4, w.settings.duration/2), func() {
+		m := w.coordinator()
+		if m == nil {
+			return
+		}
+		w.hit(Crash)
+		w.judge.survivors.holders = w.judge.holdersBeside(uint64(m.id))
+		m.crash(m.life)
+		w.do(w.now+w.between(20*time.Millisecond, 4*w.settings.lease), m.start)
+	})
+}
+
+// holdersBeside returns who holds a lock through another member than one.
+func (j *judge) holdersBeside(member uint64) (found []believer) {
+	now := j.clock()
+	//tidy:unordered who is found is a set
+	for _, r := range j.names {
+		for i := range r.holders {
+			if h := &r.holders[i]; h.session.Member != member && h.holder.believesAt(now) {
+				found = append(found, h.holder)
+			}
+		}
+	}
+	return found
+}
+
+// survival is what the run adds to the count.
+func (j *judge) survival() (s Survival) {
+	if len(j.survivors.holders) > 0 {
+		s.Crashes = 1
+		if !j.survivors.lost {
+			s.Kept = 1
+		}
+	}
+	return s
+}
+
+// limitsOf are the bounds that a refusal may name, and their values.
+func limitsOf(s *settings) map[string]int64 {
+	return map[string]int64{
+		"waiters_per_name":  int64(or(s.waiters, lock.DefaultWaitersPerName)),
+		"locks_per_session": int64(or(s.locksPerSession, lock.DefaultLocksPerSession)),
+	}
+}
+
+func or(value, otherwise int) int {
+	if value != 0 {
+		return value
+	}
+	return otherwise
+}
+
+// checkBounds compares what the authority has with what it may have (P8).
+func (w *world) checkBounds(shown *lock.Lock) {
+	if most := w.judge.limits["waiters_per_name"]; int64(len(shown.Waiters)) > most {
+		w.judge.violate("P8", "%d wait for %q where waiters_per_name is %d", len(shown.Waiters), shown.Name, most)
+	}
+	units := 0
+	for i := range shown.Holders {
+		units += shown.Holders[i].Units
+	}
+	if shown.Mode == holdfast.ModeSlots && units > shown.Capacity {
+		w.judge.violate("P1", "%d units of %q are held, its capacity is %d", units, shown.Name, shown.Capacity)
+	}
+}
+
+// look lets an operator look at things, which changes nothing and must not be wrong.
+func (n *nemesis) look(m *member) {
+	w := n.world
+	name := pick(w.rand, w.settings.names).name
+	var fact any
+	switch w.rand.IntN(3) {
+	case 0:
+		fact = &protocol.Show{Name: name}
+	case 1:
+		fact = &protocol.Scan{Limit: 1 + w.rand.IntN(3)}
+	default:
+		fact = &protocol.Inspect{}
+	}
+	screen := sinkFunc(func(reply *protocol.Reply) {
+		switch shown := reply.Result.(type) {
+		case *lock.Lock:
+			w.checkBounds(shown)
+		case *protocol.Scanned:
+			for i := range shown.Locks {
+				w.checkBounds(&shown.Locks[i])
+			}
+		}
+	})
+	call := protocol.CallID{Sink: m.attach(screen), Op: 1}
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: fact})
+}

@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// worker is a thread of a client that takes locks, works under them and gives them
+// back, as users do: well, badly, and in every way that the library offers.
+type worker struct {
+	client  *client
+	number  int
+	next    time.Duration // when it has something to do
+	request *request      // that it waits for or holds
+	second  *request      // the same lock, entered again
+	until   time.Duration // when it unlocks, or gives up waiting
+	writes  int           // to the register, that it still means to make
+	probes  int           // names that it has still to take once, after all faults
+	probing bool
+	since   instant // when it began to wait
+}
+
+func newWorker(c *client, number int) *worker {
+	w := &worker{client: c, number: number}
+	w.next = c.now() + c.world.below(c.world.settings.think)
+	return w
+}
+
+func (w *worker) String() string { return fmt.Sprintf("%s.%d", w.client, w.number) }
+
+// idle reports whether the worker neither holds nor waits.
+func (w *worker) idle() bool { return w.request == nil }
+
+// act does what the worker's time has come for.
+func (w *worker) act(now time.Duration) {
+	w.next = protocol.Never
+	switch r := w.request; {
+	case r == nil:
+		w.begin(now)
+	case r.state == asked:
+		w.client.world.trace("%s gives up waiting for %s", w, r.want.name)
+		w.client.stream.abandon(r)
+		w.rest()
+	case !r.believes(now):
+		w.rest() // it has noticed that the lock is lost
+	case now >= w.until:
+		w.unlock()
+	default:
+		w.work(now)
+	}
+}
+
+// begin asks for a lock.
+func (w *worker) begin(now time.Duration) {
+	world := w.client.world
+	if world.healed && world.settling {
+		w.probe(now)
+		return
+	}
+	want := world.wish(w)
+	w.since = world.now
+	w.until = protocol.Never
+	if world.odds(world.settings.impatient) {
+		w.until = now + world.below(4*time.Second)
+	}
+	w.next = w.until
+	world.trace("%s wants %v", w, want)
+	w.request = w.client.stream.ask(want, w)
+}
+
+// probe takes each name once, after all faults: that must succeed.
+func (w *worker) probe(time.Duration) {
+	world := w.client.world
+	if !w.probing {
+		w.probing, w.probes = true, len(world.settings.names)
+	}
+	if w.probes == 0 {
+		return
+	}
+	w.since = world.now
+	w.until = protocol.Never
+	name := world.settings.names[(w.probes+w.number)%len(world.settings.names)].name
+	world.trace("%s probes %s", w, name)
+	w.request = w.client.stream.ask(wish{name: name}, w)
+}
+
+// granted begins the work under a lock.
+func (w *worker) granted(r *request) {
+	world := w.client.world
+	now := w.client.now()
+	world.count.grants++
+	world.trace("%s has %s, token %d, until %v by its clock", w, r.want.name, r.token, min(r.session.deadline, r.holdEnd))
+	switch {
+	case r == w.second:
+		return
+	case r != w.request:
+		w.client.stream.abandon(r)
+		return
+	case w.probing:
+		w.probes--
+		w.until = now
+	default:
+		w.until = now + world.hold()
+		w.writes = world.rand.IntN(3)
+		if r.want.owner != "" && world.rand.IntN(2) == 0 {
+			w.second = w.client.stream.ask(r.want, w)
+		}
+		if world.odds(world.settings.extend) {
+			w.client.stream.extendTo(r, world.between(200*time.Millisecond, 4*time.Second))
+		}
+	}
+	w.plan(now)
+}
+
+// plan sets when to act next under the lock.
+func (w *worker) plan(now time.Duration) {
+	w.next = w.until
+	if w.writes > 0 && w.until > now {
+		w.next = now + w.client.world.below(w.until-now)
+	}
+}
+
+// work writes to the register, or does something that it should not.
+func (w *worker) work(now time.Duration) {
+	world := w.client.world
+	w.write(true)
+	w.writes--
+	if world.odds(world.settings.foreign) {
+		w.steal()
+	}
+	w.plan(now)
+}
+
+// steal gives back what somebody else holds, under the token that everybody can read.
+func (w *worker) steal() {
+	world := w.client.world
+	s := &w.client.stream
+	name := pick(world.rand, world.settings.names).name
+	token := world.judge.foreignToken(name, s.sessionID())
+	if token == 0 || !s.welcomed {
+		return
+	}
+	s.lastID++
+	world.trace("%s unlocks %s of somebody else, token %d", w, name, token)
+	s.say(operation{kind: opForeign, id: s.lastID, name: name, token: token})
+}
+
+// write writes to the register under the token. A worker that does not look may do so
+// long after its lock has ended.
+func (w *worker) write(looks bool) {
+	r := w.request
+	if r == nil || r.state != held || w.writes == 0 && !looks {
+		return
+	}
+	world := w.client.world
+	of := grantOf(w.client, r)
+	world.do(world.now+world.latency(), func() { world.register.write(of) })
+}
+
+// unlock gives the lock back, and now and then does it twice.
+func (w *worker) unlock() {
+	world := w.client.world
+	for _, r := range []*request{w.second, w.request} {
+		if r == nil {
+			continue
+		}
+		world.trace("%s unlocks %s, token %d", w, r.want.name, r.token)
+		w.client.stream.abandonOrUnlock(r)
+		if world.odds(world.settings.foreign) && w.client.stream.welcomed {
+			r.copies++
+			w.client.stream.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
+		}
+	}
+	w.rest()
+}
+
+// rest makes a pause before the next lock.
+func (w *worker) rest() {
+	world := w.client.world
+	if w.second != nil {
+		w.client.stream.abandonOrUnlock(w.second)
+	}
+	w.request, w.second, w.writes = nil, nil, 0
+	think := world.settings.think
+	if world.settling {
+		think = 10 * time.Millisecond
+	}
+	w.next = w.client.now() + world.below(think)
+	if w.probing && w.probes == 0 {
+		w.next = protocol.Never
+	}
+}
+
+// failed ends the wait without a lock.
+func (w *worker) failed(r *request, err error) {
+	world := w.client.world
+	world.trace("%s does not get %s: %v", w, r.want.name, err)
+	world.count.failures++
+	var limit *holdfast.LimitError
+	if errors.As(err, &limit) {
+		world.judge.limited(limit)
+	}
+	switch r {
+	case w.second:
+		w.second = nil
+	case w.request:
+		w.rest()
+	}
+}
+
+// extended is told what became of a wish for another hold limit.
+func (w *worker) extended(r *request, err error) {
+	w.client.world.trace("%s: %s is extended: %v", w, r.want.name, err)
+}
