@@ -43,21 +43,21 @@ func (c *Config) checkCluster() error {
 	case len(c.Join) == 0 && c.Expect <= 1:
 		return nil
 	case len(c.Join) == 0:
-		return fmt.Errorf("Expect is %d and Join is empty; list the addresses of all founders in Join", c.Expect)
+		return fmt.Errorf("config: Expect is %d and Join is empty; list the addresses of all founders in Join", c.Expect)
 	case slices.Contains(c.Join, ""):
-		return fmt.Errorf("Join has an empty address")
+		return fmt.Errorf("config: Join has an empty address")
 	case c.Address == "":
-		return fmt.Errorf("Address is empty; other members must be able to reach this one")
+		return fmt.Errorf("config: Address is empty; other members must be able to reach this one")
 	case c.Peers == nil && c.Listen == "":
-		return fmt.Errorf("Peers is nil and Listen is empty; other members must be able to reach this one")
+		return fmt.Errorf("config: Peers is nil and Listen is empty; other members must be able to reach this one")
 	}
 	c.Name = cmp.Or(c.Name, c.Address)
 	founders := c.founders()
 	switch {
 	case len(founders) == 0:
-		return fmt.Errorf("Join has this member's own address alone (%s); a founder alone has Expect 1", c.Address)
+		return fmt.Errorf("config: Join has this member's own address alone (%s); a founder alone has Expect 1", c.Address)
 	case c.Expect > 0 && len(founders) != c.Expect:
-		return fmt.Errorf("Expect is %d, and Join with this member's own address makes %d founders (%s); the two must agree",
+		return fmt.Errorf("config: Expect is %d, and Join with this member's own address makes %d founders (%s); the two must agree",
 			c.Expect, len(founders), strings.Join(founders, ", "))
 	}
 	return nil

@@ -3,7 +3,6 @@ package sim
 import (
 	"time"
 
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -201,13 +200,4 @@ func (w *world) again(waiting []task) []task {
 	}
 	clear(waiting)
 	return waiting[:0]
-}
-
-// sessions yields the session that the client believes in, for the judge.
-func (c *client) sessionAt(at instant) (lock.SessionID, bool) {
-	p := c.stream.session
-	if !c.up || p == nil || !p.alive(c.clock.read(at)) {
-		return lock.SessionID{}, false
-	}
-	return p.id, true
 }

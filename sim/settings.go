@@ -48,8 +48,8 @@ type settings struct {
 type memory uint8
 
 const (
-	// remembering: nobody forgets. Horizons and skewed wall clocks are safe.
-	remembering memory = iota
+	// Nobody forgets: horizons and skewed wall clocks are safe.
+	_ memory = iota
 	// oneForgets: one member may lose its cell, which is less than a quorum.
 	oneForgets
 	// forgetful: any member may lose its cell or has none. Then no horizon is promised,

@@ -72,7 +72,6 @@ type clusterMember struct {
 	lease   protocol.Lease
 	crashed bool
 	out     protocol.Effects
-	names   map[uint64]uint64
 }
 
 type flight struct {

@@ -41,8 +41,7 @@ type citizen struct {
 	rate    float64 // how fast its clock runs: 1 to 1.05
 	life    int     // how often it was started
 	down    bool
-	cut     bool          // no message comes or goes
-	believe time.Duration // if down: until when its clients believe
+	cut     bool // no message comes or goes
 	wake    time.Duration
 	ids     uint64 // sessions opened
 	clients []*client
