@@ -338,3 +338,21 @@ func TestClosedWhileAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMembersGossip: members find one another by gossip, over the connections that they
+// have. Nothing tells when a rumour has spread, so it is asked for.
+func TestMembersGossip(t *testing.T) {
+	c := startCluster(t, 3)
+	ctx := bounded(t)
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for _, n := range c.running() {
+		for len(node.Rumoured(n)) < 3 {
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+				t.Fatalf("%s has heard of %q alone", n.Name(), node.Rumoured(n))
+			}
+		}
+	}
+}

@@ -30,3 +30,6 @@ func ReleaseForeign(locks holdfast.Locker, held *holdfast.Lock) error {
 	}
 	return nil
 }
+
+// Rumoured returns the addresses of the members that are said to be there.
+func Rumoured(n *Node) []string { return n.rumours.Members() }

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/transport/gossip"
 )
 
 // Node is this process as a member. It is a holdfast.Locker of the default space.
@@ -29,6 +30,7 @@ type Node struct {
 	member    *membership.Machine // the driver's
 	driver    *run.Driver
 	transport transport.Transport // nil for a member alone
+	rumours   *gossip.Gossip      // nil where nothing carries them
 	folder    *cell.Cell          // nil where no cell is kept
 	local     *localSession
 	logger    *slog.Logger
@@ -94,8 +96,8 @@ func (n *Node) begin(ctx context.Context) error {
 	if n.driver, err = run.New(config); err != nil {
 		return err
 	}
-	if n.transport != nil {
-		n.transport.Listen(func(events []protocol.Event) { n.driver.Step(events...) })
+	if err := n.hear(); err != nil {
+		return err
 	}
 	if !n.config.clustered() {
 		if err := n.awaitView(ctx); err != nil {

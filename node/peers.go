@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/transport/gossip"
 	"github.com/holdfast-locks/holdfast/transport/grpc"
 )
 
@@ -76,12 +78,36 @@ func NewTransport(introduce func() transport.Identity, encryption *tls.Config, p
 	return grpc.New(c)
 }
 
-// disconnect ends what connect has begun.
+// hear lets the machines hear of other members: what those send and, where the same
+// connections can carry gossip, what is rumoured of them.
+func (n *Node) hear() (err error) {
+	if n.transport == nil {
+		return nil
+	}
+	deliver := func(events []protocol.Event) { n.driver.Step(events...) }
+	if links, carries := n.transport.(gossip.Links); carries && n.config.Address != "" {
+		n.rumours, err = gossip.Start(gossip.Config{
+			Links: links, Deliver: deliver, Address: n.config.Address, Join: n.config.Join,
+			Lease: n.config.Lease, Logger: n.logger,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	n.transport.Listen(deliver)
+	return nil
+}
+
+// disconnect ends what connect and hear have begun.
 func (n *Node) disconnect() error {
 	if n.transport == nil {
 		return nil
 	}
-	err := n.transport.Close()
+	var err error
+	if n.rumours != nil {
+		err = n.rumours.Close()
+	}
+	err = errors.Join(err, n.transport.Close())
 	n.hearing.Wait()
 	return err
 }
