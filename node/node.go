@@ -191,6 +191,7 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 		case *membership.Unfit:
 			n.logger.Error("this member cannot take part", "error", fact.Err)
 			n.change(func() { n.unfit = fact.Err })
+			n.alone.Store(true) // whoever it would take leave of does not have it
 		}
 	}
 	for _, note := range effects.Notes {
