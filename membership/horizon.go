@@ -42,7 +42,7 @@ func (m *Machine) onNeedHorizon(need *protocol.NeedHorizon, out *protocol.Effect
 		want = protocol.NeedHorizon{} // it has said that it promises nothing any more
 	}
 	m.setNeed(want)
-	m.asked = true
+	m.asked, m.urgent = true, true
 	m.lower(out)
 	m.setPromises()
 	m.remember()

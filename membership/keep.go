@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -19,8 +20,11 @@ type keeping struct {
 	inflight Cell
 	lastSave uint64
 	queue    []waiting
-	covers   int   // how many of the queue depend on no more than the write in flight
-	failed   error // of the latest write
+	covers   int           // how many of the queue depend on no more than the write in flight
+	failed   error         // of the latest write
+	sentAt   protocol.Time // when the latest write was sent
+	pause    time.Duration // between a write that failed and the next; zero after one that did not
+	urgent   bool          // somebody above waits for the next write
 }
 
 // waiting is a message that depends on the cell. Until then it is not sent; when the
@@ -35,7 +39,7 @@ type waiting struct {
 // earlier one of its kind, so that a disk that does not answer costs no memory.
 func (m *Machine) sendSaved(to protocol.ID, msg protocol.Message) {
 	m.wanted = true
-	if m.saving {
+	if m.saving || m.pause > 0 {
 		for i := m.covers; i < len(m.queue); i++ {
 			if m.queue[i].to == to && isPromise(m.queue[i].msg) == isPromise(msg) {
 				m.queue[i].msg = msg
@@ -56,7 +60,7 @@ func (m *Machine) remember() { m.wanted = true }
 func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 	for {
 		switch {
-		case m.wanted && !m.saving:
+		case m.wanted && !m.saving && now >= m.writeAt():
 			m.wanted = false
 			m.write(now, out)
 		case len(m.inner) > 0:
@@ -77,6 +81,7 @@ func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 // keep there is nothing to wait for.
 func (m *Machine) write(now protocol.Time, out *protocol.Effects) {
 	m.inflight, m.covers = m.cell, len(m.queue)
+	m.sentAt, m.urgent = now, false
 	if !m.config.Kept || m.sure && m.cell == m.written {
 		m.onWritten(now, nil, out)
 		return
@@ -102,7 +107,7 @@ func (m *Machine) onWritten(now protocol.Time, err error, out *protocol.Effects)
 		m.onUnwritten(now, err, out)
 		return
 	}
-	m.written = m.inflight
+	m.written, m.pause = m.inflight, 0
 	if m.starting {
 		m.starting = false
 		m.started(now, out)
@@ -133,10 +138,31 @@ func (m *Machine) remembering(msg protocol.Message) protocol.Message {
 	return msg
 }
 
+// writeAt is when the cell may be written next. A disk without room is tried again
+// after a pause that doubles up to T/2, counted from when the write was sent: whoever
+// asks for a promise waits for longer than that. A wish of a machine above, and the
+// last word of a member, are tried at once.
+func (m *Machine) writeAt() protocol.Time {
+	if m.urgent {
+		return m.sentAt
+	}
+	return m.sentAt + m.pause
+}
+
+// keepWake is when a write that waits for its time may be sent.
+func (m *Machine) keepWake() protocol.Time {
+	if !m.wanted || m.saving {
+		return protocol.Never
+	}
+	return m.writeAt()
+}
+
 // onUnwritten: nothing that depends on the write is said. The disk may have the old
-// bytes or the new ones.
+// bytes or the new ones, so it is written again even if nobody asks.
 func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects) {
-	m.queue = append([]waiting(nil), m.queue[m.covers:]...)
+	m.queue, m.covers = append([]waiting(nil), m.queue[m.covers:]...), 0
+	m.pause = min(max(2*m.pause, m.config.Patience/16, 1), max(m.config.Patience/2, 1))
+	m.wanted, m.urgent = true, false
 	if m.starting {
 		m.refuse(err, out)
 		return

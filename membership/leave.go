@@ -25,6 +25,7 @@ func (e *leaving) ended() bool { return e.empty() }
 // onLeave begins to leave.
 func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, leave *Leave, out *protocol.Effects) {
 	if !m.saving {
+		m.urgent = true
 		m.remember()
 	}
 	if m.exit == nil {

@@ -59,6 +59,7 @@ func (m *Machine) Wake() protocol.Time {
 	if m.wait > 0 {
 		at = min(at, m.wait)
 	}
+	at = min(at, m.keepWake())
 	if m.reign != nil {
 		return min(at, m.reignWake())
 	}

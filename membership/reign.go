@@ -172,7 +172,8 @@ func (m *Machine) lead(now protocol.Time, out *protocol.Effects) {
 
 // reignWake is when the coordinator has something to do. That it may grant from some
 // time on, and that what a tenure holds may be freed, is for the machines above to
-// remember; that the view is open, for the next poll.
+// remember; that the view is open, for the next poll; and until the view is written,
+// nothing but the disk can help.
 func (m *Machine) reignWake() protocol.Time {
 	r := m.reign
 	at := protocol.Never
@@ -182,7 +183,7 @@ func (m *Machine) reignWake() protocol.Time {
 	if !m.alone() {
 		return min(at, r.nextPoll, m.lease.Role)
 	}
-	if open := m.openAt(); !r.view.Open && open > 0 {
+	if open := m.openAt(); r.installed && !r.view.Open && open > 0 {
 		at = min(at, open)
 	}
 	return at

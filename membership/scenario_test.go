@@ -510,6 +510,49 @@ func TestFoundersDisagree(t *testing.T) {
 	}
 }
 
+// TestAloneOnAFullDisk: a coordinator that is alone and cannot write its view tries
+// again now and then, sleeps in between, and acts when there is room.
+func TestAloneOnAFullDisk(t *testing.T) {
+	n := formed(t, 2, 0, nil)
+	n.site("b").crash()
+	n.until(10*second, "a view of a alone", func() bool { return len(n.site("a").live.view.Members) == 1 })
+	n.site("a").crash()
+	n.start("a")
+	full, failed := true, 0
+	n.faulty = func(s *site) bool {
+		fails := full && s.live.reign != nil
+		if fails {
+			failed++
+		}
+		return fails
+	}
+	const while = 5 * second
+	n.run(while)
+	n.quiet()
+	if most := int(2*while/n.site("a").live.config.Patience) + 5; failed < 5 || failed > most {
+		t.Errorf("a write failed %d times in %v, want 5 to %d", failed, while, most)
+	}
+	full = false
+	n.gather(second, "a")
+	n.quiet()
+}
+
+// TestWishOnAFullDisk: a wish is tried at once, however lately a write has failed.
+func TestWishOnAFullDisk(t *testing.T) {
+	n := formed(t, 2, 0, nil)
+	p, full := n.site("b").live, true
+	n.faulty = func(s *site) bool { return full && s.name == "b" }
+	p.want(0, true)
+	n.until(second, "a pause of T/2", func() bool { return p.pause == p.config.Patience/2 && !p.saving })
+	if p.horizon.Clients {
+		t.Error("promised what could not be written")
+	}
+	full = false
+	p.want(0, true)
+	n.until(second/50, "an answer", func() bool { return p.horizon.Clients })
+	n.quiet()
+}
+
 // TestHints: a false rumour costs nobody anything; a true one makes the election
 // sooner.
 func TestHints(t *testing.T) {

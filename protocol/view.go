@@ -2,13 +2,15 @@ package protocol
 
 import "time"
 
-// View says who is here, in order of seniority, and who coordinates. A stack's
+// View says who is here, in order of seniority, and who coordinates: the candidate of
+// the epoch, whatever its place in that order; it need not be Members[0]. A stack's
 // lower machine raises one when this member has accepted it, and the same one again,
 // as another value, whenever something below Coordinator changes.
 type View struct {
-	Number      uint64
-	Epoch       Epoch
-	Members     []Member
+	Number  uint64
+	Epoch   Epoch
+	Members []Member // in order of seniority
+	// Coordinator is Epoch.Candidate. It reconciles, and grants.
 	Coordinator ID
 	// Installed says that the view is known to be installed: quorums have accepted it
 	// (membership.md §4). A coordinator reconciles before that and grants after it.
