@@ -81,14 +81,18 @@ func (s *stage) passed(before *holdfast.Lock, w *waiter) *holdfast.Lock {
 	return lock
 }
 
+// chainHold is the hold limit of a chain's holders. It counts from when each was granted,
+// and must not be over when he is told so, however busy the machine.
+const chainHold = 20 * shortHold
+
 // holdLimitPassesOn has a chain of holders that never unlock, each of which waits for
 // the hold limit of the one before.
 func (s *stage) holdLimitPassesOn() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
-	lock := s.lock(one, name, holdfast.Hold(shortHold))
+	lock := s.lock(one, name, holdfast.Hold(chainHold))
 	for range 3 {
-		w := s.maybeQueued(two, name, holdfast.Hold(shortHold))
+		w := s.maybeQueued(two, name, holdfast.Hold(chainHold))
 		next := s.passed(lock, w)
 		s.lost(lock, holdfast.HoldLimit)
 		lock, one, two = next, two, one
