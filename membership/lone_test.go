@@ -20,10 +20,10 @@ import (
 func random() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 // life starts a member, lets its first write succeed, and returns its view and cell.
-func life(t *testing.T, c membership.Config) (*membership.Lone, *protocol.View, membership.Cell) {
+func life(t *testing.T, c membership.Config) (*membership.Machine, *protocol.View, membership.Cell) {
 	t.Helper()
 	c.Rand = random()
-	m, err := membership.NewLone(c)
+	m, err := membership.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-func TestNewLoneNamesTheWrongField(t *testing.T) {
+func TestNewNamesTheWrongField(t *testing.T) {
 	founders := []string{"a:1", "b:1"}
 	for field, c := range map[string]membership.Config{
 		"Rand":                    {},
@@ -173,7 +173,7 @@ func TestNewLoneNamesTheWrongField(t *testing.T) {
 		`own Address "c:1"`:       {Rand: random(), Founders: founders, Founder: true, Name: "c", Address: "c:1"},
 		"then it must be a Found": {Rand: random(), Founders: founders, Name: "a", Address: "a:1"},
 	} {
-		if _, err := membership.NewLone(c); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := membership.New(c); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("wrong %s: %v", field, err)
 		}
 	}

@@ -190,9 +190,3 @@ type Ignored struct {
 }
 
 func (n Ignored) String() string { return fmt.Sprintf("ignored %T from %d", n.What, n.From) }
-
-// Lone is a Machine without other members.
-type Lone = Machine
-
-// NewLone makes a member that founds a cluster of its own.
-func NewLone(c Config) (*Lone, error) { return New(c) }

@@ -13,9 +13,9 @@ import (
 // mostLosses is how many losses are remembered, of all sessions together.
 const mostLosses = 16_384
 
-// losses remembers what one-shot sessions have lost. The desk tells each loss once,
-// to whichever request of the session comes next; that may be one about another
-// lock, so it is kept here until it was told, and until the lock is asked for. Past
+// losses remembers what one-shot sessions have lost. The desk tells it with every
+// renewal, whichever lock that is about, and as long as the session lives; a client is
+// told once, and when it asks for that lock, so what was told is kept here. Past
 // its bound the oldest is forgotten, and who asks for that is told not_held.
 type losses struct {
 	mu        sync.Mutex

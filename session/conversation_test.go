@@ -77,7 +77,7 @@ func (c *conversation) start(t *testing.T, args []string) {
 			config.Cell.Horizon = duration(t, value)
 		}
 	}
-	lone, err := membership.NewLone(config)
+	lone, err := membership.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@
 //
 // # Roles
 //
-// Every member is a holder: it speaks for its own clients. The first member of the
-// view is the coordinator as well: it has the [lock.Table], and decides.
+// Every member is a holder: it speaks for its own clients. One of them is the
+// coordinator of the view as well: it has the [lock.Table], and decides.
 //
 //   - A holder has a record of each request of its clients, from when it is asked until
 //     nothing of it is left anywhere. It answers a request Queued at once (at a position
