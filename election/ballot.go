@@ -12,6 +12,7 @@ type Ballot struct {
 	Epoch      protocol.Epoch
 	Sent       protocol.Time // of the first Election: the coordinator's role counts from it
 	View       *View         // newest that the candidate knew
+	Terms      []string      // of the view to be
 	Asked      []string      // addresses, without its own
 	Active     []protocol.ID // who has answered phase 1; nil where there was none
 	Attendance bool          // of every founder, instead of a quorum
@@ -135,7 +136,7 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 // no place, because its names may be about to be freed (V24); but when every founder
 // attends nobody else can free anything, and all of them do.
 func (b *Ballot) next(predecessor *View, r Rules) *View {
-	next := &View{Epoch: b.Epoch, Number: 1}
+	next := &View{Epoch: b.Epoch, Number: 1, Terms: b.Terms}
 	listed := func(v Vote) bool { return v.Leaving || next.Rank(v.Self.ID) >= 0 }
 	if predecessor != nil {
 		next.Cluster, next.Number = predecessor.Cluster, predecessor.Number+1

@@ -32,13 +32,15 @@ type (
 		View     *View         // newest accepted; nil where none is known
 		Promised protocol.Epoch
 		Founders []string // the addresses that the sender was configured with, sorted
+		Terms    []string // what it was configured with that all members must agree on
 		Leaving  bool
 	}
 
 	// Election asks for a promise: ELECTION.
 	Election struct {
 		Epoch protocol.Epoch
-		View  *View // the newest that the candidate knows; nil at a bootstrap
+		View  *View    // the newest that the candidate knows; nil at a bootstrap
+		Terms []string // the candidate's, and its view's
 		// Merge says that the candidate coordinates one side of a partition, has met
 		// another, and would lead both (membership.md §8). Only in partition mode any.
 		Merge bool

@@ -24,6 +24,9 @@ type View struct {
 	Number  uint64
 	Epoch   protocol.Epoch // its candidate coordinates the view
 	Members []Member       // in order of seniority
+	// Terms has a line for everything that all members must agree on: who differs has
+	// no part in the view. It is empty where it was never recorded.
+	Terms []string
 	// Base has the voters of every view back to the last one known to be installed,
 	// newest first. A quorum of each must agree with whatever replaces this view. It
 	// is empty when the view is known to be installed itself.

@@ -48,6 +48,7 @@ const (
 	flagView
 	flagInstalled
 	flagOpen
+	flagTerms
 	flagsEnd
 )
 
@@ -66,7 +67,7 @@ func (c Cell) Encode() []byte {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	v := c.Accepted
-	b = append(b, flags(c.Clean, v != nil, v != nil && v.Installed, v != nil && v.Open))
+	b = append(b, flags(c.Clean, v != nil, v != nil && v.Installed, v != nil && v.Open, v != nil && len(v.Terms) > 0))
 	if v != nil {
 		b = appendView(b, v)
 	}
@@ -93,10 +94,7 @@ func appendView(b []byte, v *election.View) []byte {
 			b = binary.BigEndian.AppendUint64(b, n)
 		}
 		b = append(b, flags(m.Founder, m.Serves, m.Kept))
-		for _, text := range []string{m.Name, m.Address, m.HTTP} {
-			b = binary.AppendUvarint(b, uint64(len(text)))
-			b = append(b, text...)
-		}
+		b = appendTexts(b, m.Name, m.Address, m.HTTP)
 	}
 	b = binary.AppendUvarint(b, uint64(len(v.Base)))
 	for _, e := range v.Base {
@@ -105,6 +103,17 @@ func appendView(b []byte, v *election.View) []byte {
 		for _, id := range e.Voters {
 			b = binary.BigEndian.AppendUint64(b, uint64(id))
 		}
+	}
+	if len(v.Terms) > 0 {
+		b = appendTexts(binary.AppendUvarint(b, uint64(len(v.Terms))), v.Terms...)
+	}
+	return b
+}
+
+func appendTexts(b []byte, texts ...string) []byte {
+	for _, text := range texts {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
 	}
 	return b
 }
@@ -145,7 +154,10 @@ func DecodeCell(b []byte) (Cell, error) {
 	if set&flagView != 0 {
 		c.Accepted = r.view()
 		c.Accepted.Installed, c.Accepted.Open = set&flagInstalled != 0, set&flagOpen != 0
-	} else if set&(flagInstalled|flagOpen) != 0 {
+		if set&flagTerms != 0 {
+			c.Accepted.Terms = r.terms()
+		}
+	} else if set&(flagInstalled|flagOpen|flagTerms) != 0 {
 		r.damaged = true
 	}
 	if r.damaged || len(r.rest) > 0 {
@@ -255,6 +267,18 @@ func (r *reader) view() *election.View {
 		v.Base = append(v.Base, e)
 	}
 	return v
+}
+
+// terms are never none: then there is no flag for them.
+func (r *reader) terms() (terms []string) {
+	n := r.count(maxPlaces)
+	r.damaged = r.damaged || n == 0
+	for range n {
+		if terms = append(terms, r.text()); r.damaged {
+			break
+		}
+	}
+	return terms
 }
 
 // checksum is FNV-1a: it tells damage from content, not an attacker from a friend.

@@ -64,7 +64,7 @@ func (m *Machine) void(now protocol.Time) bool {
 func (m *Machine) next(now protocol.Time) *election.View {
 	r := m.reign
 	next := &election.View{
-		Cluster: r.view.Cluster, Number: r.view.Number + 1, Epoch: r.epoch, Base: r.view.BaseOfNext(),
+		Cluster: r.view.Cluster, Number: r.view.Number + 1, Epoch: r.epoch, Terms: m.terms, Base: r.view.BaseOfNext(),
 	}
 	changed := false
 	live := map[protocol.ID]bool{}
@@ -223,13 +223,37 @@ func (m *Machine) disagree(now protocol.Time, j Join) *Unwelcome {
 		return differ("the cluster", fmt.Sprintf("%016x", m.reign.view.Cluster), fmt.Sprintf("%016x", j.Cluster))
 	}
 	for _, place := range m.reign.view.Members {
-		t := m.reign.track(place.ID, now)
-		living := place.ID == m.self || now < t.heard+c.silence()
-		if place.Name == j.Self.Name && place.ID != j.Self.ID && place.Address != j.Self.Address && living {
+		taken := place.Name == j.Self.Name && place.ID != j.Self.ID && place.Address != j.Self.Address
+		if taken && m.outlives(now, place, j.Self) {
 			return differ("the address of member "+j.Self.Name, place.Address, j.Self.Address)
 		}
 	}
 	return nil
+}
+
+// rival is a tenure that asks for a place under a name that another member has.
+type rival struct {
+	id     protocol.ID
+	tenure protocol.Tenure
+	since  protocol.Time
+}
+
+// outlives reports whether a member is known to be alive after a rival has asked for
+// its name: it has answered a poll that was sent since. Until then the rival gets no
+// answer, and asks again; if the member is dead, its place is soon free.
+func (m *Machine) outlives(now protocol.Time, member, j election.Member) bool {
+	r := m.reign
+	r.rivals = slices.DeleteFunc(r.rivals, func(o rival) bool { return now >= o.since+m.config.Lease })
+	t := r.track(member.ID, now)
+	for _, o := range r.rivals {
+		if o.id == j.ID && o.tenure == j.Tenure {
+			return member.ID == m.self || t.replied && t.answered >= o.since
+		}
+	}
+	if len(r.rivals) < maxJoins {
+		r.rivals = append(r.rivals, rival{j.ID, j.Tenure, now})
+	}
+	return member.ID == m.self
 }
 
 // firstDifference returns the first lines in which two sorted lists differ.

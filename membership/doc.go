@@ -38,6 +38,7 @@
 //	cell.go       its bytes                 reign.go      phases 3 and 4; the coordinator
 //	horizon.go    what clients may believe  change.go     joins, drops, refusals
 //	leave.go      leaving; forced views     exclusion.go  who is waited for, and how long
+//	terms.go      what all must agree on
 //	merge.go      partition mode any        status.go     what is raised, and told to people
 //
 // # Invariants

@@ -30,6 +30,10 @@ func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *electio
 		out.Send(from, m.refusal(now, p.Epoch))
 		return
 	}
+	if m.dissents() && (v == nil || m.differs(v.Terms)) {
+		m.meetOtherTerms(m.cell.Accepted, out)
+		return
+	}
 	if v != nil && !m.accept(now, v, out) {
 		return
 	}
@@ -72,6 +76,9 @@ func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effe
 		return false
 	case m.isForeign(v):
 		m.refuse(foreign(old, v), out)
+		return false
+	case m.differs(v.Terms):
+		m.meetOtherTerms(v, out)
 		return false
 	default:
 		m.cell.Accepted = v

@@ -192,6 +192,7 @@ func recorded() membership.Cell {
 		Accepted: &election.View{
 			Cluster: 1<<63 + 1, Number: 5, Epoch: protocol.Epoch{Counter: 9, Candidate: 7},
 			Members: []election.Member{member(7, "a", true), member(2, "ü", false)},
+			Terms:   []string{"lease 3s", "space default: protocol central"},
 			Base: []election.Electorate{
 				{Number: 4, Epoch: protocol.Epoch{Counter: 8, Candidate: 7}, Voters: []protocol.ID{7}},
 				{Number: 3, Epoch: protocol.Epoch{Counter: 8, Candidate: 6}, Voters: []protocol.ID{6, 7, 8}},

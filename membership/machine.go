@@ -13,6 +13,7 @@ import (
 type Machine struct {
 	config Config
 	rules  election.Rules
+	terms  []string // what all members must agree on
 	self   protocol.ID
 	cell   Cell // as it shall be
 
@@ -35,7 +36,7 @@ func New(c Config) (*Machine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	m := &Machine{config: c, cell: c.Cell}
+	m := &Machine{config: c, cell: c.Cell, terms: c.terms()}
 	m.rules = election.Rules{Founders: c.Founders, Preempt: c.Preempt, Available: c.Available}
 	if len(c.Founders) == 0 {
 		m.rules.Founders = []string{c.Address}

@@ -33,6 +33,7 @@ type reign struct {
 	dropped   []lost
 	leavers   []protocol.ID     // who have left, and are still to be told that they are out
 	joins     []election.Member // who asks for a place, each with its newest tenure
+	rivals    []rival           // who asks for a place under a name that is taken
 	count     uint32
 	merged    bool          // it joins sides that went on alone
 	lookAt    protocol.Time // when missing founders are asked for again
@@ -92,7 +93,7 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 		}
 	}
 	if s.Attendance {
-		r.count = countOf(m.config.Wall+now, view.Epoch.Counter)
+		r.count = countOf(m.wall(now), view.Epoch.Counter)
 	}
 	m.exclude(now, r, s, ballot.Forced != nil)
 	m.reign, m.failures, m.deferred = r, 0, 0
@@ -476,7 +477,7 @@ func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *
 func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Effects) {
 	m.cell.Promised, m.cell.Candidate = m.above(false, now), m.self
 	m.lease.Promised = m.cell.Promised
-	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: view}
+	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: view, Terms: m.terms}
 	ballot.Take(m.promise(now, ballot.Epoch), now)
 	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
 }

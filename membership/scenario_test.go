@@ -56,6 +56,21 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
+// TestEpochIsNotAheadOfTheWallClock: a founder with the fastest clock that is allowed
+// has waited long for the other.
+func TestEpochIsNotAheadOfTheWallClock(t *testing.T) {
+	n := newNet(t, 1, 2, 0, nil)
+	n.site("a").rate = 1.05
+	n.start("a")
+	n.run(300 * second)
+	n.start("b")
+	n.gather(10*second, "a", "b")
+	n.quiet()
+	if p, most := n.authority(), uint64(1000+n.now/second); p.site.name != "a" || p.view.Epoch.Counter > most {
+		t.Errorf("%s acts in epoch %d, and the wall clock shows %d", p.site.name, p.view.Epoch.Counter, most)
+	}
+}
+
 func TestBootstrapNeedsEverybody(t *testing.T) {
 	n := newNet(t, 1, 3, 0, nil)
 	n.start("a", "b")
@@ -484,6 +499,40 @@ func TestDisagreement(t *testing.T) {
 			}
 			n.gather(10*second, "a", "b")
 			n.kept("a", "b")
+		})
+	}
+}
+
+// TestNameOfAnother: a name is refused while the member that has it is known to be
+// alive; if that has just died, its successor elsewhere waits for the place.
+func TestNameOfAnother(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		t.Run(fmt.Sprintf("dies=%v", dies), func(t *testing.T) {
+			n := newNet(t, 1, 3, 1, func(c *Config) {
+				if c.Address == "d:1" {
+					c.Name = "c"
+				}
+			})
+			n.start("a", "b", "c")
+			n.gather(10*second, "a", "b", "c")
+			n.run(second)
+			d := n.site("d")
+			if dies {
+				n.site("c").crash()
+			}
+			d.start()
+			if dies {
+				n.gather(10*second, "a", "b", "d")
+				if v := n.authority().view; v.Members[2].Name != "c" || v.Members[2].Address != "d:1" {
+					t.Errorf("the members are %+v", v.Members)
+				}
+			} else {
+				n.until(5*second, "a refusal", func() bool { return d.failed != nil })
+			}
+			n.kept("a", "b")
+			if dies && d.failed != nil {
+				t.Error(d.failed)
+			}
 		})
 	}
 }

@@ -19,6 +19,7 @@ type search struct {
 	failures    int // how often an election failed since
 	surveys     uint64
 	survey      *election.Survey
+	objectors   []election.StatusAnswer // founders that have answered it and disagree
 	ballot      *election.Ballot
 	until       protocol.Time // when the answers of the present phase must be there
 	repeatAt    protocol.Time // when they are asked for again
@@ -101,6 +102,7 @@ func (m *Machine) addresses(v *election.View) []string {
 // beginSurvey is phase 1: how is everybody?
 func (m *Machine) beginSurvey(now protocol.Time, out *protocol.Effects) {
 	m.surveys++
+	m.objectors = nil
 	m.survey = &election.Survey{
 		Number: m.surveys, Own: m.answer(now, m.surveys, m.self), Asked: m.addresses(m.cell.Accepted),
 	}
@@ -122,7 +124,7 @@ func (m *Machine) answer(now protocol.Time, ask uint64, asker protocol.ID) elect
 	a := election.StatusAnswer{
 		Ask: ask, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
 		Status: m.status(), Well: m.well(now, asker), View: m.cell.Accepted, Promised: m.cell.promised(),
-		Founders: m.config.Founders, Leaving: m.exit != nil, Coordinator: m.leader(),
+		Founders: m.config.Founders, Terms: m.terms, Leaving: m.exit != nil, Coordinator: m.leader(),
 	}
 	if m.leased {
 		a.Lease = m.lease.Member - now
@@ -169,9 +171,7 @@ func (m *Machine) status() election.Status {
 
 func (m *Machine) onStatusAnswer(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
 	m.seen = max(m.seen, a.Promised.Counter)
-	if !m.publishing && m.config.Founder && a.Self.Founder && !slices.Equal(a.Founders, m.config.Founders) {
-		m.refuse(fmt.Errorf("membership: the founders here are %q, at %s they are %q; give every founder the same list",
-			m.config.Founders, a.Self.Address, a.Founders), out)
+	if m.config.Founder && a.Self.Founder && m.objects(a, out) {
 		return
 	}
 	m.adopt(now, a.View, out)
@@ -200,6 +200,10 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 	}
 	if m.isForeign(v) {
 		m.meetForeign(v, out)
+		return
+	}
+	if m.differs(v.Terms) {
+		m.meetOtherTerms(v, out)
 		return
 	}
 	if m.reign != nil && v.Epoch == m.reign.epoch {
@@ -243,17 +247,20 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 	rank := m.rank(verdict.Newest)
 	m.survey = nil
 	yields := verdict.Decision == election.Yield && m.deferred < 2
+	if m.outvoted(survey, out) {
+		return
+	}
 	switch {
 	case verdict.Decision == election.Stay && verdict.Well != nil:
 		m.join(verdict.Well.Address, out)
 		m.backOff(now, rank)
-	case verdict.Decision == election.Stay || m.exit != nil:
+	case verdict.Decision == election.Stay, m.exit != nil, m.dissents() && slices.ContainsFunc(survey.Silent(), m.rules.Founder):
 		m.backOff(now, rank)
 	case yields:
 		m.deferred++
 		m.tryAt = now + m.jitter(m.config.Patience*time.Duration(verdict.Seniors))
 	default:
-		m.elect(now, verdict.Newest, verdict.Attendance, out)
+		m.elect(now, verdict.Newest, verdict.Attendance || m.dissents(), out)
 		for _, a := range survey.Answers {
 			m.ballot.Active = append(m.ballot.Active, a.Self.ID)
 		}
@@ -287,7 +294,7 @@ func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, ou
 // canvass asks for the promises that a ballot needs, under an epoch above all others.
 func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *protocol.Effects) {
 	ballot.Epoch = protocol.Epoch{Counter: m.above(ballot.Attendance, now), Candidate: m.self}
-	ballot.Sent = now
+	ballot.Sent, ballot.Terms = now, m.terms
 	m.survey, m.ballot = nil, ballot
 	m.patience(now)
 	m.halt(now, m.self, ballot.Epoch, out)
@@ -296,7 +303,7 @@ func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *proto
 
 func (m *Machine) call(addresses []string, out *protocol.Effects) {
 	for _, address := range addresses {
-		out.SendTo(address, election.Election{Epoch: m.ballot.Epoch, View: m.ballot.View, Merge: m.ballot.Merge})
+		out.SendTo(address, election.Election{Epoch: m.ballot.Epoch, View: m.ballot.View, Terms: m.ballot.Terms, Merge: m.ballot.Merge})
 	}
 }
 
@@ -333,7 +340,7 @@ func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Ele
 	switch {
 	case e.Epoch.Candidate != from, v != nil && v.Epoch == e.Epoch:
 		return // not its own, or won meanwhile
-	case !m.follows(e.Epoch), m.well(now, from) && !m.givesWay(from, e):
+	case m.differs(e.Terms), !m.follows(e.Epoch), m.well(now, from) && !m.givesWay(from, e):
 		out.Send(from, m.refusal(now, e.Epoch))
 		return
 	}

@@ -72,7 +72,7 @@ func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	// A start alone is an election by full attendance, with one write for all of it.
-	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: m.cell.Accepted, Attendance: m.cell.Accepted == nil}
+	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: m.cell.Accepted, Terms: m.terms, Attendance: m.cell.Accepted == nil}
 	ballot.Take(m.promise(now, ballot.Epoch), now)
 	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
 }
@@ -102,9 +102,17 @@ func secondsOf(wall time.Duration) uint64 {
 func (m *Machine) above(forgotten bool, now protocol.Time) uint64 {
 	counter := max(m.cell.Promised, m.cell.Floor, m.seen) + 1
 	if forgotten && !protocol.Mutated("epoch from memory") {
-		counter = max(counter, secondsOf(m.config.Wall+now))
+		counter = max(counter, secondsOf(m.wall(now)))
 	}
 	return counter
+}
+
+// wall is the wall clock, as far as it can be told from its reading at the start. It is
+// never ahead: tokens from a second that is still to come would go back in a life that
+// has forgotten them. That it may be behind does no harm: whoever has been up since
+// before an epoch that was taken from a wall clock has promised it, and knows.
+func (m *Machine) wall(now protocol.Time) time.Duration {
+	return m.config.Wall + time.Duration(float64(now)/(1+m.config.Drift))
 }
 
 // countOf returns where the count of tokens begins: at the fraction of the wall

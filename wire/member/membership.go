@@ -36,6 +36,7 @@ func (c *coder) view(v **election.View) {
 	for i := range list(c, &view.Base, leastElectorate) {
 		c.electorate(&view.Base[i])
 	}
+	c.texts(&view.Terms)
 	c.truth(&view.Installed)
 	c.truth(&view.Open)
 }
@@ -61,12 +62,14 @@ func (c *coder) statusAnswer(v *election.StatusAnswer) {
 	c.view(&v.View)
 	c.epoch(&v.Promised)
 	c.texts(&v.Founders)
+	c.texts(&v.Terms)
 	c.truth(&v.Leaving)
 }
 
 func (c *coder) election(v *election.Election) {
 	c.epoch(&v.Epoch)
 	c.view(&v.View)
+	c.texts(&v.Terms)
 	c.truth(&v.Merge)
 }
 

@@ -1,0 +1,101 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Terms are what all members must agree on. A view records those of the founders who
+// formed it; who differs from it is the one that is refused, be it a founder who would
+// coordinate. While no view is known, the majority decides who is wrong. A cluster takes
+// other terms when all its founders have them and attend: after a restart of all.
+
+// terms has a line for everything that all members must agree on.
+func (c *Config) terms() []string {
+	return append([]string{
+		"version " + strconv.Itoa(ProtocolVersion),
+		"lease " + c.Lease.String(),
+		"drift " + fmt.Sprint(c.Drift),
+	}, c.Definitions...)
+}
+
+// differs reports whether terms are known and not this member's.
+func (m *Machine) differs(terms []string) bool {
+	return len(terms) > 0 && !slices.Equal(terms, m.terms)
+}
+
+// dissents reports whether this member differs from the view that it has accepted, in
+// another life. Then it calls no election, unless all founders agree with it.
+func (m *Machine) dissents() bool {
+	return m.cell.Accepted != nil && m.differs(m.cell.Accepted.Terms)
+}
+
+// meetOtherTerms: a view is known in which this member cannot take part. One that has
+// taken part since its start goes on with its own.
+func (m *Machine) meetOtherTerms(v *election.View, out *protocol.Effects) {
+	if !m.publishing && m.config.Founder {
+		m.refuse(m.disagreement("in the cluster", v.Terms), out)
+	}
+}
+
+func (m *Machine) disagreement(where string, terms []string) error {
+	theirs, ours := firstDifference(terms, m.terms)
+	return fmt.Errorf("membership: all members must agree, and it is %q %s and %q here; give both the same", theirs, where, ours)
+}
+
+// objects takes the answer of a founder that disagrees with this one. It reports
+// whether the answer is of no further use. Where a view tells who is wrong, that one
+// is unfit; else it is the end of the survey that shows who is in the minority.
+func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
+	terms := m.differs(a.Terms)
+	switch {
+	case !terms && slices.Equal(a.Founders, m.config.Founders):
+		return false
+	case m.publishing:
+		return terms
+	case terms && m.dissents() && slices.Equal(a.Terms, m.cell.Accepted.Terms):
+		m.refuse(m.disagreement("at "+a.Self.Address+" and in the view", a.Terms), out)
+	case terms && m.cell.Accepted == nil && a.View != nil && slices.Equal(a.Terms, a.View.Terms):
+		m.refuse(m.disagreement("at "+a.Self.Address+" and in its view", a.Terms), out)
+	case terms && m.cell.Accepted != nil && !m.dissents():
+		// the other one is wrong, and will be told
+	case m.survey != nil && a.Ask == m.survey.Number:
+		m.objectors = append(slices.DeleteFunc(m.objectors, func(o election.StatusAnswer) bool { return o.Self.ID == a.Self.ID }), a)
+	}
+	return true
+}
+
+// outvoted ends this member if more founders agree on something else than with it, or
+// as many when all that it knows have answered.
+func (m *Machine) outvoted(survey *election.Survey, out *protocol.Effects) bool {
+	with := 1
+	for _, a := range survey.Answers {
+		if a.Self.Founder {
+			with++
+		}
+	}
+	for _, o := range m.objectors {
+		against := 0
+		for _, other := range m.objectors {
+			if slices.Equal(other.Founders, o.Founders) && slices.Equal(other.Terms, o.Terms) {
+				against++
+			}
+		}
+		all := len(survey.Answers)+len(m.objectors) >= len(survey.Asked)
+		switch {
+		case against < with, against == with && !all:
+		case m.differs(o.Terms):
+			m.refuse(m.disagreement("at "+o.Self.Address, o.Terms), out)
+			return true
+		default:
+			m.refuse(fmt.Errorf("membership: the founders here are %q, at %s they are %q; give every founder the same list",
+				m.config.Founders, o.Self.Address, o.Founders), out)
+			return true
+		}
+	}
+	return false
+}

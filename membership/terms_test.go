@@ -1,0 +1,147 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// misfits are founders that disagree, each in its own way, and what the error names.
+var misfits = map[string]func(*Config){
+	"billing=grantor": func(c *Config) { c.Definitions = []string{"billing=grantor"} },
+	"lease 4s":        func(c *Config) { c.Lease = 4 * second },
+	"drift 0.06":      func(c *Config) { c.Drift = 0.06 },
+}
+
+func billing(c *Config) { c.Definitions = []string{"billing=central"} }
+
+// refused waits until a founder is unfit, with both values, and nobody else is.
+func (n *net) refused(name, ours, theirs string) {
+	n.t.Helper()
+	s := n.site(name)
+	n.until(5*second, "a refusal", func() bool { return s.failed != nil })
+	if err := s.failed.Error(); !strings.Contains(err, ours) || !strings.Contains(err, theirs) {
+		n.t.Error(err)
+	}
+	for _, o := range n.sites {
+		if o != s && o.failed != nil {
+			n.t.Errorf("%s, which is right, is refused: %v", o.name, o.failed)
+		}
+	}
+}
+
+// TestFounderComesBackWithOtherTerms: it is the one that is refused, however senior,
+// whether the others are led, have lost their coordinator, or are all gone with it.
+func TestFounderComesBackWithOtherTerms(t *testing.T) {
+	for other, spoil := range misfits {
+		right := map[string]string{"billing=grantor": "billing=central", "lease 4s": "lease 3s", "drift 0.06": "drift 0.05"}[other]
+		for name, down := range map[string][]string{"led": {"a"}, "unled": {"a", "b"}, "all": {"a", "b", "c"}} {
+			t.Run(other+" "+name, func(t *testing.T) {
+				n := formed(t, 3, 0, billing)
+				for _, gone := range down {
+					n.site(gone).crash()
+				}
+				spoil(&n.site("a").config)
+				if name == "led" {
+					n.run(100 * time.Millisecond) // back before anybody has missed it
+				}
+				n.start()
+				n.refused("a", other, right)
+				n.gather(15*second, "b", "c")
+				n.run(10 * second)
+				n.quiet()
+				n.site("a").config.Definitions, n.site("a").config.Lease, n.site("a").config.Drift = []string{"billing=central"}, 0, 0
+				n.start("a")
+				n.gather(15*second, "a", "b", "c")
+				n.quiet()
+			})
+		}
+	}
+}
+
+// TestFoundersFormWithTheMajority: while there is no view, the one that differs from
+// most is refused, and the others form the first view when it has been put right.
+func TestFoundersFormWithTheMajority(t *testing.T) {
+	for _, wrong := range []string{"a", "b", "c"} {
+		n := newNet(t, 1, 3, 0, func(c *Config) {
+			billing(c)
+			if c.Name == wrong {
+				c.Definitions = []string{"billing=grantor"}
+			}
+		})
+		n.start()
+		n.refused(wrong, "billing=grantor", "billing=central")
+		billing(&n.site(wrong).config)
+		n.start(wrong)
+		n.gather(10*second, "a", "b", "c")
+		n.quiet()
+	}
+}
+
+// TestFoundersListedOtherwise: the one whose list differs from the majority's says so.
+func TestFoundersListedOtherwise(t *testing.T) {
+	for _, wrong := range []string{"a", "b", "c"} {
+		n := newNet(t, 1, 3, 0, nil)
+		right := n.site(wrong).config.Founders
+		n.site(wrong).config.Founders = append(append([]string{}, right...), "x:1")
+		n.start()
+		n.refused(wrong, `["a:1" "b:1" "c:1" "x:1"]`, `["a:1" "b:1" "c:1"]`)
+		n.site(wrong).config.Founders = right
+		n.start(wrong)
+		n.gather(10*second, "a", "b", "c")
+		n.quiet()
+	}
+}
+
+// TestAllTakeOtherTerms: after a restart of all founders with the same new terms, the
+// cluster has them; a minority of those who are there does not make it so.
+func TestAllTakeOtherTerms(t *testing.T) {
+	n := formed(t, 3, 1, billing)
+	for _, s := range n.sites {
+		s.crash()
+		s.config.Definitions = []string{"billing=central", "orders=central"}
+	}
+	n.start("a", "b")
+	n.run(10 * second)
+	if p := n.authority(); p != nil {
+		t.Fatalf("%s acts though c may know otherwise", p.site.name)
+	}
+	n.start("c", "d")
+	n.gather(15*second, n.names()...)
+	n.quiet()
+	if terms := n.authority().reign.view.Terms; terms[len(terms)-1] != "orders=central" {
+		t.Errorf("the terms are %q", terms)
+	}
+}
+
+// TestMemberComesBackWithOtherTerms: one that its coordinator goes on polling is not
+// carried on either, founder or guest.
+func TestMemberComesBackWithOtherTerms(t *testing.T) {
+	for _, name := range []string{"c", "d"} {
+		n := formed(t, 3, 1, billing)
+		n.site(name).crash()
+		n.site(name).config.Definitions = []string{"billing=grantor"}
+		n.filter = func(_, to *site, msg any) bool {
+			_, answers := msg.(election.StatusAnswer)
+			return !answers || to.name != "c" || name != "c" // polls come first
+		}
+		n.told = func(p *process, fact any) {
+			v, is := fact.(*protocol.View)
+			if is && slices.ContainsFunc(v.Members, func(o protocol.Member) bool { return o.Name == name && o.Tenure.Incarnation > 1 }) {
+				t.Errorf("%s has %s in its view, which cannot take part", p.site.name, name)
+			}
+		}
+		n.run(100 * time.Millisecond)
+		n.start(name)
+		n.until(5*second, "a refusal", func() bool { return n.site(name).failed != nil })
+		if err := n.site(name).failed.Error(); !strings.Contains(err, "billing=grantor") || !strings.Contains(err, "billing=central") {
+			t.Error(err)
+		}
+		n.run(10 * second)
+		n.kept("a", "b")
+	}
+}
