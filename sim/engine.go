@@ -113,7 +113,8 @@ func (e *engine) pop() entry {
 		if least >= last {
 			break
 		}
-		for other := least + 1; other < min(least+4, last); other++ {
+		beyond := min(least+4, last) // its children end here, whichever of them is the least
+		for other := least + 1; other < beyond; other++ {
 			if e.heap[other].before(e.heap[least]) {
 				least = other
 			}

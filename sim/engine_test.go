@@ -54,6 +54,29 @@ func TestThingsHappenInOrder(t *testing.T) {
 	}
 }
 
+// TestTimeNeverGoesBack: a task moves up in the heap from among the children of its own
+// place only. Each of places 21 to 37 is less than the one before it, and they are the
+// children of places 5 to 9.
+func TestTimeNeverGoesBack(t *testing.T) {
+	var e engine
+	dues := []instant{0, 10, 40, 45, 45, 60, 61, 62, 63, 42, 200, 200, 200, 300, 300, 300, 300, 300, 300, 300, 300}
+	for place := 21; place < 37; place++ {
+		dues = append(dues, instant(141-place))
+	}
+	dues = append(dues, 50, 250, 250, 250, 250)
+	for _, due := range dues {
+		e.at(due, task{kind: taskTick})
+	}
+	var next task
+	var before instant
+	for e.next(protocol.Never, &next) {
+		if e.now < before {
+			t.Fatalf("%d comes after %d", e.now, before)
+		}
+		before = e.now
+	}
+}
+
 // TestSchedulingAllocatesNothing once there is room.
 func TestSchedulingAllocatesNothing(t *testing.T) {
 	var e engine
