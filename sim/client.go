@@ -189,7 +189,7 @@ func (c *client) crash() {
 func (w *world) again(waiting []task) []task {
 	for _, t := range waiting {
 		when := w.now + w.below(time.Millisecond)
-		if l := t.link; l != nil && t.kind == taskOperation {
+		if l := t.link; l != nil && (t.kind == taskOperation || t.kind == taskBreak && t.end == serverEnd) {
 			l.up = max(l.up, when)
 			when = l.up
 		} else if l != nil {

@@ -29,6 +29,8 @@ type link struct {
 	broken           bool    // one end has gone, or what lies between
 	upLost, downLost bool    // nothing arrives any more in that direction
 	up, down         instant // when the latest of each direction arrives
+	operations       []operation
+	events           [][]event // what is under way, in the order in which it was sent
 }
 
 // opKind is the kind of an operation, as in wire/api.
@@ -116,7 +118,8 @@ func (l *link) say(op operation) {
 	}
 	w := l.world
 	l.up = max(l.up, w.now+w.latency())
-	w.at(l.up, task{kind: taskOperation, link: l, fact: &op})
+	l.operations = append(l.operations, op)
+	w.at(l.up, task{kind: taskOperation, link: l})
 }
 
 // tell carries events to the client, together.
@@ -126,10 +129,13 @@ func (l *link) tell(events ...event) {
 	}
 	w := l.world
 	l.down = max(l.down, w.now+w.latency())
-	w.at(l.down, task{kind: taskEvents, link: l, fact: events})
+	l.events = append(l.events, events)
+	w.at(l.down, task{kind: taskEvents, link: l})
 }
 
-// arrive hands what has come to one end, if that is still there.
+// arrive hands the next of what is under way to one end, if that is still there. The
+// task says that something has come, and not what: whoever was paused takes first what
+// came meanwhile, whichever task is the first after it.
 func (w *world) arrive(t *task) {
 	l := t.link
 	m, c := l.member, l.client
@@ -139,7 +145,9 @@ func (w *world) arrive(t *task) {
 		case m.paused:
 			m.keep(*t)
 		default:
-			l.edge.perform(t.fact.(*operation))
+			op := l.operations[0]
+			l.operations = l.operations[1:]
+			l.edge.perform(&op)
 		}
 		return
 	}
@@ -148,7 +156,9 @@ func (w *world) arrive(t *task) {
 	case c.paused:
 		c.keep(*t)
 	default:
-		c.hear(l, t.fact.([]event))
+		events := l.events[0]
+		l.events = l.events[1:]
+		c.hear(l, events)
 	}
 }
 
