@@ -27,9 +27,11 @@ type (
 		Address     string      // of Coordinator
 		// Well says that the sender's coordinator is well as far as it knows: it would
 		// refuse to promise itself to anybody else.
-		Well     bool
-		Lease    time.Duration // what remains of the sender's lease
-		View     *View         // newest accepted; nil where none is known
+		Well  bool
+		Lease time.Duration // what remains of the sender's lease
+		View  *View         // newest accepted; nil where none is known
+		// Promised is the highest epoch that the sender has promised, or can have promised
+		// and forgotten.
 		Promised protocol.Epoch
 		Founders []string // the addresses that the sender was configured with, sorted
 		Terms    []string // what it was configured with that all members must agree on
@@ -56,7 +58,8 @@ type (
 		Accepted *View // newest accepted, with its base; nil where none is known
 		Horizon  time.Duration
 		// Owes is how long, on the sender's clock, what earlier lives of it have promised
-		// may still be believed. Zero where they ended in good order.
+		// may still be believed; whoever waits for that waits (1+δ) times as long. Zero
+		// where they ended in good order.
 		Owes    time.Duration
 		Leaving bool // it wants no place in the next view
 		Empty   bool // with Leaving: it holds nothing and has promised nothing to any client

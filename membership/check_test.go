@@ -10,18 +10,38 @@ import (
 )
 
 // acts reports whether a process may grant and free names now: the coordinator of an
-// installed view, everybody of which has reported, after the waits and within its
-// role. It is what protocol central does with a View.
+// installed view, everybody of which has once reported in this epoch, after the waits,
+// within its role and not halted (membership.md §4, §7.5). It is what protocol central
+// does with a View, told from what the machine raises and not from what it thinks.
 func (p *process) acts() bool {
 	v, now := p.view, p.local()
-	if v == nil || p.reign == nil || v.Coordinator != p.self || !v.Installed || now < v.GrantFrom || now >= p.lease.Role {
+	if v == nil || p.halted || v.Coordinator != p.self || !v.Installed ||
+		now < v.GrantFrom || now >= p.lease.Role || now >= p.lease.Member {
 		return false
 	}
-	return p.reign.served && p.reign.epoch == v.Epoch
+	if p.served != v.Epoch && p.complete() {
+		p.served = v.Epoch
+	}
+	return p.served == v.Epoch
 }
 
-// believes reports whether a process may act as the holder of something that was
-// granted under an epoch before its newest.
+// complete reports whether everybody who was in the first view of this epoch, and still
+// is under that tenure, has told the coordinator what it holds. Who joins under a living
+// coordinator comes empty.
+func (p *process) complete() bool {
+	return !slices.ContainsFunc(p.first.Members, func(m protocol.Member) bool {
+		switch {
+		case m.ID == p.self:
+			return p.told != p.view.Epoch.Counter
+		case !p.lists(m.ID, m.Tenure):
+			return false
+		}
+		return p.epoch != p.view.Epoch.Counter || p.reports[m.ID] != m.Tenure
+	})
+}
+
+// believes reports whether a process may act as a holder: what the authority has
+// confirmed, until the end of its lease.
 func (p *process) believes() bool { return p.leased && p.local() < p.lease.Member }
 
 func (n *net) fail(format string, args ...any) {
@@ -32,15 +52,19 @@ func (n *net) fail(format string, args ...any) {
 }
 
 // word is what a member has given: its highest promise, and the newest view that it
-// has accepted.
+// has accepted, by its head.
 type word struct {
 	promised protocol.Epoch
 	accepted *election.View
 }
 
-// hold holds a member to its word, whatever it has been through since.
+// hold holds a member to its word, whatever it has been through since. Whoever polls
+// has promised itself to the epoch of the poll.
 func (n *net) hold(p *process, msg any) {
 	given := n.words[p.self]
+	if n.trusts {
+		return
+	}
 	switch msg := msg.(type) {
 	case election.Promise:
 		if msg.Epoch.Counter < given.promised.Counter || msg.Epoch.Counter == given.promised.Counter && msg.Epoch != given.promised {
@@ -58,16 +82,39 @@ func (n *net) hold(p *process, msg any) {
 		if msg.Answer.Epoch.Counter < given.promised.Counter {
 			n.fail("%s accepts a view of %v after its promise to %v", p.site.name, msg.Answer.Epoch, given.promised)
 		}
-		if v := p.cell.Accepted; v.Epoch == msg.Answer.Epoch && v.Number == msg.Answer.View {
+		if v := (&election.View{Epoch: msg.Answer.Epoch, Number: msg.Answer.View}); v.Newer(given.accepted) {
 			given.accepted = v
 		}
+	case NewView:
+		given = n.holdPoll(p, given, msg.Poll)
+	case Poll:
+		given = n.holdPoll(p, given, msg)
 	}
 	n.words[p.self] = given
 }
 
-// checkLease is what a member owes itself: what has ended is never renewed, and what
-// nobody of the newest epoch knows is not renewed either.
+func (n *net) holdPoll(p *process, given word, poll Poll) word {
+	if poll.Epoch.Counter < given.promised.Counter || poll.Epoch.Counter == given.promised.Counter && poll.Epoch != given.promised {
+		n.fail("%s polls under %v after its promise to %v", p.site.name, poll.Epoch, given.promised)
+	}
+	given.promised = poll.Epoch
+	return given
+}
+
+// checkLease is what a member owes itself: it promises no more than its next life will
+// know of (membership.md §5); what has ended is never renewed, and what
+// nobody of the newest epoch knows is not renewed either (membership.md §3). Whoever had
+// a lease when it accepted a view of another epoch carries something until the
+// authority of that epoch has its report, whatever the machine says.
 func (n *net) checkLease(p *process) {
+	// A guest without a cell comes back as another: its old self is missed, and waited for.
+	another := p.site.forgets && !p.site.config.Founder
+	if h := p.horizon.Confirmed; h > p.site.recalls && !another {
+		n.fail("%s promises %v beyond its lease, and its cell says %v", p.site.name, h, p.site.recalls)
+	}
+	if v := p.cell.Accepted; v != nil && v.Epoch != p.follows {
+		p.follows, p.carries = v.Epoch, p.current == p.lease.Tenure
+	}
 	if !p.leased {
 		return
 	}
@@ -75,7 +122,7 @@ func (n *net) checkLease(p *process) {
 	if slices.Contains(p.ended, p.current) {
 		n.fail("%s has a lease again under %v, which had ended", p.site.name, p.current)
 	}
-	if !p.carrying {
+	if !p.carries || p.told == p.follows.Counter {
 		p.known = p.lease.Carried
 	} else if p.lease.Carried > p.known {
 		n.fail("%s goes on with what the newest epoch does not know", p.site.name)
@@ -141,8 +188,9 @@ func (n *net) checkReign(p *process) {
 		if last == reign {
 			return
 		}
-		higher := reign.epoch.Counter > last.epoch.Counter || reign.epoch.Counter == last.epoch.Counter && reign.count > last.count
-		if !higher {
+		// An epoch's counter alone names a reign (membership.md §2): the count within it
+		// proves nothing, for the earlier authority may have counted further.
+		if reign.epoch.Counter <= last.epoch.Counter {
 			n.fail("%s acts under %v after %v", p.site.name, reign, last)
 		}
 	}
@@ -153,7 +201,9 @@ func (n *net) checkReign(p *process) {
 func (n *net) checkMember(authority, p *process) {
 	own, accepted := p.lease.Tenure, p.cell.Accepted
 	if p.leased && authority.lists(p.self, own) {
-		p.held = own // from now on it may hold something
+		// From now on it may hold something. Before, it cannot: only who acts grants, and
+		// only to tenures that its view lists (membership.md §3).
+		p.held = own
 	}
 	if !p.believes() || p.held != own {
 		return
@@ -162,10 +212,15 @@ func (n *net) checkMember(authority, p *process) {
 	case !authority.counts(p.self, own):
 		n.fail("%s acts under %d, and %s believes for another %v under epoch %d as %v", authority.site.name, authority.view.Epoch.Counter,
 			p.site.name, p.lease.Member-p.local(), accepted.Epoch.Counter, own)
-	case authority.dropping(p.self, own), election.Less(authority.view.Epoch, accepted.Epoch):
+	case authority.dropping(p.self, own):
+		// What it holds is known, and freed when it is over (membership.md §4).
+	case election.Less(authority.view.Epoch, accepted.Epoch):
+		// The authority is in its role until it hears of the next one's epoch. It knows
+		// what this member holds, which takes nothing more from it; and whoever acts under
+		// that epoch is another authority, which must not be (membership.md §7.5).
 	case accepted.Epoch != authority.view.Epoch:
 		n.fail("%s acts under %d, and %s follows %d", authority.site.name, authority.view.Epoch.Counter, p.site.name, accepted.Epoch.Counter)
-	case p.carrying && p.local() < p.lease.Carried && p.told != accepted.Epoch.Counter && authority.reports[p.self] != own:
+	case p.carries && p.local() < p.lease.Carried && (authority.epoch != accepted.Epoch.Counter || authority.reports[p.self] != own):
 		n.fail("%s acts, and %s holds what it has not told it", authority.site.name, p.site.name)
 	}
 }
@@ -196,7 +251,7 @@ func (n *net) authority() *process {
 // leased under its place.
 func (n *net) together(names ...string) bool {
 	p := n.authority()
-	if p == nil || len(p.view.Members) != len(names) || p.reign.proposal != nil {
+	if p == nil || len(p.view.Members) != len(names) || !p.reign.served || p.reign.proposal != nil {
 		return false
 	}
 	for _, name := range names {

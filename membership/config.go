@@ -143,6 +143,15 @@ func (c *Config) stretch(d time.Duration) time.Duration {
 	return d + time.Duration(float64(d)*c.Drift) + 1
 }
 
+// shrink returns what others may still count of a wait of this member, whose wait is
+// stretched already.
+func (c *Config) shrink(d time.Duration) time.Duration {
+	if protocol.Mutated("no drift margin") {
+		return d
+	}
+	return time.Duration(float64(d)/(1+c.Drift)) + 1
+}
+
 // member is this member's place as it would be listed.
 func (c *Config) member(id protocol.ID, tenure protocol.Tenure) election.Member {
 	return election.Member{

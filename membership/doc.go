@@ -95,6 +95,17 @@
 //   - A promise says how much longer the sender's earlier lives may be believed
 //     ([election.Promise].Owes), so that a total restart waits from each start and a
 //     clean one not at all.
+//   - What a quorum remembers of the horizon is counted like the role: while a proposal
+//     is under way, in every electorate that it needs. One that its coordinator alone
+//     has accepted is forgotten with it. And nobody promises more than its own cell says:
+//     its next life tells the others how long to wait.
+//   - A founder without a cell says from which second it knows of epochs
+//     ([election.StatusAnswer].Promised): a candidate that has been up for long knows the
+//     wall clock only by its own, which may be slow.
+//   - Whoever leaves elects nobody. Where all founders that answer are leaving, nobody is
+//     waited for: a cluster that is stopped as a whole ends at once.
+//   - All founders may take a shorter lease in a restart of all; what was lent under the
+//     longer one, which the view tells, is waited for.
 //   - A lapsed tenure's clients may believe for the horizon after it: the cell goes on
 //     saying so until then.
 //   - Whoever must agree to a view and has no place in it is sent it nevertheless.

@@ -28,7 +28,7 @@ func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, f
 		last = max(last, vote.Received)
 		owed := vote.Received + m.config.stretch(vote.Owes)
 		if vote.Self.ID == m.self {
-			owed = vote.Received + vote.Owes
+			owed = m.wait
 		}
 		if vote.Owes > 0 && !protocol.Mutated("restart counts as proof") {
 			r.grantFrom = max(r.grantFrom, owed)
@@ -42,7 +42,7 @@ func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, f
 		waits = true
 	}
 	if waits {
-		r.openFrom = last + m.config.stretch(m.config.Lease) + m.config.stretch(r.horizon)
+		r.openFrom = last + m.config.stretch(m.leaseUnder(pred)) + m.config.stretch(r.horizon)
 		r.grantFrom = max(r.grantFrom, r.openFrom)
 	}
 }

@@ -26,7 +26,7 @@ func holes() []hole {
 		{"V2 lease not capped by role", "role cap off", loyalMember},
 		{"V3 survivors end their locks", "survivors end their locks", survivors},
 		{"V4 promise forgotten", "promise forgotten", secondPromise},
-		{"V5 acceptance forgotten", "acceptance forgotten", nil},
+		{"V5 acceptance forgotten", "acceptance forgotten", smallerView},
 		{"V7 restarted member not waited for", "restart counts as proof", nil},
 		{"V9 second bootstrap", "second bootstrap", nil},
 		{"V10 grant crosses the promise", "epoch check off", oldPoll},
@@ -35,7 +35,7 @@ func holes() []hole {
 		{"V13 unconfirmed grant", "unconfirmed grants renewed", unreported},
 		{"V15 restart counts as proof", "restart counts as proof", quickRestart},
 		{"V16 bootstrap at once", "bootstrap at once", forgetfulRestart},
-		{"V17 epoch from memory", "epoch from memory", nil},
+		{"V17 epoch from memory", "epoch from memory", forgottenEpochs},
 		{"V18 guests vote", "guests vote", guestsGoOn},
 		{"V19 same tenure after a lapse", "same tenure after a lapse", nil},
 		{"V23 old view beside an installed one", "old view beside an installed one", nil},
@@ -234,6 +234,63 @@ func forgetfulRestart(t testing.TB) string {
 	}
 	n.start()
 	n.run(6 * second)
+	return n.found
+}
+
+// smallerView: {a,b,c} of 5 accept a smaller view, c restarts, and {c,d,e} are a quorum
+// of the view before.
+func smallerView(t testing.TB) string {
+	n := ready(t, 5, 0)
+	n.trusts = true // what follows is looked for, not the broken word itself
+	n.split(60*second, "d", "e")
+	n.gather(10*second, "a", "b", "c")
+	n.heal()
+	n.split(60*second, "a", "b")
+	n.site("c").crash()
+	n.start("c")
+	n.run(12 * second)
+	return n.found
+}
+
+// forgottenEpochs: c has been up for long, by a clock that is as slow as can be, and is
+// cut off while the two others serve under epochs of their own; they forget them, and
+// all three attend.
+func forgottenEpochs(t testing.TB) string {
+	n := newNet(t, 13, 3, 0, nil)
+	n.site("c").rate = 1 / 1.05
+	n.start()
+	n.gather(10*second, "a", "b", "c")
+	n.run(1000 * second)
+	anew := func(names ...string) {
+		for _, name := range names {
+			n.site(name).crash()
+			n.site(name).lose()
+		}
+		n.start(names...)
+	}
+	n.filter = func(from, _ *site, msg any) bool { // c may promise, and not be the candidate
+		_, asks := msg.(election.StatusPoll)
+		return !asks || from.name != "c"
+	}
+	anew("a", "b")
+	n.gather(30*second, "a", "b", "c")
+	n.filter = nil
+	n.isolate("c", time.Hour)
+	n.gather(10*second, "a", "b")
+	for range 2 { // two more epochs, of which c does not hear
+		for _, name := range []string{"a", "b"} {
+			if p := n.site(name).live; p.reign != nil {
+				p.step(protocol.Event{Kind: protocol.Raised, Port: 1, Fact: &protocol.NeedEpoch{Above: p.view.Epoch.Counter}})
+			}
+		}
+		n.run(8 * second)
+	}
+	anew("a", "b")
+	n.heal()
+	n.run(12 * second)
+	if n.found == "" && n.authority() == nil {
+		return "nobody acts\n" + n.dump()
+	}
 	return n.found
 }
 

@@ -34,6 +34,15 @@ func (m *Machine) owe(until protocol.Time, horizon time.Duration) {
 	m.owed = max(m.owed, horizon)
 }
 
+// owes is how much longer what is waited for may be believed, by this member's clock:
+// whoever else waits for it stretches that by himself.
+func (m *Machine) owes(now protocol.Time) time.Duration {
+	if m.wait <= now {
+		return 0
+	}
+	return m.config.shrink(m.wait - now)
+}
+
 // onNeedHorizon lets clients believe longer, once that is safely remembered; or less
 // long, at once, whatever the cell still says.
 func (m *Machine) onNeedHorizon(need *protocol.NeedHorizon, out *protocol.Effects) {
@@ -120,15 +129,14 @@ func (m *Machine) heedHorizon(p Poll) {
 	}
 }
 
-// mayPromise is how far beyond the lease this member's clients may believe now.
+// mayPromise is how far beyond the lease this member's clients may believe now: no
+// further than a quorum remembers, for whoever is elected without this member, and no
+// further than its own cell says, for its own next life.
 func (m *Machine) mayPromise() time.Duration {
-	if m.alone() {
-		return min(m.written.Horizon, m.reign.horizon)
-	}
 	if m.reign != nil {
-		return m.usableHere()
+		return min(m.written.Horizon, m.usableHere())
 	}
-	return m.usable
+	return min(m.written.Horizon, m.usable)
 }
 
 // answerHorizon raises what may be promised, when the cell says so and the others
@@ -232,21 +240,22 @@ func roundUp(d time.Duration) time.Duration {
 	return 1 << min(62, bits.Len64(uint64(d-1)))
 }
 
-// usableHere is the horizon that a quorum remembers: the longest that one does.
+// usableHere is the horizon that a quorum remembers, the longest that one does: of the
+// installed view and, while a proposal is under way, of every view whose quorum it
+// needs, as for the role. A proposal that its coordinator alone has accepted is
+// forgotten with it, and so is what only it remembers.
 func (m *Machine) usableHere() time.Duration {
 	r := m.reign
 	if r.forgetful() {
 		return 0
 	}
-	usable, _ := r.view.Electorate().Since(func(id protocol.ID) (time.Duration, bool) {
-		if id == m.self {
-			return m.written.Horizon, m.sure
-		}
-		t := r.tracks[id]
-		if t == nil {
-			return 0, false
-		}
-		return t.recalls, true
-	})
+	own := r.tracks[m.self]
+	if own.recalls = 0; m.sure {
+		own.recalls = m.written.Horizon
+	}
+	usable, _ := r.reached(r.electorates(), func(t *track) (protocol.Time, bool) { return t.recalls, true })
+	if r.proposal != nil {
+		usable = max(usable, r.assured)
+	}
 	return min(usable, r.horizon)
 }

@@ -124,8 +124,8 @@ func (m *Machine) onWritten(now protocol.Time, err error, out *protocol.Effects)
 	}
 }
 
-// remembering says in an answer which horizon the disk has now: it may have sunk
-// since the answer was made.
+// remembering says in an answer or a promise which horizon the disk has now: it may have
+// sunk since that was made, and what is not remembered may not be counted on.
 func (m *Machine) remembering(msg protocol.Message) protocol.Message {
 	switch answer := msg.(type) {
 	case PollAnswer:
@@ -133,6 +133,9 @@ func (m *Machine) remembering(msg protocol.Message) protocol.Message {
 		return answer
 	case ViewAck:
 		answer.Answer.Horizon = m.written.Horizon
+		return answer
+	case election.Promise:
+		answer.Horizon = m.written.Horizon
 		return answer
 	}
 	return msg

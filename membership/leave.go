@@ -14,6 +14,7 @@ type leaving struct {
 	clean bool // it holds nothing, and has promised nothing to any client
 	out   bool // no view has it any more
 	again protocol.Time
+	last  int // how many surveys in a row have found nobody who stays and can lead
 }
 
 // empty reports whether the member has said that nothing of it need be waited for.
@@ -63,6 +64,19 @@ func (m *Machine) resign(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
+// leaveBehind ends a survey of a member that leaves and is led by nobody: it elects
+// nobody either, so another founder must. Where all who answer leave as well, there is
+// nobody to wait for. Whoever is silent is asked twice.
+func (m *Machine) leaveBehind(now protocol.Time, survey *election.Survey) {
+	m.tryAt = now + m.jitter(m.config.Patience)
+	m.exit.last++
+	stays := func(a election.StatusAnswer) bool { return a.Self.Founder && !a.Leaving || a.Well }
+	if slices.ContainsFunc(survey.Answers, stays) {
+		m.exit.last = 0
+	}
+	m.exit.out = m.exit.last > 1 || m.exit.last > 0 && len(survey.Silent()) == 0
+}
+
 func (m *Machine) exitWake() protocol.Time {
 	if m.exit == nil || m.exit.out {
 		return protocol.Never
@@ -81,6 +95,9 @@ func (m *Machine) goOnLeaving(now protocol.Time, out *protocol.Effects) {
 		m.exit.out = true
 	case now >= m.exit.again:
 		m.exit.again = now + m.config.poll()
+		if m.content(now) {
+			m.exit.last = 0
+		}
 		if m.followed && v.Epoch == m.cell.promised() {
 			out.Send(m.coordinator, m.pollAnswer(now, 0))
 		}

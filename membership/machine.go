@@ -28,6 +28,7 @@ type Machine struct {
 	publishing bool       // a view was accepted in this life
 	since      []sighting // when members were first seen in a view
 	inner      []any      // messages of this member to itself
+	forgotten  uint64     // no epoch that an earlier life may have followed is above it; 0 with a cell
 	unfit      bool
 }
 

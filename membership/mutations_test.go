@@ -24,10 +24,16 @@ func TestHolesBite(t *testing.T) {
 				return
 			}
 			for seed := uint64(1); seed <= seeds; seed++ {
-				if what := weather(t, seed, false); what != "" {
-					t.Logf("seed %d: %.200s", seed, what)
-					return
+				what := weather(t, seed, false)
+				if what == "" {
+					continue
 				}
+				t.Logf("seed %d: %.200s", seed, what)
+				protocol.Mutate("")
+				if what := weather(t, seed, false); what != "" {
+					t.Errorf("seed %d goes wrong with every rule in place: %s", seed, what)
+				}
+				return
 			}
 			t.Errorf("without the rule %q nothing goes wrong in %d storms", hole.rule, seeds)
 		})

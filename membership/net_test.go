@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -26,8 +27,10 @@ type net struct {
 	clients []belief
 	acted   []act // who has acted as an authority, each reign once
 	words   map[protocol.ID]word
+	lost    []protocol.ID // whose cells are lost
 	found   string
 	trace   bool
+	trusts  bool // nobody is held to its word: what follows from a broken one is looked for
 
 	delay  func() time.Duration
 	loss   float64
@@ -50,8 +53,8 @@ type site struct {
 	starts  uint64
 	forgets bool // it keeps no cell
 	rate    float64
-	failed  error // why its member was unfit
-	lost    bool  // a founder's cell was lost here
+	failed  error         // why its member was unfit
+	recalls time.Duration // the horizon that the disk has
 }
 
 // process is one life of a member.
@@ -61,11 +64,16 @@ type process struct {
 	born    time.Duration
 	rate    float64
 	view    *protocol.View // newest raised
+	first   *protocol.View // of its epoch
 	reports map[protocol.ID]protocol.Tenure
 	epoch   uint64 // of reports
 	told    uint64 // epoch in which this process was confirmed
 	last    []protocol.Reply
 	lapses  int
+	halted  bool              // it was told to grant nothing more, and of no view of its own since
+	served  protocol.Epoch    // in which everybody has reported to it
+	follows protocol.Epoch    // of the newest view that it was seen to accept
+	carries bool              // it had a lease then
 	known   protocol.Time     // until when what the newest epoch does not know may be held
 	current protocol.Tenure   // under which it has a lease
 	ended   []protocol.Tenure // under which it has had one
@@ -80,6 +88,7 @@ type belief struct {
 	id     protocol.ID
 	tenure protocol.Tenure
 	until  time.Duration
+	bare   time.Duration // until when by the member's lease alone, without the horizon
 }
 
 // act is a reign that could grant.
@@ -264,28 +273,33 @@ func (s *site) crash() {
 }
 
 // lose forgets what the disk has. Losing the cells of a quorum voids what clients were
-// promised beyond the lease (membership.md §5): of the founders, or of those who are
-// left in the view.
+// promised beyond the lease (membership.md §5), and nothing else does: of the newest
+// view, or of the newest that is known to be installed.
 func (s *site) lose() {
 	n := s.net
-	voters, lost := 0, 0
-	s.lost = s.lost || s.config.Founder
-	for _, o := range n.sites {
-		if o.config.Founder {
-			voters++
-		}
-		if o.lost {
-			lost++
-		}
+	if cell, err := DecodeCell(s.disk); err == nil {
+		n.lost = append(n.lost, cell.ID)
 	}
-	if cell, err := DecodeCell(s.disk); err == nil && cell.Accepted != nil {
-		voters = min(voters, len(cell.Accepted.Electorate().Voters))
+	var newest, installed *election.View
+	for _, o := range n.sites {
+		cell, err := DecodeCell(o.disk)
+		if err != nil {
+			continue
+		}
+		newest = election.Newest(newest, cell.Accepted)
+		if v := cell.Accepted; v != nil && v.Installed {
+			installed = election.Newest(installed, v)
+		}
 	}
 	s.disk = nil
+	gone := func(v *election.View) bool {
+		return v != nil && v.Electorate().Quorum(func(id protocol.ID) bool { return slices.Contains(n.lost, id) })
+	}
+	if !gone(newest) && !gone(installed) {
+		return
+	}
 	for i := range n.clients {
-		if 2*lost >= voters {
-			n.clients[i].until = min(n.clients[i].until, n.now+3*second)
-		}
+		n.clients[i].until = n.clients[i].bare
 	}
 }
 
@@ -383,6 +397,9 @@ func (p *process) save(save storage.Save) {
 		saved.Err = errors.New("disk full")
 	} else {
 		p.site.disk = save.Data
+		if cell, err := DecodeCell(save.Data); err == nil {
+			p.site.recalls = cell.Horizon
+		}
 	}
 	p.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: saved})
 }
@@ -463,13 +480,17 @@ func (p *process) raised(fact any) {
 	switch fact := fact.(type) {
 	case *protocol.View:
 		first := p.view == nil || p.view.Epoch != fact.Epoch
-		p.view = fact
+		p.view, p.halted = fact, false
 		if first {
+			p.first = fact
 			n.after(0, func() { p.report(fact.Epoch.Counter) })
 		}
+	case *protocol.Halted:
+		p.halted = true
 	case *protocol.Lapsed:
 		p.lapses++
 		p.ended = append(p.ended, p.current)
+		p.current, p.carries = protocol.Tenure{}, false
 	case *protocol.Horizon:
 		p.horizon = *fact
 	case *Unfit:
@@ -507,16 +528,16 @@ func (p *process) onReport(from protocol.ID, r report) {
 	p.site.net.send(p, protocol.Envelope{To: from, Message: known{r.epoch}})
 }
 
-// promise lets a client hold through the member, and believe for as long as the
-// member may say: the client's clock may be the slowest.
+// promiseClient lets a client hold through the member, and believe for as long as the
+// member may say (membership.md §6): the client's clock may be the slowest.
 func (p *process) promiseClient() {
 	n := p.site.net
-	left := p.lease.Carried - p.local()
-	if !p.alive() || p.site.paused > n.now || !p.leased || p.held != p.lease.Tenure || left <= 0 || !p.horizon.Clients || p.exit != nil {
+	left := min(p.lease.Carried-p.local(), p.config.Lease)
+	if !p.alive() || p.site.paused > n.now || !p.leased || p.held != p.lease.Tenure || left <= 0 || !p.horizon.Clients {
 		return
 	}
-	ttl := float64(min(left, p.config.Lease)+p.horizon.Confirmed) / 1.05
-	n.clients = append(n.clients, belief{p.self, p.lease.Tenure, n.now + time.Duration(ttl*1.05)})
+	bare := n.now + left // told left/(1+δ), by a clock that may be 1+δ times as slow
+	n.clients = append(n.clients, belief{p.self, p.lease.Tenure, bare + p.horizon.Confirmed, bare})
 }
 
 // want asks for a horizon.

@@ -41,6 +41,7 @@ type reign struct {
 	horizon      time.Duration // what members are to remember
 	horizonSince uint64        // first round that carried it
 	usable       time.Duration // what members were last told that a quorum remembers
+	assured      time.Duration // what one did when the proposal was made, and every acceptance of it says
 }
 
 // round is when a round of polls was sent.
@@ -103,6 +104,8 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 		view.Installed, view.Base, view.Open = true, nil, r.openFrom <= now
 		m.cell.Floor = max(m.cell.Floor, view.Epoch.Counter)
 	}
+	m.carried = r.horizon
+	m.setPromises()
 	m.accept(now, view, out)
 	m.lead(now, out)
 }
@@ -329,50 +332,58 @@ func (m *Machine) onViewAck(now protocol.Time, from protocol.ID, ack ViewAck, ou
 // view whose quorum it needs (V11).
 func (m *Machine) drawAnchor(now protocol.Time) {
 	r := m.reign
-	answered := func(id protocol.ID) (protocol.Time, bool) {
-		t := r.tracks[id]
-		if t == nil {
-			return 0, false
-		}
-		return t.answered, t.replied
-	}
-	needs := r.needs
+	needs := r.electorates()
 	switch {
 	case m.config.Available:
 		r.anchor = max(r.anchor, now)
 		return
 	case r.proposal != nil && protocol.Mutated("role counted on a proposal"):
 		needs = []election.Electorate{r.proposal.Electorate()}
-	case r.proposal == nil:
-		needs = []election.Electorate{r.view.Electorate()}
-	case r.attendance:
-		m.drawAttendance(answered)
-		return
 	}
-	anchor := protocol.Never
-	for _, e := range needs {
-		since, ok := e.Since(answered)
-		if !ok {
-			return
-		}
-		anchor = min(anchor, since)
-	}
-	if anchor != protocol.Never {
+	anchor, ok := r.reached(needs, func(t *track) (protocol.Time, bool) { return t.answered, t.replied })
+	if ok {
 		r.anchor = max(r.anchor, anchor)
 	}
 }
 
-// drawAttendance: every founder must have answered.
-func (m *Machine) drawAttendance(answered func(protocol.ID) (protocol.Time, bool)) {
-	anchor := protocol.Never
-	for _, id := range m.reign.proposal.Electorate().Voters {
-		at, ok := answered(id)
-		if !ok {
-			return
-		}
-		anchor = min(anchor, at)
+// electorates are those of which a quorum must agree with whatever replaces what is
+// polled: that of the installed view and, while a proposal is under way, of every view
+// whose quorum it needs.
+func (r *reign) electorates() []election.Electorate {
+	if r.proposal != nil {
+		return r.needs
 	}
-	m.reign.anchor = max(m.reign.anchor, anchor)
+	return []election.Electorate{r.view.Electorate()}
+}
+
+// reached is the most that a quorum of each electorate has reached, or with attendance
+// every founder, where of tells how far a member is and whether that is known.
+func (r *reign) reached(needs []election.Electorate, of func(*track) (protocol.Time, bool)) (protocol.Time, bool) {
+	by := func(id protocol.ID) (protocol.Time, bool) {
+		if t := r.tracks[id]; t != nil {
+			return of(t)
+		}
+		return 0, false
+	}
+	least := protocol.Never
+	for _, e := range needs {
+		since, ok := e.Since(by)
+		if !ok {
+			return 0, false
+		}
+		least = min(least, since)
+	}
+	if !r.attendance {
+		return least, len(needs) > 0
+	}
+	for _, id := range r.proposal.Electorate().Voters {
+		at, ok := by(id)
+		if !ok {
+			return 0, false
+		}
+		least = min(least, at)
+	}
+	return least, true
 }
 
 // tally installs the proposal when the quorums that it needs have accepted it.

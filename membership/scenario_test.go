@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -302,6 +303,38 @@ func TestLeaveInGoodOrder(t *testing.T) {
 	}
 }
 
+// TestLeaveTogether: several members leave at once, all of them too, and each has its
+// answer soon: nobody waits for those who are going as well.
+func TestLeaveTogether(t *testing.T) {
+	for _, going := range []string{"ab", "ac", "bc", "abc", "abcd", "abcde", "ade", "bcde", "abd"} {
+		for _, founders := range []int{2, 3, 4} {
+			t.Run(fmt.Sprintf("%s of %d", going, founders), func(t *testing.T) {
+				n := formed(t, founders, 5-founders, nil)
+				var asked []*process
+				began := n.now
+				for _, name := range going {
+					p := n.site(string(name)).live
+					p.call(&Leave{Empty: true})
+					asked = append(asked, p)
+				}
+				n.until(4*second, "the answers", func() bool {
+					return !slices.ContainsFunc(asked, func(p *process) bool {
+						if len(p.last) > 0 && p.alive() {
+							p.site.crash() // its process ends when it has its answer
+						}
+						return len(p.last) == 0
+					})
+				})
+				t.Logf("after %v", n.now-began)
+				n.quiet()
+				n.start()
+				n.gather(20*second, n.names()...)
+				n.quiet()
+			})
+		}
+	}
+}
+
 // TestLeaveWithPromises: what clients believe is waited for, however politely their
 // member went.
 func TestLeaveWithPromises(t *testing.T) {
@@ -353,7 +386,7 @@ func TestTotalRestart(t *testing.T) {
 		least   time.Duration
 		most    time.Duration
 	}{
-		{"clean", true, false, 0, 3600 * time.Millisecond},
+		{"clean", true, false, 0, second},
 		{"unclean", true, true, 3 * second, 5 * second},
 		{"forgotten", false, true, 3 * second, 5 * second},
 	} {

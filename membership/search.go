@@ -123,7 +123,7 @@ func (m *Machine) ask(addresses []string, out *protocol.Effects) {
 func (m *Machine) answer(now protocol.Time, ask uint64, asker protocol.ID) election.StatusAnswer {
 	a := election.StatusAnswer{
 		Ask: ask, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
-		Status: m.status(), Well: m.well(now, asker), View: m.cell.Accepted, Promised: m.cell.promised(),
+		Status: m.status(), Well: m.well(now, asker), View: m.cell.Accepted, Promised: m.bygone(),
 		Founders: m.config.Founders, Terms: m.terms, Leaving: m.exit != nil, Coordinator: m.leader(),
 	}
 	if m.leased {
@@ -171,7 +171,7 @@ func (m *Machine) status() election.Status {
 
 func (m *Machine) onStatusAnswer(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
 	m.seen = max(m.seen, a.Promised.Counter)
-	if m.config.Founder && a.Self.Founder && m.objects(a, out) {
+	if m.config.Founder && a.Self.Founder && (m.objects(a, out) || m.namesake(a, out)) {
 		return
 	}
 	m.adopt(now, a.View, out)
@@ -251,10 +251,12 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	switch {
+	case m.exit != nil:
+		m.leaveBehind(now, survey)
 	case verdict.Decision == election.Stay && verdict.Well != nil:
 		m.join(verdict.Well.Address, out)
 		m.backOff(now, rank)
-	case verdict.Decision == election.Stay, m.exit != nil, m.dissents() && slices.ContainsFunc(survey.Silent(), m.rules.Founder):
+	case verdict.Decision == election.Stay, m.dissents() && slices.ContainsFunc(survey.Silent(), m.rules.Founder):
 		m.backOff(now, rank)
 	case yields:
 		m.deferred++
@@ -320,7 +322,7 @@ func (m *Machine) halt(now protocol.Time, candidate protocol.ID, epoch protocol.
 func (m *Machine) promise(now protocol.Time, epoch protocol.Epoch) election.Promise {
 	return election.Promise{
 		Epoch: epoch, At: now, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
-		Accepted: m.cell.Accepted, Horizon: max(m.cell.Horizon, m.written.Horizon), Owes: max(0, m.wait-now),
+		Accepted: m.cell.Accepted, Horizon: max(m.cell.Horizon, m.written.Horizon), Owes: m.owes(now),
 		Leaving: m.exit != nil, Empty: m.exit.empty(),
 	}
 }

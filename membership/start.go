@@ -13,6 +13,7 @@ func (m *Machine) begin() {
 	c, fresh := m.config, m.cell.ID == 0
 	m.starting, m.wanted = true, true
 	if fresh {
+		m.forgotten = secondsOf(c.Wall) - 1
 		m.cell.ID = protocol.ID(nonzero(c.Rand))
 		m.cell.Cluster = nonzero(c.Rand)
 	}
@@ -24,7 +25,7 @@ func (m *Machine) begin() {
 	switch {
 	case c.Kept && !fresh && !c.Cell.Clean:
 		// The former life's clients believe, whether or not this one serves any.
-		m.owe(m.config.stretch(c.Lease+c.Cell.Horizon), c.Cell.Horizon)
+		m.owe(m.config.stretch(m.leaseUnder(c.Cell.Accepted)+c.Cell.Horizon), c.Cell.Horizon)
 	case !c.Kept && c.Serves && c.alone():
 		// Nobody else remembers a former life of this member.
 		m.owe(m.config.stretch(c.Lease), 0)
@@ -109,10 +110,21 @@ func (m *Machine) above(forgotten bool, now protocol.Time) uint64 {
 
 // wall is the wall clock, as far as it can be told from its reading at the start. It is
 // never ahead: tokens from a second that is still to come would go back in a life that
-// has forgotten them. That it may be behind does no harm: whoever has been up since
-// before an epoch that was taken from a wall clock has promised it, and knows.
+// has forgotten them. It may be far behind after a long time, and below epochs that
+// others have served and forgotten since; so they tell where they began, see bygone.
 func (m *Machine) wall(now protocol.Time) time.Duration {
 	return m.config.Wall + time.Duration(float64(now)/(1+m.config.Drift))
+}
+
+// bygone is the highest epoch that this member has promised or can have forgotten. Who
+// begins without a cell may have followed any epoch up to the second of its start:
+// whoever elects itself after having heard that is above all of them (V17).
+func (m *Machine) bygone() protocol.Epoch {
+	promised := m.cell.promised()
+	if m.config.Founder && m.forgotten > promised.Counter && !protocol.Mutated("epoch from memory") {
+		return protocol.Epoch{Counter: m.forgotten}
+	}
+	return promised
 }
 
 // countOf returns where the count of tokens begins: at the fraction of the wall

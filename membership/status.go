@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/election"
@@ -154,6 +155,9 @@ func (m *Machine) whyJoining() string {
 		return "it cannot take part"
 	case m.status() == election.Halted:
 		return "an election is under way"
+	case m.dissents() && m.config.Founder:
+		theirs, ours := firstDifference(m.cell.Accepted.Terms, m.terms)
+		return fmt.Sprintf("waiting for every founder to agree on %q in the place of %q", ours, theirs)
 	case m.cell.Accepted == nil && m.config.Founder:
 		return "waiting for every founder to form the first view"
 	case m.cell.Accepted == nil:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -11,16 +13,39 @@ import (
 
 // Terms are what all members must agree on. A view records those of the founders who
 // formed it; who differs from it is the one that is refused, be it a founder who would
-// coordinate. While no view is known, the majority decides who is wrong. A cluster takes
-// other terms when all its founders have them and attend: after a restart of all.
+// coordinate. While no view is known, the majority decides who is wrong.
+//
+// A cluster takes other terms when all its founders have them and attend: they are
+// stopped, all of them, and started with the new ones. Restarted one after the other,
+// each is refused by those that still have the old ones, and they go on. Who has the
+// new ones elects nobody until every founder's address has answered; whoever answers
+// with the old ones ends that. What was lent under the old lease is waited for as long
+// as that one says.
 
 // terms has a line for everything that all members must agree on.
 func (c *Config) terms() []string {
 	return append([]string{
 		"version " + strconv.Itoa(ProtocolVersion),
-		"lease " + c.Lease.String(),
+		leaseTerm + c.Lease.String(),
 		"drift " + fmt.Sprint(c.Drift),
 	}, c.Definitions...)
+}
+
+const leaseTerm = "lease "
+
+// leaseUnder is how long what was lent under a view may run: as this member's lease or,
+// where all founders have taken a shorter one since, as the view's own.
+func (m *Machine) leaseUnder(v *election.View) time.Duration {
+	longest := m.config.Lease
+	if v == nil || len(v.Terms) < 2 {
+		return longest
+	}
+	if text, is := strings.CutPrefix(v.Terms[1], leaseTerm); is {
+		if lease, err := time.ParseDuration(text); err == nil {
+			longest = max(longest, lease)
+		}
+	}
+	return longest
 }
 
 // differs reports whether terms are known and not this member's.
@@ -44,7 +69,13 @@ func (m *Machine) meetOtherTerms(v *election.View, out *protocol.Effects) {
 
 func (m *Machine) disagreement(where string, terms []string) error {
 	theirs, ours := firstDifference(terms, m.terms)
-	return fmt.Errorf("membership: all members must agree, and it is %q %s and %q here; give both the same", theirs, where, ours)
+	return fmt.Errorf("membership: all members must agree, and it is %q %s and %q here; give both the same, "+
+		"or stop all founders and start them with the new one", theirs, where, ours)
+}
+
+func (m *Machine) otherFounders(a election.StatusAnswer) error {
+	return fmt.Errorf("membership: the founders here are %q, at %s they are %q; give every founder the same list",
+		m.config.Founders, a.Self.Address, a.Founders)
 }
 
 // objects takes the answer of a founder that disagrees with this one. It reports
@@ -57,6 +88,9 @@ func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 		return false
 	case m.publishing:
 		return terms
+	case !terms && a.Well:
+		// Those whom it is led with have agreed with it.
+		m.refuse(m.otherFounders(a), out)
 	case terms && m.dissents() && slices.Equal(a.Terms, m.cell.Accepted.Terms):
 		m.refuse(m.disagreement("at "+a.Self.Address+" and in the view", a.Terms), out)
 	case terms && m.cell.Accepted == nil && a.View != nil && slices.Equal(a.Terms, a.View.Terms):
@@ -66,6 +100,17 @@ func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 	case m.survey != nil && a.Ask == m.survey.Number:
 		m.objectors = append(slices.DeleteFunc(m.objectors, func(o election.StatusAnswer) bool { return o.Self.ID == a.Self.ID }), a)
 	}
+	return true
+}
+
+// namesake ends a founder if another that would form a cluster with it has its name. In
+// a cluster that exists, the coordinator refuses who comes second (see disagree).
+func (m *Machine) namesake(a election.StatusAnswer, out *protocol.Effects) bool {
+	twice := a.Self.Name == m.config.Name && a.Self.ID != m.self && a.Self.Address < m.config.Address
+	if !twice || m.cell.Accepted != nil || a.View != nil {
+		return false
+	}
+	m.refuse(fmt.Errorf("membership: the name %q of this member is taken by the founder at %s; give each its own", m.config.Name, a.Self.Address), out)
 	return true
 }
 
@@ -92,8 +137,7 @@ func (m *Machine) outvoted(survey *election.Survey, out *protocol.Effects) bool 
 			m.refuse(m.disagreement("at "+o.Self.Address, o.Terms), out)
 			return true
 		default:
-			m.refuse(fmt.Errorf("membership: the founders here are %q, at %s they are %q; give every founder the same list",
-				m.config.Founders, o.Self.Address, o.Founders), out)
+			m.refuse(m.otherFounders(o), out)
 			return true
 		}
 	}

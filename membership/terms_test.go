@@ -110,6 +110,9 @@ func TestAllTakeOtherTerms(t *testing.T) {
 	if p := n.authority(); p != nil {
 		t.Fatalf("%s acts though c may know otherwise", p.site.name)
 	}
+	if s := n.site("a").live.call(&Who{}).(*Self); s.State != Joining || !strings.Contains(s.Why, `agree on "orders=central" in the place of ""`) {
+		t.Errorf("a is %v: %s", s.State, s.Why)
+	}
 	n.start("c", "d")
 	n.gather(15*second, n.names()...)
 	n.quiet()
@@ -143,5 +146,84 @@ func TestMemberComesBackWithOtherTerms(t *testing.T) {
 		}
 		n.run(10 * second)
 		n.kept("a", "b")
+	}
+}
+
+// TestRollingRestartWithOtherTerms: one after the other, each is refused, and the others
+// go on as they are.
+func TestRollingRestartWithOtherTerms(t *testing.T) {
+	n := formed(t, 3, 0, billing)
+	for _, name := range n.names() {
+		s := n.site(name)
+		s.crash()
+		s.config.Definitions = []string{"billing=central", "orders=central"}
+		n.start(name)
+		n.refused(name, `"orders=central" here`, `stop all founders`)
+		s.failed = nil
+		billing(&s.config)
+		n.start(name)
+		n.gather(15*second, n.names()...)
+	}
+	n.quiet()
+}
+
+// TestNameTwice: of two founders that would form a cluster under one name, the one whose
+// address comes later is refused.
+func TestNameTwice(t *testing.T) {
+	n := newNet(t, 1, 3, 0, func(c *Config) {
+		if c.Name == "c" {
+			c.Name = "a"
+		}
+	})
+	n.start()
+	n.refused("c", `"a"`, "a:1")
+	n.site("c").config.Name = "c"
+	n.start("c")
+	n.gather(10*second, "a", "b", "c")
+	n.quiet()
+}
+
+// TestShorterLease: a restart of all with a shorter lease waits for what was lent and
+// promised under the longer one.
+func TestShorterLease(t *testing.T) {
+	for _, founders := range []int{2, 3} {
+		n := newNet(t, uint64(founders), founders, 1, func(c *Config) { c.Lease = 12 * second })
+		n.start()
+		n.gather(30*second, n.names()...)
+		for _, s := range n.sites {
+			s.live.want(0, true)
+		}
+		n.run(2 * second)
+		for _, s := range n.sites {
+			s.live.promiseClient()
+			s.config.Lease = 3 * second
+			if s.config.Founder { // the guest goes on as it was
+				s.crash()
+			}
+		}
+		n.start()
+		n.run(30 * second)
+		n.quiet()
+		if n.authority() == nil {
+			t.Errorf("%d founders with a shorter lease do not go on:\n%s", founders, n.dump())
+		}
+	}
+}
+
+// TestFoundersListedOtherwiseThanTheLed: whoever is led is right about the founders, as
+// the view that it is in was formed by those who agreed on them.
+func TestFoundersListedOtherwiseThanTheLed(t *testing.T) {
+	for _, quick := range []bool{false, true} {
+		n := formed(t, 2, 0, nil)
+		b := n.site("b")
+		b.crash()
+		if !quick {
+			n.gather(10*second, "a")
+		}
+		b.config.Founders = []string{"a:1", "b:1", "x:1"}
+		n.start("b")
+		n.refused("b", `["a:1" "b:1" "x:1"]`, `["a:1" "b:1"]`)
+		n.gather(10*second, "a")
+		n.kept("a")
 	}
 }
