@@ -25,7 +25,6 @@ type Client struct {
 	ctx   context.Context // ends when Close has said goodbye
 	stop  context.CancelFunc
 	work  sync.WaitGroup // the goroutines
-	wake  chan struct{}  // the queue has something
 	hurry chan struct{}  // do not wait before the next connection
 	first chan error     // gets the result of the first hello that was answered
 	ended chan struct{}  // closed when nothing of the session is left to end
@@ -36,6 +35,7 @@ type Client struct {
 	begun    bool // first has its value
 	session  *session
 	stream   *stream
+	doubted  bool  // the stream has not answered for half of the ttl, and another is to be opened
 	trouble  error // why there is no connection
 	requests map[uint64]*request
 	lastID   uint64
@@ -110,7 +110,7 @@ func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 func start(settings *settings, addresses []wire.Address) *Client {
 	c := &Client{
 		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
-		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		hurry: make(chan struct{}, 1),
 		first: make(chan error, 1), ended: make(chan struct{}),
 		requests: map[uint64]*request{}, beats: map[uint64]time.Duration{},
 	}
@@ -164,6 +164,13 @@ func (c *Client) TTL() time.Duration {
 // Member returns the name of the member that has the present session.
 func (c *Client) Member() string {
 	return present(c, func(s *session) string { return s.member })
+}
+
+// Deadline returns when the present session ends unless it is renewed, on the clock of
+// [holdfast.Lock.Deadline]: a lock of the session that ends sooner does so at its hold
+// limit. It is 0 while there is no session.
+func (c *Client) Deadline() time.Duration {
+	return present(c, func(s *session) time.Duration { return s.Deadline() })
 }
 
 // present reads the present session.
@@ -304,10 +311,7 @@ func (c *Client) lose(s *session) {
 	if c.closing {
 		c.finished()
 	}
-	if c.stream != nil {
-		c.stream.cancel()
-		c.detach()
-	}
+	c.hangUp()
 	c.hasten()
 }
 
@@ -328,22 +332,30 @@ func (c *Client) loseRequest(r *request) {
 }
 
 // onLate is called when the session's heartbeats have not been acknowledged for half
-// of its ttl. A stream that answers nothing is given up.
+// of its ttl. Another stream is opened then; but the one that there is goes on until
+// that is welcomed: the answer may be under way, or may have come already, to a process
+// that could not read it. Where this process did not run for so long that the session
+// has ended, that is told instead, by the alarm of the deadline, which is due as well.
 func (c *Client) onLate() {
 	s := c.session
-	if s == nil || s.deadline.Load() == 0 {
+	if s == nil || s.deadline.Load() == 0 || !s.alive() {
 		return
 	}
 	remaining := s.Deadline() - s.Now()
 	c.log.Warn("no heartbeat is acknowledged", "session", s.id, "remaining", remaining)
 	if c.settings.late != nil {
-		go c.settings.late(remaining)
+		go c.tellLate(s, s.deadline.Load())
 	}
-	if c.stream != nil {
-		c.stream.cancel()
-		c.detach()
-	}
+	c.doubted = c.stream != nil
 	c.hasten()
+}
+
+// tellLate calls what OnLate has set, unless the session was renewed, or has ended,
+// before this goroutine came to run.
+func (c *Client) tellLate(s *session, deadline int64) {
+	if remaining := time.Duration(deadline) - s.Now(); s.deadline.Load() == deadline {
+		c.settings.late(remaining)
+	}
 }
 
 // onBeat sends a heartbeat.

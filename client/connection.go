@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -29,6 +30,8 @@ const (
 // stream is a stream that was welcomed.
 type stream struct {
 	cancel context.CancelFunc
+	wake   chan struct{} // the queue has something for it
+	ended  chan struct{} // closed when nothing comes of it any more
 }
 
 var (
@@ -42,12 +45,21 @@ var (
 func (c *Client) run() {
 	defer c.work.Done()
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		welcomed, over := c.round()
-		if over {
+		on, over := c.answering()
+		switch {
+		case over:
 			return
-		}
-		if welcomed {
+		case on != nil:
 			pause = minPause
+			select {
+			case <-on.ended:
+			case <-c.hurry: // it may be doubted
+				continue
+			}
+		default:
+			if c.round() {
+				continue
+			}
 		}
 		timer := time.NewTimer(pause/2 + rand.N(pause/2))
 		select {
@@ -59,111 +71,106 @@ func (c *Client) run() {
 	}
 }
 
-// round goes to one address after the other until one has welcomed the Client and
-// its stream has ended, or the session that it came with has, or one has named
-// another address to go to first.
-func (c *Client) round() (welcomed, over bool) {
+// answering returns the stream, if there is one that answers as far as known. Over says
+// that none is needed any more.
+func (c *Client) answering() (on *stream, over bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.doubted {
+		on = c.stream
+	}
+	return on, c.ctx.Err() != nil || c.over && c.stream == nil
+}
+
+// round goes to one address after the other until one has welcomed the Client, which it
+// reports, or the session that it came with has ended, or one has named another address
+// to go to first.
+func (c *Client) round() (welcomed bool) {
 	session, places := c.places()
 	for _, place := range places {
-		welcomed, err := c.attend(place)
-		over, changed := c.onBroken(session, err)
-		if welcomed || over || changed || errors.Is(err, errElsewhere) {
-			return welcomed, over
+		err := c.attend(place)
+		if err == nil {
+			return true
+		}
+		if c.onFailed(session, err) || errors.Is(err, errElsewhere) {
+			break
 		}
 	}
-	return false, false
+	return false
 }
 
-// places lists the addresses to go to: first the one where the session is, or where
-// a new one should be.
-func (c *Client) places() (*session, []wire.Address) {
+// onFailed takes note of an attempt to connect that has failed. It reports whether no
+// other is to be made for the session that there was before.
+func (c *Client) onFailed(before *session, err error) (enough bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first := c.last
-	switch {
-	case c.session != nil && c.session.at != wire.Address{}:
-		first = c.session.at
-	case c.settings.direct && c.authority != "":
-		if to, err := wire.ParseTarget(c.authority); err == nil {
-			first = to[0]
-		}
-	}
-	all := c.known()
-	if (first == wire.Address{}) {
-		return c.session, all
-	}
-	others := slices.DeleteFunc(all, func(a wire.Address) bool { return a == first })
-	return c.session, append([]wire.Address{first}, others...)
+	c.broke(err)
+	return c.over || c.ctx.Err() != nil || c.session != before
 }
 
-// known lists the addresses that were given, and behind them those that members of the
-// cluster have told.
-func (c *Client) known() []wire.Address {
-	all := slices.Clone(c.addresses)
-	for _, place := range c.learned {
-		if !slices.Contains(all, place) {
-			all = append(all, place)
-		}
-	}
-	return all
-}
-
-// maxLearned is how many addresses of members are kept. A cluster is smaller.
-const maxLearned = 256
-
-// learn keeps what a member has told of where clients can go.
-func (c *Client) learn(authority string, members []string) {
-	c.authority, c.learned = authority, nil
-	for _, text := range members[:min(len(members), maxLearned)] {
-		if place, err := wire.ParseTarget(text); err == nil {
-			c.learned = append(c.learned, place...)
-		}
-	}
-}
-
-// onBroken takes note of a stream that has ended. It reports whether that is the end
-// of the Client, and whether the session is another than before.
-func (c *Client) onBroken(before *session, err error) (over, changed bool) {
+// onBroken takes note of a stream that has ended.
+func (c *Client) onBroken(on *stream, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.detach()
+	if c.stream == on {
+		c.detach()
+		c.broke(err)
+	}
+}
+
+func (c *Client) broke(err error) {
 	c.trouble = err
 	if c.ctx.Err() == nil {
 		c.log.Info("the connection has ended", "error", err)
 	}
-	return c.over || c.ctx.Err() != nil, c.session != before
 }
 
 // detach forgets the stream and what depends on it: the queue, and the heartbeats
 // whose answers will not come.
 func (c *Client) detach() {
-	c.stream, c.queue, c.head = nil, nil, 0
+	c.stream, c.doubted, c.queue, c.head = nil, false, nil, 0
 	clear(c.beats)
 	c.alarms.disarm(&c.beat)
 }
 
+// hangUp ends the stream, if there is one.
+func (c *Client) hangUp() {
+	if c.stream != nil {
+		c.stream.cancel()
+		c.detach()
+	}
+}
+
 func (c *Client) connected() bool { return c.stream != nil }
 
-// attend opens one stream and serves it until it breaks. It reports whether a
-// session was opened or resumed on it.
-func (c *Client) attend(place wire.Address) (welcomed bool, err error) {
+// attend opens one stream. Without an error a session was opened or resumed on it, and
+// it is served until it breaks.
+func (c *Client) attend(place wire.Address) error {
 	conn, err := connect(c.settings, place)
 	if err != nil {
-		return false, err
+		return err
 	}
-	defer conn.Close()
 	ctx, cancel := context.WithCancel(c.ctx)
-	defer cancel()
+	if err := c.greet(ctx, cancel, conn, place); err != nil {
+		cancel()
+		return errors.Join(err, conn.Close())
+	}
+	return nil
+}
+
+// greet says hello on a new stream, and lets a goroutine serve it if it is welcomed. That
+// one closes the connection then.
+func (c *Client) greet(ctx context.Context, cancel context.CancelFunc, conn *grpc.ClientConn, place wire.Address) error {
 	silence := time.AfterFunc(c.attemptLimit(), cancel)
 	defer silence.Stop()
 	calls, err := api.NewSessionsClient(conn).Open(ctx)
 	if err != nil {
-		return false, c.explain(place, err)
+		return c.explain(place, err)
 	}
 	s, hello := c.hello()
 	sent := c.clock.Now()
 	if err := calls.Send(&api.ClientFrame{Operations: []*api.Operation{{Kind: hello}}}); err != nil && !errors.Is(err, io.EOF) {
-		return false, c.explain(place, err)
+		return c.explain(place, err)
 	}
 	answer, err := calls.Recv()
 	if !silence.Stop() && err != nil && c.ctx.Err() == nil {
@@ -172,20 +179,24 @@ func (c *Client) attend(place wire.Address) (welcomed bool, err error) {
 	if err != nil {
 		err = c.explain(place, err)
 		c.onFirst(place, s, err)
-		return false, err
+		return err
 	}
-	on := &stream{cancel: cancel}
+	on := &stream{cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := c.onHello(on, place, s, sent, answer); err != nil {
 		if errors.Is(err, errElsewhere) || errors.Is(err, errStranger) {
 			late := time.AfterFunc(closeLimit, cancel)
 			defer late.Stop()
 			err = errors.Join(err, goodbye(calls))
 		}
-		return false, fmt.Errorf("hello to %s: %w", place, err)
+		return fmt.Errorf("hello to %s: %w", place, err)
 	}
-	err = c.serve(on, calls)
-	c.onStatus(on, err)
-	return true, c.explain(place, err)
+	c.work.Go(func() {
+		defer close(on.ended)
+		err := c.serve(on, calls)
+		c.onStatus(on, err)
+		c.onBroken(on, errors.Join(c.explain(place, err), conn.Close()))
+	})
+	return nil
 }
 
 // onStatus takes the status with which a stream has ended. That the session has ended
@@ -252,6 +263,10 @@ func (c *Client) hello() (*session, *api.Operation_Hello) {
 	}
 	if s := c.session; s != nil {
 		hello.Session, hello.Secret = s.id, s.secret
+		hello.Requests = slices.Sorted(maps.Keys(c.requests))
+		if s.opened {
+			hello.Last = c.lastID
+		}
 	}
 	return c.session, &api.Operation_Hello{Hello: hello}
 }
@@ -368,8 +383,9 @@ func (c *Client) onWelcome(on *stream, place wire.Address, s *session, sent time
 		return errElsewhere
 	}
 	if s == nil {
-		s = &session{client: c, id: welcome.GetSession(), secret: welcome.GetSecret()}
+		s = &session{client: c, id: welcome.GetSession(), secret: welcome.GetSecret(), opened: true}
 	}
+	c.hangUp() // on one that was doubted
 	c.session, c.stream, c.last, c.trouble = s, on, place, nil
 	s.member, s.at, s.unknown = welcome.GetMember(), place, nil
 	if !c.acknowledged(sent, ttl) {
@@ -384,20 +400,13 @@ func (c *Client) onWelcome(on *stream, place wire.Address, s *session, sent time
 	return nil
 }
 
-// strange reports whether whoever is at a place that was only told of belongs to another
-// cluster: an address that means a member elsewhere may mean anything here. What was
-// given by the caller is the caller's to know.
-func (c *Client) strange(place wire.Address, cluster string) bool {
-	return !slices.Contains(c.addresses, place) && cluster != c.cluster
-}
-
 // serve reads the stream until it breaks, while another goroutine writes.
 func (c *Client) serve(on *stream, calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		defer on.cancel()
-		c.write(calls)
+		c.write(on, calls)
 	}()
 	defer func() { on.cancel(); <-written }()
 	for {
@@ -422,13 +431,14 @@ func (c *Client) onGoodbye(on *stream) {
 	}
 }
 
-// write sends what is queued, as much as a frame takes, until the stream breaks.
-func (c *Client) write(calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) {
+// write sends what is queued, as much as a frame takes, until the stream breaks or
+// another has taken its place.
+func (c *Client) write(on *stream, calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) {
 	for {
-		frame := c.frame()
+		frame := c.frame(on)
 		if frame == nil {
 			select {
-			case <-c.wake:
+			case <-on.wake:
 				continue
 			case <-calls.Context().Done():
 				return

@@ -20,8 +20,10 @@
 // then at the others in turn, with pauses from 10 ms to 1 s. The session is resumed
 // by its id and secret, and each operation whose answer has not been seen is sent
 // again under its id, in the order of the ids; the authority acts on it once. When
-// no heartbeat has been acknowledged for half of the ttl the stream counts as
-// broken too, whatever TCP thinks of it.
+// no heartbeat has been acknowledged for half of the ttl another stream is opened,
+// whatever TCP thinks of this one. Until that is welcomed this one is served as
+// before: an answer that comes late, or that a stalled process reads late, counts as
+// long as it comes before the deadline.
 //
 // If the deadline passes first, or the member does not know the session any more,
 // every lock is lost. Requests that still wait are not: they are made again in a
@@ -50,9 +52,11 @@
 //
 // # Inside
 //
-// One mutex guards everything. Three goroutines serve a Client: one connects and
-// reads the stream, a frame at a time; one writes, all that is queued in one frame,
-// without waiting for it to fill; one keeps the time, with one timer for all that
-// is due. Requests are kept by id until they are settled, with a state each, so that
-// what has to be sent after a break is read off the states.
+// One mutex guards everything. Four goroutines serve a Client: one connects; one reads
+// the stream, a frame at a time; one writes, all that is queued in one frame, without
+// waiting for it to fill; one keeps the time, with one timer for all that is due. While
+// a second stream is opened there are two more that read and write; only the stream that
+// was welcomed last is heard and has the queue. Requests are kept by id until they are
+// settled, with a state each, so that what has to be sent after a break is read off the
+// states.
 package client

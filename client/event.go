@@ -79,7 +79,7 @@ func (c *Client) acknowledged(sent, ttl time.Duration) bool {
 		c.lose(s)
 		return false
 	}
-	s.ttl, s.anchor = ttl, sent
+	s.ttl, s.anchor, c.doubted = ttl, sent, false
 	c.alarms.arm(&c.deadline, s.Deadline())
 	c.alarms.arm(&c.late, sent+ttl/2)
 	return true

@@ -296,7 +296,8 @@ func TestWaitLimit(t *testing.T) {
 	s.clock.Advance(tryLimit)
 	c.fails(holdfast.ErrUnavailable)
 
-	v.ended()  // no heartbeat was answered meanwhile
+	v.broken()
+	s.until(func() bool { return s.client.stream == nil })
 	s.accept() // and is not welcomed
 	c = s.begin("y", holdfast.Wait(time.Second))
 	s.until(func() bool { return s.client.unsent == 1 })
@@ -468,7 +469,7 @@ func TestManyInAFrame(t *testing.T) {
 // empty.
 func TestBusyQueue(t *testing.T) {
 	c := &Client{
-		settings: &settings{}, clock: manual(), stream: &stream{}, wake: make(chan struct{}, 1),
+		settings: &settings{}, clock: manual(), stream: &stream{wake: make(chan struct{}, 1)},
 		beats: map[uint64]time.Duration{},
 	}
 	for range maxFrameOperations {
@@ -478,7 +479,7 @@ func TestBusyQueue(t *testing.T) {
 		for range maxFrameOperations {
 			c.push(sendBeat, nil)
 		}
-		if n := len(c.frame().GetOperations()); n != maxFrameOperations {
+		if n := len(c.frame(c.stream).GetOperations()); n != maxFrameOperations {
 			t.Fatalf("a frame of %d operations, want %d", n, maxFrameOperations)
 		}
 		if n := cap(c.queue); n > 16*maxFrameOperations {

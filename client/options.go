@@ -72,7 +72,9 @@ func Logger(log *slog.Logger) Option { return func(s *settings) { s.log = log } 
 
 // OnLate calls f when no heartbeat has been acknowledged for half of the ttl, with
 // what remains until the session's deadline; once, until a heartbeat is
-// acknowledged again. f runs on a goroutine of its own.
+// acknowledged again. f runs on a goroutine of its own. It is not called for a session
+// that has ended by then: where this process did not run for a while, only the end is
+// told. But the session may end while f runs.
 func OnLate(f func(remaining time.Duration)) Option { return func(s *settings) { s.late = f } }
 
 // KeepLost leaves it to Close to let the authority know of a lock that has ended

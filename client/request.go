@@ -290,7 +290,7 @@ func (c *Client) push(kind kind, r *request) {
 	}
 	c.queue = append(c.queue, item{kind, r})
 	select {
-	case c.wake <- struct{}{}:
+	case c.stream.wake <- struct{}{}:
 	default:
 	}
 }
@@ -318,10 +318,14 @@ func (c *Client) refill() {
 	}
 }
 
-// frame takes the next frame off the queue; nil if nothing is to be sent.
-func (c *Client) frame() *api.ClientFrame {
+// frame takes the next frame for a stream off the queue; nil if nothing is to be sent
+// on it.
+func (c *Client) frame(on *stream) *api.ClientFrame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.stream != on {
+		return nil // another has the queue
+	}
 	frame, size := &api.ClientFrame{}, 0
 	now := c.clock.Now()
 	for c.head < len(c.queue) && len(frame.Operations) < maxFrameOperations && size < maxFrameBytes-4*holdfast.MaxText {

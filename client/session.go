@@ -14,6 +14,7 @@ type session struct {
 	client *Client
 	id     string
 	secret string
+	opened bool          // by this Client, and not taken over from another process
 	member string        // who opened it
 	at     wire.Address  // where it was opened or resumed last; the Client's mutex guards it
 	ttl    time.Duration // in the latest answer; likewise

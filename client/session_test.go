@@ -3,10 +3,14 @@ package client
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
@@ -55,8 +59,7 @@ func TestDeadlinePasses(t *testing.T) {
 	if remaining := <-late; remaining != testTTL/2 {
 		t.Errorf("late with %v left, want %v", remaining, testTTL/2)
 	}
-	v.ended() // a stream that answers nothing is given up
-	again := s.accept()
+	again := s.accept() // beside the stream that answers nothing
 	if again.hello.GetSession() != "a-1" || again.hello.GetSecret() != "secret of a-1" {
 		t.Errorf("hello %v, want to resume", again.hello)
 	}
@@ -65,6 +68,7 @@ func TestDeadlinePasses(t *testing.T) {
 	}
 	s.clock.Advance(testTTL / 2)
 	s.isDone(lock, holdfast.SessionExpired)
+	v.ended()
 	again.send(welcomed("a-1", testTTL), beaten(beat.Id, testTTL)) // too late
 	fresh := s.accept()
 	if fresh.hello.GetSession() != "" {
@@ -78,6 +82,152 @@ func TestDeadlinePasses(t *testing.T) {
 	if err := lock.Unlock(s.ctx); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("Unlock of a lost lock: %v", err)
 	}
+}
+
+// TestLateAnswer: an answer that comes after half of the ttl, on the stream on which the
+// heartbeat went, counts as every other until the deadline; and that stream is used on.
+func TestLateAnswer(t *testing.T) {
+	s, v := newStage(t)
+	lock := s.hold(v, "x", 5)
+	s.clock.Advance(testTTL / 4)
+	beat := v.wantOp("beat", 0)
+	s.clock.Advance(testTTL / 4)
+	again := s.accept()
+	s.clock.Advance(testTTL/2 - 1)
+	v.send(beaten(beat.Id, testTTL))
+	s.holdAmongBeats(v, "y", 6) // its answer comes after the heartbeat's
+	if got, want := lock.Deadline(), testTTL/4+testTTL; got != want {
+		t.Errorf("deadline %v, want %v: the heartbeat that was answered was sent at a quarter", got, want)
+	}
+	again.send(refused(0, wire.CodeUnavailable))
+	s.clock.Advance(1)
+	if err := lock.Check(); err != nil {
+		t.Errorf("at the deadline that was before: %v", err)
+	}
+	s.holdAmongBeats(v, "z", 7)
+	if again.hello.GetSession() != "a-1" || s.client.Session() != "a-1" {
+		t.Errorf("session %q, hello %v", s.client.Session(), again.hello)
+	}
+}
+
+// holdAmongBeats takes a lock on a stream on which heartbeats come, too.
+func (s *stage) holdAmongBeats(v *conversation, name string, token holdfast.Token) {
+	s.t.Helper()
+	c := s.begin(name)
+	op := v.next()
+	for kindOf(op) == "beat" {
+		op = v.next()
+	}
+	if op.GetAcquire().GetName() != name {
+		s.t.Fatalf("got %v, want an acquire of %q", op, name)
+	}
+	v.send(granted(op.Id, token))
+	c.lock()
+}
+
+// TestSecondStream takes the place of the first as soon as it is welcomed: the first is
+// ended, and what waits is asked for on the second.
+func TestSecondStream(t *testing.T) {
+	s, v := newStage(t)
+	if hello := v.hello; len(hello.GetRequests()) != 0 || hello.GetLast() != 0 {
+		t.Errorf("the hello that opens a session speaks of requests: %v", hello)
+	}
+	lock := s.hold(v, "x", 5)
+	waiting := s.begin("y")
+	asked := v.acquireOp("y")
+	if err := s.hold(v, "z", 7).Unlock(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	v.send(released(v.wantOp("release", 0).Id, nil))
+	if err := s.client.Settle(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.Advance(testTTL / 4)
+	beat := v.wantOp("beat", 0).Id
+	s.clock.Advance(testTTL / 4)
+	again := s.accept()
+	// What it holds and waits for, and not what it has given back.
+	if hello := again.hello; !slices.Equal(hello.GetRequests(), []uint64{lock.Request(), asked}) || hello.GetLast() < beat {
+		t.Errorf("hello speaks of %v up to %d, want %v up to %d at least", hello.GetRequests(), hello.GetLast(), []uint64{lock.Request(), asked}, beat)
+	}
+	again.welcome("a-1", testTTL)
+	v.ended()
+	if id := again.acquireOp("y"); id != asked {
+		t.Errorf("asked again under %d, want %d", id, asked)
+	}
+	again.send(granted(asked, 6))
+	waiting.lock()
+	if got, want := lock.Deadline(), testTTL/2+testTTL; got != want {
+		t.Errorf("deadline %v, want %v: the second hello was sent at half of the ttl", got, want)
+	}
+}
+
+// TestFirstStreamBreaks while the second is opened: the second serves all the same.
+func TestFirstStreamBreaks(t *testing.T) {
+	s, v := newStage(t)
+	lock := s.hold(v, "x", 5)
+	s.clock.Advance(testTTL / 2)
+	again := s.accept()
+	v.broken()
+	again.welcome("a-1", testTTL)
+	s.hold(again, "y", 6)
+	if got, want := lock.Deadline(), testTTL/2+testTTL; got != want {
+		t.Errorf("deadline %v, want %v", got, want)
+	}
+}
+
+// TestLateOrLost: after a while in which this process did not run, a session that has
+// ended is not said to be late.
+func TestLateOrLost(t *testing.T) {
+	for at, want := range map[time.Duration]int{testTTL / 2: 1, testTTL - 1: 1, testTTL: 0, time.Hour: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			c, told := silent(t)
+			c.clock.(*clock.Manual).Advance(at)
+			c.onLate()
+			synctest.Wait()
+			if *told != want {
+				t.Errorf("%v after the latest acknowledged heartbeat: told %d times, want %d", at, *told, want)
+			}
+		})
+	}
+}
+
+// TestLateNoMore: a session that was renewed or has ended before the goroutine that says
+// that it is late came to run is not said to be.
+func TestLateNoMore(t *testing.T) {
+	for name, meanwhile := range map[string]func(s *session, m *clock.Manual){
+		"renewed": func(s *session, _ *clock.Manual) { s.renew(testTTL/2, testTTL) },
+		"ended":   func(s *session, _ *clock.Manual) { s.end() },
+		"expired": func(_ *session, m *clock.Manual) { m.Advance(testTTL) },
+	} {
+		c, told := silent(t)
+		m := c.clock.(*clock.Manual)
+		m.Advance(testTTL / 2)
+		deadline := c.session.deadline.Load()
+		meanwhile(c.session, m)
+		c.tellLate(c.session, deadline)
+		if *told != 0 {
+			t.Errorf("%s: said to be late", name)
+		}
+	}
+}
+
+// silent is a Client whose session was renewed at zero, and how often it was said that
+// no heartbeat is acknowledged.
+func silent(t *testing.T) (c *Client, told *int) {
+	told = new(int)
+	late := func(remaining time.Duration) {
+		if *told++; remaining <= 0 {
+			t.Errorf("late with %v left", remaining)
+		}
+	}
+	c = &Client{
+		clock: manual(), log: slog.New(slog.DiscardHandler), hurry: make(chan struct{}, 1),
+		settings: &settings{late: late},
+	}
+	c.session = &session{client: c}
+	c.session.renew(0, testTTL)
+	return c, told
 }
 
 // TestExpiredIsExpired: a lock that has seen the deadline pass, before any timer has
@@ -265,6 +415,11 @@ func TestResumeOption(t *testing.T) {
 		t.Errorf("session %q, secret %q", s.client.Session(), s.client.Secret())
 	}
 	s.hold(v, "x", 1)
+	v.broken()
+	v = f.accept() // what the other process has asked for it does not know
+	if len(v.hello.GetRequests()) != 1 || v.hello.GetLast() != 0 {
+		t.Errorf("the second hello speaks of %v up to %d", v.hello.GetRequests(), v.hello.GetLast())
+	}
 
 	gone := newFake(t)
 	other := newStageUndialled(gone)

@@ -88,6 +88,22 @@ func (t *Table) Session(s SessionID) (holds, waiters int) {
 	return int(x.holds), int(x.waits)
 }
 
+// Requests visits what session s has here, in the order of the request ids: each
+// request that holds or waits, with its name. The table must not change meanwhile.
+func (t *Table) Requests(s SessionID, visit func(request uint64, name string)) {
+	n := t.sessionOf(s)
+	if n == 0 {
+		return
+	}
+	seats := t.seatsOf(n)
+	slices.SortStableFunc(seats, func(a, b int32) int {
+		return cmp.Compare(t.seats.at(a).request, t.seats.at(b).request)
+	})
+	for _, i := range seats {
+		visit(t.seats.at(i).request, t.entries.at(t.seats.at(i).entry).name)
+	}
+}
+
 // EndSession ends all that session s has here: first its waits, then its holds, each
 // in the order of the request ids; then those next are granted. With why "" the
 // client has ended it, and each is Released. Otherwise what it holds is Lost, and

@@ -68,6 +68,17 @@ type (
 	// Holds answers CountHolds.
 	Holds struct{ Count int }
 
+	// ListRequests asks for the requests of a session that hold or wait. The answer is a
+	// *Requests, at once.
+	ListRequests struct{ Session lock.SessionID }
+	// Requests answers ListRequests, in the order of their ids.
+	Requests struct{ List []RequestOf }
+	// RequestOf names a request of a session.
+	RequestOf struct {
+		ID   uint64
+		Name string
+	}
+
 	// Break takes a name from its holders (Token 0: all of them). The answer is a
 	// *Broken. Each holder gets a Revoked decision.
 	Break struct {

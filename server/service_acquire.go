@@ -71,7 +71,7 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	}
 	for _, name := range o.sorted {
 		t.asked = append(t.asked, lock.Request{
-			Session: t.session.id, ID: rand.Uint64() | 1<<63, Name: name, Owner: o.Owner, Reason: o.Reason,
+			Session: t.session.id, ID: rand.Uint64() | session.SingleCall, Name: name, Owner: o.Owner, Reason: o.Reason,
 			Mode: o.Mode, Units: o.Units, Capacity: o.Capacity,
 			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Hold: o.Hold,
 		})

@@ -106,7 +106,9 @@ func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *tol
 	if !s.server.occupants.occupy(s.rpc.Context(), id, s) {
 		return errGone
 	}
-	answer, err := s.ask(&session.Resume{ID: id, Secret: secret, TTL: time.Duration(h.GetTtl())})
+	answer, err := s.ask(&session.Resume{
+		ID: id, Secret: secret, TTL: time.Duration(h.GetTtl()), Requests: h.GetRequests(), Last: min(h.GetLast(), maxID),
+	})
 	if err != nil {
 		return err
 	}

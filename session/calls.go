@@ -53,6 +53,15 @@ type (
 		ID     lock.SessionID
 		Secret Secret
 		TTL    time.Duration // wanted; 0 means as before
+
+		// Requests are those of its client's that are not settled: held, waited for, or
+		// being given up. Those that wait are asked for again before the first Renew.
+		Requests []uint64
+		// Last is the latest id that the client had given. Whatever the session has under
+		// an id up to it that is not among Requests is ended: it was granted to a request
+		// that its client had settled. 0 ends nothing. A Resume may be late: what came
+		// after it was sent, it says nothing about.
+		Last uint64
 	}
 
 	// Detach says that the sink of Event.Call is gone. Its sessions live on until
@@ -137,6 +146,10 @@ type (
 		Until  protocol.Time // when this member takes it for expired; Never if it does not expire
 	}
 )
+
+// SingleCall is set in the ids of requests that do not come over their session's
+// stream, so that they lie above all that a stream's client gives.
+const SingleCall = 1 << 63
 
 // Lost is a decision with the port of its space.
 type Lost struct {

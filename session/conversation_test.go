@@ -28,9 +28,9 @@ import (
 //	view · lease 3s · lapse · horizon 8s · lose NAME   see cluster_test.go
 //	disk ok|fail         the write in flight ends; until then it is in flight
 //	at 3s                time passes
-//	k1 open local|stream|oneshot [ttl=10s]    k1 resume s1 [wrong]   k1 gone
+//	k1 open local|stream|oneshot [ttl=10s]    k1 resume s1 [open=1,2] [last=5] [wrong]   k1 gone
 //	k1 renew s1 [ttl=10s] [arrived=3s] [wrong]    k1 check s1 [wrong]   k1 end s1 [wrong]   k1 who s1
-//	k1 lock s1 #1 NAME [space=2] [try] [hold=3s]   k1 unlock s1 #1 NAME [token]   k1 cancel s1 #1 NAME
+//	k1 lock s1 #1 NAME [space=2] [try] [wait=1s] [hold=3s]   k1 unlock s1 #1 NAME [token]   k1 cancel s1 #1 NAME
 //	k1 break NAME   k1 count   k1 leave   k1 drain   k1 hurry
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -165,7 +165,14 @@ func (c *conversation) call(t *testing.T, sink uint64, word string, args []strin
 		sort := map[string]session.Sort{"local": session.Local, "stream": session.Stream, "oneshot": session.OneShot}[plain[0]]
 		ev.Fact = &session.Open{Sort: sort, TTL: ttl, Client: plain[0]}
 	case "resume":
-		ev.Fact = &session.Resume{ID: id, Secret: secret, TTL: ttl}
+		resume := &session.Resume{ID: id, Secret: secret, TTL: ttl}
+		if v, ok := options["last"]; ok {
+			resume.Last = number(t, v)
+		}
+		for request := range strings.FieldsFuncSeq(options["open"], func(r rune) bool { return r == ',' }) {
+			resume.Requests = append(resume.Requests, number(t, request))
+		}
+		ev.Fact = resume
 	case "gone":
 		ev.Fact, ev.Call.Op = &session.Detach{}, 0
 	case "renew":
@@ -209,6 +216,9 @@ func (c *conversation) aboutLock(t *testing.T, ev *protocol.Event, word string, 
 	switch word {
 	case "lock":
 		r := &lock.Request{Session: id, ID: request, Name: name, Arrived: c.now, WaitEnd: lock.Never, Try: option == "try"}
+		if v, ok := options["wait"]; ok {
+			r.WaitEnd = c.now + duration(t, v)
+		}
 		if v, ok := options["hold"]; ok {
 			r.Hold = duration(t, v)
 		}

@@ -92,6 +92,10 @@ type Desk struct {
 	parked  []parkedCall          // answers that wait for the horizon
 	beliefs beliefs               // of clients whose sessions have ended before their deadlines
 
+	// superseded has the sinks that are still attached to the driver, and whose session
+	// another one has resumed: what is read there now was said before.
+	superseded map[uint64]bool
+
 	lapsed  bool        // the tenure has ended, and the clients' sessions are about to
 	excess  []*presence // have more to be told than is kept for them
 	closing closing
@@ -118,6 +122,8 @@ type presence struct {
 	waiting map[uint64]protocol.CallID
 
 	live map[uint64]protocol.Port // OneShot only: the requests that hold
+
+	back *comeback // Stream only: from a Resume until the first Renew after it
 }
 
 // parkedCall is an Open or Renew whose answer waits for the horizon.
@@ -138,6 +144,7 @@ func NewDesk(c Config, inner protocol.Machine) (*Desk, error) {
 		wake:       protocol.Never,
 		lastNumber: c.Incarnation << 32,
 		sessions:   map[uint64]*presence{},
+		superseded: map[uint64]bool{},
 		attached:   map[uint64][]*presence{},
 	}, nil
 }
@@ -181,7 +188,7 @@ func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
 // settle notes when to be woken, once a step: the driver asks after it, and the next
 // step before it does anything.
 func (m *Desk) settle() {
-	m.wake = min(m.inner.Wake(), m.expiry.first(), m.revokedDue.first(), m.beliefs.due.first())
+	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First())
 }
 
 // tick does what time has decided.
@@ -239,6 +246,9 @@ func (m *Desk) onRequest(now protocol.Time, ev protocol.Event, r *lock.Request, 
 		m.refuseUnknown(ev.Call, r.Session, r.ID, r.Name, out)
 		return
 	}
+	if m.superseded[ev.Call.Sink] || p.back.crossed(ev.Call.Sink, r.ID) {
+		return
+	}
 	if m.closing.stage != serving {
 		m.refuseClosing(p, ev.Call, r, out)
 		return
@@ -259,6 +269,9 @@ func (m *Desk) onRequest(now protocol.Time, ev protocol.Event, r *lock.Request, 
 func (m *Desk) onHeld(now protocol.Time, ev protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
 	if m.alive(now, s) == nil {
 		m.refuseUnknown(ev.Call, s, request, name, out)
+		return
+	}
+	if m.superseded[ev.Call.Sink] {
 		return
 	}
 	m.pass(now, ev, out)

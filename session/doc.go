@@ -55,6 +55,11 @@
 // the loss, a client that returns is told of it again; whoever is alive later has had an
 // answer that came behind it.
 //
+// Whoever returns says which of its requests it has not settled, and asks again for those
+// that it waits for. What the session has beside them was granted to requests that were
+// settled meanwhile, and is given up; and what is decided and told while a repetition is
+// on its way is not asked for by it again. See [Resume].
+//
 // A [lock.Revoked] grant is released when its client says that it has stopped, and
 // otherwise at the deadline that the session had when the revocation was told:
 // nothing that the client has heard by then lets it believe longer.

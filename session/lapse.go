@@ -47,14 +47,14 @@ func (m *Desk) outlive(p *presence) {
 	}
 	m.beliefs.classes[p.id.Number] = p.class
 	m.classes[p.class]++
-	m.beliefs.due.push(p.expires, p.id.Number)
+	m.beliefs.due.Push(p.expires, sessionNumber(p.id.Number))
 }
 
 // endBeliefs forgets the promises that nobody believes in any more.
 func (m *Desk) endBeliefs(now protocol.Time, out *protocol.Effects) {
 	ended := false
-	for m.beliefs.due.first() <= now {
-		number := m.beliefs.due.pop()
+	for m.beliefs.due.First() <= now {
+		number := uint64(m.beliefs.due.Pop().Key)
 		m.classes[m.beliefs.classes[number]]--
 		delete(m.beliefs.classes, number)
 		ended = true

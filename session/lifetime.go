@@ -189,7 +189,7 @@ func (m *Desk) shrink(d time.Duration) time.Duration {
 func (m *Desk) remind(p *presence) {
 	if !p.reminded {
 		p.reminded = true
-		m.expiry.push(p.expires, p.id.Number)
+		m.expiry.Push(p.expires, sessionNumber(p.id.Number))
 	}
 }
 
@@ -220,6 +220,9 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 		renew.Arrived = now
 	}
 	renewed := &Renewed{}
+	if !renew.resumed && p.back != nil && p.back.sink == call.Sink {
+		p.back = nil
+	}
 	if p.sort == OneShot || renew.resumed {
 		renewed.Lost = m.told(now, p)
 	}
@@ -281,26 +284,6 @@ func (p *presence) proves(s Secret) bool {
 	return differ == 0
 }
 
-// onResume attaches a session to another sink.
-func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume, out *protocol.Effects) {
-	p := m.alive(now, resume.ID)
-	if p == nil || p.sort != Stream || !p.proves(resume.Secret) {
-		out.Reply(call, &Renewed{Err: ErrUnknown})
-		return
-	}
-	if p.sink != 0 && p.sink != call.Sink {
-		out.Reply(protocol.CallID{Sink: p.sink}, &Superseded{ID: p.id})
-		m.unattach(p)
-	}
-	m.attach(p, call.Sink)
-	// The stream that broke may have lost what it was told. Whoever is renewed must
-	// know first which of its grants it must not use.
-	for _, r := range p.revoked.inOrder() {
-		out.Decide(protocol.CallID{Sink: call.Sink, Op: r.decision.Request}, &r.decision)
-	}
-	m.onRenew(now, call, Renew{ID: resume.ID, Proven: true, TTL: resume.TTL, resumed: true}, false, out)
-}
-
 func (m *Desk) attach(p *presence, sink uint64) {
 	if p.sink == sink {
 		return
@@ -329,6 +312,7 @@ func (m *Desk) unattach(p *presence) {
 
 // onDetach leaves the sessions of a sink that is gone to their TTL.
 func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
+	delete(m.superseded, sink)
 	for len(m.attached[sink]) > 0 {
 		p := m.attached[sink][0]
 		m.unattach(p)
@@ -420,8 +404,8 @@ func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
 
 // expire ends the sessions whose time has come.
 func (m *Desk) expire(now protocol.Time, out *protocol.Effects) {
-	for m.expiry.first() <= now {
-		p := m.sessions[m.expiry.pop()]
+	for m.expiry.First() <= now {
+		p := m.sessions[uint64(m.expiry.Pop().Key)]
 		if p == nil {
 			continue // ended since it was queued
 		}

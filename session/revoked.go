@@ -53,7 +53,7 @@ func (m *Desk) routeRevoked(p *presence, reply *protocol.Reply) {
 		p.revoked.byRequest[key] = revocation{port: reply.Port, decision: *d, due: p.expires, number: p.revoked.count}
 		if p.expires != protocol.Never && p.expires != p.revoked.reminded {
 			p.revoked.reminded = p.expires
-			m.revokedDue.push(p.expires, p.id.Number)
+			m.revokedDue.Push(p.expires, sessionNumber(p.id.Number))
 		}
 	}
 }
@@ -61,8 +61,8 @@ func (m *Desk) routeRevoked(p *presence, reply *protocol.Reply) {
 // endRevoked releases revoked grants whose holders have stopped believing, though
 // they have not said so.
 func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
-	for m.revokedDue.first() <= now {
-		p := m.sessions[m.revokedDue.pop()]
+	for m.revokedDue.First() <= now {
+		p := m.sessions[uint64(m.revokedDue.Pop().Key)]
 		if p == nil {
 			continue
 		}

@@ -37,6 +37,8 @@ func (b *bystander) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effec
 		}
 	case *protocol.CountHolds:
 		out.Reply(ev.Call, &protocol.Holds{})
+	case *protocol.ListRequests:
+		out.Reply(ev.Call, &protocol.Requests{})
 	case *protocol.Inspect:
 		out.Reply(ev.Call, &protocol.Condition{State: protocol.Ready})
 	}

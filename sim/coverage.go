@@ -45,7 +45,7 @@ var reached = []struct {
 // reachedByLocks is what only a space that grants is stepped with.
 var reachedByLocks = []any{
 	&lock.Request{}, &protocol.Release{}, &protocol.Cancel{}, &protocol.Extend{}, &protocol.EndSession{},
-	&protocol.CountHolds{}, &protocol.Break{}, &protocol.Inspect{},
+	&protocol.CountHolds{}, &protocol.ListRequests{}, &protocol.Break{}, &protocol.Inspect{},
 }
 
 var kindNames = [...]string{"", "start", "tick", "receive", "call", "raised"}

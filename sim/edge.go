@@ -101,7 +101,7 @@ func (e *edge) greet(op *operation) {
 		e.refuse(session.ErrUnknown)
 		return
 	}
-	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Resume{ID: op.session, Secret: op.secret, TTL: op.ttl}})
+	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Resume{ID: op.session, Secret: op.secret, TTL: op.ttl, Requests: op.requests, Last: op.last}})
 }
 
 // refuse refuses the hello and ends the stream.

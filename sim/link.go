@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -63,6 +64,8 @@ type operation struct {
 	token    holdfast.Token
 	session  lock.SessionID // opHello: to resume; zero for a new one
 	secret   session.Secret
+	requests []uint64 // opHello: those that are not settled
+	last     uint64   // opHello: the latest id that was given
 }
 
 // evKind is the kind of an event, as in wire/api.
@@ -94,6 +97,48 @@ type event struct {
 	secret      session.Secret
 }
 
+func (op *operation) String() string {
+	names := [...]string{opHello: "hello", opAcquire: "acquire", opRelease: "release", opCancel: "cancel", opExtend: "extend", opBeat: "beat", opEnd: "end", opForeign: "release of another's"}
+	text := fmt.Sprintf("client.%s", names[op.kind])
+	if op.session != (lock.SessionID{}) {
+		text += fmt.Sprintf(" of session %v", op.session)
+	}
+	if op.id != 0 {
+		text += fmt.Sprintf(" #%d", op.id)
+	}
+	if op.name != "" {
+		text += fmt.Sprintf(" %q", op.name)
+	}
+	if op.token != 0 {
+		text += fmt.Sprintf(" token=%d", op.token)
+	}
+	return text
+}
+
+func (e *event) String() string {
+	names := [...]string{evWelcome: "welcome", evGranted: "granted", evQueued: "queued", evRefused: "refused", evReleased: "released", evLost: "lost", evExtended: "extended", evBeat: "beat", evGoodbye: "goodbye"}
+	text := fmt.Sprintf("client.%s", names[e.kind])
+	if e.session != (lock.SessionID{}) {
+		text += fmt.Sprintf(" to session %v", e.session)
+	}
+	if e.id != 0 {
+		text += fmt.Sprintf(" #%d", e.id)
+	}
+	if e.token != 0 {
+		text += fmt.Sprintf(" token=%d", e.token)
+	}
+	if e.span != 0 {
+		text += fmt.Sprintf(" for %v", e.span)
+	}
+	if e.why != "" {
+		text += fmt.Sprintf(": %s", e.why)
+	}
+	if e.err != nil {
+		text += fmt.Sprintf(": %v", e.err)
+	}
+	return text
+}
+
 // connect makes the link; both ends know each other one latency later.
 func (w *world) connect(c *client, m *member) *link {
 	l := &link{world: w, client: c, member: m, life: m.life, up: w.now, down: w.now}
@@ -113,10 +158,12 @@ func (w *world) connect(c *client, m *member) *link {
 
 // say carries an operation to the member.
 func (l *link) say(op operation) {
+	w := l.world
+	w.trace("%s → %s  %v", l.client, l.member, &op)
 	if l.upLost {
+		w.trace("        lost: the connection is broken")
 		return
 	}
-	w := l.world
 	l.up = max(l.up, w.now+w.latency())
 	l.operations = append(l.operations, op)
 	w.at(l.up, task{kind: taskOperation, link: l})
@@ -124,10 +171,14 @@ func (l *link) say(op operation) {
 
 // tell carries events to the client, together.
 func (l *link) tell(events ...event) {
+	w := l.world
+	for i := range events {
+		w.trace("%s → %s  %v", l.member, l.client, &events[i])
+	}
 	if l.downLost {
+		w.trace("        lost: the connection is broken")
 		return
 	}
-	w := l.world
 	l.down = max(l.down, w.now+w.latency())
 	l.events = append(l.events, events)
 	w.at(l.down, task{kind: taskEvents, link: l})

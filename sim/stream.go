@@ -158,6 +158,12 @@ func (s *stream) hello(now time.Duration) {
 	s.sent, s.helloed = now, s.session
 	if s.session != nil {
 		op.session, op.secret = s.session.id, s.session.secret
+		op.last = s.lastID
+		for _, r := range s.requests {
+			if r.state != settled {
+				op.requests = append(op.requests, r.id)
+			}
+		}
 	}
 	s.link.say(op)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
@@ -99,12 +100,13 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 	}
 	l := &locking{
 		order: order, program: p, flags: c, say: newScribe(p.stderr, len(order.names)),
-		status: status{events, spaceOf(c)},
+		status: status{events, spaceOf(c)}, clock: clock.Real(),
 	}
 	err = l.run(ctx)
 	if order.skip && errors.Is(err, holdfast.ErrHeld) {
 		err = nil
 	}
+	l.settle()
 	l.status.exit(exitCode(err))
 	if late := events.close(); late != nil {
 		l.say.tell("write to --status-fd: %v", late)

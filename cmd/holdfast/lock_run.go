@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -29,11 +29,15 @@ type locking struct {
 
 	signals *supervise.Signals
 	client  *client.Client
+	clock   clock.Clock // of deadlines
+	told    []bool      // of which locks it was told how they ended
+
+	// telling keeps in order what different goroutines tell: that the member does not
+	// answer, and how it ends. Everything below is set under it.
+	telling sync.Mutex
 	locks   []*holdfast.Lock
-	told    []bool // of which locks it was told how they ended
-	// silent is the deadline of the session when the member was last found not to
-	// answer, on the clock of deadlines.
-	silent atomic.Int64
+	lead    time.Duration // how long before its deadline a lock is given up
+	settled bool          // it was told how a lock has ended, or will be next
 }
 
 // run returns the error that the exit code is made of.
@@ -63,6 +67,7 @@ func (l *locking) run(ctx context.Context) error {
 func (l *locking) tellReleased(i int) {
 	if !l.told[i] {
 		l.told[i] = true
+		l.settle()
 		l.status.released(l.locks[i])
 	}
 }
@@ -70,8 +75,17 @@ func (l *locking) tellReleased(i int) {
 func (l *locking) tellLost(i int, err error) {
 	if !l.told[i] {
 		l.told[i] = true
+		l.settle()
 		l.status.lost(l.locks[i], holdfast.Why(err))
 	}
+}
+
+// settle comes before it is told how a lock, or all of it, has ended: from then on it is
+// no news that the member does not answer.
+func (l *locking) settle() {
+	l.telling.Lock()
+	l.settled = true
+	l.telling.Unlock()
 }
 
 // acquire connects and waits for the locks. A signal ends both, and cancels what is
@@ -81,7 +95,7 @@ func (l *locking) acquire(ctx context.Context) error {
 	// The cause of the end is returned below.
 	defer func() { _ = stop() }()
 	options := l.order.options
-	began := clock.Real().Now()
+	began := l.clock.Now()
 	timeout, err := timeoutOf(l.flags)
 	if err != nil {
 		return err
@@ -93,7 +107,7 @@ func (l *locking) acquire(ctx context.Context) error {
 		err = reworded("lock", l.order.names[0], err)
 	} else {
 		if l.order.wait > 0 {
-			left := l.order.wait - (clock.Real().Now() - began)
+			left := l.order.wait - (l.clock.Now() - began)
 			options = append(slices.Clip(options), holdfast.Wait(max(1, left)))
 		}
 		options = append(slices.Clip(options), func(r *holdfast.Request) {
@@ -108,7 +122,9 @@ func (l *locking) acquire(ctx context.Context) error {
 	if err != nil {
 		return l.order.refused(err)
 	}
+	l.telling.Lock()
 	l.locks, l.told = locks, make([]bool, len(locks))
+	l.telling.Unlock()
 	for _, lock := range locks {
 		l.status.acquired(lock)
 	}
@@ -124,12 +140,24 @@ func (l *locking) clientOptions() []client.Option {
 	return options
 }
 
-// onLate is called when the member has not answered for half of the ttl.
+// onLate is called when the member has not answered for half of the ttl. That is told
+// only as long as an answer would help: not once it was told that a lock is lost, nor
+// when one is about to be given up, as after a while in which this process did not run.
+// So it is always told before a loss, or not at all.
 func (l *locking) onLate(remaining time.Duration) {
-	l.silent.Store(int64(clock.Real().Now() + remaining))
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	if l.settled || remaining <= l.lead || l.due(l.clock.Now()) {
+		return
+	}
 	text := fmt.Sprintf("no answer from the member; the session ends in %v unless it answers", remaining.Round(time.Millisecond))
 	l.status.late(text)
 	l.say.tell("%s", text)
+}
+
+// due reports whether a lock is so near to its end that it has to be given up.
+func (l *locking) due(now time.Duration) bool {
+	return len(l.locks) > 0 && now >= l.deadline()-l.lead
 }
 
 // command runs the command, watches over it, and gives the locks back.
@@ -150,7 +178,7 @@ func (l *locking) command(ctx context.Context) error {
 		return l.notStarted(err)
 	}
 	l.signals.Forward(process)
-	exit, lost, err := newWatch(l, process, l.client.TTL(), clock.Real()).run()
+	exit, lost, err := newWatch(l, process, l.client.TTL(), l.client.Deadline).run()
 	switch {
 	case lost != nil:
 		return l.lost(exit, lost, err)

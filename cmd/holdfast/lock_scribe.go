@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,9 @@ type scribe struct {
 	lines   chan []byte
 	done    chan error  // gets the first error, when all is written
 	dropped atomic.Bool // more was told than was read
+
+	mu     sync.Mutex
+	closed bool
 }
 
 // closeLimit is how long close waits until all is written.
@@ -54,6 +58,11 @@ func (s *scribe) write(line []byte) {
 	if s == nil {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	select {
 	case s.lines <- line:
 	default:
@@ -63,12 +72,16 @@ func (s *scribe) write(line []byte) {
 
 var errUnread = errors.New("nobody reads it")
 
-// close waits until all is written. Nothing may be told after it.
+// close waits until all is written. What a command that cannot be ended makes others
+// tell after it, while this process exits, is not.
 func (s *scribe) close() error {
 	if s == nil {
 		return nil
 	}
+	s.mu.Lock()
+	s.closed = true
 	close(s.lines)
+	s.mu.Unlock()
 	limit := time.NewTimer(closeLimit)
 	defer limit.Stop()
 	select {
@@ -141,7 +154,8 @@ func (s status) acquired(l *holdfast.Lock) {
 	s.write(occurrence{Event: "acquired", Name: l.Name(), Token: l.Token()})
 }
 
-// late says that the member does not answer.
+// late says that the member does not answer. It comes before the first lost, or not at
+// all, and never after exit: see onLate.
 func (s status) late(why string) { s.write(occurrence{Event: "late", Why: why}) }
 
 func (s status) lost(l *holdfast.Lock, why holdfast.Loss) {

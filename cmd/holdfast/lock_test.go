@@ -61,7 +61,7 @@ func newBed(t *testing.T, order *lockOrder, script string) *bed {
 	}
 	l := &locking{
 		order: order, say: newScribe(say, 1), status: status{newScribe(tell, 1), "default"},
-		locks: []*holdfast.Lock{lock}, told: []bool{false},
+		locks: []*holdfast.Lock{lock}, told: []bool{false}, clock: manual,
 	}
 	t.Cleanup(func() {
 		if err := process.Terminate(0); err != nil {
@@ -72,7 +72,7 @@ func newBed(t *testing.T, order *lockOrder, script string) *bed {
 		}
 	})
 	return &bed{
-		watch: newWatch(l, process, 12*time.Second, manual), backing: backing, manual: manual,
+		watch: newWatch(l, process, 12*time.Second, backing.Deadline), backing: backing, manual: manual,
 		output: bufio.NewReader(output), events: bufio.NewReader(told),
 	}
 }
@@ -281,22 +281,84 @@ func TestLockOnLostIgnore(t *testing.T) {
 	}
 }
 
-// The hold limit is told as such, unless it is the session of a member that does not
-// answer that ends then.
+// Whichever ends first is told: the hold limit or the session.
 func TestLockHoldLimitCause(t *testing.T) {
-	for silent, want := range map[time.Duration]holdfast.Loss{
-		0: holdfast.HoldLimit, 12 * time.Second: holdfast.SessionExpired, 20 * time.Second: holdfast.HoldLimit,
+	for session, want := range map[time.Duration]holdfast.Loss{
+		12 * time.Second: holdfast.SessionExpired, 12*time.Second + 1: holdfast.HoldLimit,
 	} {
 		b := newBed(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
-		b.silent.Store(int64(silent))
+		b.backing.deadline = session
+		b.locks[0].SetHoldEnd(12 * time.Second)
 		b.manual.Advance(12*time.Second - b.guard)
 		b.onTime()
 		if why := holdfast.Why(b.first); why != want {
-			t.Errorf("the silent session ends at %v, the lock at 12s: lost because of %v, want %v", silent, why, want)
+			t.Errorf("the session ends at %v, the hold limit at 12s: lost because of %v, want %v", session, why, want)
 		}
 		if err := <-b.ended; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// That the member does not answer is told before a loss or not at all, whichever of the
+// two comes to be told first after a while in which this process did not run.
+func TestLockLateBeforeLost(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		early time.Duration // before the lock is to be given up
+		first func(b *bed)  // what comes before the loss
+		after func(b *bed)  // and after it
+		want  []string
+	}{
+		{"in time", 1, (*bed).late, func(*bed) {}, []string{"late", "lost", "killing", "exit"}},
+		{"when the loss is due", 0, (*bed).late, func(*bed) {}, []string{"lost", "killing", "exit"}},
+		{"after the loss", 0, func(*bed) {}, (*bed).late, []string{"lost", "killing", "exit"}},
+		{"after a loss without a deadline", time.Second, func(b *bed) { b.locks[0].End(holdfast.Broken) }, (*bed).late,
+			[]string{"lost", "killing", "exit"}},
+	} {
+		b := newBed(t, &lockOrder{killAfter: time.Second, onLost: lostTerm}, "exec cat")
+		due := 12*time.Second - time.Second - b.guard
+		b.manual.Advance(due - test.early)
+		test.first(b)
+		if b.manual.Advance(test.early); b.locks[0].Check() == nil {
+			b.onTime()
+		} else {
+			b.onLost(0)
+		}
+		test.after(b)
+		if err := <-b.ended; err != nil {
+			t.Error(err)
+		}
+		b.settle()
+		b.status.exit(0)
+		b.late() // once more, from a goroutine that was slow
+		var told []string
+		for len(told) < len(test.want) {
+			told = append(told, b.event(t).Event)
+		}
+		if !slices.Equal(told, test.want) {
+			t.Errorf("%s: told %v, want %v", test.name, told, test.want)
+		}
+	}
+}
+
+// late is what the client calls when the member does not answer.
+func (b *bed) late() { b.onLate(b.backing.deadline - b.manual.Now()) }
+
+// A hold limit that is about to end a lock is told, and not that the member does not
+// answer.
+func TestLockLateAtHoldLimit(t *testing.T) {
+	b := newBed(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
+	b.backing.deadline = time.Minute
+	b.locks[0].SetHoldEnd(12 * time.Second)
+	b.manual.Advance(12*time.Second - b.guard)
+	b.late()
+	b.onTime()
+	if err := <-b.ended; err != nil {
+		t.Error(err)
+	}
+	if o := b.event(t); o.Event != "lost" || o.Why != "hold_limit" {
+		t.Errorf("told %+v", o)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 type watch struct {
 	*locking
 	process *supervise.Process
-	clock   clock.Clock
+	session func() time.Duration // the session's deadline
 	timer   clock.Timer
 	grace   time.Duration // between TERM and KILL
 	guard   time.Duration // between KILL and the deadline
@@ -40,10 +40,10 @@ type watch struct {
 }
 
 // newWatch returns a watch of a command whose locks live for lease unless they are
-// renewed, counted on c.
-func newWatch(l *locking, process *supervise.Process, lease time.Duration, c clock.Clock) *watch {
+// renewed. Session returns the deadline of their session.
+func newWatch(l *locking, process *supervise.Process, lease time.Duration, session func() time.Duration) *watch {
 	w := &watch{
-		locking: l, process: process, clock: c,
+		locking: l, process: process, session: session,
 		gone: make(chan int, len(l.locks)), ended: make(chan error, 2),
 	}
 	if l.order.hold > 0 {
@@ -52,6 +52,11 @@ func newWatch(l *locking, process *supervise.Process, lease time.Duration, c clo
 	w.grace = min(l.order.killAfter, lease/3)
 	w.guard = guardOf(lease)
 	w.known = l.deadline()
+	if l.order.onLost != lostIgnore {
+		l.telling.Lock()
+		l.lead = w.grace + w.guard
+		l.telling.Unlock()
+	}
 	if w.grace < l.order.killAfter && l.order.explicit {
 		w.tellCut()
 	}
@@ -115,7 +120,7 @@ func (w *watch) next() time.Duration {
 	}
 	now := w.clock.Now()
 	w.known = w.deadline()
-	return min(w.known-w.grace-w.guard, now+max(0, w.known-now)/4)
+	return min(w.known-w.lead, now+max(0, w.known-now)/4)
 }
 
 // onTime ends the command if its time has come.
@@ -130,7 +135,7 @@ func (w *watch) onTime() {
 		}
 	default:
 		w.known = w.deadline()
-		if now >= w.known-w.grace-w.guard {
+		if w.due(now) {
 			w.giveUp()
 		}
 	}
@@ -139,9 +144,10 @@ func (w *watch) onTime() {
 // giveUp ends the command because a lock is about to end.
 func (w *watch) giveUp() {
 	why := holdfast.SessionExpired
-	silent := time.Duration(w.silent.Load())
-	if w.order.hold > 0 && max(w.known-silent, silent-w.known) > w.guard {
-		why = holdfast.HoldLimit // the session would end another time
+	// The session's deadline first: one that is moved on meanwhile must not look like a
+	// hold limit.
+	if session := w.session(); w.order.hold > 0 && w.deadline() < session {
+		why = holdfast.HoldLimit
 	}
 	for i, lock := range w.locks {
 		err := lock.Check() // the clock goes on

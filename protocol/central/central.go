@@ -156,6 +156,12 @@ func (m *Machine) onCall(now protocol.Time, ev protocol.Event, out *protocol.Eff
 	case *protocol.CountHolds:
 		holds, _ := m.coord.table.Session(fact.Session)
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
+	case *protocol.ListRequests:
+		list := &protocol.Requests{}
+		m.coord.table.Requests(fact.Session, func(request uint64, name string) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name})
+		})
+		out.Reply(ev.Call, list)
 	default:
 		m.coordOperator(now, ev, out)
 		return

@@ -182,6 +182,12 @@ func result(r any) string {
 	switch r := r.(type) {
 	case *protocol.Broken:
 		return fmt.Sprintf("broken %d (%v)", len(r.Grants), r.Err)
+	case *protocol.Requests:
+		text := "has"
+		for _, request := range r.List {
+			text += fmt.Sprintf(" #%d %s", request.ID, request.Name)
+		}
+		return text
 	case *protocol.Condition:
 		return fmt.Sprintf("%v until=%v reign=%d locks=%d waiters=%d sessions=%d %s", r.State, r.Until, r.Reign, r.Locks, r.Waiters, r.Sessions, r.Why)
 	case *lock.Lock:
@@ -218,6 +224,9 @@ func callOf(t *testing.T, word string, args []string, now protocol.Time) any {
 			end.Why = holdfast.Loss(args[1])
 		}
 		return end
+	}
+	if word == "list" {
+		return &protocol.ListRequests{Session: sessionOf(t, args[0])}
 	}
 	s, request, name := sessionOf(t, args[0]), number(t, strings.TrimPrefix(args[1], "#")), args[2]
 	switch word {

@@ -25,7 +25,7 @@ import (
 //	carried c 3s   until when c carries unconfirmed holds
 //	crash a        a takes and sends nothing any more
 //	lock a1 #1 X [try] [wait=1s] [hold=1s] [shared] [owner=o]   unlock a1 #1 X   cancel a1 #1 X   extend a1 #1 X 5s
-//	end a1 [why]   break b X   show b X   scan b   inspect b     (b: the member that is asked)
+//	end a1 [why]   list a1   break b X   show b X   scan b   inspect b     (b: the member that is asked)
 //	cut a>b        messages are lost        twice a>b    each arrives twice
 //	slow a>b       messages stay on their way          flow a>b [last]   and arrive now, the last one first
 //	heal           all links are good again
@@ -256,6 +256,8 @@ func setSession(fact any, s lock.SessionID) {
 	case *protocol.Cancel:
 		fact.Session = s
 	case *protocol.EndSession:
+		fact.Session = s
+	case *protocol.ListRequests:
 		fact.Session = s
 	}
 }

@@ -24,7 +24,7 @@ type coordinator struct {
 	words     map[wishKey]*word
 	numbers   map[uint64]wishKey // of words
 	lastWord  uint64
-	reminders reminders // of words
+	reminders protocol.Reminders[wishKey] // of words
 }
 
 func newCoordinator(table *lock.Table, epoch protocol.Epoch) *coordinator {
@@ -66,7 +66,7 @@ func (m *Machine) serveFrom() protocol.Time {
 // coordWake returns when the coordinator has something to do.
 func (m *Machine) coordWake() protocol.Time {
 	c := m.coord
-	at := min(c.table.Wake(), c.reminders.first(), c.waits)
+	at := min(c.table.Wake(), c.reminders.First(), c.waits)
 	for _, p := range c.peers {
 		at = min(at, p.due, p.acksDue)
 	}

@@ -189,7 +189,7 @@ func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extens
 		}
 		m.drop(r, out)
 	}
-	h.reminders = reminders{}
+	h.reminders = protocol.Reminders[wishKey]{}
 	return extensions
 }
 

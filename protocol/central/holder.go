@@ -31,7 +31,7 @@ type holder struct {
 	unconfirmed int             // holds that no authority of the newest epoch has confirmed
 	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised
 	tenure      protocol.Tenure // and the tenure
-	reminders   reminders
+	reminders   protocol.Reminders[wishKey]
 
 	operations    []*operation
 	lastOperation uint64
@@ -73,9 +73,25 @@ func (m *Machine) holderCall(now protocol.Time, ev protocol.Event, out *protocol
 			holds = p.holds
 		}
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
+	case *protocol.ListRequests:
+		out.Reply(ev.Call, m.holder.requests(fact.Session))
 	default:
 		m.operate(now, ev, out)
 	}
+}
+
+// requests lists what a session holds and waits for.
+func (h *holder) requests(s lock.SessionID) *protocol.Requests {
+	list := &protocol.Requests{}
+	if p := h.sessions[s]; p != nil {
+		for r := p.first; r != nil; r = r.links[ofSession].next {
+			if r.state != ending {
+				list.List = append(list.List, protocol.RequestOf{ID: r.request.ID, Name: r.request.Name})
+			}
+		}
+	}
+	slices.SortStableFunc(list.List, func(a, b protocol.RequestOf) int { return cmp.Compare(a.ID, b.ID) })
+	return list
 }
 
 // holderAcquire answers Queued at once, with a position as soon as one is known: what

@@ -313,28 +313,28 @@ func (c *coordinator) forget(key wishKey) {
 
 func (m *Machine) remindWord(now protocol.Time, key wishKey, w *word) {
 	w.at = now + w.pause
-	m.coord.reminders.push(w.at, key)
+	m.coord.reminders.Push(w.at, key)
 	w.pause = min(2*w.pause, 8*m.config.Patience)
 }
 
 // repeatWords says again what has not been acknowledged.
 func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
 	c := m.coord
-	for c.reminders.first() <= now {
-		reminded := c.reminders.pop()
-		w := c.words[reminded.key]
-		if w == nil || w.at != reminded.at {
+	for c.reminders.First() <= now {
+		reminded := c.reminders.Pop()
+		w := c.words[reminded.Key]
+		if w == nil || w.at != reminded.At {
 			continue
 		}
-		p := c.peer(reminded.key.member)
+		p := c.peer(reminded.Key.member)
 		if p == nil || tenureOf(w.message.Session, w.message.Wish) != p.tenure {
-			c.forget(reminded.key)
+			c.forget(reminded.Key)
 			continue
 		}
 		msg := w.message
 		msg.Stamp = m.coordStamp(p)
 		out.Send(p.id, msg)
-		m.remindWord(now, reminded.key, w)
+		m.remindWord(now, reminded.Key, w)
 	}
 }
 

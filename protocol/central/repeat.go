@@ -151,14 +151,14 @@ func (m *Machine) remind(r *record) {
 	}
 	if at < r.at {
 		r.at = at
-		m.holder.reminders.push(at, wishKey{wish: r.wish})
+		m.holder.reminders.Push(at, wishKey{wish: r.wish})
 	}
 }
 
 // holderWake returns when the holder has something to do.
 func (m *Machine) holderWake() protocol.Time {
 	h := &m.holder
-	at := min(h.reminders.first(), h.acksDue, h.report.due)
+	at := min(h.reminders.First(), h.acksDue, h.report.due)
 	if h.unconfirmed > 0 && !protocol.Mutated("unconfirmed grants renewed") {
 		at = min(at, m.lease.Carried)
 	}
@@ -171,10 +171,10 @@ func (m *Machine) holderWake() protocol.Time {
 // holderTick does what time has come for.
 func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
-	for h.reminders.first() <= now {
-		reminded := h.reminders.pop()
-		r := h.records[reminded.key.wish]
-		if r == nil || r.at != reminded.at {
+	for h.reminders.First() <= now {
+		reminded := h.reminders.Pop()
+		r := h.records[reminded.Key.wish]
+		if r == nil || r.at != reminded.At {
 			continue
 		}
 		r.at = protocol.Never
@@ -233,4 +233,19 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 		m.tellLoss(r, lock.Lost, holdfast.AuthorityChanged, out)
 		m.endRecord(now, r, out)
 	}
+}
+
+// wishKey names a wish among those of all members; at a holder, where all are its own,
+// without the member.
+type wishKey struct {
+	member protocol.ID
+	wish   uint64
+}
+
+// Before orders by member and then by wish.
+func (k wishKey) Before(other wishKey) bool {
+	if k.member != other.member {
+		return k.member < other.member
+	}
+	return k.wish < other.wish
 }

@@ -345,11 +345,18 @@ func (*Operation_Beat) isOperation_Kind() {}
 func (*Operation_End) isOperation_Kind() {}
 
 type Hello struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"` // "" opens a session; else resume it
-	Secret        string                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
-	Ttl           int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`      // wanted; 0 means the server's default
-	Client        string                 `protobuf:"bytes,4,opt,name=client,proto3" json:"client,omitempty"` // who this is, for people
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Session string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"` // "" opens a session; else resume it
+	Secret  string                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	Ttl     int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`      // wanted; 0 means the server's default
+	Client  string                 `protobuf:"bytes,4,opt,name=client,proto3" json:"client,omitempty"` // who this is, for people
+	// With session: the ids of the acquires of it that this client has not settled, which
+	// are those that it holds, waits for or gives up. It sends those again that are not
+	// answered, before its first beat on this stream.
+	Requests []uint64 `protobuf:"varint,5,rep,packed,name=requests,proto3" json:"requests,omitempty"`
+	// The latest id that this client has given: what the session has under an id up to it,
+	// and is not among requests, is ended. Leave it 0 where another client has used the session.
+	Last          uint64 `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -410,6 +417,20 @@ func (x *Hello) GetClient() string {
 		return x.Client
 	}
 	return ""
+}
+
+func (x *Hello) GetRequests() []uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+func (x *Hello) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
 }
 
 type Acquire struct {
@@ -2824,6 +2845,118 @@ func (*DrainResponse) Descriptor() ([]byte, []int) {
 	return file_holdfast_proto_rawDescGZIP(), []int{40}
 }
 
+type PlanForceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Members       []string               `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"` // names of the founders that the view shall have, the member's own among them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanForceRequest) Reset() {
+	*x = PlanForceRequest{}
+	mi := &file_holdfast_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanForceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanForceRequest) ProtoMessage() {}
+
+func (x *PlanForceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanForceRequest.ProtoReflect.Descriptor instead.
+func (*PlanForceRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *PlanForceRequest) GetMembers() []string {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type ForceViewRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Members       []string               `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // required
+	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Confirm       string                 `protobuf:"bytes,4,opt,name=confirm,proto3" json:"confirm,omitempty"` // the plan's code; required
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForceViewRequest) Reset() {
+	*x = ForceViewRequest{}
+	mi := &file_holdfast_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForceViewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForceViewRequest) ProtoMessage() {}
+
+func (x *ForceViewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForceViewRequest.ProtoReflect.Descriptor instead.
+func (*ForceViewRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ForceViewRequest) GetMembers() []string {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *ForceViewRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ForceViewRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ForceViewRequest) GetConfirm() string {
+	if x != nil {
+		return x.Confirm
+	}
+	return ""
+}
+
 var File_holdfast_proto protoreflect.FileDescriptor
 
 const file_holdfast_proto_rawDesc = "" +
@@ -2842,12 +2975,14 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06extend\x18\x06 \x01(\v2\x13.holdfast.v1.ExtendH\x00R\x06extend\x12'\n" +
 	"\x04beat\x18\a \x01(\v2\x11.holdfast.v1.BeatH\x00R\x04beat\x12$\n" +
 	"\x03end\x18\b \x01(\v2\x10.holdfast.v1.EndH\x00R\x03endB\x06\n" +
-	"\x04kind\"c\n" +
+	"\x04kind\"\x93\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
 	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\x12\x16\n" +
-	"\x06client\x18\x04 \x01(\tR\x06client\"\xa2\x02\n" +
+	"\x06client\x18\x04 \x01(\tR\x06client\x12\x1a\n" +
+	"\brequests\x18\x05 \x03(\x04R\brequests\x12\x12\n" +
+	"\x04last\x18\x06 \x01(\x04R\x04last\"\xa2\x02\n" +
 	"\aAcquire\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -3009,7 +3144,14 @@ const file_holdfast_proto_rawDesc = "" +
 	"\rLeaveResponse\"$\n" +
 	"\fDrainRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x03R\x05limit\"\x0f\n" +
-	"\rDrainResponse*;\n" +
+	"\rDrainResponse\",\n" +
+	"\x10PlanForceRequest\x12\x18\n" +
+	"\amembers\x18\x01 \x03(\tR\amembers\"n\n" +
+	"\x10ForceViewRequest\x12\x18\n" +
+	"\amembers\x18\x01 \x03(\tR\amembers\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x18\n" +
+	"\aconfirm\x18\x04 \x01(\tR\aconfirm*;\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
 	"\vMODE_SHARED\x10\x01\x12\x0e\n" +
@@ -3031,10 +3173,12 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04Show\x12\x18.holdfast.v1.ShowRequest\x1a\x11.holdfast.v1.JSON\x125\n" +
 	"\x05Break\x12\x19.holdfast.v1.BreakRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
 	"\x06Status\x12\x1a.holdfast.v1.StatusRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
-	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x11.holdfast.v1.JSON0\x012\x87\x01\n" +
+	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x11.holdfast.v1.JSON0\x012\x85\x02\n" +
 	"\x05Admin\x12>\n" +
 	"\x05Leave\x12\x19.holdfast.v1.LeaveRequest\x1a\x1a.holdfast.v1.LeaveResponse\x12>\n" +
-	"\x05Drain\x12\x19.holdfast.v1.DrainRequest\x1a\x1a.holdfast.v1.DrainResponseB-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
+	"\x05Drain\x12\x19.holdfast.v1.DrainRequest\x1a\x1a.holdfast.v1.DrainResponse\x12=\n" +
+	"\tPlanForce\x12\x1d.holdfast.v1.PlanForceRequest\x1a\x11.holdfast.v1.JSON\x12=\n" +
+	"\tForceView\x12\x1d.holdfast.v1.ForceViewRequest\x1a\x11.holdfast.v1.JSONB-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
 
 var (
 	file_holdfast_proto_rawDescOnce sync.Once
@@ -3049,7 +3193,7 @@ func file_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_holdfast_proto_goTypes = []any{
 	(Mode)(0),                  // 0: holdfast.v1.Mode
 	(Class)(0),                 // 1: holdfast.v1.Class
@@ -3094,6 +3238,8 @@ var file_holdfast_proto_goTypes = []any{
 	(*LeaveResponse)(nil),      // 40: holdfast.v1.LeaveResponse
 	(*DrainRequest)(nil),       // 41: holdfast.v1.DrainRequest
 	(*DrainResponse)(nil),      // 42: holdfast.v1.DrainResponse
+	(*PlanForceRequest)(nil),   // 43: holdfast.v1.PlanForceRequest
+	(*ForceViewRequest)(nil),   // 44: holdfast.v1.ForceViewRequest
 }
 var file_holdfast_proto_depIdxs = []int32{
 	3,  // 0: holdfast.v1.ClientFrame.operations:type_name -> holdfast.v1.Operation
@@ -3137,20 +3283,24 @@ var file_holdfast_proto_depIdxs = []int32{
 	38, // 38: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
 	39, // 39: holdfast.v1.Admin.Leave:input_type -> holdfast.v1.LeaveRequest
 	41, // 40: holdfast.v1.Admin.Drain:input_type -> holdfast.v1.DrainRequest
-	11, // 41: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
-	25, // 42: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquireResponse
-	28, // 43: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleaseResponse
-	30, // 44: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.RenewResponse
-	32, // 45: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.EndSessionResponse
-	34, // 46: holdfast.v1.Locks.List:output_type -> holdfast.v1.ListResponse
-	23, // 47: holdfast.v1.Locks.Show:output_type -> holdfast.v1.JSON
-	23, // 48: holdfast.v1.Locks.Break:output_type -> holdfast.v1.JSON
-	23, // 49: holdfast.v1.Locks.Status:output_type -> holdfast.v1.JSON
-	23, // 50: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.JSON
-	40, // 51: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.LeaveResponse
-	42, // 52: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.DrainResponse
-	41, // [41:53] is the sub-list for method output_type
-	29, // [29:41] is the sub-list for method input_type
+	43, // 41: holdfast.v1.Admin.PlanForce:input_type -> holdfast.v1.PlanForceRequest
+	44, // 42: holdfast.v1.Admin.ForceView:input_type -> holdfast.v1.ForceViewRequest
+	11, // 43: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
+	25, // 44: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquireResponse
+	28, // 45: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleaseResponse
+	30, // 46: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.RenewResponse
+	32, // 47: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.EndSessionResponse
+	34, // 48: holdfast.v1.Locks.List:output_type -> holdfast.v1.ListResponse
+	23, // 49: holdfast.v1.Locks.Show:output_type -> holdfast.v1.JSON
+	23, // 50: holdfast.v1.Locks.Break:output_type -> holdfast.v1.JSON
+	23, // 51: holdfast.v1.Locks.Status:output_type -> holdfast.v1.JSON
+	23, // 52: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.JSON
+	40, // 53: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.LeaveResponse
+	42, // 54: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.DrainResponse
+	23, // 55: holdfast.v1.Admin.PlanForce:output_type -> holdfast.v1.JSON
+	23, // 56: holdfast.v1.Admin.ForceView:output_type -> holdfast.v1.JSON
+	43, // [43:57] is the sub-list for method output_type
+	29, // [29:43] is the sub-list for method input_type
 	29, // [29:29] is the sub-list for extension type_name
 	29, // [29:29] is the sub-list for extension extendee
 	0,  // [0:29] is the sub-list for field type_name
@@ -3187,7 +3337,7 @@ func file_holdfast_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_proto_rawDesc), len(file_holdfast_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -556,8 +556,10 @@ var Locks_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Admin_Leave_FullMethodName = "/holdfast.v1.Admin/Leave"
-	Admin_Drain_FullMethodName = "/holdfast.v1.Admin/Drain"
+	Admin_Leave_FullMethodName     = "/holdfast.v1.Admin/Leave"
+	Admin_Drain_FullMethodName     = "/holdfast.v1.Admin/Drain"
+	Admin_PlanForce_FullMethodName = "/holdfast.v1.Admin/PlanForce"
+	Admin_ForceView_FullMethodName = "/holdfast.v1.Admin/ForceView"
 )
 
 // AdminClient is the client API for Admin service.
@@ -573,6 +575,12 @@ type AdminClient interface {
 	// Drain lets the member take nothing new, wait until nothing is held through it, and
 	// then leave.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
+	// PlanForce tells what a view of the named founders alone would be, and with which
+	// code that is confirmed. It changes nothing.
+	PlanForce(ctx context.Context, in *PlanForceRequest, opts ...grpc.CallOption) (*JSON, error)
+	// ForceView makes that view without the quorum that is lost for good, unless what the
+	// plan told is true no longer. It is answered when the view is installed.
+	ForceView(ctx context.Context, in *ForceViewRequest, opts ...grpc.CallOption) (*JSON, error)
 }
 
 type adminClient struct {
@@ -603,6 +611,26 @@ func (c *adminClient) Drain(ctx context.Context, in *DrainRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *adminClient) PlanForce(ctx context.Context, in *PlanForceRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_PlanForce_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) ForceView(ctx context.Context, in *ForceViewRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_ForceView_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -616,6 +644,12 @@ type AdminServer interface {
 	// Drain lets the member take nothing new, wait until nothing is held through it, and
 	// then leave.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
+	// PlanForce tells what a view of the named founders alone would be, and with which
+	// code that is confirmed. It changes nothing.
+	PlanForce(context.Context, *PlanForceRequest) (*JSON, error)
+	// ForceView makes that view without the quorum that is lost for good, unless what the
+	// plan told is true no longer. It is answered when the view is installed.
+	ForceView(context.Context, *ForceViewRequest) (*JSON, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -631,6 +665,12 @@ func (UnimplementedAdminServer) Leave(context.Context, *LeaveRequest) (*LeaveRes
 }
 func (UnimplementedAdminServer) Drain(context.Context, *DrainRequest) (*DrainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedAdminServer) PlanForce(context.Context, *PlanForceRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanForce not implemented")
+}
+func (UnimplementedAdminServer) ForceView(context.Context, *ForceViewRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method ForceView not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -689,6 +729,42 @@ func _Admin_Drain_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_PlanForce_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanForceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).PlanForce(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_PlanForce_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).PlanForce(ctx, req.(*PlanForceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_ForceView_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForceViewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).ForceView(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_ForceView_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).ForceView(ctx, req.(*ForceViewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -703,6 +779,14 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Drain",
 			Handler:    _Admin_Drain_Handler,
+		},
+		{
+			MethodName: "PlanForce",
+			Handler:    _Admin_PlanForce_Handler,
+		},
+		{
+			MethodName: "ForceView",
+			Handler:    _Admin_ForceView_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,61 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// places lists the addresses to go to: first the one where the session is, or where
+// a new one should be.
+func (c *Client) places() (*session, []wire.Address) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.last
+	switch {
+	case c.session != nil && c.session.at != wire.Address{}:
+		first = c.session.at
+	case c.settings.direct && c.authority != "":
+		if to, err := wire.ParseTarget(c.authority); err == nil {
+			first = to[0]
+		}
+	}
+	all := c.known()
+	if (first == wire.Address{}) {
+		return c.session, all
+	}
+	others := slices.DeleteFunc(all, func(a wire.Address) bool { return a == first })
+	return c.session, append([]wire.Address{first}, others...)
+}
+
+// known lists the addresses that were given, and behind them those that members of the
+// cluster have told.
+func (c *Client) known() []wire.Address {
+	all := slices.Clone(c.addresses)
+	for _, place := range c.learned {
+		if !slices.Contains(all, place) {
+			all = append(all, place)
+		}
+	}
+	return all
+}
+
+// maxLearned is how many addresses of members are kept. A cluster is smaller.
+const maxLearned = 256
+
+// learn keeps what a member has told of where clients can go.
+func (c *Client) learn(authority string, members []string) {
+	c.authority, c.learned = authority, nil
+	for _, text := range members[:min(len(members), maxLearned)] {
+		if place, err := wire.ParseTarget(text); err == nil {
+			c.learned = append(c.learned, place...)
+		}
+	}
+}
+
+// strange reports whether whoever is at a place that was only told of belongs to another
+// cluster: an address that means a member elsewhere may mean anything here. What was
+// given by the caller is the caller's to know.
+func (c *Client) strange(place wire.Address, cluster string) bool {
+	return !slices.Contains(c.addresses, place) && cluster != c.cluster
+}

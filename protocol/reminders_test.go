@@ -1,0 +1,63 @@
+package protocol
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+type numbered uint64
+
+func (n numbered) Before(other numbered) bool { return n < other }
+
+// TestReminders: against a sorted list, whatever is pushed and popped in whatever order:
+// the earliest first, and of equal times the one whose key comes first.
+func TestReminders(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var queue Reminders[numbered]
+		var model []Reminder[numbered]
+		check := func() {
+			want := Never
+			if len(model) > 0 {
+				want = model[0].At
+			}
+			if got := queue.First(); got != want {
+				t.Fatalf("the first of %v is due at %v", model, got)
+			}
+		}
+		pop := func() {
+			if got := queue.Pop(); got != model[0] {
+				t.Fatalf("popped %v of %v", got, model)
+			}
+			model = model[1:]
+			check()
+		}
+		check()
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				r := Reminder[numbered]{
+					At:  Time(rapid.IntRange(0, 20).Draw(t, "at")) * time.Second,
+					Key: numbered(rapid.Uint64Range(1, 50).Draw(t, "key")),
+				}
+				queue.Push(r.At, r.Key)
+				i, _ := slices.BinarySearchFunc(model, r, func(a, b Reminder[numbered]) int {
+					return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key))
+				})
+				model = slices.Insert(model, i, r)
+				check()
+			},
+			"pop": func(t *rapid.T) {
+				if len(model) == 0 {
+					t.Skip("empty")
+				}
+				pop()
+			},
+		})
+		for len(model) > 0 {
+			pop()
+		}
+	})
+}

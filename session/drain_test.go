@@ -1,0 +1,364 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// drainLease is the lease of the cluster in which a member is drained.
+const drainLease = 3 * time.Second
+
+// TestDrainKeepsHolders: a client that holds something through a member which is drained
+// keeps it for as long as it likes, whether that member coordinates or not, however late
+// its heartbeats are, and whatever becomes of the coordinator meanwhile. Heartbeats go
+// every quarter of the ttl, so an answer may take as long as three quarters of it. By
+// the lease alone the shortest ttl is two thirds of that, as far as polls and the role of
+// the one who polls have to be deducted.
+func TestDrainKeepsHolders(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		coordinator bool // it is drained
+		crash       bool // another coordinator follows
+		ttl         time.Duration
+		trip        time.Duration // of a heartbeat and its answer together
+	}{
+		{"a member", false, false, drainLease, 0},
+		{"the coordinator", true, false, drainLease, 0},
+		{"a member, late heartbeats", false, false, drainLease, 1400 * time.Millisecond},
+		{"the coordinator, late heartbeats", true, false, drainLease, 1400 * time.Millisecond},
+		{"a member, a long ttl", false, false, 9 * time.Second, 6700 * time.Millisecond},
+		{"the coordinator, a long ttl", true, false, 9 * time.Second, 6700 * time.Millisecond},
+		{"a member whose coordinator crashes", false, true, drainLease, 0},
+		{"a member whose coordinator crashes, a long ttl", false, true, 9 * time.Second, 6700 * time.Millisecond},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newTown(t)
+			w.run(10 * time.Second)
+			drained, other := w.choose(test.coordinator)
+			holder := w.open(drained, test.ttl, test.trip)
+			holder.acquire("x")
+			waiter := w.open(other, 9*time.Second, 0)
+			waiter.acquire("x")
+			w.run(5 * time.Second)
+			if !holder.granted || waiter.granted {
+				t.Fatalf("granted: %v, and to who waits %v", holder.granted, waiter.granted)
+			}
+			ended := false
+			w.ask(drained, &session.Drain{}, func(any) { ended = true })
+			if test.crash {
+				w.run(5 * drainLease)
+				w.members[w.coordinator()].dead = true
+			}
+			w.run(40 * drainLease)
+			if ended || waiter.granted {
+				t.Fatalf("while it is held the drain has ended: %v, and who waits is granted: %v", ended, waiter.granted)
+			}
+			w.ask(drained, &session.Open{Sort: session.Stream}, func(result any) {
+				if err := result.(*session.Opened).Err; !errors.Is(err, holdfast.ErrUnavailable) {
+					t.Errorf("a new session: %v", err)
+				}
+			})
+			holder.release("x")
+			left := false
+			w.run(5 * time.Second)
+			w.ask(drained, &membership.Leave{}, func(any) { left = true })
+			w.run(10 * time.Second)
+			if !ended || !left || !waiter.granted {
+				t.Errorf("in the end it is drained: %v, has left: %v, and who waits is granted: %v", ended, left, waiter.granted)
+			}
+		})
+	}
+}
+
+// town is three members, a network and clients, in simulated time by one clock.
+type town struct {
+	t       *testing.T
+	now     protocol.Time
+	members []*resident
+	due     []due
+	serial  uint64
+}
+
+// due is what happens at a time, in the order in which it was asked for.
+type due struct {
+	at protocol.Time
+	do func()
+}
+
+// resident is a member of the town. What it answers goes to whoever asked, and what it
+// says unasked to the client of the sink.
+type resident struct {
+	id      protocol.ID
+	address string
+	desk    *session.Desk
+	view    *protocol.View
+	dead    bool
+	asked   map[protocol.CallID]func(result any)
+	clients map[uint64]*patron
+}
+
+// How long messages and writes take.
+const (
+	messageTime = 5 * time.Millisecond
+	writeTime   = 3 * time.Millisecond
+)
+
+func newTown(t *testing.T) *town {
+	w := &town{t: t}
+	addresses := []string{"a:1", "b:1", "c:1"}
+	for i, address := range addresses {
+		random := rand.New(rand.NewPCG(uint64(i), 7))
+		below, err := membership.New(membership.Config{
+			Name: address[:1], Address: address, Founders: addresses, Founder: true, Kept: true, Serves: true, Spaces: 1,
+			Lease: drainLease, Wall: (membership.Origin + 1000) * time.Second, Rand: random,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		self := below.Cell()
+		space, err := central.New(central.Config{Self: self.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		desk, err := session.NewDesk(session.Config{
+			Member: self.ID, Incarnation: self.Incarnation, Rand: random, Spaces: 1, Lease: drainLease, TTL: drainLease,
+		}, protocol.Stack(below, space))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.members = append(w.members, &resident{
+			id: self.ID, address: address, desk: desk, asked: map[protocol.CallID]func(any){}, clients: map[uint64]*patron{},
+		})
+	}
+	for _, m := range w.members {
+		w.step(m, protocol.Event{Kind: protocol.Start})
+	}
+	return w
+}
+
+// run lets time pass.
+func (w *town) run(d time.Duration) {
+	for end := w.now + d; ; {
+		at, do := end, func() {}
+		for _, m := range w.members {
+			if wake := m.desk.Wake(); !m.dead && wake < at {
+				at, do = max(wake, w.now), func() { w.step(m, protocol.Event{Kind: protocol.Tick}) }
+			}
+		}
+		next := -1
+		for i := range w.due {
+			if w.due[i].at < at || w.due[i].at == at && at < end && next < 0 {
+				at, next = w.due[i].at, i
+			}
+		}
+		if next >= 0 {
+			do = w.due[next].do
+			w.due = append(w.due[:next], w.due[next+1:]...)
+		}
+		w.now = at
+		if at >= end {
+			return
+		}
+		do()
+	}
+}
+
+func (w *town) after(d time.Duration, do func()) { w.due = append(w.due, due{w.now + d, do}) }
+
+// step steps a member and carries what it sends and says.
+func (w *town) step(m *resident, ev protocol.Event) {
+	if m.dead {
+		return
+	}
+	var out protocol.Effects
+	m.desk.Step(w.now, ev, &out)
+	for _, raised := range out.Raises {
+		if view, is := raised.(*protocol.View); is {
+			m.view = view
+		}
+	}
+	for _, envelope := range out.Sends {
+		if save, is := envelope.Message.(storage.Save); is {
+			w.after(writeTime, func() {
+				w.step(m, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: storage.Saved{ID: save.ID}})
+			})
+			continue
+		}
+		for _, to := range w.members {
+			if to.id == envelope.To || envelope.To == protocol.Whoever && to.address == envelope.Address {
+				w.after(messageTime, func() {
+					w.step(to, protocol.Event{Kind: protocol.Receive, From: m.id, Port: envelope.Port, Fact: envelope.Message})
+				})
+			}
+		}
+	}
+	for _, reply := range out.Replies {
+		if then := m.asked[reply.To]; then != nil && reply.Result != nil {
+			delete(m.asked, reply.To)
+			then(reply.Result)
+		} else if c := m.clients[reply.To.Sink]; c != nil {
+			c.hear(reply)
+		}
+	}
+}
+
+// ask asks a member something, at a sink of nobody's.
+func (w *town) ask(m *resident, fact any, then func(result any)) {
+	w.askAt(m, 0, fact, then)
+}
+
+func (w *town) askAt(m *resident, sink uint64, fact any, then func(result any)) {
+	w.serial++
+	if sink == 0 {
+		sink = 1<<32 + w.serial
+	}
+	call := protocol.CallID{Sink: sink, Op: 1<<32 + w.serial}
+	m.asked[call] = then
+	w.step(m, protocol.Event{Kind: protocol.Call, Call: call, Fact: fact})
+}
+
+// coordinator returns who coordinates, as those who are alive agree.
+func (w *town) coordinator() int {
+	w.t.Helper()
+	found := -1
+	for i, m := range w.members {
+		for _, other := range w.members {
+			if !other.dead && (other.view == nil || other.view.Coordinator != m.id) {
+				break
+			}
+			if other == w.members[len(w.members)-1] {
+				found = i
+			}
+		}
+	}
+	if found < 0 {
+		w.t.Fatal("nobody coordinates all")
+	}
+	return found
+}
+
+// choose returns a member, the coordinator or not, and another.
+func (w *town) choose(coordinator bool) (chosen, other *resident) {
+	i, n := w.coordinator(), len(w.members)
+	if !coordinator {
+		i++
+	}
+	return w.members[i%n], w.members[(i+1)%n]
+}
+
+// patron is a client: its heartbeats go every quarter of the ttl, and each takes half
+// of the trip before the member has it, and the answer the other half.
+type patron struct {
+	town     *town
+	member   *resident
+	sink     uint64
+	id       lock.SessionID
+	ttl      time.Duration // wanted
+	trip     time.Duration
+	answered time.Duration // the latest ttl
+	newest   protocol.Time // when the latest heartbeat that was acknowledged was sent
+	deadline protocol.Time
+	granted  bool
+	gone     bool // it holds nothing any more, and may be sent away
+}
+
+func (w *town) open(m *resident, ttl, trip time.Duration) *patron {
+	w.t.Helper()
+	w.serial++
+	c := &patron{town: w, member: m, sink: w.serial, ttl: ttl, trip: trip, newest: w.now}
+	m.clients[c.sink] = c
+	w.askAt(m, c.sink, &session.Open{Sort: session.Stream, TTL: ttl}, func(result any) {
+		opened := result.(*session.Opened)
+		if opened.Err != nil {
+			w.t.Fatal(opened.Err)
+		}
+		c.id, c.answered, c.deadline = opened.ID, opened.TTL, c.newest+opened.TTL
+		c.beat()
+	})
+	w.run(time.Second)
+	if c.answered == 0 {
+		w.t.Fatal("the session is not opened")
+	}
+	return c
+}
+
+// beat sends a heartbeat, and the next one a quarter of the ttl later.
+func (c *patron) beat() {
+	if c.gone {
+		return
+	}
+	w, sent := c.town, c.town.now
+	if sent >= c.deadline {
+		w.t.Fatalf("at %v: lost at %v; the latest ttl was %v", sent, c.deadline, c.answered)
+	}
+	w.after(c.trip/2, func() {
+		if c.gone {
+			return
+		}
+		renew := &session.Renew{ID: c.id, Proven: true, TTL: c.ttl, Arrived: w.now}
+		w.askAt(c.member, c.sink, renew, func(result any) {
+			w.after(c.trip/2, func() { c.renewed(sent, result.(*session.Renewed)) })
+		})
+	})
+	w.after(c.answered/4, c.beat)
+}
+
+// renewed takes the answer to the heartbeat that was sent at the time sent.
+func (c *patron) renewed(sent protocol.Time, renewed *session.Renewed) {
+	t, now := c.town.t, c.town.now
+	switch {
+	case c.gone || sent < c.newest || errors.Is(renewed.Err, holdfast.ErrUnavailable):
+		return // an unavailable one is not told
+	case renewed.Err != nil:
+		t.Fatalf("at %v: the heartbeat of %v is refused: %v", now, sent, renewed.Err)
+	case now >= c.deadline:
+		t.Fatalf("at %v: the answer to the heartbeat of %v comes after the deadline, %v", now, sent, c.deadline)
+	}
+	c.newest, c.answered, c.deadline = sent, renewed.TTL, sent+renewed.TTL
+}
+
+// request is the id of the one request that a patron makes.
+const request = 1
+
+func (c *patron) acquire(name string) {
+	c.step(&lock.Request{Session: c.id, ID: request, Name: name, Arrived: c.town.now, WaitEnd: lock.Never})
+}
+
+// release gives up what it holds, and may be sent away for it.
+func (c *patron) release(name string) {
+	if now := c.town.now; now >= c.deadline {
+		c.town.t.Fatalf("at %v: lost at %v", now, c.deadline)
+	}
+	c.gone = true
+	c.step(&protocol.Release{Session: c.id, Name: name, Request: request})
+}
+
+func (c *patron) step(fact any) {
+	call := protocol.CallID{Sink: c.sink, Op: request}
+	c.town.step(c.member, protocol.Event{Kind: protocol.Call, Port: 1, Call: call, Fact: fact})
+}
+
+// hear takes what the member says unasked, and what becomes of the request.
+func (c *patron) hear(reply protocol.Reply) {
+	said := fmt.Sprintf("%v %T", reply.Decision.Kind, reply.Result)
+	switch _, expired := reply.Result.(*session.Expired); {
+	case c.gone:
+	case expired:
+		c.town.t.Fatalf("at %v: sent away: %s", c.town.now, said)
+	case reply.Decision.Kind == lock.Granted:
+		c.granted = true
+	case reply.Result == nil && reply.Decision.Kind != lock.Queued:
+		c.town.t.Fatalf("at %v: told %s: %v", c.town.now, said, reply.Decision)
+	}
+}

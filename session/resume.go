@@ -1,0 +1,105 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A stream that breaks leaves both ends with what the other one may not have heard. Its
+// client comes back with the list of what it has not settled, and asks again for what it
+// waits for. Two things can then cross:
+//
+//   - a request was decided, told and settled while its repetition was under way: it
+//     would be asked for a second time, and nobody would take its grant;
+//   - it was granted like that on the stream before, and the grant was not heard.
+//
+// The first is prevented by what a [comeback] remembers, the second mended by the list.
+
+// comeback is what a session remembers of its client's return, until its client has
+// asked again for all that it waits for.
+type comeback struct {
+	sink     uint64
+	requests []uint64        // not settled when the client said hello, in order
+	last     uint64          // the latest id that it had given then
+	decided  map[uint64]bool // of those, and of later ones, what it has been told on this stream
+}
+
+// note takes account of what the client is told. Whoever is told Released has wished it,
+// and does not ask again.
+func (b *comeback) note(d *lock.Decision) {
+	if b == nil || d.Kind != lock.Refused && d.Kind != lock.Lost {
+		return
+	}
+	if _, listed := slices.BinarySearch(b.requests, d.Request); listed || d.Request > b.last {
+		if b.decided == nil {
+			b.decided = map[uint64]bool{}
+		}
+		b.decided[d.Request] = true
+	}
+}
+
+// crossed reports whether a request that arrives on a sink was sent before its client
+// could hear, on the same stream, that it was decided.
+func (b *comeback) crossed(sink, request uint64) bool {
+	return b != nil && b.sink == sink && b.decided[request]
+}
+
+// onResume attaches a session to another sink.
+func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume, out *protocol.Effects) {
+	p := m.alive(now, resume.ID)
+	if p == nil || p.sort != Stream || !p.proves(resume.Secret) {
+		out.Reply(call, &Renewed{Err: ErrUnknown})
+		return
+	}
+	if p.sink != 0 && p.sink != call.Sink {
+		out.Reply(protocol.CallID{Sink: p.sink}, &Superseded{ID: p.id})
+		m.superseded[p.sink] = true
+		m.unattach(p)
+	}
+	m.attach(p, call.Sink)
+	delete(m.superseded, call.Sink)
+	requests := slices.Clone(resume.Requests)
+	slices.Sort(requests)
+	if resume.Last > 0 {
+		m.endSettled(now, p, requests, resume.Last, out)
+	}
+	p.back = &comeback{sink: call.Sink, requests: requests, last: resume.Last}
+	// The stream that broke may have lost what it was told. Whoever is renewed must
+	// know first which of its grants it must not use.
+	for _, r := range p.revoked.inOrder() {
+		out.Decide(protocol.CallID{Sink: call.Sink, Op: r.decision.Request}, &r.decision)
+	}
+	m.onRenew(now, call, Renew{ID: resume.ID, Proven: true, TTL: resume.TTL, resumed: true}, false, out)
+}
+
+// endSettled ends what a session has under ids up to last and its client has settled.
+func (m *Desk) endSettled(now protocol.Time, p *presence, open []uint64, last uint64, out *protocol.Effects) {
+	for port := 1; port <= m.config.Spaces; port++ {
+		for _, r := range m.requestsOf(now, p, protocol.Port(port), out) {
+			if _, is := slices.BinarySearch(open, r.ID); is || r.ID > last {
+				continue
+			}
+			cancel := &protocol.Cancel{Session: p.id, Name: r.Name, Request: r.ID}
+			m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: cancel}, out)
+		}
+	}
+}
+
+// requestsOf asks a space what a session holds and waits for there.
+func (m *Desk) requestsOf(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) (all []protocol.RequestOf) {
+	before := len(out.Replies)
+	list := &protocol.ListRequests{Session: p.id}
+	m.pass(now, protocol.Event{Kind: protocol.Call, Port: port, Fact: list}, out)
+	others := out.Replies[:before]
+	for _, reply := range out.Replies[before:] {
+		if requests, is := reply.Result.(*protocol.Requests); is && reply.To == (protocol.CallID{}) {
+			all = requests.List
+			continue
+		}
+		others = append(others, reply)
+	}
+	out.Replies = others
+	return all
+}
