@@ -21,6 +21,9 @@
 // Close comes after them. Where a server serves clients beside the node it is shut down
 // between the two, so that clients can still say that they have stopped.
 //
+// Where a majority of the founders is lost for good, Force goes on without it, on the
+// word of an operator who has read PlanForce. Nothing else may call it.
+//
 // A member that also serves clients outside its process (Config.Serves) makes
 // promises that outlive the process, so it keeps a stable cell in Config.State, or
 // waits out what a forgotten life may have promised whenever it starts. A member

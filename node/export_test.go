@@ -33,3 +33,12 @@ func ReleaseForeign(locks holdfast.Locker, held *holdfast.Lock) error {
 
 // Rumoured returns the addresses of the members that are said to be there.
 func Rumoured(n *Node) []string { return n.rumours.Members() }
+
+// Crash ends a member as a kill does: nobody is told.
+func Crash(n *Node) error {
+	n.closing.Do(func() {
+		n.closeSessions()
+		n.closed = n.release()
+	})
+	return n.closed
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/transport/gossip"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Node is this process as a member. It is a holdfast.Locker of the default space.
@@ -38,6 +39,8 @@ type Node struct {
 	alone     atomic.Bool  // it has asked to leave, and nobody has agreed in time
 	ends      atomic.Int64 // when the lease does, on the member's clock
 	hearing   sync.WaitGroup
+	roll      roll
+	forcing   sync.Mutex // by one call at a time
 
 	opening  sync.Mutex
 	sessions map[*localSession]struct{} // of this process, open; nil after Close
@@ -47,7 +50,8 @@ type Node struct {
 	view    *protocol.View // nil before the first
 	unfit   error
 	over    bool
-	changed chan struct{} // closed and replaced whenever view, unfit or a space's state changes
+	forced  *wire.ForcedView // the latest; nil where there is none
+	changed chan struct{}    // closed and replaced whenever view, unfit or a space's state changes
 
 	closing sync.Once
 	closed  error
@@ -340,7 +344,9 @@ func (n *Node) Who(ctx context.Context) (*membership.Self, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask the membership: %w", closedOr(err))
 	}
-	return reply.Result.(*membership.Self), nil
+	self := reply.Result.(*membership.Self)
+	n.outlook(self)
+	return self, nil
 }
 
 // Started returns when this life of the member began, by the wall clock.

@@ -84,7 +84,10 @@ func (n *Node) hear() (err error) {
 	if n.transport == nil {
 		return nil
 	}
-	deliver := func(events []protocol.Event) { n.driver.Step(events...) }
+	deliver := func(events []protocol.Event) {
+		n.roll.note(n.driver.Now(), events)
+		n.driver.Step(events...)
+	}
 	if links, carries := n.transport.(gossip.Links); carries && n.config.Address != "" {
 		n.rumours, err = gossip.Start(gossip.Config{
 			Links: links, Deliver: deliver, Address: n.config.Address, Join: n.config.Join,

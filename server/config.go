@@ -39,6 +39,9 @@ type Config struct {
 	// held through it any more, which ctx bounds. Whoever gives them ends the process
 	// then, and does not wait for that in them. Nil refuses the call.
 	Leave, Drain func(ctx context.Context) error
+	// Forcer makes a view without the quorum that is lost for good: a *node.Node does.
+	// Nil refuses the calls.
+	Forcer Forcer
 	// Observer is what the driver's Config.Observe feeds: the metrics, and the events.
 	Observer *Observer
 	// Limits bound what clients may ask. A zero field means its default.
@@ -52,6 +55,16 @@ type Config struct {
 	TLS *tls.Config
 	// Logger gets what operators should know. Nil discards.
 	Logger *slog.Logger
+}
+
+// Forcer is who makes a view without the quorum that is lost for good.
+type Forcer interface {
+	// PlanForce tells what a view of the named founders alone would be.
+	PlanForce(ctx context.Context, members []string) (*wire.ForcePlan, error)
+	// Force makes it, unless what the confirmed plan told is true no longer.
+	Force(ctx context.Context, order wire.ForceView) (*wire.ForcedView, error)
+	// Forced returns the latest view that was forced; nil where there is none.
+	Forced() *wire.ForcedView
 }
 
 // Space is one lockspace as it is served.

@@ -10,7 +10,7 @@
 //	http*.go    openapi.json            port 4041: JSON, server-sent events, health
 //	service*.go requests.go losses.go   what is asked in one go
 //	events.go   metrics.go              what happens, for whoever watches
-//	grpc_admin.go                       leave and drain, for whoever looks after it
+//	grpc_admin.go                       leave, drain and force a view, for whoever looks after it
 //
 // # One-shot requests
 //

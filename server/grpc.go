@@ -73,7 +73,7 @@ func newGRPC(c Config, s *service) *grpcServer {
 	g.rpc = grpc.NewServer(g.options(c)...)
 	api.RegisterSessionsServer(g.rpc, g)
 	api.RegisterLocksServer(g.rpc, &grpcLocks{service: s, ending: g.ending})
-	api.RegisterAdminServer(g.rpc, &grpcAdmin{leave: c.Leave, drain: c.Drain, ending: g.ending, work: &g.work})
+	api.RegisterAdminServer(g.rpc, &grpcAdmin{service: s, leave: c.Leave, drain: c.Drain, ending: g.ending, work: &g.work})
 	if c.Members != nil {
 		c.Members.Register(g.rpc)
 	}

@@ -17,6 +17,7 @@ import (
 // grpcAdmin is for whoever looks after this member.
 type grpcAdmin struct {
 	api.UnimplementedAdminServer
+	service      *service
 	leave, drain func(context.Context) error
 	ending       context.Context
 	work         *sync.WaitGroup
@@ -66,6 +67,25 @@ func (a *grpcAdmin) do(ctx context.Context, op string, limit time.Duration, act 
 	case <-ctx.Done():
 		return status.FromContextError(ctx.Err()).Err()
 	}
+}
+
+// PlanForce tells what a forced view would be.
+func (a *grpcAdmin) PlanForce(ctx context.Context, r *api.PlanForceRequest) (*api.JSON, error) {
+	return answerJSON(a.service.planForce(ctx, r.GetMembers()))
+}
+
+// ForceView makes a view without a quorum. Who has asked may go before it is done.
+func (a *grpcAdmin) ForceView(ctx context.Context, r *api.ForceViewRequest) (*api.JSON, error) {
+	order := wire.ForceView{Members: r.GetMembers(), Reason: r.GetReason(), By: r.GetBy(), Confirm: r.GetConfirm()}
+	var forced *wire.ForcedView
+	err := a.do(ctx, opForce, leaveLimit, func(ctx context.Context) (err error) {
+		forced, err = a.service.forceView(ctx, order)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answerJSON(forced, nil)
 }
 
 // endMembers ends the streams of other members with the server: they have no end of

@@ -27,6 +27,7 @@ type service struct {
 	identity func() Identity
 	view     func() protocol.View
 	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
+	forcer   Forcer                                          // nil where nobody forces a view
 	moved    func(*roster)                                   // tells the streams; nil where there are none
 	observer *Observer
 	limits   Limits
@@ -101,7 +102,7 @@ type breakInput struct {
 // newService returns the service of a Config that was resolved.
 func newService(c Config) *service {
 	s := &service{
-		driver: c.Driver, me: protocol.ID(c.Identity().Member.ID), identity: c.Identity, view: c.View, who: c.Who, observer: c.Observer, limits: c.Limits, logger: c.Logger,
+		driver: c.Driver, me: protocol.ID(c.Identity().Member.ID), identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, observer: c.Observer, limits: c.Limits, logger: c.Logger,
 		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		switchboard: newSwitchboard(c.Driver),
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),

@@ -35,6 +35,7 @@ func (s *service) clusterDocument(view protocol.View) wire.Status {
 			document.View.Members = append(document.View.Members, memberDocument(member, "normal", "normal"))
 		}
 	} else {
+		document.View.Why = self.Why
 		if me.State == "" || self.State != membership.Present {
 			me.State = self.State.String()
 		}
@@ -53,6 +54,9 @@ func (s *service) clusterDocument(view protocol.View) wire.Status {
 	document.Member, document.View.Number = me, view.Number
 	if coordinator, known := view.Of(view.Coordinator); known {
 		document.View.Coordinator = coordinator.Name
+	}
+	if s.forcer != nil {
+		document.View.Forced = s.forcer.Forced()
 	}
 	return document
 }

@@ -118,8 +118,10 @@ type Status struct {
 // View is who is here.
 type View struct {
 	Number      uint64       `json:"number,string"`
-	Coordinator string       `json:"coordinator"` // a member's name; "" where nobody coordinates
-	Members     List[Member] `json:"members"`     // in order of seniority
+	Coordinator string       `json:"coordinator"`      // a member's name; "" where nobody coordinates
+	Members     List[Member] `json:"members"`          // in order of seniority
+	Why         string       `json:"why"`              // a sentence where this member has no part in a view that serves
+	Forced      *ForcedView  `json:"forced,omitempty"` // the latest that an operator has forced through this member in its life
 }
 
 // Member is one member. State is one of normal, joining, recovering, leaving and

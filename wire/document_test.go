@@ -30,8 +30,15 @@ func TestDocuments(t *testing.T) {
 		`{"broken":[{"owner":"o","session":"a-1","member":"m","client":"c","mode":"slots","units":2,"token":"17179869185","since":"2026-11-21T18:04:05.000000600Z","reason":"r"}]}`: wire.Broken{Broken: []wire.Grant{grant}},
 		`{"space":"default","name":"x","mode":"exclusive","units":0,"capacity":0,"holders":[],"waiters":[],"history":[]}`:                                                           wire.Lock{Space: "default", Name: "x"},
 		`{"locks":[],"next":""}`: wire.Locks{},
+		`{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops","time":"2026-11-21T18:04:05.000000600Z"}`: wire.ForcedView{
+			View: 8, Replaced: 7, Members: []string{"a"}, Reason: "fire", By: "ops", Time: at,
+		},
+		`{"member":"a","started":"2026-11-21T18:04:05.000000600Z","view":"7","epoch":"3","coordinator":"b","places":[{"name":"b","address":"h:1","founder":true,"named":false,"alive":false}],"named":["a"],"rivals":["b"],"wait":"3.15s","code":"0123abcd"}`: wire.ForcePlan{
+			Member: "a", Started: at, View: 7, Epoch: 3, Coordinator: "b", Places: []wire.ForcedPlace{{Name: "b", Address: "h:1", Founder: true}},
+			Named: []string{"a"}, Rivals: []string{"b"}, Wait: wire.Duration(3150 * time.Millisecond), Code: "0123abcd",
+		},
 		`{"owner":"","session":"a-1","member":"m","client":"c","mode":"shared","units":0,"since":"2026-11-21T18:04:05.000000600Z","position":0,"reason":""}`: wire.Wait{Session: "a-1", Member: "m", Client: "c", Mode: holdfast.ModeShared, Since: at},
-		`{"version":"v1","cluster":"c","member":{"name":"a","id":"18446744073709551615","incarnation":"3","founder":true,"address":"h:1","http":"","since":"2026-11-21T18:04:05.000000600Z","state":"normal","election":"normal"},"view":{"number":"7","coordinator":"a","members":[]},"spaces":[]}`: wire.Status{
+		`{"version":"v1","cluster":"c","member":{"name":"a","id":"18446744073709551615","incarnation":"3","founder":true,"address":"h:1","http":"","since":"2026-11-21T18:04:05.000000600Z","state":"normal","election":"normal"},"view":{"number":"7","coordinator":"a","members":[],"why":""},"spaces":[]}`: wire.Status{
 			Version: "v1", Cluster: "c", View: wire.View{Number: 7, Coordinator: "a"},
 			Member: wire.Member{Name: "a", ID: 1<<64 - 1, Incarnation: 3, Founder: true, Address: "h:1", Since: at, State: "normal", Election: "normal"},
 		},

@@ -17,6 +17,7 @@ func (p *program) commands() []*cli.Command {
 		p.breakCommand(),
 		p.leaveCommand(),
 		p.drainCommand(),
+		p.forceViewCommand(),
 		p.demoCommand(),
 		p.demoWorkerCommand(),
 		p.simCommand(),

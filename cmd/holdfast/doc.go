@@ -1,6 +1,6 @@
 // Command holdfast is Holdfast for the shell: a member (serve), locks around a
 // command (lock), locks for scripts (acquire, renew, release), and what an operator
-// looks at and does (status, locks, show, break, leave, drain).
+// looks at and does (status, locks, show, break, leave, drain, force-view).
 //
 // # Shape
 //

@@ -187,7 +187,7 @@ func why(reason string) string {
 func later() []string {
 	return []string{
 		"suspend", "resume", "transfer", "bench",
-		"member", "snapshot", "check", "force-view",
+		"member", "snapshot", "check",
 	}
 }
 

@@ -37,7 +37,16 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	if c.Bool("json") {
 		return printJSON(p.stdout, status)
 	}
-	return p.print(clusterTable(status), memberTable(status), spaceTable(status))
+	tables := []*table{clusterTable(status), memberTable(status), spaceTable(status)}
+	if status.View.Why != "" {
+		t := newTable("MEMBER", "STATE", "WHY")
+		t.row(status.Member.Name, status.Member.State, status.View.Why)
+		tables = append(tables, t)
+	}
+	if status.View.Forced != nil {
+		tables = append(tables, forcedTable(status.View.Forced))
+	}
+	return p.print(tables...)
 }
 
 func clusterTable(status *wire.Status) *table {

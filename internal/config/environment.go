@@ -24,7 +24,7 @@ func OtherVariables() []string {
 		"KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD",
 		"KEEP", "NO_KEEP", "WHILE_PID", "SESSION", "TOKEN",
 		// locks, show, status, transfer, force-view.
-		"PREFIX", "WATCH", "DIRECT", "MEMBERS",
+		"PREFIX", "WATCH", "DIRECT", "MEMBERS", "CONFIRM",
 		// sim, bench, demo.
 		"PROTOCOL", "SEED", "SEEDS", "FAULTS", "DURATION", "AS_PUBLISHED", "COVERAGE",
 		"TRACE", "SVG", "JOBS", "QUICK", "LOCKS",

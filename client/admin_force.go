@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// opForce names the operation in errors.
+const opForce = "force-view"
+
+// PlanForce asks the member at the first address what a view of the named founders
+// alone would be, where a quorum is lost for good. It changes nothing. The error says
+// why that view cannot be forced.
+func (a *Admin) PlanForce(ctx context.Context, members []string) (*wire.ForcePlan, error) {
+	answer, err := api.NewAdminClient(a.members[0]).PlanForce(ctx, &api.PlanForceRequest{Members: members})
+	if err != nil {
+		return nil, a.explain(opForce, err)
+	}
+	return decode[wire.ForcePlan](opForce, answer)
+}
+
+// ForceView lets the member at the first address make the view that PlanForce told of,
+// whose code is in Confirm, and returns when it is installed. By "" means the name of
+// this program. If the founders that are not named are alive with a quorum of their own,
+// two clients may hold one lock from then on.
+func (a *Admin) ForceView(ctx context.Context, order wire.ForceView) (*wire.ForcedView, error) {
+	if order.By == "" {
+		order.By = a.settings.name
+	}
+	answer, err := api.NewAdminClient(a.members[0]).ForceView(ctx, &api.ForceViewRequest{
+		Members: order.Members, Reason: order.Reason, By: order.By, Confirm: order.Confirm,
+	})
+	if err != nil {
+		return nil, a.explain(opForce, err)
+	}
+	return decode[wire.ForcedView](opForce, answer)
+}

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// survivor answers an operator's calls from what it was given.
+type survivor struct {
+	api.UnimplementedAdminServer
+	order *api.ForceViewRequest
+	err   error
+}
+
+func (s *survivor) PlanForce(_ context.Context, q *api.PlanForceRequest) (*api.JSON, error) {
+	return &api.JSON{Document: []byte(`{"member":"a","view":"7","named":["` + q.GetMembers()[0] + `"],"wait":"3s","code":"0123abcd","later":1}`)}, wire.ToStatus(s.err)
+}
+
+func (s *survivor) ForceView(_ context.Context, q *api.ForceViewRequest) (*api.JSON, error) {
+	s.order = q
+	return &api.JSON{Document: []byte(`{"view":"8","replaced":"7","members":["a"],"by":"me"}`)}, wire.ToStatus(s.err)
+}
+
+// TestForceView: the first address is asked, and no other.
+func TestForceView(t *testing.T) {
+	one := &survivor{}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	api.RegisterAdminServer(server, one)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	admin, err := DialAdmin(l.Addr().String()+",127.0.0.1:1", Name("me"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	plan, err := admin.PlanForce(t.Context(), []string{"a"})
+	if err != nil || plan.View != 7 || plan.Named[0] != "a" || plan.Code != "0123abcd" || plan.Wait.String() != "3s" {
+		t.Errorf("plan %+v, %v", plan, err)
+	}
+	forced, err := admin.ForceView(t.Context(), wire.ForceView{Members: plan.Named, Reason: "fire", Confirm: plan.Code})
+	if err != nil || forced.View != 8 || forced.Replaced != 7 {
+		t.Errorf("forced %+v, %v", forced, err)
+	}
+	if q := one.order; q.GetBy() != "me" || q.GetReason() != "fire" || q.GetConfirm() != "0123abcd" || q.GetMembers()[0] != "a" {
+		t.Errorf("ordered %v", q)
+	}
+	one.err = wire.Fail(wire.CodeConflict, "nothing need be forced")
+	if _, err := admin.ForceView(t.Context(), wire.ForceView{Members: plan.Named, By: "ops"}); !errors.Is(err, holdfast.ErrConflict) || one.order.GetBy() != "ops" {
+		t.Errorf("by %q: %v", one.order.GetBy(), err)
+	}
+	if _, err := admin.PlanForce(t.Context(), []string{"a"}); err == nil || err.Error() != "force-view: nothing need be forced" {
+		t.Errorf("told %v", err)
+	}
+}

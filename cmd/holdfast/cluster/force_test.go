@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// TestForcedView: two of three are killed under load. The third grants nothing until an
+// operator forces a view, and then goes on under higher tokens; the killed ones join
+// again, both at once.
+func TestForcedView(t *testing.T) {
+	b := lay(t, 4)
+	survivor := b.another(b.coordinator())
+	keeper, kept := b.keep(survivor)
+	lost := b.cluster.Others(survivor)
+	for _, m := range lost {
+		b.check(m.Kill())
+	}
+	mark, _ := b.fault("all but %s were killed", survivor.Name)
+	admin, err := client.DialAdmin(survivor.Address)
+	b.check(err)
+	defer admin.Close()
+	var plan *wire.ForcePlan
+	_, err = b.cluster.AwaitStatus(b.ctx, survivor, "a view can be forced", func(*wire.Status) bool {
+		plan, err = admin.PlanForce(b.ctx, []string{survivor.Name})
+		return err == nil
+	})
+	b.check(err)
+	forced, err := admin.ForceView(b.ctx, wire.ForceView{Members: plan.Named, Reason: "a test", Confirm: plan.Code})
+	b.check(err)
+	b.fault("view %d was forced in the place of %d", forced.View, forced.Replaced)
+	if _, end := b.goOn(keeper, kept); end.Kind != trial.Lost {
+		b.Errorf("who held without a quorum was told %s", end.Kind)
+	}
+	b.awaitReign(mark, kept.Token)
+	for _, m := range lost {
+		b.check(m.Start())
+	}
+	b.healed()
+	b.judge()
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// forceViewCommand is the way out when a quorum is lost for good.
+func (p *program) forceViewCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "force-view",
+		Usage:     "go on without a majority that is lost for good",
+		UsageText: name + " force-view --server ADDRESS --members NAME[,NAME…] --reason TEXT [--confirm CODE] [flags]",
+		Description: "While fewer than a majority of the founders are there nobody is granted a lock. Starting enough of them\n" +
+			"again, with their state folders, is always better. If they are lost for good, ask a founder that is alive\n" +
+			"for a view of the founders that are left: name all that are alive, the one asked among them.\n" +
+			"\n" +
+			"THE DANGER: if the founders that are left out are alive somewhere with a majority of their own, two\n" +
+			"clients will hold one lock. No member can know that. See with your own eyes that they are stopped, and\n" +
+			"keep them stopped until the new view is there. Afterwards they may be started: they join as any other.\n" +
+			"\n" +
+			"It is asked twice. On a terminal: whether they are stopped, and the names of the new view's members.\n" +
+			"Elsewhere a first run prints what would happen with a code, changes nothing and exits with 64; a second\n" +
+			"run with --confirm CODE does it, unless things have changed meanwhile.\n" +
+			"The first locks are granted when all that was promised before has run out: the lease and what clients\n" +
+			"may believe beyond it, and 5 % more. What is held through the named members stays held, if their leases\n" +
+			"have not run out. The member's log keeps who has done it, and why; `" + name + " status` shows it while that\n" +
+			"member runs.",
+		Flags: append([]cli.Flag{
+			textFlag("members", "`NAMES` of the founders of the new view, separated by commas; required"),
+			textFlag("reason", "why, for the member's log; required"),
+			textFlag("confirm", "`CODE` that a first run has printed: do it"),
+			switchFlag("json", "print one JSON document"),
+		}, memberFlags()...),
+		Action: p.forceView,
+	}
+}
+
+// forceView asks what would happen, lets whoever calls it confirm that, and does it.
+func (p *program) forceView(ctx context.Context, c *cli.Command) error {
+	order, err := p.orderOf(c)
+	if err != nil {
+		return err
+	}
+	if order.Confirm == "" {
+		var plan *wire.ForcePlan
+		err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+			plan, err = admin.PlanForce(ctx, order.Members)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := p.tellPlan(c, plan); err != nil {
+			return err
+		}
+		if err := p.confirm(c, plan); err != nil {
+			return err
+		}
+		order.Confirm = plan.Code
+	}
+	forced, err := force(ctx, c, order)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(p.stdout, forced)
+	}
+	return p.print(forcedTable(forced))
+}
+
+// forceLimit is how long a member that forces a view tries to; farewell is added for its
+// answer.
+const forceLimit = time.Minute
+
+// force lets the member do it. It has to ask the other named members, perhaps several
+// times, so --timeout does not count here.
+func force(ctx context.Context, c *cli.Command, order wire.ForceView) (forced *wire.ForcedView, err error) {
+	ctx, cancel := context.WithTimeout(ctx, forceLimit+farewell)
+	defer cancel()
+	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+		forced, err = admin.ForceView(ctx, order)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = &holdfast.Error{Op: c.Name, Err: fmt.Errorf("%w: no answer from %s; it may have been done nevertheless: look at the status", holdfast.ErrUnavailable, serverOf(c))}
+		}
+		return reworded(c.Name, "", err)
+	})
+	return forced, err
+}
+
+// orderOf reads what c's flags ask for.
+func (p *program) orderOf(c *cli.Command) (order wire.ForceView, err error) {
+	if err := noArguments(c); err != nil {
+		return order, err
+	}
+	order = wire.ForceView{Members: namesOf(c.String("members")), Reason: strings.TrimSpace(c.String("reason")), Confirm: strings.TrimSpace(c.String("confirm"))}
+	addresses, err := wire.ParseTarget(serverOf(c))
+	switch {
+	case len(order.Members) == 0:
+		return order, usageError(c.Name, "flag --members is missing: name the founders that are alive, as in --members a,b")
+	case order.Reason == "":
+		return order, usageError(c.Name, "flag --reason is missing: the member's log keeps it")
+	case c.IsSet("confirm") && order.Confirm == "":
+		return order, usageError(c.Name, "flag --confirm is empty: give the code that a run without it prints")
+	case err == nil && len(addresses) > 1:
+		return order, usageError(c.Name, "%d members are asked; say with --server which one of --members shall do it", len(addresses))
+	}
+	if err := holdfast.CheckText("reason", order.Reason); err != nil {
+		return order, &holdfast.Error{Op: c.Name, Err: err}
+	}
+	return order, nil
+}
+
+// namesOf are the names in a list, each once.
+func namesOf(list string) (names []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// asksPeople reports whether there is somebody at a terminal who can be asked.
+func (p *program) asksPeople(c *cli.Command) bool {
+	return !c.Bool("json") && supervise.IsTerminal(p.stdin) && supervise.IsTerminal(p.stderr)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// tellPlan prints what a forced view would be, and what the danger is.
+func (p *program) tellPlan(c *cli.Command, plan *wire.ForcePlan) error {
+	if c.Bool("json") {
+		return printJSON(p.stdout, plan)
+	}
+	t := newTable("VIEW", "MEMBER", "ROLE", "ADDRESS", "ALIVE", "HEARD OF", "NEW VIEW")
+	for _, place := range plan.Places {
+		role, alive, heard, next := "founder", "no", shownTime(place.Heard), "left out"
+		if !place.Founder {
+			role = "guest"
+		}
+		if place.Alive {
+			alive = "yes"
+		}
+		switch {
+		case place.Name == plan.Member:
+			heard = "asked"
+		case heard == "":
+			heard = "not since " + shownTime(plan.Started)
+		}
+		switch {
+		case place.Named:
+			next = "member"
+		case !place.Founder:
+			next = "joins again"
+		}
+		t.row(strconv.FormatUint(plan.View, 10), place.Name, role, place.Address, alive, heard, next)
+	}
+	if err := p.print(t); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.stdout, `
+View %d, coordinated by %s, has lost its quorum, as far as member %s knows.
+The view that follows it would have %s alone, and grant locks from %v after it is made.
+THE DANGER: if %s with a quorum that this member cannot hear, two clients will hold one lock.
+No member can know that: see that each is stopped, and stays stopped until the new view is there.
+`, plan.View, plan.Coordinator, plan.Member, listed(plan.Named), time.Duration(plan.Wait).Round(time.Millisecond),
+		areAlive(plan.Rivals))
+	return written(0, err)
+}
+
+// errNotConfirmed ends a command that was told not to go on.
+var errNotConfirmed = errors.New("not confirmed; nothing was changed")
+
+// confirm asks twice, or says how the plan is confirmed where nobody can be asked.
+func (p *program) confirm(c *cli.Command, plan *wire.ForcePlan) error {
+	if !p.asksPeople(c) {
+		return usageError(c.Name, "nothing was changed, because that must be asked twice and this is no terminal; if it shall be done, run it again with --confirm %s", plan.Code)
+	}
+	answers := bufio.NewReader(p.stdin)
+	first, err := p.question(answers, fmt.Sprintf("Lost for good, and stopped: %s? (yes or no) ", listed(plan.Rivals)))
+	if err != nil {
+		return err
+	}
+	if strings.ToLower(first) != "yes" {
+		return &exitError{exitUsage, fmt.Errorf("%s: %w", c.Name, errNotConfirmed)}
+	}
+	second, err := p.question(answers, "Type the names of the new view's members, separated by commas: ")
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(namesOf(second))), slices.Sorted(slices.Values(plan.Named))) {
+		return &exitError{exitUsage, fmt.Errorf("%s: %q is not %s: %w", c.Name, second, strings.Join(plan.Named, ","), errNotConfirmed)}
+	}
+	return nil
+}
+
+// question asks, and returns the line that is typed.
+func (p *program) question(answers *bufio.Reader, text string) (string, error) {
+	if _, err := p.stderr.WriteString(text); err != nil {
+		return "", fmt.Errorf("ask for a confirmation: %w", err)
+	}
+	line, err := answers.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read a confirmation: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// forcedTable shows a view that was forced.
+func forcedTable(forced *wire.ForcedView) *table {
+	t := newTable("FORCED VIEW", "REPLACED", "MEMBERS", "AT", "GRANTS FROM", "BY", "REASON")
+	t.row(strconv.FormatUint(forced.View, 10), strconv.FormatUint(forced.Replaced, 10), strings.Join(forced.Members, ","),
+		shownTime(forced.Time), shownTime(forced.From), forced.By, forced.Reason)
+	return t
+}
+
+// listed is a list of names as people write it.
+func listed(names []string) string {
+	switch last := len(names) - 1; {
+	case last < 0:
+		return "nobody"
+	case last == 0:
+		return printable(names[0])
+	default:
+		return printable(strings.Join(names[:last], ", ")) + " and " + printable(names[last])
+	}
+}
+
+func areAlive(names []string) string {
+	if len(names) == 1 {
+		return listed(names) + " is alive"
+	}
+	return listed(names) + " are alive"
+}

@@ -1,0 +1,260 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// PlanForce tells what a view of the named founders alone would be, and with which code
+// Force is told to make it. It changes nothing. The error says why the view cannot be
+// forced, and what to do instead: an ErrConflict with how things are, where the quorum
+// is not lost or a name does not fit; an ErrUnavailable where this member does not know
+// yet; an ErrUnsupported where there is no quorum to lose.
+func (n *Node) PlanForce(ctx context.Context, members []string) (*wire.ForcePlan, error) {
+	self, err := n.Who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := n.driver.Now()
+	named := slices.Compact(slices.Sorted(slices.Values(members)))
+	if err := n.refuseEver(); err != nil {
+		return nil, err
+	}
+	if err := n.refuseNow(now, self); err != nil {
+		return nil, err
+	}
+	if err := n.refuseNames(now, self, named); err != nil {
+		return nil, err
+	}
+	return n.plan(now, self, named), nil
+}
+
+// plan tells the facts, and draws the code from those that must not change.
+func (n *Node) plan(now protocol.Time, self *membership.Self, named []string) *wire.ForcePlan {
+	v := self.Cell.Accepted
+	plan := &wire.ForcePlan{
+		Member: n.Name(), Started: wire.At(n.started), View: v.Number, Epoch: v.Epoch.Counter, Wait: wire.Duration(n.forcedWait(self)),
+	}
+	digest := sha256.New()
+	fmt.Fprintf(digest, "%x %x %x %x %x %x", self.Cell.Cluster, self.Cell.ID, self.Cell.Incarnation, v.Epoch.Counter, v.Epoch.Candidate, v.Number)
+	for _, member := range v.Members {
+		place := wire.ForcedPlace{
+			Name: member.Name, Address: member.Address, Founder: member.Founder,
+			Named: slices.Contains(named, member.Name), Alive: n.alive(now, self, member.ID),
+		}
+		if at, known := n.roll.last(member.ID); known {
+			place.Heard = wire.At(n.driver.Wall(at))
+		}
+		switch {
+		case place.Named:
+			plan.Named = append(plan.Named, place.Name)
+		case place.Founder:
+			plan.Rivals = append(plan.Rivals, place.Name)
+		}
+		if member.ID == v.Epoch.Candidate {
+			plan.Coordinator = member.Name
+		}
+		plan.Places = append(plan.Places, place)
+		fmt.Fprintf(digest, " %x %t %t", member.ID, place.Named, place.Alive)
+	}
+	plan.Code = hex.EncodeToString(digest.Sum(nil)[:4])
+	return plan
+}
+
+// forcedWait is how long a forced view waits before its first grant: until whatever
+// anybody may have been promised under an earlier one has run out.
+func (n *Node) forcedWait(self *membership.Self) time.Duration {
+	promised := n.config.Lease + self.Cell.Horizon
+	return promised + time.Duration(float64(promised)*n.config.Drift)
+}
+
+// refuseEver says why no view of this member can ever be forced.
+func (n *Node) refuseEver() error {
+	switch {
+	case !n.config.clustered():
+		return wire.Fail(wire.CodeUnsupported, fmt.Sprintf("member %q is a cluster of one, which needs nobody's vote; there is nothing to force", n.Name()))
+	case n.config.guest():
+		return wire.Fail(wire.CodeConflict, fmt.Sprintf("member %q is a guest, which has no vote; ask a founder that is alive, one of %s", n.Name(), strings.Join(n.config.Join, ", ")))
+	case n.config.any():
+		return wire.Fail(wire.CodeUnsupported, "partition mode any needs no quorum: every side goes on by itself; there is nothing to force")
+	}
+	return nil
+}
+
+// refuseNow says why no view can be forced as things are.
+func (n *Node) refuseNow(now protocol.Time, self *membership.Self) error {
+	v := self.Cell.Accepted
+	switch place, listed := v.Of(self.Cell.ID); {
+	case self.State == membership.Leaving:
+		return wire.Fail(wire.CodeConflict, fmt.Sprintf("member %q is leaving; ask one that stays", n.Name()))
+	case v == nil:
+		return wire.Fail(wire.CodeConflict, fmt.Sprintf(
+			"member %q knows no view: this cluster has never had one, or the member has lost its state folder; ask a founder that knows one, or start all founders (%s)",
+			n.Name(), strings.Join(n.config.founders(), ", ")))
+	case self.State != membership.Joining:
+		return wire.Fail(wire.CodeConflict, n.wellText(self))
+	case now < n.silence():
+		return wire.Fail(wire.CodeUnavailable, fmt.Sprintf("member %q has just started, and is still looking for the others; ask again in %v",
+			n.Name(), (n.silence()-now).Round(100*time.Millisecond)))
+	case !listed || !place.Founder:
+		return wire.Fail(wire.CodeConflict, fmt.Sprintf("view %d does not have member %q as a founder; ask one that it has: %s",
+			v.Number, n.Name(), phrase(n.places(self, isFounder))))
+	case n.quorumOf(self, func(id protocol.ID) bool { return n.alive(now, self, id) }):
+		alive := n.places(self, func(p membership.Standing) bool { return isFounder(p) && n.alive(now, self, p.ID) })
+		return wire.Fail(wire.CodeConflict, fmt.Sprintf(
+			"the quorum is not lost: of the founders of view %d, %s have been heard of within the last %v, and elect a coordinator by themselves; stop those that shall have no part, and ask again in %v",
+			v.Number, phrase(alive), n.silence(), n.silence()))
+	}
+	return nil
+}
+
+// wellText says which view is well, and that one was forced where one was.
+func (n *Node) wellText(self *membership.Self) string {
+	v := self.Cell.Accepted
+	coordinator, _ := v.Of(v.Epoch.Candidate)
+	text := fmt.Sprintf("nothing need be forced: member %q has a part in view %d, coordinated by %q", n.Name(), v.Number, coordinator.Name)
+	if self.Until != protocol.Never {
+		text += fmt.Sprintf(", which grants from %s on", stamp(n.driver.Wall(self.Until)))
+	}
+	if forced := n.Forced(); forced != nil {
+		return text + fmt.Sprintf("; view %d was forced at %s by %s: %s", forced.View, stamp(forced.Time.Time), forced.By, forced.Reason)
+	}
+	return text + fmt.Sprintf("; if the others were lost just now, ask again in %v", n.config.Lease)
+}
+
+// refuseNames says which name cannot be one of the new view's founders, or which is
+// missing: a founder that is alive and left out might yet be a part of another quorum.
+func (n *Node) refuseNames(now protocol.Time, self *membership.Self, named []string) error {
+	v := self.Cell.Accepted
+	refuse := func(format string, arguments ...any) error {
+		return wire.Fail(wire.CodeConflict, fmt.Sprintf(format, arguments...))
+	}
+	for _, name := range named {
+		i := slices.IndexFunc(n.standings(self), func(p membership.Standing) bool { return p.Name == name })
+		if i < 0 {
+			return refuse("member %q is not in view %d, whose founders are %s; name some of these", name, v.Number, phrase(n.places(self, isFounder)))
+		}
+		place := n.standings(self)[i]
+		switch {
+		case !place.Founder:
+			return refuse("member %q is a guest, which has no vote; leave it out: it joins the new view by itself", name)
+		case !n.alive(now, self, place.ID):
+			return refuse("member %q at %s is named, but it was %s; start it, or leave it out. One that runs without its former state folder is another member: it joins the new view by itself",
+				name, place.Address, n.heardText(place.ID))
+		}
+	}
+	if !slices.Contains(named, n.Name()) {
+		return refuse("member %q, which is asked, is not among the named %s; name it, or ask one that is named", n.Name(), phrase(named))
+	}
+	for _, place := range n.standings(self) {
+		if place.Founder && !slices.Contains(named, place.Name) && n.alive(now, self, place.ID) {
+			return refuse("member %q at %s is alive and not named; name it, or stop it and ask again in %v", place.Name, place.Address, n.silence())
+		}
+	}
+	return nil
+}
+
+func isFounder(p membership.Standing) bool { return p.Founder }
+
+// standings are the places of the newest view that this member knows.
+func (n *Node) standings(self *membership.Self) (all []membership.Standing) {
+	if v := self.Cell.Accepted; v != nil {
+		for _, member := range v.Members {
+			all = append(all, membership.Standing{Member: member})
+		}
+	}
+	return all
+}
+
+// places names the members of the newest view that are such.
+func (n *Node) places(self *membership.Self, is func(membership.Standing) bool) (names []string) {
+	for _, place := range n.standings(self) {
+		if is(place) {
+			names = append(names, place.Name)
+		}
+	}
+	return names
+}
+
+// quorumOf reports whether such members are a quorum of the newest view that is known
+// here, and of every view before it that is not known to be installed.
+func (n *Node) quorumOf(self *membership.Self, has func(protocol.ID) bool) bool {
+	if self.Cell.Accepted == nil {
+		return false
+	}
+	for _, electorate := range self.Cell.Accepted.Needs() {
+		if !electorate.Quorum(has) {
+			return false
+		}
+	}
+	return true
+}
+
+// outlook says of a member that has no part in a view what that means and what the ways
+// out are, and who is silent.
+func (n *Node) outlook(self *membership.Self) {
+	now := n.driver.Now()
+	v := self.Cell.Accepted
+	if self.State != membership.Joining || !n.config.clustered() || n.config.any() || v == nil || now < n.silence() {
+		return
+	}
+	alive := func(id protocol.ID) bool { return n.alive(now, self, id) }
+	for i := range self.Members {
+		if place := &self.Members[i]; !alive(place.ID) {
+			place.State = membership.Suspected
+		}
+	}
+	if n.quorumOf(self, alive) {
+		return
+	}
+	var here, away []string
+	ask := ""
+	for _, place := range n.standings(self) {
+		switch {
+		case place.Founder && alive(place.ID):
+			here = append(here, place.Name)
+			if ask == "" || place.ID == self.Cell.ID {
+				ask = place.Address
+			}
+		case place.Founder:
+			away = append(away, fmt.Sprintf("%s (%s)", place.Name, n.heardText(place.ID)))
+		}
+	}
+	self.Why = fmt.Sprintf("the quorum is lost: of the founders of view %d only %s can be heard, without %s. Nobody is granted a lock until enough of them are back: start them",
+		v.Number, phrase(here), phrase(away))
+	if ask != "" {
+		self.Why += fmt.Sprintf(". Only if they are lost for good: holdfast force-view --server %s --members %s", ask, strings.Join(here, ","))
+	}
+}
+
+// heardText says when another member was heard of last.
+func (n *Node) heardText(id protocol.ID) string {
+	if at, known := n.roll.last(id); known {
+		return "last heard of at " + stamp(n.driver.Wall(at))
+	}
+	return "not heard of since this one's start at " + stamp(n.started)
+}
+
+// stamp is a wall time in a sentence.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// phrase is a list as people write it.
+func phrase(names []string) string {
+	switch last := len(names) - 1; {
+	case last < 0:
+		return "nobody"
+	case last == 0:
+		return names[0]
+	default:
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// survivor forces what it is asked to, unless it has an error to tell.
+type survivor struct {
+	err    error
+	orders []wire.ForceView
+	forced *wire.ForcedView
+}
+
+func (s *survivor) PlanForce(_ context.Context, members []string) (*wire.ForcePlan, error) {
+	return &wire.ForcePlan{Member: "a", View: 7, Named: members, Rivals: []string{"b", "c"}, Code: "0123abcd"}, s.err
+}
+
+func (s *survivor) Force(_ context.Context, order wire.ForceView) (*wire.ForcedView, error) {
+	s.orders = append(s.orders, order)
+	if s.err != nil {
+		return nil, s.err
+	}
+	s.forced = &wire.ForcedView{View: 8, Replaced: 7, Members: order.Members, Reason: order.Reason, By: order.By, Time: wire.At(time.Unix(1, 0))}
+	return s.forced, nil
+}
+
+func (s *survivor) Forced() *wire.ForcedView { return s.forced }
+
+// TestForceView: the plan, the view, the event, and the status afterwards.
+func TestForceView(t *testing.T) {
+	var log bytes.Buffer
+	one := &survivor{}
+	b := newBed(t, func(c *Config) {
+		c.Forcer, c.Who = one, others
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	}, nil)
+	admin := api.NewAdminClient(b.conn)
+	plan, err := admin.PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}})
+	if err != nil || !strings.Contains(string(plan.GetDocument()), `"rivals":["b","c"],"wait":"0s","code":"0123abcd"`) {
+		t.Errorf("plan %s, %v", plan.GetDocument(), err)
+	}
+	if !strings.Contains(log.String(), `msg="asked what a forced view would be" members=[a] replaces=7`) {
+		t.Errorf("the log is %s", &log)
+	}
+	feed, err := b.service.watch("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.close()
+	forced, err := admin.ForceView(t.Context(), &api.ForceViewRequest{Members: []string{"a"}, Reason: "fire", By: "ops", Confirm: "0123abcd"})
+	if err != nil || !strings.Contains(string(forced.GetDocument()), `{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops"`) {
+		t.Errorf("forced %s, %v", forced.GetDocument(), err)
+	}
+	if len(one.orders) != 1 || one.orders[0].Confirm != "0123abcd" {
+		t.Errorf("ordered %+v", one.orders)
+	}
+	events, err := feed.next(t.Context())
+	if err != nil || events[0].Event != "view" || events[0].Why != "view 8: a; forced by ops in the place of view 7: fire" {
+		t.Errorf("events %+v, %v", events, err)
+	}
+	status, err := b.service.status()
+	if err != nil || status.View.Forced == nil || status.View.Forced.By != "ops" || status.View.Why != "the view is not installed" {
+		t.Errorf("status %+v, %v", status.View, err)
+	}
+}
+
+// TestForceViewRefused says what is wrong, and what is allowed.
+func TestForceViewRefused(t *testing.T) {
+	one := &survivor{err: wire.Fail(wire.CodeConflict, "nothing need be forced")}
+	b := newBed(t, func(c *Config) { c.Forcer = one }, nil)
+	admin := api.NewAdminClient(b.conn)
+	asked := 0
+	for text, order := range map[string]*api.ForceViewRequest{
+		"members: 0 are named":   {Reason: "fire", Confirm: "1"},
+		"reason: it is missing":  {Members: []string{"a"}, Reason: " ", Confirm: "1"},
+		"confirm: it is missing": {Members: []string{"a"}, Reason: "fire"},
+		"reason":                 {Members: []string{"a"}, Reason: "fire\x00", Confirm: "1"},
+		"members":                {Members: []string{"a\n"}, Reason: "fire", Confirm: "1"},
+	} {
+		_, err := admin.ForceView(t.Context(), order)
+		if code := wire.Code(wire.FromStatus("force-view", err)); err == nil || !strings.Contains(err.Error(), text) || code != wire.CodeBadRequest && code != wire.CodeName {
+			t.Errorf("%v: %v (%s), want %q", order, err, code, text)
+		}
+		asked++
+	}
+	if len(one.orders) != 0 || asked != 5 {
+		t.Errorf("ordered %+v", one.orders)
+	}
+	_, err := admin.ForceView(t.Context(), &api.ForceViewRequest{Members: []string{"a"}, Reason: "fire", Confirm: "1"})
+	if told := wire.FromStatus("force-view", err); !errors.Is(told, holdfast.ErrConflict) || told.Error() != "force-view: nothing need be forced" {
+		t.Errorf("told %v", told)
+	}
+	if _, err := admin.PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}}); !errors.Is(wire.FromStatus("force-view", err), holdfast.ErrConflict) {
+		t.Errorf("told %v", err)
+	}
+	embedded := newBed(t, nil, nil)
+	if _, err := api.NewAdminClient(embedded.conn).PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}}); !errors.Is(wire.FromStatus("force-view", err), holdfast.ErrUnsupported) {
+		t.Errorf("an embedded member: %v", err)
+	}
+}
