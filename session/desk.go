@@ -246,11 +246,7 @@ func (m *Desk) onRequest(now protocol.Time, ev protocol.Event, r *lock.Request, 
 		m.refuseUnknown(ev.Call, r.Session, r.ID, r.Name, out)
 		return
 	}
-	if m.superseded[ev.Call.Sink] || p.back.crossed(ev.Call.Sink, r.ID) {
-		return
-	}
-	if m.closing.stage != serving {
-		m.refuseClosing(p, ev.Call, r, out)
+	if m.superseded[ev.Call.Sink] || p.back.crossed(ev.Call.Sink, r.ID) || m.tooLate(now, p, ev, r, out) {
 		return
 	}
 	if r.Client == "" {

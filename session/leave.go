@@ -51,14 +51,22 @@ func (c *closing) stir(number uint64) {
 	}
 }
 
-// refuseClosing answers a request for which it is too late. One that came over its
-// session's own stream is not answered when the session is about to end: its client
-// asks again elsewhere.
-func (m *Desk) refuseClosing(p *presence, call protocol.CallID, r *lock.Request, out *protocol.Effects) {
-	if m.closing.stage == leaving && p.sort == Stream && call.Sink == p.sink {
-		return
+// tooLate refuses a request that comes when nothing new is taken, and reports that. One
+// that came over its session's own stream is not answered when the session is about to
+// end: its client asks again elsewhere. A copy of what the session has already is not too
+// late: its client could take the refusal for the answer to what it has said since.
+func (m *Desk) tooLate(now protocol.Time, p *presence, ev protocol.Event, r *lock.Request, out *protocol.Effects) bool {
+	if m.closing.stage == serving {
+		return false
 	}
-	m.refuse(call, r.Session, r.ID, r.Name, m.closing.refusal(), out)
+	if m.closing.stage == leaving && p.sort == Stream && ev.Call.Sink == p.sink {
+		return true
+	}
+	if slices.Contains(m.requestsOf(now, p, ev.Port, out), protocol.RequestOf{ID: r.ID, Name: r.Name}) {
+		return false
+	}
+	m.refuse(ev.Call, r.Session, r.ID, r.Name, m.closing.refusal(), out)
+	return true
 }
 
 // onDrain takes nothing new, and ends what holds nothing. What is held stays.
