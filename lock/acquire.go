@@ -49,7 +49,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 			}
 		}
 	}
-	if err := t.otherCapacity(e, r); err != nil {
+	if err := t.otherCapacity(e, r.Mode, r.Capacity); err != nil {
 		t.refuse(now, r, err, out)
 		return
 	}
@@ -113,7 +113,7 @@ func (t *Table) repeat(now Time, i int32, r *Request, out *[]Decision) {
 	}
 	t.granted(now, i, r.Arrived, out)
 	if s.revoked {
-		*out = append(*out, t.revocation(i))
+		*out = append(*out, t.revocation(i, losses[s.why]))
 	}
 }
 
@@ -138,7 +138,7 @@ func (t *Table) reenter(now Time, held int32, r *Request, out *[]Decision) {
 func (t *Table) share(held, i int32) {
 	h, s := t.seats.at(held), t.seats.at(i)
 	d := t.details.at(h.detail)
-	s.token, s.since, s.detail, s.revoked = h.token, h.since, h.detail, h.revoked
+	s.token, s.since, s.detail, s.revoked, s.why = h.token, h.since, h.detail, h.revoked, h.why
 	t.follow(ofEntry, d.last, i)
 	d.holds++
 	d.last = i
@@ -163,15 +163,15 @@ func shape(mode holdfast.Mode, units, capacity int) string {
 }
 
 // otherCapacity is the conflict of slots with those that the live name has.
-func (t *Table) otherCapacity(e int32, r *Request) error {
-	if e == 0 || r.Mode != holdfast.ModeSlots || t.entries.at(e).crowd == 0 {
+func (t *Table) otherCapacity(e int32, mode holdfast.Mode, capacity int) error {
+	if e == 0 || mode != holdfast.ModeSlots || t.entries.at(e).crowd == 0 {
 		return nil
 	}
 	c := t.crowds.at(t.entries.at(e).crowd)
-	if c.slots == 0 || int(c.capacity) == r.Capacity {
+	if c.slots == 0 || int(c.capacity) == capacity {
 		return nil
 	}
-	return fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, r.Capacity, c.capacity)
+	return fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, capacity, c.capacity)
 }
 
 // overLimit says which bound a new request would break, or nil.

@@ -14,15 +14,20 @@ import (
 // end by this clock. It is for an authority that succeeds another: what the holders
 // have is what is so. Holds may come in any order; the bounds of Config are not applied.
 //
-// The error is an ErrConflict where c does not fit beside who holds the name already,
-// and then nothing has changed. Any other error says that c cannot be: its token is
-// above all that this reign follows on, its request is there already, it is malformed.
+// Revoked, c is to end: it is taken beside whoever holds the name, and while they do not
+// all fit, the name fits nobody else. Otherwise it is taken if it fits beside those
+// holders that are not revoked.
+//
+// The error is an ErrConflict where c does not fit, where its owner has another grant of
+// the name, or where c is a hold of a grant that is there and revoked differently; then
+// nothing has changed. Any other error says that c cannot be: its token is above all that
+// this reign follows on, its request is there already, it is malformed.
 func (t *Table) Adopt(now Time, c *Seat, end Time) error {
 	r := Request{
 		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
 		Mode: c.Mode, Units: c.Units, Capacity: c.Capacity, Arrived: now - c.Age,
 	}
-	mate, err := t.checkAdoption(c, &r)
+	mate, excess, err := t.checkAdoption(c, &r)
 	if err != nil {
 		return err
 	}
@@ -38,44 +43,86 @@ func (t *Table) Adopt(now Time, c *Seat, end Time) error {
 	s := t.seats.at(i)
 	s.token, s.revoked = c.Token, c.Revoked
 	t.describe(i, &r, end)
-	t.admit(i)
-	t.moveUp(t.entries.at(e), i)
+	t.admitFrom(i, excess)
 	return nil
 }
 
-// checkAdoption says why c cannot be adopted, or which seat's grant it shares.
-func (t *Table) checkAdoption(c *Seat, r *Request) (int32, error) {
+// AdoptRevoked is Adopt for a hold that fits no more: it is to end because of why, and is
+// Revoked.
+func (t *Table) AdoptRevoked(now Time, c *Seat, end Time, why holdfast.Loss, out *[]Decision) error {
+	loser := *c
+	loser.Revoked = true
+	if err := t.Adopt(now, &loser, end); err != nil {
+		return err
+	}
+	i := t.findRequest(t.entryOf(c.Name), t.sessionOf(c.Session), c.Request)
+	t.seats.at(i).why = uint8(max(0, slices.Index(losses[:], why)))
+	*out = append(*out, t.revocation(i, why))
+	return nil
+}
+
+// checkAdoption says why c cannot be adopted, or which seat's grant it shares; and whether
+// the name has an excess with it.
+func (t *Table) checkAdoption(c *Seat, r *Request) (mate int32, excess bool, err error) {
 	if err := malformed(r); err != nil {
 		// Not an ErrConflict: it does not conflict with a holder.
-		return 0, fmt.Errorf("adopt %q: %v", c.Name, err)
+		return 0, false, fmt.Errorf("adopt %q: %v", c.Name, err)
 	}
 	if c.Token == 0 || c.Token > t.last {
-		return 0, fmt.Errorf("adopt %q: token %d, where the highest so far is %d", c.Name, c.Token, t.last)
+		return 0, false, fmt.Errorf("adopt %q: token %d, where the highest so far is %d", c.Name, c.Token, t.last)
 	}
 	e, session := t.entryOf(c.Name), t.sessionOf(c.Session)
 	if e == 0 {
-		return 0, nil
+		return 0, false, nil
 	}
-	if session != 0 && t.findRequest(e, session, c.Request) != 0 {
-		return 0, errors.New("adopt: it is there already")
-	}
-	if err := t.otherCapacity(e, r); err != nil {
-		return 0, err
-	}
-	if mate := t.findToken(e, c.Token); mate != 0 {
-		s := t.seats.at(mate)
-		if s.session != session || c.Owner == "" || t.owner(s) != c.Owner || s.revoked != c.Revoked {
-			return 0, fmt.Errorf("%w: token %d belongs to another owner", holdfast.ErrConflict, c.Token)
+	if session != 0 {
+		if t.findRequest(e, session, c.Request) != 0 {
+			return 0, false, errors.New("adopt: it is there already")
 		}
-		return mate, t.otherShape(s, c.Mode, c.Units, c.Capacity)
+		if mate := t.findToken(e, session, c.Token); mate != 0 {
+			s := t.seats.at(mate)
+			if c.Owner == "" || t.owner(s) != c.Owner || s.revoked != c.Revoked {
+				return 0, false, fmt.Errorf("%w: token %d belongs to another owner", holdfast.ErrConflict, c.Token)
+			}
+			return mate, false, t.otherShape(s, c.Mode, c.Units, c.Capacity)
+		}
 	}
-	if !t.fits(e, c.Mode, int32(c.Units)) {
-		return 0, fmt.Errorf("%w: it does not fit beside the holders", holdfast.ErrConflict)
+	excess, err = t.checkPlace(e, session, c)
+	return 0, excess, err
+}
+
+// checkPlace says why a grant that is new to this table cannot have a place at entry e,
+// which has an excess with it or not.
+func (t *Table) checkPlace(e, session int32, c *Seat) (excess bool, err error) {
+	other := t.otherCapacity(e, c.Mode, c.Capacity)
+	fits := other == nil && t.fits(e, c.Mode, int32(c.Units))
+	switch {
+	case c.Revoked:
+		return !fits, nil
+	case other != nil && t.fixed(e):
+		return false, other
 	}
-	if c.Owner != "" && !c.Revoked && session != 0 && t.findOwner(e, session, c.Owner) != 0 {
-		return 0, fmt.Errorf("%w: its owner holds it already", holdfast.ErrConflict)
+	if !fits {
+		if staying := t.staying(e); !staying.leaves(c.Mode, c.Units, c.Capacity) {
+			return false, fmt.Errorf("%w: it does not fit beside the holders", holdfast.ErrConflict)
+		}
 	}
-	return 0, nil
+	if c.Owner != "" && session != 0 && t.findOwner(e, session, c.Owner) != 0 {
+		return false, fmt.Errorf("%w: its owner holds it already", holdfast.ErrConflict)
+	}
+	return !fits, nil
+}
+
+// admitFrom puts seat i, whose token another table has given, among the holders of its
+// entry, which has an excess with it or not.
+func (t *Table) admitFrom(i int32, excess bool) {
+	x := t.entries.at(t.seats.at(i).entry)
+	if excess {
+		t.crowds.at(x.crowd).excess = true
+	}
+	t.admit(i)
+	t.moveUp(x, i)
+	t.recountMarked(t.seats.at(i).entry)
 }
 
 // moveUp moves seat i, the last of its entry's holders, before those whose tokens are

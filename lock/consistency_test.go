@@ -77,7 +77,7 @@ func checkTable(tb failer, t *Table) {
 func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, details map[int32]int32) int {
 	tb.Helper()
 	x := t.entries.at(e)
-	var grants, holds, waits, units, slots int32
+	var grants, holds, waits, units, slots, detail int32
 	var token holdfast.Token
 	for _, first := range [...]int32{x.holders, x.queue} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
@@ -91,11 +91,14 @@ func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, detai
 				counts[0]++
 			}
 			sessions[s.session] = counts
-			if s.token != 0 && s.token != token {
+			if s.token != 0 && (detail == 0 || s.detail != detail) {
 				grants++
 				units += t.units(s)
-				token = s.token
 			}
+			if s.token < token && s.token != 0 {
+				tb.Fatalf("token %d at %q follows token %d", s.token, x.name, token)
+			}
+			token, detail = s.token, s.detail
 			if s.mode == holdfast.ModeSlots {
 				slots++
 			}
@@ -117,8 +120,28 @@ func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, detai
 			tb.Fatalf("%q has %d seats, %d grants, %d units, %d slots; its crowd is %+v", x.name, holds+waits, grants, units, slots, *c)
 		}
 		checkIndex(tb, t, x, c, grants)
+		checkExcess(tb, t, e)
 	}
 	return int(holds + waits)
+}
+
+// checkExcess checks that a name is marked exactly where its holders do not all fit, and
+// that those that are to stay do.
+func checkExcess(tb failer, t *Table, e int32) {
+	tb.Helper()
+	x := t.entries.at(e)
+	c := t.crowds.at(x.crowd)
+	if want := t.exceeds(x, c); c.excess != want {
+		tb.Fatalf("%q is marked as having an excess: %v, want %v", x.name, c.excess, want)
+	}
+	if c.slots > 0 && c.capacity != t.capacityOf(x) {
+		tb.Fatalf("%q has capacity %d, want %d", x.name, c.capacity, t.capacityOf(x))
+	}
+	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		if s := t.seats.at(i); s.mode == holdfast.ModeSlots && t.capacity(s) != c.capacity {
+			tb.Fatalf("a waiter for %q counts on capacity %d, and it has %d", x.name, t.capacity(s), c.capacity)
+		}
+	}
 }
 
 // checkTries returns how many of the waiters of x wait for an authority only. No
@@ -148,7 +171,7 @@ func checkFound(tb failer, t *Table, e, i int32, position int) {
 		}
 		return
 	}
-	found := t.findToken(e, s.token)
+	found := t.findToken(e, s.session, s.token)
 	if found == 0 || t.seats.at(found).token != s.token {
 		tb.Fatalf("token %d is found as seat %d", s.token, found)
 	}
@@ -171,11 +194,10 @@ func checkIndex(tb failer, t *Table, x *entry, c *crowd, grants int32) {
 	if c.seats < indexBelow {
 		tb.Fatalf("%q has %d seats and an index", x.name, c.seats)
 	}
-	owners := int32(0)
-	token := holdfast.Token(0)
+	owners, detail := int32(0), int32(0)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		if s := t.seats.at(i); s.token != token {
-			token = s.token
+		if s := t.seats.at(i); detail == 0 || s.detail != detail {
+			detail = s.detail
 			if t.owner(s) != "" && !s.revoked {
 				owners++
 			}

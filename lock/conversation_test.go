@@ -22,6 +22,8 @@ import (
 //	acquire s1 #1 NAME [shared] [slots=2/5] [owner=…] [client=…] [reason=…] [try] [wait=5s] [hold=5s] [age=1s]
 //	release s1 NAME [#1] [token=1.1] · cancel s1 #1 NAME · end s1 [why=…]
 //	break NAME [token=1.1] · extend s1 NAME token=1.1 hold=5s
+//	adopt s1 #1 NAME token=1.1 [until=5s] [revoked] [shared] [slots=2/5] [owner=…] · adopt-revoked …
+//	displace s1 #1 NAME token=1.1 below=1.3+1.2 [shared] [slots=2/5] · revoke s1 NAME token=1.1
 //	pause · resume · show NAME · counts [s1] · restore [limit=…] [at=5s]
 //
 // A token is written as its reign, a dot, its count.
@@ -100,7 +102,39 @@ func (c *conversation) play(t *testing.T, d *datadriven.TestData) {
 	case "restore":
 		c.restore(t, words)
 	default:
+		c.succeed(t, d, words)
+	}
+}
+
+// succeed plays what only an authority asks that succeeds another.
+func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, words words) {
+	seat, end := words.seat(t), Never
+	if words.values["until"] != "" {
+		end = words.duration(t, "until")
+	}
+	var err error
+	switch d.Cmd {
+	case "adopt":
+		err = c.table.Adopt(c.now, &seat, end)
+	case "adopt-revoked":
+		err = c.table.AdoptRevoked(c.now, &seat, end, holdfast.Duplicate, &c.out)
+	case "displace":
+		var below []Grant
+		for text := range strings.SplitSeq(words.values["below"], "+") {
+			for _, g := range c.table.Show(words.name).Holders {
+				if describeToken(g.Token) == text {
+					below = append(below, g)
+				}
+			}
+		}
+		c.say("fits: %v", c.table.Displace(&seat, below, holdfast.Duplicate, &c.out))
+	case "revoke":
+		c.say("held: %v", c.table.Revoke(words.session, words.name, words.token, holdfast.Duplicate, &c.out))
+	default:
 		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	}
+	if err != nil {
+		c.say("error: %v", err)
 	}
 }
 
@@ -233,7 +267,7 @@ func parseWords(t *testing.T, d *datadriven.TestData) words {
 			w.session = SessionID{Member: 1, Number: number}
 		case err == nil && arg.Key[0] == '#':
 			w.id = number
-		case arg.Key == "shared" || arg.Key == "try":
+		case arg.Key == "shared" || arg.Key == "try" || arg.Key == "revoked":
 			w.flags[arg.Key] = true
 		default:
 			w.name = arg.Key
@@ -289,6 +323,15 @@ func (w words) config(t *testing.T) Config {
 		c.Drift = drift
 	}
 	return c
+}
+
+// seat is a hold that another table has granted.
+func (w words) seat(t *testing.T) Seat {
+	r := w.request(t, 0)
+	return Seat{
+		Name: r.Name, Session: r.Session, Request: r.ID, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
+		Token: w.token, Left: Never, Revoked: w.flags["revoked"],
+	}
 }
 
 func (w words) request(t *testing.T, now Time) Request {

@@ -120,22 +120,27 @@ func (t *Table) sink(at int) {
 }
 
 // earlier orders deadlines. Of equal ones waits come first and grants follow in the
-// order of their tokens: an order that a restored copy of the table has too, and
-// that reentry does not change.
+// order of their tokens, and equal tokens, which sides of a partition may have given, in
+// that of their sessions: an order that a restored copy of the table has too, and that
+// reentry does not change.
 func (t *Table) earlier(a, b int32) bool {
 	x, y := t.details.at(a), t.details.at(b)
 	if x.end != y.end {
 		return x.end < y.end
 	}
 	s, u := t.seats.at(x.last), t.seats.at(y.last)
-	if s.token != u.token || s.token != 0 {
+	if s.token != u.token {
 		return s.token < u.token
 	}
 	p, q := t.sessions.at(s.session).id, t.sessions.at(u.session).id
+	request := 0 // of the hold that is the latest, which changes
+	if s.token == 0 {
+		request = cmp.Compare(s.request, u.request)
+	}
 	return cmp.Or(
 		cmp.Compare(p.Member, q.Member),
 		cmp.Compare(p.Number, q.Number),
-		cmp.Compare(s.request, u.request),
+		request,
 		cmp.Compare(t.entries.at(s.entry).name, t.entries.at(u.entry).name),
 	) < 0
 }

@@ -36,6 +36,12 @@
 //     limit belongs to the grant: reentry is told what remains of it.
 //   - Revocation: a broken grant stays until its holder says that it has stopped, its
 //     session ends or its hold limit passes. It cannot be entered again or extended.
+//   - Succession: an authority that follows others adopts what their holders have. Sides of
+//     a partition may have granted more than fits; who stays is the caller's to say
+//     (Displace), and the others are adopted or made revoked. While more is held than fits
+//     the name has an excess: nothing fits beside it, not even what would fit beside those
+//     that stay, until enough of the revoked have ended. Slots of another capacity are
+//     revoked too, and do not change that of the name while anybody else counts on it.
 //   - Try: a request that does not wait for holders is granted at once or refused as
 //     held. It does wait for an authority, until its wait limit; as soon as there is
 //     one it is granted in its turn or refused, wherever in the queue it stands.
@@ -59,7 +65,8 @@
 // by number and are used again when freed. The seats of a name and those of a session
 // are in rings; a name with many seats has an index (index.go), and numbers its waiters
 // so that it can tell positions (tickets.go). Limits in time are in one heap
-// (deadline.go).
+// (deadline.go). A name with an excess is marked, and only there its holders are walked
+// when one of them ends (excess.go).
 //
 // # Cost
 //

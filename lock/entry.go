@@ -26,6 +26,7 @@ type crowd struct {
 	units    int32 // units held
 	capacity int32 // fixed while a seat is in mode slots
 	slots    int32 // how many seats are in mode slots
+	excess   bool  // its holders do not all fit beside each other; see excess.go
 	index    *index
 }
 
@@ -45,23 +46,27 @@ type seat struct {
 	detail  int32
 	mode    holdfast.Mode
 	revoked bool
-	try     bool // it waits for an authority, and not for holders
+	why     uint8 // why it is revoked: its place among losses
+	try     bool  // it waits for an authority, and not for holders
 }
 
 func (s *seat) link() *int32 { return &s.entry }
 
 // detail is what most seats can do without.
 type detail struct {
-	owner   string
-	reason  string
-	client  string        // where another asks than for the session's first request
-	hold    time.Duration // the hold limit wanted, while it waits
-	end     Time          // when the wait limit or the hold limit ends it, or Never
-	heap    int32         // its place among the deadlines, counted from 1; 0 is none
-	units   int32
-	holds   int32 // seats that share it
-	last    int32 // the latest of those
-	another bool  // client differs from the session's
+	owner  string
+	reason string
+	client string        // where another asks than for the session's first request
+	hold   time.Duration // the hold limit wanted, while it waits
+	end    Time          // when the wait limit or the hold limit ends it, or Never
+	heap   int32         // its place among the deadlines, counted from 1; 0 is none
+	units  int32
+	holds  int32 // seats that share it
+	last   int32 // the latest of those
+	// capacity is what the seat counts on. It differs from that of the name only for a
+	// revoked hold that another authority has granted.
+	capacity int32
+	another  bool // client differs from the session's
 }
 
 func (d *detail) link() *int32 { return &d.last }
@@ -189,8 +194,10 @@ func (t *Table) sit(e int32, r *Request) int32 {
 		c := t.gather(e)
 		c.seats++
 		if r.Mode == holdfast.ModeSlots {
+			if c.slots == 0 {
+				c.capacity = int32(r.Capacity)
+			}
 			c.slots++
-			c.capacity = int32(r.Capacity)
 		}
 	}
 	s := t.seats.at(i)
@@ -208,7 +215,7 @@ func (t *Table) describe(i int32, r *Request, end Time) {
 		return
 	}
 	d := t.detailOf(i)
-	d.owner, d.reason, d.hold, d.units = r.Owner, r.Reason, r.Hold, int32(r.Units)
+	d.owner, d.reason, d.hold, d.units, d.capacity = r.Owner, r.Reason, r.Hold, int32(r.Units), int32(r.Capacity)
 	if another {
 		d.another, d.client = true, r.Client
 	}
@@ -241,12 +248,12 @@ func (t *Table) units(s *seat) int32 {
 	return t.details.at(s.detail).units
 }
 
-// capacity returns the capacity of the name for seat s; 0 unless in mode slots.
+// capacity returns the capacity that seat s counts on; 0 unless in mode slots.
 func (t *Table) capacity(s *seat) int32 {
-	if s.mode != holdfast.ModeSlots {
+	if s.detail == 0 {
 		return 0
 	}
-	return t.crowds.at(t.entries.at(s.entry).crowd).capacity
+	return t.details.at(s.detail).capacity
 }
 
 // client returns who asked for seat s, for people.

@@ -21,7 +21,7 @@ type index struct {
 type key struct {
 	kind    keyKind
 	session int32
-	number  uint64 // a request or a token
+	number  uint64 // a request or a token: sides of a partition may have given the same one to two sessions
 	owner   string
 }
 
@@ -40,7 +40,9 @@ func requestKey(s *seat) key {
 	return key{kind: byRequest, session: s.session, number: s.request}
 }
 
-func tokenKey(token holdfast.Token) key { return key{kind: byToken, number: uint64(token)} }
+func tokenKey(session int32, token holdfast.Token) key {
+	return key{kind: byToken, session: session, number: uint64(token)}
+}
 
 func ownerKey(session int32, owner string) key {
 	return key{kind: byOwner, session: session, owner: owner}
@@ -102,7 +104,7 @@ func (t *Table) thinOut(c *crowd) {
 // indexGrant makes the grant of seat i known by its token and its owner.
 func (t *Table) indexGrant(x *index, i int32) {
 	s := t.seats.at(i)
-	x.places[tokenKey(s.token)] = place{seat: i}
+	x.places[tokenKey(s.session, s.token)] = place{seat: i}
 	if owner := t.owner(s); owner != "" && !s.revoked {
 		x.places[ownerKey(s.session, owner)] = place{seat: i}
 	}
@@ -122,7 +124,7 @@ func (t *Table) unindexGrant(i int32) {
 	if x == nil {
 		return
 	}
-	delete(x.places, tokenKey(s.token))
+	delete(x.places, tokenKey(s.session, s.token))
 	if !s.revoked {
 		t.unindexOwner(i)
 	}
@@ -153,14 +155,14 @@ func (t *Table) findRequest(e, session int32, request uint64) int32 {
 	return 0
 }
 
-// findToken returns a seat of the grant with token at entry e, or 0.
-func (t *Table) findToken(e int32, token holdfast.Token) int32 {
+// findToken returns a seat of the grant with token that a session has at entry e, or 0.
+func (t *Table) findToken(e, session int32, token holdfast.Token) int32 {
 	if x := t.indexOf(e); x != nil {
-		return x.places[tokenKey(token)].seat
+		return x.places[tokenKey(session, token)].seat
 	}
 	first := t.entries.at(e).holders
 	for i := first; i != 0; i = t.next(ofEntry, first, i) {
-		if t.seats.at(i).token == token {
+		if s := t.seats.at(i); s.token == token && s.session == session {
 			return i
 		}
 	}

@@ -15,6 +15,7 @@ type model struct {
 	limits Config
 	reign  uint64
 	count  uint32
+	last   holdfast.Token
 	paused bool
 	names  []*modelName // live ones, in the order of their names
 }
@@ -32,6 +33,7 @@ type modelGrant struct {
 	until   Time
 	holds   []uint64
 	revoked bool
+	why     holdfast.Loss // it is revoked for, as long as that is known
 }
 
 type modelWait struct{ request Request }
@@ -52,23 +54,11 @@ func (m *model) sweep() {
 	m.names = slices.DeleteFunc(m.names, func(n *modelName) bool { return len(n.grants)+len(n.queue) == 0 })
 }
 
-// capacity is that of the slots requests at n, or 0 if there are none.
-func (n *modelName) capacity() int {
-	for _, g := range n.grants {
-		if g.request.Mode == holdfast.ModeSlots {
-			return g.request.Capacity
-		}
-	}
-	for _, w := range n.queue {
-		if w.request.Mode == holdfast.ModeSlots {
-			return w.request.Capacity
-		}
-	}
-	return 0
-}
-
 func (n *modelName) fits(r Request) bool {
 	units := r.Units
+	if n.excess() {
+		return false
+	}
 	for _, g := range n.grants {
 		if g.request.Mode != r.Mode || r.Mode == holdfast.ModeExclusive {
 			return false
@@ -143,7 +133,7 @@ func (m *model) acquire(now Time, r Request) []Decision {
 			if g.request.Session == r.Session && slices.Contains(g.holds, r.ID) {
 				again := []Decision{toldGranted(now, g, r.ID, r.Arrived)}
 				if g.revoked {
-					again = append(again, m.revoked(g, r.ID))
+					again = append(again, m.revoked(g, r.ID, cmp.Or(g.why, holdfast.Broken)))
 				}
 				return again
 			}
@@ -221,6 +211,7 @@ func (m *model) session(s SessionID) (holds, waits int) {
 
 func (m *model) grant(now Time, n *modelName, r Request) Decision {
 	m.count++
+	m.last = Token(m.reign, m.count)
 	g := &modelGrant{request: r, token: Token(m.reign, m.count), since: now, until: until(now, r.Hold), holds: []uint64{r.ID}}
 	n.grants = append(n.grants, g)
 	return toldGranted(now, g, r.ID, r.Arrived)
@@ -310,9 +301,9 @@ func (m *model) cancel(now Time, s SessionID, name string, id uint64) []Decision
 	return m.release(now, s, name, 0, id)
 }
 
-func (m *model) revoked(g *modelGrant, id uint64) Decision {
+func (m *model) revoked(g *modelGrant, id uint64, why holdfast.Loss) Decision {
 	d := toldOf(Revoked, g, id)
-	d.Loss = holdfast.Broken
+	d.Loss = why
 	return d
 }
 
@@ -323,9 +314,9 @@ func (m *model) breakGrants(name string, token holdfast.Token) (out []Decision) 
 	}
 	for _, g := range n.grants {
 		if token == 0 || g.token == token {
-			g.revoked = true
+			g.revoke(holdfast.Broken)
 			for _, id := range g.holds {
-				out = append(out, m.revoked(g, id))
+				out = append(out, m.revoked(g, id, holdfast.Broken))
 			}
 		}
 	}

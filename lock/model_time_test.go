@@ -81,7 +81,13 @@ func (m *model) endSession(now Time, s SessionID, why holdfast.Loss) []Decision 
 
 func (m *model) tick(now Time) []Decision {
 	holds, waits := m.all()
-	slices.SortStableFunc(holds, func(a, b ending) int { return cmp.Compare(a.decision.Token, b.decision.Token) })
+	slices.SortStableFunc(holds, func(a, b ending) int {
+		return cmp.Or(
+			cmp.Compare(a.decision.Token, b.decision.Token),
+			cmp.Compare(a.request.Session.Member, b.request.Session.Member),
+			cmp.Compare(a.request.Session.Number, b.request.Session.Number),
+		)
+	})
 	slices.SortStableFunc(waits, func(a, b ending) int {
 		return cmp.Or(
 			cmp.Compare(a.request.Session.Member, b.request.Session.Member),
@@ -116,7 +122,7 @@ func (m *model) extend(now Time, s SessionID, name string, token holdfast.Token,
 			case g.request.Session != s || g.token != token:
 				continue
 			case g.revoked:
-				return holdfast.Broken
+				return cmp.Or(g.why, holdfast.Broken)
 			case g.until <= now:
 				return holdfast.HoldLimit
 			}
@@ -156,6 +162,11 @@ func (m *model) show(name string) Lock {
 }
 
 func (n *modelName) first() Request {
+	for _, g := range n.grants {
+		if n.excess() && !g.revoked {
+			return g.request
+		}
+	}
 	if len(n.grants) > 0 {
 		return n.grants[0].request
 	}

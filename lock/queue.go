@@ -39,7 +39,8 @@ func (t *Table) dequeue(i int32) {
 	t.unnumber(i)
 }
 
-// fits reports whether a grant would fit beside the holders of entry e.
+// fits reports whether a grant would fit beside the holders of entry e, those that are
+// revoked among them.
 func (t *Table) fits(e int32, mode holdfast.Mode, units int32) bool {
 	x := t.entries.at(e)
 	if x.holders == 0 {
@@ -48,11 +49,11 @@ func (t *Table) fits(e int32, mode holdfast.Mode, units int32) bool {
 	if mode == holdfast.ModeExclusive || mode != t.seats.at(x.holders).mode {
 		return false
 	}
-	if mode == holdfast.ModeShared {
-		return true
+	if x.crowd == 0 {
+		return true // beside one holder, which shares
 	}
 	c := t.crowds.at(x.crowd)
-	return units <= c.capacity-c.units
+	return !c.excess && (mode == holdfast.ModeShared || units <= c.capacity-c.units)
 }
 
 // grant makes seat i, which is in no ring of its entry, a holder with a new token.
@@ -97,7 +98,7 @@ func (t *Table) admit(i int32) {
 	c := t.crowds.at(x.crowd)
 	c.grants++
 	c.units += t.units(s)
-	if c.units > c.capacity {
+	if c.units > c.capacity && !c.excess {
 		panic(fmt.Sprintf("lock: %q has %d units held of %d", x.name, c.units, c.capacity))
 	}
 	if c.index != nil {

@@ -55,7 +55,7 @@ func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request
 	case request != 0:
 		i = t.findRequest(e, known, request)
 	case token != 0:
-		i = t.findToken(e, token)
+		i = t.findToken(e, known, token)
 	}
 	if i == 0 {
 		return 0
@@ -81,20 +81,19 @@ func (t *Table) Break(now Time, name string, token holdfast.Token, out *[]Decisi
 		return nil, holdfast.ErrNotHeld
 	}
 	var broken []Grant
+	detail := int32(0) // of the hold before
 	first := t.entries.at(e).holders
 	for i := first; i != 0; i = t.next(ofEntry, first, i) {
 		s := t.seats.at(i)
 		if token != 0 && s.token != token {
 			continue
 		}
-		if !s.revoked {
-			s.revoked = true
-			t.unindexOwner(i)
-		}
-		*out = append(*out, t.revocation(i))
-		if n := len(broken); n == 0 || broken[n-1].Token != s.token {
+		t.revoke(i, holdfast.Broken)
+		*out = append(*out, t.revocation(i, holdfast.Broken))
+		if detail == 0 || s.detail != detail {
 			broken = append(broken, t.viewGrant(i))
 		}
+		detail = s.detail
 	}
 	if broken == nil {
 		return nil, holdfast.ErrNotHeld
@@ -121,7 +120,7 @@ func (t *Table) extend(now Time, i int32, hold time.Duration) error {
 	at := t.seats.at(i)
 	switch {
 	case at.revoked:
-		return holdfast.Broken
+		return losses[at.why]
 	case t.end(at) <= now:
 		return holdfast.HoldLimit
 	case hold == 0 && at.detail == 0:
@@ -164,6 +163,9 @@ func (t *Table) drop(i int32) {
 			c.slots--
 		}
 		t.thinOut(c)
+		if c.excess {
+			t.recount(s.entry)
+		}
 	}
 	t.forgetDetail(i)
 	t.leave(i)

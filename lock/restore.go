@@ -3,8 +3,6 @@ package lock
 import (
 	"errors"
 	"fmt"
-
-	"github.com/holdfast-locks/holdfast"
 )
 
 // Restore takes the chunks of a snapshot, in order, into a new table, which then
@@ -37,7 +35,7 @@ func (t *Table) restoreSeat(now Time, c *Seat) error {
 		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
 		Mode: c.Mode, Units: c.Units, Capacity: c.Capacity, Arrived: now - c.Age, Hold: c.Hold,
 	}
-	held, err := t.checkSeat(c, &r)
+	held, excess, err := t.checkSeat(c, &r)
 	if err != nil {
 		return err
 	}
@@ -57,68 +55,69 @@ func (t *Table) restoreSeat(now Time, c *Seat) error {
 	if c.Token == 0 {
 		t.describe(i, &r, end)
 		t.enqueue(i, c.Try)
+		if excess {
+			t.crowds.at(t.entries.at(e).crowd).excess = true
+		}
+		t.recountMarked(e)
 		return nil
 	}
 	s := t.seats.at(i)
 	s.token, s.revoked = c.Token, c.Revoked
 	// The deadline goes by the token, so the detail comes after it.
 	t.describe(i, &r, end)
-	t.admit(i)
+	t.admitFrom(i, excess)
 	return nil
 }
 
-// checkSeat says why a seat cannot be restored, or which seat's grant it shares: 0
-// if it is a grant or a wait of its own.
-func (t *Table) checkSeat(c *Seat, r *Request) (int32, error) {
+// checkSeat says why a seat cannot be restored, or which seat's grant it shares: 0 if it
+// is a grant or a wait of its own; and whether the name has an excess with it.
+func (t *Table) checkSeat(c *Seat, r *Request) (mate int32, excess bool, err error) {
 	if err := malformed(r); err != nil {
-		return 0, err
-	}
-	if err := t.otherCapacity(t.entryOf(c.Name), r); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	e, s := t.entryOf(c.Name), t.sessionOf(c.Session)
 	if e != 0 && s != 0 && t.findRequest(e, s, c.Request) != 0 {
-		return 0, errors.New("it is there already")
+		return 0, false, errors.New("it is there already")
 	}
 	if c.Token == 0 {
 		if c.Revoked {
-			return 0, errors.New("it waits and is revoked")
+			return 0, false, errors.New("it waits and is revoked")
 		}
-		return 0, nil
+		other := t.otherCapacity(e, c.Mode, c.Capacity)
+		if other != nil && t.fixed(e) {
+			return 0, false, other
+		}
+		return 0, other != nil, nil
 	}
 	if c.Try {
-		return 0, errors.New("it is held and waits for an authority")
+		return 0, false, errors.New("it is held and waits for an authority")
 	}
 	if c.Token > t.last || c.Hold != 0 {
-		return 0, fmt.Errorf("token %d with a wanted hold limit of %v, in a table whose last token is %d", c.Token, c.Hold, t.last)
+		return 0, false, fmt.Errorf("token %d with a wanted hold limit of %v, in a table whose last token is %d", c.Token, c.Hold, t.last)
 	}
 	if e == 0 {
-		return 0, nil
+		return 0, false, nil
 	}
-	return t.checkHold(e, s, c, r)
+	return t.checkHold(e, s, c)
 }
 
 // checkHold is checkSeat for a hold of a name that has seats already.
-func (t *Table) checkHold(e, session int32, c *Seat, r *Request) (int32, error) {
+func (t *Table) checkHold(e, session int32, c *Seat) (mate int32, excess bool, err error) {
 	x := t.entries.at(e)
 	if x.queue != 0 || x.holders == 0 {
-		return 0, errors.New("it is held and follows a waiter")
+		return 0, false, errors.New("it is held and follows a waiter")
 	}
 	latest := t.seats.at(x.holders).links[ofEntry].prev
 	l := t.seats.at(latest)
-	switch {
-	case c.Token < l.token:
-		return 0, fmt.Errorf("token %d follows token %d", c.Token, l.token)
-	case c.Token > l.token:
-		if r.Owner != "" && !c.Revoked && session != 0 && t.findOwner(e, session, r.Owner) != 0 {
-			return 0, fmt.Errorf("%w: its owner holds it already", holdfast.ErrConflict)
-		}
-		if !t.fits(e, r.Mode, int32(r.Units)) {
-			return 0, fmt.Errorf("%w: it does not fit beside the holders before it", holdfast.ErrConflict)
-		}
-		return 0, nil
-	case l.session != session || r.Owner == "" || t.owner(l) != r.Owner || l.revoked != c.Revoked:
-		return 0, fmt.Errorf("token %d belongs to another owner", c.Token)
+	if c.Token < l.token {
+		return 0, false, fmt.Errorf("token %d follows token %d", c.Token, l.token)
 	}
-	return latest, t.otherShape(l, r.Mode, r.Units, r.Capacity)
+	if session == 0 || t.findToken(e, session, c.Token) == 0 {
+		excess, err = t.checkPlace(e, session, c)
+		return 0, excess, err
+	}
+	if l.session != session || c.Owner == "" || t.owner(l) != c.Owner || l.revoked != c.Revoked {
+		return 0, false, fmt.Errorf("token %d belongs to another owner", c.Token)
+	}
+	return latest, false, t.otherShape(l, c.Mode, c.Units, c.Capacity)
 }

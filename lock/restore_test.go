@@ -80,6 +80,7 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		{"two exclusive holders", func(c *Chunk) {
 			i := seatAt(c, "page")
 			c.Seats[i].Mode, c.Seats[i+1].Mode = 0, 0
+			c.Seats[i].Revoked, c.Seats[i+1].Revoked = false, false
 		}, "does not fit"},
 		{"too many units", func(c *Chunk) { c.Seats[seatAt(c, "printers")].Units = 3 }, "does not fit"},
 		{"another capacity", func(c *Chunk) { c.Seats[seatAt(c, "printers")].Capacity = 6 }, "capacity 5"},

@@ -151,13 +151,8 @@ func (t *Table) RevokeSession(now Time, s SessionID, why holdfast.Loss, err erro
 			t.endSeat(now, i)
 			continue
 		}
-		if !at.revoked {
-			at.revoked = true
-			t.unindexOwner(i)
-		}
-		d := t.decision(Revoked, i)
-		d.Loss = why
-		*out = append(*out, d)
+		t.revoke(i, why)
+		*out = append(*out, t.revocation(i, why))
 	}
 	t.settleTouched(now, out)
 }

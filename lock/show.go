@@ -60,9 +60,9 @@ func (t *Table) queued(i int32) Decision {
 	return d
 }
 
-func (t *Table) revocation(i int32) Decision {
+func (t *Table) revocation(i int32, why holdfast.Loss) Decision {
 	d := t.decision(Revoked, i)
-	d.Loss = holdfast.Broken
+	d.Loss = why
 	return d
 }
 
@@ -106,19 +106,16 @@ func (t *Table) Scan(cursor uint64, limit int, visit func(Lock)) (next uint64) {
 func (t *Table) view(e int32) Lock {
 	x := t.entries.at(e)
 	v := Lock{Name: x.name}
-	if x.crowd != 0 {
-		v.Units = int(t.crowds.at(x.crowd).units)
-	}
-	first := x.holders
-	if first == 0 {
-		first = x.queue
-	}
+	first := t.firstOf(x)
 	v.Mode = t.seats.at(first).mode
 	v.Capacity = int(t.capacity(t.seats.at(first)))
+	detail := int32(0) // of the hold before
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		if token := t.seats.at(i).token; token != v.Token {
+		if s := t.seats.at(i); detail == 0 || s.detail != detail {
 			v.Holders = append(v.Holders, t.viewGrant(i))
-			v.Token = token
+			v.Token = s.token
+			v.Units += int(t.units(s))
+			detail = s.detail
 		}
 	}
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {

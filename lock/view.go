@@ -5,8 +5,8 @@ import "github.com/holdfast-locks/holdfast"
 // Lock is one name as people see it: a copy, not the table's own state.
 type Lock struct {
 	Name     string
-	Mode     holdfast.Mode  // of the live holders or, without any, of the first waiter
-	Units    int            // units held, in mode slots
+	Mode     holdfast.Mode  // of the first holder that is to stay or, without any, of the first revoked one, or waiter
+	Units    int            // units held, in mode slots, those of revoked holders among them
 	Capacity int            // mode slots; else 0
 	Token    holdfast.Token // of the newest live grant; 0 when nobody holds it
 	Holders  []Grant        // in order of their tokens

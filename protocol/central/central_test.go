@@ -195,6 +195,9 @@ func result(r any) string {
 		fmt.Fprintf(&b, "%s %v", r.Name, r.Mode)
 		for _, h := range r.Holders {
 			fmt.Fprintf(&b, " holder=s%d", h.Session.Number)
+			if h.Revoked {
+				b.WriteString("(revoked)")
+			}
 		}
 		for _, w := range r.Waiters {
 			fmt.Fprintf(&b, " waiter=s%d#%d", w.Session.Number, w.Request)

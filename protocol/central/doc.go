@@ -64,6 +64,12 @@
 // A lapse ends all holds as lost: member lost; what waits is asked for again under the
 // next tenure, and package session ends the clients' sessions.
 //
+// Holds that exclude each other are all taken into the table, and some of them revoked: the
+// least set of the lowest. They are told duplicate in mode any, and authority changed in
+// primary, where that is nobody's rightful grant. While more is held than fits, nobody is
+// granted the name: a loser's place is free when it has released it, when its session or
+// its hold limit has ended, or when its tenure is free, and not before.
+//
 // Under a living coordinator a newcomer is asked in the same way while grants go on. Of a
 // dropped tenure the waits go at once, the holds at Dropped.Free.
 //
@@ -92,12 +98,13 @@
 //
 // # The original's holes, and how each is closed
 //
-//	H1  both sides of a partition grant     the exclusion wait of membership; in mode any they do, and View.Merged joins them
-//	H2  revocation is advisory, its order   a revoked grant stays taken until its holder has stopped; of two holders after a
-//	    arbitrary                           merge the one of the older reign stays, then of the more senior member
+//	H1  both sides of a partition grant     the exclusion wait of membership; in mode any they do, and whoever has to go is told
+//	                                        when they meet, by a merged view or by one joining the other
+//	H2  revocation is advisory, its order   a revoked grant stays taken until its holder has stopped; in mode any the one of the
+//	    arbitrary                           older reign stays, then of the more senior member, and as few go as can be
 //	H3  a grant comes after the report      void by its epoch; a new reign's grants come after the report by construction
-//	H4  a released lock is reported held    reported as a release only; should two reports still conflict, the newer grant of
-//	                                        a side stays, for the older one must have ended before
+//	H4  a released lock is reported held    reported as a release only; should two reports still conflict, in mode primary, the
+//	                                        newer grant stays, for the older one must have ended before
 //	H5  the coordinator is ahead of the     its InfoRequest is kept until the view comes; nothing else is sent before the answer
 //	    holder's view
 //	H6  requests queue at who is no         void by their epoch; nobody but a coordinator executes them, and none keeps them

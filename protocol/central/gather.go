@@ -2,11 +2,9 @@ package central
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -77,61 +75,7 @@ func (m *Machine) takeSeat(now protocol.Time, p *peer, s *lock.Seat, out *protoc
 	if s.Left != lock.Never {
 		end = lock.After(now, lock.Stretch(max(0, s.Left), m.config.Table.Drift))
 	}
-	m.adopt(now, p, s, end, out)
-}
-
-// adopt takes a hold into the table. Where two do not fit beside each other one of them
-// has to go: see stays.
-func (m *Machine) adopt(now protocol.Time, p *peer, s *lock.Seat, end protocol.Time, out *protocol.Effects) {
-	table := m.coord.table
-	err := table.Adopt(now, s, end)
-	if err == nil {
-		return
-	}
-	if !errors.Is(err, holdfast.ErrConflict) {
-		out.Note(Ignored{What: fmt.Sprintf("report of member %d: %v", p.id, err)})
-		return
-	}
-	holders := table.Show(s.Name).Holders
-	if !slices.ContainsFunc(holders, func(g lock.Grant) bool { return m.stays(g.Token, g.Session, s.Token, s.Session) }) {
-		table.EndWhere(now, m.duplicate(), func(name string, _ lock.SessionID, _ uint64, token holdfast.Token) bool {
-			return token != 0 && name == s.Name
-		}, &m.scratch)
-		m.tell(now, wishKey{}, out)
-		if table.Adopt(now, s, end) == nil {
-			return
-		}
-	}
-	m.scratch = append(m.scratch, lock.Decision{
-		Kind: lock.Lost, Session: s.Session, Request: s.Request, Name: s.Name, Token: s.Token, Loss: m.duplicate(),
-	})
-	m.tell(now, wishKey{}, out)
-}
-
-// stays reports whether of two holders that exclude each other the first one stays. Of
-// one reign it is the newer grant: the older one must have ended before that was given.
-// Where sides of a partition are joined it is the older grant, in the merged order of
-// seniority (H2).
-func (m *Machine) stays(token holdfast.Token, holder lock.SessionID, other holdfast.Token, otherHolder lock.SessionID) bool {
-	if !m.view.Merged || token>>32 == other>>32 && holder.Member == otherHolder.Member {
-		return token > other
-	}
-	return cmp.Or(
-		cmp.Compare(token>>32, other>>32),
-		cmp.Compare(m.rank(holder), m.rank(otherHolder)),
-		cmp.Compare(token, other),
-	) < 0
-}
-
-func (m *Machine) rank(s lock.SessionID) int {
-	return slices.IndexFunc(m.view.Members, func(member protocol.Member) bool { return uint64(member.ID) == s.Member })
-}
-
-func (m *Machine) duplicate() holdfast.Loss {
-	if m.view.Merged {
-		return holdfast.Duplicate
-	}
-	return holdfast.AuthorityChanged
+	m.adopt(now, p.id, s, end, out)
 }
 
 // install completes the table when everybody has reported: what this member's own
@@ -142,7 +86,7 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	if m.deciding || !c.complete() {
 		return
 	}
-	own := &peer{id: m.self, rank: m.rank(lock.SessionID{Member: uint64(m.self)})}
+	rank := m.rank(lock.SessionID{Member: uint64(m.self)})
 	var records []*record
 	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
 		records = append(records, r)
@@ -153,11 +97,11 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 		case r.state == held:
 			s := m.seat(now, r)
 			s.Request = r.request.ID
-			m.adopt(now, own, &s, r.end, out)
+			m.adopt(now, m.self, &s, r.end, out)
 		case r.waits():
 			s := m.seat(now, r)
 			s.Request = r.request.ID
-			c.pending = append(c.pending, pending{arrived: r.request.Arrived, rank: own.rank, seat: s, left: r.request.WaitEnd})
+			c.pending = append(c.pending, pending{arrived: r.request.Arrived, rank: rank, seat: s, left: r.request.WaitEnd})
 		}
 	}
 	extensions := m.clearRecords(records, out)

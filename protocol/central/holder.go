@@ -140,7 +140,7 @@ func (m *Machine) holderRepeat(call protocol.CallID, r *record, q *lock.Request,
 	}
 	out.Decide(call, &d)
 	if r.revoked {
-		m.tellLoss(r, lock.Revoked, holdfast.Broken, out)
+		m.tellLoss(r, lock.Revoked, r.loss, out)
 	}
 }
 
@@ -211,7 +211,7 @@ func (m *Machine) holderExtend(now protocol.Time, call protocol.CallID, extend *
 	case r == nil:
 		err = holdfast.ErrNotHeld
 	case r.revoked:
-		err = holdfast.Broken
+		err = r.loss
 	case r.end <= now:
 		err = holdfast.HoldLimit
 	}
@@ -359,6 +359,7 @@ func (m *Machine) holderRestore(now protocol.Time, s *lock.Seat) {
 		r.request.WaitEnd = left
 	} else {
 		r.state, r.token, r.since, r.end, r.revoked, r.confirmed = held, s.Token, now-s.Age, left, s.Revoked, true
+		r.loss = holdfast.Broken // mostly; the table has not kept why
 	}
 	h.enter(r)
 	m.remind(r)

@@ -34,7 +34,8 @@ type record struct {
 	since     protocol.Time
 	end       protocol.Time // when its hold limit has ended on every client's clock; or Never
 	revoked   bool
-	confirmed bool // the authority of the newest epoch has given it, or knows it
+	loss      holdfast.Loss // why it is revoked
+	confirmed bool          // the authority of the newest epoch has given it, or knows it
 	extension *extension
 
 	// Ending.

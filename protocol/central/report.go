@@ -66,7 +66,9 @@ func (m *Machine) confirm(out *protocol.Effects) {
 func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRequest, out *protocol.Effects) {
 	if !m.hears(now, from, &msg.Stamp, out) {
 		h := &m.holder
-		ahead := m.view == nil || msg.Epoch.Counter > m.view.Epoch.Counter || msg.Epoch == m.view.Epoch && !m.admitted()
+		ahead := m.view == nil || msg.Epoch.Counter > m.view.Epoch.Counter || msg.Epoch == m.view.Epoch && !m.admitted() ||
+			// In mode any another candidate may have chosen the same counter, and come next.
+			msg.Epoch.Counter == m.view.Epoch.Counter && msg.Epoch != m.view.Epoch
 		if ahead && (h.kept.from == 0 || h.kept.message.Epoch.Counter <= msg.Epoch.Counter) {
 			h.kept = keptRequest{from, *msg}
 		}
@@ -271,7 +273,7 @@ func (m *Machine) decided(now protocol.Time, r *record, msg *Decided, out *proto
 			m.tellRefused(now, r, msg.Loss, out)
 			m.endRecord(now, r, out)
 		} else if !r.revoked {
-			r.revoked = true
+			r.revoked, r.loss = true, msg.Loss
 			m.tellLoss(r, lock.Revoked, msg.Loss, out)
 		}
 	case lock.Lost:
@@ -320,7 +322,7 @@ func (m *Machine) extended(r *record, msg *Decided, out *protocol.Effects) {
 		end = lock.After(x.sent, lock.Stretch(x.hold, m.config.Table.Drift))
 	}
 	for mate := m.holder.names[r.request.Name].first; mate != nil; mate = mate.links[ofName].next {
-		if mate.state == held && mate.token == r.token {
+		if mate.state == held && mate.token == r.token && mate.request.Session == r.request.Session {
 			mate.end = end
 			m.remind(mate)
 		}

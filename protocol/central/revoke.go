@@ -41,7 +41,7 @@ func (m *Machine) holderRevoke(now protocol.Time, revoke *protocol.Revoke, out *
 			continue
 		}
 		m.refuseExtension(r, revoke.Why, out)
-		r.revoked = true
+		r.revoked, r.loss = true, revoke.Why
 		m.tellLoss(r, lock.Revoked, revoke.Why, out)
 	}
 }

@@ -1,0 +1,233 @@
+package lock
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Sides of a partition may each have granted a name. An authority that succeeds them
+// takes over all that their holders have, and revokes what does not fit beside those that
+// stay. Until enough of the revoked have stopped, the name has more holders than fit:
+// its crowd is marked as having an excess, and fits nothing more.
+
+// Displace makes room for c, which another table has granted and Adopt has not taken
+// because of an ErrConflict: it revokes grants of its name because of why, of those below,
+// from the first on, and no more than it takes. Each of their holds is Revoked. It reports
+// whether c, not revoked, fits beside those that stay; if not, nothing has changed.
+func (t *Table) Displace(c *Seat, below []Grant, why holdfast.Loss, out *[]Decision) bool {
+	e := t.entryOf(c.Name)
+	if e == 0 {
+		return true
+	}
+	if t.otherCapacity(e, c.Mode, c.Capacity) != nil && t.fixed(e) {
+		return false
+	}
+	staying := t.staying(e)
+	var losers []int32 // a seat of each grant
+	for _, g := range below {
+		if staying.leaves(c.Mode, c.Units, c.Capacity) {
+			break
+		}
+		if i := t.findHold(g.Session, c.Name, g.Token, 0); i != 0 && !t.seats.at(i).revoked {
+			losers = append(losers, i)
+			staying.subtract(t.units(t.seats.at(i)))
+		}
+	}
+	if !staying.leaves(c.Mode, c.Units, c.Capacity) {
+		return false
+	}
+	// What was revoked before something larger may not have been needed.
+	for n := len(losers) - 1; n >= 0; n-- {
+		with := staying
+		with.add(t.units(t.seats.at(losers[n])))
+		if with.leaves(c.Mode, c.Units, c.Capacity) {
+			staying, losers = with, slices.Delete(losers, n, n+1)
+		}
+	}
+	for _, i := range losers {
+		t.revokeGrant(i, why, out)
+	}
+	return true
+}
+
+// Revoke revokes one grant because of why: each of its holds is Revoked, and stays until
+// its holder releases it, its session ends or its hold limit passes. It reports whether
+// session s holds name under token.
+func (t *Table) Revoke(s SessionID, name string, token holdfast.Token, why holdfast.Loss, out *[]Decision) bool {
+	i := t.findHold(s, name, token, 0)
+	if i != 0 {
+		t.revokeGrant(i, why, out)
+	}
+	return i != 0
+}
+
+// revokeGrant revokes all holds of the grant that seat i is in, the latest hold of which
+// it is, or its only one.
+func (t *Table) revokeGrant(i int32, why holdfast.Loss, out *[]Decision) {
+	holds := int32(1)
+	if d := t.seats.at(i).detail; d != 0 {
+		i, holds = t.details.at(d).last, t.details.at(d).holds
+	}
+	for range holds - 1 {
+		i = t.seats.at(i).links[ofEntry].prev
+	}
+	for range holds {
+		t.revoke(i, why)
+		*out = append(*out, t.revocation(i, why))
+		i = t.seats.at(i).links[ofEntry].next
+	}
+}
+
+// losses are why a hold can be revoked. The first is taken where that is not known any
+// more: a snapshot does not tell.
+var losses = [...]holdfast.Loss{
+	holdfast.Broken, holdfast.Duplicate, holdfast.AuthorityChanged, holdfast.MemberLost, holdfast.SessionExpired, holdfast.HoldLimit,
+}
+
+// revoke makes the hold at seat i one that is to end because of why, if it is not yet.
+func (t *Table) revoke(i int32, why holdfast.Loss) {
+	s := t.seats.at(i)
+	if s.revoked {
+		return
+	}
+	s.revoked, s.why = true, uint8(max(0, slices.Index(losses[:], why)))
+	t.unindexOwner(i)
+	t.recountMarked(s.entry)
+}
+
+// taken is what the holders of a name take that are not revoked.
+type taken struct {
+	grants int
+	units  int64
+	mode   holdfast.Mode // that of all of them
+}
+
+// staying walks the holders of entry e and counts those that are not revoked.
+func (t *Table) staying(e int32) (taken taken) {
+	x := t.entries.at(e)
+	detail := int32(0) // of the hold before
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		s := t.seats.at(i)
+		if !s.revoked && (detail == 0 || s.detail != detail) {
+			taken.add(t.units(s))
+			taken.mode = s.mode
+		}
+		detail = s.detail
+	}
+	return taken
+}
+
+func (k *taken) add(units int32)      { k.grants, k.units = k.grants+1, k.units+int64(units) }
+func (k *taken) subtract(units int32) { k.grants, k.units = k.grants-1, k.units-int64(units) }
+
+// leaves reports whether a grant fits beside it; for slots, one of the same capacity.
+func (k *taken) leaves(mode holdfast.Mode, units, capacity int) bool {
+	switch {
+	case k.grants == 0:
+		return true
+	case mode == holdfast.ModeExclusive || mode != k.mode:
+		return false
+	}
+	return mode == holdfast.ModeShared || k.units+int64(units) <= int64(capacity)
+}
+
+// fixed reports whether the capacity of entry e is that of anybody but revoked holders,
+// who will not count on it.
+func (t *Table) fixed(e int32) bool {
+	x := t.entries.at(e)
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		if s := t.seats.at(i); s.mode == holdfast.ModeSlots && !s.revoked {
+			return true
+		}
+	}
+	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		if t.seats.at(i).mode == holdfast.ModeSlots {
+			return true
+		}
+	}
+	return false
+}
+
+// recountMarked is recount for an entry that may not be marked: then there is nothing to
+// find out.
+func (t *Table) recountMarked(e int32) {
+	if c := t.entries.at(e).crowd; c != 0 && t.crowds.at(c).excess {
+		t.recount(e)
+	}
+}
+
+// recount finds anew, by walking the seats of an entry that was marked, whether it still
+// has an excess, and what its capacity is. Both go by who is there and not by how that
+// came about, so that a restored copy of the table agrees.
+func (t *Table) recount(e int32) {
+	x := t.entries.at(e)
+	c := t.crowds.at(x.crowd)
+	if c.slots > 0 {
+		c.capacity = t.capacityOf(x)
+	}
+	c.excess = t.exceeds(x, c)
+}
+
+// capacityOf returns the capacity of a name with slots: that of its first holder that
+// stays, else that of its first waiter, else that of its first revoked holder.
+func (t *Table) capacityOf(x *entry) int32 {
+	revoked := int32(0)
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		s := t.seats.at(i)
+		if s.mode == holdfast.ModeSlots && !s.revoked {
+			return t.capacity(s)
+		}
+		if s.mode == holdfast.ModeSlots && revoked == 0 {
+			revoked = t.capacity(s)
+		}
+	}
+	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		if s := t.seats.at(i); s.mode == holdfast.ModeSlots {
+			return t.capacity(s)
+		}
+	}
+	return revoked
+}
+
+// exceeds reports whether the holders of x do not all fit beside each other.
+func (t *Table) exceeds(x *entry, c *crowd) bool {
+	if x.holders == 0 {
+		return false
+	}
+	mode := t.seats.at(x.holders).mode
+	if mode == holdfast.ModeExclusive {
+		return c.grants > 1
+	}
+	units, detail := int64(0), int32(0)
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		s := t.seats.at(i)
+		if s.mode != mode {
+			return true
+		}
+		if mode == holdfast.ModeSlots && s.detail != detail {
+			units += int64(t.units(s))
+			detail = s.detail
+			if t.capacity(s) != c.capacity || units > int64(c.capacity) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// firstOf returns the seat that says what a name is held or wanted for: its first holder
+// that stays; without one, its first revoked one, or its first waiter.
+func (t *Table) firstOf(x *entry) int32 {
+	if x.holders == 0 {
+		return x.queue
+	}
+	if x.crowd != 0 && t.crowds.at(x.crowd).excess {
+		for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+			if !t.seats.at(i).revoked {
+				return i
+			}
+		}
+	}
+	return x.holders
+}

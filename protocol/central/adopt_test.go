@@ -1,0 +1,121 @@
+package central_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+// answered is a coordinator of mode any, member 1, that has been given the reports of
+// members 2 and 3, and what it has said since.
+func answered(t *testing.T, reports ...[]lock.Seat) (*central.Machine, []string) {
+	t.Helper()
+	m, err := central.New(central.Config{Self: 1, Any: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := &protocol.View{
+		Number: 1, Epoch: protocol.Epoch{Counter: 9, Candidate: 1}, Coordinator: 1, Installed: true,
+		Lease: &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
+	}
+	for id := range protocol.ID(3) {
+		view.Members = append(view.Members, protocol.Member{ID: id + 1})
+	}
+	var out protocol.Effects
+	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view}, &out)
+	for i, seats := range reports {
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.ID(i + 2), Fact: central.InfoAnswer{
+			Stamp: central.Stamp{Epoch: view.Epoch}, Last: true, Seats: seats,
+		}}, &out)
+	}
+	return m, said(&out)
+}
+
+// said lists the decisions that were sent.
+func said(out *protocol.Effects) (words []string) {
+	for _, send := range out.Sends {
+		if d, ok := send.Message.(central.Decided); ok {
+			words = append(words, fmt.Sprintf("%d: %v w%d %v", send.To, d.Kind, d.Wish, d.Loss))
+		}
+	}
+	out.Reset()
+	return words
+}
+
+func reported(member, wish uint64, owner string, token uint64, revoked bool) lock.Seat {
+	return lock.Seat{
+		Name: "X", Session: lock.SessionID{Member: member, Number: 1}, Request: wish, Owner: owner, Left: lock.Never,
+		Token: lock.Token(token, 1), Revoked: revoked,
+	}
+}
+
+// TestReportOfAGrantThatIsHalfRevoked: the holder of a grant has heard of one of its holds
+// that it is to end, and not of the other. All of it is to end, whichever comes first, and
+// it hears of the other one alone.
+func TestReportOfAGrantThatIsHalfRevoked(t *testing.T) {
+	told, untold := reported(2, 1, "o", 4, true), reported(2, 2, "o", 4, false)
+	for _, seats := range [][]lock.Seat{{told, untold}, {untold, told}} {
+		m, words := answered(t, seats, nil)
+		if want := []string{"2: revoked w2 lost: duplicate"}; !slices.Equal(words, want) {
+			t.Errorf("%v: told %q, want %q", seats, words, want)
+		}
+		if held := released(m, 2, 1, 2); held != "12" {
+			t.Errorf("%v: taken until %q were released; want both", seats, held)
+		}
+	}
+}
+
+// released releases wishes of a member one by one, and returns those before whose release
+// a request of the coordinator's own client was not granted.
+func released(m *central.Machine, member uint64, wishes ...uint64) string {
+	var out protocol.Effects
+	granted := func() bool {
+		return slices.ContainsFunc(out.Replies, func(r protocol.Reply) bool { return r.Decision.Kind == lock.Granted })
+	}
+	m.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &lock.Request{
+		Session: lock.SessionID{Member: 1, Number: 1}, ID: 1, Name: "X", WaitEnd: lock.Never,
+	}}, &out)
+	var held strings.Builder
+	for _, wish := range wishes {
+		if !granted() {
+			fmt.Fprint(&held, wish)
+		}
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.ID(member), Fact: central.Release{
+			Stamp: central.Stamp{Epoch: protocol.Epoch{Counter: 9, Candidate: 1}},
+			Ended: central.Ended{Session: lock.SessionID{Member: member, Number: 1}, Wish: wish}, Name: "X",
+		}}, &out)
+	}
+	if !granted() {
+		held.WriteString(" and longer")
+	}
+	return held.String()
+}
+
+// TestReportThatCannotBe: one token of one session for two owners is nothing that any
+// authority has given. The second is told that it is lost.
+func TestReportThatCannotBe(t *testing.T) {
+	m, words := answered(t, []lock.Seat{reported(2, 1, "o", 4, false), reported(2, 2, "p", 4, false)}, nil)
+	if want := []string{"2: lost w2 lost: duplicate"}; !slices.Equal(words, want) {
+		t.Errorf("told %q, want %q", words, want)
+	}
+	if held := released(m, 2, 1); held != "1" {
+		t.Errorf("taken until %q was released; want the first", held)
+	}
+}
+
+// TestRevokedTwiceIsDecidedOnce: who was revoked under an earlier authority is not told
+// again, and does not stand in the way of whom it had lost to.
+func TestRevokedTwiceIsDecidedOnce(t *testing.T) {
+	m, words := answered(t, []lock.Seat{reported(2, 1, "", 4, true)}, []lock.Seat{reported(3, 1, "", 5, false)})
+	if len(words) != 0 {
+		t.Errorf("told %q, want nothing", words)
+	}
+	if held := released(m, 3, 1); held != "1 and longer" {
+		t.Errorf("taken until %q was released; want longer, for the other has not stopped", held)
+	}
+}
