@@ -17,6 +17,7 @@ type Ballot struct {
 	Active     []protocol.ID // who has answered phase 1; nil where there was none
 	Attendance bool          // of every founder, instead of a quorum
 	Forced     []protocol.ID // an operator's view: of these alone, all of them
+	Order      Order         // with Forced: why
 	Merge      bool
 	Votes      []Vote // one for each member, in the order of their arrival
 	Refused    []protocol.ID
@@ -89,7 +90,10 @@ type Succession struct {
 	// Missing says that somebody of the predecessor has not promised, or has no place
 	// any more: it may hold what nobody can tell.
 	Missing bool
-	Votes   []Vote
+	// Merged says that somebody in the view comes from another side of a partition: what
+	// it holds was granted under another authority. Only in partition mode any.
+	Merged bool
+	Votes  []Vote
 }
 
 // Count returns what the promises allow, or nil when they are too few (membership.md
@@ -122,6 +126,7 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 	if s.View.Rank(self) < 0 {
 		return nil
 	}
+	s.Merged = b.Merge || r.Available && s.joins()
 	if s.Predecessor != nil {
 		s.Missing = slices.ContainsFunc(s.Predecessor.Members, func(m Member) bool {
 			vote := b.Of(m.ID)
@@ -131,12 +136,21 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 	return s
 }
 
+// joins reports whether somebody in the view has accepted another epoch's view than
+// the predecessor's.
+func (s *Succession) joins() bool {
+	return s.Predecessor != nil && slices.ContainsFunc(s.Votes, func(v Vote) bool {
+		return s.View.Rank(v.Self.ID) >= 0 && v.Accepted != nil && v.Accepted.Epoch != s.Predecessor.Epoch
+	})
+}
+
 // next is the view of those who promised: the predecessor's in their old order, each
 // under the tenure with which it promised. Whoever the predecessor has dropped gets
 // no place, because its names may be about to be freed (V24); but when every founder
-// attends nobody else can free anything, and all of them do.
+// attends nobody else can free anything, and all of them do. In mode any nobody is
+// left out who promises: it follows nobody else any more.
 func (b *Ballot) next(predecessor *View, r Rules) *View {
-	next := &View{Epoch: b.Epoch, Number: 1, Terms: b.Terms}
+	next := &View{Epoch: b.Epoch, Number: 1, Terms: b.Terms, Order: b.Order}
 	listed := func(v Vote) bool { return v.Leaving || next.Rank(v.Self.ID) >= 0 }
 	if predecessor != nil {
 		next.Cluster, next.Number = predecessor.Cluster, predecessor.Number+1
@@ -153,7 +167,7 @@ func (b *Ballot) next(predecessor *View, r Rules) *View {
 			next.Members = append(next.Members, place)
 		}
 	}
-	if predecessor != nil && !b.Attendance && !b.Merge && !protocol.Mutated("dropped member renewed") {
+	if predecessor != nil && !b.Attendance && !r.Available && !protocol.Mutated("dropped member renewed") {
 		return next
 	}
 	others := slices.DeleteFunc(slices.Clone(b.Votes), listed)

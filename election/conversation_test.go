@@ -257,6 +257,9 @@ func counted(b *election.Ballot, s *election.Succession) string {
 	if s.Missing {
 		text += ", some are missing"
 	}
+	if s.Merged {
+		text += ", joins sides"
+	}
 	if s.Attendance {
 		return text + ", needs everybody\n"
 	}

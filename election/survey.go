@@ -105,9 +105,11 @@ func (s *Survey) Judge(r Rules) Verdict {
 	if protocol.Mutated("guests vote") && v.Newest != nil {
 		attendance = false
 	}
-	ranked := v.Newest.Rank(s.Own.Self.ID) >= 0
+	// In mode any whoever has no place may lead a side too: those who have are more
+	// senior, and are waited for as long as they are up.
+	may := r.Available || v.Newest.Rank(s.Own.Self.ID) >= 0
 	switch {
-	case quorum && !ranked, !quorum && !attendance:
+	case quorum && !may, !quorum && !attendance:
 		return v
 	case v.Seniors > 0:
 		v.Decision = Yield

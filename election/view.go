@@ -35,7 +35,13 @@ type View struct {
 	// of it is known to be able to hold anything (membership.md §4).
 	Installed bool
 	Open      bool
+	// Order is why the epoch has no quorum behind it: an operator has forced it. It is
+	// zero for every other.
+	Order Order
 }
+
+// Order is what an operator has said who forced a view.
+type Order struct{ Reason, By string }
 
 // Electorate is who votes on what follows a view: its founders, in order of
 // seniority.

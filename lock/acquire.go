@@ -19,13 +19,12 @@ import (
 //     is an ErrConflict. A grant that is to end cannot be entered again.
 //   - Slots of another capacity than the one in use are an ErrConflict.
 //   - With Try, or with a wait limit that has passed, a request that cannot be
-//     granted at once is refused with a *HeldError (its Member and Since are not
-//     known here). It never overtakes: who does not want to wait is refused if
-//     anybody waits.
+//     granted at once is refused with a *HeldBy. It never overtakes: who does not want
+//     to wait is refused if anybody waits.
 //   - While the table grants nothing, a wait limit that has passed is refused with
 //     ErrUnavailable. Any other request is Queued, and one with Try waits for an
 //     authority alone: when the table grants again (Resume), it is Granted in its
-//     turn if it fits at that moment, and otherwise refused with a *HeldError. If its
+//     turn if it fits at that moment, and otherwise refused with a *HeldBy. If its
 //     WaitEnd passes before, it is refused with ErrUnavailable. With a WaitEnd of Never
 //     it waits for as long as there is no authority.
 //   - At a bound of Config the refusal is a *LimitError named waiters_per_name,
@@ -55,7 +54,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 	}
 	atOnce := t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(e, r.Mode, int32(r.Units)))
 	if !atOnce && (r.WaitEnd <= now || r.Try && t.serving()) {
-		t.refuse(now, r, t.held(e), out)
+		t.refuse(now, r, t.held(now, e), out)
 		return
 	}
 	if err := t.overLimit(e, s, !atOnce); err != nil {
@@ -197,16 +196,16 @@ func (t *Table) overSession(s int32) error {
 
 // held says why a request for entry e is not granted: that nobody decides now, or
 // who holds it. Nobody does where others wait and are about to be granted.
-func (t *Table) held(e int32) error {
+func (t *Table) held(now Time, e int32) error {
 	if !t.serving() {
 		return holdfast.ErrUnavailable
 	}
 	x := t.entries.at(e)
 	if x.holders == 0 {
-		return &holdfast.HeldError{}
+		return &HeldBy{}
 	}
 	s := t.seats.at(x.holders)
-	err := &holdfast.HeldError{Owner: t.owner(s)}
+	err := &HeldBy{Owner: t.owner(s), Holder: t.sessions.at(s.session).id, Age: now - s.since}
 	if err.Owner == "" {
 		err.Owner = t.client(s)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Tick does what time has decided by now: waiters whose wait limit has passed are
-// Refused, with a *HeldError or with ErrUnavailable while the table grants nothing;
+// Refused, with a *HeldBy or with ErrUnavailable while the table grants nothing;
 // grants whose hold limit has passed, with the drift added, are Lost with HoldLimit.
 // Then those next are granted. A Tick too early, or one too many, does no harm.
 func (t *Table) Tick(now Time, out *[]Decision) {

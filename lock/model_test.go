@@ -104,15 +104,15 @@ func refused(now Time, r Request, err error) Decision {
 	return d
 }
 
-func (m *model) held(n *modelName) error {
+func (m *model) held(now Time, n *modelName) error {
 	if !m.serving() {
 		return holdfast.ErrUnavailable
 	}
 	if len(n.grants) == 0 {
-		return &holdfast.HeldError{}
+		return &HeldBy{}
 	}
-	first := n.grants[0].request
-	return &holdfast.HeldError{Owner: cmp.Or(first.Owner, first.Client), Others: len(n.grants) - 1}
+	first := n.grants[0]
+	return &HeldBy{Owner: cmp.Or(first.request.Owner, first.request.Client), Others: len(n.grants) - 1, Holder: first.request.Session, Age: now - first.since}
 }
 
 func sameShape(a, b Request) bool {
@@ -161,7 +161,7 @@ func (m *model) acquire(now Time, r Request) []Decision {
 	}
 	atOnce := m.serving() && (n == nil || len(n.queue) == 0 && n.fits(r))
 	if !atOnce && (r.WaitEnd <= now || r.Try && m.serving()) {
-		return []Decision{refused(now, r, m.held(n))}
+		return []Decision{refused(now, r, m.held(now, n))}
 	}
 	if n == nil && m.limits.Names != 0 && len(m.names) >= m.limits.Names {
 		return []Decision{refused(now, r, &holdfast.LimitError{Limit: "names", Value: int64(m.limits.Names)})}
@@ -226,7 +226,7 @@ func (m *model) settle(now Time, n *modelName) (out []Decision) {
 		g := n.grantOf(r)
 		switch {
 		case r.WaitEnd <= now:
-			out = append(out, refused(now, r, m.held(n)))
+			out = append(out, refused(now, r, m.held(now, n)))
 		case g != nil && !sameShape(g.request, r):
 			out = append(out, refused(now, r, holdfast.ErrConflict))
 		case g != nil:
@@ -235,11 +235,11 @@ func (m *model) settle(now Time, n *modelName) (out []Decision) {
 		case n.fits(r):
 			out = append(out, m.grant(now, n, r))
 		case r.Try:
-			out = append(out, refused(now, r, m.held(n)))
+			out = append(out, refused(now, r, m.held(now, n)))
 		default:
 			for _, w := range n.queue {
 				if w.request.Try {
-					out = append(out, refused(now, w.request, m.held(n)))
+					out = append(out, refused(now, w.request, m.held(now, n)))
 				}
 			}
 			n.queue = slices.DeleteFunc(n.queue, func(w *modelWait) bool { return w.request.Try })

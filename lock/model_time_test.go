@@ -25,7 +25,7 @@ func (m *model) finish(now Time, endings []ending) (out []Decision) {
 			d.Waited = now - e.request.Arrived
 		}
 		if d.Kind == Refused && d.Err == nil {
-			d.Err = m.held(e.name)
+			d.Err = m.held(now, e.name)
 		}
 		e.name.end(e.request.Session, d.Request)
 		out = append(out, d)

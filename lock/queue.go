@@ -160,7 +160,7 @@ func (t *Table) refuseTries(now Time, e int32, out *[]Decision) {
 // giveUp refuses a waiter that waits no longer: its wait limit has passed, or it
 // waited for an authority alone and now finds the name taken.
 func (t *Table) giveUp(now Time, i int32, out *[]Decision) {
-	d := t.refusal(now, i, t.held(t.seats.at(i).entry))
+	d := t.refusal(now, i, t.held(now, t.seats.at(i).entry))
 	t.drop(i)
 	*out = append(*out, d)
 }

@@ -1,6 +1,8 @@
 package membership
 
 import (
+	"time"
+
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -26,14 +28,23 @@ type (
 
 	// Force makes a view of the members of the newest one that are named, without the
 	// quorum that is lost for good (membership.md §5). It is safe only if none of the
-	// others is alive with a quorum of its own. The answer is a *Forced at once; what
-	// comes of it is seen by Who.
+	// others is alive with a quorum of its own. The answer, *Forced, comes when the view
+	// is installed, or cannot be. One is forced at a time.
 	Force struct {
 		Members []string // names, of members that are alive, this one among them
 		Reason  string
+		By      string // who the operator is, as far as is known
+		// Wall is the wall clock now, since the Unix epoch. Zero means that it is told from
+		// the one at the start, which is behind after a long time.
+		Wall time.Duration
 	}
-	// Forced answers Force. Err says why it was refused.
-	Forced struct{ Err error }
+	// Forced answers Force. Err says why the view was not forced; Silent names those of
+	// the members who have not promised to follow, if that is why. It is empty where
+	// nothing can be forced.
+	Forced struct {
+		Err    error
+		Silent []string
+	}
 
 	// Who asks what the member knows of itself and of the others. The answer is a
 	// *Self.

@@ -49,6 +49,7 @@ const (
 	flagInstalled
 	flagOpen
 	flagTerms
+	flagOrder
 	flagsEnd
 )
 
@@ -67,7 +68,7 @@ func (c Cell) Encode() []byte {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	v := c.Accepted
-	b = append(b, flags(c.Clean, v != nil, v != nil && v.Installed, v != nil && v.Open, v != nil && len(v.Terms) > 0))
+	b = append(b, flags(c.Clean, v != nil, v != nil && v.Installed, v != nil && v.Open, v != nil && len(v.Terms) > 0, v != nil && v.Order != election.Order{}))
 	if v != nil {
 		b = appendView(b, v)
 	}
@@ -106,6 +107,9 @@ func appendView(b []byte, v *election.View) []byte {
 	}
 	if len(v.Terms) > 0 {
 		b = appendTexts(binary.AppendUvarint(b, uint64(len(v.Terms))), v.Terms...)
+	}
+	if v.Order != (election.Order{}) {
+		b = appendTexts(b, v.Order.Reason, v.Order.By)
 	}
 	return b
 }
@@ -157,7 +161,11 @@ func DecodeCell(b []byte) (Cell, error) {
 		if set&flagTerms != 0 {
 			c.Accepted.Terms = r.terms()
 		}
-	} else if set&(flagInstalled|flagOpen|flagTerms) != 0 {
+		if set&flagOrder != 0 {
+			c.Accepted.Order = election.Order{Reason: r.text(), By: r.text()}
+			r.damaged = r.damaged || c.Accepted.Order == election.Order{}
+		}
+	} else if set&(flagInstalled|flagOpen|flagTerms|flagOrder) != 0 {
 		r.damaged = true
 	}
 	if r.damaged || len(r.rest) > 0 {

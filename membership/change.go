@@ -64,7 +64,7 @@ func (m *Machine) void(now protocol.Time) bool {
 func (m *Machine) next(now protocol.Time) *election.View {
 	r := m.reign
 	next := &election.View{
-		Cluster: r.view.Cluster, Number: r.view.Number + 1, Epoch: r.epoch, Terms: m.terms, Base: r.view.BaseOfNext(),
+		Cluster: r.view.Cluster, Number: r.view.Number + 1, Epoch: r.epoch, Terms: m.terms, Base: r.view.BaseOfNext(), Order: r.view.Order,
 	}
 	changed := false
 	live := map[protocol.ID]bool{}
@@ -183,7 +183,7 @@ func (m *Machine) onJoin(now protocol.Time, from protocol.ID, j Join, out *proto
 		return
 	}
 	if j.Promised.Counter > r.epoch.Counter || j.Promised.Counter == r.epoch.Counter && j.Promised != r.epoch {
-		m.raise(now, j.Promised.Counter, out)
+		m.raise(now, j.Promised.Counter, j.Self.Address, out)
 		return
 	}
 	if place, listed := r.view.Of(from); listed && !place.Tenure.Before(j.Self.Tenure) {
@@ -282,10 +282,12 @@ func (m *Machine) onUnwelcome(u Unwelcome, out *protocol.Effects) {
 	m.refuse(fmt.Errorf("membership: the cluster refuses this member: %s is %q there and %q here; give both the same", u.What, u.Ours, u.Yours), out)
 }
 
-// onDropped: the tenure is over, whatever is left of its lease.
+// onDropped: the tenure is over, whatever is left of its lease. Where another epoch
+// was promised meanwhile, what is left of that runs out by itself; a tenure without a
+// lease has nothing that could, and ends whoever says so: nobody would admit it again.
 func (m *Machine) onDropped(now protocol.Time, d Dropped, out *protocol.Effects) {
 	m.seen = max(m.seen, d.Epoch.Counter)
-	if m.reign != nil || d.Tenure != m.lease.Tenure || !m.follows(d.Epoch) {
+	if m.reign != nil || d.Tenure != m.lease.Tenure || m.leased && !m.follows(d.Epoch) {
 		return
 	}
 	m.lapse(now, out)

@@ -144,13 +144,13 @@ func (n *net) check() {
 		if s.live == nil || !s.live.acts() {
 			continue
 		}
-		if authority != nil && !s.config.Available {
+		if authority != nil && !s.config.Available && !n.rivals {
 			n.fail("two authorities: %s and %s", authority.site.name, s.name)
 			return
 		}
 		authority = s.live
 	}
-	if authority == nil || authority.config.Available {
+	if authority == nil || authority.config.Available || n.rivals {
 		return
 	}
 	n.checkReign(authority)

@@ -37,9 +37,10 @@
 //	keep.go       the cell, and what waits  search.go     phases 1 and 2; hints
 //	cell.go       its bytes                 reign.go      phases 3 and 4; the coordinator
 //	horizon.go    what clients may believe  change.go     joins, drops, refusals
-//	leave.go      leaving; forced views     exclusion.go  who is waited for, and how long
+//	leave.go      leaving                   exclusion.go  who is waited for, and how long
+//	force.go      an operator's views       raise.go      another epoch for the same view
+//	merge.go      sides that meet           status.go     what is raised, and told to people
 //	terms.go      what all must agree on
-//	merge.go      partition mode any        status.go     what is raised, and told to people
 //
 // # Invariants
 //
@@ -106,6 +107,23 @@
 //     waited for: a cluster that is stopped as a whole ends at once.
 //   - All founders may take a shorter lease in a restart of all; what was lent under the
 //     longer one, which the view tells, is waited for.
+//   - A forced view's epoch is the wall clock's second at the end of its wait, or the next
+//     above all that are known here, whichever is higher. No other epoch outruns that clock
+//     (membership.md §5), so this one is above whatever the lost members have
+//     promised or served; and when it acts it is not ahead of that clock, so that tokens
+//     go on rising should all memory be lost after it. That needs a clock that is right
+//     where a member's epochs begin: one set back while the member runs is noticed and
+//     not believed; one set back before its start leaves the next above all known, and
+//     may repeat tokens of lost members that went on without this one.
+//   - Should a forced view have been a mistake, because the others were alive with a
+//     quorum, exclusion is lost until the sides can reach each other. Then it ends:
+//     coordinators ask missing founders now and then how they are, in mode primary too;
+//     whoever learns of a newer installed view stops, and its members join that one.
+//   - In mode any a founder that has no place in the newest view leads a side as well, if
+//     nobody who has one is up, under an epoch of the wall clock. Whoever promises has a
+//     place. Two sides that have counted alike are joined under another number before a
+//     member of one takes anything from the other (V25), whether their coordinators
+//     meet or a single member asks for a place.
 //   - A lapsed tenure's clients may believe for the horizon after it: the cell goes on
 //     saying so until then.
 //   - Whoever must agree to a view and has no place in it is sent it nevertheless.

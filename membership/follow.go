@@ -22,7 +22,8 @@ func (m *Machine) follows(epoch protocol.Epoch) bool {
 // onPoll takes a poll, or (v not nil) a view in its place.
 func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *election.View, out *protocol.Effects) {
 	m.seen = max(m.seen, p.Epoch.Counter)
-	if from != p.Epoch.Candidate || p.Echo > now || p.Horizon < 0 || v != nil && !fits(v, p) {
+	unheard := p.Tenure == m.lease.Tenure && p.Echo > now // a former life's clock has shown more
+	if from != p.Epoch.Candidate || unheard || p.Horizon < 0 || v != nil && !fits(v, p) {
 		out.Note(Ignored{From: from, What: p})
 		return
 	}
@@ -88,6 +89,7 @@ func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effe
 		m.yield(now, v.Epoch, out)
 	}
 	m.publishing = true
+	m.noteOrder(old, v, out)
 	if old == nil || old.Epoch != v.Epoch {
 		m.beginEpoch()
 	}
@@ -95,12 +97,15 @@ func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effe
 }
 
 // yield follows another epoch: whatever role this member had under an earlier one
-// has ended (V10).
+// has ended (V10), and so has its candidacy for one: its own promise is void.
 func (m *Machine) yield(now protocol.Time, epoch protocol.Epoch, out *protocol.Effects) {
 	must(epoch.Counter >= m.cell.Promised || protocol.Mutated("epoch check off"),
 		"promised epoch goes from %d down to %d", m.cell.Promised, epoch.Counter)
 	if m.reign != nil {
 		m.endRole(now)
+	}
+	if m.ballot != nil && m.ballot.Epoch != epoch && !protocol.Mutated("candidacy outlives the promise") {
+		m.ballot = nil
 	}
 	m.cell.Promised, m.cell.Candidate = epoch.Counter, epoch.Candidate
 	m.lease.Promised = epoch.Counter

@@ -41,6 +41,8 @@ func holes() []hole {
 		{"V23 old view beside an installed one", "old view beside an installed one", nil},
 		{"V24 dropped member renewed", "dropped member renewed", droppedAndRenewed},
 		{"V25 equal counters", "equal counters", equalCounters},
+		{"V25 with both serving", "equal counters", sidesOfOneNumber},
+		{"candidacy outlives a later promise", "candidacy outlives the promise", laterPromise},
 		{"V26 no wait after a view that was still waiting", "open ignored", nil},
 		{"V27 chain of uninstalled views", "chain of uninstalled views", nil},
 		{"V28 dropped tenure admitted again", "dropped tenure admitted again", wakesInTime},
@@ -371,5 +373,29 @@ func TestStaleAdmission(t *testing.T) {
 	}
 	n.start("b")
 	n.gather(20*second, "a", "b", "c")
+	n.quiet()
+}
+
+// TestDroppedWithoutALease: a tenure that has a place, and has never had a lease, promises
+// more than the coordinator's epoch and is dropped. It must end, to be admitted again.
+func TestDroppedWithoutALease(t *testing.T) {
+	n := ready(t, 3, 0)
+	n.isolate("c", 60*second)
+	n.run(6 * second)
+	n.heal()
+	n.filter = func(from, to *site, msg any) bool { // c asks for a place, and hears no poll
+		_, polls := msg.(NewView)
+		return !polls || to.name != "c"
+	}
+	a, c := n.site("a").live, n.site("c").live
+	n.until(5*second, "a place for c", func() bool { return len(a.view.Members) == 3 })
+	tenure := c.lease.Tenure
+	n.until(5*second, "no place for c", func() bool { return a.reign.wasDropped(c.self, tenure) })
+	c.elects(100, 2000)
+	if c.leased || c.lease.Tenure != tenure {
+		t.Fatalf("c has a lease, or another tenure than %v: %v", tenure, c.lease)
+	}
+	n.filter = nil
+	n.gather(10*second, "a", "b", "c")
 	n.quiet()
 }

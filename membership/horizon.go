@@ -92,6 +92,10 @@ func (m *Machine) setPromises() {
 	if m.alone() {
 		horizon = m.reign.horizon
 	}
+	if m.need.Clients && !m.alone() {
+		// In mode any the coordinator of another side may not have heard of it yet.
+		horizon = max(horizon, m.given.Confirmed)
+	}
 	if m.wait > 0 {
 		horizon, clean = max(horizon, m.owed), false
 	}

@@ -72,6 +72,7 @@ func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 			m.publish(now, out)
 			m.answerHorizon(out)
 			m.answerLeave(out)
+			m.answerForce(now, out)
 			return
 		}
 	}

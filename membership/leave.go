@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/election"
@@ -116,55 +115,4 @@ func (m *Machine) answerLeave(out *protocol.Effects) {
 	if m.alone() {
 		m.exit = nil // it goes on, should nobody end it
 	}
-}
-
-// onForce makes a view of the named members alone.
-func (m *Machine) onForce(now protocol.Time, call protocol.CallID, force *Force, out *protocol.Effects) {
-	v := m.cell.Accepted
-	var ids []protocol.ID
-	refuse := func(format string, args ...any) {
-		out.Reply(call, &Forced{Err: fmt.Errorf("force view: "+format, args...)})
-	}
-	switch {
-	case v == nil:
-		refuse("this member knows no view")
-		return
-	case m.well(now, 0):
-		refuse("the coordinator is well; nothing need be forced")
-		return
-	case m.unfit || m.starting:
-		refuse("this member takes no part")
-		return
-	}
-	for _, name := range force.Members {
-		i := slices.IndexFunc(v.Members, func(member election.Member) bool { return member.Name == name })
-		if i < 0 {
-			refuse("member %q is not in view %d", name, v.Number)
-			return
-		}
-		ids = append(ids, v.Members[i].ID)
-	}
-	if place, listed := v.Of(m.self); !listed || !place.Founder || !slices.Contains(ids, m.self) {
-		refuse("this member, %q, must be a founder and among the named", m.config.Name)
-		return
-	}
-	out.Note(Forcing{View: v.Number, Members: force.Members, Reason: force.Reason})
-	m.seen = m.above(false, now) + forcedAbove
-	m.canvass(now, &election.Ballot{View: v, Asked: m.addresses(v), Forced: ids}, out)
-	out.Reply(call, &Forced{})
-}
-
-// forcedAbove is how far above all known epochs a forced view's is: whatever the lost
-// members may have promised meanwhile is below.
-const forcedAbove = 1 << 20
-
-// Forcing notes a view that an operator has forced.
-type Forcing struct {
-	View    uint64
-	Members []string
-	Reason  string
-}
-
-func (n Forcing) String() string {
-	return fmt.Sprintf("an operator replaces view %d by one of %q alone: %s", n.View, n.Members, n.Reason)
 }

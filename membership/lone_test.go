@@ -230,6 +230,8 @@ func TestCellRoundTrip(t *testing.T) {
 		func(*election.View) {},
 		func(v *election.View) { v.Installed, v.Base = true, nil },
 		func(v *election.View) { v.Open = true },
+		func(v *election.View) { v.Order = election.Order{Reason: "a fire", By: "ops"} },
+		func(v *election.View) { v.Terms, v.Order.By = nil, "" },
 	} {
 		known(c.Accepted)
 		got, err := membership.DecodeCell(c.Encode())

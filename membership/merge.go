@@ -2,6 +2,7 @@ package membership
 
 import (
 	"slices"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -10,11 +11,18 @@ import (
 // Partition mode any (membership.md §8): no quorum is needed and nobody is waited for,
 // so each side of a partition goes on under a coordinator of its own. Coordinators
 // look for founders that are not with them; of two that meet, the one of the higher
-// epoch leads both sides, under an epoch above all of theirs.
+// epoch leads both sides, under an epoch above all of theirs. A member whose side has no
+// coordinator any more asks for a place by itself. Its tokens, and what it holds, are of
+// its own side's epoch: a coordinator of a higher one gives it a place, and has its
+// report; one of the same number or a lower one joins the sides first.
+//
+// In mode primary no two sides can act, unless an operator has forced a view while the
+// others were alive. Coordinators look for missing founders there, too, more seldom:
+// whoever learns of a newer view that is installed stops, and all join that one.
 
 // lonesome lists the founders' addresses that are not in this coordinator's view.
 func (m *Machine) lonesome() []string {
-	if !m.config.Available || m.reign == nil || !m.reign.installed {
+	if m.reign == nil || !m.reign.installed {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(m.rules.Founders), func(address string) bool {
@@ -24,34 +32,85 @@ func (m *Machine) lonesome() []string {
 	})
 }
 
+// lookInterval is how long a missing founder is left alone.
+func (m *Machine) lookInterval() time.Duration {
+	if m.config.Available {
+		return m.config.silence()
+	}
+	return m.config.Lease
+}
+
 // lookAround asks those who are missing how they are.
 func (m *Machine) lookAround(now protocol.Time, out *protocol.Effects) {
 	missing := m.lonesome()
 	if len(missing) == 0 || now < m.reign.lookAt {
 		return
 	}
-	m.reign.lookAt = now + m.jitter(m.config.silence())
+	m.reign.lookAt = now + m.jitter(m.lookInterval())
 	for _, address := range missing {
 		out.SendTo(address, election.StatusPoll{})
 	}
 }
 
-// meet is told how a member of another side is. The lower side tells the coordinator
-// of the higher one where it is.
+// meet is told how a member of another side is.
 func (m *Machine) meet(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
+	if !a.Well || a.View == nil || a.Coordinator == m.self {
+		return
+	}
+	if !m.config.Available {
+		m.meetRival(now, a, out)
+		return
+	}
 	r := m.reign
-	if !m.config.Available || !r.served || r.proposal != nil || !a.Well || a.View == nil || a.Coordinator == m.self || a.View.Rank(m.self) >= 0 {
+	if !r.served || r.proposal != nil || a.View.Rank(m.self) >= 0 {
 		return
 	}
 	if !election.Less(a.View.Epoch, r.epoch) {
+		// The lower side tells the coordinator of the higher one where it is.
 		if a.Ask != 0 || a.Address != a.Self.Address {
 			out.SendTo(a.Address, m.answer(now, 0, a.Coordinator))
 		}
 		return
 	}
-	asked := append(m.addresses(r.view), m.addresses(a.View)...)
+	m.merge(now, m.addresses(a.View), out)
+}
+
+// meetRival is told in mode primary that somebody is led by another coordinator. Had
+// that one's view been newer, this one would have stopped (see adopt); so it must. Two
+// that were forced at once may have counted alike: then this one's epoch is raised, for
+// nobody follows two of one number.
+func (m *Machine) meetRival(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
+	r := m.reign
+	if !a.View.Installed || a.View.Cluster != r.view.Cluster || !election.Less(a.View.Epoch, r.epoch) {
+		return
+	}
+	if a.View.Epoch.Counter == r.epoch.Counter {
+		m.raise(now, r.epoch.Counter, a.Address, out)
+		return
+	}
+	out.SendTo(a.Address, m.answer(now, 0, a.Coordinator))
+}
+
+// countsAlike reports whether a view of another side is of the same number as the one
+// that this member has accepted, or as the election that it has joined: each side may
+// give tokens of that number. This member keeps to its own, so that whoever leads the
+// other side learns of it when it asks for a place, and begins another epoch. In mode
+// primary only one of the two can serve.
+func (m *Machine) countsAlike(v *election.View) bool {
+	like := func(epoch protocol.Epoch) bool { return epoch.Counter == v.Epoch.Counter && epoch != v.Epoch }
+	if protocol.Mutated("equal counters") {
+		return false
+	}
+	return m.cell.Accepted != nil && like(m.cell.Accepted.Epoch) || m.config.Available && like(m.cell.promised())
+}
+
+// merge asks everybody of this coordinator's side and of others to follow it under one
+// epoch above all of theirs.
+func (m *Machine) merge(now protocol.Time, others []string, out *protocol.Effects) {
+	view := m.reign.view
+	asked := append(m.addresses(view), others...)
 	slices.Sort(asked)
-	ballot := &election.Ballot{View: r.view, Asked: slices.Compact(asked), Merge: true}
+	asked = slices.DeleteFunc(slices.Compact(asked), func(address string) bool { return address == "" || address == m.config.Address })
 	m.endRole(now)
-	m.canvass(now, ballot, out)
+	m.canvass(now, &election.Ballot{View: view, Asked: asked, Merge: true}, out)
 }

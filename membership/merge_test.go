@@ -1,8 +1,10 @@
 package membership
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -96,4 +98,102 @@ func TestCoordinatorCrashInModeAny(t *testing.T) {
 	n.start("a")
 	n.gather(10*second, n.names()...)
 	n.quiet()
+}
+
+// laterPromise: a coordinator asks another side to follow it, and learns while the
+// promises come in that this side has a newer epoch. It must not win.
+func laterPromise(t testing.TB) string {
+	n := sides(t, 3)
+	a := n.site("a").live
+	const other = protocol.ID(100)
+	view := &election.View{
+		Cluster: a.cell.Cluster, Number: 9, Epoch: protocol.Epoch{Counter: 999, Candidate: other}, Installed: true, Terms: a.terms,
+		Members: []election.Member{{Member: protocol.Member{ID: other, Name: "x", Address: "x:1", Tenure: protocol.Tenure{Incarnation: 1}}}},
+	}
+	a.step(protocol.Event{Kind: protocol.Receive, From: other, Fact: election.StatusAnswer{
+		Self: view.Members[0], Well: true, Coordinator: other, Address: "x:1", View: view, Promised: view.Epoch,
+	}})
+	if a.ballot == nil {
+		t.Fatal("no merge is under way")
+	}
+	n.run(second / 10)
+	newer := *view
+	newer.Number, newer.Epoch.Counter = 10, 1005
+	a.step(protocol.Event{Kind: protocol.Receive, From: other, Fact: election.Refuse{
+		Epoch: a.ballot.Epoch, Promised: newer.Epoch, Well: true, View: &newer,
+	}})
+	p := n.gather(10*second, n.names()...)
+	if n.found == "" && p.view.Epoch.Counter <= 1005 {
+		return fmt.Sprintf("epoch %d is not above all that are known", p.view.Epoch.Counter)
+	}
+	return n.found
+}
+
+// sidesOfOneNumber: two sides have counted alike. The coordinator of one is lost, and
+// its member asks the other for a place: it must not follow two epochs of one number,
+// and what it holds must fit below the tokens that are given there.
+func sidesOfOneNumber(t testing.TB) string {
+	for _, highest := range []bool{false, true} {
+		n := sides(t, 5)
+		n.site("a").crash()
+		n.split(60*second, "b", "c")
+		n.until(5*second, "two sides", func() bool { return len(n.acting()) == 2 })
+		n.run(second)
+		lost, stays := n.acting()[0], n.acting()[1]
+		if (lost.self > stays.self) != highest {
+			lost, stays = stays, lost
+		}
+		number := stays.view.Epoch.Counter
+		if lost.view.Epoch.Counter != number {
+			t.Fatalf("the sides have counted to %d and %d", lost.view.Epoch.Counter, number)
+		}
+		lost.site.crash()
+		n.heal()
+		rest := []string{}
+		for _, s := range n.sites {
+			if s.live != nil {
+				rest = append(rest, s.name)
+			}
+		}
+		n.gather(10*second, rest...)
+		n.run(second)
+		if n.found != "" {
+			return n.found
+		}
+		if v := n.authority().view; v.Epoch.Counter <= number || !v.Merged {
+			return fmt.Sprintf("together under epoch %d, merged=%v, after both were in %d", v.Epoch.Counter, v.Merged, number)
+		}
+		n.kept(rest...)
+	}
+	return ""
+}
+
+// TestNobodyHasAPlace: whoever has a place in the newest view has forgotten it, or is
+// away. The others go on, and it joins them when it is back.
+func TestNobodyHasAPlace(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		n := sides(t, 3)
+		n.site("a").crash()
+		n.site("b").crash()
+		n.gather(10*second, "c")
+		n.filter = func(_, _ *site, msg any) bool { _, joins := msg.(Join); return !joins }
+		n.start("a", "b")
+		n.run(2 * second)
+		for _, name := range []string{"a", "b"} {
+			if v := n.site(name).live.cell.Accepted; len(v.Members) != 1 || v.Members[0].Name != "c" {
+				t.Fatalf("%s knows %v", name, v)
+			}
+		}
+		c := n.site("c")
+		c.crash()
+		n.filter = nil
+		if forgets {
+			c.lose()
+		} else {
+			n.gather(10*second, "a", "b")
+		}
+		n.start("c")
+		n.gather(10*second, "a", "b", "c")
+		n.quiet()
+	}
 }

@@ -27,10 +27,12 @@ type net struct {
 	clients []belief
 	acted   []act // who has acted as an authority, each reign once
 	words   map[protocol.ID]word
-	lost    []protocol.ID // whose cells are lost
+	lost    []protocol.ID  // whose cells are lost
+	heard   map[string]int // how often a member has told of a forced view
 	found   string
 	trace   bool
 	trusts  bool // nobody is held to its word: what follows from a broken one is looked for
+	rivals  bool // two authorities are there because an operator was wrong: nothing is checked
 
 	delay  func() time.Duration
 	loss   float64
@@ -136,7 +138,7 @@ const second = time.Second
 // newNet makes n founders, called a, b, c, …; tune changes their configurations.
 func newNet(t testing.TB, seed uint64, founders, guests int, tune func(*Config)) *net {
 	n := &net{t: t, random: rand.New(rand.NewPCG(seed, 7))}
-	n.words = map[protocol.ID]word{}
+	n.words, n.heard = map[protocol.ID]word{}, map[string]int{}
 	n.delay = func() time.Duration {
 		return time.Millisecond + time.Duration(n.random.Int64N(int64(4*time.Millisecond)))
 	}
@@ -375,6 +377,9 @@ func (p *process) happen(out *protocol.Effects) {
 		p.raised(fact)
 	}
 	for _, note := range out.Notes {
+		if _, is := note.(Ordered); is {
+			n.heard[p.site.name]++
+		}
 		n.log("%s notes %v", p.site.name, note)
 	}
 	p.last = append(p.last, out.Replies...)
@@ -480,6 +485,9 @@ func (p *process) raised(fact any) {
 	switch fact := fact.(type) {
 	case *protocol.View:
 		first := p.view == nil || p.view.Epoch != fact.Epoch
+		if first && p.view != nil && fact.Epoch.Counter <= p.view.Epoch.Counter && !n.trusts {
+			n.fail("%s follows %v after %v", p.site.name, fact.Epoch, p.view.Epoch)
+		}
 		p.view, p.halted = fact, false
 		if first {
 			p.first = fact

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -14,11 +15,16 @@ import (
 // storm is a run of faults drawn from a seed: 2 to 5 founders and up to 2 guests, each
 // with or without a cell; crashes, also of all at once, restarts with and without
 // memory, pauses, cuts of every sort, loss, duplicates, delays to 5 D, false rumours,
-// disks that fail, members that leave; then a time without faults.
+// disks that fail, members that leave; then a time without faults. Some are in partition
+// mode any, in some members leave all the time, and some end with the loss of a quorum
+// and an operator's word.
 type storm struct {
 	*net
 	crashes, pauses, cuts float64
-	quick                 bool // restarts come soon
+	quick                 bool       // restarts come soon
+	other                 *rand.Rand // what it draws changes nothing of the seeds without
+	any, restless, forced bool
+	lost                  bool // nobody who is down comes back
 }
 
 const stormy, calm = 40 * time.Second, 30 * time.Second
@@ -31,9 +37,13 @@ func newStorm(t testing.TB, seed uint64, trace bool) *storm {
 		guests = 1 + draw.IntN(2)
 	}
 	kept := draw.IntN(3)
+	w.other = rand.New(rand.NewPCG(seed, 99))
+	w.any, w.restless, w.forced = w.other.IntN(8) == 0, w.other.IntN(8) == 0, w.other.IntN(8) == 0
+	w.forced = w.forced && !w.any
 	w.net = newNet(t, seed, founders, guests, func(c *Config) {
 		c.Kept = kept == 0 || kept == 1 && draw.IntN(2) == 0
 		c.Serves = draw.IntN(4) > 0
+		c.Available = w.any
 	})
 	w.trace = trace
 	w.crashes, w.pauses, w.cuts = draw.Float64()*0.25, draw.Float64()*0.2, draw.Float64()*0.25
@@ -63,7 +73,7 @@ func newStorm(t testing.TB, seed uint64, trace bool) *storm {
 		if i >= founders {
 			late = time.Duration(w.random.Int64N(int64(20 * second)))
 		}
-		w.after(late, func() { w.start(s.name) })
+		w.after(late, func() { w.back(s) })
 	}
 	for at := 5 * second; at < stormy-3*second; at += second / 4 {
 		w.at(at, w.blow)
@@ -106,12 +116,30 @@ func (w *storm) blow() {
 		w.someone().hint(w.sites[w.random.IntN(len(w.sites))].config.Address, w.random.IntN(4) == 0)
 	}
 	if p := w.someone().live; p != nil && w.random.IntN(80) == 0 {
-		p.call(&Leave{Empty: w.random.IntN(2) == 0 && !p.horizon.Clients})
-		w.after(w.span(2*second), func() {
-			if p.alive() {
-				w.fell(p.site)
-			}
-		})
+		w.leave(p, w.random.IntN(2) == 0, w.span(2*second))
+	}
+	if w.restless && w.other.IntN(10) == 0 {
+		if p := w.sites[w.other.IntN(len(w.sites))].live; p != nil {
+			w.leave(p, w.other.IntN(2) == 0, time.Duration(w.other.Int64N(int64(2*second))))
+		}
+	}
+}
+
+// leave lets a member leave; its process ends a while later.
+func (w *storm) leave(p *process, empty bool, later time.Duration) {
+	w.log("%s leaves, empty=%v", p.site.name, empty)
+	p.call(&Leave{Empty: empty && !p.horizon.Clients})
+	w.after(later, func() {
+		if p.alive() {
+			w.fell(p.site)
+		}
+	})
+}
+
+// back starts a member, unless it is lost for good.
+func (w *storm) back(s *site) {
+	if !w.lost {
+		w.start(s.name)
 	}
 }
 
@@ -128,7 +156,7 @@ func (w *storm) fell(s *site) {
 	if !w.quick || w.random.IntN(3) == 0 {
 		back = w.span(10 * second)
 	}
-	w.after(back, func() { w.start(s.name) })
+	w.after(back, func() { w.back(s) })
 }
 
 // sever cuts links.
@@ -213,7 +241,47 @@ func (w *storm) lull() {
 			s.crash()
 		}
 	}
+	if w.forced {
+		w.bereave()
+		return
+	}
 	w.start()
+}
+
+// mourning is how long somebody is lost before an operator gives up hope: whatever was
+// promised to anybody has run out.
+const mourning = 12 * second
+
+// bereave ends all founders but some, and lets an operator go on without them. They come
+// back when it is over, where they can reach the others.
+func (w *storm) bereave() {
+	w.lost = true
+	var left []*site
+	for _, s := range w.sites {
+		switch {
+		case !s.config.Founder || s.live == nil:
+		case w.other.IntN(3) > 0:
+			s.crash()
+		default:
+			left = append(left, s)
+		}
+	}
+	w.after(mourning, func() {
+		var names []string
+		for _, s := range left {
+			if s.live != nil && s.live.cell.Accepted.Rank(s.live.self) >= 0 {
+				names = append(names, s.name)
+			}
+		}
+		if len(names) > 0 {
+			w.log("FORCE %v", names)
+			w.site(names[w.other.IntN(len(names))]).live.call(&Force{Reason: "a fire", Members: names, Wall: (Origin+1000)*second + w.now})
+		}
+	})
+	w.after(mourning+5*second, func() {
+		w.lost = false
+		w.start()
+	})
 }
 
 // weather plays a run and says what is wrong with it, or "".
@@ -221,6 +289,9 @@ func weather(t testing.TB, seed uint64, trace bool) string {
 	w := newStorm(t, seed, trace)
 	w.run(stormy + second)
 	end := stormy + calm
+	if w.forced {
+		end += mourning + 5*second
+	}
 	for w.now < end && w.found == "" {
 		w.run(second / 2)
 		if w.together(w.names()...) && w.now > stormy+8*second {

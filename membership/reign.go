@@ -79,7 +79,7 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 	}
 	r := &reign{
 		epoch: view.Epoch, view: view, proposal: view, attendance: s.Attendance,
-		anchor: ballot.Sent, nextPoll: now, merged: ballot.Merge, tracks: map[protocol.ID]*track{},
+		anchor: ballot.Sent, nextPoll: now, lookAt: now + m.lookInterval(), merged: s.Merged, tracks: map[protocol.ID]*track{},
 	}
 	r.needs = append(r.needs, s.Needs...)
 	r.needs = append(r.needs, view.Electorate())
@@ -93,7 +93,7 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 			r.voters = append(r.voters, vote.Self)
 		}
 	}
-	if s.Attendance {
+	if s.Attendance || m.config.Available || ballot.Forced != nil {
 		r.count = countOf(m.wall(now), view.Epoch.Counter)
 	}
 	m.exclude(now, r, s, ballot.Forced != nil)
@@ -140,8 +140,14 @@ func (r *reign) current() *election.View {
 	return r.view
 }
 
-// wants reports whether a member has a place in what this coordinator leads.
-func (r *reign) wants(id protocol.ID) bool { return r.current().Rank(id) >= 0 }
+// place is a member's place in what this coordinator leads; none has one where there is
+// no coordinator.
+func (r *reign) place(id protocol.ID) (election.Member, bool) {
+	if r == nil {
+		return election.Member{}, false
+	}
+	return r.current().Of(id)
+}
 
 func (r *reign) track(id protocol.ID, now protocol.Time) *track {
 	t := r.tracks[id]
@@ -450,45 +456,4 @@ func (m *Machine) endRole(now protocol.Time) {
 	m.reign = nil
 	m.followed, m.candidate = false, 0
 	m.tryAt = now + m.jitter(m.config.Patience/2)
-}
-
-// raise runs an election for this member above every epoch it has heard of, keeping
-// its view: a member that it wants has promised more, and could never be admitted
-// otherwise. Before it serves, the election starts again anyway.
-func (m *Machine) raise(now protocol.Time, above uint64, out *protocol.Effects) {
-	m.seen = max(m.seen, above)
-	if above < m.reign.epoch.Counter || protocol.Mutated("epoch not raised") {
-		return
-	}
-	if !m.reign.served {
-		m.cease(now, out)
-		return
-	}
-	view := m.reign.view
-	m.endRole(now)
-	m.elect(now, view, false, out)
-}
-
-// onNeedEpoch begins another reign, because the count in this one is exhausted.
-func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *protocol.Effects) {
-	m.cell.Floor = max(m.cell.Floor, need.Above)
-	if m.reign == nil || m.reign.epoch.Counter > need.Above {
-		return // not here, or under way
-	}
-	view := m.reign.view
-	if m.alone() && m.reign.installed {
-		m.again(now, view, out)
-		return
-	}
-	m.endRole(now)
-	m.elect(now, view, false, out)
-}
-
-// again begins another reign of a member alone, with one write for all of it.
-func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Effects) {
-	m.cell.Promised, m.cell.Candidate = m.above(false, now), m.self
-	m.lease.Promised = m.cell.Promised
-	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: view, Terms: m.terms}
-	ballot.Take(m.promise(now, ballot.Epoch), now)
-	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
 }

@@ -131,6 +131,20 @@ func TestCrashAtEachStepOfAnElection(t *testing.T) {
 	}
 }
 
+// TestRestartOfAPromiser: a member that has been up for long restarts between its promise
+// and the first grant. What the new view echoes is of its former life; it answers
+// nevertheless, so that the election starts again.
+func TestRestartOfAPromiser(t *testing.T) {
+	n := formed(t, 3, 0, nil)
+	n.run(100 * second)
+	n.site("a").crash()
+	n.until(3*second, "a new view", func() bool { return n.site("b").live.reign != nil })
+	n.site("c").crash()
+	n.start("c")
+	n.gather(15*second, "b", "c")
+	n.quiet()
+}
+
 // TestCoordinatorPaused: whatever is queued in its socket when it wakes.
 func TestCoordinatorPaused(t *testing.T) {
 	for _, d := range []time.Duration{3 * second / 2, 3 * second, 9 * second} {
@@ -480,33 +494,6 @@ func TestHorizonStaysLowWithoutCells(t *testing.T) {
 	if p.horizon.Confirmed != 0 || !p.horizon.Clients {
 		t.Errorf("%+v", p.horizon)
 	}
-	n.quiet()
-}
-
-// TestForcedView: an operator goes on without the quorum that is lost for good.
-func TestForcedView(t *testing.T) {
-	n := formed(t, 5, 0, nil)
-	for _, name := range []string{"a", "b", "c"} {
-		n.site(name).crash()
-	}
-	n.run(10 * second)
-	p := n.site("d").live
-	if p.call(&Force{Members: []string{"d", "x"}}).(*Forced).Err == nil || p.call(&Force{Members: []string{"e"}}).(*Forced).Err == nil {
-		t.Error("a member that is in no view was taken, or one that is not named")
-	}
-	if err := p.call(&Force{Members: []string{"d", "e"}, Reason: "a fire"}).(*Forced).Err; err != nil {
-		t.Fatal(err)
-	}
-	forced := n.now
-	n.gather(10*second, "d", "e")
-	if took := n.now - forced; took < 3*second {
-		t.Errorf("acts after %v", took)
-	}
-	if p.call(&Force{Members: []string{"d"}}).(*Forced).Err == nil {
-		t.Error("a well coordinator was replaced")
-	}
-	n.start()
-	n.gather(20*second, n.names()...)
 	n.quiet()
 }
 

@@ -23,6 +23,7 @@ type search struct {
 	ballot      *election.Ballot
 	until       protocol.Time // when the answers of the present phase must be there
 	repeatAt    protocol.Time // when they are asked for again
+	forcing     *forcing      // an operator's wish; nil where there is none
 }
 
 // content reports whether somebody leads this member: there is nothing to look for.
@@ -36,6 +37,8 @@ func (m *Machine) searchWake() protocol.Time {
 		return protocol.Never
 	case m.survey != nil || m.ballot != nil:
 		return min(m.until, m.repeatAt)
+	case m.forcing != nil:
+		return m.forcing.again
 	case m.preempts():
 		return m.tryAt
 	case m.followed:
@@ -70,6 +73,8 @@ func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
 			m.repeatAt = protocol.Never
 			m.call(m.ballot.Silent(), out)
 		}
+	case m.forcing != nil && m.survey == nil && m.ballot == nil:
+		m.goOnForcing(now, out)
 	case m.survey == nil && m.ballot == nil && now >= m.tryAt && m.preempts():
 		m.elect(now, m.cell.Accepted, false, out)
 	case m.survey == nil && m.ballot == nil && now >= m.tryAt && !m.content(now):
@@ -198,13 +203,15 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 		}
 		return
 	}
-	if m.isForeign(v) {
+	switch {
+	case m.isForeign(v):
 		m.meetForeign(v, out)
 		return
-	}
-	if m.differs(v.Terms) {
+	case m.differs(v.Terms):
 		m.meetOtherTerms(v, out)
 		return
+	case m.countsAlike(v):
+		return // whoever leads that side raises its epoch first, see merge.go
 	}
 	if m.reign != nil && v.Epoch == m.reign.epoch {
 		return // of this member's own making
@@ -216,6 +223,7 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 		m.beginEpoch()
 	}
 	m.cell.Accepted, m.cell.Cluster = v, v.Cluster
+	m.noteOrder(old, v, out)
 	m.remember()
 }
 
@@ -295,7 +303,14 @@ func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, ou
 
 // canvass asks for the promises that a ballot needs, under an epoch above all others.
 func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *protocol.Effects) {
-	ballot.Epoch = protocol.Epoch{Counter: m.above(ballot.Attendance, now), Candidate: m.self}
+	// Who leads a side of which nobody has a place in the newest view cannot know what
+	// those had known.
+	forgotten := ballot.Attendance || m.config.Available && ballot.View.Rank(m.self) < 0
+	counter := m.above(forgotten, now)
+	if ballot.Forced != nil {
+		counter = m.aboveLost(now, ballot.View)
+	}
+	ballot.Epoch = protocol.Epoch{Counter: counter, Candidate: m.self}
 	ballot.Sent, ballot.Terms = now, m.terms
 	m.survey, m.ballot = nil, ballot
 	m.patience(now)
@@ -390,18 +405,26 @@ func (m *Machine) count(now protocol.Time, out *protocol.Effects) bool {
 	default:
 		m.ballot = nil
 		m.backOff(now, m.rank(ballot.View))
+		if m.forcing != nil && ballot.Forced != nil {
+			m.forcing.missed(ballot)
+		}
 	}
 	return true
 }
 
+// onRefuse takes a refusal. In mode any a member that another side leads well is left
+// to it: the sides will meet.
 func (m *Machine) onRefuse(now protocol.Time, from protocol.ID, r election.Refuse, out *protocol.Effects) {
 	m.seen = max(m.seen, r.Promised.Counter)
 	m.adopt(now, r.View, out)
 	if m.ballot != nil && r.Epoch == m.ballot.Epoch {
 		m.ballot.Refuse(from)
 	}
-	if m.reign != nil && r.Epoch == m.reign.epoch && m.reign.wants(from) {
-		m.raise(now, r.Promised.Counter, out)
+	if f := m.forcing; f != nil && r.Well && m.ballot != nil && r.Epoch == m.ballot.Epoch && !f.view.Newer(r.View) {
+		m.endForcing(now, m.someoneIsWell(r), out)
+	}
+	if place, wanted := m.reign.place(from); wanted && r.Epoch == m.reign.epoch && !(m.config.Available && r.Well) {
+		m.raise(now, r.Promised.Counter, place.Address, out)
 	}
 }
 

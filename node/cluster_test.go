@@ -276,8 +276,12 @@ func TestGuestsHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := take(t, guest, "x")
-	if _, err := c.nodes[0].TryLock(bounded(t), "x"); !errors.Is(err, holdfast.ErrHeld) {
-		t.Errorf("held by a guest: %v", err)
+	for _, n := range c.nodes { // one of them coordinates, the others have been told
+		_, err := n.TryLock(bounded(t), "x")
+		var held *holdfast.HeldError
+		if !errors.As(err, &held) || held.Member != "guest" || held.Since.IsZero() || time.Since(held.Since).Abs() > time.Hour {
+			t.Errorf("through %s: %v, held by %+v; want the guest, and since when", n.Name(), err, held)
+		}
 	}
 	if err := guest.Close(); err != nil {
 		t.Fatal(err)

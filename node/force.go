@@ -17,7 +17,8 @@ import (
 // Confirm is that of PlanForce: the view is not forced unless what that told still
 // holds. If the founders that are not named are alive with a quorum of their own, two
 // may hold one lock; nobody but the caller can know that. What was done, by whom and
-// why, is in the log, and Forced tells it.
+// why, is in the log of every member that takes part or learns of it, and Forced tells it
+// there.
 //
 // The error is as those of PlanForce; an ErrConflict for a code that does not fit; or an
 // ErrUnavailable where a named member did not answer: then the view is as it was, unless
@@ -44,7 +45,7 @@ func (n *Node) Force(ctx context.Context, order wire.ForceView) (*wire.ForcedVie
 	}
 	log := n.logger.With("members", []string(plan.Named), "reason", order.Reason, "by", order.By)
 	log.Warn("an operator forces a view", "replaces", plan.View, "without", []string(plan.Rivals))
-	self, err := n.force(ctx, plan, order.Reason)
+	self, err := n.force(ctx, plan, order)
 	if err != nil {
 		log.Warn("the view was not forced", "replaces", plan.View, "error", err)
 		return nil, err
@@ -58,67 +59,52 @@ func (n *Node) Force(ctx context.Context, order wire.ForceView) (*wire.ForcedVie
 	return forced, nil
 }
 
-// Forced returns the latest view that was forced through this member in its life; nil
-// where there is none.
+// noteOrder takes up that a view was forced through another member: whoever takes part in
+// it, or is left out and learns of it, has it in the log, and Forced tells it. It runs
+// under the driver's mutex.
+func (n *Node) noteOrder(note membership.Ordered) {
+	if note.Here {
+		return // Force says so, when it is done
+	}
+	v := note.View
+	forced := &wire.ForcedView{
+		View: v.Number, Replaced: v.Number - 1, Reason: v.Order.Reason, By: v.Order.By, Time: wire.At(time.Now()),
+	}
+	for _, member := range v.Members {
+		if member.Founder {
+			forced.Members = append(forced.Members, member.Name)
+		}
+	}
+	n.logger.Warn("an operator has forced a view through another member",
+		"view", v.Number, "epoch", v.Epoch.Counter, "members", []string(forced.Members), "reason", forced.Reason, "by", forced.By)
+	n.change(func() { n.forced = forced })
+}
+
+// Forced returns the latest forced view that this member has made, taken part in or
+// learnt of in its life; nil where there is none.
 func (n *Node) Forced() *wire.ForcedView {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.forced
 }
 
-// forceAttempts is how often the named members are asked for their promises: a message
-// may be lost.
-const forceAttempts = 3
-
 // force lets the membership do it, and returns what it says when the view is installed.
-func (n *Node) force(ctx context.Context, plan *wire.ForcePlan, reason string) (*membership.Self, error) {
-	for range forceAttempts {
-		reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Force{Members: plan.Named, Reason: reason})
-		if err != nil {
-			return nil, fmt.Errorf("ask the membership: %w", closedOr(err))
-		}
-		if err := reply.Result.(*membership.Forced).Err; err != nil {
-			return nil, fmt.Errorf("%w: %w", holdfast.ErrConflict, err)
-		}
-		self, err := n.awaitForced(ctx, plan)
-		if self != nil || err != nil {
-			return self, err
-		}
+func (n *Node) force(ctx context.Context, plan *wire.ForcePlan, order wire.ForceView) (*membership.Self, error) {
+	wall := time.Duration(time.Now().UnixNano())
+	reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Force{Members: plan.Named, Reason: order.Reason, By: order.By, Wall: wall})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: not all of %s have answered yet, and view %d may yet be replaced; look at the status before anything else",
+			holdfast.ErrUnavailable, phrase(plan.Named), plan.View)
+	case err != nil:
+		return nil, fmt.Errorf("ask the membership: %w", closedOr(err))
 	}
-	return nil, fmt.Errorf("%w: not all of %s have promised to follow this member, asked %d times; view %d is as it was: see that they run and can be reached, or leave out who does not",
-		holdfast.ErrUnavailable, phrase(plan.Named), forceAttempts, plan.View)
-}
-
-// awaitForced waits until the forced view is installed; it returns nil when the election
-// has come to nothing.
-func (n *Node) awaitForced(ctx context.Context, plan *wire.ForcePlan) (*membership.Self, error) {
-	look := time.NewTicker(lookAgain / 10)
-	defer look.Stop()
-	until := n.driver.Now() + n.silence()
-	for {
-		n.mu.Lock()
-		changed := n.changed
-		n.mu.Unlock()
-		self, err := n.Who(ctx)
-		if err != nil {
-			return nil, err
-		}
-		v := self.Cell.Accepted
-		replaced := v.Epoch.Counter > plan.Epoch
-		switch {
-		case replaced && v.Epoch.Candidate != self.Cell.ID:
-			return nil, wire.Fail(wire.CodeConflict, fmt.Sprintf("view %d came from another member meanwhile; nothing need be forced", v.Number))
-		case replaced && v.Installed:
-			return self, nil
-		case !replaced && n.driver.Now() >= until:
-			return nil, nil
-		}
-		select {
-		case <-changed:
-		case <-look.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: view %d is the newest here, and not all of %s have accepted another yet; look at the status before anything else",
-				holdfast.ErrUnavailable, v.Number, phrase(plan.Named))
-		}
+	switch forced := reply.Result.(*membership.Forced); {
+	case forced.Silent != nil:
+		return nil, fmt.Errorf("%w: %s did not promise to follow this member; view %d is as it was: see that they run and can be reached, or leave out who does not",
+			holdfast.ErrUnavailable, phrase(forced.Silent), plan.View)
+	case forced.Err != nil:
+		return nil, fmt.Errorf("%w: %w", holdfast.ErrConflict, forced.Err)
 	}
+	return n.Who(ctx)
 }

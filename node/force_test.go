@@ -232,7 +232,7 @@ func TestForceOfSeveral(t *testing.T) {
 	}
 	refused(t, n, wire.CodeConflict, []string{"d"}, `member "e" at unix://`, "is alive and not named", "name it, or stop it")
 
-	forced, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Reason: "a fire", Confirm: p.Code})
+	forced, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,6 +240,9 @@ func TestForceOfSeveral(t *testing.T) {
 		t.Errorf("forced %+v", forced)
 	}
 	l := take(t, c.nodes[4], "x")
+	if told := c.nodes[4].Forced(); told == nil || told.View != forced.View || told.Reason != "a fire" || told.By != "ops" || !slices.Equal(told.Members, forced.Members) {
+		t.Errorf("e tells of %+v, and %+v was forced", told, forced)
+	}
 	if err := guest.WaitReady(bounded(t)); err != nil {
 		t.Error(err)
 	}

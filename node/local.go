@@ -20,6 +20,7 @@ import (
 type localSession struct {
 	driver *run.Driver
 	ends   *atomic.Int64 // when the member's lease does
+	called func(protocol.ID) string
 	id     lock.SessionID
 	sink   uint64
 	last   atomic.Uint64 // request ids
@@ -69,11 +70,13 @@ type wait struct {
 var _ holdfast.Backing = (*localSession)(nil)
 
 // openLocal opens a session of the process, whose locks the lease lets live until ends.
-func openLocal(driver *run.Driver, ends *atomic.Int64) (*localSession, error) {
+// Called tells the names of members.
+func openLocal(driver *run.Driver, ends *atomic.Int64, called func(protocol.ID) string) (*localSession, error) {
 	c, begin := driver.Clock()
 	s := &localSession{
 		driver:    driver,
 		ends:      ends,
+		called:    called,
 		alarms:    clock.NewAlarms(c),
 		begin:     begin,
 		extending: make(chan struct{}, 1),

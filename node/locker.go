@@ -175,7 +175,7 @@ func closedOr(err error) error {
 // any more means, after Close, that it was closed.
 func (s *localSession) refusal(err error) error {
 	if !errors.Is(err, session.ErrUnknown) {
-		return err
+		return s.driver.Explain(err, s.called)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -202,6 +203,8 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 		switch note := note.(type) {
 		case protocol.Serving:
 			n.change(func() {})
+		case membership.Ordered:
+			n.noteOrder(note)
 		case membership.Unsaved:
 			n.logger.Error("the stable cell cannot be written", "error", note.Err)
 		case central.Broke:
@@ -226,6 +229,20 @@ func names(view *protocol.View) (all []string) {
 		all = append(all, member.Name)
 	}
 	return all
+}
+
+// called returns the name of a member of the view, or its id where it is in it no more.
+func (n *Node) called(id protocol.ID) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.view != nil {
+		for _, member := range n.view.Members {
+			if member.ID == id {
+				return member.Name
+			}
+		}
+	}
+	return strconv.FormatUint(uint64(id), 36)
 }
 
 func (n *Node) change(apply func()) {
@@ -273,7 +290,7 @@ func (n *Node) openSession() (*localSession, error) {
 	if n.sessions == nil {
 		return nil, holdfast.ErrClosed
 	}
-	s, err := openLocal(n.driver, &n.ends)
+	s, err := openLocal(n.driver, &n.ends, n.called)
 	if err != nil {
 		return nil, err
 	}

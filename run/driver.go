@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -139,6 +140,16 @@ func (d *Driver) Clock() (c clock.Clock, start time.Duration) { return d.clock, 
 // back or forth from now on, by the wall clock as it is set now.
 func (d *Driver) Wall(t protocol.Time) time.Time {
 	return time.Now().Add(t - d.Now()).UTC()
+}
+
+// Explain makes of an error what people are told: of a name that is held, on which member
+// and since when. Name tells the name of a member.
+func (d *Driver) Explain(err error, name func(protocol.ID) string) error {
+	var held *lock.HeldBy
+	if !errors.As(err, &held) {
+		return err
+	}
+	return held.Tell(name(protocol.ID(held.Holder.Member)), time.Now())
 }
 
 // Attach registers a sink and returns its number, for CallID.Sink.

@@ -47,10 +47,17 @@ func (s *service) refusal(o *order, err error) error {
 	return failed("acquire", o.space.Name, name, err)
 }
 
-// explain adds to an ErrHeld who holds the name, as far as that is known here.
+// explain tells who holds the name that an ErrHeld is about. Where the refusal itself does
+// not say it, because it was the wait that ended and not the request, that is asked for.
 func (s *service) explain(space *Space, name string, err error) error {
+	view := s.view()
+	called := func(id protocol.ID) string { return memberName(view, id) }
+	var by *lock.HeldBy
 	var held *holdfast.HeldError
-	if !errors.Is(err, holdfast.ErrHeld) || errors.As(err, &held) && held.Member != "" && !held.Since.IsZero() {
+	switch {
+	case errors.As(err, &by) && by.Holder != (lock.SessionID{}):
+		return s.driver.Explain(err, called)
+	case !errors.Is(err, holdfast.ErrHeld), errors.As(err, &held) && held.Member != "":
 		return err
 	}
 	shown, failure := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name})
@@ -59,7 +66,7 @@ func (s *service) explain(space *Space, name string, err error) error {
 	}
 	first := shown.Holders[0]
 	return &holdfast.HeldError{
-		Owner: cmp.Or(first.Owner, first.Client), Member: memberName(s.view(), protocol.ID(first.Session.Member)),
+		Owner: cmp.Or(first.Owner, first.Client), Member: called(protocol.ID(first.Session.Member)),
 		Since: s.driver.Wall(first.Since), Others: len(shown.Holders) - 1,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -20,10 +21,6 @@ const (
 	frameBytes  = 1 << 20
 	// keepSlots is how many events of memory a frame keeps for the next use.
 	keepSlots = 256
-	// explained is how many refusals of a frame tell by whom the name is held. That
-	// costs a look at the table each, and is for people. A member that has no table says
-	// what it was told: others on the stream do not wait for an answer from elsewhere.
-	explained = 16
 	// plainBytes is more than an event without texts takes.
 	plainBytes = 64
 )
@@ -34,7 +31,6 @@ type frame struct {
 	message api.ServerFrame
 	slots   []*slot
 	used    int
-	held    int // how many refusals of this frame were explained
 	done    map[outcome]int
 }
 
@@ -122,7 +118,7 @@ func (f *frame) empty() {
 		clear(f.slots[keepSlots:])
 		f.slots = f.slots[:keepSlots]
 	}
-	f.used, f.held = 0, 0
+	f.used = 0
 	if f.message.Events = emptied(f.message.Events); cap(f.message.Events) > 2*keepSlots {
 		f.message.Events = nil
 	}
@@ -186,9 +182,10 @@ func welcome(t *told, service *service) *api.Welcome {
 // problem tells why an operation was refused, and of which lock.
 func (f *frame) problem(t *told, service *service) *api.Problem {
 	err := t.err
-	if space := service.byPort[t.port]; space != nil && errors.Is(err, holdfast.ErrHeld) && f.held < explained && service.decides() {
-		f.held++
-		err = service.explain(space, t.text, err)
+	var held *lock.HeldBy
+	if errors.As(err, &held) {
+		view := service.view()
+		err = service.driver.Explain(err, func(id protocol.ID) string { return memberName(view, id) })
 	}
 	if errors.Is(err, session.ErrUnknown) {
 		err = wire.Fail(wire.CodeUnknownSession, "unknown session: it has ended")

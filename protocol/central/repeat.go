@@ -198,7 +198,7 @@ func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 	case m.waitOver(r) <= now:
 		var err error = holdfast.ErrUnavailable
 		if r.state == queued && m.speaks() {
-			err = &holdfast.HeldError{}
+			err = &lock.HeldBy{}
 		}
 		m.tellRefused(now, r, err, out)
 		m.endRecord(now, r, out)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 )
 
 // sentinels are the errors that cross by their place in this list, which is part of
@@ -18,7 +19,7 @@ var sentinels = [...]error{
 // The kinds of errors. Above failSentinel stands the sentinel with that place.
 const (
 	failNone  uint8 = iota
-	failHeld        // a *holdfast.HeldError
+	failHeld        // a *lock.HeldBy
 	failLimit       // a *holdfast.LimitError
 	failLoss        // a holdfast.Loss
 	failOther       // one of no kind that a program may test for
@@ -54,7 +55,7 @@ func (c *coder) failure(v *error) {
 	switch kind {
 	case failNone:
 	case failHeld:
-		held := &holdfast.HeldError{}
+		held := &lock.HeldBy{}
 		c.held(held)
 		*v = held
 	case failLimit:
@@ -84,7 +85,7 @@ func sentinelOf(kind uint8, sentence string) error {
 }
 
 func (c *coder) writeFailure(err error) {
-	var held *holdfast.HeldError
+	var held *lock.HeldBy
 	var limit *holdfast.LimitError
 	var loss holdfast.Loss
 	switch {
@@ -118,18 +119,11 @@ func (c *coder) writeSentinel(err error) {
 	text(c, &sentence)
 }
 
-func (c *coder) held(v *holdfast.HeldError) {
+func (c *coder) held(v *lock.HeldBy) {
 	text(c, &v.Owner)
-	text(c, &v.Member)
 	c.count(&v.Others)
-	var since time.Duration // of the wall clock, since 1970; 0 where it is not known
-	if !v.Since.IsZero() {
-		since = time.Duration(v.Since.UnixNano())
-	}
-	c.span(&since)
-	if !c.writing && since != 0 {
-		v.Since = time.Unix(0, int64(since))
-	}
+	c.session(&v.Holder)
+	c.span(&v.Age)
 }
 
 func (c *coder) limit(v *holdfast.LimitError) {

@@ -123,7 +123,7 @@ func TestFailuresComeBack(t *testing.T) {
 		}
 	}
 	var held *holdfast.HeldError
-	b, err := Append(nil, 1, central.Decided{Err: &holdfast.HeldError{Owner: "o", Others: 3}})
+	b, err := Append(nil, 1, central.Decided{Err: &lock.HeldBy{Owner: "o", Others: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}

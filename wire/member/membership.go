@@ -39,6 +39,8 @@ func (c *coder) view(v **election.View) {
 	c.texts(&view.Terms)
 	c.truth(&view.Installed)
 	c.truth(&view.Open)
+	text(c, &view.Order.Reason)
+	text(c, &view.Order.By)
 }
 
 func (c *coder) electorate(v *election.Electorate) {

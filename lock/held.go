@@ -1,0 +1,31 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// HeldBy is the ErrHeld of a request that was not granted: who held the name when that
+// was decided. It says what machines can say to each other: of members their ids, and of
+// time how much of it has passed. To people [HeldBy.Tell] says the rest.
+type HeldBy struct {
+	Owner  string        // of the first holder; its client where it named none
+	Others int           // how many more hold the name
+	Holder SessionID     // whose hold that is; zero where nobody held, because others were about to be granted
+	Age    time.Duration // for how long it had held
+}
+
+func (h *HeldBy) Error() string { return h.Unwrap().Error() }
+
+// Unwrap returns what is known without knowing the members' names or the time.
+func (h *HeldBy) Unwrap() error { return &holdfast.HeldError{Owner: h.Owner, Others: h.Others} }
+
+// Tell returns the error for people: with the name of the holder's member, and since when
+// it holds by the wall clock that shows now.
+func (h *HeldBy) Tell(member string, now time.Time) error {
+	if h.Holder == (SessionID{}) {
+		return h.Unwrap()
+	}
+	return &holdfast.HeldError{Owner: h.Owner, Member: member, Since: now.Add(-h.Age).UTC(), Others: h.Others}
+}

@@ -1,0 +1,52 @@
+package membership
+
+import (
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// raise runs an election for this member above every epoch it has heard of, keeping
+// its view: a member that it wants has promised more, and could never be admitted
+// otherwise. Before it serves, the election starts again anyway. In mode any that member
+// may come from another side: it is joined as a whole side is, with what it holds.
+func (m *Machine) raise(now protocol.Time, above uint64, address string, out *protocol.Effects) {
+	m.seen = max(m.seen, above)
+	if above < m.reign.epoch.Counter || protocol.Mutated("epoch not raised") {
+		return
+	}
+	if !m.reign.served {
+		m.cease(now, out)
+		return
+	}
+	if m.config.Available {
+		m.merge(now, []string{address}, out)
+		return
+	}
+	view := m.reign.view
+	m.endRole(now)
+	m.elect(now, view, false, out)
+}
+
+// onNeedEpoch begins another reign, because the count in this one is exhausted.
+func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *protocol.Effects) {
+	m.cell.Floor = max(m.cell.Floor, need.Above)
+	if m.reign == nil || m.reign.epoch.Counter > need.Above {
+		return // not here, or under way
+	}
+	view := m.reign.view
+	if m.alone() && m.reign.installed {
+		m.again(now, view, out)
+		return
+	}
+	m.endRole(now)
+	m.elect(now, view, false, out)
+}
+
+// again begins another reign of a member alone, with one write for all of it.
+func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Effects) {
+	m.cell.Promised, m.cell.Candidate = m.above(false, now), m.self
+	m.lease.Promised = m.cell.Promised
+	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: view, Terms: m.terms}
+	ballot.Take(m.promise(now, ballot.Epoch), now)
+	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
+}
