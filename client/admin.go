@@ -282,8 +282,10 @@ func (a *Admin) Status(ctx context.Context) (*wire.Status, error) {
 	return decode[wire.Status]("status", answer)
 }
 
-// Watch yields what happens to the names of a space that begin with prefix, from now
-// on, until ctx ends or the member does; an error is the last thing that it yields.
+// Watch yields what happens to the names of a space that begin with prefix, through
+// whichever member, from now on, until ctx ends or the member that is asked does; an error
+// is the last thing that it yields. Events of one member come in the order of its
+// decisions; one with a Since says that some of a member are missing.
 // The space "" is that of option Space.
 func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {

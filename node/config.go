@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -69,6 +70,9 @@ type Config struct {
 	Limits Limits
 	// Observe sees the effects of every step; see run.Config.
 	Observe func(now protocol.Time, effects *protocol.Effects)
+	// Events has what happens to the clients of this member, for the other members: a
+	// server's Observer makes it of what Observe sees. Nil means one of the node's own.
+	Events *events.Source
 	// Logger gets what happens. Nil discards.
 	Logger *slog.Logger
 	// Clock measures time. Nil means the machine's, which runs through sleep.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
@@ -32,6 +33,7 @@ type Node struct {
 	member    *membership.Machine // the driver's
 	driver    *run.Driver
 	transport transport.Transport // nil for a member alone
+	events    *events.Source      // for the other members
 	rumours   *gossip.Gossip      // nil where nothing carries them
 	folder    *cell.Cell          // nil where no cell is kept
 	local     *localSession
@@ -90,7 +92,7 @@ func (n *Node) begin(ctx context.Context) error {
 	}
 	config := run.Config{
 		Machine: &leased{Machine: desk, ends: &n.ends},
-		Clock:   n.config.Clock, Observe: n.config.Observe, Heed: n.heed, Logger: n.logger,
+		Clock:   n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
 	}
 	if n.folder != nil {
 		config.Storage = n.folder

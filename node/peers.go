@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/transport/gossip"
@@ -97,14 +98,49 @@ func (n *Node) hear() (err error) {
 			return err
 		}
 	}
+	if teller, tells := n.transport.(interface{ Tell(grpc.Teller) }); tells {
+		teller.Tell(n.events.Tell)
+	}
 	n.transport.Listen(deliver)
 	return nil
 }
+
+// observer returns what sees the effects of every step: who has asked for that, and, for
+// other members, the source of the events of this one's clients.
+func (n *Node) observer() func(protocol.Time, *protocol.Effects) {
+	if n.events = n.config.Events; n.events != nil {
+		return n.config.Observe // it feeds the source
+	}
+	var names []string
+	for _, space := range n.config.Spaces {
+		names = append(names, space.Name)
+	}
+	n.events = events.NewSource(names)
+	if n.transport == nil {
+		return n.config.Observe // there is nobody to tell
+	}
+	return func(now protocol.Time, effects *protocol.Effects) {
+		n.events.Observe(effects)
+		if n.config.Observe != nil {
+			n.config.Observe(now, effects)
+		}
+	}
+}
+
+// lastWords is for how long other members are still told what has happened here, when
+// this one ends.
+const lastWords = 500 * time.Millisecond
 
 // disconnect ends what connect and hear have begun.
 func (n *Node) disconnect() error {
 	if n.transport == nil {
 		return nil
+	}
+	slow := time.NewTimer(lastWords)
+	defer slow.Stop()
+	select {
+	case <-n.events.End():
+	case <-slow.C: // they find out what they miss
 	}
 	var err error
 	if n.rumours != nil {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
@@ -35,6 +36,10 @@ type Config struct {
 	// Members is what takes messages of other members, which come to port 4040 as well.
 	// Nil means that there are none.
 	Members interface{ Register(grpc.ServiceRegistrar) }
+	// Others asks other members for the events of their clients: a transport of members
+	// does. Nil means that watchers see those of this member alone, and of nobody else.
+	// Those of this one are for its node to tell; Observer.Source has them.
+	Others events.Peers
 	// Leave lets the member leave in good order, and Drain lets it do so when nothing is
 	// held through it any more, which ctx bounds. Whoever gives them ends the process
 	// then, and does not wait for that in them. Nil refuses the call.
@@ -107,7 +112,8 @@ type Limits struct {
 	Names int
 	// Connections is how many connections each port serves at once. Zero means 20,000.
 	Connections int
-	// Watchers is how many feeds of events are served at once. Zero means 1,000.
+	// Watchers is how many feeds of events are served at once, other members' apart. Zero
+	// means 1,000.
 	Watchers int
 	// Header is how long a client may take to send a request's header. Zero means 10 s.
 	Header time.Duration

@@ -9,7 +9,7 @@
 //	stream*.go  grpc*.go                port 4040: sessions as streams, the unary calls
 //	http*.go    openapi.json            port 4041: JSON, server-sent events, health
 //	service*.go requests.go losses.go   what is asked in one go
-//	events.go   metrics.go              what happens, for whoever watches
+//	service_watch.go  metrics.go        what happens, for whoever watches
 //	grpc_admin.go                       leave, drain and force a view, for whoever looks after it
 //
 // # One-shot requests
@@ -58,8 +58,14 @@
 //
 // # Events and metrics
 //
-// Events are those of this member's own clients; views and spaces are every member's.
 // An [Observer] sees each step's effects under the driver's mutex. It keeps nothing,
-// never blocks, and fills the queues of the feeds; a reader that lets its queue run
-// full is dropped, and told so. No label of a metric carries a lock's name.
+// never blocks, and fills queues; a reader that lets its queue run full is dropped, and
+// told so. Events are those of all members' clients, whichever member is watched (package
+// events); views and spaces are told as this member sees them.
+//
+// Metrics are each member's own: what its clients do, and what they wait for and lose.
+// Whoever wants those of a cluster adds up the counters and histograms of its members, and
+// holdfast_sessions. What is asked of the authority of a space is the same everywhere, and
+// is not to be added up: holdfast_locks, holdfast_waiters, holdfast_reign. No label carries
+// a lock's name.
 package server

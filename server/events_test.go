@@ -3,21 +3,32 @@ package server
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// Where a test calls its watcher events.
+const (
+	eventWaiting   = events.Waiting
+	eventGranted   = events.Granted
+	eventReleased  = events.Released
+	eventCancelled = events.Cancelled
+	eventLost      = events.Lost
 )
 
 // TestToldAgainIsNoEvent: a stream that was resumed asks again for what it waits
 // for, and a holder asks for another hold limit; neither is news to anybody else.
 func TestToldAgainIsNoEvent(t *testing.T) {
 	b := newBed(t, nil, nil)
-	f, err := b.service.watch("", "")
+	f, err := b.service.watch(t.Context(), "", "")
 	must(t, err)
-	defer f.close()
+	defer f.Close()
 	holder, waiter := b.open(), b.open()
 	holder.say(opAcquire(1, "x"))
 	token := holder.granted(1).GetToken()
@@ -32,11 +43,11 @@ func TestToldAgainIsNoEvent(t *testing.T) {
 	holder.say(opRelease(1, "x", token))
 	holder.released(1)
 	waiter.granted(1)
-	events, err := f.next(t.Context())
+	happened, err := f.Next(t.Context())
 	must(t, err)
-	want := []string{eventGranted, eventWaiting, eventReleased, eventGranted}
+	want := []string{events.Granted, events.Waiting, events.Released, events.Granted}
 	var got []string
-	for _, e := range events {
+	for _, e := range happened {
 		got = append(got, e.Event)
 	}
 	if !slices.Equal(got, want) {
@@ -64,19 +75,23 @@ func TestSlowWatchIsALimit(t *testing.T) {
 	must(t, err)
 	_, err = watch.Header()
 	must(t, err)
-	feeds := &b.service.observer.feeds
-	feeds.mu.Lock()
-	for one := range feeds.byID {
-		one.mu.Lock()
-		one.slow = true
-		one.mu.Unlock()
+	b.flood(3 * events.FeedBound)
+	for err == nil {
+		_, err = watch.Recv()
 	}
-	feeds.mu.Unlock()
-	feeds.publish(wire.Event{Event: eventSpace})
-	_, err = watch.Recv()
 	err = wire.FromStatus("watch", err)
 	var limit *holdfast.LimitError
-	if wire.Code(err) != wire.CodeLimit || !errors.As(err, &limit) || limit.Value != feedBound {
+	if wire.Code(err) != wire.CodeLimit || !errors.As(err, &limit) || limit.Value != events.FeedBound {
 		t.Errorf("too slow: %v", err)
+	}
+}
+
+// flood lets so much happen that a watcher who does not read meanwhile is too slow.
+func (b *bed) flood(count int) { floodFrom(b.service, count) }
+
+func floodFrom(s *service, count int) {
+	text := strings.Repeat("x", 4<<10) // so that the network does not hold it all
+	for range count {
+		s.observer.source.Publish(wire.Event{Event: events.Space, Why: text})
 	}
 }

@@ -52,11 +52,11 @@ func TestForceView(t *testing.T) {
 	if !strings.Contains(log.String(), `msg="asked what a forced view would be" members=[a] replaces=7`) {
 		t.Errorf("the log is %s", &log)
 	}
-	feed, err := b.service.watch("", "")
+	feed, err := b.service.watch(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer feed.close()
+	defer feed.Close()
 	forced, err := admin.ForceView(t.Context(), &api.ForceViewRequest{Members: []string{"a"}, Reason: "fire", By: "ops", Confirm: "0123abcd"})
 	if err != nil || !strings.Contains(string(forced.GetDocument()), `{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops"`) {
 		t.Errorf("forced %s, %v", forced.GetDocument(), err)
@@ -64,7 +64,7 @@ func TestForceView(t *testing.T) {
 	if len(one.orders) != 1 || one.orders[0].Confirm != "0123abcd" {
 		t.Errorf("ordered %+v", one.orders)
 	}
-	events, err := feed.next(t.Context())
+	events, err := feed.Next(t.Context())
 	if err != nil || events[0].Event != "view" || events[0].Why != "view 8: a; forced by ops in the place of view 7: fire" {
 		t.Errorf("events %+v, %v", events, err)
 	}

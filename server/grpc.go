@@ -126,6 +126,7 @@ func (g *grpcServer) serve(l net.Listener) error {
 // for the calls under way until ctx ends, and then ends those, too. Afterwards
 // nothing of this server runs.
 func (g *grpcServer) stop(ctx context.Context) {
+	g.service.observer.source.End()
 	g.leave()
 	g.live.close(status.Error(codes.Unavailable, "this member is leaving"))
 	done := make(chan struct{})

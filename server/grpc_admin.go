@@ -88,8 +88,13 @@ func (a *grpcAdmin) ForceView(ctx context.Context, r *api.ForceViewRequest) (*ap
 	return answerJSON(forced, nil)
 }
 
+// lastWords is for how long another member is still told what has happened here, when
+// the server ends.
+const lastWords = time.Second
+
 // endMembers ends the streams of other members with the server: they have no end of
-// their own, and those members look for this one elsewhere or not at all.
+// their own, and those members look for this one elsewhere or not at all. Those of events
+// end by themselves, when the last was told.
 func (g *grpcServer) endMembers(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if !strings.HasPrefix(info.FullMethod, "/"+api.Members_ServiceDesc.ServiceName+"/") {
 		return handler(server, stream)
@@ -100,6 +105,15 @@ func (g *grpcServer) endMembers(server any, stream grpc.ServerStream, info *grpc
 	case err := <-done:
 		return err
 	case <-g.ending.Done():
-		return status.Error(codes.Unavailable, "this member is leaving")
 	}
+	if info.FullMethod == api.Members_Events_FullMethodName {
+		slow := time.NewTimer(lastWords)
+		defer slow.Stop()
+		select {
+		case err := <-done:
+			return err
+		case <-slow.C:
+		}
+	}
+	return status.Error(codes.Unavailable, "this member is leaving")
 }

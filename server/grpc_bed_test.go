@@ -101,7 +101,8 @@ func newBedOver(t testing.TB, below protocol.Machine, change func(*Config), tune
 		change(&config)
 	}
 	must(t, config.resolve())
-	b.service = newService(config)
+	b.service, err = newService(config)
+	must(t, err)
 	t.Cleanup(b.service.close)
 	b.server = newGRPC(config, b.service)
 	if tune != nil {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
@@ -122,25 +123,28 @@ func (l *grpcLocks) Status(context.Context, *api.StatusRequest) (*api.JSON, erro
 }
 
 // Watch sends what happens in a space, or in all, as it happens. Its header says
-// that nothing is missed from now on.
+// that nothing is missed from now on without being told.
 func (l *grpcLocks) Watch(r *api.WatchRequest, stream grpc.ServerStreamingServer[api.JSON]) error {
-	feed, err := l.service.watch(r.GetSpace(), r.GetPrefix())
-	if err != nil {
-		return wire.ToStatus(err)
-	}
-	defer feed.close()
-	if err := stream.SendHeader(metadata.MD{}); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	defer context.AfterFunc(l.ending, cancel)()
+	feed, err := l.service.watch(ctx, r.GetSpace(), r.GetPrefix())
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return l.watchEnd(stream.Context(), err)
+	case err != nil:
+		return wire.ToStatus(err)
+	}
+	defer feed.Close()
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
 	for {
-		events, err := feed.next(ctx)
+		happened, err := feed.Next(ctx)
 		if err != nil {
 			return l.watchEnd(stream.Context(), err)
 		}
-		for _, event := range events {
+		for _, event := range happened {
 			document, err := toJSON(event)
 			if err != nil {
 				return err
@@ -158,7 +162,7 @@ func (l *grpcLocks) watchEnd(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
-	case errors.Is(err, errSlow):
+	case errors.Is(err, events.ErrSlow):
 		return wire.ToStatus(err)
 	default:
 		return status.Error(codes.Unavailable, "this member is leaving")

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
@@ -281,15 +282,15 @@ func (s *started) wants(t testing.TB, status int) *reply {
 // watch subscribes to what happens from now on.
 func (b *webBed) watch() *watcher {
 	b.t.Helper()
-	f, err := b.server.service.watch("", "")
+	f, err := b.server.service.watch(b.t.Context(), "", "")
 	must(b.t, err)
-	b.t.Cleanup(f.close)
+	b.t.Cleanup(f.Close)
 	return &watcher{b.t, f, nil}
 }
 
 type watcher struct {
 	t      testing.TB
-	feed   *feed
+	feed   *events.Feed
 	queued []wire.Event
 }
 
@@ -304,9 +305,9 @@ func (w *watcher) until(kind, name string) wire.Event {
 				return e
 			}
 		}
-		events, err := w.feed.next(w.t.Context())
+		happened, err := w.feed.Next(w.t.Context())
 		must(w.t, err)
-		w.queued = events
+		w.queued = happened
 	}
 }
 

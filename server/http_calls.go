@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -196,11 +197,14 @@ func (h *web) measures(c *exchange) error {
 // events is GET /v1/events: server-sent events until either side has enough. A
 // comment now and then shows that the connection lives.
 func (h *web) events(c *exchange) error {
-	feed, err := h.service.watch(c.query["space"], c.query["prefix"])
+	ctx, cancel := context.WithCancel(c.r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.service.life, cancel)()
+	feed, err := h.service.watch(ctx, c.query["space"], c.query["prefix"])
 	if err != nil {
 		return err
 	}
-	defer feed.close()
+	defer feed.Close()
 	header := c.w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -208,7 +212,7 @@ func (h *web) events(c *exchange) error {
 	if c.r.Method == http.MethodHead {
 		return nil
 	}
-	if err := h.sendEvents(c, feed); err != nil && !errors.Is(err, c.r.Context().Err()) {
+	if err := h.sendEvents(ctx, c, feed); err != nil && !errors.Is(err, c.r.Context().Err()) {
 		h.service.logger.Debug("a feed of events has ended", "client", c.r.RemoteAddr, "error", err)
 	}
 	return nil

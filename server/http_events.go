@@ -8,18 +8,18 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/events"
 )
 
 // beatEvery is how often a feed shows that it lives while nothing happens.
 const beatEvery = 15 * time.Second
 
 // sendEvents writes a feed to a connection. It begins with a comment, so that the
-// reader knows that nothing from now on is missed, and ends with one that says why
+// reader knows that nothing from now on is missed without being told, and ends with one that says why
 // where this side ends it.
-func (h *web) sendEvents(c *exchange, from *feed) error {
-	ctx, cancel := context.WithCancel(c.r.Context())
-	defer cancel()
-	defer context.AfterFunc(h.service.life, cancel)()
+// It also ends with ctx, which the end of either side ends.
+func (h *web) sendEvents(ctx context.Context, c *exchange, from *events.Feed) error {
 	if err := h.send(c, []byte(": ok\n\n")); err != nil {
 		return err
 	}
@@ -28,8 +28,8 @@ func (h *web) sendEvents(c *exchange, from *feed) error {
 		switch {
 		case err == nil:
 			err = h.send(c, part)
-		case errors.Is(err, errSlow):
-			return errors.Join(err, h.send(c, []byte(": dropped: "+errSlow.Error()+"\n\n")))
+		case errors.Is(err, events.ErrSlow):
+			return errors.Join(err, h.send(c, []byte(": dropped: "+events.ErrSlow.Error()+"\n\n")))
 		case h.service.life.Err() != nil:
 			return h.send(c, []byte(": closed: this member is leaving\n\n"))
 		}
@@ -41,10 +41,10 @@ func (h *web) sendEvents(c *exchange, from *feed) error {
 
 // nextPart returns the events since the last part, or a comment if there were none
 // for a while.
-func (h *web) nextPart(ctx context.Context, from *feed) ([]byte, error) {
+func (h *web) nextPart(ctx context.Context, from *events.Feed) ([]byte, error) {
 	beat, cancel := context.WithTimeout(ctx, beatEvery)
 	defer cancel()
-	events, err := from.next(beat)
+	happened, err := from.Next(beat)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return []byte(": still here\n\n"), nil
 	}
@@ -52,7 +52,7 @@ func (h *web) nextPart(ctx context.Context, from *feed) ([]byte, error) {
 		return nil, err
 	}
 	var part bytes.Buffer
-	for _, event := range events {
+	for _, event := range happened {
 		data, err := json.Marshal(event)
 		if err != nil {
 			return nil, fmt.Errorf("encode an event: %w", err)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"runtime"
 	"slices"
@@ -12,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
 // sse reads server-sent events.
@@ -119,50 +120,85 @@ func TestEventsRow(t *testing.T) {
 	}
 }
 
-func TestSlowReaderIsDropped(t *testing.T) {
-	f := feeds{byID: map[*feed]struct{}{}}
-	slow, fast := f.subscribe("", "", 2), f.subscribe("", "x", 2)
-	if f.subscribe("", "", 2) != nil {
-		t.Error("more feeds than there may be")
+func TestSlowReaderIsTold(t *testing.T) {
+	b := newWebBed(t, nil)
+	reader := b.readEvents("")
+	floodFrom(b.server.service, 3*events.FeedBound)
+	line := reader.line()
+	for strings.HasPrefix(line, "event: ") || strings.HasPrefix(line, "data: ") {
+		line = reader.line()
 	}
-	for i := range feedBound + 10 {
-		f.publish(wire.Event{Event: eventGranted, Name: fmt.Sprint(i)})
+	if line != ": dropped: "+events.ErrSlow.Error() {
+		t.Errorf("told %q", line)
 	}
-	f.publish(wire.Event{Event: eventGranted, Name: "x"})
-	events, err := slow.next(t.Context())
-	if err != nil || len(events) != feedBound || events[0].Name != "0" {
-		t.Errorf("%d events, %v", len(events), err)
-	}
-	if _, err := slow.next(t.Context()); err != errSlow {
-		t.Errorf("a slow reader gets %v", err)
-	}
-	if events, err := fast.next(t.Context()); err != nil || len(events) != 1 {
-		t.Errorf("another reader gets %v, %v", events, err)
-	}
-	slow.close()
-	fast.close()
-	if f.open.Load() != 0 {
-		t.Errorf("%d feeds are left", f.open.Load())
+	if rest := reader.line(); rest != "" {
+		t.Errorf("and then %q", rest)
 	}
 }
 
-func TestSlowReaderIsTold(t *testing.T) {
-	b := newWebBed(t, nil)
-	events := b.readEvents("")
-	feeds := &b.server.service.observer.feeds
-	feeds.mu.Lock()
-	for one := range feeds.byID {
-		one.mu.Lock()
-		one.slow = true
-		one.mu.Unlock()
+// pair is calm, with another member in the view.
+type pair struct{ calm }
+
+func (p pair) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	p.calm.Step(now, ev, out)
+	if ev.Kind == protocol.Start {
+		view := out.Raises[0].(*protocol.View)
+		view.Members = append(view.Members, protocol.Member{ID: 8, Name: "b", Address: "b.example:4040"})
 	}
-	feeds.mu.Unlock()
-	feeds.publish(wire.Event{Event: eventSpace})
-	if line := events.line(); line != ": dropped: "+errSlow.Error() {
-		t.Errorf("told %q", line)
+}
+
+// peers answers for the other member.
+type peers struct {
+	asked  chan string
+	events chan *api.MemberEvents
+}
+
+func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, interest *api.MemberInterest, take func(*api.MemberEvents)) error {
+	p.asked <- address + " " + interest.GetSpace() + " " + interest.GetPrefix()
+	for {
+		select {
+		case m := <-p.events:
+			take(m)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	if rest := events.line(); rest != "" {
-		t.Errorf("and then %q", rest)
+}
+
+// TestEventsOfOtherMembers come with their name, as soon as that member tells; until then
+// nobody is told that nothing is missed, and the end of the server is not waited for.
+func TestEventsOfOtherMembers(t *testing.T) {
+	other := &peers{make(chan string, 1), make(chan *api.MemberEvents, 2)}
+	b := newWebBedOver(t, pair{}, func(c *Config) { c.Others = other })
+	other.events <- &api.MemberEvents{Welcome: &api.MemberHello{Process: 1}, At: 1}
+	other.events <- &api.MemberEvents{At: 2, Count: 2, Events: []*api.MemberEvent{
+		{Event: "unheard of", Name: "a/1"}, {Event: eventLost, Time: 2, Space: "default", Name: "a/1", Owner: "o", Token: 7, Why: "member_lost"},
+	}}
+	events := b.readEvents("?space=default&prefix=a/")
+	if asked := <-other.asked; asked != "b.example:4040 default a/" {
+		t.Errorf("asked %s", asked)
+	}
+	if kind, event := events.next(); kind != eventLost || event["member"] != "b" || event["token"] != "7" || event["why"] != "member_lost" {
+		t.Errorf("%s %v", kind, event)
+	}
+	b.server.service.observer.source.Publish(wire.Event{Event: "space", Space: "default"})
+	if kind, event := events.next(); kind != "space" || event["member"] != "a" {
+		t.Errorf("%s %v", kind, event)
+	}
+	answered := make(chan *reply, 1)
+	late := b.request(http.MethodGet, "/v1/events?prefix=other", "")
+	go func() {
+		defer close(answered)
+		if answer, err := b.do(late); err != nil {
+			t.Error(err)
+		} else {
+			answered <- answer
+		}
+	}()
+	<-other.asked // and nothing is told
+	must(t, b.server.Shutdown(t.Context()))
+	if answer := <-answered; answer != nil && (answer.status != 503 || answer.text("code") != wire.CodeUnavailable) {
+		t.Errorf("told %d %s", answer.status, answer.raw)
 	}
 }
 

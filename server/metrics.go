@@ -3,19 +3,19 @@ package server
 import (
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Observer sees everything that a member's machines decide, and makes of it the
-// metrics and the feeds of events. It is made before the driver, whose
+// metrics and, with an events.Source, what watchers are told. It is made before the driver, whose
 // Config.Observe is its Observe; New takes it over.
 type Observer struct {
 	registry *prometheus.Registry
@@ -28,13 +28,8 @@ type Observer struct {
 	recoveries *prometheus.CounterVec
 	recovery   *prometheus.HistogramVec
 
-	// waiting are the requests that were queued and are not decided yet, as many as
-	// the spaces have waiters. The driver's mutex guards it.
-	waiting map[waitKey]struct{}
-
-	feeds  feeds
+	source *events.Source
 	stirs  chan struct{} // holds one when a space may be in another state
-	viewed atomic.Uint64 // the number of the newest view
 }
 
 // observed is what counts for one space; its metrics are looked up once.
@@ -45,18 +40,11 @@ type observed struct {
 	lost map[holdfast.Loss]prometheus.Counter
 }
 
-// waitKey names a request.
-type waitKey struct {
-	session lock.SessionID
-	request uint64
-}
-
 // NewObserver returns an Observer of the spaces with these names, the first of
 // which is at port 1 of the stack.
 func NewObserver(spaces []string) *Observer {
 	o := &Observer{
-		registry: prometheus.NewRegistry(), waiting: map[waitKey]struct{}{}, stirs: make(chan struct{}, 1),
-		feeds: feeds{byID: map[*feed]struct{}{}},
+		registry: prometheus.NewRegistry(), source: events.NewSource(spaces), stirs: make(chan struct{}, 1),
 	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "holdfast_" + name, Help: help}, labels)
@@ -118,18 +106,14 @@ func allLosses() []holdfast.Loss {
 // Observe is for run.Config.Observe: it sees the effects of one step, keeps none of
 // them, and neither blocks nor calls back.
 func (o *Observer) Observe(now protocol.Time, effects *protocol.Effects) {
+	o.source.Observe(effects)
 	for i := range effects.Replies {
 		if reply := &effects.Replies[i]; reply.Decision.Kind != 0 && reply.Port != protocol.Below && int(reply.Port) <= len(o.spaces) {
-			o.decided(now, &o.spaces[reply.Port-1], &reply.Decision)
+			o.spaces[reply.Port-1].decided(now, &reply.Decision)
 		}
 	}
 	for _, envelope := range effects.Sends {
 		o.messages.WithLabelValues(o.spaceAt(envelope.Port), typeName(envelope.Message), sent).Inc()
-	}
-	for _, fact := range effects.Raises {
-		if view, ok := fact.(*protocol.View); ok && o.viewed.Swap(view.Number) != view.Number {
-			o.feeds.publish(wire.Event{Event: eventView, Why: viewText(view)})
-		}
 	}
 	if len(effects.Raises)+len(effects.Notes) > 0 {
 		select {
@@ -152,46 +136,27 @@ func typeName(message any) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// decided counts and tells one decision.
-func (o *Observer) decided(now protocol.Time, space *observed, d *lock.Decision) {
+// Source returns what makes events of what is observed, for who tells them to other
+// members.
+func (o *Observer) Source() *events.Source { return o.source }
+
+// decided counts one decision.
+func (s *observed) decided(now protocol.Time, d *lock.Decision) {
 	switch d.Kind {
 	case lock.Granted:
-		if !extends(d) {
-			space.wait.Observe(d.Waited.Seconds())
+		if d.Since != 0 { // otherwise it answers a wish for another hold limit
+			s.wait.Observe(d.Waited.Seconds())
 		}
 	case lock.Released, lock.Lost:
 		if d.Token != 0 && 0 < d.Since && d.Since <= now {
-			space.hold.Observe((now - d.Since).Seconds())
+			s.hold.Observe((now - d.Since).Seconds())
 		}
 	}
 	if d.Kind == lock.Lost || d.Kind == lock.Revoked {
-		if lost := space.lost[d.Loss]; lost != nil {
+		if lost := s.lost[d.Loss]; lost != nil {
 			lost.Inc()
 		}
 	}
-	waited := o.account(d)
-	if o.feeds.open.Load() > 0 {
-		if event, why := eventOf(d, waited); event != "" {
-			o.feeds.publish(wire.Event{Event: event, Space: space.name, Name: d.Name, Owner: d.Owner, Token: d.Token, Why: why})
-		}
-	}
-}
-
-// account keeps the requests that wait, and reports whether d is about one of them.
-func (o *Observer) account(d *lock.Decision) (waited bool) {
-	if d.Kind != lock.Queued && len(o.waiting) == 0 {
-		return false
-	}
-	key := waitKey{d.Session, d.Request}
-	_, waited = o.waiting[key]
-	if d.Kind == lock.Queued {
-		if d.Position >= 0 { // otherwise another member decides, and has not been heard yet
-			o.waiting[key] = struct{}{}
-		}
-	} else {
-		delete(o.waiting, key)
-	}
-	return waited
 }
 
 // operation counts one operation of a client by its outcome. Space is "" for what
@@ -211,11 +176,6 @@ func (o *Observer) refused(why string) { o.refusals.WithLabelValues(why).Inc() }
 // frame counts one frame of a client's stream, received or sent.
 func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction).Inc() }
 
-// subscribe opens a feed, or returns nil when there are most already.
-func (o *Observer) subscribe(space, prefix string, most int) *feed {
-	return o.feeds.subscribe(space, prefix, most)
-}
-
 // state collects what is asked when somebody looks.
 type state struct {
 	service *service
@@ -234,8 +194,8 @@ func (s *service) register() error {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
 		&state{
 			service:  s,
-			locks:    desc("locks", "Names held or wanted.", "space"),
-			waiters:  desc("waiters", "Requests that wait.", "space"),
+			locks:    desc("locks", "Names held or wanted, through whichever member: all members tell the same.", "space"),
+			waiters:  desc("waiters", "Requests that wait, through whichever member: all members tell the same.", "space"),
 			reign:    desc("reign", "The present authority's reign.", "space"),
 			ready:    desc("space_ready", "Whether the space can grant.", "space"),
 			view:     desc("view", "The number of the newest view."),

@@ -24,7 +24,10 @@ func New(c Config) (*Server, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
 	}
-	service := newService(c)
+	service, err := newService(c)
+	if err != nil {
+		return nil, err
+	}
 	if err := service.register(); err != nil {
 		service.close()
 		return nil, err
@@ -51,7 +54,8 @@ func (s *Server) AcceptGRPC(l net.Listener) error { return s.rpc.serve(l) }
 // Shutdown ends the service in good order: no new connection is accepted, what
 // waits is told that this member is unavailable, and what is under way is answered.
 // When ctx ends first, the connections that remain are closed, and the error is the
-// context's. Sessions and their locks are the driver's, and stay. Afterwards nothing
+// context's. Sessions and their locks are the driver's, and stay. Other members are told
+// nothing more by the Observer's Source. Afterwards nothing
 // of this server runs.
 func (s *Server) Shutdown(ctx context.Context) error {
 	var err error

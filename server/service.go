@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -30,6 +31,7 @@ type service struct {
 	forcer   Forcer                                          // nil where nobody forces a view
 	moved    func(*roster)                                   // tells the streams; nil where there are none
 	observer *Observer
+	gatherer *events.Gatherer // of what happens through other members
 	limits   Limits
 	logger   *slog.Logger
 
@@ -100,9 +102,15 @@ type breakInput struct {
 }
 
 // newService returns the service of a Config that was resolved.
-func newService(c Config) *service {
+func newService(c Config) (*service, error) {
+	me := protocol.ID(c.Identity().Member.ID)
+	gatherer, err := events.NewGatherer(events.Config{Source: c.Observer.source, Self: me, Peers: c.Others, Logger: c.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	s := &service{
-		driver: c.Driver, me: protocol.ID(c.Identity().Member.ID), identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, observer: c.Observer, limits: c.Limits, logger: c.Logger,
+		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer,
+		observer: c.Observer, gatherer: gatherer, limits: c.Limits, logger: c.Logger,
 		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		switchboard: newSwitchboard(c.Driver),
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
@@ -113,12 +121,13 @@ func newService(c Config) *service {
 		s.byName[s.spaces[i].Name] = &s.spaces[i]
 		s.byPort[s.spaces[i].Port] = &s.spaces[i]
 	}
-	return s
+	return s, nil
 }
 
 // close cancels what waits, gives back what nobody was told of, and forgets.
 func (s *service) close() {
 	s.stop()
+	s.gatherer.Close()
 	s.background.Wait()
 	for _, q := range s.requests.close() {
 		s.giveBack(q)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -40,7 +41,7 @@ func (s *service) forceView(ctx context.Context, order wire.ForceView) (forced *
 	if err != nil {
 		return nil, err
 	}
-	s.observer.feeds.publish(wire.Event{Event: eventView, Why: fmt.Sprintf("view %d: %s; forced by %s in the place of view %d: %s",
+	s.observer.source.Publish(wire.Event{Event: events.View, Why: fmt.Sprintf("view %d: %s; forced by %s in the place of view %d: %s",
 		forced.View, strings.Join(forced.Members, ", "), forced.By, forced.Replaced, forced.Reason)})
 	return forced, nil
 }

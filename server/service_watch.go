@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -54,24 +57,25 @@ func (s *service) lookAt(space *Space, last *spaceState) {
 		s.observer.recoveries.WithLabelValues(space.Name).Inc()
 	}
 	if last.seen {
-		s.observer.feeds.publish(wire.Event{Event: eventSpace, Space: space.Name, Why: s.conditionText(space, condition)})
+		s.observer.source.Publish(wire.Event{Event: events.Space, Space: space.Name, Why: s.conditionText(space, condition)})
 	}
 	*last = spaceState{true, condition.State, now}
 }
 
 // watch subscribes to the events of a space, or of all with "", whose names begin
-// with prefix. Events without a name (view, space) come with every prefix. The
-// error is an ErrSpace, or an ErrLimit named watchers.
-func (s *service) watch(spaceName, prefix string) (f *feed, err error) {
+// with prefix, whichever member they happen through. Events without a name (view, space)
+// come with every prefix. It waits until the other members tell, or do not answer. The
+// error is an ErrSpace, an ErrLimit named watchers, or ErrUnavailable where ctx ends.
+func (s *service) watch(ctx context.Context, spaceName, prefix string) (f *events.Feed, err error) {
 	defer func() { s.observer.operation("", "watch", err) }()
 	if spaceName != "" {
 		if _, err := s.space(spaceName); err != nil {
 			return nil, failed("watch", "", "", err)
 		}
 	}
-	f = s.observer.subscribe(spaceName, prefix, s.limits.Watchers)
-	if f == nil {
-		return nil, failed("watch", "", "", &holdfast.LimitError{Limit: "watchers", Value: int64(s.limits.Watchers)})
+	f, err = s.gatherer.Watch(ctx, events.Filter{Space: spaceName, Prefix: prefix}, s.identity().Member.Name, s.limits.Watchers)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", holdfast.ErrUnavailable, err)
 	}
-	return f, nil
+	return f, failed("watch", "", "", err)
 }

@@ -156,7 +156,8 @@ type Space struct {
 }
 
 // Event is one thing that happened. Event is one of waiting, granted, released,
-// cancelled, lost, broken, view and space.
+// cancelled, lost, broken, view and space. One with a Since is not about a lock or a
+// space: it says of which stretch of time the events of a member are missing.
 type Event struct {
 	Event string         `json:"event"`
 	Time  Time           `json:"time"`
@@ -165,6 +166,10 @@ type Event struct {
 	Owner string         `json:"owner"`
 	Token holdfast.Token `json:"token,omitzero"` // left out where there is none
 	Why   string         `json:"why"`
+
+	Member string `json:"member"`         // the name of the member through whose clients it happened
+	Since  Time   `json:"since,omitzero"` // event space: events of the member are missing, or may be, from then on,
+	Until  Time   `json:"until,omitzero"` // until then; left out while nobody knows
 }
 
 // Problem is an error as an RFC 9457 document. Make one with [NewProblem].

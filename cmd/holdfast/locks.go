@@ -21,7 +21,7 @@ func (p *program) locksCommand() *cli.Command {
 		Flags: clientFlags(
 			textFlag("prefix", "only names that begin with `P`"),
 			switchFlag("json", "print one JSON document a line"),
-			switchFlag("watch", "print what happens, from now on, until interrupted"),
+			switchFlag("watch", "print what happens, through whichever member, from now on, until interrupted"),
 		),
 		Action: p.locks,
 	}
@@ -100,7 +100,7 @@ func (p *program) watch(ctx context.Context, c *cli.Command) error {
 			}
 			if header {
 				header = false
-				if err := written(fmt.Fprintln(p.stdout, p.heading("TIME          EVENT      TOKEN                 NAME  OWNER  WHY"))); err != nil {
+				if err := written(fmt.Fprintln(p.stdout, p.heading("TIME          EVENT      TOKEN                 NAME  OWNER  MEMBER  WHY"))); err != nil {
 					return err
 				}
 			}
@@ -118,7 +118,7 @@ func (p *program) printEvent(asJSON bool, event wire.Event) error {
 	if asJSON {
 		return printJSON(p.stdout, event)
 	}
-	return written(fmt.Fprintf(p.stdout, "%s  %-9s  %-20s  %s  %s  %s\n",
+	return written(fmt.Fprintf(p.stdout, "%s  %-9s  %-20s  %s  %s  %s  %s\n",
 		event.Time.Local().Format("15:04:05.000"), printable(event.Event), printable(shownToken(event.Token)),
-		printable(shownName(event.Name)), printable(event.Owner), printable(event.Why)))
+		printable(shownName(event.Name)), printable(event.Owner), printable(event.Member), printable(event.Why)))
 }

@@ -107,13 +107,14 @@ func (m *member) join(ctx context.Context, environ []string, material *tls.Confi
 		observer.Observe(now, effects)
 		m.heed(effects)
 	}
+	config.Events = observer.Source()
 	if m.node, err = node.Start(ctx, config); err != nil {
 		return badStart(err)
 	}
 	limits := m.settings.Limits
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
-		Members: m.peers, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: observer,
+		Members: m.peers, Others: m.peers, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: observer,
 		Limits: server.Limits{TTL: limits.TTL, NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes)},
 		TLS:    material, Logger: m.log,
 	})

@@ -29,7 +29,7 @@ var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership"
 // Other storage drivers than the member's own cell reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "protocol/...",
-	"run", "wire", "wire/...", "transport", "transport/...", "storage/cell", "internal/clock",
+	"run", "wire", "wire/...", "transport", "transport/...", "events", "storage/cell", "internal/clock",
 }
 
 // programs may import everything, and only programs may import them.
@@ -49,6 +49,7 @@ func rows() []row {
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"internal/tidy"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
+		row{folders: []string{"events"}, own: with("wire", "wire/api")},
 		row{folders: []string{"transport"}, own: with()},
 		row{folders: []string{"transport/..."}, own: with("transport", "wire/api", "wire/member", "internal/clock"), outside: anyModule},
 		row{folders: []string{"storage/..."}, own: []string{"storage"}, outside: anyModule},

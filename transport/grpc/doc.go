@@ -8,6 +8,7 @@
 //	incoming.go   one stream from a peer
 //	greeting.go   who may speak: handshakes, and who is known
 //	gossip.go     the packets and connections of the gossip that finds members
+//	events.go     what happens to a member's clients, for another member whose clients watch
 //	serve.go      on which server all that comes in
 //
 // # Streams

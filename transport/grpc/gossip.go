@@ -67,10 +67,10 @@ func (t *Transport) DialGossip(ctx context.Context, address string) (net.Conn, e
 		return nil, fmt.Errorf("dial member at %s: %w", address, errors.Join(err, t.life.Err()))
 	}
 	near, far := net.Pipe()
-	l.gossips.Add(1)
+	l.riders.Add(1)
 	go func() {
 		defer t.work.Done()
-		defer l.gossips.Add(-1)
+		defer l.riders.Add(-1)
 		defer cancel()
 		stop := context.AfterFunc(life, func() { abandon(far) })
 		defer stop()

@@ -38,9 +38,9 @@ type link struct {
 	peer    greeting
 	cluster uint64 // this member's, as it has greeted
 
-	broken  chan struct{} // closed when nothing can be sent any more
-	ended   chan struct{} // closed when nothing of it runs any more
-	gossips atomic.Int64  // connections of the gossip that are open, and ever opened
+	broken chan struct{} // closed when nothing can be sent any more
+	ended  chan struct{} // closed when nothing of it runs any more
+	riders atomic.Int64  // connections of the gossip, and streams of events, that are open
 
 	mu        sync.Mutex
 	sent      uint64
@@ -215,12 +215,12 @@ func (l *link) close(cause error) {
 // cause returns why the link was given up.
 func (l *link) cause() error { return context.Cause(l.life) }
 
-// used reports whether anything was sent, or the gossip has talked, since it was asked
-// last.
+// used reports whether anything was sent since it was asked last, or something else
+// uses the connection.
 func (l *link) used() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	used := !l.quiet || l.gossips.Load() > 0
+	used := !l.quiet || l.riders.Load() > 0
 	l.quiet = true
 	return used
 }

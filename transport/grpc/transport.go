@@ -29,6 +29,7 @@ type Transport struct {
 	deliver   transport.Deliver
 	packets   func(from string, packet []byte)
 	streams   func(net.Conn)
+	teller    Teller
 
 	mu       sync.Mutex
 	closed   bool
@@ -36,6 +37,7 @@ type Transport struct {
 	known    map[protocol.ID]*known
 	incoming map[*incoming]struct{}
 	gossips  int                 // connections of the gossip that are open here
+	watches  int                 // streams of events that are open here
 	told     map[string]struct{} // refusals that the log has
 }
 

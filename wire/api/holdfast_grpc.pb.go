@@ -164,7 +164,7 @@ type LocksClient interface {
 	Show(ctx context.Context, in *ShowRequest, opts ...grpc.CallOption) (*JSON, error)
 	Break(ctx context.Context, in *BreakRequest, opts ...grpc.CallOption) (*JSON, error)
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*JSON, error)
-	// Watch streams events; each is the JSON object of GET /v1/events.
+	// Watch streams events, of whichever member; each is the JSON object of GET /v1/events.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JSON], error)
 }
 
@@ -290,7 +290,7 @@ type LocksServer interface {
 	Show(context.Context, *ShowRequest) (*JSON, error)
 	Break(context.Context, *BreakRequest) (*JSON, error)
 	Status(context.Context, *StatusRequest) (*JSON, error)
-	// Watch streams events; each is the JSON object of GET /v1/events.
+	// Watch streams events, of whichever member; each is the JSON object of GET /v1/events.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[JSON]) error
 	mustEmbedUnimplementedLocksServer()
 }

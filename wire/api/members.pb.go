@@ -301,6 +301,240 @@ func (x *MemberChunk) GetData() []byte {
 	return nil
 }
 
+// MemberInterest says who asks, and for which events.
+type MemberInterest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hello         *MemberHello           `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	Space         string                 `protobuf:"bytes,2,opt,name=space,proto3" json:"space,omitempty"`   // "" is every space
+	Prefix        string                 `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"` // of the names
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberInterest) Reset() {
+	*x = MemberInterest{}
+	mi := &file_members_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberInterest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberInterest) ProtoMessage() {}
+
+func (x *MemberInterest) ProtoReflect() protoreflect.Message {
+	mi := &file_members_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberInterest.ProtoReflect.Descriptor instead.
+func (*MemberInterest) Descriptor() ([]byte, []int) {
+	return file_members_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *MemberInterest) GetHello() *MemberHello {
+	if x != nil {
+		return x.Hello
+	}
+	return nil
+}
+
+func (x *MemberInterest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *MemberInterest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+// MemberEvents holds everything that was waiting to be told, or a part of it.
+type MemberEvents struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Welcome *MemberHello           `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
+	Events  []*MemberEvent         `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"` // in the order of the decisions
+	// Up to when, by the sender's wall clock in Unix nanoseconds, everything was told with
+	// this message. 0 in one that the next goes on with.
+	At int64 `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
+	// With at: how many events there were in the life of the sender's process until then,
+	// of any space and name. Who finds the number that it knows has missed nothing.
+	Count         uint64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	Last          bool   `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"` // the sender leaves in good order
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberEvents) Reset() {
+	*x = MemberEvents{}
+	mi := &file_members_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberEvents) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberEvents) ProtoMessage() {}
+
+func (x *MemberEvents) ProtoReflect() protoreflect.Message {
+	mi := &file_members_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberEvents.ProtoReflect.Descriptor instead.
+func (*MemberEvents) Descriptor() ([]byte, []int) {
+	return file_members_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *MemberEvents) GetWelcome() *MemberHello {
+	if x != nil {
+		return x.Welcome
+	}
+	return nil
+}
+
+func (x *MemberEvents) GetEvents() []*MemberEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *MemberEvents) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *MemberEvents) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *MemberEvents) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+type MemberEvent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Event         string                 `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"` // as in GET /v1/events; never view, and never space
+	Time          int64                  `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`  // by the sender's wall clock, Unix nanoseconds
+	Space         string                 `protobuf:"bytes,3,opt,name=space,proto3" json:"space,omitempty"`
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Owner         string                 `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Token         uint64                 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
+	Why           string                 `protobuf:"bytes,7,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberEvent) Reset() {
+	*x = MemberEvent{}
+	mi := &file_members_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberEvent) ProtoMessage() {}
+
+func (x *MemberEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_members_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberEvent.ProtoReflect.Descriptor instead.
+func (*MemberEvent) Descriptor() ([]byte, []int) {
+	return file_members_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MemberEvent) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *MemberEvent) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *MemberEvent) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *MemberEvent) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MemberEvent) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *MemberEvent) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *MemberEvent) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 var File_members_proto protoreflect.FileDescriptor
 
 const file_members_proto_rawDesc = "" +
@@ -325,10 +559,29 @@ const file_members_proto_rawDesc = "" +
 	"\x06frames\x18\x02 \x01(\x04R\x06frames\"Q\n" +
 	"\vMemberChunk\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.holdfast.v1.MemberHelloR\x05hello\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data2\x8d\x01\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"n\n" +
+	"\x0eMemberInterest\x12.\n" +
+	"\x05hello\x18\x01 \x01(\v2\x18.holdfast.v1.MemberHelloR\x05hello\x12\x14\n" +
+	"\x05space\x18\x02 \x01(\tR\x05space\x12\x16\n" +
+	"\x06prefix\x18\x03 \x01(\tR\x06prefix\"\xae\x01\n" +
+	"\fMemberEvents\x122\n" +
+	"\awelcome\x18\x01 \x01(\v2\x18.holdfast.v1.MemberHelloR\awelcome\x120\n" +
+	"\x06events\x18\x02 \x03(\v2\x18.holdfast.v1.MemberEventR\x06events\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x03R\x02at\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\x12\x12\n" +
+	"\x04last\x18\x05 \x01(\bR\x04last\"\x9f\x01\n" +
+	"\vMemberEvent\x12\x14\n" +
+	"\x05event\x18\x01 \x01(\tR\x05event\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
+	"\x05space\x18\x03 \x01(\tR\x05space\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05token\x18\x06 \x01(\x04R\x05token\x12\x10\n" +
+	"\x03why\x18\a \x01(\tR\x03why2\xd1\x01\n" +
 	"\aMembers\x12@\n" +
 	"\x04Link\x12\x18.holdfast.v1.MemberFrame\x1a\x1a.holdfast.v1.MemberReceipt(\x010\x01\x12@\n" +
-	"\x06Gossip\x12\x18.holdfast.v1.MemberChunk\x1a\x18.holdfast.v1.MemberChunk(\x010\x01B-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
+	"\x06Gossip\x12\x18.holdfast.v1.MemberChunk\x1a\x18.holdfast.v1.MemberChunk(\x010\x01\x12B\n" +
+	"\x06Events\x12\x1b.holdfast.v1.MemberInterest\x1a\x19.holdfast.v1.MemberEvents0\x01B-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
 
 var (
 	file_members_proto_rawDescOnce sync.Once
@@ -342,26 +595,34 @@ func file_members_proto_rawDescGZIP() []byte {
 	return file_members_proto_rawDescData
 }
 
-var file_members_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_members_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_members_proto_goTypes = []any{
-	(*MemberHello)(nil),   // 0: holdfast.v1.MemberHello
-	(*MemberFrame)(nil),   // 1: holdfast.v1.MemberFrame
-	(*MemberReceipt)(nil), // 2: holdfast.v1.MemberReceipt
-	(*MemberChunk)(nil),   // 3: holdfast.v1.MemberChunk
+	(*MemberHello)(nil),    // 0: holdfast.v1.MemberHello
+	(*MemberFrame)(nil),    // 1: holdfast.v1.MemberFrame
+	(*MemberReceipt)(nil),  // 2: holdfast.v1.MemberReceipt
+	(*MemberChunk)(nil),    // 3: holdfast.v1.MemberChunk
+	(*MemberInterest)(nil), // 4: holdfast.v1.MemberInterest
+	(*MemberEvents)(nil),   // 5: holdfast.v1.MemberEvents
+	(*MemberEvent)(nil),    // 6: holdfast.v1.MemberEvent
 }
 var file_members_proto_depIdxs = []int32{
 	0, // 0: holdfast.v1.MemberFrame.hello:type_name -> holdfast.v1.MemberHello
 	0, // 1: holdfast.v1.MemberReceipt.welcome:type_name -> holdfast.v1.MemberHello
 	0, // 2: holdfast.v1.MemberChunk.hello:type_name -> holdfast.v1.MemberHello
-	1, // 3: holdfast.v1.Members.Link:input_type -> holdfast.v1.MemberFrame
-	3, // 4: holdfast.v1.Members.Gossip:input_type -> holdfast.v1.MemberChunk
-	2, // 5: holdfast.v1.Members.Link:output_type -> holdfast.v1.MemberReceipt
-	3, // 6: holdfast.v1.Members.Gossip:output_type -> holdfast.v1.MemberChunk
-	5, // [5:7] is the sub-list for method output_type
-	3, // [3:5] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	0, // 3: holdfast.v1.MemberInterest.hello:type_name -> holdfast.v1.MemberHello
+	0, // 4: holdfast.v1.MemberEvents.welcome:type_name -> holdfast.v1.MemberHello
+	6, // 5: holdfast.v1.MemberEvents.events:type_name -> holdfast.v1.MemberEvent
+	1, // 6: holdfast.v1.Members.Link:input_type -> holdfast.v1.MemberFrame
+	3, // 7: holdfast.v1.Members.Gossip:input_type -> holdfast.v1.MemberChunk
+	4, // 8: holdfast.v1.Members.Events:input_type -> holdfast.v1.MemberInterest
+	2, // 9: holdfast.v1.Members.Link:output_type -> holdfast.v1.MemberReceipt
+	3, // 10: holdfast.v1.Members.Gossip:output_type -> holdfast.v1.MemberChunk
+	5, // 11: holdfast.v1.Members.Events:output_type -> holdfast.v1.MemberEvents
+	9, // [9:12] is the sub-list for method output_type
+	6, // [6:9] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_members_proto_init() }
@@ -375,7 +636,7 @@ func file_members_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_members_proto_rawDesc), len(file_members_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Members_Link_FullMethodName   = "/holdfast.v1.Members/Link"
 	Members_Gossip_FullMethodName = "/holdfast.v1.Members/Gossip"
+	Members_Events_FullMethodName = "/holdfast.v1.Members/Events"
 )
 
 // MembersClient is the client API for Members service.
@@ -41,6 +42,12 @@ type MembersClient interface {
 	// Gossip is one connection of the gossip that finds members, both ways. The first
 	// chunk each way has the hello and nothing else.
 	Gossip(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[MemberChunk, MemberChunk], error)
+	// Events tells what happens to the locks of the called member's own clients, and
+	// nothing that it has heard of others. The first message has the welcome; nothing is
+	// missing from then on. One comes every second, at least. The stream ends without an
+	// error when that member leaves in good order, and with one when the caller is too
+	// slow: it is not waited for.
+	Events(ctx context.Context, in *MemberInterest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MemberEvents], error)
 }
 
 type membersClient struct {
@@ -77,6 +84,25 @@ func (c *membersClient) Gossip(ctx context.Context, opts ...grpc.CallOption) (gr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Members_GossipClient = grpc.BidiStreamingClient[MemberChunk, MemberChunk]
 
+func (c *membersClient) Events(ctx context.Context, in *MemberInterest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MemberEvents], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Members_ServiceDesc.Streams[2], Members_Events_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[MemberInterest, MemberEvents]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Members_EventsClient = grpc.ServerStreamingClient[MemberEvents]
+
 // MembersServer is the server API for Members service.
 // All implementations must embed UnimplementedMembersServer
 // for forward compatibility.
@@ -91,6 +117,12 @@ type MembersServer interface {
 	// Gossip is one connection of the gossip that finds members, both ways. The first
 	// chunk each way has the hello and nothing else.
 	Gossip(grpc.BidiStreamingServer[MemberChunk, MemberChunk]) error
+	// Events tells what happens to the locks of the called member's own clients, and
+	// nothing that it has heard of others. The first message has the welcome; nothing is
+	// missing from then on. One comes every second, at least. The stream ends without an
+	// error when that member leaves in good order, and with one when the caller is too
+	// slow: it is not waited for.
+	Events(*MemberInterest, grpc.ServerStreamingServer[MemberEvents]) error
 	mustEmbedUnimplementedMembersServer()
 }
 
@@ -106,6 +138,9 @@ func (UnimplementedMembersServer) Link(grpc.BidiStreamingServer[MemberFrame, Mem
 }
 func (UnimplementedMembersServer) Gossip(grpc.BidiStreamingServer[MemberChunk, MemberChunk]) error {
 	return status.Error(codes.Unimplemented, "method Gossip not implemented")
+}
+func (UnimplementedMembersServer) Events(*MemberInterest, grpc.ServerStreamingServer[MemberEvents]) error {
+	return status.Error(codes.Unimplemented, "method Events not implemented")
 }
 func (UnimplementedMembersServer) mustEmbedUnimplementedMembersServer() {}
 func (UnimplementedMembersServer) testEmbeddedByValue()                 {}
@@ -142,6 +177,17 @@ func _Members_Gossip_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Members_GossipServer = grpc.BidiStreamingServer[MemberChunk, MemberChunk]
 
+func _Members_Events_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(MemberInterest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(MembersServer).Events(m, &grpc.GenericServerStream[MemberInterest, MemberEvents]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Members_EventsServer = grpc.ServerStreamingServer[MemberEvents]
+
 // Members_ServiceDesc is the grpc.ServiceDesc for Members service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -161,6 +207,11 @@ var Members_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Members_Gossip_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Events",
+			Handler:       _Members_Events_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "members.proto",

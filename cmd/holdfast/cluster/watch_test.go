@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// watching is a `holdfast locks --watch --json` at one member.
+type watching struct {
+	*bed
+	command *exec.Cmd
+	events  chan wire.Event
+}
+
+// watch begins to watch at a member. What happens is told from the first event on that
+// is seen, so things are made to happen until one is.
+func (b *bed) watch(at *trial.Member) *watching {
+	b.Helper()
+	w := &watching{bed: b, events: make(chan wire.Event, 1000)}
+	w.command = exec.CommandContext(b.ctx, program, "locks", "--watch", "--json", "--server", at.Address)
+	w.command.Stderr = os.Stderr
+	out, err := w.command.StdoutPipe()
+	b.check(err)
+	b.check(w.command.Start())
+	go func() {
+		defer close(w.events)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			var e wire.Event
+			if json.Unmarshal(lines.Bytes(), &e) != nil {
+				return
+			}
+			w.events <- e
+		}
+	}()
+	for {
+		b.use(at, "probe")
+		select {
+		case _, open := <-w.events:
+			if !open {
+				b.Fatal("locks --watch has ended")
+			}
+			return w
+		default:
+		}
+	}
+}
+
+// until returns the first event that is as wanted.
+func (w *watching) until(what string, is func(wire.Event) bool) wire.Event {
+	w.Helper()
+	for {
+		select {
+		case e, open := <-w.events:
+			if !open {
+				w.Fatalf("locks --watch has ended before it has shown %s", what)
+			}
+			if is(e) {
+				w.tell("watched: %s %s %v through %s %s", e.Event, e.Name, e.Token, e.Member, e.Why)
+				return e
+			}
+		case <-w.ctx.Done():
+			w.Fatalf("locks --watch does not show %s", what)
+		}
+	}
+}
+
+// use takes a name through a member, and gives it back.
+func (b *bed) use(through *trial.Member, name string) holdfast.Token {
+	b.Helper()
+	c, err := client.Dial(b.ctx, through.Address)
+	b.check(err)
+	defer c.Close()
+	l, err := c.Lock(b.ctx, name)
+	b.check(err)
+	b.check(l.Unlock(context.WithoutCancel(b.ctx)))
+	return l.Token()
+}
+
+// sees takes and gives back a name through a member, and wants both to be shown in order,
+// unless events of the member are shown as missing: then it is tried again.
+func (w *watching) sees(through *trial.Member, name string) {
+	w.Helper()
+	for {
+		token, granted := w.use(through, name), false
+		e := w.until("a release", func(e wire.Event) bool {
+			mine := e.Member == through.Name && e.Token == token && e.Name == name
+			granted = granted || mine && e.Event == "granted"
+			return mine && e.Event == "released" || e.Member == through.Name && !e.Until.IsZero()
+		})
+		if e.Event != "released" {
+			continue
+		}
+		if !granted {
+			w.Errorf("%s was released under %v before it was granted", name, token)
+		}
+		return
+	}
+}
+
+// TestWatch: who watches at one member sees what happens through any, and is told what
+// it cannot see when another is killed.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3)})
+	b.check(b.cluster.Start(b.ctx))
+	at := b.coordinator()
+	second := b.another(at)
+	third := b.another(at, second)
+	w := b.watch(at)
+	for _, m := range []*trial.Member{second, third, at} {
+		w.sees(m, "orders/42")
+	}
+	b.check(second.Kill())
+	w.until("a gap", func(e wire.Event) bool {
+		return e.Event == "space" && e.Member == second.Name && !e.Since.IsZero() && e.Until.IsZero()
+	})
+	w.sees(third, "orders/43")
+	b.check(second.Start())
+	w.until("the end of the gap", func(e wire.Event) bool { return e.Member == second.Name && !e.Until.IsZero() })
+	w.sees(second, "orders/44")
+	b.check(w.command.Process.Signal(syscall.SIGINT))
+	for range w.events { // until it has ended
+	}
+	_ = w.command.Wait() // an interrupt has ended it
+	b.check(b.cluster.End(b.ctx))
+}

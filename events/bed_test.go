@@ -1,0 +1,193 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+}
+
+// observe lets a source see one decision in its first space.
+func observe(s *Source, d lock.Decision) {
+	s.Observe(&protocol.Effects{Replies: []protocol.Reply{{Port: 1, Decision: d}}})
+}
+
+// grant lets a name be granted and released.
+func grant(s *Source, name string, token holdfast.Token) {
+	observe(s, lock.Decision{Kind: lock.Granted, Name: name, Token: token, Since: 1})
+	observe(s, lock.Decision{Kind: lock.Released, Name: name, Token: token, Since: 1})
+}
+
+// see lets a source see a view of members with these ids.
+func see(s *Source, number uint64, ids ...protocol.ID) {
+	view := &protocol.View{Number: number}
+	for _, id := range ids {
+		view.Members = append(view.Members, protocol.Member{ID: id, Name: name(id), Address: name(id)})
+	}
+	s.Observe(&protocol.Effects{Raises: []any{view}})
+}
+
+// name names a member: 1 is a.
+func name(id protocol.ID) string { return string(rune('a' + id - 1)) }
+
+// network is other members, whom Follow asks.
+type network struct {
+	mu    sync.Mutex
+	other map[protocol.ID]*other
+}
+
+type other struct {
+	source  *Source
+	process uint64
+	down    bool
+	asked   []Filter // who is followed now
+	cut     context.CancelCauseFunc
+}
+
+func newNetwork(ids ...protocol.ID) *network {
+	n := &network{other: map[protocol.ID]*other{}}
+	for _, id := range ids {
+		n.restart(id)
+	}
+	return n
+}
+
+// restart begins a new life of a member.
+func (n *network) restart(id protocol.ID) *Source {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	process := uint64(1)
+	if before := n.other[id]; before != nil {
+		process += before.process
+	}
+	n.other[id] = &other{source: NewSource([]string{"default"}), process: process}
+	return n.other[id].source
+}
+
+// life is the source of a member in its present life.
+func (n *network) life(id protocol.ID) *Source {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.other[id].source
+}
+
+// sever cuts a member off, or joins it again.
+func (n *network) sever(id protocol.ID, down bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	one := n.other[id]
+	one.down = down
+	if one.cut != nil {
+		one.cut(errors.New("cut"))
+	}
+}
+
+// questions returns what a member is asked now.
+func (n *network) questions(id protocol.ID) []Filter {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]Filter(nil), n.other[id].asked...)
+}
+
+func (n *network) Follow(ctx context.Context, id protocol.ID, address string, interest *api.MemberInterest, take func(*api.MemberEvents)) error {
+	n.mu.Lock()
+	one := n.other[id]
+	if one == nil || one.down || address != name(id) {
+		n.mu.Unlock()
+		late, done := context.WithTimeout(ctx, time.Second)
+		defer done()
+		<-late.Done()
+		return errors.New("nobody answers")
+	}
+	ctx, one.cut = context.WithCancelCause(ctx)
+	want := Filter{interest.GetSpace(), interest.GetPrefix()}
+	one.asked = append(one.asked, want)
+	n.mu.Unlock()
+	defer func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for i, asked := range one.asked {
+			if asked == want {
+				one.asked = append(one.asked[:i:i], one.asked[i+1:]...)
+				break
+			}
+		}
+	}()
+	welcome := &api.MemberHello{Process: one.process}
+	err := one.source.Tell(ctx, interest, func(m *api.MemberEvents) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		m.Welcome, welcome = welcome, nil
+		take(m)
+		return nil
+	})
+	return err
+}
+
+// bed is member a, with who watches there.
+type bed struct {
+	*testing.T
+	*network
+	own *Source
+	*Gatherer
+}
+
+func newBed(t *testing.T, others ...protocol.ID) *bed {
+	t.Helper()
+	b := &bed{T: t, network: newNetwork(others...), own: NewSource([]string{"default"})}
+	var err error
+	if b.Gatherer, err = NewGatherer(Config{Source: b.own, Self: 1, Peers: b.network}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// watch begins to watch.
+func (b *bed) watch(space, prefix string) *Feed {
+	b.Helper()
+	f, err := b.Watch(b.Context(), Filter{space, prefix}, "a", 100)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return f
+}
+
+// told returns what a feed has had, a line for each event.
+func told(f *Feed) (lines []string) {
+	for _, e := range f.take().events {
+		lines = append(lines, line(&e))
+	}
+	return lines
+}
+
+func line(e *wire.Event) string {
+	switch {
+	case !e.Until.IsZero():
+		return fmt.Sprintf("%s missing from %.3f until %.3f", e.Member, stamp(e.Since), stamp(e.Until))
+	case !e.Since.IsZero():
+		return fmt.Sprintf("%s missing from %.3f", e.Member, stamp(e.Since))
+	case e.Event == View:
+		return e.Member + " view"
+	}
+	return fmt.Sprintf("%s %s %s %v", e.Member, e.Event, e.Name, uint64(e.Token))
+}
+
+// stamp is a time in seconds since a test has begun, in a bubble.
+func stamp(t wire.Time) float64 {
+	return t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds()
+}

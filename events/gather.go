@@ -1,0 +1,227 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// gatherings is how many different questions other members are asked at once, beside
+// the one for everything.
+const gatherings = 8
+
+// Peers asks other members for what happens to their clients.
+type Peers interface {
+	// Follow lets take have what the member with this id tells, one message after the
+	// other, the welcome first. It returns why that has ended, nil meaning that the
+	// member has ended it: when ctx ends, when the member cannot be reached within a
+	// second or two, when nothing has come for some Beats.
+	Follow(ctx context.Context, id protocol.ID, address string, interest *api.MemberInterest, take func(*api.MemberEvents)) error
+}
+
+// Config is what a Gatherer needs. Source is required.
+type Config struct {
+	// Source has the events of this member's own clients, and its views.
+	Source *Source
+	// Self is this member.
+	Self protocol.ID
+	// Peers asks the other members. Nil means that there are none.
+	Peers Peers
+	// Logger gets what operators should know. Nil discards.
+	Logger *slog.Logger
+}
+
+// Gatherer serves those who watch at one member with the events of all. Its methods may
+// be called from many goroutines.
+type Gatherer struct {
+	source *Source
+	self   protocol.ID
+	peers  Peers
+	logger *slog.Logger
+
+	living context.Context
+	end    context.CancelFunc
+	work   sync.WaitGroup
+
+	mu  sync.Mutex
+	all map[Filter]*gathering
+}
+
+// NewGatherer returns a Gatherer that asks nobody for anything yet. Close it.
+func NewGatherer(c Config) (*Gatherer, error) {
+	if c.Source == nil {
+		return nil, errors.New("events: Source is nil; give the one that the driver feeds")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	g := &Gatherer{source: c.Source, self: c.Self, peers: c.Peers, logger: c.Logger, all: map[Filter]*gathering{}}
+	g.living, g.end = context.WithCancel(context.Background())
+	if g.peers != nil {
+		g.work.Go(g.followViews)
+	}
+	return g, nil
+}
+
+// Close asks nobody for anything any more. Feeds that are open stay, with the events of
+// this member.
+func (g *Gatherer) Close() {
+	g.mu.Lock() // nobody else is asked after it
+	g.end()
+	g.mu.Unlock()
+	g.work.Wait()
+}
+
+// Watch opens a feed of what is wanted; member is this one's name. It waits until every
+// other member tells, or is known not to answer, which the feed has then: nothing is
+// missing from when Watch returns without the feed saying so. The error is an ErrLimit
+// named watchers where there are most already, or the context's. Close the feed.
+func (g *Gatherer) Watch(ctx context.Context, want Filter, member string, most int) (*Feed, error) {
+	feed := g.source.watch(want, member, most)
+	if feed == nil {
+		return nil, &holdfast.LimitError{Limit: "watchers", Value: int64(most)}
+	}
+	if g.peers == nil {
+		return feed, nil
+	}
+	for _, settled := range g.share(feed) {
+		select {
+		case <-settled:
+		case <-g.living.Done():
+		case <-ctx.Done():
+			feed.Close()
+			return nil, fmt.Errorf("wait for the other members: %w", ctx.Err())
+		}
+	}
+	return feed, nil
+}
+
+// share lets a feed have what a gathering brings, and returns what is closed when each
+// of its members tells or does not answer.
+func (g *Gatherer) share(feed *Feed) []<-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	shared := g.choose(feed.want)
+	feed.shares = shared
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.feeds[feed] = struct{}{}
+	var settling []<-chan struct{}
+	//tidy:unordered all of them are waited for, and each tells for itself
+	for _, f := range shared.members {
+		if f.here || f.linked {
+			settling = append(settling, f.settled)
+		}
+		if f.missing {
+			feed.addMissing(f.unheard(time.Now()))
+		}
+	}
+	return settling
+}
+
+// choose returns a gathering that brings what is wanted, and begins it if it is not
+// there. It is called with the mutex held.
+func (g *Gatherer) choose(want Filter) *gathering {
+	//tidy:unordered any that brings it will do
+	for _, one := range g.all {
+		if one.want.covers(want) {
+			return one
+		}
+	}
+	if len(g.all) >= gatherings {
+		want = Filter{}
+	}
+	one := &gathering{
+		of: g, want: want, began: time.Now(),
+		feeds: map[*Feed]struct{}{}, members: map[protocol.ID]*following{},
+	}
+	one.life, one.end = context.WithCancel(g.living)
+	g.all[want] = one
+	one.follow(g.source.view.Load(), true)
+	return one
+}
+
+// followViews lets every gathering follow the views.
+func (g *Gatherer) followViews() {
+	for {
+		select {
+		case <-g.source.viewed:
+		case <-g.living.Done():
+			return
+		}
+		g.mu.Lock()
+		view := g.source.view.Load()
+		//tidy:unordered each follows for itself
+		for _, one := range g.all {
+			one.follow(view, false)
+		}
+		g.mu.Unlock()
+	}
+}
+
+// gathering is one question that the other members are asked, and who shares what they
+// tell.
+type gathering struct {
+	of    *Gatherer
+	want  Filter
+	began time.Time
+	life  context.Context
+	end   context.CancelFunc
+
+	mu      sync.Mutex
+	feeds   map[*Feed]struct{}
+	members map[protocol.ID]*following
+}
+
+// remembered is how many members a gathering knows, those among them that are in the
+// view apart.
+const remembered = 1000
+
+// follow follows a view: who is new is asked, who is gone is not asked again.
+func (s *gathering) follow(view *protocol.View, first bool) {
+	if view == nil || s.life.Err() != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	//tidy:unordered each is looked up in the view
+	for id, f := range s.members {
+		f.seen(view)
+		if !f.here && !f.running && len(s.members) > remembered {
+			delete(s.members, id)
+		}
+	}
+	for _, member := range view.Members {
+		if member.ID == s.of.self {
+			continue
+		}
+		f := s.members[member.ID]
+		if f == nil {
+			f = newFollowing(s, member, first)
+			s.members[member.ID] = f
+		}
+		if !f.running {
+			f.begin()
+		}
+	}
+}
+
+// leave lets a feed go. The last one ends the gathering.
+func (s *gathering) leave(feed *Feed) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.feeds, feed)
+	if len(s.feeds) == 0 && s.of.all[s.want] == s {
+		delete(s.of.all, s.want)
+		s.end()
+	}
+}

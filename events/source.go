@@ -1,0 +1,202 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// The names of events.
+const (
+	Waiting   = "waiting"
+	Granted   = "granted"
+	Released  = "released"
+	Cancelled = "cancelled"
+	Lost      = "lost"
+	Broken    = "broken"
+	View      = "view"
+	Space     = "space"
+)
+
+// aboutLocks says which events there are of locks: the ones that members tell each other.
+func aboutLocks(event string) bool {
+	switch event {
+	case Waiting, Granted, Released, Cancelled, Lost, Broken:
+		return true
+	}
+	return false
+}
+
+// Source makes events of what one member's machines decide for its own clients. Its
+// methods may be called from many goroutines, Observe from one at a time.
+type Source struct {
+	spaces []string // by port, from port 1 on
+
+	// waiting are the requests that were queued and are not decided yet, as many as
+	// the spaces have waiters. It is Observe's alone.
+	waiting map[request]struct{}
+
+	count  atomic.Uint64 // how many events there were about locks
+	open   atomic.Int32  // how many feeds there are, so that nobody makes events for nobody
+	view   atomic.Pointer[protocol.View]
+	viewed chan struct{} // holds one when the view may be another
+
+	mu       sync.Mutex
+	feeds    map[*Feed]struct{}
+	watchers int           // of the feeds, those that are no other member's
+	ended    bool          // no other member is told anything more
+	quiet    chan struct{} // closed when ended and no other member is being told
+}
+
+// request names a request of a session.
+type request struct {
+	session lock.SessionID
+	id      uint64
+}
+
+// NewSource returns a Source of the spaces with these names, the first of which is at
+// port 1 of the stack.
+func NewSource(spaces []string) *Source {
+	return &Source{
+		spaces: spaces, waiting: map[request]struct{}{}, viewed: make(chan struct{}, 1),
+		feeds: map[*Feed]struct{}{}, quiet: make(chan struct{}),
+	}
+}
+
+// Observe is for run.Config.Observe: it sees the effects of one step, keeps none of
+// them, and neither blocks nor calls back.
+func (s *Source) Observe(effects *protocol.Effects) {
+	for i := range effects.Replies {
+		if reply := &effects.Replies[i]; reply.Decision.Kind != 0 && reply.Port != protocol.Below && int(reply.Port) <= len(s.spaces) {
+			s.decided(s.spaces[reply.Port-1], &reply.Decision)
+		}
+	}
+	for _, fact := range effects.Raises {
+		view, ok := fact.(*protocol.View)
+		if !ok {
+			continue
+		}
+		if before := s.view.Swap(view); before == nil || before.Number != view.Number {
+			s.Publish(wire.Event{Event: View, Why: viewText(view)})
+		}
+		select {
+		case s.viewed <- struct{}{}: // what follows from it is told behind it
+		default: // somebody will look anyway
+		}
+	}
+}
+
+// decided counts and tells one decision.
+func (s *Source) decided(space string, d *lock.Decision) {
+	event := eventOf(d, s.account(d))
+	if event == "" {
+		return
+	}
+	count := s.count.Add(1)
+	if s.open.Load() > 0 {
+		s.tell(count, wire.Event{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: d.Token, Why: why(event, d)})
+	}
+}
+
+// account keeps the requests that wait, and reports whether d is about one of them.
+func (s *Source) account(d *lock.Decision) (waited bool) {
+	if d.Kind != lock.Queued && len(s.waiting) == 0 {
+		return false
+	}
+	key := request{d.Session, d.Request}
+	_, waited = s.waiting[key]
+	if d.Kind == lock.Queued {
+		if d.Position >= 0 { // otherwise another member decides, and has not been heard yet
+			s.waiting[key] = struct{}{}
+		}
+	} else {
+		delete(s.waiting, key)
+	}
+	return waited
+}
+
+// Publish tells an event that is not about a lock to those who watch at this member,
+// without waiting for anybody.
+func (s *Source) Publish(e wire.Event) {
+	if s.open.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Time = wire.At(time.Now())
+	//tidy:unordered every feed gets the event, each its own copy
+	for one := range s.feeds {
+		if !one.other {
+			one.put(e, 0)
+		}
+	}
+}
+
+// tell tells an event about a lock to everybody, count being its number.
+func (s *Source) tell(count uint64, e wire.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Time = wire.At(time.Now())
+	//tidy:unordered every feed gets the event, each its own copy
+	for one := range s.feeds {
+		one.put(e, count)
+	}
+}
+
+// eventOf says which event a decision is; waited says that it is about a request that
+// was queued before. It is "" for what changes nothing for others: a refusal at once,
+// another hold limit, a queued request that asks for its position.
+func eventOf(d *lock.Decision, waited bool) string {
+	switch {
+	case d.Kind == lock.Queued && !waited && d.Position >= 0:
+		return Waiting
+	case d.Kind == lock.Queued, d.Kind == lock.Granted && d.Since == 0: // another hold limit: it names the grant, and is none
+		return ""
+	case d.Kind == lock.Granted:
+		return Granted
+	case d.Token == 0 && waited:
+		return Cancelled
+	case d.Token == 0:
+		return ""
+	case d.Kind == lock.Released:
+		return Released
+	case d.Kind == lock.Revoked && d.Loss == holdfast.Broken:
+		return Broken
+	case d.Kind == lock.Lost, d.Kind == lock.Revoked:
+		return Lost
+	}
+	return ""
+}
+
+// why says in a line what led to an event.
+func why(event string, d *lock.Decision) string {
+	switch {
+	case event == Waiting:
+		return fmt.Sprintf("%d before it", d.Position)
+	case event == Cancelled && d.Err != nil:
+		return d.Err.Error()
+	case event == Granted || event == Released:
+		return ""
+	}
+	return string(d.Loss)
+}
+
+// viewText says in a line who is here.
+func viewText(view *protocol.View) string {
+	var names []string
+	coordinator := ""
+	for _, member := range view.Members {
+		names = append(names, member.Name)
+		if member.ID == view.Coordinator {
+			coordinator = member.Name
+		}
+	}
+	return fmt.Sprintf("view %d: %s; coordinator %s", view.Number, strings.Join(names, ", "), coordinator)
+}

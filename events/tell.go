@@ -1,0 +1,125 @@
+package events
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// Beat is how often another member is told that nothing has happened.
+const Beat = time.Second
+
+// The bounds of one message to another member.
+const (
+	messageEvents = 512
+	messageBytes  = 256 << 10 // an event more may be in it
+)
+
+// Tell tells another member what happens here, until ctx ends, or send returns an
+// error, or this member leaves (End), which is no error. The first message comes at once:
+// nothing is missing from then on. The error is ErrSlow where the member was too slow.
+func (s *Source) Tell(ctx context.Context, interest *api.MemberInterest, send func(*api.MemberEvents) error) error {
+	feed, now := s.tellOther(Filter{interest.GetSpace(), interest.GetPrefix()})
+	if feed == nil {
+		return errEnded
+	}
+	defer s.remove(feed)
+	if err := sendAll(now, false, send); err != nil {
+		return err
+	}
+	beat := time.NewTicker(Beat)
+	defer beat.Stop()
+	for {
+		taken := feed.take()
+		last := taken.ended && !taken.slow
+		if err := sendAll(taken, last, send); err != nil || last {
+			return err
+		}
+		if taken.slow {
+			return ErrSlow
+		}
+		select {
+		case <-feed.signal:
+		case <-beat.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// tellOther opens a feed for another member, and returns where it begins; nil where this
+// member leaves.
+func (s *Source) tellOther(want Filter) (*Feed, portion) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, portion{}
+	}
+	feed := s.admit(&Feed{source: s, want: want, other: true})
+	return feed, portion{count: feed.count, at: time.Now()}
+}
+
+// sendAll sends a portion in as many messages as the bounds of one demand.
+func sendAll(taken portion, last bool, send func(*api.MemberEvents) error) error {
+	m := &api.MemberEvents{}
+	bytes := 0
+	for i := range taken.events {
+		e := &taken.events[i]
+		m.Events = append(m.Events, &api.MemberEvent{
+			Event: e.Event, Time: e.Time.Nanoseconds(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: uint64(e.Token), Why: e.Why,
+		})
+		bytes += len(e.Name) + len(e.Owner) + len(e.Why)
+		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(taken.events) {
+			if err := send(m); err != nil {
+				return err
+			}
+			m, bytes = &api.MemberEvents{}, 0
+		}
+	}
+	if !taken.slow { // else there is more than what was kept
+		m.At, m.Count, m.Last = taken.at.UnixNano(), taken.count, last
+	}
+	return send(m)
+}
+
+// received is an event as another member has told it. It reports false for one that this
+// version does not know.
+func received(e *api.MemberEvent, member string) (wire.Event, bool) {
+	return wire.Event{
+		Event: e.GetEvent(), Time: wire.AtNanoseconds(e.GetTime()), Space: e.GetSpace(), Name: e.GetName(),
+		Owner: e.GetOwner(), Token: holdfast.Token(e.GetToken()), Why: e.GetWhy(), Member: member,
+	}, aboutLocks(e.GetEvent())
+}
+
+// End lets this member leave: other members are told what has happened until now, and that
+// nothing follows. What it returns is closed when they were. Those who watch here are not
+// concerned. It may be called again.
+func (s *Source) End() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	//tidy:unordered each ends for itself
+	for one := range s.feeds {
+		if one.other {
+			one.end()
+		}
+	}
+	s.seeQuiet()
+	return s.quiet
+}
+
+// seeQuiet says so when no other member is told anything any more. It is called with the
+// mutex held.
+func (s *Source) seeQuiet() {
+	if !s.ended || len(s.feeds) > s.watchers {
+		return
+	}
+	select {
+	case <-s.quiet:
+	default:
+		close(s.quiet)
+	}
+}
