@@ -42,7 +42,7 @@ func (s *stream) ask(want wish, who asker) *request {
 // sayAcquire asks for a lock. Its hold limit counts from the first sending; what
 // remains of its wait limit, from this one.
 func (s *stream) sayAcquire(r *request, now time.Duration) {
-	if !s.welcomed {
+	if !s.connected() {
 		return
 	}
 	if r.unsent {
@@ -59,8 +59,13 @@ func (s *stream) sayAcquire(r *request, now time.Duration) {
 	s.say(op)
 }
 
-// refill says all that is not settled on a new connection (Client.refill).
+// refill says all that is not settled on a new stream, whatever was said of it on the
+// one before (Client.refill).
 func (s *stream) refill(now time.Duration) {
+	if s.closing {
+		s.sayEnd()
+		return
+	}
 	for _, r := range s.requests {
 		r.behind = false
 		switch {
@@ -76,7 +81,13 @@ func (s *stream) refill(now time.Duration) {
 	}
 }
 
-// onEvent takes one event of a welcomed stream.
+// sayEnd ends the session.
+func (s *stream) sayEnd() {
+	s.lastID++
+	s.say(operation{kind: opEnd, id: s.lastID})
+}
+
+// onEvent takes one event of the stream that is served.
 func (s *stream) onEvent(now time.Duration, ev *event) {
 	r := s.find(ev.id)
 	switch ev.kind {
@@ -104,17 +115,8 @@ func (s *stream) onEvent(now time.Duration, ev *event) {
 		if r != nil {
 			s.onExtended(now, r, ev)
 		}
-	}
-}
-
-// onBeaten moves the deadline to the ttl after this very beat was sent.
-func (s *stream) onBeaten(now time.Duration, ev *event) {
-	for i, b := range s.beats {
-		if b.id == ev.id {
-			s.beats = append(s.beats[:0], s.beats[i+1:]...)
-			s.acknowledged(now, b.sent, ev.span)
-			return
-		}
+	case evGoodbye: // Client.onStatus
+		s.lose()
 	}
 }
 
@@ -127,10 +129,8 @@ func (s *stream) onGranted(now time.Duration, r *request, ev *event) {
 	if ev.span > 0 {
 		r.holdEnd = after(r.sent, ev.span)
 	}
-	for _, known := range s.limits {
-		if known.name == r.want.name && known.token == r.token {
-			r.holdEnd = min(r.holdEnd, known.end)
-		}
+	if r.bound.token == r.token {
+		r.holdEnd = min(r.holdEnd, r.bound.end)
 	}
 	r.guard = r.holdEnd
 	c := s.client
@@ -152,7 +152,7 @@ func (s *stream) onGuard(r *request, now time.Duration) {
 		}
 	case r.state != asked:
 		r.guard = protocol.Never
-	case r.want.try, r.late, !s.welcomed:
+	case r.want.try, r.late, !s.connected():
 		err := errUnanswered
 		if r.waiting {
 			err = holdfast.ErrHeld
@@ -219,7 +219,7 @@ func (s *stream) release(r *request) {
 }
 
 func (s *stream) sayRelease(r *request) {
-	if s.welcomed {
+	if s.connected() {
 		r.copies++
 		s.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
 	}
@@ -296,10 +296,10 @@ func (s *stream) onRefused(r *request, err error) {
 	case r.behind:
 		r.behind = false
 		if r.state == held && r.extend != nil {
+			s.setHoldEnds(r, r.extend.before)
 			if r.believes(s.client.now()) {
-				r.holdEnd, r.guard = r.extend.before, r.extend.before
+				s.finishExtend(r, err)
 			}
-			s.finishExtend(r, err)
 		}
 	default:
 		s.onReleased(r, err)
@@ -317,14 +317,19 @@ func (s *stream) extendTo(r *request, hold time.Duration) {
 	}
 	now := s.client.now()
 	r.extend = &extension{hold: hold, unsent: true, before: r.holdEnd}
-	if hold > 0 {
-		s.shorten(r, after(now, hold))
+	if end := after(now, hold); hold > 0 {
+		for _, mate := range s.mates(r) {
+			if end < mate.holdEnd {
+				mate.holdEnd, mate.guard = end, end
+			}
+		}
+		s.bind(r, min(end, r.extend.before))
 	}
 	s.sayExtend(r, now)
 }
 
 func (s *stream) sayExtend(r *request, now time.Duration) {
-	if !s.welcomed || r.extend == nil || r.state != held {
+	if !s.connected() || r.extend == nil || r.state != held {
 		return
 	}
 	if r.extend.unsent {
@@ -344,43 +349,48 @@ func (s *stream) onExtended(now time.Duration, r *request, ev *event) {
 	if ev.span > 0 {
 		end = after(r.extend.sent, ev.span)
 	}
-	s.setHoldEnd(r, end)
+	s.setHoldEnds(r, end)
 	if r.believes(now) {
 		s.finishExtend(r, nil)
 	}
 }
 
-// limit is the end of a grant, as it was asked for: one of its locks may be told later.
-type limit struct {
-	name  string
-	token holdfast.Token
-	end   time.Duration
+// mates returns the requests by which the grant of r is held: more than one where a
+// named owner has entered it again (Client.mates).
+func (s *stream) mates(r *request) []*request {
+	if r.want.owner == "" {
+		return []*request{r}
+	}
+	var mates []*request
+	for _, mate := range s.requests {
+		if mate.state == held && mate.want.name == r.want.name && mate.token == r.token {
+			mates = append(mates, mate)
+		}
+	}
+	return mates
 }
 
-// keptLimits is how many grants' ends are kept.
-const keptLimits = 16
-
-// shorten lets every lock of r's grant end at end, where that is earlier than before:
-// those that are held, and one whose grant is on its way.
-func (s *stream) shorten(r *request, end time.Duration) {
-	if len(s.limits) == keptLimits {
-		s.limits = append(s.limits[:0], s.limits[1:]...)
-	}
-	s.limits = append(s.limits, limit{r.want.name, r.token, end})
-	for _, mate := range s.requests {
-		if mate.state == held && mate.token == r.token && mate.want.name == r.want.name && end < mate.holdEnd {
+// setHoldEnds moves the end of the hold limit of the grant of r. What has ended by the
+// old one stays ended (Client.setHoldEnds).
+func (s *stream) setHoldEnds(r *request, end time.Duration) {
+	now := s.client.now()
+	for _, mate := range s.mates(r) {
+		if mate.believes(now) {
 			mate.holdEnd, mate.guard = end, end
 		}
 	}
+	s.bind(r, end)
 }
 
-// setHoldEnd moves the end of a hold limit, which is the grant's: it holds for every
-// lock that an owner has under it. What has ended stays ended.
-func (s *stream) setHoldEnd(r *request, end time.Duration) {
-	now := s.client.now()
-	for _, mate := range s.requests {
-		if mate.state == held && mate.token == r.token && mate.want.name == r.want.name && mate.believes(now) {
-			mate.holdEnd, mate.guard = end, end
+// bind lets the owner's requests that are not answered yet know until when the grant of r
+// may be believed in (Client.bind).
+func (s *stream) bind(r *request, end time.Duration) {
+	if r.want.owner == "" {
+		return
+	}
+	for _, other := range s.requests {
+		if other.state == asked && other.want.name == r.want.name && other.want.owner == r.want.owner {
+			other.bound = bound{r.token, end}
 		}
 	}
 }

@@ -27,6 +27,12 @@ func (m *member) leased() bool {
 // viewed takes note of a member's view. With the first, its own users begin, as in
 // node.Start.
 func (w *world) viewed(m *member, v *protocol.View) {
+	if w.judge.sides != nil {
+		w.judge.sides.viewed(m, v)
+	}
+	if w.settings.faults.Has(Preempt) {
+		w.preempted(m, v)
+	}
 	m.view = v
 	if w.settings.locals && m.local == nil {
 		m.local = newLocal(m)
@@ -37,10 +43,34 @@ func (w *world) viewed(m *member, v *protocol.View) {
 // gone takes note of the end of a member's process.
 func (w *world) gone(m *member) { m.view = nil }
 
-// checkAuthority looks at all members when one of them may grant.
-func (w *world) checkAuthority(m *member) {
-	if !m.powerful() {
+// preempted takes note of a coordinator that has taken the place of one that is well.
+func (w *world) preempted(m *member, v *protocol.View) {
+	if v.Coordinator != m.id || m.view == nil || m.view.Coordinator == m.id {
 		return
+	}
+	place, known := w.network.id[m.view.Coordinator]
+	if !known {
+		return
+	}
+	before := w.members[place]
+	if _, follows := v.Of(before.id); follows && before.up && before.id == m.view.Coordinator && before.id < m.id {
+		w.hit(Preempt)
+		w.trace("%s, of a higher id, takes the place of %s", m, before)
+	}
+}
+
+// checkAuthority looks at all members when one of them may grant. Whoever is configured
+// otherwise than the others must have no part. Sides of a partition that go on alone have
+// an authority each, and wait for nobody.
+func (w *world) checkAuthority(m *member) {
+	if m.wrong != fits && m.leased() {
+		w.judge.violate("P10", "%s takes part in view %d of epoch %d, and is %v", m, m.view.Number, m.view.Epoch.Counter, m.wrong)
+	}
+	if w.judge.sides != nil || !m.powerful() {
+		return
+	}
+	if !w.protocol.Locks {
+		w.checkBacking(m)
 	}
 	for _, other := range w.members {
 		if other == m {

@@ -31,6 +31,7 @@ type presence struct {
 	deadline time.Duration // when it ends; 0 before the first answer
 	over     bool
 	unknown  map[*member]bool // who says that they do not know it
+	tenure   protocol.Tenure  // of its member, when it was opened
 }
 
 // renew takes an answer to what was sent at the time sent. What is over stays over.
@@ -75,7 +76,8 @@ type request struct {
 	session *presence
 	token   holdfast.Token
 	holdEnd time.Duration
-	ended   bool // the lock has ended by something else than the clock
+	bound   bound // while it is asked: of the grant that it may turn out to enter
+	ended   bool  // the lock has ended by something else than the clock
 	loss    holdfast.Loss
 	copies  int
 	quiet   bool
@@ -95,6 +97,13 @@ type wish struct {
 	try      bool
 	wait     time.Duration // 0 for no limit
 	hold     time.Duration // 0 for none
+}
+
+// bound is until when the grant with token may be believed in, by the last extend that went
+// out before the answer to a request of the same owner came.
+type bound struct {
+	token holdfast.Token
+	end   time.Duration
 }
 
 // extension is a wish for another hold limit.

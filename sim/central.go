@@ -20,7 +20,7 @@ func centralProtocol() Protocol {
 			if err != nil {
 				return built, err
 			}
-			space, err := central.New(central.Config{Self: built.ID, Table: s.Table})
+			space, err := central.New(central.Config{Self: built.ID, Table: s.Table, Any: s.Any})
 			built.Spaces = []protocol.Machine{space}
 			return built, err
 		},
@@ -30,7 +30,7 @@ func centralProtocol() Protocol {
 			if !ok || decided.Kind != lock.Queued && !gone {
 				return Standing{}, false
 			}
-			return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Reign: decided.Epoch.Counter, Tenure: decided.Tenure, Gone: gone}, true
+			return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Reign: decided.Epoch, Tenure: decided.Tenure, Gone: gone}, true
 		},
 		Wish: func(m protocol.Message) (Standing, bool) {
 			acquire, ok := m.(central.Acquire)
@@ -61,12 +61,32 @@ func buildMembership(s Seat) (Built, error) {
 			return Built{}, fmt.Errorf("read the cell: %w", err)
 		}
 	}
+	if s.Newer {
+		cell.Accepted = versionAs(cell.Accepted, -1)
+	}
 	m, err := membership.New(membership.Config{
 		Name: s.Name, Address: s.Address, Founders: s.Join, Founder: s.Founder, Kept: s.Kept, Cell: cell, Serves: true,
-		Spaces: 1, Definitions: []string{"default " + s.Protocol}, Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Rand: s.Rand,
+		Spaces: 1, Definitions: []string{s.definition()}, Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Rand: s.Rand,
+		Available: s.Any, Preempt: s.Preempt,
 	})
 	if err != nil {
 		return Built{}, err
 	}
-	return Built{ID: m.Cell().ID, Incarnation: m.Cell().Incarnation, Below: m}, nil
+	built := Built{ID: m.Cell().ID, Incarnation: m.Cell().Incarnation, Below: m}
+	if s.Newer {
+		built.Below = &newer{m}
+	}
+	return built, nil
+}
+
+// definition is what all members must agree on about their one space.
+func (s *Seat) definition() string {
+	line := "default " + s.Protocol
+	if s.Any {
+		line += ", partition any"
+	}
+	if s.Preempt {
+		line += ", preempt"
+	}
+	return line
 }

@@ -42,7 +42,7 @@ func (c *client) start() {
 	c.inbox = c.inbox[:0]
 	c.wakeAt = protocol.Never
 	c.stream = newStream(c)
-	c.stream.next = c.now()
+	c.stream.search.next = c.now()
 	c.stream.lastID = uint64(c.life) << 32
 	c.workers = c.workers[:0]
 	if w.protocol.Locks {
@@ -144,7 +144,7 @@ func (c *client) resume() {
 // after, whether or not that was acknowledged.
 func (c *client) close() {
 	s := &c.stream
-	if !c.up || c.paused || !s.welcomed {
+	if !c.up || c.paused || !s.connected() {
 		return
 	}
 	c.world.trace("%s closes", c)
@@ -155,8 +155,8 @@ func (c *client) close() {
 		s.settle(r)
 	}
 	s.compact()
-	s.lastID++
-	s.say(operation{kind: opEnd, id: s.lastID})
+	s.closing = true
+	s.sayEnd()
 	c.workers = c.workers[:0]
 }
 

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -16,8 +17,10 @@ type counts struct {
 	failures int
 	reigns   int
 	lost     int
-	stale    int           // writes that the register refused
-	longest  time.Duration // that anything was under way
+	losses   map[holdfast.Loss]int // of those, why; and what hold limits have ended
+	guests   int                   // runs that have members without a vote
+	stale    int                   // writes that the register refused
+	longest  time.Duration         // that anything was under way
 	messages map[message]int
 	handlers map[handler]int
 }
@@ -36,7 +39,7 @@ type handler struct {
 }
 
 func newCounts(covering bool) *counts {
-	return &counts{covering: covering, messages: map[message]int{}, handlers: map[handler]int{}}
+	return &counts{covering: covering, losses: map[holdfast.Loss]int{}, messages: map[message]int{}, handlers: map[handler]int{}}
 }
 
 func (c *counts) sent(port protocol.Port, m protocol.Message) {
@@ -52,6 +55,10 @@ func (c *counts) add(o *counts) {
 	c.failures += o.failures
 	c.reigns += o.reigns
 	c.lost += o.lost
+	c.guests += o.guests
+	for why, n := range o.losses {
+		c.losses[why] += n
+	}
 	c.stale += o.stale
 	c.longest = max(c.longest, o.longest)
 	for m, n := range o.messages {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -32,11 +33,12 @@ var reached = []struct {
 	{"desk", protocol.Tick, []any{nil}},
 	{"desk", protocol.Call, []any{
 		&session.Open{}, &session.Resume{}, &session.Detach{}, &session.Renew{}, &session.Check{}, &session.End{},
+		&session.Drain{}, &session.Hurry{}, &membership.Leave{},
 	}},
 	{"membership", protocol.Start, []any{nil}},
 	{"membership", protocol.Tick, []any{nil}},
 	{"membership", protocol.Receive, []any{storage.Saved{}, protocol.Hint{}}},
-	{"membership", protocol.Call, []any{&membership.Leave{}}},
+	{"membership", protocol.Call, []any{&membership.Leave{}, &membership.Force{}, &membership.Who{}}},
 	{"membership", protocol.Raised, []any{&protocol.NeedHorizon{}, &protocol.Confirmed{}}},
 	{"space", protocol.Start, []any{nil}},
 	{"space", protocol.Raised, []any{&protocol.View{}, &protocol.Halted{}, &protocol.Lapsed{}, &protocol.Horizon{}}},
@@ -46,7 +48,11 @@ var reached = []struct {
 var reachedByLocks = []any{
 	&lock.Request{}, &protocol.Release{}, &protocol.Cancel{}, &protocol.Extend{}, &protocol.EndSession{},
 	&protocol.CountHolds{}, &protocol.ListRequests{}, &protocol.Break{}, &protocol.Inspect{},
+	&protocol.Revoke{}, &protocol.Show{}, &protocol.Scan{},
 }
+
+// losses are the ways in which a user loses a lock, but for duplicates.
+var losses = []holdfast.Loss{holdfast.SessionExpired, holdfast.HoldLimit, holdfast.AuthorityChanged, holdfast.Broken, holdfast.MemberLost}
 
 var kindNames = [...]string{"", "start", "tick", "receive", "call", "raised"}
 
@@ -95,6 +101,15 @@ func (s *Summary) WriteCoverage(out io.Writer, c *Config) (complete bool, err er
 	fmt.Fprintln(t, "what\tname\thits")
 	for _, f := range (c.Faults & (c.Protocol.Faults | Beyond)).All() {
 		row("fault", f.String(), s.counts.faults[f])
+	}
+	row("run", "with guests", s.counts.guests)
+	if c.Protocol.Locks {
+		for _, why := range losses {
+			row("loss", string(why), s.counts.losses[why])
+		}
+		if c.Faults.Has(Any) {
+			row("loss", string(holdfast.Duplicate), s.counts.losses[holdfast.Duplicate])
+		}
 	}
 	for _, m := range c.Protocol.Universe.Below {
 		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{true, reflect.TypeOf(m)}])

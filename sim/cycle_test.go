@@ -42,7 +42,7 @@ func quiet(t *testing.T, members int, remote bool) (*world, *client) {
 	}
 	user.start()
 	w.run(11 * time.Second)
-	if !user.stream.welcomed {
+	if !user.stream.connected() {
 		t.Fatal("the client is not welcomed")
 	}
 	return w, user

@@ -4,8 +4,8 @@
 // The members are the very machines that ship: a [session.Desk] in front of a stack of
 // membership and spaces. What is around them is made here: the part of package run
 // (member.go), of storage/cell (disk.go), of transport (network.go), of server (edge.go,
-// link.go), of client (belief.go, asking.go, stream.go), of node (local.go) and of curl
-// (script.go). The files that repeat the rules of another package name the functions
+// link.go), of client (belief.go, asking.go, stream.go, connection.go), of node (local.go)
+// and of curl (script.go). The files that repeat the rules of another package name the functions
 // that they repeat, because a client that believed otherwise than the real one would
 // prove nothing.
 //
@@ -13,7 +13,10 @@
 //
 // A seed draws [settings] first: members, founders and guests, which faults happen and
 // how often, odds of the network and the disks, clients and what they do. Each run has
-// its own mix (swarm testing), but delays of up to 5 D are in every run. Then:
+// its own mix (swarm testing), but delays of up to 5 D are in every run. What Later lists
+// is drawn from a second source of chance, in half of the runs; and from a third, whether
+// clients want now much and now little, where sessions are all there is (restless.go).
+// Then:
 //
 //   - for Duration, faults happen while users lock and work;
 //   - everything is healed, and users go on for 12 s;
@@ -36,7 +39,8 @@
 //     never refused by a resource that compares tokens.
 //   - P3 loss before regrant: in the instant in which a member says that a name is
 //     granted, whoever does not fit beside has stopped believing; no unlock of a lock
-//     that its holder believed in is refused.
+//     that its holder believed in is refused. Where nothing is granted: while a member may
+//     grant, nobody believes in a session that it does not know of or wait for.
 //   - P4 nobody is stranded: after healing every worker gets every name, all members
 //     are in one view that may grant, and nothing is left in the authority's table.
 //   - P5 order: nobody is granted a name before one who stood in the authority's queue
@@ -46,6 +50,13 @@
 //   - P8 bounds: a refusal names a bound as it is configured; no queue is longer.
 //   - P10 nothing is trusted: half of a stable cell is not taken for a whole one.
 //
+// A run of partition mode any keeps these promises within a side, as sides.go tells; and
+// of two holders whose sides have met, one must be told. Whoever is configured otherwise
+// than the others (misfit.go) must be refused with both values, and nobody else because
+// of it: a refusal of another, or a lease for it, breaks P10. A view is forced only where a
+// quorum is lost for good, cells and all; its members come back as new ones that know
+// nothing.
+//
 // Beside these, an invariant that a machine asserts is a crash, and so is a machine
 // that asks to be woken again and again in one instant. Runs whose only fault is the
 // crash of one coordinator count who keeps his lock (survival.go).
@@ -54,8 +65,8 @@
 //
 // Histories are not checked against models of a lock as a whole (linearizability); the
 // checks above are what such a history would have to show. Wall clocks matter at the
-// start of a member alone. Messages between members are passed as values: their bytes
-// are the business of package wire. A run of partition mode any is not drawn.
+// start of a member and where a view is forced. Messages between members are passed as
+// values: their bytes are the business of package wire.
 //
 // # Rooms
 //

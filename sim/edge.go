@@ -146,17 +146,39 @@ func (e *edge) hear(reply *protocol.Reply) {
 			return
 		}
 		e.session = result.ID
-		e.welcome(event{kind: evWelcome, session: result.ID, secret: result.Secret, span: result.TTL})
+		e.welcome(event{kind: evWelcome, session: result.ID, secret: result.Secret, span: result.TTL, tenure: e.link.member.view.Lease.Tenure})
 	case *session.Renewed:
 		e.renewed(reply.To.Op, id, result)
 	case *session.Ended:
 		e.put(event{kind: evReleased, id: id, err: result.Err})
 		e.finish()
 	case *session.Expired:
+		e.farewell()
 		e.finish()
 	case *session.Superseded:
-		e.over = true
-		e.link.sever(neither)
+		e.superseded()
+	}
+}
+
+// superseded ends the stream of a session that a later one has resumed (server:
+// errSuperseded). What was told before on it may arrive, and count until the later one
+// is welcomed.
+func (e *edge) superseded() {
+	if e.link.world.rand.IntN(2) == 0 {
+		e.finish()
+		return
+	}
+	e.over = true
+	e.link.sever(neither)
+}
+
+// farewell is the status with which the stream of a session that has ended ends
+// (server: errExpired). It may be lost with the connection, as it always is in runs
+// without the faults of Later.
+func (e *edge) farewell() {
+	w := e.link.world
+	if e.greeted && !e.over && w.settings.faults&Later != 0 && w.rand.IntN(4) != 0 {
+		e.link.tell(event{kind: evGoodbye, err: session.ErrUnknown})
 	}
 }
 

@@ -118,7 +118,7 @@ func TestClocks(t *testing.T) {
 }
 
 func TestFaultsHaveNames(t *testing.T) {
-	all := "delay loss duplicate reorder partition one-way crash amnesia pause drift skew step suspicion join leave operator disk-slow disk-fail disk-full disk-torn disk-lost store-slow store-fail"
+	all := "delay loss duplicate reorder partition one-way crash amnesia pause drift skew step suspicion join leave operator disk-slow disk-fail disk-full disk-torn disk-lost store-slow store-fail any preempt misfit force drain shutdown"
 	var names []string
 	for _, f := range Within.All() {
 		names = append(names, f.String())

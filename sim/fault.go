@@ -35,6 +35,12 @@ const (
 	DiskLost
 	StoreSlow
 	StoreFail
+	Any      // the space is in partition mode any: every side of a partition goes on
+	Preempt  // the member of the highest id leads, as published
+	Misfit   // a member is configured otherwise than all others
+	Force    // a quorum is lost for good, and an operator forces a view of those who are left
+	Drain    // a member takes nothing new, and leaves when nothing is held through it
+	Shutdown // a member's process is asked to end
 	DriftBeyond
 	SkewBeyond
 	PauseBeyond
@@ -44,19 +50,23 @@ const (
 var faultNames = [faultCount]string{
 	"delay", "loss", "duplicate", "reorder", "partition", "one-way", "crash", "amnesia", "pause", "drift",
 	"skew", "step", "suspicion", "join", "leave", "operator", "disk-slow", "disk-fail", "disk-full",
-	"disk-torn", "disk-lost", "store-slow", "store-fail", "drift-beyond", "skew-beyond", "pause-beyond",
+	"disk-torn", "disk-lost", "store-slow", "store-fail", "any", "preempt", "misfit", "force", "drain", "shutdown",
+	"drift-beyond", "skew-beyond", "pause-beyond",
 }
 
 // String returns the name.
 func (f Fault) String() string { return faultNames[f] }
 
 // Faults is a set of faults.
-type Faults uint32
+type Faults uint64
 
-// Within has all faults within the promised bounds, and Beyond those beyond.
+// Within has all faults within the promised bounds, and Beyond those beyond. Later has
+// those that are drawn from a source of chance of their own: half of the runs have none
+// of them, and are what they would be without this half of the list.
 const (
 	Within Faults = 1<<DriftBeyond - 1
 	Beyond Faults = 1<<faultCount - 1 - Within
+	Later  Faults = Within + 1 - 1<<Any
 )
 
 // Has reports whether f is in the set.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // judge compares what users are told with what they were promised. It sees the run
@@ -17,7 +18,9 @@ type judge struct {
 	requests  map[requestKey]*fate
 	wished    map[requestKey]requestKey // by the number under which a member asks
 	limits    map[string]int64          // the configured bounds
+	sides     *sides                    // in partition mode any; nil in mode primary
 	lost      int                       // locks that ended by something else than their holders
+	losses    map[holdfast.Loss]int     // of those, why
 	survivors survivors
 	violation *Violation // the first
 }
@@ -45,6 +48,7 @@ type grant struct {
 	request  uint64
 	who      fmt.Stringer
 	holder   believer
+	origin   origin // in partition mode any
 }
 
 func (g *grant) String() string {
@@ -59,6 +63,15 @@ type record struct {
 	passed  []passing
 	recent  [16]holdfast.Token // the latest that were granted
 	grants  int
+
+	reigns  map[protocol.Epoch]*[3]told // highest, in partition mode any
+	through []passage                   // by member, in partition mode any
+}
+
+// passage is the latest token of an exclusive grant that a member has told of.
+type passage struct {
+	member uint64
+	token  holdfast.Token
 }
 
 // told is a token and to whom it was told.
@@ -78,10 +91,11 @@ type fate struct {
 	asked instant // when its client sent it first
 	token holdfast.Token
 	gone  bool // its client was told that it is released
+	origin
 }
 
 func newJudge(clock func() instant) *judge {
-	return &judge{clock: clock, names: map[string]*record{}, requests: map[requestKey]*fate{}, wished: map[requestKey]requestKey{}, limits: map[string]int64{}}
+	return &judge{clock: clock, names: map[string]*record{}, requests: map[requestKey]*fate{}, wished: map[requestKey]requestKey{}, limits: map[string]int64{}, losses: map[holdfast.Loss]int{}}
 }
 
 // violate notes the first promise that was broken.
@@ -106,17 +120,15 @@ func (j *judge) record(name string) *record {
 func (j *judge) told(g grant) {
 	r := j.record(g.name)
 	r.prune(j.clock())
+	g.origin = j.fate(requestKey{g.session, g.request}).origin
 	for i := range r.holders {
 		h := &r.holders[i]
-		if !h.same(&g) && !r.fits(&g, h) {
+		if j.clash(r, h, &g) {
 			j.violate("P1", "%v; and %v", h, &g)
 			return
 		}
 	}
 	j.rises(r, &g)
-	if g.token > r.highest[g.mode].token {
-		r.highest[g.mode] = told{g.token, g.session}
-	}
 	r.holders = append(r.holders, g)
 	j.acts(requestKey{g.session, g.request}, &g)
 }
@@ -129,18 +141,53 @@ func (j *judge) rises(r *record, g *grant) {
 			return
 		}
 	}
-	for mode, highest := range r.highest {
+	if j.sides != nil {
+		j.sides.rises(j, r, g)
+		return
+	}
+	j.above(&r.highest, g)
+	for i := range r.holders {
+		if h := &r.holders[i]; h.token == g.token {
+			j.violate("P2", "%v; and %v, under one token", h, g)
+		}
+	}
+	if g.token > r.highest[g.mode].token {
+		r.highest[g.mode] = told{g.token, g.session}
+	}
+}
+
+// above checks that a grant is above all that it cannot have been granted beside.
+func (j *judge) above(all *[3]told, g *grant) {
+	for mode, highest := range all {
 		again := highest == told{g.token, g.session}
 		beside := holdfast.Mode(mode) == g.mode && g.mode != holdfast.ModeExclusive
 		if g.token <= highest.token && !beside && !again {
 			j.violate("P2", "%v, after token %d was told for a %v grant of it", g, highest.token, holdfast.Mode(mode))
 		}
 	}
+}
+
+// only is the record with some of its holders.
+func (r *record) only(some func(*grant) bool) *record {
+	part := &record{}
 	for i := range r.holders {
-		if h := &r.holders[i]; h.token == g.token {
-			j.violate("P2", "%v; and %v, under one token", h, g)
+		if some(&r.holders[i]) {
+			part.holders = append(part.holders, r.holders[i])
 		}
 	}
+	return part
+}
+
+// clash reports whether g may not be held beside h: they exclude each other, and were
+// not given on sides of a partition that go on alone.
+func (j *judge) clash(r *record, h, g *grant) bool {
+	if j.sides != nil {
+		if j.sides.apart(h, g) {
+			return false
+		}
+		r = r.only(func(o *grant) bool { return !j.sides.apart(o, g) })
+	}
+	return !h.same(g) && !r.fits(g, h)
 }
 
 // prune drops those who do not take themselves for holders any more.
@@ -192,7 +239,7 @@ func (j *judge) granting(g grant) {
 	r.prune(j.clock())
 	for i := range r.holders {
 		h := &r.holders[i]
-		if !h.same(&g) && !r.fits(&g, h) {
+		if j.clash(r, h, &g) {
 			j.violate("P3", "%v, who was told of no loss, when the name is granted to session %v under token %d", h, g.session, g.token)
 			return
 		}
@@ -206,16 +253,21 @@ func (j *judge) granting(g grant) {
 func (j *judge) decision(who fmt.Stringer, op opKind, key requestKey, d *lock.Decision) {
 	switch {
 	case d.Kind == lock.Granted && op != opExtend:
-		j.granting(grant{
+		g := grant{
 			name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token,
 			session: d.Session, request: d.Request, who: who,
-		})
+		}
+		if j.sides != nil {
+			g.origin = j.sides.origin(d.Session, uint64(d.Token)>>32)
+		}
+		j.granting(g)
 	case d.Kind == lock.Released && (op == opRelease || op == opCancel):
 		j.released(key)
 		j.leaves(d.Name, key)
 	case d.Kind == lock.Lost:
 		// Whoever has not heard of the grant asks again, under the same id, and may.
-		j.fate(key).token = 0
+		f := j.fate(key)
+		f.token = 0
 		j.leaves(d.Name, key)
 	case d.Kind == lock.Refused && op == opAcquire, d.Kind == lock.Released:
 		j.leaves(d.Name, key)
@@ -231,7 +283,9 @@ func (j *judge) acts(key requestKey, g *grant) {
 	case f.token != 0 && f.token != g.token:
 		j.violate("P6", "request %d of session %v acts twice, under tokens %d and %d", key.id, key.session, f.token, g.token)
 	}
-	f.token = g.token
+	if f.token != g.token {
+		f.token, f.origin = g.token, g.origin
+	}
 }
 
 func (j *judge) fate(key requestKey) *fate {
@@ -251,6 +305,7 @@ func (j *judge) released(key requestKey) { j.fate(key).gone = true }
 func (j *judge) ended(g grant, why holdfast.Loss) {
 	if why != "" {
 		j.lost++
+		j.losses[why]++
 	}
 	j.survivors.ended(g.holder, why)
 	r := j.record(g.name)
@@ -264,8 +319,12 @@ func (j *judge) ended(g grant, why holdfast.Loss) {
 
 // unlockRefused is called when the unlock of a lock in which its holder believed, sent
 // once, is refused as not held: then the grant had ended behind its holder's back (P3).
-// A lock with a hold limit may have ended while the unlock was on its way.
+// A lock with a hold limit may have ended while the unlock was on its way; and one of a
+// side that has met another since may have been a duplicate.
 func (j *judge) unlockRefused(g grant, err error) {
+	if g.origin = j.fate(requestKey{g.session, g.request}).origin; j.sides != nil && !j.sides.follows(&g, g.origin.reign) {
+		return
+	}
 	j.violate("P3", "%v until it unlocks, and that is refused: %v", &g, err)
 }
 
@@ -284,5 +343,8 @@ func (j *judge) limited(limit *holdfast.LimitError) {
 // refusedWrite is called when the register refuses a write of somebody who holds the
 // name exclusively in this very instant: a lower token was given after a higher (P2).
 func (j *judge) refusedWrite(g grant, seen holdfast.Token) {
+	if j.sides != nil {
+		return // one of another side has written
+	}
 	j.violate("P2", "%v, and its write is refused because token %d was seen", &g, seen)
 }

@@ -5,12 +5,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // place is a request that stands in an authority's queue.
 type place struct {
 	key   requestKey
-	reign uint64
+	reign protocol.Epoch
 	since instant
 }
 
@@ -19,6 +20,24 @@ type passing struct {
 	key   requestKey
 	asked instant
 	token holdfast.Token
+	reign protocol.Epoch
+}
+
+// reignOf is that of an authority, as its tokens tell it; in partition mode any two of
+// them may have one number.
+func (j *judge) reignOf(reign protocol.Epoch) protocol.Epoch {
+	if j.sides == nil {
+		reign.Candidate = 0
+	}
+	return reign
+}
+
+// reignOfGrant is that of the authority that has given it.
+func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
+	if j.sides == nil {
+		return protocol.Epoch{Counter: uint64(g.token) >> 32}
+	}
+	return g.origin.reign
 }
 
 // P5, order within a reign, as it can be seen from outside: once a request stands in
@@ -32,7 +51,8 @@ func (j *judge) asks(key requestKey) { j.fate(key).asked = j.clock() }
 func (j *judge) wishes(wish, key requestKey) { j.wished[wish] = key }
 
 // stands is called when an authority says that it has queued what a member asks for.
-func (j *judge) stands(name string, wish requestKey, reign uint64) {
+func (j *judge) stands(name string, wish requestKey, reign protocol.Epoch) {
+	reign = j.reignOf(reign)
 	r := j.record(name)
 	key, known := j.wished[wish]
 	if !known || j.fate(key).token != 0 {
@@ -40,7 +60,7 @@ func (j *judge) stands(name string, wish requestKey, reign uint64) {
 	}
 	for i := range r.queue {
 		if at := &r.queue[i]; at.key == key {
-			if reign > at.reign {
+			if reign.Counter > at.reign.Counter || j.sides != nil && reign != at.reign {
 				*at = place{key, reign, j.clock()}
 			}
 			return
@@ -73,6 +93,9 @@ func (j *judge) overtakes(r *record, g *grant) {
 	if f.token != 0 {
 		return // told again
 	}
+	if j.sides != nil && g.mode == holdfast.ModeExclusive && !slices.ContainsFunc(r.holders, g.shares) {
+		j.sides.succeeds(j, r, g)
+	}
 	if slices.ContainsFunc(r.holders, g.shares) || slices.Contains(r.recent[:], g.token) {
 		return // it enters what its owner holds, or has just given back
 	}
@@ -81,14 +104,14 @@ func (j *judge) overtakes(r *record, g *grant) {
 	if len(r.queue) == 0 {
 		return
 	}
-	reign := uint64(g.token) >> 32
+	reign := j.reignOfGrant(g)
 	for i := range r.queue {
 		stood := &r.queue[i]
 		if stood.key != key || stood.reign != reign {
 			continue
 		}
 		for _, other := range r.passed {
-			if other.token < g.token && uint64(other.token)>>32 == reign && other.asked > stood.since {
+			if other.token < g.token && other.reign == reign && other.asked > stood.since {
 				j.violate("P5", "request %d of session %v stands in the queue of %q since %v and is granted under token %d, after request %d of session %v, which was asked at %v, under token %d",
 					g.request, g.session, g.name, stood.since, g.token, other.key.id, other.key.session, other.asked, other.token)
 				return
@@ -99,18 +122,19 @@ func (j *judge) overtakes(r *record, g *grant) {
 	if len(r.queue) == 0 {
 		r.passed = r.passed[:0]
 	} else {
-		r.passed = append(r.passed, passing{key, f.asked, g.token})
+		r.passed = append(r.passed, passing{key, f.asked, g.token, reign})
 	}
 }
 
 func (g *grant) shares(h grant) bool { return g.same(&h) }
 
 // foreignToken returns a token of a name that another session holds, or held; 0 where
-// none is known.
+// none is known. In partition mode any it is one of the session's own side, for that of
+// another side can be a token of its own as well.
 func (j *judge) foreignToken(name string, not lock.SessionID) holdfast.Token {
 	r := j.record(name)
 	for i := range r.holders {
-		if h := &r.holders[i]; h.session != not {
+		if h := &r.holders[i]; h.session != not && (j.sides == nil || j.sides.reached(not, h)) {
 			return h.token
 		}
 	}

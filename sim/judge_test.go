@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // Each check is fed histories that it must object to, and their nearest neighbours
@@ -205,13 +206,19 @@ func judged(t *testing.T, promise string, happens func(*history)) {
 	t.Helper()
 	h := newHistory()
 	happens(h)
+	judgedAs(t, h.judge, promise)
+}
+
+// judgedAs compares what a judge says.
+func judgedAs(t *testing.T, j *judge, promise string) {
+	t.Helper()
 	switch {
-	case promise == "" && h.violation != nil:
-		t.Errorf("it objects: %v", h.violation)
-	case promise != "" && h.violation == nil:
+	case promise == "" && j.violation != nil:
+		t.Errorf("it objects: %v", j.violation)
+	case promise != "" && j.violation == nil:
 		t.Errorf("it does not object, want %s", promise)
-	case promise != "" && h.violation.Promise != promise:
-		t.Errorf("it objects %v, want %s", h.violation, promise)
+	case promise != "" && j.violation.Promise != promise:
+		t.Errorf("it objects %v, want %s", j.violation, promise)
 	}
 }
 
@@ -221,7 +228,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 	stand := func(h *history, asked2 instant) {
 		h.asks(key(1))
 		h.wishes(requestKey{key(1).session, 11}, key(1))
-		h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, 1)
+		h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, protocol.Epoch{Counter: 1})
 		h.at(asked2).asks(key(2))
 		h.at(5 * time.Second)
 	}
@@ -299,7 +306,7 @@ func TestSurvivors(t *testing.T) {
 
 func TestAllPromisesAreChecked(t *testing.T) {
 	text := doc(t)
-	for _, promise := range []string{"P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8"} {
+	for _, promise := range []string{"P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P10"} {
 		if !strings.Contains(text, promise+" ") {
 			t.Errorf("doc.go does not say how %s is checked", promise)
 		}

@@ -95,6 +95,7 @@ type event struct {
 	err         error
 	session     lock.SessionID
 	secret      session.Secret
+	tenure      protocol.Tenure // evWelcome to a new session: of the member, which no client is told
 }
 
 func (op *operation) String() string {

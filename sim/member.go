@@ -42,8 +42,11 @@ type member struct {
 	sinks   map[uint64]sink
 	last    uint64 // sink
 	view    *protocol.View
-	misfit  bool // its next life begins with a wrong configuration
-	ambush  bool // it crashes as soon as it has remembered something
+	misfit  misfit        // how its next life is configured otherwise than the others
+	wrong   misfit        // how this one is
+	gone    bool          // it is lost for good, until somebody gives its address to another
+	back    time.Duration // after which it is started again when it has left; 0 means that the nemesis does it
+	ambush  bool          // it crashes as soon as it has remembered something
 	leaving bool
 	left    bool // it has left in good order, and stays away until somebody starts it
 	local   *local
@@ -61,24 +64,22 @@ func (m *member) now() protocol.Time { return m.clock.read(m.world.now) - m.bega
 // start begins a life of the process.
 func (m *member) start() {
 	w := m.world
-	if m.up {
+	if m.up || m.gone {
 		return
 	}
 	m.life++
-	m.up, m.paused, m.leaving, m.left = true, false, false, false
+	m.up, m.paused, m.leaving, m.left, m.back = true, false, false, false, 0
 	m.inbox = m.inbox[:0]
 	m.sinks, m.last, m.view = map[uint64]sink{}, 0, nil
 	m.began = m.clock.read(w.now)
 	seat := Seat{
 		Protocol: w.protocol.Name, Name: m.name, Address: m.address, Founder: m.founder, Join: w.founders(), Kept: m.kept,
 		Wall: w.wallOf(m), Rand: rand.New(rand.NewPCG(w.rand.Uint64(), w.rand.Uint64())),
-		Lease: w.settings.lease, Drift: w.settings.drift,
+		Lease: w.settings.lease, Drift: w.settings.drift, Any: w.settings.faults.Has(Any), Preempt: w.settings.faults.Has(Preempt),
 		Table: lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
 	}
-	if m.misfit {
-		m.misfit = false
-		seat.Protocol = "another"
-	}
+	m.wrong, m.misfit = m.misfit, fits
+	m.wrong.spoil(&seat)
 	if m.kept {
 		seat.Cell = m.disk.synced
 	}
@@ -91,7 +92,7 @@ func (m *member) start() {
 	m.below, m.spaces = w.count.watch(built)
 	m.desk, err = session.NewDesk(session.Config{
 		Member: built.ID, Incarnation: built.Incarnation, Rand: seat.Rand, Spaces: len(m.spaces),
-		Drift: w.settings.drift, Lease: w.settings.lease, Sessions: w.settings.sessions,
+		Drift: seat.Drift, Lease: seat.Lease, Sessions: w.settings.sessions,
 	}, protocol.Stack(m.below, m.spaces...))
 	if err != nil {
 		panic(fmt.Sprintf("sim: %s has no desk: %v", m.name, err))
@@ -153,6 +154,7 @@ func (m *member) raised(fact any) {
 		w.judge.lapsed(uint64(m.id))
 	case *membership.Unfit:
 		w.trace("%s is unfit: %v", m, fact.Err)
+		w.refused(m, fact.Err)
 		w.do(w.now, func() { m.crash(m.life) })
 		w.do(w.now+w.between(time.Second, 3*time.Second), m.start)
 	default:
@@ -317,8 +319,11 @@ func (m *member) depart(life uint32) {
 		m.end()
 		m.left = true
 		m.disk.finish()
-		if w := m.world; w.healed {
+		switch w := m.world; {
+		case w.healed:
 			w.do(w.now+time.Second, m.start)
+		case m.back > 0:
+			w.do(w.now+m.back, m.start)
 		}
 	}
 }

@@ -12,6 +12,8 @@ type nemesis struct {
 	cutOff  map[int]instant // client·members + member: until when they cannot reach each other
 	forgot  int             // how many cells were lost
 	stalled bool            // the next latency is the longest
+	lost    []*member       // those who are lost for good, until others have their addresses
+	silent  protocol.Epoch  // the latest of whose beginning nobody may have heard (restless.go)
 }
 
 func newNemesis(w *world) nemesis { return nemesis{world: w, cutOff: map[int]instant{}} }
@@ -34,6 +36,9 @@ func (n *nemesis) begin() {
 		}
 	}
 	w.do(w.between(0, time.Second), n.disconnect)
+	if w.settings.restless > 0 {
+		n.stirAgain()
+	}
 }
 
 // again schedules the next of a kind.
@@ -74,6 +79,14 @@ func (n *nemesis) deed(f Fault) func() {
 		return n.operate
 	case DiskSlow, DiskFull:
 		return func() { n.spoil(f) }
+	case Misfit:
+		return n.misconfigure
+	case Force:
+		return n.lose
+	case Drain:
+		return n.drain
+	case Shutdown:
+		return n.shutdown
 	}
 	return nil
 }

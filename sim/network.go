@@ -41,6 +41,9 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 		w.trace("%s → %s:%d  %T %v", from, n.name(to, e), e.Port, e.Message, e.Message)
 	}
 	w.count.sent(e.Port, e.Message)
+	if w.settings.restless > 0 {
+		w.nemesis.silence(from, e.Message)
+	}
 	if w.protocol.Locks {
 		n.follow(from, e.Message)
 	}

@@ -47,6 +47,9 @@ type Seat struct {
 	Rand     *rand.Rand
 	Lease    time.Duration
 	Drift    float64
+	Any      bool // partition mode any
+	Preempt  bool
+	Newer    bool // it speaks a later version of the protocol than the others
 	Table    lock.Config
 }
 
@@ -63,7 +66,7 @@ type Standing struct {
 	Name    string
 	Session lock.SessionID
 	Wish    uint64
-	Reign   uint64
+	Reign   protocol.Epoch
 	Tenure  protocol.Tenure // of the member that asks
 	Gone    bool            // it stands there no more
 }

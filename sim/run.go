@@ -88,7 +88,7 @@ func Run(c Config, seed uint64, trace io.Writer) (result Result, err error) {
 	result = Result{Seed: seed, counts: w.count}
 	defer func() {
 		result.Steps = w.steps
-		w.count.stale, w.count.lost = w.register.stale, w.judge.lost
+		w.count.stale, w.count.lost, w.count.losses = w.register.stale, w.judge.lost, w.judge.losses
 		if broken := recover(); broken != nil {
 			result.Outcome = Crashed
 			result.Violation = &Violation{Promise: "panic", At: w.now, Story: fmt.Sprintf("%v\n%s", broken, machineFrames(debug.Stack()))}
@@ -131,7 +131,9 @@ func (w *world) begin() {
 		start := w.below(400 * time.Millisecond)
 		if !m.founder && w.settings.faults.Has(Join) {
 			w.hit(Join)
-			m.misfit = w.rand.IntN(3) == 0
+			if w.rand.IntN(3) == 0 {
+				m.misfit = otherSpace
+			}
 			start = w.below(w.settings.duration / 2)
 		}
 		w.do(start, m.start)
@@ -143,6 +145,9 @@ func (w *world) begin() {
 		w.do(w.below(3*time.Second), s.begin)
 	}
 	w.nemesis.begin()
+	if w.judge.sides != nil {
+		w.judge.sides.watch()
+	}
 }
 
 // heal ends all faults: the network and the disks are well, whoever sleeps wakes, and
@@ -155,8 +160,10 @@ func (w *world) heal() {
 		clear(w.network.cut[i])
 	}
 	clear(w.nemesis.cutOff)
+	w.nemesis.lost = nil
 	for _, m := range w.members {
 		m.disk.full, m.disk.slow = 0, 0
+		m.gone, m.misfit = false, fits
 		m.resume()
 		w.do(w.now+w.below(time.Second), m.start)
 	}

@@ -33,6 +33,8 @@ type settings struct {
 	scripts         int
 	locals          bool
 	ttl             []time.Duration // that clients ask for
+	restless        time.Duration   // how often a client comes, goes or wants another ttl; 0 means never (restless.go)
+	modest          bool            // clients want no horizon but for a while
 	names           []lockName
 	think           time.Duration
 	holding         time.Duration
@@ -55,9 +57,14 @@ const (
 	// forgetful: any member may lose its cell or has none. Then no horizon is promised,
 	// and wall clocks are not set back (promises.md §5.5).
 	forgetful
+	// mostForget: a quorum may be lost for good, and with it its cells.
+	mostForget
 )
 
-var memoryNames = [...]string{"kept", "one cell may be lost", "any cell may be lost, some members have none"}
+var memoryNames = [...]string{"kept", "one cell may be lost", "any cell may be lost, some members have none", "those of a quorum may be lost for good"}
+
+// trusted reports whether enough is remembered for promises that outlive leases.
+func (m memory) trusted() bool { return m != forgetful && m != mostForget }
 
 // lockName is a name that users lock, and how.
 type lockName struct {
@@ -82,8 +89,9 @@ func calm() weather { return weather{latency: 2 * time.Millisecond, disk: 5 * ti
 
 const longestRun = time.Hour
 
-// draw draws the settings of a run.
-func draw(c *Config, r *rand.Rand, seed uint64) settings {
+// draw draws the settings of a run. What Later has is drawn from later, and whether
+// clients are restless from restless.
+func draw(c *Config, r, later, restless *rand.Rand, seed uint64) settings {
 	s := settings{
 		protocol: c.Protocol.Name, seed: seed, duration: c.Duration, lease: 3 * time.Second, drift: 0.05,
 		every: map[Fault]time.Duration{},
@@ -96,27 +104,29 @@ func draw(c *Config, r *rand.Rand, seed uint64) settings {
 	if s.members > 3 && r.IntN(3) == 0 {
 		s.founders -= 1 + r.IntN(min(2, s.members-3))
 	}
-	s.drawFaults(c, r)
+	s.drawFaults(c, r, later)
 	s.drawWeather(r)
 	s.drawUsers(c, r)
+	s.drawRestless(c, restless)
 	return s
 }
 
 // drawFaults draws which faults the run has, and how often. Delay is in every run that
 // may have it.
-func (s *settings) drawFaults(c *Config, r *rand.Rand) {
+func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 	allowed := c.Faults & (c.Protocol.Faults | Beyond)
 	if s.members == 1 {
 		// Nobody else remembers: deleting its cell under living clients is what the
 		// documentation warns of.
 		allowed = allowed.Without(Amnesia)
 	}
-	for _, f := range allowed.All() {
+	for _, f := range (allowed &^ Later).All() {
 		// A set of one fault is meant; of several, each run has its own half.
 		if f == Delay || allowed&(allowed-1) == 0 || r.IntN(2) == 0 {
 			s.faults = s.faults.With(f)
 		}
 	}
+	s.drawLater(allowed, later)
 	if s.faults.Has(Amnesia) {
 		s.memory = oneForgets
 		if s.members < 3 || r.IntN(2) == 0 {
@@ -125,8 +135,34 @@ func (s *settings) drawFaults(c *Config, r *rand.Rand) {
 		}
 	}
 	s.once = r.IntN(2) == 0
-	for _, f := range s.faults.All() {
-		s.every[f] = 2*time.Second + time.Duration(r.Int64N(int64(20*time.Second)))
+	every := func(r *rand.Rand) time.Duration {
+		return 2*time.Second + time.Duration(r.Int64N(int64(20*time.Second)))
+	}
+	for _, f := range (s.faults &^ Later).All() {
+		s.every[f] = every(r)
+	}
+	for _, f := range (s.faults & Later).All() {
+		s.every[f] = every(later)
+	}
+}
+
+// drawLater draws those of Later. A view is forced where a quorum counts; and whoever
+// loses the cells of a quorum has no promise of horizons, nor of a clock that was set
+// back (promises.md §5.5).
+func (s *settings) drawLater(allowed Faults, r *rand.Rand) {
+	single := allowed&(allowed-1) == 0
+	none := !single && r.IntN(2) == 0
+	for _, f := range (allowed & Later).All() {
+		if drawn := r.IntN(2) == 0; single || drawn && !none {
+			s.faults = s.faults.With(f)
+		}
+	}
+	if s.faults.Has(Any) || s.founders < 2 {
+		s.faults = s.faults.Without(Force)
+	}
+	if s.faults.Has(Force) {
+		s.memory = mostForget
+		s.faults = s.faults.Without(Amnesia).Without(Skew).Without(Step)
 	}
 }
 
@@ -155,7 +191,7 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 	s.locals = r.IntN(2) == 0
 	s.scripts = r.IntN(3)
 	s.ttl = []time.Duration{time.Second, 2 * time.Second, s.lease * 9 / 10}
-	if s.memory != forgetful {
+	if s.memory.trusted() {
 		s.ttl = append(s.ttl, 0, 4*time.Second, 8*time.Second)
 		if r.IntN(2) == 0 {
 			s.ttl = s.ttl[3:]
@@ -209,6 +245,9 @@ func (s *settings) String() string {
 	row("clients", "%d of %d workers, ttl one of %v; %d scripts; users within members: %v", s.clients, s.workers, s.ttl, s.scripts, s.locals)
 	for _, n := range s.names {
 		row("name "+n.name, "%v %d", n.use, n.capacity)
+	}
+	if s.restless > 0 {
+		row("restless", "every %v, modest: %v", s.restless.Round(time.Millisecond), s.modest)
 	}
 	row("think, hold", "%v, %v", s.think, s.holding)
 	row("bounds", "waiters_per_name %d, locks_per_session %d (0 is the default)", s.waiters, s.locksPerSession)

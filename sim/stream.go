@@ -1,44 +1,28 @@
 package sim
 
 import (
-	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
-// How a client stays connected: package client's connection.go and event.go, with one
-// thing at a time instead of goroutines.
-
-// Pauses between rounds of connecting, and how long one member may take to answer a
-// hello (client: minPause, maxPause, minAttempt, maxAttempt).
-const (
-	minPause   = 10 * time.Millisecond
-	maxPause   = time.Second
-	minAttempt = 500 * time.Millisecond
-	maxAttempt = 5 * time.Second
-)
+// A client's session, and what time does to it: package client's client.go and alarm.go.
+// How it stays connected is in connection.go.
 
 // stream is a client's connection, its session and its requests.
 type stream struct {
-	client   *client
-	session  *presence
-	link     *link // being greeted, or welcomed
-	welcomed bool
-	helloed  *presence // the session that the hello names, or nil
-	sent     time.Duration
-	silence  time.Duration // when the member has taken too long to welcome; Never otherwise
-	round    []*member     // that remain to be tried before a pause
-	next     time.Duration // when to try the next; Never while connected
-	pause    time.Duration
-	last     *member
+	client  *client
+	session *presence
+	link    *link   // that was welcomed, and is served; nil while there is none (Client.stream)
+	doubted bool    // it has acknowledged nothing for half of the ttl, and another is to be opened
+	attempt attempt // to open another
+	search  search
+	closing bool
 
 	requests []*request // not settled, in the order of their ids
 	lastID   uint64
-	limits   []limit // of the grants that were shortened last
 	beats    []beat
 	beatAt   time.Duration
 	lateAt   time.Duration
@@ -51,12 +35,12 @@ type beat struct {
 }
 
 func newStream(c *client) stream {
-	return stream{client: c, silence: protocol.Never, next: 0, pause: minPause, beatAt: protocol.Never, lateAt: protocol.Never}
+	return stream{client: c, attempt: noAttempt(), search: search{pause: minPause}, beatAt: protocol.Never, lateAt: protocol.Never}
 }
 
 // wake is when the stream has something to do.
 func (s *stream) wake() time.Duration {
-	at := min(s.silence, s.next, s.beatAt, s.lateAt)
+	at := min(s.attempt.silence, s.search.next, s.beatAt, s.lateAt)
 	if s.session != nil && s.session.deadline != 0 {
 		at = min(at, s.session.deadline)
 	}
@@ -72,17 +56,13 @@ func (s *stream) tick(now time.Duration) {
 		s.lose()
 	}
 	if now >= s.lateAt {
-		s.lateAt = protocol.Never
-		s.giveUp()
+		s.onLate(now)
 	}
-	if now >= s.silence {
-		s.giveUp()
+	if now >= s.attempt.silence {
+		s.failed(now)
 	}
-	if now >= s.beatAt && s.welcomed {
-		s.lastID++
-		s.beats = append(s.beats, beat{s.lastID, now})
-		s.say(operation{kind: opBeat, id: s.lastID, ttl: s.client.ttl})
-		s.beatAt = now + max(time.Millisecond, s.session.ttl/4)
+	if now >= s.beatAt {
+		s.onBeat(now)
 	}
 	for i := 0; i < len(s.requests); i++ {
 		if r := s.requests[i]; now >= r.guard {
@@ -90,193 +70,64 @@ func (s *stream) tick(now time.Duration) {
 		}
 	}
 	s.compact()
-	if now >= s.next {
+	if now >= s.search.next {
 		s.attend(now)
 	}
 }
 
-// giveUp drops a connection that answers nothing, and goes to the next place at once.
-func (s *stream) giveUp() {
-	if s.link == nil {
-		return
-	}
-	s.link.sever(clientEnd)
-	s.detach()
-	s.next = s.client.now()
-}
-
-// attend goes to the next place: first where the session is (Client.places).
-func (s *stream) attend(now time.Duration) {
-	c := s.client
-	if len(s.round) == 0 {
-		first := s.last
-		if s.session != nil && s.session.at != nil {
-			first = s.session.at
-		}
-		if first != nil {
-			s.round = append(s.round, first)
-		}
-		for _, m := range c.places {
-			if m != first {
-				s.round = append(s.round, m)
-			}
-		}
-	}
-	place := s.round[0]
-	s.round = s.round[1:]
-	s.next = protocol.Never
-	s.link, s.welcomed = c.world.connect(c, place), false
-	s.silence = now + s.attempt()
-	if s.link.broken { // refused: nobody listens there
-		s.detach()
-		s.retry(now + c.world.between(time.Millisecond, 5*time.Millisecond))
-		return
-	}
-	s.hello(now)
-}
-
-// attempt leaves time for another place before the session ends.
-func (s *stream) attempt() time.Duration {
-	if s.session != nil && s.session.ttl > 0 {
-		return min(max(s.session.ttl/4, minAttempt), maxAttempt)
-	}
-	return maxAttempt
-}
-
-// retry goes on with the round, or makes a pause when all have been tried.
-func (s *stream) retry(now time.Duration) {
-	if len(s.round) > 0 {
-		s.next = now
-		return
-	}
-	s.next = now + s.pause/2 + s.client.world.below(s.pause/2)
-	s.pause = min(2*s.pause, maxPause)
-}
-
-func (s *stream) hello(now time.Duration) {
-	op := operation{kind: opHello, ttl: s.client.ttl}
-	s.sent, s.helloed = now, s.session
-	if s.session != nil {
-		op.session, op.secret = s.session.id, s.session.secret
-		op.last = s.lastID
-		for _, r := range s.requests {
-			if r.state != settled {
-				op.requests = append(op.requests, r.id)
-			}
-		}
-	}
-	s.link.say(op)
-}
-
-// detach forgets the connection and what depends on it.
-func (s *stream) detach() {
-	s.link, s.welcomed, s.helloed = nil, false, nil
-	s.beats = s.beats[:0]
-	s.beatAt, s.silence = protocol.Never, protocol.Never
-}
-
-// broken is called when the connection has ended.
-func (s *stream) broken(l *link) {
-	if s.link != l {
-		return
-	}
-	welcomed := s.welcomed
-	s.detach()
-	if welcomed {
-		s.pause, s.round = minPause, s.round[:0]
-	}
-	s.retry(s.client.now())
-}
+// connected is Client.connected.
+func (s *stream) connected() bool { return s.link != nil }
 
 func (s *stream) say(op operation) {
-	if s.welcomed {
+	if s.link != nil {
 		s.link.say(op)
 	}
 }
 
-// hear takes what a member has told.
-func (s *stream) hear(l *link, events []event) {
-	now := s.client.now()
-	for i := range events {
-		ev := &events[i]
-		switch {
-		case s.link != l:
-			return
-		case !s.welcomed && ev.kind == evWelcome:
-			s.endLost(events[1:])
-			if !s.onWelcome(now, ev) {
-				return
-			}
-		case !s.welcomed:
-			s.onFirst(ev)
-		default:
-			s.onEvent(now, ev)
-		}
-	}
-	s.compact()
+// onBeat sends a heartbeat (Client.onBeat).
+func (s *stream) onBeat(now time.Duration) {
+	s.lastID++
+	s.beats = append(s.beats, beat{s.lastID, now})
+	s.say(operation{kind: opBeat, id: s.lastID, ttl: s.client.ttl})
+	s.beatAt = now + max(time.Millisecond, s.session.ttl/4)
 }
 
-// endLost ends the locks whose loss comes with a welcome, before that renews the
-// session (Client.endLost).
-func (s *stream) endLost(events []event) {
-	for i := range events {
-		if ev := &events[i]; ev.kind == evLost {
-			if r := s.find(ev.id); r != nil && r.state == held && s.helloed == s.session {
-				s.end(r, ev.why)
-			}
-		}
-	}
+// onLate is called when no heartbeat has been acknowledged for half of the ttl. Another
+// stream is opened then; but the one that there is goes on until that is welcomed
+// (Client.onLate).
+func (s *stream) onLate(now time.Duration) {
+	s.lateAt = protocol.Never
+	s.doubted = s.link != nil
+	s.hasten(now)
 }
 
-// onWelcome opens or renews the session.
-func (s *stream) onWelcome(now time.Duration, ev *event) bool {
-	c := s.client
-	if s.helloed != s.session || ev.span <= 0 || s.session != nil && ev.session != s.session.id {
-		s.giveUp()
-		return false
-	}
-	if s.session == nil {
-		s.session = &presence{client: c, id: ev.session, secret: ev.secret}
-	}
-	s.welcomed, s.silence, s.pause, s.round = true, protocol.Never, minPause, s.round[:0]
-	s.last, s.session.at, s.session.unknown = s.link.member, s.link.member, nil
-	if !s.acknowledged(now, s.sent, ev.span) {
-		return false
-	}
-	s.refill(now)
-	s.beatAt = s.sent + max(time.Millisecond, ev.span/4)
-	return true
-}
-
-// onFirst takes the refusal of a hello. A session that its own member does not know is
-// lost; another's word is not believed before the deadline, unless all say so
-// (Client.onFirst).
-func (s *stream) onFirst(ev *event) {
-	p := s.helloed
-	if ev.kind != evRefused || p == nil || s.session != p || !errors.Is(ev.err, session.ErrUnknown) {
-		return
-	}
-	if p.unknown == nil {
-		p.unknown = map[*member]bool{}
-	}
-	p.unknown[s.link.member] = true
-	if s.link.member == p.at || len(p.unknown) >= len(s.client.places) {
-		s.lose()
-	}
-}
-
-// acknowledged renews the session by the answer to what was sent at the time sent.
+// acknowledged renews the session by the answer to what was sent at the time sent
+// (Client.acknowledged). Whoever has answered is not doubted any more; an attempt that
+// was begun meanwhile goes on nevertheless.
 func (s *stream) acknowledged(now, sent, ttl time.Duration) bool {
 	if !s.session.renew(now, sent, ttl) {
 		s.lose()
 		return false
 	}
+	s.doubted = false
 	s.lateAt = s.session.anchor + ttl/2
 	return true
 }
 
+// onBeaten moves the deadline to the ttl after this very beat was sent. The answers to
+// beats before it say nothing new (Client.onBeaten).
+func (s *stream) onBeaten(now time.Duration, ev *event) {
+	for i, b := range s.beats {
+		if b.id == ev.id {
+			s.beats = append(s.beats[:0], s.beats[i+1:]...)
+			s.acknowledged(now, b.sent, ev.span)
+			return
+		}
+	}
+}
+
 // lose ends the session: its locks are lost, and what still waits is asked for again
-// in the next one (Client.lose).
+// in the next one (Client.lose). An attempt to resume it goes on, and comes to nothing.
 func (s *stream) lose() {
 	if s.session == nil {
 		return
@@ -297,8 +148,8 @@ func (s *stream) lose() {
 		}
 	}
 	s.compact()
-	s.giveUp()
-	s.next = c.now()
+	s.hangUp()
+	s.hasten(c.now())
 }
 
 // find returns a request that is not settled.

@@ -141,7 +141,7 @@ func (w *worker) steal() {
 	s := &w.client.stream
 	name := pick(world.rand, world.settings.names).name
 	token := world.judge.foreignToken(name, s.sessionID())
-	if token == 0 || !s.welcomed {
+	if token == 0 || !s.connected() {
 		return
 	}
 	s.lastID++
@@ -170,7 +170,7 @@ func (w *worker) unlock() {
 		}
 		world.trace("%s unlocks %s, token %d", w, r.want.name, r.token)
 		w.client.stream.abandonOrUnlock(r)
-		if world.odds(world.settings.foreign) && w.client.stream.welcomed {
+		if world.odds(world.settings.foreign) && w.client.stream.connected() {
 			r.copies++
 			w.client.stream.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
 		}

@@ -29,6 +29,7 @@ type world struct {
 	nemesis  nemesis
 	judge    *judge
 	register register
+	seated   map[seat]bool // tenures that could hold something, where nothing is granted (restless.go)
 	count    *counts
 	steps    int
 
@@ -41,13 +42,19 @@ type world struct {
 // newWorld sets the stage: nothing has happened yet.
 func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	r := rand.New(rand.NewPCG(seed, 0x686f6c6466617374))
-	w := &world{settings: draw(c, r, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count}
+	later := rand.New(rand.NewPCG(seed, 0x6c61746572))
+	restless := rand.New(rand.NewPCG(seed, 0x726573746c657373))
+	w := &world{settings: draw(c, r, later, restless, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count}
 	s := &w.settings
 	w.weather = s.weather
 	w.judge = newJudge(func() instant { return w.now })
 	w.judge.limits = limitsOf(s)
+	if s.faults.Has(Any) {
+		w.judge.sides = newSides(w)
+	}
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
 	w.network = newNetwork(w, s.members)
+	w.seated = map[seat]bool{}
 	for i := range s.members {
 		m := &member{
 			world: w, place: int32(i), name: string(rune('a' + i)), address: fmt.Sprintf("host-%c:4040", 'a'+i),
@@ -70,6 +77,9 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	}
 	for i := range s.scripts {
 		w.scripts = append(w.scripts, newScript(w, fmt.Sprintf("script%d", i)))
+	}
+	if s.founders < s.members {
+		w.count.guests++
 	}
 	w.nemesis = newNemesis(w)
 	return w

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -36,7 +37,9 @@ func (p *program) simCommand() *cli.Command {
 			"is a run of its own; the same seed is the same run, step by step, on every machine. A run has faults for\n" +
 			"--duration, then everything is healed and must be answered. The promises are checked throughout, as\n" +
 			"holders see them. A seed that breaks one prints its settings, how to repeat it, and writes its trace.\n" +
-			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).",
+			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).\n" +
+			simFaults("Faults within the promised bounds, all:", sim.Within) +
+			simFaults("Faults beyond them, beyond:", sim.Beyond),
 		Flags: []cli.Flag{
 			protocolFlag, members, first,
 			countFlag("seeds", 1, "how many `SEEDS`"),
@@ -48,6 +51,20 @@ func (p *program) simCommand() *cli.Command {
 		},
 		Action: p.sim,
 	}
+}
+
+// simFaults lists faults, for the help.
+func simFaults(what string, set sim.Faults) string {
+	var text strings.Builder
+	line := what
+	for _, f := range set.All() {
+		if len(line)+len(f.String()) > 105 {
+			text.WriteString("\n" + line)
+			line = " "
+		}
+		line += " " + f.String()
+	}
+	return text.String() + "\n" + line
 }
 
 // sim runs the simulator.

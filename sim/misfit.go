@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// misfit says in what a member is configured otherwise than all others.
+type misfit uint8
+
+const (
+	fits misfit = iota
+	otherSpace
+	otherLease
+	otherDrift
+	otherVersion
+)
+
+var misfitNames = [...]string{"like the others", "with another definition of the space", "with another lease", "with another drift", "of another version"}
+
+func (f misfit) String() string { return misfitNames[f] }
+
+// spoil configures a member otherwise.
+func (f misfit) spoil(seat *Seat) {
+	switch f {
+	case otherSpace:
+		seat.Protocol = "another"
+	case otherLease:
+		seat.Lease += time.Second
+	case otherDrift:
+		seat.Drift += 0.01
+	case otherVersion:
+		seat.Newer = true
+	}
+}
+
+// values are those that the refusal of a misfit names: what the others have, and it. A
+// newer version takes itself for the one that is usual, and the others for older.
+func (f misfit) values(s *settings) (theirs, ours string) {
+	switch f {
+	case otherSpace:
+		return "default " + s.protocol, "default another"
+	case otherLease:
+		return s.lease.String(), (s.lease + time.Second).String()
+	case otherDrift:
+		return fmt.Sprint(s.drift), fmt.Sprint(s.drift + 0.01)
+	}
+	return fmt.Sprint(membership.ProtocolVersion - 1), fmt.Sprint(membership.ProtocolVersion)
+}
+
+// misconfigure ends a member and lets it come back configured otherwise: a guest, or a
+// founder when no other founder is. A minority may be wrong, and the others must not
+// suffer from it.
+func (n *nemesis) misconfigure() {
+	w := n.world
+	m := n.member()
+	wrong := func(o *member) bool { return o != m && o.founder && (o.misfit != fits || o.up && o.wrong != fits) }
+	if m.gone || m.founder && slices.ContainsFunc(w.members, wrong) {
+		return
+	}
+	m.misfit = otherSpace + misfit(w.rand.IntN(int(otherVersion)))
+	w.trace("%s will be %v", m, m.misfit)
+	if m.up {
+		n.kill(m)
+	}
+}
+
+// refused takes note of a member that cannot take part: whoever is configured otherwise
+// must be told both values, and nobody else may be refused because of it. Of two
+// founders who disagree nobody knows which is wrong.
+func (w *world) refused(m *member, err error) {
+	text := err.Error()
+	disagrees := strings.Contains(text, "must agree") || strings.Contains(text, "refuses this member")
+	switch {
+	case !disagrees:
+	case m.wrong != fits:
+		w.hit(Misfit)
+		if theirs, ours := m.wrong.values(&w.settings); !strings.Contains(text, theirs) || !strings.Contains(text, ours) {
+			w.judge.violate("P10", "%s, which is %v, is refused without both values, %q and %q: %v", m, m.wrong, theirs, ours, err)
+		}
+	case w.settings.founders > 2:
+		w.judge.violate("P10", "%s is configured like most, and is refused: %v", m, err)
+	}
+}
+
+// newer is the membership of a later version of the protocol: what it says of its
+// version is one more, and what it hears one less. In its own eyes it is the usual one.
+type newer struct{ *membership.Machine }
+
+// Step translates what comes and what goes.
+func (n *newer) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if ev.Kind == protocol.Receive {
+		ev.Fact = translated(ev.Fact, -1)
+	}
+	sent := len(out.Sends)
+	n.Machine.Step(now, ev, out)
+	for i := range out.Sends[sent:] {
+		e := &out.Sends[sent+i]
+		e.Message = translated(e.Message, 1).(protocol.Message)
+	}
+}
+
+// translated is a message with other versions in it.
+func translated(fact any, by int) any {
+	switch m := fact.(type) {
+	case election.StatusAnswer:
+		m.Terms, m.View = termsAs(m.Terms, by), versionAs(m.View, by)
+		return m
+	case election.Election:
+		m.Terms, m.View = termsAs(m.Terms, by), versionAs(m.View, by)
+		return m
+	case election.Promise:
+		m.Accepted = versionAs(m.Accepted, by)
+		return m
+	case election.Refuse:
+		m.View = versionAs(m.View, by)
+		return m
+	case membership.NewView:
+		m.View = versionAs(m.View, by)
+		return m
+	case membership.Join:
+		m.Version = uint32(int(m.Version) + by)
+		return m
+	case membership.Unwelcome:
+		if strings.Contains(m.What, "version") {
+			m.Ours, m.Yours = numberAs(m.Ours, by), numberAs(m.Yours, by)
+		}
+		return m
+	case storage.Save:
+		if cell, err := membership.DecodeCell(m.Data); err == nil {
+			cell.Accepted = versionAs(cell.Accepted, by)
+			m.Data = cell.Encode()
+		}
+		return m
+	}
+	return fact
+}
+
+// versionAs is a view with another version in its terms.
+func versionAs(v *election.View, by int) *election.View {
+	if v == nil {
+		return nil
+	}
+	other := *v
+	other.Terms = termsAs(v.Terms, by)
+	return &other
+}
+
+func termsAs(terms []string, by int) []string {
+	terms = slices.Clone(terms)
+	for i, line := range terms {
+		if number, is := strings.CutPrefix(line, "version "); is {
+			terms[i] = "version " + numberAs(number, by)
+		}
+	}
+	return terms
+}
+
+func numberAs(text string, by int) string {
+	var n int
+	if _, err := fmt.Sscan(text, &n); err != nil {
+		return text
+	}
+	return fmt.Sprint(n + by)
+}

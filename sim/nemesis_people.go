@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// What people do to members in good order: they drain them and stop them, while clients
+// hold and wait.
+
+// drain lets a member leave once nothing is held through it.
+func (n *nemesis) drain() {
+	w := n.world
+	m := n.leaver()
+	if m == nil {
+		return
+	}
+	w.trace("%s is drained", m)
+	m.leaving, m.back = true, w.between(time.Second, 15*time.Second)
+	life := m.life
+	m.demand(life, &session.Drain{}, w.between(time.Second, 8*time.Second), func(result any) {
+		if _, drained := result.(*session.Drained); drained {
+			w.hit(Drain)
+			w.trace("%s is drained: nothing is held through it", m)
+		}
+		m.quit(life, func() {})
+	})
+}
+
+// shutdown asks a member's process to end, as a service manager does that will start it
+// again.
+func (n *nemesis) shutdown() {
+	w := n.world
+	m := n.leaver()
+	if m == nil {
+		return
+	}
+	w.trace("%s is asked to end", m)
+	m.leaving, m.back = true, w.between(10*time.Millisecond, 4*time.Second)
+	m.quit(m.life, func() { w.hit(Shutdown) })
+}
+
+// leaver picks a member that can be told something, now and then whoever coordinates.
+func (n *nemesis) leaver() *member {
+	w := n.world
+	m := n.member()
+	if w.rand.IntN(3) == 0 {
+		if c := w.coordinator(); c != nil {
+			m = c
+		}
+	}
+	if !m.up || m.paused || m.leaving {
+		return nil
+	}
+	return m
+}
+
+// The limits of a member that ends (cmd/holdfast: leaveLimit; node: leaveLimit, lookAgain).
+const (
+	leaveLimit = 5 * time.Second
+	lookAgain  = time.Second
+)
+
+// quit ends a process in good order: who holds something is told to stop and waited for,
+// for a while; clients are sent elsewhere; and the others hear of it (cmd/holdfast:
+// member.stop; node: Leave, Close).
+func (m *member) quit(life uint32, ends func()) {
+	w := m.world
+	m.demand(life, &membership.Leave{}, leaveLimit, func(result any) {
+		limit := leaveLimit
+		if result == nil {
+			limit = lookAgain
+		}
+		w.trace("%s has left: %v; it sends its clients elsewhere", m, result != nil)
+		m.sendAway()
+		m.demand(life, &session.Hurry{}, limit, func(any) {
+			ends()
+			m.depart(life)
+		})
+	})
+}
+
+// sendAway ends the streams of all clients when they have heard what was told, and the
+// session of the users within the process (server.Shutdown, node.closeSessions).
+func (m *member) sendAway() {
+	for _, l := range m.world.links {
+		if l.member == m && l.life == m.life && !l.broken {
+			l.edge.finish()
+		}
+	}
+	if l := m.local; l != nil && l.session.Number != 0 {
+		l.end()
+		m.ask(protocol.Below, &session.End{ID: l.session, Proven: true})
+	}
+}
+
+// demand asks the machine of a life for something, and goes on with the answer or, when
+// it has not come within a limit, with nil. A process that is paused does so when it
+// wakes.
+func (m *member) demand(life uint32, fact any, limit time.Duration, then func(any)) {
+	w := m.world
+	over := false
+	var next func(any)
+	next = func(result any) {
+		switch {
+		case over || !m.up || m.life != life:
+		case m.paused:
+			w.do(w.now+50*time.Millisecond, func() { next(result) })
+		default:
+			over = true
+			then(result)
+		}
+	}
+	heard := sinkFunc(func(reply *protocol.Reply) {
+		result := reply.Result
+		w.do(w.now, func() { next(result) })
+	})
+	call := protocol.CallID{Sink: m.attach(heard), Op: 1}
+	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: fact})
+	w.do(w.now+limit, func() { next(nil) })
+}
+
+// lose lets so many founders be lost for good that those who are left are no quorum:
+// their machines, their cells, all. An operator will force a view of the others; and
+// later new members, who know nothing, get the addresses of those who are lost.
+func (n *nemesis) lose() {
+	w := n.world
+	c := w.coordinator()
+	if len(n.lost) > 0 || c == nil {
+		return
+	}
+	order := w.rand.Perm(w.settings.founders)
+	victims := order[:w.settings.founders/2+1]
+	for _, place := range victims {
+		m := w.members[place]
+		w.trace("%s is lost for good", m)
+		if m.up {
+			m.crash(m.life)
+		}
+		m.disk.forget()
+		m.gone = true
+		n.lost = append(n.lost, m)
+	}
+	before := n.promised()
+	w.do(w.now+w.between(500*time.Millisecond, 8*time.Second), func() { n.force(before, 12) })
+}
+
+// promised is the highest epoch that anybody has promised or follows.
+func (n *nemesis) promised() (counter uint64) {
+	for _, m := range n.world.members {
+		if m.up && m.view != nil {
+			counter = max(counter, m.view.Epoch.Counter, m.view.Lease.Promised)
+		}
+	}
+	return counter
+}
+
+// forced reports whether there is a view of a later epoch: without a quorum it was forced.
+func (n *nemesis) forced(before uint64) bool {
+	return slices.ContainsFunc(n.world.members, func(m *member) bool {
+		return m.up && m.view != nil && m.view.Installed && m.view.Epoch.Counter > before
+	})
+}
+
+// force lets an operator force a view of all who are left, again and again until there
+// is one. Then others get the places of the lost.
+func (n *nemesis) force(before uint64, tries int) {
+	w := n.world
+	if w.healed {
+		return
+	}
+	forced := n.forced(before)
+	if forced || tries == 0 {
+		if forced {
+			w.hit(Force)
+		}
+		w.trace("others come to the addresses of the lost; a view was forced: %v", forced)
+		w.do(w.now+w.between(2*time.Second, 10*time.Second), n.replace)
+		return
+	}
+	w.do(w.now+w.between(time.Second, 4*time.Second), func() { n.force(before, tries-1) })
+	m := pick(w.rand, w.members[:w.settings.founders])
+	if !m.up || m.paused || m.view == nil {
+		return
+	}
+	names := n.left(m)
+	if names == nil {
+		return
+	}
+	w.trace("an operator forces a view of %v at %s", names, m)
+	told := sinkFunc(func(reply *protocol.Reply) {
+		if answer, ok := reply.Result.(*membership.Forced); ok {
+			w.trace("%s answers the operator: %v", m, answer.Err)
+		}
+	})
+	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Force{Members: names, Reason: "the others are lost for good", Wall: w.wallOf(m)}})
+}
+
+// left names those of m's view who are not lost. It names nobody where a founder who is
+// left out could still be part of a quorum: then a forced view is not safe.
+func (n *nemesis) left(m *member) (names []string) {
+	self, ok := m.ask(protocol.Below, &membership.Who{}).(*membership.Self)
+	if !ok || self.Cell.Accepted == nil {
+		return nil
+	}
+	for _, o := range n.world.members {
+		switch _, listed := self.Cell.Accepted.Of(o.id); {
+		case o.gone:
+		case listed && (o.founder || o.up):
+			names = append(names, o.name)
+		case o.founder:
+			return nil
+		}
+	}
+	return names
+}
+
+// replace lets new members come to the addresses of those who are lost.
+func (n *nemesis) replace() {
+	w := n.world
+	for _, m := range slices.Clone(n.lost) {
+		m.gone = false
+		w.do(w.now+w.below(3*time.Second), m.start)
+	}
+	n.lost = nil
+}

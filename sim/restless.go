@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Where sessions are all there is, half of the runs are restless: members leave and lapse
+// more often, sessions come and go, and clients ask now for much and now for little. So
+// the horizon rises and sinks all the time, in the midst of elections too.
+
+// drawRestless draws whether a run is restless, and how.
+func (s *settings) drawRestless(c *Config, r *rand.Rand) {
+	if c.Protocol.Locks || s.faults == 1<<Crash && s.once || r.IntN(2) == 0 {
+		return
+	}
+	if small := r.IntN(2) == 0; small && c.Members == 0 {
+		s.members, s.founders = c.Protocol.Fewest, c.Protocol.Fewest
+	}
+	s.restless = 100*time.Millisecond + time.Duration(r.Int64N(int64(3*time.Second)))
+	if s.modest = r.IntN(4) != 0; s.modest {
+		s.ttl = []time.Duration{time.Second, 2 * time.Second, s.lease * 9 / 10}
+	}
+	for _, f := range []Fault{Crash, Pause, Join, Leave, Drain, Shutdown} {
+		if r.IntN(2) == 0 {
+			s.every[f] /= 4
+		}
+	}
+}
+
+// appetite draws a ttl that a client asks for.
+func (w *world) appetite() time.Duration {
+	s := &w.settings
+	if !s.memory.trusted() || s.modest && w.rand.IntN(64) != 0 || w.rand.IntN(2) == 0 {
+		return pick(w.rand, s.ttl)
+	}
+	return s.lease + w.below(3*s.lease)
+}
+
+// stirAgain lets a client be restless, again and again.
+func (n *nemesis) stirAgain() {
+	w := n.world
+	w.do(w.now+w.below(2*w.settings.restless), func() {
+		if !w.healed {
+			n.stir(pick(w.rand, w.clients))
+			n.stirAgain()
+		}
+	})
+}
+
+// stir lets a client ask for another ttl, or end its session, in good order or not, and
+// begin another.
+func (n *nemesis) stir(c *client) {
+	w := n.world
+	ttl := w.appetite()
+	switch w.rand.IntN(4) {
+	case 0:
+		c.close()
+		fallthrough
+	case 1:
+		life := c.life
+		w.do(w.now+w.below(500*time.Millisecond), func() {
+			if c.life == life {
+				c.crash()
+				c.ttl = ttl
+				w.do(w.now+w.below(time.Second), c.start)
+			}
+		})
+	default:
+		c.crave(ttl)
+	}
+}
+
+// crave lets a client ask for another ttl at once, as `holdfast renew` does.
+func (c *client) crave(ttl time.Duration) {
+	c.ttl = ttl
+	if c.up && !c.paused && c.stream.connected() {
+		c.stream.beatAt = c.now()
+		c.arm()
+	}
+}
+
+// silence is called before a message is sent. Of one who has just won an election nobody
+// may hear that until others have been elected; its clients want more of it meanwhile,
+// and it may crash, and stay away.
+func (n *nemesis) silence(winner *member, message protocol.Message) {
+	w := n.world
+	first, is := message.(membership.NewView)
+	if !is || w.healed || first.View.Installed || first.View.Epoch == n.silent {
+		return
+	}
+	n.silent = first.View.Epoch
+	half := len(first.View.Members) == 2 // one of them alone is a quorum of that view
+	if w.settings.faults&(1<<OneWay|1<<Partition) == 0 || w.rand.IntN(4) != 0 && !half {
+		return
+	}
+	length := w.between(300*time.Millisecond, 4*w.settings.lease)
+	w.trace("%s has won, and is not heard for %v", winner, length)
+	for place := range w.members {
+		n.cut(int(winner.place), place, w.now+length)
+	}
+	life := winner.life
+	w.do(w.now+w.below(300*time.Millisecond), func() { n.tempt(winner) })
+	if w.settings.faults.Has(Crash) && w.rand.IntN(2) == 0 {
+		w.do(w.now+300*time.Millisecond+w.below(w.settings.lease), func() {
+			if winner.life == life && !w.healed {
+				n.kill(winner)
+			}
+		})
+	}
+}
+
+// tempt lets the clients of a member ask for so much that they believe for longer than
+// others need to elect and to wait for a lease, where enough is remembered for that.
+func (n *nemesis) tempt(m *member) {
+	w := n.world
+	for _, c := range w.clients {
+		if l := c.stream.link; c.up && l != nil && l.member == m && w.settings.memory.trusted() {
+			before, life := c.ttl, c.life
+			c.crave(3*w.settings.lease + w.below(3*w.settings.lease))
+			w.do(w.now+w.below(w.settings.lease), func() {
+				if c.life == life {
+					c.ttl = before
+				}
+			})
+		}
+	}
+}
+
+// seat names a tenure of a member for ever.
+type seat struct {
+	id     protocol.ID
+	tenure protocol.Tenure
+}
+
+// checkBacking is P3 where nobody holds anything. The membership knows of tenures, not of
+// sessions: from when somebody who may grant has a tenure with a lease in its view, whatever its
+// clients are promised must be waited for, because any of them may hold. So while a
+// member may grant, such a tenure must be in its view or be waited for, for as long as a
+// client believes in a session of it. Which sessions count is in bystander.go.
+func (w *world) checkBacking(m *member) {
+	for _, other := range w.members {
+		if at, listed := m.view.Of(other.id); listed && other.leased() && other.view.Lease.Tenure == at.Tenure {
+			w.seated[seat{at.ID, at.Tenure}] = true
+		}
+	}
+	for _, c := range w.clients {
+		p := c.stream.session
+		if !c.up || p == nil || c.stream.closing || !holds(p.id) || !p.alive(c.now()) {
+			continue
+		}
+		of := seat{protocol.ID(p.id.Member), p.tenure}
+		at, listed := m.view.Of(of.id)
+		waited := func(d protocol.Dropped) bool { return d.ID == of.id && d.Tenure == of.tenure && d.Free > m.now() }
+		if listed && at.Tenure == of.tenure || !w.seated[of] || slices.ContainsFunc(m.view.Dropped, waited) {
+			continue
+		}
+		w.judge.violate("P3", "%s may grant in view %d of epoch %d (%s), and %s believes in session %v of tenure %v of %s for another %v",
+			m, m.view.Number, m.view.Epoch.Counter, w.listed(m.view), c, p.id, p.tenure, w.called(of.id), p.deadline-c.now())
+	}
+}

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// TestTheJudgeSeesWhoIsNotWaitedFor: a client that believes in a session of a tenure that
+// has had a place, and has none any more.
+func TestTheJudgeSeesWhoIsNotWaitedFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change  func(w *world, v *protocol.View, p *presence)
+		promise string
+	}{
+		"it is in the view":          {func(*world, *protocol.View, *presence) {}, ""},
+		"another tenure is":          {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation-- }, "P3"},
+		"nobody has ever had it":     {func(w *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; clear(w.seated) }, ""},
+		"it stands for nothing held": {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; p.id.Number = 2 }, ""},
+		"its session has ended":      {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; p.over = true }, ""},
+		"it is waited for": {func(w *world, v *protocol.View, p *presence) {
+			p.tenure.Incarnation--
+			v.Dropped = []protocol.Dropped{{ID: protocol.ID(p.id.Member), Tenure: p.tenure, Free: time.Hour}}
+		}, ""},
+		"it was waited for": {func(w *world, v *protocol.View, p *presence) {
+			p.tenure.Incarnation--
+			v.Dropped = []protocol.Dropped{{ID: protocol.ID(p.id.Member), Tenure: p.tenure, Free: 1}}
+		}, "P3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := still(t, 3, 0)
+			p := user(t, w, follower(w)).stream.session
+			p.id.Number = 1
+			m := w.coordinator()
+			v := *m.view
+			m.view = &v
+			before := p.tenure
+			before.Incarnation--
+			w.seated[seat{protocol.ID(p.id.Member), before}] = true
+			tt.change(w, &v, p)
+			w.checkBacking(m)
+			judgedAs(t, w.judge, tt.promise)
+		})
+	}
+}
+
+// TestSomeRunsAreRestless, where sessions are all there is, and others are not.
+func TestSomeRunsAreRestless(t *testing.T) {
+	locks, sessions := config("central"), config("election")
+	restless := 0
+	const seeds = 40
+	for seed := uint64(1); seed <= seeds; seed++ {
+		if drawn(&locks, seed).restless > 0 {
+			t.Errorf("seed %d: clients of a protocol that grants are restless", seed)
+		}
+		if drawn(&sessions, seed).restless > 0 {
+			restless++
+		}
+	}
+	if restless < seeds/4 || restless > seeds*3/4 {
+		t.Errorf("%d of %d runs are restless", restless, seeds)
+	}
+}

@@ -1,0 +1,220 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// In partition mode any every side of a partition goes on, and nobody is waited for:
+// what a member held that is lost may be granted at once, while its clients still believe
+// (membership.md §8). So the promises hold within a side (promises.md §3), and the judge
+// must know what that is. A side is an authority's reign and the tenures in its view that
+// follow it. Of two grants
+//
+//   - of one reign, by tenures that are still together in it: all promises hold;
+//   - of two reigns, of which the later one's first view has the earlier one's holder and
+//     joins no sides: its authority knew of it, and they hold as well;
+//   - of sides that were apart: both may be held, until the sides have met. Then one of
+//     the holders is told, or its tenure ends; until it has stopped, the name is taken.
+//
+// Tokens rise within a reign, and in whatever reigns a member follows one after the other.
+type sides struct {
+	world *world
+	first map[protocol.Epoch]*protocol.View // of each reign, as its authority has raised it
+	since map[pairing]instant               // when two holders that exclude each other were on one side
+}
+
+// origin is where a grant comes from.
+type origin struct {
+	reign  protocol.Epoch  // of the authority; zero if it has ended before the grant was told
+	tenure protocol.Tenure // of the member whose session holds
+}
+
+// pairing names two grants of one name.
+type pairing struct {
+	name string
+	a, b requestKey
+}
+
+func newSides(w *world) *sides {
+	return &sides{world: w, first: map[protocol.Epoch]*protocol.View{}, since: map[pairing]instant{}}
+}
+
+// viewed takes note of a view that a member raises.
+func (s *sides) viewed(m *member, v *protocol.View) {
+	if v.Coordinator != m.id || s.first[v.Epoch] != nil {
+		return
+	}
+	s.first[v.Epoch] = v
+	if v.Merged {
+		s.world.hit(Any)
+		s.world.trace("sides have met: %s leads %s", m, s.world.listed(v))
+	}
+}
+
+// origin is that of a grant which a session's member tells of now.
+func (s *sides) origin(session lock.SessionID, reign uint64) (o origin) {
+	m := s.of(session)
+	if m == nil {
+		return o
+	}
+	o.tenure = m.view.Lease.Tenure
+	if m.view.Epoch.Counter == reign {
+		o.reign = m.view.Epoch
+	}
+	return o
+}
+
+// of is the member of a session if it is up and follows somebody.
+func (s *sides) of(session lock.SessionID) *member {
+	at, known := s.world.network.id[protocol.ID(session.Member)]
+	if !known {
+		return nil
+	}
+	if m := s.world.members[at]; m.up && m.view != nil && uint64(m.id) == session.Member {
+		return m
+	}
+	return nil
+}
+
+// authority is who leads a reign now, or nil.
+func (s *sides) authority(reign protocol.Epoch) *member {
+	at, known := s.world.network.id[reign.Candidate]
+	if !known {
+		return nil
+	}
+	if m := s.world.members[at]; m.up && m.view != nil && m.view.Epoch == reign && m.id == reign.Candidate {
+		return m
+	}
+	return nil
+}
+
+// follows reports whether the holder of a grant is on the side of a reign now, as it and
+// the authority see it.
+func (s *sides) follows(g *grant, reign protocol.Epoch) bool {
+	m, leader := s.of(g.session), s.authority(reign)
+	if m == nil || leader == nil || m.view.Epoch != reign || m.view.Lease.Tenure != g.origin.tenure {
+		return false
+	}
+	at, listed := leader.view.Of(m.id)
+	return listed && at.Tenure == g.origin.tenure
+}
+
+// reached reports whether a session is on the side where a grant was given.
+func (s *sides) reached(from lock.SessionID, g *grant) bool {
+	m := s.of(from)
+	return m != nil && m.view.Epoch == g.origin.reign
+}
+
+// apart reports whether two grants that exclude each other may both be believed in for a
+// while, because they were given on different sides. The later of them is g.
+func (s *sides) apart(h, g *grant) bool {
+	reign := g.origin.reign
+	if !s.follows(h, reign) || !s.follows(g, reign) {
+		return true
+	}
+	if h.origin.reign == reign {
+		return false
+	}
+	first := s.first[reign]
+	if first == nil || first.Merged {
+		return true
+	}
+	at, listed := first.Of(protocol.ID(h.session.Member))
+	return !listed || at.Tenure != h.origin.tenure
+}
+
+// watch looks again and again for holders who exclude each other though their sides have
+// met long ago.
+func (s *sides) watch() {
+	w := s.world
+	s.look()
+	w.do(w.now+250*time.Millisecond, s.watch)
+}
+
+// Sides that have met must have told one of two holders by then: while messages are lost
+// and delayed, and without that.
+const (
+	tellLate = 8 * 3 * time.Second
+	tellSoon = 5 * time.Second
+)
+
+func (s *sides) look() {
+	w := s.world
+	found := map[pairing]instant{}
+	for _, n := range w.settings.names {
+		r := w.judge.record(n.name)
+		r.prune(w.now)
+		for i := range r.holders {
+			g := &r.holders[i]
+			m := s.of(g.session)
+			if m == nil || !s.follows(g, m.view.Epoch) {
+				continue
+			}
+			side := r.only(func(o *grant) bool { return s.follows(o, m.view.Epoch) })
+			for j := range r.holders[:i] {
+				if h := &r.holders[j]; s.follows(h, m.view.Epoch) && !g.same(h) && !side.fits(g, h) {
+					s.meet(found, h, g)
+				}
+			}
+		}
+	}
+	s.since = found
+}
+
+// meet takes note of two grants of one side that exclude each other.
+func (s *sides) meet(found map[pairing]instant, h, g *grant) {
+	w := s.world
+	key := pairing{g.name, requestKey{h.session, h.request}, requestKey{g.session, g.request}}
+	since, before := s.since[key]
+	if !before {
+		since = w.now
+		w.trace("%v; and %v: their sides have met", h, g)
+	}
+	found[key] = since
+	if w.now-since > tellLate || w.healed && w.now-max(since, w.settings.duration) > tellSoon {
+		w.judge.violate("P3", "%v; and %v: both are on one side since %v, and neither is told", h, g, since)
+	}
+}
+
+// rises checks P2 for a grant that is told now: within its reign, and among those that
+// its member has told of.
+func (s *sides) rises(j *judge, r *record, g *grant) {
+	if !s.follows(g, g.origin.reign) {
+		return
+	}
+	if r.reigns == nil {
+		r.reigns = map[protocol.Epoch]*[3]told{}
+	}
+	highest := r.reigns[g.origin.reign]
+	if highest == nil {
+		highest = &[3]told{}
+		r.reigns[g.origin.reign] = highest
+	}
+	j.above(highest, g)
+	for i := range r.holders {
+		if h := &r.holders[i]; h.token == g.token && h.origin.reign == g.origin.reign && !h.same(g) {
+			j.violate("P2", "%v; and %v, under one token", h, g)
+		}
+	}
+	if g.token > highest[g.mode].token {
+		highest[g.mode] = told{g.token, g.session}
+	}
+}
+
+// succeeds checks P2 for a fresh exclusive grant that a member tells of: it follows one
+// authority after the other, and the tokens that it hears of rise from each to the next.
+func (s *sides) succeeds(j *judge, r *record, g *grant) {
+	i := slices.IndexFunc(r.through, func(t passage) bool { return t.member == g.session.Member })
+	if i < 0 {
+		r.through = append(r.through, passage{member: g.session.Member})
+		i = len(r.through) - 1
+	}
+	if g.token < r.through[i].token {
+		j.violate("P2", "%v, when its member has told of token %d before", g, r.through[i].token)
+	}
+	r.through[i].token = g.token
+}
