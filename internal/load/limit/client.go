@@ -1,0 +1,292 @@
+package limit
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+)
+
+// ErrClosed is the error of what a connection that has ended leaves undone.
+var ErrClosed = errors.New("the connection to the limit server has ended")
+
+// Client is one connection, shared by many workers.
+type Client struct {
+	net        net.Conn
+	dontAwait  bool // Unlock does not wait for its acknowledgement
+	readerGone chan struct{}
+
+	mu       sync.Mutex
+	err      error   // why it has ended
+	slots    []*Hold // by id
+	free     []*Hold
+	requests []byte
+	spare    []byte // the writer's
+	writing  bool
+}
+
+// Hold is a lock that is held, or, inside of this package, a request under way. When it
+// has been unlocked it may become another one.
+type Hold struct {
+	client *Client
+	id     uint32
+	state  state
+	told   chan operation // the answer that is waited for
+	queued func()
+}
+
+type state byte
+
+const (
+	idle     state = iota
+	asked          // a grant is waited for
+	holding        // granted
+	leaving        // a release was sent, whose acknowledgement is waited for
+	deserted       // a release was sent, and nobody waits for its acknowledgement
+)
+
+// Option changes how a Client works.
+type Option func(*Client)
+
+// Queued lets Unlock return when the release is on its way.
+func Queued() Option { return func(c *Client) { c.dontAwait = true } }
+
+// Dial connects to a server.
+func Dial(ctx context.Context, address string, options ...Option) (*Client, error) {
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the limit server: %w", err)
+	}
+	c := &Client{net: connection, readerGone: make(chan struct{})}
+	for _, option := range options {
+		option(c)
+	}
+	go c.read()
+	return c, nil
+}
+
+// Close ends the connection, and with it all that it holds.
+func (c *Client) Close() error {
+	err := c.net.Close()
+	<-c.readerGone
+	if err != nil {
+		return fmt.Errorf("close the connection to the limit server: %w", err)
+	}
+	return nil
+}
+
+// Lock waits for a name, of 1 to MaxName bytes. ctx ends the wait.
+func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
+	return c.lock(ctx, acquire, name, nil)
+}
+
+// LockAnnounced is Lock that calls queued once if it has to wait, when the server has
+// queued it. It must not block.
+func (c *Client) LockAnnounced(ctx context.Context, name string, queued func()) (*Hold, error) {
+	return c.lock(ctx, announce, name, queued)
+}
+
+func (c *Client) lock(ctx context.Context, op operation, name string, queued func()) (*Hold, error) {
+	if len(name) == 0 || len(name) > MaxName {
+		return nil, fmt.Errorf("a name of %d bytes; 1 to %d are allowed", len(name), MaxName)
+	}
+	c.mu.Lock()
+	s, err := c.take()
+	if err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	s.state, s.queued = asked, queued
+	c.send(op, s.id, name)
+	select {
+	case _, answered := <-s.told:
+		if !answered {
+			return nil, c.ended()
+		}
+		return s, nil
+	case <-ctx.Done():
+		return nil, c.desert(s, ctx.Err())
+	}
+}
+
+// desert gives back what was asked for, granted or not.
+func (c *Client) desert(s *Hold, why error) error {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return why
+	}
+	if s.state == holding {
+		<-s.told // the grant that has crossed
+	}
+	s.state = deserted
+	c.send(release, s.id, "")
+	return why
+}
+
+// Unlock releases it. It is called once.
+func (s *Hold) Unlock(ctx context.Context) error {
+	c := s.client
+	c.mu.Lock()
+	if c.err != nil {
+		defer c.mu.Unlock()
+		return c.err
+	}
+	if s.state = leaving; c.dontAwait {
+		s.state = deserted
+	}
+	c.send(release, s.id, "")
+	if c.dontAwait {
+		return nil
+	}
+	select {
+	case _, answered := <-s.told:
+		if !answered {
+			return c.ended()
+		}
+		c.mu.Lock()
+		c.give(s)
+		c.mu.Unlock()
+		return nil
+	case <-ctx.Done():
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if s.state == idle { // the acknowledgement has crossed
+			<-s.told
+			c.give(s)
+		} else if c.err == nil {
+			s.state = deserted
+		}
+		return ctx.Err()
+	}
+}
+
+func (c *Client) ended() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// take returns a free slot. The lock is held.
+func (c *Client) take() (*Hold, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	if last := len(c.free) - 1; last >= 0 {
+		s := c.free[last]
+		c.free = c.free[:last]
+		return s, nil
+	}
+	if len(c.slots) == MaxRequests {
+		return nil, fmt.Errorf("%d requests are under way or held, more are not allowed", MaxRequests)
+	}
+	s := &Hold{client: c, id: uint32(len(c.slots)), told: make(chan operation, 1)}
+	c.slots = append(c.slots, s)
+	return s, nil
+}
+
+// give makes a slot free. The lock is held.
+func (c *Client) give(s *Hold) {
+	s.state, s.queued = idle, nil
+	c.free = append(c.free, s)
+}
+
+// send writes a request, or leaves it to who is writing. The lock is held, and is not
+// when it returns. An error of writing comes back through the reader.
+func (c *Client) send(op operation, id uint32, name string) {
+	c.requests = appendRequest(c.requests, op, id, name)
+	if c.writing {
+		c.mu.Unlock()
+		return
+	}
+	c.writing = true
+	if len(c.slots)-len(c.free) > 1 {
+		// Others that can run now put theirs beside it.
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+	}
+	for len(c.requests) > 0 {
+		c.requests, c.spare = c.spare[:0], c.requests
+		c.mu.Unlock()
+		if _, err := c.net.Write(c.spare); err != nil {
+			_ = c.net.Close() // the reader tells everybody
+		}
+		c.mu.Lock()
+	}
+	c.writing = false
+	c.mu.Unlock()
+}
+
+// read tells the workers what the server answers until the connection ends.
+func (c *Client) read() {
+	defer close(c.readerGone)
+	buffer := make([]byte, readBytes)
+	kept := 0
+	for {
+		n, err := c.net.Read(buffer[kept:])
+		if err != nil {
+			c.end(err)
+			return
+		}
+		rest := buffer[:kept+n]
+		c.mu.Lock()
+		for len(rest) >= answerBytes && err == nil {
+			err = c.hear(operation(rest[0]), binary.BigEndian.Uint32(rest[1:]))
+			rest = rest[answerBytes:]
+		}
+		c.mu.Unlock()
+		if err != nil {
+			_ = c.net.Close() // a server that does not keep to the rules
+			c.end(err)
+			return
+		}
+		kept = copy(buffer, rest)
+	}
+}
+
+// hear takes one answer. The lock is held.
+func (c *Client) hear(op operation, id uint32) error {
+	if int(id) >= len(c.slots) {
+		return fmt.Errorf("%w: an answer for id %d", errProtocol, id)
+	}
+	s := c.slots[id]
+	switch {
+	case op == granted && s.state == asked:
+		s.state = holding
+		s.told <- op
+	case op == granted && s.state == deserted: // it crossed the release
+	case op == queued && s.state == asked && s.queued != nil:
+		s.queued()
+	case op == queued && s.state == deserted: // it crossed the release
+	case op == released && s.state == leaving:
+		s.state = idle
+		s.told <- op
+	case op == released && s.state == deserted:
+		c.give(s)
+	default:
+		return fmt.Errorf("%w: answer %d in state %d", errProtocol, op, s.state)
+	}
+	return nil
+}
+
+// end tells everybody that waits that nothing more will come.
+func (c *Client) end(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.Is(why, net.ErrClosed) || errors.Is(why, io.EOF) {
+		c.err = ErrClosed
+	} else {
+		c.err = fmt.Errorf("%w: %w", ErrClosed, why)
+	}
+	for _, s := range c.slots {
+		if s.state == asked || s.state == leaving {
+			close(s.told)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Server is the lock server.
+type Server struct {
+	listener net.Listener
+
+	mu          sync.Mutex
+	table       table
+	connections map[*connection]struct{}
+	closing     bool
+	work        sync.WaitGroup
+}
+
+// NewServer makes a server that serves who comes to a listener, which it closes.
+func NewServer(listener net.Listener) *Server {
+	return &Server{
+		listener:    listener,
+		table:       table{entries: map[string]*entry{}},
+		connections: map[*connection]struct{}{},
+	}
+}
+
+// Serve serves until ctx ends, and returns when all connections are closed.
+func (s *Server) Serve(ctx context.Context) error {
+	defer s.work.Wait()
+	defer context.AfterFunc(ctx, s.close)()
+	for {
+		accepted, err := s.listener.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = accepted.Close() // it has not been served
+			}
+			return nil
+		case err != nil:
+			s.close()
+			return fmt.Errorf("accept a connection: %w", err)
+		}
+		c := &connection{net: accepted, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+		s.mu.Lock()
+		if s.closing {
+			s.mu.Unlock()
+			_ = accepted.Close() // it has not been served
+			continue
+		}
+		s.connections[c] = struct{}{}
+		s.work.Add(2)
+		s.mu.Unlock()
+		go s.serve(c)
+		go func() {
+			defer s.work.Done()
+			c.writeWhenWoken()
+		}()
+	}
+}
+
+// Held is how many names are held.
+func (s *Server) Held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.table.entries)
+}
+
+func (s *Server) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	_ = s.listener.Close() // nothing is lost with it
+	for c := range s.connections {
+		_ = c.net.Close() // its reader then ends the rest
+	}
+}
+
+// readBytes is how much is read, and executed, in one piece.
+const readBytes = 1 << 16
+
+// serve executes what a connection asks for until it ends.
+func (s *Server) serve(c *connection) {
+	defer s.work.Done()
+	defer s.end(c)
+	buffer := make([]byte, readBytes)
+	kept := 0
+	for {
+		n, err := c.net.Read(buffer[kept:])
+		if err != nil {
+			return // the other side has gone: its locks go too
+		}
+		rest, err := s.executeAll(c, buffer[:kept+n])
+		if err != nil {
+			return // told by the end of the connection, as the protocol says
+		}
+		kept = copy(buffer, rest)
+		if c.flush() != nil {
+			return
+		}
+	}
+}
+
+// executeAll executes all that was read whole under one lock, and wakes the writers of
+// other connections that have got something. It returns what is left.
+func (s *Server) executeAll(c *connection, read []byte) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.wakeTouched()
+	for {
+		r, rest, whole, err := cutRequest(read)
+		if err != nil || !whole {
+			return read, err
+		}
+		if err := s.table.execute(c, r); err != nil {
+			return nil, err
+		}
+		read = rest
+	}
+}
+
+func (s *Server) wakeTouched() {
+	for _, c := range s.table.touched {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	s.table.touched = s.table.touched[:0]
+}
+
+// end frees all that a connection has.
+func (s *Server) end(c *connection) {
+	c.drop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.connections, c)
+	s.table.drop(c)
+	s.wakeTouched()
+}
+
+// connection is one client's.
+type connection struct {
+	net   net.Conn
+	wake  chan struct{} // there are answers that another connection's goroutine has left
+	gone  chan struct{} // closed when it is over
+	slots []*entry      // by id; the server's lock guards it
+
+	mu      sync.Mutex
+	over    bool
+	answers []byte
+	writing sync.Mutex // held by who writes; spare belongs to that one
+	spare   []byte
+}
+
+// maxAnswers bounds what is kept for a client that does not read.
+const maxAnswers = answerBytes * 4 * MaxRequests
+
+var errUnread = errors.New("the client does not read its answers")
+
+// answer leaves an answer to be written.
+func (c *connection) answer(op operation, id uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || len(c.answers) >= maxAnswers {
+		return errUnread
+	}
+	c.answers = appendAnswer(c.answers, op, id)
+	return nil
+}
+
+// flush writes what there is to write.
+func (c *connection) flush() error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	c.answers, c.spare = c.spare[:0], c.answers
+	c.mu.Unlock()
+	if len(c.spare) == 0 {
+		return nil
+	}
+	_, err := c.net.Write(c.spare)
+	return err
+}
+
+// writeWhenWoken writes what other connections' goroutines have left.
+func (c *connection) writeWhenWoken() {
+	for {
+		select {
+		case <-c.wake:
+			if c.flush() != nil {
+				_ = c.net.Close() // its reader ends the rest
+				return
+			}
+		case <-c.gone:
+			return
+		}
+	}
+}
+
+// drop ends the connection.
+func (c *connection) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	_ = c.net.Close() // it is over either way
+	close(c.gone)
+}
