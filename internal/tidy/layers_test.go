@@ -42,6 +42,8 @@ func layerExamples() []example {
 		{"imports", imports("client/a.go", own+`/run"`), []string{"holdfast/run"}},
 		{"imports", imports("cmd/holdfast/a.go", own+`/node"; `+own+`/internal/config"`), nil},
 		{"imports", imports("internal/config/a.go", own+`/cmd/holdfast"`), nil},
+		{"imports", imports("internal/load/a.go", own+`/client"`), []string{"nothing of this module"}},
+		{"imports", imports("internal/load/target/a.go", own+`/client"; `+own+`/node"; `+own+`/internal/load"`), nil},
 		{"imports", imports("odds/a.go", `"fmt"`), []string{"odds: this package is in no layer"}},
 		{"imports", imports("run/a.go", `. "fmt"`), []string{"fmt is imported without a name"}},
 

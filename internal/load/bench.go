@@ -1,0 +1,214 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Config says what is measured, and how.
+type Config struct {
+	// Targets are measured, in this order; at least one.
+	Targets []Target
+	// Workloads are some of [Workloads]. Nil means all.
+	Workloads []string
+	// Workers replaces the numbers of workers of Uncontended and Hot. Nil means 1, 64 and
+	// 512, and 1, 8 and 64.
+	Workers []int
+	// Think are the times for which workers keep each lock. Nil means 0, 1 ms and 10 ms.
+	// All numbers of workers are measured with 0; with the others, the fewest are.
+	Think []time.Duration
+	// Rounds is how often everything is measured; zero means 3. Duration is how long a
+	// timed measurement takes; zero means 500 ms. With think times it is at least 20 of
+	// those.
+	Rounds   int
+	Duration time.Duration
+	// HoldRounds is Rounds for Hold, which needs fresh servers each time; zero means Rounds.
+	HoldRounds int
+	// Waiters are those of Drain; zero means 1,000. Locks are those of Hold; zero means
+	// 100,000.
+	Waiters, Locks int
+	// Seed draws the names.
+	Seed uint64
+	// Machine is this machine. Nil means that nobody shares a CPU on purpose, and that no
+	// ping-pong is measured.
+	Machine Machine
+	// Told gets a sentence before each step. Nil means that nobody listens.
+	Told func(string)
+}
+
+// The bounds of what may be asked for.
+const (
+	MaxWorkers  = 100_000
+	MaxRounds   = 1000
+	MaxDuration = time.Hour
+	MaxThink    = time.Minute
+)
+
+func (c *Config) check() error {
+	if len(c.Targets) == 0 {
+		return errors.New("field Targets is empty; want at least one")
+	}
+	if c.Workloads == nil {
+		c.Workloads = Workloads()
+	}
+	if c.Think == nil {
+		c.Think = []time.Duration{0, time.Millisecond, 10 * time.Millisecond}
+	}
+	for _, workload := range c.Workloads {
+		if !slices.Contains(Workloads(), workload) {
+			return fmt.Errorf("field Workloads has %q; want some of %v", workload, Workloads())
+		}
+	}
+	for _, workers := range c.Workers {
+		if workers < 1 || workers > MaxWorkers {
+			return fmt.Errorf("field Workers has %d; 1 to %d is allowed", workers, MaxWorkers)
+		}
+	}
+	for _, think := range c.Think {
+		if think < 0 || think > MaxThink {
+			return fmt.Errorf("field Think has %v; 0 to %v is allowed", think, MaxThink)
+		}
+	}
+	setDefault(&c.Rounds, 3)
+	setDefault(&c.HoldRounds, c.Rounds)
+	setDefault(&c.Duration, 500*time.Millisecond)
+	setDefault(&c.Waiters, 1000)
+	setDefault(&c.Locks, 100_000)
+	switch {
+	case c.Rounds < 1 || c.Rounds > MaxRounds || c.HoldRounds < 1:
+		return fmt.Errorf("field Rounds is %d; 1 to %d is allowed", c.Rounds, MaxRounds)
+	case c.Duration < time.Millisecond || c.Duration > MaxDuration:
+		return fmt.Errorf("field Duration is %v; 1ms to %v is allowed", c.Duration, MaxDuration)
+	case c.Waiters < 1 || c.Locks < 1:
+		return fmt.Errorf("fields Waiters %d and Locks %d: at least 1 is allowed", c.Waiters, c.Locks)
+	}
+	if c.Told == nil {
+		c.Told = func(string) {}
+	}
+	return nil
+}
+
+func setDefault[T int | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// ErrNothing is the error of a run in which no target supports any of the cells.
+var ErrNothing = errors.New("nothing is measured: these targets have none of these workloads with these numbers of workers")
+
+// bench is one run.
+type bench struct {
+	Config
+	rows  []*Row
+	first error // of the calls that ended with one
+}
+
+// Result is what a run has found out.
+type Result struct {
+	Rows []*Row // by cell, and within one in the order of the targets
+	// FirstError is the first error that a call has ended with while it was measured; nil
+	// where none has.
+	FirstError error
+}
+
+// Sum adds up a metric of all rows.
+func (r *Result) Sum(m Metric) (sum float64) {
+	for _, row := range r.Rows {
+		value, _ := row.Figure(m)
+		sum += value
+	}
+	return sum
+}
+
+// Run measures. The targets are started and stopped by it. The error says why there is no
+// result: an error that a measured call ends with is part of the result instead.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	b := &bench{Config: c}
+	timed, held := c.cells()
+	supported := func(t Target) bool { return slices.ContainsFunc(slices.Concat(timed, held), t.Supports) }
+	if !slices.ContainsFunc(c.Targets, supported) {
+		return nil, ErrNothing
+	}
+	if err := b.runTimed(ctx, timed); err != nil {
+		return nil, err
+	}
+	for round := range c.HoldRounds {
+		for _, cell := range held {
+			for _, t := range c.Targets {
+				if err := b.runHold(ctx, t, cell, round); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return &Result{b.rows, b.first}, nil
+}
+
+// runTimed measures cell by cell, within each one target right after the other, and all of
+// that round by round: whatever else the machine does then meets all of them alike.
+func (b *bench) runTimed(ctx context.Context, cells []Cell) (err error) {
+	used := slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool { return !slices.ContainsFunc(cells, t.Supports) })
+	for _, t := range used {
+		b.Told("starting " + t.Name())
+		if err := t.Start(ctx); err != nil {
+			return fmt.Errorf("start %s: %w", t.Name(), err)
+		}
+		defer func() {
+			if stopped := t.Stop(); stopped != nil {
+				err = errors.Join(err, fmt.Errorf("stop %s: %w", t.Name(), stopped))
+			}
+		}()
+	}
+	for round := range b.Rounds {
+		for _, cell := range cells {
+			b.Told(fmt.Sprintf("round %d of %d: %v", round+1, b.Rounds, cell))
+			for _, t := range used {
+				if !t.Supports(cell) {
+					continue
+				}
+				if err := b.measure(ctx, t, cell, uint64(round)); err != nil {
+					return fmt.Errorf("measure %s, %v: %w", t.Name(), cell, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// runHold measures Hold with servers that have done nothing before.
+func (b *bench) runHold(ctx context.Context, t Target, cell Cell, round int) error {
+	if !t.Supports(cell) {
+		return nil
+	}
+	b.Told(fmt.Sprintf("round %d of %d: %s, %d locks of %s", round+1, b.HoldRounds, Hold, b.Locks, t.Name()))
+	err := t.Start(ctx)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", t.Name(), err)
+	}
+	f, first, err := hold(ctx, t, b.Locks)
+	if err = errors.Join(err, t.Stop()); err != nil {
+		return fmt.Errorf("measure %s, %s: %w", t.Name(), Hold, err)
+	}
+	b.note(t, cell, f, first)
+	return nil
+}
+
+// note adds the figures of a round to their row.
+func (b *bench) note(t Target, cell Cell, f Figures, first error) {
+	if first != nil && b.first == nil {
+		b.first = fmt.Errorf("%s, %v: %w", t.Name(), cell, first)
+	}
+	i := slices.IndexFunc(b.rows, func(r *Row) bool { return r.Target == t.Name() && r.Cell == cell })
+	if i < 0 {
+		i = len(b.rows)
+		b.rows = append(b.rows, &Row{Target: t.Name(), Cell: cell})
+	}
+	b.rows[i].Rounds = append(b.rows[i].Rounds, f)
+}

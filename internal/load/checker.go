@@ -1,0 +1,58 @@
+package load
+
+import (
+	"slices"
+	"sync"
+)
+
+// Checker watches over one name: who is inside, whether two were, and how often it has
+// changed hands. All workers of a measurement share it.
+type Checker struct {
+	mu         sync.Mutex
+	inside     []stay
+	last       int // the worker that came in last, from 1; 0 before the first
+	handoffs   uint64
+	violations uint64
+}
+
+type stay struct {
+	worker int
+	held   Held
+}
+
+// Enter notes that a worker, counted from 0, has been granted the name. It is a violation
+// if another one is inside whose lock has not ended by itself.
+func (c *Checker) Enter(worker int, held Held) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.ContainsFunc(c.inside, func(other stay) bool { return holds(other.held) }) {
+		c.violations++
+	}
+	c.inside = append(c.inside, stay{worker, held})
+	if c.last != 0 && c.last != worker+1 {
+		c.handoffs++
+	}
+	c.last = worker + 1
+}
+
+func holds(held Held) bool {
+	checked, ok := held.(interface{ Check() error })
+	return !ok || checked.Check() == nil
+}
+
+// Leave notes that a worker is about to release it.
+func (c *Checker) Leave(worker int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.inside, func(s stay) bool { return s.worker == worker }); i >= 0 {
+		c.inside = slices.Delete(c.inside, i, i+1)
+	}
+}
+
+// Counts returns how often the holder has changed, and how often one came in while
+// another was inside.
+func (c *Checker) Counts() (handoffs, violations uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handoffs, c.violations
+}

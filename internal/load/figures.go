@@ -1,0 +1,86 @@
+package load
+
+import "slices"
+
+// Metric is what a figure is of. Its text is the name of the figure's field in JSON.
+type Metric string
+
+// The metrics of formats.md, and behind them those that are only among the details.
+const (
+	OpsPerS          Metric = "ops_per_s"           // locks taken, each second
+	P50              Metric = "p50_us"              // of a cycle; of a wait, with Hot and Drain
+	P99              Metric = "p99_us"              //
+	Max              Metric = "max_us"              //
+	LockP50          Metric = "lock_p50_us"         // of Lock alone
+	HandoffsPerS     Metric = "handoffs_per_s"      // changes of the holder
+	Fairness         Metric = "fairness"            // busiest worker : idlest worker
+	BytesPerLock     Metric = "bytes_per_lock"      // of the servers' memory
+	Violations       Metric = "violations"          // somebody came in while another was inside
+	Errors           Metric = "errors"              // calls that ended with one
+	PingMicros       Metric = "ping_us"             // median, measured just before
+	PredictedOpsPerS Metric = "predicted_ops_per_s" // see Predict
+
+	ClientCPU        Metric = "client_cpu_us"       // of the workers' process, for each lock taken
+	ServerCPU        Metric = "server_cpu_us"       // of the servers' processes
+	HeapBytesPerLock Metric = "heap_bytes_per_lock" // of the servers' heaps
+)
+
+// rowMetrics are those of a row, detailMetrics what a detail has besides.
+var (
+	rowMetrics = []Metric{
+		OpsPerS, P50, P99, Max, LockP50, HandoffsPerS, Fairness, BytesPerLock, Violations, Errors, PingMicros, PredictedOpsPerS,
+	}
+	detailMetrics = []Metric{ClientCPU, ServerCPU, HeapBytesPerLock}
+)
+
+// Figures are what one measurement has found out. A metric that does not apply is not
+// in it.
+type Figures map[Metric]float64
+
+// Row is what all rounds have found out about one cell of one target.
+type Row struct {
+	Target string
+	Cell   Cell
+	Rounds []Figures
+}
+
+// values are those of a metric in all rounds, sorted.
+func (r *Row) values(m Metric) (values []float64) {
+	for _, figures := range r.Rounds {
+		if value, ok := figures[m]; ok {
+			values = append(values, value)
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// Figure is the median of all rounds, and their sum for violations and errors. It is
+// false where the metric does not apply.
+func (r *Row) Figure(m Metric) (float64, bool) {
+	values := r.values(m)
+	switch {
+	case len(values) == 0:
+		return 0, false
+	case m == Violations || m == Errors:
+		sum := 0.0
+		for _, value := range values {
+			sum += value
+		}
+		return sum, true
+	}
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle], true
+	}
+	return (values[middle-1] + values[middle]) / 2, true
+}
+
+// Spread is the smallest and the largest of all rounds.
+func (r *Row) Spread(m Metric) (smallest, largest float64, ok bool) {
+	values := r.values(m)
+	if len(values) == 0 {
+		return 0, 0, false
+	}
+	return values[0], values[len(values)-1], true
+}

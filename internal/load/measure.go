@@ -1,0 +1,159 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// endLimit bounds what a measurement takes beyond its time: a lock that is never granted
+// then ends with an error that is counted.
+const endLimit = 30 * time.Second
+
+// thinkCycles is how many think times a measurement takes at least.
+const thinkCycles = 20
+
+// measure makes one measurement in one round.
+func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) (err error) {
+	if b.Machine != nil && cell.Alone() {
+		restore, err := b.Machine.Share(ctx, t)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, restore()) }()
+	}
+	duration := max(b.Duration, thinkCycles*cell.Think)
+	ping, err := b.ping(ctx, duration/10)
+	if err != nil {
+		return err
+	}
+	client, err := t.Connect(ctx, cell.Workers)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, duration+endLimit)
+	defer cancel()
+	var f Figures
+	var kept time.Duration
+	var first error
+	if cell.Workload == Drain {
+		f, first, err = b.drain(ctx, t, client)
+	} else {
+		f, kept, first, err = b.timed(ctx, t, client, cell, duration, b.Seed+round)
+	}
+	if err != nil {
+		return err
+	}
+	if ping > 0 {
+		f[PingMicros] = micros(ping)
+	}
+	if predicted, ok := b.predict(t, cell, ping, kept); ok {
+		f[PredictedOpsPerS] = predicted
+	}
+	b.note(t, cell, f, first)
+	return nil
+}
+
+func (b *bench) ping(ctx context.Context, d time.Duration) (time.Duration, error) {
+	if b.Machine == nil {
+		return 0, nil
+	}
+	return b.Machine.Ping(ctx, d)
+}
+
+// predict is Predict where it applies to the target.
+func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (float64, bool) {
+	m, known := t.(Messenger)
+	switch {
+	case known && m.Messages() == NoMessages:
+		return Predict(cell, 0, kept)
+	case known && m.Messages() == NoLocks, ping == 0:
+		return 0, false
+	}
+	return Predict(cell, ping, kept)
+}
+
+// spent is what has been used up to a moment.
+type spent struct {
+	client, servers time.Duration
+	cycles          int64
+}
+
+func (b *bench) spent(ctx context.Context, t Target, cycles func() int64) (spent, error) {
+	usage, err := t.Usage(ctx, false)
+	s := spent{servers: usage.CPU, cycles: cycles()}
+	if b.Machine != nil {
+		s.client = b.Machine.CPU()
+	}
+	return s, err
+}
+
+// since adds what each cycle has cost since an earlier moment.
+func (f Figures) since(before, after spent) {
+	cycles := float64(after.cycles - before.cycles)
+	if cycles <= 0 {
+		return
+	}
+	if d := after.client - before.client; d > 0 {
+		f[ClientCPU] = micros(d) / cycles
+	}
+	if d := after.servers - before.servers; d > 0 {
+		f[ServerCPU] = micros(d) / cycles
+	}
+}
+
+// timed measures Uncontended and Hot.
+func (b *bench) timed(ctx context.Context, t Target, client Client, cell Cell, duration time.Duration, seed uint64) (f Figures, kept time.Duration, first, err error) {
+	m, err := newTimed(ctx, client, cell, seed)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	defer m.finish() // in every case, before the client is closed
+	if err := m.start(ctx, duration/10); err != nil {
+		return nil, 0, nil, err
+	}
+	before, err := b.spent(ctx, t, m.total)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	handoffs := m.handoffs()
+	begun := time.Now()
+	m.phase.Store(measuring)
+	err = pass(ctx, duration)
+	m.phase.Store(over)
+	window := time.Since(begun)
+	handoffs = m.handoffs() - handoffs
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	after, err := b.spent(ctx, t, m.total)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	m.finish()
+	f, kept, first = m.figures(window, handoffs)
+	f.since(before, after)
+	return f, kept, first, nil
+}
+
+// drain measures Drain.
+func (b *bench) drain(ctx context.Context, t Target, client Client) (f Figures, first, err error) {
+	var before spent
+	cycles := int64(0)
+	d, err := drain(ctx, client, b.Waiters, func() (err error) {
+		before, err = b.spent(ctx, t, func() int64 { return cycles })
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	cycles = int64(d.got)
+	after, err := b.spent(ctx, t, func() int64 { return cycles })
+	if err != nil {
+		return nil, nil, err
+	}
+	f = d.figures()
+	f.since(before, after)
+	return f, d.first, nil
+}

@@ -1,0 +1,132 @@
+package load
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Table is what people read: a header and cells, "" where a figure does not apply.
+type Table struct {
+	Header []string
+	Rows   [][]string
+}
+
+// yardstick is the target that others are compared with.
+const yardstick = "limit"
+
+// column is a column of a table.
+type column struct {
+	header string
+	cell   func(*Result, *Row) string
+}
+
+// Tables lays the result out, a table for each workload that was measured.
+func (r *Result) Tables() (tables []Table) {
+	for _, workload := range Workloads() {
+		columns := columnsOf(workload)
+		var t Table
+		for _, c := range columns {
+			t.Header = append(t.Header, c.header)
+		}
+		for _, row := range r.Rows {
+			if row.Cell.Workload != workload {
+				continue
+			}
+			var cells []string
+			for _, c := range columns {
+				cells = append(cells, c.cell(r, row))
+			}
+			t.Rows = append(t.Rows, cells)
+		}
+		if len(t.Rows) > 0 {
+			tables = append(tables, t)
+		}
+	}
+	return tables
+}
+
+// columnsOf lists what is shown of a workload, its chief figure first.
+func columnsOf(workload string) []column {
+	columns := []column{
+		{"TARGET", func(_ *Result, row *Row) string { return row.Target }},
+		{"WORKLOAD", func(_ *Result, row *Row) string { return row.Cell.Workload }},
+	}
+	workers := column{"WORKERS", func(_ *Result, row *Row) string { return strconv.Itoa(row.Cell.Workers) }}
+	think := column{"THINK", func(_ *Result, row *Row) string { return row.Cell.Think.String() }}
+	costs := []column{figure("PING-µs", PingMicros), figure("CLIENT-CPU-µs", ClientCPU), figure("SERVER-CPU-µs", ServerCPU)}
+	switch workload {
+	case Uncontended:
+		columns = append(columns, workers, think, figure("CYCLES/s", OpsPerS), spread(OpsPerS), ratio(OpsPerS), figure("PREDICTED", PredictedOpsPerS),
+			figure("P50-µs", P50), figure("P99-µs", P99), figure("MAX-µs", Max), figure("LOCK-P50-µs", LockP50))
+	case Hot:
+		columns = append(columns, workers, think, figure("LOCKS/s", OpsPerS), figure("HAND-OFFS/s", HandoffsPerS), spread(HandoffsPerS), ratio(HandoffsPerS), figure("PREDICTED", PredictedOpsPerS),
+			figure("WAIT-P50-µs", P50), figure("WAIT-P99-µs", P99), figure("WAIT-MAX-µs", Max), figure("FAIRNESS", Fairness))
+	case Drain:
+		workers.header = "WAITERS"
+		columns = append(columns, workers, column{"TOOK-ms", took}, figure("HAND-OFFS/s", HandoffsPerS), spread(HandoffsPerS), ratio(HandoffsPerS), figure("PREDICTED", PredictedOpsPerS),
+			figure("WAIT-P50-µs", P50), figure("WAIT-P99-µs", P99))
+	case Hold:
+		columns = append(columns, figure("BYTES/LOCK", BytesPerLock), spread(BytesPerLock), figure("ON-HEAP", HeapBytesPerLock), figure("LOCKS/s", OpsPerS), spread(OpsPerS), ratio(OpsPerS))
+		costs = costs[2:]
+	}
+	columns = append(columns, costs...)
+	if workload == Hot || workload == Drain {
+		columns = append(columns, figure("VIOLATIONS", Violations))
+	}
+	return append(columns, figure("ERRORS", Errors))
+}
+
+func figure(header string, m Metric) column {
+	return column{header, func(_ *Result, row *Row) string {
+		if value, ok := row.Figure(m); ok {
+			return short(value)
+		}
+		return ""
+	}}
+}
+
+func spread(m Metric) column {
+	return column{"[MIN–MAX]", func(_ *Result, row *Row) string {
+		if smallest, largest, ok := row.Spread(m); ok {
+			return "[" + short(smallest) + "–" + short(largest) + "]"
+		}
+		return ""
+	}}
+}
+
+// ratio compares with the yardstick's figure in the same cell.
+func ratio(m Metric) column {
+	return column{"OF-LIMIT", func(r *Result, row *Row) string {
+		value, ok := row.Figure(m)
+		for _, other := range r.Rows {
+			if most, known := other.Figure(m); ok && known && most > 0 && other.Target == yardstick && other.Cell == row.Cell {
+				return fmt.Sprintf("%.2f", value/most)
+			}
+		}
+		return ""
+	}}
+}
+
+// took is how long all waiters of Drain took: the last one's wait.
+func took(_ *Result, row *Row) string {
+	if value, ok := row.Figure(Max); ok {
+		return short(value * float64(time.Microsecond) / float64(time.Millisecond))
+	}
+	return ""
+}
+
+// short is a figure as people read it, with about three digits.
+func short(value float64) string {
+	switch {
+	case value >= 999_500:
+		return fmt.Sprintf("%.2fM", value/1e6)
+	case value >= 9_995:
+		return fmt.Sprintf("%.1fk", value/1e3)
+	case value >= 100 || value == float64(int64(value)):
+		return fmt.Sprintf("%.0f", value)
+	case value >= 10:
+		return fmt.Sprintf("%.1f", value)
+	}
+	return fmt.Sprintf("%.2f", value)
+}
