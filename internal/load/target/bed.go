@@ -1,0 +1,224 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+)
+
+// Config says how a bed starts its children.
+type Config struct {
+	// Child is the command that makes this program a child: a folder to remove in the end,
+	// or "-", and what it shall be follow: "echo", "limit", or serve and its flags.
+	Child []string
+}
+
+// Bed is what one run of the bench has. It is a [load.Machine].
+type Bed struct {
+	config  Config
+	folder  string
+	echo    *child
+	pinger  *pinger
+	mine    cpus
+	started int
+	cluster *cluster
+}
+
+// Names lists the targets that New knows, in the order in which they are measured.
+func Names() []string {
+	return []string{"raw", "limit", "limit-queued", "local", "remote", "central", "central-member"}
+}
+
+// Usual are those that are measured where nobody says which.
+func Usual() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool { return name == "limit-queued" })
+}
+
+// NewBed makes a folder and starts the echo server.
+func NewBed(ctx context.Context, c Config) (*Bed, error) {
+	b := &Bed{config: c}
+	var err error
+	if b.mine, err = ownCPUs(); err != nil {
+		return nil, err
+	}
+	if b.folder, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
+		return nil, fmt.Errorf("make a folder: %w", err)
+	}
+	if err := b.listen(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// listen starts the echo server and connects to it.
+func (b *Bed) listen(ctx context.Context) (err error) {
+	if b.echo, err = startChild("the echo server", slices.Concat(b.config.Child, []string{b.folder, EchoServer})); err != nil {
+		return err
+	}
+	if err := b.echo.awaitReady(ctx); err != nil {
+		return err
+	}
+	b.pinger, err = dialPinger(ctx, b.echo.listen)
+	return err
+}
+
+// start starts a child that removes nothing: the echo server does that.
+func (b *Bed) start(who string, args ...string) (*child, error) {
+	return startChild(who, slices.Concat(b.config.Child, []string{"-"}, args))
+}
+
+// fresh is a folder that does not exist yet.
+func (b *Bed) fresh(name string) string {
+	b.started++
+	return filepath.Join(b.folder, name+"-"+strconv.Itoa(b.started))
+}
+
+// Close ends the echo server and removes the folder. The targets must have been stopped.
+func (b *Bed) Close() error {
+	var errs []error
+	if b.pinger != nil {
+		errs = append(errs, b.pinger.Close())
+	}
+	if b.echo != nil {
+		errs = append(errs, b.echo.stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(b.folder))...)
+}
+
+// Targets returns those with the given names, in the order of [Names].
+func (b *Bed) Targets(names []string) ([]load.Target, error) {
+	if b.cluster == nil {
+		b.cluster = &cluster{bed: b}
+	}
+	makers := map[string]func() load.Target{
+		"raw":            func() load.Target { return &raw{bed: b} },
+		"limit":          func() load.Target { return &limited{bed: b, name: "limit"} },
+		"limit-queued":   func() load.Target { return &limited{bed: b, name: "limit-queued", queued: true} },
+		"local":          func() load.Target { return &local{} },
+		"remote":         func() load.Target { return &remote{bed: b} },
+		"central":        func() load.Target { return &central{cluster: b.cluster, direct: true} },
+		"central-member": func() load.Target { return &central{cluster: b.cluster} },
+	}
+	for _, name := range names {
+		if makers[name] == nil {
+			return nil, fmt.Errorf("%q is no target; %s are", name, strings.Join(Names(), ", "))
+		}
+	}
+	var targets []load.Target
+	for _, name := range Names() {
+		if slices.Contains(names, name) {
+			targets = append(targets, makers[name]())
+		}
+	}
+	return targets, nil
+}
+
+// Pins reports whether this system lets processes share one CPU on purpose.
+func Pins() bool { return canPin }
+
+// CPU is what this process has used.
+func (b *Bed) CPU() time.Duration { return ownCPU() }
+
+// Ping measures ping-pongs for about d.
+func (b *Bed) Ping(ctx context.Context, d time.Duration) (time.Duration, error) {
+	var times load.Histogram
+	for begun := time.Now(); times.Count() == 0 || time.Since(begun) < d; {
+		if err := ctx.Err(); err != nil {
+			return 0, context.Cause(ctx)
+		}
+		start := time.Now()
+		if err := b.pinger.ping(); err != nil {
+			return 0, err
+		}
+		times.Record(time.Since(start))
+	}
+	return times.Quantile(0.5), nil
+}
+
+// Share puts this process, the echo server and a target's servers onto one CPU.
+func (b *Bed) Share(ctx context.Context, t load.Target) (restore func() error, err error) {
+	if !canPin {
+		return func() error { return nil }, nil
+	}
+	sharing := []*child{b.echo}
+	if with, ok := t.(interface{ children() []*child }); ok {
+		sharing = append(sharing, with.children()...)
+	}
+	var undo []func() error
+	restore = func() error {
+		var errs []error
+		for _, step := range slices.Backward(undo) {
+			errs = append(errs, step())
+		}
+		return errors.Join(errs...)
+	}
+	one := lastOf(b.mine)
+	for _, c := range sharing {
+		before, err := c.procs(ctx, 1)
+		if err != nil {
+			return nil, errors.Join(err, restore())
+		}
+		undo = append(undo, func() error {
+			// The run may have been ended, and this shall be done all the same.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+			defer cancel()
+			_, err := c.procs(ctx, before)
+			return errors.Join(err, pin(c.cmd.Process.Pid, b.mine))
+		})
+		if err := pin(c.cmd.Process.Pid, one); err != nil {
+			return nil, errors.Join(err, restore())
+		}
+	}
+	before := runtime.GOMAXPROCS(1)
+	undo = append(undo, func() error {
+		runtime.GOMAXPROCS(before)
+		return pin(os.Getpid(), b.mine)
+	})
+	if err := pin(os.Getpid(), one); err != nil {
+		return nil, errors.Join(err, restore())
+	}
+	return restore, nil
+}
+
+// Here is the machine of a bench whose servers run somewhere else: nobody shares a CPU on
+// purpose, and there is no echo server.
+type Here struct{}
+
+// CPU is what this process has used.
+func (Here) CPU() time.Duration { return ownCPU() }
+
+// Ping measures nothing.
+func (Here) Ping(context.Context, time.Duration) (time.Duration, error) { return 0, nil }
+
+// Share changes nothing.
+func (Here) Share(context.Context, load.Target) (func() error, error) {
+	return func() error { return nil }, nil
+}
+
+// messageBytes is the size of a message of a ping-pong.
+const messageBytes = 64
+
+// pinger is one side of ping-pongs.
+type pinger struct {
+	net.Conn
+	message [messageBytes]byte
+}
+
+func dialPinger(ctx context.Context, address string) (*pinger, error) {
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the echo server: %w", err)
+	}
+	return &pinger{Conn: connection}, nil
+}

@@ -1,0 +1,179 @@
+package target
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+)
+
+// child is a server process of the bench.
+type child struct {
+	who     string
+	cmd     *exec.Cmd
+	orders  io.WriteCloser
+	answers chan answer // closed when it says no more
+	ended   chan struct{}
+	err     error // since ended
+	log     lastWords
+
+	asking sync.Mutex // one order at a time
+	listen string
+}
+
+// lastWords keeps the end of what a child writes to its standard error.
+type lastWords struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// lastBytes is how much of it is kept.
+const lastBytes = 4096
+
+func (l *lastWords) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	l.text = slices.Delete(l.text, 0, max(0, len(l.text)-lastBytes))
+	return len(p), nil
+}
+
+func (l *lastWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(bytes.TrimSpace(l.text))
+}
+
+// startChild starts a command that ends when its standard input does; see Leash.
+func startChild(who string, command []string) (*child, error) {
+	c := &child{who: who, cmd: exec.Command(command[0], command[1:]...), answers: make(chan answer, 1), ended: make(chan struct{})}
+	c.cmd.Stderr = &c.log
+	// What the bench's own user has set up for a client or a member is not for these.
+	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "HOLDFAST_") })
+	// In a group of its own: an interrupt typed at the terminal is for the bench, which
+	// then ends the others.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	orders, err := c.cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", who, err)
+	}
+	c.orders = orders
+	said, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", who, err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", who, err)
+	}
+	go c.listenTo(said)
+	return c, nil
+}
+
+func (c *child) listenTo(said io.Reader) {
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		var a answer
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			a.Error = fmt.Sprintf("it says %q", lines.Text())
+		}
+		c.answers <- a
+	}
+	close(c.answers)
+	c.err = c.cmd.Wait()
+	close(c.ended)
+}
+
+// awaitReady waits until it has said that it serves.
+func (c *child) awaitReady(ctx context.Context) error {
+	a, err := c.next(ctx, "wait until "+c.who+" is ready")
+	if err == nil && a.Event != "ready" {
+		err = fmt.Errorf("wait until %s is ready: it says %q", c.who, a.Event)
+	}
+	c.listen = a.Listen
+	return err
+}
+
+// order gives an order and returns the answer.
+func (c *child) order(ctx context.Context, words string) (answer, error) {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	if _, err := io.WriteString(c.orders, words+"\n"); err != nil {
+		return answer{}, fmt.Errorf("order %s to %s: %w: %v", c.who, words, err, &c.log)
+	}
+	return c.next(ctx, "order "+c.who+" to "+words)
+}
+
+func (c *child) next(ctx context.Context, what string) (answer, error) {
+	select {
+	case a, more := <-c.answers:
+		switch {
+		case !more:
+			return a, fmt.Errorf("%s: it has ended: %v", what, &c.log)
+		case a.Error != "":
+			return a, fmt.Errorf("%s: %s", what, a.Error)
+		}
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, fmt.Errorf("%s: %w; it says: %v", what, context.Cause(ctx), &c.log)
+	}
+}
+
+// usage is what it has used so far.
+func (c *child) usage(ctx context.Context, settle bool) (load.Usage, error) {
+	words := orderUsage
+	if settle {
+		words = orderSettle
+	}
+	a, err := c.order(ctx, words)
+	return load.Usage{CPU: time.Duration(a.CPU), Resident: a.Resident, Heap: a.Heap}, err
+}
+
+// procs lets it run on so many CPUs at once, and returns on how many it did.
+func (c *child) procs(ctx context.Context, count int) (int, error) {
+	a, err := c.order(ctx, orderProcs+" "+strconv.Itoa(count))
+	return a.Procs, err
+}
+
+// stopLimit is how long a child may take to end.
+const stopLimit = 5 * time.Second
+
+// stop ends it.
+func (c *child) stop() error {
+	closed := c.orders.Close()
+	timer := time.NewTimer(stopLimit)
+	defer timer.Stop()
+	unread := c.answers
+	for limit := timer.C; ; {
+		select {
+		case <-c.ended:
+			if c.err != nil {
+				return fmt.Errorf("end %s: %w: %v", c.who, c.err, &c.log)
+			}
+			if errors.Is(closed, os.ErrClosed) {
+				return nil
+			}
+			return closed
+		case _, more := <-unread: // nobody waits for it any more
+			if !more {
+				unread = nil
+			}
+		case <-limit:
+			if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				return fmt.Errorf("end %s: %w", c.who, err)
+			}
+			limit = nil
+		}
+	}
+}

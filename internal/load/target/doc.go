@@ -1,0 +1,27 @@
+// Package target starts and reaches what the bench measures (package load has the
+// workloads): servers as child processes, a member in this process, a running cluster.
+//
+//	bed.go      what a run of the bench has: folder, CPUs, echo server, targets
+//	raw.go      ping-pongs over TCP: what a message costs
+//	limits.go   package limit's lock server in a child
+//	members.go  Holdfast: one member here, one in a child, three in children, a running one
+//	child.go    a child process, as the bench sees it
+//	leash.go    the same, as the child sees it
+//	pin_*.go    one CPU for all
+//
+// # Children
+//
+// A child is this very program, started again with a hidden command. Its standard input
+// is a leash: the bench gives its orders there (tell what you have used, collect your
+// garbage, run on one CPU), and when it ends, because the bench has closed it or has died
+// by whatever signal, the child ends at once; the echo server removes the bench's folder
+// before. So nothing is left behind, though nobody is asked to leave in good order.
+//
+// # One CPU
+//
+// Where one worker is measured, this process, the servers and the echo server share one
+// CPU, and Go runs one goroutine at a time in each. On two CPUs the figure would mostly be
+// how long an idle CPU takes to wake, which says nothing about the software and differs
+// from machine to machine. Linux alone lets a process choose its CPUs; elsewhere the rows
+// are measured as they come, and the JSON says so.
+package target

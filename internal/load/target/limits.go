@@ -1,0 +1,72 @@
+package target
+
+import (
+	"context"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/load/limit"
+)
+
+// limited is package limit's server in a child, and one connection for all workers.
+type limited struct {
+	bed    *Bed
+	name   string
+	queued bool // Unlock returns when the release is on its way
+	server *child
+}
+
+func (l *limited) Name() string { return l.name }
+
+func (l *limited) Supports(load.Cell) bool { return true }
+
+func (l *limited) Start(ctx context.Context) (err error) {
+	if l.server, err = l.bed.start("the limit server", LimitServer); err != nil {
+		return err
+	}
+	if err := l.server.awaitReady(ctx); err != nil {
+		return stopAll(err, l.server)
+	}
+	return nil
+}
+
+func (l *limited) Stop() error { return l.server.stop() }
+
+func (l *limited) children() []*child { return []*child{l.server} }
+
+func (l *limited) Usage(ctx context.Context, settle bool) (load.Usage, error) {
+	return l.server.usage(ctx, settle)
+}
+
+func (l *limited) Connect(ctx context.Context, _ int) (load.Client, error) {
+	var options []limit.Option
+	if l.queued {
+		options = append(options, limit.Queued())
+	}
+	c, err := limit.Dial(ctx, l.server.listen, options...)
+	if err != nil {
+		return nil, err
+	}
+	return limitClient{c}, nil
+}
+
+type limitClient struct{ client *limit.Client }
+
+func (c limitClient) Worker(context.Context, int) (load.Locker, error) { return c, nil }
+
+func (c limitClient) Close() error { return c.client.Close() }
+
+func (c limitClient) Lock(ctx context.Context, name string) (load.Held, error) {
+	h, err := c.client.Lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (c limitClient) LockAnnounced(ctx context.Context, name string, queued func()) (load.Held, error) {
+	h, err := c.client.LockAnnounced(ctx, name, queued)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}

@@ -1,0 +1,80 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// canPin says whether this system lets a process choose its CPUs.
+const canPin = true
+
+// resident is how much memory the system has given to this process, in bytes; 0 where
+// that cannot be read.
+func resident() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// cpus is a set of CPUs.
+type cpus = unix.CPUSet
+
+// ownCPUs are those that this process may use.
+func ownCPUs() (cpus, error) {
+	var set cpus
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return set, fmt.Errorf("read the CPUs of this process: %w", err)
+	}
+	return set, nil
+}
+
+// lastOf is the last CPU of a set alone: the first has most of the machine's interrupts.
+func lastOf(set cpus) (last cpus) {
+	for cpu := len(set)*64 - 1; cpu >= 0; cpu-- {
+		if set.IsSet(cpu) {
+			last.Set(cpu)
+			return last
+		}
+	}
+	return set
+}
+
+// pin lets a process use these CPUs alone. That is a property of each thread, and new ones
+// have it from the one that starts them: so it is set again until no thread is new.
+func pin(process int, to cpus) error {
+	folder := "/proc/" + strconv.Itoa(process) + "/task"
+	done := map[int]bool{}
+	for fresh := true; fresh; {
+		fresh = false
+		threads, err := os.ReadDir(folder)
+		if err != nil {
+			return fmt.Errorf("list the threads of process %d: %w", process, err)
+		}
+		for _, thread := range threads {
+			id, err := strconv.Atoi(thread.Name())
+			if err != nil || done[id] {
+				continue
+			}
+			if err := unix.SchedSetaffinity(id, &to); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("choose the CPUs of process %d: %w", process, err)
+			}
+			done[id], fresh = true, true
+		}
+	}
+	return nil
+}
