@@ -21,6 +21,8 @@ func (p *program) commands() []*cli.Command {
 		p.demoCommand(),
 		p.demoWorkerCommand(),
 		p.simCommand(),
+		p.benchCommand(),
+		p.benchChildCommand(),
 		p.versionCommand(),
 		p.helpCommand(),
 	}

@@ -35,7 +35,7 @@ func (p *program) demoCommand() *cli.Command {
 			}
 			ctx, stop := context.WithCancelCause(ctx)
 			defer stop(nil)
-			defer heedSignals(stop)()
+			defer heedSignals(c.Name, stop)()
 			err = demo.Run(ctx, demo.Config{
 				Program: program, WorkerArgs: []string{demoWorker}, Out: p.stdout, Terminal: supervise.IsTerminal(p.stdout),
 			})
@@ -47,16 +47,16 @@ func (p *program) demoCommand() *cli.Command {
 	}
 }
 
-// heedSignals lets a signal stop the demo, which then ends its members and workers:
-// whoever has seen enough must not leave them behind. The function that is returned ends
-// that.
-func heedSignals(stop context.CancelCauseFunc) func() {
+// heedSignals lets a signal stop a command that has started processes, which it then
+// ends: whoever has seen enough must not leave them behind. The function that is returned
+// ends that.
+func heedSignals(command string, stop context.CancelCauseFunc) func() {
 	arrived, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		select {
 		case sig := <-arrived:
-			stop(&exitError{supervise.SignalStatus(sig), fmt.Errorf("demo: ended by signal %v", sig)})
+			stop(&exitError{supervise.SignalStatus(sig), fmt.Errorf("%s: ended by signal %v", command, sig)})
 		case <-over:
 		}
 	}()

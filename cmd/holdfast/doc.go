@@ -1,6 +1,7 @@
 // Command holdfast is Holdfast for the shell: a member (serve), locks around a
-// command (lock), locks for scripts (acquire, renew, release), and what an operator
-// looks at and does (status, locks, show, break, leave, drain, force-view).
+// command (lock), locks for scripts (acquire, renew, release), what an operator
+// looks at and does (status, locks, show, break, leave, drain, force-view), and evidence
+// (demo, sim, bench).
 //
 // # Shape
 //
@@ -30,5 +31,6 @@
 // This program is started again under other names to guard the command of lock (see
 // internal/supervise), which is why main looks at that before anything else; as a
 // keeper, which renews a session of acquire in the background while some process
-// lives; and as the workers of demo (internal/demo, internal/trial).
+// lives; as the workers of demo (internal/demo, internal/trial); and as the servers of
+// bench (internal/load/target).
 package main
