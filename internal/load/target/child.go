@@ -120,6 +120,10 @@ func (c *child) next(ctx context.Context, what string) (answer, error) {
 	case a, more := <-c.answers:
 		switch {
 		case !more:
+			select {
+			case <-c.ended: // and so its last words have come
+			case <-ctx.Done():
+			}
 			return a, fmt.Errorf("%s: it has ended: %v", what, &c.log)
 		case a.Error != "":
 			return a, fmt.Errorf("%s: %s", what, a.Error)
