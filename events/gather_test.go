@@ -125,7 +125,7 @@ func TestWhoDoesNotAnswerAtFirst(t *testing.T) {
 		f := b.watch("", "")
 		defer f.Close()
 		wants(b, f, "b missing from 0.000")
-		if asked := time.Now().Sub(b.all[Filter{}].began); asked > 2*time.Second {
+		if asked := time.Since(b.all[Filter{}].began); asked > 2*time.Second {
 			t.Errorf("it was waited for %v", asked)
 		}
 		if n := b.own.watchers; n != 1 {

@@ -31,7 +31,7 @@ func startCluster(t testing.TB, size int, change ...func(*node.Config)) *cluster
 	for i := range size {
 		config := node.Config{
 			Name: fmt.Sprintf("%c", 'a'+i), Listen: join[i], Join: join, Expect: size,
-			State: filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)), Lease: 1500 * time.Millisecond,
+			State: filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)), Lease: 2 * time.Second,
 		}
 		for _, f := range change {
 			f(&config)

@@ -69,11 +69,6 @@ func memberDocument(member protocol.Member, state, election string) wire.Member 
 	}
 }
 
-// decides reports whether this member is the authority.
-func (s *service) decides() bool {
-	return s.view().Coordinator == s.me
-}
-
 // roster is where clients can go.
 type roster struct {
 	authority string   // of the default space; "" where nobody is in charge

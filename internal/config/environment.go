@@ -28,6 +28,7 @@ func OtherVariables() []string {
 		// sim, bench, demo.
 		"PROTOCOL", "SEED", "SEEDS", "FAULTS", "DURATION", "AS_PUBLISHED", "COVERAGE",
 		"TRACE", "SVG", "JOBS", "QUICK", "LOCKS",
+		"SELF", "WORKLOADS", "TARGETS", "ROUNDS", "WORKERS", "THINK",
 		// serve itself, beside its keys.
 		"PRINT_CONFIG",
 	}
