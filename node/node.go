@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -233,18 +232,10 @@ func names(view *protocol.View) (all []string) {
 	return all
 }
 
-// called returns the name of a member of the view, or its id where it is in it no more.
+// called returns the name of a member, as the newest view has it.
 func (n *Node) called(id protocol.ID) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.view != nil {
-		for _, member := range n.view.Members {
-			if member.ID == id {
-				return member.Name
-			}
-		}
-	}
-	return strconv.FormatUint(uint64(id), 36)
+	view := n.View()
+	return view.Name(id)
 }
 
 func (n *Node) change(apply func()) {

@@ -62,7 +62,8 @@ type (
 		Why     holdfast.Loss
 	}
 
-	// CountHolds asks what a session holds, reentries counted. The answer is a *Holds,
+	// CountHolds asks how much a session holds, reentries counted; it costs the same
+	// however much that is, where ListRequests does not. The answer is a *Holds,
 	// at once.
 	CountHolds struct{ Session lock.SessionID }
 	// Holds answers CountHolds.

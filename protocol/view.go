@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // View says who is here, in order of seniority, and who coordinates: the candidate of
 // the epoch, whatever its place in that order; it need not be Members[0]. A stack's
@@ -57,8 +60,17 @@ func (v *View) Of(id ID) (Member, bool) {
 	return Member{}, false
 }
 
+// Name returns the name of a member, or its id where the view does not list it any more.
+func (v *View) Name(id ID) string {
+	if member, listed := v.Of(id); listed {
+		return member.Name
+	}
+	return strconv.FormatUint(uint64(id), 36)
+}
+
 // Epoch names a reign. The counter alone orders: two epochs with one counter and
-// different candidates never both serve.
+// different candidates never both serve, but for the sides of a partition in mode any,
+// and no member follows one after the other.
 type Epoch struct {
 	Counter   uint64
 	Candidate ID

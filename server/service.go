@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -187,17 +186,6 @@ func (s *service) checkTTL(ttl time.Duration) error {
 		return nil
 	}
 	return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("ttl %v: want %v to %v", ttl, time.Millisecond, s.limits.TTL))
-}
-
-// memberName returns the name of a member of the view, or its id where the view
-// does not list it any more.
-func memberName(view protocol.View, id protocol.ID) string {
-	for _, member := range view.Members {
-		if member.ID == id {
-			return member.Name
-		}
-	}
-	return strconv.FormatUint(uint64(id), 36)
 }
 
 // ask puts one question to the machine at port and returns its answer. It outlives

@@ -122,7 +122,7 @@ func (s *service) lockDocument(view protocol.View, space *Space, l lock.Lock) wi
 	}
 	for i, w := range l.Waiters {
 		document.Waiters = append(document.Waiters, wire.Wait{
-			Owner: w.Owner, Session: w.Session.String(), Member: memberName(view, protocol.ID(w.Session.Member)), Client: w.Client,
+			Owner: w.Owner, Session: w.Session.String(), Member: view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
 			Mode: w.Mode, Units: w.Units, Since: wire.At(s.driver.Wall(w.Since)), Until: s.wallOrNone(w.Until),
 			Position: i, Reason: w.Reason,
 		})
@@ -142,7 +142,7 @@ func (s *service) holderDocument(view protocol.View, g lock.Grant) wire.Grant {
 
 func (s *service) grantDocument(view protocol.View, g lock.Grant) wire.Grant {
 	return wire.Grant{
-		Owner: g.Owner, Session: g.Session.String(), Member: memberName(view, protocol.ID(g.Session.Member)), Client: g.Client,
+		Owner: g.Owner, Session: g.Session.String(), Member: view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
 		Mode: g.Mode, Units: g.Units, Token: g.Token,
 		Since: wire.At(s.driver.Wall(g.Since)), Until: s.wallOrNone(g.Until), Reason: g.Reason,
 	}

@@ -51,12 +51,11 @@ func (s *service) refusal(o *order, err error) error {
 // not say it, because it was the wait that ended and not the request, that is asked for.
 func (s *service) explain(space *Space, name string, err error) error {
 	view := s.view()
-	called := func(id protocol.ID) string { return memberName(view, id) }
 	var by *lock.HeldBy
 	var held *holdfast.HeldError
 	switch {
 	case errors.As(err, &by) && by.Holder != (lock.SessionID{}):
-		return s.driver.Explain(err, called)
+		return s.driver.Explain(err, view.Name)
 	case !errors.Is(err, holdfast.ErrHeld), errors.As(err, &held) && held.Member != "":
 		return err
 	}
@@ -66,7 +65,7 @@ func (s *service) explain(space *Space, name string, err error) error {
 	}
 	first := shown.Holders[0]
 	return &holdfast.HeldError{
-		Owner: cmp.Or(first.Owner, first.Client), Member: called(protocol.ID(first.Session.Member)),
+		Owner: cmp.Or(first.Owner, first.Client), Member: view.Name(protocol.ID(first.Session.Member)),
 		Since: s.driver.Wall(first.Since), Others: len(shown.Holders) - 1,
 	}
 }

@@ -52,7 +52,7 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
 	}
 	for _, id := range condition.Authority {
-		document.Authority = append(document.Authority, memberName(view, id))
+		document.Authority = append(document.Authority, view.Name(id))
 	}
 	if condition.State != protocol.Ready && condition.Until != 0 {
 		document.Until = s.wallOrNone(condition.Until)

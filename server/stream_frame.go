@@ -185,7 +185,7 @@ func (f *frame) problem(t *told, service *service) *api.Problem {
 	var held *lock.HeldBy
 	if errors.As(err, &held) {
 		view := service.view()
-		err = service.driver.Explain(err, func(id protocol.ID) string { return memberName(view, id) })
+		err = service.driver.Explain(err, view.Name)
 	}
 	if errors.Is(err, session.ErrUnknown) {
 		err = wire.Fail(wire.CodeUnknownSession, "unknown session: it has ended")

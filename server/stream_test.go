@@ -234,6 +234,26 @@ func TestResumeActsOnce(t *testing.T) {
 	again.granted(4)
 }
 
+// TestResumeEndsWhatIsSettled: a hello says what its client has not settled, and the rest
+// of what it had asked for until then is given up.
+func TestResumeEndsWhatIsSettled(t *testing.T) {
+	b := newBed(t, nil, nil)
+	c, other := b.open(), b.open()
+	c.say(opAcquire(1, "kept"), opAcquire(2, "settled"), opAcquire(3, "newer"))
+	for id := range uint64(3) {
+		c.granted(id + 1)
+	}
+	other.say(opAcquire(1, "settled"))
+	other.queued(1, 0)
+	again := b.call(b.conn)
+	again.id, again.secret = c.id, c.secret
+	again.welcome(&api.Hello{Session: c.id, Secret: c.secret, Requests: []uint64{1}, Last: 2})
+	other.granted(1)
+	other.say(opTry(2, "kept"), opTry(3, "newer"))
+	other.refused(2, wire.CodeHeld)
+	other.refused(3, wire.CodeHeld)
+}
+
 func TestLaterStreamSupersedes(t *testing.T) {
 	b := newBed(t, nil, nil)
 	first := b.open()

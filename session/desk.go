@@ -315,6 +315,22 @@ func (m *Desk) hasExpired(p *presence, now protocol.Time) bool {
 // beat. A Stream has beats.
 func (p *presence) present() bool { return p.sort == OneShot && len(p.waiting) > 0 }
 
+// inquire asks a space for what it answers at once, and keeps the answer for the desk.
+func (m *Desk) inquire(now protocol.Time, port protocol.Port, question any, out *protocol.Effects) (answer any) {
+	before := len(out.Replies)
+	m.pass(now, protocol.Event{Kind: protocol.Call, Port: port, Fact: question}, out)
+	others := out.Replies[:before]
+	for _, reply := range out.Replies[before:] {
+		if reply.To == (protocol.CallID{}) && reply.Result != nil {
+			answer = reply.Result
+			continue
+		}
+		others = append(others, reply)
+	}
+	out.Replies = others
+	return answer
+}
+
 // pass steps the stack and handles what it raised and decided.
 func (m *Desk) pass(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	replies, raises := len(out.Replies), len(out.Raises)

@@ -174,20 +174,10 @@ func (m *Desk) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
 
 // holds reports whether a session holds anything in any space.
 func (m *Desk) holds(now protocol.Time, p *presence, out *protocol.Effects) (anything bool) {
-	before := len(out.Replies)
 	for port := 1; port <= m.config.Spaces; port++ {
-		count := &protocol.CountHolds{Session: p.id}
-		m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: count}, out)
+		holds, is := m.inquire(now, protocol.Port(port), &protocol.CountHolds{Session: p.id}, out).(*protocol.Holds)
+		anything = anything || is && holds.Count > 0
 	}
-	others := out.Replies[:before]
-	for _, reply := range out.Replies[before:] {
-		if holds, is := reply.Result.(*protocol.Holds); is && reply.To == (protocol.CallID{}) {
-			anything = anything || holds.Count > 0
-			continue
-		}
-		others = append(others, reply)
-	}
-	out.Replies = others
 	return anything
 }
 

@@ -88,18 +88,10 @@ func (m *Desk) endSettled(now protocol.Time, p *presence, open []uint64, last ui
 }
 
 // requestsOf asks a space what a session holds and waits for there.
-func (m *Desk) requestsOf(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) (all []protocol.RequestOf) {
-	before := len(out.Replies)
-	list := &protocol.ListRequests{Session: p.id}
-	m.pass(now, protocol.Event{Kind: protocol.Call, Port: port, Fact: list}, out)
-	others := out.Replies[:before]
-	for _, reply := range out.Replies[before:] {
-		if requests, is := reply.Result.(*protocol.Requests); is && reply.To == (protocol.CallID{}) {
-			all = requests.List
-			continue
-		}
-		others = append(others, reply)
+func (m *Desk) requestsOf(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) []protocol.RequestOf {
+	requests, is := m.inquire(now, port, &protocol.ListRequests{Session: p.id}, out).(*protocol.Requests)
+	if !is {
+		return nil
 	}
-	out.Replies = others
-	return all
+	return requests.List
 }
