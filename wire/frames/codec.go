@@ -1,0 +1,86 @@
+package frames
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/encoding"
+	general "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// Codec is what gRPC asks for bytes: by hand for the frames of a session's stream,
+// which are sent as *api.ClientFrame and *api.ServerFrame and received as *[Operations]
+// and *[Events]; by the general code for every other message. Give it to a server with
+// grpc.ForceServerCodecV2, to a call with grpc.ForceCodecV2. It is safe for many
+// goroutines.
+type Codec struct {
+	others  encoding.CodecV2
+	buffers mem.BufferPool
+	slots   *slotPool
+}
+
+var _ encoding.CodecV2 = (*Codec)(nil)
+
+// NewCodec returns a Codec with memory of its own.
+func NewCodec() *Codec {
+	return &Codec{
+		others:  encoding.GetCodecV2(general.Name),
+		buffers: mem.DefaultBufferPool(),
+		slots:   newSlotPool(),
+	}
+}
+
+// Name is that of the general code: the bytes are the same.
+func (c *Codec) Name() string { return general.Name }
+
+// Marshal returns the bytes of v. The error is one of the general code, for a text that
+// is no UTF-8 or a v that is no message.
+func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
+	switch frame := v.(type) {
+	case *api.ClientFrame:
+		buffer := c.buffers.Get(operationsHint(frame.Operations))
+		b, err := AppendOperations((*buffer)[:0], frame.Operations)
+		return c.pack(buffer, b, err)
+	case *api.ServerFrame:
+		buffer := c.buffers.Get(plainBytes * len(frame.Events))
+		b, err := AppendEvents((*buffer)[:0], frame.Events)
+		return c.pack(buffer, b, err)
+	}
+	return c.others.Marshal(v)
+}
+
+// pack hands over what was appended to a buffer of the pool. What has outgrown that is
+// left to the collector.
+func (c *Codec) pack(buffer *[]byte, b []byte, err error) (mem.BufferSlice, error) {
+	if err != nil || cap(b) != cap(*buffer) {
+		c.buffers.Put(buffer)
+		if err != nil {
+			return nil, err
+		}
+		return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+	}
+	*buffer = b
+	return mem.BufferSlice{mem.NewBuffer(buffer, c.buffers)}, nil
+}
+
+// Unmarshal reads data into v. Nothing of data is kept.
+func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
+	switch v.(type) {
+	case *Operations, *Events:
+	default:
+		return c.others.Unmarshal(data, v)
+	}
+	buffer := data.MaterializeToBuffer(c.buffers)
+	defer buffer.Free()
+	switch frame := v.(type) {
+	case *Operations:
+		frame.Release()
+		frame.slots, frame.pool = c.slots.get(), c.slots
+		return frame.read(buffer.ReadOnlyData())
+	case *Events:
+		return frame.Read(buffer.ReadOnlyData())
+	}
+	return fmt.Errorf("a frame of type %T has no code", v)
+}

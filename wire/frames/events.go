@@ -1,0 +1,168 @@
+package frames
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// Events is a frame of a server as a client receives it. Unlike an [Operations] it
+// keeps its memory: a client has one stream.
+type Events struct {
+	list  []*api.Event
+	slots []*eventSlot
+	used  int
+}
+
+// eventSlot is the memory of one event.
+type eventSlot struct {
+	event    api.Event
+	granted  api.Event_Granted
+	queued   api.Event_Queued
+	released api.Event_Released
+	beat     api.Event_Beat
+
+	grantedBody  api.Granted
+	queuedBody   api.Queued
+	releasedBody api.Released
+	beatBody     api.Beaten
+}
+
+// List returns the events, in their order. They are valid until the next frame is read.
+func (e *Events) List() []*api.Event { return e.list }
+
+// Read reads a frame from its bytes, which it does not keep. The error is one of the
+// general code; nothing of the frame is then to be used.
+func (e *Events) Read(data []byte) error {
+	e.empty()
+	for r := (reader{b: data}); ; {
+		tag, more := r.field()
+		if !more {
+			return nil
+		}
+		var item []byte
+		if tag == fieldItem<<typeBits|typeBytes {
+			item = r.bytes()
+		}
+		if item == nil || r.odd {
+			frame := &api.ServerFrame{}
+			err := unmarshal(data, frame)
+			e.list = frame.GetEvents()
+			return err
+		}
+		event, err := e.event(item)
+		if err != nil {
+			n := len(e.list) + 1
+			e.list = nil
+			return fmt.Errorf("event %d of the frame: %w", n, err)
+		}
+		e.list = append(e.list, event)
+	}
+}
+
+// empty lets go of the frame before, and of memory that few frames need.
+func (e *Events) empty() {
+	if len(e.slots) > keepSlots {
+		clear(e.slots[keepSlots:])
+		e.slots, e.list = e.slots[:keepSlots:keepSlots], nil
+	}
+	clear(e.list)
+	e.list, e.used = e.list[:0], 0
+}
+
+func (e *Events) next() *eventSlot {
+	if e.used == len(e.slots) {
+		slot := &eventSlot{}
+		slot.granted.Granted = &slot.grantedBody
+		slot.queued.Queued = &slot.queuedBody
+		slot.released.Released = &slot.releasedBody
+		slot.beat.Beat = &slot.beatBody
+		e.slots = append(e.slots, slot)
+	}
+	e.used++
+	return e.slots[e.used-1]
+}
+
+// event reads one event.
+func (e *Events) event(data []byte) (*api.Event, error) {
+	slot := e.next()
+	told := &slot.event
+	told.Id, told.Kind = 0, nil
+	r := reader{b: data}
+	for {
+		tag, more := r.field()
+		if !more {
+			break
+		}
+		switch {
+		case tag == fieldID<<typeBits|typeVarint:
+			told.Id = r.varint()
+		case tag&(1<<typeBits-1) != typeBytes || told.Kind != nil:
+			r.odd = true
+		default:
+			slot.kind(tag>>typeBits, &r)
+		}
+	}
+	if r.odd {
+		told = &api.Event{}
+		return told, unmarshal(data, told)
+	}
+	return told, nil
+}
+
+// kind reads what an event tells, where it is of one of the kinds that are many.
+func (s *eventSlot) kind(field byte, r *reader) {
+	body := reader{b: r.bytes()}
+	switch field {
+	case 3:
+		readGranted(&s.grantedBody, &body)
+		s.event.Kind = &s.granted
+	case 4:
+		readQueued(&s.queuedBody, &body)
+		s.event.Kind = &s.queued
+	case 6:
+		s.event.Kind = &s.released
+		body.odd = body.odd || len(body.b) > 0 // a problem
+	case 9:
+		readBeat(&s.beatBody.Ttl, &body)
+		s.event.Kind = &s.beat
+	default:
+		body.odd = true
+	}
+	r.odd = r.odd || body.odd
+}
+
+func readGranted(g *api.Granted, r *reader) {
+	g.Token, g.Since, g.Hold = 0, 0, 0
+	for {
+		tag, more := r.field()
+		if !more {
+			return
+		}
+		switch tag {
+		case 1<<typeBits | typeVarint:
+			g.Token = r.varint()
+		case 2<<typeBits | typeVarint:
+			g.Since = int64(r.varint())
+		case 3<<typeBits | typeVarint:
+			g.Hold = int64(r.varint())
+		default:
+			r.odd = true
+		}
+	}
+}
+
+func readQueued(q *api.Queued, r *reader) {
+	q.Position = 0
+	for {
+		tag, more := r.field()
+		if !more {
+			return
+		}
+		if tag != 1<<typeBits|typeVarint {
+			r.odd = true
+			return
+		}
+		q.Position = int32(r.varint())
+	}
+}

@@ -1,0 +1,122 @@
+package frames
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// Types of fields on the wire, the lower bits of a tag.
+const (
+	typeVarint = 0
+	typeBytes  = 2
+	typeBits   = 3
+)
+
+// appendNumber appends a field with a number, unless that is zero. The tag is of one
+// byte: fields up to 15.
+func appendNumber(b []byte, field byte, n uint64) []byte {
+	if n == 0 {
+		return b
+	}
+	return appendVarint(append(b, field<<typeBits|typeVarint), n)
+}
+
+func appendVarint(b []byte, n uint64) []byte {
+	if n < 0x80 {
+		return append(b, byte(n))
+	}
+	return binary.AppendUvarint(b, n)
+}
+
+// appendText appends a field with a text, unless that is empty.
+func appendText(b []byte, field byte, text string) []byte {
+	if text == "" {
+		return b
+	}
+	b = appendVarint(append(b, field<<typeBits|typeBytes), uint64(len(text)))
+	return append(b, text...)
+}
+
+// begin starts a nested message: room for its length in one byte, which is enough for
+// most. What follows is the message, up to end with what begin has returned.
+func begin(b []byte, field byte) (grown []byte, start int) {
+	b = append(b, field<<typeBits|typeBytes, 0)
+	return b, len(b)
+}
+
+// end writes the length of the nested message that began at start.
+func end(b []byte, start int) []byte {
+	n := len(b) - start
+	if n < 0x80 {
+		b[start-1] = byte(n)
+		return b
+	}
+	var length [binary.MaxVarintLen64]byte
+	size := binary.PutUvarint(length[:], uint64(n))
+	b = append(b, length[:size-1]...) // any bytes: they make room
+	copy(b[start+size-1:], b[start:start+n])
+	copy(b[start-1:], length[:size])
+	return b
+}
+
+// reader takes fields off bytes. What it cannot take makes it odd: then the general
+// code reads the message instead, and says what is wrong with it if anything is.
+type reader struct {
+	b   []byte
+	odd bool
+}
+
+// field takes the tag of the next field. Without another one, or with a tag of more
+// than one byte, which no field that is read here has, more is false.
+func (r *reader) field() (tag byte, more bool) {
+	if len(r.b) == 0 || r.odd {
+		return 0, false
+	}
+	tag = r.b[0]
+	r.b = r.b[1:]
+	return tag, true
+}
+
+// varint takes a number.
+func (r *reader) varint() uint64 {
+	if len(r.b) > 0 && r.b[0] < 0x80 {
+		n := uint64(r.b[0])
+		r.b = r.b[1:]
+		return n
+	}
+	n, size := binary.Uvarint(r.b)
+	if size <= 0 {
+		r.odd = true
+		return 0
+	}
+	r.b = r.b[size:]
+	return n
+}
+
+// bytes takes what has its length before it.
+func (r *reader) bytes() []byte {
+	n := r.varint()
+	if r.odd || n > uint64(len(r.b)) {
+		r.odd = true
+		return nil
+	}
+	taken := r.b[:n]
+	r.b = r.b[n:]
+	return taken
+}
+
+// text takes a text.
+func (r *reader) text() string { return r.textLike("") }
+
+// textLike takes a text, and returns before where it is the same: that costs no memory.
+func (r *reader) textLike(before string) string {
+	taken := r.bytes()
+	if string(taken) == before {
+		return before
+	}
+	if !utf8.Valid(taken) {
+		r.odd = true
+		return ""
+	}
+	return string(taken)
+}

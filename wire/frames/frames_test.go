@@ -1,0 +1,380 @@
+package frames
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+func acquire(id uint64, a *api.Acquire) *api.Operation {
+	return &api.Operation{Id: id, Kind: &api.Operation_Acquire{Acquire: a}}
+}
+
+// operations has each kind with every field, with none, and with the largest numbers.
+func operations() []*api.Operation {
+	long := strings.Repeat("ü", 300)
+	return []*api.Operation{
+		acquire(1, &api.Acquire{Space: "billing", Name: "orders/42", Mode: api.Mode_MODE_SLOTS, Units: 2, Capacity: 5, Try: true,
+			Wait: 6, Hold: 7, Owner: "o", Reason: "r", Require: api.Class_CLASS_FENCED}),
+		acquire(math.MaxUint64, &api.Acquire{Space: "billing", Name: long, Mode: -1, Units: -1, Capacity: math.MinInt32,
+			Wait: math.MinInt64, Hold: -1, Owner: long, Reason: long, Require: -7}),
+		acquire(0, &api.Acquire{}),
+		{Id: 2, Kind: &api.Operation_Acquire{}},
+		{Id: 3, Kind: &api.Operation_Release{Release: &api.Release{Space: "billing", Name: "orders/42", Token: math.MaxUint64}}},
+		{Kind: &api.Operation_Release{Release: &api.Release{}}},
+		{Id: 4, Kind: &api.Operation_Cancel{Cancel: &api.Cancel{Space: "other", Name: long}}},
+		{Id: 5, Kind: &api.Operation_Extend{Extend: &api.Extend{Space: "billing", Name: "x", Token: 7, Hold: 9}}},
+		{Id: 6, Kind: &api.Operation_Beat{Beat: &api.Beat{Ttl: 1 << 40}}},
+		{Id: 7, Kind: &api.Operation_End{End: &api.End{}}},
+		{Id: 8, Kind: &api.Operation_Hello{Hello: &api.Hello{Session: "1-2", Secret: "s", Ttl: 3, Client: "c", Requests: []uint64{1, 300}, Last: 9}}},
+		{Id: 9},
+		{},
+	}
+}
+
+func events() []*api.Event {
+	return []*api.Event{
+		{Id: 1, Kind: &api.Event_Welcome{Welcome: &api.Welcome{Session: "1-2", Members: []string{"a", "b"}}}},
+		{Id: 2, Kind: &api.Event_Granted{Granted: &api.Granted{Token: math.MaxUint64, Since: -1, Hold: 1 << 50}}},
+		{Id: 3, Kind: &api.Event_Granted{Granted: &api.Granted{}}},
+		{Id: 3, Kind: &api.Event_Granted{}},
+		{Id: 4, Kind: &api.Event_Queued{Queued: &api.Queued{Position: -1}}},
+		{Id: 4, Kind: &api.Event_Queued{Queued: &api.Queued{Position: 300}}},
+		{Id: 5, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: &api.Problem{Code: "held", Owner: "o"}}}},
+		{Id: 6, Kind: &api.Event_Released{Released: &api.Released{}}},
+		{Id: 6, Kind: &api.Event_Released{Released: &api.Released{Problem: &api.Problem{Code: "not_held", Detail: strings.Repeat("d", 200)}}}},
+		{Id: 7, Kind: &api.Event_Lost{Lost: &api.Lost{Why: "broken", MustRelease: true}}},
+		{Id: 8, Kind: &api.Event_Extended{Extended: &api.Extended{Hold: 5}}},
+		{Id: 9, Kind: &api.Event_Beat{Beat: &api.Beaten{Ttl: math.MaxInt64}}},
+		{Id: 10, Kind: &api.Event_Moved{Moved: &api.Moved{Authority: "a"}}},
+		{},
+	}
+}
+
+// What is written here is what the general code writes, byte for byte, and what is read
+// here is what it reads.
+func TestOperationsAreThoseOfTheSchema(t *testing.T) {
+	all := operations()
+	for i := range all {
+		checkOperations(t, all[i:i+1])
+	}
+	checkOperations(t, all)
+	checkOperations(t, nil)
+}
+
+func checkOperations(t *testing.T, list []*api.Operation) {
+	t.Helper()
+	want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&api.ClientFrame{Operations: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := AppendOperations(nil, list)
+	if err != nil || string(got) != string(want) {
+		t.Fatalf("%v\nis written as %x (%v)\nwant            %x", list, got, err, want)
+	}
+	var read Operations
+	for range 2 { // into memory that was used before
+		if err := read.Read(want); err != nil {
+			t.Fatal(err)
+		}
+		if back := (&api.ClientFrame{Operations: read.List()}); !proto.Equal(back, reread(t, want, &api.ClientFrame{})) {
+			t.Fatalf("%x\nis read as %v\nwant       %v", want, back, list)
+		}
+	}
+}
+
+func TestEventsAreThoseOfTheSchema(t *testing.T) {
+	all := events()
+	for i := range all {
+		checkEvents(t, all[i:i+1])
+	}
+	checkEvents(t, all)
+	checkEvents(t, nil)
+}
+
+func checkEvents(t *testing.T, list []*api.Event) {
+	t.Helper()
+	want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&api.ServerFrame{Events: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := AppendEvents(nil, list)
+	if err != nil || string(got) != string(want) {
+		t.Fatalf("%v\nis written as %x (%v)\nwant            %x", list, got, err, want)
+	}
+	var read Events
+	for range 2 {
+		if err := read.Read(want); err != nil {
+			t.Fatal(err)
+		}
+		if back := (&api.ServerFrame{Events: read.List()}); !proto.Equal(back, reread(t, want, &api.ServerFrame{})) {
+			t.Fatalf("%x\nis read as %v\nwant       %v", want, back, list)
+		}
+	}
+}
+
+func reread[M proto.Message](t *testing.T, data []byte, m M) M {
+	t.Helper()
+	if err := proto.Unmarshal(data, m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A frame does not see what was in the frame before it.
+func TestMemoryIsForgotten(t *testing.T) {
+	full, err := AppendOperations(nil, operations())
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := AppendOperations(nil, []*api.Operation{acquire(0, &api.Acquire{}), {Kind: &api.Operation_Release{Release: &api.Release{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Operations
+	for _, data := range [][]byte{full, full, empty} {
+		if err := read.Read(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := reread(t, empty, &api.ClientFrame{})
+	if got := (&api.ClientFrame{Operations: read.List()}); !proto.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
+}
+
+// A text that is no UTF-8 is refused both ways, as by the general code.
+func TestTextsAreUTF8(t *testing.T) {
+	bad := []*api.Operation{acquire(1, &api.Acquire{Name: "\xff"})}
+	if data, err := AppendOperations(nil, bad); err == nil {
+		t.Errorf("it is written, as %x", data)
+	}
+	good, err := AppendOperations(nil, []*api.Operation{acquire(1, &api.Acquire{Name: "x"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := []byte(strings.ReplaceAll(string(good), "x", "\xff"))
+	if err := new(Operations).Read(data); err == nil {
+		t.Errorf("%x is read", data)
+	}
+}
+
+// The codec does through gRPC's buffers what Read and Append do, lets go of what is
+// released, and leaves other messages to the general code.
+func TestCodec(t *testing.T) {
+	c := NewCodec()
+	var in Operations
+	for range 2 {
+		data, err := c.Marshal(&api.ClientFrame{Operations: operations()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Unmarshal(data, &in); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(in.List()); n != len(operations()) {
+			t.Errorf("%d operations, want %d", n, len(operations()))
+		}
+		in.Release()
+		if in.List() != nil {
+			t.Error("operations are there after Release")
+		}
+		data.Free()
+	}
+	var out Events
+	data, err := c.Marshal(&api.ServerFrame{Events: events()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Unmarshal(data, &out); err != nil || len(out.List()) != len(events()) {
+		t.Errorf("%d events, %v; want %d", len(out.List()), err, len(events()))
+	}
+	problem := &api.Problem{}
+	if data, err = c.Marshal(&api.Problem{Code: "held"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Unmarshal(data, problem); err != nil || problem.GetCode() != "held" {
+		t.Errorf("read %v, %v", problem, err)
+	}
+	if err := c.Unmarshal(mem.BufferSlice{mem.SliceBuffer{0xff}}, &in); err == nil {
+		t.Error("a frame of one byte 0xff is read")
+	}
+}
+
+// A large frame costs its memory once.
+func TestLargeFramesAreNotKept(t *testing.T) {
+	list := make([]*api.Operation, 10*keepSlots)
+	for i := range list {
+		list[i] = acquire(uint64(i+1), &api.Acquire{Name: "x"})
+	}
+	data, err := AppendOperations(nil, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots := &operationSlots{}
+	read := Operations{slots: slots, pool: newSlotPool()}
+	if err := read.Read(data); err != nil || len(read.List()) != len(list) {
+		t.Fatalf("%d operations, %v", len(read.List()), err)
+	}
+	read.Release()
+	if len(slots.slots) != keepSlots || cap(slots.slots) != keepSlots || slots.slots[0].acquireBody.Name != "" {
+		t.Errorf("%d slots are kept (%d), the first with name %q", len(slots.slots), cap(slots.slots), slots.slots[0].acquireBody.Name)
+	}
+}
+
+// Whatever bytes come, both codes refuse them, or both read the same.
+func FuzzOperationsAsGeneral(f *testing.F) {
+	for _, o := range operations() {
+		data, err := AppendOperations(nil, []*api.Operation{o, o})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("\x0a\x04\x1a\x02\x0a\x00\x08\x01"))
+	f.Add([]byte("\x0a\x08\x1a\x02\x18\x01\x1a\x02\x20\x01")) // one kind twice: they are merged
+	f.Add([]byte("\x0a\x06\x08\x01\x08\x02\x1a\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want := &api.ClientFrame{}
+		wantErr := proto.Unmarshal(data, want)
+		var read Operations
+		gotErr := read.Read(data)
+		if (wantErr == nil) != (gotErr == nil) {
+			t.Fatalf("%x: error %v, want %v", data, gotErr, wantErr)
+		}
+		if gotErr != nil {
+			return
+		}
+		got := &api.ClientFrame{Operations: read.List()}
+		want.ProtoReflect().SetUnknown(nil) // unknown fields of a frame itself are nobody's
+		if !proto.Equal(got, want) {
+			t.Fatalf("%x is read as\n%v, want\n%v", data, got, want)
+		}
+		known := &api.ClientFrame{} // what is not of the schema is not written
+		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, known); err != nil {
+			t.Fatal(err)
+		}
+		written, err := AppendOperations(nil, known.Operations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back := (&api.ClientFrame{}); proto.Unmarshal(written, back) != nil || !proto.Equal(back, known) {
+			t.Fatalf("%v is written as %x", known, written)
+		}
+	})
+}
+
+func FuzzEventsAsGeneral(f *testing.F) {
+	for _, e := range events() {
+		data, err := AppendEvents(nil, []*api.Event{e, e})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want := &api.ServerFrame{}
+		wantErr := proto.Unmarshal(data, want)
+		var read Events
+		gotErr := read.Read(data)
+		if (wantErr == nil) != (gotErr == nil) {
+			t.Fatalf("%x: error %v, want %v", data, gotErr, wantErr)
+		}
+		if gotErr != nil {
+			return
+		}
+		got := &api.ServerFrame{Events: read.List()}
+		want.ProtoReflect().SetUnknown(nil)
+		if !proto.Equal(got, want) {
+			t.Fatalf("%x is read as\n%v, want\n%v", data, got, want)
+		}
+		known := &api.ServerFrame{} // what is not of the schema is not written
+		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, known); err != nil {
+			t.Fatal(err)
+		}
+		written, err := AppendEvents(nil, known.Events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back := (&api.ServerFrame{}); proto.Unmarshal(written, back) != nil || !proto.Equal(back, known) {
+			t.Fatalf("%v is written as %x", known, written)
+		}
+	})
+}
+
+// BenchmarkAcquire writes and reads one acquire, in a frame of 64.
+func BenchmarkAcquire(b *testing.B) {
+	list := make([]*api.Operation, 64)
+	for i := range list {
+		list[i] = acquire(uint64(1<<40+i), &api.Acquire{Space: "default", Name: "orders/1234567", Owner: "job-7", Wait: 1e10})
+	}
+	var read Operations
+	var data []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		data, _ = AppendOperations(data[:0], list)
+		if err := read.Read(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(list)), "ns/message")
+}
+
+// BenchmarkRelease is the same for a release.
+func BenchmarkRelease(b *testing.B) {
+	list := make([]*api.Operation, 64)
+	for i := range list {
+		list[i] = &api.Operation{Id: uint64(1<<40 + i), Kind: &api.Operation_Release{Release: &api.Release{Space: "default", Name: "orders/1234567", Token: 1 << 35}}}
+	}
+	var read Operations
+	var data []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		data, _ = AppendOperations(data[:0], list)
+		if err := read.Read(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(list)), "ns/message")
+}
+
+// BenchmarkGranted is the same for a granted.
+func BenchmarkGranted(b *testing.B) {
+	list := make([]*api.Event, 64)
+	for i := range list {
+		list[i] = &api.Event{Id: uint64(1<<40 + i), Kind: &api.Event_Granted{Granted: &api.Granted{Token: 1 << 35, Since: 1 << 60}}}
+	}
+	var read Events
+	var data []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		data, _ = AppendEvents(data[:0], list)
+		if err := read.Read(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(list)), "ns/message")
+}
+
+// BenchmarkGeneral is BenchmarkAcquire by the general code, to compare.
+func BenchmarkGeneral(b *testing.B) {
+	list := make([]*api.Operation, 64)
+	for i := range list {
+		list[i] = acquire(uint64(1<<40+i), &api.Acquire{Space: "default", Name: "orders/1234567", Owner: "job-7", Wait: 1e10})
+	}
+	var data []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		data, _ = proto.MarshalOptions{}.MarshalAppend(data[:0], &api.ClientFrame{Operations: list})
+		var back api.ClientFrame
+		if err := proto.Unmarshal(data, &back); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(list)), "ns/message")
+}

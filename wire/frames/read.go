@@ -1,0 +1,292 @@
+package frames
+
+import (
+	"fmt"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// keepSlots is how many operations or events of memory are kept for the next frame.
+const keepSlots = 1024
+
+// Operations is a frame of a client as a server receives it.
+type Operations struct {
+	list  []*api.Operation
+	slots *operationSlots
+	pool  *slotPool // where slots go back to; nil keeps them
+}
+
+// List returns the operations, in their order. They are valid until Release or the next
+// frame is read.
+func (o *Operations) List() []*api.Operation { return o.list }
+
+// Release gives the memory back.
+func (o *Operations) Release() {
+	o.list = nil
+	if o.slots != nil && o.pool != nil {
+		o.pool.put(o.slots)
+		o.slots = nil
+	}
+}
+
+// Read reads a frame from its bytes, which it does not keep. The error is one of the
+// general code; nothing of the frame is then to be used.
+func (o *Operations) Read(data []byte) error {
+	if o.slots == nil {
+		o.slots = &operationSlots{}
+	}
+	return o.read(data)
+}
+
+func (o *Operations) read(data []byte) error {
+	s := o.slots
+	s.empty()
+	for r := (reader{b: data}); ; {
+		tag, more := r.field()
+		if !more {
+			break
+		}
+		var item []byte
+		if tag == fieldItem<<typeBits|typeBytes {
+			item = r.bytes()
+		}
+		if item == nil || r.odd {
+			frame := &api.ClientFrame{}
+			err := unmarshal(data, frame)
+			o.list = frame.GetOperations()
+			return err
+		}
+		operation, err := s.operation(item)
+		if err != nil {
+			o.list = nil
+			return fmt.Errorf("operation %d of the frame: %w", len(s.list)+1, err)
+		}
+		s.list = append(s.list, operation)
+	}
+	o.list = s.list
+	return nil
+}
+
+// operationSlots is the memory of a frame.
+type operationSlots struct {
+	list  []*api.Operation
+	slots []*operationSlot
+	used  int
+	space string // the space that was named last
+}
+
+// operationSlot is the memory of one operation.
+type operationSlot struct {
+	operation api.Operation
+	acquire   api.Operation_Acquire
+	release   api.Operation_Release
+	cancel    api.Operation_Cancel
+	beat      api.Operation_Beat
+
+	acquireBody api.Acquire
+	releaseBody api.Release
+	cancelBody  api.Cancel
+	beatBody    api.Beat
+}
+
+func (s *operationSlots) empty() {
+	clear(s.list)
+	s.list, s.used = s.list[:0], 0
+}
+
+// shrink lets go of memory that few frames need, and of texts.
+func (s *operationSlots) shrink() {
+	if len(s.slots) > keepSlots {
+		clear(s.slots[keepSlots:])
+		s.slots, s.list = s.slots[:keepSlots:keepSlots], nil
+	}
+	for _, slot := range s.slots[:min(s.used, len(s.slots))] {
+		a := &slot.acquireBody
+		a.Space, a.Name, a.Owner, a.Reason = "", "", "", ""
+		slot.releaseBody.Space, slot.releaseBody.Name = "", ""
+		slot.cancelBody.Space, slot.cancelBody.Name = "", ""
+	}
+	s.empty()
+	s.space = ""
+}
+
+func (s *operationSlots) next() *operationSlot {
+	if s.used == len(s.slots) {
+		slot := &operationSlot{}
+		slot.acquire.Acquire = &slot.acquireBody
+		slot.release.Release = &slot.releaseBody
+		slot.cancel.Cancel = &slot.cancelBody
+		slot.beat.Beat = &slot.beatBody
+		s.slots = append(s.slots, slot)
+	}
+	s.used++
+	return s.slots[s.used-1]
+}
+
+// operation reads one operation.
+func (s *operationSlots) operation(data []byte) (*api.Operation, error) {
+	slot := s.next()
+	o := &slot.operation
+	o.Id, o.Kind = 0, nil
+	r := reader{b: data}
+	for {
+		tag, more := r.field()
+		if !more {
+			break
+		}
+		switch {
+		case tag == fieldID<<typeBits|typeVarint:
+			o.Id = r.varint()
+		case tag&(1<<typeBits-1) != typeBytes || o.Kind != nil:
+			r.odd = true
+		default:
+			s.kind(slot, tag>>typeBits, &r)
+		}
+	}
+	if r.odd {
+		o = &api.Operation{}
+		return o, unmarshal(data, o)
+	}
+	return o, nil
+}
+
+// kind reads what an operation asks for, where it is of one of the kinds that are many.
+func (s *operationSlots) kind(slot *operationSlot, field byte, r *reader) {
+	body, o := reader{b: r.bytes()}, &slot.operation
+	switch field {
+	case 3:
+		s.acquire(&slot.acquireBody, &body)
+		o.Kind = &slot.acquire
+	case 4:
+		s.release(&slot.releaseBody, &body)
+		o.Kind = &slot.release
+	case 5:
+		s.cancel(&slot.cancelBody, &body)
+		o.Kind = &slot.cancel
+	case 7:
+		readBeat(&slot.beatBody.Ttl, &body)
+		o.Kind = &slot.beat
+	default:
+		body.odd = true
+	}
+	r.odd = r.odd || body.odd
+}
+
+func (s *operationSlots) acquire(a *api.Acquire, r *reader) {
+	space := ""
+	a.Name, a.Owner, a.Reason = "", "", ""
+	a.Mode, a.Units, a.Capacity, a.Try, a.Wait, a.Hold, a.Require = 0, 0, 0, false, 0, 0, 0
+	for {
+		tag, more := r.field()
+		if !more {
+			break
+		}
+		switch tag {
+		case 1<<typeBits | typeBytes:
+			space = s.readSpace(r)
+		case 2<<typeBits | typeBytes:
+			a.Name = r.text()
+		case 3<<typeBits | typeVarint:
+			a.Mode = api.Mode(r.varint())
+		case 4<<typeBits | typeVarint:
+			a.Units = int32(r.varint())
+		case 5<<typeBits | typeVarint:
+			a.Capacity = int32(r.varint())
+		case 6<<typeBits | typeVarint:
+			a.Try = r.varint() != 0
+		case 7<<typeBits | typeVarint:
+			a.Wait = int64(r.varint())
+		case 8<<typeBits | typeVarint:
+			a.Hold = int64(r.varint())
+		case 9<<typeBits | typeBytes:
+			a.Owner = r.text()
+		case 10<<typeBits | typeBytes:
+			a.Reason = r.text()
+		case 11<<typeBits | typeVarint:
+			a.Require = api.Class(r.varint())
+		default:
+			r.odd = true
+		}
+	}
+	a.Space = space
+}
+
+func (s *operationSlots) release(m *api.Release, r *reader) {
+	m.Space, m.Name, m.Token = "", "", 0
+	for {
+		tag, more := r.field()
+		if !more {
+			break
+		}
+		switch tag {
+		case 1<<typeBits | typeBytes:
+			m.Space = s.readSpace(r)
+		case 2<<typeBits | typeBytes:
+			m.Name = r.text()
+		case 3<<typeBits | typeVarint:
+			m.Token = r.varint()
+		default:
+			r.odd = true
+		}
+	}
+}
+
+func (s *operationSlots) cancel(m *api.Cancel, r *reader) {
+	m.Space, m.Name = "", ""
+	for {
+		tag, more := r.field()
+		if !more {
+			break
+		}
+		switch tag {
+		case 1<<typeBits | typeBytes:
+			m.Space = s.readSpace(r)
+		case 2<<typeBits | typeBytes:
+			m.Name = r.text()
+		default:
+			r.odd = true
+		}
+	}
+}
+
+// readSpace takes the name of a space: most often the one that the operation before has
+// named.
+func (s *operationSlots) readSpace(r *reader) string {
+	s.space = r.textLike(s.space)
+	return s.space
+}
+
+// readBeat takes the one field of a beat or of its answer.
+func readBeat(ttl *int64, r *reader) {
+	*ttl = 0
+	for {
+		tag, more := r.field()
+		if !more {
+			break
+		}
+		if tag != 1<<typeBits|typeVarint {
+			r.odd = true
+			return
+		}
+		*ttl = int64(r.varint())
+	}
+}
+
+// slotPool keeps the memory of frames between them.
+type slotPool struct{ pool sync.Pool }
+
+func newSlotPool() *slotPool {
+	return &slotPool{sync.Pool{New: func() any { return &operationSlots{} }}}
+}
+
+func (p *slotPool) get() *operationSlots { return p.pool.Get().(*operationSlots) }
+
+func (p *slotPool) put(s *operationSlots) {
+	s.shrink()
+	p.pool.Put(s)
+}
+
+func unmarshal(data []byte, m proto.Message) error { return proto.Unmarshal(data, m) }
