@@ -141,10 +141,16 @@ func (s *settings) dialOptions() []grpc.DialOption {
 			Backoff:           backoff.Config{BaseDelay: minPause, Multiplier: 2, Jitter: 0.2, MaxDelay: maxPause},
 			MinConnectTimeout: maxAttempt,
 		}),
+		// Where these are given gRPC does not measure the connection's bandwidth, for
+		// which it would send a ping with nearly every frame.
+		grpc.WithStaticStreamWindowSize(window),
+		grpc.WithStaticConnWindowSize(window),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
 	}
 }
 
-// maxReceived bounds a message of the server, in bytes.
-const maxReceived = 16 << 20
+const (
+	maxReceived = 16 << 20 // of a message of the server, in bytes
+	window      = 1 << 20  // of what the server may send before it is read
+)

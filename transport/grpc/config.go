@@ -25,6 +25,10 @@ const (
 	idle          = time.Minute
 	refusedPause  = 2 * time.Second // between attempts to reach who refuses
 	firstPause    = 20 * time.Millisecond
+	// window is what a member may send before it is read, on a stream and on all of a
+	// connection. Where it is given gRPC does not measure the connection's bandwidth, for
+	// which it would send a ping with nearly every frame.
+	window = 1 << 20
 )
 
 // FrameBytes is the largest frame that a member sends: a server must accept messages

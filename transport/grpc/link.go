@@ -132,6 +132,7 @@ func (t *Transport) connect(p *peer) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///"+p.address,
 		grpc.WithTransportCredentials(security),
 		grpc.WithContextDialer(dial),
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: max(2*time.Second, t.config.handshake())}),
 	)

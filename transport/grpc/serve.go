@@ -30,6 +30,7 @@ func (t *Transport) Serve(l net.Listener) error {
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 2 * idle, Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
+		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 	}
 	if t.config.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(t.config.TLS)))
