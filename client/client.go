@@ -38,6 +38,9 @@ type Client struct {
 	doubted  bool  // the stream has not answered for half of the ttl, and another is to be opened
 	trouble  error // why there is no connection
 	requests map[uint64]*request
+	reading  bool       // a frame is being taken: calls return when all of it was
+	decided  []*request // by it
+	outcomes sync.Pool  // of chan outcome
 	lastID   uint64
 	unsent   int
 	queue    []item
@@ -115,6 +118,7 @@ func start(settings *settings, addresses []wire.Address) *Client {
 		requests: map[uint64]*request{}, beats: map[uint64]time.Duration{},
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.outcomes.New = func() any { return make(chan outcome, 1) }
 	c.alarms.timer = c.clock.NewTimer()
 	c.deadline.Ring = c.onDeadline
 	c.late.Ring = c.onLate
@@ -239,7 +243,7 @@ func (c *Client) Close() error {
 func (c *Client) closeRequest(r *request) {
 	switch r.state {
 	case asked:
-		r.finish(nil, r.fail("lock", holdfast.ErrClosed))
+		c.finish(r, nil, r.fail("lock", holdfast.ErrClosed))
 	case held:
 		r.lock.End(holdfast.ErrClosed)
 		r.finishExtend(r.fail("extend", holdfast.ErrClosed))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/frames"
 )
 
 // Pauses between rounds of connecting to all addresses, and how long one address may
@@ -32,6 +34,8 @@ type stream struct {
 	cancel context.CancelFunc
 	wake   chan struct{} // the queue has something for it
 	ended  chan struct{} // closed when nothing comes of it any more
+
+	decided []*request // memory for Client.decided
 }
 
 var (
@@ -163,7 +167,7 @@ func (c *Client) attend(place wire.Address) error {
 func (c *Client) greet(ctx context.Context, cancel context.CancelFunc, conn *grpc.ClientConn, place wire.Address) error {
 	silence := time.AfterFunc(c.attemptLimit(), cancel)
 	defer silence.Stop()
-	calls, err := api.NewSessionsClient(conn).Open(ctx)
+	calls, err := api.NewSessionsClient(conn).Open(ctx, grpc.ForceCodecV2(frames.NewCodec()))
 	if err != nil {
 		return c.explain(place, err)
 	}
@@ -172,7 +176,8 @@ func (c *Client) greet(ctx context.Context, cancel context.CancelFunc, conn *grp
 	if err := calls.Send(&api.ClientFrame{Operations: []*api.Operation{{Kind: hello}}}); err != nil && !errors.Is(err, io.EOF) {
 		return c.explain(place, err)
 	}
-	answer, err := calls.Recv()
+	answer := &frames.Events{}
+	err = calls.RecvMsg(answer)
 	if !silence.Stop() && err != nil && c.ctx.Err() == nil {
 		err = errSilent
 	}
@@ -182,7 +187,7 @@ func (c *Client) greet(ctx context.Context, cancel context.CancelFunc, conn *grp
 		return err
 	}
 	on := &stream{cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	if err := c.onHello(on, place, s, sent, answer); err != nil {
+	if err := c.onHello(on, place, s, sent, answer.List()); err != nil {
 		if errors.Is(err, errElsewhere) || errors.Is(err, errStranger) {
 			late := time.AfterFunc(closeLimit, cancel)
 			defer late.Stop()
@@ -192,7 +197,7 @@ func (c *Client) greet(ctx context.Context, cancel context.CancelFunc, conn *grp
 	}
 	c.work.Go(func() {
 		defer close(on.ended)
-		err := c.serve(on, calls)
+		err := c.serve(on, calls, answer)
 		c.onStatus(on, err)
 		c.onBroken(on, errors.Join(c.explain(place, err), conn.Close()))
 	})
@@ -216,7 +221,7 @@ func goodbye(calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) e
 	if err := calls.Send(&api.ClientFrame{Operations: []*api.Operation{end}}); err != nil {
 		return err
 	}
-	if _, err := calls.Recv(); !errors.Is(err, io.EOF) {
+	if err := calls.RecvMsg(&frames.Events{}); !errors.Is(err, io.EOF) {
 		return err
 	}
 	return nil
@@ -272,8 +277,7 @@ func (c *Client) hello() (*session, *api.Operation_Hello) {
 }
 
 // onHello takes the answer to hello: s is the session that was to be resumed, or nil.
-func (c *Client) onHello(on *stream, place wire.Address, s *session, sent time.Duration, frame *api.ServerFrame) error {
-	events := frame.GetEvents()
+func (c *Client) onHello(on *stream, place wire.Address, s *session, sent time.Duration, events []*api.Event) error {
 	if len(events) == 0 {
 		return errors.New("the first frame is empty")
 	}
@@ -349,7 +353,7 @@ func (c *Client) refuseAll(err error) {
 	}
 	for _, r := range c.requests {
 		if r.state == asked {
-			r.finish(nil, r.fail("lock", err))
+			c.finish(r, nil, r.fail("lock", err))
 			c.settle(r)
 		}
 	}
@@ -401,7 +405,7 @@ func (c *Client) onWelcome(on *stream, place wire.Address, s *session, sent time
 }
 
 // serve reads the stream until it breaks, while another goroutine writes.
-func (c *Client) serve(on *stream, calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) error {
+func (c *Client) serve(on *stream, calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame], frame *frames.Events) error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -410,14 +414,13 @@ func (c *Client) serve(on *stream, calls grpc.BidiStreamingClient[api.ClientFram
 	}()
 	defer func() { on.cancel(); <-written }()
 	for {
-		frame, err := calls.Recv()
-		if err != nil {
+		if err := calls.RecvMsg(frame); err != nil {
 			if errors.Is(err, io.EOF) {
 				c.onGoodbye(on)
 			}
 			return err
 		}
-		c.onFrame(on, frame.GetEvents())
+		c.onFrame(on, frame.List())
 	}
 }
 
@@ -432,20 +435,22 @@ func (c *Client) onGoodbye(on *stream) {
 }
 
 // write sends what is queued, as much as a frame takes, until the stream breaks or
-// another has taken its place.
+// another has taken its place. Before each frame it lets those run who are ready to: what
+// they ask for goes with it, and costs no frame of its own. Nothing is waited for.
 func (c *Client) write(on *stream, calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) {
+	out, broken := &frame{}, calls.Context().Done()
 	for {
-		frame := c.frame(on)
-		if frame == nil {
+		runtime.Gosched()
+		if !c.fill(out, on) {
 			select {
 			case <-on.wake:
 				continue
-			case <-calls.Context().Done():
+			case <-broken:
 				return
 			}
 		}
-		if err := calls.Send(frame); err != nil {
-			return // Recv tells why
+		if err := calls.SendMsg(&out.message); err != nil {
+			return // RecvMsg tells why
 		}
 	}
 }

@@ -8,16 +8,31 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// onFrame takes all that the server said on the stream.
+// onFrame takes all that the server said on the stream. The calls that this ends return
+// when all of it was taken, and not before the mutex is free: they all want it next.
 func (c *Client) onFrame(on *stream, events []*api.Event) {
+	decided := c.take(on, events)
+	for i, r := range decided {
+		decided[i] = nil
+		r.outcome <- r.result
+	}
+}
+
+// take takes events, and returns the requests whose calls are to return, in memory of the
+// stream, which one goroutine reads.
+func (c *Client) take(on *stream, events []*api.Event) (decided []*request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.reading, c.decided = true, on.decided[:0]
+	defer func() { c.reading, c.decided = false, nil }()
 	for _, event := range events {
 		if c.stream != on {
-			return // the session has ended by an event before
+			break // the session has ended by an event before
 		}
 		c.onEvent(event)
 	}
+	on.decided = c.decided
+	return c.decided
 }
 
 func (c *Client) onEvent(event *api.Event) {
@@ -104,11 +119,16 @@ func (c *Client) onGranted(r *request, granted *api.Granted) {
 		Space: r.space, Name: r.want.Name, Owner: r.want.Owner, Mode: r.want.Mode,
 		Units: r.want.Units, Capacity: r.want.Capacity, Token: holdfast.Token(granted.GetToken()),
 	}, r.id, holdEnd, c.session, r.values)
-	r.guard.Ring = func() { c.onHoldEnd(r) }
 	if holdEnd != holdfast.Forever {
-		c.alarms.arm(&r.guard, holdEnd)
+		c.armHoldEnd(r)
 	}
-	r.finish(r.lock, nil)
+	c.finish(r, r.lock, nil)
+}
+
+// armHoldEnd sets the guard of a lock to the end of its hold limit.
+func (c *Client) armHoldEnd(r *request) {
+	r.guard.Ring = func() { c.onHoldEnd(r) }
+	c.alarms.arm(&r.guard, r.holdEnd)
 }
 
 // onHoldEnd ends a lock at its hold limit and lets the authority know, so that the
@@ -146,7 +166,7 @@ func (c *Client) onLost(r *request, lost *api.Lost) {
 		// Its grant was not told, or not in time, and has ended. The acquire may have been
 		// sent again since and be granted anew, which nobody would hold: so it is
 		// cancelled, which releases whatever it has.
-		r.finish(nil, r.fail("lock", why))
+		c.finish(r, nil, r.fail("lock", why))
 		c.cancel(r)
 	case held:
 		r.lock.End(why)
@@ -227,7 +247,7 @@ func (c *Client) onRefused(id uint64, r *request, problem *api.Problem) {
 	case r == nil:
 		c.log.Warn("the server refused an operation", "id", id, "code", problem.GetCode(), "detail", problem.GetDetail())
 	case r.state == asked:
-		r.finish(nil, c.told(r, "lock", problem))
+		c.finish(r, nil, c.told(r, "lock", problem))
 		c.settle(r)
 	case r.behind:
 		c.onExtendRefused(r, problem)

@@ -88,6 +88,7 @@ func (c *Client) acquire(ctx context.Context, space string, want holdfast.Reques
 		case position := <-r.queued:
 			want.Queued(position)
 		case got := <-r.outcome:
+			c.outcomes.Put(r.outcome) // it has given all that it ever gets
 			select {
 			case position := <-r.queued: // told before, and not read yet
 				want.Queued(position)
@@ -148,6 +149,9 @@ func resolveAll(space string, names []string, o []holdfast.Option) ([]holdfast.P
 func (c *Client) putBack(taken []*request) {
 	for _, r := range slices.Backward(taken) {
 		c.mu.Lock()
+		if r.state != settled {
+			r.gone = make(chan struct{})
+		}
 		if r.state == held || r.state == ended {
 			r.lock.End(holdfast.ErrNotHeld)
 			r.quiet = true
@@ -158,6 +162,9 @@ func (c *Client) putBack(taken []*request) {
 	timer := time.NewTimer(releaseLimit)
 	defer timer.Stop()
 	for _, r := range taken {
+		if r.gone == nil {
+			continue // it was settled before
+		}
 		select {
 		case <-r.gone:
 		case <-timer.C:

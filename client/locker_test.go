@@ -155,7 +155,7 @@ func TestAbandonGranted(t *testing.T) {
 	s.client.abandon(r)
 	v.wantOp("release", r.id)
 	v.send(released(r.id, nil))
-	<-r.gone
+	s.until(func() bool { return r.state == settled })
 	if r.lock.Check() == nil {
 		t.Error("the lock is still held")
 	}
@@ -479,13 +479,20 @@ func TestBusyQueue(t *testing.T) {
 		for range maxFrameOperations {
 			c.push(sendBeat, nil)
 		}
-		if n := len(c.frame(c.stream).GetOperations()); n != maxFrameOperations {
+		if n := frameOf(c); n != maxFrameOperations {
 			t.Fatalf("a frame of %d operations, want %d", n, maxFrameOperations)
 		}
 		if n := cap(c.queue); n > 16*maxFrameOperations {
 			t.Fatalf("the queue takes the room of %d operations, and %d wait", n, maxFrameOperations)
 		}
 	}
+}
+
+// frameOf fills a frame, and returns of how many operations.
+func frameOf(c *Client) int {
+	f := &frame{}
+	c.fill(f, c.stream)
+	return len(f.message.Operations)
 }
 
 // TestBigFrames are split by their bytes.

@@ -164,7 +164,7 @@ func (c *Client) setHoldEnd(r *request, end time.Duration) {
 	if end == holdfast.Forever {
 		c.alarms.disarm(&r.guard)
 	} else {
-		c.alarms.arm(&r.guard, end)
+		c.armHoldEnd(r)
 	}
 	c.onHoldEnd(r)
 }

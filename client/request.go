@@ -9,8 +9,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
 // Bounds of what is sent. A frame stays far below what a server takes by default.
@@ -60,9 +58,10 @@ type request struct {
 	behind  bool        // the present stream owes the answer to an extend
 	guard   clock.Alarm // wait limit or limit of a try, then hold limit
 
-	outcome chan outcome  // gets what the call returns, once
+	result  outcome       // what the call returns, once it is decided
+	outcome chan outcome  // gets it, once
 	queued  chan int      // gets the position, once; nil where nobody wants it
-	gone    chan struct{} // closed when it is settled
+	gone    chan struct{} // closed when it is settled; nil where nobody waits for that
 }
 
 // bound is until when the grant with token may be believed in, by the last extend that
@@ -92,8 +91,14 @@ func (r *request) fail(op string, err error) error {
 	return &holdfast.Error{Op: op, Space: r.space, Name: r.want.Name, Err: err}
 }
 
-// finish lets the call return.
-func (r *request) finish(lock *holdfast.Lock, err error) {
+// finish lets the call return: at once, or with the others of the frame that is being
+// read, see onFrame.
+func (c *Client) finish(r *request, lock *holdfast.Lock, err error) {
+	if c.reading {
+		r.result = outcome{lock, err}
+		c.decided = append(c.decided, r)
+		return
+	}
 	r.outcome <- outcome{lock, err}
 }
 
@@ -130,7 +135,6 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request)
 	defer c.mu.Unlock()
 	r := &request{
 		space: space, want: want, values: ctx, waitEnd: clock.Never, unsent: true,
-		outcome: make(chan outcome, 1), gone: make(chan struct{}),
 	}
 	switch {
 	case c.closing:
@@ -138,6 +142,7 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request)
 	case c.unsent >= maxUnsent:
 		return nil, r.fail("lock", &holdfast.LimitError{Limit: "client_queue", Value: maxUnsent})
 	}
+	r.outcome = c.outcomes.Get().(chan outcome)
 	if want.Queued != nil {
 		r.queued = make(chan int, 1)
 	}
@@ -206,7 +211,7 @@ func unanswered() error {
 // giveUp ends a call that still waits with err, and cancels its request.
 func (c *Client) giveUp(r *request, err error) {
 	if r.state == asked {
-		r.finish(nil, r.fail("lock", err))
+		c.finish(r, nil, r.fail("lock", err))
 		c.cancel(r)
 	}
 }
@@ -279,7 +284,9 @@ func (c *Client) settle(r *request) {
 	}
 	r.state = settled
 	delete(c.requests, r.id)
-	close(r.gone)
+	if r.gone != nil {
+		close(r.gone)
+	}
 }
 
 // push queues an item, if there is a stream: what is to be sent on the next one is
@@ -318,32 +325,28 @@ func (c *Client) refill() {
 	}
 }
 
-// frame takes the next frame for a stream off the queue; nil if nothing is to be sent
-// on it.
-func (c *Client) frame(on *stream) *api.ClientFrame {
+// fill takes the next frame for a stream off the queue. It reports false if nothing is to
+// be sent on it.
+func (c *Client) fill(frame *frame, on *stream) bool {
+	frame.empty()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stream != on {
-		return nil // another has the queue
+	if c.stream != on || c.head == len(c.queue) {
+		return false // another has the queue, or it is empty
 	}
-	frame, size := &api.ClientFrame{}, 0
+	size := 0
 	now := c.clock.Now()
-	for c.head < len(c.queue) && len(frame.Operations) < maxFrameOperations && size < maxFrameBytes-4*holdfast.MaxText {
+	for c.head < len(c.queue) && frame.used < maxFrameOperations && size < maxFrameBytes-4*holdfast.MaxText {
 		next := c.queue[c.head]
 		c.queue[c.head] = item{}
 		c.head++
-		if operation := c.operation(next, now); operation != nil {
-			frame.Operations = append(frame.Operations, operation)
-			if r := next.request; r != nil {
-				size += operationBytes + len(r.space) + len(r.want.Name) + len(r.want.Owner) + len(r.want.Reason)
-			}
+		if c.operation(frame, next, now); next.request != nil {
+			r := next.request
+			size += operationBytes + len(r.space) + len(r.want.Name) + len(r.want.Owner) + len(r.want.Reason)
 		}
 	}
 	c.compact()
-	if len(frame.Operations) == 0 {
-		return nil
-	}
-	return frame
+	return frame.used > 0
 }
 
 // compact takes what was sent out of the queue's memory once that is most of it: a
@@ -354,55 +357,4 @@ func (c *Client) compact() {
 		clear(c.queue[rest:])
 		c.queue, c.head = c.queue[:rest], 0
 	}
-}
-
-// operation is what an item sends at the time now, or nil if it is moot.
-func (c *Client) operation(next item, now time.Duration) *api.Operation {
-	r := next.request
-	switch {
-	case next.kind == sendBeat:
-		c.lastID++
-		c.beats[c.lastID] = now
-		return &api.Operation{Id: c.lastID, Kind: &api.Operation_Beat{Beat: &api.Beat{Ttl: int64(c.settings.ttl)}}}
-	case next.kind == sendEnd:
-		c.lastID++
-		c.endID = c.lastID
-		return &api.Operation{Id: c.endID, Kind: &api.Operation_End{End: &api.End{}}}
-	case next.kind == sendAcquire && r.state == asked:
-		return c.acquireOperation(r, now)
-	case next.kind == sendCancel && r.state == cancelling:
-		return &api.Operation{Id: r.id, Kind: &api.Operation_Cancel{Cancel: &api.Cancel{Space: r.space, Name: r.want.Name}}}
-	case next.kind == sendRelease && r.state == releasing:
-		r.copies++
-		return &api.Operation{Id: r.id, Kind: &api.Operation_Release{Release: &api.Release{
-			Space: r.space, Name: r.want.Name, Token: uint64(r.lock.Token()),
-		}}}
-	case next.kind == sendExtend && r.state == held && r.extend != nil:
-		if r.extend.unsent {
-			r.extend.unsent, r.extend.sent = false, now
-		}
-		r.behind = true
-		return &api.Operation{Id: r.id, Kind: &api.Operation_Extend{Extend: &api.Extend{
-			Space: r.space, Name: r.want.Name, Token: uint64(r.lock.Token()), Hold: int64(r.extend.hold),
-		}}}
-	}
-	return nil
-}
-
-// acquireOperation asks for a lock. Its hold limit counts from the first sending,
-// which is never too late; what remains of its wait limit, from this one.
-func (c *Client) acquireOperation(r *request, now time.Duration) *api.Operation {
-	if r.unsent {
-		r.unsent, r.sent = false, now
-		c.unsent--
-	}
-	acquire := &api.Acquire{
-		Space: r.space, Name: r.want.Name, Mode: wire.ToMode(r.want.Mode),
-		Units: int32(r.want.Units), Capacity: int32(r.want.Capacity), Try: r.want.Try,
-		Hold: int64(r.want.Hold), Owner: r.want.Owner, Reason: r.want.Reason, Require: wire.ToClass(r.want.Require),
-	}
-	if r.waitEnd != clock.Never {
-		acquire.Wait = int64(max(1, r.waitEnd-now))
-	}
-	return &api.Operation{Id: r.id, Kind: &api.Operation_Acquire{Acquire: acquire}}
 }

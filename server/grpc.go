@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/frames"
 )
 
 // The bounds of the port that no user has had a reason to set.
@@ -31,6 +32,12 @@ const (
 	outboxEvents   = 100_000          // what may wait for a client to read it
 	outboxBytes    = 16 << 20
 	memberFrame    = 2 << 20 // of another member
+
+	// What a client may send before it is read: on a stream, and on all of a connection.
+	// Where they are given gRPC does not measure the connection's bandwidth, for which it
+	// would send a ping with nearly every frame.
+	streamWindow     = 256 << 10
+	connectionWindow = 1 << 20
 )
 
 // grpcServer serves port 4040: package api over HTTP/2. Sessions are streams, see
@@ -96,6 +103,9 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: c.Limits.Idle, Time: pingAfter, Timeout: c.Limits.Header}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingAtMost, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
+		grpc.ForceServerCodecV2(frames.NewCodec()),
 		grpc.ChainUnaryInterceptor(g.recoverUnary),
 		grpc.ChainStreamInterceptor(g.recoverStream, g.endMembers),
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/frames"
 )
 
 // A stream carries one session for as long as it does not break. Three goroutines
@@ -22,8 +23,9 @@ import (
 //
 //   - Open, the handler, waits for the end and says how it ended. Returning from it
 //     is what wakes the other two, wherever they are blocked.
-//   - read takes frames and steps the driver, once a frame.
-//   - write sends what the outbox gathers, once a batch.
+//   - read takes frames and steps the driver, once a frame. What is answered at once and
+//     is little, it sends by itself: see answer.
+//   - write sends what else the outbox gathers, once a batch.
 //
 // What becomes of the operations comes from the driver by Deliver, on whatever
 // goroutine stepped it. A client that does not read fills its own outbox and
@@ -48,6 +50,9 @@ type stream struct {
 	endOnce sync.Once
 	result  error
 	gone    chan struct{} // closed when nothing of it can step the driver any more
+
+	sending sync.Mutex // who has it takes from the box and sends
+	batch   []told     // memory of who sends
 
 	calls    uint64 // numbered so far
 	*scratch        // while a frame is performed
@@ -123,21 +128,23 @@ func (s *stream) finish(result error) {
 // read takes the client's frames until the stream is over.
 func (s *stream) read() {
 	defer s.leave()
-	frame := &api.ClientFrame{}
+	frame := &frames.Operations{}
 	operations, arrived, ok := s.greet(frame)
 	s.server.work.Go(s.write)
 	for ok && s.perform(operations, arrived) {
+		frame.Release()
 		if ok = s.receive(frame); ok {
-			operations, arrived = frame.GetOperations(), s.server.service.now()
+			operations, arrived = frame.List(), s.server.service.now()
 		}
 	}
+	frame.Release()
 	<-s.ended
 }
 
 // receive takes the next frame. Where none comes it says how the stream ends and
 // reports false. A client that has only closed its own direction still gets what
 // was answered so far.
-func (s *stream) receive(frame *api.ClientFrame) bool {
+func (s *stream) receive(frame *frames.Operations) bool {
 	err := s.rpc.RecvMsg(frame)
 	if err == nil {
 		s.server.service.observer.frame(received)
@@ -164,9 +171,9 @@ func (s *stream) leave() {
 	s.server.live.remove(s)
 }
 
-// write sends the outbox, a batch at a time, until the stream is over.
+// write sends what the reader does not send by itself, a batch at a time, until the stream
+// is over.
 func (s *stream) write() {
-	var batch []told
 	for {
 		select {
 		case <-s.ended:
@@ -174,23 +181,55 @@ func (s *stream) write() {
 		default:
 		}
 		finishing := s.isFinishing() // asked before the batch: what is told later than this is not waited for
-		batch = s.box.take(batch)
-		if len(batch) == 0 {
-			if finishing {
-				s.end(s.last)
-				return
-			}
-			select {
-			case <-s.box.wake:
-			case <-s.finishing:
-			case <-s.ended:
-			}
-			continue
-		}
-		if err := s.send(batch); err != nil {
+		switch sent, err := s.flush(); {
+		case err != nil:
 			s.end(err)
 			return
+		case sent:
+			continue
+		case finishing:
+			s.end(s.last)
+			return
 		}
+		select {
+		case <-s.box.wake:
+		case <-s.finishing:
+		case <-s.ended:
+		}
+	}
+}
+
+// flush sends all that has gathered, and reports whether there was something.
+func (s *stream) flush() (sent bool, err error) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	return s.sendGathered()
+}
+
+// sendGathered is flush for who has s.sending.
+func (s *stream) sendGathered() (sent bool, err error) {
+	s.batch = s.box.take(s.batch)
+	if len(s.batch) == 0 {
+		return false, nil
+	}
+	return true, s.send(s.batch)
+}
+
+// atOnce is how many events the reader sends by itself.
+const atOnce = 16
+
+// answer sends what the frame that was just performed has led to. If that is little it
+// does so on the reader's own goroutine, since to wake another one costs more than the rest
+// of a lock; a client that does not read its answers is then not read any further. Much is
+// left to the writer, while the reader goes on: there the outbox has its bound.
+func (s *stream) answer() {
+	if s.box.waiting() > atOnce || !s.sending.TryLock() {
+		s.box.signal()
+		return
+	}
+	defer s.sending.Unlock()
+	if _, err := s.sendGathered(); err != nil {
+		s.end(err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/frames"
 )
 
 // greet takes the first frame that says anything, which must begin with a hello,
@@ -22,14 +23,14 @@ import (
 // The welcome is the first event, whatever the session was told meanwhile, and
 // travels in one frame with all of that: a client that knows that its session goes
 // on knows as well which of its grants do not.
-func (s *stream) greet(frame *api.ClientFrame) (rest []*api.Operation, arrived protocol.Time, ok bool) {
-	for len(frame.GetOperations()) == 0 {
+func (s *stream) greet(frame *frames.Operations) (rest []*api.Operation, arrived protocol.Time, ok bool) {
+	for len(frame.List()) == 0 {
 		if !s.receive(frame) {
 			return nil, 0, false
 		}
 		arrived = s.server.service.now()
 	}
-	first := frame.GetOperations()[0]
+	first := frame.List()[0]
 	welcome, err := s.open(first, arrived)
 	if err != nil {
 		s.refuseStream(err)
@@ -38,7 +39,7 @@ func (s *stream) greet(frame *api.ClientFrame) (rest []*api.Operation, arrived p
 	s.box.first(welcome)
 	s.box.signal()
 	close(s.opened)
-	return frame.GetOperations()[1:], arrived, true
+	return frame.List()[1:], arrived, true
 }
 
 // refuseStream refuses the hello and ends the stream.

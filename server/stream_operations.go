@@ -63,8 +63,10 @@ func (s *stream) perform(operations []*api.Operation, arrived protocol.Time) boo
 		s.scratch = s.server.scratches.Get().(*scratch)
 		s.grow(n)
 		goesOn := s.understand(operations[:n], index, arrived)
+		s.box.hold()
 		s.server.service.driver.Step(s.events...)
-		s.box.signal() // for what was refused here
+		s.box.letGo()
+		s.answer() // and for what was refused here
 		s.scratch.empty()
 		s.server.scratches.Put(s.scratch)
 		s.scratch = nil

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -60,6 +61,7 @@ func (t *told) size() int {
 // is broken, drops what it has and takes nothing more.
 type outbox struct {
 	wake chan struct{} // has a value when there may be something to take
+	held atomic.Bool   // somebody is about to look into the box anyway
 
 	mu            sync.Mutex
 	queue         []told
@@ -97,12 +99,28 @@ func (o *outbox) first(t told) {
 	o.bytes += t.size()
 }
 
+// hold lets signal do nothing until letGo: who calls it looks into the box after that,
+// and so nothing that is put there meanwhile needs a signal.
+func (o *outbox) hold() { o.held.Store(true) }
+
+func (o *outbox) letGo() { o.held.Store(false) }
+
 // signal wakes the writer.
 func (o *outbox) signal() {
+	if o.held.Load() {
+		return
+	}
 	select {
 	case o.wake <- struct{}{}:
 	default: // it is awake
 	}
+}
+
+// waiting returns how many events nobody has taken yet.
+func (o *outbox) waiting() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.queue)
 }
 
 // keepBatch is how many events of memory an idle stream may keep.
