@@ -30,8 +30,10 @@ type Config struct {
 	// Waiters are those of Drain; zero means 1,000. Locks are those of Hold; zero means
 	// 100,000.
 	Waiters, Locks int
-	// Seed draws the names.
+	// Seed draws the names: the same one draws the same names for each worker and round.
 	Seed uint64
+	// Aims compares the figures with what is aimed at; see [Aim].
+	Aims bool
 	// Machine is this machine. Nil means that nobody shares a CPU on purpose, and that no
 	// ping-pong is measured.
 	Machine Machine
@@ -113,6 +115,8 @@ type Result struct {
 	// FirstError is the first error that a call has ended with while it was measured; nil
 	// where none has.
 	FirstError error
+	// Aims are what the figures are compared with, where that is asked for.
+	Aims []Aim
 }
 
 // Sum adds up a metric of all rows.
@@ -148,7 +152,11 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 			}
 		}
 	}
-	return &Result{b.rows, b.first}, nil
+	result := &Result{Rows: b.rows, FirstError: b.first}
+	if c.Aims {
+		result.Aims = result.compare()
+	}
+	return result, nil
 }
 
 // runTimed measures cell by cell, within each one target right after the other, and all of

@@ -11,6 +11,7 @@
 //	checker.go    who is inside; histogram.go: durations
 //	predict.go    what the course says
 //	figures.go    medians and spread; table.go, json.go: as people and scripts read them
+//	aims.go       what is aimed at, beside what was measured
 //
 // # Workloads
 //

@@ -22,6 +22,7 @@ const (
 
 	ClientCPU        Metric = "client_cpu_us"       // of the workers' process, for each lock taken
 	ServerCPU        Metric = "server_cpu_us"       // of the servers' processes
+	ClientAllocs     Metric = "client_allocs"       // objects that the workers' process has allocated, for each lock taken
 	HeapBytesPerLock Metric = "heap_bytes_per_lock" // of the servers' heaps
 )
 
@@ -30,7 +31,7 @@ var (
 	rowMetrics = []Metric{
 		OpsPerS, P50, P99, Max, LockP50, HandoffsPerS, Fairness, BytesPerLock, Violations, Errors, PingMicros, PredictedOpsPerS,
 	}
-	detailMetrics = []Metric{ClientCPU, ServerCPU, HeapBytesPerLock}
+	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock}
 )
 
 // Figures are what one measurement has found out. A metric that does not apply is not
@@ -69,11 +70,16 @@ func (r *Row) Figure(m Metric) (float64, bool) {
 		}
 		return sum, true
 	}
+	return median(values), true
+}
+
+// median is that of sorted values, of which there is one at least.
+func median(values []float64) float64 {
 	middle := len(values) / 2
 	if len(values)%2 == 1 {
-		return values[middle], true
+		return values[middle]
 	}
-	return (values[middle-1] + values[middle]) / 2, true
+	return (values[middle-1] + values[middle]) / 2
 }
 
 // Spread is the smallest and the largest of all rounds.

@@ -77,17 +77,32 @@ func (r *Row) detail() object {
 	return append(o, field{"rounds", len(r.Rounds)}, field{"spread", spread})
 }
 
+// Section is a list with a name of its own in the document, beside the rows.
+type Section struct {
+	Name  string
+	Lines []any // each is written on a line
+}
+
 // WriteJSON writes the result as one document, {"machine","rows","details"}: a row has
 // the fields that formats.md names and is of a cell without think time, so that target,
-// workload and workers are its key; the details have all cells, with think_ms, the CPU
-// and heap figures, and the smallest and largest figure of all rounds. Each is a line.
-func (r *Result) WriteJSON(to io.Writer, host Host) error {
-	rows, details := []object{}, []object{}
+// workload and workers are its key; the details have all cells, with think_ms, the CPU,
+// heap and allocation figures, and the smallest and largest figure of all rounds. Where
+// there are aims they are the list "targets". More sections follow. Each item is a line.
+func (r *Result) WriteJSON(to io.Writer, host Host, more ...Section) error {
+	rows, details := Section{Name: "rows"}, Section{Name: "details"}
 	for _, row := range r.Rows {
 		if row.Cell.Think == 0 {
-			rows = append(rows, row.object(rowMetrics))
+			rows.Lines = append(rows.Lines, row.object(rowMetrics))
 		}
-		details = append(details, row.detail())
+		details.Lines = append(details.Lines, row.detail())
+	}
+	sections := []Section{rows, details}
+	if len(r.Aims) > 0 {
+		aims := Section{Name: "targets"}
+		for _, a := range r.Aims {
+			aims.Lines = append(aims.Lines, a.object())
+		}
+		sections = append(sections, aims)
 	}
 	machine, err := json.Marshal(host)
 	if err != nil {
@@ -95,27 +110,31 @@ func (r *Result) WriteJSON(to io.Writer, host Host) error {
 	}
 	text := bytes.NewBufferString(`{"machine":`)
 	text.Write(machine)
-	for _, list := range []struct {
-		name    string
-		objects []object
-	}{{"rows", rows}, {"details", details}} {
-		fmt.Fprintf(text, ",\n%q:[", list.name)
-		for i, o := range list.objects {
-			line, err := o.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			if i > 0 {
-				text.WriteByte(',')
-			}
-			text.WriteByte('\n')
-			text.Write(line)
+	for _, section := range append(sections, more...) {
+		if err := section.write(text); err != nil {
+			return err
 		}
-		text.WriteString("\n]")
 	}
 	text.WriteString("}\n")
 	if _, err := text.WriteTo(to); err != nil {
 		return fmt.Errorf("write the figures: %w", err)
 	}
+	return nil
+}
+
+func (s Section) write(to *bytes.Buffer) error {
+	fmt.Fprintf(to, ",\n%q:[", s.Name)
+	for i, item := range s.Lines {
+		line, err := json.Marshal(item)
+		if err != nil {
+			return fmt.Errorf("write an item of %s: %w", s.Name, err)
+		}
+		if i > 0 {
+			to.WriteByte(',')
+		}
+		to.WriteByte('\n')
+		to.Write(line)
+	}
+	to.WriteString("\n]")
 	return nil
 }

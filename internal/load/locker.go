@@ -59,6 +59,14 @@ type Messenger interface {
 	Messages() Messages
 }
 
+// Pinger is a Target that is not on this machine, and says itself what a round trip to it
+// takes; the others are measured by [Machine].
+type Pinger interface {
+	// Ping measures round trips for about d, and returns the median of one; 0 where that
+	// cannot be known.
+	Ping(ctx context.Context, d time.Duration) (time.Duration, error)
+}
+
 // Messages says what a target sends.
 type Messages int
 

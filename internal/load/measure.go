@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 )
 
@@ -23,7 +24,7 @@ func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) 
 		defer func() { err = errors.Join(err, restore()) }()
 	}
 	duration := max(b.Duration, thinkCycles*cell.Think)
-	ping, err := b.ping(ctx, duration/10)
+	ping, err := b.ping(ctx, t, duration/10)
 	if err != nil {
 		return err
 	}
@@ -55,8 +56,12 @@ func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) 
 	return nil
 }
 
-func (b *bench) ping(ctx context.Context, d time.Duration) (time.Duration, error) {
-	if b.Machine == nil {
+// ping is the time of a ping-pong with where the target is.
+func (b *bench) ping(ctx context.Context, t Target, d time.Duration) (time.Duration, error) {
+	switch away, ok := t.(Pinger); {
+	case ok:
+		return away.Ping(ctx, d)
+	case b.Machine == nil:
 		return 0, nil
 	}
 	return b.Machine.Ping(ctx, d)
@@ -77,15 +82,19 @@ func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (float64,
 // spent is what has been used up to a moment.
 type spent struct {
 	client, servers time.Duration
+	allocated       uint64 // objects, by the workers' process
 	cycles          int64
 }
 
 func (b *bench) spent(ctx context.Context, t Target, cycles func() int64) (spent, error) {
 	usage, err := t.Usage(ctx, false)
-	s := spent{servers: usage.CPU, cycles: cycles()}
+	s := spent{servers: usage.CPU}
 	if b.Machine != nil {
 		s.client = b.Machine.CPU()
 	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	s.allocated, s.cycles = memory.Mallocs, cycles()
 	return s, err
 }
 
@@ -101,6 +110,7 @@ func (f Figures) since(before, after spent) {
 	if d := after.servers - before.servers; d > 0 {
 		f[ServerCPU] = micros(d) / cycles
 	}
+	f[ClientAllocs] = float64(after.allocated-before.allocated) / cycles
 }
 
 // timed measures Uncontended and Hot.

@@ -54,7 +54,7 @@ func columnsOf(workload string) []column {
 	}
 	workers := column{"WORKERS", func(_ *Result, row *Row) string { return strconv.Itoa(row.Cell.Workers) }}
 	think := column{"THINK", func(_ *Result, row *Row) string { return row.Cell.Think.String() }}
-	costs := []column{figure("PING-µs", PingMicros), figure("CLIENT-CPU-µs", ClientCPU), figure("SERVER-CPU-µs", ServerCPU)}
+	costs := []column{figure("PING-µs", PingMicros), figure("CLIENT-CPU-µs", ClientCPU), figure("CLIENT-ALLOCS", ClientAllocs), figure("SERVER-CPU-µs", ServerCPU)}
 	switch workload {
 	case Uncontended:
 		columns = append(columns, workers, think, figure("CYCLES/s", OpsPerS), spread(OpsPerS), ratio(OpsPerS), figure("PREDICTED", PredictedOpsPerS),
@@ -68,7 +68,7 @@ func columnsOf(workload string) []column {
 			figure("WAIT-P50-µs", P50), figure("WAIT-P99-µs", P99))
 	case Hold:
 		columns = append(columns, figure("BYTES/LOCK", BytesPerLock), spread(BytesPerLock), figure("ON-HEAP", HeapBytesPerLock), figure("LOCKS/s", OpsPerS), spread(OpsPerS), ratio(OpsPerS))
-		costs = costs[2:]
+		costs = costs[3:]
 	}
 	columns = append(columns, costs...)
 	if workload == Hot || workload == Drain {
@@ -98,13 +98,13 @@ func spread(m Metric) column {
 // ratio compares with the yardstick's figure in the same cell.
 func ratio(m Metric) column {
 	return column{"OF-LIMIT", func(r *Result, row *Row) string {
-		value, ok := row.Figure(m)
-		for _, other := range r.Rows {
-			if most, known := other.Figure(m); ok && known && most > 0 && other.Target == yardstick && other.Cell == row.Cell {
-				return fmt.Sprintf("%.2f", value/most)
-			}
+		ratios := r.rounds(func(at reading) float64 {
+			return at(row.Target, row.Cell, m) / at(yardstick, row.Cell, m)
+		})
+		if len(ratios) == 0 {
+			return ""
 		}
-		return ""
+		return fmt.Sprintf("%.2f", median(ratios))
 	}}
 }
 
