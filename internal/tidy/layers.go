@@ -48,6 +48,7 @@ func rows() []row {
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"internal/tidy"}},
+		row{folders: []string{"internal/authority"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
 		row{folders: []string{"events"}, own: with("wire", "wire/api")},
 		row{folders: []string{"transport"}, own: with()},
