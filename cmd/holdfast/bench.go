@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -21,14 +22,18 @@ func (p *program) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "bench",
 		Usage:     "load and latency, beside raw TCP and the least that a lock server can be",
-		UsageText: name + " bench [--self | --server ADDRESS] [flags]",
+		UsageText: name + " bench [--self | --server ADDRESS] [--soak DURATION] [flags]",
 		Description: "Measures in rounds, target after target, so that all of them meet the same machine; shows medians and\n" +
 			"their spread. With --self, and where neither flag nor variable names a server, it starts what it measures\n" +
 			"on this machine: ping-pongs (raw), a bare lock server in memory (limit), a member in this process (local)\n" +
-			"and in another one (remote), three members through their coordinator (central) and through another one\n" +
-			"(central-member). With --server it measures that cluster, and nothing beside it: without hold, unless\n" +
-			"--workloads names it, and without ping-pongs. It locks names that begin with bench/.\n" +
-			"With one worker, client and servers share one CPU, where the system allows that.\n" +
+			"and in another one (remote), the same with mutual TLS (remote-tls), three members through their coordinator\n" +
+			"(central) and through another one (central-member); a last table holds the figures against what is aimed at.\n" +
+			"With --server it measures that cluster, and raw and limit beside it if it is on this machine: without hold,\n" +
+			"unless --workloads names it; CPU and memory are those that its members tell at /metrics, if they all do, and\n" +
+			"a ping is the making of a TCP connection. It locks names that begin with bench/.\n" +
+			"With one worker, client and servers share one CPU, where the system allows that and --self starts them.\n" +
+			"With --soak it keeps a cluster busy with all kinds of load for a while instead, at about 650 locks a second,\n" +
+			"and shows what memory, goroutines and descriptors do meanwhile.\n" +
 			"The last line is the verdict; exit 129 means that two workers had one lock at once.",
 		Flags: benchFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -65,15 +70,17 @@ func (p *program) bench(ctx context.Context, c *cli.Command) (err error) {
 			}
 		}()
 	}
-	order.load.Told = func(step string) { p.say("bench: %s", step) }
-	var result *load.Result
-	if order.server == nil {
-		result, err = p.benchSelf(ctx, order)
-	} else {
-		order.load.Targets, order.load.Machine = []load.Target{order.server}, target.Here{}
-		result, err = load.Run(ctx, order.load)
-		err = reworded(c.Name, "", err)
+	finish, err := order.profile(c.Name)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, finish()) }()
+	if order.soak.Duration > 0 {
+		return p.benchSoak(ctx, order, file)
+	}
+	order.load.Told = func(step string) { p.say("bench: %s", step) }
+	result, err := p.measure(ctx, order)
+	err = reworded(c.Name, "", err)
 	switch {
 	case errors.Is(err, load.ErrNothing):
 		return usageError(c.Name, "%v", err)
@@ -88,25 +95,61 @@ func (p *program) bench(ctx context.Context, c *cli.Command) (err error) {
 	return p.benchVerdict(result, time.Since(begun))
 }
 
-// benchSelf starts what is measured, and ends it.
-func (p *program) benchSelf(ctx context.Context, order *benchOrder) (result *load.Result, err error) {
+// profile begins to profile this process, where that is wanted.
+func (o *benchOrder) profile(command string) (finish func() error, err error) {
+	var file *os.File
+	if o.bed.CPUProfile != "" {
+		if file, err = target.StartProfile(o.bed.CPUProfile); err != nil {
+			return nil, usageError(command, "flag --cpuprofile: %v", err)
+		}
+	}
+	return func() error {
+		err := target.FinishProfile(file)
+		if o.bed.MemoryProfile != "" {
+			err = errors.Join(err, target.WriteMemoryProfile(o.bed.MemoryProfile))
+		}
+		return err
+	}, nil
+}
+
+// withTargets starts what the bench needs, and ends it when use returns.
+func (p *program) withTargets(ctx context.Context, order *benchOrder, use func(load.Machine, []load.Target) error) (err error) {
+	names := slices.DeleteFunc(slices.Clone(order.targets), func(name string) bool { return order.server != nil && name == "remote" })
+	if len(names) == 0 {
+		return use(target.Here{}, []load.Target{order.server})
+	}
 	program, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if !target.Pins() {
-		p.say("bench: this system does not let processes share one CPU on purpose: rows of one worker are as they come")
-	}
-	bed, err := target.NewBed(ctx, target.Config{Child: []string{program, benchChild}})
+	order.bed.Child, order.bed.Unpinned = []string{program, benchChild}, order.server != nil
+	bed, err := target.NewBed(ctx, order.bed)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	order.load.Machine = bed
-	if order.load.Targets, err = bed.Targets(order.targets); err != nil {
-		return nil, err
+	targets, err := bed.Targets(names)
+	if err != nil {
+		return err
 	}
-	return load.Run(ctx, order.load)
+	if len(names) < len(order.targets) {
+		targets = append(targets, order.server)
+	}
+	return use(bed, targets)
+}
+
+// measure starts what is measured, measures, and ends it.
+func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.Result, err error) {
+	if order.server == nil && !target.Pins() {
+		p.say("bench: this system does not let processes share one CPU on purpose: rows of one worker are as they come")
+	}
+	order.load.Aims = order.server == nil
+	err = p.withTargets(ctx, order, func(machine load.Machine, targets []load.Target) (err error) {
+		order.load.Machine, order.load.Targets = machine, targets
+		result, err = load.Run(ctx, order.load)
+		return err
+	})
+	return result, err
 }
 
 // host tells on what machine this is.
@@ -117,17 +160,26 @@ func host(order *benchOrder) load.Host {
 	}
 }
 
-// benchVerdict prints the tables and the last line.
-func (p *program) benchVerdict(result *load.Result, took time.Duration) error {
+// printFound prints tables.
+func (p *program) printFound(found []load.Table) error {
 	var tables []*table
-	for _, found := range result.Tables() {
-		t := newTable(found.Header...)
-		for _, row := range found.Rows {
+	for _, f := range found {
+		t := newTable(f.Header...)
+		for _, row := range f.Rows {
 			t.row(row...)
 		}
 		tables = append(tables, t)
 	}
-	if err := p.print(tables...); err != nil {
+	return p.print(tables...)
+}
+
+// benchVerdict prints the tables and the last line.
+func (p *program) benchVerdict(result *load.Result, took time.Duration) error {
+	found := result.Tables()
+	if len(result.Aims) > 0 {
+		found = append(found, result.AimTable())
+	}
+	if err := p.printFound(found); err != nil {
 		return err
 	}
 	violations, failures := result.Sum(load.Violations), result.Sum(load.Errors)
@@ -168,7 +220,7 @@ func (p *program) benchChildCommand() *cli.Command {
 			go target.Leash(p.stdin, p.stdout, folder)
 			switch what[0] {
 			case target.EchoServer, target.LimitServer:
-				return target.Serve(ctx, what[0], p.stdout)
+				return target.Serve(ctx, what, p.stdout)
 			}
 			served := &program{args: append([]string{name}, what...), environ: p.environ, stdin: p.stdin, stdout: p.stdout, stderr: p.stderr}
 			if code := served.run(ctx); code != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/load/soak"
 	"github.com/holdfast-locks/holdfast/internal/load/target"
 )
 
@@ -22,7 +23,7 @@ const (
 
 func benchFlags() []cli.Flag {
 	workloads := textFlag("workloads", "`LIST` of "+strings.Join(load.Workloads(), ", ")+" (default: all)")
-	targets := textFlag("targets", "`LIST` of "+strings.Join(target.Names(), ", ")+" (default: all but limit-queued)")
+	targets := textFlag("targets", "`LIST` of "+strings.Join(target.Names(), ", ")+" (default: all but "+strings.Join(target.Rare(), " and ")+")")
 	own := []cli.Flag{
 		switchFlag("self", "start what is measured, whatever HOLDFAST_SERVER says"),
 		workloads, targets,
@@ -31,7 +32,12 @@ func benchFlags() []cli.Flag {
 		textFlag("workers", "`NUMBERS` of workers (default: 1,64,512, and 1,8,64 on the hot name)"),
 		textFlag("think", "`TIMES` for which workers keep each lock (default: 0,1ms,10ms)"),
 		switchFlag("quick", "measure for a shorter time: 2 rounds of 150ms, one of hold"),
+		seedFlag("what draws the names, and the pauses of a soak"),
+		durationFlag("soak", 0, "keep a cluster busy for `DURATION` instead (--targets central, the default, or remote, or remote-tls)"),
+		durationFlag("every", 0, "time between two samples of a soak (default: a sixtieth of it, 100ms to 1m)"),
 		textFlag("json", "`FILE` for the figures as JSON"),
+		textFlag("cpuprofile", "`FILE` for where CPU time goes; what is started writes FILE.remote and the like"),
+		textFlag("memprofile", "`FILE` for where memory is allocated, likewise"),
 	}
 	space := textFlag("space", "`NAME` of the lockspace")
 	space.DefaultText = "default"
@@ -46,9 +52,16 @@ func benchFlags() []cli.Flag {
 	return append(own, space)
 }
 
+// seedFlag is a flag with the number that random choices follow from.
+func seedFlag(usage string) cli.Flag {
+	return &cli.Uint64Flag{Name: "seed", Value: 1, Usage: usage, Sources: variables("seed")}
+}
+
 // benchOrder is what the flags of bench ask for.
 type benchOrder struct {
 	load    load.Config
+	soak    soak.Config // without Duration, nothing is soaked
+	bed     target.Config
 	targets []string
 	server  load.Target // nil with --self
 }
@@ -59,36 +72,88 @@ func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
 	if c.Bool("self") && slices.ContainsFunc(p.args, func(arg string) bool { return strings.HasPrefix(strings.TrimLeft(arg, "-"), "server") }) {
 		return nil, usageError(c.Name, "flags --self and --server: give one of them")
 	}
-	o := &benchOrder{}
+	o := &benchOrder{bed: target.Config{CPUProfile: c.String("cpuprofile"), MemoryProfile: c.String("memprofile")}}
 	var err error
 	if o.load.Workloads, err = listFlag(c, "workloads", load.Workloads()); err != nil {
 		return nil, err
 	}
-	allowed := target.Names()
-	if running {
-		allowed = []string{"remote"}
-	}
-	if o.targets, err = listFlag(c, "targets", allowed); err != nil {
+	if err := o.readTargets(c, running); err != nil {
 		return nil, err
-	}
-	if o.targets == nil {
-		o.targets = target.Usual()
 	}
 	if err := o.readNumbers(c); err != nil {
 		return nil, err
 	}
-	if running {
-		if o.load.Workloads == nil {
-			o.load.Workloads = []string{load.Uncontended, load.Hot, load.Drain}
-		}
-		options, err := optionsOf(c)
-		if err != nil {
-			return nil, err
-		}
-		o.server = target.Running(serverOf(c), options...)
+	if err := o.readSoak(c); err != nil {
+		return nil, err
 	}
+	if !running {
+		return o, nil
+	}
+	if o.load.Workloads == nil {
+		o.load.Workloads = []string{load.Uncontended, load.Hot, load.Drain}
+	}
+	options, err := optionsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	encryption, err := tlsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	o.server = target.Running(target.Elsewhere{Servers: serverOf(c), Options: options, Space: spaceOf(c), TLS: encryption})
 	return o, nil
 }
+
+// readTargets reads what is measured: of a running cluster itself, and what needs no member.
+func (o *benchOrder) readTargets(c *cli.Command, running bool) (err error) {
+	allowed, usual := target.Names(), target.Usual()
+	if c.Duration("soak") > 0 {
+		allowed, usual = []string{"central", "remote", "remote-tls"}, []string{"central"}
+	}
+	if running {
+		allowed = slices.DeleteFunc(slices.Clone(allowed), func(name string) bool {
+			return name != "remote" && name != "raw" && !strings.HasPrefix(name, "limit")
+		})
+		usual = []string{"remote"}
+		if c.Duration("soak") == 0 && target.OnThisMachine(serverOf(c)) {
+			usual = []string{"raw", "limit", "remote"}
+		}
+	}
+	if o.targets, err = listFlag(c, "targets", allowed); err != nil {
+		return err
+	}
+	if o.targets == nil {
+		o.targets = usual
+	}
+	return nil
+}
+
+// readSoak reads how long a cluster is kept busy.
+func (o *benchOrder) readSoak(c *cli.Command) error {
+	o.load.Seed = c.Uint64("seed")
+	o.soak = soak.Config{Duration: c.Duration("soak"), Every: c.Duration("every"), Space: spaceOf(c), Seed: o.load.Seed}
+	switch {
+	case c.IsSet("soak") && (o.soak.Duration < time.Second || o.soak.Duration > soak.MaxDuration):
+		return usageError(c.Name, "flag --soak: %v: want 1s to %v", o.soak.Duration, soak.MaxDuration)
+	case c.IsSet("every") && o.soak.Duration == 0:
+		return usageError(c.Name, "flag --every goes with --soak")
+	case c.IsSet("every") && (o.soak.Every < leastEvery || o.soak.Every > o.soak.Duration):
+		return usageError(c.Name, "flag --every: %v: want %v to the duration of the soak", o.soak.Every, leastEvery)
+	case o.soak.Duration == 0:
+		return nil
+	case len(o.targets) > 1:
+		return usageError(c.Name, "flag --targets: a soak is of one of central, remote, remote-tls")
+	}
+	for _, other := range []string{"workloads", "rounds", "duration", "workers", "think", "quick"} {
+		if c.IsSet(other) {
+			return usageError(c.Name, "flags --soak and --%s: a soak has its own load; give one of them", other)
+		}
+	}
+	return nil
+}
+
+// leastEvery is the shortest time between two samples: each collects garbage everywhere.
+const leastEvery = 10 * time.Millisecond
 
 // readNumbers reads how much is measured.
 func (o *benchOrder) readNumbers(c *cli.Command) (err error) {

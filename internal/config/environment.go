@@ -28,7 +28,7 @@ func OtherVariables() []string {
 		// sim, bench, demo.
 		"PROTOCOL", "SEED", "SEEDS", "FAULTS", "DURATION", "AS_PUBLISHED", "COVERAGE",
 		"TRACE", "SVG", "JOBS", "QUICK", "LOCKS",
-		"SELF", "WORKLOADS", "TARGETS", "ROUNDS", "WORKERS", "THINK",
+		"SELF", "WORKLOADS", "TARGETS", "ROUNDS", "WORKERS", "THINK", "SOAK", "EVERY", "CPUPROFILE", "MEMPROFILE",
 		// serve itself, beside its keys.
 		"PRINT_CONFIG",
 	}

@@ -33,7 +33,7 @@ var edgeOwn = []string{
 }
 
 // programs may import everything, and only programs may import them.
-var programs = []string{"cmd/...", "bench", "bench/...", "internal/load/target", "internal/supervise", "internal/config", "internal/demo", "internal/trial"}
+var programs = []string{"cmd/...", "bench", "bench/...", "internal/load/target", "internal/load/soak", "internal/supervise", "internal/config", "internal/demo", "internal/trial"}
 
 var anyModule = []string{"*"}
 

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ var ErrClosed = errors.New("the connection to the limit server has ended")
 // Client is one connection, shared by many workers.
 type Client struct {
 	net        net.Conn
-	dontAwait  bool // Unlock does not wait for its acknowledgement
+	tls        *tls.Config // nil without encryption
+	dontAwait  bool        // Unlock does not wait for its acknowledgement
 	readerGone chan struct{}
 
 	mu       sync.Mutex
@@ -55,16 +57,24 @@ type Option func(*Client)
 // Queued lets Unlock return when the release is on its way.
 func Queued() Option { return func(c *Client) { c.dontAwait = true } }
 
+// TLS encrypts the connection; the server's listener must do the same.
+func TLS(config *tls.Config) Option { return func(c *Client) { c.tls = config } }
+
 // Dial connects to a server.
 func Dial(ctx context.Context, address string, options ...Option) (*Client, error) {
-	var dialer net.Dialer
-	connection, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the limit server: %w", err)
-	}
-	c := &Client{net: connection, readerGone: make(chan struct{})}
+	c := &Client{readerGone: make(chan struct{})}
 	for _, option := range options {
 		option(c)
+	}
+	var dialer interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = &net.Dialer{}
+	if c.tls != nil {
+		dialer = &tls.Dialer{Config: c.tls}
+	}
+	var err error
+	if c.net, err = dialer.DialContext(ctx, "tcp", address); err != nil {
+		return nil, fmt.Errorf("connect to the limit server: %w", err)
 	}
 	go c.read()
 	return c, nil

@@ -3,8 +3,9 @@
 //
 // It has exclusive locks, queues in the order of arrival, and locks that are freed when
 // their connection breaks. It has no sessions that outlive a connection, no tokens, no
-// time limits, no second member, no disk, no encryption: whatever a lock service is worth
-// beyond this has its price in the distance to these figures. It is a measuring stick
+// time limits, no second member, no disk, and no encryption but for what its listener may
+// bring with it: whatever a lock service is worth beyond this has its price in the distance
+// to these figures. It is a measuring stick
 // and is served by nothing but the bench.
 //
 // # Protocol

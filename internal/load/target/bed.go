@@ -21,32 +21,43 @@ type Config struct {
 	// Child is the command that makes this program a child: a folder to remove in the end,
 	// or "-", and what it shall be follow: "echo", "limit", or serve and its flags.
 	Child []string
+	// CPUProfile and MemoryProfile are files into which each member and limit server writes
+	// a profile of its whole life, with its name behind the file's: FILE.remote, FILE.limit,
+	// and FILE.remote-2 when it is started again. Empty means none.
+	CPUProfile, MemoryProfile string
+	// Unpinned leaves every process on all CPUs, where one worker is measured too.
+	Unpinned bool
 }
 
 // Bed is what one run of the bench has. It is a [load.Machine].
 type Bed struct {
-	config  Config
-	folder  string
-	echo    *child
-	pinger  *pinger
-	mine    cpus
-	started int
-	cluster *cluster
+	config   Config
+	folder   string
+	echo     *child
+	pinger   *pinger
+	mine     cpus
+	started  int
+	lives    map[string]int // how often a server of a name was started
+	cluster  *cluster
+	material *material // nil until it is needed
 }
 
 // Names lists the targets that New knows, in the order in which they are measured.
 func Names() []string {
-	return []string{"raw", "limit", "limit-queued", "local", "remote", "central", "central-member"}
+	return []string{"raw", "limit", "limit-queued", "limit-tls", "local", "remote", "remote-tls", "central", "central-member"}
 }
+
+// Rare are those that are measured only where somebody names them.
+func Rare() []string { return []string{"limit-queued", "limit-tls"} }
 
 // Usual are those that are measured where nobody says which.
 func Usual() []string {
-	return slices.DeleteFunc(Names(), func(name string) bool { return name == "limit-queued" })
+	return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains(Rare(), name) })
 }
 
 // NewBed makes a folder and starts the echo server.
 func NewBed(ctx context.Context, c Config) (*Bed, error) {
-	b := &Bed{config: c}
+	b := &Bed{config: c, lives: map[string]int{}}
 	var err error
 	if b.mine, err = ownCPUs(); err != nil {
 		return nil, err
@@ -72,9 +83,23 @@ func (b *Bed) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// start starts a child that removes nothing: the echo server does that.
-func (b *Bed) start(who string, args ...string) (*child, error) {
-	return startChild(who, slices.Concat(b.config.Child, []string{"-"}, args))
+// start starts a child that removes nothing: the echo server does that. Its profiles, if
+// any, have the given name.
+func (b *Bed) start(who, name string, args ...string) (*child, error) {
+	c, err := startChild(who, slices.Concat(b.config.Child, []string{"-"}, args))
+	if err != nil {
+		return nil, err
+	}
+	if b.lives[name]++; b.lives[name] > 1 {
+		name += "-" + strconv.Itoa(b.lives[name])
+	}
+	if file := b.config.CPUProfile; file != "" {
+		c.cpuProfile = file + "." + name
+	}
+	if file := b.config.MemoryProfile; file != "" {
+		c.memoryProfile = file + "." + name
+	}
+	return c, nil
 }
 
 // fresh is a folder that does not exist yet.
@@ -104,8 +129,10 @@ func (b *Bed) Targets(names []string) ([]load.Target, error) {
 		"raw":            func() load.Target { return &raw{bed: b} },
 		"limit":          func() load.Target { return &limited{bed: b, name: "limit"} },
 		"limit-queued":   func() load.Target { return &limited{bed: b, name: "limit-queued", queued: true} },
+		"limit-tls":      func() load.Target { return &limited{bed: b, name: "limit-tls", encrypted: true} },
 		"local":          func() load.Target { return &local{} },
 		"remote":         func() load.Target { return &remote{bed: b} },
+		"remote-tls":     func() load.Target { return &remote{bed: b, encrypted: true} },
 		"central":        func() load.Target { return &central{cluster: b.cluster, direct: true} },
 		"central-member": func() load.Target { return &central{cluster: b.cluster} },
 	}
@@ -147,7 +174,7 @@ func (b *Bed) Ping(ctx context.Context, d time.Duration) (time.Duration, error) 
 
 // Share puts this process, the echo server and a target's servers onto one CPU.
 func (b *Bed) Share(ctx context.Context, t load.Target) (restore func() error, err error) {
-	if !canPin {
+	if !canPin || b.config.Unpinned {
 		return func() error { return nil }, nil
 	}
 	sharing := []*child{b.echo}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
 
 // child is a server process of the bench.
@@ -31,7 +32,11 @@ type child struct {
 	log     lastWords
 
 	asking sync.Mutex // one order at a time
+	ready  bool
 	listen string
+
+	cpuProfile    string // the files of its profiles; "" without
+	memoryProfile string
 }
 
 // lastWords keeps the end of what a child writes to its standard error.
@@ -101,8 +106,33 @@ func (c *child) awaitReady(ctx context.Context) error {
 	if err == nil && a.Event != "ready" {
 		err = fmt.Errorf("wait until %s is ready: it says %q", c.who, a.Event)
 	}
-	c.listen = a.Listen
+	if err != nil {
+		return err
+	}
+	c.listen, c.ready = a.Listen, true
+	if c.cpuProfile != "" {
+		_, err = c.order(ctx, orderProfile+" "+c.cpuProfile)
+	}
 	return err
+}
+
+// writeProfiles lets it write the profiles that are wanted of it.
+func (c *child) writeProfiles() error {
+	if !c.ready || c.cpuProfile == "" && c.memoryProfile == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	var errs []error
+	if c.cpuProfile != "" {
+		_, err := c.order(ctx, orderFinish)
+		errs = append(errs, err)
+	}
+	if c.memoryProfile != "" {
+		_, err := c.order(ctx, orderMemory+" "+c.memoryProfile)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // order gives an order and returns the answer.
@@ -144,6 +174,15 @@ func (c *child) usage(ctx context.Context, settle bool) (load.Usage, error) {
 	return load.Usage{CPU: time.Duration(a.CPU), Resident: a.Resident, Heap: a.Heap}, err
 }
 
+// sample is what it has, with what is alive on its heap.
+func (c *child) sample(ctx context.Context) (soak.Process, error) {
+	a, err := c.order(ctx, orderSample)
+	return soak.Process{
+		Name:  c.who,
+		Usage: load.Usage{CPU: time.Duration(a.CPU), Resident: a.Resident, Heap: a.Heap}, Goroutines: a.Goroutines, Files: a.Files,
+	}, err
+}
+
 // procs lets it run on so many CPUs at once, and returns on how many it did.
 func (c *child) procs(ctx context.Context, count int) (int, error) {
 	a, err := c.order(ctx, orderProcs+" "+strconv.Itoa(count))
@@ -153,8 +192,13 @@ func (c *child) procs(ctx context.Context, count int) (int, error) {
 // stopLimit is how long a child may take to end.
 const stopLimit = 5 * time.Second
 
-// stop ends it.
+// stop ends it, with its profiles written.
 func (c *child) stop() error {
+	return errors.Join(c.writeProfiles(), c.end())
+}
+
+// end ends it.
+func (c *child) end() error {
 	closed := c.orders.Close()
 	timer := time.NewTimer(stopLimit)
 	defer timer.Stop()

@@ -9,18 +9,37 @@ import (
 
 // limited is package limit's server in a child, and one connection for all workers.
 type limited struct {
-	bed    *Bed
-	name   string
-	queued bool // Unlock returns when the release is on its way
-	server *child
+	bed       *Bed
+	name      string
+	queued    bool // Unlock returns when the release is on its way
+	encrypted bool // mutual TLS
+	server    *child
 }
 
 func (l *limited) Name() string { return l.name }
 
-func (l *limited) Supports(load.Cell) bool { return true }
+// Supports says that encryption is measured where there are no think times and no end.
+func (l *limited) Supports(c load.Cell) bool { return !l.encrypted || besideTLS(c) }
+
+// besideTLS says whether a cell is measured of targets that stand there for what TLS costs.
+func besideTLS(c load.Cell) bool {
+	return c.Think == 0 && (c.Workload == load.Uncontended || c.Workload == load.Hot)
+}
 
 func (l *limited) Start(ctx context.Context) (err error) {
-	if l.server, err = l.bed.start("the limit server", LimitServer); err != nil {
+	words := []string{LimitServer}
+	if l.encrypted {
+		m, err := l.bed.encryption()
+		if err != nil {
+			return err
+		}
+		files, err := m.server(l.name)
+		if err != nil {
+			return err
+		}
+		words = append(words, files.Cert, files.Key, m.ca)
+	}
+	if l.server, err = l.bed.start("the limit server", l.name, words...); err != nil {
 		return err
 	}
 	if err := l.server.awaitReady(ctx); err != nil {
@@ -41,6 +60,9 @@ func (l *limited) Connect(ctx context.Context, _ int) (load.Client, error) {
 	var options []limit.Option
 	if l.queued {
 		options = append(options, limit.Queued())
+	}
+	if l.encrypted {
+		options = append(options, limit.TLS(l.bed.material.client))
 	}
 	c, err := limit.Dial(ctx, l.server.listen, options...)
 	if err != nil {

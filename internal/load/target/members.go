@@ -2,16 +2,14 @@ package target
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/load/soak"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -70,8 +68,7 @@ func (l *local) Usage(_ context.Context, settle bool) (load.Usage, error) {
 	if !settle {
 		return load.Usage{}, nil
 	}
-	a := obey(orderSettle)
-	return load.Usage{Heap: a.Heap}, nil
+	return load.Usage{Heap: settled().Heap}, nil
 }
 
 func (l *local) Connect(context.Context, int) (load.Client, error) { return open{locks{l.node}}, nil }
@@ -88,17 +85,34 @@ func (b *Bed) memberArgs(name, folder, listen string, more ...string) []string {
 
 // remote is a member alone in a child.
 type remote struct {
-	bed    *Bed
-	server *child
+	bed       *Bed
+	encrypted bool // mutual TLS
+	server    *child
 }
 
-func (r *remote) Name() string { return "remote" }
+func (r *remote) Name() string {
+	if r.encrypted {
+		return "remote-tls"
+	}
+	return "remote"
+}
 
-func (r *remote) Supports(load.Cell) bool { return true }
+func (r *remote) Supports(c load.Cell) bool { return !r.encrypted || besideTLS(c) }
 
 func (r *remote) Start(ctx context.Context) (err error) {
-	folder := r.bed.fresh("remote")
-	if r.server, err = r.bed.start("the member", r.bed.memberArgs("remote", folder, "127.0.0.1:0")...); err != nil {
+	args := r.bed.memberArgs(r.Name(), r.bed.fresh(r.Name()), "127.0.0.1:0")
+	if r.encrypted {
+		m, err := r.bed.encryption()
+		if err != nil {
+			return err
+		}
+		files, err := m.server(r.Name())
+		if err != nil {
+			return err
+		}
+		args = append(args, "--tls-cert", files.Cert, "--tls-key", files.Key, "--tls-ca", m.ca)
+	}
+	if r.server, err = r.bed.start("member "+r.Name(), r.Name(), args...); err != nil {
 		return err
 	}
 	if err := r.server.awaitReady(ctx); err != nil {
@@ -116,7 +130,27 @@ func (r *remote) Usage(ctx context.Context, settle bool) (load.Usage, error) {
 }
 
 func (r *remote) Connect(ctx context.Context, _ int) (load.Client, error) {
+	if r.encrypted {
+		return dial(ctx, r.server.listen, client.TLS(r.TLS()))
+	}
 	return dial(ctx, r.server.listen)
+}
+
+// Addresses is its own.
+func (r *remote) Addresses() []string { return []string{r.server.listen} }
+
+// TLS is what a connection to it needs, once it is started.
+func (r *remote) TLS() *tls.Config {
+	if !r.encrypted {
+		return nil
+	}
+	return r.bed.material.client
+}
+
+// Sample is what it has.
+func (r *remote) Sample(ctx context.Context) ([]soak.Process, error) {
+	p, err := r.server.sample(ctx)
+	return []soak.Process{p}, err
 }
 
 // dial opens the session that all workers share.
@@ -143,176 +177,4 @@ func (s session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
 	return errors.Join(s.client.Settle(ctx), s.client.Close())
-}
-
-// Running is a cluster that somebody else has started, at addresses as a client takes
-// them; the options are those of the connection. Its authority is talked to.
-func Running(servers string, options ...client.Option) load.Target {
-	return &running{servers, append(slices.Clone(options), client.Direct())}
-}
-
-type running struct {
-	servers string
-	options []client.Option
-}
-
-func (r *running) Name() string { return "remote" }
-
-func (r *running) Supports(load.Cell) bool { return true }
-
-// Start asks whether it is there.
-func (r *running) Start(ctx context.Context) error {
-	c, err := dial(ctx, r.servers, r.options...)
-	if err != nil {
-		return err
-	}
-	return c.Close()
-}
-
-func (r *running) Stop() error { return nil }
-
-// Usage is not known.
-func (r *running) Usage(context.Context, bool) (load.Usage, error) { return load.Usage{}, nil }
-
-func (r *running) Connect(ctx context.Context, _ int) (load.Client, error) {
-	return dial(ctx, r.servers, r.options...)
-}
-
-// central is a cluster of three, talked to through its coordinator or another member.
-type central struct {
-	cluster *cluster
-	direct  bool
-}
-
-func (c *central) Name() string {
-	if c.direct {
-		return "central"
-	}
-	return "central-member"
-}
-
-func (c *central) Supports(load.Cell) bool { return true }
-
-func (c *central) Start(ctx context.Context) error { return c.cluster.start(ctx) }
-
-func (c *central) Stop() error { return c.cluster.stop() }
-
-func (c *central) children() []*child { return c.cluster.members }
-
-func (c *central) Usage(ctx context.Context, settle bool) (sum load.Usage, err error) {
-	for _, m := range c.cluster.members {
-		used, err := m.usage(ctx, settle)
-		if err != nil {
-			return sum, err
-		}
-		sum = sum.Plus(used)
-	}
-	return sum, nil
-}
-
-// askAgain is the pause between two looks at which member a session has reached.
-const askAgain = 5 * time.Millisecond
-
-// Connect dials, and waits until the session is where it shall be: a client that goes to
-// the authority begins wherever it is told about that.
-func (c *central) Connect(ctx context.Context, _ int) (load.Client, error) {
-	coordinator, err := c.cluster.coordinator(ctx)
-	if err != nil {
-		return nil, err
-	}
-	first := coordinator
-	options := []client.Option{client.Name("holdfast bench")}
-	if c.direct {
-		options = append(options, client.Direct())
-	} else {
-		first = (coordinator + 1) % len(c.cluster.addresses)
-	}
-	dialled, err := client.Dial(ctx, c.cluster.addresses[first], options...)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, stopLimit)
-	defer cancel()
-	ticks := time.NewTicker(askAgain)
-	defer ticks.Stop()
-	for dialled.Member() != memberNames()[first] {
-		select {
-		case <-ticks.C:
-		case <-ctx.Done():
-			err := fmt.Errorf("reach member %s: %w; the session is at %q", memberNames()[first], context.Cause(ctx), dialled.Member())
-			return nil, errors.Join(err, dialled.Close())
-		}
-	}
-	return session{locks{dialled}, dialled}, nil
-}
-
-// cluster is three members in children. Two targets share it.
-type cluster struct {
-	bed       *Bed
-	users     int
-	addresses []string
-	members   []*child
-}
-
-func memberNames() []string { return []string{"a", "b", "c"} }
-
-func (c *cluster) start(ctx context.Context) error {
-	if c.users++; c.users > 1 {
-		return nil
-	}
-	err := c.startAll(ctx)
-	if err != nil {
-		c.users = 0
-		err = stopAll(err, c.members...)
-		c.members = nil
-	}
-	return err
-}
-
-func (c *cluster) startAll(ctx context.Context) (err error) {
-	if c.addresses, err = trial.FreeAddresses(len(memberNames())); err != nil {
-		return err
-	}
-	for i, name := range memberNames() {
-		folder := c.bed.fresh("member-" + name)
-		args := c.bed.memberArgs(name, folder, c.addresses[i],
-			"--join", strings.Join(c.addresses, ","), "--expect", fmt.Sprint(len(c.addresses)))
-		member, err := c.bed.start("member "+name, args...)
-		if err != nil {
-			return err
-		}
-		c.members = append(c.members, member)
-	}
-	for _, m := range c.members {
-		if err := m.awaitReady(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *cluster) stop() error {
-	if c.users--; c.users > 0 {
-		return nil
-	}
-	err := stopAll(nil, c.members...)
-	c.members = nil
-	return err
-}
-
-// coordinator is which of the members coordinates.
-func (c *cluster) coordinator(ctx context.Context) (int, error) {
-	admin, err := client.DialAdmin(c.addresses[0])
-	if err != nil {
-		return 0, err
-	}
-	status, err := admin.Status(ctx)
-	if err = errors.Join(err, admin.Close()); err != nil {
-		return 0, err
-	}
-	i := slices.Index(memberNames(), status.View.Coordinator)
-	if i < 0 {
-		return 0, fmt.Errorf("find the coordinator: member %s says %q", memberNames()[0], status.View.Coordinator)
-	}
-	return i, nil
 }

@@ -2,8 +2,13 @@ package target
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"runtime"
+	"sync"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
@@ -24,9 +29,9 @@ type raw struct{ bed *Bed }
 
 func (r *raw) Name() string { return "raw" }
 
-// Supports says that it has one worker, which thinks of nothing.
+// Supports says that its workers have nothing in common and think of nothing.
 func (r *raw) Supports(c load.Cell) bool {
-	return c == load.Cell{Workload: load.Uncontended, Workers: 1}
+	return c.Workload == load.Uncontended && c.Think == 0
 }
 
 // Messages says that nothing is locked.
@@ -42,12 +47,15 @@ func (r *raw) Usage(ctx context.Context, settle bool) (load.Usage, error) {
 	return r.bed.echo.usage(ctx, settle)
 }
 
-func (r *raw) Connect(ctx context.Context, _ int) (load.Client, error) {
+func (r *raw) Connect(ctx context.Context, workers int) (load.Client, error) {
 	p, err := dialPinger(ctx, r.bed.echo.listen)
 	if err != nil {
 		return nil, err
 	}
-	return rawClient{p}, nil
+	if workers == 1 {
+		return rawClient{p}, nil
+	}
+	return newPipeline(p, workers), nil
 }
 
 type rawClient struct{ *pinger }
@@ -60,3 +68,104 @@ func (c rawClient) Lock(context.Context, string) (load.Held, error) { return not
 type nothing struct{}
 
 func (nothing) Unlock(context.Context) error { return nil }
+
+// pipeline is one connection with a ping-pong of each worker under way at once. Messages
+// that are there together travel together, both ways.
+type pipeline struct {
+	net     net.Conn
+	workers []pipelined
+	done    chan struct{} // closed when nothing comes back any more
+
+	mu      sync.Mutex
+	writing bool
+	out     []byte
+	spare   []byte // the writer's
+	err     error  // why it is done
+}
+
+// pipelined is a worker of a pipeline.
+type pipelined struct {
+	pipeline *pipeline
+	message  [messageBytes]byte
+	back     chan struct{}
+}
+
+func newPipeline(connection net.Conn, workers int) *pipeline {
+	p := &pipeline{net: connection, workers: make([]pipelined, workers), done: make(chan struct{})}
+	for i := range p.workers {
+		w := &p.workers[i]
+		w.pipeline, w.back = p, make(chan struct{}, 1)
+		binary.BigEndian.PutUint32(w.message[:], uint32(i))
+	}
+	go p.read()
+	return p
+}
+
+func (p *pipeline) Worker(_ context.Context, number int) (load.Locker, error) {
+	return &p.workers[number], nil
+}
+
+// Close ends the connection.
+func (p *pipeline) Close() error {
+	err := p.net.Close()
+	<-p.done
+	return err
+}
+
+// Lock is a ping-pong.
+func (w *pipelined) Lock(context.Context, string) (load.Held, error) {
+	p := w.pipeline
+	p.send(w.message[:])
+	select {
+	case <-w.back:
+		return nothing{}, nil
+	case <-p.done:
+		return nil, p.err
+	}
+}
+
+// send writes a message, or leaves it to who is writing. An error of writing comes back
+// through the reader.
+func (p *pipeline) send(message []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.out = append(p.out, message...); p.writing {
+		return
+	}
+	p.writing = true
+	p.mu.Unlock()
+	runtime.Gosched() // others that can run put theirs beside it
+	p.mu.Lock()
+	for len(p.out) > 0 {
+		p.out, p.spare = p.spare[:0], p.out
+		p.mu.Unlock()
+		if _, err := p.net.Write(p.spare); err != nil {
+			_ = p.net.Close() // the reader tells everybody
+		}
+		p.mu.Lock()
+	}
+	p.writing = false
+}
+
+// read tells the workers of their messages that have come back.
+func (p *pipeline) read() {
+	defer close(p.done)
+	buffer, kept := make([]byte, echoBytes), 0
+	for {
+		n, err := p.net.Read(buffer[kept:])
+		if err != nil {
+			p.err = fmt.Errorf("ping: %w", err)
+			return
+		}
+		rest := buffer[:kept+n]
+		for ; len(rest) >= messageBytes; rest = rest[messageBytes:] {
+			number := binary.BigEndian.Uint32(rest)
+			if int(number) >= len(p.workers) {
+				p.err = errors.Join(fmt.Errorf("ping: a message came back to worker %d of %d", number, len(p.workers)), p.net.Close())
+				return
+			}
+			p.workers[number].back <- struct{}{}
+		}
+		kept = copy(buffer, rest)
+	}
+}

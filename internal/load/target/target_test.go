@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	go Leash(os.Stdin, os.Stdout, folder)
 	switch kind := os.Args[3]; kind {
 	case EchoServer, LimitServer:
-		if err := Serve(context.Background(), kind, os.Stdout); err != nil {
+		if err := Serve(context.Background(), os.Args[3:], os.Stdout); err != nil {
 			os.Exit(70)
 		}
 	case "fall-over":
@@ -179,25 +179,26 @@ func TestNotReady(t *testing.T) {
 
 // TestOrders: what a child answers to orders, right and wrong.
 func TestOrders(t *testing.T) {
+	var s servant
 	for order, want := range map[string]string{
 		"procs":   `order "procs": want a number from 1`,
 		"procs 0": `order "procs 0": want a number from 1`,
 		"dance":   `order "dance" is unknown`,
 		"":        `order "" is unknown`,
 	} {
-		if got := obey(order); got.Error != want {
+		if got := s.obey(order); got.Error != want {
 			t.Errorf("%q is answered with %q", order, got.Error)
 		}
 	}
-	if a := obey(orderUsage); a.CPU <= 0 || a.Heap != 0 || a.Error != "" {
+	if a := s.obey(orderUsage); a.CPU <= 0 || a.Heap != 0 || a.Error != "" {
 		t.Errorf("%+v", a)
 	}
-	if a := obey(orderSettle); a.CPU <= 0 || a.Heap <= 0 || a.Error != "" {
+	if a := s.obey(orderSettle); a.CPU <= 0 || a.Heap <= 0 || a.Error != "" {
 		t.Errorf("%+v", a)
 	}
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	if a := obey("procs 3"); a.Procs != before || runtime.GOMAXPROCS(0) != 3 {
+	if a := s.obey("procs 3"); a.Procs != before || runtime.GOMAXPROCS(0) != 3 {
 		t.Errorf("it ran on %d before, which was %d; then on %d", a.Procs, before, runtime.GOMAXPROCS(0))
 	}
 }

@@ -3,6 +3,7 @@
 package target
 
 import (
+	"os"
 	"runtime"
 	"syscall"
 	"time"
@@ -29,4 +30,14 @@ func ownUsage(memory bool) load.Usage {
 		used.Heap, used.Resident = int64(stats.HeapAlloc), resident()
 	}
 	return used
+}
+
+// ownFiles is how many file descriptors this process has open; 0 where the system does not
+// tell.
+func ownFiles() int {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return 0
+	}
+	return max(len(entries)-1, 0) // one is that of the look itself
 }

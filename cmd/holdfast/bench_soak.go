@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/load/soak"
+	"github.com/holdfast-locks/holdfast/internal/load/target"
+)
+
+// benchSoak keeps a cluster busy, and reports what it has done to the processes. A signal
+// ends it in good order: then the report is of what there is by then.
+func (p *program) benchSoak(ctx context.Context, order *benchOrder, file *os.File) error {
+	order.soak.Own = target.Own
+	order.soak.Told = func(s soak.Sample) {
+		p.say("bench: soak: %v of %v: %d turns, %d sessions, %d violations, %d errors",
+			s.At.Round(100*time.Millisecond), order.soak.Duration, s.Turns, s.Sessions, s.Violations, s.Errors)
+	}
+	var result *soak.Result
+	err := p.withTargets(ctx, order, func(_ load.Machine, targets []load.Target) (err error) {
+		t := targets[0]
+		cluster, ok := t.(soak.Cluster)
+		if !ok {
+			return fmt.Errorf("soak %s: it is no cluster", t.Name())
+		}
+		if err := t.Start(ctx); err != nil {
+			return fmt.Errorf("start %s: %w", t.Name(), err)
+		}
+		order.soak.Cluster = cluster
+		result, err = soak.Run(ctx, order.soak)
+		return errors.Join(err, t.Stop())
+	})
+	if result == nil {
+		return reworded("bench", "", err)
+	}
+	if file != nil {
+		err = errors.Join(err, (&load.Result{}).WriteJSON(file, host(order), result.Sections()...))
+	}
+	return errors.Join(p.soakVerdict(result), err)
+}
+
+// soakVerdict prints the tables and the last line.
+func (p *program) soakVerdict(result *soak.Result) error {
+	if err := p.printFound(result.Tables()); err != nil {
+		return err
+	}
+	if !result.Judged() {
+		p.say("bench: a soak of less than a minute, or of a few samples, says nothing about growth: violations and errors alone are judged")
+	}
+	var grew []string
+	for _, t := range result.Trends() {
+		if t.Grew() {
+			grew = append(grew, strings.ReplaceAll(t.Process, " ", "-")+"."+t.Figure)
+		}
+	}
+	verdict := "ok"
+	var err error
+	switch {
+	case result.Violations > 0:
+		verdict = fmt.Sprintf("VIOLATION violations=%d errors=%d", result.Violations, result.Errors)
+		err = &exitError{exitViolation, errors.New("bench: two had one lock at once")}
+	case result.Errors > 0:
+		verdict = fmt.Sprintf("FAILED errors=%d", result.Errors)
+		err = fmt.Errorf("bench: %d turns went wrong, the first with %w", result.Errors, result.FirstError)
+	case len(grew) > 0:
+		verdict = "GREW figures=" + strings.Join(grew, ",")
+		err = fmt.Errorf("bench: not flat: %s; the last table says by how much", strings.Join(grew, ", "))
+	}
+	if written := written(fmt.Fprintf(p.stdout, "bench: %s in=%.0fs\n", verdict, result.Took.Seconds())); written != nil {
+		return written
+	}
+	return err
+}

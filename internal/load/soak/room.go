@@ -1,0 +1,55 @@
+package soak
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// room watches over one name in whatever mode: who is inside at once. Nobody watches over a
+// nil one.
+type room struct {
+	violations *atomic.Uint64
+
+	mu     sync.Mutex
+	inside []*holdfast.Lock
+}
+
+// enter notes that a lock was granted. It is a violation if those inside whose locks have
+// not ended by themselves leave no place for it.
+func (r *room) enter(lock *holdfast.Lock) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	units := lock.Units()
+	for _, other := range r.inside {
+		switch {
+		case other.Check() != nil:
+		case lock.Mode() == holdfast.ModeShared && other.Mode() == holdfast.ModeShared:
+		case lock.Mode() == holdfast.ModeSlots && other.Mode() == holdfast.ModeSlots:
+			units += other.Units()
+		default:
+			units = lock.Capacity() + 1
+		}
+	}
+	if units > lock.Capacity() {
+		r.violations.Add(1)
+	}
+	r.inside = append(r.inside, lock)
+}
+
+// leave notes that it is about to be released.
+func (r *room) leave(lock *holdfast.Lock) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.inside, lock); i >= 0 {
+		r.inside = slices.Delete(r.inside, i, i+1)
+	}
+}

@@ -1,0 +1,245 @@
+package soak
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/load"
+)
+
+// Cluster is what is soaked.
+type Cluster interface {
+	// Addresses are those of its members, at least one, as a client takes them.
+	Addresses() []string
+	// TLS is what a connection needs to be encrypted; nil without encryption.
+	TLS() *tls.Config
+	// Sample is what each server process has; none where that cannot be known.
+	Sample(ctx context.Context) ([]Process, error)
+}
+
+// Process is what a process has at a moment. What cannot be known is 0.
+type Process struct {
+	Name string
+	load.Usage
+	Goroutines int
+	Files      int // open descriptors
+}
+
+// Config says what is soaked, and for how long.
+type Config struct {
+	Cluster Cluster
+	// Own is this process.
+	Own func() Process
+	// Duration is how long the load lasts; Every is the time between two samples, zero
+	// means a sixtieth of it, but 100 ms to 1 min.
+	Duration, Every time.Duration
+	// Space is the lockspace; "" means the default one.
+	Space string
+	// Seed draws the pauses.
+	Seed uint64
+	// Told gets each sample. Nil means that nobody listens.
+	Told func(Sample)
+}
+
+// MaxDuration is the longest soak, 30 days.
+const MaxDuration = 30 * 24 * time.Hour
+
+func (c *Config) check() error {
+	switch {
+	case c.Cluster == nil || c.Own == nil:
+		return errors.New("soak: fields Cluster and Own: both are needed")
+	case c.Duration <= 0 || c.Duration > MaxDuration:
+		return fmt.Errorf("soak: field Duration is %v; more than 0 to %v is allowed", c.Duration, MaxDuration)
+	case c.Every < 0:
+		return fmt.Errorf("soak: field Every is %v; 0 or more is allowed", c.Every)
+	}
+	if c.Every == 0 {
+		c.Every = min(max(c.Duration/60, 100*time.Millisecond), time.Minute)
+	}
+	if c.Space == "" {
+		c.Space = holdfast.DefaultSpace
+	}
+	if c.Told == nil {
+		c.Told = func(Sample) {}
+	}
+	return nil
+}
+
+// run is one soak.
+type run struct {
+	Config
+	begun   time.Time
+	admin   *client.Admin
+	clients []*client.Client
+	proxies []*proxy
+	workers uint64
+	work    sync.WaitGroup
+
+	counts     map[Kind]*atomic.Uint64
+	violations atomic.Uint64
+	errors     atomic.Uint64
+	mu         sync.Mutex
+	first      error // of the errors
+}
+
+// Run soaks until the time is over or ctx ends; both give a result. An error says why there
+// is none: the load could not begin, or did not end in good order.
+func Run(ctx context.Context, c Config) (result *Result, err error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	r := &run{Config: c, begun: time.Now(), counts: map[Kind]*atomic.Uint64{}}
+	for _, kind := range Kinds() {
+		r.counts[kind] = &atomic.Uint64{}
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	loading, stop := context.WithTimeout(ctx, c.Duration)
+	defer func() {
+		stop()
+		r.work.Wait() // before what they use is closed
+	}()
+	if r.admin, err = client.DialAdmin(joined(c.Cluster.Addresses()), r.options("")...); err != nil {
+		return nil, err
+	}
+	if err := r.begin(loading); err != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("begin to soak: %w", err)
+	}
+	result = &Result{Interrupted: true}
+	r.look(loading, result)
+	stop()
+	r.work.Wait()
+	result.Interrupted = ctx.Err() != nil
+	result.Took = time.Since(r.begun)
+	result.Counts = r.counted()
+	result.Violations, result.Errors = r.violations.Load(), r.errors.Load()
+	result.FirstError = r.first
+	return result, nil
+}
+
+// close ends all sessions. No worker is left.
+func (r *run) close() error {
+	var errs []error
+	for _, c := range r.clients {
+		errs = append(errs, c.Close())
+	}
+	for _, p := range r.proxies {
+		errs = append(errs, p.close())
+	}
+	if r.admin != nil {
+		errs = append(errs, r.admin.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// options are those of a connection. One that goes through a proxy still asks for the
+// certificate of the host behind it.
+func (r *run) options(behind string) []client.Option {
+	options := []client.Option{client.Name("holdfast bench --soak"), client.Space(r.Space)}
+	encryption := r.Cluster.TLS()
+	if encryption == nil {
+		return options
+	}
+	if host, _, err := net.SplitHostPort(behind); err == nil && encryption.ServerName == "" {
+		encryption = encryption.Clone()
+		encryption.ServerName = host
+	}
+	return append(options, client.TLS(encryption))
+}
+
+// dialLimit is how long a session may take to begin.
+const dialLimit = 10 * time.Second
+
+func dial(ctx context.Context, address string, options []client.Option) (*client.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	return client.Dial(ctx, address, options...)
+}
+
+// dial opens a session through one of the members, by a number that may be any.
+func (r *run) dial(ctx context.Context, member int, more ...client.Option) (*client.Client, error) {
+	addresses := r.Cluster.Addresses()
+	return dial(ctx, addresses[member%len(addresses)], append(r.options(""), more...))
+}
+
+// stay opens a session that stays until the end.
+func (r *run) stay(ctx context.Context, member int, more ...client.Option) (*client.Client, error) {
+	c, err := r.dial(ctx, member, more...)
+	if err == nil {
+		r.clients = append(r.clients, c)
+	}
+	return c, err
+}
+
+// each lets so many workers take turns, with pauses between them, until ctx ends.
+func (r *run) each(ctx context.Context, kind Kind, workers int, pause time.Duration, turn func(w *worker) error) {
+	for number := range workers {
+		r.workers++
+		w := &worker{number: number, ctx: ctx, random: rand.New(rand.NewPCG(r.Seed, r.workers))}
+		r.work.Go(func() {
+			for w.pause(pause) {
+				switch err := turn(w); {
+				case ctx.Err() != nil: // it was not all of a turn
+				case err != nil:
+					r.fail(fmt.Errorf("%s: %w", kind, err))
+				default:
+					r.counts[kind].Add(1)
+				}
+			}
+		})
+	}
+}
+
+func (r *run) fail(err error) {
+	r.errors.Add(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first == nil {
+		r.first = err
+	}
+}
+
+func (r *run) counted() map[Kind]uint64 {
+	counts := map[Kind]uint64{}
+	for kind, n := range r.counts {
+		counts[kind] = n.Load()
+	}
+	return counts
+}
+
+// worker takes turns.
+type worker struct {
+	number int // among those of its kind
+	turn   int
+	ctx    context.Context
+	random *rand.Rand
+}
+
+// longest is how many means a pause takes at most.
+const longest = 8
+
+// pause lets a random time pass, and says whether there is another turn.
+func (w *worker) pause(mean time.Duration) bool {
+	w.turn++
+	return w.pass(time.Duration(min(w.random.ExpFloat64(), longest) * float64(mean)))
+}
+
+// pass lets time pass, and says whether that was all of it.
+func (w *worker) pass(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return w.ctx.Err() == nil
+	case <-w.ctx.Done():
+		return false
+	}
+}

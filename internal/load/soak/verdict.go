@@ -1,0 +1,129 @@
+package soak
+
+import (
+	"slices"
+	"time"
+)
+
+// Trend is how a figure has gone on.
+type Trend struct {
+	Process string // "cluster" for what the members share
+	Figure  string
+	First   float64 // median of the first quarter after the warming
+	Last    float64 // median of the last quarter
+	Allowed float64 // what the last may be at most
+	PerHour float64 // by least squares
+	Judged  bool
+}
+
+// Grew says that the figure is not flat.
+func (t Trend) Grew() bool { return t.Judged && t.Last > t.Allowed }
+
+// The rule; see the package's page.
+const (
+	leastTime    = time.Minute
+	leastSamples = 8
+	warming      = 10 // its share is one of so many
+	growth       = 1.1
+)
+
+// figure is something that is judged.
+type figure struct {
+	name      string
+	allowance float64
+	ofProcess func(Process) float64
+	ofCluster func(Sample) float64
+}
+
+func figures() []figure {
+	const mebibyte = 1 << 20
+	return []figure{
+		{name: "resident_bytes", allowance: 4 * mebibyte, ofProcess: func(p Process) float64 { return float64(p.Resident) }},
+		{name: "heap_bytes", allowance: mebibyte, ofProcess: func(p Process) float64 { return float64(p.Heap) }},
+		{name: "goroutines", allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Goroutines) }},
+		{name: "descriptors", allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Files) }},
+		{name: "sessions", allowance: 8, ofCluster: func(s Sample) float64 { return float64(s.Sessions) }},
+		{name: "locks", allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Locks) }},
+		{name: "waiters", allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Waiters) }},
+	}
+}
+
+// Trends holds the first quarter against the last one. What was never more than 0 is not
+// known, or not there, and is left out.
+func (r *Result) Trends() (trends []Trend) {
+	if len(r.Samples) == 0 {
+		return nil
+	}
+	samples := slices.DeleteFunc(slices.Clone(r.Samples), func(s Sample) bool { return s.At < r.Took/warming })
+	judged := r.Judged()
+	for _, f := range figures() {
+		if f.ofCluster != nil {
+			trends = append(trends, f.trend("cluster", samples, judged, f.ofCluster)...)
+			continue
+		}
+		for _, p := range r.Samples[0].Processes {
+			trends = append(trends, f.trend(p.Name, samples, judged, func(s Sample) float64 {
+				i := slices.IndexFunc(s.Processes, func(other Process) bool { return other.Name == p.Name })
+				if i < 0 {
+					return 0
+				}
+				return f.ofProcess(s.Processes[i])
+			})...)
+		}
+	}
+	return trends
+}
+
+// Judged says whether there is enough to see growth in.
+func (r *Result) Judged() bool {
+	counted := 0
+	for _, s := range r.Samples {
+		if s.At >= r.Took/warming {
+			counted++
+		}
+	}
+	return counted >= leastSamples && r.Took >= leastTime
+}
+
+func (f figure) trend(process string, samples []Sample, judged bool, value func(Sample) float64) []Trend {
+	var values []float64
+	for _, s := range samples {
+		values = append(values, value(s))
+	}
+	if len(values) == 0 || slices.Max(values) <= 0 {
+		return nil
+	}
+	quarter := max(len(values)/4, 1)
+	t := Trend{Process: process, Figure: f.name, Judged: judged, PerHour: slope(samples, values)}
+	t.First, t.Last = median(values[:quarter]), median(values[len(values)-quarter:])
+	t.Allowed = t.First*growth + f.allowance
+	return []Trend{t}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// slope is what a line through the values gains in an hour.
+func slope(samples []Sample, values []float64) float64 {
+	var meanAt, meanValue float64
+	for i, s := range samples {
+		meanAt += s.At.Hours() / float64(len(samples))
+		meanValue += values[i] / float64(len(samples))
+	}
+	var together, spread float64
+	for i, s := range samples {
+		at := s.At.Hours() - meanAt
+		together += at * (values[i] - meanValue)
+		spread += at * at
+	}
+	if spread == 0 {
+		return 0
+	}
+	return together / spread
+}

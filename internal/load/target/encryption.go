@@ -1,0 +1,72 @@
+package target
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"github.com/holdfast-locks/holdfast/internal/authority"
+)
+
+// material is the certificates of one run, of an authority that ends with it.
+type material struct {
+	folder    string
+	authority *authority.Authority
+	ca        string // the file of its certificate
+	client    *tls.Config
+}
+
+// encryption makes the run's certificates when they are first needed.
+func (b *Bed) encryption() (*material, error) {
+	if b.material != nil {
+		return b.material, nil
+	}
+	m := &material{folder: b.fresh("tls")}
+	if err := os.Mkdir(m.folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make a folder for certificates: %w", err)
+	}
+	var err error
+	if m.authority, err = authority.New("holdfast bench"); err != nil {
+		return nil, err
+	}
+	if m.ca, err = m.authority.Write(m.folder, "ca"); err != nil {
+		return nil, err
+	}
+	own, err := m.authority.Issue(authority.Wish{Name: "bench"})
+	if err != nil {
+		return nil, err
+	}
+	m.client = &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: m.authority.Pool(), Certificates: []tls.Certificate{own.TLS()}}
+	b.material = m
+	return m, nil
+}
+
+// server makes the files of a server's certificate.
+func (m *material) server(name string) (authority.Files, error) {
+	certificate, err := m.authority.Issue(authority.Wish{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
+	if err != nil {
+		return authority.Files{}, err
+	}
+	return certificate.Write(m.folder, name)
+}
+
+// mutual is what a server's listener needs to show a certificate and to ask for one.
+func mutual(cert, key, ca string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("load a certificate: %w", err)
+	}
+	trusted, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, fmt.Errorf("load an authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(trusted) {
+		return nil, fmt.Errorf("load an authority: %s has no certificate", ca)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair},
+		ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+	}, nil
+}
