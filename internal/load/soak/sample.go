@@ -3,7 +3,6 @@ package soak
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -12,10 +11,11 @@ type Sample struct {
 	At        time.Duration // since the soak began
 	Processes []Process     // the servers', and this one last
 
-	Sessions, Locks, Waiters int // of the lockspace
+	Sessions, Locks, Waiters int // of the lockspace: sessions that hold or want something
 
 	Turns              uint64 // of all kinds so far, complete ones
 	Violations, Errors uint64 // so far
+	FirstError         error  // nil without any
 }
 
 // Result is what a soak has found out.
@@ -32,16 +32,22 @@ type Result struct {
 // sampleLimit is how long a look may take.
 const sampleLimit = 10 * time.Second
 
-// look takes samples until the load ends, and one then: what it has by then is complete, for
-// a look is not given up with the load.
+// look takes samples until the time is over or the load ends. Where that is before the
+// first was due there is one all the same.
 func (r *run) look(loading context.Context, result *Result) {
-	ticks := time.NewTicker(r.Every)
+	ticks, end := time.NewTicker(r.Every), time.NewTimer(r.Duration)
 	defer ticks.Stop()
+	defer end.Stop()
 	for running := true; running; {
 		select {
 		case <-ticks.C:
+		case <-end.C:
+			running = false
 		case <-loading.Done():
 			running = false
+		}
+		if !running && len(result.Samples) > 0 {
+			return
 		}
 		sample, err := r.sample(context.WithoutCancel(loading))
 		if err != nil {
@@ -72,8 +78,7 @@ func (r *run) sample(ctx context.Context) (s Sample, err error) {
 	for _, count := range r.counted() {
 		s.Turns += count
 	}
-	s.At, s.Violations, s.Errors = time.Since(r.begun), r.violations.Load(), r.errors.Load()
+	s.At, s.Violations = time.Since(r.begun), r.violations.Load()
+	s.Errors, s.FirstError = r.failures()
 	return s, nil
 }
-
-func joined(addresses []string) string { return strings.Join(addresses, ",") }

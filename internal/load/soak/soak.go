@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,7 @@ type Config struct {
 	Cluster Cluster
 	// Own is this process.
 	Own func() Process
-	// Duration is how long the load lasts; Every is the time between two samples, zero
+	// Duration is how long the load lasts when all of it is there; Every is the time between two samples, zero
 	// means a sixtieth of it, but 100 ms to 1 min.
 	Duration, Every time.Duration
 	// Space is the lockspace; "" means the default one.
@@ -86,42 +87,51 @@ type run struct {
 
 	counts     map[Kind]*atomic.Uint64
 	violations atomic.Uint64
-	errors     atomic.Uint64
-	mu         sync.Mutex
-	first      error // of the errors
+
+	mu     sync.Mutex
+	errors uint64
+	first  error // of them
 }
 
 // Run soaks until the time is over or ctx ends; both give a result. An error says why there
 // is none: the load could not begin, or did not end in good order.
-func Run(ctx context.Context, c Config) (result *Result, err error) {
+func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	r := &run{Config: c, begun: time.Now(), counts: map[Kind]*atomic.Uint64{}}
+	return newRun(c).soak(ctx)
+}
+
+func newRun(c Config) *run {
+	r := &run{Config: c, counts: map[Kind]*atomic.Uint64{}}
 	for _, kind := range Kinds() {
 		r.counts[kind] = &atomic.Uint64{}
 	}
+	return r
+}
+
+// soak begins, looks and ends.
+func (r *run) soak(ctx context.Context) (result *Result, err error) {
 	defer func() { err = errors.Join(err, r.close()) }()
-	loading, stop := context.WithTimeout(ctx, c.Duration)
+	loading, stop := context.WithCancel(ctx)
 	defer func() {
 		stop()
 		r.work.Wait() // before what they use is closed
 	}()
-	if r.admin, err = client.DialAdmin(joined(c.Cluster.Addresses()), r.options("")...); err != nil {
+	if r.admin, err = client.DialAdmin(strings.Join(r.Cluster.Addresses(), ","), r.options("")...); err != nil {
 		return nil, err
 	}
-	if err := r.begin(loading); err != nil && ctx.Err() == nil {
+	if err := r.begin(loading); err != nil {
 		return nil, fmt.Errorf("begin to soak: %w", err)
 	}
-	result = &Result{Interrupted: true}
+	result, r.begun = &Result{}, time.Now()
 	r.look(loading, result)
 	stop()
 	r.work.Wait()
-	result.Interrupted = ctx.Err() != nil
-	result.Took = time.Since(r.begun)
+	result.Interrupted, result.Took = ctx.Err() != nil, time.Since(r.begun)
 	result.Counts = r.counted()
-	result.Violations, result.Errors = r.violations.Load(), r.errors.Load()
-	result.FirstError = r.first
+	result.Violations = r.violations.Load()
+	result.Errors, result.FirstError = r.failures()
 	return result, nil
 }
 
@@ -199,12 +209,17 @@ func (r *run) each(ctx context.Context, kind Kind, workers int, pause time.Durat
 }
 
 func (r *run) fail(err error) {
-	r.errors.Add(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.first == nil {
+	if r.errors++; r.first == nil {
 		r.first = err
 	}
+}
+
+func (r *run) failures() (count uint64, first error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.errors, r.first
 }
 
 func (r *run) counted() map[Kind]uint64 {
