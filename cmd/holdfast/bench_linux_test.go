@@ -59,6 +59,58 @@ func TestBenchLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestSoakInterrupted: a soak that is ended reports what there is by then, and leaves nothing.
+func TestSoakInterrupted(t *testing.T) {
+	folder := t.TempDir()
+	figures := filepath.Join(t.TempDir(), "soak.json")
+	bench := exec.Command(filepath.Join(build(t), name), "bench", "--soak", "1h", "--every", "50ms", "--targets", "remote", "--json", figures)
+	bench.Env = append(os.Environ(), "TMPDIR="+folder)
+	var printed bytes.Buffer
+	bench.Stdout = &printed
+	told, err := bench.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bench.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	lines := bufio.NewScanner(told)
+	for lines.Scan() && seen < 3 {
+		if strings.Contains(lines.Text(), " of 1h0m0s: ") {
+			seen++
+		}
+	}
+	children := openChildren(t, bench.Process.Pid)
+	if err := bench.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+	}
+	err = bench.Wait()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || statusOf(ended.ProcessState) != 128+int(syscall.SIGINT) {
+		t.Errorf("it ended with %v", err)
+	}
+	if len(children) != 2 || seen < 3 { // echo, the member
+		t.Errorf("it had %d children, and told of %d samples", len(children), seen)
+	}
+	for _, child := range children {
+		awaitExit(t, child)
+	}
+	output := strings.TrimSpace(printed.String())
+	if last := output[strings.LastIndex(output, "\n")+1:]; !strings.HasPrefix(last, "bench: ok in=") {
+		t.Errorf("the last line is %q", last)
+	}
+	written, err := os.ReadFile(figures)
+	if err != nil || bytes.Count(written, []byte(`{"at_s":`)) < 3 || !bytes.HasSuffix(written, []byte("]}\n")) {
+		t.Errorf("%v, %s", err, written)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 // openChildren returns descriptors of the children of a process that are servers of bench.
 func openChildren(t *testing.T, parent int) (descriptors []int) {
 	t.Helper()
