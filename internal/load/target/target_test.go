@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 	if err != nil || result.FirstError != nil {
 		t.Fatal(err, result)
 	}
-	want := map[string]int{"raw": 1, "limit": 6, "limit-queued": 6, "local": 6}
+	want := map[string]int{"raw": 2, "limit": 6, "limit-queued": 6, "local": 6}
 	for _, row := range result.Rows {
 		want[row.Target]--
 		for _, metric := range metricsOf(row) {
