@@ -18,7 +18,8 @@ import (
 // What --quick changes, so that all is measured in less than 45 s on two CPUs.
 const (
 	quickRounds   = 2
-	quickDuration = 150 * time.Millisecond
+	quickDuration = 100 * time.Millisecond
+	quickLocks    = 50_000
 )
 
 func benchFlags() []cli.Flag {
@@ -31,7 +32,7 @@ func benchFlags() []cli.Flag {
 		durationFlag("duration", 0, "how long each timed measurement takes in each round (default: 500ms)"),
 		textFlag("workers", "`NUMBERS` of workers (default: 1,64,512, and 1,8,64 on the hot name)"),
 		textFlag("think", "`TIMES` for which workers keep each lock (default: 0,1ms,10ms)"),
-		switchFlag("quick", "measure for a shorter time: 2 rounds of 150ms, one of hold"),
+		switchFlag("quick", "measure for a shorter time: 2 rounds of 100ms, one of hold with 50,000 locks"),
 		seedFlag("what draws the names, and the pauses of a soak"),
 		durationFlag("soak", 0, "keep a cluster busy for `DURATION` instead (--targets central, the default, or remote, or remote-tls)"),
 		durationFlag("every", 0, "time between two samples of a soak (default: a sixtieth of it, 100ms to 1m)"),
@@ -158,7 +159,7 @@ const leastEvery = 10 * time.Millisecond
 // readNumbers reads how much is measured.
 func (o *benchOrder) readNumbers(c *cli.Command) (err error) {
 	if c.Bool("quick") {
-		o.load.Rounds, o.load.Duration, o.load.HoldRounds = quickRounds, quickDuration, 1
+		o.load.Rounds, o.load.Duration, o.load.HoldRounds, o.load.Locks = quickRounds, quickDuration, 1, quickLocks
 	}
 	if c.IsSet("rounds") {
 		o.load.Rounds = c.Int("rounds")

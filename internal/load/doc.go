@@ -71,6 +71,18 @@
 // four messages for one worker, not three) or returns when the release is on its way (ours:
 // the next request travels right behind it, so two); and by members that pass requests on.
 //
+// # What is aimed at
+//
+// [Config.Aims] holds the figures against what Holdfast aims at: the table is in aims.go, a
+// line for each aim, and says how the figure follows from those of one round. A ratio is
+// taken within a round, whose two figures have met the same machine a second apart, and is
+// then the median of all rounds; so is OF-LIMIT. An aim is judged as it is shown, to two
+// decimals; one whose cells were not measured is left out. Missed ones are no error.
+//
+// Allocations are those of the whole workers' process for each lock taken, the measuring
+// itself included, which takes none in a cycle. For a target in this process the server's
+// are in them.
+//
 // # What the figures do not say
 //
 //   - What another machine does. Loopback has no distance and no loss; client and servers

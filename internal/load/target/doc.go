@@ -1,13 +1,30 @@
 // Package target starts and reaches what the bench measures (package load has the
 // workloads): servers as child processes, a member in this process, a running cluster.
 //
-//	bed.go      what a run of the bench has: folder, CPUs, echo server, targets
-//	raw.go      ping-pongs over TCP: what a message costs
-//	limits.go   package limit's lock server in a child
-//	members.go  Holdfast: one member here, one in a child, three in children, a running one
-//	child.go    a child process, as the bench sees it
-//	leash.go    the same, as the child sees it
-//	pin_*.go    one CPU for all
+//	bed.go         what a run of the bench has: folder, CPUs, echo server, targets
+//	raw.go         ping-pongs over TCP: what a message costs
+//	limits.go      package limit's lock server in a child
+//	members.go     Holdfast: one member here, one in a child; central.go: three in children
+//	running.go     a cluster that somebody else has started; metrics.go: what it tells
+//	encryption.go  the certificates of a run
+//	profile.go     where time and memory go
+//	child.go       a child process, as the bench sees it
+//	leash.go       the same, as the child sees it
+//	pin_*.go       one CPU for all
+//
+// # Ping-pongs
+//
+// A message is 64 bytes. One worker has a connection to itself, and a ping-pong is a cycle:
+// a lock service whose Lock and Unlock both wait for an answer needs two. Several workers
+// share one connection, as those of limit and of a member do, each with one message under
+// way at a time; messages that are there together travel in one piece, both ways. That is
+// the most that a protocol with one small message each way for a cycle could reach.
+//
+// # TLS
+//
+// remote-tls is remote with mutual TLS 1.3, and limit-tls is limit with it: each run has an
+// authority of its own for their certificates. They stand beside the plain ones where
+// throughput and hand-offs are measured, without think times, drain and hold.
 //
 // # Children
 //
