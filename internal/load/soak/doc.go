@@ -43,8 +43,9 @@
 //
 //	resident memory 4 MiB   heap 1 MiB   goroutines, descriptors 16   sessions 8   locks, waiters 32
 //
-// The heap is what is alive after a collection that the look has ordered, but for a cluster
-// that somebody else has started, where it is all that was allocated and not collected yet.
+// The heap is what is alive after a collection that the look has ordered. A cluster that
+// somebody else has started cannot be ordered, and has in it what is not collected yet: so
+// of the heap it is not the median of a quarter that counts but the smallest.
 // The slope, by least squares over the same samples, is shown and not judged. A soak of less
 // than a minute, or with fewer than 8 samples after its warming, says nothing about growth:
 // then only errors and violations are judged.

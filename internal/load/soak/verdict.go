@@ -9,8 +9,8 @@ import (
 type Trend struct {
 	Process string // "cluster" for what the members share
 	Figure  string
-	First   float64 // median of the first quarter after the warming
-	Last    float64 // median of the last quarter
+	First   float64 // median of the first quarter after the warming; of the heap, the smallest
+	Last    float64 // that of the last quarter
 	Allowed float64 // what the last may be at most
 	PerHour float64 // by least squares
 	Judged  bool
@@ -31,6 +31,7 @@ const (
 type figure struct {
 	name      string
 	allowance float64
+	typical   func(values []float64) float64 // of a quarter
 	ofProcess func(Process) float64
 	ofCluster func(Sample) float64
 }
@@ -38,13 +39,13 @@ type figure struct {
 func figures() []figure {
 	const mebibyte = 1 << 20
 	return []figure{
-		{name: "resident_bytes", allowance: 4 * mebibyte, ofProcess: func(p Process) float64 { return float64(p.Resident) }},
-		{name: "heap_bytes", allowance: mebibyte, ofProcess: func(p Process) float64 { return float64(p.Heap) }},
-		{name: "goroutines", allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Goroutines) }},
-		{name: "descriptors", allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Files) }},
-		{name: "sessions", allowance: 8, ofCluster: func(s Sample) float64 { return float64(s.Sessions) }},
-		{name: "locks", allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Locks) }},
-		{name: "waiters", allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Waiters) }},
+		{name: "resident_bytes", typical: median, allowance: 4 * mebibyte, ofProcess: func(p Process) float64 { return float64(p.Resident) }},
+		{name: "heap_bytes", typical: slices.Min[[]float64], allowance: mebibyte, ofProcess: func(p Process) float64 { return float64(p.Heap) }},
+		{name: "goroutines", typical: median, allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Goroutines) }},
+		{name: "descriptors", typical: median, allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Files) }},
+		{name: "sessions", typical: median, allowance: 8, ofCluster: func(s Sample) float64 { return float64(s.Sessions) }},
+		{name: "locks", typical: median, allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Locks) }},
+		{name: "waiters", typical: median, allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Waiters) }},
 	}
 }
 
@@ -95,7 +96,7 @@ func (f figure) trend(process string, samples []Sample, judged bool, value func(
 	}
 	quarter := max(len(values)/4, 1)
 	t := Trend{Process: process, Figure: f.name, Judged: judged, PerHour: slope(samples, values)}
-	t.First, t.Last = median(values[:quarter]), median(values[len(values)-quarter:])
+	t.First, t.Last = f.typical(values[:quarter]), f.typical(values[len(values)-quarter:])
 	t.Allowed = t.First*growth + f.allowance
 	return []Trend{t}
 }
