@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // The environment that makes the test binary a process that prints the digest of one
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(digest(name, n))
 		return
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // config is a run of all faults.

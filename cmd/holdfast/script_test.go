@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/internal/trial"
@@ -20,7 +21,15 @@ import (
 // TestMain lets the test program be holdfast, its guardian and its starter.
 func TestMain(m *testing.M) {
 	supervise.GuardianMain()
-	testscript.Main(m, map[string]func(){name: main})
+	testscript.Main(leakless{m}, map[string]func(){name: main})
+}
+
+// leakless is the tests, and a look for goroutines that they have left behind.
+type leakless struct{ *testing.M }
+
+func (l leakless) Run() (code int) {
+	goleak.VerifyTestMain(l.M, goleak.Cleanup(func(verdict int) { code = verdict }))
+	return code
 }
 
 // TestScript runs the scripts in testdata/script. Beside the usual commands they

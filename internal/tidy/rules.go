@@ -20,6 +20,7 @@ func Rules() []Rule {
 		{"names", "a name says what is inside", names},
 		{"receivers", "now, ev, out and m mean the same in every machine", receivers},
 		{"sleep", "a test waits for an event, never for a while", sleep},
+		{"leaks", "a goroutine that outlives what began it is found by the tests of its package", leaks},
 		{"errors", "an error says what was being done; that it failed is known", errorWords},
 		{"unfinished", "what is on the main branch is finished; what is not is an issue", unfinished},
 		{"places", "the text holds for every machine and every network", places},

@@ -72,6 +72,15 @@ func wordExamples() []example {
 		{"sleep", one("lock/a_test.go", sleeping), []string{"a_test.go:5", "Step the machine"}},
 		{"sleep", one("run/a.go", sleeping), nil},
 
+		{"leaks", one("run/a_test.go", "package run"), []string{"run: no test of this package looks for goroutines"}},
+		{"leaks", one("a_test.go", "package holdfast"), []string{".: no test"}},
+		{"leaks", one("lock/a_test.go", "package lock\nfunc f() { go f() }"), []string{"lock: no test"}},
+		{"leaks", one("lock/a_test.go", "package lock\nfunc f(g group) { g.Go(f) }"), []string{"lock: no test"}},
+		{"leaks", one("run/a_test.go", "package run\nimport \"go.uber.org/goleak\"\nfunc f() { goleak.VerifyNone(nil) }"), []string{"run: no test"}},
+		{"leaks", one("run/a_test.go", "package run\nimport \"go.uber.org/goleak\"\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m) }"), nil},
+		{"leaks", one("lock/a_test.go", "package lock"), nil},
+		{"leaks", one("run/a.go", "package run\nfunc f() { go f() }"), nil},
+
 		{"errors", one("run/a.go", "package run\nvar e = errors.New(\"failed to open\")"), []string{"a.go:2"}},
 		{"errors", one("run/a.go", "package run\nvar e = fmt.Errorf(`Failed to open: %w`, e)"), []string{"a.go:2"}},
 		{"errors", one("run/a.go", "package run\nvar e = fmt.Errorf(\"open the cell: %w\", e)"), nil},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // TestMain lets the test program be a worker that does as it is told.
@@ -15,7 +17,7 @@ func TestMain(m *testing.M) {
 		puppet()
 		return
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // puppet says what it is, and then every line that it is told.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 )
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 		other(folder)
 		return
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // other opens the folder, says so, and waits until its standard input ends.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
@@ -32,7 +34,8 @@ var program string
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
-		os.Exit(m.Run()) // nothing needs it
+		goleak.VerifyTestMain(m) // nothing needs the program
+		return
 	}
 	os.Exit(withProgram(m))
 }
@@ -50,7 +53,9 @@ func withProgram(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	code := 1
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(verdict int) { code = verdict }))
+	return code
 }
 
 // patience is how long a test waits for what must come. Nothing waits so long but a
