@@ -67,6 +67,9 @@ func newBed(t *testing.T, order *lockOrder, script string) *bed {
 		if err := process.Terminate(0); err != nil {
 			t.Error(err)
 		}
+		if _, err := process.Wait(); err != nil {
+			t.Error(err)
+		}
 		if err := errors.Join(l.say.close(), l.status.to.close()); err != nil {
 			t.Error(err)
 		}
