@@ -30,6 +30,15 @@ func (c *Cell) promised() protocol.Epoch {
 	return protocol.Epoch{Counter: c.Promised, Candidate: c.Candidate}
 }
 
+// highest is the highest epoch counter that the member knows of.
+func (c *Cell) highest() uint64 {
+	highest := max(c.Promised, c.Floor)
+	if c.Accepted != nil {
+		highest = max(highest, c.Accepted.Epoch.Counter)
+	}
+	return highest
+}
+
 // The layouts: a line that people recognize, numbers, since version 2 the accepted
 // view, a checksum. A cell of another version is refused rather than guessed at.
 const (

@@ -41,7 +41,9 @@ func (m *Machine) onForce(now protocol.Time, call protocol.CallID, force *Force,
 	out.Note(Forcing{View: v.Number, Members: force.Members, Reason: force.Reason, By: force.By})
 	m.forcing = &forcing{call: call, view: v, members: ids, order: election.Order{Reason: force.Reason, By: force.By}, wall: force.Wall, left: forceAttempts, again: now}
 	m.goOnForcing(now, out)
-	m.forcing.first = m.ballot.Epoch.Counter
+	if m.ballot != nil {
+		m.forcing.first = m.ballot.Epoch.Counter
+	}
 }
 
 // forced returns who is to be in the view, or why it cannot be forced.

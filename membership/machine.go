@@ -141,7 +141,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		if hint, ok := ev.Fact.(protocol.Hint); ok {
 			m.onHint(now, hint)
 		}
-	case ev.From == m.self:
+	case ev.From == m.self, !plausible(ev.Fact):
 		out.Note(Ignored{From: ev.From, What: ev.Fact})
 	default:
 		m.onMessage(now, ev.From, ev.Fact, out)

@@ -1,6 +1,8 @@
 package membership
 
 import (
+	"fmt"
+
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -11,6 +13,10 @@ import (
 // may come from another side: it is joined as a whole side is, with what it holds.
 func (m *Machine) raise(now protocol.Time, above uint64, address string, out *protocol.Effects) {
 	m.seen = max(m.seen, above)
+	if above >= protocol.MaxEpoch {
+		out.Note(OutOfEpochs{})
+		return // there is none above it: who has promised that cannot be led
+	}
 	if above < m.reign.epoch.Counter || protocol.Mutated("epoch not raised") {
 		return
 	}
@@ -34,6 +40,10 @@ func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *
 		return // not here, or under way
 	}
 	view := m.reign.view
+	if m.above(false, now) > protocol.MaxEpoch {
+		out.Note(OutOfEpochs{})
+		return
+	}
 	if m.alone() && m.reign.installed {
 		m.again(now, view, out)
 		return
@@ -49,4 +59,12 @@ func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Ef
 	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: view, Terms: m.terms}
 	ballot.Take(m.promise(now, ballot.Epoch), now)
 	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
+}
+
+// OutOfEpochs notes that there is no epoch above those that are known here: somebody has
+// made one up, for honest ones are as many as there are seconds.
+type OutOfEpochs struct{}
+
+func (OutOfEpochs) String() string {
+	return fmt.Sprintf("no epoch is left above %d, which somebody has promised", uint64(protocol.MaxEpoch))
 }

@@ -272,6 +272,9 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 	default:
 		m.elect(now, verdict.Newest, verdict.Attendance || m.dissents(), out)
 		for _, a := range survey.Answers {
+			if m.ballot == nil {
+				break // no epoch is left
+			}
 			m.ballot.Active = append(m.ballot.Active, a.Self.ID)
 		}
 	}
@@ -309,6 +312,11 @@ func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *proto
 	counter := m.above(forgotten, now)
 	if ballot.Forced != nil {
 		counter = m.aboveLost(now, ballot.View)
+	}
+	if counter > protocol.MaxEpoch {
+		out.Note(OutOfEpochs{})
+		m.backOff(now, 0)
+		return
 	}
 	ballot.Epoch = protocol.Epoch{Counter: counter, Candidate: m.self}
 	ballot.Sent, ballot.Terms = now, m.terms

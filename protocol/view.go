@@ -3,6 +3,8 @@ package protocol
 import (
 	"strconv"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
 )
 
 // View says who is here, in order of seniority, and who coordinates: the candidate of
@@ -72,9 +74,13 @@ func (v *View) Name(id ID) string {
 // different candidates never both serve, but for the sides of a partition in mode any,
 // and no member follows one after the other.
 type Epoch struct {
-	Counter   uint64
+	Counter   uint64 // at most MaxEpoch
 	Candidate ID
 }
+
+// MaxEpoch is the highest counter of an epoch: reigns are named by it. Counters that follow
+// the wall clock get there in the year 2094.
+const MaxEpoch = lock.MaxReign
 
 // Member is one place in a View. Leases and grants belong to (ID, Tenure).
 type Member struct {

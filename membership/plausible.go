@@ -1,0 +1,104 @@
+package membership
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What another member says is looked at before it is acted upon: a number that nobody can
+// have come by would otherwise overflow where it is reckoned with, be remembered for ever,
+// or break an invariant of this member's. What is possible may still be untrue.
+
+// furthest bounds times and lengths of time of other members, so that sums of a few of
+// them, stretched, are within what a Time can be. It is 36 years.
+const furthest = time.Duration(1 << 60)
+
+// latest bounds the numbers of views: each is followed by the next.
+const latest = 1 << 62
+
+// plausible reports whether what a message says can be so.
+func plausible(msg any) bool {
+	switch msg := msg.(type) {
+	case Poll:
+		return msg.plausible()
+	case NewView:
+		return msg.Poll.plausible() && msg.View != nil && plausibleView(msg.View)
+	case PollAnswer:
+		return msg.plausible()
+	case ViewAck:
+		return msg.Answer.plausible()
+	case Join:
+		return possible(msg.Promised) && possibleMember(&msg.Self)
+	case Dropped:
+		return possible(msg.Epoch)
+	case Resign:
+		return possible(msg.Epoch)
+	case election.StatusAnswer:
+		return possible(msg.Promised) && possibleMember(&msg.Self) && plausibleView(msg.View)
+	case election.Election:
+		return possible(msg.Epoch) && plausibleView(msg.View)
+	case election.Promise:
+		return possible(msg.Epoch) && possibleMember(&msg.Self) && plausibleView(msg.Accepted) && lasting(msg.At, msg.Horizon, msg.Owes)
+	case election.Refuse:
+		return possible(msg.Epoch, msg.Promised) && plausibleView(msg.View)
+	}
+	return true
+}
+
+func (p *Poll) plausible() bool {
+	return possible(p.Epoch) && p.View <= latest && lasting(p.Echo, p.Horizon, p.Usable) && p.Role >= -furthest && p.Role <= furthest
+}
+
+func (a *PollAnswer) plausible() bool {
+	return possible(a.Epoch) && a.View <= latest && lasting(a.At, a.Wants, a.Horizon)
+}
+
+// plausibleView reports whether a view can be one, so that a cell that has it can be read
+// again; none can be.
+func plausibleView(v *election.View) bool {
+	if v == nil {
+		return true
+	}
+	if !possible(v.Epoch) || v.Number > latest || len(v.Members) > maxPlaces || len(v.Base) > maxPlaces || len(v.Terms) > maxPlaces {
+		return false
+	}
+	known := make(map[protocol.ID]bool, len(v.Members))
+	for i := range v.Members {
+		if id := v.Members[i].ID; known[id] || !possibleMember(&v.Members[i]) {
+			return false
+		}
+		known[v.Members[i].ID] = true
+	}
+	for _, e := range v.Base {
+		if !possible(e.Epoch) || e.Number > latest || len(e.Voters) > maxPlaces {
+			return false
+		}
+	}
+	return true
+}
+
+// possibleMember reports whether a place can be a member's: some ids are nobody's.
+func possibleMember(m *election.Member) bool {
+	return m.ID != protocol.Storage && m.ID != protocol.Whoever && m.ID != protocol.Rumour
+}
+
+func possible(epochs ...protocol.Epoch) bool {
+	for _, epoch := range epochs {
+		if epoch.Counter > protocol.MaxEpoch {
+			return false
+		}
+	}
+	return true
+}
+
+// lasting reports whether lengths of time are none that are negative or without end.
+func lasting(spans ...time.Duration) bool {
+	for _, span := range spans {
+		if span < 0 || span > furthest {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,283 @@
+package member
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// stepBed is three founders in one process, on one clock that stands still until it is
+// advanced: the victim, whose every step is checked, and two others that are honest by
+// themselves. Everything in it follows from the bytes that drive it.
+type stepBed struct {
+	t      testing.TB
+	now    protocol.Time
+	places [3]*place
+	victim *place
+	wire   []parcel
+	heard  []parcel // what honest members have sent to the victim, the latest
+	quiet  bool     // nothing honest reaches the victim
+	listed int      // names that the victim has told of
+}
+
+// place is one member. Its id is its number, counted from 1.
+type place struct {
+	id       protocol.ID
+	desk     *session.Desk
+	out      protocol.Effects
+	sessions []lock.SessionID
+	op       uint64
+	scanned  []lock.Lock
+}
+
+// parcel is a message under way.
+type parcel struct {
+	from, to protocol.ID
+	bytes    []byte
+}
+
+const mostHeard = 256
+
+func addressOf(id protocol.ID) string { return fmt.Sprintf("10.0.0.%d:4040", id) }
+
+// newStepBed forms the cluster and gives its clients a few locks. The first of the
+// members coordinates. Available is partition mode any.
+func newStepBed(t testing.TB, victim int, available bool) *stepBed {
+	t.Helper()
+	b := &stepBed{t: t, now: time.Hour}
+	for i := range b.places {
+		b.places[i] = b.found(protocol.ID(i+1), available)
+	}
+	b.victim = b.places[victim]
+	for _, p := range b.places {
+		b.step(p, protocol.Event{Kind: protocol.Start})
+	}
+	b.pass(15 * time.Second)
+	for _, p := range b.places {
+		for range 2 {
+			p.op++
+			b.call(p, protocol.Below, &session.Open{Sort: session.Stream, TTL: time.Minute, Client: "client"})
+		}
+	}
+	b.pass(time.Second)
+	for i := range 8 {
+		b.wish(byte(i))
+	}
+	b.pass(time.Second)
+	return b
+}
+
+func (b *stepBed) found(id protocol.ID, available bool) *place {
+	b.t.Helper()
+	random := rand.New(rand.NewPCG(uint64(id), 1))
+	below, err := membership.New(membership.Config{
+		Name: string('a' + rune(id) - 1), Address: addressOf(id), Founder: true, Founders: []string{addressOf(1), addressOf(2), addressOf(3)},
+		Priority: int(id), Available: available, Kept: true, Serves: true, Spaces: 2,
+		Cell: membership.Cell{Cluster: 9, ID: id, Incarnation: 1, Clean: true},
+		// Epochs count from the wall clock; these are small, as varints are that a fuzzer changes.
+		Wall: (membership.Origin + 20) * time.Second, Rand: random,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var spaces []protocol.Machine
+	for range 2 {
+		space, err := central.New(central.Config{Self: id, Chunk: 2, Table: lock.Config{WaitersPerName: 8, LocksPerSession: 8}, Any: available})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		spaces = append(spaces, space)
+	}
+	desk, err := session.NewDesk(session.Config{
+		Member: id, Incarnation: below.Cell().Incarnation, Rand: random, Spaces: len(spaces), Sessions: 8,
+	}, protocol.Stack(below, spaces...))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &place{id: id, desk: desk}
+}
+
+// mostSends bounds what one step may say: reports, notices and answers for what the few
+// clients here have, to the two others.
+const mostSends = 512
+
+// step is one step of a member, and hands on what it wants done.
+func (b *stepBed) step(p *place, ev protocol.Event) {
+	p.desk.Step(b.now, ev, &p.out)
+	out := p.out
+	p.out = protocol.Effects{}
+	if p == b.victim && len(out.Sends) > mostSends {
+		b.t.Fatalf("%v makes it send %d messages", ev.Fact, len(out.Sends))
+	}
+	for _, note := range out.Notes {
+		if note.String() == "" {
+			b.t.Fatalf("a note of %T that says nothing", note)
+		}
+	}
+	for i := range out.Replies {
+		switch result := out.Replies[i].Result.(type) {
+		case *session.Opened:
+			if result.Err == nil {
+				p.sessions = append(p.sessions, result.ID)
+			}
+		case *protocol.Scanned:
+			p.scanned = append(p.scanned, result.Locks...)
+		}
+	}
+	var saved []uint64
+	for _, sent := range out.Sends {
+		if save, ok := sent.Message.(storage.Save); ok {
+			if _, err := membership.DecodeCell(save.Data); err != nil {
+				b.t.Fatalf("its next life could not read its cell: %v", err)
+			}
+			saved = append(saved, save.ID)
+			continue
+		}
+		b.post(p, sent)
+	}
+	for _, id := range saved {
+		b.step(p, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: protocol.Below, Fact: storage.Saved{ID: id}})
+	}
+}
+
+// post puts a message on the wire. One that cannot be encoded would be lost each time.
+func (b *stepBed) post(p *place, sent protocol.Envelope) {
+	bytes, err := Append(nil, sent.Port, sent.Message)
+	if err != nil {
+		b.t.Fatalf("%v cannot be sent: %v", sent.Message, err)
+	}
+	if sent.To != protocol.Whoever {
+		b.wire = append(b.wire, parcel{p.id, sent.To, bytes})
+		return
+	}
+	for _, other := range b.places {
+		if addressOf(other.id) == sent.Address {
+			b.wire = append(b.wire, parcel{p.id, other.id, bytes})
+		}
+	}
+}
+
+// mostDelivered bounds what is said between honest members at one instant.
+const mostDelivered = 4096
+
+// deliver brings all that is under way to the members it is for.
+func (b *stepBed) deliver() {
+	for n := 0; len(b.wire) > 0; n++ {
+		next := b.wire[0]
+		b.wire = b.wire[1:]
+		if n > mostDelivered {
+			b.wire = nil // a lossy network: no protocol needs all of it
+			return
+		}
+		if next.to < 1 || next.to > 3 || b.quiet && (next.from == b.victim.id) != (next.to == b.victim.id) {
+			continue
+		}
+		if b.places[next.to-1] == b.victim && next.from != next.to {
+			b.heard = append(b.heard, next)
+			b.heard = slices.Delete(b.heard, 0, max(0, len(b.heard)-mostHeard))
+		}
+		b.receive(next)
+	}
+}
+
+// receive lets a member receive what decodes.
+func (b *stepBed) receive(p parcel) {
+	port, message, _, err := Decode(p.bytes)
+	if err != nil {
+		b.t.Fatalf("%x was encoded by a member: %v", p.bytes, err)
+	}
+	b.step(b.places[p.to-1], protocol.Event{Kind: protocol.Receive, From: p.from, Port: port, Fact: message})
+}
+
+// pass lets time pass: who wants to be woken is.
+func (b *stepBed) pass(d time.Duration) {
+	b.deliver()
+	end := b.now + d
+	for still := 0; ; still++ {
+		next := slices.MinFunc(b.places[:], func(p, q *place) int { return int(min(max(p.desk.Wake()-q.desk.Wake(), -1), 1)) })
+		at := next.desk.Wake()
+		if at > end {
+			b.now = end
+			return
+		}
+		if at > b.now {
+			b.now, still = at, 0
+		}
+		if still > 64 {
+			b.t.Fatalf("member %d wants to be woken at %v for ever, now is %v", next.id, at, b.now)
+		}
+		b.step(next, protocol.Event{Kind: protocol.Tick})
+		b.deliver()
+	}
+}
+
+func (b *stepBed) call(p *place, port protocol.Port, fact any) {
+	p.op++
+	b.step(p, protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: uint64(p.id), Op: p.op}, Fact: fact})
+}
+
+// wish lets a client of some member want something, as the byte says.
+func (b *stepBed) wish(which byte) {
+	p := b.places[which%3]
+	if len(p.sessions) == 0 {
+		return
+	}
+	s := p.sessions[int(which>>2)%len(p.sessions)]
+	port := protocol.Port(1 + which>>7)
+	name := [...]string{"x", "y", "z"}[int(which>>3)%3]
+	mode := [...]holdfast.Mode{holdfast.ModeExclusive, holdfast.ModeShared, holdfast.ModeSlots}[int(which>>5)%3]
+	switch which >> 4 & 7 {
+	case 1:
+		b.call(p, port, &protocol.Release{Session: s, Name: name, Request: p.op})
+	case 2:
+		b.call(p, port, &protocol.Cancel{Session: s, Name: name, Request: p.op})
+	case 3:
+		b.call(p, port, &protocol.Break{Name: name, Reason: "r"})
+	case 4:
+		b.call(p, port, &protocol.Extend{Session: s, Name: name, Request: p.op, Hold: time.Minute})
+	case 5:
+		b.call(p, port, &protocol.Show{Name: name})
+	default:
+		request := &lock.Request{
+			Session: s, ID: p.op + 1, Name: name, Client: "client", Owner: [...]string{"", "o"}[which%2], Mode: mode,
+			Arrived: b.now, WaitEnd: b.now + time.Minute, Try: which&4 != 0,
+		}
+		if mode == holdfast.ModeSlots {
+			request.Units, request.Capacity = 1, 2
+		}
+		b.call(p, port, request)
+	}
+	b.deliver()
+}
+
+// TestStepBed: left alone, the members grant, report and list.
+func TestStepBed(t *testing.T) {
+	for _, victim := range []int{0, 1} {
+		for _, available := range []bool{false, true} {
+			b := newStepBed(t, victim, available)
+			b.inspect()
+			if b.listed == 0 || len(b.heard) == 0 {
+				t.Errorf("member %d (any: %t): nothing is locked, or nothing was said", victim+1, available)
+			}
+			kinds := map[string]bool{}
+			for _, p := range b.heard {
+				_, m, _, err := Decode(p.bytes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kinds[Name(m)] = true
+			}
+			t.Logf("member %d (any: %t) has heard %v", victim+1, available, kinds)
+		}
+	}
+}
