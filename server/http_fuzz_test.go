@@ -37,7 +37,7 @@ func FuzzAcquireBody(f *testing.F) {
 	} {
 		f.Add(body)
 	}
-	b := newWebBed(f, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = time.Millisecond, time.Millisecond })
+	b := newWebBed(f, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace, c.Logger = time.Millisecond, time.Millisecond, nil })
 	f.Fuzz(func(t *testing.T, body string) {
 		r := httptest.NewRequest(http.MethodPost, acquirePath, strings.NewReader(body))
 		r.Host = "localhost"
@@ -75,7 +75,7 @@ func FuzzPath(f *testing.F) {
 		f.Add("GET", path)
 	}
 	f.Add("POST", "/v1/spaces/default/acquire")
-	b := newWebBed(f, nil)
+	b := newWebBed(f, func(c *Config) { c.Logger = nil })
 	f.Fuzz(func(t *testing.T, method, target string) {
 		if !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "/v1/events") || method == "" {
 			return // an endless answer, or what no HTTP server hands on

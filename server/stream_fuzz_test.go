@@ -27,7 +27,7 @@ func FuzzOperations(f *testing.F) {
 		must(f, err)
 		f.Add(frame)
 	}
-	b := newBed(f, nil, nil)
+	b := newBed(f, func(c *Config) { c.Logger = nil }, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		frame := &api.ClientFrame{}
 		if proto.Unmarshal(data, frame) != nil {
