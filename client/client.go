@@ -111,6 +111,15 @@ func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 
 // start makes a Client and its goroutines.
 func start(settings *settings, addresses []wire.Address) *Client {
+	c := build(settings, addresses)
+	c.work.Add(2)
+	go c.run()
+	go c.keepTime()
+	return c
+}
+
+// build makes a Client that nobody runs yet.
+func build(settings *settings, addresses []wire.Address) *Client {
 	c := &Client{
 		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
 		hurry: make(chan struct{}, 1),
@@ -128,9 +137,6 @@ func start(settings *settings, addresses []wire.Address) *Client {
 		c.lastID = rand.Uint64() >> 2
 		c.session = &session{client: c, id: settings.session, secret: settings.secret}
 	}
-	c.work.Add(2)
-	go c.run()
-	go c.keepTime()
 	return c
 }
 
