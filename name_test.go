@@ -69,17 +69,30 @@ func TestCheckSpace(t *testing.T) {
 	}
 }
 
+// FuzzCheckName: a name is accepted if and only if the rule, told in other words than
+// those of CheckName, says so; and as text it is accepted where it is no longer.
 func FuzzCheckName(f *testing.F) {
-	for _, seed := range []string{"", "a", "a/b", "\xff", "a\x00b", "\uFFFD", "\u0085"} {
+	for _, seed := range []string{"", "a", "a/b", "\xff", "a\x00b", "\uFFFD", "\u0085", "\x7f", "\xc2\x85", strings.Repeat("ä", 256), strings.Repeat("x", 513)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		err := holdfast.CheckName(name)
-		if err != nil && !errors.Is(err, holdfast.ErrName) {
-			t.Errorf("CheckName(%q) = %v, which is no ErrName", name, err)
+		plain := utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 })
+		for _, rule := range []struct {
+			err  error
+			want bool
+		}{
+			{holdfast.CheckName(name), plain && len(name) >= 1 && len(name) <= holdfast.MaxName},
+			{holdfast.CheckText("reason", name), plain && len(name) <= holdfast.MaxText},
+		} {
+			if rule.err != nil && !errors.Is(rule.err, holdfast.ErrName) || (rule.err == nil) != rule.want {
+				t.Errorf("%q: %v, and accepted should be %t", name, rule.err, rule.want)
+			}
+			if rule.err != nil && !utf8.ValidString(rule.err.Error()) {
+				t.Errorf("%q: the error is not UTF-8: %q", name, rule.err)
+			}
 		}
-		if err == nil && (name == "" || len(name) > holdfast.MaxName || !utf8.ValidString(name) || strings.ContainsAny(name, "\x00\n\r\t\x7f\u0085")) {
-			t.Errorf("CheckName(%q) accepts it", name)
+		if holdfast.CheckSpace(name) == nil && holdfast.CheckName(name) != nil {
+			t.Errorf("%q may name a space, and not a lock", name)
 		}
 	})
 }

@@ -68,7 +68,11 @@ func (t *Time) UnmarshalText(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("time %q: want RFC 3339, as in 2026-11-21T18:04:05Z", text)
 	}
-	*t = Time{parsed.UTC()}
+	parsed = parsed.UTC()
+	if year := parsed.Year(); year < 0 || year > 9999 {
+		return fmt.Errorf("time %q: in UTC its year is %d; 0 to 9999 can be written", text, year)
+	}
+	*t = Time{parsed}
 	return nil
 }
 

@@ -1,0 +1,107 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// FuzzValues reads times and lengths of time: what is accepted is written in one way, and
+// read the same again.
+func FuzzValues(f *testing.F) {
+	for _, seed := range []string{
+		`""`, `"2026-11-21T18:04:05Z"`, `"2026-11-21T18:04:05.123456789123+01:30"`, `"0000-01-01T00:00:00+23:59"`, `"9999-12-31T23:59:59.999999999-23:59"`,
+		`"0001-01-01T00:00:00Z"`, `"1m30s"`, `"-0"`, `"2562047h47m16.854775807s"`, `"1e3s"`, `null`, `1`, `{}`, `"\ud800"`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var at, again wire.Time
+		if json.Unmarshal(data, &at) == nil && string(data) != "null" {
+			written, err := json.Marshal(at)
+			if err != nil || json.Unmarshal(written, &again) != nil || !again.Equal(at.Time) {
+				t.Errorf("%s is written %s (%v) and read as %v", data, written, err, again)
+			}
+		}
+		var length, other wire.Duration
+		if json.Unmarshal(data, &length) == nil && string(data) != "null" {
+			written, err := json.Marshal(length)
+			if err != nil || json.Unmarshal(written, &other) != nil || other != length {
+				t.Errorf("%s is written %s (%v) and read as %v", data, written, err, other)
+			}
+		}
+	})
+}
+
+// FuzzAcquired: what port 4040 says of a lock is a document that can be written and told
+// on, or an error.
+func FuzzAcquired(f *testing.F) {
+	for _, a := range []*api.Acquired{
+		{}, {Space: "s", Name: "n", Mode: api.Mode_MODE_SLOTS, Units: -1, Token: 1 << 63, Since: 1, Until: -1, Ttl: 1, Class: api.Class_CLASS_FENCED}, {Mode: 99}, {Class: -1},
+	} {
+		data, err := proto.Marshal(a)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		said := &api.Acquired{}
+		if proto.Unmarshal(data, said) != nil {
+			return
+		}
+		a, err := wire.FromAcquired(said)
+		if err != nil {
+			return
+		}
+		if _, err := json.Marshal(a); err != nil {
+			t.Errorf("%+v cannot be written: %v", a, err)
+		}
+		said.ProtoReflect().SetUnknown(nil)
+		if told := wire.ToAcquired(a); !proto.Equal(told, said) {
+			t.Errorf("%v is told on as %v", said, told)
+		}
+	})
+}
+
+// FuzzStatus: whatever ends a call is an error that says which operation it has ended,
+// with a code of the table.
+func FuzzStatus(f *testing.F) {
+	for _, err := range told() {
+		s, ok := status.FromError(wire.ToStatus(err))
+		if !ok {
+			continue
+		}
+		if data, err := proto.Marshal(s.Proto()); err == nil {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		said := status.New(codes.OK, "").Proto()
+		if proto.Unmarshal(data, said) != nil {
+			return
+		}
+		err := wire.FromStatus("list", status.FromProto(said).Err())
+		if codes.Code(said.GetCode()) == codes.OK {
+			if err != nil {
+				t.Errorf("success became %v", err)
+			}
+			return
+		}
+		if err == nil || err.Error() == "" {
+			t.Fatalf("%v became %v", said, err)
+		}
+		if wire.ExitCode(wire.Code(err), "") == 0 {
+			t.Errorf("%v would end a command with exit code 0", err)
+		}
+		if _, failure := json.Marshal(wire.NewProblem(err)); failure != nil {
+			t.Errorf("%v is no document: %v", err, failure)
+		}
+	})
+}
