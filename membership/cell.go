@@ -39,6 +39,11 @@ func (c *Cell) highest() uint64 {
 	return highest
 }
 
+// plausible reports whether a cell can have been a member's.
+func (c *Cell) plausible() bool {
+	return c.highest() <= protocol.MaxEpoch && lasting(c.Horizon) && plausibleView(c.Accepted)
+}
+
 // The layouts: a line that people recognize, numbers, since version 2 the accepted
 // view, a checksum. A cell of another version is refused rather than guessed at.
 const (
@@ -177,7 +182,7 @@ func DecodeCell(b []byte) (Cell, error) {
 	} else if set&(flagInstalled|flagOpen|flagTerms|flagOrder) != 0 {
 		r.damaged = true
 	}
-	if r.damaged || len(r.rest) > 0 {
+	if r.damaged || len(r.rest) > 0 || !c.plausible() {
 		return Cell{}, fmt.Errorf("the content of this stable cell of %d bytes is not in its format", len(b))
 	}
 	return c, nil
@@ -198,7 +203,7 @@ func decodeFirst(b []byte) (Cell, error) {
 		Horizon: time.Duration(r.number()),
 	}
 	c.Clean = r.flags(flagView) != 0
-	if r.damaged {
+	if r.damaged || !c.plausible() {
 		return Cell{}, fmt.Errorf("the content of this stable cell of version 1 is not in its format")
 	}
 	c.Candidate, c.Floor = c.ID, c.Promised

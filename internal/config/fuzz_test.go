@@ -70,3 +70,30 @@ func FuzzEnvironment(f *testing.F) {
 		judge(t, Sources{Environ: []string{name + "=" + value, other + "=" + text}})
 	})
 }
+
+// FuzzFlags: any text for any flag is taken, or is a complaint that names the flag.
+func FuzzFlags(f *testing.F) {
+	keys := Keys()
+	for i, key := range keys {
+		f.Add(i, key.Default)
+		f.Add(i, "")
+		f.Add(i, "-1")
+	}
+	for _, value := range []string{"1e400", "NaN", "9223372036854775808", "1h1", "a=central,a=central", "::", "a:99999", "\x00", "\xff", "true "} {
+		for i := range keys {
+			f.Add(i, value)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which int, value string) {
+		key := keys[int(uint(which)%uint(len(keys)))]
+		if key.Name == "config" || strings.HasPrefix(key.Name, "tls.") {
+			t.Skip("a fuzzer may not choose which files are read")
+		}
+		judge(t, Sources{Flags: map[string]string{key.Name: value}})
+		_, err := Load(Sources{Flags: map[string]string{key.Name: value}})
+		var refused *Error
+		if errors.As(err, &refused) && !strings.Contains(err.Error(), key.Flag) && !strings.Contains(err.Error(), key.Name) {
+			t.Errorf("--%s %q: the complaint does not name it: %v", key.Flag, value, err)
+		}
+	})
+}
