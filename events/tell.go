@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -86,12 +87,15 @@ func sendAll(taken portion, last bool, send func(*api.MemberEvents) error) error
 }
 
 // received is an event as another member has told it. It reports false for one that this
-// version does not know.
+// version does not know, and for one that could not have happened: watchers, who read
+// what they are told, are not told of it.
 func received(e *api.MemberEvent, member string) (wire.Event, bool) {
+	possible := e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
+		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil
 	return wire.Event{
 		Event: e.GetEvent(), Time: wire.AtNanoseconds(e.GetTime()), Space: e.GetSpace(), Name: e.GetName(),
 		Owner: e.GetOwner(), Token: holdfast.Token(e.GetToken()), Why: e.GetWhy(), Member: member,
-	}, aboutLocks(e.GetEvent())
+	}, possible && aboutLocks(e.GetEvent())
 }
 
 // End lets this member leave: other members are told what has happened until now, and that
