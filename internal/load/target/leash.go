@@ -73,6 +73,10 @@ const (
 	removePause = 50 * time.Millisecond
 )
 
+// mostProcs bounds on how many CPUs a child may be told to run: the runtime makes room for
+// each.
+const mostProcs = 1024
+
 // servant carries orders out.
 type servant struct {
 	profile *os.File // that is being written; nil without one
@@ -85,8 +89,8 @@ func (s *servant) obey(order string) answer {
 	switch word {
 	case orderProcs:
 		n, wrong := strconv.Atoi(rest)
-		if wrong != nil || n < 1 {
-			a.Error = fmt.Sprintf("order %q: want a number from 1", order)
+		if wrong != nil || n < 1 || n > mostProcs {
+			a.Error = fmt.Sprintf("order %q: want a number from 1 to %d", order, mostProcs)
 			return a
 		}
 		a.Procs = runtime.GOMAXPROCS(n)
