@@ -7,12 +7,14 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// FuzzOperations performs frames of any content: none is a mistake of the server,
-// none gives its stream a lock that the end of the session does not give back.
+// FuzzOperations performs frames of any content for two clients in turn: none is a mistake
+// of the server, none gives anybody a lock that excludes another's, nor one that the end
+// of the session does not give back.
 func FuzzOperations(f *testing.F) {
 	for _, operations := range [][]*api.Operation{
 		{opAcquire(1, "x"), opRelease(1, "x", 0)},
@@ -21,45 +23,86 @@ func FuzzOperations(f *testing.F) {
 		{{Id: 1<<64 - 1, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{
 			Name: "x", Mode: api.Mode_MODE_SLOTS, Units: 1, Capacity: 1<<31 - 1, Wait: 1<<63 - 1, Hold: 1<<63 - 1, Owner: "o",
 		}}}},
+		{{Id: 3, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: "x", Mode: api.Mode_MODE_SHARED}}}, opAcquire(4, "x"), opAcquire(4, "y"), opCancel(3, "x")},
 		{{Kind: &api.Operation_Hello{}}, {Kind: &api.Operation_Acquire{}}, {Kind: &api.Operation_Release{}}, {}},
 	} {
 		frame, err := proto.Marshal(&api.ClientFrame{Operations: operations})
 		must(f, err)
-		f.Add(frame)
+		other, err := proto.Marshal(&api.ClientFrame{Operations: []*api.Operation{opAcquire(1, "x"), opTry(2, "y")}})
+		must(f, err)
+		f.Add(frame, other, frame)
+		f.Add(other, frame, other)
 	}
 	b := newBed(f, func(c *Config) { c.Logger = nil }, nil)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		frame := &api.ClientFrame{}
-		if proto.Unmarshal(data, frame) != nil {
-			return
-		}
-		s := newStream(b.server, nil)
-		s.sending.Lock() // what it answers stays in the box
-		s.sink = b.driver.Attach(s)
-		answer, err := s.ask(&session.Open{Sort: session.Stream})
-		must(t, err)
-		s.session = answer.(*session.Opened).ID
-		s.perform(frame.GetOperations(), b.service.now())
-		if s.over.Load() && status.Code(s.result) != codes.ResourceExhausted {
-			t.Errorf("the stream ended with %v", s.result)
-		}
-		s.perform([]*api.Operation{opEnd()}, b.service.now())
-		if batch := s.box.take(nil); !s.over.Load() && len(batch) > 0 {
-			out := newFrame()
-			if n := out.fill(batch, b.service); n == 0 {
-				t.Error("nothing of a batch fits a frame")
-			}
-			if _, err := proto.Marshal(&out.message); err != nil {
-				t.Errorf("what is told cannot be encoded: %v", err)
+	f.Fuzz(func(t *testing.T, first, second, third []byte) {
+		one, two := b.openRaw(t), b.openRaw(t)
+		for i, data := range [][]byte{first, second, third} {
+			frame := &api.ClientFrame{}
+			if s := []*stream{one, two}[i%2]; proto.Unmarshal(data, frame) == nil && !s.over.Load() {
+				s.perform(frame.GetOperations(), b.service.now())
+				b.compatible(t)
 			}
 		}
-		b.driver.Detach(s.sink)
+		b.closeRaw(t, one)
+		b.closeRaw(t, two)
 		state, err := b.service.status()
 		must(t, err)
 		for _, space := range state.Spaces {
-			if space.Locks != 0 || space.Waiters != 0 {
-				t.Errorf("space %s has %d locks and %d waiters after the end", space.Name, space.Locks, space.Waiters)
+			if space.Locks != 0 || space.Waiters != 0 || space.Sessions != 0 {
+				t.Errorf("space %s has %d locks, %d waiters and %d sessions after the end", space.Name, space.Locks, space.Waiters, space.Sessions)
 			}
 		}
 	})
+}
+
+// openRaw opens a session for a stream that nobody reads or writes but the test.
+func (b *bed) openRaw(t *testing.T) *stream {
+	t.Helper()
+	s := newStream(b.server, nil)
+	s.sending.Lock() // what it answers stays in the box
+	s.sink = b.driver.Attach(s)
+	answer, err := s.ask(&session.Open{Sort: session.Stream})
+	must(t, err)
+	s.session = answer.(*session.Opened).ID
+	return s
+}
+
+// closeRaw ends a session, and checks what its client would be told.
+func (b *bed) closeRaw(t *testing.T, s *stream) {
+	t.Helper()
+	if s.over.Load() && status.Code(s.result) != codes.ResourceExhausted {
+		t.Errorf("the stream ended with %v", s.result)
+	}
+	s.perform([]*api.Operation{opEnd()}, b.service.now())
+	if batch := s.box.take(nil); !s.over.Load() && len(batch) > 0 {
+		out := newFrame()
+		if n := out.fill(batch, b.service); n == 0 {
+			t.Error("nothing of a batch fits a frame")
+		}
+		if _, err := proto.Marshal(&out.message); err != nil {
+			t.Errorf("what is told cannot be encoded: %v", err)
+		}
+	}
+	b.driver.Detach(s.sink)
+}
+
+// compatible checks that whoever holds a name may hold it beside the others.
+func (b *bed) compatible(t *testing.T) {
+	t.Helper()
+	for _, space := range []string{"default", "any"} {
+		listed, err := b.service.list(t.Context(), listInput{Space: space})
+		must(t, err)
+		for _, l := range listed.Locks {
+			units := 0
+			for _, g := range l.Holders {
+				units += g.Units
+			}
+			if l.Mode == holdfast.ModeExclusive && len(l.Holders) > 1 || l.Mode == holdfast.ModeSlots && units > l.Capacity {
+				t.Errorf("%q is held by %d, %d units of %d", l.Name, len(l.Holders), units, l.Capacity)
+			}
+			if len(l.Holders) == 0 && len(l.Waiters) == 0 || holdfast.CheckName(l.Name) != nil {
+				t.Errorf("%q is live, and nobody holds it or waits for it", l.Name)
+			}
+		}
+	}
 }

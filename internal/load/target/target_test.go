@@ -181,8 +181,8 @@ func TestNotReady(t *testing.T) {
 func TestOrders(t *testing.T) {
 	var s servant
 	for order, want := range map[string]string{
-		"procs":   `order "procs": want a number from 1`,
-		"procs 0": `order "procs 0": want a number from 1`,
+		"procs":   `order "procs": want a number from 1 to 1024`,
+		"procs 0": `order "procs 0": want a number from 1 to 1024`,
 		"dance":   `order "dance" is unknown`,
 		"":        `order "" is unknown`,
 	} {
