@@ -181,7 +181,7 @@ func FuzzDocuments(f *testing.F) {
 		func() any { return new(wire.AcquiredAll) }, func() any { return new(wire.Released) }, func() any { return new(wire.Renewed) },
 		func() any { return new(wire.SessionReleased) }, func() any { return new(wire.Broken) }, func() any { return new(wire.Suspended) },
 		func() any { return new(wire.Status) }, func() any { return new(wire.Event) }, func() any { return new(wire.Problem) },
-		func() any { return new(wire.ForceView) }, func() any { return new(wire.ForcePlan) }, func() any { return new(wire.ForcedView) },
+		func() any { return new(wire.ForcePlan) }, func() any { return new(wire.ForcedView) },
 	}
 	for i, fresh := range kinds {
 		empty, err := json.Marshal(fresh())
