@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/frames"
 )
 
 // The steps of a script; what follows each is in the comment.
@@ -133,7 +134,7 @@ func (p *puppet) perform(script []byte) (rest []byte) {
 		}
 	case scriptWrite:
 		if on := p.c.stream; on != nil {
-			p.c.frame(on)
+			p.c.fill(&frame{}, on)
 		}
 	case scriptPass:
 		p.clock.Advance(time.Duration(argument()) * 100 * time.Millisecond)
@@ -152,29 +153,29 @@ func (p *puppet) perform(script []byte) (rest []byte) {
 
 // hello lets a frame answer a hello that is sent now.
 func (p *puppet) hello(data []byte) {
-	frame := &api.ServerFrame{}
-	if proto.Unmarshal(data, frame) != nil {
+	frame := &frames.Events{}
+	if frame.Read(data) != nil {
 		return
 	}
 	s, _ := p.c.hello()
-	if len(frame.GetEvents()) > 0 {
-		p.lives(frame.GetEvents()[0].GetWelcome().GetTtl())
+	if len(frame.List()) > 0 {
+		p.lives(frame.List()[0].GetWelcome().GetTtl())
 	}
-	p.beats(frame.GetEvents())
+	p.beats(frame.List())
 	_, cancel := context.WithCancel(p.c.ctx)
 	on := &stream{cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	if p.c.onHello(on, p.c.addresses[0], s, p.clock.Now(), frame) != nil {
+	if p.c.onHello(on, p.c.addresses[0], s, p.clock.Now(), frame.List()) != nil {
 		cancel()
 	}
 }
 
 func (p *puppet) hear(data []byte) {
-	frame := &api.ServerFrame{}
-	if proto.Unmarshal(data, frame) != nil || p.c.stream == nil {
+	frame := &frames.Events{}
+	if frame.Read(data) != nil || p.c.stream == nil {
 		return
 	}
-	p.beats(frame.GetEvents())
-	p.c.onFrame(p.c.stream, frame.GetEvents())
+	p.beats(frame.List())
+	p.c.onFrame(p.c.stream, frame.List())
 }
 
 func (p *puppet) beats(events []*api.Event) {
