@@ -23,6 +23,8 @@ type peer struct {
 	called  chan struct{} // has a value when the peer has called here
 
 	// Of the goroutine alone.
+	spoken   bool        // since quiet was set
+	quiet    *time.Timer // looks whether anything was said since it was set
 	pause    time.Duration
 	trouble  string   // why it could not be reached, as the log has it
 	attempts int      // since a link broke
@@ -49,6 +51,8 @@ func newPeer(t *Transport, address string) *peer {
 // ends.
 func (p *peer) run() {
 	defer p.discard(transport.Closing)
+	p.quiet = time.NewTimer(idle)
+	defer p.quiet.Stop()
 	if p.address == ownAddress || p.address == p.t.identity().Address {
 		p.speakToOneself()
 		return
@@ -79,28 +83,26 @@ func (p *peer) wait(l *link) bool {
 	if l != nil {
 		broken = l.broken
 	}
-	quiet := time.NewTimer(idle)
-	defer quiet.Stop()
 	for {
 		select {
 		case <-p.queue.wake:
+			p.spoken = true
 			return true
 		case <-broken:
 			return false
 		case <-p.t.life.Done():
 			return false
-		case <-quiet.C:
-			if l != nil {
-				if l.used() {
-					quiet.Reset(idle)
-					continue
-				}
+		case <-p.quiet.C:
+			// The timer is not set anew for every message: it looks back.
+			p.quiet.Reset(idle)
+			spoken := p.spoken
+			p.spoken = false
+			switch {
+			case l != nil && !l.used():
 				return false // the link goes first, and then the peer
-			}
-			if p.forget() {
+			case l == nil && !spoken && p.forget():
 				return false
 			}
-			quiet.Reset(idle)
 		}
 	}
 }
