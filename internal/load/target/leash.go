@@ -69,7 +69,7 @@ func Leash(orders io.Reader, answers io.Writer, folder string) {
 
 // How often, and with what pause, a folder is tried to be removed.
 const (
-	removeTries = 40
+	removeTries = 600
 	removePause = 50 * time.Millisecond
 )
 
