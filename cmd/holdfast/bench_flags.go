@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,13 +10,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 	"github.com/holdfast-locks/holdfast/internal/load/target"
-)
-
-// What --quick changes, so that all is measured in less than 45 s on two CPUs.
-const (
-	quickRounds   = 2
-	quickDuration = 100 * time.Millisecond
-	quickLocks    = 50_000
 )
 
 func benchFlags() []cli.Flag {
@@ -159,65 +149,32 @@ const leastEvery = 10 * time.Millisecond
 // readNumbers reads how much is measured.
 func (o *benchOrder) readNumbers(c *cli.Command) (err error) {
 	if c.Bool("quick") {
-		o.load.Rounds, o.load.Duration, o.load.HoldRounds, o.load.Locks = quickRounds, quickDuration, 1, quickLocks
+		o.load.Quick()
 	}
 	if c.IsSet("rounds") {
-		o.load.Rounds = c.Int("rounds")
-		if o.load.Rounds < 1 || o.load.Rounds > load.MaxRounds {
-			return usageError(c.Name, "flag --rounds: %d: want 1 to %d", o.load.Rounds, load.MaxRounds)
+		if err := o.load.AskRounds(c.Int("rounds")); err != nil {
+			return usageError(c.Name, "flag --rounds: %v", err)
 		}
 	}
 	if c.IsSet("duration") {
-		o.load.Duration = c.Duration("duration")
-		if o.load.Duration < time.Millisecond || o.load.Duration > load.MaxDuration {
-			return usageError(c.Name, "flag --duration: %v: want 1ms to %v", o.load.Duration, load.MaxDuration)
+		if err := o.load.AskDuration(c.Duration("duration")); err != nil {
+			return usageError(c.Name, "flag --duration: %v", err)
 		}
 	}
-	o.load.Workers, err = parsedFlag(c, "workers", func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > load.MaxWorkers {
-			return 0, fmt.Errorf("want numbers from 1 to %d, as in 1,64", load.MaxWorkers)
-		}
-		return n, nil
-	})
-	if err != nil {
-		return err
+	if o.load.Workers, err = load.ReadWorkers(c.String("workers")); err != nil {
+		return usageError(c.Name, "flag --workers: %v", err)
 	}
-	o.load.Think, err = parsedFlag(c, "think", func(text string) (time.Duration, error) {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 || d > load.MaxThink {
-			return 0, fmt.Errorf("want durations from 0 to %v, as in 0,1ms", load.MaxThink)
-		}
-		return d, nil
-	})
-	return err
+	if o.load.Think, err = load.ReadThink(c.String("think")); err != nil {
+		return usageError(c.Name, "flag --think: %v", err)
+	}
+	return nil
 }
 
 // listFlag reads words, separated by commas, that must be among some; nil without any.
 func listFlag(c *cli.Command, flag string, allowed []string) ([]string, error) {
-	return parsedFlag(c, flag, func(word string) (string, error) {
-		if !slices.Contains(allowed, word) {
-			return "", errors.New("want some of " + strings.Join(allowed, ", "))
-		}
-		return word, nil
-	})
-}
-
-// parsedFlag reads values, separated by commas, each given once; nil without any.
-func parsedFlag[T comparable](c *cli.Command, flag string, parse func(string) (T, error)) (values []T, err error) {
-	text := c.String(flag)
-	if text == "" {
-		return nil, nil
+	words, err := load.ReadWords(c.String(flag), allowed)
+	if err != nil {
+		return nil, usageError(c.Name, "flag --%s: %v", flag, err)
 	}
-	for _, word := range strings.Split(text, ",") {
-		value, err := parse(strings.TrimSpace(word))
-		if err == nil && slices.Contains(values, value) {
-			err = errors.New("it is given twice")
-		}
-		if err != nil {
-			return nil, usageError(c.Name, "flag --%s: %q: %v", flag, word, err)
-		}
-		values = append(values, value)
-	}
-	return values, nil
+	return words, nil
 }

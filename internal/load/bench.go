@@ -27,6 +27,13 @@ type Config struct {
 	Duration time.Duration
 	// HoldRounds is Rounds for Hold, which needs fresh servers each time; zero means Rounds.
 	HoldRounds int
+	// Patience is how much longer than it should a measurement may take: calls that have
+	// not returned by then end with an error, which is counted. Zero means 30 s.
+	Patience time.Duration
+	// HoldLimit is after what time Hold begins no more locks, and goes on with those that
+	// it has; after as long again it gives up those that it still waits for. Then it is how
+	// long locks are given back. Zero means a minute.
+	HoldLimit time.Duration
 	// Waiters are those of Drain; zero means 1,000. Locks are those of Hold; zero means
 	// 100,000.
 	Waiters, Locks int
@@ -79,6 +86,8 @@ func (c *Config) check() error {
 	setDefault(&c.Duration, 500*time.Millisecond)
 	setDefault(&c.Waiters, 1000)
 	setDefault(&c.Locks, 100_000)
+	setDefault(&c.Patience, 30*time.Second)
+	setDefault(&c.HoldLimit, time.Minute)
 	switch {
 	case c.Rounds < 1 || c.Rounds > MaxRounds || c.HoldRounds < 1:
 		return fmt.Errorf("field Rounds is %d; 1 to %d is allowed", c.Rounds, MaxRounds)
@@ -86,6 +95,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("field Duration is %v; 1ms to %v is allowed", c.Duration, MaxDuration)
 	case c.Waiters < 1 || c.Locks < 1:
 		return fmt.Errorf("fields Waiters %d and Locks %d: at least 1 is allowed", c.Waiters, c.Locks)
+	case c.Patience < 0 || c.HoldLimit < 0:
+		return fmt.Errorf("fields Patience %v and HoldLimit %v: no less than 0 is allowed", c.Patience, c.HoldLimit)
 	}
 	if c.Told == nil {
 		c.Told = func(string) {}
@@ -181,7 +192,7 @@ func (b *bench) runTimed(ctx context.Context, cells []Cell) (err error) {
 				if !t.Supports(cell) {
 					continue
 				}
-				if err := b.measure(ctx, t, cell, uint64(round)); err != nil {
+				if err := b.forgive(ctx, t, cell, b.measure(ctx, t, cell, uint64(round))); err != nil {
 					return fmt.Errorf("measure %s, %v: %w", t.Name(), cell, err)
 				}
 			}
@@ -200,11 +211,23 @@ func (b *bench) runHold(ctx context.Context, t Target, cell Cell, round int) err
 	if err != nil {
 		return fmt.Errorf("start %s: %w", t.Name(), err)
 	}
-	f, first, err := hold(ctx, t, b.Locks)
-	if err = errors.Join(err, t.Stop()); err != nil {
+	f, first, err := b.hold(ctx, t)
+	if err == nil {
+		b.note(t, cell, f, first)
+	}
+	if err = errors.Join(b.forgive(ctx, t, cell, err), t.Stop()); err != nil {
 		return fmt.Errorf("measure %s, %s: %w", t.Name(), Hold, err)
 	}
-	b.note(t, cell, f, first)
+	return nil
+}
+
+// forgive counts the error of a measurement of a target of others, unless the run itself
+// has been ended.
+func (b *bench) forgive(ctx context.Context, t Target, cell Cell, err error) error {
+	if _, foreign := t.(Foreign); err == nil || !foreign || ctx.Err() != nil {
+		return err
+	}
+	b.note(t, cell, Figures{Errors: 1}, err)
 	return nil
 }
 

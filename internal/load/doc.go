@@ -1,7 +1,8 @@
 // Package load measures lock services: how many locks, how soon, how fairly, at what
 // price, and whether two ever had one at once. `holdfast bench` is its front; what it
 // measures is a [Target], and all of them go through one interface, [Locker], so that
-// other lock services can be measured in the same way (package target has ours).
+// other lock services can be measured in the same way (package target has ours, module
+// bench those of others).
 //
 //	locker.go     what is measured: Locker, Held, Client, Target, Machine
 //	cell.go       what is measured of each: workload, workers, think time
@@ -12,6 +13,8 @@
 //	predict.go    what the course says
 //	figures.go    medians and spread; table.go, json.go: as people and scripts read them
 //	aims.go       what is aimed at, beside what was measured
+//	overview.go   all of it as one table, related to limit
+//	ask.go        what a command line asks for
 //
 // # Workloads
 //
@@ -42,6 +45,10 @@
 // after the other, and all cells are measured in each round. A figure is the median of the
 // rounds, shown with the smallest and the largest; violations and errors are added up.
 // Hold has servers of its own each time, for a table that was large once may stay so.
+//
+// No target can keep the others waiting for ever: what has not returned long after it should
+// is given up and counted as an error, Hold goes on with those locks that there are in time,
+// and a target may be [Bounded].
 //
 // # Violations
 //

@@ -30,6 +30,7 @@ const (
 var (
 	rowMetrics = []Metric{
 		OpsPerS, P50, P99, Max, LockP50, HandoffsPerS, Fairness, BytesPerLock, Violations, Errors, PingMicros, PredictedOpsPerS,
+		Count, OfLimit,
 	}
 	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock}
 )

@@ -18,6 +18,7 @@ type heldLocks struct {
 	lockers []Locker
 	locks   []Held
 
+	taken  atomic.Int64
 	errors atomic.Int64
 	mu     sync.Mutex
 	first  error
@@ -70,30 +71,38 @@ func (h *heldLocks) fail(err error) {
 	}
 }
 
-// take takes all locks and returns how long that took.
-func (h *heldLocks) take(ctx context.Context) time.Duration {
+// take takes all locks, or those that it can begin to take within the limit, and returns
+// how long that took. Those that it waits for after twice that are still waited for when
+// it returns, until ctx ends; done is closed when there are none.
+func (h *heldLocks) take(ctx context.Context, limit time.Duration) (took time.Duration, done <-chan struct{}) {
 	begun := time.Now()
-	h.each(func(locker Locker, i int) (err error) {
-		h.locks[i], err = locker.Lock(ctx, "bench/hold/"+strconv.Itoa(i))
-		return err
-	})
-	return time.Since(begun)
-}
-
-// taken is how many are held.
-func (h *heldLocks) taken() (count int) {
-	for _, lock := range h.locks {
-		if lock != nil {
-			count++
-		}
+	all := make(chan struct{})
+	go func() {
+		defer close(all)
+		h.each(func(locker Locker, i int) (err error) {
+			if time.Since(begun) > limit {
+				return nil
+			}
+			if h.locks[i], err = locker.Lock(ctx, "bench/hold/"+strconv.Itoa(i)); err == nil {
+				h.taken.Add(1)
+			}
+			return err
+		})
+	}()
+	timer := time.NewTimer(2 * limit)
+	defer timer.Stop()
+	select {
+	case <-all:
+	case <-timer.C:
 	}
-	return count
+	return time.Since(begun), all
 }
 
-// giveBack releases them.
-func (h *heldLocks) giveBack(ctx context.Context) {
+// giveBack releases them. What is left when the limit has passed ends with the servers.
+func (h *heldLocks) giveBack(ctx context.Context, limit time.Duration) {
+	begun := time.Now()
 	h.each(func(_ Locker, i int) error {
-		if h.locks[i] == nil {
+		if h.locks[i] == nil || time.Since(begun) > limit {
 			return nil
 		}
 		return h.locks[i].Unlock(ctx)
@@ -101,13 +110,13 @@ func (h *heldLocks) giveBack(ctx context.Context) {
 }
 
 // hold takes many locks, and looks at the servers' memory before and with them.
-func hold(ctx context.Context, t Target, count int) (f Figures, first error, err error) {
+func (b *bench) hold(ctx context.Context, t Target) (f Figures, first error, err error) {
 	client, err := t.Connect(ctx, holders)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	h, err := newHeldLocks(ctx, client, count)
+	h, err := newHeldLocks(ctx, client, b.Locks)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,14 +124,23 @@ func hold(ctx context.Context, t Target, count int) (f Figures, first error, err
 	if err != nil {
 		return nil, nil, err
 	}
-	took := h.take(ctx)
+	// The locks of some clients end with the context that they were taken with.
+	taking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	took, done := h.take(taking, b.HoldLimit)
 	after, err := t.Usage(ctx, true)
+	taken := float64(h.taken.Load())
+	select {
+	case <-done:
+	default:
+		giveUp()
+		<-done
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	taken := float64(h.taken())
-	h.giveBack(ctx)
-	f = Figures{OpsPerS: taken / took.Seconds(), Errors: float64(h.errors.Load())}
+	h.giveBack(ctx, b.HoldLimit)
+	f = Figures{Count: taken, OpsPerS: taken / took.Seconds(), Errors: float64(h.errors.Load())}
 	for _, grown := range []struct {
 		metric Metric
 		bytes  int64

@@ -67,6 +67,26 @@ type Pinger interface {
 	Ping(ctx context.Context, d time.Duration) (time.Duration, error)
 }
 
+// Bounded is a Target that cannot be measured with as many as a cell says, or not in a
+// time that anybody would wait for.
+type Bounded interface {
+	// Bound is with how many workers or waiters a workload is measured where so many are
+	// wanted: from 1 to that many. The figures then have a [Count].
+	Bound(workload string, wanted int) int
+}
+
+// bound is how many a target is measured with.
+func bound(t Target, workload string, wanted int) int {
+	if b, ok := t.(Bounded); ok {
+		return b.Bound(workload, wanted)
+	}
+	return wanted
+}
+
+// Foreign is a Target of others: a measurement that it ends with an error counts as one
+// error, and does not end the run.
+type Foreign interface{ Foreign() }
+
 // Messages says what a target sends.
 type Messages int
 

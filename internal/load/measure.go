@@ -7,10 +7,6 @@ import (
 	"time"
 )
 
-// endLimit bounds what a measurement takes beyond its time: a lock that is never granted
-// then ends with an error that is counted.
-const endLimit = 30 * time.Second
-
 // thinkCycles is how many think times a measurement takes at least.
 const thinkCycles = 20
 
@@ -28,23 +24,28 @@ func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) 
 	if err != nil {
 		return err
 	}
-	client, err := t.Connect(ctx, cell.Workers)
+	there := cell
+	there.Workers = bound(t, cell.Workload, cell.Workers)
+	client, err := t.Connect(ctx, there.Workers)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	ctx, cancel := context.WithTimeout(ctx, duration+endLimit)
+	ctx, cancel := context.WithTimeout(ctx, duration+b.Patience)
 	defer cancel()
 	var f Figures
 	var kept time.Duration
 	var first error
 	if cell.Workload == Drain {
-		f, first, err = b.drain(ctx, t, client)
+		f, first, err = b.drain(ctx, t, client, there.Workers)
 	} else {
-		f, kept, first, err = b.timed(ctx, t, client, cell, duration, b.Seed+round)
+		f, kept, first, err = b.timed(ctx, t, client, there, duration, b.Seed+round)
 	}
 	if err != nil {
 		return err
+	}
+	if there != cell {
+		f[Count] = float64(there.Workers)
 	}
 	if ping > 0 {
 		f[PingMicros] = micros(ping)
@@ -148,10 +149,10 @@ func (b *bench) timed(ctx context.Context, t Target, client Client, cell Cell, d
 }
 
 // drain measures Drain.
-func (b *bench) drain(ctx context.Context, t Target, client Client) (f Figures, first, err error) {
+func (b *bench) drain(ctx context.Context, t Target, client Client, waiters int) (f Figures, first, err error) {
 	var before spent
 	cycles := int64(0)
-	d, err := drain(ctx, client, b.Waiters, func() (err error) {
+	d, err := drain(ctx, client, waiters, func() (err error) {
 		before, err = b.spent(ctx, t, func() int64 { return cycles })
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -172,6 +173,12 @@ func (b *Bed) Ping(ctx context.Context, d time.Duration) (time.Duration, error) 
 	return times.Quantile(0.5), nil
 }
 
+// Hosted is a target whose servers are no programs of ours.
+type Hosted interface {
+	// Processes are those that the servers consist of now.
+	Processes() ([]int, error)
+}
+
 // Share puts this process, the echo server and a target's servers onto one CPU.
 func (b *Bed) Share(ctx context.Context, t load.Target) (restore func() error, err error) {
 	if !canPin || b.config.Unpinned {
@@ -206,6 +213,12 @@ func (b *Bed) Share(ctx context.Context, t load.Target) (restore func() error, e
 			return nil, errors.Join(err, restore())
 		}
 	}
+	if with, ok := t.(Hosted); ok {
+		undo = append(undo, func() error { return pinAll(with, b.mine) })
+		if err := pinAll(with, one); err != nil {
+			return nil, errors.Join(err, restore())
+		}
+	}
 	before := runtime.GOMAXPROCS(1)
 	undo = append(undo, func() error {
 		runtime.GOMAXPROCS(before)
@@ -215,6 +228,21 @@ func (b *Bed) Share(ctx context.Context, t load.Target) (restore func() error, e
 		return nil, errors.Join(err, restore())
 	}
 	return restore, nil
+}
+
+// pinAll lets a target's processes use these CPUs alone. Those that they start have that
+// from them.
+func pinAll(t Hosted, to cpus) error {
+	processes, err := t.Processes()
+	if err != nil {
+		return err
+	}
+	for _, process := range processes {
+		if err := pin(process, to); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has ended
+			return err
+		}
+	}
+	return nil
 }
 
 // Here is the machine of a bench whose servers run somewhere else: nobody shares a CPU on

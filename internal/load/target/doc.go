@@ -37,7 +37,7 @@
 // # One CPU
 //
 // Where one worker is measured, this process, the servers and the echo server share one
-// CPU, and Go runs one goroutine at a time in each. On two CPUs the figure would mostly be
+// CPU, and Go runs one goroutine at a time in each program of ours. On two CPUs the figure would mostly be
 // how long an idle CPU takes to wake, which says nothing about the software and differs
 // from machine to machine. Linux alone lets a process choose its CPUs; elsewhere the rows
 // are measured as they come, and the JSON says so.
