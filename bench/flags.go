@@ -1,0 +1,92 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/bench/peer"
+	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/load/target"
+)
+
+// ownUsual are Holdfast's own targets and the yardsticks that are measured where nobody
+// says which.
+func ownUsual() []string { return []string{"raw", "limit", "remote", "central"} }
+
+// What keeps one service from keeping all others waiting: a call that has not returned so
+// much later than it should ends with an error, and hold goes on after that time with the
+// locks that it has.
+const (
+	patience  = 20 * time.Second
+	holdLimit = 15 * time.Second
+)
+
+// flags are those of holdfast bench, where they mean the same.
+func flags() []cli.Flag {
+	all := strings.Join(slices.Concat(target.Names(), peer.Names()), ", ")
+	usual := strings.Join(slices.Concat(ownUsual(), peer.Usual()), ", ")
+	return []cli.Flag{
+		&cli.StringFlag{Name: "workloads", Usage: "`LIST` of " + strings.Join(load.Workloads(), ", ") + " (default: all)"},
+		&cli.StringFlag{Name: "targets", Usage: "`LIST` of " + all + " (default: what is installed of " + usual + ")"},
+		&cli.IntFlag{Name: "rounds", Usage: "how often everything is measured, hold but once unless this is given (default: 3)", HideDefault: true},
+		&cli.DurationFlag{Name: "duration", Usage: "how long each timed measurement takes in each round (default: 500ms)", HideDefault: true},
+		&cli.StringFlag{Name: "workers", Usage: "`NUMBERS` of workers (default: 1,64,512, and 1,8,64 on the hot name)"},
+		&cli.StringFlag{Name: "think", Usage: "`TIMES` for which workers keep each lock (default: 0)"},
+		&cli.BoolFlag{Name: "quick", Usage: "measure for a shorter time: 2 rounds of 150ms, one of hold", HideDefault: true},
+		&cli.StringFlag{Name: "json", Usage: "`FILE` for the figures as JSON"},
+		&cli.StringFlag{Name: "holdfast", Usage: "`FILE` of the holdfast program, of this very version (default: it is built)"},
+	}
+}
+
+// order is what the flags ask for.
+type order struct {
+	load  load.Config
+	own   []string // names of package target's
+	peers []string // names of package peer's
+	asked bool     // the targets were named
+}
+
+func readOrder(c *cli.Command) (*order, error) {
+	o := &order{load: load.Config{Think: []time.Duration{0}, HoldRounds: 1, Patience: patience, HoldLimit: holdLimit}}
+	if c.Bool("quick") {
+		o.load.Quick()
+	}
+	if c.IsSet("rounds") {
+		if err := o.load.AskRounds(c.Int("rounds")); err != nil {
+			return nil, usage("flag --rounds: %w", err)
+		}
+		o.load.HoldRounds = o.load.Rounds
+	}
+	if c.IsSet("duration") {
+		if err := o.load.AskDuration(c.Duration("duration")); err != nil {
+			return nil, usage("flag --duration: %w", err)
+		}
+	}
+	var err error
+	if o.load.Workers, err = load.ReadWorkers(c.String("workers")); err != nil {
+		return nil, usage("flag --workers: %w", err)
+	}
+	if o.load.Workloads, err = load.ReadWords(c.String("workloads"), load.Workloads()); err != nil {
+		return nil, usage("flag --workloads: %w", err)
+	}
+	if think, err := load.ReadThink(c.String("think")); err != nil {
+		return nil, usage("flag --think: %w", err)
+	} else if think != nil {
+		o.load.Think = think
+	}
+	names, err := load.ReadWords(c.String("targets"), slices.Concat(target.Names(), peer.Names()))
+	if err != nil {
+		return nil, usage("flag --targets: %w", err)
+	}
+	if o.asked = names != nil; !o.asked {
+		names = slices.Concat(ownUsual(), peer.Usual())
+	}
+	among := func(list []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(name string) bool { return !slices.Contains(names, name) })
+	}
+	o.own, o.peers = among(target.Names()), among(peer.Names())
+	return o, nil
+}

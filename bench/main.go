@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/bench/peer"
+	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/load/target"
+)
+
+// keeperCommand is the hidden word that this program is started with as a keeper, and
+// benchChild the one that the holdfast program is started with as a server.
+const (
+	keeperCommand = "keep"
+	benchChild    = "bench-child"
+)
+
+// How this program exits, as the holdfast program does.
+const (
+	exitUsage     = 64
+	exitInternal  = 70
+	exitViolation = 129
+	exitSignal    = 128 // and its number
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == keeperCommand {
+		if err := peer.Keep(os.Args[2], os.Stdin, os.Stdout, os.Stderr); err != nil {
+			os.Exit(exitInternal) // it has said why
+		}
+		return
+	}
+	p := &program{stdout: os.Stdout, stderr: os.Stderr}
+	err := p.command().Run(context.Background(), os.Args)
+	if err != nil {
+		p.say("%v", err)
+	}
+	os.Exit(codeOf(err))
+}
+
+// program is one run.
+type program struct{ stdout, stderr io.Writer }
+
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	code int
+	error
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func codeOf(err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.code
+	}
+	return exitInternal
+}
+
+// say tells what is no result.
+func (p *program) say(format string, args ...any) {
+	// Where nobody can be told anything, the exit code still is.
+	_, _ = fmt.Fprintf(p.stderr, "bench: "+format+"\n", args...)
+}
+
+func (p *program) command() *cli.Command {
+	return &cli.Command{
+		Name:  "bench",
+		Usage: "Holdfast beside etcd, Redis and PostgreSQL: one table, ratios to the least that a lock server can be",
+		Description: "Starts what is measured on this machine, with its data in TMPDIR, measures in rounds, target after\n" +
+			"target, so that all of them meet the same machine, and shows medians and their spread. What is not\n" +
+			"installed is named and left out. The last line is the verdict; exit 129 means that two workers had\n" +
+			"one lock of Holdfast's at once. What others get wrong is shown, and is no mistake of this run's.",
+		Flags:     flags(),
+		Writer:    p.stdout,
+		ErrWriter: p.stderr,
+		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error {
+			return usage("%w", err)
+		},
+		ExitErrHandler: func(context.Context, *cli.Command, error) {},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return usage("argument %q: none is wanted", c.Args().First())
+			}
+			ctx, stop := context.WithCancelCause(ctx)
+			defer stop(nil)
+			defer heedSignals(stop)()
+			err := p.run(ctx, c)
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		},
+	}
+}
+
+// heedSignals lets a signal end the run in good order.
+func heedSignals(stop context.CancelCauseFunc) func() {
+	arrived, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case sig := <-arrived:
+			code := exitInternal
+			if number, ok := sig.(syscall.Signal); ok {
+				code = exitSignal + int(number)
+			}
+			stop(&exitError{code, fmt.Errorf("ended by signal %v", sig)})
+		case <-over:
+		}
+	}()
+	return func() {
+		signal.Stop(arrived)
+		close(over)
+	}
+}
+
+// run starts what is measured, measures and reports.
+func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
+	begun := time.Now()
+	o, err := readOrder(c)
+	if err != nil {
+		return err
+	}
+	peers, err := p.peers(ctx, o)
+	if err != nil {
+		return err
+	}
+	var file *os.File
+	if path := c.String("json"); path != "" {
+		if file, err = os.Create(path); err != nil {
+			return usage("flag --json: %w", err)
+		}
+		defer func() {
+			if closed := file.Close(); closed != nil {
+				err = errors.Join(err, fmt.Errorf("write the figures: %w", closed))
+			}
+		}()
+	}
+	holdfast, err := p.holdfast(ctx, c.String("holdfast"))
+	if err != nil {
+		return err
+	}
+	if !target.Pins() {
+		p.say("this system does not let processes share one CPU on purpose: rows of one worker are as they come")
+	}
+	result, err := p.measure(ctx, o, holdfast, peers)
+	switch {
+	case errors.Is(err, load.ErrNothing):
+		return usage("%w", err)
+	case err != nil:
+		return err
+	}
+	result.Relate()
+	if file != nil {
+		if err := result.WriteJSON(file, host()); err != nil {
+			return err
+		}
+	}
+	return p.report(result, peers, time.Since(begun))
+}
+
+// measure starts Holdfast's own targets beside the peers, and ends them.
+func (p *program) measure(ctx context.Context, o *order, holdfast string, peers []*peer.Target) (result *load.Result, err error) {
+	bed, err := target.NewBed(ctx, target.Config{Child: []string{holdfast, benchChild}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	o.load.Machine = bed
+	if o.load.Targets, err = bed.Targets(o.own); err != nil {
+		return nil, err
+	}
+	for _, t := range peers {
+		o.load.Targets = append(o.load.Targets, t)
+	}
+	o.load.Told = func(step string) { p.say("%s", step) }
+	return load.Run(ctx, o.load)
+}
+
+// peers are the targets that are services of others. One that is not installed is named;
+// it is a mistake only where it was asked for.
+func (p *program) peers(ctx context.Context, o *order) (targets []*peer.Target, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	config := peer.Config{Keeper: []string{program, keeperCommand}}
+	for _, name := range o.peers {
+		t, err := config.Target(ctx, name)
+		var missing *peer.Missing
+		switch {
+		case errors.As(err, &missing) && o.asked:
+			return nil, usage("flag --targets: %w", err)
+		case errors.As(err, &missing):
+			if _, err := fmt.Fprintf(p.stdout, "left out: %v\n", missing); err != nil {
+				return nil, fmt.Errorf("write to standard output: %w", err)
+			}
+		case err != nil:
+			return nil, err
+		default:
+			targets = append(targets, t)
+			if _, err := fmt.Fprintf(p.stdout, "measured: %s: %s\n", name, t.Program()); err != nil {
+				return nil, fmt.Errorf("write to standard output: %w", err)
+			}
+		}
+	}
+	return targets, nil
+}
+
+// holdfast is the path of the holdfast program: the given one, or that of this working
+// tree, which the go command builds and keeps where it keeps what it builds.
+func (p *program) holdfast(ctx context.Context, given string) (string, error) {
+	if given != "" {
+		path, err := filepath.Abs(given)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return "", usage("flag --holdfast: %w", err)
+		}
+		return path, nil
+	}
+	p.say("building holdfast")
+	build := exec.CommandContext(ctx, "go", "tool", "-n", "holdfast")
+	var words strings.Builder
+	build.Stderr = &words
+	path, err := build.Output()
+	if err != nil {
+		return "", fmt.Errorf("build holdfast, which is done in the folder of this module (or name the program with --holdfast): %w: %s", err, strings.TrimSpace(words.String()))
+	}
+	return strings.TrimSpace(string(path)), nil
+}

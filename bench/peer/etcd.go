@@ -1,0 +1,98 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+)
+
+// etcd is one member of etcd, and concurrency.Mutex of its own client.
+func etcd() service {
+	return service{
+		name:    "etcd-mutex",
+		program: program{name: "etcd", debian: "etcd-server"},
+		ports:   2,
+		ready:   "ready to serve client requests",
+		setup: func(program string, ports []string) [][]string {
+			client, peer := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
+			return [][]string{{
+				program, "--name", "bench", "--data-dir", folder + "/data",
+				"--listen-client-urls", client, "--advertise-client-urls", client,
+				"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "bench=" + peer,
+			}}
+		},
+		connect: connectEtcd,
+	}
+}
+
+// dialLimit is how long a connection may take.
+const dialLimit = 10 * time.Second
+
+func connectEtcd(ctx context.Context, address string, workers int) (load.Client, error) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: dialLimit, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := client.Get(ctx, "bench"); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	c := &etcdClient{client: client, sessions: make([]*concurrency.Session, workers)}
+	err = forEach(workers, func(i int) (err error) {
+		c.sessions[i], err = concurrency.NewSession(client)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// etcdClient is one connection, and a session (a lease) for each worker.
+type etcdClient struct {
+	client   *clientv3.Client
+	sessions []*concurrency.Session
+}
+
+func (c *etcdClient) Worker(_ context.Context, number int) (load.Locker, error) {
+	if number >= len(c.sessions) {
+		return nil, errTooMany(number, len(c.sessions))
+	}
+	return etcdLocker{c.sessions[number]}, nil
+}
+
+// Close ends the sessions, and with them whatever is still locked.
+func (c *etcdClient) Close() error {
+	err := forEach(len(c.sessions), func(i int) error {
+		if c.sessions[i] == nil {
+			return nil
+		}
+		return c.sessions[i].Close()
+	})
+	return errors.Join(err, c.client.Close())
+}
+
+type etcdLocker struct{ session *concurrency.Session }
+
+func (l etcdLocker) Lock(ctx context.Context, name string) (load.Held, error) {
+	mutex := concurrency.NewMutex(l.session, name)
+	if err := mutex.Lock(ctx); err != nil {
+		return nil, err
+	}
+	return etcdHeld{mutex, l.session}, nil
+}
+
+type etcdHeld struct {
+	mutex   *concurrency.Mutex
+	session *concurrency.Session
+}
+
+func (h etcdHeld) Unlock(ctx context.Context) error { return h.mutex.Unlock(ctx) }
+
+// Check says whether the lease is not kept alive any more.
+func (h etcdHeld) Check() error { return h.session.Ctx().Err() }

@@ -1,0 +1,218 @@
+package peer
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// folder stands for the server's own folder in the words of a [Plan].
+const folder = "{folder}"
+
+// Plan is what a keeper keeps.
+type Plan struct {
+	Name     string     `json:"name"`     // of the folder, with something random behind it
+	Commands [][]string `json:"commands"` // one after the other; the last is the server
+	Ready    string     `json:"ready"`    // what it says when it serves, in lower case
+	// User and Group are whom it runs as. Zero means the keeper's own.
+	User  int `json:"user,omitempty"`
+	Group int `json:"group,omitempty"`
+	// Order is how long the server may take to end in good order. Zero means 5 s.
+	Order time.Duration `json:"order,omitempty"`
+}
+
+// told is what a keeper says on its standard output, a JSON object a line.
+type told struct {
+	Event   string `json:"event"`             // started, ready or failed
+	Process int    `json:"process,omitempty"` // of started
+	Why     string `json:"why,omitempty"`     // of failed
+}
+
+// keeper keeps one server.
+type keeper struct {
+	plan   Plan
+	folder string
+	events *json.Encoder
+	log    io.Writer
+}
+
+// Keep carries out a plan, which is JSON, until leash ends or the process is told to end by
+// a signal: then the server ends, and its folder is removed. The server's words go to log.
+func Keep(plan string, leash io.Reader, events, log io.Writer) (err error) {
+	// Its end is the server's: the system watches the thread that has started it.
+	runtime.LockOSThread()
+	ended := make(chan os.Signal, 4)
+	signal.Notify(ended, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	// Nobody may listen any more, and the rest is to be done all the same.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	loose := make(chan struct{})
+	go func() {
+		defer close(loose)
+		_, _ = io.Copy(io.Discard, leash) // it has ended, in whatever way
+	}()
+	go func() {
+		for range ended {
+			signal.Stop(ended)
+			if closer, ok := leash.(io.Closer); ok {
+				_ = closer.Close() // the server ends in any case
+			}
+			return
+		}
+	}()
+	k := &keeper{events: json.NewEncoder(events), log: log}
+	if err := json.Unmarshal([]byte(plan), &k.plan); err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	if k.folder, err = os.MkdirTemp("", "holdfast-bench-"+k.plan.Name+"-"); err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, removeAll(k.folder)) }()
+	if k.plan.User != 0 {
+		if err := os.Chown(k.folder, k.plan.User, k.plan.Group); err != nil {
+			return fmt.Errorf("give a folder away: %w", err)
+		}
+	}
+	for _, words := range k.plan.Commands[:len(k.plan.Commands)-1] {
+		if err := k.prepare(words, loose); err != nil {
+			return k.failed(err)
+		}
+	}
+	return k.failed(k.serve(k.plan.Commands[len(k.plan.Commands)-1], loose))
+}
+
+// failed tells the bench an error, which it returns.
+func (k *keeper) failed(err error) error {
+	if err != nil {
+		_ = k.events.Encode(told{Event: "failed", Why: err.Error()}) // it may be gone
+	}
+	return err
+}
+
+// command prepares a program that ends with the keeper, in a group of its own.
+func (k *keeper) command(words []string) *exec.Cmd {
+	var replaced []string
+	for _, word := range words {
+		replaced = append(replaced, strings.ReplaceAll(word, folder, k.folder))
+	}
+	c := exec.Command(replaced[0], replaced[1:]...)
+	c.Dir = k.folder
+	// What the bench's own user has set up for other servers is not for these, and they
+	// shall speak English.
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.folder, "TMPDIR=" + k.folder, "LC_ALL=C"}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endWithParent(c.SysProcAttr)
+	if k.plan.User != 0 {
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(k.plan.User), Gid: uint32(k.plan.Group)}
+	}
+	return c
+}
+
+// prepare runs a command to its end.
+func (k *keeper) prepare(words []string, loose <-chan struct{}) error {
+	c := k.command(words)
+	c.Stdout, c.Stderr = k.log, k.log
+	if err := c.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", filepath.Base(words[0]), err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("run %s: %w", filepath.Base(words[0]), err)
+		}
+		return nil
+	case <-loose:
+		killGroup(c.Process.Pid)
+		<-done
+		return errLoose
+	}
+}
+
+var errLoose = errors.New("it was told to end before the server served")
+
+// serve runs the server until the leash ends.
+func (k *keeper) serve(words []string, loose <-chan struct{}) error {
+	c := k.command(words)
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", filepath.Base(words[0]), err)
+	}
+	c.Stdout, c.Stderr = write, write
+	err = c.Start()
+	_ = write.Close() // the server has its own
+	if err != nil {
+		_ = read.Close() // nothing was written to it
+		return fmt.Errorf("start %s: %w", filepath.Base(words[0]), err)
+	}
+	_ = k.events.Encode(told{Event: "started", Process: c.Process.Pid}) // if nobody listens, the leash has ended
+	go k.listenTo(read)
+	done := make(chan error, 1)
+	go func() { done <- c.Wait() }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("the server has ended: %w", errors.Join(err))
+	case <-loose:
+	}
+	_ = c.Process.Signal(syscall.SIGINT) // if it has ended already, done tells
+	timer := time.NewTimer(cmp.Or(k.plan.Order, orderLimit))
+	defer timer.Stop()
+	select {
+	case <-done: // with whatever code: it was not asked for one
+	case <-timer.C:
+		killGroup(c.Process.Pid)
+		<-done
+	}
+	return nil
+}
+
+// orderLimit is how long a server may take to end in good order where no plan says so.
+const orderLimit = 5 * time.Second
+
+// listenTo passes on what the server says, and tells when it says that it serves.
+func (k *keeper) listenTo(said *os.File) {
+	defer said.Close()
+	lines := bufio.NewReader(said)
+	for served := false; ; {
+		line, err := lines.ReadString('\n')
+		_, _ = io.WriteString(k.log, line) // if nobody listens, the leash has ended
+		if !served && strings.Contains(strings.ToLower(line), k.plan.Ready) {
+			served = true
+			_ = k.events.Encode(told{Event: "ready"}) // likewise
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// killGroup ends a process and all of its group.
+func killGroup(process int) { _ = syscall.Kill(-process, syscall.SIGKILL) } // none is left where it fails
+
+// How often, and with what pause, a folder is tried to be removed: a killed server's
+// processes may take a moment to end.
+const (
+	removeTries = 40
+	removePause = 50 * time.Millisecond
+)
+
+func removeAll(folder string) (err error) {
+	for range removeTries {
+		if err = os.RemoveAll(folder); err == nil {
+			return nil
+		}
+		time.Sleep(removePause)
+	}
+	return fmt.Errorf("remove a folder: %w", err)
+}

@@ -1,0 +1,173 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+)
+
+// MaxConnections is how many workers or waiters a measurement of PostgreSQL has at most,
+// each with a connection.
+const MaxConnections = 512
+
+// The server has twice as many and some, for those of the last measurement end while those
+// of the next one begin; and room for more locks than any workload takes, which is
+// locksPerConnection for each connection.
+const (
+	serverConnections  = 2*MaxConnections + 16
+	locksPerConnection = 128
+)
+
+// postgresql is a PostgreSQL server, and session advisory locks over pgx.
+func postgresql() service {
+	return service{
+		name:    "postgresql",
+		program: program{name: "postgres", pattern: "/usr/lib/postgresql/*/bin/postgres", debian: "postgresql"},
+		ports:   1,
+		ready:   "database system is ready to accept connections",
+		drop:    true,
+		setup: func(program string, ports []string) [][]string {
+			data := folder + "/data"
+			return [][]string{
+				{beside(program, "initdb"), "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync"},
+				{
+					program, "-D", data, "-h", "127.0.0.1", "-p", ports[0], "-k", "",
+					"-c", "max_connections=" + strconv.Itoa(serverConnections), "-c", "max_locks_per_transaction=" + strconv.Itoa(locksPerConnection),
+				},
+			}
+		},
+		bound:   func(_ string, wanted int) int { return min(wanted, MaxConnections) },
+		connect: connectPostgresql,
+	}
+}
+
+// beside is another program of the same package: links are followed, for the folders of
+// some have only a part of it.
+func beside(program, other string) string {
+	if target, err := filepath.EvalSymlinks(program); err == nil {
+		program = target
+	}
+	return filepath.Join(filepath.Dir(program), other)
+}
+
+// leaveQueue lets a wait whose context has ended end at the server too. As shipped pgx
+// breaks the connection, and the server does not notice before the lock is granted.
+func leaveQueue(connection *pgconn.PgConn) ctxwatch.Handler {
+	return &pgconn.CancelRequestContextWatcherHandler{Conn: connection, DeadlineDelay: cancelLimit}
+}
+
+// cancelLimit is how long the server may take to end a wait.
+const cancelLimit = 5 * time.Second
+
+// unprivileged is whom a server runs as that refuses root; nobody else where the bench is
+// not run by root.
+func unprivileged() (userID, groupID int, err error) {
+	if os.Getuid() != 0 {
+		return 0, 0, nil
+	}
+	found, err := user.Lookup("postgres")
+	if err != nil {
+		if found, err = user.Lookup("nobody"); err != nil {
+			return 0, 0, fmt.Errorf("find a user for a server that refuses to run as root: %w", err)
+		}
+	}
+	if userID, err = strconv.Atoi(found.Uid); err == nil {
+		groupID, err = strconv.Atoi(found.Gid)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("find a user for a server that refuses to run as root: %w", err)
+	}
+	return userID, groupID, nil
+}
+
+// postgresqlClient is a connection for each worker.
+type postgresqlClient struct{ connections []*pgx.Conn }
+
+func connectPostgresql(ctx context.Context, address string, workers int) (load.Client, error) {
+	config, err := pgx.ParseConfig("postgres://postgres@" + address + "/postgres?sslmode=disable")
+	if err != nil {
+		return nil, err
+	}
+	config.BuildContextWatcherHandler = leaveQueue
+	c := &postgresqlClient{make([]*pgx.Conn, workers)}
+	err = forEach(workers, func(i int) (err error) {
+		c.connections[i], err = pgx.ConnectConfig(ctx, config)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *postgresqlClient) Worker(_ context.Context, number int) (load.Locker, error) {
+	if number >= len(c.connections) {
+		return nil, errTooMany(number, len(c.connections))
+	}
+	return postgresqlLocker{c.connections[number]}, nil
+}
+
+func (c *postgresqlClient) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
+	defer cancel()
+	return forEach(len(c.connections), func(i int) error {
+		if c.connections[i] == nil {
+			return nil
+		}
+		return c.connections[i].Close(ctx)
+	})
+}
+
+type postgresqlLocker struct{ connection *pgx.Conn }
+
+// keyOf is the number that stands for a name: 64 bits, so that two of 100,000 names have
+// the same one in one of four billion runs.
+func keyOf(name string) int64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // a hash takes everything
+	return int64(hash.Sum64())
+}
+
+func (l postgresqlLocker) Lock(ctx context.Context, name string) (load.Held, error) {
+	key := keyOf(name)
+	if _, err := l.connection.Exec(ctx, "select pg_advisory_lock($1)", key); err != nil {
+		return nil, err
+	}
+	return postgresqlHeld{l.connection, key}, nil
+}
+
+type postgresqlHeld struct {
+	connection *pgx.Conn
+	key        int64
+}
+
+var errNotHeld = errors.New("the server says that this connection does not hold the lock")
+
+func (h postgresqlHeld) Unlock(ctx context.Context) error {
+	var held bool
+	err := h.connection.QueryRow(ctx, "select pg_advisory_unlock($1)", h.key).Scan(&held)
+	if err == nil && !held {
+		err = errNotHeld
+	}
+	return err
+}
+
+// Check says whether the connection, with which the lock ends, is known to be broken.
+func (h postgresqlHeld) Check() error {
+	if h.connection.IsClosed() {
+		return errNotHeld
+	}
+	return nil
+}

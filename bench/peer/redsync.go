@@ -1,0 +1,68 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	goredis9 "github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+)
+
+// redsyncExpiry is after what time a lock of redsync ends by itself.
+const redsyncExpiry = time.Minute
+
+// redsyncOver lets redsync lock at a Redis server, over go-redis with its usual pool of
+// connections.
+func redsyncOver(s service) service {
+	s.connect = func(ctx context.Context, address string, _ int) (load.Client, error) {
+		client := goredis9.NewClient(&goredis9.Options{Addr: address})
+		if err := client.Ping(ctx).Err(); err != nil {
+			return nil, errors.Join(err, client.Close())
+		}
+		return redsyncClient{client, redsync.New(goredis.NewPool(client))}, nil
+	}
+	return s
+}
+
+type redsyncClient struct {
+	client *goredis9.Client
+	locks  *redsync.Redsync
+}
+
+func (c redsyncClient) Worker(context.Context, int) (load.Locker, error) { return c, nil }
+
+func (c redsyncClient) Close() error { return c.client.Close() }
+
+// Lock tries until ctx ends. As shipped it would give up after 32 tries.
+func (c redsyncClient) Lock(ctx context.Context, name string) (load.Held, error) {
+	mutex := c.locks.NewMutex(name, redsync.WithExpiry(redsyncExpiry), redsync.WithTries(math.MaxInt))
+	if err := mutex.LockContext(ctx); err != nil {
+		return nil, errors.Join(context.Cause(ctx), err)
+	}
+	return redsyncHeld{mutex}, nil
+}
+
+type redsyncHeld struct{ mutex *redsync.Mutex }
+
+var errExpired = errors.New("the lock has ended by itself")
+
+func (h redsyncHeld) Unlock(ctx context.Context) error {
+	done, err := h.mutex.UnlockContext(ctx)
+	if err == nil && !done {
+		err = errExpired
+	}
+	return err
+}
+
+// Check says whether the time for which it was taken has passed.
+func (h redsyncHeld) Check() error {
+	if !time.Now().Before(h.mutex.Until()) {
+		return errExpired
+	}
+	return nil
+}

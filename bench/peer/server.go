@@ -1,0 +1,146 @@
+package peer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// server is a server under its keeper.
+type server struct {
+	name    string
+	process int // the server's own
+	keeper  *exec.Cmd
+	leash   io.WriteCloser
+	events  chan told // closed when the keeper says no more
+	ended   chan struct{}
+	err     error // the keeper's, since ended
+	log     lastWords
+}
+
+// lastWords keeps the end of what somebody writes.
+type lastWords struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// lastBytes is how much of it is kept.
+const lastBytes = 4096
+
+func (l *lastWords) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	l.text = slices.Delete(l.text, 0, max(0, len(l.text)-lastBytes))
+	return len(p), nil
+}
+
+func (l *lastWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(bytes.TrimSpace(l.text))
+}
+
+// startServer starts a keeper with a plan, and waits until the server serves.
+func startServer(ctx context.Context, command []string, plan Plan) (*server, error) {
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return nil, fmt.Errorf("write the plan of %s: %w", plan.Name, err)
+	}
+	s := &server{name: plan.Name, events: make(chan told, 4), ended: make(chan struct{})}
+	s.keeper = exec.Command(command[0], append(slices.Clone(command[1:]), string(text))...)
+	s.keeper.Stderr = &s.log
+	// In a group of its own: an interrupt typed at the terminal is for the bench, which
+	// then ends the others.
+	s.keeper.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	said, err := s.keeper.StdoutPipe()
+	if err == nil {
+		s.leash, err = s.keeper.StdinPipe()
+	}
+	if err == nil {
+		err = s.keeper.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start the keeper of %s: %w", plan.Name, err)
+	}
+	go s.listenTo(said)
+	if err := s.awaitReady(ctx); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+func (s *server) listenTo(said io.Reader) {
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		var event told
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			event = told{Event: "failed", Why: fmt.Sprintf("its keeper says %q", lines.Text())}
+		}
+		select {
+		case s.events <- event:
+		default: // more than it has to say, and nobody waits for it
+		}
+	}
+	close(s.events)
+	s.err = s.keeper.Wait()
+	close(s.ended)
+}
+
+func (s *server) awaitReady(ctx context.Context) error {
+	for {
+		select {
+		case event, more := <-s.events:
+			switch {
+			case !more:
+				<-s.ended // and so its last words have come
+				return fmt.Errorf("wait until %s serves: its keeper has ended: %v", s.name, &s.log)
+			case event.Event == "started":
+				s.process = event.Process
+			case event.Event == "ready":
+				return nil
+			default:
+				s.awaitWords(ctx)
+				return fmt.Errorf("wait until %s serves: %s; it says: %v", s.name, event.Why, &s.log)
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s serves: %w; it says: %v", s.name, context.Cause(ctx), &s.log)
+		}
+	}
+}
+
+// awaitWords waits for the last words of a keeper that ends.
+func (s *server) awaitWords(ctx context.Context) {
+	select {
+	case <-s.ended:
+	case <-ctx.Done():
+	}
+}
+
+// stopLimit is how long a keeper may take to end its server and to remove its folder.
+const stopLimit = orderLimit + removeTries*removePause + 5*time.Second
+
+// stop ends the server. It must have been started.
+func (s *server) stop() error {
+	_ = s.leash.Close() // closed twice is closed
+	timer := time.NewTimer(stopLimit)
+	defer timer.Stop()
+	select {
+	case <-s.ended:
+	case <-timer.C:
+		_ = s.keeper.Process.Kill() // if it has ended just now, that is what is wanted
+		<-s.ended
+	}
+	if s.err != nil {
+		return fmt.Errorf("end %s: %w: %v", s.name, s.err, &s.log)
+	}
+	return nil
+}
