@@ -35,7 +35,7 @@ func flags() []cli.Flag {
 		&cli.DurationFlag{Name: "duration", Usage: "how long each timed measurement takes in each round (default: 500ms)", HideDefault: true},
 		&cli.StringFlag{Name: "workers", Usage: "`NUMBERS` of workers (default: 1,64,512, and 1,8,64 on the hot name)"},
 		&cli.StringFlag{Name: "think", Usage: "`TIMES` for which workers keep each lock (default: 0)"},
-		&cli.BoolFlag{Name: "quick", Usage: "measure for a shorter time: 2 rounds of 150ms, one of hold", HideDefault: true},
+		&cli.BoolFlag{Name: "quick", Usage: "measure for a shorter time: 2 rounds of 100ms, one of hold with 50,000 locks", HideDefault: true},
 		&cli.StringFlag{Name: "json", Usage: "`FILE` for the figures as JSON"},
 		&cli.StringFlag{Name: "holdfast", Usage: "`FILE` of the holdfast program, of this very version (default: it is built)"},
 	}

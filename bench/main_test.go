@@ -30,7 +30,7 @@ func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 // is started.
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"--targets zookeeper", `flag --targets: "zookeeper": want some of raw, limit, limit-queued, local, remote, `},
+		{"--targets zookeeper", `flag --targets: "zookeeper": want some of raw, limit, `},
 		{"--workloads cold", `flag --workloads: "cold": want some of uncontended, hot, drain, hold`},
 		{"--workers 0", `flag --workers: "0": want numbers from 1 to 100000, as in 1,64`},
 		{"--think -1s", `flag --think: "-1s": want durations from 0 to 1m0s, as in 0,1ms`},
