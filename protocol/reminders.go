@@ -1,11 +1,15 @@
 package protocol
 
 // Reminders order by time what a machine has to look at again: [Reminders.First] is for
-// its Wake. An entry is a reminder, not the truth: nothing is taken out but what is due,
-// and whoever takes it looks whether there is still something to do. Keys name what is
+// its Wake. An entry is a reminder, not the truth: only what is due is taken out, and
+// whoever takes it looks whether there is still something to do; Sweep keeps what has
+// ended before from piling up. Keys name what is
 // to be looked at, and order what is due at one time, so that a run repeats itself. The
 // zero Reminders is empty.
-type Reminders[K Key[K]] struct{ heap []Reminder[K] }
+type Reminders[K Key[K]] struct {
+	heap  []Reminder[K]
+	swept int // how many the last Sweep has left
+}
 
 // Reminder says what to look at, and since when it is due.
 type Reminder[K Key[K]] struct {
@@ -48,19 +52,53 @@ func (q *Reminders[K]) Pop() Reminder[K] {
 	q.heap[0] = q.heap[last]
 	q.heap[last] = Reminder[K]{} // nothing keeps what its key may point to
 	q.heap = q.heap[:last]
-	for i := 0; ; {
+	q.sift(0)
+	return first
+}
+
+// sift moves the reminder at i down to where it belongs.
+func (q *Reminders[K]) sift(i int) {
+	for {
 		child := 2*i + 1
-		if child >= last {
-			return first
+		if child >= len(q.heap) {
+			return
 		}
-		if child+1 < last && q.less(child+1, child) {
+		if child+1 < len(q.heap) && q.less(child+1, child) {
 			child++
 		}
 		if !q.less(child, i) {
-			return first
+			return
 		}
 		q.heap[i], q.heap[child] = q.heap[child], q.heap[i]
 		i = child
+	}
+}
+
+// spare is how many reminders that nobody wants any more may stand among few others.
+const spare = 64
+
+// Sweep takes out the reminders that are not wanted any more, where there are so many
+// that most of them must be: living is how many are wanted at most. Called whenever
+// something has ended, it bounds the memory by what lives, however far off the times are
+// for which it had been reminded; and the cost of each call, taken together, by a
+// constant.
+func (q *Reminders[K]) Sweep(living int, wanted func(Reminder[K]) bool) {
+	if len(q.heap) <= 2*max(living, q.swept)+spare {
+		return
+	}
+	kept := q.heap[:0]
+	for _, r := range q.heap {
+		if wanted(r) {
+			kept = append(kept, r)
+		}
+	}
+	clear(q.heap[len(kept):])
+	q.heap, q.swept = kept, len(kept)
+	if cap(kept) > 4*(len(kept)+spare) {
+		q.heap = append([]Reminder[K](nil), kept...)
+	}
+	for i := len(q.heap)/2 - 1; i >= 0; i-- {
+		q.sift(i)
 	}
 }
 

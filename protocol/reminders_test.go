@@ -49,6 +49,23 @@ func TestReminders(t *testing.T) {
 				model = slices.Insert(model, i, r)
 				check()
 			},
+			"sweep": func(t *rapid.T) {
+				odd := func(r Reminder[numbered]) bool { return r.Key%2 == 1 }
+				for i := range 2*max(len(model), queue.swept) + 2*spare { // so many that it sweeps
+					queue.Push(Time(i%7)*time.Second, numbered(2*i))
+				}
+				living := len(slices.DeleteFunc(slices.Clone(model), func(r Reminder[numbered]) bool { return !odd(r) }))
+				queue.Sweep(living, odd)
+				model = slices.DeleteFunc(model, func(r Reminder[numbered]) bool { return !odd(r) })
+				if len(queue.heap) != len(model) || cap(queue.heap) > 4*(len(model)+spare) {
+					t.Fatalf("%d are kept, in room for %d; want %d", len(queue.heap), cap(queue.heap), len(model))
+				}
+				check()
+			},
+			"sweep of few": func(t *rapid.T) {
+				queue.Sweep(len(model), func(Reminder[numbered]) bool { t.Fatal("few are looked at"); return false })
+				check()
+			},
 			"pop": func(t *rapid.T) {
 				if len(model) == 0 {
 					t.Skip("empty")

@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -131,4 +132,34 @@ func TestLimits(t *testing.T) {
 			t.Errorf("a session too many: %+v", third)
 		}
 	}
+}
+
+// TestEndedSessionsLeaveNothing: a flood of sessions with the longest TTL, each ended at
+// once, keeps no memory until those times have come.
+func TestEndedSessionsLeaveNothing(t *testing.T) {
+	desk := newDesk(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1, Sessions: 2})
+	churn := func(n int) {
+		for range n {
+			opened := open(t, desk, session.Open{Sort: session.OneShot, TTL: time.Hour})
+			if opened.Err != nil {
+				t.Fatal(opened.Err)
+			}
+			end := &session.End{ID: opened.ID, Secret: opened.Secret}
+			desk.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 2}, Fact: end}, &protocol.Effects{})
+		}
+	}
+	churn(1000)
+	before := heapInUse()
+	churn(200_000) // 16 bytes of each would be 3 MiB
+	if grown := heapInUse() - before; grown > 1<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+}
+
+// heapInUse is what is in use after a collection.
+func heapInUse() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

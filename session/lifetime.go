@@ -193,6 +193,12 @@ func (m *Desk) remind(p *presence) {
 	}
 }
 
+// reminds reports whether a reminder is of a session that there is. Whoever
+// opens and ends sessions of an hour must not leave an hour's reminders behind.
+func (m *Desk) reminds(r protocol.Reminder[sessionNumber]) bool {
+	return m.sessions[uint64(r.Key)] != nil
+}
+
 func classOfHorizon(h time.Duration) int {
 	if h <= 0 {
 		return 0
@@ -371,6 +377,8 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 	}
 	delete(m.sessions, p.id.Number)
 	m.recent = nil
+	m.expiry.Sweep(len(m.sessions), m.reminds)
+	m.revokedDue.Sweep(len(m.sessions), m.reminds)
 	if p.sink != 0 {
 		if why != "" {
 			out.Reply(protocol.CallID{Sink: p.sink}, &Expired{ID: p.id, Err: p.away})

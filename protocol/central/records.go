@@ -160,6 +160,7 @@ func (h *holder) leave(r *record) {
 	h.settleHold(r)
 	h.leaveCount(r)
 	delete(h.records, r.wish)
+	h.reminders.Sweep(len(h.records), h.reminds)
 	h.all.part(ofAll, r)
 	if r.whole {
 		return

@@ -155,6 +155,13 @@ func (m *Machine) remind(r *record) {
 	}
 }
 
+// reminds reports whether a reminder is one that a record waits for. Whoever asks and
+// gives up, with wait limits of an hour, must not leave an hour's reminders behind.
+func (h *holder) reminds(reminder protocol.Reminder[wishKey]) bool {
+	r := h.records[reminder.Key.wish]
+	return r != nil && r.at == reminder.At
+}
+
 // holderWake returns when the holder has something to do.
 func (m *Machine) holderWake() protocol.Time {
 	h := &m.holder

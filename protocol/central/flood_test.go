@@ -1,0 +1,44 @@
+package central_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestGivenUpRequestsLeaveNothing: a flood of requests that would wait for an hour, each
+// given up at once, keeps no memory at the member that asked until the hour is over.
+func TestGivenUpRequestsLeaveNothing(t *testing.T) {
+	c := &cluster{t: t, said: &strings.Builder{}, links: map[string]string{}, sent: map[string]int{}}
+	c.say("members a b")
+	c.say("view epoch=4")
+	c.say("lock a1 #1 X")
+	number := 0
+	churn := func(n int) {
+		for range n {
+			number++
+			c.say(fmt.Sprintf("lock b1 #%d X wait=1h", number))
+			c.say(fmt.Sprintf("cancel b1 #%d X", number))
+			c.said.Reset()
+		}
+	}
+	churn(1000)
+	before := heapInUse()
+	churn(50_000) // 16 bytes of each would be 800 kB
+	if grown := heapInUse() - before; grown > 300<<10 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	c.say("lock b1 #999999 X wait=1h")
+	if told := c.said.String(); !strings.Contains(told, "told b1 #999999 queued X position=0") {
+		t.Errorf("a request that waits is told\n%s", told)
+	}
+}
+
+// heapInUse is what is in use after a collection.
+func heapInUse() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
