@@ -93,6 +93,7 @@ type Limits struct {
 	Sessions        int           // zero means 100,000
 	LocksPerSession int           // in one space; zero means 100,000
 	WaitersPerName  int           // zero means 10,000
+	Names           int           // held or waited for, in one space; zero means 1,000,000
 }
 
 func (c *Config) check() error {
@@ -174,6 +175,7 @@ func (c *Config) checkNumbers() error {
 		{"Limits.Sessions", int64(c.Limits.Sessions)},
 		{"Limits.LocksPerSession", int64(c.Limits.LocksPerSession)},
 		{"Limits.WaitersPerName", int64(c.Limits.WaitersPerName)},
+		{"Limits.Names", int64(c.Limits.Names)},
 	} {
 		if field.value < 0 {
 			return fmt.Errorf("%s is negative (%d); 0 means the default", field.name, field.value)
@@ -190,9 +192,13 @@ func isNot(space string) int {
 	return 1
 }
 
+// mostNames bounds a space's table to some hundred megabytes.
+const mostNames = 1_000_000
+
 func (c *Config) table() lock.Config {
 	return lock.Config{
 		Drift:           c.Drift,
+		Names:           cmp.Or(c.Limits.Names, mostNames),
 		WaitersPerName:  c.Limits.WaitersPerName,
 		LocksPerSession: c.Limits.LocksPerSession,
 	}

@@ -51,8 +51,15 @@ type Limits struct {
 	Sessions        int
 	LocksPerSession int
 	WaitersPerName  int
+	Names           int // in one space
 	NameBytes       int
 	MessageBytes    int
+	Connections     int // of each port
+	Watchers        int
+	Requests        int // remembered by their ids
+
+	RequestsPerSecond int // of one client; 0 means no limit
+	RequestsBurst     int // 0 means one second's worth
 }
 
 // Log says what is logged and how.

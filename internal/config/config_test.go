@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 		Priority: 8, Lease: 3 * time.Second, Patience: 250 * time.Millisecond, Drift: 0.05,
 		Spaces: []Space{{Name: "default", Protocol: "central"}},
 		TLS:    TLS{ClientAuth: "require"},
-		Limits: Limits{TTL: time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, NameBytes: 512, MessageBytes: 4194304},
+		Limits: Limits{TTL: time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, Names: 1000000, NameBytes: 512, MessageBytes: 4194304, Connections: 20000, Watchers: 1000, Requests: 100000},
 		Log:    Log{Level: "info", Format: "text"},
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{})); diff != "" {
@@ -78,7 +78,8 @@ func TestKeys(t *testing.T) {
 	}
 	want := strings.Fields(`name listen http advertise join expect state data priority lease patience drift spaces
 		tls.cert tls.key tls.ca tls.client_auth
-		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.name_bytes limits.message_bytes
+		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
+		limits.connections limits.watchers limits.requests limits.requests_per_second limits.requests_burst
 		log.level log.format insecure config`)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
@@ -127,11 +128,18 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"limits.sessions":          {"1", "2", "3"},
 		"limits.locks_per_session": {"1", "2", "2147483647"},
 		"limits.waiters_per_name":  {"1", "2", "3"},
+		"limits.names":             {"1", "2", "3"},
 		"limits.name_bytes":        {"1", "2", "512"},
-		"limits.message_bytes":     {"4096", "8192", "1073741824"},
-		"log.level":                {"debug", "warn", "error"},
-		"log.format":               {"json", "text", "json"},
-		"insecure":                 {"", "true", "false"},
+		"limits.connections":       {"1", "2", "3"},
+		"limits.watchers":          {"1", "2", "1048576"},
+		"limits.requests":          {"1", "2", "1073741824"},
+
+		"limits.requests_per_second": {"1", "0", "2147483647"},
+		"limits.requests_burst":      {"1", "0", "3"},
+		"limits.message_bytes":       {"4096", "8192", "1073741824"},
+		"log.level":                  {"debug", "warn", "error"},
+		"log.format":                 {"json", "text", "json"},
+		"insecure":                   {"", "true", "false"},
 	}
 }
 

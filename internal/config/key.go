@@ -125,10 +125,22 @@ func limitKeys() []Key {
 			"Most locks that one session may hold or wait for."),
 		countKey("limits.waiters_per_name", "10000", 1, maxCount, func(c *Config) *int { return &c.Limits.WaitersPerName },
 			"Most requests that may wait for one name."),
+		countKey("limits.names", "1000000", 1, maxCount, func(c *Config) *int { return &c.Limits.Names },
+			"Most names of one space that may be held or waited for at one time."),
 		countKey("limits.name_bytes", "512", 1, maxNameBytes, func(c *Config) *int { return &c.Limits.NameBytes },
 			"Longest name, in bytes."),
 		countKey("limits.message_bytes", "4194304", minMessageBytes, maxMessageBytes, func(c *Config) *int { return &c.Limits.MessageBytes },
 			"Largest message or request body, in bytes."),
+		countKey("limits.connections", "20000", 1, maxCount, func(c *Config) *int { return &c.Limits.Connections },
+			"Most connections of each port at one time."),
+		countKey("limits.watchers", "1000", 1, maxWatchers, func(c *Config) *int { return &c.Limits.Watchers },
+			"Most feeds of events at one time."),
+		countKey("limits.requests", "100000", 1, maxRequests, func(c *Config) *int { return &c.Limits.Requests },
+			"Most requests that are remembered by the id that their clients gave them."),
+		countKey("limits.requests_per_second", "0", 0, maxCount, func(c *Config) *int { return &c.Limits.RequestsPerSecond },
+			"Most requests a second of one client, by its certificate's name or its address; 0 is no limit."),
+		countKey("limits.requests_burst", "0", 0, maxCount, func(c *Config) *int { return &c.Limits.RequestsBurst },
+			"Most requests of one client at once where a number a second is set; 0 is one second's worth."),
 	}
 }
 

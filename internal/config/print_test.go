@@ -50,8 +50,14 @@ limits:
   sessions: 100000    # default
   locks_per_session: 100000    # default
   waiters_per_name: 10000    # default
+  names: 1000000    # default
   name_bytes: 512    # default
   message_bytes: 4194304    # default
+  connections: 20000    # default
+  watchers: 1000    # default
+  requests: 100000    # default
+  requests_per_second: 0    # default
+  requests_burst: 0    # default
 log:
   level: info    # default
   format: text    # default

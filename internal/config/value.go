@@ -25,6 +25,8 @@ const (
 	maxNameBytes    = holdfast.MaxName
 	minMessageBytes = 4096 // one request with the longest name, owner and reason
 	maxMessageBytes = 1 << 30
+	maxWatchers     = 1 << 20
+	maxRequests     = 1 << 30
 	maxMemberName   = 64
 )
 
