@@ -69,6 +69,13 @@ func (s *Source) watch(want Filter, member string, most int) *Feed {
 	return s.admit(&Feed{source: s, want: want, member: member})
 }
 
+// Watchers returns how many feeds are open for watchers at this member.
+func (s *Source) Watchers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watchers
+}
+
 // admit is called with the mutex held.
 func (s *Source) admit(one *Feed) *Feed {
 	one.signal = make(chan struct{}, 1)

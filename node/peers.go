@@ -55,7 +55,7 @@ func (n *Node) listen() error {
 			return errors.Join(fmt.Errorf("TLS has no certificate; whoever listens needs one"), l.Close())
 		}
 	}
-	t, err := NewTransport(n.introduce, n.config.TLS, n.config.Patience, nil)
+	t, err := NewTransport(n.introduce, n.config.TLS, n.config.Patience)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -69,10 +69,10 @@ func (n *Node) listen() error {
 }
 
 // NewTransport returns what carries messages to other members over gRPC, with deadlines
-// that go with a patience (zero: its default), and what counts them (nil: nothing). A server that shares its port with
+// that go with a patience (zero: its default). A server that shares its port with
 // members registers it: see grpc.Transport.Register.
-func NewTransport(introduce func() transport.Identity, encryption *tls.Config, patience time.Duration, observer transport.Observer) (*grpc.Transport, error) {
-	c := grpc.Config{Identity: introduce, TLS: encryption, Observer: observer}
+func NewTransport(introduce func() transport.Identity, encryption *tls.Config, patience time.Duration) (*grpc.Transport, error) {
+	c := grpc.Config{Identity: introduce, TLS: encryption}
 	if patience > 0 {
 		c.Deadline = min(100*time.Millisecond, patience/2)
 	}

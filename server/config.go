@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"google.golang.org/grpc"
@@ -112,6 +113,16 @@ type Limits struct {
 	Names int
 	// Connections is how many connections each port serves at once. Zero means 20,000.
 	Connections int
+	// Rate is how many requests a second one client may make: operations of its streams,
+	// names of its acquires, calls. A client is whose certificate was verified, and
+	// otherwise who comes from one address. Zero means that there is no limit, because no
+	// number fits: what one machine may ask that serves many users is what another must
+	// not, and every bound of memory holds without it. It keeps the time of this member's
+	// processors fair among its clients; see `holdfast bench` for what there is.
+	Rate int
+	// Burst is how many requests a client may make at once, where there is a Rate. Zero
+	// means those of a second.
+	Burst int
 	// Watchers is how many feeds of events are served at once, other members' apart. Zero
 	// means 1,000.
 	Watchers int
@@ -197,6 +208,8 @@ func (l *Limits) resolve() error {
 		{"Names", &l.Names, 1000, 1 << 20},
 		{"Connections", &l.Connections, 20_000, 1 << 30},
 		{"Watchers", &l.Watchers, 1000, 1 << 20},
+		{"Rate", &l.Rate, 0, math.MaxInt32},
+		{"Burst", &l.Burst, 0, math.MaxInt32},
 	} {
 		if *n.value < 0 || *n.value > n.most {
 			return fmt.Errorf("server: Limits.%s is %d; 1 to %d is allowed, or 0 for %d", n.field, *n.value, n.most, n.without)

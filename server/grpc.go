@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	transport "google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
@@ -79,8 +80,8 @@ func newGRPC(c Config, s *service) *grpcServer {
 	g.ending, g.leave = context.WithCancel(context.Background())
 	g.rpc = grpc.NewServer(g.options(c)...)
 	api.RegisterSessionsServer(g.rpc, g)
-	api.RegisterLocksServer(g.rpc, &grpcLocks{service: s, ending: g.ending})
-	api.RegisterAdminServer(g.rpc, &grpcAdmin{service: s, leave: c.Leave, drain: c.Drain, ending: g.ending, work: &g.work})
+	g.rpc.RegisterService(g.oneShot(api.Locks_ServiceDesc), &grpcLocks{service: s, ending: g.ending})
+	g.rpc.RegisterService(g.oneShot(api.Admin_ServiceDesc), &grpcAdmin{service: s, leave: c.Leave, drain: c.Drain, ending: g.ending, work: &g.work})
 	if c.Members != nil {
 		c.Members.Register(g.rpc)
 	}
@@ -106,13 +107,15 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.ForceServerCodecV2(frames.NewCodec()),
+		grpc.UnknownServiceHandler(g.unknownCall),
 		grpc.ChainUnaryInterceptor(g.recoverUnary),
 		grpc.ChainStreamInterceptor(g.recoverStream, g.endMembers),
 	}
+	security := insecure.NewCredentials()
 	if c.TLS != nil {
-		options = append(options, grpc.Creds(transport.NewTLS(withHTTP2(c.TLS))))
+		security = transport.NewTLS(withHTTP2(c.TLS))
 	}
-	return options
+	return append(options, grpc.Creds(countedCredentials{security, c.Observer}))
 }
 
 // withHTTP2 names the one protocol that this port speaks, so that a TLS
@@ -125,7 +128,7 @@ func withHTTP2(c *tls.Config) *tls.Config {
 
 // serve answers the connections of l until stop. The error is nil after stop.
 func (g *grpcServer) serve(l net.Listener) error {
-	err := g.rpc.Serve(bound(l, g.connections, g.service.observer))
+	err := g.rpc.Serve(bound(l, g.connections, g.service.observer).as("grpc"))
 	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve gRPC on %v: %w", l.Addr(), err)
 	}

@@ -4,6 +4,8 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // boundListener accepts connections up to a number. One more is closed at once: a
@@ -14,10 +16,17 @@ type boundListener struct {
 	limit    int64
 	open     atomic.Int64
 	observer *Observer
+	inUse    prometheus.Gauge
 }
 
-func bound(l net.Listener, limit int, observer *Observer) net.Listener {
-	return &boundListener{Listener: l, limit: int64(limit), observer: observer}
+func bound(l net.Listener, limit int, observer *Observer) *boundListener {
+	return &boundListener{Listener: l, limit: int64(limit), observer: observer, inUse: prometheus.NewGauge(prometheus.GaugeOpts{})}
+}
+
+// as says in the metrics of which port the connections are, grpc or http.
+func (l *boundListener) as(port string) *boundListener {
+	l.inUse = l.observer.open.WithLabelValues(port)
+	return l
 }
 
 // Accept returns the next connection within the bound.
@@ -28,6 +37,7 @@ func (l *boundListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.open.Add(1) <= l.limit {
+			l.inUse.Inc()
 			return &boundConn{Conn: c, listener: l}, nil
 		}
 		l.open.Add(-1)
@@ -45,6 +55,9 @@ type boundConn struct {
 
 // Close closes the connection.
 func (c *boundConn) Close() error {
-	c.once.Do(func() { c.listener.open.Add(-1) })
+	c.once.Do(func() {
+		c.listener.open.Add(-1)
+		c.listener.inUse.Dec()
+	})
 	return c.Conn.Close()
 }

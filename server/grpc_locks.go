@@ -163,6 +163,7 @@ func (l *grpcLocks) watchEnd(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	case errors.Is(err, events.ErrSlow):
+		l.service.observer.refused(unreadEvents)
 		return wire.ToStatus(err)
 	default:
 		return status.Error(codes.Unavailable, "this member is leaving")

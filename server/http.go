@@ -107,6 +107,20 @@ func (h *web) table() []route {
 	}
 }
 
+// admit takes the token of a request. What says how this member is costs none: it is
+// asked by those who look after it.
+func (t *route) admit(s *service, c *exchange) error {
+	if s.clients == nil || t.path[0] != "v1" {
+		return nil
+	}
+	wishes, returns := 1, 0
+	switch t.path[len(t.path)-1] {
+	case "release", "renew", "end":
+		wishes, returns = 0, 1
+	}
+	return s.admit(clientName(c.r.RemoteAddr, c.r.TLS), wishes, returns, c.arrived)
+}
+
 // match reports whether a path, cut at slashes and still encoded, is the route's,
 // and what stands for its space and name.
 func (t *route) match(parts []string) (space, name string, ok bool) {
@@ -161,6 +175,9 @@ func (h *web) serve(c *exchange) error {
 			allowed = append(allowed, t.method)
 			continue
 		}
+		if err := t.admit(h.service, c); err != nil {
+			return err
+		}
 		if err := c.read(t, space, name, h.service.limits); err != nil {
 			return err
 		}
@@ -198,6 +215,10 @@ func (h *web) refuse(c *exchange, err error) {
 	var waiting *waitingError
 	document.Retry = errors.As(err, &waiting)
 	switch document.Code {
+	case wire.CodeLimit:
+		if document.Limit == rateLimit {
+			c.w.Header().Set("Retry-After", "1")
+		}
 	case wire.CodeUnavailable:
 		c.w.Header().Set("Retry-After", strconv.Itoa(h.service.retryAfter(c.space)))
 	case wire.CodeBadRequest, wire.CodeName, wire.CodeTooLarge, wire.CodeDenied, wire.CodeUnknownPath:

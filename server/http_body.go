@@ -119,7 +119,7 @@ func (c *exchange) decode(known fields) (has map[string]bool, err error) {
 		}
 	}
 	if _, err := decoder.Token(); err != nil {
-		return nil, malformed(decoder, err)
+		return nil, noJSON(decoder, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("the body goes on behind its JSON object, at byte %d", decoder.InputOffset())
@@ -130,7 +130,7 @@ func (c *exchange) decode(known fields) (has map[string]bool, err error) {
 func (f fields) decodeField(decoder *json.Decoder, has map[string]bool) error {
 	token, err := decoder.Token()
 	if err != nil {
-		return malformed(decoder, err)
+		return noJSON(decoder, err)
 	}
 	name, _ := token.(string)
 	set := f[name]
@@ -143,7 +143,7 @@ func (f fields) decodeField(decoder *json.Decoder, has map[string]bool) error {
 	has[name] = true
 	var raw json.RawMessage
 	if err := decoder.Decode(&raw); err != nil {
-		return malformed(decoder, err)
+		return noJSON(decoder, err)
 	}
 	if string(raw) == "null" {
 		return fmt.Errorf("%s: null; leave it out instead", name)
@@ -163,7 +163,7 @@ func (f fields) names() string {
 	return strings.Join(names, ", ")
 }
 
-func malformed(decoder *json.Decoder, err error) error {
+func noJSON(decoder *json.Decoder, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("it ends too early")
 	}

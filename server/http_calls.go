@@ -35,6 +35,11 @@ func (h *web) acquire(c *exchange) error {
 	case has["name"]:
 		in.Names = []string{name}
 	}
+	if more := len(in.Names) - 1; more > 0 { // the first was counted with the request
+		if err := h.service.admit(clientName(c.r.RemoteAddr, c.r.TLS), more, 0, c.arrived); err != nil {
+			return inSpace(c, "acquire", err)
+		}
+	}
 	acquired, err := h.service.acquire(c.r.Context(), in)
 	if err != nil || !has["name"] {
 		return h.answer(c, acquired, err)

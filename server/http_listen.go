@@ -20,7 +20,7 @@ import (
 
 // accept serves the connections of l until stop.
 func (h *web) accept(l net.Listener) error {
-	l = &countedListener{bound(l, h.bound, h.service.observer), h.service.observer}
+	l = &countedListener{bound(l, h.bound, h.service.observer).as("http"), h.service.observer}
 	if h.tls != nil {
 		config := h.tls.Clone()
 		config.NextProtos = []string{"http/1.1"}
@@ -97,7 +97,7 @@ func (c *countedConn) Read(b []byte) (int, error) {
 func (c *countedConn) Close() error {
 	c.once.Do(func() {
 		if c.spoke.Load() && !c.served.Load() {
-			c.observer.refused("malformed")
+			c.observer.refused(malformed)
 		}
 	})
 	return c.Conn.Close()

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +29,9 @@ type Observer struct {
 	frames     *prometheus.CounterVec
 	recoveries *prometheus.CounterVec
 	recovery   *prometheus.HistogramVec
+	open       *prometheus.GaugeVec   // connections, by port
+	dropped    *prometheus.CounterVec // messages for other members that never left
+	heard      heard
 
 	source *events.Source
 	stirs  chan struct{} // holds one when a space may be in another state
@@ -60,10 +65,14 @@ func NewObserver(spaces []string) *Observer {
 	}
 	o.operations = counter("operations_total", "Operations by outcome: ok, or the code of the problem.", "space", "op", "result")
 	o.messages = counter("messages_total", "Messages between members, and to the storage.", "space", "type", "direction")
-	o.refusals = counter("refused_total", "Input that was refused before it could ask anything.", "why")
+	o.refusals = counter("refused_total", "Input that was refused: a code, the name of the limit that was reached, or what was wrong with the bytes.", "why")
 	o.frames = counter("frames_total", "Frames of client streams.", "direction")
 	o.recoveries = counter("recoveries_total", "Times that the space has begun to recover.", "space")
 	o.recovery = histogram("recovery_seconds", "How long the space could not grant while it recovered.")
+	o.dropped = counter("dropped_total", "Messages for other members that never left; whoever needs their answers asks again.", "why")
+	o.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "holdfast_connections", Help: "Connections that are open."}, []string{"port"})
+	o.registry.MustRegister(o.open)
+	o.heard = heard{counters: map[heardKey]prometheus.Counter{}}
 	wait := histogram("wait_seconds", "How long granted requests had waited.")
 	hold := histogram("hold_seconds", "How long grants were held.")
 	lost := counter("lost_total", "Grants that ended without a release.", "space", "why")
@@ -79,7 +88,9 @@ func NewObserver(spaces []string) *Observer {
 			o.operations.WithLabelValues(name, op, resultOK)
 		}
 	}
-	for _, why := range []string{wire.CodeBadRequest, wire.CodeName, wire.CodeTooLarge, wire.CodeDenied, wire.CodeUnknownPath} {
+	for _, why := range slices.Concat(limits(), []string{
+		wire.CodeBadRequest, wire.CodeName, wire.CodeTooLarge, wire.CodeDenied, wire.CodeUnknownPath, malformed,
+	}) {
 		o.refusals.WithLabelValues(why)
 	}
 	for _, direction := range []string{received, sent} {
@@ -95,6 +106,12 @@ const (
 )
 
 const resultOK = "ok"
+
+// unreadEvents is the name of the limit of events.ErrSlow.
+const unreadEvents = "unread_events"
+
+// malformed counts bytes that are no request of anybody's.
+const malformed = "malformed"
 
 func allLosses() []holdfast.Loss {
 	return []holdfast.Loss{
@@ -167,6 +184,27 @@ func (o *Observer) operation(space, op string, err error) {
 		result = wire.Code(err)
 	}
 	o.operations.WithLabelValues(space, op, result).Inc()
+	if result == wire.CodeLimit {
+		o.refused(limitOf(err))
+	}
+}
+
+// limitOf returns the name of the limit that err is about, or limit where it is not one
+// that this member knows: another member may have said anything.
+func limitOf(err error) string {
+	var limit *holdfast.LimitError
+	if errors.As(err, &limit) && slices.Contains(limits(), limit.Limit) {
+		return limit.Limit
+	}
+	return wire.CodeLimit
+}
+
+// limits are the names of the limits at which somebody is refused.
+func limits() []string {
+	return []string{
+		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
+		"operators", "connections", "operations_per_frame", unreadAnswers, unreadEvents, rateLimit,
+	}
 }
 
 // refused counts input that was refused before it could ask anything. Why is one of
@@ -180,7 +218,7 @@ func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction)
 type state struct {
 	service *service
 
-	locks, waiters, reign, ready, view, members, sessions *prometheus.Desc
+	locks, waiters, reign, ready, view, members, sessions, watchers, requests *prometheus.Desc
 }
 
 // register adds to the observer's metrics what only the service knows.
@@ -201,6 +239,8 @@ func (s *service) register() error {
 			view:     desc("view", "The number of the newest view."),
 			members:  desc("members", "How many members the newest view has."),
 			sessions: desc("sessions", "How many sessions this member has."),
+			watchers: desc("watchers", "How many feeds of events this member serves."),
+			requests: desc("requests", "How many requests are remembered by their ids; one for several names counts once for each."),
 		},
 	} {
 		if err := s.observer.registry.Register(collector); err != nil {
@@ -212,7 +252,7 @@ func (s *service) register() error {
 
 // Describe is for the registry.
 func (c *state) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.view, c.members, c.sessions} {
+	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.view, c.members, c.sessions, c.watchers, c.requests} {
 		out <- desc
 	}
 }
@@ -229,6 +269,8 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	gauge(c.view, float64(status.View.Number))
 	gauge(c.members, float64(len(status.View.Members)))
 	gauge(c.sessions, float64(status.sessions))
+	gauge(c.watchers, float64(c.service.observer.source.Watchers()))
+	gauge(c.requests, float64(c.service.requests.remembered()))
 	for _, space := range status.Spaces {
 		gauge(c.locks, float64(space.Locks), space.Name)
 		gauge(c.waiters, float64(space.Waiters), space.Name)

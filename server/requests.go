@@ -93,6 +93,13 @@ func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q 
 	return q, true, nil
 }
 
+// remembered returns how many names the remembered requests ask for.
+func (r *requests) remembered() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names
+}
+
 // digestOf condenses what a request asks for; who asks and when is no part of it.
 func digestOf(in acquireInput) ([sha256.Size]byte, error) {
 	in.Client, in.Arrived = "", 0

@@ -32,6 +32,7 @@ type service struct {
 	observer *Observer
 	gatherer *events.Gatherer // of what happens through other members
 	limits   Limits
+	clients  *clients // nil where they may ask as fast as they can
 	logger   *slog.Logger
 
 	spaces []Space
@@ -109,7 +110,7 @@ func newService(c Config) (*service, error) {
 	}
 	s := &service{
 		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer,
-		observer: c.Observer, gatherer: gatherer, limits: c.Limits, logger: c.Logger,
+		observer: c.Observer, gatherer: gatherer, limits: c.Limits, clients: newClients(c.Limits), logger: c.Logger,
 		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		switchboard: newSwitchboard(c.Driver),
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),

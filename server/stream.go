@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
@@ -51,8 +52,10 @@ type stream struct {
 	result  error
 	gone    chan struct{} // closed when nothing of it can step the driver any more
 
-	sending sync.Mutex // who has it takes from the box and sends
-	batch   []told     // memory of who sends
+	sending   sync.Mutex // who has it takes from the box and sends
+	batch     []told     // memory of who sends
+	asker     *client    // whose requests these are, where they are bounded in number
+	allowance allowance
 
 	calls    uint64 // numbered so far
 	*scratch        // while a frame is performed
@@ -78,6 +81,7 @@ func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[api.ClientFrame, api.Serv
 	if !g.live.add(s) {
 		return status.Error(codes.Unavailable, "this member is leaving")
 	}
+	s.asker = g.service.clients.enter(callerName(rpc.Context()), g.service.now())
 	g.work.Go(s.read)
 	s.wait()
 	return s.result
@@ -147,6 +151,9 @@ func (s *stream) read() {
 func (s *stream) receive(frame *frames.Operations) bool {
 	err := s.rpc.RecvMsg(frame)
 	if err == nil {
+		err = s.server.service.tooLarge(frame.Size)
+	}
+	if err == nil {
 		s.server.service.observer.frame(received)
 		return true
 	}
@@ -154,10 +161,7 @@ func (s *stream) receive(frame *frames.Operations) bool {
 		s.finish(nil)
 		return false
 	}
-	if status.Code(err) == codes.ResourceExhausted {
-		s.server.service.observer.refused(wire.CodeTooLarge)
-	}
-	s.end(err)
+	s.end(s.server.service.badMessage(err))
 	return false
 }
 
@@ -166,6 +170,7 @@ func (s *stream) leave() {
 	if s.sink != 0 {
 		s.server.service.driver.Detach(s.sink)
 	}
+	s.asker.leave()
 	close(s.gone)
 	s.server.occupants.leave(s)
 	s.server.live.remove(s)
@@ -263,10 +268,16 @@ func (s *stream) send(batch []told) error {
 
 // errSlow ends the stream of a client that does not read what it asked for.
 func (s *stream) errSlow() error {
-	return wire.ToStatus(wire.Fail(wire.CodeLimit, fmt.Sprintf(
-		"more than %d events or %d bytes were waiting to be read; resume the session and read faster",
-		s.server.outboxEvents, s.server.outboxBytes)))
+	return wire.ToStatus(&wire.Failure{
+		Code: wire.CodeLimit,
+		Detail: fmt.Sprintf("more than %d events or %d bytes were waiting to be read; resume the session and read faster",
+			s.server.outboxEvents, s.server.outboxBytes),
+		Err: &holdfast.LimitError{Limit: unreadAnswers, Value: int64(s.server.outboxEvents)},
+	})
 }
+
+// unreadAnswers is the name of the limit of what may wait for a client to read it.
+const unreadAnswers = "unread_answers"
 
 // errSuperseded ends the earlier stream of a session that a later one resumes.
 func errSuperseded() error {

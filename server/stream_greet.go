@@ -44,7 +44,7 @@ func (s *stream) greet(frame *frames.Operations) (rest []*api.Operation, arrived
 
 // refuseStream refuses the hello and ends the stream.
 func (s *stream) refuseStream(err error) {
-	s.server.service.observer.refused(wire.Code(err))
+	s.countRefusal(err)
 	s.say(told{saying: sayRefused, call: callHello, err: err})
 	s.finish(nil)
 }
@@ -65,14 +65,18 @@ func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error)
 	if err := holdfast.CheckText("client", h.GetClient()); err != nil {
 		return told{}, badRequest(err)
 	}
+	resumes := h.GetSession() != "" || h.GetSecret() != ""
+	if err := s.admitHello(resumes, arrived); err != nil {
+		return told{}, err
+	}
 	s.client = h.GetClient()
 	welcome := told{saying: sayWelcome, call: callHello, id: first.GetId(), roster: s.server.service.roster()}
 	s.sink = s.server.service.driver.Attach(s)
 	var err error
-	if h.GetSession() == "" && h.GetSecret() == "" {
-		err = s.openSession(h, &welcome)
-	} else {
+	if resumes {
 		err = s.resumeSession(h, arrived, &welcome)
+	} else {
+		err = s.openSession(h, &welcome)
 	}
 	return welcome, err
 }

@@ -58,6 +58,7 @@ func emptied[T any](used []T) []T {
 // perform does what a frame asks for, in its order, and reports whether the stream
 // goes on. What cannot be done is refused and disturbs nothing else.
 func (s *stream) perform(operations []*api.Operation, arrived protocol.Time) bool {
+	s.admit(operations, arrived)
 	for index := 0; len(operations) > 0; {
 		n := min(len(operations), maxStep)
 		s.scratch = s.server.scratches.Get().(*scratch)
@@ -92,6 +93,9 @@ func (s *stream) understand(operations []*api.Operation, index int, arrived prot
 	for i, operation := range operations {
 		if index+i >= maxOperations {
 			s.refuse(callUnknown, operation.GetId(), "", "", &holdfast.LimitError{Limit: "operations_per_frame", Value: maxOperations})
+			continue
+		}
+		if s.asker != nil && !s.admitted(operation) {
 			continue
 		}
 		if end := s.operation(operation, arrived); end {
@@ -275,12 +279,20 @@ func (s *stream) beat(id uint64, b *api.Beat, arrived protocol.Time) {
 // the event that answers those, so that no client takes it for a word about the
 // request itself.
 func (s *stream) refuse(kind call, id uint64, space, name string, err error) {
-	s.server.service.observer.refused(wire.Code(err))
+	s.countRefusal(err)
 	as := sayRefused
 	if kind.endsHold() {
 		as = sayReleased
 	}
 	s.say(told{saying: as, call: kind, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
+}
+
+// countRefusal counts a refusal by its code. That of a limit is counted by its name, when
+// it is told.
+func (s *stream) countRefusal(err error) {
+	if code := wire.Code(err); code != wire.CodeLimit {
+		s.server.service.observer.refused(code)
+	}
 }
 
 // clip bounds what is repeated of a name that was not checked.
@@ -294,7 +306,7 @@ func (s *stream) say(t told) {
 	whole := s.box.put(t)
 	s.box.mu.Unlock()
 	if !whole {
-		s.server.service.observer.refused("slow_reader")
+		s.server.service.observer.refused(unreadAnswers)
 		s.end(s.errSlow())
 	}
 }

@@ -164,7 +164,7 @@ func (s *stream) Deliver(replies []protocol.Reply) {
 	}
 	s.box.mu.Unlock()
 	if !whole {
-		s.server.service.observer.refused("slow_reader")
+		s.server.service.observer.refused(unreadAnswers)
 		s.end(s.errSlow())
 		return
 	}

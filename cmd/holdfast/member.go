@@ -38,6 +38,7 @@ type member struct {
 	peers    *members.Transport
 	node     *node.Node
 	server   *server.Server
+	observer *server.Observer
 	ready    atomic.Bool
 	left     chan struct{} // closed when an operator's call has let it leave
 	leaving  sync.Once
@@ -102,7 +103,8 @@ func (m *member) join(ctx context.Context, environ []string, material *tls.Confi
 	for _, space := range m.settings.Spaces {
 		names = append(names, space.Name)
 	}
-	observer := server.NewObserver(names)
+	m.observer = server.NewObserver(names)
+	observer := m.observer
 	config.Observe = func(now protocol.Time, effects *protocol.Effects) {
 		observer.Observe(now, effects)
 		m.heed(effects)
@@ -115,8 +117,12 @@ func (m *member) join(ctx context.Context, environ []string, material *tls.Confi
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
 		Members: m.peers, Others: m.peers, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: observer,
-		Limits: server.Limits{TTL: limits.TTL, NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes)},
-		TLS:    material, Logger: m.log,
+		Limits: server.Limits{
+			TTL: limits.TTL, NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
+			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,
+			Rate: limits.RequestsPerSecond, Burst: limits.RequestsBurst,
+		},
+		TLS: material, Logger: m.log,
 	})
 	if err != nil {
 		return errors.Join(err, m.node.Close())
@@ -153,7 +159,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 		Lease: s.Lease, Patience: s.Patience, Drift: s.Drift,
 		Limits: node.Limits{
 			TTL: s.Limits.TTL, Sessions: s.Limits.Sessions,
-			LocksPerSession: s.Limits.LocksPerSession, WaitersPerName: s.Limits.WaitersPerName,
+			LocksPerSession: s.Limits.LocksPerSession, WaitersPerName: s.Limits.WaitersPerName, Names: s.Limits.Names,
 		},
 		Logger: m.log,
 	}
@@ -189,6 +195,7 @@ func (m *member) connect(introduce func() transport.Identity) (transport.Transpo
 	if m.peers, err = node.NewTransport(introduce, encryption, m.settings.Patience); err != nil {
 		return nil, err
 	}
+	m.peers.Observe(m.observer.Members())
 	return m.peers, nil
 }
 

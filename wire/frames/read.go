@@ -14,6 +14,7 @@ const keepSlots = 1024
 
 // Operations is a frame of a client as a server receives it.
 type Operations struct {
+	size  int
 	list  []*api.Operation
 	slots *operationSlots
 	pool  *slotPool // where slots go back to; nil keeps them
@@ -22,6 +23,9 @@ type Operations struct {
 // List returns the operations, in their order. They are valid until Release or the next
 // frame is read.
 func (o *Operations) List() []*api.Operation { return o.list }
+
+// Size is how many bytes the frame has.
+func (o *Operations) Size() int { return o.size }
 
 // Release gives the memory back.
 func (o *Operations) Release() {
@@ -44,6 +48,7 @@ func (o *Operations) Read(data []byte) error {
 func (o *Operations) read(data []byte) error {
 	s := o.slots
 	s.empty()
+	o.size = len(data)
 	for r := (reader{b: data}); ; {
 		tag, more := r.field()
 		if !more {

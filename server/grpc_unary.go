@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// oneShot is a service whose calls take one message and give one, served as streams of
+// one message each way. On the wire that is the same. Here it lets this server see what
+// is wrong with a request, so that it is counted, and refused in words that name the
+// limit: of a call that is not a stream, gRPC refuses such a one by itself.
+func (g *grpcServer) oneShot(service grpc.ServiceDesc) *grpc.ServiceDesc {
+	service.Streams = slices.Clone(service.Streams)
+	for _, method := range service.Methods {
+		service.Streams = append(service.Streams, grpc.StreamDesc{
+			StreamName: method.MethodName,
+			Handler: func(server any, stream grpc.ServerStream) error {
+				counted := false
+				decode := func(request any) error {
+					err := g.service.receiveOne(stream, request.(proto.Message))
+					counted = err != nil
+					return err
+				}
+				answer, err := method.Handler(server, stream.Context(), decode, g.admitCall)
+				if err != nil && !counted {
+					g.service.countRefusal(err)
+				}
+				if err != nil {
+					return err
+				}
+				return stream.SendMsg(answer)
+			},
+		})
+	}
+	service.Methods = nil
+	return &service
+}
+
+// receiveOne takes the request of a call.
+func (s *service) receiveOne(stream grpc.ServerStream, request proto.Message) error {
+	err := stream.RecvMsg(request)
+	if errors.Is(err, io.EOF) {
+		return wire.ToStatus(wire.Fail(wire.CodeBadRequest, "the call has no request"))
+	}
+	if err == nil {
+		err = s.tooLarge(func() int { return proto.Size(request) })
+	}
+	return s.badMessage(err)
+}
+
+// admitCall takes the tokens of a call.
+func (g *grpcServer) admitCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if g.service.clients != nil {
+		wishes, returns := 1, 0
+		switch r := request.(type) {
+		case *api.AcquireRequest:
+			wishes = max(1, len(r.GetNames()))
+		case *api.ReleaseRequest, *api.RenewRequest, *api.EndSessionRequest:
+			wishes, returns = 0, 1
+		}
+		if err := g.service.admit(callerName(ctx), wishes, returns, g.service.now()); err != nil {
+			return nil, wire.ToStatus(err)
+		}
+	}
+	return handler(ctx, request)
+}
+
+// tooLarge refuses a message beyond message_bytes. That limit is the one of the
+// connection as well, unless other members' frames, which come to the same port, may be
+// larger.
+func (s *service) tooLarge(size func() int) error {
+	if s.limits.MessageBytes < memberFrame && int64(size()) > s.limits.MessageBytes {
+		return status.Error(codes.ResourceExhausted, "")
+	}
+	return nil
+}
+
+// badMessage counts what came instead of a message, where that is its sender's fault,
+// and says what is wrong with it.
+func (s *service) badMessage(err error) error {
+	switch status.Code(err) {
+	case codes.ResourceExhausted:
+		s.observer.refused(wire.CodeTooLarge)
+		return wire.ToStatus(wire.Fail(wire.CodeTooLarge, fmt.Sprintf("the message has more than %d bytes, which message_bytes allows", s.limits.MessageBytes)))
+	case codes.Internal, codes.Unimplemented:
+		s.observer.refused(malformed)
+		return wire.ToStatus(wire.Fail(wire.CodeBadRequest, fmt.Sprintf("the message does not decode: %s", status.Convert(err).Message())))
+	}
+	return err
+}
+
+// countRefusal counts the refusal of a call, as those of HTTP are.
+func (s *service) countRefusal(err error) {
+	switch code := wire.Code(wire.FromStatus("", err)); code {
+	case wire.CodeBadRequest, wire.CodeName, wire.CodeDenied:
+		s.observer.refused(code)
+	}
+}
+
+// unknownCall answers who calls what is not here.
+func (g *grpcServer) unknownCall(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	g.service.observer.refused(wire.CodeUnknownPath)
+	return status.Errorf(codes.Unimplemented, "unknown method %.200q", method)
+}

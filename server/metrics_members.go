@@ -1,0 +1,69 @@
+package server
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/transport"
+)
+
+// Members returns what counts the messages between members, for the Config of their
+// transport: what comes in, what never left, and who was refused and why. What is sent is
+// counted by Observe.
+func (o *Observer) Members() transport.Observer { return membersObserver{o: o} }
+
+type membersObserver struct {
+	transport.Silent
+	o *Observer
+}
+
+// heard are the counters of what other members have sent, by space and type of message.
+// There are as many types as the codec knows.
+type heard struct {
+	mu       sync.RWMutex
+	counters map[heardKey]prometheus.Counter
+}
+
+type heardKey struct {
+	port    protocol.Port
+	message reflect.Type
+}
+
+// Received counts one message.
+func (m membersObserver) Received(port protocol.Port, message protocol.Message) {
+	h, key := &m.o.heard, heardKey{port, reflect.TypeOf(message)}
+	h.mu.RLock()
+	counter := h.counters[key]
+	h.mu.RUnlock()
+	if counter == nil {
+		counter = m.o.messages.WithLabelValues(m.o.spaceAt(port), typeName(message), received)
+		if int(port) <= len(m.o.spaces) { // otherwise it is for nobody here, and port may be anything
+			h.mu.Lock()
+			h.counters[key] = counter
+			h.mu.Unlock()
+		}
+	}
+	counter.Inc()
+}
+
+// Dropped counts one message that never left.
+func (m membersObserver) Dropped(_ protocol.Port, _ protocol.Message, why transport.Drop) {
+	m.o.dropped.WithLabelValues(string(why)).Inc()
+}
+
+// DroppedPacket counts one packet of the gossip that never left.
+func (m membersObserver) DroppedPacket(why transport.Drop) {
+	m.o.dropped.WithLabelValues("packet_" + string(why)).Inc()
+}
+
+// Refused counts a member that was refused.
+func (m membersObserver) Refused(why string) {
+	if !strings.Contains(why, "member") {
+		why = "member_" + why
+	}
+	m.o.refused(why)
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// allowance is how many operations of the present frame may still be done, of those that
+// ask for something and of those that keep or give back.
+type allowance struct{ wishes, returns int }
+
+// admit takes the tokens for a frame, all at once.
+func (s *stream) admit(operations []*api.Operation, arrived protocol.Time) {
+	if s.asker == nil {
+		return
+	}
+	var wanted allowance
+	for _, operation := range operations[:min(len(operations), maxOperations)] {
+		*wanted.kind(operation)++
+	}
+	s.allowance.wishes, s.allowance.returns = s.asker.admit(arrived, wanted.wishes, wanted.returns)
+}
+
+// kind returns the count to which an operation belongs. What has no kind asks for
+// something: for an answer that refuses it.
+func (a *allowance) kind(operation *api.Operation) *int {
+	switch operation.GetKind().(type) {
+	case *api.Operation_Release, *api.Operation_Cancel, *api.Operation_Beat, *api.Operation_End:
+		return &a.returns
+	}
+	return &a.wishes
+}
+
+// admitted reports whether an operation may be done; if not it has been refused.
+func (s *stream) admitted(operation *api.Operation) bool {
+	left := s.allowance.kind(operation)
+	if *left > 0 {
+		*left--
+		return true
+	}
+	asked, space, name := asks(operation)
+	s.refuse(asked, operation.GetId(), space, name, s.asker.all.refusal())
+	return false
+}
+
+// asks tells what an operation asks for, and of which lock.
+func asks(operation *api.Operation) (asked call, space, name string) {
+	switch kind := operation.GetKind().(type) {
+	case *api.Operation_Acquire:
+		return callRequest, kind.Acquire.GetSpace(), kind.Acquire.GetName()
+	case *api.Operation_Release:
+		return callRelease, kind.Release.GetSpace(), kind.Release.GetName()
+	case *api.Operation_Cancel:
+		return callCancel, kind.Cancel.GetSpace(), kind.Cancel.GetName()
+	case *api.Operation_Extend:
+		return callExtend, kind.Extend.GetSpace(), kind.Extend.GetName()
+	case *api.Operation_Beat:
+		return callBeat, "", ""
+	case *api.Operation_End:
+		return callEnd, "", ""
+	}
+	return callUnknown, "", ""
+}
+
+// admitHello takes the token of a hello. Who resumes keeps what it has.
+func (s *stream) admitHello(resumes bool, arrived protocol.Time) error {
+	wishes, returns := 1, 0
+	if resumes {
+		wishes, returns = 0, 1
+	}
+	if mayWish, mayReturn := s.asker.admit(arrived, wishes, returns); mayWish < wishes || mayReturn < returns {
+		return s.asker.all.refusal()
+	}
+	return nil
+}
