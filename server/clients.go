@@ -138,12 +138,27 @@ func (c *client) admit(now protocol.Time, wishes, returns int) (mayWish, mayRetu
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := instant(now)
-	left := int(c.bucket.TokensAt(at))
-	mayReturn = min(returns, left)
-	mayWish = min(wishes, max(0, left-mayReturn-c.all.burst))
-	c.bucket.AllowN(at, mayWish+mayReturn)
+	mayWish, mayReturn = c.left(now, wishes, returns)
+	c.bucket.AllowN(instant(now), mayWish+mayReturn)
 	return mayWish, mayReturn
+}
+
+// admitAll takes a token for each, or none where there are too few, and reports which.
+func (c *client) admitAll(now protocol.Time, wishes, returns int) bool {
+	if c == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	mayWish, mayReturn := c.left(now, wishes, returns)
+	return mayWish == wishes && mayReturn == returns && c.bucket.AllowN(instant(now), wishes+returns)
+}
+
+// left returns how many of each there are tokens for.
+func (c *client) left(now protocol.Time, wishes, returns int) (mayWish, mayReturn int) {
+	tokens := int(c.bucket.TokensAt(instant(now)))
+	mayReturn = min(returns, tokens)
+	return min(wishes, max(0, tokens-mayReturn-c.all.burst)), mayReturn
 }
 
 // instant is a time of the driver's clock as a bucket wants it.
@@ -155,8 +170,7 @@ func (s *service) admit(name string, wishes, returns int, now protocol.Time) err
 	if s.clients == nil {
 		return nil
 	}
-	one := s.clients.find(name, now)
-	if mayWish, mayReturn := one.admit(now, wishes, returns); mayWish < wishes || mayReturn < returns {
+	if !s.clients.find(name, now).admitAll(now, wishes, returns) {
 		s.observer.refused(rateLimit)
 		return s.clients.refusal()
 	}

@@ -18,8 +18,8 @@ import (
 
 // oneShot is a service whose calls take one message and give one, served as streams of
 // one message each way. On the wire that is the same. Here it lets this server see what
-// is wrong with a request, so that it is counted, and refused in words that name the
-// limit: of a call that is not a stream, gRPC refuses such a one by itself.
+// is wrong with a request, so that it is counted: of a call that is not a stream, gRPC
+// refuses such a one by itself.
 func (g *grpcServer) oneShot(service grpc.ServiceDesc) *grpc.ServiceDesc {
 	service.Streams = slices.Clone(service.Streams)
 	for _, method := range service.Methods {
@@ -49,14 +49,14 @@ func (g *grpcServer) oneShot(service grpc.ServiceDesc) *grpc.ServiceDesc {
 
 // receiveOne takes the request of a call.
 func (s *service) receiveOne(stream grpc.ServerStream, request proto.Message) error {
-	err := stream.RecvMsg(request)
-	if errors.Is(err, io.EOF) {
+	switch err := stream.RecvMsg(request); {
+	case errors.Is(err, io.EOF):
+		s.observer.refused(malformed)
 		return wire.ToStatus(wire.Fail(wire.CodeBadRequest, "the call has no request"))
+	case err != nil:
+		return s.unreceived(err)
 	}
-	if err == nil {
-		err = s.tooLarge(func() int { return proto.Size(request) })
-	}
-	return s.badMessage(err)
+	return s.tooLarge(func() int { return proto.Size(request) })
 }
 
 // admitCall takes the tokens of a call.
@@ -77,25 +77,24 @@ func (g *grpcServer) admitCall(ctx context.Context, request any, _ *grpc.UnarySe
 }
 
 // tooLarge refuses a message beyond message_bytes. That limit is the one of the
-// connection as well, unless other members' frames, which come to the same port, may be
-// larger.
+// connection as well, where gRPC keeps it, unless other members' frames, which come to
+// the same port, may be larger.
 func (s *service) tooLarge(size func() int) error {
-	if s.limits.MessageBytes < memberFrame && int64(size()) > s.limits.MessageBytes {
-		return status.Error(codes.ResourceExhausted, "")
+	if s.limits.MessageBytes >= memberFrame || int64(size()) <= s.limits.MessageBytes {
+		return nil
 	}
-	return nil
+	s.observer.refused(wire.CodeTooLarge)
+	return wire.ToStatus(wire.Fail(wire.CodeTooLarge, fmt.Sprintf("the message has more than %d bytes, which message_bytes allows", s.limits.MessageBytes)))
 }
 
-// badMessage counts what came instead of a message, where that is its sender's fault,
-// and says what is wrong with it.
-func (s *service) badMessage(err error) error {
+// unreceived counts what came instead of a message, where that is its sender's fault.
+// gRPC has told the sender what is wrong.
+func (s *service) unreceived(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:
 		s.observer.refused(wire.CodeTooLarge)
-		return wire.ToStatus(wire.Fail(wire.CodeTooLarge, fmt.Sprintf("the message has more than %d bytes, which message_bytes allows", s.limits.MessageBytes)))
 	case codes.Internal, codes.Unimplemented:
 		s.observer.refused(malformed)
-		return wire.ToStatus(wire.Fail(wire.CodeBadRequest, fmt.Sprintf("the message does not decode: %s", status.Convert(err).Message())))
 	}
 	return err
 }

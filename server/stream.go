@@ -150,18 +150,17 @@ func (s *stream) read() {
 // was answered so far.
 func (s *stream) receive(frame *frames.Operations) bool {
 	err := s.rpc.RecvMsg(frame)
-	if err == nil {
-		err = s.server.service.tooLarge(frame.Size)
-	}
-	if err == nil {
-		s.server.service.observer.frame(received)
-		return true
-	}
 	if errors.Is(err, io.EOF) {
 		s.finish(nil)
 		return false
 	}
-	s.end(s.server.service.badMessage(err))
+	if err != nil {
+		err = s.server.service.unreceived(err)
+	} else if err = s.server.service.tooLarge(frame.Size); err == nil {
+		s.server.service.observer.frame(received)
+		return true
+	}
+	s.end(err)
 	return false
 }
 

@@ -68,7 +68,7 @@ func (s *stream) admitHello(resumes bool, arrived protocol.Time) error {
 	if resumes {
 		wishes, returns = 0, 1
 	}
-	if mayWish, mayReturn := s.asker.admit(arrived, wishes, returns); mayWish < wishes || mayReturn < returns {
+	if !s.asker.admitAll(arrived, wishes, returns) {
 		return s.asker.all.refusal()
 	}
 	return nil
