@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type served struct {
 	grpc     string
 	http     string
 	client   *http.Client
+	scheme   string
 	patience context.Context // ends when a test is stuck
 }
 
@@ -58,7 +60,7 @@ func serve(t testing.TB, kept node.Limits, limits server.Limits, change ...func(
 	s, err := server.New(config)
 	noError(t, err)
 	patience, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	m := &served{t: t, node: n, server: s, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}, patience: patience}
+	m := &served{t: t, node: n, server: s, scheme: "http://", client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}, patience: patience}
 	m.grpc = m.accept(s.AcceptGRPC)
 	m.http = m.accept(s.AcceptHTTP)
 	t.Cleanup(func() {
@@ -90,12 +92,18 @@ func noError(t testing.TB, err error) {
 	}
 }
 
+// secure lets the member's HTTP client encrypt.
+func (m *served) secure(config *tls.Config) {
+	m.scheme = "https://"
+	m.client.Transport.(*http.Transport).TLSClientConfig = config
+}
+
 // dial opens a connection of its own.
 func (m *served) dial() *grpc.ClientConn {
 	m.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+m.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	noError(m.t, err)
-	m.t.Cleanup(func() { noError(m.t, conn.Close()) })
+	m.t.Cleanup(func() { _ = conn.Close() }) // some tests have closed it
 	return conn
 }
 
@@ -121,7 +129,7 @@ func (m *served) call(conn *grpc.ClientConn) *speaker {
 func (m *served) hello(conn *grpc.ClientConn) (*speaker, *api.Event) {
 	m.t.Helper()
 	c := m.call(conn)
-	c.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Client: "test"}}})
+	c.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Client: "test", Ttl: int64(time.Hour)}}})
 	return c, c.hear()
 }
 
@@ -229,7 +237,7 @@ func (m *served) post(want int, path string, body any) *answer {
 
 func (m *served) ask(want int, method, path string, body []byte) *answer {
 	m.t.Helper()
-	request, err := http.NewRequestWithContext(m.patience, method, "http://"+m.http+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(m.patience, method, m.scheme+m.http+path, bytes.NewReader(body))
 	noError(m.t, err)
 	if method == http.MethodPost {
 		request.Header.Set("Content-Type", "application/json")
