@@ -31,6 +31,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 		"sessions":    {node.Config{Limits: node.Limits{Sessions: -1}}, []string{"Limits.Sessions", "negative"}},
 		"locks":       {node.Config{Limits: node.Limits{LocksPerSession: -1}}, []string{"Limits.LocksPerSession", "negative"}},
 		"waiters":     {node.Config{Limits: node.Limits{WaitersPerName: -1}}, []string{"Limits.WaitersPerName", "negative"}},
+		"names":       {node.Config{Limits: node.Limits{Names: -1}}, []string{"Limits.Names", "negative"}},
 		"protocol":    {node.Config{Spaces: spaces(node.Space{Name: "a", Protocol: "gossip"})}, []string{`space "a"`, `protocol "gossip"`, "central"}},
 		"space twice": {node.Config{Spaces: spaces(node.Space{Name: "a"}, node.Space{Name: "b"}, node.Space{Name: "a"})}, []string{`space "a"`, "twice"}},
 		"default twice": {node.Config{Spaces: spaces(node.Space{Name: "default"}, node.Space{Name: "default"})},
