@@ -42,6 +42,9 @@ func (c *exchange) read(t *route, space, name string, limits Limits) error {
 	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("content type %.100q: want application/json", c.r.Header.Get("Content-Type")))
 	}
+	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("content encoding %.40q: want none", encoding))
+	}
 	return c.readBody(limits)
 }
 
