@@ -153,11 +153,7 @@ func (t *Transport) enterWatch(interest *api.MemberInterest) error {
 	if t.teller == nil {
 		return status.Error(codes.Unimplemented, "this member does not tell its events")
 	}
-	g, err := t.read(interest.GetHello())
-	if err == nil {
-		err = t.compare(g)
-	}
-	if err != nil {
+	if err := t.meet(interest.GetHello()); err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	t.mu.Lock()

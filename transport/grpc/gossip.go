@@ -195,11 +195,7 @@ func (t *Transport) hearGossip(stream chunks) bool {
 	if err != nil {
 		return false
 	}
-	g, err := t.read(chunk.GetHello())
-	if err == nil {
-		err = t.compare(g)
-	}
-	return err == nil
+	return t.meet(chunk.GetHello()) == nil
 }
 
 // chunks is either end of the stream that carries a connection.

@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -95,6 +96,21 @@ func (t *Transport) compare(g greeting) error {
 		}
 	}
 	return nil
+}
+
+// meet says whether this member speaks to who greets beside a link. Who is refused is
+// counted, and told to the operator.
+func (t *Transport) meet(hello *api.MemberHello) error {
+	g, err := t.read(hello)
+	if err == nil {
+		err = t.compare(g)
+	}
+	var refusal *transport.Refusal
+	if errors.As(err, &refusal) {
+		t.config.Observer.Refused(refusal.What)
+		t.tell(refusal.Error())
+	}
+	return err
 }
 
 // admit makes g the process that is known under its id. It is called with the mutex
