@@ -42,7 +42,8 @@
 // Nothing that comes in is trusted. Connections, headers, bodies, names, lists and
 // the time that a client takes to send or to read are bounded by [Limits], and what
 // exceeds them is refused, counted and named. Unknown fields, parameters and paths
-// are refused. A request for a host that is not this member is refused, because a
+// are refused. Every limit has its name, its error and its count: docs/limits.md lists
+// them, and docs/bad-input.md what else may come. A request for a host that is not this member is refused, because a
 // browser that was tricked sends such requests; every call that changes something is
 // a POST of application/json, which another site's page may not send. A mistake of
 // this server in one request ends that request alone.

@@ -370,3 +370,20 @@ func TestResetInAFrame(t *testing.T) {
 	}
 	m.backTo(before, slack)
 }
+
+// TestReusedIDWithOtherContent: on a stream an id and a name are the request, whatever
+// else is said of it later: it is told again what became of it. Over HTTP, where an id may
+// be anybody's, it is a conflict.
+func TestReusedIDWithOtherContent(t *testing.T) {
+	m := serve(t, node.Limits{}, server.Limits{})
+	v := m.victim()
+	v.stream.say(&api.Operation{Id: 1, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: "x", Mode: api.Mode_MODE_SHARED, Owner: "other"}}})
+	if event := v.stream.hear(); event.GetGranted().GetToken() != v.tokens[0] {
+		t.Errorf("the same id and name: %v", event)
+	}
+	v.stands()
+	m.post(200, acquirePath, object{"name": "a", "request": "r", "ttl": "1h"})
+	if a := m.post(409, acquirePath, object{"name": "b", "request": "r", "ttl": "1h"}); a.object["code"] != wire.CodeConflict {
+		t.Errorf("the same request id: %s", a.text)
+	}
+}
