@@ -56,10 +56,11 @@ type Refusal struct {
 
 // What two members can disagree on.
 const (
-	OtherVersion = "version" // they speak different versions of the protocol
-	OtherCluster = "cluster" // they belong to different clusters
-	SameID       = "id"      // two processes claim one id
-	OldLife      = "life"    // the member has restarted since
+	OtherVersion = "version"     // they speak different versions of the protocol
+	OtherCluster = "cluster"     // they belong to different clusters
+	SameID       = "id"          // two processes claim one id
+	OldLife      = "life"        // the member has restarted since
+	NoProof      = "certificate" // the certificate is not that of the member; Theirs says why
 )
 
 // Error returns a sentence with both values.
@@ -71,6 +72,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("member %s belongs to cluster %s, this one to cluster %s", r.Who, r.Theirs, r.Ours)
 	case OldLife:
 		return fmt.Sprintf("member %s is incarnation %s, and incarnation %s is known already", r.Who, r.Theirs, r.Ours)
+	case NoProof:
+		return fmt.Sprintf("member %s is not believed: %s", r.Who, r.Theirs)
 	}
 	return fmt.Sprintf("two processes claim one member's id: %s and %s; one of them has a copy of the other's state folder", r.Ours, r.Theirs)
 }

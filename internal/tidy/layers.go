@@ -29,7 +29,7 @@ var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership"
 // Other storage drivers than the member's own cell reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "protocol/...",
-	"run", "wire", "wire/...", "transport", "transport/...", "events", "storage/cell", "internal/clock",
+	"run", "wire", "wire/...", "transport", "transport/...", "events", "storage/cell", "internal/clock", "internal/certificate", "internal/socket",
 }
 
 // programs may import everything, and only programs may import them.
@@ -48,18 +48,19 @@ func rows() []row {
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"internal/tidy"}},
-		row{folders: []string{"internal/authority"}},
+		row{folders: []string{"internal/authority", "internal/certificate"}},
+		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
 		row{folders: []string{"events"}, own: with("wire", "wire/api")},
 		row{folders: []string{"transport"}, own: with()},
-		row{folders: []string{"transport/..."}, own: with("transport", "wire/api", "wire/member", "internal/clock"), outside: anyModule},
+		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket"), outside: anyModule},
 		row{folders: []string{"storage/..."}, own: []string{"storage"}, outside: anyModule},
 		row{folders: []string{"run"}, own: with("internal/clock"), outside: anyModule},
 		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/..."), outside: anyModule},
 		row{folders: []string{"node", "storelock", "server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
-			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "internal/clock"},
+			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket"},
 		},
 		// The workloads know no engine: another module measures other services with them.
 		row{folders: []string{"internal/load", "internal/load/limit"}},

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -41,8 +43,13 @@ type Config struct {
 	// member may find its cluster later; id and incarnation stay. It must not call the
 	// transport. Required.
 	Identity func() transport.Identity
-	// TLS encrypts connections to other members, and what Serve accepts. Nil means
-	// plain text.
+	// Certificates prove to other members who this one is, and to this one who they are:
+	// each must show one that carries the name that it says it has, which the members'
+	// authority has signed. They encrypt connections to other members, and what Serve
+	// accepts. Nil means what TLS says.
+	Certificates *certificate.Store
+	// TLS is what Certificates are made of where those are nil: its certificate, which must
+	// carry this member's name, and RootCAs, the members' authority. Nil means plain text.
 	TLS *tls.Config
 	// Deadline is how long a frame may stay unconfirmed before its stream is given up:
 	// at most half of what the protocols wait for an answer. Zero means 100 ms.
@@ -69,6 +76,9 @@ func (c *Config) resolve() error {
 	if self := c.Identity(); self.ID == 0 || !plausible(self.Address) || len(self.Name) > nameBytes {
 		return fmt.Errorf("transport: Identity is %v; it needs an id, an address, and texts of at most %d bytes", self, nameBytes)
 	}
+	if err := c.prove(); err != nil {
+		return err
+	}
 	for _, field := range []struct {
 		name  string
 		value int64
@@ -93,6 +103,23 @@ func (c *Config) resolve() error {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// prove makes the certificates of a configuration that has only TLS.
+func (c *Config) prove() (err error) {
+	if c.Certificates != nil || c.TLS == nil {
+		return nil
+	}
+	if c.TLS.RootCAs == nil {
+		return errors.New("transport: TLS.RootCAs is nil; give the authority that signs members' certificates")
+	}
+	if c.Certificates, err = certificate.Fixed(c.TLS); err == nil {
+		err = c.Certificates.Require(c.Identity().Name, true)
+	}
+	if err != nil {
+		return fmt.Errorf("transport: TLS: %w", err)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (t *Transport) hearEvents(ctx context.Context, l *link, interest *api.Membe
 // Events tells another member what happens here.
 func (s service) Events(interest *api.MemberInterest, stream grpc.ServerStreamingServer[api.MemberEvents]) error {
 	t := s.t
-	if err := t.enterWatch(interest); err != nil {
+	if err := t.enterWatch(stream.Context(), interest); err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
@@ -144,7 +144,7 @@ func (s service) Events(interest *api.MemberInterest, stream grpc.ServerStreamin
 }
 
 // enterWatch lets another member be told.
-func (t *Transport) enterWatch(interest *api.MemberInterest) error {
+func (t *Transport) enterWatch(ctx context.Context, interest *api.MemberInterest) error {
 	select {
 	case <-t.listening:
 	default:
@@ -153,7 +153,7 @@ func (t *Transport) enterWatch(interest *api.MemberInterest) error {
 	if t.teller == nil {
 		return status.Error(codes.Unimplemented, "this member does not tell its events")
 	}
-	if err := t.meet(interest.GetHello()); err != nil {
+	if err := t.meet(ctx, interest.GetHello()); err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	t.mu.Lock()

@@ -170,10 +170,10 @@ func TestWhoIsNotFollowed(t *testing.T) {
 	}
 	stranger := a.hello("")
 	stranger.Cluster++
-	if err := full.enterWatch(&api.MemberInterest{Hello: stranger}); err == nil || !strings.Contains(err.Error(), "cluster") {
+	if err := full.enterWatch(t.Context(), &api.MemberInterest{Hello: stranger}); err == nil || !strings.Contains(err.Error(), "cluster") {
 		t.Errorf("a stranger: %v", err)
 	}
-	if err := full.enterWatch(&api.MemberInterest{}); err == nil {
+	if err := full.enterWatch(t.Context(), &api.MemberInterest{}); err == nil {
 		t.Error("who does not greet is told")
 	}
 	full.counts.await(t, "refused "+transport.Limit, 1)

@@ -195,11 +195,12 @@ func (t *Transport) hearGossip(stream chunks) bool {
 	if err != nil {
 		return false
 	}
-	return t.meet(chunk.GetHello()) == nil
+	return t.meet(stream.Context(), chunk.GetHello()) == nil
 }
 
 // chunks is either end of the stream that carries a connection.
 type chunks interface {
+	Context() context.Context
 	Send(*api.MemberChunk) error
 	Recv() (*api.MemberChunk, error)
 }

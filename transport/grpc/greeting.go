@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
@@ -77,6 +79,18 @@ func (t *Transport) read(hello *api.MemberHello) (greeting, error) {
 	return g, nil
 }
 
+// believe checks a hello by itself, and whether who says it proves to be that.
+func (t *Transport) believe(ctx context.Context, hello *api.MemberHello) (greeting, error) {
+	g, err := t.read(hello)
+	if err != nil || t.config.Certificates == nil {
+		return g, err
+	}
+	if err := t.config.Certificates.Member(secure.State(ctx), g.Name); err != nil {
+		return g, &transport.Refusal{What: transport.NoProof, Who: quoted(g), Ours: t.identity().String(), Theirs: err.Error()}
+	}
+	return g, nil
+}
+
 // quoted names a process that may have said anything.
 func quoted(g greeting) string { return fmt.Sprintf("%.64q at %.64q", g.Name, g.Address) }
 
@@ -100,15 +114,13 @@ func (t *Transport) compare(g greeting) error {
 
 // meet says whether this member speaks to who greets beside a link. Who is refused is
 // counted, and told to the operator.
-func (t *Transport) meet(hello *api.MemberHello) error {
-	g, err := t.read(hello)
+func (t *Transport) meet(ctx context.Context, hello *api.MemberHello) error {
+	g, err := t.believe(ctx, hello)
 	if err == nil {
 		err = t.compare(g)
 	}
-	var refusal *transport.Refusal
-	if errors.As(err, &refusal) {
-		t.config.Observer.Refused(refusal.What)
-		t.tell(refusal.Error())
+	if err != nil {
+		t.onRefusal(err)
 	}
 	return err
 }
@@ -239,6 +251,16 @@ func (t *Transport) forgetCaller(in *incoming) {
 func (t *Transport) count(why string, err error) error {
 	t.config.Observer.Refused(why)
 	return err
+}
+
+// onRefusal counts a refusal, and tells the operator of it once. Other errors are counted
+// where they are made.
+func (t *Transport) onRefusal(err error) {
+	var refusal *transport.Refusal
+	if errors.As(err, &refusal) {
+		t.config.Observer.Refused(refusal.What)
+		t.tell(refusal.Error())
+	}
 }
 
 // rememberedTold bounds what the log is known to have.

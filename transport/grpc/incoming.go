@@ -140,14 +140,13 @@ func (in *incoming) greet(frame *api.MemberFrame) error {
 		return in.judge(err)
 	}
 	var err error
-	if in.from, err = in.t.read(frame.GetHello()); err == nil {
+	if in.from, err = in.t.believe(in.stream.Context(), frame.GetHello()); err == nil {
 		err = in.t.learnCaller(in)
 	}
 	var refusal *transport.Refusal
 	switch {
 	case errors.As(err, &refusal):
-		in.t.config.Observer.Refused(refusal.What)
-		in.t.tell(refusal.Error())
+		in.t.onRefusal(err)
 		return status.Error(codes.FailedPrecondition, refusal.Error())
 	case err != nil && !errors.Is(err, errOneself):
 		return err

@@ -12,12 +12,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
@@ -108,7 +107,7 @@ func (l *link) greet(p *peer) (err error) {
 	if err != nil {
 		return plain(err)
 	}
-	if l.peer, err = l.t.read(receipt.GetWelcome()); err != nil {
+	if l.peer, err = l.t.believe(l.stream.Context(), receipt.GetWelcome()); err != nil {
 		return err
 	}
 	return l.t.learnPeer(p, l)
@@ -125,12 +124,8 @@ func (t *Transport) connect(p *peer) (*grpc.ClientConn, error) {
 		}
 		return conn, err
 	}
-	security := insecure.NewCredentials()
-	if t.config.TLS != nil {
-		security = credentials.NewTLS(t.config.TLS)
-	}
 	conn, err := grpc.NewClient("passthrough:///"+p.address,
-		grpc.WithTransportCredentials(security),
+		grpc.WithTransportCredentials(secure.Calling(t.config.Certificates)),
 		grpc.WithContextDialer(dial),
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
@@ -32,9 +32,11 @@ func (t *Transport) Serve(l net.Listener) error {
 		grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 	}
-	if t.config.TLS != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(t.config.TLS)))
+	door := secure.Door{Certificates: t.config.Certificates, Refused: t.config.Observer.Refused, Logger: t.config.Logger}
+	if t.config.Certificates != nil {
+		door.Encryption = t.config.Certificates.Membership()
 	}
+	options = append(options, grpc.Creds(secure.Accept(door)))
 	server := grpc.NewServer(options...)
 	t.Register(server)
 	if !t.begin() {

@@ -1,0 +1,132 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+)
+
+// What is the same everywhere: TLS 1.3 where both can, 1.2 at least; no resumption; and
+// records as large as what is written, since what is written at once is small anyway and
+// each record costs a system call.
+func (s *Store) common(m *Material) *tls.Config {
+	c := &tls.Config{}
+	if s.fixed != nil {
+		c = s.fixed.Clone()
+		c.GetConfigForClient = nil
+	} else if m.Certificate != nil {
+		c.Certificates = []tls.Certificate{*m.Certificate}
+	}
+	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+	c.SessionTicketsDisabled = true
+	c.DynamicRecordSizingDisabled = true
+	return c
+}
+
+// sharedConfig is for the port of members and clients. It asks everybody for a
+// certificate if there can be members, who must show one; what that makes of the other
+// side is for Member and Client to say.
+func (s *Store) sharedConfig(m *Material) *tls.Config {
+	c := s.common(m)
+	c.NextProtos = []string{"h2"}
+	c.ClientCAs = m.either
+	if c.ClientAuth = s.auth; s.auth == tls.NoClientCert && m.Members != nil {
+		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, m.Members
+	}
+	return c
+}
+
+// webConfig is for the port of clients alone.
+func (s *Store) webConfig(m *Material) *tls.Config {
+	c := s.common(m)
+	c.NextProtos = []string{"http/1.1"}
+	c.ClientCAs, c.ClientAuth = m.Clients, s.auth
+	return c
+}
+
+// Shared returns what a listener for members and clients needs. It follows the files.
+func (s *Store) Shared() *tls.Config {
+	return s.following(func(m *made) *tls.Config { return m.shared })
+}
+
+// Web returns what a listener for clients alone needs. It follows the files.
+func (s *Store) Web() *tls.Config { return s.following(func(m *made) *tls.Config { return m.web }) }
+
+func (s *Store) following(of func(*made) *tls.Config) *tls.Config {
+	c := of(s.current.Load()).Clone()
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return of(s.newest()), nil }
+	return c
+}
+
+// Membership returns what a listener for members alone needs: everybody must show a
+// certificate that their authority has signed.
+func (s *Store) Membership() *tls.Config {
+	demand := func(m *made) *tls.Config {
+		c := m.shared.Clone()
+		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, m.Members
+		if m.Members == nil {
+			c.ClientCAs = x509.NewCertPool()
+		}
+		return c
+	}
+	c := demand(s.current.Load())
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return demand(s.newest()), nil }
+	return c
+}
+
+// Calling returns what this member needs now to call another one: whoever is there must
+// be a member, wherever that is. Its name is for Member to look at, when it has said it.
+func (s *Store) Calling() *tls.Config {
+	m := s.newest()
+	c := s.common(m.Material)
+	c.NextProtos = []string{"h2"}
+	showAlways(c)
+	c.InsecureSkipVerify = true // VerifyConnection does it, and does not look for a host
+	c.VerifyConnection = func(state tls.ConnectionState) error {
+		if m.Members == nil {
+			return errNoMembers
+		}
+		return verify(&state, m.Members, "")
+	}
+	return c
+}
+
+// Dialling returns what a client needs now to reach a server, whose certificate must be for
+// the host that is dialled, or for serverName if that is not empty. Without Members it
+// trusts the authorities that the machine trusts.
+func (s *Store) Dialling(serverName string) *tls.Config {
+	m := s.newest()
+	c := s.common(m.Material)
+	if s.fixed == nil {
+		c.RootCAs = m.Members
+	}
+	if serverName != "" {
+		c.ServerName = serverName
+	}
+	c.NextProtos = []string{"h2"}
+	showAlways(c)
+	return c
+}
+
+// showAlways shows the certificate to whoever asks for one, whichever authorities it
+// names: its refusal says more than its demand for what was there.
+func showAlways(c *tls.Config) {
+	if len(c.Certificates) > 0 && c.GetClientCertificate == nil {
+		own := &c.Certificates[0]
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
+	}
+}
+
+// verify is what crypto/tls does with a server's certificate.
+func verify(state *tls.ConnectionState, by *x509.CertPool, host string) error {
+	between := x509.NewCertPool()
+	for _, c := range state.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
+		Roots: by, Intermediates: between, DNSName: host, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if err != nil {
+		return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
+	}
+	return nil
+}

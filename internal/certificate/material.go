@@ -1,0 +1,162 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+)
+
+// Files are the paths of PEM files. An empty one is not there.
+type Files struct {
+	// Cert and Key are this side's certificate with its chain, and its private key.
+	Cert, Key string
+	// Members are the authorities that sign members' certificates.
+	Members string
+	// Clients are the authorities that sign clients'. Empty means Members.
+	Clients string
+}
+
+// list returns those that there are.
+func (f Files) list() []string {
+	return slices.DeleteFunc([]string{f.Cert, f.Key, f.Members, f.Clients}, func(path string) bool { return path == "" })
+}
+
+// mostBytes bounds a file.
+const mostBytes = 1 << 20
+
+// Material is what the files held at one moment. It is not changed.
+type Material struct {
+	// Certificate is this side's own, with its Leaf; nil where it has none.
+	Certificate *tls.Certificate
+	// Members vouches for members; nil where there is no such authority.
+	Members *x509.CertPool
+	// Clients vouches for clients. It is Members where there is one authority for both.
+	Clients *x509.CertPool
+
+	either *x509.CertPool // both of them
+	data   [][]byte       // of the files, in their order
+}
+
+// FileError says which file is wrong, and what with it.
+type FileError struct {
+	Path string
+	Err  error
+}
+
+// Error returns a sentence.
+func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// What can be wrong with a file that can be read.
+var (
+	ErrTooLarge  = fmt.Errorf("it has more than %d bytes", mostBytes)
+	ErrNoneInPEM = errors.New("it has no certificate in PEM form")
+)
+
+// ReadFile reads a file of at most 1 MiB. The error is a *FileError.
+func ReadFile(path string) ([]byte, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		var system *fs.PathError
+		if errors.As(err, &system) {
+			err = system.Err // the path is told already
+		}
+		return nil, &FileError{path, err}
+	}
+	return data, nil
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	if err == nil && len(data) > mostBytes {
+		err = ErrTooLarge
+	}
+	return data, err
+}
+
+// Read reads the files. The error names the file.
+func Read(files Files) (*Material, error) {
+	m := &Material{}
+	for _, path := range files.list() {
+		data, err := ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		m.data = append(m.data, data)
+	}
+	rest := m.data
+	next := func() []byte {
+		data := rest[0]
+		rest = rest[1:]
+		return data
+	}
+	if files.Cert != "" && files.Key != "" {
+		pair, err := tls.X509KeyPair(next(), next())
+		if err != nil {
+			return nil, &FileError{files.Cert, fmt.Errorf("it does not make a pair with %s: %w", files.Key, err)}
+		}
+		m.Certificate = &pair
+	}
+	m.either = x509.NewCertPool()
+	var err error
+	if files.Members != "" {
+		if m.Members, err = m.pool(files.Members, next()); err != nil {
+			return nil, err
+		}
+		m.Clients = m.Members
+	}
+	if files.Clients != "" {
+		if m.Clients, err = m.pool(files.Clients, next()); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// pool makes a pool of a file's certificates, and adds them to those of either kind.
+func (m *Material) pool(path string, data []byte) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, &FileError{path, ErrNoneInPEM}
+	}
+	m.either.AppendCertsFromPEM(data)
+	return pool, nil
+}
+
+// same reports whether two readings found the same bytes.
+func (m *Material) same(other *Material) bool {
+	return slices.EqualFunc(m.data, other.data, bytes.Equal)
+}
+
+// twoAuthorities reports whether clients have others than members.
+func (m *Material) twoAuthorities() bool { return m.Members == nil || !m.Members.Equal(m.Clients) }
+
+// Expired says why this side's own certificate is not valid at a time; nil if it is.
+func (m *Material) Expired(at time.Time) error {
+	switch {
+	case m.Certificate == nil || m.Certificate.Leaf == nil:
+		return nil
+	case at.After(m.Certificate.Leaf.NotAfter):
+		return fmt.Errorf("the certificate of %s has expired at %s; renew it", Name(m.Certificate.Leaf), instant(m.Certificate.Leaf.NotAfter))
+	case at.Before(m.Certificate.Leaf.NotBefore):
+		return fmt.Errorf("the certificate of %s is not valid before %s; set the clock, or sign it anew", Name(m.Certificate.Leaf), instant(m.Certificate.Leaf.NotBefore))
+	}
+	return nil
+}
+
+// instant is a time as sentences have it.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,132 @@
+package certificate
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// memberURI begins the URI that names a member.
+const memberURI = "urn:holdfast:member:"
+
+// mostNameBytes bounds a client's name.
+const mostNameBytes = 256
+
+// Carries reports whether a certificate carries a member's name.
+func Carries(leaf *x509.Certificate, name string) bool {
+	switch {
+	case name == "":
+		return false
+	case slices.Contains(leaf.DNSNames, name), leaf.Subject.CommonName == name:
+		return true
+	}
+	for _, uri := range leaf.URIs {
+		if said, is := memberOf(uri); is && said == name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(leaf.IPAddresses, func(ip net.IP) bool { return isAt(name, ip) })
+}
+
+// memberOf returns the member that a URI names.
+func memberOf(uri *url.URL) (string, bool) {
+	text, is := strings.CutPrefix(uri.String(), memberURI)
+	if !is {
+		return "", false
+	}
+	name, err := url.PathUnescape(text)
+	return name, err == nil
+}
+
+// isAt reports whether a name is an IP address and a port: HOST:PORT, or HOST-PORT with
+// the colons of an IPv6 address replaced as well.
+func isAt(name string, ip net.IP) bool {
+	cut := strings.LastIndexAny(name, ":-")
+	if cut < 0 {
+		return false
+	}
+	port := name[cut+1:]
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strconv.FormatUint(n, 10) != port {
+		return false
+	}
+	host := ip.String()
+	return name == net.JoinHostPort(host, port) || name == strings.TrimLeft(strings.ReplaceAll(host, ":", "-"), "-")+"-"+port
+}
+
+// Names tells people all that a certificate is for.
+func Names(leaf *x509.Certificate) string {
+	var all []string
+	if leaf.Subject.CommonName != "" {
+		all = append(all, leaf.Subject.CommonName)
+	}
+	all = append(all, leaf.DNSNames...)
+	all = append(all, leaf.EmailAddresses...)
+	for _, uri := range leaf.URIs {
+		all = append(all, uri.String())
+	}
+	for _, ip := range leaf.IPAddresses {
+		all = append(all, ip.String())
+	}
+	if len(all) == 0 {
+		return "nobody"
+	}
+	for i := range all {
+		all[i] = printable(all[i])
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+// Name returns the one name that a certificate's owner is known by; "" if it has none.
+func Name(leaf *x509.Certificate) string {
+	all := append([]string{leaf.Subject.CommonName}, leaf.DNSNames...)
+	all = append(all, leaf.EmailAddresses...)
+	for _, uri := range leaf.URIs {
+		all = append(all, uri.String())
+	}
+	for _, ip := range leaf.IPAddresses {
+		all = append(all, ip.String())
+	}
+	for _, name := range all {
+		if name != "" {
+			return printable(name)
+		}
+	}
+	return ""
+}
+
+// printable quotes what people could not read.
+func printable(name string) string {
+	if strings.ToValidUTF8(name, "") != name || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.QuoteToASCII(name)
+	}
+	return name
+}
+
+// signer names who has signed a certificate, for people.
+func signer(leaf *x509.Certificate) string {
+	if leaf.Issuer.CommonName != "" {
+		return printable(leaf.Issuer.CommonName)
+	}
+	if text := leaf.Issuer.String(); text != "" {
+		return printable(text)
+	}
+	return "somebody without a name"
+}
+
+// NameError says that a certificate does not carry the name of the member that shows it.
+type NameError struct {
+	Member string // the name that the member says it has
+	Names  string // that its certificate is for
+}
+
+// Error returns a sentence with both.
+func (e *NameError) Error() string {
+	return fmt.Sprintf("member %s shows a certificate for %s, which does not carry its name; give it a certificate with the DNS name %s",
+		printable(e.Member), e.Names, printable(e.Member))
+}

@@ -1,0 +1,208 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// How often the files are looked at, and how young a file may be that another change
+// might have left with the same time of change.
+const (
+	lookEvery = time.Second
+	youngFile = 2 * time.Second
+)
+
+// Options say what a Store is for.
+type Options struct {
+	Files Files
+	// ClientAuth is what clients must show: tls.NoClientCert, tls.VerifyClientCertIfGiven
+	// or tls.RequireAndVerifyClientCert. Of what a client dials it says nothing.
+	ClientAuth tls.ClientAuthType
+	// Logger gets what operators should know. Nil discards.
+	Logger *slog.Logger
+}
+
+// Store has the newest material. Its methods may be called from many goroutines.
+type Store struct {
+	files  Files
+	fixed  *tls.Config // of Fixed; nil where there are files
+	auth   tls.ClientAuthType
+	logger *slog.Logger
+	now    func() time.Time
+
+	current atomic.Pointer[made]
+
+	mu     sync.Mutex // of what follows; held while files are read
+	looked time.Time
+	seen   []stamp
+	told   string
+	need   func(*Material) error
+}
+
+// made is material with what crypto/tls is told of it.
+type made struct {
+	*Material
+	shared, web *tls.Config
+}
+
+// stamp says what a file was like when it was looked at.
+type stamp struct {
+	info  os.FileInfo
+	young bool // it may change again without a sign
+}
+
+// Open reads the files. The error names the file that is wrong.
+func Open(o Options) (*Store, error) {
+	s := &Store{files: o.Files, auth: o.ClientAuth, logger: o.Logger, now: time.Now}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	seen, _ := s.stamps() // what is not there Read complains of
+	m, err := Read(o.Files)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.asks(s.auth); err != nil {
+		return nil, err
+	}
+	s.seen, s.looked = seen, s.now()
+	s.keep(m)
+	if err := m.Expired(s.now()); err != nil {
+		s.logger.Error("nobody will accept this certificate: "+err.Error(), "file", o.Files.Cert)
+	}
+	return s, nil
+}
+
+// Fixed returns a Store of a configuration that stays as it is: RootCAs are the members'
+// authorities, and ClientCAs the clients', or, if nil, RootCAs.
+func Fixed(c *tls.Config) (*Store, error) {
+	s := &Store{fixed: c.Clone(), auth: c.ClientAuth, logger: slog.New(slog.DiscardHandler), now: time.Now}
+	m := &Material{Members: c.RootCAs, Clients: c.ClientCAs, either: x509.NewCertPool()}
+	if m.Clients == nil {
+		m.Clients = c.RootCAs
+	}
+	m.either = m.Clients
+	if len(c.Certificates) > 0 {
+		own := c.Certificates[0]
+		if own.Leaf == nil && len(own.Certificate) > 0 {
+			leaf, err := x509.ParseCertificate(own.Certificate[0])
+			if err != nil {
+				return nil, fmt.Errorf("read the certificate: %w", err)
+			}
+			own.Leaf = leaf
+		}
+		m.Certificate = &own
+	}
+	if err := m.asks(s.auth); err != nil {
+		return nil, err
+	}
+	s.keep(m)
+	return s, nil
+}
+
+// asks says why clients cannot be asked for what they shall show.
+func (m *Material) asks(auth tls.ClientAuthType) error {
+	if auth >= tls.VerifyClientCertIfGiven && m.Clients == nil { // with none, crypto/tls would trust every public authority
+		return errors.New("clients' certificates can only be checked against authorities, and none is given (tls.ca, tls.client_ca)")
+	}
+	return nil
+}
+
+// Require lets the certificate carry a member's name, now and whenever it is read again.
+// Calls says that it is shown to other members, too.
+func (s *Store) Require(name string, calls bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.need = func(m *Material) error { return m.own(name, calls) }
+	return s.need(s.current.Load().Material)
+}
+
+// Material returns the newest material, after a look at the files if the last one was a
+// while ago.
+func (s *Store) Material() *Material { return s.newest().Material }
+
+func (s *Store) newest() *made {
+	if s.fixed == nil && s.mu.TryLock() { // otherwise another one looks
+		if now := s.now(); now.Sub(s.looked) >= lookEvery {
+			s.looked = now
+			s.look()
+		}
+		s.mu.Unlock()
+	}
+	return s.current.Load()
+}
+
+// look reads the files again if one of them has changed.
+func (s *Store) look() {
+	seen, err := s.stamps()
+	if err == nil && s.unchanged(seen) {
+		return
+	}
+	m, err := Read(s.files)
+	s.seen = seen
+	switch now := s.now(); {
+	case err != nil:
+	case m.same(s.current.Load().Material):
+		s.told = ""
+		return
+	default:
+		if err = m.Expired(now); err != nil && len(s.seen) > 0 {
+			s.seen[0].young = true // it may be valid later
+		}
+	}
+	if err == nil {
+		err = m.asks(s.auth)
+	}
+	if err == nil && s.need != nil {
+		err = s.need(m)
+	}
+	if err != nil {
+		if text := err.Error(); text != s.told {
+			s.told = text
+			s.logger.Error("the TLS files have changed, and what they hold now does not do: what they held before is used on", "why", text)
+		}
+		return
+	}
+	s.told = ""
+	s.keep(m)
+	told := []any{}
+	if m.Certificate != nil {
+		told = append(told, "certificate", Names(m.Certificate.Leaf), "until", instant(m.Certificate.Leaf.NotAfter))
+	}
+	s.logger.Info("the TLS files were read again", told...)
+}
+
+// stamps looks at the files without reading them.
+func (s *Store) stamps() ([]stamp, error) {
+	var all []stamp
+	var errs []error
+	for _, path := range s.files.list() {
+		info, err := os.Stat(path)
+		errs = append(errs, err)
+		all = append(all, stamp{info, err != nil || s.now().Sub(info.ModTime()) < youngFile})
+	}
+	return all, errors.Join(errs...)
+}
+
+// unchanged reports whether the files are as they were when they were read last.
+func (s *Store) unchanged(now []stamp) bool {
+	for i, before := range s.seen {
+		if before.young || before.info.ModTime() != now[i].info.ModTime() ||
+			before.info.Size() != now[i].info.Size() || !os.SameFile(before.info, now[i].info) {
+			return false
+		}
+	}
+	return true
+}
+
+// keep makes m the material from now on.
+func (s *Store) keep(m *Material) {
+	s.current.Store(&made{m, s.sharedConfig(m), s.webConfig(m)})
+}

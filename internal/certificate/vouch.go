@@ -1,0 +1,144 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Member returns nil if the other side of a connection is a member and has this name. The
+// error is a *NameError where the certificate is a member's, and another one's.
+func (s *Store) Member(state *tls.ConnectionState, name string) error {
+	m := s.Material()
+	if m.Members == nil {
+		return errNoMembers
+	}
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return fmt.Errorf("member %s shows no certificate; members need one that the members' authority (tls.ca) has signed", printable(name))
+	}
+	leaf := state.PeerCertificates[0]
+	if err := vouched(state, m.Members, x509.ExtKeyUsageServerAuth); err != nil {
+		return fmt.Errorf("member %s shows a certificate for %s that is no member's: %w", printable(name), Names(leaf), err)
+	}
+	if !Carries(leaf, name) {
+		return &NameError{Member: name, Names: Names(leaf)}
+	}
+	return nil
+}
+
+var errNoMembers = errors.New("this member has no authority that could vouch for other members; give it one with --tls-ca FILE")
+
+// Client returns the name of the client at the other side of a connection: "" where it
+// shows no certificate and none is asked for.
+func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
+	if s.auth == tls.NoClientCert {
+		return "", nil
+	}
+	m := s.Material()
+	if len(state.PeerCertificates) == 0 {
+		if s.auth == tls.RequireAndVerifyClientCert {
+			return "", errors.New("clients must show a certificate; give one with --tls-cert FILE and --tls-key FILE")
+		}
+		return "", nil
+	}
+	leaf := state.PeerCertificates[0]
+	name = Name(leaf)
+	// The handshake accepts what members' authorities have signed as well. Where those are
+	// the clients', too, it has found out all there is to know.
+	if m.twoAuthorities() || len(state.VerifiedChains) == 0 {
+		if err := vouched(state, m.Clients, x509.ExtKeyUsageClientAuth); err != nil {
+			return "", fmt.Errorf("the certificate for %s is no client's: %w", Names(leaf), err)
+		}
+	}
+	switch {
+	case name == "":
+		return "", errors.New("the certificate names nobody; give it a common name")
+	case len(name) > mostNameBytes:
+		return "", fmt.Errorf("the certificate's name has %d bytes; at most %d are taken", len(name), mostNameBytes)
+	}
+	return name, nil
+}
+
+// vouched says whether one of the authorities of a pool stands behind what the other side
+// has shown.
+func vouched(state *tls.ConnectionState, by *x509.CertPool, usage x509.ExtKeyUsage) error {
+	if by == nil {
+		return errors.New("there is no authority for that")
+	}
+	leaf := state.PeerCertificates[0]
+	between := x509.NewCertPool()
+	for _, c := range state.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: by, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{usage}})
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unknown):
+		return fmt.Errorf("it was signed by %s, who does not vouch for that", signer(leaf))
+	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
+		return fmt.Errorf("its extended key usage does not have %s", usageName(usage))
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return validity(leaf, time.Now())
+	}
+	return err
+}
+
+func usageName(usage x509.ExtKeyUsage) string {
+	if usage == x509.ExtKeyUsageServerAuth {
+		return "serverAuth"
+	}
+	return "clientAuth"
+}
+
+// validity says why a certificate that is not valid is not.
+func validity(leaf *x509.Certificate, now time.Time) error {
+	if now.Before(leaf.NotBefore) {
+		return fmt.Errorf("it is not valid before %s; set the clocks, or sign it anew", instant(leaf.NotBefore))
+	}
+	if now.After(leaf.NotAfter) {
+		return fmt.Errorf("it has expired at %s; renew it", instant(leaf.NotAfter))
+	}
+	return errors.New("an authority above it has expired; renew that")
+}
+
+// own says why this side's certificate does not do for a member with a name. Calls says
+// that it calls other members, too.
+func (m *Material) own(name string, calls bool) error {
+	if m.Certificate == nil {
+		return errors.New("there is no certificate; whoever serves needs one")
+	}
+	leaf := m.Certificate.Leaf
+	if !Carries(leaf, name) {
+		return fmt.Errorf("the certificate is for %s and does not carry this member's own name %s; give it the DNS name %s, or give the member a name that it carries",
+			Names(leaf), printable(name), printable(name))
+	}
+	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	if calls {
+		usages = append(usages, x509.ExtKeyUsageClientAuth)
+	}
+	for _, usage := range usages {
+		if !allows(leaf, usage) {
+			return fmt.Errorf("the certificate for %s does not do for a member: its extended key usage does not have %s; sign it for serverAuth and clientAuth",
+				Names(leaf), usageName(usage))
+		}
+	}
+	return nil
+}
+
+// allows reports whether a certificate is good for a usage by itself.
+func allows(leaf *x509.Certificate, usage x509.ExtKeyUsage) bool {
+	if len(leaf.ExtKeyUsage) == 0 && len(leaf.UnknownExtKeyUsage) == 0 {
+		return true
+	}
+	for _, has := range leaf.ExtKeyUsage {
+		if has == usage || has == x509.ExtKeyUsageAny {
+			return true
+		}
+	}
+	return false
+}

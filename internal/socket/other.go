@@ -1,0 +1,16 @@
+//go:build !linux && !darwin && !freebsd
+
+package socket
+
+import (
+	"errors"
+	"net"
+	"os"
+)
+
+// supported: this system does not tell who has connected.
+const supported = false
+
+func credentials(*net.UnixConn) (Peer, error) { return Peer{}, errors.ErrUnsupported }
+
+func acquire(string) (*os.File, error) { return nil, errors.ErrUnsupported }

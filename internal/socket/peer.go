@@ -1,0 +1,48 @@
+package socket
+
+import (
+	"fmt"
+	"net"
+	"os/user"
+	"strconv"
+)
+
+// Peer is who has connected to a socket, as the system tells.
+type Peer struct {
+	UID uint32
+	PID int // 0 where the system does not tell
+}
+
+// Of returns who is at the other end of a connection, and whether that is one of a socket
+// at all. What wraps a connection has a NetConn, as crypto/tls has it.
+func Of(conn net.Conn) (peer Peer, is bool, err error) {
+	for {
+		switch c := conn.(type) {
+		case *net.UnixConn:
+			peer, err = credentials(c)
+			if err != nil {
+				err = fmt.Errorf("find out who has connected: %w", err)
+			}
+			return peer, true, err
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return Peer{}, false, nil
+		}
+	}
+}
+
+// Identity is what stays the same however often a user connects.
+func (p Peer) Identity() string { return "uid " + strconv.FormatUint(uint64(p.UID), 10) }
+
+// String names the user and the process, for people.
+func (p Peer) String() string {
+	who := p.Identity()
+	if known, err := user.LookupId(strconv.FormatUint(uint64(p.UID), 10)); err == nil && known.Username != "" {
+		who = known.Username
+	}
+	if p.PID == 0 {
+		return who
+	}
+	return who + " pid " + strconv.Itoa(p.PID)
+}

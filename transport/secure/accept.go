@@ -1,0 +1,190 @@
+package secure
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+
+	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/socket"
+)
+
+// Visitor is who has connected to a port.
+type Visitor struct {
+	credentials.CommonAuthInfo
+	// TLS is the state of the connection; nil where it is not encrypted.
+	TLS *tls.ConnectionState
+	// Name is who the client is, for people: the name of its certificate, the user and the
+	// process at the other end of a socket. Empty means that it cannot be known.
+	Name string
+	// Identity is who the client is, for comparison: the same on all connections of one
+	// client. Empty means that it cannot be known.
+	Identity string
+	// Refusal says why it is not let in as a client; it may be a member.
+	Refusal error
+}
+
+// AuthType names how the visitor is known.
+func (v *Visitor) AuthType() string {
+	switch {
+	case v.TLS != nil:
+		return "tls"
+	case v.Identity != "":
+		return "socket"
+	}
+	return "none"
+}
+
+// Of returns who makes a call; nil where the port does not know.
+func Of(ctx context.Context) *Visitor {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	v, _ := p.AuthInfo.(*Visitor)
+	return v
+}
+
+// State returns the state of the TLS connection that a call has come or gone over, nil
+// where it is not encrypted.
+func State(ctx context.Context) *tls.ConnectionState {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	switch info := p.AuthInfo.(type) {
+	case *Visitor:
+		return info.TLS
+	case credentials.TLSInfo:
+		return &info.State
+	}
+	return nil
+}
+
+// Door is what a port is accepted with.
+type Door struct {
+	// Certificates make the port an encrypted one. Nil means plain text.
+	Certificates *certificate.Store
+	// Encryption is what its connections are encrypted with. Nil means what Certificates
+	// has for a port of members and clients.
+	Encryption *tls.Config
+	// Refused is told why a connection was not let in. Nil means nobody.
+	Refused func(why string)
+	// Logger gets what operators should know. Nil discards.
+	Logger *slog.Logger
+}
+
+// Accept returns the credentials of a server.
+func Accept(d Door) credentials.TransportCredentials {
+	a := &accept{door: d, told: map[string]time.Time{}}
+	if d.Certificates != nil {
+		if d.Encryption == nil {
+			d.Encryption = d.Certificates.Shared()
+		}
+		a.encrypted = credentials.NewTLS(d.Encryption)
+	}
+	return a
+}
+
+// accept lets clients and members in.
+type accept struct {
+	door      Door
+	encrypted credentials.TransportCredentials // nil in plain text
+
+	mu   sync.Mutex
+	told map[string]time.Time // when the log was told a sentence last
+}
+
+// ServerHandshake finds out who has connected.
+func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	who, local, err := socket.Of(raw)
+	switch {
+	case err != nil:
+		return nil, nil, a.refuse(raw, "socket", err)
+	case local:
+		return raw, &Visitor{
+			CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
+			Name:           who.String(), Identity: who.Identity(),
+		}, nil
+	case a.encrypted == nil:
+		return raw, &Visitor{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
+	}
+	conn, info, err := a.encrypted.ServerHandshake(raw)
+	if err != nil {
+		return nil, nil, a.refuse(raw, "tls", certificate.ExplainAccepting(err))
+	}
+	known, ok := info.(credentials.TLSInfo)
+	if !ok {
+		return nil, nil, errors.Join(fmt.Errorf("a TLS handshake has told %T", info), conn.Close())
+	}
+	v := &Visitor{CommonAuthInfo: known.CommonAuthInfo, TLS: &known.State}
+	if v.Name, v.Refusal = a.door.Certificates.Client(v.TLS); v.Name != "" {
+		v.Identity = "certificate " + v.Name
+	}
+	return conn, v, nil
+}
+
+// refuse tells why a connection is not let in. Who knocks at every port must not fill the
+// log, so what has nothing to do with certificates is for debugging, and the rest is told
+// once a minute.
+func (a *accept) refuse(raw net.Conn, why string, err error) error {
+	if a.door.Refused != nil {
+		a.door.Refused(why)
+	}
+	if a.door.Logger != nil {
+		level := slog.LevelDebug
+		if certificate.Worth(err) && a.news(err.Error()) {
+			level = slog.LevelWarn
+		}
+		a.door.Logger.Log(context.Background(), level, "a connection is refused: "+err.Error(), "from", raw.RemoteAddr().String())
+	}
+	return err
+}
+
+// How long a sentence is no news, and how many are known to have been told.
+const (
+	newsAfter  = time.Minute
+	tellAtMost = 256
+)
+
+// news reports whether the log was not told a sentence lately.
+func (a *accept) news(sentence string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if last, known := a.told[sentence]; known && now.Sub(last) < newsAfter {
+		return false
+	}
+	if len(a.told) >= tellAtMost {
+		clear(a.told) // somebody who finds ever new names may have some repeated
+	}
+	a.told[sentence] = now
+	return true
+}
+
+// ClientHandshake is not for who accepts.
+func (a *accept) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("these credentials accept connections")
+}
+
+// Info tells gRPC what it is.
+func (a *accept) Info() credentials.ProtocolInfo {
+	if a.encrypted != nil {
+		return a.encrypted.Info()
+	}
+	return credentials.ProtocolInfo{SecurityProtocol: "insecure"}
+}
+
+// Clone returns the credentials: they have no state of their own.
+func (a *accept) Clone() credentials.TransportCredentials { return a }
+
+// OverrideServerName is not for who accepts.
+func (a *accept) OverrideServerName(string) error { return nil }
