@@ -2,14 +2,12 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"net/netip"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
-	transport "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 
 	"github.com/holdfast-locks/holdfast"
@@ -179,16 +177,11 @@ func (s *service) admit(name string, wishes, returns int, now protocol.Time) err
 
 func (c *clients) refusal() error { return &holdfast.LimitError{Limit: rateLimit, Value: c.value} }
 
-// clientName says whose requests are counted together.
-func clientName(address string, secure *tls.ConnectionState) string {
-	if secure != nil && len(secure.VerifiedChains) > 0 {
-		certificate := secure.VerifiedChains[0][0]
-		if len(certificate.DNSNames) > 0 {
-			return "certificate " + certificate.DNSNames[0]
-		}
-		if certificate.Subject.CommonName != "" {
-			return "certificate " + certificate.Subject.CommonName
-		}
+// clientName says whose requests are counted together: identity is who the client has
+// proved to be, or "".
+func clientName(address, identity string) string {
+	if identity != "" {
+		return identity
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -212,8 +205,5 @@ func callerName(ctx context.Context) string {
 	if !known {
 		return ""
 	}
-	if secure, is := caller.AuthInfo.(transport.TLSInfo); is {
-		return clientName(caller.Addr.String(), &secure.State)
-	}
-	return clientName(caller.Addr.String(), nil)
+	return clientName(caller.Addr.String(), visitorOf(ctx).identity)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
@@ -57,7 +58,11 @@ type Config struct {
 	// to, the machine's name, and the hosts of Identity's addresses. A request for
 	// another host is refused: a browser that was tricked sends one.
 	Hosts []string
-	// TLS encrypts both ports. Nil means plain text.
+	// Certificates encrypt both ports, and say who clients are. Nil means what TLS says.
+	Certificates *certificate.Store
+	// TLS is what Certificates are made of where those are nil: the server's certificate,
+	// what clients must show (ClientAuth), and who vouches for them (ClientCAs) and for
+	// other members (RootCAs). Nil means plain text.
 	TLS *tls.Config
 	// Logger gets what operators should know. Nil discards.
 	Logger *slog.Logger
@@ -165,6 +170,12 @@ func (c *Config) resolve() error {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Certificates == nil && c.TLS != nil {
+		var err error
+		if c.Certificates, err = certificate.Fixed(c.TLS); err != nil {
+			return fmt.Errorf("server: TLS: %w", err)
+		}
 	}
 	return c.Limits.resolve()
 }

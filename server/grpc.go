@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -12,14 +11,13 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	transport "google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
 )
@@ -96,7 +94,7 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 	if c.Members != nil {
 		atLeast = max(atLeast, memberFrame)
 	}
-	options := []grpc.ServerOption{
+	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(int(min(atLeast, math.MaxInt32))),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -108,22 +106,10 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.ForceServerCodecV2(frames.NewCodec()),
 		grpc.UnknownServiceHandler(g.unknownCall),
-		grpc.ChainUnaryInterceptor(g.recoverUnary),
-		grpc.ChainStreamInterceptor(g.recoverStream, g.endMembers),
+		grpc.ChainUnaryInterceptor(g.recoverUnary, g.admitUnary),
+		grpc.ChainStreamInterceptor(g.recoverStream, g.admitStream, g.endMembers),
+		grpc.Creds(countedCredentials{secure.Accept(secure.Door{Certificates: c.Certificates, Logger: c.Logger}), c.Observer}),
 	}
-	security := insecure.NewCredentials()
-	if c.TLS != nil {
-		security = transport.NewTLS(withHTTP2(c.TLS))
-	}
-	return append(options, grpc.Creds(countedCredentials{security, c.Observer}))
-}
-
-// withHTTP2 names the one protocol that this port speaks, so that a TLS
-// configuration that both ports share negotiates it here.
-func withHTTP2(c *tls.Config) *tls.Config {
-	c = c.Clone()
-	c.NextProtos = []string{"h2"}
-	return c
 }
 
 // serve answers the connections of l until stop. The error is nil after stop.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -76,7 +75,7 @@ func (a *grpcAdmin) PlanForce(ctx context.Context, r *api.PlanForceRequest) (*ap
 
 // ForceView makes a view without a quorum. Who has asked may go before it is done.
 func (a *grpcAdmin) ForceView(ctx context.Context, r *api.ForceViewRequest) (*api.JSON, error) {
-	order := wire.ForceView{Members: r.GetMembers(), Reason: r.GetReason(), By: r.GetBy(), Confirm: r.GetConfirm()}
+	order := wire.ForceView{Members: r.GetMembers(), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()), Confirm: r.GetConfirm()}
 	var forced *wire.ForcedView
 	err := a.do(ctx, opForce, leaveLimit, func(ctx context.Context) (err error) {
 		forced, err = a.service.forceView(ctx, order)
@@ -96,7 +95,7 @@ const lastWords = time.Second
 // their own, and those members look for this one elsewhere or not at all. Those of events
 // end by themselves, when the last was told.
 func (g *grpcServer) endMembers(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if !strings.HasPrefix(info.FullMethod, "/"+api.Members_ServiceDesc.ServiceName+"/") {
+	if !ofMembers(info.FullMethod) {
 		return handler(server, stream)
 	}
 	done := make(chan error, 1)

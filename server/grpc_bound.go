@@ -53,6 +53,9 @@ type boundConn struct {
 	once     sync.Once
 }
 
+// NetConn returns the connection that was accepted.
+func (c *boundConn) NetConn() net.Conn { return c.Conn }
+
 // Close closes the connection.
 func (c *boundConn) Close() error {
 	c.once.Do(func() {

@@ -43,7 +43,7 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *api.AcquireRequest) (*api.Ac
 		Mode: mode, Units: int(r.GetUnits()), Capacity: int(r.GetCapacity()),
 		Wait: time.Duration(r.GetWait()), TTL: time.Duration(r.GetTtl()), Hold: time.Duration(r.GetHold()),
 		Session: r.GetSession(), Owner: r.GetOwner(), Reason: r.GetReason(), Require: class,
-		Request: r.GetRequest(), Client: r.GetClient(), Arrived: arrived,
+		Request: r.GetRequest(), Client: visitorOf(ctx).called(r.GetClient()), Visitor: visitorOf(ctx), Arrived: arrived,
 	})
 	if err != nil {
 		return nil, wire.ToStatus(err)
@@ -56,9 +56,9 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *api.AcquireRequest) (*api.Ac
 }
 
 // Release gives up a grant.
-func (l *grpcLocks) Release(_ context.Context, r *api.ReleaseRequest) (*api.ReleaseResponse, error) {
+func (l *grpcLocks) Release(ctx context.Context, r *api.ReleaseRequest) (*api.ReleaseResponse, error) {
 	_, err := l.service.release(releaseInput{
-		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Session: r.GetSession(),
+		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Session: r.GetSession(), Visitor: visitorOf(ctx),
 	})
 	if err != nil {
 		return nil, wire.ToStatus(err)
@@ -67,8 +67,10 @@ func (l *grpcLocks) Release(_ context.Context, r *api.ReleaseRequest) (*api.Rele
 }
 
 // Renew lets a session live on.
-func (l *grpcLocks) Renew(_ context.Context, r *api.RenewRequest) (*api.RenewResponse, error) {
-	renewed, err := l.service.renew(renewInput{Session: r.GetSession(), TTL: time.Duration(r.GetTtl()), Arrived: l.service.now()})
+func (l *grpcLocks) Renew(ctx context.Context, r *api.RenewRequest) (*api.RenewResponse, error) {
+	renewed, err := l.service.renew(renewInput{
+		Session: r.GetSession(), TTL: time.Duration(r.GetTtl()), Visitor: visitorOf(ctx), Arrived: l.service.now(),
+	})
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
@@ -76,8 +78,8 @@ func (l *grpcLocks) Renew(_ context.Context, r *api.RenewRequest) (*api.RenewRes
 }
 
 // EndSession ends a session and tells what it held.
-func (l *grpcLocks) EndSession(_ context.Context, r *api.EndSessionRequest) (*api.EndSessionResponse, error) {
-	released, err := l.service.end(r.GetSession())
+func (l *grpcLocks) EndSession(ctx context.Context, r *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+	released, err := l.service.end(r.GetSession(), visitorOf(ctx))
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
@@ -111,9 +113,9 @@ func (l *grpcLocks) Show(_ context.Context, r *api.ShowRequest) (*api.JSON, erro
 }
 
 // Break takes a name from its holders.
-func (l *grpcLocks) Break(_ context.Context, r *api.BreakRequest) (*api.JSON, error) {
+func (l *grpcLocks) Break(ctx context.Context, r *api.BreakRequest) (*api.JSON, error) {
 	return answerJSON(l.service.breakLock(breakInput{
-		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Reason: r.GetReason(), By: r.GetBy(),
+		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()),
 	}))
 }
 

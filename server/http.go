@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -32,13 +32,13 @@ var openapi []byte
 
 // web serves port 4041: the service as JSON over HTTP.
 type web struct {
-	service *service
-	hosts   hosts
-	routes  []route
-	metrics http.Handler
-	server  *http.Server
-	bound   int
-	tls     *tls.Config
+	service      *service
+	hosts        hosts
+	routes       []route
+	metrics      http.Handler
+	server       *http.Server
+	bound        int
+	certificates *certificate.Store // nil in plain text
 
 	// own is read-locked by each request on a connection of server, and gone is set
 	// under its lock when there shall be no more.
@@ -48,11 +48,11 @@ type web struct {
 
 func newWeb(c Config, s *service) *web {
 	h := &web{
-		service: s,
-		hosts:   newHosts(c),
-		metrics: promhttp.HandlerFor(s.observer.registry, promhttp.HandlerOpts{}),
-		bound:   c.Limits.Connections,
-		tls:     c.TLS,
+		service:      s,
+		hosts:        newHosts(c),
+		metrics:      promhttp.HandlerFor(s.observer.registry, promhttp.HandlerOpts{}),
+		bound:        c.Limits.Connections,
+		certificates: c.Certificates,
 	}
 	h.routes = h.table()
 	h.server = h.newServer(c)
@@ -67,6 +67,7 @@ type exchange struct {
 	space   string        // from the path
 	name    string        // from the path
 	query   map[string]string
+	visitor visitor
 	body    []byte
 }
 
@@ -118,7 +119,7 @@ func (t *route) admit(s *service, c *exchange) error {
 	case "release", "renew", "end":
 		wishes, returns = 0, 1
 	}
-	return s.admit(clientName(c.r.RemoteAddr, c.r.TLS), wishes, returns, c.arrived)
+	return s.admit(clientName(c.r.RemoteAddr, c.visitor.identity), wishes, returns, c.arrived)
 }
 
 // match reports whether a path, cut at slashes and still encoded, is the route's,
@@ -161,6 +162,9 @@ func (h *web) serve(c *exchange) error {
 		}
 	}
 	if err := h.hosts.check(c.r); err != nil {
+		return err
+	}
+	if err := h.recognize(c); err != nil {
 		return err
 	}
 	parts := strings.Split(strings.TrimPrefix(c.r.URL.EscapedPath(), "/"), "/")
@@ -221,7 +225,7 @@ func (h *web) refuse(c *exchange, err error) {
 		}
 	case wire.CodeUnavailable:
 		c.w.Header().Set("Retry-After", strconv.Itoa(h.service.retryAfter(c.space)))
-	case wire.CodeBadRequest, wire.CodeName, wire.CodeTooLarge, wire.CodeDenied, wire.CodeUnknownPath:
+	case wire.CodeBadRequest, wire.CodeName, wire.CodeTooLarge, wire.CodeDenied, wire.CodeUnauthenticated, wire.CodeUnknownPath:
 		h.service.observer.refused(document.Code)
 	case wire.CodeInternal:
 		h.service.logger.Error("a request ended in an internal error", "path", c.r.URL.Path, "error", err)

@@ -21,10 +21,8 @@ import (
 // accept serves the connections of l until stop.
 func (h *web) accept(l net.Listener) error {
 	l = &countedListener{bound(l, h.bound, h.service.observer).as("http"), h.service.observer}
-	if h.tls != nil {
-		config := h.tls.Clone()
-		config.NextProtos = []string{"http/1.1"}
-		l = tls.NewListener(l, config)
+	if h.certificates != nil {
+		l = tls.NewListener(l, h.certificates.Web())
 	}
 	if err := h.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP on %v: %w", l.Addr(), err)

@@ -36,8 +36,9 @@ type requests struct {
 	ended     []*request                    // granted ones, in the order in which they were
 }
 
-// requestKey names a request: by its id, among those of its session.
-type requestKey struct{ session, id string }
+// requestKey names a request: by its id, among those of its session or, before there is
+// one, of who asks. The answer to a request has the secret of its session.
+type requestKey struct{ session, identity, id string }
 
 // request is one remembered order. All but its constant parts is guarded by the
 // mutex of requests; taken and err may be read once done is closed.
@@ -71,7 +72,7 @@ func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q 
 	if err != nil {
 		return nil, false, err
 	}
-	key := requestKey{o.given.id.String(), o.Request}
+	key := requestKey{o.given.id.String(), o.Visitor.identity, o.Request}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgetOld(now)

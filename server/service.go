@@ -66,6 +66,7 @@ type acquireInput struct {
 	Require  holdfast.Class
 	Request  string // idempotency id; "" for none
 	Client   string // who asks, for people
+	Visitor  visitor
 	Arrived  protocol.Time
 }
 
@@ -75,12 +76,14 @@ type releaseInput struct {
 	Name    string
 	Token   holdfast.Token
 	Session string // id.secret
+	Visitor visitor
 }
 
 // renewInput asks for a session to live on.
 type renewInput struct {
 	Session string        // id.secret
 	TTL     time.Duration // 0: as before
+	Visitor visitor
 	Arrived protocol.Time
 }
 

@@ -99,11 +99,11 @@ func (s *service) enter(o *order, t *taken) error {
 		_, err := s.touch(o.given, o.TTL, o.Arrived)
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
-	opened, err := ask[*session.Opened](s, protocol.Below, &session.Open{Sort: session.OneShot, TTL: o.TTL, Client: o.Client})
+	opened, err := ask[*session.Opened](s, protocol.Below, &session.Open{Sort: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Visitor.identity})
 	if err = cmp.Or(err, openedError(opened)); err != nil {
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
-	t.session, t.opened = credentials{opened.ID, opened.Secret}, true
+	t.session, t.opened = credentials{opened.ID, opened.Secret, o.Visitor.identity}, true
 	return nil
 }
 

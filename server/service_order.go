@@ -74,7 +74,7 @@ func (s *service) checkAll(o *order) (err error) {
 		return wire.Fail(wire.CodeClass, fmt.Sprintf("space %s is %v; %v is required", o.space.Name, o.space.Class, o.Require))
 	}
 	if o.Session != "" {
-		o.given, err = parseCredentials(o.Session)
+		o.given, err = parseCredentials(o.Session, o.Visitor.identity)
 	}
 	return err
 }

@@ -16,8 +16,9 @@ import (
 
 // credentials are what a client proves its session with.
 type credentials struct {
-	id     lock.SessionID
-	secret session.Secret
+	id       lock.SessionID
+	secret   session.Secret
+	identity string // of who shows them, as the port has found out; "" where it has not
 }
 
 // String returns id.secret, which only the client may see.
@@ -35,16 +36,16 @@ func parseSecret(text string) (secret session.Secret, ok bool) {
 	return secret, err == nil && n == len(secret)
 }
 
-// parseCredentials reads id.secret. The error does not repeat the text, which may
-// be a secret.
-func parseCredentials(text string) (credentials, error) {
+// parseCredentials reads id.secret, shown by who has that identity. The error does not
+// repeat the text, which may be a secret.
+func parseCredentials(text, identity string) (credentials, error) {
 	public, private, _ := strings.Cut(text, ".")
 	id, known := lock.ParseSessionID(public)
 	secret, proven := parseSecret(private)
 	if !known || !proven {
 		return credentials{}, wire.Fail(wire.CodeBadRequest, "session: want ID.SECRET, as the acquire that opened it answered")
 	}
-	return credentials{id, secret}, nil
+	return credentials{id, secret, identity}, nil
 }
 
 // errSession is the answer about a session that has ended or whose secret is wrong.
@@ -57,7 +58,7 @@ func errSession(id lock.SessionID) error {
 // the Loss with which the session has ended, or unavailable where nothing more can be
 // promised now: then the session goes on to the deadline that it has.
 func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time) (*session.Renewed, error) {
-	renewed, err := ask[*session.Renewed](s, protocol.Below, &session.Renew{ID: c.id, Secret: c.secret, TTL: ttl, Arrived: arrived})
+	renewed, err := ask[*session.Renewed](s, protocol.Below, &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 	switch {
 	case renewed.Err == nil:
 		return renewed, nil
-	case holdfast.Why(renewed.Err) != "" && renewed.Err != session.ErrUnknown, errors.Is(renewed.Err, holdfast.ErrUnavailable):
+	case holdfast.Why(renewed.Err) != "" && renewed.Err != session.ErrUnknown, errors.Is(renewed.Err, holdfast.ErrUnavailable), errors.Is(renewed.Err, session.ErrForeign):
 		return nil, renewed.Err
 	default:
 		return nil, errSession(c.id)
@@ -74,10 +75,12 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 
 // check says whether c is a living session.
 func (s *service) check(c credentials) error {
-	checked, err := ask[*session.Renewed](s, protocol.Below, &session.Check{ID: c.id, Secret: c.secret})
+	checked, err := ask[*session.Renewed](s, protocol.Below, &session.Check{ID: c.id, Secret: c.secret, Identity: c.identity})
 	switch {
 	case err != nil:
 		return err
+	case errors.Is(checked.Err, session.ErrForeign):
+		return checked.Err
 	case checked.Err != nil:
 		return errSession(c.id)
 	}
@@ -91,7 +94,7 @@ func (s *service) renew(in renewInput) (answer wire.Renewed, err error) {
 	if err := s.checkTTL(in.TTL); err != nil {
 		return answer, failed("renew", "", "", err)
 	}
-	c, err := parseCredentials(in.Session)
+	c, err := parseCredentials(in.Session, in.Visitor.identity)
 	if err != nil {
 		return answer, failed("renew", "", "", err)
 	}
@@ -116,17 +119,20 @@ func toldTTL(ttl time.Duration) wire.Duration {
 }
 
 // end ends a session and tells what it held, in all spaces.
-func (s *service) end(text string) (answer wire.SessionReleased, err error) {
+func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err error) {
 	defer func() { s.observer.operation("", "end", err) }()
-	c, err := parseCredentials(text)
+	c, err := parseCredentials(text, by.identity)
 	if err != nil {
 		return answer, failed("end", "", "", err)
 	}
-	ended, err := ask[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret})
+	ended, err := ask[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret, Identity: c.identity})
 	if err != nil {
 		return answer, failed("end", "", "", err)
 	}
-	if ended.Err != nil {
+	switch {
+	case errors.Is(ended.Err, session.ErrForeign):
+		return answer, failed("end", "", "", ended.Err)
+	case ended.Err != nil:
 		return answer, failed("end", "", "", errSession(c.id))
 	}
 	s.requests.released(c.id, 0)
@@ -155,7 +161,7 @@ func (s *service) release(in releaseInput) (answer wire.Released, err error) {
 	if in.Token == 0 {
 		return fail(wire.Fail(wire.CodeBadRequest, "token: it is missing; give the one that the acquire answered"))
 	}
-	c, err := parseCredentials(in.Session)
+	c, err := parseCredentials(in.Session, in.Visitor.identity)
 	if err != nil {
 		return fail(err)
 	}

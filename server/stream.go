@@ -38,6 +38,7 @@ type stream struct {
 	sink    uint64
 	session lock.SessionID
 	client  string
+	visitor visitor
 	opening chan any // what Deliver was told about the session: *session.Opened or *session.Renewed
 	box     outbox
 

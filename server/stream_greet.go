@@ -69,7 +69,8 @@ func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error)
 	if err := s.admitHello(resumes, arrived); err != nil {
 		return told{}, err
 	}
-	s.client = h.GetClient()
+	s.visitor = visitorOf(s.rpc.Context())
+	s.client = s.visitor.called(h.GetClient())
 	welcome := told{saying: sayWelcome, call: callHello, id: first.GetId(), roster: s.server.service.roster()}
 	s.sink = s.server.service.driver.Attach(s)
 	var err error
@@ -83,7 +84,7 @@ func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error)
 
 // openSession opens a new session.
 func (s *stream) openSession(h *api.Hello, welcome *told) error {
-	answer, err := s.ask(&session.Open{Sort: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client})
+	answer, err := s.ask(&session.Open{Sort: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.visitor.identity})
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *stream) openSession(h *api.Hello, welcome *told) error {
 		return opened.Err
 	}
 	s.server.occupants.occupy(s.rpc.Context(), opened.ID, s)
-	welcome.opened, welcome.fresh = &credentials{opened.ID, opened.Secret}, true
+	welcome.opened, welcome.fresh = &credentials{id: opened.ID, secret: opened.Secret}, true
 	welcome.span = opened.TTL
 	return nil
 }
@@ -105,20 +106,20 @@ func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *tol
 	if !known || !proven {
 		return wire.Fail(wire.CodeBadRequest, "session and secret: want both, as the welcome that opened it told them")
 	}
-	if err := s.server.service.check(credentials{id, secret}); err != nil {
+	if err := s.server.service.check(credentials{id, secret, s.visitor.identity}); err != nil {
 		return err
 	}
 	if !s.server.occupants.occupy(s.rpc.Context(), id, s) {
 		return errGone
 	}
 	answer, err := s.ask(&session.Resume{
-		ID: id, Secret: secret, TTL: time.Duration(h.GetTtl()), Requests: h.GetRequests(), Last: min(h.GetLast(), maxID),
+		ID: id, Secret: secret, Identity: s.visitor.identity, TTL: time.Duration(h.GetTtl()), Requests: h.GetRequests(), Last: min(h.GetLast(), maxID),
 	})
 	if err != nil {
 		return err
 	}
 	renewed := answer.(*session.Renewed)
-	if errors.Is(renewed.Err, holdfast.ErrUnavailable) {
+	if errors.Is(renewed.Err, holdfast.ErrUnavailable) || errors.Is(renewed.Err, session.ErrForeign) {
 		return renewed.Err
 	}
 	if renewed.Err != nil {

@@ -33,6 +33,10 @@ type (
 		Sort   Sort
 		TTL    time.Duration // wanted; 0 means the default
 		Client string        // who this is, for people
+		// Identity is who this is, as the edge has found out and not as the client says. The
+		// session is that one's alone: whoever has its secret and another identity is refused
+		// with ErrForeign. Empty means that the secret is all that counts.
+		Identity string
 	}
 	// Opened answers Open. Err is an ErrLimit when there are too many sessions, and an
 	// ErrUnavailable while this member can promise nothing: it is in no view, has lost
@@ -50,9 +54,10 @@ type (
 	// repeated: the client repeats its unanswered requests. Where the session cannot be
 	// renewed now, the TTL answered is what remains of its old deadline.
 	Resume struct {
-		ID     lock.SessionID
-		Secret Secret
-		TTL    time.Duration // wanted; 0 means as before
+		ID       lock.SessionID
+		Secret   Secret
+		Identity string
+		TTL      time.Duration // wanted; 0 means as before
 
 		// Requests are those of its client's that are not settled: held, waited for, or
 		// being given up. Those that wait are asked for again before the first Renew.
@@ -71,16 +76,17 @@ type (
 	// Renew renews a session. The ttl answered counts from Arrived, when the request
 	// that it answers reached this member (0 means now). The answer is a *Renewed.
 	Renew struct {
-		ID      lock.SessionID
-		Secret  Secret
-		Proven  bool          // the edge holds the session by a stream: no secret needed
-		TTL     time.Duration // wanted; 0 means as before
-		Arrived protocol.Time
+		ID       lock.SessionID
+		Secret   Secret
+		Proven   bool // the edge holds the session by a stream: no secret needed
+		Identity string
+		TTL      time.Duration // wanted; 0 means as before
+		Arrived  protocol.Time
 
 		resumed bool // for a Resume
 	}
 	// Renewed answers Renew and Resume. Err is ErrUnknown when the session has ended
-	// or the secret is wrong, a holdfast.Loss when all that the session held was taken
+	// or the secret is wrong, ErrForeign when it is another one's, a holdfast.Loss when all that the session held was taken
 	// from it, and an ErrUnavailable when nothing more may be promised now. In the last
 	// two cases it is not renewed, and goes on to the deadline that it had.
 	Renewed struct {
@@ -92,16 +98,18 @@ type (
 	// Check asks whether a session is alive and its secret right. It renews nothing.
 	// The answer is a *Renewed with TTL 0.
 	Check struct {
-		ID     lock.SessionID
-		Secret Secret
+		ID       lock.SessionID
+		Secret   Secret
+		Identity string
 	}
 
 	// End ends a session: its holds are released and its waits are cancelled, in all
 	// spaces. The answer is an *Ended.
 	End struct {
-		ID     lock.SessionID
-		Secret Secret
-		Proven bool
+		ID       lock.SessionID
+		Secret   Secret
+		Identity string
+		Proven   bool
 	}
 	// Ended answers End.
 	Ended struct {

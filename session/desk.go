@@ -107,6 +107,7 @@ type presence struct {
 	secret  Secret
 	sort    Sort
 	client  string
+	owner   string        // the identity that has opened it; "" where there is none
 	ttl     time.Duration // wanted
 	class   int           // of the horizon that it needs; -1 without
 	expires protocol.Time // when it is taken for expired

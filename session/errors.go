@@ -18,6 +18,10 @@ func (unknown) Unwrap() error { return holdfast.SessionExpired }
 // not its own. It is a holdfast.ErrLost.
 var ErrUnknown error = unknown{}
 
+// ErrForeign says that a session is not that of who has its secret. It is a
+// holdfast.ErrDenied.
+var ErrForeign = fmt.Errorf("%w: another client has opened this session, and no one else may use it", holdfast.ErrDenied)
+
 // errForgetful refuses a session whose promise the member could not remember: after
 // a restart it would grant what the session's client still believes in.
 var errForgetful = fmt.Errorf("%w: the member cannot write its stable cell, so it promises nothing", holdfast.ErrUnavailable)

@@ -20,7 +20,7 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 		out.Reply(call, &Opened{Err: err})
 		return
 	}
-	p := &presence{sort: open.Sort, client: open.Client, ttl: m.wanted(open.TTL, m.config.TTL), class: -1, expires: protocol.Never}
+	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: m.wanted(open.TTL, m.config.TTL), class: -1, expires: protocol.Never}
 	opened := &Opened{}
 	if p.sort != Local {
 		if err := m.unable(now); err != nil {
@@ -218,8 +218,8 @@ func (p *presence) expiresIfSet() protocol.Time {
 // onRenew renews a session, as soon as what it wants may be promised.
 func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, again bool, out *protocol.Effects) {
 	p := m.alive(now, renew.ID)
-	if p == nil || !renew.Proven && !p.proves(renew.Secret) {
-		out.Reply(call, &Renewed{Err: ErrUnknown})
+	if err := p.refusal(renew.Secret, renew.Identity); err != nil && (p == nil || !renew.Proven) {
+		out.Reply(call, &Renewed{Err: err})
 		return
 	}
 	if renew.Arrived == 0 {
@@ -281,6 +281,18 @@ func (m *Desk) answerParked(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
+// refusal says why a session is not that of who asks; nil if it is. A nil presence is
+// nobody's. Who does not have the secret is not told whose it is.
+func (p *presence) refusal(s Secret, identity string) error {
+	switch {
+	case p == nil || !p.proves(s):
+		return ErrUnknown
+	case p.owner != "" && p.owner != identity:
+		return ErrForeign
+	}
+	return nil
+}
+
 // proves compares secrets without telling by its duration where they differ.
 func (p *presence) proves(s Secret) bool {
 	var differ byte
@@ -328,13 +340,9 @@ func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 	}
 }
 
-// onCheck says whether a session is alive and the secret its own.
+// onCheck says whether a session is alive and that of who asks.
 func (m *Desk) onCheck(now protocol.Time, call protocol.CallID, check *Check, out *protocol.Effects) {
-	checked := &Renewed{}
-	if p := m.alive(now, check.ID); p == nil || !p.proves(check.Secret) {
-		checked.Err = ErrUnknown
-	}
-	out.Reply(call, checked)
+	out.Reply(call, &Renewed{Err: m.alive(now, check.ID).refusal(check.Secret, check.Identity)})
 }
 
 func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
@@ -348,8 +356,8 @@ func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 // onEnd ends a session because its client says so.
 func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
 	p := m.alive(now, end.ID)
-	if p == nil || !end.Proven && !p.proves(end.Secret) {
-		out.Reply(call, &Ended{Err: ErrUnknown})
+	if err := p.refusal(end.Secret, end.Identity); err != nil && (p == nil || !end.Proven) {
+		out.Reply(call, &Ended{Err: err})
 		return
 	}
 	before := len(out.Replies)

@@ -49,8 +49,12 @@ func (b *comeback) crossed(sink, request uint64) bool {
 // onResume attaches a session to another sink.
 func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume, out *protocol.Effects) {
 	p := m.alive(now, resume.ID)
-	if p == nil || p.sort != Stream || !p.proves(resume.Secret) {
-		out.Reply(call, &Renewed{Err: ErrUnknown})
+	err := p.refusal(resume.Secret, resume.Identity)
+	if err == nil && p.sort != Stream {
+		err = ErrUnknown
+	}
+	if err != nil {
+		out.Reply(call, &Renewed{Err: err})
 		return
 	}
 	if p.sink != 0 && p.sink != call.Sink {

@@ -94,6 +94,9 @@ func Accept(d Door) credentials.TransportCredentials {
 	return a
 }
 
+// CertificateIdentity is the identity of who shows a client's certificate with that name.
+func CertificateIdentity(name string) string { return "certificate " + name }
+
 // accept lets clients and members in.
 type accept struct {
 	door      Door
@@ -127,7 +130,7 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	}
 	v := &Visitor{CommonAuthInfo: known.CommonAuthInfo, TLS: &known.State}
 	if v.Name, v.Refusal = a.door.Certificates.Client(v.TLS); v.Name != "" {
-		v.Identity = "certificate " + v.Name
+		v.Identity = CertificateIdentity(v.Name)
 	}
 	return conn, v, nil
 }

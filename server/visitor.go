@@ -1,0 +1,78 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"google.golang.org/grpc"
+
+	"github.com/holdfast-locks/holdfast/transport/secure"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// visitor is who asks, as the port has found out: by a certificate, or by the system at
+// the other end of a socket. Its zero value is somebody whom nothing is known of.
+type visitor struct {
+	name     string // for people
+	identity string // for comparison: a session is its opener's alone
+}
+
+// called returns what a client is called in listings and logs: what is known of it, or
+// else what it says of itself.
+func (v visitor) called(itself string) string { return cmp.Or(v.name, itself) }
+
+// visitorOf returns who makes a call of gRPC.
+func visitorOf(ctx context.Context) visitor {
+	if v := secure.Of(ctx); v != nil {
+		return visitor{v.Name, v.Identity}
+	}
+	return visitor{}
+}
+
+// recognize finds out who makes a request of HTTP.
+func (h *web) recognize(c *exchange) error {
+	if h.certificates == nil || c.r.TLS == nil {
+		return nil
+	}
+	name, err := h.certificates.Client(c.r.TLS)
+	if err != nil {
+		return wire.Fail(wire.CodeUnauthenticated, err.Error())
+	}
+	if name != "" {
+		c.visitor = visitor{name, secure.CertificateIdentity(name)}
+	}
+	return nil
+}
+
+// admitUnary lets clients in, whoever else may connect to the port.
+func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if err := g.admit(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	return handler(ctx, request)
+}
+
+// admitStream is admitUnary for streams.
+func (g *grpcServer) admitStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := g.admit(stream.Context(), info.FullMethod); err != nil {
+		return err
+	}
+	return handler(server, stream)
+}
+
+// admit refuses who is no client. Who is a member is for the members' service to say.
+func (g *grpcServer) admit(ctx context.Context, method string) error {
+	v := secure.Of(ctx)
+	if v == nil || v.Refusal == nil || ofMembers(method) {
+		return nil
+	}
+	g.service.observer.refused(wire.CodeUnauthenticated)
+	return wire.ToStatus(failed("connect", "", "", wire.Fail(wire.CodeUnauthenticated, v.Refusal.Error())))
+}
+
+// ofMembers reports whether a method is one that members call.
+func ofMembers(method string) bool {
+	return strings.HasPrefix(method, "/"+api.Members_ServiceDesc.ServiceName+"/")
+}
