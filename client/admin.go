@@ -148,8 +148,10 @@ func unreachable(op string, addresses []wire.Address, cause error) error {
 // dialSentence leaves the words of the network where gRPC has put its own around
 // them.
 func dialSentence(message string) string {
-	if _, inner, ok := strings.Cut(message, "while dialing: "); ok {
-		return strings.TrimSuffix(inner, "\"")
+	for _, before := range []string{"while dialing: ", "authentication handshake failed: ", "error reading server preface: ", "failed to write client preface: "} {
+		if _, inner, ok := strings.Cut(message, before); ok {
+			return strings.TrimSuffix(inner, "\"")
+		}
 	}
 	return message
 }

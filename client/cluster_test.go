@@ -71,7 +71,7 @@ func (m *served) start(t *testing.T, config node.Config) {
 	config.Observe = observer.Observe
 	config.Peers = func(introduce func() transport.Identity) (transport.Transport, error) {
 		var err error
-		m.members, err = node.NewTransport(introduce, nil, 0)
+		m.members, err = node.NewTransport(introduce, node.Link{})
 		return m.members, err
 	}
 	if m.node, err = node.Start(t.Context(), config); err != nil {

@@ -11,11 +11,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/transport/secure"
 )
 
 // Option changes how a Client or an Admin works.
@@ -25,6 +25,8 @@ type settings struct {
 	ttl     time.Duration
 	name    string
 	tls     *tls.Config
+	files   *Files
+	store   *certificate.Store // of either; nil in plain text
 	space   string
 	session string
 	secret  string
@@ -46,8 +48,27 @@ func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 // The default is the program, the host and the process id.
 func Name(text string) Option { return func(s *settings) { s.name = text } }
 
-// TLS encrypts the connection. Without it the connection is not encrypted.
+// TLS encrypts the connection. Without it, and without TLSFiles, the connection is not
+// encrypted; one to a socket of this machine never is.
 func TLS(config *tls.Config) Option { return func(s *settings) { s.tls = config } }
+
+// Files are the PEM files of TLS.
+type Files struct {
+	// CA are the authorities that sign the members' certificates. Empty means those that
+	// the machine trusts.
+	CA string
+	// Cert and Key are this client's certificate with its chain, and its private key: who
+	// it is to the members. Both empty means nobody.
+	Cert, Key string
+	// ServerName is what the members' certificates must be for. Empty means the host that
+	// is dialled.
+	ServerName string
+}
+
+// TLSFiles encrypts the connection with what files hold, and reads them again when they
+// have changed: a new connection is made with what is there then, or, while that does not
+// do, with what was there before. What cannot be read now is the error of Dial.
+func TLSFiles(files Files) Option { return func(s *settings) { s.files = &files } }
 
 // Space is the lockspace of the Client's own methods. The default is the default
 // space.
@@ -114,7 +135,38 @@ func resolve(options []Option) (*settings, error) {
 	if s.resume && (s.session == "" || s.secret == "") {
 		return nil, fmt.Errorf("%w: resume needs both the session's id and its secret", holdfast.ErrConflict)
 	}
+	if err := s.secure(); err != nil {
+		return nil, err
+	}
 	return s, errors.Join(holdfast.CheckText("name of the client", s.name), holdfast.CheckSpace(s.space))
+}
+
+// secure reads the material of TLS. The files' folder may not be this process's for ever,
+// so their names are made whole.
+func (s *settings) secure() (err error) {
+	switch {
+	case s.files != nil && s.tls != nil:
+		return fmt.Errorf("%w: TLS and TLSFiles are both given", holdfast.ErrConflict)
+	case s.tls != nil:
+		s.store, err = certificate.Fixed(s.tls)
+	case s.files != nil:
+		from := certificate.Files{Cert: s.files.Cert, Key: s.files.Key, Members: s.files.CA}
+		if (from.Cert == "") != (from.Key == "") {
+			return fmt.Errorf("%w: a certificate needs its private key, and the other way round: Cert is %q, Key is %q", holdfast.ErrConflict, from.Cert, from.Key)
+		}
+		for _, path := range []*string{&from.Cert, &from.Key, &from.Members} {
+			if *path != "" && err == nil {
+				*path, err = filepath.Abs(*path)
+			}
+		}
+		if err == nil {
+			s.store, err = certificate.Open(certificate.Options{Files: from, Logger: s.log})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read the TLS files: %w", err)
+	}
+	return nil
 }
 
 // program says who this process is.
@@ -128,12 +180,15 @@ func program() string {
 
 // dialOptions is what every gRPC connection is made with.
 func (s *settings) dialOptions() []grpc.DialOption {
-	transport := insecure.NewCredentials()
-	if s.tls != nil {
-		transport = credentials.NewTLS(s.tls)
+	serverName := ""
+	switch {
+	case s.files != nil:
+		serverName = s.files.ServerName
+	case s.tls != nil:
+		serverName = s.tls.ServerName
 	}
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(transport),
+		grpc.WithTransportCredentials(secure.Client(s.store, serverName)),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceived)),
 		// By its own defaults gRPC would refuse calls for up to two minutes after a
 		// member is back, without looking again.

@@ -49,8 +49,9 @@ type Config struct {
 	// server does it: HOST:PORT, or unix:///PATH. It serves no clients. Zero means that
 	// it does not.
 	Listen string
-	// TLS encrypts what goes to other members and what Listen accepts. Zero means plain
-	// text.
+	// TLS encrypts what goes to other members and what Listen accepts: its certificate must
+	// carry this member's Name, and RootCAs is the authority that signs members'
+	// certificates. Zero means plain text.
 	TLS *tls.Config
 	// State is the folder of the stable cell. Zero means that none is kept.
 	State string

@@ -4,11 +4,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/transport/gossip"
@@ -50,12 +52,7 @@ func (n *Node) listen() error {
 	if err != nil {
 		return err
 	}
-	if n.config.TLS != nil {
-		if len(n.config.TLS.Certificates) == 0 && n.config.TLS.GetCertificate == nil {
-			return errors.Join(fmt.Errorf("TLS has no certificate; whoever listens needs one"), l.Close())
-		}
-	}
-	t, err := NewTransport(n.introduce, n.config.TLS, n.config.Patience)
+	t, err := NewTransport(n.introduce, Link{TLS: n.config.TLS, Patience: n.config.Patience, Logger: n.logger})
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -68,13 +65,28 @@ func (n *Node) listen() error {
 	return nil
 }
 
+// Link says how a member reaches others.
+type Link struct {
+	// Certificates prove to others who this member is, and to it who they are. Nil means
+	// what TLS says.
+	Certificates *certificate.Store
+	// TLS is what Certificates are made of where those are nil. Nil means plain text.
+	TLS *tls.Config
+	// Patience is how long an answer is waited for. Zero means the transport's default.
+	Patience time.Duration
+	// Observer counts. Nil counts nothing.
+	Observer transport.Observer
+	// Logger gets what operators should know. Nil discards.
+	Logger *slog.Logger
+}
+
 // NewTransport returns what carries messages to other members over gRPC, with deadlines
-// that go with a patience (zero: its default). A server that shares its port with
-// members registers it: see grpc.Transport.Register.
-func NewTransport(introduce func() transport.Identity, encryption *tls.Config, patience time.Duration) (*grpc.Transport, error) {
-	c := grpc.Config{Identity: introduce, TLS: encryption}
-	if patience > 0 {
-		c.Deadline = min(100*time.Millisecond, patience/2)
+// that go with a patience. A server that shares its port with members registers it: see
+// grpc.Transport.Register.
+func NewTransport(introduce func() transport.Identity, link Link) (*grpc.Transport, error) {
+	c := grpc.Config{Identity: introduce, Certificates: link.Certificates, TLS: link.TLS, Observer: link.Observer, Logger: link.Logger}
+	if link.Patience > 0 {
+		c.Deadline = min(100*time.Millisecond, link.Patience/2)
 	}
 	return grpc.New(c)
 }

@@ -164,6 +164,9 @@ func (h *web) serve(c *exchange) error {
 	if err := h.hosts.check(c.r); err != nil {
 		return err
 	}
+	if err := checkOrigin(c.r); err != nil {
+		return err
+	}
 	if err := h.recognize(c); err != nil {
 		return err
 	}

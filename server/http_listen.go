@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -155,6 +156,29 @@ func (h *hosts) check(r *http.Request) error {
 		return nil
 	}
 	return wire.Fail(wire.CodeDenied, fmt.Sprintf("host %.100q is not one of this member's; address it as localhost, by its address, or as it is advertised", r.Host))
+}
+
+// checkOrigin refuses what a browser does on behalf of a page from elsewhere. Browsers say
+// so: in Origin, wherever the answer could be read or the request could change something,
+// and in Sec-Fetch-Site. That somebody follows a link to here is no such thing. Nobody but
+// a browser sends either.
+func checkOrigin(r *http.Request) error {
+	if origin := r.Header.Get("Origin"); origin != "" {
+		from, err := url.Parse(origin)
+		scheme := "http"
+		if r.TLS != nil {
+			scheme = "https"
+		}
+		if err != nil || from.Scheme != scheme || !strings.EqualFold(from.Host, r.Host) {
+			return wire.Fail(wire.CodeDenied, fmt.Sprintf("origin %.100q is not this member's own: pages from elsewhere may not ask it", origin))
+		}
+	}
+	site, mode := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode")
+	followed := mode == "navigate" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	if (site == "cross-site" || site == "same-site") && !followed {
+		return wire.Fail(wire.CodeDenied, "a browser asks on behalf of a page from elsewhere (Sec-Fetch-Site), which may not ask this member")
+	}
+	return nil
 }
 
 // hostOf returns the host of an address without port and brackets, in lower case,

@@ -3,17 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -40,46 +38,32 @@ func optionsOf(c *cli.Command) ([]client.Option, error) {
 		return nil, misconfigured("%s: --token-file %q: no member of this version takes a token; leave it out, and use TLS certificates", c.Name, file)
 	}
 	options := []client.Option{client.Space(spaceOf(c))}
-	config, err := tlsOf(c)
+	files, err := tlsOf(c)
 	if err != nil {
 		return nil, err
 	}
-	if config != nil {
-		options = append(options, client.TLS(config))
+	if files != nil {
+		options = append(options, client.TLSFiles(*files))
 	}
 	return options, nil
 }
 
-// tlsOf returns the TLS configuration that c's flags ask for; nil without any.
-func tlsOf(c *cli.Command) (*tls.Config, error) {
-	ca, cert, key := c.String("tls-ca"), c.String("tls-cert"), c.String("tls-key")
-	if ca == "" && cert == "" && key == "" {
-		return nil, nil
-	}
-	made := &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		data, err := os.ReadFile(ca)
-		if err != nil {
-			return nil, misconfigured("%s: --tls-ca: %w", c.Name, err)
-		}
-		made.RootCAs = x509.NewCertPool()
-		if !made.RootCAs.AppendCertsFromPEM(data) {
-			return nil, misconfigured("%s: --tls-ca %q: it has no certificate in PEM form", c.Name, ca)
-		}
-	}
+// tlsOf returns the TLS files that c's flags name; nil without any. They are read once to
+// see whether they do.
+func tlsOf(c *cli.Command) (*client.Files, error) {
+	files := client.Files{CA: c.String("tls-ca"), Cert: c.String("tls-cert"), Key: c.String("tls-key"), ServerName: c.String("tls-server-name")}
 	switch {
-	case cert != "" && key != "":
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return nil, misconfigured("%s: --tls-cert %q with --tls-key %q: %w", c.Name, cert, key, err)
-		}
-		made.Certificates = []tls.Certificate{pair}
-	case cert != "":
+	case files == client.Files{}:
+		return nil, nil
+	case files.Cert != "" && files.Key == "":
 		return nil, misconfigured("%s: --tls-cert needs its private key; give --tls-key FILE", c.Name)
-	case key != "":
+	case files.Cert == "" && files.Key != "":
 		return nil, misconfigured("%s: --tls-key needs its certificate; give --tls-cert FILE", c.Name)
 	}
-	return made, nil
+	if _, err := certificate.Read(certificate.Files{Cert: files.Cert, Key: files.Key, Members: files.CA}); err != nil {
+		return nil, misconfigured("%s: read the TLS files: %w; correct --tls-ca, --tls-cert or --tls-key", c.Name, err)
+	}
+	return &files, nil
 }
 
 // dial opens a session at the member that c's flags name, within --timeout.

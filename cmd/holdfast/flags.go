@@ -51,6 +51,7 @@ func memberFlagsWith(timeout cli.Flag) []cli.Flag {
 		textFlag("tls-ca", "PEM `FILE` of the authorities that sign the members' certificates; turns TLS on"),
 		textFlag("tls-cert", "PEM `FILE` of this client's certificate; turns TLS on"),
 		textFlag("tls-key", "PEM `FILE` of its private key"),
+		textFlag("tls-server-name", "`NAME` that the members' certificates must be for, if not the host of --server; turns TLS on"),
 		textFlag("token-file", "`FILE` of a token that proves who asks; no member of this version takes one"),
 	}
 }

@@ -69,7 +69,7 @@ func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeou
 // keeperArguments hand on how the member is reached.
 func keeperArguments(c *cli.Command, w *witness) []string {
 	arguments := []string{"keeper", "--while-pid=" + strconv.Itoa(w.pid)}
-	for _, flag := range []string{"server", "timeout", "tls-ca", "tls-cert", "tls-key", "token-file"} {
+	for _, flag := range []string{"server", "timeout", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "token-file"} {
 		if c.IsSet(flag) {
 			arguments = append(arguments, fmt.Sprintf("--%s=%v", flag, c.Value(flag)))
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -15,7 +14,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -29,20 +30,22 @@ import (
 // member is this process as a member that serves clients: a node, and a server over
 // it.
 type member struct {
-	settings *config.Config
-	log      *slog.Logger
-	listen   string // where it really listens
-	http     string // "" where HTTP is off
-	grpc     net.Listener
-	web      net.Listener // nil where HTTP is off
-	peers    *members.Transport
-	node     *node.Node
-	server   *server.Server
-	observer *server.Observer
-	ready    atomic.Bool
-	left     chan struct{} // closed when an operator's call has let it leave
-	leaving  sync.Once
-	unfit    chan error // why it cannot take part; it must end then
+	settings   *config.Config
+	log        *slog.Logger
+	listen     string             // where it really listens
+	http       string             // "" where HTTP is off
+	grpc       net.Listener       // nil where the socket is all there is
+	socket     net.Listener       // nil where there is none
+	web        net.Listener       // nil where HTTP is off
+	identities *certificate.Store // nil without TLS
+	observer   *server.Observer
+	peers      *members.Transport
+	node       *node.Node
+	server     *server.Server
+	ready      atomic.Bool
+	left       chan struct{} // closed when an operator's call has let it leave
+	leaving    sync.Once
+	unfit      chan error // why it cannot take part; it must end then
 }
 
 // startMember listens, reads what the member remembers, and makes its server. It
@@ -50,27 +53,50 @@ type member struct {
 // who this is where no name was given, and because two processes at one address are
 // the mistake that is made most often.
 func (p *program) startMember(ctx context.Context, settings *config.Config, log *slog.Logger) (*member, error) {
-	material, err := settings.TLS.Server()
-	if err != nil {
+	m := &member{settings: settings, log: log, left: make(chan struct{}), unfit: make(chan error, 1)}
+	var err error
+	if m.identities, err = settings.TLS.Open(log); err != nil {
 		return nil, misconfigured("serve: %w", err)
 	}
-	m := &member{settings: settings, log: log, left: make(chan struct{}), unfit: make(chan error, 1)}
-	if m.grpc, m.listen, err = listen("listen", settings.Listen); err != nil {
-		return nil, err
-	}
-	if settings.HTTP != "" {
-		if m.web, m.http, err = listen("http", settings.HTTP); err != nil {
-			return nil, errors.Join(err, m.deafen())
-		}
-	}
-	if err := m.join(ctx, p.environ, material); err != nil {
+	if err := m.hear(); err != nil {
 		return nil, errors.Join(err, m.deafen())
 	}
-	log.Info("listening", "listen", m.listen, "http", m.http, "name", m.node.Name())
+	if err := m.join(ctx, p.environ); err != nil {
+		return nil, errors.Join(err, m.deafen())
+	}
+	log.Info("listening", "listen", m.listen, "socket", settings.Socket, "http", m.http, "name", m.node.Name())
+	m.warnOpen()
 	if settings.Clustered() {
 		log.Info("looking for the others", "as", m.address(), "join", strings.Join(settings.Join, ","), "guest", settings.Guest())
 	}
 	return m, nil
+}
+
+// hear takes the ports, and the socket.
+func (m *member) hear() (err error) {
+	s := m.settings
+	if s.Listen != "" {
+		if m.grpc, m.listen, err = listen("listen", s.Listen); err != nil {
+			return err
+		}
+	}
+	if s.Socket != "" {
+		if m.socket, err = socket.Listen(s.Socket, s.SocketMode); err != nil {
+			return misconfigured("serve: %w; choose another --listen", err)
+		}
+		m.listen = cmp.Or(m.listen, socket.Scheme+s.Socket)
+	}
+	if s.HTTP != "" {
+		m.web, m.http, err = listen("http", s.HTTP)
+	}
+	return err
+}
+
+// warnOpen tells what the operator has agreed to.
+func (m *member) warnOpen() {
+	for _, open := range m.settings.Exposed() {
+		m.log.Warn("in plain text: "+open.What, "key", open.Key, "address", open.Address)
+	}
 }
 
 // listen takes an address, and returns the one that it really is.
@@ -94,8 +120,11 @@ func listen(key, address string) (net.Listener, string, error) {
 }
 
 // join makes the node and its server.
-func (m *member) join(ctx context.Context, environ []string, material *tls.Config) error {
+func (m *member) join(ctx context.Context, environ []string) error {
 	config, err := m.config(environ)
+	if err == nil {
+		err = m.identify(config.Name)
+	}
 	if err != nil {
 		return misconfigured("serve: %w", err)
 	}
@@ -122,11 +151,26 @@ func (m *member) join(ctx context.Context, environ []string, material *tls.Confi
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,
 			Rate: limits.RequestsPerSecond, Burst: limits.RequestsBurst,
 		},
-		TLS: material, Logger: m.log,
+		Certificates: m.identities, Hosts: m.settings.Hosts, Logger: m.log,
 	})
 	if err != nil {
 		return errors.Join(err, m.node.Close())
 	}
+	return nil
+}
+
+// identify lets the certificate carry this member's name. A member alone that was given
+// none has one that nobody asks for, as long as no guest joins it.
+func (m *member) identify(name string) error {
+	if m.identities == nil {
+		return nil
+	}
+	err := m.identities.Require(name, m.settings.Clustered())
+	if err == nil || m.settings.Name != "" || m.settings.Clustered() {
+		return err
+	}
+	m.identities.Release()
+	m.log.Warn("no other member can join this one: "+err.Error(), "fix", "give --name")
 	return nil
 }
 
@@ -188,14 +232,13 @@ func (m *member) address() string {
 // connect makes what carries messages to other members. A member alone has it as well:
 // guests may join it.
 func (m *member) connect(introduce func() transport.Identity) (transport.Transport, error) {
-	encryption, err := m.settings.TLS.Peer()
+	var err error
+	m.peers, err = node.NewTransport(introduce, node.Link{
+		Certificates: m.identities, Patience: m.settings.Patience, Observer: m.observer.Members(), Logger: m.log,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if m.peers, err = node.NewTransport(introduce, encryption, m.settings.Patience); err != nil {
-		return nil, err
-	}
-	m.peers.Observe(m.observer.Members())
 	return m.peers, nil
 }
 

@@ -28,7 +28,12 @@ func (m *member) serveUntil(ctx context.Context, ready func()) error {
 			}
 		}()
 	}
-	accept(m.server.AcceptGRPC, m.grpc)
+	if m.grpc != nil {
+		accept(m.server.AcceptGRPC, m.grpc)
+	}
+	if m.socket != nil {
+		accept(m.server.AcceptGRPC, m.socket)
+	}
 	if m.web != nil {
 		accept(m.server.AcceptHTTP, m.web)
 	}
@@ -157,9 +162,11 @@ func (m *member) mustLeave() bool {
 
 // deafen closes the ports of a member that did not start.
 func (m *member) deafen() error {
-	err := m.grpc.Close()
-	if m.web != nil {
-		err = errors.Join(err, m.web.Close())
+	var errs []error
+	for _, l := range []net.Listener{m.grpc, m.socket, m.web} {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }

@@ -111,9 +111,10 @@ func (p *program) ready(m *member, log *slog.Logger) {
 		Event   string `json:"event"`
 		Name    string `json:"name"`
 		Listen  string `json:"listen"`
+		Socket  string `json:"socket,omitempty"`
 		HTTP    string `json:"http"`
 		Cluster string `json:"cluster"`
-	}{"ready", m.node.Name(), m.listen, m.http, m.cluster()}
+	}{"ready", m.node.Name(), m.listen, m.settings.Socket, m.http, m.cluster()}
 	if err := json.NewEncoder(p.stdout).Encode(line); err != nil {
 		log.Error("the ready line cannot be written", "error", err)
 	}

@@ -91,16 +91,13 @@ func (s *Store) Calling() *tls.Config {
 }
 
 // Dialling returns what a client needs now to reach a server, whose certificate must be for
-// the host that is dialled, or for serverName if that is not empty. Without Members it
-// trusts the authorities that the machine trusts.
-func (s *Store) Dialling(serverName string) *tls.Config {
+// the host that is dialled. Without Members it trusts the authorities that the machine
+// trusts.
+func (s *Store) Dialling() *tls.Config {
 	m := s.newest()
 	c := s.common(m.Material)
 	if s.fixed == nil {
 		c.RootCAs = m.Members
-	}
-	if serverName != "" {
-		c.ServerName = serverName
 	}
 	c.NextProtos = []string{"h2"}
 	showAlways(c)

@@ -124,6 +124,13 @@ func (s *Store) Require(name string, calls bool) error {
 	return s.need(s.current.Load().Material)
 }
 
+// Release takes back what Require has demanded.
+func (s *Store) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.need = nil
+}
+
 // Material returns the newest material, after a look at the files if the last one was a
 // while ago.
 func (s *Store) Material() *Material { return s.newest().Material }

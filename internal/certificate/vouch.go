@@ -49,7 +49,7 @@ func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
 	// the clients', too, it has found out all there is to know.
 	if m.twoAuthorities() || len(state.VerifiedChains) == 0 {
 		if err := vouched(state, m.Clients, x509.ExtKeyUsageClientAuth); err != nil {
-			return "", fmt.Errorf("the certificate for %s is no client's: %w", Names(leaf), err)
+			return "", fmt.Errorf("the certificate for %s is no client's: %w; show one that the clients' authority (tls.client_ca) has signed", Names(leaf), err)
 		}
 	}
 	switch {

@@ -54,6 +54,27 @@ func (l *loader) checkListen() {
 	open("http", c.HTTP)
 }
 
+// Exposure is what can be reached by other machines in plain text.
+type Exposure struct{ Key, Address, What string }
+
+// Exposed lists what the operator has agreed to with insecure, and what others are told to
+// come to without TLS.
+func (c *Config) Exposed() (all []Exposure) {
+	if c.TLS.On() {
+		return nil
+	}
+	for _, one := range []Exposure{
+		{"listen", c.Listen, "whoever reaches this address can take, break and read every lock, and join as a member"},
+		{"http", c.HTTP, "whoever reaches this address can take, break and read every lock"},
+		{"advertise", c.Advertise, "others are told to come to this address without TLS; see that something before it encrypts"},
+	} {
+		if one.Address != "" && !loopback(one.Address) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // checkFolders looks at the folders as far as that changes nothing.
 func (l *loader) checkFolders() {
 	c := &l.config

@@ -5,6 +5,8 @@ import (
 	"net"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-locks/holdfast/internal/socket"
 )
 
 // Address is where others reach this member, in the one spelling that all members use:
@@ -35,6 +37,9 @@ func (l *loader) checkCluster() {
 	given := len(c.Join)
 	c.Join = l.others()
 	switch founders := len(c.Join) + 1; {
+	case c.Listen == "" && (given > 0 || c.Expect > 1):
+		l.refuse("listen", "other members reach this one over the network", "HOST:PORT, alone or beside the socket",
+			"give --listen HOST:PORT,"+socket.Scheme+c.Socket)
 	case given > 0 && len(c.Join) == 0 && c.Expect == 0:
 		l.refuse("join", "it has this member's own address alone, and a guest needs somebody to join",
 			"the addresses of the founders", "list the others too, or give --expect 1 for a single member")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"maps"
 	"time"
 )
@@ -8,24 +9,27 @@ import (
 // Config is a checked configuration. Its fields are those of the file, by the same
 // names; what each means and allows is in [Keys].
 type Config struct {
-	Name      string // "" means DefaultName of the address that is listened on
-	Listen    string
-	HTTP      string   // "" means that HTTP is off
-	Advertise string   // "" means the listen address
-	Join      []string // the founders without this member itself, each once, in one spelling
-	Expect    int      // how many founders there are; 0 means that it was not given
-	State     string   // "" means the user's state folder; see StateDir
-	Data      string   // always "" in this version
-	Priority  int      // 1 to 14; 0 means off
-	Lease     time.Duration
-	Patience  time.Duration
-	Drift     float64
-	Spaces    []Space // default first, then by name
-	TLS       TLS
-	Limits    Limits
-	Log       Log
-	Insecure  bool
-	File      string // the file that was read; "" means none
+	Name       string // "" means DefaultName of the address that is listened on
+	Listen     string // HOST:PORT; "" means that Socket is all there is
+	Socket     string // path of a Unix socket; "" means none
+	SocketMode fs.FileMode
+	HTTP       string   // "" means that HTTP is off
+	Hosts      []string // further hosts of HTTP requests
+	Advertise  string   // "" means the listen address
+	Join       []string // the founders without this member itself, each once, in one spelling
+	Expect     int      // how many founders there are; 0 means that it was not given
+	State      string   // "" means the user's state folder; see StateDir
+	Data       string   // always "" in this version
+	Priority   int      // 1 to 14; 0 means off
+	Lease      time.Duration
+	Patience   time.Duration
+	Drift      float64
+	Spaces     []Space // default first, then by name
+	TLS        TLS
+	Limits     Limits
+	Log        Log
+	Insecure   bool
+	File       string // the file that was read; "" means none
 
 	origins map[string]string
 }
@@ -41,8 +45,9 @@ type Space struct {
 type TLS struct {
 	Cert       string // PEM file: the certificate and its chain
 	Key        string // PEM file: its private key
-	CA         string // PEM file: who may have signed a client's certificate
-	ClientAuth string // require, verify or none; see TLS.Server
+	CA         string // PEM file: who signs members' certificates, and clients' without ClientCA
+	ClientCA   string // PEM file: who signs clients' certificates
+	ClientAuth string // require, verify or none
 }
 
 // Limits bounds what callers may ask for.

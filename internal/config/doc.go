@@ -13,9 +13,8 @@
 //	spaces                    --space (repeated)          HOLDFAST_SPACES
 //
 // In the YAML file a dot is a level of nesting. The command `serve` builds its
-// flags from this list. Two keys, config and insecure, are no keys of the file: a
-// file cannot name itself, and whoever opens a daemon to the network without TLS
-// shall say so where it is started.
+// flags from this list. One key, config, is no key of the file: a file cannot name
+// itself.
 //
 // # Precedence
 //
@@ -56,6 +55,17 @@
 // 127.0.0.1), a number that does not fit is refused with both lists, and so is an
 // address that the others could not reach. A space's options partition and preempt are
 // about the member's one view, so all spaces have the same.
+//
+// # Where it listens
+//
+// listen is HOST:PORT, or unix:///PATH, or both with a comma between. Other members reach
+// this one over the network, so a member of a cluster needs HOST:PORT. A socket's file has
+// the mode of socket_mode, and who may write it may connect.
+//
+// A listen or HTTP address that other machines can reach needs TLS, or the operator's word
+// that it does not (insecure): whoever reads what passes there can take every lock.
+// advertise is not asked: what is open is where this member listens, and something that
+// encrypts may stand before that.
 //
 // # What this version does not serve
 //

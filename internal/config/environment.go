@@ -18,7 +18,7 @@ func OtherVariables() []string {
 		// The child of `lock` is given these, and it may be a daemon.
 		"LOCK_NAME", "LOCK_TOKEN", "LOCK_MODE", "LOCK_SESSION", "LOCK_DEADLINE",
 		// Every client's flags.
-		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "JSON",
+		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "TLS_SERVER_NAME", "JSON",
 		// lock, acquire, renew, release, break.
 		"SHARED", "SLOTS", "TRY", "WAIT", "HOLD", "TTL", "OWNER", "REASON", "REQUIRE",
 		"KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD",

@@ -53,7 +53,7 @@ func Keys() []Key {
 			key.Flag = strings.NewReplacer(".", "-", "_", "-").Replace(key.Name)
 		}
 		key.Env = variable(key.Name)
-		key.InFile = key.Name != "config" && key.Name != "insecure"
+		key.InFile = key.Name != "config"
 	}
 	return keys
 }
@@ -66,10 +66,11 @@ func variable(name string) string {
 func memberKeys() []Key {
 	return []Key{
 		nameKey(),
-		addressKey("listen", "127.0.0.1:4040", func(c *Config) *string { return &c.Listen }, address{freePort: true, anyHost: true},
-			"Address for members and clients (gRPC); port 0 picks a free one."),
+		listenKey(),
+		modeKey(),
 		addressKey("http", "127.0.0.1:4041", func(c *Config) *string { return &c.HTTP }, address{freePort: true, anyHost: true, optional: true},
 			"Address for HTTP/JSON, metrics and health; port 0 picks a free one, empty turns it off."),
+		hostsKey(),
 		addressKey("advertise", "", func(c *Config) *string { return &c.Advertise }, address{optional: true},
 			"Address under which others reach this member; without it the listen address."),
 		joinKey(),
@@ -105,13 +106,15 @@ func tlsKeys() []Key {
 	const file = "a PEM file that can be read, or empty"
 	return []Key{
 		textKey("tls.cert", "", func(c *Config) *string { return &c.TLS.Cert }, file,
-			"PEM file of the server's certificate and its chain; turns TLS on for both ports."),
+			"PEM file of this member's certificate, which carries its name, and its chain; turns TLS on for both ports."),
 		textKey("tls.key", "", func(c *Config) *string { return &c.TLS.Key }, file,
 			"PEM file of the certificate's private key."),
 		textKey("tls.ca", "", func(c *Config) *string { return &c.TLS.CA }, file,
-			"PEM file of the authorities that sign clients' certificates."),
+			"PEM file of the authorities that sign members' certificates and, without tls.client_ca, clients'."),
+		textKey("tls.client_ca", "", func(c *Config) *string { return &c.TLS.ClientCA }, file,
+			"PEM file of the authorities that sign clients' certificates, where those are others than members'."),
 		choiceKey("tls.client_auth", authRequire, []string{authRequire, authVerify, authNone}, func(c *Config) *string { return &c.TLS.ClientAuth },
-			"With TLS, whether a client must show a certificate that tls.ca signed (require), may show one (verify), or is not asked (none)."),
+			"With TLS, whether a client must show a certificate that tls.client_ca or tls.ca signed (require), may show one (verify), or is not asked (none)."),
 	}
 }
 

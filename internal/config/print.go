@@ -14,8 +14,7 @@ import (
 
 // PrintConfig writes the configuration as a file that Load reads again, in the
 // order of Keys, one key a line, each with a comment that says where its value came
-// from. What has no place in a file (config, insecure, an expect that was not
-// given) is written as a comment. There are no secrets in a configuration.
+// from. What has no place in a file (config, an expect that was not given) is written as a comment. There are no secrets in a configuration.
 func (c *Config) PrintConfig(w io.Writer) error {
 	var b strings.Builder
 	section := ""
@@ -58,8 +57,10 @@ func (c *Config) value(key Key) string {
 		return scalar(key.show(c))
 	case List:
 		var items []string
-		for _, item := range c.Join {
-			items = append(items, scalar(item))
+		for item := range strings.SplitSeq(key.show(c), key.Separator) {
+			if item != "" {
+				items = append(items, scalar(item))
+			}
 		}
 		return "[" + strings.Join(items, ", ") + "]"
 	}

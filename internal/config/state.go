@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+
+	"github.com/holdfast-locks/holdfast/internal/socket"
 )
 
 // noState is the value of state that keeps nothing across restarts.
@@ -56,8 +58,20 @@ func (c *Config) originOf(key string) string {
 // DefaultName is the name of a member that was given none: host and port of the
 // address that it really listens on, as in 127.0.0.1-4040. What a name may not
 // contain becomes "-"; a host that is too long loses its end, never its port.
-// Listening on all addresses counts as 0.0.0.0.
+// Listening on all addresses counts as 0.0.0.0. A socket's is the end of its path.
 func DefaultName(address string) string {
+	clean := func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if nameRune(r) {
+				return r
+			}
+			return '-'
+		}, text)
+	}
+	if path, is := socket.Path(address); is {
+		path = clean(path)
+		return strings.TrimLeft(path[max(0, len(path)-maxMemberName):], "-")
+	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		host, port = address, ""
@@ -67,14 +81,6 @@ func DefaultName(address string) string {
 	}
 	if allHosts(host) {
 		host = "0.0.0.0"
-	}
-	clean := func(text string) string {
-		return strings.Map(func(r rune) rune {
-			if nameRune(r) {
-				return r
-			}
-			return '-'
-		}, text)
 	}
 	host, port = strings.TrimLeft(clean(host), "-"), clean(port)
 	if port == "" {

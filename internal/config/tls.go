@@ -3,123 +3,84 @@ package config
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
+	"log/slog"
+
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 )
 
 // What a client must show, once there is TLS.
 const (
-	authRequire = "require" // a certificate that CA signed
-	authVerify  = "verify"  // if it shows one, CA must have signed it
+	authRequire = "require" // a certificate that its authority signed
+	authVerify  = "verify"  // if it shows one, its authority must have signed it
 	authNone    = "none"    // it is not asked for one
 )
 
-// Server returns what a listener needs, or nil if there is no TLS. The files are
-// read again at every call, so that a certificate can be replaced.
-func (t TLS) Server() (*tls.Config, error) {
-	if t.Cert == "" {
+// On reports whether there is TLS.
+func (t TLS) On() bool { return t.Cert != "" }
+
+// Open reads the material, and returns what reads it again when the files change; nil if
+// there is no TLS.
+func (t TLS) Open(logger *slog.Logger) (*certificate.Store, error) {
+	if !t.On() {
 		return nil, nil
 	}
-	pair, err := t.pair()
-	if err != nil {
-		return nil, fmt.Errorf("load tls.cert and tls.key: %w", err)
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if t.CA != "" {
-		if config.ClientCAs, err = t.authorities(); err != nil {
-			return nil, fmt.Errorf("load tls.ca: %w", err)
-		}
+	options := certificate.Options{
+		Files:  certificate.Files{Cert: t.Cert, Key: t.Key, Members: t.CA, Clients: t.ClientCA},
+		Logger: logger,
 	}
 	switch t.ClientAuth {
-	case authRequire, authVerify:
-		if config.ClientCAs == nil { // with none, crypto/tls would trust every public authority
-			return nil, fmt.Errorf("tls.client_auth %s needs tls.ca", t.ClientAuth)
-		}
-		config.ClientAuth = tls.VerifyClientCertIfGiven
-		if t.ClientAuth == authRequire {
-			config.ClientAuth = tls.RequireAndVerifyClientCert
-		}
+	case authRequire:
+		options.ClientAuth = tls.RequireAndVerifyClientCert
+	case authVerify:
+		options.ClientAuth = tls.VerifyClientCertIfGiven
 	case authNone:
-		config.ClientAuth = tls.NoClientCert
+		options.ClientAuth = tls.NoClientCert
 	default:
 		return nil, fmt.Errorf("tls.client_auth %q: want require, verify or none", t.ClientAuth)
 	}
-	return config, nil
-}
-
-// Peer returns what a member needs to reach another one, or nil if there is no TLS: it
-// shows the certificate of its own listener, and trusts what CA has signed, or without
-// CA what the machine trusts. The files are read again at every call.
-func (t TLS) Peer() (*tls.Config, error) {
-	if t.Cert == "" {
-		return nil, nil
-	}
-	pair, err := t.pair()
+	store, err := certificate.Open(options)
 	if err != nil {
-		return nil, fmt.Errorf("load tls.cert and tls.key: %w", err)
+		return nil, fmt.Errorf("read the TLS files: %w", err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if t.CA != "" {
-		if config.RootCAs, err = t.authorities(); err != nil {
-			return nil, fmt.Errorf("load tls.ca: %w", err)
-		}
-	}
-	return config, nil
-}
-
-func (t TLS) pair() (tls.Certificate, error) {
-	cert, err := readFile(t.Cert)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := readFile(t.Key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(cert, key)
-}
-
-func (t TLS) authorities() (*x509.CertPool, error) {
-	data, err := readFile(t.CA)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(data) {
-		return nil, errors.New("it has no certificate in PEM form")
-	}
-	return pool, nil
+	return store, nil
 }
 
 // checkTLS reads the material once, so that what will not do is refused at start.
 func (l *loader) checkTLS() {
 	const file = "a PEM file that can be read, or empty"
 	t := &l.config.TLS
-	if !l.good("tls.cert", "tls.key", "tls.ca") {
+	if !l.good("tls.cert", "tls.key", "tls.ca", "tls.client_ca") {
 		return
 	}
-	readable := func(key, path string) bool {
+	readable := func(key, path string) []byte {
 		if path == "" {
-			return false
+			return nil
 		}
-		_, err := readFile(path)
+		data, err := readFile(path)
 		if err != nil {
 			l.refuse(key, "it cannot be read: "+reason(err), file, "correct the path or its permissions")
 		}
-		return err == nil
+		return data
 	}
-	cert, key, ca := readable("tls.cert", t.Cert), readable("tls.key", t.Key), readable("tls.ca", t.CA)
-	if cert && key {
-		if _, err := t.pair(); err != nil {
+	cert, key := readable("tls.cert", t.Cert), readable("tls.key", t.Key)
+	if cert != nil && key != nil {
+		if _, err := tls.X509KeyPair(cert, key); err != nil {
 			l.refuse("tls.cert", "it does not make a pair with tls.key "+quote(t.Key)+": "+err.Error(), file,
 				"give a certificate and its own private key")
 		}
 	}
-	if ca {
-		if _, err := t.authorities(); err != nil {
-			l.refuse("tls.ca", err.Error(), file, "give the certificates of the authorities")
+	for _, one := range []struct{ key, path string }{{"tls.ca", t.CA}, {"tls.client_ca", t.ClientCA}} {
+		if data := readable(one.key, one.path); data != nil && !x509.NewCertPool().AppendCertsFromPEM(data) {
+			l.refuse(one.key, certificate.ErrNoneInPEM.Error(), file, "give the certificates of the authorities")
 		}
 	}
+	l.checkTLSTogether(file)
+}
+
+// checkTLSTogether finds what contradicts each other, or is missing.
+func (l *loader) checkTLSTogether(file string) {
+	t := &l.config.TLS
 	switch {
 	case t.Cert != "" && t.Key == "":
 		l.refuse("tls.key", "tls.cert needs its private key", file, "give --tls-key FILE")
@@ -127,9 +88,14 @@ func (l *loader) checkTLS() {
 		l.refuse("tls.cert", "tls.key needs its certificate", file, "give --tls-cert FILE")
 	case t.Cert == "" && t.CA != "":
 		l.refuse("tls.cert", "tls.ca alone does not turn TLS on", file, "give --tls-cert FILE and --tls-key FILE, or leave tls.ca out")
+	case t.Cert == "" && t.ClientCA != "":
+		l.refuse("tls.cert", "tls.client_ca alone does not turn TLS on", file, "give --tls-cert FILE and --tls-key FILE, or leave tls.client_ca out")
 	}
-	if l.good("tls.client_auth") && t.Cert != "" && t.CA == "" && t.ClientAuth != authNone {
-		l.refuse("tls.client_auth", "clients' certificates can only be checked against tls.ca", "none while tls.ca is empty",
+	if l.good("tls.client_auth") && t.On() && t.CA == "" && t.ClientCA == "" && t.ClientAuth != authNone {
+		l.refuse("tls.client_auth", "clients' certificates can only be checked against tls.ca or tls.client_ca", "none while both are empty",
 			"give --tls-ca FILE, or --tls-client-auth none")
+	} else if t.On() && t.CA == "" && l.good("join") && l.config.Clustered() {
+		l.refuse("tls.ca", "members with TLS know one another by the authority that has signed their certificates", "a PEM file that can be read",
+			"give --tls-ca FILE")
 	}
 }

@@ -59,9 +59,6 @@ func New(c Config) (*Transport, error) {
 	return t, nil
 }
 
-// Observe says who counts, instead of Config.Observer. It is called before Listen.
-func (t *Transport) Observe(o transport.Observer) { t.config.Observer = o }
-
 // Listen begins to deliver. Until then nobody is let in.
 func (t *Transport) Listen(deliver transport.Deliver) {
 	t.deliver = deliver

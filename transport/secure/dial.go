@@ -23,8 +23,8 @@ func Client(store *certificate.Store, serverName string) credentials.TransportCr
 	if store == nil {
 		return plain{insecure.NewCredentials()}
 	}
-	return &dial{store: store, begin: func() credentials.TransportCredentials {
-		return credentials.NewTLS(store.Dialling(serverName))
+	return &dial{store: store, serverName: serverName, begin: func() credentials.TransportCredentials {
+		return credentials.NewTLS(store.Dialling())
 	}}
 }
 
@@ -38,7 +38,8 @@ func Calling(store *certificate.Store) credentials.TransportCredentials {
 
 // dial makes connections over TLS, each with the certificates of its moment.
 type dial struct {
-	store *certificate.Store
+	store      *certificate.Store
+	serverName string // "" means the host that is dialled
 	begin func() credentials.TransportCredentials
 }
 
@@ -46,6 +47,9 @@ type dial struct {
 func (d *dial) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if _, local := raw.(*net.UnixConn); local {
 		return plain{insecure.NewCredentials()}.ClientHandshake(ctx, authority, raw)
+	}
+	if d.serverName != "" {
+		authority = d.serverName
 	}
 	conn, info, err := d.begin().ClientHandshake(ctx, authority, raw)
 	if err != nil {

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/internal/socket"
+)
+
+// listenKey is where members and clients come in.
+func listenKey() Key {
+	network := address{freePort: true, anyHost: true}
+	return Key{
+		Name: "listen", Kind: Text, Default: "127.0.0.1:4040",
+		Allowed: network.allowed() + ", unix:///PATH, or both with a comma between",
+		Help:    "Address for members and clients (gRPC); port 0 picks a free one; unix:///PATH, for clients of this machine, may stand beside it or alone.",
+		read: func(c *Config, text string) *flaw {
+			var listen, path string
+			for item := range strings.SplitSeq(text, ",") {
+				item = strings.TrimSpace(item)
+				at, is := socket.Path(item)
+				switch {
+				case is && path != "":
+					return &flaw{"it names two sockets", "give one of them"}
+				case is:
+					if err := socket.Check(at); err != nil {
+						return &flaw{quote(item) + ": " + err.Error(), "choose another path"}
+					}
+					path = at
+				case listen != "":
+					return &flaw{"it names two addresses of the network", "give one of them"}
+				default:
+					if wrong := network.check(item); wrong != nil {
+						return wrong
+					}
+					listen = item
+				}
+			}
+			c.Listen, c.Socket = listen, path
+			return nil
+		},
+		show: func(c *Config) string {
+			places := []string{c.Listen}
+			if c.Socket != "" {
+				places = append(places, socket.Scheme+c.Socket)
+			}
+			return strings.Join(slices.DeleteFunc(places, func(place string) bool { return place == "" }), ",")
+		},
+	}
+}
+
+// modeKey is who may connect to the socket.
+func modeKey() Key {
+	key := textKey("socket_mode", "0600", nil, "an octal number from 0600 to 0777",
+		"Mode of the socket's file: who may write it may connect.")
+	key.read = func(c *Config, text string) *flaw {
+		mode, err := strconv.ParseUint(text, 8, 16)
+		if err != nil || mode > 0o777 || mode&0o600 != 0o600 {
+			return &flaw{"it is not the mode of a file that its owner can read and write", "write it as in 0660"}
+		}
+		c.SocketMode = fs.FileMode(mode)
+		return nil
+	}
+	key.show = func(c *Config) string { return fmt.Sprintf("%04o", uint32(c.SocketMode)) }
+	return key
+}
+
+// hostsKey is under which further names HTTP requests may address this member.
+func hostsKey() Key {
+	return Key{
+		Name: "hosts", Kind: List, Separator: ",",
+		Allowed: "HOST[,HOST…] without ports, or empty",
+		Help:    "Further host names for HTTP requests, beside localhost, this machine's name, its addresses and those that others know; may be repeated.",
+		read: func(c *Config, text string) *flaw {
+			c.Hosts = nil
+			if strings.TrimSpace(text) == "" {
+				return nil
+			}
+			for item := range strings.SplitSeq(text, ",") {
+				item = strings.TrimSpace(item)
+				if item == "" || !goodHost(item) {
+					return &flaw{quote(item) + " in it is neither an IP address nor a host name", "write it as in lock.example, without a port"}
+				}
+				c.Hosts = append(c.Hosts, item)
+			}
+			return nil
+		},
+		show: func(c *Config) string { return strings.Join(c.Hosts, ",") },
+	}
+}
