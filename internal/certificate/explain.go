@@ -139,7 +139,7 @@ func explainTheirs(said string) string {
 	case "expired certificate":
 		return "it says that this member's certificate has expired; renew tls.cert"
 	case "bad certificate":
-		return "it refuses this member's certificate: it does not know its authority, or the certificate is for other hosts than the one that was asked for"
+		return "it refuses this member's certificate: it does not know its authority, or the certificate has expired, or is for other hosts than the one that was asked for"
 	}
 	return "it ends the TLS connection: " + said
 }

@@ -49,7 +49,7 @@ func TestDefaults(t *testing.T) {
 	c := mustLoad(t, Sources{})
 	c.origins = nil
 	want := &Config{
-		Listen: "127.0.0.1:4040", HTTP: "127.0.0.1:4041",
+		Listen: "127.0.0.1:4040", SocketMode: 0o600, HTTP: "127.0.0.1:4041",
 		Priority: 8, Lease: 3 * time.Second, Patience: 250 * time.Millisecond, Drift: 0.05,
 		Spaces: []Space{{Name: "default", Protocol: "central"}},
 		TLS:    TLS{ClientAuth: "require"},
@@ -76,8 +76,8 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is listed as another command's", key.Env)
 		}
 	}
-	want := strings.Fields(`name listen http advertise join expect state data priority lease patience drift spaces
-		tls.cert tls.key tls.ca tls.client_auth
+	want := strings.Fields(`name listen socket_mode http hosts advertise join expect state data priority lease patience drift spaces
+		tls.cert tls.key tls.ca tls.client_ca tls.client_auth
 		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
 		limits.connections limits.watchers limits.requests limits.requests_per_second limits.requests_burst
 		log.level log.format insecure config`)
@@ -109,7 +109,9 @@ func inYAML(key, text string) string {
 func threeValues(t *testing.T, pem files) map[string][3]string {
 	return map[string][3]string{
 		"name":                     {"a", "007", "c.d_e-f"},
-		"listen":                   {"127.0.0.1:5000", "[::1]:5001", "localhost:0"},
+		"listen":                   {"127.0.0.1:5000", "[::1]:5001,unix:///run/h.sock", "unix:///run/h.sock"},
+		"socket_mode":              {"0660", "0777", "0600"},
+		"hosts":                    {"a,b.example", "", "10.0.0.1"},
 		"http":                     {"127.0.0.1:5000", "", "127.0.0.2:0"},
 		"advertise":                {"host:1", "", "10.0.0.1:65535"},
 		"join":                     {"127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2", "127.0.0.1:3"},
@@ -123,6 +125,7 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"tls.cert":                 {pem.cert, copied(t, pem.cert), copied(t, pem.cert)},
 		"tls.key":                  {pem.key, copied(t, pem.key), copied(t, pem.key)},
 		"tls.ca":                   {pem.cert, copied(t, pem.cert), copied(t, pem.cert)},
+		"tls.client_ca":            {pem.cert, copied(t, pem.cert), copied(t, pem.cert)},
 		"tls.client_auth":          {"verify", "none", "require"},
 		"limits.ttl":               {"3s", "10m", "59m"},
 		"limits.sessions":          {"1", "2", "3"},
@@ -139,7 +142,7 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"limits.message_bytes":       {"4096", "8192", "1073741824"},
 		"log.level":                  {"debug", "warn", "error"},
 		"log.format":                 {"json", "text", "json"},
-		"insecure":                   {"", "true", "false"},
+		"insecure":                   {"true", "false", "true"},
 	}
 }
 
@@ -151,6 +154,7 @@ func TestPrecedence(t *testing.T) {
 		"tls.cert":        {"tls.key": pem.key, "tls.client_auth": "none"},
 		"tls.key":         {"tls.cert": pem.cert, "tls.client_auth": "none"},
 		"tls.ca":          {"tls.cert": pem.cert, "tls.key": pem.key},
+		"tls.client_ca":   {"tls.cert": pem.cert, "tls.key": pem.key},
 		"tls.client_auth": {"tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert},
 	}
 	values := threeValues(t, pem)

@@ -21,7 +21,6 @@ func TestFileRefused(t *testing.T) {
 		{"nothing near", "colour: red", "colour", 1, "leave it out"},
 		{"merge key", "<<: {name: a}", "<<", 1, "there is no such key"},
 		{"dotted key", "tls.cert: a.pem", "tls.cert", 1, "keys are nested in the file|write tls: {cert: …}"},
-		{"flag only", "insecure: true", "insecure", 1, "no key of the file|--insecure or HOLDFAST_INSECURE"},
 		{"file of a file", "config: other.yaml", "config", 1, "no key of the file"},
 		{"twice", "name: a\nlease: 3s\nname: b", "name", 3, "the key stands in line 1 too"},
 		{"twice below", "log:\n  level: info\n  level: warn", "level", 3, "the key stands in line 2 too"},

@@ -8,12 +8,17 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"maps"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/authority"
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 )
 
 // files are the paths of a certificate and its key.
@@ -53,36 +58,35 @@ func copied(t testing.TB, path string) string {
 	return write(t, "copy.pem", string(data))
 }
 
-func TestServerTLS(t *testing.T) {
+// TestOpen reads the material that a configuration names, and asks clients for what it
+// says.
+func TestOpen(t *testing.T) {
 	pem := material(t)
-	for _, test := range []struct {
-		tls  TLS
-		want tls.ClientAuthType
-	}{
-		{TLS{pem.cert, pem.key, pem.cert, "require"}, tls.RequireAndVerifyClientCert},
-		{TLS{pem.cert, pem.key, pem.cert, "verify"}, tls.VerifyClientCertIfGiven},
-		{TLS{pem.cert, pem.key, pem.cert, "none"}, tls.NoClientCert},
-		{TLS{pem.cert, pem.key, "", "none"}, tls.NoClientCert},
+	for auth, want := range map[string]tls.ClientAuthType{
+		"require": tls.RequireAndVerifyClientCert, "verify": tls.VerifyClientCertIfGiven, "none": tls.NoClientCert,
 	} {
-		got, err := test.tls.Server()
-		if err != nil || got.ClientAuth != test.want || len(got.Certificates) != 1 || (got.ClientCAs != nil) != (test.tls.CA != "") {
-			t.Errorf("%+v: got %+v, %v", test.tls, got, err)
+		store, err := TLS{Cert: pem.cert, Key: pem.key, CA: pem.cert, ClientAuth: auth}.Open(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if web := store.Web(); web.ClientAuth != want || len(web.Certificates) != 1 {
+			t.Errorf("%s: %v", auth, web.ClientAuth)
 		}
 	}
-	if got, err := (TLS{ClientAuth: "require"}).Server(); got != nil || err != nil {
+	if got, err := (TLS{ClientAuth: "require"}).Open(nil); got != nil || err != nil {
 		t.Errorf("without a certificate: %v, %v; want no TLS", got, err)
 	}
 	for _, bad := range []TLS{
-		{pem.cert, pem.key, "", "require"}, // would trust every public authority
-		{pem.cert, pem.key, "", "verify"},
-		{pem.cert, pem.key, pem.cert, ""},
-		{pem.cert, pem.key, pem.key, "require"},
-		{pem.cert, pem.cert, "", "none"},
-		{pem.cert, "", "", "none"},
-		{pem.cert + "x", pem.key, "", "none"},
-		{pem.cert, pem.key, pem.cert + "x", "none"},
+		{pem.cert, pem.key, "", "", "require"}, // would trust every public authority
+		{pem.cert, pem.key, "", "", "verify"},
+		{pem.cert, pem.key, pem.cert, "", ""},
+		{pem.cert, pem.key, pem.key, "", "require"},
+		{pem.cert, pem.key, pem.cert, pem.key, "require"},
+		{pem.cert, pem.cert, "", "", "none"},
+		{pem.cert + "x", pem.key, "", "", "none"},
+		{pem.cert, pem.key, pem.cert + "x", "", "none"},
 	} {
-		if got, err := bad.Server(); got != nil || err == nil {
+		if got, err := bad.Open(nil); got != nil || err == nil {
 			t.Errorf("%+v: got %+v; want an error", bad, got)
 		}
 	}
@@ -99,6 +103,8 @@ func TestTLSRefused(t *testing.T) {
 	}{
 		{TLS{Cert: pem.cert, ClientAuth: "none"}, "tls.key", "tls.cert needs its private key|give --tls-key FILE"},
 		{TLS{Key: pem.key, ClientAuth: "none"}, "tls.cert", "tls.key needs its certificate|give --tls-cert FILE"},
+		{TLS{ClientCA: pem.cert, ClientAuth: "none"}, "tls.cert", "tls.client_ca alone does not turn TLS on"},
+		{TLS{Cert: pem.cert, Key: pem.key, ClientCA: pem.key, ClientAuth: "none"}, "tls.client_ca", "no certificate in PEM form"},
 		{TLS{CA: pem.cert, ClientAuth: "none"}, "tls.cert", "tls.ca alone does not turn TLS on"},
 		{TLS{Cert: pem.cert, Key: pem.key, ClientAuth: "require"}, "tls.client_auth", "only be checked against tls.ca|--tls-client-auth none"},
 		{TLS{Cert: pem.cert, Key: pem.key, ClientAuth: "verify"}, "tls.client_auth", "only be checked against tls.ca"},
@@ -110,7 +116,7 @@ func TestTLSRefused(t *testing.T) {
 		{TLS{Cert: pem.cert, Key: pem.key, CA: pem.key, ClientAuth: "none"}, "tls.ca", "no certificate in PEM form"},
 	} {
 		flags := map[string]string{}
-		for key, text := range map[string]string{"tls.cert": test.tls.Cert, "tls.key": test.tls.Key, "tls.ca": test.tls.CA, "tls.client_auth": test.tls.ClientAuth} {
+		for key, text := range map[string]string{"tls.cert": test.tls.Cert, "tls.key": test.tls.Key, "tls.ca": test.tls.CA, "tls.client_ca": test.tls.ClientCA, "tls.client_auth": test.tls.ClientAuth} {
 			if text != "" {
 				flags[key] = text
 			}
@@ -136,23 +142,58 @@ func matches(t testing.TB, p Problem, key, parts string) {
 	}
 }
 
-// TestPeer: a member shows the others the certificate of its own listener, and trusts
-// whom tls.ca has signed.
-func TestPeer(t *testing.T) {
-	if peer, err := (TLS{}).Peer(); peer != nil || err != nil {
-		t.Errorf("without a certificate: %v, %v", peer, err)
-	}
+// TestClusterNeedsAuthority: members that encrypt know one another by an authority, and
+// reach one another over the network.
+func TestClusterNeedsAuthority(t *testing.T) {
 	pem := material(t)
-	peer, err := TLS{Cert: pem.cert, Key: pem.key, CA: pem.cert}.Peer()
+	cluster := map[string]string{"join": "127.0.0.1:1,127.0.0.1:4040", "expect": "2"}
+	with := func(more map[string]string) map[string]string {
+		all := maps.Clone(cluster)
+		maps.Copy(all, more)
+		return all
+	}
+	found := problems(t, Sources{Flags: with(map[string]string{"tls.cert": pem.cert, "tls.key": pem.key, "tls.client_ca": pem.cert})})
+	matches(t, found[0], "tls.ca", "know one another by the authority|give --tls-ca FILE")
+	found = problems(t, Sources{Flags: map[string]string{"join": "127.0.0.1:1", "listen": "unix:///run/h.sock"}})
+	matches(t, found[0], "listen", "other members reach this one over the network|--listen HOST:PORT,unix:///run/h.sock")
+}
+
+// TestExposed: what is in plain text where other machines can reach it is said.
+func TestExposed(t *testing.T) {
+	pem := material(t)
+	open := map[string]string{"listen": "0.0.0.0:1", "http": ":2", "advertise": "10.0.0.1:1", "insecure": "true"}
+	var keys []string
+	for _, one := range mustLoad(t, Sources{Flags: open}).Exposed() {
+		keys = append(keys, one.Key+" "+one.Address)
+	}
+	if got := strings.Join(keys, ", "); got != "listen 0.0.0.0:1, http :2, advertise 10.0.0.1:1" {
+		t.Errorf("exposed: %s", got)
+	}
+	maps.Copy(open, map[string]string{"tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert})
+	if got := mustLoad(t, Sources{Flags: open}).Exposed(); got != nil {
+		t.Errorf("with TLS: %v", got)
+	}
+	if got := mustLoad(t, Sources{}).Exposed(); got != nil {
+		t.Errorf("on loopback: %v", got)
+	}
+	path := write(t, "h.yaml", "listen: 0.0.0.0:4040\ninsecure: true\n")
+	mustLoad(t, Sources{File: path})
+}
+
+// TestDefaultNamesAreCarried: a member that was given no name has one that a certificate
+// for its IP address carries.
+func TestDefaultNamesAreCarried(t *testing.T) {
+	a, err := authority.New("members")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(peer.Certificates) != 1 || peer.RootCAs == nil {
-		t.Errorf("it shows %d certificates, and trusts %v", len(peer.Certificates), peer.RootCAs)
-	}
-	for _, wrong := range []TLS{{Cert: pem.key, Key: pem.key}, {Cert: pem.cert, Key: pem.key, CA: pem.key}} {
-		if _, err := wrong.Peer(); err == nil || !strings.Contains(err.Error(), "load tls.") {
-			t.Errorf("%+v: %v", wrong, err)
+	for _, host := range []string{"127.0.0.1", "10.20.30.40", "::1", "fe80::1:2", "2001:db8::7"} {
+		c, err := a.Issue(authority.Wish{Hosts: []string{host}, Member: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := DefaultName(net.JoinHostPort(host, "4040")); !certificate.Carries(c.Leaf, name) {
+			t.Errorf("a certificate for %s does not carry %s", host, name)
 		}
 	}
 }

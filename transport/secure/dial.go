@@ -40,7 +40,7 @@ func Calling(store *certificate.Store) credentials.TransportCredentials {
 type dial struct {
 	store      *certificate.Store
 	serverName string // "" means the host that is dialled
-	begin func() credentials.TransportCredentials
+	begin      func() credentials.TransportCredentials
 }
 
 // ClientHandshake reaches a server.

@@ -1,0 +1,145 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/authority"
+)
+
+func (b *bed) leaf(wish authority.Wish) *x509.Certificate {
+	b.t.Helper()
+	c, err := b.members.Issue(wish)
+	b.must(err)
+	return c.Leaf
+}
+
+// TestCarries: a name is carried exactly, by whatever form it has.
+func TestCarries(t *testing.T) {
+	b := newBed(t)
+	for _, tt := range []struct {
+		wish authority.Wish
+		name string
+		want bool
+	}{
+		{authority.Wish{Name: "a"}, "a", true},
+		{authority.Wish{Name: "a"}, "A", false},
+		{authority.Wish{Name: "a"}, "", false},
+		{authority.Wish{}, "", false},
+		{authority.Wish{Name: "a"}, "a-1", false},
+		{authority.Wish{Hosts: []string{"x", "b_2.example"}}, "b_2.example", true},
+		{authority.Wish{Hosts: []string{"*.example"}}, "b.example", false},
+		{authority.Wish{URIs: []string{"urn:holdfast:member:a"}}, "a", true},
+		{authority.Wish{URIs: []string{"urn:holdfast:member:10.0.0.1%3A4040"}}, "10.0.0.1:4040", true},
+		{authority.Wish{URIs: []string{"urn:holdfast:client:a"}}, "a", false},
+		{authority.Wish{URIs: []string{"https://a"}}, "a", false},
+		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-4040", true},
+		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1:4040", true},
+		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-0", false},
+		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-04040", false},
+		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-65536", false},
+		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1", false},
+		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.11-4040", false},
+		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "-4040", false},
+		{authority.Wish{Hosts: []string{"::1"}}, "[::1]:4040", true},
+		{authority.Wish{Hosts: []string{"lock.example"}}, "lock.example-4040", false},
+	} {
+		if got := Carries(b.leaf(tt.wish), tt.name); got != tt.want {
+			t.Errorf("%+v carries %q: %v", tt.wish, tt.name, got)
+		}
+	}
+}
+
+// TestName: the one name by which a certificate's owner is known.
+func TestName(t *testing.T) {
+	b := newBed(t)
+	for want, wish := range map[string]authority.Wish{
+		"job-7":         {Name: "job-7", Hosts: []string{"other"}},
+		"first.example": {Hosts: []string{"first.example", "second.example"}},
+		"spiffe://x/y":  {URIs: []string{"spiffe://x/y"}},
+		"10.0.0.1":      {Hosts: []string{"10.0.0.1"}},
+		`"a\nb"`:        {Name: "a\nb"},
+		"":              {},
+	} {
+		if got := Name(b.leaf(wish)); got != want {
+			t.Errorf("%+v is called %q, want %q", wish, got, want)
+		}
+	}
+	if got := Names(b.leaf(authority.Wish{})); got != "nobody" {
+		t.Errorf("a certificate of nobody is for %q", got)
+	}
+}
+
+// TestClientNames: a client has a name of a sensible length.
+func TestClientNames(t *testing.T) {
+	b := newBed(t)
+	s := b.open("", true, tls.VerifyClientCertIfGiven)
+	for _, tt := range []struct {
+		name, says string
+	}{{strings.Repeat("n", mostNameBytes), ""}, {strings.Repeat("n", mostNameBytes+1), "has 257 bytes; at most 256"}, {"", "names nobody"}} {
+		c, err := b.clients.Issue(authority.Wish{Name: tt.name})
+		b.must(err)
+		_, err = s.Client(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{c.Leaf}})
+		wants(t, err, tt.says)
+	}
+}
+
+// TestSentences: whatever goes wrong with a certificate is told on both sides, with what
+// to do.
+func TestSentences(t *testing.T) {
+	b := newBed(t)
+	past, future := b.at.Add(-time.Minute), b.at.Add(30*time.Minute)
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "far", authority.Wish{Name: "far", Hosts: []string{"10.9.9.9"}, Member: true})
+	b.issue(b.members, "old", authority.Wish{Name: "old", Hosts: []string{"127.0.0.1"}, Member: true, NotAfter: past})
+	b.issue(b.members, "young", authority.Wish{Name: "young", Hosts: []string{"127.0.0.1"}, Member: true, NotBefore: future})
+	b.issue(b.clients, "rogue", authority.Wish{Name: "rogue", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.clients, "job-7", authority.Wish{Name: "job-7"})
+	b.issue(b.clients, "late", authority.Wish{Name: "late", NotAfter: past})
+	b.issue(b.authority("third"), "stray", authority.Wish{Name: "stray"})
+	for _, tt := range []struct{ server, client, dialling, accepting string }{
+		{"far", "job-7", "is for 10.9.9.9, far and not for 127.0.0.1|--tls-server-name", "refuses this member's certificate"},
+		{"old", "job-7", "for 127.0.0.1, old does not do|has expired at|renew it", "refuses this member's certificate|has expired"},
+		{"young", "job-7", "not valid before|set the clocks", ""},
+		{"rogue", "job-7", "signed by authority of clients|not known here|--tls-ca FILE", "refuses this member's certificate"},
+		{"m1", "", "demands a client certificate|--tls-cert FILE and --tls-key FILE", "shows no certificate|--tls-cert FILE"},
+		{"m1", "late", "our certificate for late has expired|renew it", "its certificate for late does not do|has expired at"},
+		{"m1", "stray", "does not know the authority authority of third that has signed our certificate for stray|--tls-cert FILE", "signed by authority of third|tls.client_ca"},
+	} {
+		client := b.open(tt.client, false, 0)
+		m := b.meet(b.open(tt.server, true, tls.RequireAndVerifyClientCert).Shared(), client.Dialling())
+		wants(t, client.ExplainDialling(m.failed), tt.dialling)
+		if tt.accepting != "" {
+			wants(t, ExplainAccepting(m.refused), tt.accepting)
+		}
+	}
+	if !strings.Contains(b.log.String(), "nobody will accept this certificate") {
+		t.Errorf("nothing was said of a certificate that has expired before it was used:\n%s", b.log.String())
+	}
+}
+
+// TestVersions: TLS 1.3 where both can, 1.2 at least.
+func TestVersions(t *testing.T) {
+	b := newBed(t)
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	server, client := b.open("m1", true, 0), b.open("", false, 0)
+	for most, want := range map[uint16]uint16{0: tls.VersionTLS13, tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS11: 0} {
+		c := client.Dialling()
+		c.MaxVersion = most
+		if most == tls.VersionTLS11 {
+			c.MinVersion = tls.VersionTLS10
+		}
+		m := b.meet(server.Shared(), c)
+		if want == 0 {
+			wants(t, client.ExplainDialling(m.failed), "versions of TLS|update it")
+			continue
+		}
+		b.must(m.failed)
+		if m.dialled.Version != want || m.dialled.DidResume {
+			t.Errorf("at most %x: version %x", most, m.dialled.Version)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/authority"
+)
+
+// bed has two authorities, and what they sign in a folder.
+type bed struct {
+	t                *testing.T
+	folder           string
+	members, clients *authority.Authority
+	log              bytes.Buffer
+	at               time.Time
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{t: t, folder: t.TempDir(), at: time.Now()}
+	b.members, b.clients = b.authority("members"), b.authority("clients")
+	return b
+}
+
+func (b *bed) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// authority makes one, and writes it into a file of its name.
+func (b *bed) authority(name string) *authority.Authority {
+	b.t.Helper()
+	a, err := authority.New("authority of " + name)
+	b.must(err)
+	_, err = a.Write(b.folder, name)
+	b.must(err)
+	return a
+}
+
+// issue writes a certificate into files of a name.
+func (b *bed) issue(by *authority.Authority, base string, wish authority.Wish) {
+	b.t.Helper()
+	c, err := by.Issue(wish)
+	b.must(err)
+	_, err = c.Write(b.folder, base)
+	b.must(err)
+}
+
+func (b *bed) path(base string) string { return filepath.Join(b.folder, base+".pem") }
+
+// open opens a store of files; the clients' authority is left out where two is false.
+func (b *bed) open(base string, two bool, auth tls.ClientAuthType) *Store {
+	b.t.Helper()
+	files := Files{Members: b.path("members")}
+	if base != "" {
+		files.Cert, files.Key = b.path(base), b.path(base+"-key")
+	}
+	if two {
+		files.Clients = b.path("clients")
+	}
+	s, err := Open(Options{Files: files, ClientAuth: auth, Logger: slog.New(slog.NewTextHandler(&b.log, nil))})
+	b.must(err)
+	s.now = func() time.Time { return b.at }
+	s.looked = b.at
+	return s
+}
+
+// meeting is what two sides of a connection know of each other.
+type meeting struct {
+	accepted, dialled tls.ConnectionState
+	refused, failed   error // on the accepting side, on the dialling side
+}
+
+// meet lets two sides shake hands over a connection of the network.
+func (b *bed) meet(accepting, dialling *tls.Config) (m meeting) {
+	b.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	b.must(err)
+	defer l.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		raw, err := l.Accept()
+		if err != nil {
+			m.refused = err
+			return
+		}
+		conn := tls.Server(raw, accepting)
+		defer conn.Close()
+		if m.refused = conn.Handshake(); m.refused == nil {
+			m.accepted = conn.ConnectionState()
+			_, m.refused = conn.Write([]byte("!"))
+		}
+	}()
+	raw, err := net.Dial("tcp", l.Addr().String())
+	b.must(err)
+	dialling = dialling.Clone()
+	if dialling.ServerName == "" {
+		dialling.ServerName = "127.0.0.1"
+	}
+	conn := tls.Client(raw, dialling)
+	defer conn.Close()
+	if m.failed = conn.Handshake(); m.failed == nil {
+		m.dialled = conn.ConnectionState()
+		if n, err := conn.Read(make([]byte, 1)); n == 0 {
+			m.failed = err
+		}
+	}
+	raw.Close()
+	<-done
+	return m
+}
+
+func wants(t *testing.T, err error, parts string) {
+	t.Helper()
+	if parts == "" && err == nil {
+		return
+	}
+	for part := range strings.SplitSeq(parts, "|") {
+		if err == nil || part == "" || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v, want %q", err, part)
+		}
+	}
+}
+
+// TestWhoIsWho: one port, each sort of certificate, one authority and two, and what
+// clients must show.
+func TestWhoIsWho(t *testing.T) {
+	b := newBed(t)
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "m2", authority.Wish{Name: "m2", Member: true})
+	b.issue(b.members, "web", authority.Wish{Name: "web"}) // of the members' authority, and a client's
+	b.issue(b.clients, "job-7", authority.Wish{Name: "job-7"})
+	b.issue(b.clients, "m3", authority.Wish{Name: "m3", Member: true}) // looks like a member's, and is not
+	for _, tt := range []struct {
+		who, as string
+		two     bool
+		auth    tls.ClientAuthType
+		refused string // at the handshake
+		client  string // or the name
+		member  string
+	}{
+		{"m2", "m2", true, tls.RequireAndVerifyClientCert, "", "no client's|authority of members", ""},
+		{"m2", "m1", true, tls.RequireAndVerifyClientCert, "", "no client's", "m1 shows a certificate for m2"},
+		{"job-7", "job-7", true, tls.RequireAndVerifyClientCert, "", "=job-7", "no member's|authority of clients"},
+		{"m3", "m3", true, tls.RequireAndVerifyClientCert, "", "=m3", "no member's|authority of clients"},
+		{"web", "web", true, tls.RequireAndVerifyClientCert, "", "no client's", "no member's|serverAuth"},
+		{"", "m2", true, tls.RequireAndVerifyClientCert, "shows no certificate", "", ""},
+		{"", "m2", true, tls.VerifyClientCertIfGiven, "", "=", "shows no certificate"},
+		{"job-7", "m2", true, tls.VerifyClientCertIfGiven, "", "=job-7", "no member's"},
+		{"m2", "m2", true, tls.NoClientCert, "", "=", ""},
+		{"m2", "m1", true, tls.NoClientCert, "", "=", "m1 shows a certificate for m2"},
+		{"job-7", "job-7", true, tls.NoClientCert, "", "=", "no member's"},
+		{"m2", "m2", false, tls.RequireAndVerifyClientCert, "", "=m2", ""},
+		{"web", "web", false, tls.RequireAndVerifyClientCert, "", "=web", "serverAuth"},
+		{"job-7", "job-7", false, tls.RequireAndVerifyClientCert, "authority that is not known here", "", ""},
+	} {
+		server := b.open("m1", tt.two, tt.auth)
+		m := b.meet(server.Shared(), b.open(tt.who, false, 0).Dialling())
+		if tt.refused != "" {
+			wants(t, ExplainAccepting(m.refused), tt.refused)
+			continue
+		}
+		b.must(m.failed)
+		if name, err := server.Client(&m.accepted); strings.HasPrefix(tt.client, "=") {
+			if err != nil || "="+name != tt.client {
+				t.Errorf("%+v: the client is %q, %v", tt, name, err)
+			}
+		} else {
+			wants(t, err, tt.client)
+		}
+		wants(t, server.Member(&m.accepted, tt.as), tt.member)
+	}
+}
+
+// TestCalling: a member speaks to members, wherever it reaches them.
+func TestCalling(t *testing.T) {
+	b := newBed(t)
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Member: true})
+	b.issue(b.members, "m2", authority.Wish{Name: "m2", Member: true})
+	b.issue(b.clients, "m3", authority.Wish{Name: "m3", Member: true})
+	b.issue(b.members, "web", authority.Wish{Name: "web"})
+	caller := b.open("m1", true, 0)
+	m := b.meet(b.open("m2", true, tls.RequireAndVerifyClientCert).Membership(), caller.Calling())
+	b.must(m.failed)
+	wants(t, caller.Member(&m.dialled, "m2"), "")
+	wants(t, caller.Member(&m.dialled, "m9"), "m9 shows a certificate for m2|DNS name m9")
+	m = b.meet(b.open("m3", true, 0).Shared(), caller.Calling())
+	wants(t, caller.ExplainDialling(m.failed), "signed by authority of clients|--tls-ca FILE")
+	m = b.meet(b.open("web", true, 0).Shared(), caller.Calling())
+	wants(t, caller.ExplainDialling(m.failed), "another purpose|serverAuth")
+	m = b.meet(b.open("m2", true, 0).Membership(), b.open("web", true, 0).Calling())
+	b.must(m.failed)
+	wants(t, b.open("m2", true, 0).Member(&m.accepted, "web"), "serverAuth")
+}
+
+// TestReload: a handshake has what the files hold, a second after they have changed at the
+// latest; what does not do is told once, and changes nothing.
+func TestReload(t *testing.T) {
+	b := newBed(t)
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1", "first"}, Member: true})
+	b.issue(b.clients, "job-7", authority.Wish{Name: "job-7"})
+	server := b.open("m1", true, tls.RequireAndVerifyClientCert)
+	b.must(server.Require("m1", true))
+	client := b.open("job-7", false, 0)
+	shown := func() string {
+		t.Helper()
+		m := b.meet(server.Shared(), client.Dialling())
+		b.must(m.failed)
+		return Names(m.dialled.PeerCertificates[0])
+	}
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1", "second"}, Member: true})
+	if got := shown(); got != "127.0.0.1, first, m1" {
+		t.Errorf("within the second: %s", got)
+	}
+	b.at = b.at.Add(lookEvery)
+	if got := shown(); got != "127.0.0.1, m1, second" {
+		t.Errorf("after the second: %s", got)
+	}
+	whole, err := os.ReadFile(b.path("m1"))
+	b.must(err)
+	for _, broken := range []struct {
+		what string
+		do   func()
+		says string
+	}{
+		{"half a file", func() { b.must(os.WriteFile(b.path("m1"), whole[:40], 0o600)) }, "does not make a pair"},
+		{"no file", func() { b.must(os.Remove(b.path("m1"))) }, "no such file"},
+		{"another's key", func() { b.must(os.WriteFile(b.path("m1"), b.members.PEM(), 0o600)) }, "does not make a pair"},
+		{"another's name", func() { b.issue(b.members, "m1", authority.Wish{Name: "m2", Member: true}) }, "does not carry this member's own name m1"},
+		{"a client's", func() { b.issue(b.members, "m1", authority.Wish{Name: "m1"}) }, "serverAuth"},
+		{"an expired one", func() {
+			b.issue(b.members, "m1", authority.Wish{Name: "m1", Member: true, NotAfter: b.at.Add(-time.Minute)})
+		}, "has expired at"},
+	} {
+		b.log.Reset()
+		broken.do()
+		for range 3 {
+			b.at = b.at.Add(lookEvery)
+			if got := shown(); got != "127.0.0.1, m1, second" {
+				t.Errorf("%s: %s", broken.what, got)
+			}
+		}
+		if log := b.log.String(); strings.Count(log, "have changed") != 1 || !strings.Contains(log, broken.says) {
+			t.Errorf("%s: the log says\n%s", broken.what, log)
+		}
+	}
+	b.log.Reset()
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1", "third"}, Member: true})
+	b.at = b.at.Add(lookEvery)
+	if got := shown(); got != "127.0.0.1, m1, third" || !strings.Contains(b.log.String(), "read again") {
+		t.Errorf("mended: %s\n%s", got, b.log.String())
+	}
+}
+
+// TestReloadAuthorities: who is known changes with the file, for new connections.
+func TestReloadAuthorities(t *testing.T) {
+	b := newBed(t)
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.clients, "job-7", authority.Wish{Name: "job-7"})
+	server, client := b.open("m1", true, tls.RequireAndVerifyClientCert), b.open("job-7", false, 0)
+	m := b.meet(server.Shared(), client.Dialling())
+	b.must(m.failed)
+	b.clients = b.authority("clients")
+	b.at = b.at.Add(lookEvery)
+	m = b.meet(server.Shared(), client.Dialling())
+	wants(t, client.ExplainDialling(m.failed), "does not know the authority authority of clients that has signed our certificate for job-7|--tls-cert FILE")
+	b.issue(b.clients, "job-7", authority.Wish{Name: "job-7"})
+	b.at = b.at.Add(lookEvery)
+	m = b.meet(server.Shared(), client.Dialling())
+	b.must(m.failed)
+}
+
+// TestUnchangedFilesAreNotRead: a look costs no reading where nothing has changed.
+func TestUnchangedFilesAreNotRead(t *testing.T) {
+	b := newBed(t)
+	b.issue(b.members, "m1", authority.Wish{Name: "m1", Member: true})
+	s := b.open("m1", true, 0)
+	b.at = b.at.Add(time.Hour)
+	s.Material() // which finds that the files are not young any more
+	before := s.Material()
+	b.must(os.Chmod(b.path("m1"), 0o400)) // no other time, no other size
+	b.at = b.at.Add(time.Hour)
+	if seen, err := s.stamps(); err != nil || !s.unchanged(seen) || s.Material() != before {
+		t.Errorf("the files are read again: %v", err)
+	}
+}
