@@ -3,20 +3,21 @@ package client_test
 import (
 	"context"
 	"net"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/lockertest"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/server"
 )
 
-// serveMember serves a member on loopback until the test ends, and returns it and
-// its address.
-func serveMember(t *testing.T) (*node.Node, string) {
+// serveMember serves a member on a listener until the test ends.
+func serveMember(t *testing.T, l net.Listener, change func(*server.Config)) *node.Node {
 	t.Helper()
 	limits := node.Limits{WaitersPerName: 300, LocksPerSession: 250}
 	observer := server.NewObserver([]string{"default", "billing"})
@@ -32,14 +33,14 @@ func serveMember(t *testing.T) (*node.Node, string) {
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Partition: "primary",
 		})
 	}
-	s, err := server.New(server.Config{
+	config := server.Config{
 		Driver: n.Driver(), Spaces: spaces, View: n.View, Observer: observer,
 		Identity: func() server.Identity { return server.Identity{} },
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if change != nil {
+		change(&config)
+	}
+	s, err := server.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,16 +59,53 @@ func serveMember(t *testing.T) (*node.Node, string) {
 			t.Error(err)
 		}
 	})
-	return n, l.Addr().String()
+	return n
+}
+
+// loopback listens on a port of this machine.
+func loopback(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // TestConformance runs the suite of every Locker over a real connection to a real
-// member. The ttl is long enough for a busy machine to send its beats in time, and no
-// longer: the suite waits for it whenever it lets a session vanish.
+// member.
 func TestConformance(t *testing.T) {
-	n, address := serveMember(t)
+	l := loopback(t)
+	conforms(t, serveMember(t, l, nil), l.Addr().String())
+}
+
+// TestConformanceOverTLS: the same with certificates on both sides.
+func TestConformanceOverTLS(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	l := loopback(t)
+	n := serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
+	conforms(t, n, l.Addr().String(), client.TLSFiles(b.client("job-7")))
+}
+
+// TestConformanceOverSocket: the same over a socket of this machine.
+func TestConformanceOverSocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := socket.Listen(path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conforms(t, serveMember(t, l, nil), "unix://"+path)
+}
+
+// conforms runs the suite with clients of a member. The ttl is long enough for a busy
+// machine to send its beats in time, and no longer: the suite waits for it whenever it lets
+// a session vanish.
+func conforms(t *testing.T, n *node.Node, address string, options ...client.Option) {
+	t.Helper()
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
-		locks, err := client.Dial(context.Background(), address, client.TTL(15*time.Second))
+		locks, err := client.Dial(context.Background(), address, append(options, client.TTL(15*time.Second))...)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -84,7 +122,7 @@ func TestConformance(t *testing.T) {
 			}
 		},
 		Release: func(tb testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error {
-			admin, err := client.DialAdmin(address)
+			admin, err := client.DialAdmin(address, options...)
 			if err != nil {
 				tb.Fatal(err)
 			}

@@ -172,6 +172,65 @@ func TestForeignHost(t *testing.T) {
 	}
 }
 
+// TestRebinding: a page that has made its own name point here asks under that name, with
+// whatever else a browser says, and gets nothing.
+func TestRebinding(t *testing.T) {
+	b := newWebBed(t, nil)
+	for _, path := range []string{"/v1/status", "/v1/events", "/metrics", "/healthz"} {
+		r := b.request(http.MethodGet, path, "")
+		r.Host = "evil.example:4041"
+		b.wants(403, r)
+	}
+	r := b.request(http.MethodPost, acquirePath, `{"name":"x"}`)
+	r.Host = "evil.example"
+	r.Header.Set("Origin", "http://evil.example")
+	b.wants(403, r)
+	if shown := b.get(200, "/v1/spaces/default/locks/x"); len(shown.list("holders")) != 0 {
+		t.Errorf("it was granted: %s", shown.raw)
+	}
+}
+
+// TestForeignOrigin: what a browser does on behalf of a page from elsewhere is refused;
+// what no browser says is not asked for.
+func TestForeignOrigin(t *testing.T) {
+	b := newWebBed(t, nil)
+	for _, tt := range []struct {
+		method string
+		header map[string]string
+		status int
+	}{
+		{"POST", map[string]string{"Origin": "http://" + b.address}, 200},
+		{"POST", map[string]string{"Origin": "https://" + b.address, "Sec-Fetch-Site": "same-origin"}, 200},
+		{"POST", map[string]string{"Origin": "http://evil.example"}, 403},
+		{"POST", map[string]string{"Origin": "null"}, 403},
+		{"POST", map[string]string{"Origin": "http://" + b.address + ".evil.example"}, 403},
+		{"POST", map[string]string{"Origin": "http://localhost:1"}, 403},
+		{"POST", map[string]string{"Origin": "%"}, 403},
+		{"GET", map[string]string{"Origin": "http://evil.example"}, 403},
+		{"POST", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
+		{"POST", map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}, 403},
+		{"GET", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403},
+		{"GET", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200},
+		{"GET", map[string]string{"Sec-Fetch-Site": "none"}, 200},
+	} {
+		path, body := "/v1/status", ""
+		if tt.method == "POST" {
+			path, body = acquirePath, `{"name":"x","wait":"0s"}`
+		}
+		r := b.request(tt.method, path, body)
+		for name, value := range tt.header {
+			r.Header.Set(name, value)
+		}
+		answer := b.wants(tt.status, r)
+		if tt.status == 403 && answer.text("code") != "denied" {
+			t.Errorf("%v: %s", tt.header, answer.raw)
+		}
+		if tt.status == 200 && tt.method == "POST" {
+			b.post(200, "/v1/sessions/end", object{"session": answer.text("session")})
+		}
+	}
+}
+
 func TestMistakeStaysInItsRequest(t *testing.T) {
 	var broken atomic.Bool
 	b := newWebBed(t, func(c *Config) {

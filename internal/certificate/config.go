@@ -32,7 +32,28 @@ func (s *Store) sharedConfig(m *Material) *tls.Config {
 	if c.ClientAuth = s.auth; s.auth == tls.NoClientCert && m.Members != nil {
 		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, m.Members
 	}
+	if s.fixed != nil && s.auth >= tls.VerifyClientCertIfGiven && m.Members != nil && m.twoAuthorities() {
+		s.acceptEither(c, m)
+	}
 	return c
+}
+
+// acceptEither does what crypto/tls does with one pool, for two that cannot be joined.
+func (s *Store) acceptEither(c *tls.Config, m *Material) {
+	c.ClientAuth, c.ClientCAs = tls.RequireAnyClientCert, nil
+	if s.auth == tls.VerifyClientCertIfGiven {
+		c.ClientAuth = tls.RequestClientCert
+	}
+	c.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) == 0 {
+			return nil
+		}
+		err := vouched(&state, m.Clients, x509.ExtKeyUsageClientAuth)
+		if err == nil || vouched(&state, m.Members, x509.ExtKeyUsageClientAuth) == nil {
+			return nil
+		}
+		return explain(err, "its certificate for %s does not do: %v", Names(state.PeerCertificates[0]), err)
+	}
 }
 
 // webConfig is for the port of clients alone.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -30,8 +31,12 @@ type Settings struct {
 	Around func(index int) []string
 	// LogLevel is what the members write to their logs. Zero means warn.
 	LogLevel string
-	// Flags are further flags of each.
-	Flags []string
+	// Flags are further flags of each, and FlagsOf those of the member with a name. Nil
+	// means none.
+	Flags   []string
+	FlagsOf func(name string) []string
+	// Options are how they are asked. Nil means in plain text.
+	Options []client.Option
 }
 
 // Cluster is the founders of a cluster.
@@ -58,7 +63,11 @@ func NewCluster(s Settings) *Cluster {
 		if s.Patience > 0 {
 			command = append(command, "--patience", s.Patience.String())
 		}
-		c.Members = append(c.Members, &Member{Name: name, Address: address, Command: append(command, s.Flags...)})
+		command = append(command, s.Flags...)
+		if s.FlagsOf != nil {
+			command = append(command, s.FlagsOf(name)...)
+		}
+		c.Members = append(c.Members, &Member{Name: name, Address: address, Command: command, Options: s.Options})
 	}
 	return c
 }

@@ -18,6 +18,8 @@ type Member struct {
 	Address string
 	// Command starts it.
 	Command []string
+	// Options are how it is asked. Nil means in plain text.
+	Options []client.Option
 
 	*Process               // its present life; nil before the first
 	ready    chan struct{} // closed when it has said that it can grant
@@ -95,7 +97,7 @@ func (m *Member) Running() bool {
 
 // Status asks it how it and its cluster are.
 func (m *Member) Status(ctx context.Context) (*wire.Status, error) {
-	admin, err := client.DialAdmin(m.Address)
+	admin, err := client.DialAdmin(m.Address, m.Options...)
 	if err != nil {
 		return nil, err
 	}
