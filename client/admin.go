@@ -148,7 +148,7 @@ func unreachable(op string, addresses []wire.Address, cause error) error {
 // dialSentence leaves the words of the network where gRPC has put its own around
 // them.
 func dialSentence(message string) string {
-	for _, before := range []string{"while dialing: ", "authentication handshake failed: ", "error reading server preface: ", "failed to write client preface: "} {
+	for _, before := range []string{"while dialing: ", "authentication handshake failed: ", "error reading server preface: ", "write client preface: "} {
 		if _, inner, ok := strings.Cut(message, before); ok {
 			return strings.TrimSuffix(inner, "\"")
 		}

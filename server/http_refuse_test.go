@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/transport"
 )
 
 func TestBadAcquireBodies(t *testing.T) {
@@ -169,6 +172,20 @@ func TestForeignHost(t *testing.T) {
 		if answer := b.wants(status, r); status == 403 && answer.text("code") != "denied" {
 			t.Errorf("%s: %s", host, answer.raw)
 		}
+	}
+}
+
+// TestRefusedMembersAreCounted, with what other members have sent.
+func TestRefusedMembersAreCounted(t *testing.T) {
+	b := newWebBed(t, nil)
+	members := b.server.service.observer.Members()
+	members.Refused(transport.NoProof)
+	members.Received(1, central.Release{})
+	if n := b.refused(transport.NoProof); n != 1 {
+		t.Errorf("counted %v", n)
+	}
+	if text := b.get(200, "/metrics").raw; !strings.Contains(text, `holdfast_messages_total{direction="received",space="default",type="Release"} 1`) {
+		t.Error("what a member has sent is not counted")
 	}
 }
 

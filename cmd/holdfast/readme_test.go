@@ -13,6 +13,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/authority"
+	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
 // block returns the content of the fenced block of a language in the README, the nth
@@ -91,6 +94,39 @@ func TestReadmeShellSession(t *testing.T) {
 	play(t, folder, text, "HOLDFAST_SERVER="+server)
 }
 
+// TestReadmeTLS runs the README's shell session with certificates.
+func TestReadmeTLS(t *testing.T) {
+	addresses, err := trial.FreeAddresses(1)
+	must(t, err)
+	folder := t.TempDir()
+	members, err := authority.New("members")
+	must(t, err)
+	clients, err := authority.New("clients")
+	must(t, err)
+	for _, one := range []struct {
+		by   *authority.Authority
+		wish authority.Wish
+	}{{members, authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true}}, {clients, authority.Wish{Name: "job-7"}}} {
+		made, err := one.by.Issue(one.wish)
+		must(t, err)
+		_, err = made.Write(folder, one.wish.Name)
+		must(t, err)
+	}
+	_, err = members.Write(folder, "members")
+	must(t, err)
+	_, err = clients.Write(folder, "clients")
+	must(t, err)
+	text := strings.ReplaceAll(block(t, "console", 2), "127.0.0.1:4140", addresses[0])
+	playIn(t, build(t), folder, "$ trap 'kill -KILL $(jobs -p); wait' EXIT\n"+text, "XDG_STATE_HOME="+t.TempDir())
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestReadmeCluster runs the README's shell session with three members, at an address of
 // its own on the loopback, so that their ports are free.
 func TestReadmeCluster(t *testing.T) {
@@ -110,6 +146,12 @@ var killed = regexp.MustCompile(`(?m)^.*Killed .*\n`)
 // "…" there stands for anything.
 func play(t *testing.T, folder, text string, environ ...string) {
 	t.Helper()
+	playIn(t, folder, t.TempDir(), text, environ...)
+}
+
+// playIn is play in a folder that has something.
+func playIn(t *testing.T, folder, in, text string, environ ...string) {
+	t.Helper()
 	var script, want strings.Builder
 	for line := range strings.Lines(text) {
 		command, typed := strings.CutPrefix(line, "$ ")
@@ -120,7 +162,7 @@ func play(t *testing.T, folder, text string, environ ...string) {
 		script.WriteString(command)
 	}
 	shell := exec.Command("bash", "-c", "exec 2>&1\n"+script.String())
-	shell.Dir = t.TempDir()
+	shell.Dir = in
 	shell.Env = append(append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH")), environ...)
 	got, err := shell.CombinedOutput()
 	if err != nil {

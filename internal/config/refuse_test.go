@@ -24,17 +24,6 @@ func TestRefused(t *testing.T) {
 		{"listen", "127.0.0.1:65536", "port is not a number from 0 to 65535"},
 		{"listen", "127.0.0.1:http", "port is not a number"},
 		{"listen", "a/b:1", "neither an IP address nor a host name|correct the host"},
-		{"listen", "unix://h.sock", "not the whole path of a file|unix:///run/holdfast.sock|choose another path"},
-		{"listen", "unix:///run/" + strings.Repeat("s", 100), "has 105 bytes; a socket's path has at most 99"},
-		{"listen", "unix:///a,unix:///b", "names two sockets"},
-		{"listen", "127.0.0.1:1,127.0.0.1:2", "names two addresses"},
-		{"listen", "127.0.0.1:1,", "names two addresses"},
-		{"listen", "0.0.0.0:4040,unix:///a", "no TLS|allowed: an address that is loopback|--insecure"},
-		{"socket_mode", "0400", "its owner can read and write|write it as in 0660"},
-		{"socket_mode", "1600", "its owner can read and write"},
-		{"socket_mode", "rw", "its owner can read and write"},
-		{"hosts", "a,,b", `"" in it is neither`},
-		{"hosts", "a:80", `"a:80" in it is neither an IP address nor a host name|without a port`},
 		{"listen", "0.0.0.0:4040", "no TLS|allowed: an address that is loopback|--tls-cert and --tls-key|--insecure"},
 		{"listen", ":5000", "other machines can reach it"},
 		{"listen", "lock.example:5000", "other machines can reach it"},
@@ -79,13 +68,37 @@ func TestRefused(t *testing.T) {
 		{"config", "/no/such/file.yaml", `"/no/such/file.yaml" from flag --config: it cannot be read: no such file`},
 		{"lese", "3s", "there is no such key|did you mean lease?"},
 	} {
-		t.Run(test.key+"="+test.value[:min(len(test.value), 20)], func(t *testing.T) {
-			found := problems(t, Sources{Flags: map[string]string{test.key: test.value}})
-			if len(found) != 1 {
-				t.Fatalf("%d problems, want one: %v", len(found), found)
-			}
-			matches(t, found[0], test.key, test.parts)
-		})
+		refused(t, test.key, test.value, test.parts)
+	}
+}
+
+// refused gives one bad value as a flag, and wants one complaint with all the parts.
+func refused(t *testing.T, key, value, parts string) {
+	t.Run(key+"="+value[:min(len(value), 20)], func(t *testing.T) {
+		found := problems(t, Sources{Flags: map[string]string{key: value}})
+		if len(found) != 1 {
+			t.Fatalf("%d problems, want one: %v", len(found), found)
+		}
+		matches(t, found[0], key, parts)
+	})
+}
+
+// TestPlacesRefused is TestRefused for where a member listens, and under which names.
+func TestPlacesRefused(t *testing.T) {
+	for _, test := range []struct{ key, value, parts string }{
+		{"listen", "unix://h.sock", "not the whole path of a file|unix:///run/holdfast.sock|choose another path"},
+		{"listen", "unix:///run/" + strings.Repeat("s", 100), "has 105 bytes; a socket's path has at most 99"},
+		{"listen", "unix:///a,unix:///b", "names two sockets"},
+		{"listen", "127.0.0.1:1,127.0.0.1:2", "names two addresses"},
+		{"listen", "127.0.0.1:1,", "names two addresses"},
+		{"listen", "0.0.0.0:4040,unix:///a", "no TLS|allowed: an address that is loopback|--insecure"},
+		{"socket_mode", "0400", "its owner can read and write|write it as in 0660"},
+		{"socket_mode", "1600", "its owner can read and write"},
+		{"socket_mode", "rw", "its owner can read and write"},
+		{"hosts", "a,,b", `"" in it is neither`},
+		{"hosts", "a:80", `"a:80" in it is neither an IP address nor a host name|without a port`},
+	} {
+		refused(t, test.key, test.value, test.parts)
 	}
 }
 
