@@ -87,7 +87,7 @@ func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
 	if err != nil {
 		return nil, err
 	}
-	encryption, err := tlsOf(c)
+	encryption, err := encryptionOf(c)
 	if err != nil {
 		return nil, err
 	}

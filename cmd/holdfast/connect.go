@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -64,6 +65,22 @@ func tlsOf(c *cli.Command) (*client.Files, error) {
 		return nil, misconfigured("%s: read the TLS files: %w; correct --tls-ca, --tls-cert or --tls-key", c.Name, err)
 	}
 	return &files, nil
+}
+
+// encryptionOf returns what c's flags encrypt other connections with than those of a
+// client; nil without any. It does not follow the files.
+func encryptionOf(c *cli.Command) (*tls.Config, error) {
+	files, err := tlsOf(c)
+	if files == nil || err != nil {
+		return nil, err
+	}
+	store, err := certificate.Open(certificate.Options{Files: certificate.Files{Cert: files.Cert, Key: files.Key, Members: files.CA}})
+	if err != nil {
+		return nil, misconfigured("%s: read the TLS files: %w", c.Name, err)
+	}
+	made := store.Dialling()
+	made.NextProtos, made.ServerName = nil, files.ServerName
+	return made, nil
 }
 
 // dial opens a session at the member that c's flags name, within --timeout.
