@@ -16,6 +16,8 @@ require (
 	go.uber.org/zap v1.27.1
 )
 
+require golang.org/x/time v0.16.0 // indirect
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -10,9 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/holdfast-locks/holdfast/bench/peer"
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // run runs the command with arguments, in this process.
 func run(t *testing.T, args ...string) (stdout, stderr string, code int) {

@@ -181,7 +181,7 @@ func TestRefusedMembersAreCounted(t *testing.T) {
 	members := b.server.service.observer.Members()
 	members.Refused(transport.NoProof)
 	members.Received(1, central.Release{})
-	if n := b.refused(transport.NoProof); n != 1 {
+	if n := b.refused("member_" + transport.NoProof); n != 1 {
 		t.Errorf("counted %v", n)
 	}
 	if text := b.get(200, "/metrics").raw; !strings.Contains(text, `holdfast_messages_total{direction="received",space="default",type="Release"} 1`) {
