@@ -29,7 +29,7 @@ type Timer interface {
 }
 
 // Real is the clock of this machine.
-func Real() Clock { return real{} }
+func Real() Clock { return newReal() }
 
 // Manual is a clock that stands still until it is advanced, for tests.
 type Manual struct {

@@ -11,6 +11,8 @@ import (
 
 type real struct{}
 
+func newReal() real { return real{} }
+
 // Now reads CLOCK_MONOTONIC, which all processes of the machine share, and which on
 // macOS runs while the machine sleeps: Go's own clock does neither there.
 func (real) Now() time.Duration {

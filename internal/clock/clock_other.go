@@ -6,6 +6,8 @@ import "time"
 
 type real struct{}
 
+func newReal() real { return real{} }
+
 var started = time.Now()
 
 // Now reads Go's monotonic clock.
