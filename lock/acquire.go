@@ -35,7 +35,12 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		t.refuse(now, r, err, out)
 		return
 	}
-	e, s := t.entryOf(r.Name), t.sessionOf(r.Session)
+	vacant := int32(0)
+	e, live := t.look(r.Name)
+	if !live {
+		vacant, e = e, 0
+	}
+	s := t.sessionOf(r.Session)
 	if e != 0 && s != 0 {
 		if known := t.findRequest(e, s, r.ID); known != 0 {
 			t.repeat(now, known, r, out)
@@ -52,7 +57,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		t.refuse(now, r, err, out)
 		return
 	}
-	atOnce := t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(e, r.Mode, int32(r.Units)))
+	atOnce := t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(t.entries.at(e), r.Mode, int32(r.Units)))
 	if !atOnce && (r.WaitEnd <= now || r.Try && t.serving()) {
 		t.refuse(now, r, t.held(now, e), out)
 		return
@@ -62,7 +67,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		return
 	}
 	if e == 0 {
-		e = t.enter(r.Name)
+		e = t.enter(r.Name, vacant)
 	}
 	i := t.sit(e, r)
 	if atOnce {

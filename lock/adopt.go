@@ -33,7 +33,7 @@ func (t *Table) Adopt(now Time, c *Seat, end Time) error {
 	}
 	e := t.entryOf(c.Name)
 	if e == 0 {
-		e = t.enter(c.Name)
+		e = t.enter(c.Name, t.byName[c.Name])
 	}
 	i := t.sit(e, &r)
 	if mate != 0 {
@@ -95,7 +95,7 @@ func (t *Table) checkAdoption(c *Seat, r *Request) (mate int32, excess bool, err
 // which has an excess with it or not.
 func (t *Table) checkPlace(e, session int32, c *Seat) (excess bool, err error) {
 	other := t.otherCapacity(e, c.Mode, c.Capacity)
-	fits := other == nil && t.fits(e, c.Mode, int32(c.Units))
+	fits := other == nil && t.fits(t.entries.at(e), c.Mode, int32(c.Units))
 	switch {
 	case c.Revoked:
 		return !fits, nil
@@ -116,13 +116,14 @@ func (t *Table) checkPlace(e, session int32, c *Seat) (excess bool, err error) {
 // admitFrom puts seat i, whose token another table has given, among the holders of its
 // entry, which has an excess with it or not.
 func (t *Table) admitFrom(i int32, excess bool) {
-	x := t.entries.at(t.seats.at(i).entry)
+	s := t.seats.at(i)
+	x := t.entries.at(s.entry)
 	if excess {
 		t.crowds.at(x.crowd).excess = true
 	}
-	t.admit(i)
+	t.admit(i, s, x)
 	t.moveUp(x, i)
-	t.recountMarked(t.seats.at(i).entry)
+	t.recountMarked(s.entry)
 }
 
 // moveUp moves seat i, the last of its entry's holders, before those whose tokens are
@@ -141,7 +142,7 @@ func (t *Table) moveUp(x *entry, i int32) {
 		return
 	}
 	first := at == x.holders
-	t.part(ofEntry, &x.holders, i)
+	t.part(ofEntry, &x.holders, i, t.seats.at(i))
 	t.follow(ofEntry, t.seats.at(at).links[ofEntry].prev, i)
 	if first {
 		x.holders = i

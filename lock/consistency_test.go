@@ -15,7 +15,7 @@ type failer interface {
 // disagree.
 func checkTable(tb failer, t *Table) {
 	tb.Helper()
-	live, seats, waiting, tries := 0, 0, 0, 0
+	live, vacant, seats, waiting, tries := 0, 0, 0, 0, 0
 	sessions := map[int32][2]int32{}
 	details := map[int32]int32{}
 	for e := int32(1); e <= t.entries.top; e++ {
@@ -23,10 +23,11 @@ func checkTable(tb failer, t *Table) {
 		if x.name == "" {
 			continue
 		}
-		if e == t.vacant {
-			if x.holders != 0 || x.queue != 0 || x.waiting != 0 || x.crowd != 0 || t.byName[x.name] != e || t.entryOf(x.name) != 0 {
+		if x.vacant() {
+			if x.crowd != 0 || t.byName[x.name] != e || t.entryOf(x.name) != 0 {
 				tb.Fatalf("%q is kept as vacant and is not: %+v", x.name, *x)
 			}
+			vacant++
 			continue
 		}
 		live++
@@ -41,8 +42,10 @@ func checkTable(tb failer, t *Table) {
 	if tries != t.tries {
 		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
 	}
-	kept := min(t.vacant, 1)
-	if live != t.Names() || live != len(t.byName)-int(kept) || seats != t.seats.used || waiting != t.waiters {
+	if v := &t.vacancies; vacant != v.count || vacant > maxVacant || vacant != chained(t) {
+		tb.Fatalf("%d entries are vacant, %d are counted, %d are chained", vacant, v.count, chained(t))
+	}
+	if live != t.Names() || live != len(t.byName)-vacant || seats != t.seats.used || waiting != t.waiters {
 		tb.Fatalf("%d names, %d seats, %d waiters; %d, %d, %d are counted", live, seats, waiting, t.Names(), t.seats.used, t.waiters)
 	}
 	if t.idle != 0 {
@@ -71,6 +74,22 @@ func checkTable(tb failer, t *Table) {
 	if t.details.used != len(details) {
 		tb.Fatalf("%d details, %d are counted", len(details), t.details.used)
 	}
+}
+
+// chained counts the vacant entries that are in the order of their vacation, from
+// either end.
+func chained(t *Table) int {
+	n, newest := 0, int32(0)
+	for e := t.vacancies.oldest; e != 0; e = t.entries.at(e).holders {
+		if x := t.entries.at(e); !x.vacant() || x.queue != newest || n > t.entries.used {
+			return -1
+		}
+		n, newest = n+1, e
+	}
+	if newest != t.vacancies.newest {
+		return -1
+	}
+	return n
 }
 
 // checkEntry checks one name and returns how many seats it has.

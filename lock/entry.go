@@ -8,12 +8,13 @@ import (
 
 // entry is a live name: one that somebody holds or waits for. It and one seat are
 // all that an uncontended lock takes, so what only contended names need is in a
-// crowd.
+// crowd. A vacant entry is kept for a name that may soon be live again; see
+// vacancy.go.
 type entry struct {
 	name    string
-	holders int32 // ring of seats, in order of their tokens
-	queue   int32 // ring of seats, in order of arrival
-	waiting int32 // how many are in the queue
+	holders int32 // ring of seats, in order of their tokens; vacant: the entry vacated next
+	queue   int32 // ring of seats, in order of arrival; vacant: the entry vacated before
+	waiting int32 // how many are in the queue, or vacated
 	crowd   int32 // none while the name has had one seat only, and no slots
 }
 
@@ -81,11 +82,11 @@ const (
 // seat, so that the last one is before the first.
 type link struct{ next, prev int32 }
 
-// join puts seat i at the end of the ring that begins at *first.
-func (t *Table) join(ring int, first *int32, i int32) {
+// join puts seat i, which is s, at the end of the ring that begins at *first.
+func (t *Table) join(ring int, first *int32, i int32, s *seat) {
 	if *first == 0 {
 		*first = i
-		t.seats.at(i).links[ring] = link{i, i}
+		s.links[ring] = link{i, i}
 		return
 	}
 	t.follow(ring, t.seats.at(*first).links[ring].prev, i)
@@ -100,9 +101,9 @@ func (t *Table) follow(ring int, before, i int32) {
 	t.seats.at(after).links[ring].prev = i
 }
 
-// part takes seat i out of the ring that begins at *first.
-func (t *Table) part(ring int, first *int32, i int32) {
-	at := &t.seats.at(i).links[ring]
+// part takes seat i, which is s, out of the ring that begins at *first.
+func (t *Table) part(ring int, first *int32, i int32, s *seat) {
+	at := &s.links[ring]
 	if at.next == i {
 		*first = 0
 	} else {
@@ -123,59 +124,13 @@ func (t *Table) next(ring int, first, i int32) int32 {
 	return 0
 }
 
-// entryOf returns the entry of a live name, or 0.
-func (t *Table) entryOf(name string) int32 {
-	if e := t.byName[name]; e != t.vacant {
-		return e
-	}
-	return 0
-}
-
-// enter makes the entry of a name that is not live.
-func (t *Table) enter(name string) int32 {
-	if e := t.vacant; e != 0 && t.entries.at(e).name == name {
-		t.vacant = 0
-		return e
-	}
-	e := t.entries.take()
-	t.entries.at(e).name = name
-	t.byName[name] = e
-	return e
-}
-
-// vacate ends a name that nobody holds or waits for. Its entry is forgotten when the
-// next name is vacated: a name that is taken and given back again and again keeps its
-// own.
-func (t *Table) vacate(e int32) {
-	if t.vacant == e {
-		return
-	}
-	x := t.entries.at(e)
-	if x.crowd != 0 {
-		t.crowds.give(x.crowd)
-		x.crowd = 0
-	}
-	t.forgetVacant()
-	t.vacant = e
-}
-
-// forgetVacant drops the entry that was kept of a name that is not live.
-func (t *Table) forgetVacant() {
-	if t.vacant == 0 {
-		return
-	}
-	delete(t.byName, t.entries.at(t.vacant).name)
-	t.entries.give(t.vacant)
-	t.vacant = 0
-}
-
 // gather returns the crowd of entry e and makes one where there is none, counting
 // the seat that may be there.
 func (t *Table) gather(e int32) *crowd {
 	x := t.entries.at(e)
 	if x.crowd == 0 {
-		x.crowd = t.crowds.take()
-		c := t.crowds.at(x.crowd)
+		var c *crowd
+		x.crowd, c = t.crowds.take()
 		if x.holders != 0 {
 			c.seats, c.grants = 1, 1
 		} else if x.queue != 0 {
@@ -188,7 +143,7 @@ func (t *Table) gather(e int32) *crowd {
 // sit makes the seat of a request that is new at entry e. It is in no ring of the
 // entry yet, and has no detail.
 func (t *Table) sit(e int32, r *Request) int32 {
-	i := t.seats.take()
+	i, s := t.seats.take()
 	x := t.entries.at(e)
 	if x.crowd != 0 || x.holders != 0 || x.queue != 0 || r.Mode == holdfast.ModeSlots {
 		c := t.gather(e)
@@ -200,10 +155,11 @@ func (t *Table) sit(e int32, r *Request) int32 {
 			c.slots++
 		}
 	}
-	s := t.seats.at(i)
 	s.entry, s.request, s.mode, s.since = e, r.ID, r.Mode, r.Arrived
-	t.attend(i, r)
-	t.register(i)
+	t.attend(i, s, r)
+	if x.crowd != 0 {
+		t.register(i)
+	}
 	return i
 }
 
@@ -225,11 +181,13 @@ func (t *Table) describe(i int32, r *Request, end Time) {
 // detailOf returns the detail of seat i and makes one where there is none.
 func (t *Table) detailOf(i int32) *detail {
 	s := t.seats.at(i)
-	if s.detail == 0 {
-		s.detail = t.details.take()
-		*t.details.at(s.detail) = detail{end: Never, holds: 1, last: i}
+	if s.detail != 0 {
+		return t.details.at(s.detail)
 	}
-	return t.details.at(s.detail)
+	var d *detail
+	s.detail, d = t.details.take()
+	*d = detail{end: Never, holds: 1, last: i}
+	return d
 }
 
 // owner returns the owner that seat s named, or "".

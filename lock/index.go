@@ -141,10 +141,15 @@ func (t *Table) unindexOwner(i int32) {
 
 // findRequest returns the seat of a request at entry e, or 0.
 func (t *Table) findRequest(e, session int32, request uint64) int32 {
-	if x := t.indexOf(e); x != nil {
-		return x.places[key{kind: byRequest, session: session, number: request}].seat
-	}
 	x := t.entries.at(e)
+	if i := x.holders; i != 0 { // mostly it is the only one
+		if s := t.seats.at(i); s.request == request && s.session == session {
+			return i
+		}
+	}
+	if index := t.indexOf(e); index != nil {
+		return index.places[key{kind: byRequest, session: session, number: request}].seat
+	}
 	for _, first := range [...]int32{x.holders, x.queue} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
 			if s := t.seats.at(i); s.request == request && s.session == session {

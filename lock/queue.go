@@ -13,7 +13,7 @@ import (
 func (t *Table) enqueue(i int32, try bool) {
 	s := t.seats.at(i)
 	x := t.entries.at(s.entry)
-	t.join(ofEntry, &x.queue, i)
+	t.join(ofEntry, &x.queue, i, s)
 	x.waiting++
 	t.waiters++
 	t.sessions.at(s.session).waits++
@@ -28,7 +28,7 @@ func (t *Table) enqueue(i int32, try bool) {
 func (t *Table) dequeue(i int32) {
 	s := t.seats.at(i)
 	x := t.entries.at(s.entry)
-	t.part(ofEntry, &x.queue, i)
+	t.part(ofEntry, &x.queue, i, s)
 	x.waiting--
 	t.waiters--
 	t.sessions.at(s.session).waits--
@@ -39,13 +39,14 @@ func (t *Table) dequeue(i int32) {
 	t.unnumber(i)
 }
 
-// fits reports whether a grant would fit beside the holders of entry e, those that are
+// fits reports whether a grant would fit beside the holders of entry x, those that are
 // revoked among them.
-func (t *Table) fits(e int32, mode holdfast.Mode, units int32) bool {
-	x := t.entries.at(e)
-	if x.holders == 0 {
-		return true
-	}
+func (t *Table) fits(x *entry, mode holdfast.Mode, units int32) bool {
+	return x.holders == 0 || t.fitsBeside(x, mode, units)
+}
+
+// fitsBeside is fits for an entry that has holders.
+func (t *Table) fitsBeside(x *entry, mode holdfast.Mode, units int32) bool {
 	if mode == holdfast.ModeExclusive || mode != t.seats.at(x.holders).mode {
 		return false
 	}
@@ -60,7 +61,7 @@ func (t *Table) fits(e int32, mode holdfast.Mode, units int32) bool {
 func (t *Table) grant(now Time, i int32, out *[]Decision) {
 	s := t.seats.at(i)
 	x := t.entries.at(s.entry)
-	if !t.serving() || !t.fits(s.entry, s.mode, t.units(s)) {
+	if !t.serving() || !t.fits(x, s.mode, t.units(s)) {
 		panic(fmt.Sprintf("lock: %q is granted %v to request %d of %v, which does not fit", x.name, s.mode, s.request, t.sessions.at(s.session).id))
 	}
 	token := Token(t.reign, t.count+1)
@@ -72,7 +73,7 @@ func (t *Table) grant(now Time, i int32, out *[]Decision) {
 
 	arrived := s.since
 	s.token, s.since = token, now
-	t.admit(i)
+	t.admit(i, s, x)
 	if s.detail != 0 {
 		d := t.details.at(s.detail)
 		end := Never
@@ -85,12 +86,10 @@ func (t *Table) grant(now Time, i int32, out *[]Decision) {
 	t.granted(now, i, arrived, out)
 }
 
-// admit puts seat i, whose token is set and the highest of its name, among the
-// holders of its entry.
-func (t *Table) admit(i int32) {
-	s := t.seats.at(i)
-	x := t.entries.at(s.entry)
-	t.join(ofEntry, &x.holders, i)
+// admit puts seat i, which is s and whose token is set and the highest of its name,
+// among the holders of its entry x.
+func (t *Table) admit(i int32, s *seat, x *entry) {
+	t.join(ofEntry, &x.holders, i, s)
 	t.sessions.at(s.session).holds++
 	if x.crowd == 0 {
 		return
@@ -123,7 +122,7 @@ func (t *Table) settle(now Time, e int32, out *[]Decision) {
 			t.reenterQueued(now, held, i, out)
 			continue
 		}
-		if t.fits(e, s.mode, t.units(s)) {
+		if t.fits(x, s.mode, t.units(s)) {
 			t.dequeue(i)
 			t.grant(now, i, out)
 			continue
@@ -189,8 +188,8 @@ func (t *Table) touch(e int32) { t.touched = append(t.touched, e) }
 // settleTouched settles the entries that were touched, in the order of touching.
 func (t *Table) settleTouched(now Time, out *[]Decision) {
 	for _, e := range t.touched {
-		// An entry that was touched twice may have been forgotten the first time.
-		if t.entries.at(e).name != "" {
+		// An entry that was touched twice may have been vacated the first time.
+		if x := t.entries.at(e); x.name != "" && !x.vacant() {
 			t.settle(now, e, out)
 		}
 	}
@@ -201,7 +200,7 @@ func (t *Table) settleTouched(now Time, out *[]Decision) {
 // names, because that of the records differs between a table and its restored copy.
 func (t *Table) settleAll(now Time, out *[]Decision) {
 	for e := int32(1); e <= t.entries.top; e++ {
-		if t.entries.at(e).queue != 0 {
+		if x := t.entries.at(e); x.queue != 0 && !x.vacant() {
 			t.touch(e)
 		}
 	}

@@ -38,8 +38,9 @@ func (t *Table) Cancel(now Time, s SessionID, name string, request uint64, out *
 }
 
 func (t *Table) release(now Time, i int32, out *[]Decision) {
-	e := t.seats.at(i).entry
-	t.decide(room(out), Released, i)
+	s := t.seats.at(i)
+	e := s.entry
+	t.decide(room(out), Released, s)
 	t.endSeat(now, i)
 	t.settle(now, e, out)
 }
@@ -140,7 +141,7 @@ func (t *Table) endSeat(now Time, i int32) {
 	s := t.seats.at(i)
 	if s.token != 0 && (s.detail == 0 || t.details.at(s.detail).holds == 1) {
 		ended := t.history.add(t.entries.at(s.entry).name)
-		t.copyGrant(ended, i)
+		t.copyGrant(ended, s)
 		ended.Until = now
 	}
 	t.drop(i)
@@ -153,10 +154,10 @@ func (t *Table) drop(i int32) {
 	if s.token == 0 {
 		t.dequeue(i)
 	} else {
-		t.leaveGrant(i)
+		t.leaveGrant(i, s, x)
 	}
-	t.unregister(i)
 	if x.crowd != 0 {
+		t.unregister(i)
 		c := t.crowds.at(x.crowd)
 		c.seats--
 		if s.mode == holdfast.ModeSlots {
@@ -167,18 +168,18 @@ func (t *Table) drop(i int32) {
 			t.recount(s.entry)
 		}
 	}
-	t.forgetDetail(i)
-	t.leave(i)
+	if s.detail != 0 {
+		t.forgetDetail(i)
+	}
+	t.leave(i, s)
 	t.seats.give(i)
 }
 
-// leaveGrant takes the hold at seat i out of its grant, and the grant out of its
-// entry if that was its last hold.
-func (t *Table) leaveGrant(i int32) {
-	s := t.seats.at(i)
-	x := t.entries.at(s.entry)
+// leaveGrant takes the hold at seat i, which is s, out of its grant, and the grant out
+// of its entry x if that was its last hold.
+func (t *Table) leaveGrant(i int32, s *seat, x *entry) {
 	before := s.links[ofEntry].prev
-	t.part(ofEntry, &x.holders, i)
+	t.part(ofEntry, &x.holders, i, s)
 	t.sessions.at(s.session).holds--
 	if s.detail != 0 {
 		d := t.details.at(s.detail)

@@ -41,7 +41,7 @@ func (t *Table) restoreSeat(now Time, c *Seat) error {
 	}
 	e := t.entryOf(c.Name)
 	if e == 0 {
-		e = t.enter(c.Name)
+		e = t.enter(c.Name, t.byName[c.Name])
 	}
 	i := t.sit(e, &r)
 	if held != 0 {

@@ -22,21 +22,26 @@ func (s *session) link() *int32 { return &s.first }
 // seats returns how many holds and waits the session has.
 func (s *session) seats() int { return int(s.holds) + int(s.waits) }
 
-// attend puts seat i into the ring of the session of r, which begins with it.
-func (t *Table) attend(i int32, r *Request) {
+// attend puts seat i, which is s, into the ring of the session of r, which begins with
+// it.
+func (t *Table) attend(i int32, s *seat, r *Request) {
 	n := t.sessionOf(r.Session)
+	var x *session
 	switch {
 	case n == 0:
-		n = t.sessions.take()
-		*t.sessions.at(n) = session{id: r.Session, client: r.Client}
+		n, x = t.sessions.take()
+		x.id, x.client = r.Session, r.Client
 		t.bySession[r.Session] = n
 		t.recent = n
 	case n == t.idle:
 		t.idle = 0
-		t.sessions.at(n).client = r.Client
+		x = t.sessions.at(n)
+		x.client = r.Client
+	default:
+		x = t.sessions.at(n)
 	}
-	t.seats.at(i).session = n
-	t.join(ofSession, &t.sessions.at(n).first, i)
+	s.session = n
+	t.join(ofSession, &x.first, i, s)
 }
 
 // sessionOf returns the record of a session, or 0. Who asks once mostly asks again.
@@ -51,14 +56,14 @@ func (t *Table) sessionOf(id SessionID) int32 {
 	return n
 }
 
-// leave takes seat i out of the ring of its session. The session's record ends with
+// leave takes seat i, which is s, out of the ring of its session. The session's record ends with
 // its last seat, or rather when the next session's does: a session that takes and
 // gives back one lock after the other keeps its own.
-func (t *Table) leave(i int32) {
-	n := t.seats.at(i).session
-	s := t.sessions.at(n)
-	t.part(ofSession, &s.first, i)
-	if s.first == 0 {
+func (t *Table) leave(i int32, s *seat) {
+	n := s.session
+	x := t.sessions.at(n)
+	t.part(ofSession, &x.first, i, s)
+	if x.first == 0 {
 		t.forgetIdle()
 		t.idle = n
 	}

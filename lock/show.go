@@ -6,14 +6,13 @@ import (
 
 // decision describes seat i, with kind as what became of it.
 func (t *Table) decision(kind Kind, i int32) (d Decision) {
-	t.decide(&d, kind, i)
+	t.decide(&d, kind, t.seats.at(i))
 	return d
 }
 
 // decide is decision where it is to stand. A Decision is large, so what is decided at
 // every lock is not carried about.
-func (t *Table) decide(d *Decision, kind Kind, i int32) {
-	s := t.seats.at(i)
+func (t *Table) decide(d *Decision, kind Kind, s *seat) {
 	d.Kind, d.Request, d.Mode, d.Token = kind, s.request, s.mode, s.token
 	d.Session = t.sessions.at(s.session).id
 	d.Name = t.entries.at(s.entry).name
@@ -46,7 +45,7 @@ func (t *Table) refusal(now Time, i int32, err error) Decision {
 func (t *Table) granted(now Time, i int32, arrived Time, out *[]Decision) {
 	s := t.seats.at(i)
 	d := room(out)
-	t.decide(d, Granted, i)
+	t.decide(d, Granted, s)
 	d.Waited = max(0, now-arrived)
 	if end := t.end(s); end != Never {
 		// A limit that has passed is still a limit, and 0 would be none.
@@ -91,7 +90,7 @@ func (t *Table) Show(name string) Lock {
 func (t *Table) Scan(cursor uint64, limit int, visit func(Lock)) (next uint64) {
 	limit = max(limit, 1)
 	for e := max(cursor, 1); e <= uint64(t.entries.top); e++ {
-		if int32(e) == t.vacant || t.entries.at(int32(e)).name == "" {
+		if x := t.entries.at(int32(e)); x.name == "" || x.vacant() {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -126,13 +125,12 @@ func (t *Table) view(e int32) Lock {
 
 // viewGrant copies the grant that seat i is in.
 func (t *Table) viewGrant(i int32) (g Grant) {
-	t.copyGrant(&g, i)
+	t.copyGrant(&g, t.seats.at(i))
 	return g
 }
 
 // copyGrant is viewGrant where the copy is to stand.
-func (t *Table) copyGrant(g *Grant, i int32) {
-	s := t.seats.at(i)
+func (t *Table) copyGrant(g *Grant, s *seat) {
 	*g = Grant{Mode: s.mode, Token: s.token, Since: s.since, Until: Never, Holds: 1, Revoked: s.revoked}
 	session := t.sessions.at(s.session)
 	g.Session, g.Client = session.id, session.client

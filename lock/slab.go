@@ -29,12 +29,13 @@ func (s *slab[T, P]) at(i int32) P {
 }
 
 // take hands out a zero record.
-func (s *slab[T, P]) take() int32 {
+func (s *slab[T, P]) take() (i int32, record P) {
 	s.used++
 	if i := s.free; i != 0 {
-		link := s.at(i).link()
+		record := s.at(i)
+		link := record.link()
 		s.free, *link = *link, 0
-		return i
+		return i, record
 	}
 	s.top++
 	if s.top < 0 {
@@ -43,7 +44,7 @@ func (s *slab[T, P]) take() int32 {
 	if int(s.top)/chunkSize == len(s.chunks) {
 		s.chunks = append(s.chunks, new([chunkSize]T))
 	}
-	return s.top
+	return s.top, s.at(s.top)
 }
 
 // give takes record i back.
@@ -52,8 +53,9 @@ func (s *slab[T, P]) give(i int32) {
 		panic(fmt.Sprintf("lock: record %d of %d is given back, with %d in use", i, s.top, s.used))
 	}
 	var zero T
-	*s.at(i) = zero
-	*s.at(i).link() = s.free
+	record := s.at(i)
+	*record = zero
+	*record.link() = s.free
 	s.free = i
 	s.used--
 }

@@ -53,7 +53,7 @@ func (t *Table) Snapshot(now Time, cursor uint64, limit int) Chunk {
 	skip := cursor & (1<<cursorBits - 1)
 	for e := max(cursor>>cursorBits, 1); e <= uint64(t.entries.top); e++ {
 		x := t.entries.at(int32(e))
-		if x.name == "" {
+		if x.name == "" || x.vacant() {
 			continue
 		}
 		n := uint64(0)

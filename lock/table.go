@@ -88,7 +88,7 @@ type Table struct {
 	paused bool
 
 	byName    map[string]int32
-	vacant    int32 // the entry of a name that is not live any more and may be so again, or 0
+	vacancies vacancies
 	bySession map[SessionID]int32
 	recent    int32 // the session that was looked up last, or 0
 	idle      int32 // a session without seats whose record is kept, or 0
@@ -164,12 +164,7 @@ func (t *Table) Resume(now Time, out *[]Decision) {
 func (t *Table) serving() bool { return t.reign != 0 && !t.paused && t.count < MaxCount }
 
 // Names returns how many names are live: held or waited for.
-func (t *Table) Names() int {
-	if t.vacant != 0 {
-		return t.entries.used - 1
-	}
-	return t.entries.used
-}
+func (t *Table) Names() int { return t.entries.used - t.vacancies.count }
 
 // Holds returns how many holds there are, each reentry counted.
 func (t *Table) Holds() int { return t.seats.used - t.waiters }

@@ -20,8 +20,8 @@ type leased struct {
 func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	raised := len(out.Raises)
 	m.Machine.Step(now, ev, out)
-	for _, fact := range out.Raises[raised:] {
-		if view, is := fact.(*protocol.View); is {
+	for ; raised < len(out.Raises); raised++ {
+		if view, is := out.Raises[raised].(*protocol.View); is {
 			m.lease = view.Lease
 		}
 	}

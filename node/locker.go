@@ -206,6 +206,9 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, d *lock.Decision,
 	}
 	s.held.put(id, h)
 	s.guard()
+	if len(s.early) == 0 {
+		return held, nil
+	}
 	if early, ok := s.early[id]; ok {
 		delete(s.early, id)
 		s.decided(&early)

@@ -124,9 +124,15 @@ func (e *Effects) SendTo(address string, m Message) {
 
 // Decide answers a call with what became of a lock.
 func (e *Effects) Decide(to CallID, d *lock.Decision) {
-	e.Replies = append(e.Replies, Reply{})
-	reply := &e.Replies[len(e.Replies)-1]
-	reply.To, reply.Decision = to, *d
+	n := len(e.Replies)
+	if n == cap(e.Replies) {
+		e.Replies = append(e.Replies, Reply{})
+	} else {
+		e.Replies = e.Replies[:n+1] // all of it is set, whatever an earlier batch has left there
+	}
+	reply := &e.Replies[n]
+	reply.To, reply.Port, reply.Result = to, Below, nil
+	reply.Decision = *d
 }
 
 // Reply answers a call with any other result.

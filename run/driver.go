@@ -211,7 +211,10 @@ func (d *Driver) CallInto(ev protocol.Event, reply *protocol.Reply) (answered bo
 	for i := range replies {
 		if replies[i].To == ev.Call {
 			*reply, answered = replies[i], true
-			d.effects.Replies = append(replies[:i], replies[i+1:]...)
+			if i < len(replies)-1 {
+				copy(replies[i:], replies[i+1:])
+			}
+			d.effects.Replies = replies[:len(replies)-1]
 			break
 		}
 	}
@@ -255,8 +258,8 @@ func (d *Driver) step(ev protocol.Event) {
 		d.seen = protocol.Effects{Raises: d.effects.Raises, Notes: d.effects.Notes}
 		d.heed(now, &d.seen)
 	}
-	for _, note := range d.effects.Notes {
-		d.logger.Debug("note", "note", note)
+	for i := range d.effects.Notes {
+		d.logger.Debug("note", "note", d.effects.Notes[i])
 	}
 	for i := range d.effects.Sends {
 		d.send(&d.effects.Sends[i])

@@ -247,7 +247,7 @@ func (m *Desk) onRequest(now protocol.Time, ev protocol.Event, r *lock.Request, 
 		m.refuseUnknown(ev.Call, r.Session, r.ID, r.Name, out)
 		return
 	}
-	if m.superseded[ev.Call.Sink] || p.back.crossed(ev.Call.Sink, r.ID) || m.tooLate(now, p, ev, r, out) {
+	if m.isSuperseded(ev.Call.Sink) || p.back.crossed(ev.Call.Sink, r.ID) || m.tooLate(now, p, ev, r, out) {
 		return
 	}
 	if r.Client == "" {
@@ -268,10 +268,16 @@ func (m *Desk) onHeld(now protocol.Time, ev protocol.Event, s lock.SessionID, re
 		m.refuseUnknown(ev.Call, s, request, name, out)
 		return
 	}
-	if m.superseded[ev.Call.Sink] {
+	if m.isSuperseded(ev.Call.Sink) {
 		return
 	}
 	m.pass(now, ev, out)
+}
+
+// isSuperseded reports whether what is read at a sink was said before another sink
+// resumed its session.
+func (m *Desk) isSuperseded(sink uint64) bool {
+	return len(m.superseded) > 0 && m.superseded[sink]
 }
 
 func (m *Desk) refuseUnknown(call protocol.CallID, s lock.SessionID, request uint64, name string, out *protocol.Effects) {

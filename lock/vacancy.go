@@ -1,0 +1,91 @@
+package lock
+
+// maxVacant is how many entries are kept of names that are not live any more: a name
+// that is taken and given back again and again keeps its own, and leaves the map of
+// names alone.
+const maxVacant = 1024
+
+// vacated marks a vacant entry, in place of how many wait.
+const vacated = -1
+
+// vacancies are the vacant entries, in the order in which they were vacated.
+type vacancies struct {
+	oldest, newest int32
+	count          int
+}
+
+func (e *entry) vacant() bool { return e.waiting == vacated }
+
+// entryOf returns the entry of a live name, or 0.
+func (t *Table) entryOf(name string) int32 {
+	e, live := t.look(name)
+	if !live {
+		return 0
+	}
+	return e
+}
+
+// look returns the entry of a name, or 0, and whether the name is live.
+func (t *Table) look(name string) (e int32, live bool) {
+	e = t.byName[name]
+	return e, e != 0 && !t.entries.at(e).vacant()
+}
+
+// enter makes the entry of a name that is not live: vacant is the one that look has
+// found.
+func (t *Table) enter(name string, vacant int32) int32 {
+	if vacant != 0 {
+		t.revive(vacant)
+		return vacant
+	}
+	e, x := t.entries.take()
+	x.name = name
+	t.byName[name] = e
+	return e
+}
+
+// vacate ends a name that nobody holds or waits for. Its entry is kept until enough
+// others were vacated after it.
+func (t *Table) vacate(e int32) {
+	x := t.entries.at(e)
+	if x.crowd != 0 {
+		t.crowds.give(x.crowd)
+		x.crowd = 0
+	}
+	v := &t.vacancies
+	x.waiting, x.holders, x.queue = vacated, 0, v.newest
+	if v.newest != 0 {
+		t.entries.at(v.newest).holders = e
+	} else {
+		v.oldest = e
+	}
+	v.newest = e
+	if v.count++; v.count > maxVacant {
+		t.forgetVacant()
+	}
+}
+
+// revive takes entry e out of the vacancies.
+func (t *Table) revive(e int32) {
+	v, x := &t.vacancies, t.entries.at(e)
+	if x.holders != 0 {
+		t.entries.at(x.holders).queue = x.queue
+	} else {
+		v.newest = x.queue
+	}
+	if x.queue != 0 {
+		t.entries.at(x.queue).holders = x.holders
+	} else {
+		v.oldest = x.holders
+	}
+	v.count--
+	x.holders, x.queue, x.waiting = 0, 0, 0
+}
+
+// forgetVacant drops the entry that was vacated first. There must be one.
+func (t *Table) forgetVacant() {
+	e := t.vacancies.oldest
+	t.revive(e)
+	delete(t.byName, t.entries.at(e).name)
+	t.entries.give(e)
+}
