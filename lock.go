@@ -39,17 +39,29 @@ type Backing interface {
 }
 
 // Lock is a granted lock. Its methods may be called from many goroutines.
+//
+// One is made for every grant, so what only some of them need is in an ending, and
+// nothing takes more room than it must.
 type Lock struct {
-	grant   Grant
-	request uint64 // the id under which it was acquired
-	backing Backing
-	values  context.Context // whose values Context has
+	space, name, owner string
+	token              Token
+	request            uint64 // the id under which it was acquired
+	backing            Backing
+	values             context.Context // whose values Context has
 
-	holdEnd atomic.Int64 // hold limit on the backing's clock, or Forever
+	holdEnd  atomic.Int64 // hold limit on the backing's clock, or Forever
+	units    int32
+	capacity int32
 
 	mu     sync.Mutex
+	mode   Mode
 	ended  bool
-	cause  error // why it ended; nil after Unlock
+	ending *ending // nil while nobody has asked for the context and nothing but Unlock has ended it
+}
+
+// ending is how a lock ended, and who is told.
+type ending struct {
+	cause  error // nil while it is held, and after Unlock
 	inner  context.Context
 	cancel context.CancelCauseFunc
 }
@@ -59,31 +71,35 @@ type Lock struct {
 // limit on the backing's clock (or [Forever]), values the context whose values
 // Lock.Context has.
 func NewLock(grant Grant, request uint64, holdEnd time.Duration, backing Backing, values context.Context) *Lock {
-	l := &Lock{grant: grant, request: request, backing: backing, values: values}
+	l := &Lock{
+		space: grant.Space, name: grant.Name, owner: grant.Owner, token: grant.Token, request: request,
+		backing: backing, values: values,
+		units: int32(grant.Units), capacity: int32(grant.Capacity), mode: grant.Mode,
+	}
 	l.holdEnd.Store(int64(holdEnd))
 	return l
 }
 
 // Space returns the lockspace.
-func (l *Lock) Space() string { return l.grant.Space }
+func (l *Lock) Space() string { return l.space }
 
 // Name returns the name that is locked.
-func (l *Lock) Name() string { return l.grant.Name }
+func (l *Lock) Name() string { return l.name }
 
 // Owner returns the owner that was named, or "".
-func (l *Lock) Owner() string { return l.grant.Owner }
+func (l *Lock) Owner() string { return l.owner }
 
 // Mode returns the mode it was granted in.
-func (l *Lock) Mode() Mode { return l.grant.Mode }
+func (l *Lock) Mode() Mode { return l.mode }
 
 // Units returns how many units of the capacity it holds; 0 unless the mode is slots.
-func (l *Lock) Units() int { return l.grant.Units }
+func (l *Lock) Units() int { return int(l.units) }
 
 // Capacity returns the capacity that the units are part of; 0 unless the mode is slots.
-func (l *Lock) Capacity() int { return l.grant.Capacity }
+func (l *Lock) Capacity() int { return int(l.capacity) }
 
 // Token returns the fencing token.
-func (l *Lock) Token() Token { return l.grant.Token }
+func (l *Lock) Token() Token { return l.token }
 
 // Request returns the id under which the lock was acquired, for implementations of [Locker].
 func (l *Lock) Request() uint64 { return l.request }
@@ -115,10 +131,34 @@ func (l *Lock) Check() error {
 	switch {
 	case !l.ended:
 		return nil
-	case l.cause != nil:
-		return l.cause
+	case l.cause() != nil:
+		return l.cause()
 	}
 	return l.fail("check", ErrNotHeld)
+}
+
+// cause returns why the lock has ended: nil while it is held, and after Unlock. It is
+// called with the mutex held.
+func (l *Lock) cause() error {
+	if l.ending == nil {
+		return nil
+	}
+	return l.ending.cause
+}
+
+// end ends the lock because of err. It is called with the mutex held.
+func (l *Lock) end(err error) {
+	l.ended = true
+	if err != nil && l.ending == nil {
+		l.ending = &ending{}
+	}
+	if l.ending == nil {
+		return
+	}
+	l.ending.cause = err
+	if l.ending.cancel != nil {
+		l.ending.cancel(err)
+	}
 }
 
 // expire ends the lock if its deadline has passed.
@@ -148,15 +188,12 @@ func (l *Lock) End(err error) bool {
 	if err != nil && !errors.As(err, &wrapped) {
 		err = l.fail("lock", err)
 	}
-	l.ended, l.cause = true, err
-	if l.cancel != nil {
-		l.cancel(err)
-	}
+	l.end(err)
 	return true
 }
 
 func (l *Lock) fail(op string, err error) error {
-	return &Error{Op: op, Space: l.grant.Space, Name: l.grant.Name, Err: err}
+	return &Error{Op: op, Space: l.space, Name: l.name, Err: err}
 }
 
 // Extend replaces the hold limit: the lock may live for hold from now. Zero
@@ -182,10 +219,9 @@ func (l *Lock) SetHoldEnd(end time.Duration) { l.holdEnd.Store(int64(end)) }
 func (l *Lock) Unlock(ctx context.Context) error {
 	l.expire()
 	l.mu.Lock()
-	ended, cause := l.ended, l.cause
-	l.ended = true
-	if !ended && l.cancel != nil {
-		l.cancel(nil)
+	ended, cause := l.ended, l.cause()
+	if !ended {
+		l.end(nil)
 	}
 	l.mu.Unlock()
 	switch {
@@ -203,17 +239,21 @@ func (l *Lock) Unlock(ctx context.Context) error {
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inner == nil {
+	if l.ending == nil {
+		l.ending = &ending{}
+	}
+	e := l.ending
+	if e.inner == nil {
 		values := l.values
 		if values == nil {
 			values = context.Background()
 		}
-		l.inner, l.cancel = context.WithCancelCause(context.WithoutCancel(values))
+		e.inner, e.cancel = context.WithCancelCause(context.WithoutCancel(values))
 		if l.ended {
-			l.cancel(l.cause)
+			e.cancel(e.cause)
 		}
 	}
-	return lockContext{l.inner, l}
+	return lockContext{e.inner, l}
 }
 
 // lockContext looks at the clock before it answers for the context within.

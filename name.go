@@ -28,6 +28,9 @@ func CheckName(name string) error {
 // reason): it must be UTF-8 without control characters, at most [MaxText] bytes. The
 // error is an ErrName.
 func CheckText(field, text string) error {
+	if text == "" {
+		return nil
+	}
 	if len(text) > MaxText {
 		return fmt.Errorf("%w: %s has %d bytes; %d are allowed", ErrName, field, len(text), MaxText)
 	}

@@ -102,6 +102,19 @@ func (l locker) fail(op, name string, err error) error {
 }
 
 func (l locker) resolve(ctx context.Context, name string, try bool, options []holdfast.Option) (*holdfast.Lock, error) {
+	if len(options) > 0 {
+		return l.resolveOptions(ctx, name, try, options)
+	}
+	r := holdfast.Request{Name: name, Try: try}
+	if err := r.Check(); err != nil {
+		return nil, l.fail("lock", name, err)
+	}
+	return l.acquire(ctx, &r)
+}
+
+// resolveOptions is resolve for a request that is on the heap, where options can change
+// it.
+func (l locker) resolveOptions(ctx context.Context, name string, try bool, options []holdfast.Option) (*holdfast.Lock, error) {
 	r, err := holdfast.NewRequest(name, options...)
 	if err != nil {
 		return nil, l.fail("lock", name, err)
