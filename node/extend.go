@@ -62,7 +62,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 
 // ask puts a wish about a lock to its space; its answer comes on line.
 func (s *localSession) ask(port protocol.Port, fact any, line chan lock.Decision) error {
-	op := s.last.Add(1)
+	op := s.number()
 	s.mu.Lock()
 	s.answers[op] = line
 	s.mu.Unlock()

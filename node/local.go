@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/spin"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
@@ -23,8 +24,7 @@ type localSession struct {
 	called func(protocol.ID) string
 	id     lock.SessionID
 	sink   uint64
-	last   atomic.Uint64 // request ids
-	spare  atomic.Pointer[facts]
+	last   atomic.Uint64 // number of a call, but for those that acquire or release
 	alarms *clock.Alarms
 	begin  time.Duration // where on the alarms' clock the member's time began
 
@@ -33,7 +33,7 @@ type localSession struct {
 	closing       sync.Once
 	over          chan struct{} // closed when the session ends
 
-	mu       sync.Mutex
+	mu       spin.Mutex
 	closed   bool
 	waiting  map[uint64]*wait              // by request
 	answers  map[uint64]chan lock.Decision // to calls about a request, by their numbers
@@ -44,22 +44,8 @@ type localSession struct {
 	guarded  bool                     // it is set
 }
 
-// facts are what a call hands to the machines, which keep none of it beyond their
-// step.
-type facts struct {
-	request lock.Request
-	release protocol.Release
-}
-
-// borrow returns facts to fill in: the session's own, if nobody has them just now.
-func (s *localSession) borrow() *facts {
-	if f := s.spare.Swap(nil); f != nil {
-		return f
-	}
-	return new(facts)
-}
-
-func (s *localSession) putAway(f *facts) { s.spare.Store(f) }
+// number numbers a call that neither acquires nor releases.
+func (s *localSession) number() uint64 { return run.OwnCalls | s.last.Add(1) }
 
 // wait is a call that waits for its grant.
 type wait struct {
@@ -86,7 +72,7 @@ func openLocal(driver *run.Driver, ends *atomic.Int64, called func(protocol.ID) 
 		early:     map[uint64]lock.Decision{},
 	}
 	s.sink = driver.Attach(s)
-	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
+	call := protocol.CallID{Sink: s.sink, Op: s.number()}
 	reply, answered, err := driver.Call(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Sort: session.Local}})
 	if err != nil {
 		return nil, err

@@ -144,10 +144,8 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	if r.Try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" {
 		sent = s.Now()
 	}
-	facts := s.borrow()
-	request := &facts.request
-	*request = lock.Request{
-		Session: s.id, ID: s.last.Add(1), Name: r.Name, Owner: r.Owner, Reason: r.Reason,
+	request := lock.Request{
+		Session: s.id, Name: r.Name, Owner: r.Owner, Reason: r.Reason,
 		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
 		Try: r.Try, Arrived: sent, WaitEnd: lock.Never, Hold: r.Hold,
 	}
@@ -157,24 +155,20 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	case r.Wait > 0:
 		request.WaitEnd = after(sent, r.Wait)
 	}
-	id := request.ID
-	call := protocol.CallID{Sink: s.sink, Op: id}
-	var reply protocol.Reply
-	answered, err := s.driver.CallInto(protocol.Event{Kind: protocol.Call, Port: l.port, Call: call, Fact: request}, &reply)
-	s.putAway(facts)
+	a, err := s.driver.Acquire(l.port, s.sink, &request)
 	if err != nil {
 		return nil, l.fail("lock", r.Name, closedOr(err))
 	}
-	d := &reply.Decision
-	if !answered || d.Kind == lock.Queued {
-		if *d, err = s.await(ctx, l.port, r, id, d); err != nil {
+	id := a.Request
+	if a.Kind == 0 || a.Kind == lock.Queued {
+		if a, err = s.await(ctx, l.port, r, id, a); err != nil {
 			return nil, err
 		}
 	}
-	if d.Kind == lock.Refused {
-		return nil, l.fail("lock", r.Name, s.refusal(d.Err))
+	if a.Kind == lock.Refused {
+		return nil, l.fail("lock", r.Name, s.refusal(a.Err))
 	}
-	return l.hold(ctx, r, d, id, sent)
+	return l.hold(ctx, r, a, id, sent)
 }
 
 func closedOr(err error) error {
@@ -199,14 +193,14 @@ func (s *localSession) refusal(err error) error {
 }
 
 // hold makes the lock of a grant, and registers it for what may become of it.
-func (l locker) hold(ctx context.Context, r *holdfast.Request, d *lock.Decision, id uint64, sent time.Duration) (*holdfast.Lock, error) {
+func (l locker) hold(ctx context.Context, r *holdfast.Request, a run.Answer, id uint64, sent time.Duration) (*holdfast.Lock, error) {
 	s := l.session
 	end := holdfast.Forever
-	if d.Hold > 0 {
-		end = after(sent, d.Hold)
+	if a.Hold > 0 {
+		end = after(sent, a.Hold)
 	}
 	held := holdfast.NewLock(holdfast.Grant{
-		Space: l.space, Name: r.Name, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: d.Token,
+		Space: l.space, Name: r.Name, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: a.Token,
 	}, id, end, s, ctx)
 	h := holding{lock: held, port: l.port}
 	s.mu.Lock()
@@ -231,7 +225,7 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, d *lock.Decision,
 
 // await waits for the decision about a request that was queued. When ctx ends
 // first, the request is cancelled: granted meanwhile, it is released.
-func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfast.Request, id uint64, first *lock.Decision) (lock.Decision, error) {
+func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfast.Request, id uint64, first run.Answer) (run.Answer, error) {
 	w := &wait{decided: make(chan lock.Decision, 1)}
 	switch {
 	case r.Queued == nil:
@@ -244,13 +238,13 @@ func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfas
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return lock.Decision{Kind: lock.Refused, Err: holdfast.ErrClosed}, nil
+		return run.Answer{Kind: lock.Refused, Err: holdfast.ErrClosed}, nil
 	}
 	if early, ok := s.early[id]; ok {
 		delete(s.early, id)
 		if early.Kind != lock.Queued {
 			s.mu.Unlock()
-			return early, nil
+			return run.AnswerOf(&early), nil
 		}
 		w.tell(early.Position)
 	}
@@ -259,7 +253,7 @@ func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfas
 	for {
 		select {
 		case d := <-w.decided:
-			return d, nil
+			return run.AnswerOf(&d), nil
 		case position := <-queued:
 			queued = nil
 			r.Queued(position)
@@ -268,13 +262,13 @@ func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfas
 		}
 		break
 	}
-	return lock.Decision{}, s.cancel(ctx, port, r.Name, id)
+	return run.Answer{}, s.cancel(ctx, port, r.Name, id)
 }
 
 // cancel ends a request for good, because ctx has ended.
 func (s *localSession) cancel(ctx context.Context, port protocol.Port, name string, id uint64) error {
 	cancel := &protocol.Cancel{Session: s.id, Name: name, Request: id}
-	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
+	call := protocol.CallID{Sink: s.sink, Op: s.number()}
 	_, _, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: cancel})
 	s.forget(id)
 	if err != nil && !errors.Is(err, run.ErrClosed) {
@@ -292,22 +286,21 @@ func (s *localSession) forget(id uint64) {
 	s.held.remove(id)
 }
 
+// releaseOf makes the id of a request the number of the call which releases it.
+const releaseOf = run.OwnCalls | 1<<63
+
 // release gives a hold back to the authority. One that is another member takes it
 // later, and hears of it until it has. After Close that is an ErrClosed: it has released
 // everything.
 func (s *localSession) release(h holding) error {
-	facts := s.borrow()
-	r := &facts.release
-	*r = protocol.Release{Session: s.id, Name: h.lock.Name(), Token: h.lock.Token(), Request: h.lock.Request()}
-	call := protocol.CallID{Sink: s.sink, Op: s.last.Add(1)}
-	var reply protocol.Reply
-	answered, err := s.driver.CallInto(protocol.Event{Kind: protocol.Call, Port: h.port, Call: call, Fact: r}, &reply)
-	s.putAway(facts)
+	r := protocol.Release{Session: s.id, Name: h.lock.Name(), Token: h.lock.Token(), Request: h.lock.Request()}
+	call := protocol.CallID{Sink: s.sink, Op: releaseOf | r.Request}
+	a, err := s.driver.Release(h.port, call, &r)
 	switch {
 	case err != nil:
 		return closedOr(err)
-	case answered && reply.Decision.Kind == lock.Refused:
-		return s.refusal(reply.Decision.Err)
+	case a.Kind == lock.Refused:
+		return s.refusal(a.Err)
 	}
 	return nil
 }

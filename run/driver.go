@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/spin"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/session"
@@ -81,17 +82,20 @@ type Driver struct {
 	heed    func(protocol.Time, *protocol.Effects)
 	logger  *slog.Logger
 
-	mu       sync.Mutex
-	closed   bool
-	stepping bool             // the machine is at work
-	effects  protocol.Effects // drained after every step, but for the replies: they wait for the end of the batch
-	seen     protocol.Effects // what of them the observer sees
-	sinks    map[uint64]Sink
-	lastSink uint64
-	outgoing []protocol.Envelope // of this batch, to other members
-	one      []protocol.Reply    // scratch: the replies of one sink
-	wake     protocol.Time       // what the timer is set to
-	timer    clock.Timer
+	mu          spin.Mutex
+	closed      bool
+	stepping    bool             // the machine is at work
+	effects     protocol.Effects // drained after every step, but for the replies: they wait for the end of the batch
+	seen        protocol.Effects // what of them the observer sees
+	sinks       map[uint64]Sink
+	lastSink    uint64
+	outgoing    []protocol.Envelope // of this batch, to other members
+	one         []protocol.Reply    // scratch: the replies of one sink
+	lastRequest uint64              // the id that Acquire gave last
+	request     lock.Request        // scratch: of Acquire
+	release     protocol.Release    // scratch: of Release
+	wake        protocol.Time       // what the timer is set to
+	timer       clock.Timer
 
 	writer *writer
 	done   chan struct{} // closed by Close
@@ -189,37 +193,6 @@ func (d *Driver) Step(events ...protocol.Event) {
 		d.step(ev)
 	}
 	d.deliver()
-}
-
-// Call steps one event on the caller's goroutine. If its answer came in the same
-// step it is returned, and not delivered to the sink; otherwise answered is false
-// and the sink will be told.
-func (d *Driver) Call(ev protocol.Event) (reply protocol.Reply, answered bool, err error) {
-	answered, err = d.CallInto(ev, &reply)
-	return reply, answered, err
-}
-
-// CallInto is Call for who has a place for the answer, which is large.
-func (d *Driver) CallInto(ev protocol.Event, reply *protocol.Reply) (answered bool, err error) {
-	d.mu.Lock()
-	defer d.leave()
-	if d.closed {
-		return false, ErrClosed
-	}
-	d.step(ev)
-	replies := d.effects.Replies
-	for i := range replies {
-		if replies[i].To == ev.Call {
-			*reply, answered = replies[i], true
-			if i < len(replies)-1 {
-				copy(replies[i:], replies[i+1:])
-			}
-			d.effects.Replies = replies[:len(replies)-1]
-			break
-		}
-	}
-	d.deliver()
-	return answered, nil
 }
 
 // Close stops the driver. Machines are not told: what a member owes others before

@@ -29,7 +29,8 @@ var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership"
 // Other storage drivers than the member's own cell reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "protocol/...",
-	"run", "wire", "wire/...", "transport", "transport/...", "events", "storage/cell", "internal/clock", "internal/certificate", "internal/socket",
+	"run", "wire", "wire/...", "transport", "transport/...", "events", "storage/cell", "internal/clock",
+	"internal/certificate", "internal/socket", "internal/spin",
 }
 
 // programs may import everything, and only programs may import them.
@@ -47,6 +48,7 @@ func rows() []row {
 	with := func(more ...string) []string { return append(slices.Clone(rules), more...) }
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
+		row{folders: []string{"internal/spin"}},
 		row{folders: []string{"internal/tidy"}},
 		row{folders: []string{"internal/authority", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
@@ -55,7 +57,7 @@ func rows() []row {
 		row{folders: []string{"transport"}, own: with()},
 		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket"), outside: anyModule},
 		row{folders: []string{"storage/..."}, own: []string{"storage"}, outside: anyModule},
-		row{folders: []string{"run"}, own: with("internal/clock"), outside: anyModule},
+		row{folders: []string{"run"}, own: with("internal/clock", "internal/spin"), outside: anyModule},
 		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/..."), outside: anyModule},
 		row{folders: []string{"node", "storelock", "server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{

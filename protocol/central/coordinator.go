@@ -118,7 +118,9 @@ func (m *Machine) coordTick(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) coordAcquire(now protocol.Time, r *lock.Request, out *protocol.Effects) {
 	m.attend(now, out)
 	m.coord.table.Acquire(now, r, &m.scratch)
-	m.attend(now, out) // the count may be at its end now
+	if m.coord.table.Exhausted() { // now, perhaps
+		m.attend(now, out)
+	}
 	m.tell(now, wishKey{}, out)
 }
 
