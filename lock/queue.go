@@ -71,6 +71,8 @@ func (t *Table) grant(now Time, i int32, out *[]Decision) {
 	t.count++
 	t.last = token
 
+	t.given[token%givenSeats] = i
+
 	arrived := s.since
 	s.token, s.since = token, now
 	t.admit(i, s, x)

@@ -45,8 +45,29 @@ func (t *Table) release(now Time, i int32, out *[]Decision) {
 	t.settle(now, e, out)
 }
 
+// givenSeats is how many of the latest grants are found by their tokens: what is held
+// for a short time is released without looking for its name.
+const givenSeats = 256
+
+// findGiven returns the seat of a hold of session s if it was granted a short while ago,
+// or 0.
+func (t *Table) findGiven(s SessionID, name string, token holdfast.Token, request uint64) int32 {
+	i := t.given[token%givenSeats]
+	if i == 0 || token == 0 || request == 0 {
+		return 0
+	}
+	at := t.seats.at(i)
+	if at.token != token || at.request != request || t.sessions.at(at.session).id != s || t.entries.at(at.entry).name != name {
+		return 0
+	}
+	return i
+}
+
 // findHold returns the seat of a hold of session s, or 0.
 func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request uint64) int32 {
+	if i := t.findGiven(s, name, token, request); i != 0 {
+		return i
+	}
 	e, known := t.entryOf(name), t.sessionOf(s)
 	if e == 0 || known == 0 {
 		return 0
