@@ -165,9 +165,9 @@ func (m *Desk) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects)
 	switch ev.Kind {
 	case protocol.Tick:
 	case protocol.Call:
-		m.onCall(now, ev, out)
+		m.onCall(now, &ev, out)
 	default:
-		m.pass(now, ev, out)
+		m.pass(now, &ev, out)
 	}
 	m.conclude(now, out)
 	m.settle()
@@ -195,7 +195,7 @@ func (m *Desk) settle() {
 // tick does what time has decided.
 func (m *Desk) tick(now protocol.Time, out *protocol.Effects) {
 	if m.inner.Wake() <= now {
-		m.pass(now, protocol.Event{Kind: protocol.Tick}, out)
+		m.pass(now, &protocol.Event{Kind: protocol.Tick}, out)
 	}
 	m.expire(now, out)
 	m.endRevoked(now, out)
@@ -203,7 +203,7 @@ func (m *Desk) tick(now protocol.Time, out *protocol.Effects) {
 }
 
 // onCall takes a wish of a client.
-func (m *Desk) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
 		m.onRequest(now, ev, fact, out)
@@ -241,7 +241,7 @@ func (m *Desk) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effect
 }
 
 // onRequest passes on a request of a session that is alive.
-func (m *Desk) onRequest(now protocol.Time, ev protocol.Event, r *lock.Request, out *protocol.Effects) {
+func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
 	p := m.alive(now, r.Session)
 	if p == nil {
 		m.refuseUnknown(ev.Call, r.Session, r.ID, r.Name, out)
@@ -263,7 +263,7 @@ func (m *Desk) onRequest(now protocol.Time, ev protocol.Event, r *lock.Request, 
 }
 
 // onHeld passes on a wish about a request of a session that is alive.
-func (m *Desk) onHeld(now protocol.Time, ev protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
+func (m *Desk) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
 	if m.alive(now, s) == nil {
 		m.refuseUnknown(ev.Call, s, request, name, out)
 		return
@@ -325,7 +325,7 @@ func (p *presence) present() bool { return p.sort == OneShot && len(p.waiting) >
 // inquire asks a space for what it answers at once, and keeps the answer for the desk.
 func (m *Desk) inquire(now protocol.Time, port protocol.Port, question any, out *protocol.Effects) (answer any) {
 	before := len(out.Replies)
-	m.pass(now, protocol.Event{Kind: protocol.Call, Port: port, Fact: question}, out)
+	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: question}, out)
 	others := out.Replies[:before]
 	for _, reply := range out.Replies[before:] {
 		if reply.To == (protocol.CallID{}) && reply.Result != nil {
@@ -339,9 +339,9 @@ func (m *Desk) inquire(now protocol.Time, port protocol.Port, question any, out 
 }
 
 // pass steps the stack and handles what it raised and decided.
-func (m *Desk) pass(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m *Desk) pass(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	replies, raises := len(out.Replies), len(out.Raises)
-	m.inner.Step(now, ev, out)
+	m.inner.Step(now, *ev, out)
 	for i := raises; i < len(out.Raises); i++ {
 		switch fact := out.Raises[i].(type) {
 		case *protocol.View:

@@ -55,7 +55,7 @@ func (c *closing) stir(number uint64) {
 // that came over its session's own stream is not answered when the session is about to
 // end: its client asks again elsewhere. A copy of what the session has already is not too
 // late: its client could take the refusal for the answer to what it has said since.
-func (m *Desk) tooLate(now protocol.Time, p *presence, ev protocol.Event, r *lock.Request, out *protocol.Effects) bool {
+func (m *Desk) tooLate(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
 	if m.closing.stage == serving {
 		return false
 	}
@@ -128,7 +128,7 @@ func (m *Desk) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) 
 	p.away = m.closing.refusal()
 	for port := 1; port <= m.config.Spaces; port++ {
 		revoke := &protocol.Revoke{Session: p.id, Why: holdfast.MemberLost}
-		m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: revoke}, out)
+		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: revoke}, out)
 	}
 }
 
@@ -168,7 +168,7 @@ func (m *Desk) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
 	leavers := m.closing.leavers
 	m.closing.leavers = nil
 	for _, call := range leavers {
-		m.pass(now, protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Leave{Empty: empty}}, out)
+		m.pass(now, &protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Leave{Empty: empty}}, out)
 	}
 }
 

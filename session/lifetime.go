@@ -90,7 +90,7 @@ func (m *Desk) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.E
 		return // under way
 	}
 	m.asked = &need
-	m.pass(now, protocol.Event{Kind: protocol.Raised, Port: protocol.Below, Fact: &need}, out)
+	m.pass(now, &protocol.Event{Kind: protocol.Raised, Port: protocol.Below, Fact: &need}, out)
 }
 
 // classOf returns the class of the horizon that a ttl needs: 0 for none, else 1 +
@@ -381,7 +381,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 	m.closing.stir(p.id.Number)
 	for port := 1; port <= m.config.Spaces; port++ {
 		end := &protocol.EndSession{Session: p.id, Why: why}
-		m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: end}, out)
+		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: end}, out)
 	}
 	delete(m.sessions, p.id.Number)
 	m.recent = nil

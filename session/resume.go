@@ -86,7 +86,7 @@ func (m *Desk) endSettled(now protocol.Time, p *presence, open []uint64, last ui
 				continue
 			}
 			cancel := &protocol.Cancel{Session: p.id, Name: r.Name, Request: r.ID}
-			m.pass(now, protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: cancel}, out)
+			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: cancel}, out)
 		}
 	}
 }

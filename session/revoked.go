@@ -71,7 +71,7 @@ func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
 				continue
 			}
 			release := &protocol.Release{Session: p.id, Name: r.decision.Name, Token: r.decision.Token, Request: r.decision.Request}
-			m.pass(now, protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}, out)
+			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}, out)
 		}
 	}
 }
