@@ -103,8 +103,8 @@ type Table struct {
 	deadlines []int32 // heap of details that have an end
 	history   history
 	given     [givenSeats]int32 // seats of the latest tokens, by their low bits: guesses, to be verified
-	touched   []int32 // entries to settle, while an operation ends many seats
-	restored  uint64  // the cursor at which Restore goes on; 0 when it is not under way
+	touched   []int32           // entries to settle, while an operation ends many seats
+	restored  uint64            // the cursor at which Restore goes on; 0 when it is not under way
 }
 
 // New returns an empty table. The error names the field of c, its value and what

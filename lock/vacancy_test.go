@@ -1,0 +1,101 @@
+package lock
+
+import (
+	"fmt"
+	"testing"
+)
+
+// cycleName takes and gives back a name, and returns its entry.
+func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
+	tb.Helper()
+	var out []Decision
+	t.Acquire(0, &Request{Session: SessionID{1, 1}, ID: id, Name: name, WaitEnd: Never}, &out)
+	if len(out) != 1 || out[0].Kind != Granted {
+		tb.Fatalf("%q is told %v", name, out)
+	}
+	e := t.entryOf(name)
+	if err := t.Release(0, SessionID{1, 1}, name, out[0].Token, id, &out); err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+// TestVacantEntriesAreBounded: as many names as are kept keep their entries, and of more
+// the one that was vacated first is forgotten.
+func TestVacantEntriesAreBounded(t *testing.T) {
+	table := newTable(t, Config{})
+	table.BeginReign(1, 0)
+	name := func(i int) string { return fmt.Sprint("n", i) }
+	id := uint64(0)
+	entries := make([]int32, maxVacant)
+	for round := range 3 {
+		for i := range entries {
+			id++
+			e := cycleName(t, table, id, name(i))
+			if round > 0 && e != entries[i] {
+				t.Fatalf("%q had entry %d and has %d", name(i), entries[i], e)
+			}
+			entries[i] = e
+		}
+	}
+	checkTable(t, table)
+	if table.Names() != 0 || len(table.byName) != maxVacant {
+		t.Errorf("%d names are live and %d are known", table.Names(), len(table.byName))
+	}
+	cycleName(t, table, id+1, "one more")
+	checkTable(t, table)
+	if _, known := table.byName[name(0)]; known || len(table.byName) != maxVacant {
+		t.Errorf("%d names are known, the first is: %v", len(table.byName), known)
+	}
+	if shown := table.Show(name(1)); len(shown.Holders)+len(shown.Waiters) != 0 {
+		t.Errorf("a vacant name is shown as %+v", shown)
+	}
+	if next := table.Scan(0, 10, func(l Lock) { t.Errorf("a vacant name is visited: %+v", l) }); next != 0 {
+		t.Errorf("the scan goes on at %d", next)
+	}
+	if c := table.Snapshot(0, 0, 10); len(c.Seats) != 0 || c.Next != 0 {
+		t.Errorf("a table without seats is copied as %+v", c)
+	}
+}
+
+// TestVacantNamesTakeNoRoom: the bound of names is one of live names.
+func TestVacantNamesTakeNoRoom(t *testing.T) {
+	table := newTable(t, Config{Names: 2})
+	table.BeginReign(1, 0)
+	for i := range 10 {
+		cycleName(t, table, uint64(i)+1, fmt.Sprint("n", i))
+	}
+	checkTable(t, table)
+}
+
+// TestReleaseByGuess: what looks like a hold by its token is one only if all the rest of
+// the release is right.
+func TestReleaseByGuess(t *testing.T) {
+	table := newTable(t, Config{})
+	table.BeginReign(1, 0)
+	one, two := SessionID{1, 1}, SessionID{1, 2}
+	var out []Decision
+	table.Acquire(0, &Request{Session: one, ID: 1, Name: "a", WaitEnd: Never}, &out)
+	table.Acquire(0, &Request{Session: two, ID: 2, Name: "b", WaitEnd: Never}, &out)
+	token := out[0].Token
+	for _, wrong := range []struct {
+		session SessionID
+		name    string
+		request uint64
+	}{{two, "a", 1}, {one, "b", 1}, {one, "a", 2}} {
+		if i := table.findHold(wrong.session, wrong.name, token, wrong.request); i != 0 {
+			t.Errorf("%+v is found at seat %d", wrong, i)
+		}
+	}
+	if err := table.Release(0, one, "a", token, 1, &out); err != nil {
+		t.Error(err)
+	}
+	if err := table.Release(0, one, "a", token, 1, &out); err == nil {
+		t.Error("a hold was released twice")
+	}
+	table.Acquire(0, &Request{Session: one, ID: 3, Name: "a", WaitEnd: Never}, &out) // the same seat
+	if i := table.findHold(one, "a", token, 1); i != 0 {
+		t.Errorf("a former hold is found at seat %d", i)
+	}
+	checkTable(t, table)
+}
