@@ -57,8 +57,19 @@ func checkText(text string) error {
 	return nil
 }
 
-// isPlain reports whether text is printable ASCII, as nearly all names are.
+// isPlain reports whether text is printable ASCII, as nearly all names are. It looks at
+// eight bytes at a time: one below ' ' borrows, and one above '~' carries, into its
+// highest bit.
 func isPlain(text string) bool {
+	const each = 0x01_01_01_01_01_01_01_01
+	for len(text) >= 8 {
+		x := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+		if (x|(x-' '*each)|(x+each))&(0x80*each) != 0 {
+			return false
+		}
+		text = text[8:]
+	}
 	for i := range len(text) {
 		if text[i]-' ' >= 0x7f-' ' {
 			return false

@@ -38,6 +38,21 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
+// TestCheckNameLooksAtEveryByte, wherever it stands.
+func TestCheckNameLooksAtEveryByte(t *testing.T) {
+	for size := range 18 {
+		for at := range size {
+			for b := range 256 {
+				name := []byte(strings.Repeat("~ ", 9)[:size])
+				name[at] = byte(b)
+				if err := holdfast.CheckName(string(name)); (err == nil) != (b >= ' ' && b <= '~') {
+					t.Fatalf("CheckName(%q): %v", name, err)
+				}
+			}
+		}
+	}
+}
+
 func TestCheckText(t *testing.T) {
 	for _, text := range []string{"", "deploy of release 7", strings.Repeat("x", holdfast.MaxText)} {
 		if err := holdfast.CheckText("reason", text); err != nil {

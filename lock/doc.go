@@ -65,7 +65,8 @@
 // by number and are used again when freed. The seats of a name and those of a session
 // are in rings; a name with many seats has an index (index.go), and numbers its waiters
 // so that it can tell positions (tickets.go). Limits in time are in one heap
-// (deadline.go). A name with an excess is marked, and only there its holders are walked
+// (deadline.go). The entries of the names that were freed last are kept for whoever takes
+// these names again (vacancy.go). A name with an excess is marked, and only there its holders are walked
 // when one of them ends (excess.go).
 //
 // # Cost

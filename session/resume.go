@@ -29,7 +29,7 @@ type comeback struct {
 // note takes account of what the client is told. Whoever is told Released has wished it,
 // and does not ask again.
 func (b *comeback) note(d *lock.Decision) {
-	if b == nil || d.Kind != lock.Refused && d.Kind != lock.Lost {
+	if d.Kind != lock.Refused && d.Kind != lock.Lost {
 		return
 	}
 	if _, listed := slices.BinarySearch(b.requests, d.Request); listed || d.Request > b.last {

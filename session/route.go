@@ -31,7 +31,9 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 		m.routeRevoked(p, reply)
 	}
 	if p.sort != OneShot {
-		p.back.note(&reply.Decision)
+		if p.back != nil {
+			p.back.note(&reply.Decision)
+		}
 		p.keepCall(called, &reply.Decision)
 		if reply.Decision.Kind == lock.Lost && p.sort == Stream {
 			m.keepLoss(now, p, reply)

@@ -2,8 +2,8 @@
 //
 // A lock's deadline must pass on a laptop whose lid is shut. Go's monotonic clock
 // stands still during a suspend (it is CLOCK_MONOTONIC on Linux), and the wall
-// clock can be set; so deadlines are counted on CLOCK_BOOTTIME where there is one,
-// and timers that are armed on it fire at once after a suspend that outlasted
+// clock can be set; so deadlines are counted on CLOCK_BOOTTIME where there is one
+// (and read without a system call where that was done less than 20 µs ago), and timers that are armed on it fire at once after a suspend that outlasted
 // them. macOS and the BSDs have CLOCK_MONOTONIC, which on macOS runs through sleep;
 // elsewhere Go's own clock is used. Timers off Linux are Go's and may be late after a
 // suspend: whoever decides something reads the clock.
