@@ -38,27 +38,27 @@ func (s *stack) Wake() Time {
 // a late timer (membership.md §3).
 func (s *stack) Step(now Time, ev Event, out *Effects) {
 	if s.wakes[0] <= now && ev.Kind != Start && ev.Kind != Tick {
-		s.stepBelow(now, Event{Kind: Tick}, out)
+		s.stepBelow(now, &Event{Kind: Tick}, out)
 	}
 	switch {
 	case ev.Kind == Start:
-		s.stepBelow(now, ev, out)
+		s.stepBelow(now, &ev, out)
 		for i := range s.above {
-			s.stepAbove(now, i, ev, out)
+			s.stepAbove(now, i, &ev, out)
 		}
 	case ev.Kind == Tick:
 		if s.wakes[0] <= now {
-			s.stepBelow(now, ev, out)
+			s.stepBelow(now, &ev, out)
 		}
 		for i := range s.above {
 			if s.wakes[i+1] <= now {
-				s.stepAbove(now, i, ev, out)
+				s.stepAbove(now, i, &ev, out)
 			}
 		}
 	case ev.Port == Below:
-		s.stepBelow(now, ev, out)
+		s.stepBelow(now, &ev, out)
 	case int(ev.Port) <= len(s.above):
-		s.stepAbove(now, int(ev.Port)-1, ev, out)
+		s.stepAbove(now, int(ev.Port)-1, &ev, out)
 	default:
 		out.Note(Misrouted{ev.Port})
 	}
@@ -67,9 +67,9 @@ func (s *stack) Step(now Time, ev Event, out *Effects) {
 // stepBelow steps the lower machine and passes up what it raised. What it raises to
 // answer the wish of a machine that is being told of an earlier fact is passed up
 // after that fact has reached all: no machine sees a later one first.
-func (s *stack) stepBelow(now Time, ev Event, out *Effects) {
+func (s *stack) stepBelow(now Time, ev *Event, out *Effects) {
 	before := len(out.Raises)
-	s.below.Step(now, ev, out)
+	s.below.Step(now, *ev, out)
 	s.wakes[0] = s.below.Wake()
 	if s.passing {
 		return // the loop that is under way comes to it
@@ -78,15 +78,15 @@ func (s *stack) stepBelow(now Time, ev Event, out *Effects) {
 	for i := before; i < len(out.Raises); i++ {
 		fact := out.Raises[i]
 		for j := range s.above {
-			s.stepAbove(now, j, Event{Kind: Raised, Fact: fact}, out)
+			s.stepAbove(now, j, &Event{Kind: Raised, Fact: fact}, out)
 		}
 	}
 	s.passing = false
 }
 
-func (s *stack) stepAbove(now Time, i int, ev Event, out *Effects) {
+func (s *stack) stepAbove(now Time, i int, ev *Event, out *Effects) {
 	sends, replies, raises := len(out.Sends), len(out.Replies), len(out.Raises)
-	s.above[i].Step(now, ev, out)
+	s.above[i].Step(now, *ev, out)
 	s.wakes[i+1] = s.above[i].Wake()
 	for j := sends; j < len(out.Sends); j++ {
 		out.Sends[j].Port = Port(i + 1)
@@ -101,7 +101,7 @@ func (s *stack) stepAbove(now Time, i int, ev Event, out *Effects) {
 	wishes = append([]any(nil), wishes...)
 	out.Raises = out.Raises[:raises]
 	for _, wish := range wishes {
-		s.stepBelow(now, Event{Kind: Raised, Port: Port(i + 1), Fact: wish}, out)
+		s.stepBelow(now, &Event{Kind: Raised, Port: Port(i + 1), Fact: wish}, out)
 	}
 }
 

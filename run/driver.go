@@ -177,7 +177,7 @@ func (d *Driver) Detach(sink uint64) {
 	if d.closed {
 		return
 	}
-	d.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: sink}, Fact: &session.Detach{}})
+	d.step(&protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: sink}, Fact: &session.Detach{}})
 	d.deliver()
 }
 
@@ -189,8 +189,8 @@ func (d *Driver) Step(events ...protocol.Event) {
 	if d.closed {
 		return
 	}
-	for _, ev := range events {
-		d.step(ev)
+	for i := range events {
+		d.step(&events[i])
 	}
 	d.deliver()
 }
@@ -216,11 +216,11 @@ func (d *Driver) Close() error {
 
 // step feeds one event and drains what it caused but the replies, which wait for
 // the end of the batch. It is called with the mutex held.
-func (d *Driver) step(ev protocol.Event) {
+func (d *Driver) step(ev *protocol.Event) {
 	now := d.Now()
 	before := len(d.effects.Replies)
 	d.stepping = true
-	d.machine.Step(now, ev, &d.effects)
+	d.machine.Step(now, *ev, &d.effects)
 	d.stepping = false
 	if d.observe != nil {
 		d.seen = d.effects
@@ -333,7 +333,7 @@ func (d *Driver) keepTime() {
 		d.mu.Lock()
 		if !d.closed && d.machine.Wake() <= d.Now() {
 			d.wake = protocol.Never // the timer has fired: it must be set anew
-			d.step(protocol.Event{Kind: protocol.Tick})
+			d.step(&protocol.Event{Kind: protocol.Tick})
 			d.deliver()
 		} else if !d.closed {
 			d.wake = protocol.Never

@@ -114,7 +114,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	case protocol.Tick:
 		m.onTick(now, out)
 	case protocol.Call:
-		m.onCall(now, ev, out)
+		m.onCall(now, &ev, out)
 	case protocol.Receive:
 		m.onReceive(now, ev, out)
 	case protocol.Raised:
@@ -131,9 +131,9 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 }
 
 // onCall takes a wish of this member's clients, or of an operator.
-func (m *Machine) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if !m.deciding {
-		m.holderCall(now, ev, out)
+		m.holderCall(now, *ev, out)
 		return
 	}
 	switch fact := ev.Fact.(type) {
@@ -163,7 +163,7 @@ func (m *Machine) onCall(now protocol.Time, ev protocol.Event, out *protocol.Eff
 		})
 		out.Reply(ev.Call, list)
 	default:
-		m.coordOperator(now, ev, out)
+		m.coordOperator(now, *ev, out)
 		return
 	}
 	m.asked = asked{}
