@@ -4,8 +4,12 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/holdfast-locks/holdfast/internal/spin"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestOneAtATime: whoever has it has it alone, also where some look and some sleep.
 func TestOneAtATime(t *testing.T) {
