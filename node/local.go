@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/internal/spin"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
@@ -33,7 +32,7 @@ type localSession struct {
 	closing       sync.Once
 	over          chan struct{} // closed when the session ends
 
-	mu       spin.Mutex
+	mu       sync.Mutex
 	closed   bool
 	waiting  map[uint64]*wait              // by request
 	answers  map[uint64]chan lock.Decision // to calls about a request, by their numbers

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/internal/spin"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/session"
@@ -82,7 +81,7 @@ type Driver struct {
 	heed    func(protocol.Time, *protocol.Effects)
 	logger  *slog.Logger
 
-	mu          spin.Mutex
+	mu          sync.Mutex
 	closed      bool
 	stepping    bool             // the machine is at work
 	effects     protocol.Effects // drained after every step, but for the replies: they wait for the end of the batch

@@ -30,7 +30,7 @@ var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership"
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "protocol/...",
 	"run", "wire", "wire/...", "transport", "transport/...", "events", "storage/cell", "internal/clock",
-	"internal/certificate", "internal/socket", "internal/spin",
+	"internal/certificate", "internal/socket",
 }
 
 // programs may import everything, and only programs may import them.
@@ -48,7 +48,6 @@ func rows() []row {
 	with := func(more ...string) []string { return append(slices.Clone(rules), more...) }
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
-		row{folders: []string{"internal/spin"}},
 		row{folders: []string{"internal/tidy"}},
 		row{folders: []string{"internal/authority", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
@@ -57,7 +56,7 @@ func rows() []row {
 		row{folders: []string{"transport"}, own: with()},
 		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket"), outside: anyModule},
 		row{folders: []string{"storage/..."}, own: []string{"storage"}, outside: anyModule},
-		row{folders: []string{"run"}, own: with("internal/clock", "internal/spin"), outside: anyModule},
+		row{folders: []string{"run"}, own: with("internal/clock"), outside: anyModule},
 		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/..."), outside: anyModule},
 		row{folders: []string{"node", "storelock", "server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
