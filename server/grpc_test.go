@@ -457,6 +457,21 @@ func TestPanics(t *testing.T) {
 	c.serves(1)
 }
 
+// mistaken is a Forcer that panics.
+type mistaken struct{ Forcer }
+
+func (mistaken) PlanForce(context.Context, []string) (*wire.ForcePlan, error) { panic("a mistake") }
+
+// TestPanicsOfCalls: the same over a socket, of a call that gRPC calls no interceptors for.
+func TestPanicsOfCalls(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Forcer, c.Logger = mistaken{}, nil }, nil)
+	c := b.open()
+	if _, err := api.NewAdminClient(b.conn).PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}}); status.Code(err) != codes.Internal {
+		t.Errorf("a call that panics is answered with %v", err)
+	}
+	c.serves(1)
+}
+
 // TestManyClients passes locks between sessions of several connections under -race.
 func TestManyClients(t *testing.T) {
 	b := newBed(t, nil, nil)

@@ -19,32 +19,44 @@ import (
 // oneShot is a service whose calls take one message and give one, served as streams of
 // one message each way. On the wire that is the same. Here it lets this server see what
 // is wrong with a request, so that it is counted: of a call that is not a stream, gRPC
-// refuses such a one by itself.
+// refuses such a one by itself. To gRPC they are no streams either when it comes to
+// interceptors, which it leaves out: so they are called here.
 func (g *grpcServer) oneShot(service grpc.ServiceDesc) *grpc.ServiceDesc {
 	service.Streams = slices.Clone(service.Streams)
 	for _, method := range service.Methods {
+		info := &grpc.StreamServerInfo{FullMethod: "/" + service.ServiceName + "/" + method.MethodName}
+		serve := func(server any, stream grpc.ServerStream) error {
+			return g.admitStream(server, stream, info, g.serveOne(method))
+		}
 		service.Streams = append(service.Streams, grpc.StreamDesc{
 			StreamName: method.MethodName,
 			Handler: func(server any, stream grpc.ServerStream) error {
-				counted := false
-				decode := func(request any) error {
-					err := g.service.receiveOne(stream, request.(proto.Message))
-					counted = err != nil
-					return err
-				}
-				answer, err := method.Handler(server, stream.Context(), decode, g.admitCall)
-				if err != nil && !counted {
-					g.service.countRefusal(err)
-				}
-				if err != nil {
-					return err
-				}
-				return stream.SendMsg(answer)
+				return g.recoverStream(server, stream, info, serve)
 			},
 		})
 	}
 	service.Methods = nil
 	return &service
+}
+
+// serveOne serves a method that takes one message and gives one.
+func (g *grpcServer) serveOne(method grpc.MethodDesc) grpc.StreamHandler {
+	return func(server any, stream grpc.ServerStream) error {
+		counted := false
+		decode := func(request any) error {
+			err := g.service.receiveOne(stream, request.(proto.Message))
+			counted = err != nil
+			return err
+		}
+		answer, err := method.Handler(server, stream.Context(), decode, g.admitCall)
+		if err != nil && !counted {
+			g.service.countRefusal(err)
+		}
+		if err != nil {
+			return err
+		}
+		return stream.SendMsg(answer)
+	}
 }
 
 // receiveOne takes the request of a call.
