@@ -181,7 +181,7 @@ func after(now, d time.Duration) time.Duration {
 // waitGrace is how long the authority's own refusal may take to arrive after the
 // wait limit of a request that it has queued has ended here. One that it has not
 // answered at all is in the place of a try, and waits as long as one.
-const waitGrace = time.Second
+const waitGrace = 500 * time.Millisecond
 
 func (c *Client) onWaitEnd(r *request) {
 	if !c.connected() {

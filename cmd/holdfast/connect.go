@@ -62,9 +62,25 @@ func tlsOf(c *cli.Command) (*client.Files, error) {
 		return nil, misconfigured("%s: --tls-key needs its certificate; give --tls-cert FILE", c.Name)
 	}
 	if _, err := certificate.Read(certificate.Files{Cert: files.Cert, Key: files.Key, Members: files.CA}); err != nil {
-		return nil, misconfigured("%s: read the TLS files: %w; correct --tls-ca, --tls-cert or --tls-key", c.Name, err)
+		return nil, misconfigured("%s: %w", c.Name, badFile(files, err))
 	}
 	return &files, nil
+}
+
+// badFile names the flag of the file that an error is about.
+func badFile(files client.Files, err error) error {
+	var bad *certificate.FileError
+	if !errors.As(err, &bad) {
+		return fmt.Errorf("read the TLS files: %w", err)
+	}
+	flag := "--tls-ca"
+	switch bad.Path {
+	case files.Cert:
+		flag = "--tls-cert"
+	case files.Key:
+		flag = "--tls-key"
+	}
+	return fmt.Errorf("%s %q: %w", flag, bad.Path, bad.Err)
 }
 
 // encryptionOf returns what c's flags encrypt other connections with than those of a

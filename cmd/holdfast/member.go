@@ -159,18 +159,18 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	return nil
 }
 
-// identify lets the certificate carry this member's name. A member alone that was given
-// none has one that nobody asks for, as long as no guest joins it.
+// identify lets the certificate carry this member's name. Nobody asks a member alone for
+// it, as long as no guest joins.
 func (m *member) identify(name string) error {
 	if m.identities == nil {
 		return nil
 	}
 	err := m.identities.Require(name, m.settings.Clustered())
-	if err == nil || m.settings.Name != "" || m.settings.Clustered() {
+	if err == nil || m.settings.Clustered() {
 		return err
 	}
 	m.identities.Release()
-	m.log.Warn("no other member can join this one: "+err.Error(), "fix", "give --name")
+	m.log.Warn("no other member can join this one: " + err.Error())
 	return nil
 }
 

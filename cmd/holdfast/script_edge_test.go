@@ -90,9 +90,13 @@ func scriptCertificates(ts *testscript.TestScript, neg bool, args []string) {
 	for i, who := range []string{"server", "client"} {
 		own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		ts.Check(err)
+		var names []string
+		if who == "server" {
+			names = []string{"a", "b"} // the members of the scripts that use it
+		}
 		signed, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 			SerialNumber: big.NewInt(int64(i + 2)), Subject: pkix.Name{CommonName: who},
-			NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+			NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names,
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		}, authority, &own.PublicKey, key)
 		write(who+".pem", "CERTIFICATE", signed, err)
