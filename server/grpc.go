@@ -30,7 +30,9 @@ const (
 	pingAtMost     = 5 * time.Second  // clients may ask as often
 	outboxEvents   = 100_000          // what may wait for a client to read it
 	outboxBytes    = 16 << 20
-	memberFrame    = 2 << 20 // of another member
+	unsentBytes    = 256 << 20 // of all clients
+	unsentShare    = 64 << 10  // what each may have there when that is passed
+	memberFrame    = 2 << 20   // of another member
 
 	// What a client may send before it is read: on a stream, and on all of a connection.
 	// Where they are given gRPC does not measure the connection's bandwidth, for which it
@@ -51,6 +53,7 @@ type grpcServer struct {
 	patience     time.Duration
 	outboxEvents int
 	outboxBytes  int
+	unsent       outboxes
 	connections  int
 
 	ending    context.Context // ends when the server stops
@@ -69,6 +72,7 @@ func newGRPC(c Config, s *service) *grpcServer {
 		patience:     c.Limits.Header,
 		outboxEvents: outboxEvents,
 		outboxBytes:  outboxBytes,
+		unsent:       outboxes{most: unsentBytes, share: unsentShare},
 		connections:  c.Limits.Connections,
 		live:         liveStreams{all: map[*stream]struct{}{}},
 		occupants:    occupants{bySession: map[lock.SessionID]*stream{}},

@@ -67,7 +67,7 @@ func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[api.ClientFrame, api.
 		server:    g,
 		rpc:       rpc,
 		opening:   make(chan any, 1),
-		box:       newOutbox(g.outboxEvents, g.outboxBytes),
+		box:       newOutbox(g.outboxEvents, g.outboxBytes, &g.unsent),
 		opened:    make(chan struct{}),
 		finishing: make(chan struct{}),
 		ended:     make(chan struct{}),
@@ -171,6 +171,7 @@ func (s *stream) leave() {
 		s.server.service.driver.Detach(s.sink)
 	}
 	s.asker.leave()
+	s.box.close()
 	close(s.gone)
 	s.server.occupants.leave(s)
 	s.server.live.remove(s)

@@ -161,7 +161,8 @@ func TestSlowReader(t *testing.T) {
 // TestOutboxBound counts what is queued and what is being sent.
 func TestOutboxBound(t *testing.T) {
 	size := (&told{}).size()
-	o := newOutbox(10, 5*size)
+	plenty := &outboxes{most: 1 << 30}
+	o := newOutbox(10, 5*size, plenty)
 	for i := range 5 {
 		if !o.put(told{id: uint64(i)}) {
 			t.Fatalf("event %d was not taken", i)
@@ -183,13 +184,46 @@ func TestOutboxBound(t *testing.T) {
 	if o.put(told{}) || len(o.take(nil)) != 0 {
 		t.Error("a broken outbox takes events or keeps some")
 	}
-	few := newOutbox(1, 1<<20)
+	few := newOutbox(1, 1<<20, plenty)
 	if !few.put(told{}) || few.put(told{}) {
 		t.Error("the bound of events was not kept")
 	}
 	text := told{text: "name", err: holdfast.ErrHeld}
 	if text.size() <= size {
 		t.Error("texts and errors count for nothing")
+	}
+}
+
+// TestOutboxesTogether: many who do not read may not keep together what each may keep
+// alone, and who keeps little is not disturbed by them.
+func TestOutboxesTogether(t *testing.T) {
+	size := (&told{}).size()
+	all := &outboxes{most: int64(10 * size), share: 2 * size}
+	greedy, greedier, modest := newOutbox(100, 1<<20, all), newOutbox(100, 1<<20, all), newOutbox(100, 1<<20, all)
+	for range 5 {
+		if !greedy.put(told{}) || !greedier.put(told{}) {
+			t.Fatal("there is room for it")
+		}
+	}
+	if !modest.put(told{}) || !modest.put(told{}) {
+		t.Error("a share is not to be had where others keep too much")
+	}
+	if greedy.put(told{}) {
+		t.Error("more than a share is to be had where all keep too much")
+	}
+	greedy.close()
+	if !greedier.put(told{}) {
+		t.Error("what was let go of is not to be had")
+	}
+	batch := greedier.take(nil)
+	greedier.close()
+	greedier.sent(batch)
+	modest.sent(modest.take(nil))
+	if left := all.bytes.Load(); left != 0 {
+		t.Errorf("%d bytes are counted, and nothing is kept", left)
+	}
+	if greedy.put(told{}) {
+		t.Error("a closed outbox takes something")
 	}
 }
 

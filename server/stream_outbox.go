@@ -66,13 +66,24 @@ type outbox struct {
 	mu            sync.Mutex
 	queue         []told
 	broken        bool
+	closed        bool // the stream is over
 	events, bytes int
 	maxEvents     int
 	maxBytes      int
+	all           *outboxes
 }
 
-func newOutbox(events, bytes int) outbox {
-	return outbox{wake: make(chan struct{}, 1), maxEvents: events, maxBytes: bytes}
+// outboxes bounds what all streams of a server keep together. Where that is more than
+// most bytes, a stream may keep no more than its share: so many streams that do not read
+// cannot take together what each of them may take alone.
+type outboxes struct {
+	bytes atomic.Int64
+	most  int64
+	share int
+}
+
+func newOutbox(events, bytes int, all *outboxes) outbox {
+	return outbox{wake: make(chan struct{}, 1), maxEvents: events, maxBytes: bytes, all: all}
 }
 
 // put adds t and reports whether the box is whole. It is called with mu held.
@@ -80,9 +91,8 @@ func (o *outbox) put(t told) bool {
 	if o.broken {
 		return false
 	}
-	o.events++
-	o.bytes += t.size()
-	if o.events > o.maxEvents || o.bytes > o.maxBytes {
+	together := o.grow(&t)
+	if o.events > o.maxEvents || o.bytes > o.maxBytes || together > o.all.most && o.bytes > o.all.share {
 		o.broken, o.queue = true, nil
 		return false
 	}
@@ -90,13 +100,28 @@ func (o *outbox) put(t told) bool {
 	return true
 }
 
+// grow counts t, and returns how many bytes all streams keep.
+func (o *outbox) grow(t *told) (together int64) {
+	size := t.size()
+	o.events++
+	o.bytes += size
+	return o.all.bytes.Add(int64(size))
+}
+
 // first puts t before everything else.
 func (o *outbox) first(t told) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.queue = append([]told{t}, o.queue...)
-	o.events++
-	o.bytes += t.size()
+	o.grow(&t)
+}
+
+// close lets go of everything: nobody sends any more.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all.bytes.Add(-int64(o.bytes))
+	o.queue, o.events, o.bytes, o.broken, o.closed = nil, 0, 0, true, true
 }
 
 // hold lets signal do nothing until letGo: who calls it looks into the box after that,
@@ -147,8 +172,12 @@ func (o *outbox) sent(batch []told) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.closed {
+		return // everything was let go of
+	}
 	o.events -= len(batch)
 	o.bytes -= bytes
+	o.all.bytes.Add(-int64(bytes))
 }
 
 // Deliver implements run.Sink: it copies what is told into the outbox and wakes the
