@@ -62,12 +62,10 @@ func Keep(plan string, leash io.Reader, events, log io.Writer) (err error) {
 		_, _ = io.Copy(io.Discard, leash) // it has ended, in whatever way
 	}()
 	go func() {
-		for range ended {
-			signal.Stop(ended)
-			if closer, ok := leash.(io.Closer); ok {
-				_ = closer.Close() // the server ends in any case
-			}
-			return
+		<-ended
+		signal.Stop(ended)
+		if closer, ok := leash.(io.Closer); ok {
+			_ = closer.Close() // the server ends in any case
 		}
 	}()
 	k := &keeper{events: json.NewEncoder(events), log: log}
