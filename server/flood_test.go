@@ -34,6 +34,14 @@ import (
 // of ended grants, buckets of maps.
 const slack = 3 << 20
 
+// many is how many make a flood; fewer where the race detector watches each.
+func many(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 // TestFloodOfSessions: some thousand attempts beyond the bound, and as many that end
 // what they have opened, with the longest TTL.
 func TestFloodOfSessions(t *testing.T) {
@@ -46,7 +54,8 @@ func TestFloodOfSessions(t *testing.T) {
 	for len(all) < 49 {
 		all = append(all, m.open(conn))
 	}
-	for i := range 3000 {
+	n := many(3000)
+	for i := range n {
 		c, event := m.hello(conn)
 		limited(t, event, 0, "sessions", 50)
 		noError(t, c.end())
@@ -56,15 +65,15 @@ func TestFloodOfSessions(t *testing.T) {
 			good.serves(1, "x")
 		}
 	}
-	if n := m.refused("sessions"); n != 3300 {
-		t.Errorf("%v were counted", n)
+	if counted := m.refused("sessions"); counted != float64(n+n/10) {
+		t.Errorf("%v were counted", counted)
 	}
 	for _, c := range all {
 		c.say(endOf())
 		noError(t, c.end())
 		c.cancel()
 	}
-	for range 3000 {
+	for range n {
 		session := m.post(200, acquirePath, object{"name": "y", "ttl": "1h"}).object["session"]
 		m.post(200, "/v1/sessions/end", object{"session": session})
 	}
@@ -170,7 +179,8 @@ func TestFloodOfWaiters(t *testing.T) {
 	conn := m.dial()
 	waits, over := 0, 0
 	var flood []*speaker
-	for range 10 {
+	streams := many(20)
+	for range streams {
 		c := m.open(conn)
 		flood = append(flood, c)
 		for round := range 10 {
@@ -190,7 +200,7 @@ func TestFloodOfWaiters(t *testing.T) {
 			good.serves(1, "x")
 		}
 	}
-	if waits != 100 || over != 50_000-100 || m.refused("waiters_per_name") != float64(over) {
+	if waits != 100 || over != 5000*streams-100 || m.refused("waiters_per_name") != float64(over) {
 		t.Errorf("%d wait, %d were refused, %v were counted", waits, over, m.refused("waiters_per_name"))
 	}
 	holder.say(unlockOf(1, "hot"))
@@ -217,7 +227,8 @@ func TestFloodOfNames(t *testing.T) {
 	before := levelNow()
 	granted, over := 0, 0
 	name := func(i int) string { return fmt.Sprintf("%s/%d", strings.Repeat("n", 400), i) }
-	for round := range 50 {
+	rounds := many(50)
+	for round := range rounds {
 		var operations []*api.Operation
 		for i := range 1000 {
 			operations = append(operations, lockOf(uint64(1+1000*round+i), name(1000*round+i)))
@@ -232,7 +243,7 @@ func TestFloodOfNames(t *testing.T) {
 			}
 		}
 	}
-	if granted != 1000 || over != 49_000 || m.refused("names") != 49_000 {
+	if granted != 1000 || over != 1000*(rounds-1) || m.refused("names") != float64(over) {
 		t.Errorf("%d were granted, %d refused, %v counted", granted, over, m.refused("names"))
 	}
 	for i := range 1000 {
@@ -240,7 +251,7 @@ func TestFloodOfNames(t *testing.T) {
 		c.hear()
 	}
 	good.serves(2, "x")
-	for i := range 20_000 { // and one after the other
+	for i := range many(20_000) { // and one after the other
 		c.say(lockOf(uint64(100_000+i), name(i)), unlockOf(uint64(100_000+i), name(i)))
 		c.hear()
 		c.hear()
@@ -416,7 +427,7 @@ func TestFloodOfAbandonedWaits(t *testing.T) {
 
 // TestFloodOfUnreadEvents: watchers that never read are dropped, and told why.
 func TestFloodOfUnreadEvents(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{Watchers: 4, Body: time.Second})
+	m := serve(t, node.Limits{}, server.Limits{Watchers: 4, Body: 10 * time.Second})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()
@@ -468,7 +479,7 @@ func TestFloodOfDuplicates(t *testing.T) {
 	first := m.post(200, acquirePath, object{"name": "y", "request": "once", "ttl": "1h"})
 	good.serves(1, "z")
 	before := levelNow()
-	for range 100 {
+	for range many(100) {
 		operations := make([]*api.Operation, 500)
 		for i := range operations {
 			operations[i] = lockOf(1, "x")
@@ -486,7 +497,7 @@ func TestFloodOfDuplicates(t *testing.T) {
 		}
 		good.serves(1, "z")
 	}
-	for range 500 { // what is given up again is given up once
+	for range many(500) { // what is given up again is given up once
 		c.say(unlockOf(1, "x"), unlockOf(1, "x"), cancelOf(1, "x"))
 		c.hear()
 		c.hear()
