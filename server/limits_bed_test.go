@@ -201,10 +201,6 @@ func lockOf(id uint64, name string) *api.Operation {
 	return &api.Operation{Id: id, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: name}}}
 }
 
-func tryOf(id uint64, name string) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: name, Try: true}}}
-}
-
 func unlockOf(id uint64, name string) *api.Operation {
 	return &api.Operation{Id: id, Kind: &api.Operation_Release{Release: &api.Release{Name: name}}}
 }
