@@ -3,6 +3,7 @@ package membership_test
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -37,11 +38,8 @@ func FuzzDecodeCell(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		data := summed(content)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		c, err := membership.DecodeCell(data)
-		runtime.ReadMemStats(&after)
-		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(8192+128*len(data)); got > most {
+		if got, most := leastMemory(data), uint64(8192+128*len(data)); got > most {
 			t.Errorf("%d bytes took %d bytes of memory, over %d", len(data), got, most)
 		}
 		if err != nil {
@@ -116,4 +114,19 @@ func FuzzDamagedCell(f *testing.F) {
 			t.Errorf("nothing is damaged: %v", err)
 		}
 	})
+}
+
+// leastMemory returns how many bytes decoding data allocates. The counter is the process's,
+// and the fuzzer's own goroutines allocate as well: never less, so the least of a few
+// counts is the nearest.
+func leastMemory(data []byte) uint64 {
+	least := uint64(math.MaxUint64)
+	for range 3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = membership.DecodeCell(data)
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	return least
 }

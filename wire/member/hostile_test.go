@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -149,11 +150,8 @@ func FuzzDecode(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		port, m, rest, err := Decode(b)
-		runtime.ReadMemStats(&after)
-		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(4096+64*len(b)); got > most {
+		if got, most := leastMemory(b), uint64(4096+64*len(b)); got > most {
 			t.Errorf("%d bytes took %d bytes of memory, over %d", len(b), got, most)
 		}
 		if err != nil {
@@ -174,4 +172,19 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("(-first +second):\n%s", diff)
 		}
 	})
+}
+
+// leastMemory returns how many bytes decoding b allocates. The counter is the process's,
+// and the fuzzer's own goroutines allocate as well: never less, so the least of a few
+// counts is the nearest.
+func leastMemory(b []byte) uint64 {
+	least := uint64(math.MaxUint64)
+	for range 3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, _, _ = Decode(b)
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	return least
 }
