@@ -201,7 +201,7 @@ func killGroup(process int) { _ = syscall.Kill(-process, syscall.SIGKILL) } // n
 // How often, and with what pause, a folder is tried to be removed: a killed server's
 // processes may take a moment to end.
 const (
-	removeTries = 40
+	removeTries = 600
 	removePause = 50 * time.Millisecond
 )
 

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,9 +9,10 @@ import (
 	"io"
 	"os/exec"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/load/target"
 )
 
 // server is a server under its keeper.
@@ -24,30 +24,7 @@ type server struct {
 	events  chan told // closed when the keeper says no more
 	ended   chan struct{}
 	err     error // the keeper's, since ended
-	log     lastWords
-}
-
-// lastWords keeps the end of what somebody writes.
-type lastWords struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// lastBytes is how much of it is kept.
-const lastBytes = 4096
-
-func (l *lastWords) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	l.text = slices.Delete(l.text, 0, max(0, len(l.text)-lastBytes))
-	return len(p), nil
-}
-
-func (l *lastWords) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(bytes.TrimSpace(l.text))
+	log     target.LastWords
 }
 
 // startServer starts a keeper with a plan, and waits until the server serves.

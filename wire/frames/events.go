@@ -35,29 +35,23 @@ func (e *Events) List() []*api.Event { return e.list }
 // general code; nothing of the frame is then to be used.
 func (e *Events) Read(data []byte) error {
 	e.empty()
-	for r := (reader{b: data}); ; {
-		tag, more := r.field()
-		if !more {
-			return nil
-		}
-		var item []byte
-		if tag == fieldItem<<typeBits|typeBytes {
-			item = r.bytes()
-		}
-		if item == nil || r.odd {
-			frame := &api.ServerFrame{}
-			err := unmarshal(data, frame)
-			e.list = frame.GetEvents()
-			return err
-		}
+	plain, err := eachItem(data, func(item []byte) error {
 		event, err := e.event(item)
 		if err != nil {
-			n := len(e.list) + 1
-			e.list = nil
-			return fmt.Errorf("event %d of the frame: %w", n, err)
+			return fmt.Errorf("event %d of the frame: %w", len(e.list)+1, err)
 		}
 		e.list = append(e.list, event)
+		return nil
+	})
+	switch {
+	case !plain:
+		frame := &api.ServerFrame{}
+		err = unmarshal(data, frame)
+		e.list = frame.GetEvents()
+	case err != nil:
+		e.list = nil
 	}
+	return err
 }
 
 // empty lets go of the frame before, and of memory that few frames need.

@@ -105,6 +105,27 @@ func (r *reader) bytes() []byte {
 	return taken
 }
 
+// eachItem calls take for each item of a frame. It reports false where the frame itself is
+// odd, and the general code is to read it.
+func eachItem(frame []byte, take func(item []byte) error) (plain bool, err error) {
+	for r := (reader{b: frame}); ; {
+		tag, more := r.field()
+		if !more {
+			return true, nil
+		}
+		if tag != fieldItem<<typeBits|typeBytes {
+			return false, nil
+		}
+		item := r.bytes()
+		if r.odd {
+			return false, nil
+		}
+		if err := take(item); err != nil {
+			return true, err
+		}
+	}
+}
+
 // text takes a text.
 func (r *reader) text() string { return r.textLike("") }
 

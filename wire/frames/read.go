@@ -49,30 +49,25 @@ func (o *Operations) read(data []byte) error {
 	s := o.slots
 	s.empty()
 	o.size = len(data)
-	for r := (reader{b: data}); ; {
-		tag, more := r.field()
-		if !more {
-			break
-		}
-		var item []byte
-		if tag == fieldItem<<typeBits|typeBytes {
-			item = r.bytes()
-		}
-		if item == nil || r.odd {
-			frame := &api.ClientFrame{}
-			err := unmarshal(data, frame)
-			o.list = frame.GetOperations()
-			return err
-		}
+	plain, err := eachItem(data, func(item []byte) error {
 		operation, err := s.operation(item)
 		if err != nil {
-			o.list = nil
 			return fmt.Errorf("operation %d of the frame: %w", len(s.list)+1, err)
 		}
 		s.list = append(s.list, operation)
+		return nil
+	})
+	switch {
+	case !plain:
+		frame := &api.ClientFrame{}
+		err = unmarshal(data, frame)
+		o.list = frame.GetOperations()
+	case err != nil:
+		o.list = nil
+	default:
+		o.list = s.list
 	}
-	o.list = s.list
-	return nil
+	return err
 }
 
 // operationSlots is the memory of a frame.

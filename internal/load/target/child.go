@@ -29,7 +29,7 @@ type child struct {
 	answers chan answer // closed when it says no more
 	ended   chan struct{}
 	err     error // since ended
-	log     lastWords
+	log     LastWords
 
 	asking sync.Mutex // one order at a time
 	ready  bool
@@ -39,8 +39,9 @@ type child struct {
 	memoryProfile string
 }
 
-// lastWords keeps the end of what a child writes to its standard error.
-type lastWords struct {
+// LastWords keeps the end, 4 KiB, of what a process writes to its standard error. It is
+// safe for many goroutines; the zero value is empty.
+type LastWords struct {
 	mu   sync.Mutex
 	text []byte
 }
@@ -48,7 +49,8 @@ type lastWords struct {
 // lastBytes is how much of it is kept.
 const lastBytes = 4096
 
-func (l *lastWords) Write(p []byte) (int, error) {
+// Write keeps the end of p. It never fails.
+func (l *LastWords) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = append(l.text, p...)
@@ -56,7 +58,8 @@ func (l *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *lastWords) String() string {
+// String returns what is kept, without space around it.
+func (l *LastWords) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return string(bytes.TrimSpace(l.text))
