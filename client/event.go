@@ -191,6 +191,10 @@ func (c *Client) onReleased(r *request, problem *api.Problem) {
 		c.lose(c.session)
 		return
 	}
+	if problem.GetCode() == wire.CodeLimit && (r.state == releasing || r.state == cancelling) {
+		c.sayLater(r)
+		return
+	}
 	switch r.state {
 	case releasing:
 		if problem != nil && !r.quiet {
@@ -200,6 +204,20 @@ func (c *Client) onReleased(r *request, problem *api.Problem) {
 	case cancelling:
 		c.settle(r)
 	}
+}
+
+// laterPause is after how long a release is sent again that came too soon.
+const laterPause = time.Second
+
+// sayLater sends a release or a cancel again that was refused because this client has asked
+// for too much at once: what it gives back would stay taken otherwise.
+func (c *Client) sayLater(r *request) {
+	kind := sendRelease
+	if r.state == cancelling {
+		kind = sendCancel
+	}
+	r.guard.Ring = func() { c.push(kind, r) }
+	c.alarms.arm(&r.guard, c.clock.Now()+laterPause)
 }
 
 // refusedRelease keeps the first error for Settle. That a release which was sent

@@ -162,6 +162,25 @@ func TestAbandonGranted(t *testing.T) {
 	s.empty()
 }
 
+// TestReleaseTooSoon: what a rate limit refuses to take back is given back later.
+func TestReleaseTooSoon(t *testing.T) {
+	s, v := newStage(t)
+	lock := s.hold(v, "x", 1)
+	if err := lock.Unlock(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	v.wantOp("release", lock.Request())
+	v.send(released(lock.Request(), &api.Problem{Code: wire.CodeLimit, Limit: "requests_per_second"}))
+	s.until(func() bool { return s.client.requests[lock.Request()].guard.At() == laterPause })
+	s.clock.Advance(laterPause)
+	v.wantOp("release", lock.Request())
+	v.send(released(lock.Request(), nil))
+	if err := s.client.Settle(s.ctx); err != nil {
+		t.Errorf("Settle: %v", err)
+	}
+	s.empty()
+}
+
 func must[T any](got T, err error) T {
 	if err != nil {
 		panic(err)
