@@ -26,18 +26,33 @@ func (s *Survey) Take(a StatusAnswer) {
 
 // Has reports whether a member has answered.
 func (s *Survey) Has(id protocol.ID) bool {
-	return slices.ContainsFunc(s.Answers, func(a StatusAnswer) bool { return a.Self.ID == id })
+	for i := range s.Answers {
+		if s.Answers[i].Self.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // Silent lists the addresses that have not answered.
 func (s *Survey) Silent() []string {
 	var silent []string
 	for _, address := range s.Asked {
-		if !slices.ContainsFunc(s.Answers, func(a StatusAnswer) bool { return a.Self.Address == address }) {
+		if !s.heard(address) {
 			silent = append(silent, address)
 		}
 	}
 	return silent
+}
+
+// heard reports whether whoever is at an address has answered.
+func (s *Survey) heard(address string) bool {
+	for i := range s.Answers {
+		if s.Answers[i].Self.Address == address {
+			return true
+		}
+	}
+	return false
 }
 
 // Complete reports whether waiting for more answers could change nothing: everybody
@@ -47,15 +62,26 @@ func (s *Survey) Complete() bool {
 	if len(s.Silent()) == 0 {
 		return true
 	}
-	views := []*View{s.Own.View}
-	for _, a := range s.Answers {
-		views = append(views, a.View)
-	}
-	newest := NewestOf(views...)
+	newest := s.newest()
 	silent := func(id protocol.ID) bool { return id != s.Own.Self.ID && !s.Has(id) }
 	return newest.Rank(s.Own.Self.ID) >= 0 &&
 		!slices.ContainsFunc(newest.Members, func(m Member) bool { return silent(m.ID) }) &&
 		!slices.ContainsFunc(newest.Needs(), func(e Electorate) bool { return slices.ContainsFunc(e.Voters, silent) })
+}
+
+// newest is the newest view that anybody knows, with all that the others know of it.
+func (s *Survey) newest() *View {
+	newest := s.Own.View
+	for i := range s.Answers {
+		if s.Answers[i].View.Newer(newest) {
+			newest = s.Answers[i].View
+		}
+	}
+	newest = newest.Know(s.Own.View)
+	for i := range s.Answers {
+		newest = newest.Know(s.Answers[i].View)
+	}
+	return newest
 }
 
 // Decision is what an asker should do next.
@@ -81,11 +107,10 @@ type Verdict struct {
 // Judge decides (membership.md §7.2). A member that is merely cut off must not promise
 // itself out of the cluster, so a quorum of the newest view must itself not be well.
 func (s *Survey) Judge(r Rules) Verdict {
-	views := []*View{s.Own.View}
-	willing := []StatusAnswer{s.Own}
-	var v Verdict
+	willing := make([]StatusAnswer, 1, 1+len(s.Answers))
+	willing[0] = s.Own
+	v := Verdict{Newest: s.newest()}
 	for i, a := range s.Answers {
-		views = append(views, a.View)
 		switch {
 		case a.Well && (v.Well == nil || a.View.Newer(v.Well.View)):
 			v.Well = &s.Answers[i]
@@ -93,7 +118,6 @@ func (s *Survey) Judge(r Rules) Verdict {
 			willing = append(willing, a)
 		}
 	}
-	v.Newest = NewestOf(views...)
 	if !s.Own.Self.Founder && !protocol.Mutated("guests vote") {
 		return v
 	}

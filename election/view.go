@@ -96,6 +96,16 @@ func (v *View) Rank(id protocol.ID) int {
 	return slices.IndexFunc(v.Members, func(m Member) bool { return m.ID == id })
 }
 
+// Reaches reports whether a member of the view is at an address.
+func (v *View) Reaches(address string) bool {
+	for i := range v.Members {
+		if v.Members[i].Address == address {
+			return true
+		}
+	}
+	return false
+}
+
 // Electorate returns who votes on what follows the view.
 func (v *View) Electorate() Electorate {
 	e := Electorate{Number: v.Number, Epoch: v.Epoch}

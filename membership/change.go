@@ -63,6 +63,12 @@ func (m *Machine) void(now protocol.Time) bool {
 // next is the view as it should be, or nil where it is so already.
 func (m *Machine) next(now protocol.Time) *election.View {
 	r := m.reign
+	if len(r.joins) == 0 && !slices.ContainsFunc(r.view.Members, func(member election.Member) bool {
+		place, stays := m.placeOf(now, member)
+		return !stays || place != member
+	}) {
+		return nil // as nearly always: nothing is made to find that out
+	}
 	next := &election.View{
 		Cluster: r.view.Cluster, Number: r.view.Number + 1, Epoch: r.epoch, Terms: m.terms, Base: r.view.BaseOfNext(), Order: r.view.Order,
 	}

@@ -7,13 +7,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// lost is a tenure that this epoch's views have left behind.
-type lost struct {
-	id     protocol.ID
-	tenure protocol.Tenure
-	free   protocol.Time
-}
-
 // exclude says when the new authority may grant (membership.md §7.5). Whatever the
 // predecessor's coordinator has lent ends within D of the last promise; and what
 // clients were told, within the horizon after that. Both count here from when the
@@ -55,7 +48,7 @@ func (m *Machine) openAt() protocol.Time {
 		at = max(at, r.grantFrom)
 	}
 	for _, l := range r.dropped {
-		at = max(at, l.free)
+		at = max(at, l.Free)
 	}
 	return at
 }
@@ -81,7 +74,7 @@ func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 	r := m.reign
 	keep := r.dropped[:0]
 	for _, l := range r.dropped {
-		if now < l.free+2*m.config.Lease {
+		if now < l.Free+2*m.config.Lease {
 			keep = append(keep, l)
 		}
 	}
@@ -90,7 +83,7 @@ func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 		place, listed := next.Of(member.ID)
 		if !listed || place.Tenure != member.Tenure {
 			free := max(now, m.freeFrom(member, place, listed))
-			r.dropped = append(r.dropped, lost{member.ID, member.Tenure, free})
+			r.dropped = append(r.dropped, protocol.Dropped{ID: member.ID, Tenure: member.Tenure, Free: free})
 			if t := r.tracks[member.ID]; !listed && t != nil && t.leaving {
 				r.leavers = append(r.leavers, member.ID)
 			}
@@ -126,7 +119,7 @@ func (r *reign) wasDropped(id protocol.ID, tenure protocol.Tenure) bool {
 		return false
 	}
 	for _, l := range r.dropped {
-		if l.id == id && !l.tenure.Before(tenure) {
+		if l.ID == id && !l.Tenure.Before(tenure) {
 			return true
 		}
 	}

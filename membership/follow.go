@@ -143,7 +143,9 @@ func (m *Machine) renew(now protocol.Time, p Poll, place election.Member) {
 		until = p.Echo + m.config.Lease
 	}
 	if until > now {
-		must(until <= now+m.config.Lease, "a lease of %v is longer than %v", until-now, m.config.Lease)
+		if until > now+m.config.Lease {
+			must(false, "a lease of %v is longer than %v", until-now, m.config.Lease)
+		}
 		m.extend(until)
 	}
 }

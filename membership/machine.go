@@ -24,11 +24,11 @@ type Machine struct {
 	reign    *reign   // nil while this member does not coordinate
 	exit     *leaving // nil until it is asked to leave
 
-	raised     *published // the view that was raised last
-	publishing bool       // a view was accepted in this life
-	since      []sighting // when members were first seen in a view
-	inner      []any      // messages of this member to itself
-	forgotten  uint64     // no epoch that an earlier life may have followed is above it; 0 with a cell
+	raised     *protocol.View // the view that was raised last
+	publishing bool           // a view was accepted in this life
+	since      []sighting     // when members were first seen in a view
+	inner      []any          // messages of this member to itself
+	forgotten  uint64         // no epoch that an earlier life may have followed is above it; 0 with a cell
 	unfit      bool
 }
 

@@ -25,11 +25,13 @@ func (m *Machine) lonesome() []string {
 	if m.reign == nil || !m.reign.installed {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(m.rules.Founders), func(address string) bool {
-		return address == "" || address == m.config.Address || slices.ContainsFunc(m.reign.view.Members, func(member election.Member) bool {
-			return member.Address == address
-		})
-	})
+	var missing []string
+	for _, address := range m.rules.Founders {
+		if address != "" && address != m.config.Address && !m.reign.view.Reaches(address) {
+			missing = append(missing, address)
+		}
+	}
+	return missing
 }
 
 // lookInterval is how long a missing founder is left alone.

@@ -19,6 +19,8 @@ type reign struct {
 	// with attendance, all founders must instead.
 	proposal   *election.View
 	needs      []election.Electorate
+	voting     []election.Electorate // the electorate of voters' view alone, made once; see electorates
+	votingOf   *election.View
 	attendance bool
 	voters     []election.Member // of the needs, beside the first view's members
 
@@ -29,11 +31,11 @@ type reign struct {
 	tracks   map[protocol.ID]*track
 
 	grantFrom protocol.Time
-	openFrom  protocol.Time // when those whom the predecessor lost are out; see exclusion
-	dropped   []lost
-	leavers   []protocol.ID     // who have left, and are still to be told that they are out
-	joins     []election.Member // who asks for a place, each with its newest tenure
-	rivals    []rival           // who asks for a place under a name that is taken
+	openFrom  protocol.Time      // when those whom the predecessor lost are out; see exclusion
+	dropped   []protocol.Dropped // tenures that no view has any more, and when what they hold is free
+	leavers   []protocol.ID      // who have left, and are still to be told that they are out
+	joins     []election.Member  // who asks for a place, each with its newest tenure
+	rivals    []rival            // who asks for a place under a name that is taken
 	count     uint32
 	merged    bool          // it joins sides that went on alone
 	lookAt    protocol.Time // when missing founders are asked for again
@@ -207,7 +209,9 @@ func (m *Machine) hold(now protocol.Time) {
 	if !m.alone() {
 		until = r.anchor + m.config.Lease
 	}
-	must(until <= now+m.config.Lease || m.alone(), "a role of %v rests on no poll that a quorum has answered", until-now)
+	if until > now+m.config.Lease && !m.alone() {
+		must(false, "a role of %v rests on no poll that a quorum has answered", until-now)
+	}
 	m.lease.Role = until
 	if place, listed := r.current().Of(m.self); !listed || place.Tenure != m.lease.Tenure || m.exit.ended() {
 		return
@@ -359,7 +363,10 @@ func (r *reign) electorates() []election.Electorate {
 	if r.proposal != nil {
 		return r.needs
 	}
-	return []election.Electorate{r.view.Electorate()}
+	if r.votingOf != r.view {
+		r.voting, r.votingOf = []election.Electorate{r.view.Electorate()}, r.view
+	}
+	return r.voting
 }
 
 // reached is the most that a quorum of each electorate has reached, or with attendance

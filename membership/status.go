@@ -26,13 +26,12 @@ func (m *Machine) publish(now protocol.Time, out *protocol.Effects) {
 	if !m.publishing || source == nil || m.reign != nil && m.alone() && !m.reign.installed {
 		return
 	}
-	v := m.viewOf(source)
-	if m.raised != nil && m.raised.equal(v) {
+	if m.raised != nil && m.shows(m.raised, source) {
 		return
 	}
-	m.raised = &published{view: v}
+	m.raised = m.viewOf(source)
 	m.see(now, source)
-	out.Raise(v)
+	out.Raise(m.raised)
 }
 
 // viewOf is a view as the machines above see it.
@@ -47,20 +46,21 @@ func (m *Machine) viewOf(source *election.View) *protocol.View {
 	}
 	if r := m.reign; r != nil {
 		v.GrantFrom, v.Count, v.Installed, v.Merged = r.grantFrom, r.count, r.installed, r.merged
-		for _, l := range r.dropped {
-			v.Dropped = append(v.Dropped, protocol.Dropped{ID: l.id, Tenure: l.tenure, Free: l.free})
-		}
+		v.Dropped = slices.Clone(r.dropped)
 	}
 	return v
 }
 
-// published is the view that was raised last.
-type published struct{ view *protocol.View }
-
-func (p *published) equal(v *protocol.View) bool {
-	o := p.view
-	return o.Number == v.Number && o.Epoch == v.Epoch && o.Installed == v.Installed && o.Open == v.Open &&
-		o.GrantFrom == v.GrantFrom && slices.Equal(o.Dropped, v.Dropped) && slices.Equal(o.Members, v.Members)
+// shows reports whether v is what viewOf would make of source: a view is looked at after
+// every event, and made when it differs.
+func (m *Machine) shows(v *protocol.View, source *election.View) bool {
+	grantFrom, installed, dropped := protocol.Never, source.Installed, []protocol.Dropped(nil)
+	if r := m.reign; r != nil {
+		grantFrom, installed, dropped = r.grantFrom, r.installed, r.dropped
+	}
+	return v.Number == source.Number && v.Epoch == source.Epoch && v.Installed == installed && v.Open == source.Open && v.GrantFrom == grantFrom &&
+		slices.Equal(v.Dropped, dropped) &&
+		slices.EqualFunc(v.Members, source.Members, func(of protocol.Member, member election.Member) bool { return of == member.Member })
 }
 
 // see notes who is new.
@@ -78,10 +78,7 @@ func (m *Machine) see(now protocol.Time, v *election.View) {
 
 // who tells what this member knows of itself and of the others.
 func (m *Machine) who(now protocol.Time) *Self {
-	s := &Self{Cell: m.cell, Horizon: m.horizon, Until: protocol.Never, Election: m.variables()}
-	if m.raised != nil {
-		s.View = m.raised.view
-	}
+	s := &Self{Cell: m.cell, View: m.raised, Horizon: m.horizon, Until: protocol.Never, Election: m.variables()}
 	s.State, s.Why, s.Until = m.state(now)
 	own := Standing{Member: m.config.member(m.self, m.lease.Tenure), State: s.State, Election: s.Election.Status, Since: now}
 	source := m.cell.Accepted

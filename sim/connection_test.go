@@ -24,7 +24,7 @@ func TestTheFirstStreamIsServedUntilAnotherIsWelcomed(t *testing.T) {
 	}
 	s.ask(wish{name: "other"}, other)
 	c.arm()
-	if len(first.operations) == 0 {
+	if first.operations.empty() {
 		t.Error("nothing is said on the first stream before the second is welcomed")
 	}
 	w.run(w.now + time.Second)

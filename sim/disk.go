@@ -32,7 +32,9 @@ var errFull = errors.New("no space left on device")
 
 // save takes a write. One is under way at a time.
 func (d *disk) save(s storage.Save, port protocol.Port) {
-	d.member.world.trace("%s writes %v", d.member, s)
+	if w := d.member.world; w.tracing {
+		w.trace("%s writes %v", d.member, s)
+	}
 	d.queue = append(d.queue, write{s, port})
 	if len(d.queue) == 1 {
 		d.begin()
@@ -79,7 +81,9 @@ func (d *disk) saved(t *task) {
 	if len(d.queue) > 0 {
 		d.begin()
 	}
-	w.trace("%s %v", m, answer)
+	if w.tracing {
+		w.trace("%s %v", m, answer)
+	}
 	w.nemesis.pounce(m)
 	m.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: done.port, Fact: answer})
 }

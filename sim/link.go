@@ -30,8 +30,9 @@ type link struct {
 	broken           bool    // one end has gone, or what lies between
 	upLost, downLost bool    // nothing arrives any more in that direction
 	up, down         instant // when the latest of each direction arrives
-	operations       []operation
-	events           [][]event // what is under way, in the order in which it was sent
+	operations       queue[operation] // what is under way, in the order in which it was sent
+	events           queue[event]
+	batches          queue[int] // of how many events each that arrives together
 }
 
 // opKind is the kind of an operation, as in wire/api.
@@ -160,28 +161,36 @@ func (w *world) connect(c *client, m *member) *link {
 // say carries an operation to the member.
 func (l *link) say(op operation) {
 	w := l.world
-	w.trace("%s → %s  %v", l.client, l.member, &op)
+	if w.tracing {
+		said := op // a copy, so that op itself stays off the heap
+		w.trace("%s → %s  %v", l.client, l.member, &said)
+	}
 	if l.upLost {
 		w.trace("        lost: the connection is broken")
 		return
 	}
 	l.up = max(l.up, w.now+w.latency())
-	l.operations = append(l.operations, op)
+	l.operations.put(op)
 	w.at(l.up, task{kind: taskOperation, link: l})
 }
 
 // tell carries events to the client, together.
 func (l *link) tell(events ...event) {
 	w := l.world
-	for i := range events {
-		w.trace("%s → %s  %v", l.member, l.client, &events[i])
+	if w.tracing {
+		for _, told := range events { // a copy, so that events stay off the heap
+			w.trace("%s → %s  %v", l.member, l.client, &told)
+		}
 	}
 	if l.downLost {
 		w.trace("        lost: the connection is broken")
 		return
 	}
 	l.down = max(l.down, w.now+w.latency())
-	l.events = append(l.events, events)
+	for i := range events {
+		l.events.put(events[i])
+	}
+	l.batches.put(len(events))
 	w.at(l.down, task{kind: taskEvents, link: l})
 }
 
@@ -197,8 +206,7 @@ func (w *world) arrive(t *task) {
 		case m.paused:
 			m.keep(*t)
 		default:
-			op := l.operations[0]
-			l.operations = l.operations[1:]
+			op := l.operations.take(1)[0]
 			l.edge.perform(&op)
 		}
 		return
@@ -208,9 +216,7 @@ func (w *world) arrive(t *task) {
 	case c.paused:
 		c.keep(*t)
 	default:
-		events := l.events[0]
-		l.events = l.events[1:]
-		c.hear(l, events)
+		c.hear(l, l.events.take(l.batches.take(1)[0]))
 	}
 }
 

@@ -198,10 +198,11 @@ func (w *worker) rest() {
 // failed ends the wait without a lock.
 func (w *worker) failed(r *request, err error) {
 	world := w.client.world
-	world.trace("%s does not get %s: %v", w, r.want.name, err)
+	if world.tracing {
+		world.trace("%s does not get %s: %v", w, r.want.name, err)
+	}
 	world.count.failures++
-	var limit *holdfast.LimitError
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*holdfast.LimitError](err); ok {
 		world.judge.limited(limit)
 	}
 	switch r {
