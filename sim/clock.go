@@ -7,7 +7,8 @@ import (
 )
 
 // million is the rate of a clock that is right: rates are counted in millionths with
-// integers, so that every machine computes the same.
+// integers, so that every machine computes the same; whole millions and what is left of
+// them apart, so that nothing overflows in runs of days.
 const million = 1_000_000
 
 // dial is the clock of one process: what it shows runs at a rate of its own, which
@@ -21,7 +22,8 @@ type dial struct {
 // read returns what the clock shows at a real instant, which is not before the last
 // change of its rate.
 func (d *dial) read(at instant) time.Duration {
-	return d.shown + time.Duration(int64(at-d.since)*d.rate/million)
+	real := int64(at - d.since)
+	return d.shown + time.Duration(real/million*d.rate+real%million*d.rate/million)
 }
 
 // when returns the first real instant at which the clock shows at least local; Never
@@ -34,11 +36,14 @@ func (d *dial) when(local time.Duration) instant {
 		return d.since
 	}
 	ahead := int64(local - d.shown)
-	if ahead > 1<<62/million {
+	if ahead > longestAhead {
 		return protocol.Never
 	}
-	return d.since + instant((ahead*million+d.rate-1)/d.rate)
+	return d.since + instant(ahead/d.rate*million+(ahead%d.rate*million+d.rate-1)/d.rate)
 }
+
+// longestAhead is a time of a clock that no run reaches.
+const longestAhead = int64(1000 * 24 * time.Hour)
 
 // change lets the clock run at another rate from now on.
 func (d *dial) change(now instant, rate int64) {

@@ -2,6 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -16,6 +19,7 @@ type judge struct {
 	clock     func() instant
 	names     map[string]*record
 	requests  map[requestKey]*fate
+	left      int                       // requests that were remembered when the others were forgotten
 	wished    map[requestKey]requestKey // by the number under which a member asks
 	limits    map[string]int64          // the configured bounds
 	sides     *sides                    // in partition mode any; nil in mode primary
@@ -88,6 +92,7 @@ type requestKey struct {
 
 // fate is what became of a request.
 type fate struct {
+	since instant // when it was first heard of
 	asked instant // when its client sent it first
 	token holdfast.Token
 	gone  bool // its client was told that it is released
@@ -291,10 +296,40 @@ func (j *judge) acts(key requestKey, g *grant) {
 func (j *judge) fate(key requestKey) *fate {
 	f := j.requests[key]
 	if f == nil {
-		f = &fate{}
+		j.forget()
+		f = &fate{since: j.clock()}
 		j.requests[key] = f
 	}
 	return f
+}
+
+// remembered is for how long a request is remembered in runs that are longer, from when it
+// was first heard of: none is under way for nearly as long, nor anything said of it.
+const (
+	remembered = time.Hour
+	forgetAt   = 1 << 14 // requests; no run of a minute has as many
+)
+
+// forget drops what is remembered no more, whenever there are twice as many requests as
+// were left the last time: what a run remembers is bounded, however long it is.
+func (j *judge) forget() {
+	if len(j.requests) < max(2*j.left, forgetAt) {
+		return
+	}
+	past := j.clock() - remembered
+	//tidy:unordered each is dropped or kept by itself
+	maps.DeleteFunc(j.requests, func(_ requestKey, f *fate) bool { return f.since < past })
+	//tidy:unordered each is dropped or kept by itself
+	maps.DeleteFunc(j.wished, func(_, of requestKey) bool { return j.requests[of] == nil })
+	j.left = len(j.requests)
+	//tidy:unordered each name has a queue of its own
+	for _, r := range j.names {
+		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.since < past })
+		r.passed = slices.DeleteFunc(r.passed, func(p passing) bool { return p.asked < past })
+	}
+	if j.sides != nil {
+		j.sides.forget(j)
+	}
 }
 
 // released is called when a member says that a request is gone because its client

@@ -25,11 +25,11 @@ type link struct {
 	world            *world
 	client           *client
 	member           *member
-	life             uint32  // of the member's process
-	edge             edge    // the member's end
-	broken           bool    // one end has gone, or what lies between
-	upLost, downLost bool    // nothing arrives any more in that direction
-	up, down         instant // when the latest of each direction arrives
+	life             uint32           // of the member's process
+	edge             edge             // the member's end
+	broken           bool             // one end has gone, or what lies between
+	upLost, downLost bool             // nothing arrives any more in that direction
+	up, down         instant          // when the latest of each direction arrives
 	operations       queue[operation] // what is under way, in the order in which it was sent
 	events           queue[event]
 	batches          queue[int] // of how many events each that arrives together

@@ -87,7 +87,7 @@ type weather struct {
 // calm is the weather without faults.
 func calm() weather { return weather{latency: 2 * time.Millisecond, disk: 5 * time.Millisecond} }
 
-const longestRun = time.Hour
+const longestRun = 48 * time.Hour
 
 // draw draws the settings of a run. What Later has is drawn from later, and whether
 // clients are restless from restless.

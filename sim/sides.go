@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -48,10 +49,28 @@ func (s *sides) viewed(m *member, v *protocol.View) {
 	if v.Coordinator != m.id || s.first[v.Epoch] != nil {
 		return
 	}
-	s.first[v.Epoch] = v
+	first := *v
+	first.Lease = nil // which is a part of the machine, and would keep all of that
+	s.first[v.Epoch] = &first
 	if v.Merged {
 		s.world.hit(Any)
 		s.world.trace("sides have met: %s leads %s", m, s.world.listed(v))
+	}
+}
+
+// forget drops what is known of reigns that are over: nobody follows them any more.
+func (s *sides) forget(j *judge) {
+	over := func(reign protocol.Epoch) bool { return s.authority(reign) == nil }
+	//tidy:unordered each is dropped or kept by itself
+	maps.DeleteFunc(s.first, func(reign protocol.Epoch, _ *protocol.View) bool { return over(reign) })
+	//tidy:unordered each name has reigns of its own
+	for _, r := range j.names {
+		//tidy:unordered each is dropped or kept by itself
+		maps.DeleteFunc(r.reigns, func(reign protocol.Epoch, _ *[3]told) bool { return over(reign) })
+		r.through = slices.DeleteFunc(r.through, func(t passage) bool {
+			at, known := s.world.network.id[protocol.ID(t.member)]
+			return !known || uint64(s.world.members[at].id) != t.member
+		})
 	}
 }
 
