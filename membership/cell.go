@@ -281,10 +281,12 @@ func (r *reader) view() *election.View {
 		var e election.Electorate
 		e.Epoch, e.Number = r.head()
 		for range r.count(maxPlaces) {
-			e.Voters = append(e.Voters, protocol.ID(r.number()))
-			if r.damaged {
+			if e.Voters = append(e.Voters, protocol.ID(r.number())); r.damaged {
 				return v
 			}
+		}
+		if r.damaged {
+			return v // a count of many, with nothing behind it
 		}
 		v.Base = append(v.Base, e)
 	}
