@@ -1,20 +1,18 @@
-//go:build mutations
-
 package membership
 
 import (
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
 // TestHolesBite switches each rule off and demands that the checks find what follows.
 func TestHolesBite(t *testing.T) {
-	defer protocol.Mutate("")
+	defer mutation.Switch("")
 	seeds := number("HOLDFAST_SEEDS", 2000)
 	for _, hole := range holes() {
 		t.Run(hole.name, func(t *testing.T) {
-			protocol.Mutate(hole.rule)
+			mutation.Switch(hole.rule)
 			if hole.play != nil {
 				if what := hole.play(t); what == "" {
 					t.Errorf("without the rule %q nothing goes wrong", hole.rule)
@@ -29,7 +27,7 @@ func TestHolesBite(t *testing.T) {
 					continue
 				}
 				t.Logf("seed %d: %.200s", seed, what)
-				protocol.Mutate("")
+				mutation.Switch("")
 				if what := weather(t, seed, false); what != "" {
 					t.Errorf("seed %d goes wrong with every rule in place: %s", seed, what)
 				}

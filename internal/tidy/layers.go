@@ -38,17 +38,24 @@ var programs = []string{"cmd/...", "bench", "bench/...", "internal/load/target",
 
 var anyModule = []string{"*"}
 
+// switchFolder has the switch that takes a rule out of the code. Beside tests, only the
+// simulator may set it, and only package protocol may ask on behalf of the rules: no way
+// leads there from what a member is configured with.
+const switchFolder = "internal/mutation"
+
+var switchers = []string{"protocol", "sim", "sim/..."}
+
 // rows is the table: nouns, rules, engines, edges, programs.
 func rows() []row {
 	table := []row{{folders: []string{""}}}
 	for i, folder := range ruleOrder {
-		table = append(table, row{[]string{folder}, append([]string{""}, ruleOrder[:i]...), ruleStd, nil})
+		table = append(table, row{[]string{folder}, append([]string{"", switchFolder}, ruleOrder[:i]...), ruleStd, nil})
 	}
 	rules := append([]string{""}, ruleOrder...)
 	with := func(more ...string) []string { return append(slices.Clone(rules), more...) }
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
-		row{folders: []string{"internal/tidy"}},
+		row{folders: []string{"internal/tidy", switchFolder}},
 		row{folders: []string{"internal/authority", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
@@ -57,7 +64,7 @@ func rows() []row {
 		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket"), outside: anyModule},
 		row{folders: []string{"storage/..."}, own: []string{"storage"}, outside: anyModule},
 		row{folders: []string{"run"}, own: with("internal/clock"), outside: anyModule},
-		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/..."), outside: anyModule},
+		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/...", switchFolder), outside: anyModule},
 		row{folders: []string{"node", "storelock", "server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
@@ -127,6 +134,8 @@ func (r row) refuse(f *File, imported string) string {
 	own = strings.TrimPrefix(own, "/")
 	first, _, _ := strings.Cut(imported, "/")
 	switch {
+	case own == switchFolder && !matches(switchers, f.Folder()):
+		return "switch rules off in the simulator alone; rules ask protocol.Mutated"
 	case ours && matches(r.own, own):
 		return ""
 	case ours && len(r.own) == 0:

@@ -34,6 +34,14 @@ func layerExamples() []example {
 		{"imports", imports("storage/pebble/a.go", own+`/storage/redis"`), []string{"only storage"}},
 		{"imports", imports("storage/pebble/a.go", own+`/internal/clock"`), []string{"only storage"}},
 		{"imports", imports("internal/clock/a.go", own+`"`), []string{"nothing of this module"}},
+		// The switch of the rules.
+		{"imports", imports("protocol/a.go", own+`/internal/mutation"`), nil},
+		{"imports", imports("sim/published/a.go", own+`/internal/mutation"`), nil},
+		{"imports", imports("node/a_test.go", own+`/internal/mutation"`), nil},
+		{"imports", imports("membership/a.go", own+`/internal/mutation"`), []string{"rules ask protocol.Mutated"}},
+		{"imports", imports("node/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
+		{"imports", imports("cmd/holdfast/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
+		{"imports", imports("internal/config/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
 		// Edges and programs.
 		{"imports", imports("node/a.go", own+`/run"; `+own+`/session"; "go.uber.org/x"`), nil},
 		{"imports", imports("node/a.go", own+`/server"`), []string{"holdfast/server"}},

@@ -62,11 +62,8 @@ func (f *File) Folder() string {
 	return folder
 }
 
-// Test says whether the file is only part of tests: of their own, or of the build in
-// which rules can be switched off.
-func (f *File) Test() bool {
-	return strings.HasSuffix(f.Path, "_test.go") || bytes.HasPrefix(f.Source, []byte("//go:build mutations\n"))
-}
+// Test says whether the file is only part of tests.
+func (f *File) Test() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
 // Generated says whether a generator wrote the file.
 func (f *File) Generated() bool {

@@ -1,11 +1,9 @@
-//go:build mutations
-
 package central_test
 
 import (
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
 // budget is within how many random runs a rule that is switched off must be noticed.
@@ -16,8 +14,8 @@ const budget = 3000
 func TestMutationsAreFound(t *testing.T) {
 	for _, rule := range []string{"epoch check off", "unconfirmed grants renewed", "token counter in memory", "H3", "H4"} {
 		t.Run(rule, func(t *testing.T) {
-			protocol.Mutate(rule)
-			defer protocol.Mutate("")
+			mutation.Switch(rule)
+			defer mutation.Switch("")
 			for seed := uint64(1); seed <= budget; seed++ {
 				if failed, _ := play(seed, func(string, ...any) {}); failed != "" {
 					t.Logf("found by seed %d: %s", seed, failed)

@@ -1,0 +1,42 @@
+package mutation
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestOneRuleIsOff, or none; all are on until somebody switches.
+func TestOneRuleIsOff(t *testing.T) {
+	defer Switch("")
+	for _, step := range []struct {
+		rule       string
+		one, other bool
+	}{{"", false, false}, {"one", true, false}, {"other", false, true}, {"", false, false}} {
+		Switch(step.rule)
+		if Off("one") != step.one || Off("other") != step.other {
+			t.Errorf("switched to %q: one is off: %t, other is off: %t", step.rule, Off("one"), Off("other"))
+		}
+	}
+}
+
+// TestAskingAllocatesNothing, whatever is switched off.
+func TestAskingAllocatesNothing(t *testing.T) {
+	defer Switch("")
+	for _, rule := range []string{"", "one"} {
+		Switch(rule)
+		asked := 0
+		if n := testing.AllocsPerRun(100, func() {
+			if Off("one") {
+				asked++
+			}
+		}); n != 0 {
+			t.Errorf("with %q switched off, asking allocates %v times", rule, n)
+		}
+		if (asked > 0) != (rule == "one") {
+			t.Errorf("with %q switched off, it was off %d times", rule, asked)
+		}
+	}
+}
