@@ -13,7 +13,8 @@ type client struct {
 	number int32
 	name   string
 	clock  dial
-	places []*member // where it may go, in its own order
+	origin time.Duration // what the clock showed when the run began
+	places []*member     // where it may go, in its own order
 	ttl    time.Duration
 
 	up      bool
@@ -131,6 +132,7 @@ func (c *client) resume() {
 	}
 	c.world.trace("%s wakes", c)
 	c.paused = false
+	c.world.tape.begin(c.name, "wakes")
 	c.inbox = c.world.again(c.inbox)
 	// A thread that wakes in the middle of its work does it before any look at the
 	// clock: that is what tokens are for.
@@ -188,7 +190,7 @@ func (c *client) crash() {
 // what came over one connection.
 func (w *world) again(waiting []task) []task {
 	for _, t := range waiting {
-		when := w.now + w.below(time.Millisecond)
+		when := w.now + w.below("finds", time.Millisecond)
 		if l := t.link; l != nil && (t.kind == taskOperation || t.kind == taskBreak && t.end == serverEnd) {
 			l.up = max(l.up, when)
 			when = l.up

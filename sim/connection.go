@@ -70,7 +70,8 @@ func (s *stream) attend(now time.Duration) {
 	q.places = q.places[1:]
 	l := c.world.connect(c, place)
 	if l.broken { // refused: nobody listens there
-		s.retry(now + c.world.between(time.Millisecond, 5*time.Millisecond))
+		c.world.tape.begin(c.name, "refused")
+		s.retry(now + c.world.between("after", time.Millisecond, 5*time.Millisecond))
 		return
 	}
 	s.attempt = attempt{link: l, helloed: s.session, sent: now, silence: now + s.attemptLimit()}
@@ -138,7 +139,8 @@ func (s *stream) retry(now time.Duration) {
 		return
 	}
 	if !q.hurry {
-		q.next += q.pause/2 + s.client.world.below(q.pause/2)
+		s.client.world.tape.begin(s.client.name, "retries")
+		q.next += q.pause/2 + s.client.world.below("after", q.pause/2)
 	}
 	q.hurry = false
 	q.pause = min(2*q.pause, maxPause)

@@ -33,7 +33,8 @@ var errFull = errors.New("no space left on device")
 // save takes a write. One is under way at a time.
 func (d *disk) save(s storage.Save, port protocol.Port) {
 	if w := d.member.world; w.tracing {
-		w.trace("%s writes %v", d.member, s)
+		w.tape.current(d.member.name, "write")
+		w.detail("%s writes %v", d.member, s)
 	}
 	d.queue = append(d.queue, write{s, port})
 	if len(d.queue) == 1 {
@@ -44,10 +45,11 @@ func (d *disk) save(s storage.Save, port protocol.Port) {
 // begin draws how long the first write of the queue takes.
 func (d *disk) begin() {
 	m, w := d.member, d.member.world
-	takes := w.between(200*time.Microsecond, w.weather.disk)
+	w.tape.begin(m.name, "write")
+	takes := w.length("takes", time.Millisecond, func() time.Duration { return w.rand.between(200*time.Microsecond, w.weather.disk) })
 	if d.slow > w.now {
 		w.hit(DiskSlow)
-		takes += w.between(100*time.Millisecond, w.settings.lease)
+		takes += w.between("slow", 100*time.Millisecond, w.settings.lease)
 	}
 	w.at(w.now+takes, task{kind: taskSaved, to: m.place, life: m.life, id: d.queue[0].ID})
 }
@@ -65,14 +67,15 @@ func (d *disk) saved(t *task) {
 	done := d.queue[0]
 	d.queue = d.queue[1:]
 	answer := storage.Saved{ID: done.ID}
+	w.tape.current(m.name, "write")
 	switch {
 	case d.full > w.now:
 		w.hit(DiskFull)
 		answer.Err = errFull
-	case w.odds(w.weather.diskFail):
+	case w.odds("fails", w.weather.diskFail):
 		w.hit(DiskFail)
 		answer.Err = errDisk
-		if w.rand.IntN(2) == 0 {
+		if w.oneIn("done", 2) {
 			d.synced = done.Data // it failed after it was done
 		}
 	default:
@@ -82,7 +85,7 @@ func (d *disk) saved(t *task) {
 		d.begin()
 	}
 	if w.tracing {
-		w.trace("%s %v", m, answer)
+		w.detail("%s %v", m, answer)
 	}
 	w.nemesis.pounce(m)
 	m.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: done.port, Fact: answer})
@@ -97,11 +100,12 @@ func (d *disk) crash() {
 	if len(pending) == 0 || d.full > w.now {
 		return
 	}
+	w.within(d.member.name, "death", int(d.member.life))
 	switch {
-	case w.settings.faults.Has(DiskTorn) && w.rand.IntN(3) == 0:
+	case w.settings.faults.Has(DiskTorn) && w.oneIn("torn", 3):
 		w.hit(DiskTorn)
 		d.tear(pending[0].Data)
-	case w.settings.faults.Has(DiskLost) && w.rand.IntN(2) == 0:
+	case w.settings.faults.Has(DiskLost) && w.oneIn("unsynced", 2):
 		w.hit(DiskLost) // what was not synced is not there
 	default:
 		d.synced = pending[0].Data
@@ -112,7 +116,7 @@ func (d *disk) crash() {
 // its place; that the cell's format would tell it from a whole one is checked here.
 func (d *disk) tear(data []byte) {
 	w := d.member.world
-	half := data[:w.rand.IntN(len(data))]
+	half := data[:w.number("half", len(data))]
 	if _, err := membership.DecodeCell(half); err == nil {
 		w.judge.violate("P10", "half of a cell, %d of %d bytes, is taken for a whole one", len(half), len(data))
 	}

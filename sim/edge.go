@@ -164,7 +164,8 @@ func (e *edge) hear(reply *protocol.Reply) {
 // errSuperseded). What was told before on it may arrive, and count until the later one
 // is welcomed.
 func (e *edge) superseded() {
-	if e.link.world.rand.IntN(2) == 0 {
+	e.link.downward("superseded")
+	if !e.link.world.butOneIn("lost", 2) {
 		e.finish()
 		return
 	}
@@ -177,7 +178,8 @@ func (e *edge) superseded() {
 // without the faults of Later.
 func (e *edge) farewell() {
 	w := e.link.world
-	if e.greeted && !e.over && w.settings.faults&Later != 0 && w.rand.IntN(4) != 0 {
+	e.link.downward("farewell")
+	if e.greeted && !e.over && w.settings.faults&Later != 0 && !w.oneIn("lost", 4) {
 		e.link.tell(event{kind: evGoodbye, err: session.ErrUnknown})
 	}
 }

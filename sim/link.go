@@ -99,9 +99,35 @@ type event struct {
 	tenure      protocol.Tenure // evWelcome to a new session: of the member, which no client is told
 }
 
+var opNames = [...]string{opHello: "hello", opAcquire: "acquire", opRelease: "release", opCancel: "cancel", opExtend: "extend", opBeat: "beat", opEnd: "end", opForeign: "release"}
+
+func (k opKind) String() string { return opNames[k] }
+
+var evNames = [...]string{evWelcome: "welcome", evGranted: "granted", evQueued: "queued", evRefused: "refused", evReleased: "released", evLost: "lost", evExtended: "extended", evBeat: "beat", evGoodbye: "goodbye"}
+
+func (k evKind) String() string { return evNames[k] }
+
+// String names the link by its client and its member.
+func (l *link) String() string { return l.client.name + "→" + l.member.name }
+
+// upward begins an act on the way to the member, downward one on the way to the client.
+func (l *link) upward(what string) {
+	if t := l.world.tape; t != nil {
+		t.begin(l.client.name+"→"+l.member.name, what)
+	}
+}
+
+func (l *link) downward(what string) {
+	if t := l.world.tape; t != nil {
+		t.begin(l.member.name+"→"+l.client.name, what)
+	}
+}
+
 func (op *operation) String() string {
-	names := [...]string{opHello: "hello", opAcquire: "acquire", opRelease: "release", opCancel: "cancel", opExtend: "extend", opBeat: "beat", opEnd: "end", opForeign: "release of another's"}
-	text := fmt.Sprintf("client.%s", names[op.kind])
+	text := "client." + op.kind.String()
+	if op.kind == opForeign {
+		text += " of another's"
+	}
 	if op.session != (lock.SessionID{}) {
 		text += fmt.Sprintf(" of session %v", op.session)
 	}
@@ -118,8 +144,7 @@ func (op *operation) String() string {
 }
 
 func (e *event) String() string {
-	names := [...]string{evWelcome: "welcome", evGranted: "granted", evQueued: "queued", evRefused: "refused", evReleased: "released", evLost: "lost", evExtended: "extended", evBeat: "beat", evGoodbye: "goodbye"}
-	text := fmt.Sprintf("client.%s", names[e.kind])
+	text := "client." + e.kind.String()
 	if e.session != (lock.SessionID{}) {
 		text += fmt.Sprintf(" to session %v", e.session)
 	}
@@ -161,12 +186,13 @@ func (w *world) connect(c *client, m *member) *link {
 // say carries an operation to the member.
 func (l *link) say(op operation) {
 	w := l.world
+	l.upward(op.kind.String())
 	if w.tracing {
 		said := op // a copy, so that op itself stays off the heap
-		w.trace("%s → %s  %v", l.client, l.member, &said)
+		w.detail("%s → %s  %v", l.client, l.member, &said)
 	}
 	if l.upLost {
-		w.trace("        lost: the connection is broken")
+		w.detail("        lost: the connection is broken")
 		return
 	}
 	l.up = max(l.up, w.now+w.latency())
@@ -177,13 +203,14 @@ func (l *link) say(op operation) {
 // tell carries events to the client, together.
 func (l *link) tell(events ...event) {
 	w := l.world
+	l.downward(events[0].kind.String())
 	if w.tracing {
 		for _, told := range events { // a copy, so that events stay off the heap
-			w.trace("%s → %s  %v", l.member, l.client, &told)
+			w.detail("%s → %s  %v", l.member, l.client, &told)
 		}
 	}
 	if l.downLost {
-		w.trace("        lost: the connection is broken")
+		w.detail("        lost: the connection is broken")
 		return
 	}
 	l.down = max(l.down, w.now+w.latency())
@@ -225,6 +252,7 @@ func (w *world) arrive(t *task) {
 func (l *link) close() {
 	w := l.world
 	l.broken = true
+	l.downward("close")
 	w.at(max(l.down, w.now+w.latency()), task{kind: taskBreak, end: clientEnd, link: l})
 	l.edge.leave()
 }
@@ -241,16 +269,21 @@ func (l *link) sever(gone end) {
 	}
 	w := l.world
 	l.broken = true
-	l.upLost = gone != clientEnd || w.rand.IntN(2) == 0
-	l.downLost = gone != serverEnd || w.rand.IntN(2) == 0
+	l.upward("break")
+	l.upLost = gone != clientEnd || w.oneIn("lost", 2)
+	l.downLost = gone != serverEnd || w.oneIn("lost", 2)
 	for _, end := range []end{clientEnd, serverEnd} {
 		if end == gone {
 			continue
 		}
-		after := w.latency()
-		if w.rand.IntN(3) == 0 {
-			after = w.between(time.Second, 20*time.Second)
-		}
+		after := w.length("noticed", usualLatency, func() time.Duration {
+			after := w.drawLatency()
+			w.count.longest = max(w.count.longest, after)
+			if w.rand.IntN(3) == 0 {
+				after = w.rand.between(time.Second, 20*time.Second)
+			}
+			return after
+		})
 		w.at(max(w.now+after, l.up, l.down), task{kind: taskBreak, end: end, link: l})
 	}
 }

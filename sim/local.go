@@ -17,6 +17,7 @@ type local struct {
 	sink    uint64
 	session lock.SessionID
 	lastID  uint64
+	call    int // that is planned, in the names of choices
 	takings []*taking
 	later   []func() // what came due while the process was paused
 }
@@ -25,6 +26,7 @@ type local struct {
 type taking struct {
 	local   *local
 	id      uint64
+	call    int
 	want    wish
 	token   holdfast.Token
 	held    bool
@@ -113,8 +115,29 @@ func (l *local) hear(reply *protocol.Reply) {
 
 // plan lets the user want the next lock after a pause.
 func (l *local) plan() {
-	w := l.member.world
-	l.at(l.member.now()+w.between(time.Millisecond, 2*w.settings.think), l.begin)
+	m, w := l.member, l.member.world
+	pause := func() time.Duration { return w.rand.between(time.Millisecond, 2*w.settings.think) }
+	if w.tape == nil {
+		l.at(m.now()+pause(), l.begin)
+		return
+	}
+	before := m.began - m.origin
+	if at, call, comes := w.call(l.caller(), m.now()+before, pause); comes {
+		l.at(at-before, func() {
+			l.call = call
+			l.begin()
+		})
+	}
+}
+
+// caller is what choices are named after.
+func (l *local) caller() string { return l.member.name + ".user" }
+
+// chooses names the choices that follow after a call.
+func (l *local) chooses(call int) {
+	if t := l.member.world.tape; t != nil {
+		t.enter(scope{l.caller(), "call", call})
+	}
 }
 
 // begin asks for a lock, unless the run is about to end.
@@ -129,7 +152,8 @@ func (l *local) begin() {
 	}
 	l.lastID++
 	now := m.now()
-	t := &taking{local: l, id: l.lastID, want: w.wish(nil), holdEnd: protocol.Never}
+	l.chooses(l.call)
+	t := &taking{local: l, id: l.lastID, call: l.call, want: w.wish(nil), holdEnd: protocol.Never}
 	l.takings = append(l.takings, t)
 	request := &lock.Request{
 		Session: l.session, ID: t.id, Name: t.want.name, Mode: t.want.mode, Units: t.want.units, Capacity: t.want.capacity,
@@ -147,8 +171,9 @@ func (l *local) begin() {
 	w.trace("%s wants %v", l, t.want)
 	w.judge.asks(requestKey{l.session, t.id})
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: t.id}, Fact: request})
-	if w.odds(w.settings.impatient) {
-		l.at(now+w.below(4*time.Second), func() { t.abandon() })
+	l.chooses(t.call)
+	if patience := w.patience(); patience > 0 {
+		l.at(now+patience, t.abandon)
 	}
 	l.plan()
 }
@@ -180,6 +205,7 @@ func (t *taking) decided(d *lock.Decision) {
 		}
 		w.count.grants++
 		w.trace("%s has %s, token %d", l, t.want.name, t.token)
+		l.chooses(t.call)
 		l.at(m.now()+w.hold(), t.unlock)
 	case lock.Refused:
 		w.trace("%s does not get %s: %v", l, t.want.name, d.Err)

@@ -23,7 +23,8 @@ type member struct {
 	founder bool
 	kept    bool // it has a stable cell
 	disk    disk
-	clock   dial // of the machine: it outlives the process
+	clock   dial          // of the machine: it outlives the process
+	origin  time.Duration // what the clock showed when the run began
 	wall    time.Duration
 
 	// The present life of the process.
@@ -72,9 +73,10 @@ func (m *member) start() {
 	m.inbox = m.inbox[:0]
 	m.sinks, m.last, m.view = map[uint64]sink{}, 0, nil
 	m.began = m.clock.read(w.now)
+	w.within(m.name, "life", int(m.life))
 	seat := Seat{
 		Protocol: w.protocol.Name, Name: m.name, Address: m.address, Founder: m.founder, Join: w.founders(), Kept: m.kept,
-		Wall: w.wallOf(m), Rand: rand.New(rand.NewPCG(w.rand.Uint64(), w.rand.Uint64())),
+		Wall: w.wallOf(m), Rand: rand.New(rand.NewPCG(w.bits("chance", uint64(m.place)+1), w.bits("chance", uint64(m.life)))),
 		Lease: w.settings.lease, Drift: w.settings.drift, Any: w.settings.faults.Has(Any), Preempt: w.settings.faults.Has(Preempt),
 		Table: lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
 	}
@@ -156,7 +158,8 @@ func (m *member) raised(fact any) {
 		w.trace("%s is unfit: %v", m, fact.Err)
 		w.refused(m, fact.Err)
 		w.do(w.now, func() { m.crash(m.life) })
-		w.do(w.now+w.between(time.Second, 3*time.Second), m.start)
+		w.within(m.name, "unfit", int(m.life))
+		w.do(w.now+w.between("back", time.Second, 3*time.Second), m.start)
 	default:
 		w.trace("%s raises %T %+v", m, fact, fact)
 	}
@@ -257,6 +260,7 @@ func (m *member) resume() {
 	w := m.world
 	w.trace("%s wakes", m)
 	m.paused = false
+	w.tape.begin(m.name, "wakes")
 	m.inbox = w.again(m.inbox)
 	if m.local != nil {
 		m.local.resume()

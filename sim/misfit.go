@@ -55,17 +55,20 @@ func (f misfit) values(s *settings) (theirs, ours string) {
 	return fmt.Sprint(membership.ProtocolVersion - 1), fmt.Sprint(membership.ProtocolVersion)
 }
 
+// misfits are the words for what is configured otherwise, from otherSpace on.
+var misfits = [...]string{"space", "lease", "drift", "version"}
+
 // misconfigure ends a member and lets it come back configured otherwise: a guest, or a
 // founder when no other founder is. A minority may be wrong, and the others must not
 // suffer from it.
 func (n *nemesis) misconfigure() {
 	w := n.world
-	m := n.member()
+	m := n.member("member")
 	wrong := func(o *member) bool { return o != m && o.founder && (o.misfit != fits || o.up && o.wrong != fits) }
 	if m.gone || m.founder && slices.ContainsFunc(w.members, wrong) {
 		return
 	}
-	m.misfit = otherSpace + misfit(w.rand.IntN(int(otherVersion)))
+	m.misfit = otherSpace + misfit(w.among("of", 0, misfits[:]))
 	w.trace("%s will be %v", m, m.misfit)
 	if m.up {
 		n.kill(m)

@@ -20,37 +20,86 @@ func newNemesis(w *world) nemesis { return nemesis{world: w, cutOff: map[int]ins
 
 // begin schedules the first of each kind.
 func (n *nemesis) begin() {
-	if n.world.settings.faults == 1<<Crash && n.world.settings.once {
+	w := n.world
+	switch {
+	case w.told():
+		n.follow()
+		return
+	case n.justOne():
 		n.crashOnce()
 		return
 	}
-	for _, f := range n.world.settings.faults.All() {
+	for _, f := range w.settings.faults.All() {
 		if act := n.deed(f); act != nil {
 			n.again(f, act)
 		}
 	}
-	w := n.world
 	if w.settings.faults.Has(Delay) {
 		for range 2 {
-			w.do(w.between(w.settings.duration/10, w.settings.duration*9/10), func() { n.stalled = true })
+			w.do(w.rand.between(w.settings.duration/10, w.settings.duration*9/10), func() { n.stalled = true })
 		}
 	}
-	w.do(w.between(0, time.Second), n.disconnect)
+	n.disconnect(w.rand.between(0, time.Second))
 	if w.settings.restless > 0 {
 		n.stirAgain()
 	}
 }
 
+// justOne reports whether one crash of the coordinator is all that happens.
+func (n *nemesis) justOne() bool {
+	return n.world.settings.faults == 1<<Crash && n.world.settings.once
+}
+
 // again schedules the next of a kind.
 func (n *nemesis) again(f Fault, act func()) {
 	w := n.world
-	w.do(w.now+w.below(2*w.settings.every[f]), func() {
+	at := n.when(f.String(), w.now+w.rand.below(2*w.settings.every[f]))
+	s := w.scope()
+	w.do(at, func() {
 		if w.healed {
 			return
 		}
+		w.goOn(s)
 		act()
 		n.again(f, act)
 	})
+}
+
+// Acts of the nemesis that are no faults by themselves.
+const (
+	disconnects = "disconnect"
+	stirs       = "stir"
+)
+
+// when begins the next act of a kind, and records when it happens.
+func (n *nemesis) when(kind string, at instant) instant {
+	if t := n.world.tape; t != nil {
+		t.begin("", kind)
+		t.keep(site{t.scope, due, 1}, lengthValue(at))
+	}
+	return at
+}
+
+// follow schedules what a script says.
+func (n *nemesis) follow() {
+	w := n.world
+	schedule := func(kind string, act func()) {
+		for _, at := range w.tape.due("", kind) {
+			w.do(at.when, func() {
+				if !w.healed {
+					w.goOn(at.scope)
+					act()
+				}
+			})
+		}
+	}
+	for f := range faultCount {
+		if act := n.deed(f); act != nil {
+			schedule(f.String(), act)
+		}
+	}
+	schedule(disconnects, n.breakOne)
+	schedule(stirs, n.stirOne)
 }
 
 // deed returns what lets a fault of the kind happen; nil where the weather does it, or
@@ -62,6 +111,9 @@ func (n *nemesis) deed(f Fault) func() {
 	case OneWay:
 		return n.oneWay
 	case Crash:
+		if n.justOne() {
+			return n.crashCoordinator
+		}
 		return n.crash
 	case Pause, PauseBeyond:
 		return func() { n.pause(f) }
@@ -91,33 +143,43 @@ func (n *nemesis) deed(f Fault) func() {
 	return nil
 }
 
-func (n *nemesis) member() *member { return pick(n.world.rand, n.world.members) }
+// member chooses a member.
+func (n *nemesis) member(site string) *member { return pick(n.world, site, n.world.members) }
+
+// The words for whom a fault hits, each as often as it is drawn.
+var (
+	crashes = [...]string{"all", "coordinator", "coordinator", "client", "client", "ambush", "ambush", "member"}
+	pauses  = [...]string{"coordinator", "member", "client", "client"}
+	drifts  = [...]string{"member", "client"}
+)
 
 // crash ends one process, or now and then that of the coordinator, of a client, or all
 // at once; each comes back.
 func (n *nemesis) crash() {
 	w := n.world
 	w.hit(Crash)
-	switch w.rand.IntN(8) {
-	case 0:
+	s := w.scope()
+	switch crashes[w.among("whom", len(crashes)-1, crashes[:])] {
+	case "all":
 		for _, m := range w.members {
 			n.kill(m)
 		}
-	case 1, 2:
+	case "coordinator":
 		if m := w.coordinator(); m != nil {
 			n.kill(m)
 		}
-	case 3, 4:
-		c := pick(w.rand, w.clients)
-		if w.rand.IntN(2) == 0 {
+	case "client":
+		c := pick(w, "client", w.clients)
+		if w.oneIn("closes", 2) {
 			c.close()
+			w.goOn(s)
 		}
-		w.do(w.now+w.below(500*time.Millisecond), c.crash)
-		w.do(w.now+w.between(time.Second, 5*time.Second), c.start)
-	case 5, 6:
-		n.member().ambush = true
+		w.do(w.now+w.below("after", 500*time.Millisecond), c.crash)
+		w.do(w.now+w.between("back", time.Second, 5*time.Second), c.start)
+	case "ambush":
+		n.member("member").ambush = true
 	default:
-		n.kill(n.member())
+		n.kill(n.member("member"))
 	}
 }
 
@@ -130,10 +192,11 @@ func (n *nemesis) pounce(m *member) {
 	}
 	m.ambush = false
 	life := m.life
-	w.do(w.now+w.below(60*time.Millisecond), func() {
+	w.within(m.name, "ambush", int(m.life))
+	w.do(w.now+w.below("after", 60*time.Millisecond), func() {
 		if m.up && m.life == life {
 			n.fell(m)
-			w.do(w.now+w.between(5*time.Millisecond, 150*time.Millisecond), m.start)
+			w.do(w.now+w.between("down", 5*time.Millisecond, 150*time.Millisecond), m.start)
 		}
 	})
 }
@@ -146,18 +209,23 @@ func (n *nemesis) kill(m *member) {
 		return
 	}
 	n.fell(m)
-	down := w.between(20*time.Millisecond, time.Second)
-	if w.rand.IntN(2) == 0 {
-		down = w.below(4 * w.settings.lease)
-	}
+	down := w.length("down", 20*time.Millisecond, func() time.Duration {
+		down := w.rand.between(20*time.Millisecond, time.Second)
+		if w.rand.IntN(2) == 0 {
+			down = w.rand.below(4 * w.settings.lease)
+		}
+		return down
+	})
 	w.do(w.now+down, m.start)
 }
 
 // fell ends the process of a member, and perhaps its memory.
 func (n *nemesis) fell(m *member) {
 	w := n.world
+	w.within(m.name, "death", int(m.life))
 	forgets := n.forgets(m)
 	m.crash(m.life)
+	w.within(m.name, "death", int(m.life))
 	if forgets {
 		w.hit(Amnesia)
 		w.trace("%s has lost its cell", m)
@@ -173,7 +241,7 @@ func (n *nemesis) forgets(m *member) bool {
 		return false
 	case !m.kept:
 		return true // it has none: every start is without memory
-	case w.rand.IntN(3) != 0:
+	case !w.oneIn("forgets", 3):
 		return false
 	case w.settings.memory == oneForgets && (n.forgot > 0 || !w.remembersWithout(m)):
 		return false
@@ -213,24 +281,27 @@ func (w *world) remembersWithout(m *member) bool {
 func (n *nemesis) pause(f Fault) {
 	w := n.world
 	w.hit(f)
-	length := w.below(w.settings.lease)
-	if w.rand.IntN(2) == 0 {
-		length = w.below(4 * w.settings.lease)
-	}
-	if f == PauseBeyond {
-		length *= 5
-	}
-	switch w.rand.IntN(4) {
-	case 0:
+	length := w.length("length", 0, func() time.Duration {
+		length := w.rand.below(w.settings.lease)
+		if w.rand.IntN(2) == 0 {
+			length = w.rand.below(4 * w.settings.lease)
+		}
+		if f == PauseBeyond {
+			length *= 5
+		}
+		return length
+	})
+	switch pauses[w.among("whom", 1, pauses[:])] {
+	case "coordinator":
 		if m := w.coordinator(); m != nil {
 			m.pause(length)
 			return
 		}
 		fallthrough
-	case 1:
-		n.member().pause(length)
+	case "member":
+		n.member("member").pause(length)
 	default:
-		pick(w.rand, w.clients).pause(length)
+		pick(w, "client", w.clients).pause(length)
 	}
 }
 
@@ -238,8 +309,8 @@ func (n *nemesis) pause(f Fault) {
 func (n *nemesis) driftAway(f Fault) {
 	w := n.world
 	w.hit(f)
-	if w.rand.IntN(2) == 0 {
-		m := n.member()
+	if drifts[w.among("whom", 0, drifts[:])] == "member" {
+		m := n.member("member")
 		m.clock.change(w.now, w.rate())
 		if m.up && !m.paused {
 			m.wakeAt = protocol.Never
@@ -247,7 +318,7 @@ func (n *nemesis) driftAway(f Fault) {
 		}
 		return
 	}
-	c := pick(w.rand, w.clients)
+	c := pick(w, "client", w.clients)
 	c.clock.change(w.now, w.rate())
 	c.wakeAt = protocol.Never
 	c.arm()
@@ -257,17 +328,17 @@ func (n *nemesis) driftAway(f Fault) {
 func (n *nemesis) step(f Fault) {
 	w := n.world
 	w.hit(f)
-	n.member().wall += w.between(-time.Hour, time.Hour)
+	n.member("member").wall += w.skew("by")
 }
 
 // suspect spreads a rumour about a member, which may be wrong.
 func (n *nemesis) suspect() {
 	w := n.world
-	about, to := n.member(), n.member()
+	about, to := n.member("about"), n.member("to")
 	if !to.up || to.paused {
 		return
 	}
-	hint := protocol.Hint{Address: about.address, Alive: w.rand.IntN(3) == 0}
+	hint := protocol.Hint{Address: about.address, Alive: w.oneIn("alive", 3)}
 	if hint.Alive != about.up {
 		w.hit(Suspicion)
 	}
@@ -290,8 +361,8 @@ func (n *nemesis) join() {
 // leave lets a member leave in good order, and come back later.
 func (n *nemesis) leave() {
 	w := n.world
-	m := n.member()
-	if w.rand.IntN(3) == 0 {
+	m := n.member("member")
+	if w.oneIn("coordinator", 3) {
 		if c := w.coordinator(); c != nil {
 			m = c
 		}
@@ -300,8 +371,10 @@ func (n *nemesis) leave() {
 		return
 	}
 	w.hit(Leave)
+	s := w.scope()
 	m.leave()
-	w.do(w.now+w.between(6*time.Second, 20*time.Second), func() {
+	w.goOn(s)
+	w.do(w.now+w.between("back", 6*time.Second, 20*time.Second), func() {
 		if m.left && !m.up {
 			w.hit(Join)
 			m.start()
@@ -312,15 +385,17 @@ func (n *nemesis) leave() {
 // operate breaks a lock, mostly in a bad moment.
 func (n *nemesis) operate() {
 	w := n.world
-	m := n.member()
+	m := n.member("member")
 	if len(w.settings.names) == 0 || !m.up || m.paused {
 		return
 	}
 	w.hit(Operator)
-	if n.look(m); w.rand.IntN(2) == 0 {
+	s := w.scope()
+	n.look(m)
+	if w.goOn(s); !w.butOneIn("breaks", 2) {
 		return
 	}
-	name := pick(w.rand, w.settings.names).name
+	name := pick(w, "name", w.settings.names).name
 	w.trace("an operator breaks %s through %s", name, m)
 	m.ask(userSpace, &protocol.Break{Name: name, Reason: "because it can be done"})
 }
@@ -328,8 +403,8 @@ func (n *nemesis) operate() {
 // spoil makes a disk slow or full for a while.
 func (n *nemesis) spoil(f Fault) {
 	w := n.world
-	d := &n.member().disk
-	length := w.between(time.Second, 8*time.Second)
+	d := &n.member("member").disk
+	length := w.between("length", time.Second, 8*time.Second)
 	if f == DiskFull {
 		d.full = w.now + length
 	} else {

@@ -1,16 +1,21 @@
 package sim
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // The shapes in which a network comes apart.
 
-// length draws how long a cut lasts.
+// length chooses how long a cut lasts.
 func (n *nemesis) length() time.Duration {
 	w := n.world
-	if w.rand.IntN(3) == 0 {
-		return w.between(200*time.Millisecond, 2*time.Second)
-	}
-	return w.between(time.Second, 5*w.settings.lease)
+	return w.length("length", time.Second, func() time.Duration {
+		if w.rand.IntN(3) == 0 {
+			return w.rand.between(200*time.Millisecond, 2*time.Second)
+		}
+		return w.rand.between(time.Second, 5*w.settings.lease)
+	})
 }
 
 // cut lets messages of one place to another be lost for a while.
@@ -33,21 +38,16 @@ func (n *nemesis) partition() {
 	w.hit(Partition)
 	until := w.now + n.length()
 	side := make([]int, members)
-	one := w.rand.IntN(members)
-	if m := w.coordinator(); m != nil && w.rand.IntN(2) == 0 {
-		one = int(m.place)
-	}
-	switch w.rand.IntN(5) {
-	case 0:
-		for i := range side {
-			side[i] = w.rand.IntN(2)
-		}
-	case 4:
-		n.swing(1 + w.rand.IntN(4))
+	one := n.one()
+	switch shapes[w.among("shape", 1, shapes[:])] {
+	case "halves":
+		n.halve(side)
+	case "swing":
+		n.swing(1 + w.number("more-swings", 4))
 		return
-	case 1:
+	case "alone":
 		side[one] = 1
-	case 2:
+	case "two":
 		side[one], side[(one+1)%members] = 1, 1
 	default:
 		n.ring(until)
@@ -55,6 +55,40 @@ func (n *nemesis) partition() {
 	}
 	n.divide(side, until)
 	n.part(side, until)
+}
+
+// The shapes of a partition, and of a cut that is one way.
+var (
+	shapes  = [...]string{"halves", "alone", "two", "ring", "swing"}
+	oneWays = [...]string{"is-not-heard", "hears-nobody", "is-not-heard-by-some"}
+)
+
+// one chooses a member: often whoever coordinates.
+func (n *nemesis) one() int {
+	w := n.world
+	one := int(n.member("member").place)
+	if m := w.coordinator(); m != nil && w.oneIn("coordinator", 2) {
+		return int(m.place)
+	}
+	return one
+}
+
+// halve chooses a side for each member; usually the first.
+func (n *nemesis) halve(side []int) {
+	w := n.world
+	for i := range side {
+		if w.butOneIn(about(w, "other-side", w.members[i].name), 2) {
+			side[i] = 1
+		}
+	}
+}
+
+// about is the name of a choice about somebody, where names matter.
+func about(w *world, site, whom string) string {
+	if w.tape == nil {
+		return site
+	}
+	return site + "." + whom
 }
 
 // divide cuts every member off those of the other side.
@@ -75,22 +109,23 @@ func (n *nemesis) divide(side []int, until instant) {
 func (n *nemesis) swing(times int) {
 	w := n.world
 	side := make([]int, w.settings.members)
-	for i := range side {
-		side[i] = w.rand.IntN(2)
-	}
-	one := w.rand.IntN(len(side))
+	n.halve(side)
+	one := int(n.member("swings").place)
+	s := w.scope()
 	var turn func(int)
 	turn = func(left int) {
 		if left == 0 || w.healed {
 			return
 		}
-		length := w.between(200*time.Millisecond, 3*time.Second)
+		w.goOn(s)
+		length := w.between("turn", 200*time.Millisecond, 3*time.Second)
 		n.divide(side, w.now+length)
 		w.do(w.now+length, func() {
-			if m := w.members[one]; m.up && w.settings.faults.Has(Crash) && w.rand.IntN(2) == 0 {
+			w.goOn(s)
+			if m := w.members[one]; m.up && w.settings.faults.Has(Crash) && w.oneIn("crashes", 2) {
 				w.hit(Crash)
 				n.fell(m)
-				w.do(w.now+w.between(5*time.Millisecond, 100*time.Millisecond), m.start)
+				w.do(w.now+w.between("down", 5*time.Millisecond, 100*time.Millisecond), m.start)
 			}
 			side[one] = 1 - side[one]
 			turn(left - 1)
@@ -102,11 +137,13 @@ func (n *nemesis) swing(times int) {
 // part lets each client reach the members of one side only.
 func (n *nemesis) part(side []int, until instant) {
 	w := n.world
+	s := w.scope()
 	for i, c := range w.clients {
-		if w.rand.IntN(2) == 0 {
+		w.goOn(s)
+		if !w.butOneIn(about(w, "parted", c.name), 2) {
 			continue // it reaches both sides
 		}
-		mine := side[w.rand.IntN(len(side))]
+		mine := side[n.member(about(w, "beside", c.name)).place]
 		for j, s := range side {
 			if s == mine {
 				continue
@@ -148,11 +185,8 @@ func (n *nemesis) oneWay() {
 	}
 	w.hit(OneWay)
 	until := w.now + n.length()
-	one := w.rand.IntN(members)
-	if m := w.coordinator(); m != nil && w.rand.IntN(2) == 0 {
-		one = int(m.place)
-	}
-	shape := w.rand.IntN(3)
+	one := n.one()
+	shape := w.among("shape", 0, oneWays[:])
 	w.trace("%s is cut one way (%d) for %v", w.members[one], shape, until-w.now)
 	for other := range members {
 		switch shape {
@@ -161,7 +195,7 @@ func (n *nemesis) oneWay() {
 		case 1:
 			n.cut(other, one, until)
 		default:
-			if w.rand.IntN(2) == 0 {
+			if w.oneIn(about(w, "not", w.members[other].name), 2) {
 				n.cut(one, other, until)
 			}
 		}
@@ -170,16 +204,44 @@ func (n *nemesis) oneWay() {
 
 // disconnect breaks connections of clients, again and again, where messages may be
 // lost or delayed at all.
-func (n *nemesis) disconnect() {
+func (n *nemesis) disconnect(after time.Duration) {
 	w := n.world
-	if w.healed || w.settings.faults&(1<<Loss|1<<Partition|1<<OneWay) == 0 {
+	if w.settings.faults&(1<<Loss|1<<Partition|1<<OneWay) == 0 {
 		return
 	}
+	at := n.when(disconnects, w.now+after)
+	s := w.scope()
+	w.do(at, func() {
+		if w.healed {
+			return
+		}
+		w.goOn(s)
+		n.breakOne()
+		n.disconnect(w.rand.below(12 * time.Second))
+	})
+}
+
+// link is what a link is called among all: a client may have two to one member.
+func (n *nemesis) link(i int) string {
+	before := 1
+	for _, l := range n.world.links[:i] {
+		if l.client == n.world.links[i].client && l.member == n.world.links[i].member {
+			before++
+		}
+	}
+	if before == 1 {
+		return n.world.links[i].String()
+	}
+	return fmt.Sprintf("%s/%d", n.world.links[i], before)
+}
+
+// breakOne breaks one connection.
+func (n *nemesis) breakOne() {
+	w := n.world
 	w.forgetLinks()
 	if len(w.links) > 0 {
-		l := pick(w.rand, w.links)
+		l := w.links[w.choose("link", len(w.links), n.link)]
 		w.trace("the connection of %s to %s breaks", l.client, l.member)
 		l.sever(neither)
 	}
-	w.do(w.now+w.below(12*time.Second), n.disconnect)
 }

@@ -20,9 +20,9 @@ func (n *nemesis) drain() {
 		return
 	}
 	w.trace("%s is drained", m)
-	m.leaving, m.back = true, w.between(time.Second, 15*time.Second)
+	m.leaving, m.back = true, w.between("back", time.Second, 15*time.Second)
 	life := m.life
-	m.demand(life, &session.Drain{}, w.between(time.Second, 8*time.Second), func(result any) {
+	m.demand(life, &session.Drain{}, w.between("limit", time.Second, 8*time.Second), func(result any) {
 		if _, drained := result.(*session.Drained); drained {
 			w.hit(Drain)
 			w.trace("%s is drained: nothing is held through it", m)
@@ -40,15 +40,15 @@ func (n *nemesis) shutdown() {
 		return
 	}
 	w.trace("%s is asked to end", m)
-	m.leaving, m.back = true, w.between(10*time.Millisecond, 4*time.Second)
+	m.leaving, m.back = true, w.between("back", 10*time.Millisecond, 4*time.Second)
 	m.quit(m.life, func() { w.hit(Shutdown) })
 }
 
 // leaver picks a member that can be told something, now and then whoever coordinates.
 func (n *nemesis) leaver() *member {
 	w := n.world
-	m := n.member()
-	if w.rand.IntN(3) == 0 {
+	m := n.member("member")
+	if w.oneIn("coordinator", 3) {
 		if c := w.coordinator(); c != nil {
 			m = c
 		}
@@ -133,7 +133,8 @@ func (n *nemesis) lose() {
 	if len(n.lost) > 0 || c == nil {
 		return
 	}
-	order := w.rand.Perm(w.settings.founders)
+	order := w.order("victims", w.names(w.settings.founders), func() []int { return w.rand.Perm(w.settings.founders) })
+	s := w.scope()
 	victims := order[:w.settings.founders/2+1]
 	for _, place := range victims {
 		m := w.members[place]
@@ -146,7 +147,11 @@ func (n *nemesis) lose() {
 		n.lost = append(n.lost, m)
 	}
 	before := n.promised()
-	w.do(w.now+w.between(500*time.Millisecond, 8*time.Second), func() { n.force(before, 12) })
+	w.goOn(s)
+	w.do(w.now+w.between("waits", 500*time.Millisecond, 8*time.Second), func() {
+		w.goOn(s)
+		n.force(before, 12)
+	})
 }
 
 // promised is the highest epoch that anybody has promised or follows.
@@ -173,17 +178,21 @@ func (n *nemesis) force(before uint64, tries int) {
 	if w.healed {
 		return
 	}
+	s := w.scope()
 	forced := n.forced(before)
 	if forced || tries == 0 {
 		if forced {
 			w.hit(Force)
 		}
 		w.trace("others come to the addresses of the lost; a view was forced: %v", forced)
-		w.do(w.now+w.between(2*time.Second, 10*time.Second), n.replace)
+		w.do(w.now+w.between("replaces", 2*time.Second, 10*time.Second), n.replace)
 		return
 	}
-	w.do(w.now+w.between(time.Second, 4*time.Second), func() { n.force(before, tries-1) })
-	m := pick(w.rand, w.members[:w.settings.founders])
+	w.do(w.now+w.between("again", time.Second, 4*time.Second), func() {
+		w.goOn(s)
+		n.force(before, tries-1)
+	})
+	m := pick(w, "through", w.members[:w.settings.founders])
 	if !m.up || m.paused || m.view == nil {
 		return
 	}
@@ -225,7 +234,8 @@ func (n *nemesis) replace() {
 	w := n.world
 	for _, m := range slices.Clone(n.lost) {
 		m.gone = false
-		w.do(w.now+w.below(3*time.Second), m.start)
+		w.within(m.name, "replaced", int(m.life))
+		w.do(w.now+w.below("after", 3*time.Second), m.start)
 	}
 	n.lost = nil
 }

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -37,11 +39,15 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 		return
 	}
 	to, known := n.place(e)
+	if w.tape != nil && known {
+		w.tape.begin(from.name+"→"+w.members[to].name, strings.TrimPrefix(reflect.TypeOf(e.Message).String(), "*"))
+	}
+	s := w.scope()
 	if w.tracing {
-		w.trace("%s → %s:%d  %T %v", from, n.name(to, e), e.Port, e.Message, e.Message)
+		w.detail("%s → %s:%d  %T %v", from, n.name(to, e), e.Port, e.Message, e.Message)
 	}
 	w.count.sent(e.Port, e.Message)
-	if w.settings.restless > 0 {
+	if w.settings.restless > 0 || w.told() {
 		w.nemesis.silence(from, e.Message)
 	}
 	if w.protocol.Locks {
@@ -50,18 +56,19 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 	if !known {
 		return // nobody there: lost, as on any network
 	}
+	w.goOn(s)
 	if n.cut[from.place][to] > w.now {
-		w.trace("        lost: cut")
+		w.detail("        lost: cut")
 		return
 	}
-	if w.odds(w.weather.loss) {
+	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
-		w.trace("        lost")
+		w.detail("        lost")
 		return
 	}
 	t := task{kind: taskMessage, to: to, id: uint64(e.To), from: uint64(from.id), port: uint16(e.Port), fact: e.Message}
 	w.at(n.arrival(from.place, to), t)
-	if w.odds(w.weather.duplicate) {
+	if w.odds("twice", w.weather.duplicate) {
 		w.hit(Duplicate)
 		w.at(n.arrival(from.place, to), t)
 	}
@@ -124,7 +131,7 @@ func (n *network) name(to int32, e *protocol.Envelope) string {
 func (n *network) arrival(from, to int32) instant {
 	w := n.world
 	when := w.now + w.latency()
-	if w.odds(w.weather.reorder) {
+	if w.odds("reordered", w.weather.reorder) {
 		w.hit(Reorder)
 		return when
 	}
@@ -133,33 +140,41 @@ func (n *network) arrival(from, to int32) instant {
 	return when
 }
 
-// latency draws how long something takes from one process to another: mostly as
+// usualLatency is how long everything takes of which a script does not say it.
+const usualLatency = time.Millisecond
+
+// latency chooses how long something takes from one process to another: mostly as
 // between machines of one room; with the fault delay now and then far longer than
 // every patience and lease, up to 5 D.
 func (w *world) latency() time.Duration {
-	d := w.drawLatency()
+	var d time.Duration
+	if w.tape == nil {
+		d = w.drawLatency()
+	} else {
+		d = w.tape.length("latency", usualLatency, w.drawLatency)
+	}
 	w.count.longest = max(w.count.longest, d)
 	return d
 }
 
 func (w *world) drawLatency() time.Duration {
-	usual := w.between(100*time.Microsecond, w.weather.latency)
+	usual := w.rand.between(100*time.Microsecond, w.weather.latency)
 	if w.nemesis.stalled && !w.healed {
 		w.nemesis.stalled = false
 		w.hit(Delay)
 		return 5 * w.settings.lease
 	}
-	if !w.odds(w.weather.delay) {
+	if !w.rand.odds(w.weather.delay) {
 		return usual
 	}
 	w.hit(Delay)
 	switch x := w.rand.IntN(100); {
 	case x < 60:
-		return usual + w.below(w.settings.lease/4)
+		return usual + w.rand.below(w.settings.lease/4)
 	case x < 90:
-		return usual + w.below(2*w.settings.lease)
+		return usual + w.rand.below(2*w.settings.lease)
 	default:
-		return usual + w.below(5*w.settings.lease)
+		return usual + w.rand.below(5*w.settings.lease)
 	}
 }
 

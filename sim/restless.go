@@ -32,42 +32,55 @@ func (s *settings) drawRestless(c *Config, r *rand.Rand) {
 	}
 }
 
-// appetite draws a ttl that a client asks for.
+// appetite chooses a ttl that a client asks for.
 func (w *world) appetite() time.Duration {
 	s := &w.settings
-	if !s.memory.trusted() || s.modest && w.rand.IntN(64) != 0 || w.rand.IntN(2) == 0 {
-		return pick(w.rand, s.ttl)
-	}
-	return s.lease + w.below(3*s.lease)
+	return w.length("ttl", s.ttl[0], func() time.Duration {
+		if !s.memory.trusted() || s.modest && w.rand.IntN(64) != 0 || w.rand.IntN(2) == 0 {
+			return s.ttl[w.rand.IntN(len(s.ttl))]
+		}
+		return s.lease + w.rand.below(3*s.lease)
+	})
 }
 
 // stirAgain lets a client be restless, again and again.
 func (n *nemesis) stirAgain() {
 	w := n.world
-	w.do(w.now+w.below(2*w.settings.restless), func() {
+	at := n.when(stirs, w.now+w.rand.below(2*w.settings.restless))
+	s := w.scope()
+	w.do(at, func() {
 		if !w.healed {
-			n.stir(pick(w.rand, w.clients))
+			w.goOn(s)
+			n.stirOne()
 			n.stirAgain()
 		}
 	})
 }
+
+func (n *nemesis) stirOne() { n.stir(pick(n.world, "client", n.world.clients)) }
+
+// whims are what a restless client does, each as often as it is drawn.
+var whims = [...]string{"closes", "crashes", "asks", "asks"}
 
 // stir lets a client ask for another ttl, or end its session, in good order or not, and
 // begin another.
 func (n *nemesis) stir(c *client) {
 	w := n.world
 	ttl := w.appetite()
-	switch w.rand.IntN(4) {
-	case 0:
+	s := w.scope()
+	switch whims[w.among("does", len(whims)-1, whims[:])] {
+	case "closes":
 		c.close()
+		w.goOn(s)
 		fallthrough
-	case 1:
+	case "crashes":
 		life := c.life
-		w.do(w.now+w.below(500*time.Millisecond), func() {
+		w.do(w.now+w.below("after", 500*time.Millisecond), func() {
 			if c.life == life {
 				c.crash()
 				c.ttl = ttl
-				w.do(w.now+w.below(time.Second), c.start)
+				w.goOn(s)
+				w.do(w.now+w.below("back", time.Second), c.start)
 			}
 		})
 	default:
@@ -95,18 +108,26 @@ func (n *nemesis) silence(winner *member, message protocol.Message) {
 	}
 	n.silent = first.View.Epoch
 	half := len(first.View.Members) == 2 // one of them alone is a quorum of that view
-	if w.settings.faults&(1<<OneWay|1<<Partition) == 0 || w.rand.IntN(4) != 0 && !half {
+	if w.settings.faults&(1<<OneWay|1<<Partition) == 0 {
 		return
 	}
-	length := w.between(300*time.Millisecond, 4*w.settings.lease)
+	w.tape.begin(winner.name, "victory")
+	s := w.scope()
+	if !w.whether("silent", func() bool { return w.rand.IntN(4) == 0 || half }) {
+		return
+	}
+	length := w.between("length", 300*time.Millisecond, 4*w.settings.lease)
 	w.trace("%s has won, and is not heard for %v", winner, length)
 	for place := range w.members {
 		n.cut(int(winner.place), place, w.now+length)
 	}
 	life := winner.life
-	w.do(w.now+w.below(300*time.Millisecond), func() { n.tempt(winner) })
-	if w.settings.faults.Has(Crash) && w.rand.IntN(2) == 0 {
-		w.do(w.now+300*time.Millisecond+w.below(w.settings.lease), func() {
+	w.do(w.now+w.below("tempts", 300*time.Millisecond), func() {
+		w.goOn(s)
+		n.tempt(winner)
+	})
+	if w.settings.faults.Has(Crash) && w.oneIn("crashes", 2) {
+		w.do(w.now+300*time.Millisecond+w.below("crashes-after", w.settings.lease), func() {
 			if winner.life == life && !w.healed {
 				n.kill(winner)
 			}
@@ -121,8 +142,8 @@ func (n *nemesis) tempt(m *member) {
 	for _, c := range w.clients {
 		if l := c.stream.link; c.up && l != nil && l.member == m && w.settings.memory.trusted() {
 			before, life := c.ttl, c.life
-			c.crave(3*w.settings.lease + w.below(3*w.settings.lease))
-			w.do(w.now+w.below(w.settings.lease), func() {
+			c.crave(w.between(about(w, "ttl", c.name), 3*w.settings.lease, 6*w.settings.lease))
+			w.do(w.now+w.below(about(w, "sated", c.name), w.settings.lease), func() {
 				if c.life == life {
 					c.ttl = before
 				}

@@ -23,6 +23,8 @@ type Config struct {
 	Duration time.Duration
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
+
+	record bool // every choice that is not as usual
 }
 
 // check fills in what is not given. The error names what is wrong and what is allowed.
@@ -84,8 +86,12 @@ func Run(c Config, seed uint64, trace io.Writer) (result Result, err error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
-	w := newWorld(&c, seed, trace, newCounts(c.Coverage))
-	result = Result{Seed: seed, counts: w.count}
+	return newWorld(&c, seed, trace, newCounts(c.Coverage)).play(), nil
+}
+
+// play runs a world that is staged, to its end.
+func (w *world) play() (result Result) {
+	result = Result{Seed: w.settings.seed, counts: w.count}
 	defer func() {
 		result.Steps = w.steps
 		w.count.stale, w.count.lost, w.count.losses = w.register.stale, w.judge.lost, w.judge.losses
@@ -99,11 +105,16 @@ func Run(c Config, seed uint64, trace io.Writer) (result Result, err error) {
 		}
 	}()
 	w.begin()
-	w.run(c.Duration)
+	duration := w.settings.duration
+	if w.run(duration); w.over() {
+		return result
+	}
 	w.heal()
-	w.run(c.Duration + settleAfter)
+	if w.run(duration + settleAfter); w.over() {
+		return result
+	}
 	w.settle()
-	result.Settled = w.await(c.Duration)
+	result.Settled = w.await(duration)
 	result.Survived = w.judge.survival()
 	if v := w.judge.violation; v != nil {
 		result.Outcome, result.Violation = Violated, v
@@ -112,7 +123,7 @@ func Run(c Config, seed uint64, trace io.Writer) (result Result, err error) {
 		}
 		w.trace("%v %v", result.Outcome, v)
 	}
-	return result, nil
+	return result
 }
 
 // machineFrames leaves of a stack what is above the recovery: the machine's own frames.
@@ -128,21 +139,23 @@ func machineFrames(stack []byte) string {
 // begin starts every process, not all at once, and the faults.
 func (w *world) begin() {
 	for _, m := range w.members {
-		start := w.below(400 * time.Millisecond)
+		w.within(m.name, "machine", 0)
+		start := w.below("start", 400*time.Millisecond)
 		if !m.founder && w.settings.faults.Has(Join) {
 			w.hit(Join)
-			if w.rand.IntN(3) == 0 {
+			if w.oneIn("misfit", 3) {
 				m.misfit = otherSpace
 			}
-			start = w.below(w.settings.duration / 2)
+			start = w.below("joins", w.settings.duration/2)
 		}
 		w.do(start, m.start)
 	}
 	for _, c := range w.clients {
-		w.do(w.below(2*time.Second), c.start)
+		w.within(c.name, "machine", 0)
+		w.do(w.length("start", time.Second, func() time.Duration { return w.rand.below(2 * time.Second) }), c.start)
 	}
 	for _, s := range w.scripts {
-		w.do(w.below(3*time.Second), s.begin)
+		s.plan(func() time.Duration { return w.rand.below(3 * time.Second) })
 	}
 	w.nemesis.begin()
 	if w.judge.sides != nil {
@@ -165,11 +178,13 @@ func (w *world) heal() {
 		m.disk.full, m.disk.slow = 0, 0
 		m.gone, m.misfit = false, fits
 		m.resume()
-		w.do(w.now+w.below(time.Second), m.start)
+		w.within(m.name, "healed", 0)
+		w.do(w.now+w.below("start", time.Second), m.start)
 	}
 	for _, c := range w.clients {
 		c.resume()
-		w.do(w.now+w.below(time.Second), c.start)
+		w.within(c.name, "healed", 0)
+		w.do(w.now+w.below("start", time.Second), c.start)
 	}
 }
 
@@ -192,7 +207,7 @@ const liveness = "P4"
 // await runs until everything is answered, and returns how long that took since the
 // faults ended.
 func (w *world) await(healed instant) time.Duration {
-	for w.judge.violation == nil {
+	for w.judge.violation == nil && !w.over() {
 		w.run(w.now + 250*time.Millisecond)
 		unsettled := w.unsettled()
 		if len(unsettled) == 0 {

@@ -21,6 +21,7 @@ type script struct {
 	place *member
 	ttl   time.Duration
 
+	act     int // the call, in the names of choices
 	round   int // which lock it wants; what belongs to an earlier one is void
 	want    wish
 	session lock.SessionID
@@ -33,7 +34,9 @@ type script struct {
 }
 
 func newScript(w *world, name string) *script {
-	return &script{world: w, name: name, clock: w.dial(), ttl: pick(w.rand, w.settings.ttl)}
+	w.within(name, "machine", 0)
+	clock := w.dial()
+	return &script{world: w, name: name, clock: clock, ttl: w.anyTTL("ttl")}
 }
 
 func (s *script) String() string { return s.name }
@@ -56,22 +59,45 @@ type visit struct {
 	over    bool
 }
 
-// begin wants the next lock, after a pause.
+// plan lets the script want its next lock after a pause, unless it does something else
+// before.
+func (s *script) plan(pause func() time.Duration) {
+	w := s.world
+	at, act, comes := w.call(s.name, w.now, pause)
+	switch round := s.round; {
+	case !comes:
+	case at == w.now:
+		s.act = act
+		s.begin()
+	default:
+		w.do(at, func() {
+			if s.round == round {
+				s.act = act
+				s.begin()
+			}
+		})
+	}
+}
+
+// begin wants a lock.
 func (s *script) begin() {
 	w := s.world
 	if w.settling {
 		return
 	}
 	s.round++
-	s.place = pick(w.rand, w.members)
+	w.within(s.name, "call", s.act)
+	s.place = pick(w, "member", w.members)
 	s.want = w.wish(nil)
 	s.held = false
 	w.trace("%s wants %v through %s", s, s.want, s.place)
 	s.visit((*visit).acquire)
 	round := s.round
-	w.do(w.now+w.between(5*time.Second, 12*time.Second), func() { // it gives up, and tries again elsewhere
+	w.within(s.name, "call", s.act)
+	w.do(w.now+w.between("gives-up", 5*time.Second, 12*time.Second), func() { // it gives up, and tries again elsewhere
 		if s.round == round && !s.held {
-			s.begin()
+			s.round++
+			s.plan(func() time.Duration { return 0 })
 		}
 	})
 }
@@ -80,7 +106,8 @@ func (s *script) begin() {
 func (s *script) visit(do func(*visit)) {
 	w := s.world
 	v := &visit{script: s, round: s.round, about: *s, member: s.place, life: s.place.life, sent: s.now()}
-	if w.odds(w.weather.loss) {
+	w.tape.begin(s.name, "visit")
+	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
 		return
 	}
@@ -182,7 +209,8 @@ func (v *visit) close() {
 // back carries an answer to the script.
 func (v *visit) back(then func()) {
 	w, s := v.script.world, v.script
-	if w.odds(w.weather.loss) {
+	w.tape.begin(s.name, "answer")
+	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
 		return
 	}
@@ -211,6 +239,7 @@ func (s *script) granted(v *visit, opened *session.Opened, d *lock.Decision, ttl
 	w.judge.told(s.grant())
 	w.count.grants++
 	round := s.round
+	w.within(s.name, "call", s.act)
 	w.do(w.now+w.hold(), func() {
 		if s.round == round {
 			s.release()
@@ -277,13 +306,7 @@ func (v *visit) release() {
 
 // rest makes a pause before the next lock.
 func (s *script) rest() {
-	w := s.world
-	round := s.round
-	w.do(w.now+w.between(100*time.Millisecond, 3*time.Second), func() {
-		if s.round == round {
-			s.begin()
-		}
-	})
+	s.plan(func() time.Duration { return s.world.rand.between(100*time.Millisecond, 3*time.Second) })
 }
 
 func (s *script) end(why holdfast.Loss) {

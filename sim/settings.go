@@ -73,6 +73,8 @@ type lockName struct {
 	capacity int
 }
 
+func (n lockName) String() string { return n.name }
+
 // weather is how the network and the disks are at a time. Odds count in 10,000.
 type weather struct {
 	latency   time.Duration // of most messages, at most

@@ -32,16 +32,20 @@ func (s *survivors) ended(holder believer, why holdfast.Loss) {
 // crashOnce lets the coordinator crash once, which is all that happens in the run.
 func (n *nemesis) crashOnce() {
 	w := n.world
-	w.do(w.between(w.settings.duration/4, w.settings.duration/2), func() {
-		m := w.coordinator()
-		if m == nil {
-			return
-		}
-		w.hit(Crash)
-		w.judge.survivors.holders = w.judge.holdersBeside(uint64(m.id))
-		m.crash(m.life)
-		w.do(w.now+w.between(20*time.Millisecond, 4*w.settings.lease), m.start)
-	})
+	w.do(n.when(Crash.String(), w.rand.between(w.settings.duration/4, w.settings.duration/2)), n.crashCoordinator)
+}
+
+func (n *nemesis) crashCoordinator() {
+	w := n.world
+	m := w.coordinator()
+	if m == nil {
+		return
+	}
+	w.hit(Crash)
+	w.judge.survivors.holders = w.judge.holdersBeside(uint64(m.id))
+	m.crash(m.life)
+	w.within(m.name, "death", int(m.life))
+	w.do(w.now+w.between("down", 20*time.Millisecond, 4*w.settings.lease), m.start)
 }
 
 // holdersBeside returns who holds a lock through another member than one.
@@ -100,16 +104,19 @@ func (w *world) checkBounds(shown *lock.Lock) {
 	}
 }
 
+// looks are the things that an operator looks at.
+var looks = [...]string{"at-a-name", "at-names", "at-the-space"}
+
 // look lets an operator look at things, which changes nothing and must not be wrong.
 func (n *nemesis) look(m *member) {
 	w := n.world
-	name := pick(w.rand, w.settings.names).name
+	name := pick(w, "shown", w.settings.names).name
 	var fact any
-	switch w.rand.IntN(3) {
-	case 0:
+	switch looks[w.among("looks", len(looks)-1, looks[:])] {
+	case "at-a-name":
 		fact = &protocol.Show{Name: name}
-	case 1:
-		fact = &protocol.Scan{Limit: 1 + w.rand.IntN(3)}
+	case "at-names":
+		fact = &protocol.Scan{Limit: 1 + w.number("more-names", 3)}
 	default:
 		fact = &protocol.Inspect{}
 	}

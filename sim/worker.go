@@ -14,6 +14,7 @@ import (
 type worker struct {
 	client  *client
 	number  int
+	call    int           // that it plans or makes, in the names of choices
 	next    time.Duration // when it has something to do
 	request *request      // that it waits for or holds
 	second  *request      // the same lock, entered again
@@ -26,8 +27,34 @@ type worker struct {
 
 func newWorker(c *client, number int) *worker {
 	w := &worker{client: c, number: number}
-	w.next = c.now() + c.world.below(c.world.settings.think)
+	w.plan(func() time.Duration { return c.world.rand.below(c.world.settings.think) })
 	return w
+}
+
+// plan sets when the worker wants its next lock: after a pause or, where a script tells,
+// when that says; then it may be never.
+func (w *worker) plan(pause func() time.Duration) {
+	c := w.client
+	if c.world.tape == nil {
+		w.next = c.now() + pause()
+		return
+	}
+	at, call, comes := c.world.call(w.String(), c.now()-c.origin, pause)
+	switch {
+	case comes:
+		w.next, w.call = c.origin+at, call
+	case c.world.settling:
+		w.next = c.now()
+	default:
+		w.next = protocol.Never
+	}
+}
+
+// chooses names the choices that follow after the worker's call.
+func (w *worker) chooses() {
+	if t := w.client.world.tape; t != nil {
+		t.enter(scope{w.String(), "call", w.call})
+	}
 }
 
 func (w *worker) String() string { return fmt.Sprintf("%s.%d", w.client, w.number) }
@@ -61,11 +88,12 @@ func (w *worker) begin(now time.Duration) {
 		w.probe(now)
 		return
 	}
+	w.chooses()
 	want := world.wish(w)
 	w.since = world.now
 	w.until = protocol.Never
-	if world.odds(world.settings.impatient) {
-		w.until = now + world.below(4*time.Second)
+	if patience := world.patience(); patience > 0 {
+		w.until = now + patience
 	}
 	w.next = w.until
 	world.trace("%s wants %v", w, want)
@@ -104,23 +132,26 @@ func (w *worker) granted(r *request) {
 		w.probes--
 		w.until = now
 	default:
+		w.chooses()
 		w.until = now + world.hold()
-		w.writes = world.rand.IntN(3)
-		if r.want.owner != "" && world.rand.IntN(2) == 0 {
+		w.writes = world.number("writes", 3)
+		if r.want.owner != "" && world.oneIn("again", 2) {
 			w.second = w.client.stream.ask(r.want, w)
+			w.chooses()
 		}
-		if world.odds(world.settings.extend) {
-			w.client.stream.extendTo(r, world.between(200*time.Millisecond, 4*time.Second))
+		if world.odds("extends", world.settings.extend) {
+			w.client.stream.extendTo(r, world.between("to", 200*time.Millisecond, 4*time.Second))
 		}
 	}
-	w.plan(now)
+	w.proceed(now)
 }
 
-// plan sets when to act next under the lock.
-func (w *worker) plan(now time.Duration) {
+// proceed sets when to act next under the lock.
+func (w *worker) proceed(now time.Duration) {
 	w.next = w.until
 	if w.writes > 0 && w.until > now {
-		w.next = now + w.client.world.below(w.until-now)
+		w.chooses()
+		w.next = now + w.client.world.below("works", w.until-now)
 	}
 }
 
@@ -129,17 +160,18 @@ func (w *worker) work(now time.Duration) {
 	world := w.client.world
 	w.write(true)
 	w.writes--
-	if world.odds(world.settings.foreign) {
+	w.chooses()
+	if world.odds("steals", world.settings.foreign) {
 		w.steal()
 	}
-	w.plan(now)
+	w.proceed(now)
 }
 
 // steal gives back what somebody else holds, under the token that everybody can read.
 func (w *worker) steal() {
 	world := w.client.world
 	s := &w.client.stream
-	name := pick(world.rand, world.settings.names).name
+	name := pick(world, "stolen", world.settings.names).name
 	token := world.judge.foreignToken(name, s.sessionID())
 	if token == 0 || !s.connected() {
 		return
@@ -158,6 +190,7 @@ func (w *worker) write(looks bool) {
 	}
 	world := w.client.world
 	of := grantOf(w.client, r)
+	w.chooses()
 	world.do(world.now+world.latency(), func() { world.register.write(of) })
 }
 
@@ -170,7 +203,8 @@ func (w *worker) unlock() {
 		}
 		world.trace("%s unlocks %s, token %d", w, r.want.name, r.token)
 		w.client.stream.abandonOrUnlock(r)
-		if world.odds(world.settings.foreign) && w.client.stream.connected() {
+		w.chooses()
+		if world.odds("unlocks-twice", world.settings.foreign) && w.client.stream.connected() {
 			r.copies++
 			w.client.stream.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
 		}
@@ -189,7 +223,7 @@ func (w *worker) rest() {
 	if world.settling {
 		think = 10 * time.Millisecond
 	}
-	w.next = w.client.now() + world.below(think)
+	w.plan(func() time.Duration { return world.rand.below(think) })
 	if w.probing && w.probes == 0 {
 		w.next = protocol.Never
 	}

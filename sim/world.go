@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -18,7 +17,8 @@ type world struct {
 	engine
 	settings settings
 	protocol *Protocol
-	rand     *rand.Rand
+	rand     dice  // what is not told is drawn from it
+	tape     *tape // nil where nobody records or tells what is chosen
 	weather  weather
 
 	members  []*member
@@ -33,18 +33,29 @@ type world struct {
 	count    *counts
 	steps    int
 
-	healed   bool // no more faults
-	settling bool // and no more new work
+	healed   bool    // no more faults
+	settling bool    // and no more new work
+	until    instant // when the run is not interesting any more; 0 means never
 	tracing  bool
+	brief    bool // the trace leaves out what is usual
 	writer   io.Writer
 }
 
 // newWorld sets the stage: nothing has happened yet.
 func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
-	r := rand.New(rand.NewPCG(seed, 0x686f6c6466617374))
-	later := rand.New(rand.NewPCG(seed, 0x6c61746572))
-	restless := rand.New(rand.NewPCG(seed, 0x726573746c657373))
-	w := &world{settings: draw(c, r, later, restless, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count}
+	r := newDice(seed, 0x686f6c6466617374)
+	later := newDice(seed, 0x6c61746572)
+	restless := newDice(seed, 0x726573746c657373)
+	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count}
+	if c.record {
+		w.tape = newTape()
+	}
+	w.stage()
+	return w
+}
+
+// stage makes everybody that the settings have. Nobody has started yet.
+func (w *world) stage() {
 	s := &w.settings
 	w.weather = s.weather
 	w.judge = newJudge(func() instant { return w.now })
@@ -58,21 +69,28 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	for i := range s.members {
 		m := &member{
 			world: w, place: int32(i), name: string(rune('a' + i)), address: fmt.Sprintf("host-%c:4040", 'a'+i),
-			founder: i < s.founders, kept: s.memory != forgetful || w.rand.IntN(4) != 0,
+			founder: i < s.founders,
 		}
+		w.within(m.name, "machine", 0)
+		m.kept = s.memory != forgetful || !w.oneIn("diskless", 4)
 		m.disk.member = m
 		m.clock = w.dial()
+		m.origin = m.clock.shown
 		if s.faults.Has(Skew) {
 			w.hit(Skew)
-			m.wall = w.between(-time.Hour, time.Hour)
+			m.wall = w.skew("wall")
 		}
 		w.members = append(w.members, m)
 	}
 	for i := range s.clients {
-		c := &client{world: w, number: int32(i), name: fmt.Sprintf("client%d", i), ttl: pick(w.rand, s.ttl)}
+		c := &client{world: w, number: int32(i), name: fmt.Sprintf("client%d", i)}
+		w.within(c.name, "machine", 0)
+		c.ttl = w.anyTTL("ttl")
 		c.clock = w.dial()
-		c.places = append(c.places, w.members...)
-		w.rand.Shuffle(len(c.places), func(i, j int) { c.places[i], c.places[j] = c.places[j], c.places[i] })
+		c.origin = c.clock.shown
+		for _, place := range w.order("places", w.names(s.members), w.shuffled) {
+			c.places = append(c.places, w.members[place])
+		}
 		w.clients = append(w.clients, c)
 	}
 	for i := range s.scripts {
@@ -82,15 +100,42 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 		w.count.guests++
 	}
 	w.nemesis = newNemesis(w)
-	return w
 }
 
-func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+// names lists what the first n members are called.
+func (w *world) names(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = w.members[i].name
+	}
+	return names
+}
+
+// shuffled draws an order of the members.
+func (w *world) shuffled() []int {
+	order := make([]int, len(w.members))
+	for i := range order {
+		order[i] = i
+	}
+	w.rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order
+}
+
+// anyTTL chooses a ttl of those that clients ask for; usually the first.
+func (w *world) anyTTL(site string) time.Duration {
+	return w.length(site, w.settings.ttl[0], func() time.Duration { return w.settings.ttl[w.rand.IntN(len(w.settings.ttl))] })
+}
+
+// skew chooses how far a wall clock is set from what it should show.
+func (w *world) skew(site string) time.Duration {
+	return w.length(site, 0, func() time.Duration { return w.rand.between(-time.Hour, time.Hour) })
+}
 
 // dial makes a clock that shows something, and runs at a rate within the drift. The
 // extremes are drawn more often than what lies between.
 func (w *world) dial() dial {
-	return dial{shown: w.below(1000 * time.Second), rate: w.rate()}
+	shown := w.below("clock", 1000*time.Second)
+	return dial{shown: shown, rate: w.rate()}
 }
 
 // rate draws a rate: any two clocks differ by at most a factor 1+δ.
@@ -101,31 +146,26 @@ func (w *world) rate() int64 {
 	} else if !w.settings.faults.Has(Drift) {
 		return million
 	}
-	switch w.rand.IntN(4) {
-	case 0:
-		return million
-	case 1:
-		return million + most
+	drawn := func() int64 {
+		switch w.rand.IntN(4) {
+		case 0:
+			return 0
+		case 1:
+			return most
+		}
+		return w.rand.Int64N(most + 1)
 	}
-	return million + w.rand.Int64N(most+1)
-}
-
-// odds reports whether something that happens n times of 10,000 happens now.
-func (w *world) odds(n int) bool { return n > 0 && w.rand.IntN(10_000) < n }
-
-// below draws a duration below d.
-func (w *world) below(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
+	if w.tape != nil {
+		return million + w.tape.number("fast", 0, most+1, drawn)
 	}
-	return time.Duration(w.rand.Int64N(int64(d)))
+	return million + drawn()
 }
-
-// between draws a duration of at least a and below b.
-func (w *world) between(a, b time.Duration) time.Duration { return a + w.below(b-a) }
 
 // run lets everything happen until limit, or until a promise is broken.
 func (w *world) run(limit instant) {
+	if w.until > 0 {
+		limit = min(limit, w.until)
+	}
 	var t task
 	still, at := 0, w.now
 	for w.judge.violation == nil && w.next(limit, &t) {
@@ -141,6 +181,9 @@ func (w *world) run(limit instant) {
 		w.now = max(w.now, limit)
 	}
 }
+
+// over reports whether the run ends before its end, with nothing found.
+func (w *world) over() bool { return w.until > 0 && w.now >= w.until && w.judge.violation == nil }
 
 // standstill is how many things may happen in one instant: more is a machine that asks
 // to be woken again and again.
@@ -191,6 +234,14 @@ func (w *world) trace(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(w.writer, "%12.6f  "+format+"\n", append([]any{w.now.Seconds()}, arguments...)...)
 }
 
+// detail writes a line of what happens all the time: a brief trace has it only where it is
+// part of an act of which something is said.
+func (w *world) detail(format string, arguments ...any) {
+	if w.tracing && (!w.brief || w.tape != nil && !w.tape.silent) {
+		w.trace(format, arguments...)
+	}
+}
+
 // hit counts a fault that has happened.
 func (w *world) hit(f Fault) { w.count.faults[f]++ }
 
@@ -211,40 +262,58 @@ func (w *world) wallOf(m *member) time.Duration {
 // wish draws what a user wants: of workers, some name an owner.
 func (w *world) wish(who *worker) wish {
 	s := &w.settings
-	n := pick(w.rand, s.names)
+	n := pick(w, "name", s.names)
 	want := wish{name: n.name, mode: holdfast.ModeExclusive}
-	if n.use != holdfast.ModeExclusive && w.rand.IntN(3) != 0 {
+	if n.use != holdfast.ModeExclusive && !w.oneIn("exclusive", 3) {
 		want.mode = n.use
 	}
 	if want.mode == holdfast.ModeSlots {
 		want.capacity = n.capacity
-		want.units = 1 + w.rand.IntN(n.capacity)
+		want.units = 1 + w.number("more-units", n.capacity)
 	}
-	switch w.rand.IntN(8) {
-	case 0:
+	switch patiences[w.among("waits", len(patiences)-1, patiences[:])] {
+	case "not":
 		want.try = true
-	case 1, 2:
-		want.wait = w.between(10*time.Millisecond, 6*time.Second)
+	case "a-while":
+		want.wait = w.between("wait", 10*time.Millisecond, 6*time.Second)
 	}
-	if w.rand.IntN(6) == 0 {
-		want.hold = w.between(200*time.Millisecond, 4*time.Second)
-	}
-	if who != nil && w.rand.IntN(6) == 0 {
+	want.hold = w.length("limit", 0, func() time.Duration {
+		if w.rand.IntN(6) != 0 {
+			return 0
+		}
+		return w.rand.between(200*time.Millisecond, 4*time.Second)
+	})
+	if who != nil && w.oneIn("owner", 6) {
 		want.owner = who.String()
 	}
 	return want
 }
 
-// hold draws how long a lock is used: mostly shortly, now and then far longer than a
-// lease.
+// patiences are how long a user waits, each as often as it is drawn.
+var patiences = [...]string{"not", "a-while", "a-while", "for-ever", "for-ever", "for-ever", "for-ever", "for-ever"}
+
+// hold chooses how long a lock is used: mostly shortly, now and then far longer than a
+// lease; usually it is given back at once.
 func (w *world) hold() time.Duration {
-	if w.settling || w.healed && w.rand.IntN(2) == 0 {
-		return w.below(20 * time.Millisecond)
-	}
-	if w.rand.IntN(12) == 0 {
-		return w.below(12 * time.Second)
-	}
-	return w.below(2 * w.settings.holding)
+	return w.length("hold", 0, func() time.Duration {
+		if w.settling || w.healed && w.rand.IntN(2) == 0 {
+			return w.rand.below(20 * time.Millisecond)
+		}
+		if w.rand.IntN(12) == 0 {
+			return w.rand.below(12 * time.Second)
+		}
+		return w.rand.below(2 * w.settings.holding)
+	})
+}
+
+// patience chooses after what time a user gives up waiting; usually never, which is 0.
+func (w *world) patience() time.Duration {
+	return w.length("gives-up", 0, func() time.Duration {
+		if !w.rand.odds(w.settings.impatient) {
+			return 0
+		}
+		return max(1, w.rand.below(4*time.Second))
+	})
 }
 
 // called returns the name of the member with that id.

@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Chance. Everything that a run draws is a choice with a name: whose act it belongs to,
+// which of its acts that is, and what is chosen ("client1.0 call#3 hold"). Names count
+// within one user, one fault or one direction of one link, so a choice that is not made
+// any more does not rename the others.
+//
+// Where nobody records and nobody tells (tape is nil), a choice is a number drawn from
+// the one source, and its name costs nothing: it is a constant that nobody looks at.
+// While a run is recorded the same numbers are drawn in the same order. In a run that a
+// script tells nothing is drawn: what the script does not say is as usual, which means
+// that nothing goes wrong and nothing waits.
+
+// dice is the source of chance. What is drawn from it directly has no name: that is for
+// what is part of one choice.
+type dice struct{ *rand.Rand }
+
+func newDice(seed, stream uint64) dice { return dice{rand.New(rand.NewPCG(seed, stream))} }
+
+// odds reports whether something that happens n times of 10,000 happens now.
+func (d dice) odds(n int) bool { return n > 0 && d.IntN(10_000) < n }
+
+// below draws a duration below limit.
+func (d dice) below(limit time.Duration) time.Duration {
+	if limit <= 0 {
+		return 0
+	}
+	return time.Duration(d.Int64N(int64(limit)))
+}
+
+// between draws a duration of at least a and below b.
+func (d dice) between(a, b time.Duration) time.Duration { return a + d.below(b-a) }
+
+// within says to which act of whom the choices belong that are made from now on in this
+// event; acts are counted from 1.
+func (w *world) within(who, what string, act int) {
+	if w.tape != nil {
+		w.tape.enter(scope{who, what, act})
+	}
+}
+
+// scope returns what within was told last, for what the act does later.
+func (w *world) scope() scope {
+	if w.tape == nil {
+		return scope{}
+	}
+	return w.tape.scope
+}
+
+// goOn continues an act that has begun earlier.
+func (w *world) goOn(s scope) {
+	if w.tape != nil {
+		w.tape.enter(s)
+	}
+}
+
+// told reports whether a script tells this run.
+func (w *world) told() bool { return w.tape != nil && w.tape.telling }
+
+// odds chooses whether something that happens n times of 10,000 happens. Usually it does
+// not.
+func (w *world) odds(site string, n int) bool {
+	if w.tape == nil {
+		return w.rand.odds(n)
+	}
+	return w.tape.flag(site, func() bool { return w.rand.odds(n) })
+}
+
+// oneIn chooses whether something that happens once in n times happens. Usually it does
+// not.
+func (w *world) oneIn(site string, n int) bool {
+	if w.tape == nil {
+		return w.rand.IntN(n) == 0
+	}
+	return w.tape.flag(site, func() bool { return w.rand.IntN(n) == 0 })
+}
+
+// butOneIn chooses whether something that happens always but once in n times happens.
+// Usually it does not.
+func (w *world) butOneIn(site string, n int) bool {
+	if w.tape == nil {
+		return w.rand.IntN(n) != 0
+	}
+	return w.tape.flag(site, func() bool { return w.rand.IntN(n) != 0 })
+}
+
+// whether chooses what drawn draws. Usually it is no.
+func (w *world) whether(site string, drawn func() bool) bool {
+	if w.tape == nil {
+		return drawn()
+	}
+	return w.tape.flag(site, drawn)
+}
+
+// below chooses a duration below d; usually none.
+func (w *world) below(site string, d time.Duration) time.Duration {
+	if w.tape == nil {
+		return w.rand.below(d)
+	}
+	return w.tape.length(site, 0, func() time.Duration { return w.rand.below(d) })
+}
+
+// between chooses a duration of at least a and below b; usually a.
+func (w *world) between(site string, a, b time.Duration) time.Duration {
+	if w.tape == nil {
+		return w.rand.between(a, b)
+	}
+	return w.tape.length(site, a, func() time.Duration { return w.rand.between(a, b) })
+}
+
+// length chooses the duration that drawn draws.
+func (w *world) length(site string, usual time.Duration, drawn func() time.Duration) time.Duration {
+	if w.tape == nil {
+		return drawn()
+	}
+	return w.tape.length(site, usual, drawn)
+}
+
+// number chooses a number of at least 0 and below n; usually 0.
+func (w *world) number(site string, n int) int {
+	if w.tape == nil {
+		return w.rand.IntN(n)
+	}
+	return int(w.tape.number(site, 0, int64(n), func() int64 { return int64(w.rand.IntN(n)) }))
+}
+
+// bits chooses 64 bits.
+func (w *world) bits(site string, usual uint64) uint64 {
+	if w.tape == nil {
+		return w.rand.Uint64()
+	}
+	return w.tape.bits(site, usual, w.rand)
+}
+
+// among chooses one of words, which may list one several times; usually that at usual.
+// It returns an index.
+func (w *world) among(site string, usual int, words []string) int {
+	if w.tape == nil {
+		return w.rand.IntN(len(words))
+	}
+	return w.tape.word(site, usual, len(words), func(i int) string { return words[i] }, func() int { return w.rand.IntN(len(words)) })
+}
+
+// call begins the next call of a user. Its time is counted by the user's clock from the
+// beginning of the run: now and a pause that is drawn or, where a script tells, what that
+// says, if it says anything of another call.
+func (w *world) call(who string, now time.Duration, pause func() time.Duration) (at time.Duration, call int, comes bool) {
+	if w.tape == nil {
+		return now + pause(), 0, true
+	}
+	return w.tape.call(who, now, pause)
+}
+
+// choose chooses one of n by their names; usually the first. It returns an index.
+func (w *world) choose(site string, n int, name func(int) string) int {
+	if w.tape == nil {
+		return w.rand.IntN(n)
+	}
+	return w.tape.word(site, 0, n, name, func() int { return w.rand.IntN(n) })
+}
+
+// pick chooses one of those in from by what they are called; usually the first.
+func pick[T any](w *world, site string, from []T) T {
+	return from[w.choose(site, len(from), func(i int) string { return fmt.Sprint(from[i]) })]
+}
+
+// order chooses in which order those come who are called so; usually in this one.
+func (w *world) order(site string, names []string, drawn func() []int) []int {
+	if w.tape == nil {
+		return drawn()
+	}
+	return w.tape.order(site, names, drawn)
+}

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// due is the name of the choice when an act happens. In a script an act of somebody
+// happens only if the script says when.
+const due = "at"
+
+// Choice is what was chosen once in a run: who chose what in which of its acts.
+type Choice struct {
+	site
+	Value Value
+}
+
+// Key is the name of the choice, as a script has it: "client1.0 call#3 hold", "crash#2
+// at". The second and later choices of one name in one act are numbered, too.
+func (c *Choice) Key() string {
+	key := c.scope.String() + " " + c.name
+	if c.nth > 1 {
+		key += "#" + strconv.Itoa(c.nth)
+	}
+	return key
+}
+
+// Who is whose choice it is: a process, a user, a direction of a link, or "" for a
+// fault.
+func (c *Choice) Who() string { return c.who }
+
+// What is the kind of the act.
+func (c *Choice) What() string { return c.what }
+
+// Act counts the acts of that kind; 0 of what is done once.
+func (c *Choice) Act() int { return c.act }
+
+// Name is what is chosen.
+func (c *Choice) Name() string { return c.name }
+
+// Sets returns the choice with another duration. It reports whether the choice is one
+// of a duration.
+func (c *Choice) Sets(d time.Duration) (Choice, bool) {
+	other := *c
+	other.Value = lengthValue(d)
+	return other, c.Value.sort == lengthSort
+}
+
+// String is the line of a script.
+func (c *Choice) String() string { return c.Key() + " " + c.Value.String() }
+
+func (s scope) String() string {
+	text := s.what
+	if s.act > 0 {
+		text += "#" + strconv.Itoa(s.act)
+	}
+	if s.who != "" {
+		text = s.who + " " + text
+	}
+	return text
+}
+
+// parseChoice reads a line of a script. The error says what a line has.
+func parseChoice(line string) (c Choice, err error) {
+	words := strings.Fields(line)
+	if len(words) < 3 || len(words) > 4 {
+		return c, fmt.Errorf("%q has %d words; a choice is [who] what[#act] choice[#n] value, as in %q and %q", line, len(words), "client0.0 call#2 hold 3s", "crash#1 at 12s")
+	}
+	if len(words) == 4 {
+		c.who, words = words[0], words[1:]
+	}
+	if c.what, c.act, err = numbered(words[0], 0); err != nil {
+		return c, err
+	}
+	if c.name, c.nth, err = numbered(words[1], 1); err != nil {
+		return c, err
+	}
+	c.Value = parseValue(words[2])
+	return c, nil
+}
+
+// numbered splits a word from the number behind its #.
+func numbered(word string, without int) (string, int, error) {
+	name, digits, has := strings.Cut(word, "#")
+	if !has {
+		return word, without, nil
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || name == "" || strconv.Itoa(n) != digits {
+		return "", 0, fmt.Errorf("%q is not a name with its number; what comes behind # counts from 1, as in call#3", word)
+	}
+	return name, n, nil
+}
+
+type sort uint8
+
+const (
+	wordSort sort = iota
+	flagSort
+	lengthSort
+	numberSort
+	bitsSort
+)
+
+// Value is what was chosen: yes or no, a duration, a number, bits, or a word.
+type Value struct {
+	sort   sort
+	number int64
+	text   string
+}
+
+func flagValue(yes bool) Value {
+	if yes {
+		return Value{flagSort, 1, "yes"}
+	}
+	return Value{flagSort, 0, "no"}
+}
+func lengthValue(d time.Duration) Value { return Value{lengthSort, int64(d), d.String()} }
+func numberValue(n int64) Value         { return Value{numberSort, n, strconv.FormatInt(n, 10)} }
+func bitsValue(x uint64) Value          { return Value{bitsSort, int64(x), "0x" + strconv.FormatUint(x, 16)} }
+func wordValue(text string) Value       { return parseValue(text) }
+
+// Duration returns the value of a choice of a duration, and whether it is one.
+func (v Value) Duration() (time.Duration, bool) { return time.Duration(v.number), v.sort == lengthSort }
+
+// String is the value as a script has it.
+func (v Value) String() string { return v.text }
+
+// parseValue takes a word for what it looks like.
+func parseValue(text string) Value {
+	switch text {
+	case "yes":
+		return flagValue(true)
+	case "no":
+		return flagValue(false)
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return Value{numberSort, n, text}
+	}
+	if digits, is := strings.CutPrefix(text, "0x"); is {
+		if x, err := strconv.ParseUint(digits, 16, 64); err == nil {
+			return Value{bitsSort, int64(x), text}
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return Value{lengthSort, int64(d), text}
+	}
+	return Value{wordSort, 0, text}
+}

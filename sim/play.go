@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Record simulates one seed, as Run does, and returns it as a script: the settings that
+// were drawn, and every choice that was not as usual.
+func Record(c Config, seed uint64, trace io.Writer) (*Script, Result, error) {
+	if err := c.check(); err != nil {
+		return nil, Result{}, err
+	}
+	c.record = true
+	w := newWorld(&c, seed, trace, newCounts(c.Coverage))
+	result := w.play()
+	return w.settings.script(w.tape.choices), result, nil
+}
+
+// Stage says how a script is played.
+type Stage struct {
+	// Protocol is what the script's members run: the one that has the script's name, or
+	// one of the caller's.
+	Protocol Protocol
+	// Trace gets a line for what happens. Zero means that nobody reads it.
+	Trace io.Writer
+	// Brief leaves out of the trace those messages and writes of which the script says
+	// nothing.
+	Brief bool
+	// Until ends the run at that time, when nothing was found by then. Zero means that it
+	// goes on to its end.
+	Until time.Duration
+	// Coverage counts what each machine was stepped with.
+	Coverage bool
+}
+
+// Played is what became of a script.
+type Played struct {
+	Result
+	// Used are the choices that were made; Void those of the script that nobody asked for,
+	// and Wrong those that could not be as it says, with what is allowed.
+	Used  []Choice
+	Void  []Choice
+	Wrong []WrongChoice
+}
+
+// WrongChoice is a choice that could not be as a script says.
+type WrongChoice struct {
+	Choice  Choice
+	Allowed string
+}
+
+// Play runs a script. The error names what is wrong with the script's settings.
+func Play(s *Script, on Stage) (played Played, err error) {
+	if err := s.check(&on.Protocol); err != nil {
+		return Played{}, err
+	}
+	c := Config{Protocol: on.Protocol, Duration: s.Duration, Coverage: on.Coverage}
+	w := &world{
+		settings: s.settings(), protocol: &c.Protocol, tape: newTelling(s.Choices), until: on.Until,
+		tracing: on.Trace != nil, writer: on.Trace, brief: on.Brief, count: newCounts(on.Coverage),
+	}
+	w.stage()
+	played.Result = w.play()
+	for i, choice := range s.Choices {
+		switch {
+		case w.tape.wrong[i] != "":
+			played.Wrong = append(played.Wrong, WrongChoice{choice, w.tape.wrong[i]})
+		case w.tape.used[i]:
+			played.Used = append(played.Used, choice)
+		default:
+			played.Void = append(played.Void, choice)
+		}
+	}
+	return played, nil
+}
+
+// check says what in the settings cannot be played.
+func (s *Script) check(p *Protocol) error {
+	switch {
+	case p.Build == nil || p.Name != s.Protocol:
+		return fmt.Errorf("sim: script: protocol %q is none that can be simulated here; %s are allowed", s.Protocol, Names())
+	case s.Members < 1 || s.Members > mostMembers:
+		return fmt.Errorf("sim: script: members %d; 1 to %d is allowed", s.Members, mostMembers)
+	case s.Founders < 1 || s.Founders > s.Members:
+		return fmt.Errorf("sim: script: founders %d; 1 to %d, the members, is allowed", s.Founders, s.Members)
+	case s.Clients < 1 || s.Clients > mostUsers:
+		return fmt.Errorf("sim: script: clients %d; 1 to %d is allowed", s.Clients, mostUsers)
+	case s.Workers < 1 || s.Workers > mostUsers:
+		return fmt.Errorf("sim: script: workers %d; 1 to %d is allowed", s.Workers, mostUsers)
+	case s.Scripts < 0 || s.Scripts > mostUsers:
+		return fmt.Errorf("sim: script: scripts %d; 0 to %d is allowed", s.Scripts, mostUsers)
+	case s.Duration < 0 || s.Duration > longestRun:
+		return fmt.Errorf("sim: script: duration %v; 0s to %v is allowed", s.Duration, longestRun)
+	case s.Lease < time.Millisecond || s.Lease > longestRun:
+		return fmt.Errorf("sim: script: lease %v; 1ms to %v is allowed", s.Lease, longestRun)
+	case s.Drift < 0 || s.Drift > 1:
+		return fmt.Errorf("sim: script: drift %v; 0 to 1 is allowed", s.Drift)
+	case !slices.Contains(CellNames(), s.Cells):
+		return fmt.Errorf("sim: script: cells %q; one of %v is allowed", s.Cells, CellNames())
+	case s.TTL < 0:
+		return fmt.Errorf("sim: script: ttl %v; 0s for one that does not end, or more, is allowed", s.TTL)
+	case p.Locks && len(s.Names) == 0:
+		return fmt.Errorf("sim: script: names has none; at least one is needed where locks are granted")
+	case !p.Locks && (len(s.Names) > 0 || s.Scripts > 0 || s.Locals):
+		return fmt.Errorf("sim: script: protocol %s grants no locks; names, scripts and users-within-members are not allowed", s.Protocol)
+	case s.Waiters < 0 || s.LocksPerSession < 0 || s.Sessions < 0:
+		return fmt.Errorf("sim: script: a bound is negative; 0 means its default")
+	}
+	return nil
+}
+
+// The most of each that a script may have.
+const (
+	mostMembers = 25
+	mostUsers   = 100
+)

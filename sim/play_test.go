@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestWhatIsRecordedIsPlayedAgain: recording changes nothing, and the script of a seed is
+// that seed's run, line by line, without any chance.
+func TestWhatIsRecordedIsPlayedAgain(t *testing.T) {
+	for _, p := range Protocols() {
+		for seed := uint64(1); seed <= 5; seed++ {
+			var drawn, recorded, told bytes.Buffer
+			c := config(p.Name)
+			want, err := Run(c, seed, &drawn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			script, _, err := Record(c, seed, &recorded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(drawn.Bytes(), recorded.Bytes()) {
+				t.Errorf("%s seed %d: recorded it is another run: %s", p.Name, seed, differ(drawn.String(), recorded.String()))
+			}
+			got, err := Play(script, Stage{Protocol: p, Trace: &told})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Outcome != want.Outcome || !bytes.Equal(drawn.Bytes(), told.Bytes()) {
+				t.Errorf("%s seed %d (%v), told: %v, %s", p.Name, seed, script.Faults, got.Outcome, differ(drawn.String(), told.String()))
+			}
+			for _, wrong := range got.Wrong {
+				t.Errorf("%s seed %d: %v: %s", p.Name, seed, &wrong.Choice, wrong.Allowed)
+			}
+		}
+	}
+}
+
+// differ returns the first line in which two traces differ.
+func differ(a, b string) string {
+	lines := strings.Split(b, "\n")
+	for i, line := range strings.Split(a, "\n") {
+		if i >= len(lines) {
+			return "it ends at " + line
+		}
+		if lines[i] != line {
+			return line + " is " + lines[i]
+		}
+	}
+	return "nothing"
+}

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Script tells one run: who takes part, and everything in which the run differs from one
+// where nothing goes wrong. What it does not say is as usual: a message takes 1 ms, a
+// write, too, clocks are right, everybody is there from the beginning, and nobody asks
+// for anything until, after Duration, each worker takes each name once.
+type Script struct {
+	// Protocol is what the members run; Without, a rule of it that is switched off, or "".
+	Protocol string
+	Without  string
+	// Members are how many there are, and of them the first are Founders.
+	Members, Founders int
+	// Clients have so many Workers each; Scripts are users of HTTP. Locals says whether
+	// there are users within the members.
+	Clients, Workers, Scripts int
+	Locals                    bool
+	Names                     []Name
+	// Faults are those that may happen. What a script says at a time happens without
+	// being listed.
+	Faults Faults
+	// Once says that the one crash hits the coordinator, whoever that is.
+	Once bool
+	// Cells says who may lose what is remembered; one of CellNames.
+	Cells string
+	// Duration is how long faults happen.
+	Duration time.Duration
+	// TTL is what clients ask for where no choice says it; 0 is for ever.
+	TTL   time.Duration
+	Lease time.Duration
+	Drift float64
+	// The bounds. 0 means the defaults.
+	Waiters, LocksPerSession, Sessions int
+	Choices                            []Choice
+}
+
+// Name is a name that users lock: what mode most of them use, and how many slots it has.
+type Name struct {
+	Name     string
+	Use      holdfast.Mode
+	Capacity int
+}
+
+// CellNames are the words for who may lose what is remembered: nobody, one member, any,
+// or a quorum for good.
+func CellNames() []string { return cellWords[:] }
+
+var cellWords = [...]string{"kept", "one-may-be-lost", "any-may-be-lost", "most-may-be-lost"}
+
+// settings are those of the run that s tells.
+func (s *Script) settings() settings {
+	to := settings{
+		protocol: s.Protocol, members: s.Members, founders: s.Founders, faults: s.Faults, once: s.Once, duration: s.Duration,
+		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellWords[:], s.Cells)), weather: calm(),
+		clients: s.Clients, workers: s.Workers, scripts: s.Scripts, locals: s.Locals, ttl: []time.Duration{s.TTL},
+		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, every: map[Fault]time.Duration{},
+	}
+	for _, n := range s.Names {
+		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
+	}
+	return to
+}
+
+// script is what the settings of a run are in a script.
+func (s *settings) script(choices []Choice) *Script {
+	to := &Script{
+		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
+		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Scripts: s.scripts,
+		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions,
+		Choices: choices,
+	}
+	for _, n := range s.names {
+		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})
+	}
+	return to
+}
+
+// Clone returns a script that can be changed without changing s.
+func (s *Script) Clone() *Script {
+	other := *s
+	other.Names, other.Choices = slices.Clone(s.Names), slices.Clone(s.Choices)
+	return &other
+}

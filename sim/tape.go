@@ -1,0 +1,284 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// scope names an act: the third call of client1.0, or, where who is empty, the second
+// crash. What is done once only has no number.
+type scope struct {
+	who, what string
+	act       int
+}
+
+// site names a choice.
+type site struct {
+	scope
+	name string
+	nth  int // of those of this name in this act; from 1
+}
+
+// tape records the choices of a run, or tells them.
+type tape struct {
+	telling bool
+	choices []Choice // in the order in which they were made or, of a script, of its lines
+
+	scope  scope
+	silent bool // telling: nothing is said of this act
+	said   map[site]int
+	acts   map[scope][]int // telling: which acts of whom have an "at", in their order; scope.act is 0
+	begun  map[scope]int   // how many acts of whom have begun; scope.act is 0
+	asked  map[site]int    // how often something was chosen; site.nth is 0
+	about  map[scope]bool  // telling: something is said of that act
+	used   []bool          // telling: by choice
+	wrong  []string        // telling: by choice, why it could not be as it says
+}
+
+func newTape() *tape {
+	return &tape{begun: map[scope]int{}, asked: map[site]int{}}
+}
+
+// newTelling returns the tape of a script.
+func newTelling(choices []Choice) *tape {
+	t := newTape()
+	t.telling, t.choices = true, choices
+	t.said, t.about, t.acts = map[site]int{}, map[scope]bool{}, map[scope][]int{}
+	t.used, t.wrong = make([]bool, len(choices)), make([]string, len(choices))
+	for i := range choices {
+		at := choices[i].site
+		t.said[at] = i
+		t.about[at.scope] = true
+		if at.name == due {
+			whose := scope{at.who, at.what, 0}
+			t.acts[whose] = append(t.acts[whose], at.act)
+		}
+	}
+	//tidy:unordered each list is sorted by itself
+	for _, acts := range t.acts {
+		slices.Sort(acts)
+	}
+	return t
+}
+
+func (t *tape) enter(s scope) {
+	t.scope = s
+	t.silent = t.telling && !t.about[s]
+}
+
+// begin counts another act of who, and enters it.
+func (t *tape) begin(who, what string) {
+	if t == nil {
+		return
+	}
+	of := scope{who, what, 0}
+	t.begun[of]++
+	t.enter(scope{who, what, t.begun[of]})
+}
+
+// current enters the act of who that was begun last.
+func (t *tape) current(who, what string) {
+	if t != nil {
+		t.enter(scope{who, what, t.begun[scope{who, what, 0}]})
+	}
+}
+
+// call is world.call.
+func (t *tape) call(who string, now time.Duration, pause func() time.Duration) (time.Duration, int, bool) {
+	if !t.telling {
+		t.begin(who, "call")
+		at := now + pause()
+		t.keep(site{t.scope, due, 1}, lengthValue(at))
+		return at, t.scope.act, true
+	}
+	whose := scope{who, "call", 0}
+	for _, act := range t.acts[whose] {
+		if act > t.begun[whose] {
+			t.begun[whose] = act
+			at := t.when(scope{who, "call", act})
+			return max(at, now), act, true
+		}
+	}
+	return 0, 0, false
+}
+
+// when returns the time of an act that a script tells.
+func (t *tape) when(s scope) time.Duration {
+	i := t.said[site{s, due, 1}]
+	t.used[i] = true
+	if t.choices[i].Value.sort != lengthSort {
+		t.wrong[i] = "a time like 12.5s is allowed"
+		return 0
+	}
+	return time.Duration(t.choices[i].Value.number)
+}
+
+// appointment is an act and its time.
+type appointment struct {
+	scope scope
+	when  time.Duration
+}
+
+// due lists the acts of a kind that a script tells.
+func (t *tape) due(who, what string) (all []appointment) {
+	for _, act := range t.acts[scope{who, what, 0}] {
+		s := scope{who, what, act}
+		all = append(all, appointment{s, t.when(s)})
+	}
+	return all
+}
+
+// ask looks for the next choice of that name in this act, and returns its index if a
+// script says something of it.
+func (t *tape) ask(name string) (site, int) {
+	if t.silent {
+		return site{}, -1
+	}
+	at := site{t.scope, name, 0}
+	t.asked[at]++
+	at.nth = t.asked[at]
+	if !t.telling {
+		return at, -1
+	}
+	i, said := t.said[at]
+	if !said {
+		return at, -1
+	}
+	t.used[i] = true
+	return at, i
+}
+
+// keep records a choice.
+func (t *tape) keep(at site, v Value) { t.choices = append(t.choices, Choice{site: at, Value: v}) }
+
+func (t *tape) flag(name string, drawn func() bool) bool {
+	at, i := t.ask(name)
+	switch {
+	case !t.telling:
+		yes := drawn()
+		if yes {
+			t.keep(at, flagValue(yes))
+		}
+		return yes
+	case i < 0:
+		return false
+	case t.choices[i].Value.sort != flagSort:
+		t.wrong[i] = "yes or no is allowed"
+		return false
+	}
+	return t.choices[i].Value.number != 0
+}
+
+func (t *tape) length(name string, usual time.Duration, drawn func() time.Duration) time.Duration {
+	at, i := t.ask(name)
+	switch {
+	case !t.telling:
+		d := drawn()
+		if d != usual {
+			t.keep(at, lengthValue(d))
+		}
+		return d
+	case i < 0:
+		return usual
+	case t.choices[i].Value.sort != lengthSort:
+		t.wrong[i] = "a duration like 20ms is allowed"
+		return usual
+	}
+	return time.Duration(t.choices[i].Value.number)
+}
+
+func (t *tape) number(name string, usual, limit int64, drawn func() int64) int64 {
+	at, i := t.ask(name)
+	switch {
+	case !t.telling:
+		n := drawn()
+		if n != usual {
+			t.keep(at, numberValue(n))
+		}
+		return n
+	case i < 0:
+		return usual
+	}
+	n := t.choices[i].Value
+	if n.sort != numberSort || n.number < 0 || n.number >= limit {
+		t.wrong[i] = "a number from 0 to " + numberValue(limit-1).String() + " is allowed"
+		return usual
+	}
+	return n.number
+}
+
+func (t *tape) bits(name string, usual uint64, from dice) uint64 {
+	at, i := t.ask(name)
+	switch {
+	case !t.telling:
+		x := from.Uint64()
+		if x != usual {
+			t.keep(at, bitsValue(x))
+		}
+		return x
+	case i < 0:
+		return usual
+	case t.choices[i].Value.sort != bitsSort:
+		t.wrong[i] = "a number like 0x2a is allowed"
+		return usual
+	}
+	return uint64(t.choices[i].Value.number)
+}
+
+func (t *tape) word(name string, usual, n int, word func(int) string, drawn func() int) int {
+	at, i := t.ask(name)
+	if !t.telling {
+		index := drawn()
+		if word(index) != word(usual) {
+			t.keep(at, wordValue(word(index)))
+		}
+		return index
+	}
+	if i < 0 {
+		return usual
+	}
+	var all []string
+	for index := range n {
+		if word(index) == t.choices[i].Value.String() {
+			return index
+		}
+		all = append(all, word(index))
+	}
+	t.wrong[i] = "one of " + strings.Join(slices.Compact(all), ", ") + " is allowed"
+	return usual
+}
+
+// order takes the names that it knows in the order in which they are said, and the
+// others after them.
+func (t *tape) order(name string, names []string, drawn func() []int) []int {
+	at, i := t.ask(name)
+	if !t.telling {
+		order := drawn()
+		if !slices.IsSorted(order) {
+			var said []string
+			for _, index := range order {
+				said = append(said, names[index])
+			}
+			t.keep(at, wordValue(strings.Join(said, ",")))
+		}
+		return order
+	}
+	var order []int
+	if i >= 0 {
+		for said := range strings.SplitSeq(t.choices[i].Value.String(), ",") {
+			index := slices.Index(names, said)
+			if index < 0 || slices.Contains(order, index) {
+				t.wrong[i] = "an order of " + strings.Join(names, ",") + " is allowed"
+				continue
+			}
+			order = append(order, index)
+		}
+	}
+	for index := range names {
+		if !slices.Contains(order, index) {
+			order = append(order, index)
+		}
+	}
+	return order
+}
