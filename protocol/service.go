@@ -149,3 +149,14 @@ func (s State) String() string { return stateNames[s] }
 type Serving struct{ Reign uint64 }
 
 func (n Serving) String() string { return fmt.Sprintf("serving reign %d", n.Reign) }
+
+// Vocabulary lists one value of each type that any space is asked, answers and raises. Whoever writes such values down,
+// or reads them, needs to know of no others.
+func Vocabulary() []any {
+	return []any{
+		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Revoke{}, &CountHolds{}, &ListRequests{},
+		&Break{}, &Show{}, &Scan{}, &Inspect{},
+		&Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Unanswered{}, &Condition{},
+		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, Hint{},
+	}
+}

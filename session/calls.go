@@ -164,3 +164,12 @@ type Lost struct {
 	Port     protocol.Port
 	Decision lock.Decision
 }
+
+// Vocabulary lists one value of each type that a desk is asked and answers. Whoever writes such values down,
+// or reads them, needs to know of no others.
+func Vocabulary() []any {
+	return []any{
+		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &Hurry{}, &Who{},
+		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Superseded{}, &Known{},
+	}
+}

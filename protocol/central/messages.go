@@ -273,3 +273,11 @@ func number(wish uint64) string {
 	}
 	return fmt.Sprintf("w%d", wish)
 }
+
+// Vocabulary lists one value of each type that is sent here. Whoever writes such values down,
+// or reads them, needs to know of no others.
+func Vocabulary() []any {
+	return []any{
+		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Ask{}, Answer{},
+	}
+}

@@ -1,0 +1,152 @@
+package literal
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Sentinel is an error that is the same value wherever it comes from, and its name.
+type Sentinel struct {
+	Name string
+	Err  error
+}
+
+// Bounds of one value.
+const (
+	maxDepth    = 64
+	maxElements = 1 << 18
+)
+
+// Codec writes and reads values of the types that it was made of. It may be used by many
+// at a time.
+type Codec struct {
+	sentinels []Sentinel
+	types     map[string]reflect.Type // by name: what can stand where any value can
+	names     map[reflect.Type]string
+	plans     map[reflect.Type]*plan
+	veiled    reflect.Type
+}
+
+// plan is how values of one type are written and read.
+type plan struct {
+	write func(w *writer, v reflect.Value)
+	read  func(r *reader, v reflect.Value) // v can be set
+}
+
+// New returns a codec for the types of values: structs, or pointers to them where they
+// are passed so. The error names the type, and the field, that has no place in a text.
+func New(values []any, sentinels ...Sentinel) (*Codec, error) {
+	c := &Codec{
+		sentinels: slices.Clone(sentinels),
+		types:     map[string]reflect.Type{}, names: map[reflect.Type]string{}, plans: map[reflect.Type]*plan{},
+	}
+	for _, value := range values {
+		t := reflect.TypeOf(value)
+		if t == nil {
+			return nil, fmt.Errorf("literal: a value is nil; give one of each type")
+		}
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		name := t.String()
+		if other, taken := c.types[name]; taken && other != t {
+			return nil, fmt.Errorf("literal: two types are called %s: of %s and of %s", name, other.PkgPath(), t.PkgPath())
+		}
+		c.types[name], c.names[t] = t, name
+	}
+	for _, name := range c.sorted() {
+		if _, err := c.plan(c.types[name]); err != nil {
+			return nil, fmt.Errorf("literal: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// sorted lists the names of all types.
+func (c *Codec) sorted() []string {
+	var names []string
+	for name := range c.types {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Veil names a type of bytes that must not be written as they are: [Codec.Append] asks its
+// veil for what to write in their place. It is called before the codec is used.
+func (c *Codec) Veil(t reflect.Type) { c.veiled = t }
+
+// Append appends the text of v, with its type. Veil, if not nil, takes bytes of the veiled
+// type and changes them into what is to be written. The error says what cannot be written;
+// then b comes back as it was.
+func (c *Codec) Append(b []byte, v any, veil func([]byte)) ([]byte, error) {
+	w := writer{codec: c, b: b, veil: veil}
+	w.any(reflect.ValueOf(v))
+	return w.end(b)
+}
+
+// AppendFields appends a line for each field of the struct at which v points that is not
+// zero: its name, a colon, and its text. Its type must be listed.
+func (c *Codec) AppendFields(b []byte, v any) ([]byte, error) {
+	w := writer{codec: c, b: b}
+	s := reflect.ValueOf(v).Elem()
+	for i := range s.NumField() {
+		if s.Field(i).IsZero() {
+			continue
+		}
+		p := c.plans[s.Field(i).Type()]
+		if p == nil {
+			return b, fmt.Errorf("literal: type %s is not listed", s.Type())
+		}
+		w.b = append(append(w.b, s.Type().Field(i).Name...), ": "...)
+		p.write(&w, s.Field(i))
+		w.b = append(w.b, '\n')
+	}
+	return w.end(b)
+}
+
+// Parse reads what Append has written, and nothing behind it.
+func (c *Codec) Parse(text string) (any, error) {
+	r := reader{codec: c, text: text}
+	var v any
+	r.any(reflect.ValueOf(&v).Elem())
+	if r.err == nil && r.at < len(r.text) {
+		r.fail("%q stands behind the value", r.rest())
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return v, nil
+}
+
+// ParseField reads one line of AppendFields into the struct at which v points.
+func (c *Codec) ParseField(line string, v any) error {
+	name, text, is := strings.Cut(line, ": ")
+	s := reflect.ValueOf(v).Elem()
+	field, known := s.Type().FieldByName(name)
+	if !is || !known || len(field.Index) != 1 || !field.IsExported() {
+		return &Error{Found: name, What: fmt.Sprintf("%q is no field of %s", name, s.Type())}
+	}
+	p := c.plans[field.Type]
+	if p == nil {
+		return fmt.Errorf("literal: type %s is not listed", s.Type())
+	}
+	r := reader{codec: c, text: text, path: []string{name}}
+	p.read(&r, s.FieldByIndex(field.Index))
+	if r.err == nil && r.at < len(r.text) {
+		r.fail("%q stands behind the value", r.rest())
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return nil
+}
+
+// AppendPointed is Append for the value at which a pointer points, without copying it.
+func (c *Codec) AppendPointed(b []byte, pointer any, veil func([]byte)) ([]byte, error) {
+	w := writer{codec: c, b: b, veil: veil}
+	w.any(reflect.ValueOf(pointer).Elem())
+	return w.end(b)
+}

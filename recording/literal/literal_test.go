@@ -1,0 +1,310 @@
+package literal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+type colour uint8
+
+const (
+	red colour = iota
+	green
+)
+
+func (c colour) String() string { return [...]string{"red", "green"}[c] }
+
+type secret [4]byte
+
+type limit struct{ Name string }
+
+func (l *limit) Error() string { return "limit " + l.Name }
+
+type loss string
+
+func (l loss) Error() string { return "lost: " + string(l) }
+
+type inner struct {
+	Number uint64
+	Next   *inner
+}
+
+type everything struct {
+	inner
+	Inner    inner
+	Truth    bool
+	Small    int8
+	Large    uint64
+	Real     float64
+	Text     string
+	After    time.Duration
+	Colour   colour
+	Bytes    []byte
+	Secret   secret
+	List     []inner
+	Pointers []*inner
+	Texts    []string
+	Any      any
+	Err      error
+}
+
+var errGone = errors.New("gone")
+
+func newTestCodec(t testing.TB) *Codec {
+	t.Helper()
+	c, err := New([]any{everything{}, &inner{}, &limit{}, loss(""), colour(0)}, Sentinel{"errGone", errGone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Veil(reflect.TypeFor[secret]())
+	return c
+}
+
+// TestText: each kind of value has the text that the package's comment says, and comes
+// back from it as it was.
+func TestText(t *testing.T) {
+	c := newTestCodec(t)
+	for _, tt := range []struct {
+		value any
+		text  string
+	}{
+		{nil, `nil`},
+		{everything{}, `literal.everything{}`},
+		{&inner{Number: 7, Next: &inner{Number: 8}}, `&literal.inner{Number: 7, Next: &{Number: 8}}`},
+		{everything{Inner: inner{Number: 1}, Truth: true, Small: -128}, `literal.everything{Inner: {Number: 1}, Truth: true, Small: -128}`},
+		{everything{Large: math.MaxUint64, Real: 0.05}, `literal.everything{Large: 18446744073709551615, Real: 0.05}`},
+		{everything{Real: math.Inf(-1)}, `literal.everything{Real: -Inf}`},
+		{everything{Text: "a \"b\"\n\xff\u2028é"}, `literal.everything{Text: "a \"b\"\n\xff\u2028é"}`},
+		{everything{After: math.MaxInt64}, `literal.everything{After: never}`},
+		{everything{After: math.MinInt64}, `literal.everything{After: -2562047h47m16.854775808s}`},
+		{everything{After: 1203041123}, `literal.everything{After: 1.203041123s}`},
+		{everything{Colour: green}, `literal.everything{Colour: green}`},
+		{everything{Colour: 77}, `literal.everything{Colour: 77}`},
+		{everything{Bytes: []byte{0, 255}, Secret: secret{1, 2, 3, 4}}, `literal.everything{Bytes: x"00ff", Secret: x"01020304"}`},
+		{everything{Bytes: []byte{}, List: []inner{}, Texts: []string{"", "b"}}, `literal.everything{Bytes: x"", List: [], Texts: ["", "b"]}`},
+		{everything{List: []inner{{}, {Number: 2}}, Pointers: []*inner{nil, {}}}, `literal.everything{List: [{}, {Number: 2}], Pointers: [nil, &{}]}`},
+		{everything{Any: &inner{}, Err: errGone}, `literal.everything{Any: &literal.inner{}, Err: errGone}`},
+		{everything{Any: green, Err: loss("broken")}, `literal.everything{Any: literal.colour(green), Err: literal.loss("broken")}`},
+		{everything{Err: &limit{"names"}}, `literal.everything{Err: &literal.limit{Name: "names"}}`},
+	} {
+		b, err := c.Append([]byte("> "), tt.value, nil)
+		if err != nil || string(b) != "> "+tt.text {
+			t.Errorf("%#v is written as %s, %v; want %s", tt.value, b, err, tt.text)
+		}
+		back, err := c.Parse(tt.text)
+		if err != nil || !reflect.DeepEqual(back, tt.value) {
+			t.Errorf("%s is read as %#v, %v; want %#v", tt.text, back, err, tt.value)
+		}
+	}
+}
+
+// TestErrorsOfNoListedType come back with what they say and all that they can be tested for.
+func TestErrorsOfNoListedType(t *testing.T) {
+	c := newTestCodec(t)
+	for _, tt := range []struct {
+		err  error
+		text string
+	}{
+		{errors.New("plain"), `error("plain")`},
+		{fmt.Errorf("it is %w: really", errGone), `error("it is gone: really", errGone)`},
+		{fmt.Errorf("a: %w", fmt.Errorf("b: %w", &limit{"x"})), `error("a: b: limit x", &literal.limit{Name: "x"})`},
+		{errors.Join(errGone, loss("y")), `error("gone\nlost: y", errGone, literal.loss("y"))`},
+	} {
+		b, err := c.Append(nil, everything{Err: tt.err}, nil)
+		text := "literal.everything{Err: " + tt.text + "}"
+		if err != nil || string(b) != text {
+			t.Errorf("%v is written as %s, %v; want %s", tt.err, b, err, text)
+		}
+		v, err := c.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := v.(everything).Err
+		var is, was *limit
+		var lost, wasLost loss
+		if back.Error() != tt.err.Error() || errors.Is(back, errGone) != errors.Is(tt.err, errGone) ||
+			errors.As(back, &is) != errors.As(tt.err, &was) || errors.As(back, &lost) != errors.As(tt.err, &wasLost) || lost != wasLost {
+			t.Errorf("%#v comes back as %#v", tt.err, back)
+		}
+		if again, err := c.Append(nil, v, nil); err != nil || string(again) != text {
+			t.Errorf("%s becomes %s, %v", text, again, err)
+		}
+	}
+}
+
+// TestVeil: bytes of the veiled type are written as the veil says, wherever they stand, and
+// zero stays zero; the value itself is not changed.
+func TestVeil(t *testing.T) {
+	c := newTestCodec(t)
+	value := everything{Secret: secret{1, 2, 3, 4}, Bytes: []byte{1, 2, 3, 4}}
+	b, err := c.Append(nil, &value, func(b []byte) {
+		for i := range b {
+			b[i] ^= 0xf0
+		}
+	})
+	if want := `&literal.everything{Bytes: x"01020304", Secret: x"f1f2f3f4"}`; err != nil || string(b) != want {
+		t.Errorf("it is written as %s, %v; want %s", b, err, want)
+	}
+	if value.Secret != (secret{1, 2, 3, 4}) {
+		t.Errorf("the value is %v now", value.Secret)
+	}
+	if b, err = c.Append(nil, everything{}, func([]byte) { t.Error("zero is veiled") }); err != nil || string(b) != "literal.everything{}" {
+		t.Errorf("it is written as %s, %v", b, err)
+	}
+}
+
+// TestFields: a line for each field that is not zero, and each back from its line.
+func TestFields(t *testing.T) {
+	c := newTestCodec(t)
+	value := everything{Text: "a: b", List: []inner{{Number: 1}}, After: time.Second}
+	b, err := c.AppendFields(nil, &value)
+	if want := "Text: \"a: b\"\nAfter: 1s\nList: [{Number: 1}]\n"; err != nil || string(b) != want {
+		t.Fatalf("the lines are %q, %v; want %q", b, err, want)
+	}
+	var back everything
+	for line := range strings.Lines(string(b)) {
+		if err := c.ParseField(strings.TrimSuffix(line, "\n"), &back); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(back, value) {
+		t.Errorf("they are read as %+v", back)
+	}
+	for line, want := range map[string]string{
+		"Nothing: 1":    `"Nothing" is no field of literal.everything`,
+		"inner: {}":     `"inner" is no field of literal.everything`,
+		"Small: 128":    `at byte 3, in field Small: "128" is no whole number of 8 bits`,
+		"Truth: true 1": `at byte 4, in field Truth: " 1" stands behind the value`,
+		"Truth":         `"Truth" is no field of literal.everything`,
+	} {
+		if err := c.ParseField(line, &back); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("line %q: %v, want %s", line, err, want)
+		}
+	}
+}
+
+// TestWrongTexts are refused with their place, their field and what stands there.
+func TestWrongTexts(t *testing.T) {
+	c := newTestCodec(t)
+	deep := strings.Repeat("&{Next: ", maxDepth+1)
+	for text, want := range map[string]string{
+		``:                                             `"" is no type that is listed`,
+		`other{}`:                                      `"other" is no type that is listed`,
+		`literal.everything`:                           `want '{', and there is ""`,
+		`literal.everything{`:                          `"" is no field of literal.everything`,
+		`literal.everything{}x`:                        `"x" stands behind the value`,
+		`literal.everything{Wrong: 1}`:                 `"Wrong" is no field of literal.everything`,
+		`literal.everything{Text: a}`:                  `in field Text: want a text in quotes, and there is "a}"`,
+		`literal.everything{Text: 'a'}`:                `in field Text: want a text in quotes`,
+		"literal.everything{Text: `a`}":                `in field Text: want a text in quotes`,
+		`literal.everything{Text: "\q"}`:               `in field Text: want a text in quotes`,
+		`literal.everything{Inner: {Number: -1}}`:      `at byte 37, in field Inner.Number: "-1" is no number of 64 bits`,
+		`literal.everything{List: [{}, {Number: x}]}`:  `in field List[1].Number: "x" is no number`,
+		`literal.everything{Truth: yes}`:               `in field Truth: "yes" is neither true nor false`,
+		`literal.everything{Colour: blue}`:             `in field Colour: "blue" is no literal.colour`,
+		`literal.everything{Colour: 256}`:              `in field Colour: "256" is no number of 8 bits`,
+		`literal.everything{After: 5}`:                 `in field After: "5" is no duration`,
+		`literal.everything{Bytes: x"0"}`:              `in field Bytes: bytes are written as pairs`,
+		`literal.everything{Bytes: x"00`:               `in field Bytes: bytes without an end`,
+		`literal.everything{Secret: x"00"}`:            `in field Secret: 1 bytes, want 4`,
+		`literal.everything{Err: nothing}`:             `in field Err: "nothing" is no type that is listed`,
+		`literal.everything{Err: literal.inner{}}`:     `in field Err: literal.inner cannot stand there`,
+		`literal.everything{Err: error("a", nil)}`:     `in field Err: an error wraps none`,
+		`literal.everything{Truth: true, Truth: true}`: `field Truth of literal.everything stands out of order, or twice`,
+		`literal.everything{Small: 1, Truth: true}`:    `stands out of order`,
+		`&literal.inner{Next: ` + deep:                 `a value goes deeper than 64`,
+	} {
+		v, err := c.Parse(text)
+		var wrong *Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || v != nil {
+			t.Errorf("%.60s: %v, %v; want %s", text, v, err, want)
+		}
+	}
+}
+
+// TestManyElements: a list longer than its bound is refused in both directions.
+func TestManyElements(t *testing.T) {
+	c := newTestCodec(t)
+	if _, err := c.Append(nil, everything{Texts: make([]string, maxElements+1)}, nil); err == nil {
+		t.Error("too many elements are written")
+	}
+	text := `literal.everything{List: [` + strings.Repeat("{}, ", maxElements+1) + `{}]}`
+	if _, err := c.Parse(text); err == nil || !strings.Contains(err.Error(), "more than 262144 elements") {
+		t.Errorf("too many elements are read: %v", err)
+	}
+}
+
+// TestNoPlace: what has no place in a text is refused when the codec is made, with the
+// field; and what depends on the value when it is written.
+func TestNoPlace(t *testing.T) {
+	type mapped struct{ Map map[string]int }
+	type called struct{ In struct{ Call func() } }
+	type other struct{ Channels []chan int }
+	for _, tt := range []struct {
+		value any
+		want  string
+	}{
+		{mapped{}, "field Map of literal.mapped: type map[string]int is a map"},
+		{called{}, "field In of literal.called: field Call of struct"},
+		{other{}, "field Channels of literal.other: elements of []chan int"},
+		{nil, "a value is nil"},
+		{struct{ A [3]int }{}, "is an array of something else than bytes"},
+	} {
+		if _, err := New([]any{tt.value}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%T: %v, want %s", tt.value, err, tt.want)
+		}
+	}
+	c := newTestCodec(t)
+	circle := &inner{}
+	circle.Next = circle
+	for _, tt := range []struct {
+		value any
+		want  string
+	}{
+		{everything{inner: inner{Number: 1}}, "field inner of literal.everything is not exported, and is not zero"},
+		{struct{}{}, "type struct {} is not listed"},
+		{everything{Any: 7}, "type int is not listed"},
+		{circle, "a value goes deeper than 64"},
+	} {
+		b, err := c.Append([]byte("kept"), tt.value, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || string(b) != "kept" {
+			t.Errorf("%T is written as %s, %v; want %s", tt.value, b, err, tt.want)
+		}
+	}
+}
+
+// FuzzParse: no text does harm, and what is read is written and read again as the same.
+func FuzzParse(f *testing.F) {
+	c := newTestCodec(f)
+	for _, text := range []string{
+		`&literal.inner{Number: 7, Next: &{Number: 8}}`,
+		`literal.everything{Inner: {Number: 1}, Truth: true, Small: -128, Real: NaN, Text: "\xff", After: never}`,
+		`literal.everything{Colour: green, Bytes: x"00", Secret: x"01020304", List: [{}], Pointers: [nil, &{}]}`,
+		`literal.everything{Any: literal.colour(green), Err: error("a", errGone, &literal.limit{}, error("b"))}`,
+		`literal.everything{Any: literal.everything{Any: nil}, Err: literal.loss("")}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := c.Parse(text)
+		if err != nil {
+			return
+		}
+		once, err := c.Append(nil, v, nil)
+		if err != nil {
+			t.Fatalf("%q is read, and not written: %v", text, err)
+		}
+		again, err := c.Parse(string(once))
+		if err != nil {
+			t.Fatalf("%q is written as %q, which is not read: %v", text, once, err)
+		}
+		if twice, err := c.Append(nil, again, nil); err != nil || string(twice) != string(once) {
+			t.Fatalf("%q becomes %q, then %q, %v", text, once, twice, err)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package literal
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+)
+
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	errorType    = reflect.TypeFor[error]()
+	stringerType = reflect.TypeFor[fmt.Stringer]()
+)
+
+// never is the duration that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// plan returns how values of t are written and read, and makes that where it is new. The
+// codec's own types all have theirs when New returns, so that it changes nothing later.
+func (c *Codec) plan(t reflect.Type) (*plan, error) {
+	if p := c.plans[t]; p != nil {
+		return p, nil
+	}
+	p := &plan{}
+	c.plans[t] = p // before its parts: a type may contain itself
+	var err error
+	if p.write, p.read, err = c.functions(t); err != nil {
+		delete(c.plans, t)
+		return nil, err
+	}
+	return p, nil
+}
+
+type (
+	writes = func(*writer, reflect.Value)
+	reads  = func(*reader, reflect.Value)
+)
+
+func (c *Codec) functions(t reflect.Type) (writes, reads, error) {
+	if t == durationType {
+		return (*writer).duration, (*reader).duration, nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return (*writer).truth, (*reader).truth, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return (*writer).signed, (*reader).signed, nil
+	case reflect.Uint8:
+		return c.enumeration(t)
+	case reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return (*writer).unsigned, (*reader).unsigned, nil
+	case reflect.Float64:
+		return (*writer).real, (*reader).real, nil
+	case reflect.String:
+		return (*writer).text, (*reader).quoted, nil
+	case reflect.Slice, reflect.Array:
+		return c.list(t)
+	case reflect.Pointer:
+		return c.pointer(t)
+	case reflect.Struct:
+		return c.structure(t)
+	case reflect.Interface:
+		if t.Implements(errorType) {
+			return (*writer).failure, (*reader).failure, nil
+		}
+		return (*writer).any, (*reader).any, nil
+	}
+	return nil, nil, fmt.Errorf("type %s is a %s, which has no place in a text", t, t.Kind())
+}
+
+// enumeration is a byte, by the words that its String has for its values.
+func (c *Codec) enumeration(t reflect.Type) (writes, reads, error) {
+	if !t.Implements(stringerType) {
+		return (*writer).unsigned, (*reader).unsigned, nil
+	}
+	var words [256]string
+	values := map[string]uint64{}
+	for n := range words {
+		word := wordOf(t, uint64(n))
+		if _, taken := values[word]; word == "" || taken {
+			continue
+		}
+		words[n], values[word] = word, uint64(n)
+	}
+	write := func(w *writer, v reflect.Value) {
+		if word := words[v.Uint()]; word != "" {
+			w.b = append(w.b, word...)
+			return
+		}
+		w.unsigned(v)
+	}
+	read := func(r *reader, v reflect.Value) {
+		if r.at < len(r.text) && isLetter(r.text[r.at]) {
+			word := r.word()
+			n, known := values[word]
+			if !known {
+				r.fail("%q is no %s", word, t)
+			}
+			v.SetUint(n)
+			return
+		}
+		r.unsigned(v)
+	}
+	return write, read, nil
+}
+
+// wordOf is what a value calls itself, if that is a word; many panic, or give a number,
+// beyond the values that they have.
+func wordOf(t reflect.Type, n uint64) (word string) {
+	defer func() {
+		if recover() != nil {
+			word = ""
+		}
+	}()
+	v := reflect.New(t).Elem()
+	v.SetUint(n)
+	word = v.Interface().(fmt.Stringer).String()
+	for i := range len(word) {
+		if !isLetter(word[i]) && (i == 0 || !isDigit(word[i]) && word[i] != '-' && word[i] != '_') {
+			return ""
+		}
+	}
+	return word
+}
+
+func isLetter(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// list is a slice or an array; of bytes it is written in one.
+func (c *Codec) list(t reflect.Type) (writes, reads, error) {
+	element, err := c.plan(t.Elem())
+	if err != nil {
+		return nil, nil, fmt.Errorf("elements of %s: %w", t, err)
+	}
+	isBytes := t.Elem().Kind() == reflect.Uint8 && !t.Elem().Implements(stringerType)
+	switch {
+	case isBytes && t.Kind() == reflect.Slice:
+		return (*writer).bytes, (*reader).bytes, nil
+	case isBytes:
+		return (*writer).octets, (*reader).octets, nil
+	case t.Kind() == reflect.Array:
+		return nil, nil, fmt.Errorf("type %s is an array of something else than bytes", t)
+	}
+	write := func(w *writer, v reflect.Value) {
+		if v.IsNil() {
+			w.b = append(w.b, "nil"...)
+			return
+		}
+		if !w.enter() {
+			return
+		}
+		w.b = append(w.b, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				w.b = append(w.b, ", "...)
+			}
+			w.count()
+			element.write(w, v.Index(i))
+		}
+		w.b = append(w.b, ']')
+		w.depth--
+	}
+	read := func(r *reader, v reflect.Value) {
+		if r.nothing() {
+			v.SetZero()
+			return
+		}
+		v.Set(reflect.MakeSlice(t, 0, 0))
+		r.each('[', ']', func(i int) {
+			r.path = append(r.path, fmt.Sprintf("[%d]", i))
+			v.Grow(1)
+			v.SetLen(i + 1)
+			element.read(r, v.Index(i))
+			r.path = r.path[:len(r.path)-1]
+		})
+	}
+	return write, read, nil
+}
+
+func (c *Codec) pointer(t reflect.Type) (writes, reads, error) {
+	pointed, err := c.plan(t.Elem())
+	if err != nil {
+		return nil, nil, fmt.Errorf("what %s points to: %w", t, err)
+	}
+	write := func(w *writer, v reflect.Value) {
+		if v.IsNil() {
+			w.b = append(w.b, "nil"...)
+			return
+		}
+		if w.enter() {
+			w.b = append(w.b, '&')
+			pointed.write(w, v.Elem())
+			w.depth--
+		}
+	}
+	read := func(r *reader, v reflect.Value) {
+		if r.nothing() {
+			v.SetZero()
+			return
+		}
+		if r.take('&') && r.enter() {
+			v.Set(reflect.New(t.Elem()))
+			pointed.read(r, v.Elem())
+			r.depth--
+		}
+	}
+	return write, read, nil
+}
+
+// field is an exported field of a struct.
+type field struct {
+	name  string
+	index int
+	plan  *plan
+}
+
+// structure is a struct: its fields that are not zero, in their order.
+func (c *Codec) structure(t reflect.Type) (writes, reads, error) {
+	var fields []field
+	var hidden []int
+	byName := map[string]int{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() {
+			hidden = append(hidden, i)
+			continue
+		}
+		p, err := c.plan(f.Type)
+		if err != nil {
+			return nil, nil, fmt.Errorf("field %s of %s: %w", f.Name, t, err)
+		}
+		byName[f.Name] = len(fields)
+		fields = append(fields, field{f.Name, i, p})
+	}
+	write := func(w *writer, v reflect.Value) {
+		for _, i := range hidden {
+			if !v.Field(i).IsZero() {
+				w.fail("field %s of %s is not exported, and is not zero", t.Field(i).Name, t)
+				return
+			}
+		}
+		w.structure(v, fields)
+	}
+	read := func(r *reader, v reflect.Value) {
+		v.SetZero()
+		seen := -1
+		r.each('{', '}', func(int) {
+			name := r.word()
+			i, known := byName[name]
+			if !known {
+				r.fail("%q is no field of %s", name, t)
+				return
+			}
+			if i <= seen {
+				r.fail("field %s of %s stands out of order, or twice", name, t)
+				return
+			}
+			seen = i
+			r.path = append(r.path, name)
+			if r.take(':') && r.take(' ') {
+				fields[i].plan.read(r, v.Field(fields[i].index))
+			}
+			r.path = r.path[:len(r.path)-1]
+		})
+	}
+	return write, read, nil
+}
