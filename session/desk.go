@@ -16,8 +16,10 @@ type Config struct {
 	// a member without a stable cell draws a new Member at each start.
 	Member      protocol.ID
 	Incarnation uint64
-	// Rand draws secrets: seed it with what nobody can guess. Required.
+	// Rand draws secrets: seed it with what nobody can guess. Required without Secret.
 	Rand *rand.Rand
+	// Secret draws the secret of a session in the place of Rand. Zero means that Rand does.
+	Secret func() Secret
 	// Spaces is how many spaces the stack has. Required.
 	Spaces int
 	// Drift is how much faster one clock may run than another. Zero means 0.05.
@@ -52,10 +54,13 @@ func (c *Config) check() error {
 	if c.Sessions == 0 {
 		c.Sessions = 100_000
 	}
+	if c.Secret == nil && c.Rand != nil {
+		c.Secret = func() Secret { return DrawSecret(c.Rand) }
+	}
 	switch {
 	case c.Member == 0:
 		return fmt.Errorf("session: Member is 0; give the member's id")
-	case c.Rand == nil:
+	case c.Secret == nil:
 		return fmt.Errorf("session: Rand is nil; give a source that was seeded with a secret")
 	case c.Spaces < 1:
 		return fmt.Errorf("session: Spaces is %d; a member has at least one", c.Spaces)
@@ -67,6 +72,14 @@ func (c *Config) check() error {
 		return fmt.Errorf("session: MaxTTL is %v; up to %v is allowed", c.MaxTTL, longestTTL)
 	}
 	return nil
+}
+
+// DrawSecret draws a secret from a source that nobody can guess.
+func DrawSecret(from *rand.Rand) (s Secret) {
+	for i := range s {
+		s[i] = byte(from.Uint32())
+	}
+	return s
 }
 
 // Desk is the machine between a member's clients and its stack. See the package's

@@ -38,9 +38,7 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 	}
 	m.lastNumber++
 	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}
-	for i := range p.secret {
-		p.secret[i] = byte(m.config.Rand.Uint32())
-	}
+	p.secret = m.config.Secret()
 	m.sessions[p.id.Number] = p
 	if p.sort != OneShot {
 		m.attach(p, call.Sink)

@@ -1,0 +1,36 @@
+package seat
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Protocols lists the protocols that members run.
+func Protocols() []Protocol {
+	return []Protocol{{
+		Name: "central",
+		New: func(s *Seat, self protocol.ID) (protocol.Machine, error) {
+			return central.New(central.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available})
+		},
+		Vocabulary: central.Vocabulary(),
+	}}
+}
+
+// Vocabulary lists one value of each type that goes into the machines of a member, or
+// comes out of them.
+func Vocabulary(protocols []Protocol) []any {
+	all := slices.Concat(
+		[]any{storage.Save{}, storage.Saved{}},
+		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), session.Vocabulary(),
+	)
+	for _, p := range protocols {
+		all = append(all, p.Vocabulary...)
+	}
+	return all
+}

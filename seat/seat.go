@@ -1,0 +1,109 @@
+package seat
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// Seat is a member at its start. What its fields allow, and what zero means, their
+// namesakes in membership.Config, session.Config and lock.Config say.
+type Seat struct {
+	Name, Address, HTTP string
+	Founders            []string // the addresses of all founders
+	Founder             bool
+	Priority            int
+	Preempt             bool
+	Available           bool // partition mode any
+	Kept                bool // it has a stable cell
+	Cell                membership.Cell
+	Serves              bool
+	Spaces              []Space  // at the ports from 1 on
+	Definitions         []string // what all members must agree on about their spaces
+	Lease               time.Duration
+	Patience            time.Duration
+	Drift               float64
+	TTL                 time.Duration // of a session that asks for none
+	MaxTTL              time.Duration
+	Sessions            int
+	Table               lock.Config
+	Wall                time.Duration // the wall clock at the start, since the Unix epoch
+}
+
+// Space is a lockspace and the name of its protocol.
+type Space struct{ Name, Protocol string }
+
+// Chance draws what nobody can know before.
+type Chance struct {
+	// Rand draws ids and jitter. Required.
+	Rand *rand.Rand
+	// Secret draws the secrets of sessions. Zero means that Rand does.
+	Secret func() session.Secret
+}
+
+// Protocol says which machine stands for a space.
+type Protocol struct {
+	// Name is the name that every format uses.
+	Name string
+	// New makes the machine of one space of the member with that id. The error names the
+	// field that is wrong.
+	New func(s *Seat, self protocol.ID) (protocol.Machine, error)
+	// Vocabulary has a value of each type that its machines send to one another.
+	Vocabulary []any
+}
+
+// Machines are those of one life of a member.
+type Machines struct {
+	Member *membership.Machine
+	Spaces []protocol.Machine
+	Desk   *session.Desk // in front of them all
+}
+
+// Build makes the machines of a life. The error names the field that is wrong, or the
+// protocol that is not among those given.
+func Build(s *Seat, chance Chance, protocols []Protocol) (*Machines, error) {
+	member, err := s.Membership(chance)
+	if err != nil {
+		return nil, err
+	}
+	built := &Machines{Member: member}
+	cell := member.Cell()
+	for _, space := range s.Spaces {
+		i := slices.IndexFunc(protocols, func(p Protocol) bool { return p.Name == space.Protocol })
+		if i < 0 {
+			return nil, fmt.Errorf("seat: space %q has protocol %q, which is not among those that are known", space.Name, space.Protocol)
+		}
+		machine, err := protocols[i].New(s, cell.ID)
+		if err != nil {
+			return nil, err
+		}
+		built.Spaces = append(built.Spaces, machine)
+	}
+	built.Desk, err = s.Front(chance, cell, protocol.Stack(member, built.Spaces...))
+	return built, err
+}
+
+// Membership makes the machine below the spaces.
+func (s *Seat) Membership(chance Chance) (*membership.Machine, error) {
+	return membership.New(membership.Config{
+		Name: s.Name, Address: s.Address, HTTP: s.HTTP,
+		Founders: s.Founders, Founder: s.Founder, Priority: s.Priority, Preempt: s.Preempt, Available: s.Available,
+		Kept: s.Kept, Cell: s.Cell, Serves: s.Serves, Spaces: len(s.Spaces), Definitions: s.Definitions,
+		Lease: s.Lease, Patience: s.Patience, Drift: s.Drift, Wall: s.Wall, Rand: chance.Rand,
+	})
+}
+
+// Front makes the desk in front of a stack of machines, from what the member knows of
+// itself in this life.
+func (s *Seat) Front(chance Chance, cell membership.Cell, stack protocol.Machine) (*session.Desk, error) {
+	return session.NewDesk(session.Config{
+		Member: cell.ID, Incarnation: cell.Incarnation, Rand: chance.Rand, Secret: chance.Secret, Spaces: len(s.Spaces),
+		Drift: s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,
+	}, stack)
+}
