@@ -55,6 +55,13 @@ type Config struct {
 	TLS *tls.Config
 	// State is the folder of the stable cell. Zero means that none is kept.
 	State string
+	// Trace is the file to which all that the member's machines take and do is recorded, to
+	// be replayed by `holdfast sim replay`; see package recording for what is in it. It is
+	// appended to, and nobody but its owner can read it. Zero means that nothing is recorded.
+	Trace string
+	// TraceSize is how large that file may grow, in bytes: then the recording ends, and the
+	// member goes on. Zero means 1 GiB.
+	TraceSize int64
 	// Serves says that clients outside this process will be served.
 	Serves bool
 	// Spaces are the lockspaces. Zero means the default space alone, which is always
@@ -172,7 +179,7 @@ func (c *Config) checkNumbers() error {
 		name  string
 		value int64
 	}{
-		{"Lease", int64(c.Lease)}, {"Patience", int64(c.Patience)}, {"Expect", int64(c.Expect)}, {"Priority", int64(c.Priority)}, {"TTL", int64(c.TTL)}, {"Limits.TTL", int64(c.Limits.TTL)},
+		{"Lease", int64(c.Lease)}, {"Patience", int64(c.Patience)}, {"Expect", int64(c.Expect)}, {"Priority", int64(c.Priority)}, {"TTL", int64(c.TTL)}, {"Limits.TTL", int64(c.Limits.TTL)}, {"TraceSize", c.TraceSize},
 		{"Limits.Sessions", int64(c.Limits.Sessions)},
 		{"Limits.LocksPerSession", int64(c.Limits.LocksPerSession)},
 		{"Limits.WaitersPerName", int64(c.Limits.WaitersPerName)},

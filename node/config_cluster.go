@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/seat"
 )
 
 // clustered reports whether there are, or can be, other members whose word counts.
@@ -61,6 +65,21 @@ func (c *Config) checkCluster() error {
 			c.Expect, len(founders), strings.Join(founders, ", "))
 	}
 	return nil
+}
+
+// seat is what the member's machines are made from.
+func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time) *seat.Seat {
+	s := &seat.Seat{
+		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
+		Founders: c.founders(), Founder: !c.guest(), Priority: c.Priority, Preempt: c.preempt(), Available: c.any(),
+		Kept: kept, Cell: remembered, Serves: c.Serves, Definitions: c.definitions(),
+		Lease: c.Lease, Patience: c.Patience, Drift: c.Drift, TTL: c.TTL, MaxTTL: c.Limits.TTL, Sessions: c.Limits.Sessions,
+		Table: c.table(), Wall: time.Duration(started.UnixNano()),
+	}
+	for _, space := range c.Spaces {
+		s.Spaces = append(s.Spaces, seat.Space{Name: space.Name, Protocol: space.Protocol})
+	}
+	return s
 }
 
 // definitions has a line for each space: all members must have the same.

@@ -85,7 +85,7 @@ func (n *Node) release() error {
 	if n.driver != nil {
 		err = n.driver.Close()
 	}
-	err = errors.Join(err, n.disconnect(), n.closeCell())
+	err = errors.Join(err, n.disconnect(), n.closeCell(), n.closeTrace())
 	n.change(func() { n.over = true })
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/run"
-	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/transport/gossip"
@@ -35,6 +35,7 @@ type Node struct {
 	events    *events.Source      // for the other members
 	rumours   *gossip.Gossip      // nil where nothing carries them
 	folder    *cell.Cell          // nil where no cell is kept
+	trace     *trace              // nil where nothing is recorded
 	local     *localSession
 	logger    *slog.Logger
 	departing atomic.Bool
@@ -82,7 +83,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 
 // begin builds the member and lets it run.
 func (n *Node) begin(ctx context.Context) error {
-	desk, err := n.build()
+	machine, err := n.build()
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (n *Node) begin(ctx context.Context) error {
 		return err
 	}
 	config := run.Config{
-		Machine: &leased{Machine: desk, ends: &n.ends},
+		Machine: &leased{Machine: machine, ends: &n.ends},
 		Clock:   n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
 	}
 	if n.folder != nil {
@@ -117,35 +118,23 @@ func (n *Node) begin(ctx context.Context) error {
 	return nil
 }
 
-// build makes the machines: membership, spaces, and the desk before them.
-func (n *Node) build() (*session.Desk, error) {
+// build makes the machines: membership, spaces, and the desk before them; and what records
+// them, if anything does.
+func (n *Node) build() (protocol.Machine, error) {
 	kept, remembered, err := n.openCell()
 	if err != nil {
 		return nil, err
 	}
-	c, random := &n.config, secretRand()
-	n.member, err = membership.New(membership.Config{
-		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
-		Founders: c.founders(), Founder: !c.guest(), Priority: c.Priority, Preempt: c.preempt(), Available: c.any(),
-		Kept: kept, Cell: remembered, Serves: c.Serves, Spaces: len(c.Spaces), Definitions: c.definitions(),
-		Lease: c.Lease, Patience: c.Patience, Drift: c.Drift,
-		Wall: time.Duration(n.started.UnixNano()), Rand: random,
-	})
+	if err := n.openTrace(); err != nil {
+		return nil, err
+	}
+	from := n.config.seat(kept, remembered, n.started)
+	built, err := seat.Build(from, n.chance(), seat.Protocols())
 	if err != nil {
 		return nil, err
 	}
-	n.cell = n.member.Cell()
-	spaces := make([]protocol.Machine, len(c.Spaces))
-	for i := range spaces {
-		if spaces[i], err = central.New(central.Config{Self: n.cell.ID, Table: c.table(), Patience: c.Patience, Any: c.any()}); err != nil {
-			return nil, err
-		}
-	}
-	return session.NewDesk(session.Config{
-		Member: n.cell.ID, Incarnation: n.cell.Incarnation, Rand: random, Spaces: len(spaces),
-		Drift: c.Drift, Lease: c.Lease, TTL: c.TTL,
-		MaxTTL: c.Limits.TTL, Sessions: c.Limits.Sessions,
-	}, protocol.Stack(n.member, spaces...))
+	n.member, n.cell = built.Member, built.Member.Cell()
+	return n.recorded(from, built)
 }
 
 // openCell reads what the member remembers.

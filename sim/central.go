@@ -1,13 +1,12 @@
 package sim
 
 import (
-	"fmt"
-
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
+	seats "github.com/holdfast-locks/holdfast/seat"
 )
 
 // centralProtocol is one space of protocol central over the membership.
@@ -20,7 +19,11 @@ func centralProtocol() Protocol {
 			if err != nil {
 				return built, err
 			}
-			space, err := central.New(central.Config{Self: built.ID, Table: s.Table, Any: s.Any})
+			plain, err := s.plain()
+			if err != nil {
+				return built, err
+			}
+			space, err := seats.Protocols()[0].New(plain, built.ID)
 			built.Spaces = []protocol.Machine{space}
 			return built, err
 		},
@@ -54,21 +57,11 @@ func membershipMessages() []protocol.Message {
 
 // buildMembership makes the machine below every space.
 func buildMembership(s Seat) (Built, error) {
-	var cell membership.Cell
-	if s.Cell != nil {
-		var err error
-		if cell, err = membership.DecodeCell(s.Cell); err != nil {
-			return Built{}, fmt.Errorf("read the cell: %w", err)
-		}
+	plain, err := s.plain()
+	if err != nil {
+		return Built{}, err
 	}
-	if s.Newer {
-		cell.Accepted = versionAs(cell.Accepted, -1)
-	}
-	m, err := membership.New(membership.Config{
-		Name: s.Name, Address: s.Address, Founders: s.Join, Founder: s.Founder, Kept: s.Kept, Cell: cell, Serves: true,
-		Spaces: 1, Definitions: []string{s.definition()}, Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Rand: s.Rand,
-		Available: s.Any, Preempt: s.Preempt,
-	})
+	m, err := plain.Membership(seats.Chance{Rand: s.Rand})
 	if err != nil {
 		return Built{}, err
 	}
@@ -77,16 +70,4 @@ func buildMembership(s Seat) (Built, error) {
 		built.Below = &newer{m}
 	}
 	return built, nil
-}
-
-// definition is what all members must agree on about their one space.
-func (s *Seat) definition() string {
-	line := "default " + s.Protocol
-	if s.Any {
-		line += ", partition any"
-	}
-	if s.Preempt {
-		line += ", preempt"
-	}
-	return line
 }

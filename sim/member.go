@@ -31,7 +31,7 @@ type member struct {
 	up      bool
 	life    uint32
 	id      protocol.ID
-	desk    *session.Desk
+	desk    protocol.Machine // a session.Desk, and what records it
 	below   protocol.Machine
 	spaces  []protocol.Machine
 	began   time.Duration // what the clock showed at its start
@@ -85,6 +85,7 @@ func (m *member) start() {
 	if m.kept {
 		seat.Cell = m.disk.synced
 	}
+	tap := w.tap(m, &seat)
 	built, err := w.protocol.Build(seat)
 	if err != nil {
 		panic(fmt.Sprintf("sim: %s does not start: %v", m.name, err))
@@ -92,11 +93,7 @@ func (m *member) start() {
 	m.id = built.ID
 	w.network.id[m.id] = m.place
 	m.below, m.spaces = w.count.watch(built)
-	m.desk, err = session.NewDesk(session.Config{
-		Member: built.ID, Incarnation: built.Incarnation, Rand: seat.Rand, Spaces: len(m.spaces),
-		Drift: seat.Drift, Lease: seat.Lease, Sessions: w.settings.sessions,
-	}, protocol.Stack(m.below, m.spaces...))
-	if err != nil {
+	if m.desk, err = m.front(&seat, built, tap); err != nil {
 		panic(fmt.Sprintf("sim: %s has no desk: %v", m.name, err))
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)

@@ -23,6 +23,10 @@ type Config struct {
 	Duration time.Duration
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
+	// Recording returns where what a member does is written down, as package recording does
+	// it for a real one; nil for a member that is not recorded. It is asked at each start.
+	// Zero means that nobody is.
+	Recording func(member string) io.Writer
 
 	record bool // every choice that is not as usual
 }

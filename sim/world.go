@@ -39,6 +39,7 @@ type world struct {
 	tracing  bool
 	brief    bool // the trace leaves out what is usual
 	writer   io.Writer
+	records  func(member string) io.Writer // nil where nobody is recorded
 }
 
 // newWorld sets the stage: nothing has happened yet.
@@ -46,7 +47,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	r := newDice(seed, 0x686f6c6466617374)
 	later := newDice(seed, 0x6c61746572)
 	restless := newDice(seed, 0x726573746c657373)
-	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count}
+	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count, records: c.Recording}
 	if c.record {
 		w.tape = newTape()
 	}

@@ -1,0 +1,66 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/recording"
+	"github.com/holdfast-locks/holdfast/seat"
+)
+
+// trace is the recording of all that the member's machines take and do.
+type trace struct {
+	tap      *recording.Tap
+	file     *recording.File
+	recorder *recording.Recorder
+}
+
+// openTrace opens the file of the recording, if there is to be one, before anything is
+// promised that would not be in it.
+func (n *Node) openTrace() (err error) {
+	if n.config.Trace == "" {
+		return nil
+	}
+	n.trace = &trace{}
+	if n.trace.file, err = recording.Open(n.config.Trace, n.config.TraceSize, n.logger); err != nil {
+		return fmt.Errorf("field Trace: %w", err)
+	}
+	return nil
+}
+
+// chance returns what the machines draw from.
+func (n *Node) chance() seat.Chance {
+	if n.trace == nil {
+		return seat.Chance{Rand: secretRand()}
+	}
+	n.trace.tap = recording.NewTap(secretRand())
+	return n.trace.tap.Chance()
+}
+
+// recorded returns the machine that the driver steps: the desk, or what records it.
+func (n *Node) recorded(from *seat.Seat, built *seat.Machines) (protocol.Machine, error) {
+	if n.trace == nil {
+		return built.Desk, nil
+	}
+	recorder, err := recording.New(recording.Config{
+		Seat: from, Machine: built.Desk, Cell: n.cell, Tap: n.trace.tap, Protocols: seat.Protocols(), Store: n.trace.file,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.trace.recorder = recorder
+	return recorder, nil
+}
+
+// closeTrace ends the recording. The driver steps nothing any more.
+func (n *Node) closeTrace() error {
+	switch {
+	case n.trace == nil || n.trace.file == nil:
+		return nil
+	case n.trace.recorder == nil:
+		n.trace.file.Ended("") // the member did not start
+	default:
+		n.trace.recorder.Close()
+	}
+	return n.trace.file.Close()
+}

@@ -1,0 +1,40 @@
+package recording
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/recording/literal"
+	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// sentinels are the errors that a program may test for.
+func sentinels() []literal.Sentinel {
+	return []literal.Sentinel{
+		{Name: "holdfast.ErrHeld", Err: holdfast.ErrHeld}, {Name: "holdfast.ErrLost", Err: holdfast.ErrLost},
+		{Name: "holdfast.ErrNotHeld", Err: holdfast.ErrNotHeld}, {Name: "holdfast.ErrUnavailable", Err: holdfast.ErrUnavailable},
+		{Name: "holdfast.ErrLimit", Err: holdfast.ErrLimit}, {Name: "holdfast.ErrDenied", Err: holdfast.ErrDenied},
+		{Name: "holdfast.ErrClosed", Err: holdfast.ErrClosed}, {Name: "holdfast.ErrClass", Err: holdfast.ErrClass},
+		{Name: "holdfast.ErrName", Err: holdfast.ErrName}, {Name: "holdfast.ErrSpace", Err: holdfast.ErrSpace},
+		{Name: "holdfast.ErrConflict", Err: holdfast.ErrConflict}, {Name: "holdfast.ErrUnsupported", Err: holdfast.ErrUnsupported},
+	}
+}
+
+// NewCodec returns what writes and reads the values of a recording: those of every member,
+// and those of the protocols given. The error names a type that cannot be written.
+func NewCodec(protocols []seat.Protocol) (*literal.Codec, error) {
+	values := slices.Concat(
+		[]any{about{}, seat.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &holdfast.LimitError{}, holdfast.Loss("")},
+		seat.Vocabulary(protocols),
+	)
+	c, err := literal.New(values, sentinels()...)
+	if err != nil {
+		return nil, fmt.Errorf("make the codec of recordings: %w", err)
+	}
+	c.Veil(reflect.TypeFor[session.Secret]())
+	return c, nil
+}

@@ -1,0 +1,65 @@
+// Package recording writes down all that a member's machines take and do, and reads it
+// again.
+//
+// A machine does nothing but take events and say what is to be done about them. So the
+// events, with their times, are all that there is to know of its life; what it did is
+// written beside them so that whoever feeds the same events to the same machines (package
+// sim/replay) can compare, step by step. A [Recorder] stands around the member's desk as
+// one more machine: where nothing is recorded there is none, and nothing costs anything.
+//
+// # The text
+//
+//	holdfast recording 1
+//	Holdfast: "v0.1.0"
+//	Started: "2026-11-22T07:28:59.000000001Z"
+//	ID: 1182
+//	Incarnation: 3
+//	Drawn: [1182, 77, 12]
+//	Name: "a"
+//	…                                        every field of the seat.Seat that is not zero
+//
+//	1 0s start
+//	  send 0 at 0 storage.Save{ID: 1, Data: x"…"}
+//	  wake never
+//	2 1.2ms receive 0 at 0 storage.Saved{ID: 1}
+//	  drew 99
+//	  …
+//	  wake 3s
+//	3 1.5ms call 4.17 at 1 &lock.Request{Session: {…}, ID: 17, Name: "orders/42", …}
+//	  reply 4.17 at 1 lock.Decision{Kind: granted, …}
+//	  wake 3s
+//	end "the member has ended"
+//
+// A step is its number, the member's time and the event: start, tick, receive FROM at PORT
+// MESSAGE, call SINK.OPERATION at PORT WISH. Below it stands what the machines did, in the
+// order in which the driver hears of it:
+//
+//	drew N                      a number that they took by chance; Drawn has those before step 1
+//	secret x"…"                 the secret of a session, which was taken by chance as well
+//	send ID at PORT MESSAGE     to a member (0 is its own storage); send "ADDRESS" at … to whoever is there
+//	reply SINK.OPERATION at PORT ANSWER
+//	raise FACT
+//	note "TEXT"
+//	wake TIME                   when they want to be woken; the last line of each step
+//	panic "TEXT"                in its place, where an invariant was broken
+//
+// Values are written as package literal says. A step without its last line is one that the
+// recording does not know the end of: the process was killed.
+//
+// One file has the lives of one member, one behind the other: each start appends.
+//
+// # What is not in it
+//
+// Secrets of sessions. In the place of each stands another, always the same, by a key that
+// is forgotten when the recording ends: machines only compare secrets, so they do the same
+// with these. Names of locks, owners, reasons and addresses are in it, which is why the
+// file can be read by its owner alone.
+//
+// # Bounds
+//
+// The driver never waits for the disk: what is to be written waits in memory, up to 32
+// MiB, and a goroutine writes it. Where the disk is slower than that, where it is full, and
+// where the file has reached its bound, the recording ends, with a line that says why and
+// an error in the log; the member goes on. A step that is missing would make all that
+// follow worthless, so none is left out.
+package recording

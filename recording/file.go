@@ -1,0 +1,264 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of a file.
+const (
+	// DefaultSize is how large a file may grow.
+	DefaultSize = 1 << 30
+	// MostPending is how much waits in memory for the disk.
+	MostPending = 32 << 20
+	// lastWait is how long a process that must die waits for its recording.
+	lastWait = 2 * time.Second
+)
+
+// What ends a recording before its member.
+var (
+	errSlow = fmt.Errorf("the disk takes less than is recorded; more than %d bytes wait for it", MostPending)
+	errFull = errors.New("the file has reached its bound")
+)
+
+// File is a recording on disk. What is put is written by a goroutine of its own.
+type File struct {
+	path   string
+	disk   disk
+	limit  int64
+	logger *slog.Logger
+	more   chan struct{} // signals what waits, buffered
+	done   chan struct{} // closed when nothing is written any more
+
+	mu      sync.Mutex
+	written *sync.Cond // what waited is written
+	pending []byte
+	writing bool
+	size    int64 // of the file, with what waits
+	over    bool  // nothing is taken any more
+	failed  error // the disk's
+}
+
+// disk is what of an *os.File is used.
+type disk interface {
+	io.WriteCloser
+	Truncate(int64) error
+}
+
+// OpenError says why a file cannot be recorded to.
+type OpenError struct {
+	Path string
+	Err  error
+}
+
+func (e *OpenError) Error() string { return fmt.Sprintf("open the recording %s: %v", e.Path, e.Err) }
+
+// Unwrap returns what is wrong with the file.
+func (e *OpenError) Unwrap() error { return e.Err }
+
+// Open opens the recording at path, to append to it, or makes it. It grows to limit bytes; 0
+// means DefaultSize. The error is an *OpenError: the file is in use, it cannot be written,
+// it is something else.
+func Open(path string, limit int64, logger *slog.Logger) (*File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, &OpenError{path, err}
+	}
+	size, err := claim(f)
+	if err != nil {
+		return nil, &OpenError{path, errors.Join(err, f.Close())}
+	}
+	if limit == 0 {
+		limit = DefaultSize
+	}
+	return newFile(path, f, size, limit, logger), nil
+}
+
+func newFile(path string, f disk, size, limit int64, logger *slog.Logger) *File {
+	file := &File{
+		path: path, disk: f, limit: limit, logger: logger, size: size,
+		more: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	file.written = sync.NewCond(&file.mu)
+	go file.run()
+	return file
+}
+
+// claim makes the file this process's own, and returns its size. What a killed process has
+// left unfinished gets the end of its line.
+func claim(f *os.File) (int64, error) {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = errors.New("another process records there")
+		}
+		return 0, err
+	}
+	about, err := f.Stat()
+	switch {
+	case err != nil:
+		return 0, err
+	case !about.Mode().IsRegular():
+		return 0, errors.New("it is no regular file")
+	case about.Size() == 0:
+		return 0, f.Chmod(0o600)
+	}
+	first, last := make([]byte, len(prefix)), make([]byte, 1)
+	if _, err := f.ReadAt(first, 0); err != nil || !bytes.Equal(first, []byte(prefix)) {
+		return 0, errors.New("it is there, and is no recording")
+	}
+	if _, err := f.ReadAt(last, about.Size()-1); err != nil {
+		return 0, err
+	}
+	size := about.Size()
+	if last[0] != '\n' {
+		if _, err := f.Write([]byte{'\n'}); err != nil {
+			return 0, err
+		}
+		size++
+	}
+	return size, f.Chmod(0o600)
+}
+
+// Put takes text to be written.
+func (f *File) Put(text []byte, whole bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.failed != nil:
+		return f.failed
+	case f.over:
+		return errFull
+	case whole && len(f.pending) > MostPending:
+		return errSlow
+	case whole && f.size+int64(len(text)) > f.limit:
+		return fmt.Errorf("%w of %d bytes", errFull, f.limit)
+	}
+	f.put(text)
+	return nil
+}
+
+// put is called with the mutex held.
+func (f *File) put(text []byte) {
+	f.pending = append(f.pending, text...)
+	f.size += int64(len(text))
+	f.signal()
+}
+
+func (f *File) signal() {
+	select {
+	case f.more <- struct{}{}:
+	default: // it is told already
+	}
+}
+
+// Flush waits until all is written, but not for ever: whoever asks is about to die.
+func (f *File) Flush() {
+	slow := time.AfterFunc(lastWait, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.failed = errSlow
+		f.written.Broadcast()
+	})
+	defer slow.Stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.failed == nil && (f.writing || len(f.pending) > 0) {
+		f.written.Wait()
+	}
+}
+
+// Ended writes why nothing more follows; "" writes nothing.
+func (f *File) Ended(why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return
+	}
+	if f.failed == nil && why != "" {
+		f.put(endLine(why))
+	}
+	f.over = true
+	f.signal()
+	level := slog.LevelWarn
+	if why == memberEnded || why == "" {
+		level = slog.LevelDebug
+	}
+	f.logger.Log(context.Background(), level, "the recording has ended", "file", f.path, "why", why)
+}
+
+func endLine(why string) []byte { return append(strconv.AppendQuote([]byte("end "), why), '\n') }
+
+// Close waits until what was put is written, and closes the file. The error is the
+// disk's, if it did not take all. Ended comes before.
+func (f *File) Close() error {
+	<-f.done
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.disk.Close(); f.failed == nil && err != nil {
+		f.failed = fmt.Errorf("close the recording %s: %w", f.path, err)
+	}
+	return f.failed
+}
+
+// run writes what waits until nothing more comes.
+func (f *File) run() {
+	defer close(f.done)
+	var spare []byte
+	var there int64 // how much of the file is written, so far as it is known
+	f.mu.Lock()
+	there = f.size - int64(len(f.pending))
+	f.mu.Unlock()
+	for range f.more {
+		f.mu.Lock()
+		text, over := f.pending, f.over
+		f.pending, f.writing = spare[:0], true
+		f.mu.Unlock()
+		err := f.write(text, there)
+		there += int64(len(text))
+		if spare = text; cap(spare) > MostPending/8 {
+			spare = nil
+		}
+		f.mu.Lock()
+		f.writing = false
+		if err != nil && f.failed == nil {
+			f.failed = err
+		}
+		f.written.Broadcast()
+		f.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// write writes text behind what is there. Where the disk does not take it, what it took is
+// taken back to make room for the line that says so.
+func (f *File) write(text []byte, there int64) error {
+	f.mu.Lock()
+	failed := f.failed
+	f.mu.Unlock()
+	if failed != nil || len(text) == 0 {
+		return nil
+	}
+	_, err := f.disk.Write(text)
+	if err == nil {
+		return nil
+	}
+	f.logger.Error("the recording cannot be written, and ends", "file", f.path, "error", err)
+	err = fmt.Errorf("write the recording %s: %w", f.path, err)
+	if shorter := f.disk.Truncate(there); shorter == nil {
+		// If even that does not fit, the recording ends within a step, which says as much.
+		_, _ = f.disk.Write(endLine(err.Error()))
+	}
+	return err
+}

@@ -1,0 +1,44 @@
+package recording
+
+import (
+	"math/rand/v2"
+
+	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// Tap stands between machines and the source of their chance, and notes what they draw.
+// Like the machines it is used by one at a time.
+type Tap struct {
+	source  *rand.Rand
+	numbers []uint64
+	secrets []session.Secret
+}
+
+// NewTap returns a tap on a source that nobody can guess.
+func NewTap(source *rand.Rand) *Tap { return &Tap{source: source} }
+
+// Chance returns what the machines draw from.
+func (t *Tap) Chance() seat.Chance {
+	return seat.Chance{Rand: rand.New(t), Secret: t.secret}
+}
+
+// Uint64 draws a number.
+func (t *Tap) Uint64() uint64 {
+	n := t.source.Uint64()
+	t.numbers = append(t.numbers, n)
+	return n
+}
+
+// secret draws a secret as a desk without a tap does. Its numbers are not noted.
+func (t *Tap) secret() session.Secret {
+	s := session.DrawSecret(t.source)
+	t.secrets = append(t.secrets, s)
+	return s
+}
+
+// drain forgets what was drawn.
+func (t *Tap) drain() {
+	clear(t.secrets)
+	t.numbers, t.secrets = t.numbers[:0], t.secrets[:0]
+}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/recording"
+	seats "github.com/holdfast-locks/holdfast/seat"
+)
+
+// plain is the seat as that of a real member.
+func (s *Seat) plain() (*seats.Seat, error) {
+	var cell membership.Cell
+	if s.Cell != nil {
+		var err error
+		if cell, err = membership.DecodeCell(s.Cell); err != nil {
+			return nil, fmt.Errorf("read the cell: %w", err)
+		}
+	}
+	if s.Newer {
+		cell.Accepted = versionAs(cell.Accepted, -1)
+	}
+	return &seats.Seat{
+		Name: s.Name, Address: s.Address, Founders: s.Join, Founder: s.Founder, Kept: s.Kept, Cell: cell, Serves: true,
+		Spaces: []seats.Space{{Name: holdfast.DefaultSpace, Protocol: s.Protocol}}, Definitions: []string{s.definition()},
+		Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Available: s.Any, Preempt: s.Preempt, Table: s.Table,
+	}, nil
+}
+
+// definition is what all members must agree on about their one space.
+func (s *Seat) definition() string {
+	line := "default " + s.Protocol
+	if s.Any {
+		line += ", partition any"
+	}
+	if s.Preempt {
+		line += ", preempt"
+	}
+	return line
+}
+
+// Seats says how the spaces are made of members that run these protocols, for whoever makes
+// one from a recording.
+func Seats(protocols ...Protocol) []seats.Protocol {
+	all := seats.Protocols()
+	known := map[string]bool{}
+	for _, p := range all {
+		known[p.Name] = true
+	}
+	for i := range protocols {
+		if p := &protocols[i]; !known[p.Name] {
+			all = append(all, p.seat())
+		}
+	}
+	return all
+}
+
+// seat is the protocol as that of a member's space.
+func (p *Protocol) seat() seats.Protocol {
+	made := seats.Protocol{Name: p.Name, New: p.space}
+	for _, message := range p.Universe.Above {
+		made.Vocabulary = append(made.Vocabulary, message)
+	}
+	return made
+}
+
+// space makes one space of the member with that id: the one above a membership that is
+// built beside it, remembers that id, and is thrown away.
+func (p *Protocol) space(s *seats.Seat, self protocol.ID) (protocol.Machine, error) {
+	cell := membership.Cell{ID: self}
+	built, err := p.Build(Seat{
+		Protocol: p.Name, Name: s.Name, Address: s.Address, Founder: s.Founder, Join: s.Founders, Kept: true, Cell: cell.Encode(),
+		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(built.Spaces) != 1 {
+		return nil, fmt.Errorf("sim: protocol %s has %d machines above the membership; one is recorded", p.Name, len(built.Spaces))
+	}
+	return built.Spaces[0], nil
+}
+
+// tap stands between a member and its chance where what it does is written down. A member
+// of a later version is not recorded: what makes it one is no part of its seat.
+func (w *world) tap(m *member, s *Seat) *recording.Tap {
+	if w.records == nil || w.records(m.name) == nil || s.Newer {
+		return nil
+	}
+	tap := recording.NewTap(s.Rand)
+	s.Rand = tap.Chance().Rand
+	return tap
+}
+
+// front makes the desk in front of the machines of a life, and what records it, if that is
+// wanted.
+func (m *member) front(s *Seat, built Built, tap *recording.Tap) (protocol.Machine, error) {
+	plain, err := s.plain()
+	if err != nil {
+		return nil, err
+	}
+	plain.Sessions = m.world.settings.sessions
+	plain.Spaces = nil
+	for range m.spaces {
+		plain.Spaces = append(plain.Spaces, seats.Space{Name: holdfast.DefaultSpace, Protocol: m.world.protocol.Name})
+	}
+	chance, cell := seats.Chance{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}
+	if tap != nil {
+		chance = tap.Chance()
+	}
+	desk, err := plain.Front(chance, cell, protocol.Stack(m.below, m.spaces...))
+	if err != nil || tap == nil {
+		return desk, err
+	}
+	return recording.New(recording.Config{
+		Seat: plain, Machine: desk, Cell: cell, Tap: tap, Protocols: Seats(*m.world.protocol), Store: recording.To(m.world.records(m.name)),
+	})
+}
