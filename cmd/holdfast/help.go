@@ -54,6 +54,7 @@ const exitCodes = `EXIT CODES:
    82                 the required safety class is not available
    126, 127           the command cannot be executed, or was not found
    127, 128, 129      sim: a machine has crashed; something is stuck; a promise was broken
+   127, 129           sim replay: the recorded crash came again; something was different
    129                bench: two workers had one lock at once
    128+N              the command, or holdfast while it waited, was ended by signal N
 `

@@ -47,9 +47,11 @@ func (p *program) simCommand() *cli.Command {
 			durationFlag("duration", time.Minute, "how long faults happen in each run"),
 			countFlag("jobs", runtime.NumCPU(), "how many `RUNS` at a time"),
 			textFlag("trace", "`FILE` for what happens in the run of --seed, or in the one that fails"),
+			textFlag("trace-member", "write what this `MEMBER` takes and does in the run of --seed to sim-SEED-MEMBER.txt, for sim replay"),
 			switchFlag("coverage", "print how often each message, fault and handler was hit"),
 		},
-		Action: p.sim,
+		Commands: []*cli.Command{p.simReplayCommand()},
+		Action:   p.sim,
 	}
 }
 
@@ -92,6 +94,9 @@ func (p *program) sim(_ context.Context, c *cli.Command) error {
 		if _, err := summary.WriteCoverage(p.stdout, &config); err != nil {
 			return err
 		}
+	}
+	if err := simRecord(c, config, first); err != nil {
+		return err
 	}
 	if summary.Worst != nil {
 		return p.simFailed(config, summary.Worst, trace)

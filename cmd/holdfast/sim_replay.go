@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/sim/replay"
+)
+
+// simReplayCommand lets happen again what a file tells.
+func (p *program) simReplayCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "replay",
+		Usage:     "feed a recorded run to fresh machines, and compare what they do",
+		UsageText: name + " sim replay [flags] FILE",
+		Description: "FILE is what `serve --trace FILE` has recorded of a real member, or `sim --trace-member` of a simulated one;\n" +
+			"its first line says so. The member's machines are made again as they were, and are fed the same events at\n" +
+			"the same times; what they do is compared with what was recorded, step by step. The last line is the\n" +
+			"verdict: exit 0, 129 (the first difference stands above), 127 (an invariant is broken again, as it was).\n" +
+			"--show prints the steps as they were recorded, of each life of the member those from --from to --to.",
+		Flags: []cli.Flag{
+			switchFlag("show", "print the recorded steps"),
+			&cli.Uint64Flag{Name: "from", Usage: "the first `STEP` that --show prints", Sources: variables("from"), HideDefault: true},
+			&cli.Uint64Flag{Name: "to", Usage: "the last `STEP` that --show prints", Sources: variables("to"), HideDefault: true},
+		},
+		Action: p.simReplay,
+	}
+}
+
+// simReplay goes by the first line of a file.
+func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
+	if c.Args().Len() != 1 {
+		return usageError(c.Name, "want one FILE, and %d are given", c.Args().Len())
+	}
+	from, to := c.Uint64("from"), c.Uint64("to")
+	if (from != 0 || to != 0) && !c.Bool("show") {
+		return usageError(c.Name, "flags --from and --to say what --show prints; give that too")
+	}
+	path := c.Args().First()
+	file, err := os.Open(path)
+	if err != nil {
+		return badRecording("sim replay: read the file: %w", err)
+	}
+	defer func() { err = closed(file, err) }()
+	text := bufio.NewReader(file)
+	begin, _ := text.Peek(len(recordingLine)) // less where the file is shorter
+	first, _, _ := strings.Cut(string(begin), "\n")
+	switch {
+	case strings.HasPrefix(first, recordingLine):
+		return p.replayRecording(path, text, replay.Config{Show: p.shown(c), From: from, To: to})
+	default:
+		return badRecording("sim replay: %s begins with %q; a recording begins with %q", path, first, recordingLine)
+	}
+}
+
+// recordingLine begins a recording.
+const recordingLine = "holdfast recording "
+
+// shown is where steps are printed, if somebody wants to see them.
+func (p *program) shown(c *cli.Command) io.Writer {
+	if !c.Bool("show") {
+		return nil
+	}
+	return p.stdout
+}
+
+// replayRecording feeds what a member took to fresh machines.
+func (p *program) replayRecording(path string, text io.Reader, config replay.Config) error {
+	start := time.Now()
+	result, err := replay.Run(text, config)
+	if err != nil {
+		return badRecording("sim replay: %s: %w", path, err)
+	}
+	if len(result.Lives) == 0 {
+		return badRecording("sim replay: %s has nothing", path)
+	}
+	for i, life := range result.Lives {
+		if life.Ending == "" {
+			break // the one that differs is told below
+		}
+		if err := written(fmt.Fprintf(p.stdout, "life %d: incarnation %d of %s, from %s: %d steps in %v; %s\n",
+			i+1, life.Header.Incarnation, life.Header.Seat.Name, life.Header.Started, life.Steps, life.Span(), endingOf(&life))); err != nil {
+			return err
+		}
+	}
+	last := &result.Lives[len(result.Lives)-1]
+	member, took := last.Header.Seat.Name, time.Since(start).Seconds()
+	switch d := result.Difference; {
+	case d != nil:
+		if err := written(fmt.Fprintf(p.stdout, "%vreplay: DIFFERENT member=%s life=%d step=%d at=%v what=%s in=%.1fs\n",
+			d, member, d.Life, d.Step, d.At, d.What(), took)); err != nil {
+			return err
+		}
+		return &exitError{code: exitViolation}
+	case result.Panic() != "":
+		if err := written(fmt.Fprintf(p.stdout, "replay: CRASH member=%s lives=%d steps=%d in=%.1fs\n", member, len(result.Lives), result.Steps(), took)); err != nil {
+			return err
+		}
+		return &exitError{code: exitCrash}
+	}
+	return written(fmt.Fprintf(p.stdout, "replay: ok member=%s lives=%d steps=%d in=%.1fs\n", member, len(result.Lives), result.Steps(), took))
+}
+
+// endingOf tells how the recording of a life ended.
+func endingOf(life *replay.Life) string {
+	if life.Panic != "" {
+		return "an invariant was broken, and is broken again: " + life.Panic
+	}
+	return life.Ending
+}
+
+// badRecording is an exitError about the file.
+func badRecording(format string, arguments ...any) error {
+	return &exitError{exitBadData, fmt.Errorf(format, arguments...)}
+}
+
+// closed closes what was only read.
+func closed(file io.Closer, err error) error {
+	if wrong := file.Close(); err == nil && wrong != nil {
+		return fmt.Errorf("sim replay: close the file: %w", wrong)
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/recording"
+)
+
+// Difference is the first step in which fresh machines do otherwise than was recorded.
+type Difference struct {
+	Member string
+	Life   int    // counted from 1
+	Step   uint64 // 0: while the machines were made
+	Line   int    // of the recording, where the step begins
+	At     protocol.Time
+	Event  string   // as it stands in the recording
+	Want   []string // the lines that were recorded
+	Got    []string // and those of now
+	Chance string   // how what was drawn by chance differs; "" where it does not
+}
+
+// compare returns how a step differs, or nil.
+func compare(member string, step *recording.Step, got []string, chance string) *Difference {
+	same := chance == "" && len(got) == len(step.Effects)
+	for i := 0; same && i < len(got); i++ {
+		same = got[i] == step.Effects[i]
+	}
+	if same {
+		return nil
+	}
+	return &Difference{Member: member, Step: step.Number, Line: step.Line, At: step.At, Event: step.Text, Want: step.Effects, Got: got, Chance: chance}
+}
+
+// linesOf are the lines of the text of effects, without their indentation.
+func linesOf(text []byte) (lines []string) {
+	for line := range strings.Lines(string(text)) {
+		lines = append(lines, strings.TrimSuffix(strings.TrimPrefix(line, "  "), "\n"))
+	}
+	return lines
+}
+
+// shownLines is how many lines of each kind are told.
+const shownLines = 40
+
+// String tells the difference: lines that both have begin with a space, those that were
+// wanted with -, and those that came with +.
+func (d *Difference) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "life %d of %s, step %d at %v, line %d\n%s\n", d.Life, d.Member, d.Step, d.At, d.Line, d.Event)
+	if d.Chance != "" {
+		text.WriteString("+ " + d.Chance + "\n")
+	}
+	head := 0
+	for head < len(d.Want) && head < len(d.Got) && d.Want[head] == d.Got[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(d.Want)-head && tail < len(d.Got)-head && d.Want[len(d.Want)-1-tail] == d.Got[len(d.Got)-1-tail] {
+		tail++
+	}
+	tell(&text, "  ", d.Want[:head])
+	tell(&text, "- ", d.Want[head:len(d.Want)-tail])
+	tell(&text, "+ ", d.Got[head:len(d.Got)-tail])
+	tell(&text, "  ", d.Want[len(d.Want)-tail:])
+	return text.String()
+}
+
+func tell(text *strings.Builder, mark string, lines []string) {
+	for i, line := range lines {
+		if i == shownLines {
+			fmt.Fprintf(text, "%s… %d lines more\n", mark, len(lines)-i)
+			return
+		}
+		text.WriteString(mark + line + "\n")
+	}
+}
+
+// What says in a word what differs: the first word of the first line that does.
+func (d *Difference) What() string {
+	if d.Chance != "" {
+		return wordOf(d.Chance)
+	}
+	for i := range max(len(d.Want), len(d.Got)) {
+		switch {
+		case i >= len(d.Want):
+			return wordOf(d.Got[i])
+		case i >= len(d.Got) || d.Want[i] != d.Got[i]:
+			return wordOf(d.Want[i])
+		}
+	}
+	return ""
+}
+
+func wordOf(line string) string {
+	word, _, _ := strings.Cut(line, " ")
+	return word
+}

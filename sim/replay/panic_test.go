@@ -1,0 +1,111 @@
+package replay_test
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/replay"
+)
+
+// odd is a space of a protocol that nobody but this test knows. It does what another does,
+// until something is wrong with it.
+type odd struct {
+	protocol.Machine
+	step func(protocol.Event, *protocol.Effects)
+}
+
+func (o *odd) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	o.Machine.Step(now, ev, out)
+	o.step(ev, out)
+}
+
+// oddProtocol is one of the simulator's, with something done after each step of its spaces.
+func oddProtocol(step func(protocol.Event, *protocol.Effects)) sim.Protocol {
+	p, _ := sim.Find("election")
+	p.Name = "odd"
+	build := p.Build
+	p.Build = func(s sim.Seat) (sim.Built, error) {
+		built, err := build(s)
+		built.Spaces[0] = &odd{built.Spaces[0], step}
+		return built, err
+	}
+	return p
+}
+
+// recordedOdd simulates an odd protocol, and returns what the member a did.
+func recordedOdd(t *testing.T, p sim.Protocol) (text bytes.Buffer, result sim.Result) {
+	t.Helper()
+	result, err := sim.Run(sim.Config{Protocol: p, Duration: 5 * time.Second, Recording: func(member string) io.Writer {
+		if member == "a" {
+			return &text
+		}
+		return nil
+	}}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, result
+}
+
+// TestUnknownProtocol: a protocol that is simulated is replayed without a word about it
+// here, and another program says which protocol it does not know.
+func TestUnknownProtocol(t *testing.T) {
+	p := oddProtocol(func(protocol.Event, *protocol.Effects) {})
+	text, _ := recordedOdd(t, p)
+	result := run(t, text.Bytes(), replay.Config{Protocols: sim.Seats(p)})
+	if result.Difference != nil || result.Steps() < 100 {
+		t.Errorf("%d steps: %v", result.Steps(), result.Difference)
+	}
+	if _, err := replay.Run(&text, replay.Config{}); err == nil || err.Error() != `make the machines of "a": seat: space "default" has protocol "odd", which is not among those that are known` {
+		t.Error(err)
+	}
+}
+
+// TestPanicIsReproduced: an invariant that was broken is broken again by the same event, and
+// where it is not any more, that is a difference.
+func TestPanicIsReproduced(t *testing.T) {
+	p := oddProtocol(func(ev protocol.Event, _ *protocol.Effects) {
+		if view, is := ev.Fact.(*protocol.View); is && view.Installed {
+			panic("two members coordinate")
+		}
+	})
+	text, crashed := recordedOdd(t, p)
+	if crashed.Outcome != sim.Crashed {
+		t.Fatalf("the run ended %v", crashed.Outcome)
+	}
+	if !bytes.HasSuffix(text.Bytes(), []byte("\n  panic \"two members coordinate\"\n")) {
+		// Another member may have been the first.
+		t.Fatalf("the recording ends with %q", text.Bytes()[max(0, text.Len()-200):])
+	}
+	for size := text.Len(); size > text.Len()-30; size -= 29 { // also without its last line
+		result := run(t, text.Bytes()[:size], replay.Config{Protocols: sim.Seats(p)})
+		if result.Difference != nil || result.Panic() != "two members coordinate" {
+			t.Errorf("of %d bytes, it breaks %q, %v", size, result.Panic(), result.Difference)
+		}
+	}
+	mended := oddProtocol(func(protocol.Event, *protocol.Effects) {})
+	result := run(t, text.Bytes(), replay.Config{Protocols: sim.Seats(mended)})
+	if d := result.Difference; d == nil || d.What() != "panic" && d.Want[len(d.Want)-1] != `panic "two members coordinate"` {
+		t.Errorf("a mended machine is told as %v", d)
+	}
+}
+
+// TestHiddenChance: a machine that takes something from outside that is in no event, as the
+// order of a map, is found.
+func TestHiddenChance(t *testing.T) {
+	outside := rand.New(rand.NewPCG(1, 1))
+	p := oddProtocol(func(ev protocol.Event, out *protocol.Effects) {
+		if _, is := ev.Fact.(*protocol.View); is && outside.IntN(3) == 0 {
+			out.Note(protocol.Serving{Reign: outside.Uint64()})
+		}
+	})
+	text, _ := recordedOdd(t, p)
+	if d := run(t, text.Bytes(), replay.Config{Protocols: sim.Seats(p)}).Difference; d == nil {
+		t.Error("nobody sees it")
+	}
+}

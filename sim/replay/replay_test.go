@@ -1,0 +1,259 @@
+package replay_test
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/recording"
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/replay"
+)
+
+var rewrite = flag.Bool("rewrite", false, "record testdata anew")
+
+// run replays a recording that is one.
+func run(t testing.TB, text []byte, c replay.Config) *replay.Result {
+	t.Helper()
+	result, err := replay.Run(bytes.NewReader(text), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// recorded simulates a seed and returns what its members did.
+func recorded(t testing.TB, protocol string, seed uint64, duration time.Duration) map[string]*bytes.Buffer {
+	t.Helper()
+	p, known := sim.Find(protocol)
+	if !known {
+		t.Fatalf("there is no protocol %s", protocol)
+	}
+	records := map[string]*bytes.Buffer{}
+	result, err := sim.Run(sim.Config{Protocol: p, Faults: sim.Within, Duration: duration, Recording: func(member string) io.Writer {
+		if records[member] == nil {
+			records[member] = &bytes.Buffer{}
+		}
+		return records[member]
+	}}, seed, nil)
+	if err != nil || result.Outcome != sim.OK {
+		t.Fatalf("seed %d: %v %v %v", seed, result.Outcome, result.Violation, err)
+	}
+	return records
+}
+
+// TestSimulatedMembersReplay: whatever a seed does to its members, with crashes, restarts,
+// lost disks and pauses, fresh machines do again. That they are recorded changes nothing.
+func TestSimulatedMembersReplay(t *testing.T) {
+	for _, protocol := range []string{"central", "election"} {
+		steps, lives, restarts := 0, 0, 0
+		for seed := uint64(1); seed <= 6; seed++ {
+			for member, text := range recorded(t, protocol, seed, 20*time.Second) {
+				result := run(t, text.Bytes(), replay.Config{})
+				if result.Difference != nil {
+					t.Fatalf("%s, seed %d, member %s:\n%v", protocol, seed, member, result.Difference)
+				}
+				steps += result.Steps()
+				lives += len(result.Lives)
+				restarts += len(result.Lives) - 1
+			}
+		}
+		if steps < 5_000 || restarts < 10 {
+			t.Errorf("%s: %d steps of %d lives, %d of them restarts, show little", protocol, steps, lives, restarts)
+		}
+	}
+}
+
+// TestRecordingChangesNothing: a run is the same, line by line, whether or not its members
+// are recorded.
+func TestRecordingChangesNothing(t *testing.T) {
+	p, _ := sim.Find("central")
+	c := sim.Config{Protocol: p, Faults: sim.Within, Duration: 10 * time.Second}
+	var with, without bytes.Buffer
+	for seed := uint64(20); seed < 23; seed++ {
+		c.Recording = nil
+		if _, err := sim.Run(c, seed, &without); err != nil {
+			t.Fatal(err)
+		}
+		c.Recording = func(string) io.Writer { return io.Discard }
+		if _, err := sim.Run(c, seed, &with); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(with.Bytes(), without.Bytes()) {
+		t.Error("a recorded run has another trace")
+	}
+}
+
+// TestEveryValueIsReadBack: whatever stands in a recording can be read, and is written again
+// as it stands, what machines did as well as what they took.
+func TestEveryValueIsReadBack(t *testing.T) {
+	codec, err := recording.NewCodec(sim.Seats(sim.Protocols()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := 0
+	for _, protocol := range []string{"central", "election"} {
+		for _, text := range recorded(t, protocol, 4, 20*time.Second) {
+			for line := range strings.Lines(text.String()) {
+				_, value, is := strings.Cut(strings.TrimSuffix(line, "\n"), " at 0 ")
+				if !is {
+					_, value, is = strings.Cut(strings.TrimSuffix(line, "\n"), " at 1 ")
+				}
+				if rest, raise := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "  raise "); raise {
+					value, is = rest, true
+				}
+				if !is {
+					continue
+				}
+				values++
+				v, err := codec.Parse(value)
+				if err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+				if again, err := codec.Append(nil, v, nil); err != nil || string(again) != value {
+					t.Fatalf("%s becomes %s, %v", value, again, err)
+				}
+			}
+		}
+	}
+	if values < 2000 {
+		t.Errorf("%d values show little", values)
+	}
+}
+
+// TestDifferences: whatever is altered is told at its step, and with both lines.
+func TestDifferences(t *testing.T) {
+	text := recorded(t, "central", 1, 5*time.Second)["a"].String()
+	for _, tt := range []struct {
+		old, new string // the first of these is altered
+		what     string
+	}{
+		{"  wake ", "  wake 1h", "wake"},
+		{"  send ", "  send 1", "send"},
+		{"  reply ", "  reply 9", "reply"},
+		{"  raise &protocol.", "  raise protocol.", "raise"},
+		{"  note \"", "  note \"!", "note"},
+		{"  drew ", "  drew 7\n  drew ", "drew"},
+		{"Incarnation: 1", "Incarnation: 2", "member"},
+		{"Drawn: [", "Drawn: [5, ", "member"},
+		{"]\nName: ", ", 5]\nName: ", "drew"},
+	} {
+		before, after, found := strings.Cut(text, tt.old)
+		if !found {
+			t.Fatalf("the recording has no %q", tt.old)
+		}
+		line := strings.Count(before, "\n") + 1
+		d := run(t, []byte(before+tt.new+after), replay.Config{}).Difference
+		if d == nil || d.What() != tt.what {
+			t.Errorf("%q for %q: %v", tt.new, tt.old, d)
+			continue
+		}
+		// The step's own line is the last before the altered one that is not indented.
+		var event string
+		at := 0
+		for i, l := range strings.Split(text, "\n")[:line] {
+			if l != "" && l[0] >= '0' && l[0] <= '9' {
+				event, at = l, i+1
+			}
+		}
+		if d.Step != 0 && (d.Event != event || d.Line != at || d.Life != 1) {
+			t.Errorf("%q for %q in line %d is told at line %d, %s; want line %d, %s", tt.new, tt.old, line, d.Line, d.Event, at, event)
+		}
+		if told := d.String(); d.Step != 0 && tt.what != "drew" && !strings.Contains(told, "\n- "+strings.TrimPrefix(tt.new, "  ")) || !strings.Contains(told, "\n+ ") {
+			t.Errorf("%q for %q is told so:\n%s", tt.new, tt.old, told)
+		}
+	}
+}
+
+// TestLostEvents: an event that is left out, or comes twice, is no recording any more.
+func TestLostEvents(t *testing.T) {
+	text := recorded(t, "central", 1, 5*time.Second)["a"].String()
+	second := strings.Index(text, "\n2 ") + 1
+	third := strings.Index(text, "\n3 ") + 1
+	for altered, want := range map[string]string{
+		text[:second] + text[third:]:                        "step 3 at ",
+		text[:third] + text[second:]:                        "step 2 at ",
+		strings.Replace(text, "\n2 ", "\n2 -", 1):           "is no time",
+		strings.Replace(text, "central", "paxos", 2):        `space "default" has protocol "paxos"`,
+		strings.Replace(text, "Lease: ", "Lease: -", 1):     "make the machines of",
+		strings.Replace(text, "\nName: ", "\nNome: ", 1):    `"Nome" is no field`,
+		strings.Replace(text, "recording 1", "script 1", 1): "it is no recording",
+	} {
+		if _, err := replay.Run(strings.NewReader(altered), replay.Config{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestCutRecordingsReplay: wherever a recording ends, it replays so far.
+func TestCutRecordingsReplay(t *testing.T) {
+	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
+	whole := run(t, text, replay.Config{}).Steps()
+	begin := bytes.Index(text, []byte("\n\n")) + 2
+	for size := begin; size < len(text); size += 1 + len(text)/25 {
+		result := run(t, text[:size], replay.Config{})
+		if result.Difference != nil {
+			t.Fatalf("of %d bytes:\n%v", size, result.Difference)
+		}
+		if steps := result.Steps(); steps > whole {
+			t.Fatalf("of %d bytes: %d steps, and there are %d", size, steps, whole)
+		}
+	}
+}
+
+// TestShow prints the steps that are asked for as they stand in the recording.
+func TestShow(t *testing.T) {
+	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
+	life, _, _ := bytes.Cut(text[1:], []byte("holdfast recording"))
+	var shown bytes.Buffer
+	run(t, append([]byte("h"), life...), replay.Config{Show: &shown, From: 3, To: 4})
+	third, fifth := bytes.Index(text, []byte("\n3 "))+1, bytes.Index(text, []byte("\n5 "))+1
+	var want bytes.Buffer
+	for line := range bytes.Lines(text[third:fifth]) {
+		if !bytes.HasPrefix(line, []byte("  drew ")) {
+			want.Write(line)
+		}
+	}
+	if shown.String() != want.String() {
+		t.Errorf("it shows %q, want %q", &shown, &want)
+	}
+}
+
+// TestGolden: the recordings of earlier versions replay. Where a machine behaves otherwise
+// than before with good reason, -rewrite records them anew.
+func TestGolden(t *testing.T) {
+	const path = "testdata/central.txt"
+	if *rewrite {
+		begin := recorded(t, "central", 6, 2*time.Second)["a"].Bytes()[:80_000]
+		whole := bytes.LastIndexByte(begin, '\n') + 1
+		if err := os.WriteFile(path, begin[:whole], 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := run(t, text, replay.Config{})
+	if result.Difference != nil {
+		t.Fatalf("%s:\n%v\nif that is meant: go test ./sim/replay -rewrite", path, result.Difference)
+	}
+	if result.Steps() < 50 {
+		t.Errorf("%s has %d steps", path, result.Steps())
+	}
+}
+
+// BenchmarkReplay is one recorded step, read, fed and compared.
+func BenchmarkReplay(b *testing.B) {
+	text := recorded(b, "central", 1, 20*time.Second)["a"].Bytes()
+	steps := 0
+	for steps < b.N {
+		steps += run(b, text, replay.Config{}).Steps()
+	}
+	b.SetBytes(int64(len(text) / run(b, text, replay.Config{}).Steps()))
+}
