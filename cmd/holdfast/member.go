@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/recording"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/transport"
@@ -205,7 +206,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 			TTL: s.Limits.TTL, Sessions: s.Limits.Sessions,
 			LocksPerSession: s.Limits.LocksPerSession, WaitersPerName: s.Limits.WaitersPerName, Names: s.Limits.Names,
 		},
-		Logger: m.log,
+		Trace: s.Trace, TraceSize: int64(s.TraceSize), Logger: m.log,
 	}
 	if !s.Clustered() {
 		c.TTL = min(defaultTTL, s.Limits.TTL) // in a cluster the lease, which limits.ttl is not below
@@ -245,13 +246,16 @@ func (m *member) connect(introduce func() transport.Identity) (transport.Transpo
 // defaultTTL is what a session of a member alone gets that asks for nothing.
 const defaultTTL = 10 * time.Second
 
-// badStart adds to an error of the state folder what can be done about it.
+// badStart adds to an error of the state folder, or of the recording, what can be done about it.
 func badStart(err error) error {
+	var record *recording.OpenError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, cell.ErrInUse):
 		return misconfigured("serve: %w; stop that one, or give this one another --state", err)
+	case errors.As(err, &record):
+		return misconfigured("serve: %w; give another file with --trace FILE", err)
 	case strings.Contains(err.Error(), "stable cell in"): // damaged: the sentence says what to do
 		return misconfigured("serve: %w", err)
 	}

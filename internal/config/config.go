@@ -28,6 +28,8 @@ type Config struct {
 	TLS        TLS
 	Limits     Limits
 	Log        Log
+	Trace      string // the file that the member's steps are recorded to; "" means none
+	TraceSize  int    // how many bytes that file may have
 	Insecure   bool
 	File       string // the file that was read; "" means none
 

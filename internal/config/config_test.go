@@ -51,10 +51,11 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Listen: "127.0.0.1:4040", SocketMode: 0o600, HTTP: "127.0.0.1:4041",
 		Priority: 8, Lease: 3 * time.Second, Patience: 250 * time.Millisecond, Drift: 0.05,
-		Spaces: []Space{{Name: "default", Protocol: "central"}},
-		TLS:    TLS{ClientAuth: "require"},
-		Limits: Limits{TTL: time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, Names: 1000000, NameBytes: 512, MessageBytes: 4194304, Connections: 20000, Watchers: 1000, Requests: 100000},
-		Log:    Log{Level: "info", Format: "text"},
+		Spaces:    []Space{{Name: "default", Protocol: "central"}},
+		TLS:       TLS{ClientAuth: "require"},
+		Limits:    Limits{TTL: time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, Names: 1000000, NameBytes: 512, MessageBytes: 4194304, Connections: 20000, Watchers: 1000, Requests: 100000},
+		Log:       Log{Level: "info", Format: "text"},
+		TraceSize: 1 << 30,
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{})); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -80,7 +81,7 @@ func TestKeys(t *testing.T) {
 		tls.cert tls.key tls.ca tls.client_ca tls.client_auth
 		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
 		limits.connections limits.watchers limits.requests limits.requests_per_second limits.requests_burst
-		log.level log.format insecure config`)
+		log.level log.format trace trace_size insecure config`)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
@@ -142,6 +143,8 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"limits.message_bytes":       {"4096", "8192", "1073741824"},
 		"log.level":                  {"debug", "warn", "error"},
 		"log.format":                 {"json", "text", "json"},
+		"trace":                      {"/tmp/a.txt", "b.txt", ""},
+		"trace_size":                 {"65536", "65537", "1099511627776"},
 		"insecure":                   {"true", "false", "true"},
 	}
 }

@@ -27,7 +27,7 @@ func OtherVariables() []string {
 		"PREFIX", "WATCH", "DIRECT", "MEMBERS", "CONFIRM",
 		// sim, bench, demo.
 		"PROTOCOL", "SEED", "SEEDS", "FAULTS", "DURATION", "AS_PUBLISHED", "COVERAGE",
-		"TRACE", "SVG", "JOBS", "QUICK", "LOCKS",
+		"TRACE_MEMBER", "SHOW", "FROM", "TO", "SVG", "JOBS", "QUICK", "LOCKS",
 		"SELF", "WORKLOADS", "TARGETS", "ROUNDS", "WORKERS", "THINK", "SOAK", "EVERY", "CPUPROFILE", "MEMPROFILE",
 		// serve itself, beside its keys.
 		"PRINT_CONFIG",

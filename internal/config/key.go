@@ -153,6 +153,11 @@ func logKeys() []Key {
 			"Least severe thing that is logged."),
 		choiceKey("log.format", "text", []string{"text", "json"}, func(c *Config) *string { return &c.Log.Format },
 			"Form of a log line."),
+		textKey("trace", "", func(c *Config) *string { return &c.Trace },
+			"a file that is no other's, or empty",
+			"File to which all that the member takes and does is recorded, for sim replay; lock names are in it, secrets are not."),
+		countKey("trace_size", "1073741824", minTraceSize, maxTraceSize, func(c *Config) *int { return &c.TraceSize },
+			"Most bytes that the file of trace may have; then the recording ends."),
 	}
 }
 

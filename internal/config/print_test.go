@@ -64,6 +64,8 @@ limits:
 log:
   level: info    # default
   format: text    # default
+trace: ""    # default
+trace_size: 1073741824    # default
 insecure: false    # default
 # --config: PATH    # flag --config
 `

@@ -28,6 +28,8 @@ const (
 	maxWatchers     = 1 << 20
 	maxRequests     = 1 << 30
 	maxMemberName   = 64
+	minTraceSize    = 64 << 10 // a start and some steps
+	maxTraceSize    = 1 << 40
 )
 
 type span struct{ least, most time.Duration }

@@ -5,6 +5,7 @@
 //	bed_test.go             a cluster, and workers through all of its members
 //	crash_test.go           SIGKILL: the coordinator, all members
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
+//	record_test.go          what members record, replayed
 //	watch_test.go           what happens through any member, watched at one
 //	leave_test.go           leaving in good order, a rolling restart
 //	network_linux_test.go  members in network namespaces of their own, links cut

@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/sim/replay"
+)
+
+// TestRecordingsReplay: what real members have recorded, over real sockets, fresh machines
+// do again: through the death of a coordinator, which goes on recording into the same file
+// when it has come back with its cell, a pause, and an end in good order.
+func TestRecordingsReplay(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), FlagsOf: func(name string) []string {
+		return []string{"--trace", filepath.Join(folder, name)}
+	}})
+	b.begin(2)
+	victim := b.coordinator()
+	keeper, kept := b.keep(b.another(victim))
+	b.check(victim.Kill())
+	mark, _ := b.fault("%s, the coordinator, was killed", victim.Name)
+	b.awaitReign(mark, kept.Token)
+	b.goOn(keeper, kept)
+	b.check(victim.Start())
+	b.healed()
+	b.judge()
+	for _, m := range b.cluster.Members {
+		lives := []string{"the member has ended"}
+		if m == victim {
+			lives = []string{"the process was killed, or the recording was cut", "the member has ended"}
+		}
+		b.replays(filepath.Join(folder, m.Name), lives)
+	}
+}
+
+// replays replays the recording of a member, whose lives ended so.
+func (b *bed) replays(path string, endings []string) {
+	b.Helper()
+	file, err := os.Open(path)
+	b.check(err)
+	defer func() { b.check(file.Close()) }()
+	result, err := replay.Run(file, replay.Config{})
+	b.check(err)
+	if result.Difference != nil {
+		b.Fatalf("%s:\n%v", path, result.Difference)
+	}
+	var ended []string
+	for _, life := range result.Lives {
+		ended = append(ended, life.Ending)
+	}
+	if strings.Join(ended, "; ") != strings.Join(endings, "; ") {
+		b.Errorf("%s: the lives ended with %q, want %q", path, ended, endings)
+	}
+	about, err := file.Stat()
+	b.check(err)
+	if about.Mode().Perm() != 0o600 {
+		b.Errorf("%s can be read by %v", path, about.Mode())
+	}
+	b.tell("%s: %d lives, %d steps in %d bytes are the same again", path, len(result.Lives), result.Steps(), about.Size())
+}
