@@ -342,7 +342,7 @@ func (j *judge) ended(g grant, why holdfast.Loss) {
 		j.lost++
 		j.losses[why]++
 	}
-	j.survivors.ended(g.holder, why)
+	j.survivors.ended(&g, why)
 	r := j.record(g.name)
 	for i := range r.holders {
 		if h := &r.holders[i]; h.holder == g.holder {

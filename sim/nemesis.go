@@ -14,9 +14,12 @@ type nemesis struct {
 	stalled bool            // the next latency is the longest
 	lost    []*member       // those who are lost for good, until others have their addresses
 	silent  protocol.Epoch  // the latest of whose beginning nobody may have heard (restless.go)
+	strands dice            // what a bias draws from (bias.go)
 }
 
-func newNemesis(w *world) nemesis { return nemesis{world: w, cutOff: map[int]instant{}} }
+func newNemesis(w *world) nemesis {
+	return nemesis{world: w, cutOff: map[int]instant{}, strands: newDice(w.settings.seed, 0x737472616e64)}
+}
 
 // begin schedules the first of each kind.
 func (n *nemesis) begin() {
@@ -42,6 +45,9 @@ func (n *nemesis) begin() {
 	n.disconnect(w.rand.between(0, time.Second))
 	if w.settings.restless > 0 {
 		n.stirAgain()
+	}
+	if w.settings.bias.Strand {
+		n.strandAgain()
 	}
 }
 
@@ -69,6 +75,7 @@ func (n *nemesis) again(f Fault, act func()) {
 const (
 	disconnects = "disconnect"
 	stirs       = "stir"
+	strands     = "strand"
 )
 
 // when begins the next act of a kind, and records when it happens.
@@ -100,6 +107,7 @@ func (n *nemesis) follow() {
 	}
 	schedule(disconnects, n.breakOne)
 	schedule(stirs, n.stirOne)
+	schedule(strands, n.strand)
 }
 
 // deed returns what lets a fault of the kind happen; nil where the weather does it, or

@@ -32,6 +32,8 @@ type Stage struct {
 	// Until ends the run at that time, when nothing was found by then. Zero means that it
 	// goes on to its end.
 	Until time.Duration
+	// Survive demands what Config.Survive does.
+	Survive bool
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
 }
@@ -62,6 +64,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 		settings: s.settings(), protocol: &c.Protocol, tape: newTelling(s.Choices), until: on.Until,
 		tracing: on.Trace != nil, writer: on.Trace, brief: on.Brief, count: newCounts(on.Coverage),
 	}
+	w.settings.survive = on.Survive
 	w.stage()
 	played.Result = w.play()
 	for i, choice := range s.Choices {

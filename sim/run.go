@@ -21,6 +21,12 @@ type Config struct {
 	// Duration is how long faults happen. Zero means 60 s. Then everything is healed, and
 	// within 30 s every call must be answered.
 	Duration time.Duration
+	// Survive demands that in a run whose only fault is one crash of the coordinator all who
+	// hold through other members keep their locks. Without it that is only counted: it is
+	// what a member aims at, and no promise.
+	Survive bool
+	// Bias bends what each run draws. Zero means not at all.
+	Bias Bias
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
 	// Recording returns where what a member does is written down, as package recording does
@@ -39,6 +45,8 @@ func (c *Config) check() error {
 	switch {
 	case c.Protocol.Build == nil:
 		return fmt.Errorf("sim: Protocol has no Build; one of %s is allowed", Names())
+	case c.Bias.Often < 0 || c.Bias.Often > 100 || c.Bias.Late < 0 || c.Bias.Late > 10_000:
+		return fmt.Errorf("sim: Bias is %+v; Often of up to 100 and Late of up to 10000 are allowed", c.Bias)
 	case c.Members != 0 && (c.Members < 1 || c.Members > 25):
 		return fmt.Errorf("sim: Members is %d; 1 to 25 is allowed, and 0 to draw it", c.Members)
 	case c.Duration < time.Second || c.Duration > longestRun:
@@ -120,6 +128,9 @@ func (w *world) play() (result Result) {
 	w.settle()
 	result.Settled = w.await(duration)
 	result.Survived = w.judge.survival()
+	if w.settings.survive && result.Survived.Kept < result.Survived.Crashes {
+		w.judge.violate("P9", "the coordinator has crashed, and nothing else has happened, and %s", w.judge.survivors.story)
+	}
 	if v := w.judge.violation; v != nil {
 		result.Outcome, result.Violation = Violated, v
 		if v.Promise == liveness {

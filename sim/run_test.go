@@ -182,6 +182,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		"Protocol": func(c *Config) { c.Protocol = Protocol{} },
 		"Members":  func(c *Config) { c.Members = 26 },
 		"Duration": func(c *Config) { c.Duration = time.Millisecond },
+		"Bias":     func(c *Config) { c.Bias.Late = 10_001 },
 	} {
 		c := good
 		change(&c)

@@ -34,7 +34,9 @@ type settings struct {
 	locals          bool
 	ttl             []time.Duration // that clients ask for
 	restless        time.Duration   // how often a client comes, goes or wants another ttl; 0 means never (restless.go)
-	modest          bool            // clients want no horizon but for a while
+	bias            Bias
+	survive         bool // who survives a coordinator's crash must keep his lock
+	modest          bool // clients want no horizon but for a while
 	names           []lockName
 	think           time.Duration
 	holding         time.Duration
@@ -110,6 +112,8 @@ func draw(c *Config, r, later, restless *rand.Rand, seed uint64) settings {
 	s.drawWeather(r)
 	s.drawUsers(c, r)
 	s.drawRestless(c, restless)
+	s.survive = c.Survive
+	s.bend(c.Bias)
 	return s
 }
 
@@ -124,11 +128,11 @@ func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 	}
 	for _, f := range (allowed &^ Later).All() {
 		// A set of one fault is meant; of several, each run has its own half.
-		if f == Delay || allowed&(allowed-1) == 0 || r.IntN(2) == 0 {
+		if f == Delay || allowed&(allowed-1) == 0 || r.IntN(2) == 0 || c.Bias.Whole {
 			s.faults = s.faults.With(f)
 		}
 	}
-	s.drawLater(allowed, later)
+	s.drawLater(c, allowed, later)
 	if s.faults.Has(Amnesia) {
 		s.memory = oneForgets
 		if s.members < 3 || r.IntN(2) == 0 {
@@ -151,11 +155,11 @@ func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 // drawLater draws those of Later. A view is forced where a quorum counts; and whoever
 // loses the cells of a quorum has no promise of horizons, nor of a clock that was set
 // back (promises.md §5.5).
-func (s *settings) drawLater(allowed Faults, r *rand.Rand) {
+func (s *settings) drawLater(c *Config, allowed Faults, r *rand.Rand) {
 	single := allowed&(allowed-1) == 0
 	none := !single && r.IntN(2) == 0
 	for _, f := range (allowed & Later).All() {
-		if drawn := r.IntN(2) == 0; single || drawn && !none {
+		if drawn := r.IntN(2) == 0; single || drawn && !none || c.Bias.Whole {
 			s.faults = s.faults.With(f)
 		}
 	}
@@ -247,6 +251,9 @@ func (s *settings) String() string {
 	row("clients", "%d of %d workers, ttl one of %v; %d scripts; users within members: %v", s.clients, s.workers, s.ttl, s.scripts, s.locals)
 	for _, n := range s.names {
 		row("name "+n.name, "%v %d", n.use, n.capacity)
+	}
+	if s.bias != (Bias{}) {
+		row("bias", "%v", s.bias)
 	}
 	if s.restless > 0 {
 		row("restless", "every %v, modest: %v", s.restless.Round(time.Millisecond), s.modest)

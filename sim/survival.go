@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,11 +21,15 @@ func (s *Survival) add(o Survival) { s.Crashes += o.Crashes; s.Kept += o.Kept }
 type survivors struct {
 	holders []believer
 	lost    bool
+	story   string // of the first that has lost its lock
 }
 
 // ended takes note of a lock that has ended. A hold limit is its holder's own wish.
-func (s *survivors) ended(holder believer, why holdfast.Loss) {
-	if why != "" && why != holdfast.HoldLimit && slices.Contains(s.holders, holder) {
+func (s *survivors) ended(g *grant, why holdfast.Loss) {
+	if why != "" && why != holdfast.HoldLimit && slices.Contains(s.holders, g.holder) {
+		if !s.lost {
+			s.story = fmt.Sprintf("one who held through another member was told %q: %v", string(why), g)
+		}
 		s.lost = true
 	}
 }
