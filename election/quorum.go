@@ -17,7 +17,7 @@ func (e Electorate) Quorum(has func(protocol.ID) bool) bool {
 		}
 	}
 	n := len(e.Voters)
-	return n > 0 && (2*count > n || 2*count == n && has(e.Voters[0]))
+	return n > 0 && (2*count > n || 2*count == n && has(e.Voters[0]) || count > 0 && protocol.Mutated("every side grants"))
 }
 
 // Quorums reports whether those whom has admits are a quorum of every electorate.
@@ -63,7 +63,7 @@ func (r Rules) Attendance(v *View, at func(address string) bool, by func(protoco
 		missing := slices.DeleteFunc(slices.Clone(r.Founders), at)
 		return 2*len(missing) < len(r.Founders)
 	}
-	if len(r.Founders) == 0 || slices.ContainsFunc(r.Founders, absent) {
+	if len(r.Founders) == 0 || slices.ContainsFunc(r.Founders, absent) || v != nil && protocol.Mutated("no full attendance") {
 		return false
 	}
 	return v == nil || !slices.ContainsFunc(v.Members, func(m Member) bool {

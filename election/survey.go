@@ -126,9 +126,6 @@ func (s *Survey) Judge(r Rules) Verdict {
 	if r.Available && v.Well != nil {
 		return v // a side that is led need only be joined
 	}
-	if protocol.Mutated("guests vote") && v.Newest != nil {
-		attendance = false
-	}
 	// In mode any whoever has no place may lead a side too: those who have are more
 	// senior, and are waited for as long as they are up.
 	may := r.Available || v.Newest.Rank(s.Own.Self.ID) >= 0

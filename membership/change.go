@@ -148,6 +148,9 @@ func (m *Machine) propose(now protocol.Time, next *election.View, out *protocol.
 	r.assured = m.usableHere()
 	r.proposal = next
 	r.needs = []election.Electorate{r.view.Electorate(), next.Electorate()}
+	if protocol.Mutated("quorum of the new view alone") {
+		r.needs = r.needs[1:]
+	}
 	r.nextPoll = now
 	for _, member := range next.Members {
 		if t := r.track(member.ID, now); t.tenure.Before(member.Tenure) {

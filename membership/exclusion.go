@@ -100,7 +100,7 @@ func (m *Machine) freeFrom(member, place election.Member, listed bool) protocol.
 	switch {
 	case t == nil, !t.lent, m.config.Available:
 		return 0
-	case t.leaving && t.empty, restarted && !member.Serves:
+	case t.leaving && (t.empty || protocol.Mutated("leaving counts as proof")), restarted && !member.Serves:
 		return 0
 	case restarted && protocol.Mutated("restart counts as proof"), protocol.Mutated("exclusion wait off"):
 		return 0

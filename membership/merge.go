@@ -56,7 +56,7 @@ func (m *Machine) lookAround(now protocol.Time, out *protocol.Effects) {
 
 // meet is told how a member of another side is.
 func (m *Machine) meet(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
-	if !a.Well || a.View == nil || a.Coordinator == m.self {
+	if !a.Well || a.View == nil || a.Coordinator == m.self || protocol.Mutated("no coordinator in the poll's answer") {
 		return
 	}
 	if !m.config.Available {

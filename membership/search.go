@@ -28,7 +28,7 @@ type search struct {
 
 // content reports whether somebody leads this member: there is nothing to look for.
 func (m *Machine) content(now protocol.Time) bool {
-	return m.followed && now < m.heard+m.limit()
+	return m.followed && (now < m.heard+m.limit() || protocol.Mutated("no member-side check"))
 }
 
 func (m *Machine) searchWake() protocol.Time {
@@ -41,6 +41,8 @@ func (m *Machine) searchWake() protocol.Time {
 		return m.forcing.again
 	case m.preempts():
 		return m.tryAt
+	case m.followed && protocol.Mutated("no member-side check"):
+		return protocol.Never
 	case m.followed:
 		return max(m.tryAt, m.heard+m.limit())
 	}
@@ -84,7 +86,11 @@ func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
 
 // patience begins a phase: T for the answers, and a second question halfway.
 func (m *Machine) patience(now protocol.Time) {
-	m.until, m.repeatAt = now+m.config.Patience, now+m.config.Patience/2
+	patience := m.config.Patience
+	if protocol.Mutated("patience below a round trip") {
+		patience /= 512
+	}
+	m.until, m.repeatAt = now+patience, now+patience/2
 }
 
 // addresses lists where members of the accepted view and founders are, but for this

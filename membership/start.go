@@ -16,6 +16,9 @@ func (m *Machine) begin() {
 		m.forgotten = secondsOf(c.Wall) - 1
 		m.cell.ID = protocol.ID(nonzero(c.Rand))
 		m.cell.Cluster = nonzero(c.Rand)
+		if protocol.Mutated("id from the name") {
+			m.cell.ID = named(c.Name)
+		}
 	}
 	m.self = m.cell.ID
 	m.forget()
@@ -83,6 +86,16 @@ func (m *Machine) started(now protocol.Time, _ *protocol.Effects) {
 	if m.reign == nil {
 		m.tryAt = now
 	}
+}
+
+// named is the id that a member must not have: the same one in a life that has forgotten
+// the last one's promises (V14).
+func named(name string) protocol.ID {
+	id := protocol.ID(1)
+	for _, c := range []byte(name) {
+		id = id<<8 | protocol.ID(c)
+	}
+	return id
 }
 
 func nonzero(r *rand.Rand) uint64 {

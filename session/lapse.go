@@ -13,7 +13,7 @@ import (
 // sessions of this process go on without what they held: they end with the process.
 func (m *Desk) endTenure(now protocol.Time, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(m.sessions)) {
-		if p := m.sessions[number]; p != nil && p.sort != Local {
+		if p := m.sessions[number]; p != nil && p.sort != Local && !protocol.Mutated("session outlives its tenure") {
 			m.outlive(p)
 			m.endAway(now, p, errNoLease, out)
 		}

@@ -71,7 +71,7 @@ func (m *Desk) wanted(ttl, otherwise time.Duration) time.Duration {
 // needs; when the answer has come, again, whatever may be promised has to do.
 func (m *Desk) promisable(now protocol.Time, ttl time.Duration, again bool, out *protocol.Effects) bool {
 	class := m.classOf(ttl)
-	if m.horizon.Clients && m.horizon.Confirmed >= horizonOf(class) {
+	if m.horizon.Clients && (m.horizon.Confirmed >= horizonOf(class) || protocol.Mutated("session outlives the lease")) {
 		return true
 	}
 	if again {
@@ -156,6 +156,9 @@ func (m *Desk) promise(p *presence, now, arrived protocol.Time) time.Duration {
 	// promise of those that are has passed.
 	horizon := min(m.horizon.Confirmed, horizonOf(class))
 	ttl := min(waited+p.ttl, m.shrink(waited+lease+horizon))
+	if protocol.Mutated("session outlives the lease") {
+		ttl = waited + p.ttl
+	}
 	if ttl < leastTTL {
 		return 0
 	}

@@ -45,7 +45,7 @@ func (m *Machine) serves(now protocol.Time) bool {
 
 // complete reports whether every member of the view has told what it holds.
 func (c *coordinator) complete() bool {
-	return !slices.ContainsFunc(c.peers, func(p *peer) bool { return !p.reported })
+	return !slices.ContainsFunc(c.peers, func(p *peer) bool { return !p.reported }) || protocol.Mutated("missing responder ignored")
 }
 
 // serveFrom is when all that was promised before this reign has run out. A member that
@@ -170,6 +170,9 @@ func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.
 	grants, err := m.coord.table.Break(now, b.Name, b.Token, &m.scratch)
 	if err == nil {
 		out.Note(Broke{Name: b.Name, Token: b.Token, Reason: b.Reason})
+	}
+	for i := 0; i < len(grants) && protocol.Mutated("revocation is advisory"); i++ {
+		m.coord.table.EndSession(now, grants[i].Session, "", &m.scratch)
 	}
 	m.tell(now, wishKey{}, out)
 	return grants, err

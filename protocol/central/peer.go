@@ -281,7 +281,7 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 	case lock.Refused:
 		repeats = key != answered
 	default:
-		repeats = true
+		repeats = !protocol.Mutated("grant told once")
 	}
 	c.forget(key)
 	if repeats {

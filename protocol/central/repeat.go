@@ -75,6 +75,10 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 		m.toCoord(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
 	case r.state == ending:
 		m.toCoord(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name}, out)
+		if protocol.Mutated("unlock told once") {
+			m.drop(r, out)
+			return
+		}
 	case r.extension != nil:
 		m.toCoord(Extend{
 			Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Token: r.token,
