@@ -15,8 +15,8 @@
 // how often, odds of the network and the disks, clients and what they do. Each run has
 // its own mix (swarm testing), but delays of up to 5 D are in every run. What Later lists
 // is drawn from a second source of chance, in half of the runs; and from a third, whether
-// clients want now much and now little, where sessions are all there is (restless.go).
-// Then:
+// clients want now much and now little, where sessions are all there is (restless.go). A
+// [Bias] bends what was drawn, for who knows what he looks for. Then:
 //
 //   - for Duration, faults happen while users lock and work;
 //   - everything is healed, and users go on for 12 s;
@@ -74,6 +74,6 @@
 // its messages for P5. The following have their places, each in a folder below this
 // one, and use [Run]: explore (every interleaving of a small configuration), shrink
 // (fewer members, faults and calls), draw (a run as a picture), published (the
-// published algorithms with their holes), replay (a recorded run, fed to fresh
+// published algorithms' holes, each the code that ships without one rule), replay (a recorded run, fed to fresh
 // machines). testdata/seeds.txt keeps the seeds that once failed, with the reason.
 package sim

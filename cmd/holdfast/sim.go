@@ -32,11 +32,13 @@ func (p *program) simCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sim",
 		Usage:     "break the protocols in simulated time, and see whether they hold",
-		UsageText: name + " sim [flags]",
+		UsageText: name + " sim [flags]\n" + name + " sim --as-published [RULE | list] [flags]",
 		Description: "Runs the very code of the members, with simulated clocks, networks, disks, clients and faults. Each seed\n" +
 			"is a run of its own; the same seed is the same run, step by step, on every machine. A run has faults for\n" +
 			"--duration, then everything is healed and must be answered. The promises are checked throughout, as\n" +
 			"holders see them. A seed that breaks one prints its settings, how to repeat it, and writes its trace.\n" +
+			"--as-published switches one rule off, and shows what goes wrong without it: the hole of a published\n" +
+			"algorithm that the rule closes. Without a RULE it is the most telling one of the protocol.\n" +
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).\n" +
 			simFaults("Faults within the promised bounds, all:", sim.Within) +
 			simFaults("Faults beyond them, beyond:", sim.Beyond),
@@ -48,6 +50,7 @@ func (p *program) simCommand() *cli.Command {
 			countFlag("jobs", runtime.NumCPU(), "how many `RUNS` at a time"),
 			textFlag("trace", "`FILE` for what happens in the run of --seed, or in the one that fails"),
 			textFlag("trace-member", "write what this `MEMBER` takes and does in the run of --seed to sim-SEED-MEMBER.txt, for sim replay"),
+			switchFlag("as-published", "show what goes wrong without the `RULE` that is named; list lists all of them"),
 			switchFlag("coverage", "print how often each message, fault and handler was hit"),
 		},
 		Commands: []*cli.Command{p.simReplayCommand()},
@@ -71,6 +74,9 @@ func simFaults(what string, set sim.Faults) string {
 
 // sim runs the simulator.
 func (p *program) sim(_ context.Context, c *cli.Command) error {
+	if c.Bool("as-published") {
+		return p.simAsPublished(c)
+	}
 	if err := noArguments(c); err != nil {
 		return err
 	}

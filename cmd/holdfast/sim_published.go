@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/published"
+)
+
+// notAsPublished are flags of what a row says by itself.
+var notAsPublished = []string{"members", "seeds", "faults", "duration", "jobs", "coverage"}
+
+// simAsPublished shows what goes wrong without a rule. Its name are the arguments; without
+// one it is the most telling of the protocol; "list" lists all.
+func (p *program) simAsPublished(c *cli.Command) error {
+	for _, flag := range notAsPublished {
+		if c.IsSet(flag) {
+			return usageError(c.Name, "flag --%s: with --as-published the rule says what is run; leave it out", flag)
+		}
+	}
+	rule := strings.Join(c.Args().Slice(), " ")
+	if rule == "list" {
+		return p.listPublished()
+	}
+	row, err := chosenRow(c, rule)
+	if err != nil {
+		return err
+	}
+	if err := row.Introduce(p.stdout); err != nil {
+		return err
+	}
+	seed := row.Seed()
+	if c.IsSet("seed") {
+		seed = c.Uint64("seed")
+	}
+	if seed == 0 {
+		return written(fmt.Fprintf(p.stdout, "no seed shows it; it is found by %s\n", row.Elsewhere))
+	}
+	return p.showPublished(&row, seed, c.String("trace"))
+}
+
+// chosenRow returns the row of a rule, or the most telling one of the protocol.
+func chosenRow(c *cli.Command, rule string) (published.Row, error) {
+	name := c.String("protocol")
+	if _, known := sim.Find(name); !known {
+		return published.Row{}, usageError(c.Name, "flag --protocol: %q is none that can be simulated; %s are allowed", name, sim.Names())
+	}
+	if rule == "" {
+		return published.For(name)[0], nil
+	}
+	row, err := published.Find(rule)
+	if err == nil && c.IsSet("protocol") && row.Protocol != name {
+		err = fmt.Errorf("rule %q is one of protocol %s, not of %s; leave --protocol out", row.Rule, row.Protocol, name)
+	}
+	if err != nil {
+		return row, usageError(c.Name, "flag --as-published: %v", err)
+	}
+	return row, nil
+}
+
+// listPublished lists the rules.
+func (p *program) listPublished() error {
+	t := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, row := range published.All() {
+		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", row.Rule, row.Protocol, row.Breaks, row.Source); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// showPublished runs a seed without a rule, and tells what happens.
+func (p *program) showPublished(row *published.Row, seed uint64, path string) error {
+	var trace bytes.Buffer
+	result, err := row.Run(seed, &trace)
+	if err != nil {
+		return err
+	}
+	if path == "" {
+		path = fmt.Sprintf("sim-%d.txt", seed)
+	}
+	if err := os.WriteFile(path, trace.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	if result.Outcome == sim.OK {
+		return written(fmt.Fprintf(p.stdout, "sim: ok protocol=%s seeds=1 steps=%d violations=0 first_seed=%d\n", row.Protocol, result.Steps, seed))
+	}
+	lines := slices.Concat([]string{"", result.Settings, "the last that happens, without polls and disks:"}, published.Story(trace.Bytes()))
+	promise := ""
+	if result.Outcome != sim.Crashed {
+		promise = " promise=" + result.Violation.Promise
+	}
+	with, err := row.Kept(seed, nil)
+	if err != nil {
+		return err
+	}
+	lines = append(lines, "", result.Violation.String(),
+		fmt.Sprintf("with the rule in place: %v after %d steps", with.Outcome, with.Steps),
+		fmt.Sprintf("repeat it with: %s --seed %d", row.Command(), seed),
+		fmt.Sprintf("sim: %v protocol=%s seed=%d%s step=%d trace=%s", result.Outcome, row.Protocol, seed, promise, result.Steps, path))
+	if err := written(fmt.Fprintln(p.stdout, strings.Join(lines, "\n"))); err != nil {
+		return err
+	}
+	return &exitError{code: simExit(result.Outcome)}
+}

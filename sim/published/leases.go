@@ -1,0 +1,83 @@
+package published
+
+import "github.com/holdfast-locks/holdfast/sim"
+
+// leases has the holes of the obvious design of leases, by their numbers in the design.
+func leases() []Row {
+	return []Row{
+		{
+			Rule: "lease counted from receipt", Protocol: "election", Source: "membership.md §9, V1", Breaks: "P1", Budget: 50,
+			Hole: "A member's lease counts from when the poll that renews it arrives. " +
+				"A poll that was delayed renews it beyond what the coordinator's successor waits for.",
+		},
+		{
+			Rule: "role cap off", Protocol: "election", Source: "membership.md §9, V2", Breaks: "P1", Budget: 400,
+			Hole: "A lease is as long as ever, though the role of the coordinator that gives it is nearly over. " +
+				"One that is cut off with a single loyal member renews that one until long after the others have elected.",
+		},
+		{
+			Rule: "survivors end their locks", Protocol: "central", Source: "membership.md §9, V3", Breaks: "P9", Budget: 20,
+			Faults: "crash", Survive: true,
+			Hole: "The new coordinator does not echo the clocks of those who survive, so their leases end while it waits for those of the dead. " +
+				"Every crash of a coordinator ends every lock.",
+		},
+		{
+			Rule: "session outlives the lease", Protocol: "election", Source: "membership.md §9, V6", Breaks: "P3", Budget: 60,
+			Faults: "crash,pause", Bias: sim.Bias{Whole: true, Often: 5},
+			Hole: "A client is told the ttl that it wants, whatever is left of its member's lease. " +
+				"It believes in its lock when the others have counted that member out.",
+		},
+		{
+			Rule: "leaving counts as proof", Protocol: "election", Source: "membership.md §9, V7", Breaks: "P3", Budget: 400,
+			Faults: "leave,delay", Bias: often(),
+			Hole: "A member that leaves is taken to hold nothing more. " +
+				"Its clients have not heard of that, and believe until their deadlines.",
+		},
+		{
+			Rule: "restart counts as proof", Protocol: "election", Source: "membership.md §9, V7 and V15", Breaks: "P3", Budget: 50,
+			Hole: "A member that is back after a crash is taken to hold nothing more, so its names are freed at once. " +
+				"Its clients' processes did not crash, and believe until their deadlines.",
+		},
+		{
+			Rule: "bootstrap at once", Protocol: "election", Source: "membership.md §9, V16", Breaks: "P3", Budget: 500,
+			Faults: "crash,amnesia", Members: 3, Bias: often(),
+			Hole: "Members that know no view grant as soon as they have formed the first one. " +
+				"All have restarted without memory within a second, and a client of their former life still holds.",
+		},
+		{
+			Rule: "same tenure after a lapse", Protocol: "election", Source: "membership.md §9, V12 and V19", Breaks: "P4", Budget: 50,
+			Hole: "A member whose lease has ended goes on under the same tenure when it has another one. " +
+				"What it has ended the coordinator still lists, and a grant from before is taken for one of now.",
+		},
+		{
+			Rule: "session outlives its tenure", Protocol: "election", Source: "membership.md §9, V20", Breaks: "P3", Budget: 50,
+			Hole: "The sessions of clients live on when the tenure of their member has ended. " +
+				"They are renewed by a member that no view has under the tenure in which they believe.",
+		},
+		{
+			Rule: "dropped member renewed", Protocol: "central", Source: "membership.md §9, V24", Breaks: "P1", Budget: 400,
+			Hole: "A candidate gives a place, and a lease, to a member that promised to it but that the newest view has dropped. " +
+				"The old coordinator counts that member out meanwhile, and frees its names.",
+		},
+		{
+			Rule: "dropped tenure admitted again", Protocol: "election", Source: "membership.md §9, V28", Breaks: "P1", Budget: 50,
+			Hole: "A member that was dropped after a pause wakes with a rest of its lease, and is admitted as it is. " +
+				"Polls renew it while its former place is counted out, and its names are freed under it.",
+		},
+		{
+			Rule: "no drift margin", Protocol: "central", Source: "membership.md §1", Breaks: "P1", Budget: 200,
+			Hole: "Who waits for a lease to end waits as long as its holder counts, though its clock may be the faster one. " +
+				"The holder still counts when the other has waited.",
+		},
+		{
+			Rule: "exclusion wait off", Protocol: "election", Source: "membership.md §7.5", Breaks: "P1", Budget: 20,
+			Hole: "A coordinator grants as soon as it is elected. " +
+				"Whoever was cut off from the election has a lease of its predecessor, and holds under it.",
+		},
+		{
+			Rule: "open ignored", Protocol: "central", Source: "membership.md §9, V26", Breaks: "P1", Budget: 100,
+			Hole: "A coordinator that all of the former view follow waits for nobody, though that view was still waiting itself. " +
+				"It grants what somebody of the view before holds.",
+		},
+	}
+}

@@ -1,0 +1,184 @@
+package published
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+// Row is a rule that some published algorithm, or the obvious design, lacks.
+type Row struct {
+	// Rule is the name by which the code asks whether it is switched off.
+	Rule string
+	// Protocol is what is simulated.
+	Protocol string
+	// Source says where the hole was published.
+	Source string
+	// Hole says what is done without the rule, and what follows, in two sentences.
+	Hole string
+	// Breaks is the promise that is broken then, as the README lists them.
+	Breaks string
+	// Faults are those that may happen, as sim.ParseFaults reads them. "" stands for all.
+	Faults string
+	// Members is how many there are. Zero means that each run draws it.
+	Members int
+	// Duration is how long faults happen. Zero means 60 s.
+	Duration time.Duration
+	// Bias makes happen soon what is rare.
+	Bias sim.Bias
+	// Survive demands that survivors of a coordinator's crash keep their locks.
+	Survive bool
+	// Budget is within how many seeds, from 1, it must be found.
+	Budget int
+	// Asserted says that machines notice by themselves, by an invariant that they assert in
+	// production too, before any user is told what is wrong.
+	Asserted bool
+	// Elsewhere says which test finds it, where seeds do not. Then Budget is zero.
+	Elsewhere string
+}
+
+// All lists every row: those of CENTRAL_LOCK2, of the course notes on elections, of the
+// obvious design of views and leases, and what was found here.
+func All() []Row {
+	return slices.Concat(central(), election(), leases(), views())
+}
+
+// For lists the rows of a protocol, the most telling ones first.
+func For(protocol string) []Row {
+	return slices.DeleteFunc(All(), func(r Row) bool { return r.Protocol != protocol })
+}
+
+// Find returns the row of a rule. The error lists the rules that there are.
+func Find(rule string) (Row, error) {
+	for _, r := range All() {
+		if strings.EqualFold(r.Rule, rule) {
+			return r, nil
+		}
+	}
+	var known []string
+	for _, r := range All() {
+		known = append(known, strconv.Quote(r.Rule))
+	}
+	return Row{}, fmt.Errorf("%q is no rule that can be switched off; these can be: %s", rule, strings.Join(known, ", "))
+}
+
+// Config is what is simulated to find the row.
+func (r *Row) Config() (sim.Config, error) {
+	protocol, known := sim.Find(r.Protocol)
+	if !known {
+		return sim.Config{}, fmt.Errorf("rule %q: %q is no protocol that can be simulated", r.Rule, r.Protocol)
+	}
+	faults, err := sim.ParseFaults(r.faults())
+	if err != nil {
+		return sim.Config{}, fmt.Errorf("rule %q: %w", r.Rule, err)
+	}
+	return sim.Config{
+		Protocol: protocol, Members: r.Members, Faults: faults, Duration: r.Duration, Bias: r.Bias, Survive: r.Survive,
+	}, nil
+}
+
+func (r *Row) faults() string {
+	if r.Faults == "" {
+		return "all"
+	}
+	return r.Faults
+}
+
+// Run simulates one seed without the rule. If trace is not nil, it gets a line for
+// everything that happens. While it runs the rule is off in the whole process, so nothing
+// else may run there that is to keep it.
+func (r *Row) Run(seed uint64, trace io.Writer) (sim.Result, error) {
+	mutation.Switch(r.Rule)
+	defer mutation.Switch("")
+	return r.Kept(seed, trace)
+}
+
+// Kept simulates one seed with the rule in place.
+func (r *Row) Kept(seed uint64, trace io.Writer) (sim.Result, error) {
+	config, err := r.Config()
+	if err != nil {
+		return sim.Result{}, err
+	}
+	return sim.Run(config, seed, trace)
+}
+
+// Shows reports whether a run without the rule shows what the row is about: users were
+// told what breaks a promise, or where that is what the rule prevents, somebody is
+// stranded. A machine that panics shows it only where that is said of the row.
+func (r *Row) Shows(result *sim.Result) bool {
+	switch result.Outcome {
+	case sim.Violated:
+		return !r.Asserted
+	case sim.Stuck:
+		return r.Breaks == "P4"
+	case sim.Crashed:
+		return r.Asserted
+	}
+	return false
+}
+
+// Hunt runs seeds without the rule, from 1, and returns what the first one shows that
+// breaks a promise; nil where none within the budget does.
+func (r *Row) Hunt(budget int) (*sim.Result, error) {
+	for seed := range uint64(budget) {
+		result, err := r.Run(seed+1, nil)
+		if err != nil {
+			return nil, err
+		}
+		if r.Shows(&result) {
+			return &result, nil
+		}
+	}
+	return nil, nil
+}
+
+//go:embed seeds.txt
+var seeds string
+
+// Seed is the first seed that shows what goes wrong without the rule, as seeds.txt has it;
+// zero where seeds do not show it.
+func (r *Row) Seed() uint64 { return Seeds()[r.Rule].Seed }
+
+// Found is what is known of a seed that shows something.
+type Found struct {
+	Seed    uint64
+	Promise string
+	Steps   int // of machines, up to the moment in which the promise was broken
+}
+
+// Seeds has what seeds.txt has, by rule.
+func Seeds() map[string]Found {
+	all := map[string]Found{}
+	for line := range strings.Lines(seeds) {
+		fields := strings.SplitN(strings.TrimSpace(line), " ", 4)
+		if len(fields) < 4 || fields[0] == "#" {
+			continue
+		}
+		seed, badSeed := strconv.ParseUint(fields[0], 10, 64)
+		steps, badSteps := strconv.Atoi(fields[2])
+		if badSeed == nil && badSteps == nil {
+			all[fields[3]] = Found{seed, fields[1], steps}
+		}
+	}
+	return all
+}
+
+// WriteSeeds writes what was found, as Seeds reads it, in the order of All.
+func WriteSeeds(found map[string]Found) string {
+	var b strings.Builder
+	b.WriteString("# The first seed that shows what goes wrong without a rule: seed promise steps rule\n")
+	b.WriteString("# Written by: go test ./sim/published -rewrite\n")
+	for _, r := range All() {
+		if f, ok := found[r.Rule]; ok {
+			fmt.Fprintf(&b, "%d %s %d %s\n", f.Seed, f.Promise, f.Steps, r.Rule)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,218 @@
+package published
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	rewrite = flag.Bool("rewrite", false, "look for the seeds again, within each budget, and write seeds.txt and docs/mutations.md")
+	hunt    = flag.Bool("hunt", false, "look for the seeds again, within each budget, and demand that they are those of seeds.txt")
+)
+
+const (
+	seedsFile = "seeds.txt"
+	tableFile = "../../docs/mutations.md"
+)
+
+// around is how many seeds are run with the rule in place: the one that shows what is
+// wrong without it, and those before it.
+const around = 4
+
+// TestEveryRuleIsFound by the checks of the promises alone, with its first seed within
+// its budget; and with the rule in place nothing is found.
+func TestEveryRuleIsFound(t *testing.T) {
+	found := map[string]Found{}
+	for _, row := range All() {
+		t.Run(strings.ReplaceAll(row.Rule, " ", "_"), func(t *testing.T) {
+			if row.Budget == 0 {
+				return // TestRowsAreWhole sees that it says where it is found
+			}
+			if !*rewrite && !*hunt {
+				missed(t, &row)
+				return
+			}
+			f := rehunt(t, &row)
+			if f.Seed != 0 {
+				found[row.Rule] = f
+			}
+			if known := Seeds()[row.Rule]; *hunt && f != known {
+				t.Errorf("seeds.txt says %+v, and it is %+v; write it with -rewrite", known, f)
+			}
+		})
+	}
+	if !*rewrite {
+		return
+	}
+	rewritten(t, seedsFile, WriteSeeds(found))
+	rewritten(t, tableFile, Table(found))
+}
+
+// missed runs the seed that shows a row, without the rule and with it.
+func missed(t *testing.T, row *Row) {
+	known := Seeds()[row.Rule]
+	if known.Seed == 0 || known.Seed > uint64(row.Budget) {
+		t.Fatalf("its seed is %d, its budget %d seeds; look for it with -rewrite", known.Seed, row.Budget)
+	}
+	result, err := row.Run(known.Seed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !row.Shows(&result) {
+		t.Fatalf("seed %d breaks no promise without the rule: %v %v; look for another with -rewrite", known.Seed, result.Outcome, result.Violation)
+	}
+	if got := foundBy(&result); got != known {
+		t.Errorf("seeds.txt says %+v, and it is %+v; write it with -rewrite", known, got)
+	}
+	kept(t, row, known.Seed)
+}
+
+// kept demands that nothing is found with the rule in place.
+func kept(t *testing.T, row *Row, seed uint64) {
+	for s := seed - min(seed-1, around-1); s <= seed; s++ {
+		result, err := row.Kept(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Outcome != sim.OK {
+			t.Errorf("seed %d with the rule in place: %v %v", s, result.Outcome, result.Violation)
+		}
+	}
+}
+
+func foundBy(result *sim.Result) Found {
+	return Found{Seed: result.Seed, Promise: result.Violation.Promise, Steps: result.Steps}
+}
+
+func rehunt(t *testing.T, row *Row) Found {
+	result, err := row.Hunt(row.Budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result == nil {
+		t.Errorf("%d seeds without the rule break no promise", row.Budget)
+		return Found{}
+	}
+	t.Logf("seed %d: %v", result.Seed, result.Violation)
+	kept(t, row, result.Seed)
+	return foundBy(result)
+}
+
+func rewritten(t *testing.T, path, text string) {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheTableIsUpToDate: docs/mutations.md says what the rows and seeds.txt say.
+func TestTheTableIsUpToDate(t *testing.T) {
+	if *rewrite {
+		return // it is about to be written
+	}
+	text, err := os.ReadFile(tableFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != Table(Seeds()) {
+		t.Errorf("%s is not what the rows say; write it with go test ./sim/published -rewrite", tableFile)
+	}
+}
+
+// TestRowsAreWhole: each says what a reader needs, and either has a budget or says where
+// it is found instead.
+func TestRowsAreWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range All() {
+		if _, err := row.Config(); err != nil {
+			t.Error(err)
+		}
+		if row.Source == "" || !strings.HasPrefix(row.Breaks, "P") || strings.Count(row.Hole, ". ") != 1 || !strings.HasSuffix(row.Hole, ".") {
+			t.Errorf("%q: source %q, breaks %q, hole %q: want all of them, and two sentences", row.Rule, row.Source, row.Breaks, row.Hole)
+		}
+		if (row.Budget == 0) == (row.Elsewhere == "") {
+			t.Errorf("%q: budget %d, elsewhere %q: want one of both", row.Rule, row.Budget, row.Elsewhere)
+		}
+		if seen[row.Rule] {
+			t.Errorf("%q has two rows", row.Rule)
+		}
+		seen[row.Rule] = true
+	}
+	for rule := range Seeds() {
+		if !seen[rule] {
+			t.Errorf("seeds.txt has %q, which has no row", rule)
+		}
+	}
+}
+
+// TestEveryRuleHasARow: those that the code asks for and those that are listed are the
+// same.
+func TestEveryRuleHasARow(t *testing.T) {
+	asked := rules(t)
+	var listed []string
+	for _, row := range All() {
+		listed = append(listed, row.Rule)
+	}
+	slices.Sort(listed)
+	for _, rule := range asked {
+		if !slices.Contains(listed, rule) {
+			t.Errorf("%q can be switched off and has no row: give it one", rule)
+		}
+	}
+	for _, rule := range listed {
+		if !slices.Contains(asked, rule) {
+			t.Errorf("%q has a row, and no code asks for it", rule)
+		}
+	}
+}
+
+// rules lists the names of all rules that can be switched off, as the code has them.
+func rules(t *testing.T) (all []string) {
+	t.Helper()
+	asks := regexp.MustCompile(`protocol\.Mutated\("([^"]+)"\)`)
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "published"):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, line := range strings.Split(string(text), "\n") {
+			if code, _, _ := strings.Cut(line, "//"); code != "" {
+				for _, match := range asks.FindAllStringSubmatch(code, -1) {
+					all = append(all, match[1])
+				}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestFindNamesWhatThereIs, whatever the case of the letters.
+func TestFindNamesWhatThereIs(t *testing.T) {
+	if row, err := Find("GUESTS vote"); err != nil || row.Rule != "guests vote" {
+		t.Errorf("%q, %v", row.Rule, err)
+	}
+	if _, err := Find("gravity"); err == nil || !strings.Contains(err.Error(), `"gravity"`) || !strings.Contains(err.Error(), `"guests vote"`) {
+		t.Errorf("an unknown rule: %v", err)
+	}
+}

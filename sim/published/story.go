@@ -1,0 +1,99 @@
+package published
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// storyLength is how many of the last lines of a trace are told.
+const storyLength = 24
+
+// quiet are parts of lines that happen all the time and tell nothing: the pulse of
+// the membership, and what is written to disks.
+var quiet = []string{
+	"membership.Poll", "membership.PollAnswer", "election.StatusPoll", "election.StatusAnswer", "central.Acks", "central.Ask ", "central.Answer",
+	" writes save ", " saved #", "raises *protocol.Horizon", " → host-", "client.queued", "notes ignored",
+	"client.hello", "client.refused", "election.Refuse", "everything is healed",
+}
+
+// verdicts are the words with which the last line of a trace begins.
+var verdicts = []string{"VIOLATION", "STUCK", "CRASH"}
+
+// Story returns the last lines of a trace that matter, oldest first: what users did and
+// were told, faults, views, and what decides about locks. The verdict itself, the last line,
+// is not among them.
+func Story(trace []byte) []string {
+	lines := strings.Split(strings.TrimRight(string(trace), "\n"), "\n")
+	if n := len(lines); n > 0 && (slices.ContainsFunc(verdicts, func(verdict string) bool { return strings.Contains(lines[n-1], verdict) })) {
+		lines = lines[:n-1]
+	}
+	var told []string
+	for _, line := range slices.Backward(lines) {
+		if slices.ContainsFunc(quiet, func(part string) bool { return strings.Contains(line, part) }) {
+			continue
+		}
+		if line = shortened(line); len(told) > 0 && told[len(told)-1] == line {
+			continue // twice at once
+		}
+		if told = append(told, line); len(told) == storyLength {
+			break
+		}
+	}
+	slices.Reverse(told)
+	return told
+}
+
+// shortened leaves of a line what fits a terminal; its end is in the trace.
+func shortened(line string) string {
+	const width = 150
+	if r := []rune(line); len(r) > width {
+		return string(r[:width]) + "…"
+	}
+	return line
+}
+
+// promises says in a word what each promise that a row can break is about.
+var promises = [...]string{
+	1: "exclusion: two hold what excludes each other, or two may grant",
+	2: "tokens never go back",
+	3: "a loss is told before another is granted the name",
+	4: "nobody is stranded: what is free is granted, and somebody serves",
+	5: "order: first come, first served",
+	6: "exactly once: a request acts once",
+	7: "only the holder unlocks",
+	8: "bounds, each with an error that names it",
+	9: "holders keep their locks as long as exclusion allows",
+}
+
+// About says what a promise is about; "" where there is none of that name.
+func About(promise string) string {
+	var number int
+	if _, err := fmt.Sscanf(promise, "P%d", &number); err != nil || number < 1 || number >= len(promises) {
+		return ""
+	}
+	return promises[number]
+}
+
+// Introduce writes what a row is about: the rule, where its hole was published, and what goes
+// wrong without it.
+func (r *Row) Introduce(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "rule: %s\npublished: %s\nwithout it: %s\nbreaks: %s, %s\n", r.Rule, r.Source, r.Hole, r.Breaks, About(r.Breaks))
+	return err
+}
+
+// Slug is the rule's name as a part of a file's.
+func (r *Row) Slug() string {
+	var b bytes.Buffer
+	for _, c := range strings.ToLower(r.Rule) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !bytes.HasSuffix(b.Bytes(), []byte("-")) && c != '\'':
+			b.WriteByte('-')
+		}
+	}
+	return strings.TrimSuffix(b.String(), "-")
+}
