@@ -38,6 +38,12 @@ func leases() []Row {
 			Hole: "A member that is back after a crash is taken to hold nothing more, so its names are freed at once. " +
 				"Its clients' processes did not crash, and believe until their deadlines.",
 		},
+	}
+}
+
+// tenures has those of whoever begins again, and of who waits for whom.
+func tenures() []Row {
+	return []Row{
 		{
 			Rule: "bootstrap at once", Protocol: "election", Source: "membership.md §9, V16", Breaks: "P3", Budget: 500,
 			Faults: "crash,amnesia", Members: 3, Bias: often(),

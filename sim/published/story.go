@@ -80,7 +80,11 @@ func About(promise string) string {
 // Introduce writes what a row is about: the rule, where its hole was published, and what goes
 // wrong without it.
 func (r *Row) Introduce(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "rule: %s\npublished: %s\nwithout it: %s\nbreaks: %s, %s\n", r.Rule, r.Source, r.Hole, r.Breaks, About(r.Breaks))
+	breaks := r.Breaks
+	if found := Seeds()[r.Rule]; About(found.Promise) != "" {
+		breaks = found.Promise
+	}
+	_, err := fmt.Fprintf(w, "rule: %s\npublished: %s\nwithout it: %s\nbreaks: %s, %s\n", r.Rule, r.Source, r.Hole, breaks, About(breaks))
 	return err
 }
 

@@ -43,7 +43,12 @@ func Table(found map[string]Found) string {
 }
 
 // Command shows the row.
-func (r *Row) Command() string { return "holdfast sim --as-published " + r.Rule }
+func (r *Row) Command() string {
+	if strings.Contains(r.Rule, "'") {
+		return fmt.Sprintf("holdfast sim --as-published %q", r.Rule)
+	}
+	return "holdfast sim --as-published " + r.Rule
+}
 
 // afterTable says of the design's other holes why they have no row.
 func afterTable() string {

@@ -45,6 +45,12 @@ func views() []Row {
 			Hole: "Whoever is in a view votes on the next one. " +
 				"When the founders have gone one by one, guests go on with a quorum of their own, and the founders that come back with another one.",
 		},
+	}
+}
+
+// successions has those of which view follows which.
+func successions() []Row {
+	return []Row{
 		{
 			Rule: "old view beside an installed one", Protocol: "election", Source: "membership.md §9, V23", Breaks: "P1", Budget: 100,
 			Hole: "A candidate that learns of a newer view, which is installed, starts from its own older one all the same. " +
