@@ -1,0 +1,323 @@
+package snapshot
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// Copier copies graphs of objects, and tells their forms. It keeps what it has learned of
+// types, and is used by one caller at a time; the forms that two of them tell are the same.
+type Copier struct {
+	plans   map[reflect.Type]*plan
+	learned int // how often a type was found to be embedded
+
+	copies  map[object]unsafe.Pointer
+	extents []extent
+	later   []deferred
+	entries []entry
+	alone   []object // were copied because they seemed to be parts of nothing
+	wholes  []object // of which such ones were found to be parts: they are copied first
+	printer printer
+}
+
+// object is what a pointer points to.
+type object struct {
+	at   unsafe.Pointer
+	plan *plan
+}
+
+// extent is where an object is, and where its copy.
+type extent struct {
+	from, to unsafe.Pointer
+	size     uintptr
+}
+
+// deferred is a pointer that may point into something, to be set when everything else
+// is copied.
+type deferred struct {
+	slot unsafe.Pointer // a pointer, or an interface that holds one
+	in   *plan          // the interface's; nil where slot is a pointer
+	to   object
+}
+
+// entry is one of a map that has such a pointer.
+type entry struct{ in, key, value reflect.Value }
+
+// New returns a Copier that knows no type yet.
+func New() *Copier {
+	return &Copier{plans: map[reflect.Type]*plan{}, copies: map[object]unsafe.Pointer{}, printer: newPrinter()}
+}
+
+// Copy returns a copy of what root points to. The error names what cannot be copied, and
+// where it is.
+func Copy[T any](c *Copier, root *T) (*T, error) {
+	p := c.planned(reflect.TypeFor[T]())
+	c.wholes = c.wholes[:0]
+	for {
+		before := c.learned + len(c.wholes)
+		to, err := c.copyAll(unsafe.Pointer(root), p)
+		if err != nil {
+			return nil, fmt.Errorf("snapshot: %s%w", p.is, err)
+		}
+		if c.learned+len(c.wholes) == before {
+			return (*T)(to), nil
+		}
+	}
+}
+
+func (c *Copier) copyAll(from unsafe.Pointer, p *plan) (unsafe.Pointer, error) {
+	clear(c.copies)
+	c.extents, c.later, c.entries, c.alone = c.extents[:0], c.later[:0], c.entries[:0], c.alone[:0]
+	for _, whole := range c.wholes {
+		if _, err := c.object(whole); err != nil {
+			return nil, err
+		}
+	}
+	to, err := c.object(object{from, p})
+	for err == nil && len(c.later) > 0 {
+		err = c.resolve()
+	}
+	for _, e := range c.entries {
+		e.in.SetMapIndex(e.key, e.value)
+	}
+	return to, err
+}
+
+// object copies what a pointer points to, once.
+func (c *Copier) object(from object) (unsafe.Pointer, error) {
+	if to, done := c.copies[from]; done {
+		return to, nil
+	}
+	to := c.within(from)
+	if to != nil {
+		c.copies[from] = to
+		return to, nil
+	}
+	v := reflect.New(from.plan.is)
+	v.Elem().Set(reflect.NewAt(from.plan.is, from.at).Elem())
+	to = v.UnsafePointer()
+	c.copies[from] = to
+	if c.extend(from.at, to, from.plan.size) {
+		c.wholes = append(c.wholes, from)
+	}
+	if from.plan.flat {
+		return to, nil
+	}
+	return to, c.part(to, from.plan)
+}
+
+// extend notes where something was copied to. It reports whether a part of it was taken for
+// something of its own.
+func (c *Copier) extend(from, to unsafe.Pointer, size uintptr) bool {
+	e := extent{from, to, size}
+	c.extents = append(c.extents, e)
+	return slices.ContainsFunc(c.alone, func(o object) bool { return e.has(o) && o.plan.size < size })
+}
+
+// has reports whether an object lies within the extent.
+func (e *extent) has(o object) bool {
+	return uintptr(o.at) >= uintptr(e.from) && uintptr(o.at)-uintptr(e.from)+o.plan.size <= e.size
+}
+
+// within returns where the copy of an object is that is a part of another one which was
+// copied, or nil.
+func (c *Copier) within(o object) unsafe.Pointer {
+	if !o.plan.embedded {
+		return nil
+	}
+	for i := range c.extents {
+		if e := &c.extents[i]; e.has(o) {
+			return unsafe.Add(e.to, uintptr(o.at)-uintptr(e.from))
+		}
+	}
+	return nil
+}
+
+// resolve sets the deferred pointers whose objects are there by now; and if there is none,
+// copies the largest of the others, which can be a part of none of them.
+func (c *Copier) resolve() error {
+	later := slices.Clone(c.later)
+	c.later = c.later[:0]
+	for _, d := range later {
+		to, done := c.copies[d.to]
+		if !done {
+			to = c.within(d.to)
+		}
+		if to == nil {
+			c.later = append(c.later, d)
+			continue
+		}
+		d.set(to)
+	}
+	if len(c.later) < len(later) {
+		return nil
+	}
+	largest := slices.MaxFunc(c.later, func(a, b deferred) int { return int(a.to.plan.size) - int(b.to.plan.size) })
+	c.alone = append(c.alone, largest.to)
+	_, err := c.object(largest.to)
+	return err
+}
+
+func (d *deferred) set(to unsafe.Pointer) {
+	if d.in == nil {
+		*(*unsafe.Pointer)(d.slot) = to
+		return
+	}
+	reflect.NewAt(d.in.is, d.slot).Elem().Set(reflect.NewAt(d.to.plan.is, to))
+}
+
+// part replaces whatever a value that was assigned still shares with the original.
+func (c *Copier) part(at unsafe.Pointer, p *plan) error {
+	switch p.kind {
+	case reflect.Struct:
+		for i := range p.loose {
+			f := &p.loose[i]
+			if err := c.part(unsafe.Add(at, f.offset), f.plan); err != nil {
+				return fmt.Errorf(".%s%w", f.name, err)
+			}
+		}
+	case reflect.Array:
+		return c.elements(at, p.elem, p.length)
+	case reflect.Pointer:
+		return c.pointer(at, p)
+	case reflect.Slice:
+		return c.slice(at, p)
+	case reflect.Map:
+		return c.mapping(at, p)
+	case reflect.Interface:
+		return c.boxed(at, p)
+	default:
+		if *(*unsafe.Pointer)(at) != nil {
+			return fmt.Errorf(": a %v cannot be copied", p.is)
+		}
+	}
+	return nil
+}
+
+func (c *Copier) elements(at unsafe.Pointer, p *plan, length int) error {
+	for i := range length {
+		if err := c.part(unsafe.Add(at, uintptr(i)*p.size), p); err != nil {
+			return fmt.Errorf("[%d]%w", i, err)
+		}
+	}
+	return nil
+}
+
+func (c *Copier) pointer(at unsafe.Pointer, p *plan) error {
+	to := object{*(*unsafe.Pointer)(at), p.elem}
+	switch {
+	case to.at == nil:
+		return nil
+	case p.elem.embedded:
+		c.later = append(c.later, deferred{slot: at, to: to})
+		return nil
+	}
+	copied, err := c.object(to)
+	*(*unsafe.Pointer)(at) = copied
+	return err
+}
+
+func (c *Copier) slice(at unsafe.Pointer, p *plan) error {
+	old := reflect.NewAt(p.is, at).Elem()
+	if old.IsNil() {
+		return nil
+	}
+	length := old.Len()
+	fresh := reflect.MakeSlice(p.is, length, length)
+	reflect.Copy(fresh, old)
+	from := old.UnsafePointer()
+	old.Set(fresh)
+	if length == 0 {
+		return nil
+	}
+	if c.extend(from, fresh.UnsafePointer(), uintptr(length)*p.elem.size) {
+		return fmt.Errorf(": a slice that can be reached through a pointer to an element only cannot be copied")
+	}
+	if p.elem.flat {
+		return nil
+	}
+	return c.elements(fresh.UnsafePointer(), p.elem, length)
+}
+
+func (c *Copier) mapping(at unsafe.Pointer, p *plan) error {
+	old := reflect.NewAt(p.is, at).Elem()
+	if old.IsNil() {
+		return nil
+	}
+	same := object{old.UnsafePointer(), p}
+	if to, done := c.copies[same]; done {
+		*(*unsafe.Pointer)(at) = to
+		return nil
+	}
+	fresh := reflect.MakeMapWithSize(p.is, old.Len())
+	c.copies[same] = fresh.UnsafePointer()
+	for entries := old.MapRange(); entries.Next(); {
+		if p.key.flat && p.elem.flat {
+			fresh.SetMapIndex(entries.Key(), entries.Value())
+			continue
+		}
+		if err := c.entry(fresh, entries, p); err != nil {
+			return fmt.Errorf("[%v]%w", entries.Key(), err)
+		}
+	}
+	old.Set(fresh)
+	return nil
+}
+
+func (c *Copier) entry(fresh reflect.Value, entries *reflect.MapIter, p *plan) error {
+	if !p.key.flat {
+		return fmt.Errorf(": a key of type %v cannot be copied", p.key.is)
+	}
+	value := reflect.New(p.elem.is)
+	value.Elem().Set(entries.Value())
+	before := len(c.later)
+	err := c.part(value.UnsafePointer(), p.elem)
+	if len(c.later) == before {
+		fresh.SetMapIndex(entries.Key(), value.Elem())
+	} else {
+		c.entries = append(c.entries, entry{fresh, entries.Key(), value.Elem()})
+	}
+	return err
+}
+
+// boxed copies what an interface holds. A flat value within one never changes.
+func (c *Copier) boxed(at unsafe.Pointer, in *plan) error {
+	slot := reflect.NewAt(in.is, at).Elem()
+	if slot.IsNil() {
+		return nil
+	}
+	value := slot.Elem()
+	p := c.planned(value.Type())
+	if p.flat {
+		return nil
+	}
+	if p.kind == reflect.Pointer {
+		to := object{value.UnsafePointer(), p.elem}
+		switch {
+		case to.at == nil:
+			return nil
+		case p.elem.embedded:
+			c.later = append(c.later, deferred{at, in, to})
+			return nil
+		}
+		copied, err := c.object(to)
+		if err != nil {
+			return fmt.Errorf(".(%v)%w", p.is, err)
+		}
+		slot.Set(reflect.NewAt(p.elem.is, copied))
+		return nil
+	}
+	fresh := reflect.New(p.is)
+	fresh.Elem().Set(value)
+	before := len(c.later)
+	if err := c.part(fresh.UnsafePointer(), p); err != nil {
+		return fmt.Errorf(".(%v)%w", p.is, err)
+	}
+	if len(c.later) != before {
+		return fmt.Errorf(".(%v): a value that has a pointer to a part of something cannot be copied", p.is)
+	}
+	slot.Set(fresh.Elem())
+	return nil
+}
