@@ -1,0 +1,348 @@
+package explore
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// action is something that can happen in a state. Which can is a list in an order that
+// depends on the state alone, so that a run is a list of places in these.
+type action struct {
+	kind kind
+	at   int // a member, a user, or a place among those held
+	name uint8
+}
+
+type kind uint8
+
+const (
+	goOn      kind = iota // the default schedule
+	resume                // a paused member wakes
+	restart               // a member that has crashed starts again
+	arrive                // a held packet arrives
+	unlock                // a user gives back
+	begin                 // a user asks
+	crash                 // and what is being written is lost
+	crashKept             // and what is being written is kept
+	pause
+	lose      // the next packet
+	duplicate // it arrives, and may do so again
+	delay     // it comes whenever it comes
+)
+
+// next is what the default schedule does next.
+type next struct {
+	what  upcoming
+	focus int // the member to which it happens; -1 where that is all, because time passes
+	user  int
+}
+
+type upcoming uint8
+
+const (
+	nothing upcoming = iota
+	packetNext
+	openNext
+	tickNext
+	timeNext
+)
+
+// upcoming tells what the default schedule does: whatever is under way arrives, in the
+// order of its sending; then whoever is due ticks; then time passes.
+func (e *engine) upcoming(w *world) next {
+	if len(w.flying) > 0 {
+		return next{what: packetNext, focus: w.flying[0].To}
+	}
+	for i := range w.Users {
+		if m := w.members[w.Users[i].Member]; w.Users[i].Phase == opening && m.up && !m.paused {
+			return next{what: openNext, focus: m.place, user: i}
+		}
+	}
+	earliest := protocol.Never
+	for _, m := range w.members {
+		if !m.up || m.paused {
+			continue
+		}
+		due := m.due(m.soul.Desk.Wake(), e.config.Quantum)
+		if due <= w.now {
+			return next{what: tickNext, focus: m.place}
+		}
+		earliest = min(earliest, due)
+	}
+	if earliest == protocol.Never {
+		return next{what: nothing, focus: -1}
+	}
+	return next{what: timeNext, focus: -1}
+}
+
+// actions lists what can happen, the default first. What happens to one member at a time
+// commutes with what happens to another: so deviations at a member are tried when the
+// next thing happens to it, and whenever time is about to pass.
+func (e *engine) actions(w *world, n next, all []action) []action {
+	all = all[:0]
+	if n.what != nothing {
+		all = append(all, action{kind: goOn})
+	}
+	for _, m := range w.members {
+		switch {
+		case n.focus >= 0 && n.focus != m.place:
+		case m.paused && n.focus < 0:
+			all = append(all, action{kind: resume, at: m.place})
+		case !m.up && n.focus < 0:
+			all = append(all, action{kind: restart, at: m.place})
+		}
+	}
+	for i, p := range w.held {
+		if m := w.members[p.To]; (n.focus < 0 || n.focus == p.To) && !m.paused {
+			all = append(all, action{kind: arrive, at: i})
+		}
+	}
+	all = e.wishes(w, n, all)
+	return e.faults(w, n, all)
+}
+
+// wishes adds what users can do.
+func (e *engine) wishes(w *world, n next, all []action) []action {
+	for i := range w.Users {
+		u := &w.Users[i]
+		m := w.members[u.Member]
+		switch {
+		case !m.up || m.paused || n.focus >= 0 && n.focus != m.place:
+		case w.believes(i):
+			all = append(all, action{kind: unlock, at: i})
+		case u.Phase == idle && u.Calls > 0:
+			for name := range e.config.Names {
+				all = append(all, action{kind: begin, at: i, name: uint8(name)})
+			}
+		}
+	}
+	return all
+}
+
+// faults adds what can go wrong.
+func (e *engine) faults(w *world, n next, all []action) []action {
+	left := &w.Left
+	for _, m := range w.members {
+		if !m.up || n.focus >= 0 && n.focus != m.place {
+			continue
+		}
+		if left.Crashes > 0 {
+			all = append(all, action{kind: crash, at: m.place})
+			if w.writing(m) != nil {
+				all = append(all, action{kind: crashKept, at: m.place})
+			}
+		}
+		if left.Pauses > 0 && !m.paused {
+			all = append(all, action{kind: pause, at: m.place})
+		}
+	}
+	if n.what != packetNext || w.flying[0].saved != nil || !w.members[n.focus].up || w.members[n.focus].paused {
+		return all
+	}
+	if left.Losses > 0 {
+		all = append(all, action{kind: lose})
+	}
+	if left.Duplicates > 0 {
+		all = append(all, action{kind: duplicate})
+	}
+	if left.Delays > 0 {
+		all = append(all, action{kind: delay})
+	}
+	return all
+}
+
+// writing returns what is being written by a member's disk, or nil.
+func (w *world) writing(m *member) *saving {
+	for _, packets := range [][]*packet{w.flying, m.inbox} {
+		for _, p := range packets {
+			if p.saved != nil && p.To == m.place {
+				return p.saved
+			}
+		}
+	}
+	return nil
+}
+
+// healing returns which action brings everything to rest without further faults: who is
+// paused wakes, what is held arrives, who is down starts, who holds unlocks, and else the
+// default schedule goes on. It is a place in all, or -1.
+func (n next) healing(all []action) int {
+	if n.focus < 0 {
+		for _, k := range []kind{resume, arrive, restart, unlock} {
+			if i := slices.IndexFunc(all, func(a action) bool { return a.kind == k }); i >= 0 {
+				return i
+			}
+		}
+	}
+	return slices.IndexFunc(all, func(a action) bool { return a.kind == goOn })
+}
+
+// take returns the state in which an action results. A machine that panics breaks a
+// promise; any other error means that the exploration cannot go on.
+func (e *engine) take(from *world, n next, a action) (w *world, err error) {
+	e.broken = nil
+	w = from.clone()
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			e.out = protocol.Effects{}
+			e.violate("panic", "%v\n%s", panicked, frames(debug.Stack()))
+		}
+	}()
+	if err := e.happen(w, n, a); err != nil {
+		return nil, err
+	}
+	e.judge(w)
+	return w, nil
+}
+
+// frames leaves of a stack what is above the recovery.
+func frames(stack []byte) string {
+	text := string(stack)
+	if i := strings.LastIndex(text, "panic("); i >= 0 {
+		text = text[i:]
+	}
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[:min(len(lines), 14)], "")
+}
+
+func (e *engine) happen(w *world, n next, a action) error {
+	switch a.kind {
+	case goOn:
+		return e.goOn(w, n)
+	case resume:
+		e.resume(w, a.at)
+	case restart:
+		return e.restart(w, a.at)
+	case arrive:
+		p := w.held[a.at]
+		w.held = slices.Delete(w.held, a.at, a.at+1)
+		return e.deliver(w, p)
+	case unlock:
+		return e.unlocks(w, a.at)
+	case begin:
+		return e.begins(w, a.at, a.name)
+	case crash, crashKept:
+		return e.crash(w, a.at, a.kind == crashKept)
+	case pause:
+		e.say("%s is paused", w.members[a.at].name)
+		m := *w.members[a.at]
+		m.paused = true
+		w.members[a.at] = &m
+		w.Left.Pauses--
+	default:
+		return e.misdeliver(w, a.kind)
+	}
+	return nil
+}
+
+// say tells a line, where somebody listens.
+func (e *engine) say(format string, arguments ...any) {
+	if e.tell != nil {
+		e.tell(format, arguments...)
+	}
+}
+
+// goOn does what the default schedule does next.
+func (e *engine) goOn(w *world, n next) error {
+	switch n.what {
+	case packetNext:
+		p := w.flying[0]
+		w.flying = w.flying[1:]
+		return e.deliver(w, p)
+	case openNext:
+		return e.opens(w, n.user)
+	case tickNext:
+		e.say("%s wakes", w.members[n.focus].name)
+		return e.act(w, n.focus, protocol.Event{Kind: protocol.Tick})
+	}
+	w.now = e.earliest(w)
+	return nil
+}
+
+// earliest is when the first is due of those who run.
+func (e *engine) earliest(w *world) time.Duration {
+	at := protocol.Never
+	for _, m := range w.members {
+		if m.up && !m.paused {
+			at = min(at, m.due(m.soul.Desk.Wake(), e.config.Quantum))
+		}
+	}
+	return at
+}
+
+// resume wakes a member: what has come meanwhile is read first.
+func (e *engine) resume(w *world, place int) {
+	m := *w.members[place]
+	e.say("%s goes on", m.name)
+	w.flying = append(slices.Clone(m.inbox), w.flying...)
+	m.paused, m.inbox = false, nil
+	w.members[place] = &m
+}
+
+// restart begins another life of a member. Beyond the budget there are no faults after it.
+func (e *engine) restart(w *world, place int) error {
+	m := *w.members[place]
+	e.say("%s starts again", m.name)
+	w.members[place] = &m
+	if w.Left.Restarts > 0 {
+		w.Left.Restarts--
+	} else {
+		w.Left = budgets{}
+	}
+	if err := e.start(w, &m); err != nil {
+		return err
+	}
+	return e.done(&m)
+}
+
+// crash ends a member's process. What it has sent is under way.
+func (e *engine) crash(w *world, place int, kept bool) error {
+	m := *w.members[place]
+	writing := w.writing(&m)
+	mine := func(p *packet) bool { return p.saved != nil && p.To == place }
+	w.flying = slices.DeleteFunc(w.flying, mine)
+	m.up, m.paused, m.soul, m.inbox = false, false, nil, nil
+	w.members[place] = &m
+	w.end(place)
+	w.Left.Crashes--
+	switch {
+	case kept:
+		e.say("%s crashes, and has saved #%d", m.name, writing.ID)
+		if err := e.sync(&m, writing); err != nil {
+			return err
+		}
+	case writing != nil:
+		e.say("%s crashes, and has not saved #%d", m.name, writing.ID)
+	default:
+		e.say("%s crashes", m.name)
+	}
+	return e.done(&m)
+}
+
+// misdeliver does with the next packet what networks do.
+func (e *engine) misdeliver(w *world, what kind) error {
+	p := w.flying[0]
+	w.flying = w.flying[1:]
+	switch what {
+	case lose:
+		w.Left.Losses--
+		e.say("%s to %s is lost", w.from(p), w.members[p.To].name)
+	case delay:
+		w.Left.Delays--
+		w.held = append(w.held, p)
+		e.say("%s to %s is delayed", w.from(p), w.members[p.To].name)
+	case duplicate:
+		w.Left.Duplicates--
+		w.held = append(w.held, p)
+		e.say("%s to %s is doubled", w.from(p), w.members[p.To].name)
+		return e.deliver(w, p)
+	default:
+		return fmt.Errorf("explore: %d is no action", what)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package explore
+
+import "fmt"
+
+// beginning makes the state in which a run begins, with one fast clock or (-1) none.
+func (e *engine) beginning(fastAt int) (*world, error) {
+	c := e.config
+	w := &world{now: e.late}
+	w.Left = budgets{uint8(c.Crashes), uint8(c.Restarts), uint8(c.Pauses), uint8(c.Losses), uint8(c.Duplicates), uint8(c.Delays)}
+	w.Highest = make([]uint64, c.Names)
+	for i := range c.Users {
+		w.Users = append(w.Users, user{Member: i % c.Members, Calls: uint8(c.Calls)})
+	}
+	for place := range c.Members {
+		w.members = append(w.members, &member{
+			place: place, id: idOf(place), name: fmt.Sprintf("m%d", place+1), address: address(place), fast: place == fastAt,
+		})
+	}
+	for _, m := range w.members {
+		e.say("%s starts", m.name)
+		if err := e.start(w, m); err != nil {
+			return nil, err
+		}
+		if m.id != idOf(m.place) {
+			return nil, fmt.Errorf("explore: %s has drawn the id %d, and not its first number", m.name, uint64(m.id))
+		}
+		if err := e.done(m); err != nil {
+			return nil, err
+		}
+	}
+	if c.Formed {
+		return e.formed(w)
+	}
+	return w, nil
+}
+
+// formingSteps is how many steps a cluster may take to form.
+const formingSteps = 100_000
+
+// formed lets the default schedule go on until the cluster has settled and its view is open,
+// and time is about to pass.
+func (e *engine) formed(w *world) (*world, error) {
+	for range formingSteps {
+		n := e.upcoming(w)
+		if n.what == timeNext && w.settled() && w.opened() {
+			return w, nil
+		}
+		if n.what == nothing {
+			break
+		}
+		after, err := e.take(w, n, action{kind: goOn})
+		if err != nil {
+			return nil, err
+		}
+		if e.broken != nil {
+			return nil, fmt.Errorf("explore: %v, while the cluster forms", e.broken)
+		}
+		w = after
+	}
+	return nil, fmt.Errorf("explore: the cluster does not form in %d steps", formingSteps)
+}
+
+// opened reports whether all members know their view to be open.
+func (w *world) opened() bool {
+	for _, m := range w.members {
+		if m.soul.View == nil || !m.soul.View.Open {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,154 @@
+package explore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+// Config says what to explore. The budgets bound how often each deviation from the default
+// schedule happens in one run; how many runs there are is not bounded by anything.
+type Config struct {
+	// Protocol is what the members run. Required; see sim.Find.
+	Protocol sim.Protocol
+	// Members is how many there are, all of them founders with a cell. Zero means 3.
+	Members int
+	// Users is how many use locks, each through a member: the first through the first.
+	// Zero means none.
+	Users int
+	// Names is how many names they use. Zero means 1 where there are users.
+	Names int
+	// Calls is how often each user may lock a name. Zero means once where there are users.
+	Calls int
+
+	// Crashes, Pauses, Losses, Duplicates and Delays are the budgets of deviations.
+	Crashes, Pauses, Losses, Duplicates, Delays int
+	// Restarts is how often a member that has crashed starts again while faults may still
+	// come. One that starts beyond this ends all faults, so that it can be told whether
+	// everything comes to rest.
+	Restarts int
+	// Fast lets any one member's clock run faster than the others by Drift, or none's.
+	Fast bool
+
+	// Formed begins with a cluster whose view is open and whose users have their sessions,
+	// rather than with the start of its members: nothing deviates before that.
+	Formed bool
+	// Lease is D. Zero means 3 s.
+	Lease time.Duration
+	// Drift is δ. Zero means 0.05.
+	Drift float64
+	// Quantum is the grain of time: whatever is due happens at the next multiple of it. Zero
+	// means a sixtieth of the lease; 20 ns is the least.
+	Quantum time.Duration
+
+	// Depth bounds the number of steps of a run. Zero means no bound. An exploration that
+	// has met the bound is not complete.
+	Depth int
+	// Exact takes states for equal only if they are, at the same time: nothing is renamed.
+	// An exploration of this kind ends at its depth only.
+	Exact bool
+}
+
+// finest is the least quantum: a clock that runs faster by a twentieth shows whole
+// nanoseconds at every multiple of it.
+const finest = 20 * time.Nanosecond
+
+// check fills in what is not given. The error names what is wrong and what is allowed.
+func (c *Config) check() error {
+	c.defaults()
+	switch {
+	case c.Protocol.Build == nil:
+		return fmt.Errorf("explore: Protocol has no Build; one of %s is allowed", sim.Names())
+	case c.Members < 1 || c.Members > maxMembers:
+		return fmt.Errorf("explore: Members is %d; 1 to %d is allowed", c.Members, maxMembers)
+	case c.Users < 0 || c.Users > maxUsers, c.Names < 0 || c.Names > maxNames, c.Calls < 0 || c.Calls > maxBudget:
+		return fmt.Errorf("explore: Users %d, Names %d, Calls %d: up to %d, %d and %d are allowed", c.Users, c.Names, c.Calls, maxUsers, maxNames, maxBudget)
+	case c.Users > 0 && !c.Protocol.Locks:
+		return fmt.Errorf("explore: Users is %d, and protocol %s has no locks; give a protocol that has, or no users", c.Users, c.Protocol.Name)
+	case c.Lease < time.Millisecond || c.Lease > time.Hour:
+		return fmt.Errorf("explore: Lease is %v; %v to %v is allowed", c.Lease, time.Millisecond, time.Hour)
+	case !(c.Drift >= 0 && c.Drift <= 0.5):
+		return fmt.Errorf("explore: Drift is %v; 0 to 0.5 is allowed", c.Drift)
+	case c.Fast && c.Drift != 0.05:
+		return fmt.Errorf("explore: Drift is %v; with Fast it must be 0.05, by which fast clocks run here", c.Drift)
+	case c.Quantum < finest || c.Quantum%finest != 0 || c.Quantum > c.Lease/10:
+		return fmt.Errorf("explore: Quantum is %v; multiples of %v up to a tenth of the lease, %v, are allowed", c.Quantum, finest, c.Lease/10)
+	case c.Depth < 0:
+		return fmt.Errorf("explore: Depth is %d; 0 means no bound", c.Depth)
+	}
+	for _, budget := range []struct {
+		name  string
+		value int
+	}{
+		{"Crashes", c.Crashes}, {"Pauses", c.Pauses}, {"Losses", c.Losses}, {"Duplicates", c.Duplicates}, {"Delays", c.Delays}, {"Restarts", c.Restarts},
+	} {
+		if budget.value < 0 || budget.value > maxBudget {
+			return fmt.Errorf("explore: %s is %d; 0 to %d is allowed", budget.name, budget.value, maxBudget)
+		}
+	}
+	return nil
+}
+
+// What a configuration may have: a byte each in a checkpoint.
+const (
+	maxMembers = 7
+	maxUsers   = 8
+	maxNames   = 4
+	maxBudget  = 100
+)
+
+func (c *Config) defaults() {
+	if c.Members == 0 {
+		c.Members = 3
+	}
+	if c.Users > 0 && c.Names == 0 {
+		c.Names = 1
+	}
+	if c.Users > 0 && c.Calls == 0 {
+		c.Calls = 1
+	}
+	if c.Lease == 0 {
+		c.Lease = 3 * time.Second
+	}
+	if c.Drift == 0 {
+		c.Drift = 0.05
+	}
+	if c.Quantum == 0 {
+		c.Quantum = max(finest, (c.Lease / 60).Truncate(finest))
+	}
+}
+
+// String says what is explored, in the words of the command line.
+func (c *Config) String() string {
+	text := fmt.Sprintf("protocol=%s members=%d", c.Protocol.Name, c.Members)
+	if c.Users > 0 {
+		text += fmt.Sprintf(" users=%d locks=%d calls=%d", c.Users, c.Names, c.Calls)
+	}
+	text += fmt.Sprintf(" crashes=%d restarts=%d pauses=%d losses=%d duplicates=%d delays=%d", c.Crashes, c.Restarts, c.Pauses, c.Losses, c.Duplicates, c.Delays)
+	if c.Fast {
+		text += " fast-clock"
+	}
+	if c.Formed {
+		text += " formed"
+	}
+	text += fmt.Sprintf(" lease=%v quantum=%v", c.Lease, c.Quantum)
+	if c.Depth > 0 {
+		text += fmt.Sprintf(" depth=%d", c.Depth)
+	}
+	if c.Exact {
+		text += " exact"
+	}
+	return text
+}
+
+// longest is how far back an instant may lie and still matter: longer than every timer
+// that a machine counts from something that has passed. The longest of these is a lease
+// stretched by the drift.
+func (c *Config) longest() time.Duration {
+	return c.Lease + time.Duration(float64(c.Lease)*c.Drift) + c.Lease/12
+}
+
+// wall is the wall clock's reading when the members start.
+const wall = time.Duration(membership.Origin)*time.Second + 1000*time.Second

@@ -1,0 +1,87 @@
+// Package explore visits every state that a small cluster can get into, where package sim
+// visits some states of large ones.
+//
+// The members are the machines that ship, as package sim builds them: a session.Desk in
+// front of a stack of membership and spaces, made by the Build of a sim.Protocol. A new
+// protocol needs nothing here. What is around them is as small as can be: a disk that
+// writes when asked, a network, users within the members' processes (package node), who
+// take locks and give them back whenever they like.
+//
+// # What a run is
+//
+// A run follows the default schedule, which has no chance in it: whatever was sent arrives
+// at once, in the order of its sending; when nothing is under way, whoever is due ticks;
+// when nobody is, time passes until somebody is. From that, a run deviates as often as the
+// budgets in [Config] allow: a member crashes or is paused, a packet is lost, doubled or
+// delayed until whenever it comes. Users act, members restart and wake, and delayed packets
+// arrive at any point, at no cost. The explorer tries every deviation at every point of
+// every run; this is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, 2011). Because
+// states are told apart in canonical form, what goes on without deviation returns to
+// states that are known, and the search ends. It is complete when no state is left that
+// was not looked at; there is no bound on the length of a run.
+//
+// What happens at one member commutes with what happens at another until a packet goes from
+// one to the other. So a deviation at a member is tried when the next thing happens to that
+// member, and whenever time is about to pass, and nowhere else (a partial-order reduction:
+// the runs that are left out have the same effects at each member, in the same order).
+//
+// # What is checked
+//
+// In every state, from the holder's side: nobody believes in a lock beside another (P1); of the
+// members one at a time may grant, and knows of everybody whose lease runs (P1, as in sim's
+// authority.go). In every transition: tokens of a name rise (P2), a grant is told when nobody
+// believes any more, and the unlock of a believed lock is not refused (P3), and a request
+// is told one token, and none after it was settled (P6). And from every state the schedule
+// without further faults (who is paused wakes, what is delayed arrives, who is down starts,
+// who holds unlocks) leads to one where everything that was asked is answered, all
+// members are in one view and its coordinator may grant (P4). P5, P7 and P8 are sim's.
+//
+// # Canonical form, and why it is sound
+//
+// Two states are taken for one if the machines cannot tell them apart by what they do with
+// numbers and times.
+//
+//   - Times. Each member's clock shows a huge number at the start of each life, its own, so
+//     that of any value of the type time.Duration it can be told whether it is a length of
+//     time or an instant, and on whose clock (world.go). Instants are written relative to
+//     what that clock shows now. A machine never learns when real time began, so two states
+//     that differ by a shift of it go on alike. An instant that lies further back than any
+//     timer runs (D·(1+δ), and a patience to spare) is in the past of every comparison that a
+//     machine makes: of several such only the order is kept. A clock that begins again
+//     shows less than before, so what is remembered of a former life lies in the future, as
+//     with real clocks; of that too only the order is kept.
+//   - Numbers: epochs, views, tenures, rounds of polls, requests, tokens. All of a state are put
+//     in order together, and each becomes as far above its neighbour as it was, by at most
+//     four. Machines compare such numbers, copy them, and count up by one from the greatest
+//     that they know; all of that gives the same in both states, unless a number that lags
+//     behind by more than four caught up with another by counting alone, without having
+//     heard of it. Whoever counts here has heard of it: an epoch is raised above all that
+//     are known, everything else is counted by one member. A token is two numbers, since
+//     its upper half is compared with epochs; and so is whatever is as large.
+//   - Shape: everything else is kept as it is, by package snapshot. Members keep their
+//     ids, and names and users theirs: elections go by ids and addresses, and the explorer uses no
+//     symmetry.
+//
+// The tests compare with explorations where nothing is renamed ([Config].Exact), to a
+// depth. Nothing else is left out: what machines keep for people, such as since when a
+// member is in the view, is told apart too, which costs states and can hide nothing.
+//
+// # What it leaves out
+//
+// Packets take no time, unless they are delayed. Jitter is a constant, another one for each
+// member. Timers are late by up to a quantum. Clocks are right, or one of them is
+// fast by all of the drift. Wall clocks stand still: with cells nothing hangs on them. Disks
+// write what they are told; a crash may come before or after. Users want exclusive locks,
+// without limits of time. Clients that are processes of their own are sim's.
+//
+// Digests have 128 bits; the report says how likely it is that two states had one.
+//
+// # Files
+//
+//	config.go     what is explored      search.go      breadth first, on all processors
+//	world.go      a state, its clocks   store.go       what is known of states; P4
+//	begin.go      the first states      checkpoint.go  stopping, and going on
+//	action.go     what can happen       canonical.go   when two states are one
+//	step.go       a member's step       judge.go       what is checked
+//	user.go       who takes locks       trace.go       a counter-example, for people
+package explore

@@ -1,0 +1,299 @@
+package explore
+
+import (
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
+)
+
+// configured is a configuration of a protocol.
+func configured(t *testing.T, name string, with func(*Config)) Config {
+	t.Helper()
+	p, known := sim.Find(name)
+	if !known {
+		t.Fatalf("there is no protocol %s", name)
+	}
+	c := Config{Protocol: p, Formed: true}
+	with(&c)
+	return c
+}
+
+func explored(t *testing.T, c Config, l Limits) Report {
+	t.Helper()
+	r, err := Explore(context.Background(), c, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSmallExplorationsComplete: the slice of each target that runs with the tests. The
+// counts are what they are: a change of the machines may change them, and shows here.
+func TestSmallExplorationsComplete(t *testing.T) {
+	for _, at := range []struct {
+		name   string
+		with   func(*Config)
+		states int
+	}{
+		{"election", func(c *Config) { c.Formed = false }, 195},
+		{"election", func(c *Config) { c.Losses = 1 }, 422},
+		{"election", func(c *Config) { c.Delays = 1 }, 2358},
+		{"central", func(c *Config) { c.Users = 1 }, 2600},
+	} {
+		c := configured(t, at.name, at.with)
+		r := explored(t, c, Limits{Jobs: 2})
+		if !r.Complete() {
+			t.Errorf("%v is not complete: %s, %+v", &r.Config, r.Stopped, r.Found)
+		}
+		if r.States < at.states/2 || r.States > at.states*2 {
+			t.Errorf("%v has %d states; it had about %d", &r.Config, r.States, at.states)
+		}
+		t.Logf("%v: %d states, %d transitions, depth %d", &r.Config, r.States, r.Transitions, r.Depth)
+	}
+}
+
+// TestJobsChangeNothing: an exploration is the same on any number of processors.
+func TestJobsChangeNothing(t *testing.T) {
+	c := configured(t, "election", func(c *Config) { c.Losses, c.Duplicates, c.Depth = 1, 1, 40 })
+	one, three := explored(t, c, Limits{Jobs: 1}), explored(t, c, Limits{Jobs: 3})
+	one.Elapsed, three.Elapsed = 0, 0
+	one.Config, three.Config = Config{}, Config{}
+	if !reflect.DeepEqual(one, three) {
+		t.Errorf("with one job %+v, with three %+v", one, three)
+	}
+}
+
+// TestStoppedExplorationsGoOn: one that was stopped, kept and gone on with, again and again,
+// finds what one does that was not.
+func TestStoppedExplorationsGoOn(t *testing.T) {
+	c := configured(t, "election", func(c *Config) { c.Losses = 1 })
+	whole := explored(t, c, Limits{})
+	x, err := Begin(c, Limits{States: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "checkpoint")
+	var r Report
+	for stops := 0; ; stops++ {
+		if r, err = x.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if r.Stopped == "" {
+			if stops < 5 {
+				t.Errorf("it was stopped %d times", stops)
+			}
+			break
+		}
+		if r.Complete() {
+			t.Fatal("an exploration that was stopped is complete")
+		}
+		if err := x.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if x, err = Resume(path, Limits{States: r.States + 50}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !r.Complete() || r.States != whole.States || r.Transitions != whole.Transitions || r.Depth != whole.Depth {
+		t.Errorf("in pieces %+v, in one %+v", r, whole)
+	}
+}
+
+// TestNoCheckpoint: what is wrong with a file is said.
+func TestNoCheckpoint(t *testing.T) {
+	if _, err := Resume(filepath.Join(t.TempDir(), "none"), Limits{}); err == nil {
+		t.Error("a file that is not there is gone on with")
+	}
+	if _, err := Resume("doc.go", Limits{}); err == nil || !strings.Contains(err.Error(), "--checkpoint") {
+		t.Errorf("a page is gone on with: %v", err)
+	}
+}
+
+// TestInterrupts: an exploration ends when it is told to.
+func TestInterrupts(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := Explore(ctx, configured(t, "election", func(c *Config) { c.Crashes = 1 }), Limits{})
+	if err != nil || r.Stopped != "interrupted" || r.Complete() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = Explore(context.Background(), configured(t, "election", func(c *Config) { c.Crashes = 1 }), Limits{Memory: 1})
+	if err != nil || !strings.Contains(r.Stopped, "memory") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// walk takes actions by chance, and calls look for every state.
+func walk(t *testing.T, e *engine, w *world, seed uint64, steps int, look func(w *world, n next)) *world {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range steps {
+		n := e.upcoming(w)
+		look(w, n)
+		all := e.actions(w, n, nil)
+		if len(all) == 0 {
+			return w
+		}
+		a := all[0]
+		if r.IntN(6) == 0 {
+			a = all[r.IntN(len(all))]
+		}
+		after, err := e.take(w, n, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.broken != nil {
+			t.Fatal(e.broken)
+		}
+		w = after
+	}
+	return w
+}
+
+func beginning(t *testing.T, e *engine) *world {
+	t.Helper()
+	w, err := e.beginning(-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func named(t *testing.T, e *engine, w *world) digest {
+	t.Helper()
+	name, err := e.digest(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func busy(t *testing.T, name string) Config {
+	c := configured(t, name, func(c *Config) {
+		c.Crashes, c.Restarts, c.Pauses, c.Losses, c.Duplicates, c.Delays = 2, 2, 2, 3, 3, 3
+		if c.Protocol.Locks {
+			c.Users, c.Names, c.Calls = 3, 2, 9
+		}
+	})
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestCopiedMachinesGoOnAlike: a copy of a member's machines does what the machines do, and
+// doing so changes nothing in those that it was copied from.
+func TestCopiedMachinesGoOnAlike(t *testing.T) {
+	for _, name := range []string{"election", "central"} {
+		c := busy(t, name)
+		e := newEngine(&c)
+		for seed := range uint64(4) {
+			walk(t, e, beginning(t, e), seed, 300, func(w *world, n next) {
+				for _, m := range w.members {
+					if !m.up {
+						continue
+					}
+					stepAlike(t, e, w, m)
+				}
+			})
+		}
+	}
+}
+
+func stepAlike(t *testing.T, e *engine, w *world, m *member) {
+	t.Helper()
+	var forms [2]snapshot.Form
+	for i := range forms {
+		fresh, err := snapshot.Copy(e.copier, m.soul)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out protocol.Effects
+		fresh.Desk.Step(m.clock(w.now)+time.Second, protocol.Event{Kind: protocol.Tick}, &out)
+		if forms[i], err = e.copier.Form(fresh); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(forms[0], forms[1]) {
+		t.Fatalf("%s goes on in two ways", m.name)
+	}
+	if after, err := e.copier.Form(m.soul); err != nil || !reflect.DeepEqual(after, m.form) {
+		t.Fatalf("%s has changed with its copy: %v", m.name, err)
+	}
+}
+
+// TestNamesDoNotDependOnTime: a run that begins later goes through states of the same names.
+func TestNamesDoNotDependOnTime(t *testing.T) {
+	for _, name := range []string{"election", "central"} {
+		c := busy(t, name)
+		early, late := newEngine(&c), newEngine(&c)
+		late.late = 12345 * c.Quantum
+		for seed := range uint64(4) {
+			var names []digest
+			walk(t, early, beginning(t, early), seed, 200, func(w *world, n next) { names = append(names, named(t, early, w)) })
+			i := 0
+			walk(t, late, beginning(t, late), seed, 200, func(w *world, n next) {
+				if named(t, late, w) != names[i] {
+					t.Fatalf("%s, seed %d: state %d has another name %v later", name, seed, i, late.late)
+				}
+				i++
+			})
+		}
+	}
+}
+
+// TestNamesDoNotDependOnNumbers: users whose requests have other numbers.
+func TestNamesDoNotDependOnNumbers(t *testing.T) {
+	c := busy(t, "central")
+	e := newEngine(&c)
+	for seed := range uint64(4) {
+		var names []digest
+		low, high := beginning(t, e), beginning(t, e)
+		for i := range low.Users {
+			low.Users[i].Last, high.Users[i].Last = uint64(2_000_000+1000*i), uint64(500_000_000+2000*i)
+		}
+		c.Crashes, low.Left.Crashes, high.Left.Crashes = 0, 0, 0 // another life counts from 0
+		walk(t, e, low, seed, 200, func(w *world, n next) { names = append(names, named(t, e, w)) })
+		i := 0
+		walk(t, e, high, seed, 200, func(w *world, n next) {
+			if named(t, e, w) != names[i] {
+				t.Fatalf("seed %d: state %d has another name with other numbers", seed, i)
+			}
+			i++
+		})
+	}
+}
+
+// TestConfigurations: each error names what is wrong.
+func TestConfigurations(t *testing.T) {
+	for _, at := range []struct {
+		with func(*Config)
+		says string
+	}{
+		{func(c *Config) { c.Protocol = sim.Protocol{} }, "Protocol"},
+		{func(c *Config) { c.Members = 8 }, "Members is 8"},
+		{func(c *Config) { c.Users = 1 }, "no locks"},
+		{func(c *Config) { c.Lease = time.Microsecond }, "Lease is 1µs"},
+		{func(c *Config) { c.Drift = 0.7 }, "Drift is 0.7"},
+		{func(c *Config) { c.Drift, c.Fast = 0.1, true }, "Fast"},
+		{func(c *Config) { c.Quantum = 7 }, "Quantum is 7ns"},
+		{func(c *Config) { c.Depth = -1 }, "Depth is -1"},
+		{func(c *Config) { c.Crashes = 101 }, "Crashes is 101"},
+	} {
+		_, err := Begin(configured(t, "election", at.with), Limits{})
+		if err == nil || !strings.Contains(err.Error(), at.says) {
+			t.Errorf("%v; want that it says %q", err, at.says)
+		}
+	}
+	if _, err := Begin(configured(t, "election", func(*Config) {}), Limits{Jobs: -1}); err == nil {
+		t.Error("fewer jobs than none")
+	}
+}

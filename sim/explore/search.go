@@ -1,0 +1,276 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+// Limits say what an exploration may cost.
+type Limits struct {
+	// Jobs is how many goroutines step machines. Zero means 1.
+	Jobs int
+	// Memory is how many bytes may be in use. Zero means no bound. At the bound the exploration
+	// stops, and says so.
+	Memory int64
+	// States bounds how many are visited. Zero means no bound but four billion.
+	States int
+	// Progress is told now and then how far it is; nil means nobody is.
+	Progress func(Report)
+}
+
+// Report is what an exploration has found.
+type Report struct {
+	Config      Config
+	States      int
+	Transitions int
+	Depth       int    // of the state that is furthest from the beginning
+	Frontier    int    // states that were not looked at
+	Stopped     string // why it ended early; "" where it did not
+	Found       *Found // nil where no promise is broken
+	Elapsed     time.Duration
+}
+
+// Found is a counter-example.
+type Found struct {
+	Violation
+	Path   []uint16 // of actions, from the beginning; no shorter one breaks a promise
+	Healed int      // how many steps without faults follow, for P4
+}
+
+// Complete reports whether every state that can be reached was looked at, and none breaks
+// a promise.
+func (r *Report) Complete() bool { return r.Stopped == "" && r.Found == nil && r.Frontier == 0 }
+
+// Odds bounds the probability that two states had one digest, so that one was missed.
+func (r *Report) Odds() float64 {
+	n := float64(r.States)
+	return n * n / math.Exp2(129)
+}
+
+// frontier is a state whose successors are not known yet.
+type frontier struct {
+	number uint32
+	world  *world
+}
+
+// successor is what an action leads to.
+type successor struct {
+	via     uint16
+	heals   bool // it is the way without faults
+	settled bool
+	name    digest
+	world   *world // nil where the state is known already
+	broken  *Violation
+}
+
+// searcher is one exploration, breadth first.
+type searcher struct {
+	config  Config
+	limits  Limits
+	known   store
+	report  Report
+	level   []frontier
+	coming  []frontier
+	engines []*engine
+	began   time.Time
+	before  time.Duration // spent by the explorations that this one goes on with
+}
+
+// Explore visits every state that can be reached within the budgets, until none is left, a
+// promise is broken, ctx is done or a limit is met. The report does not depend on Jobs.
+func Explore(ctx context.Context, c Config, l Limits) (Report, error) {
+	x, err := Begin(c, l)
+	if err != nil {
+		return Report{}, err
+	}
+	return x.Run(ctx)
+}
+
+func newSearcher(c Config, l Limits) (*searcher, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if l.Jobs < 0 || l.Memory < 0 || l.States < 0 {
+		return nil, fmt.Errorf("explore: Jobs %d, Memory %d, States %d: none may be negative", l.Jobs, l.Memory, l.States)
+	}
+	s := &searcher{config: c, limits: l, known: newStore(), report: Report{Config: c}, began: time.Now()}
+	for range max(1, l.Jobs) {
+		s.engines = append(s.engines, newEngine(&s.config))
+	}
+	return s, nil
+}
+
+// batch is how many states are looked at between two looks at the limits.
+const batch = 512
+
+// run goes on until the level is empty.
+func (s *searcher) run(ctx context.Context) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(200))
+	for len(s.level)+len(s.coming) > 0 && s.report.Stopped == "" && s.report.Found == nil {
+		if s.config.Depth > 0 && s.report.Depth >= s.config.Depth {
+			s.report.Stopped = fmt.Sprintf("depth %d", s.config.Depth)
+			break
+		}
+		if err := s.goDeeper(ctx); err != nil {
+			return err
+		}
+	}
+	s.report.Frontier = len(s.level) + len(s.coming)
+	if s.report.Found == nil {
+		s.report.Found = s.known.unsettled(s.report.Stopped == "")
+	}
+	s.report.Elapsed = s.before + time.Since(s.began)
+	return nil
+}
+
+// goDeeper looks at all states of the level, or stops within it. Where it had stopped at
+// the end of one, nothing is left of that.
+func (s *searcher) goDeeper(ctx context.Context) error {
+	for len(s.level) > 0 {
+		part := s.level[:min(batch, len(s.level))]
+		results, err := s.expand(part)
+		if err != nil {
+			return err
+		}
+		for i := range part {
+			s.merge(part[i].number, results[i])
+			part[i].world = nil
+			if s.report.Found != nil {
+				return nil
+			}
+		}
+		s.level = s.level[len(part):]
+		if s.report.Stopped = s.stops(ctx); s.report.Stopped != "" {
+			return nil
+		}
+	}
+	s.level, s.coming = s.coming, nil
+	if len(s.level) > 0 {
+		s.report.Depth++
+	}
+	return nil
+}
+
+// stops says why the exploration ends here; "" where it does not.
+func (s *searcher) stops(ctx context.Context) string {
+	s.report.Frontier = len(s.level) + len(s.coming)
+	if s.limits.Progress != nil {
+		s.report.Elapsed = s.before + time.Since(s.began)
+		s.limits.Progress(s.report)
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	if s.limits.Memory > 0 {
+		metrics.Read(live)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "interrupted"
+	case s.limits.Memory > 0 && live[0].Value.Uint64() > uint64(s.limits.Memory):
+		return fmt.Sprintf("memory %d MiB", s.limits.Memory>>20)
+	case s.limits.States > 0 && s.report.States >= s.limits.States, s.report.States >= math.MaxUint32-batch*256:
+		return fmt.Sprintf("states %d", s.report.States)
+	}
+	return ""
+}
+
+// expand finds the successors of states, with all engines.
+func (s *searcher) expand(part []frontier) ([][]successor, error) {
+	results := make([][]successor, len(part))
+	errs := make([]error, len(s.engines))
+	var jobs sync.WaitGroup
+	for j, e := range s.engines {
+		jobs.Go(func() {
+			for i := j; i < len(part) && errs[j] == nil; i += len(s.engines) {
+				results[i], errs[j] = s.successors(e, part[i].world)
+			}
+		})
+	}
+	jobs.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// successors finds those of one state. What is known is only read meanwhile.
+func (s *searcher) successors(e *engine, w *world) ([]successor, error) {
+	n := e.upcoming(w)
+	all := e.actions(w, n, nil)
+	healing := n.healing(all)
+	found := make([]successor, 0, len(all))
+	for i, a := range all {
+		to := successor{via: uint16(i), heals: i == healing}
+		next, err := e.take(w, n, a)
+		if err != nil {
+			return nil, err
+		}
+		if to.broken = e.broken; to.broken == nil {
+			if to.name, err = e.digest(next); err != nil {
+				return nil, err
+			}
+			if _, known := s.known.number[to.name]; !known {
+				to.world, to.settled = next, next.settled()
+			}
+		}
+		found = append(found, to)
+	}
+	return found, nil
+}
+
+// merge takes note of the successors of a state, in their order.
+func (s *searcher) merge(from uint32, found []successor) {
+	for _, to := range found {
+		s.report.Transitions++
+		if to.broken != nil {
+			s.report.Found = &Found{Violation: *to.broken, Path: append(s.known.path(from), to.via)}
+			return
+		}
+		number, known := s.known.number[to.name]
+		if !known {
+			number = s.known.add(to.name, from, to.via, to.settled)
+			s.report.States++
+			s.coming = append(s.coming, frontier{number, to.world})
+		}
+		if to.heals {
+			s.known.heals[from] = number
+		}
+	}
+}
+
+// root finds the states in which explorations begin: one, or one for every member whose
+// clock may be fast as well.
+func (s *searcher) root() error {
+	e := s.engines[0]
+	for place := -1; place < s.config.Members; place++ {
+		if place >= 0 && !s.config.Fast {
+			break
+		}
+		w, err := e.beginning(place)
+		if err != nil {
+			return err
+		}
+		name, err := e.digest(w)
+		if err != nil {
+			return err
+		}
+		number := s.known.add(name, none, uint16(place+1), w.settled())
+		s.report.States++
+		s.level = append(s.level, frontier{number, w})
+	}
+	return nil
+}
+
+// Speed is how many states were found in a second.
+func (r *Report) Speed() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.States) / r.Elapsed.Seconds()
+}

@@ -1,0 +1,249 @@
+package explore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// engine makes the next states of one state. It is one goroutine's.
+type engine struct {
+	config    *Config
+	addresses []string
+	copier    *snapshot.Copier
+	late      time.Duration // when everything begins
+	out       protocol.Effects
+	rank      ranking
+	tell      func(format string, arguments ...any) // nil but where a trace is told
+	broken    *Violation                            // the first that the present transition shows
+}
+
+func newEngine(c *Config) *engine {
+	e := &engine{config: c, copier: snapshot.New()}
+	for place := range c.Members {
+		e.addresses = append(e.addresses, address(place))
+	}
+	return e
+}
+
+func address(place int) string { return fmt.Sprintf("10.0.0.%d:4040", place+1) }
+
+// userSpace is the port of the one space that users use.
+const userSpace protocol.Port = 1
+
+// step lets a member, which may be changed, take one event, and does what it wants done.
+func (e *engine) step(w *world, m *member, ev protocol.Event) error {
+	m.soul.Desk.Step(m.clock(w.now), ev, &e.out)
+	out := e.out
+	e.out = protocol.Effects{}
+	for i := range out.Sends {
+		if err := e.send(w, m, &out.Sends[i]); err != nil {
+			return err
+		}
+	}
+	for _, fact := range out.Raises {
+		e.raised(w, m, fact)
+	}
+	if e.tell != nil {
+		for _, note := range out.Notes {
+			e.tell("  %s notes %v", m.name, note)
+		}
+	}
+	for i := range out.Replies {
+		e.hear(w, m, &out.Replies[i])
+	}
+	out.Reset()
+	e.out = out
+	return nil
+}
+
+// send puts a message under way. It shares nothing with the machine that has sent it.
+func (e *engine) send(w *world, m *member, env *protocol.Envelope) error {
+	p := &packet{From: m.place, To: m.place, Peer: m.id, Port: env.Port}
+	if save, is := env.Message.(storage.Save); is && env.To == protocol.Storage {
+		cell, err := membership.DecodeCell(save.Data)
+		if err != nil {
+			return fmt.Errorf("read what %s saves: %w", m.name, err)
+		}
+		p.Peer, p.saved = protocol.Storage, &saving{ID: save.ID, data: save.Data, Cell: cell}
+		p.form, err = e.copier.Form(&struct {
+			From, To int
+			Port     protocol.Port
+			ID       uint64
+			Cell     membership.Cell
+		}{p.From, p.To, p.Port, save.ID, cell})
+		w.flying = append(w.flying, p)
+		return err
+	}
+	if p.To = w.place(env.To, env.Address); p.To < 0 {
+		return nil // nobody is there
+	}
+	message, err := snapshot.Copy(e.copier, &env.Message)
+	if err != nil {
+		return fmt.Errorf("copy a message of %s: %w", m.name, err)
+	}
+	p.Message = *message
+	if p.form, err = e.copier.Form(p); err != nil {
+		return fmt.Errorf("digest a message of %s: %w", m.name, err)
+	}
+	w.flying = append(w.flying, p)
+	return nil
+}
+
+// raised takes what the machines tell their driver.
+func (e *engine) raised(w *world, m *member, fact any) {
+	switch fact := fact.(type) {
+	case *protocol.View:
+		m.soul.View = fact
+		if e.tell != nil {
+			e.tell("  %s has view %d of epoch %d, coordinator %s, of %d, installed=%v open=%v", m.name, fact.Number,
+				fact.Epoch.Counter, w.called(fact.Coordinator), len(fact.Members), fact.Installed, fact.Open)
+		}
+		e.open(w, m)
+	case *protocol.Lapsed:
+		if e.tell != nil {
+			e.tell("  %s has lost its lease", m.name)
+		}
+	case *membership.Unfit:
+		e.violate("P4", "%s takes no part any more: %v", m.name, fact.Err)
+	}
+}
+
+// called names a member.
+func (w *world) called(id protocol.ID) string {
+	if at := w.place(id, ""); at >= 0 {
+		return w.members[at].name
+	}
+	return fmt.Sprint(uint64(id))
+}
+
+// deliver lets a packet arrive. It is lost where nobody is up, and waits where somebody is
+// paused.
+func (e *engine) deliver(w *world, p *packet) error {
+	at := w.members[p.To]
+	switch {
+	case !at.up:
+		if e.tell != nil {
+			e.tell("%s is down: %s is lost", at.name, p.what())
+		}
+		return nil
+	case at.paused:
+		if e.tell != nil {
+			e.tell("%s is paused: %s waits", at.name, p.what())
+		}
+		m := *at
+		m.inbox = append(m.inbox[:len(m.inbox):len(m.inbox)], p)
+		w.members[p.To] = &m
+		return nil
+	}
+	m, err := e.change(w, p.To)
+	if err != nil {
+		return err
+	}
+	if e.tell != nil {
+		e.tell("%s gets %s", m.name, w.from(p))
+	}
+	ev := protocol.Event{Kind: protocol.Receive, From: p.Peer, Port: p.Port}
+	if p.saved != nil {
+		if err := e.sync(m, p.saved); err != nil {
+			return err
+		}
+		ev.Fact = storage.Saved{ID: p.saved.ID}
+	} else {
+		message, err := snapshot.Copy(e.copier, &p.Message)
+		if err != nil {
+			return fmt.Errorf("copy a message to %s: %w", m.name, err)
+		}
+		ev.Fact = *message
+	}
+	if err := e.step(w, m, ev); err != nil {
+		return err
+	}
+	return e.done(m)
+}
+
+// sync is what the disk does.
+func (e *engine) sync(m *member, s *saving) error {
+	form, err := e.copier.Form(&s.Cell)
+	m.cell, m.cellForm = s.data, form
+	return err
+}
+
+// done digests a member that was changed.
+func (e *engine) done(m *member) (err error) {
+	m.form = snapshot.Form{}
+	if m.soul != nil {
+		m.form, err = e.copier.Form(m.soul)
+	}
+	return err
+}
+
+// act steps a member, which nobody else has changed yet, with something of its own.
+func (e *engine) act(w *world, place int, ev protocol.Event) error {
+	m, err := e.change(w, place)
+	if err != nil {
+		return err
+	}
+	if err := e.step(w, m, ev); err != nil {
+		return err
+	}
+	return e.done(m)
+}
+
+// what describes a packet, for people.
+func (p *packet) what() string {
+	if p.saved != nil {
+		return fmt.Sprintf("save #%d", p.saved.ID)
+	}
+	return fmt.Sprint(p.Message)
+}
+
+func (w *world) from(p *packet) string {
+	if p.saved != nil {
+		return p.what() + " done"
+	}
+	return fmt.Sprintf("%s from %s", p.what(), w.members[p.From].name)
+}
+
+// call makes the event of a user's wish.
+func call(u int, op uint64, port protocol.Port, fact any) protocol.Event {
+	return protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: uint64(u + 1), Op: op}, Fact: fact}
+}
+
+// open lets the users within a member open their sessions with its first view.
+func (e *engine) open(w *world, m *member) {
+	for i := range w.Users {
+		u := &w.Users[i]
+		if u.Member != m.place || u.Phase != away {
+			continue
+		}
+		u.Phase = opening
+	}
+}
+
+// hear takes what a member tells a user.
+func (e *engine) hear(w *world, m *member, reply *protocol.Reply) {
+	i := int(reply.To.Sink) - 1
+	if i < 0 || i >= len(w.Users) || w.Users[i].Member != m.place {
+		return
+	}
+	switch result := reply.Result.(type) {
+	case *session.Opened:
+		if result.Err == nil {
+			w.Users[i].Session, w.Users[i].Phase = result.ID, idle
+		}
+		return
+	case nil:
+	default:
+		return
+	}
+	if reply.Decision.Kind != lock.Queued {
+		e.decided(w, m, i, reply)
+	}
+}

@@ -1,0 +1,101 @@
+package explore
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Tell writes what happens in the run that a counter-example is, a line for everything, and
+// beside each transition what every user believes. The times are real time since the
+// beginning of the run.
+func (r *Report) Tell(out io.Writer) error {
+	if r.Found == nil {
+		return fmt.Errorf("explore: there is no counter-example to tell")
+	}
+	c := r.Config
+	t := &teller{out: out, engine: newEngine(&c)}
+	t.engine.tell = t.line
+	w, err := t.engine.beginning(int(r.Found.Path[0]) - 1)
+	if err != nil {
+		return err
+	}
+	for _, via := range r.Found.Path[1:] {
+		n := t.engine.upcoming(w)
+		all := t.engine.actions(w, n, nil)
+		if int(via) >= len(all) {
+			return fmt.Errorf("explore: the counter-example does not fit these machines: they have %d ways to go on at %v, and it takes number %d", len(all), w.now, via)
+		}
+		if w, err = t.take(w, n, all[via]); err != nil {
+			return err
+		}
+	}
+	if t.engine.broken == nil && r.Found.Promise == liveness {
+		t.line("from here on without faults, again and again:")
+		for range min(r.Found.Healed, tellHealed) {
+			n := t.engine.upcoming(w)
+			all := t.engine.actions(w, n, nil)
+			via := n.healing(all)
+			if via < 0 {
+				t.line("nothing can happen any more")
+				break
+			}
+			if w, err = t.take(w, n, all[via]); err != nil {
+				return err
+			}
+		}
+	}
+	t.line("%v", &r.Found.Violation)
+	return t.err
+}
+
+// tellHealed bounds the lines about a way without faults that leads nowhere.
+const tellHealed = 400
+
+// teller writes the lines of a run.
+type teller struct {
+	out    io.Writer
+	engine *engine
+	now    time.Duration
+	last   string // what users believed
+	err    error
+}
+
+func (t *teller) line(format string, arguments ...any) {
+	if _, err := fmt.Fprintf(t.out, "%10.4fs  %s\n", t.now.Seconds(), fmt.Sprintf(format, arguments...)); t.err == nil && err != nil {
+		t.err = fmt.Errorf("write the trace: %w", err)
+	}
+}
+
+func (t *teller) take(w *world, n next, a action) (*world, error) {
+	t.now = w.now
+	after, err := t.engine.take(w, n, a)
+	if err != nil {
+		return nil, err
+	}
+	t.now = after.now
+	if believed := after.beliefs(); believed != t.last {
+		t.last = believed
+		t.line("  %s", believed)
+	}
+	return after, nil
+}
+
+// beliefs says what every user takes himself for.
+func (w *world) beliefs() string {
+	var all []string
+	for i := range w.Users {
+		u := &w.Users[i]
+		switch {
+		case w.believes(i):
+			all = append(all, fmt.Sprintf("%s believes that it holds %q", w.who(i), nameOf(u.Name)))
+		case u.Phase == waiting:
+			all = append(all, fmt.Sprintf("%s waits for %q", w.who(i), nameOf(u.Name)))
+		}
+	}
+	if len(all) == 0 {
+		return "no user believes anything"
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,169 @@
+package explore
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// user is somebody within a member's process, as package node serves him: his session
+// has no ttl, and what he holds ends with the member's lease, by the member's own clock.
+type user struct {
+	Member  int
+	Session lock.SessionID
+	Last    uint64 // id of his latest request
+	Phase   phase
+	Calls   uint8 // that he may still begin
+	Name    uint8 // what he wants, has or gives back
+	Token   holdfast.Token
+}
+
+// phase says what a user does.
+type phase uint8
+
+const (
+	away      phase = iota // his member has no view yet, or is down
+	opening                // his session is about to be opened
+	idle                   // he wants nothing
+	waiting                // he has asked for a name
+	holding                // he was told that he has it
+	releasing              // he gives it back
+)
+
+var phaseNames = [...]string{"away", "opening", "idle", "waiting", "holding", "releasing"}
+
+// opOf marks operations that are no request for a lock.
+const opOther = 1 << 62
+
+// names are what users lock.
+func nameOf(n uint8) string { return string(rune('a' + n)) }
+
+func (w *world) who(i int) string {
+	return fmt.Sprintf("user %d at %s", i+1, w.members[w.Users[i].Member].name)
+}
+
+// believes reports whether a user takes himself for a holder in this instant, by the
+// rules of package node: his member's lease covers the lock, which for one of an earlier
+// epoch ends with what the new authority has not confirmed (membership.md §3).
+func (w *world) believes(i int) bool {
+	u := &w.Users[i]
+	m := w.members[u.Member]
+	if u.Phase != holding || !m.up || m.soul.View == nil {
+		return false
+	}
+	v := m.soul.View
+	end := v.Lease.Member
+	if uint64(u.Token)>>32 < v.Epoch.Counter {
+		end = v.Lease.Carried
+	}
+	return m.clock(w.now) < end
+}
+
+// opens opens the session of a user.
+func (e *engine) opens(w *world, i int) error {
+	if e.tell != nil {
+		e.tell("%s opens a session", w.who(i))
+	}
+	return e.act(w, w.Users[i].Member, call(i, opOther, protocol.Below, &session.Open{Sort: session.Local}))
+}
+
+// begins lets a user ask for a name.
+func (e *engine) begins(w *world, i int, name uint8) error {
+	u := &w.Users[i]
+	u.Last++
+	u.Calls--
+	u.Phase, u.Name, u.Token = waiting, name, 0
+	if e.tell != nil {
+		e.tell("%s wants %q", w.who(i), nameOf(name))
+	}
+	now := w.members[u.Member].clock(w.now)
+	return e.act(w, u.Member, call(i, u.Last, userSpace, &lock.Request{
+		Session: u.Session, ID: u.Last, Name: nameOf(name), Arrived: now, WaitEnd: protocol.Never,
+	}))
+}
+
+// unlocks lets a user give back what he believes that he has.
+func (e *engine) unlocks(w *world, i int) error {
+	u := &w.Users[i]
+	u.Phase = releasing
+	if e.tell != nil {
+		e.tell("%s unlocks %q", w.who(i), nameOf(u.Name))
+	}
+	return e.act(w, u.Member, call(i, opOther|u.Last, userSpace, &protocol.Release{
+		Session: u.Session, Name: nameOf(u.Name), Token: u.Token, Request: u.Last,
+	}))
+}
+
+// decided takes what became of what a user has asked for.
+func (e *engine) decided(w *world, m *member, i int, reply *protocol.Reply) {
+	u, d := &w.Users[i], &reply.Decision
+	if e.tell != nil {
+		e.tell("  %s hears %v %q, token %d %v%v", w.who(i), d.Kind, d.Name, d.Token, d.Loss, orNothing(d.Err))
+	}
+	other := reply.To.Op&opOther != 0
+	switch d.Kind {
+	case lock.Granted:
+		e.granted(w, i, d)
+	case lock.Refused:
+		switch {
+		case other && u.Phase == releasing && d.Request == u.Last:
+			e.violate("P3", "%s holds %q until it unlocks, and that is refused: %v", w.who(i), d.Name, d.Err)
+		case !other && u.Phase == waiting && d.Request == u.Last:
+			u.Phase = idle
+		}
+	case lock.Released:
+		if u.Phase == releasing && d.Request == u.Last {
+			u.Phase = idle
+		}
+	case lock.Lost, lock.Revoked:
+		if d.Request == u.Last && (u.Phase == holding || u.Phase == releasing) {
+			u.Phase = idle
+		}
+	}
+}
+
+func orNothing(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// granted checks P2 and P6 for what is told, and P1 and P3 with it: in the instant in which
+// a grant is told nobody else believes.
+func (e *engine) granted(w *world, i int, d *lock.Decision) {
+	u := &w.Users[i]
+	switch {
+	case d.Request != u.Last || u.Phase != waiting && u.Phase != holding || d.Name != nameOf(u.Name):
+		e.violate("P6", "%s is told that request %d for %q is granted under token %d, and has settled that before", w.who(i), d.Request, d.Name, d.Token)
+		return
+	case u.Phase == holding && u.Token == d.Token:
+		return
+	case u.Phase == holding:
+		e.violate("P6", "request %d of %s acts twice, under tokens %d and %d", d.Request, w.who(i), u.Token, d.Token)
+		return
+	}
+	if uint64(d.Token) <= w.Highest[u.Name] {
+		e.violate("P2", "%s is told token %d for %q, after token %d was told", w.who(i), d.Token, d.Name, w.Highest[u.Name])
+	}
+	w.Highest[u.Name] = uint64(d.Token)
+	u.Phase, u.Token = holding, d.Token
+	for other := range w.Users {
+		if other != i && w.Users[other].Name == u.Name && w.believes(other) {
+			e.violate("P3", "%s is told that %q is granted under token %d, while %s believes that it holds it under token %d",
+				w.who(i), d.Name, d.Token, w.who(other), w.Users[other].Token)
+		}
+	}
+}
+
+// end ends the users of a process that has ended.
+func (w *world) end(place int) {
+	for i := range w.Users {
+		if u := &w.Users[i]; u.Member == place {
+			u.Phase, u.Session, u.Token, u.Last = away, lock.SessionID{}, 0, 0
+		}
+	}
+}
