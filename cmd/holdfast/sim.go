@@ -32,7 +32,7 @@ func (p *program) simCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sim",
 		Usage:     "break the protocols in simulated time, and see whether they hold",
-		UsageText: name + " sim [flags]\n" + name + " sim --as-published [RULE | list] [flags]",
+		UsageText: name + " sim [flags]\n" + name + " sim --as-published [RULE | list] [flags]\n" + name + " sim explore [flags]\n" + name + " sim replay [flags] FILE",
 		Description: "Runs the very code of the members, with simulated clocks, networks, disks, clients and faults. Each seed\n" +
 			"is a run of its own; the same seed is the same run, step by step, on every machine. A run has faults for\n" +
 			"--duration, then everything is healed and must be answered. The promises are checked throughout, as\n" +
@@ -53,7 +53,7 @@ func (p *program) simCommand() *cli.Command {
 			switchFlag("as-published", "show what goes wrong without the `RULE` that is named; list lists all of them"),
 			switchFlag("coverage", "print how often each message, fault and handler was hit"),
 		},
-		Commands: []*cli.Command{p.simReplayCommand()},
+		Commands: []*cli.Command{p.simExploreCommand(), p.simReplayCommand()},
 		Action:   p.sim,
 	}
 }

@@ -28,6 +28,9 @@ func OtherVariables() []string {
 		// sim, bench, demo.
 		"PROTOCOL", "SEED", "SEEDS", "FAULTS", "DURATION", "AS_PUBLISHED", "COVERAGE",
 		"TRACE_MEMBER", "SHOW", "FROM", "TO", "SVG", "JOBS", "QUICK", "LOCKS",
+		"TRACE", "SVG", "JOBS", "QUICK", "LOCKS",
+		"USERS", "CALLS", "CRASHES", "RESTARTS", "PAUSES", "LOSSES", "DUPLICATES", "DELAYS", "FAST_CLOCK", "FROM",
+		"QUANTUM", "DEPTH", "MEMORY", "CHECKPOINT", "RESUME",
 		"SELF", "WORKLOADS", "TARGETS", "ROUNDS", "WORKERS", "THINK", "SOAK", "EVERY", "CPUPROFILE", "MEMPROFILE",
 		// serve itself, beside its keys.
 		"PRINT_CONFIG",

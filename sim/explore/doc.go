@@ -68,7 +68,8 @@
 //
 // # What it leaves out
 //
-// Packets take no time, unless they are delayed. Jitter is a constant, another one for each
+// Packets take no time, unless they are delayed; eight wait for a process that is paused, and
+// later ones are lost. Jitter is a constant, another one for each
 // member. Timers are late by up to a quantum. Clocks are right, or one of them is
 // fast by all of the drift. Wall clocks stand still: with cells nothing hangs on them. Disks
 // write what they are told; a crash may come before or after. Users want exclusive locks,

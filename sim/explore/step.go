@@ -123,20 +123,23 @@ func (w *world) called(id protocol.ID) string {
 	return fmt.Sprint(uint64(id))
 }
 
+// backlog is how many packets wait for a process that is paused: what comes later is lost.
+const backlog = 8
+
 // deliver lets a packet arrive. It is lost where nobody is up, and waits where somebody is
 // paused.
 func (e *engine) deliver(w *world, p *packet) error {
 	at := w.members[p.To]
 	switch {
 	case !at.up:
-		if e.tell != nil {
-			e.tell("%s is down: %s is lost", at.name, p.what())
-		}
+		e.say("%s is down: %s is lost", at.name, p.what())
 		return nil
 	case at.paused:
-		if e.tell != nil {
-			e.tell("%s is paused: %s waits", at.name, p.what())
+		if len(at.inbox) >= backlog && p.saved == nil {
+			e.say("%s is paused, and its socket is full: %s is lost", at.name, p.what())
+			return nil
 		}
+		e.say("%s is paused: %s waits", at.name, p.what())
 		m := *at
 		m.inbox = append(m.inbox[:len(m.inbox):len(m.inbox)], p)
 		w.members[p.To] = &m
@@ -146,7 +149,7 @@ func (e *engine) deliver(w *world, p *packet) error {
 	if err != nil {
 		return err
 	}
-	if e.tell != nil {
+	if e.tell != nil { // what it says costs more than the step
 		e.tell("%s gets %s", m.name, w.from(p))
 	}
 	ev := protocol.Event{Kind: protocol.Receive, From: p.Peer, Port: p.Port}

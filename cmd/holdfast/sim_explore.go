@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/explore"
+)
+
+func (p *program) simExploreCommand() *cli.Command {
+	protocolFlag := textFlag("protocol", "what the members run: `"+sim.Names()+"`")
+	protocolFlag.Value = "central"
+	from := textFlag("from", "begin with a cluster that has `formed`, or with the start of its members")
+	from.Value = "formed"
+	lease := &cli.DurationFlag{Name: "lease", Value: 3 * time.Second, Usage: "the lease, of which all other times are parts"}
+	return &cli.Command{
+		Name:      "explore",
+		Usage:     "visit every state of a small configuration",
+		UsageText: name + " sim explore [flags]",
+		Description: "Visits every state that the very code of the members can get into, breadth first, and checks the promises\n" +
+			"in each. Messages arrive in the order of their sending, at once, and timers when they are due, but for\n" +
+			"what the budgets allow: each crash, pause, loss, duplicate and delay is tried at every point of every run,\n" +
+			"and so is all that users can do. complete means that no state is left to be looked at, at any depth. The\n" +
+			"shortest run that breaks a promise is written as a trace. What --checkpoint has kept of an exploration\n" +
+			"that was stopped, by --memory or by an interrupt, --resume goes on with.\n" +
+			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).",
+		Flags: []cli.Flag{
+			protocolFlag, from, lease,
+			countFlag("members", 3, "how many `MEMBERS`, all of them founders"),
+			countFlag("users", 0, "how many `USERS`, each through a member; 0 where the protocol has no locks, and else 2"),
+			countFlag("locks", 1, "how many `NAMES` they lock"),
+			countFlag("calls", 1, "how many `LOCKS` each user takes, one after the other"),
+			countFlag("crashes", 1, "how many `CRASHES` of members a run may have"),
+			countFlag("restarts", 0, "after how many `RESTARTS` of those faults may still come; another one ends all faults"),
+			countFlag("pauses", 0, "how many `PAUSES` of members a run may have"),
+			countFlag("losses", 0, "how many `MESSAGES` may be lost"),
+			countFlag("duplicates", 0, "how many `MESSAGES` may come twice"),
+			countFlag("delays", 0, "how many `MESSAGES` may come later than others, at any time"),
+			switchFlag("fast-clock", "one member's clock may run faster, by all of the drift"),
+			durationFlag("quantum", 0, "the grain of `TIME`; a sixtieth of the lease without it"),
+			countFlag("depth", 0, "at most so many `STEPS` of a run; then nothing is complete"),
+			countFlag("jobs", runtime.NumCPU(), "on how many `PROCESSORS`"),
+			countFlag("memory", 4096, "stop where more than so many `MIB` are in use"),
+			textFlag("checkpoint", "`FILE` for what is known when it is stopped"),
+			textFlag("resume", "`FILE` of a checkpoint to go on with; what is explored is as it says"),
+			textFlag("trace", "`FILE` for the shortest run that breaks a promise; explore.txt without it"),
+		},
+		Action: p.simExplore,
+	}
+}
+
+// simExplore runs the explorer.
+func (p *program) simExplore(ctx context.Context, c *cli.Command) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	if c.Int("jobs") < 1 || c.Int("memory") < 1 {
+		return usageError("sim explore", "flags --jobs %d --memory %d: want at least 1 of each", c.Int("jobs"), c.Int("memory"))
+	}
+	limits := explore.Limits{Jobs: c.Int("jobs"), Memory: int64(c.Int("memory")) << 20, Progress: p.exploring()}
+	exploration, err := simExploration(c, limits)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	report, err := exploration.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if report.Stopped != "" {
+		if err := p.exploreStopped(exploration, &report, c.String("checkpoint")); err != nil {
+			return err
+		}
+	}
+	return p.explored(c, &report)
+}
+
+// simExploration begins one, or goes on with one.
+func simExploration(c *cli.Command, limits explore.Limits) (*explore.Exploration, error) {
+	if path := c.String("resume"); path != "" {
+		return explore.Resume(path, limits)
+	}
+	config, err := simExploreConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	exploration, err := explore.Begin(config, limits)
+	if err != nil {
+		return nil, usageError("sim explore", "%v", err)
+	}
+	return exploration, nil
+}
+
+// simExploreConfig reads what is to be explored off the flags.
+func simExploreConfig(c *cli.Command) (explore.Config, error) {
+	wanted, known := sim.Find(c.String("protocol"))
+	if !known {
+		return explore.Config{}, usageError("sim explore", "flag --protocol: %q is none that can be explored; %s are allowed", c.String("protocol"), sim.Names())
+	}
+	if from := c.String("from"); from != "formed" && from != "start" {
+		return explore.Config{}, usageError("sim explore", "flag --from: %q is neither formed nor start", from)
+	}
+	users := c.Int("users")
+	if users == 0 && wanted.Locks && !c.IsSet("users") {
+		users = 2
+	}
+	config := explore.Config{
+		Protocol: wanted, Members: c.Int("members"), Users: users, Crashes: c.Int("crashes"), Restarts: c.Int("restarts"),
+		Pauses: c.Int("pauses"), Losses: c.Int("losses"), Duplicates: c.Int("duplicates"), Delays: c.Int("delays"),
+		Fast: c.Bool("fast-clock"), Formed: c.String("from") == "formed", Lease: c.Duration("lease"),
+		Quantum: c.Duration("quantum"), Depth: c.Int("depth"),
+	}
+	if users > 0 {
+		config.Names, config.Calls = c.Int("locks"), c.Int("calls")
+	}
+	return config, nil
+}
+
+// exploring tells every few seconds how far the exploration is.
+func (p *program) exploring() func(explore.Report) {
+	const interval = 10 * time.Second
+	told := time.Now()
+	return func(r explore.Report) {
+		if time.Since(told) < interval {
+			return
+		}
+		told = time.Now()
+		fmt.Fprintf(p.stderr, "holdfast: %d states, %d transitions, depth %d, %d states to look at, %.0f states/s\n",
+			r.States, r.Transitions, r.Depth, r.Frontier, r.Speed())
+	}
+}
+
+// exploreStopped says how far an exploration came that ended early, and keeps what it knows.
+func (p *program) exploreStopped(x *explore.Exploration, r *explore.Report, path string) error {
+	if err := written(fmt.Fprintf(p.stdout, "it is not complete: it stopped (%s) with %d states to look at, after all runs of %d steps\n", r.Stopped, r.Frontier, r.Depth)); err != nil {
+		return err
+	}
+	if path == "" {
+		return nil
+	}
+	if err := x.Save(path); err != nil {
+		return err
+	}
+	return written(fmt.Fprintf(p.stdout, "go on with: %s sim explore --resume %s\n", name, path))
+}
+
+// explored says what was found.
+func (p *program) explored(c *cli.Command, r *explore.Report) error {
+	if err := written(fmt.Fprintf(p.stdout, "%v\n%.0f states/s; the odds that two states were taken for one are %.1g\n", &r.Config, r.Speed(), r.Odds())); err != nil {
+		return err
+	}
+	if r.Found == nil {
+		verdict := "complete"
+		if !r.Complete() {
+			verdict = "stopped"
+		}
+		return written(fmt.Fprintf(p.stdout, "explore: %s protocol=%s states=%d transitions=%d depth=%d violations=0 in=%.1fs\n",
+			verdict, r.Config.Protocol.Name, r.States, r.Transitions, r.Depth, r.Elapsed.Seconds()))
+	}
+	trace := c.String("trace")
+	if trace == "" {
+		trace = "explore.txt"
+	}
+	if err := exploreTrace(r, trace); err != nil {
+		return err
+	}
+	code, word, promise := exitViolation, "VIOLATION", " promise="+r.Found.Promise
+	switch r.Found.Promise {
+	case "P4":
+		code, word = exitStuck, "STUCK"
+	case "panic":
+		code, word, promise = exitCrash, "CRASH", ""
+	}
+	if err := written(fmt.Fprintf(p.stdout, "%v\nexplore: %s protocol=%s%s states=%d transitions=%d depth=%d trace=%s in=%.1fs\n",
+		&r.Found.Violation, word, r.Config.Protocol.Name, promise, r.States, r.Transitions, len(r.Found.Path)-1, trace, r.Elapsed.Seconds())); err != nil {
+		return err
+	}
+	return &exitError{code: code}
+}
+
+// exploreTrace writes the shortest run that breaks a promise.
+func exploreTrace(r *explore.Report, path string) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	defer func() {
+		if closed := file.Close(); err == nil && closed != nil {
+			err = fmt.Errorf("write the trace: %w", closed)
+		}
+	}()
+	return r.Tell(file)
+}
