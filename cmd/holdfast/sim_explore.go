@@ -38,6 +38,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("users", 0, "how many `USERS`, each through a member; 0 where the protocol has no locks, and else 2"),
 			countFlag("locks", 1, "how many `NAMES` they lock"),
 			countFlag("calls", 1, "how many `LOCKS` each user takes, one after the other"),
+			countFlag("dawdles", 1, "how many `TIMES` a user takes his time, before he asks or gives back"),
 			countFlag("crashes", 1, "how many `CRASHES` of members a run may have"),
 			countFlag("restarts", 0, "after how many `RESTARTS` of those faults may still come; another one ends all faults"),
 			countFlag("pauses", 0, "how many `PAUSES` of members a run may have"),
@@ -120,7 +121,7 @@ func simExploreConfig(c *cli.Command) (explore.Config, error) {
 		Quantum: c.Duration("quantum"), Depth: c.Int("depth"),
 	}
 	if users > 0 {
-		config.Names, config.Calls = c.Int("locks"), c.Int("calls")
+		config.Names, config.Calls, config.Dawdles = c.Int("locks"), c.Int("calls"), c.Int("dawdles")
 	}
 	return config, nil
 }

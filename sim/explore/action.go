@@ -27,6 +27,7 @@ const (
 	arrive                // a held packet arrives
 	unlock                // a user gives back
 	begin                 // a user asks
+	dawdle                // a user takes his time
 	crash                 // and what is being written is lost
 	crashKept             // and what is being written is kept
 	pause
@@ -48,12 +49,13 @@ const (
 	nothing upcoming = iota
 	packetNext
 	openNext
+	userNext
 	tickNext
 	timeNext
 )
 
 // upcoming tells what the default schedule does: whatever is under way arrives, in the
-// order of its sending; then whoever is due ticks; then time passes.
+// order of its sending; then users act who can; then whoever is due ticks; then time passes.
 func (e *engine) upcoming(w *world) next {
 	if len(w.flying) > 0 {
 		return next{what: packetNext, focus: w.flying[0].To}
@@ -61,6 +63,11 @@ func (e *engine) upcoming(w *world) next {
 	for i := range w.Users {
 		if m := w.members[w.Users[i].Member]; w.Users[i].Phase == opening && m.up && !m.paused {
 			return next{what: openNext, focus: m.place, user: i}
+		}
+	}
+	for i := range w.Users {
+		if !w.Users[i].Dawdles && w.ready(i) {
+			return next{what: userNext, focus: w.Users[i].Member, user: i}
 		}
 	}
 	earliest := protocol.Never
@@ -106,22 +113,36 @@ func (e *engine) actions(w *world, n next, all []action) []action {
 	return e.faults(w, n, all)
 }
 
-// wishes adds what users can do.
+// wishes adds what users can do: he whose turn it is asks for any name, or takes his time;
+// who takes it acts whenever he likes.
 func (e *engine) wishes(w *world, n next, all []action) []action {
 	for i := range w.Users {
 		u := &w.Users[i]
-		m := w.members[u.Member]
+		turn := n.what == userNext && n.user == i
+		if !turn && (!u.Dawdles || n.focus >= 0 && n.focus != u.Member) || !w.ready(i) {
+			continue
+		}
 		switch {
-		case !m.up || m.paused || n.focus >= 0 && n.focus != m.place:
-		case w.believes(i):
-			all = append(all, action{kind: unlock, at: i})
-		case u.Phase == idle && u.Calls > 0:
-			for name := range e.config.Names {
-				all = append(all, action{kind: begin, at: i, name: uint8(name)})
+		case u.Phase == idle:
+			for name := range uint8(e.config.Names) {
+				if !turn || name != e.wants(w, i) {
+					all = append(all, action{kind: begin, at: i, name: name})
+				}
 			}
+		case !turn:
+			all = append(all, action{kind: unlock, at: i})
+		}
+		if turn && w.Left.Dawdles > 0 {
+			all = append(all, action{kind: dawdle, at: i})
 		}
 	}
 	return all
+}
+
+// wants is the name that a user asks for if he is not told otherwise: each his own, and then
+// those of the others.
+func (e *engine) wants(w *world, i int) uint8 {
+	return uint8((i + e.config.Calls - int(w.Users[i].Calls)) % e.config.Names)
 }
 
 // faults adds what can go wrong.
@@ -226,6 +247,10 @@ func (e *engine) happen(w *world, n next, a action) error {
 		return e.unlocks(w, a.at)
 	case begin:
 		return e.begins(w, a.at, a.name)
+	case dawdle:
+		e.say("%s takes his time", w.who(a.at))
+		w.Users[a.at].Dawdles = true
+		w.Left.Dawdles--
 	case crash, crashKept:
 		return e.crash(w, a.at, a.kind == crashKept)
 	case pause:
@@ -256,6 +281,11 @@ func (e *engine) goOn(w *world, n next) error {
 		return e.deliver(w, p)
 	case openNext:
 		return e.opens(w, n.user)
+	case userNext:
+		if w.Users[n.user].Phase == holding {
+			return e.unlocks(w, n.user)
+		}
+		return e.begins(w, n.user, e.wants(w, n.user))
 	case tickNext:
 		e.say("%s wakes", w.members[n.focus].name)
 		return e.act(w, n.focus, protocol.Event{Kind: protocol.Tick})

@@ -6,10 +6,10 @@ import "fmt"
 func (e *engine) beginning(fastAt int) (*world, error) {
 	c := e.config
 	w := &world{now: e.late}
-	w.Left = budgets{uint8(c.Crashes), uint8(c.Restarts), uint8(c.Pauses), uint8(c.Losses), uint8(c.Duplicates), uint8(c.Delays)}
+	w.Left = budgets{uint8(c.Crashes), uint8(c.Restarts), uint8(c.Pauses), uint8(c.Losses), uint8(c.Duplicates), uint8(c.Delays), uint8(c.Dawdles)}
 	w.Highest = make([]uint64, c.Names)
 	for i := range c.Users {
-		w.Users = append(w.Users, user{Member: i % c.Members, Calls: uint8(c.Calls)})
+		w.Users = append(w.Users, user{Member: i % c.Members})
 	}
 	for place := range c.Members {
 		w.members = append(w.members, &member{
@@ -29,7 +29,13 @@ func (e *engine) beginning(fastAt int) (*world, error) {
 		}
 	}
 	if c.Formed {
-		return e.formed(w)
+		var err error
+		if w, err = e.formed(w); err != nil {
+			return nil, err
+		}
+	}
+	for i := range w.Users { // until now they have nothing to do
+		w.Users[i].Calls = uint8(c.Calls)
 	}
 	return w, nil
 }

@@ -29,6 +29,9 @@ type Config struct {
 	// come. One that starts beyond this ends all faults, so that it can be told whether
 	// everything comes to rest.
 	Restarts int
+	// Dawdles is how often a user takes his time, whenever that ends. Else he asks at once,
+	// and gives back at once what he is given.
+	Dawdles int
 	// Fast lets any one member's clock run faster than the others by Drift, or none's.
 	Fast bool
 
@@ -82,7 +85,7 @@ func (c *Config) check() error {
 		name  string
 		value int
 	}{
-		{"Crashes", c.Crashes}, {"Pauses", c.Pauses}, {"Losses", c.Losses}, {"Duplicates", c.Duplicates}, {"Delays", c.Delays}, {"Restarts", c.Restarts},
+		{"Crashes", c.Crashes}, {"Pauses", c.Pauses}, {"Losses", c.Losses}, {"Duplicates", c.Duplicates}, {"Delays", c.Delays}, {"Restarts", c.Restarts}, {"Dawdles", c.Dawdles},
 	} {
 		if budget.value < 0 || budget.value > maxBudget {
 			return fmt.Errorf("explore: %s is %d; 0 to %d is allowed", budget.name, budget.value, maxBudget)
@@ -124,7 +127,7 @@ func (c *Config) defaults() {
 func (c *Config) String() string {
 	text := fmt.Sprintf("protocol=%s members=%d", c.Protocol.Name, c.Members)
 	if c.Users > 0 {
-		text += fmt.Sprintf(" users=%d locks=%d calls=%d", c.Users, c.Names, c.Calls)
+		text += fmt.Sprintf(" users=%d locks=%d calls=%d dawdles=%d", c.Users, c.Names, c.Calls, c.Dawdles)
 	}
 	text += fmt.Sprintf(" crashes=%d restarts=%d pauses=%d losses=%d duplicates=%d delays=%d", c.Crashes, c.Restarts, c.Pauses, c.Losses, c.Duplicates, c.Delays)
 	if c.Fast {

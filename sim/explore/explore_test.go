@@ -46,7 +46,8 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		{"election", func(c *Config) { c.Formed = false }, 195},
 		{"election", func(c *Config) { c.Losses = 1 }, 422},
 		{"election", func(c *Config) { c.Delays = 1 }, 2358},
-		{"central", func(c *Config) { c.Users = 1 }, 2600},
+		{"central", func(c *Config) { c.Users, c.Dawdles = 1, 1 }, 1147},
+		{"central", func(c *Config) { c.Users, c.Names, c.Losses = 2, 2, 1 }, 5000},
 	} {
 		c := configured(t, at.name, at.with)
 		r := explored(t, c, Limits{Jobs: 2})
@@ -180,7 +181,7 @@ func busy(t *testing.T, name string) Config {
 	c := configured(t, name, func(c *Config) {
 		c.Crashes, c.Restarts, c.Pauses, c.Losses, c.Duplicates, c.Delays = 2, 2, 2, 3, 3, 3
 		if c.Protocol.Locks {
-			c.Users, c.Names, c.Calls = 3, 2, 9
+			c.Users, c.Names, c.Calls, c.Dawdles = 3, 2, 9, 9
 		}
 	})
 	if err := c.check(); err != nil {
@@ -295,5 +296,22 @@ func TestConfigurations(t *testing.T) {
 	}
 	if _, err := Begin(configured(t, "election", func(*Config) {}), Limits{Jobs: -1}); err == nil {
 		t.Error("fewer jobs than none")
+	}
+}
+
+// checkTold checks that the trace of a counter-example has certain words, in their order.
+func checkTold(t *testing.T, r *Report, words ...string) {
+	t.Helper()
+	var text strings.Builder
+	if err := r.Tell(&text); err != nil {
+		t.Fatal(err)
+	}
+	rest := text.String()
+	for _, word := range words {
+		_, after, is := strings.Cut(rest, word)
+		if !is {
+			t.Fatalf("the trace does not go on with %q:\n%s", word, text.String())
+		}
+		rest = after
 	}
 }

@@ -16,10 +16,17 @@ func (r *Report) Tell(out io.Writer) error {
 	}
 	c := r.Config
 	t := &teller{out: out, engine: newEngine(&c)}
-	t.engine.tell = t.line
+	t.line("%v; each member's clock begins at a large number of its own", &c)
+	if !c.Formed {
+		t.engine.tell = t.line
+	}
 	w, err := t.engine.beginning(int(r.Found.Path[0]) - 1)
 	if err != nil {
 		return err
+	}
+	t.zero, t.now, t.engine.tell = w.now, w.now, t.line
+	if c.Formed {
+		t.line("the cluster has formed: m1 coordinates")
 	}
 	for _, via := range r.Found.Path[1:] {
 		n := t.engine.upcoming(w)
@@ -57,13 +64,14 @@ const tellHealed = 400
 type teller struct {
 	out    io.Writer
 	engine *engine
+	zero   time.Duration // when the run begins
 	now    time.Duration
 	last   string // what users believed
 	err    error
 }
 
 func (t *teller) line(format string, arguments ...any) {
-	if _, err := fmt.Fprintf(t.out, "%10.4fs  %s\n", t.now.Seconds(), fmt.Sprintf(format, arguments...)); t.err == nil && err != nil {
+	if _, err := fmt.Fprintf(t.out, "%10.4fs  %s\n", (t.now - t.zero).Seconds(), fmt.Sprintf(format, arguments...)); t.err == nil && err != nil {
 		t.err = fmt.Errorf("write the trace: %w", err)
 	}
 }
@@ -93,6 +101,9 @@ func (w *world) beliefs() string {
 		case u.Phase == waiting:
 			all = append(all, fmt.Sprintf("%s waits for %q", w.who(i), nameOf(u.Name)))
 		}
+	}
+	if len(w.Users) == 0 {
+		return ""
 	}
 	if len(all) == 0 {
 		return "no user believes anything"

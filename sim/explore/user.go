@@ -19,6 +19,15 @@ type user struct {
 	Calls   uint8 // that he may still begin
 	Name    uint8 // what he wants, has or gives back
 	Token   holdfast.Token
+	// Dawdles says that he takes his time for what he does next.
+	Dawdles bool
+}
+
+// ready reports whether a user can do something.
+func (w *world) ready(i int) bool {
+	u := &w.Users[i]
+	m := w.members[u.Member]
+	return m.up && !m.paused && (u.Phase == idle && u.Calls > 0 || w.believes(i))
 }
 
 // phase says what a user does.
@@ -75,7 +84,7 @@ func (e *engine) begins(w *world, i int, name uint8) error {
 	u := &w.Users[i]
 	u.Last++
 	u.Calls--
-	u.Phase, u.Name, u.Token = waiting, name, 0
+	u.Phase, u.Name, u.Token, u.Dawdles = waiting, name, 0, false
 	if e.tell != nil {
 		e.tell("%s wants %q", w.who(i), nameOf(name))
 	}
@@ -88,7 +97,7 @@ func (e *engine) begins(w *world, i int, name uint8) error {
 // unlocks lets a user give back what he believes that he has.
 func (e *engine) unlocks(w *world, i int) error {
 	u := &w.Users[i]
-	u.Phase = releasing
+	u.Phase, u.Dawdles = releasing, false
 	if e.tell != nil {
 		e.tell("%s unlocks %q", w.who(i), nameOf(u.Name))
 	}
@@ -120,7 +129,7 @@ func (e *engine) decided(w *world, m *member, i int, reply *protocol.Reply) {
 		}
 	case lock.Lost, lock.Revoked:
 		if d.Request == u.Last && (u.Phase == holding || u.Phase == releasing) {
-			u.Phase = idle
+			u.Phase, u.Dawdles = idle, false
 		}
 	}
 }
@@ -163,7 +172,7 @@ func (e *engine) granted(w *world, i int, d *lock.Decision) {
 func (w *world) end(place int) {
 	for i := range w.Users {
 		if u := &w.Users[i]; u.Member == place {
-			u.Phase, u.Session, u.Token, u.Last = away, lock.SessionID{}, 0, 0
+			u.Phase, u.Session, u.Token, u.Last, u.Dawdles = away, lock.SessionID{}, 0, 0, false
 		}
 	}
 }

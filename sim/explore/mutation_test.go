@@ -1,0 +1,67 @@
+package explore
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+)
+
+// TestRulesAreMissed switches rules off, and explores until a promise is broken: the
+// counter-example is the shortest there is. The budgets of states leave some room.
+//
+//	go test ./sim/explore -run TestRulesAreMissed -v
+func TestRulesAreMissed(t *testing.T) {
+	for _, at := range []struct {
+		rule, protocol string
+		with           func(*Config)
+		promise        string
+		states         int
+	}{
+		{"exclusion wait off", "election", func(c *Config) { c.Pauses = 1 }, "P1", 2_000},
+		{"role counted on a proposal", "election", func(c *Config) { c.Pauses = 1 }, "P1", 30_000},
+	} {
+		t.Run(at.rule, func(t *testing.T) {
+			mutation.Switch(at.rule)
+			defer mutation.Switch("")
+			c := configured(t, at.protocol, at.with)
+			r := explored(t, c, Limits{Jobs: 2, States: at.states})
+			if r.Found == nil || r.Found.Promise != at.promise {
+				t.Fatalf("%d states without the rule show %v; want that %s is broken", r.States, r.Found, at.promise)
+			}
+			t.Logf("%d states, %d steps: %v", r.States, len(r.Found.Path)-1, &r.Found.Violation)
+		})
+	}
+}
+
+// TestRenamingHidesNothing: where a rule is off, the shortest run that breaks a promise is
+// as long when states are told apart in canonical form as when they are told apart
+// exactly, and it breaks the same one; with all rules on, neither finds one.
+func TestRenamingHidesNothing(t *testing.T) {
+	for _, rule := range []string{"exclusion wait off", ""} {
+		mutation.Switch(rule)
+		var found [2]*Found
+		for i, exact := range []bool{false, true} {
+			r, err := Explore(t.Context(), configured(t, "election", func(c *Config) { c.Pauses, c.Depth, c.Exact = 1, 30, exact }), Limits{Jobs: 2})
+			if err != nil {
+				t.Error(err)
+			}
+			found[i] = r.Found
+		}
+		mutation.Switch("")
+		canonical, exact := found[0], found[1]
+		switch {
+		case (canonical == nil) != (exact == nil), (canonical != nil) != (rule != ""):
+			t.Errorf("%q: %v in canonical form, %v exactly", rule, canonical, exact)
+		case canonical != nil && (len(canonical.Path) != len(exact.Path) || canonical.Promise != exact.Promise):
+			t.Errorf("%q: %s after %d steps in canonical form, %s after %d exactly", rule, canonical.Promise, len(canonical.Path), exact.Promise, len(exact.Path))
+		}
+	}
+}
+
+// TestCounterExamplesAreTold: the trace tells what happened, when, and what is broken.
+func TestCounterExamplesAreTold(t *testing.T) {
+	mutation.Switch("exclusion wait off")
+	defer mutation.Switch("")
+	r := explored(t, configured(t, "election", func(c *Config) { c.Pauses = 1 }), Limits{Jobs: 2})
+	checkTold(t, &r, "has formed", "m1 is paused", "m2 wakes", "P1: m1 may grant in epoch")
+}
