@@ -5,16 +5,17 @@
 // front of a stack of membership and spaces, made by the Build of a sim.Protocol. A new
 // protocol needs nothing here. What is around them is as small as can be: a disk that
 // writes when asked, a network, users within the members' processes (package node), who
-// take locks and give them back whenever they like.
+// take locks and give them back.
 //
 // # What a run is
 //
 // A run follows the default schedule, which has no chance in it: whatever was sent arrives
-// at once, in the order of its sending; when nothing is under way, whoever is due ticks;
-// when nobody is, time passes until somebody is. From that, a run deviates as often as the
-// budgets in [Config] allow: a member crashes or is paused, a packet is lost, doubled or
-// delayed until whenever it comes. Users act, members restart and wake, and delayed packets
-// arrive at any point, at no cost. The explorer tries every deviation at every point of
+// at once, in the order of its sending; when nothing is under way, users ask, and give back
+// what they have; then whoever is due ticks; when nobody is, time passes until somebody is.
+// From that, a run deviates as often as the budgets in [Config] allow: a member crashes or
+// is paused, a packet is lost, doubled or delayed, a user takes his time. How long that
+// lasts is not bounded and costs nothing: members restart and wake, delayed packets arrive and
+// users act at any later point, and users ask for any name. The explorer tries every deviation at every point of
 // every run; this is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, 2011). Because
 // states are told apart in canonical form, what goes on without deviation returns to
 // states that are known, and the search ends. It is complete when no state is left that
