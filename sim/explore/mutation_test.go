@@ -20,6 +20,9 @@ func TestRulesAreMissed(t *testing.T) {
 		{"exclusion wait off", "election", func(c *Config) { c.Pauses = 1 }, "P1", 2_000},
 		{"role counted on a proposal", "election", func(c *Config) { c.Pauses = 1 }, "P1", 30_000},
 	} {
+		if testing.Short() && at.states > 10_000 {
+			continue // the race detector watches the others
+		}
 		t.Run(at.rule, func(t *testing.T) {
 			mutation.Switch(at.rule)
 			defer mutation.Switch("")
