@@ -33,6 +33,7 @@ func (w *world) viewed(m *member, v *protocol.View) {
 	if w.settings.faults.Has(Preempt) {
 		w.preempted(m, v)
 	}
+	w.tell.viewed(m, v)
 	m.view = v
 	if w.settings.locals && m.local == nil {
 		m.local = newLocal(m)

@@ -30,6 +30,7 @@ func (s *Summary) Stale() int { return s.counts.stale }
 // on how many run at a time. Told, if not nil, is called for every result in the order
 // of the seeds.
 func RunMany(c Config, first uint64, seeds, jobs int, told func(*Result)) (*Summary, error) {
+	c.Observe = nil
 	if err := c.check(); err != nil {
 		return nil, err
 	}

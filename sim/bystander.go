@@ -11,8 +11,8 @@ import (
 func electionProtocol() Protocol {
 	return Protocol{
 		Name: "election", Fewest: 3, Most: 7,
-		Faults: Within.Without(StoreSlow).Without(StoreFail).Without(Operator),
-		Build: func(s Seat) (Built, error) {
+		Faults:  Within.Without(StoreSlow).Without(StoreFail).Without(Operator),
+		Routine: routine, Build: func(s Seat) (Built, error) {
 			built, err := buildMembership(s)
 			built.Spaces = []protocol.Machine{&bystander{}}
 			return built, err

@@ -35,6 +35,10 @@ func centralProtocol() Protocol {
 			}
 			return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Reign: decided.Epoch, Tenure: decided.Tenure, Gone: gone}, true
 		},
+		Routine: func(m protocol.Message) bool {
+			_, acks := m.(central.Acks)
+			return acks || routine(m)
+		},
 		Wish: func(m protocol.Message) (Standing, bool) {
 			acquire, ok := m.(central.Acquire)
 			return Standing{Name: acquire.Wish.Name, Session: acquire.Wish.Session, Wish: acquire.Wish.Request}, ok
@@ -53,6 +57,17 @@ func membershipMessages() []protocol.Message {
 		membership.Poll{}, membership.NewView{}, membership.PollAnswer{}, membership.ViewAck{}, membership.Join{},
 		membership.Unwelcome{}, membership.Dropped{}, membership.Resign{},
 	}
+}
+
+// routine reports whether a message of the membership says only that nothing has changed.
+func routine(m protocol.Message) bool {
+	switch m := m.(type) {
+	case membership.Poll, election.StatusPoll, election.StatusAnswer:
+		return true
+	case membership.PollAnswer:
+		return !m.Leaving
+	}
+	return false
 }
 
 // buildMembership makes the machine below every space.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
 // client is a process of its own that locks through a member: it has its own clock,
@@ -52,6 +53,7 @@ func (c *client) start() {
 		}
 	}
 	w.trace("%s starts", c)
+	w.tell.life(story.Started, c, "")
 	c.arm()
 }
 
@@ -116,6 +118,7 @@ func (c *client) pause(length time.Duration) {
 		return
 	}
 	w.trace("%s is paused for %v", c, length)
+	w.tell.paused(c, length)
 	c.paused = true
 	life := c.life
 	w.do(w.now+length, func() {
@@ -131,6 +134,7 @@ func (c *client) resume() {
 		return
 	}
 	c.world.trace("%s wakes", c)
+	c.world.tell.life(story.Woke, c, "")
 	c.paused = false
 	c.world.tape.begin(c.name, "wakes")
 	c.inbox = c.world.again(c.inbox)
@@ -150,6 +154,7 @@ func (c *client) close() {
 		return
 	}
 	c.world.trace("%s closes", c)
+	c.world.tell.tell(story.Happening{Kind: story.Remark, Who: c.name, Text: c.name + " closes its session"})
 	for _, r := range s.requests { // Client.closeRequest
 		if r.state == held {
 			s.end(r, "")
@@ -169,6 +174,8 @@ func (c *client) crash() {
 		return
 	}
 	w.trace("%s crashes", c)
+	w.tell.life(story.Stopped, c, "crash")
+	w.tell.unread(c.inbox)
 	c.up = false
 	c.wake++
 	for _, r := range c.stream.requests {

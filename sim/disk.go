@@ -71,9 +71,11 @@ func (d *disk) saved(t *task) {
 	switch {
 	case d.full > w.now:
 		w.hit(DiskFull)
+		w.tell.happened(DiskFull, 0, m.name, m.name+" cannot write: its disk is full")
 		answer.Err = errFull
 	case w.odds("fails", w.weather.diskFail):
 		w.hit(DiskFail)
+		w.tell.happened(DiskFail, 0, m.name, "a write of "+m.name+" fails")
 		answer.Err = errDisk
 		if w.oneIn("done", 2) {
 			d.synced = done.Data // it failed after it was done
@@ -104,8 +106,10 @@ func (d *disk) crash() {
 	switch {
 	case w.settings.faults.Has(DiskTorn) && w.oneIn("torn", 3):
 		w.hit(DiskTorn)
+		w.tell.happened(DiskTorn, 0, d.member.name, "half of a write of "+d.member.name+" is left")
 		d.tear(pending[0].Data)
 	case w.settings.faults.Has(DiskLost) && w.oneIn("unsynced", 2):
+		w.tell.happened(DiskLost, 0, d.member.name, "a write of "+d.member.name+" is lost")
 		w.hit(DiskLost) // what was not synced is not there
 	default:
 		d.synced = pending[0].Data

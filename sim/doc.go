@@ -72,8 +72,9 @@
 //
 // A protocol is a [Protocol]: how its machines are built, and two functions that read
 // its messages for P5. The following have their places, each in a folder below this
-// one: explore (every state of a small cluster) is there; the others use [Run]: shrink
-// (fewer members, faults and calls), draw (a run as a picture), published (the
-// published algorithms' holes, each the code that ships without one rule), replay (a recorded run, fed to fresh
-// machines). testdata/seeds.txt keeps the seeds that once failed, with the reason.
+// one: explore (every state of a small cluster), shrink (fewer members, faults and calls),
+// draw (a run as a picture, from the values of story that Config.Observe is told), published
+// (the published algorithms' holes, each the code that ships without one rule), replay (a
+// recorded run, fed to fresh machines). testdata/seeds.txt keeps the seeds that once failed,
+// with the reason.
 package sim

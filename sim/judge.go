@@ -27,6 +27,7 @@ type judge struct {
 	losses    map[holdfast.Loss]int     // of those, why
 	survivors survivors
 	violation *Violation // the first
+	tell      *teller    // nil where nobody observes
 }
 
 // Violation is a promise that was not kept.
@@ -107,6 +108,7 @@ func newJudge(clock func() instant) *judge {
 func (j *judge) violate(promise, format string, arguments ...any) {
 	if j.violation == nil {
 		j.violation = &Violation{Promise: promise, At: j.clock(), Story: fmt.Sprintf(format, arguments...)}
+		j.tell.violated(promise, j.violation.Story, arguments)
 	}
 }
 
@@ -125,6 +127,7 @@ func (j *judge) record(name string) *record {
 func (j *judge) told(g grant) {
 	r := j.record(g.name)
 	r.prune(j.clock())
+	j.tell.granted(&g)
 	g.origin = j.fate(requestKey{g.session, g.request}).origin
 	for i := range r.holders {
 		h := &r.holders[i]
@@ -338,6 +341,7 @@ func (j *judge) released(key requestKey) { j.fate(key).gone = true }
 
 // ended is called when a holder stops taking itself for one by anything but the clock.
 func (j *judge) ended(g grant, why holdfast.Loss) {
+	j.tell.dropped(&g, why)
 	if why != "" {
 		j.lost++
 		j.losses[why]++

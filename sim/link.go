@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -67,6 +68,7 @@ type operation struct {
 	secret   session.Secret
 	requests []uint64 // opHello: those that are not settled
 	last     uint64   // opHello: the latest id that was given
+	told     uint32   // its number in the story
 }
 
 // evKind is the kind of an event, as in wire/api.
@@ -97,6 +99,7 @@ type event struct {
 	session     lock.SessionID
 	secret      session.Secret
 	tenure      protocol.Tenure // evWelcome to a new session: of the member, which no client is told
+	told        uint32          // the number in the story of this and what is told with it
 }
 
 var opNames = [...]string{opHello: "hello", opAcquire: "acquire", opRelease: "release", opCancel: "cancel", opExtend: "extend", opBeat: "beat", opEnd: "end", opForeign: "release"}
@@ -191,13 +194,17 @@ func (l *link) say(op operation) {
 		said := op // a copy, so that op itself stays off the heap
 		w.detail("%s → %s  %v", l.client, l.member, &said)
 	}
+	if w.tell != nil {
+		op.told = w.tell.asks(l, op)
+	}
 	if l.upLost {
 		w.detail("        lost: the connection is broken")
+		w.tell.lost(op.told, "the connection is broken")
 		return
 	}
 	l.up = max(l.up, w.now+w.latency())
 	l.operations.put(op)
-	w.at(l.up, task{kind: taskOperation, link: l})
+	w.at(l.up, task{kind: taskOperation, link: l, told: op.told})
 }
 
 // tell carries events to the client, together.
@@ -209,8 +216,14 @@ func (l *link) tell(events ...event) {
 			w.detail("%s → %s  %v", l.member, l.client, &told)
 		}
 	}
+	told := uint32(0)
+	if w.tell != nil {
+		told = w.tell.answers(l, slices.Clone(events)) // a copy, as above
+		events[0].told = told
+	}
 	if l.downLost {
 		w.detail("        lost: the connection is broken")
+		w.tell.lost(told, "the connection is broken")
 		return
 	}
 	l.down = max(l.down, w.now+w.latency())
@@ -218,7 +231,7 @@ func (l *link) tell(events ...event) {
 		l.events.put(events[i])
 	}
 	l.batches.put(len(events))
-	w.at(l.down, task{kind: taskEvents, link: l})
+	w.at(l.down, task{kind: taskEvents, link: l, told: told})
 }
 
 // arrive hands the next of what is under way to one end, if that is still there. The
@@ -230,20 +243,25 @@ func (w *world) arrive(t *task) {
 	if t.kind == taskOperation {
 		switch {
 		case l.upLost || !m.up || m.life != l.life:
+			w.tell.lost(t.told, "the connection is broken")
 		case m.paused:
 			m.keep(*t)
 		default:
 			op := l.operations.take(1)[0]
+			w.tell.delivered(op.told)
 			l.edge.perform(&op)
 		}
 		return
 	}
 	switch {
 	case l.downLost || !c.up:
+		w.tell.lost(t.told, "the connection is broken")
 	case c.paused:
 		c.keep(*t)
 	default:
-		c.hear(l, l.events.take(l.batches.take(1)[0]))
+		events := l.events.take(l.batches.take(1)[0])
+		w.tell.delivered(events[0].told)
+		c.hear(l, events)
 	}
 }
 

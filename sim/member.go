@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
 // member is a machine at an address, on which a member's process runs: at most one at
@@ -97,6 +98,7 @@ func (m *member) start() {
 		panic(fmt.Sprintf("sim: %s has no desk: %v", m.name, err))
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
+	w.tell.life(story.Started, m, "")
 	m.wakeAt = protocol.Never
 	m.step(protocol.Event{Kind: protocol.Start})
 }
@@ -152,7 +154,7 @@ func (m *member) raised(fact any) {
 		w.trace("%s has lost its lease; its next tenure is %v", m, fact.Tenure)
 		w.judge.lapsed(uint64(m.id))
 	case *membership.Unfit:
-		w.trace("%s is unfit: %v", m, fact.Err)
+		w.befall(Misfit, 0, []string{m.name}, "%s is unfit: %v", m, fact.Err)
 		w.refused(m, fact.Err)
 		w.do(w.now, func() { m.crash(m.life) })
 		w.within(m.name, "unfit", int(m.life))
@@ -239,6 +241,7 @@ func (m *member) pause(length time.Duration) {
 		return
 	}
 	w.trace("%s is paused for %v", m, length)
+	w.tell.paused(m, length)
 	m.paused = true
 	life := m.life
 	w.do(w.now+length, func() {
@@ -256,6 +259,7 @@ func (m *member) resume() {
 	}
 	w := m.world
 	w.trace("%s wakes", m)
+	w.tell.life(story.Woke, m, "")
 	m.paused = false
 	w.tape.begin(m.name, "wakes")
 	m.inbox = w.again(m.inbox)
@@ -271,13 +275,15 @@ func (m *member) crash(life uint32) {
 		return
 	}
 	w.trace("%s crashes", m)
-	m.end()
+	m.end("crash")
 	m.disk.crash()
 }
 
-// end stops the process: its connections break, its users are gone.
-func (m *member) end() {
+// end stops the process, in a way that has a name: its connections break, its users are gone.
+func (m *member) end(how string) {
 	w := m.world
+	w.tell.life(story.Stopped, m, how)
+	w.tell.unread(m.inbox)
 	m.up = false
 	m.wake++
 	m.wakeAt = protocol.Never
@@ -300,7 +306,7 @@ func (m *member) leave() {
 	if !m.up || m.leaving {
 		return
 	}
-	w.trace("%s leaves", m)
+	w.befall(Leave, 0, []string{m.name}, "%s leaves", m)
 	m.leaving = true
 	life := m.life
 	farewell := sinkFunc(func(reply *protocol.Reply) {
@@ -317,7 +323,7 @@ func (m *member) leave() {
 // depart ends the process of a life that has left.
 func (m *member) depart(life uint32) {
 	if m.up && m.life == life {
-		m.end()
+		m.end("left")
 		m.left = true
 		m.disk.finish()
 		switch w := m.world; {

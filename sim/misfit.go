@@ -69,7 +69,7 @@ func (n *nemesis) misconfigure() {
 		return
 	}
 	m.misfit = otherSpace + misfit(w.among("of", 0, misfits[:]))
-	w.trace("%s will be %v", m, m.misfit)
+	w.befall(Misfit, 0, []string{m.name}, "%s will be %v", m, m.misfit)
 	if m.up {
 		n.kill(m)
 	}

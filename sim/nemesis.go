@@ -236,7 +236,7 @@ func (n *nemesis) fell(m *member) {
 	w.within(m.name, "death", int(m.life))
 	if forgets {
 		w.hit(Amnesia)
-		w.trace("%s has lost its cell", m)
+		w.befall(Amnesia, 0, []string{m.name}, "%s has lost its cell", m)
 		m.disk.forget()
 	}
 }
@@ -320,6 +320,7 @@ func (n *nemesis) driftAway(f Fault) {
 	if drifts[w.among("whom", 0, drifts[:])] == "member" {
 		m := n.member("member")
 		m.clock.change(w.now, w.rate())
+		w.tell.happened(f, 0, m.name, "the clock of "+m.name+" runs at another rate")
 		if m.up && !m.paused {
 			m.wakeAt = protocol.Never
 			m.arm()
@@ -328,6 +329,7 @@ func (n *nemesis) driftAway(f Fault) {
 	}
 	c := pick(w, "client", w.clients)
 	c.clock.change(w.now, w.rate())
+	w.tell.happened(f, 0, c.name, "the clock of "+c.name+" runs at another rate")
 	c.wakeAt = protocol.Never
 	c.arm()
 }
@@ -336,7 +338,9 @@ func (n *nemesis) driftAway(f Fault) {
 func (n *nemesis) step(f Fault) {
 	w := n.world
 	w.hit(f)
-	n.member("member").wall += w.skew("by")
+	m := n.member("member")
+	m.wall += w.skew("by")
+	w.tell.happened(f, 0, m.name, "the wall clock of "+m.name+" is set")
 }
 
 // suspect spreads a rumour about a member, which may be wrong.
@@ -350,7 +354,7 @@ func (n *nemesis) suspect() {
 	if hint.Alive != about.up {
 		w.hit(Suspicion)
 	}
-	w.trace("%s hears that %s is alive: %v", to, about, hint.Alive)
+	w.befall(Suspicion, 0, []string{to.name}, "%s hears that %s is alive: %v", to, about, hint.Alive)
 	to.step(protocol.Event{Kind: protocol.Receive, From: protocol.Rumour, Port: protocol.Below, Fact: hint})
 }
 
@@ -404,7 +408,7 @@ func (n *nemesis) operate() {
 		return
 	}
 	name := pick(w, "name", w.settings.names).name
-	w.trace("an operator breaks %s through %s", name, m)
+	w.befall(Operator, 0, []string{m.name}, "an operator breaks %s through %s", name, m)
 	m.ask(userSpace, &protocol.Break{Name: name, Reason: "because it can be done"})
 }
 
@@ -413,6 +417,7 @@ func (n *nemesis) spoil(f Fault) {
 	w := n.world
 	d := &n.member("member").disk
 	length := w.between("length", time.Second, 8*time.Second)
+	w.tell.spoilt(f, d.member.name, w.now+length)
 	if f == DiskFull {
 		d.full = w.now + length
 	} else {

@@ -94,6 +94,7 @@ func about(w *world, site, whom string) string {
 // divide cuts every member off those of the other side.
 func (n *nemesis) divide(side []int, until instant) {
 	n.world.trace("the network comes apart: %v for %v", side, until-n.world.now)
+	n.world.tell.parted(side, until)
 	for i := range side {
 		for j := range side {
 			if side[i] != side[j] {
@@ -166,7 +167,7 @@ func (w *world) severed(c *client, m *member) bool {
 func (n *nemesis) ring(until instant) {
 	w := n.world
 	members := w.settings.members
-	w.trace("the network becomes a ring for %v", until-w.now)
+	w.befall(Partition, until, nil, "the network becomes a ring for %v", until-w.now)
 	for i := range members {
 		for j := range members {
 			if d := (i - j + members) % members; d != 0 && d != 1 && d != members-1 {
@@ -187,7 +188,7 @@ func (n *nemesis) oneWay() {
 	until := w.now + n.length()
 	one := n.one()
 	shape := w.among("shape", 0, oneWays[:])
-	w.trace("%s is cut one way (%d) for %v", w.members[one], shape, until-w.now)
+	w.befall(OneWay, until, []string{w.members[one].name}, "%s is cut one way (%d) for %v", w.members[one], shape, until-w.now)
 	for other := range members {
 		switch shape {
 		case 0:
@@ -242,6 +243,7 @@ func (n *nemesis) breakOne() {
 	if len(w.links) > 0 {
 		l := w.links[w.choose("link", len(w.links), n.link)]
 		w.trace("the connection of %s to %s breaks", l.client, l.member)
+		w.tell.disconnected(l)
 		l.sever(neither)
 	}
 }

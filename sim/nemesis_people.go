@@ -19,7 +19,7 @@ func (n *nemesis) drain() {
 	if m == nil {
 		return
 	}
-	w.trace("%s is drained", m)
+	w.befall(Drain, 0, []string{m.name}, "%s is drained", m)
 	m.leaving, m.back = true, w.between("back", time.Second, 15*time.Second)
 	life := m.life
 	m.demand(life, &session.Drain{}, w.between("limit", time.Second, 8*time.Second), func(result any) {
@@ -39,7 +39,7 @@ func (n *nemesis) shutdown() {
 	if m == nil {
 		return
 	}
-	w.trace("%s is asked to end", m)
+	w.befall(Shutdown, 0, []string{m.name}, "%s is asked to end", m)
 	m.leaving, m.back = true, w.between("back", 10*time.Millisecond, 4*time.Second)
 	m.quit(m.life, func() { w.hit(Shutdown) })
 }
@@ -138,7 +138,7 @@ func (n *nemesis) lose() {
 	victims := order[:w.settings.founders/2+1]
 	for _, place := range victims {
 		m := w.members[place]
-		w.trace("%s is lost for good", m)
+		w.befall(Force, 0, []string{m.name}, "%s is lost for good", m)
 		if m.up {
 			m.crash(m.life)
 		}
@@ -200,7 +200,7 @@ func (n *nemesis) force(before uint64, tries int) {
 	if names == nil {
 		return
 	}
-	w.trace("an operator forces a view of %v at %s", names, m)
+	w.befall(Force, 0, []string{m.name}, "an operator forces a view of %v at %s", names, m)
 	told := sinkFunc(func(reply *protocol.Reply) {
 		if answer, ok := reply.Result.(*membership.Forced); ok {
 			w.trace("%s answers the operator: %v", m, answer.Err)

@@ -57,19 +57,23 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 		return // nobody there: lost, as on any network
 	}
 	w.goOn(s)
+	told := w.tell.sent(from, w.members[to].name, e.Port, e.Message)
 	if n.cut[from.place][to] > w.now {
 		w.detail("        lost: cut")
+		w.tell.lost(told, "the network is cut")
 		return
 	}
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
 		w.detail("        lost")
+		w.tell.lost(told, "lost")
 		return
 	}
-	t := task{kind: taskMessage, to: to, id: uint64(e.To), from: uint64(from.id), port: uint16(e.Port), fact: e.Message}
+	t := task{kind: taskMessage, to: to, id: uint64(e.To), from: uint64(from.id), port: uint16(e.Port), fact: e.Message, told: told}
 	w.at(n.arrival(from.place, to), t)
 	if w.odds("twice", w.weather.duplicate) {
 		w.hit(Duplicate)
+		t.told = w.tell.copied(told)
 		w.at(n.arrival(from.place, to), t)
 	}
 }
@@ -183,11 +187,13 @@ func (w *world) drawLatency() time.Duration {
 func (w *world) deliver(t *task) {
 	m := w.members[t.to]
 	if !m.up || t.id != uint64(protocol.Whoever) && t.id != uint64(m.id) {
+		w.tell.lost(t.told, "nobody is there")
 		return
 	}
 	if m.paused {
 		m.keep(*t)
 		return
 	}
+	w.tell.delivered(t.told)
 	m.step(protocol.Event{Kind: protocol.Receive, Port: protocol.Port(t.port), From: protocol.ID(t.from), Fact: t.fact})
 }

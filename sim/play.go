@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
 // Record simulates one seed, as Run does, and returns it as a script: the settings that
@@ -36,6 +38,8 @@ type Stage struct {
 	Survive bool
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
+	// Observe, if not nil, is told the story of the run, as that of Config is.
+	Observe func(story.Happening)
 }
 
 // Played is what became of a script.
@@ -66,6 +70,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 	}
 	w.settings.survive = on.Survive
 	w.stage()
+	w.observed(on.Observe)
 	played.Result = w.play()
 	for i, choice := range s.Choices {
 		switch {

@@ -28,6 +28,9 @@ type Protocol struct {
 	// from then on nobody who asks later may overtake it in that reign (P5).
 	Wish     func(protocol.Message) (Standing, bool)
 	Position func(protocol.Message) (Standing, bool)
+	// Routine, if not nil, reads off a message that it says only that nothing has changed, as
+	// a heartbeat does. Pictures summarize such messages.
+	Routine func(protocol.Message) bool
 	// Faults are those that can happen to this protocol.
 	Faults Faults
 	// Universe lists what a run can hit, for coverage.

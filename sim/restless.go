@@ -117,7 +117,7 @@ func (n *nemesis) silence(winner *member, message protocol.Message) {
 		return
 	}
 	length := w.between("length", 300*time.Millisecond, 4*w.settings.lease)
-	w.trace("%s has won, and is not heard for %v", winner, length)
+	w.befall(OneWay, w.now+length, []string{winner.name}, "%s has won, and is not heard for %v", winner, length)
 	for place := range w.members {
 		n.cut(int(winner.place), place, w.now+length)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
 // Config says what to simulate.
@@ -33,6 +34,9 @@ type Config struct {
 	// it for a real one; nil for a member that is not recorded. It is asked at each start.
 	// Zero means that nobody is.
 	Recording func(member string) io.Writer
+	// Observe, if not nil, is told the story of a run as it happens (Run); of many runs
+	// (RunMany) nobody is told. It changes nothing of the run.
+	Observe func(story.Happening)
 
 	record bool // every choice that is not as usual
 }
@@ -111,7 +115,9 @@ func (w *world) play() (result Result) {
 			result.Outcome = Crashed
 			result.Violation = &Violation{Promise: "panic", At: w.now, Story: fmt.Sprintf("%v\n%s", broken, machineFrames(debug.Stack()))}
 			w.trace("CRASH %v", broken)
+			w.tell.violated("panic", fmt.Sprint(broken), nil)
 		}
+		w.tell.finish()
 		if result.Outcome != OK {
 			result.Settings = w.settings.String()
 		}
@@ -153,6 +159,7 @@ func machineFrames(stack []byte) string {
 
 // begin starts every process, not all at once, and the faults.
 func (w *world) begin() {
+	w.tell.cast()
 	for _, m := range w.members {
 		w.within(m.name, "machine", 0)
 		start := w.below("start", 400*time.Millisecond)
@@ -182,6 +189,7 @@ func (w *world) begin() {
 // every process runs. What is under way on the network stays under way.
 func (w *world) heal() {
 	w.trace("everything is healed")
+	w.tell.tell(story.Happening{Kind: story.Remark, Text: "everything is healed", Why: "healed"})
 	w.healed = true
 	w.weather = calm()
 	for i := range w.network.cut {

@@ -57,6 +57,7 @@ type visit struct {
 	request uint64
 	answer  func(*protocol.Reply) // what to do with the next reply
 	over    bool
+	told    uint32 // its number in the story
 }
 
 // plan lets the script want its next lock after a pause, unless it does something else
@@ -91,7 +92,7 @@ func (s *script) begin() {
 	s.want = w.wish(nil)
 	s.held = false
 	w.trace("%s wants %v through %s", s, s.want, s.place)
-	s.visit((*visit).acquire)
+	s.visit("acquire", (*visit).acquire)
 	round := s.round
 	w.within(s.name, "call", s.act)
 	w.do(w.now+w.between("gives-up", 5*time.Second, 12*time.Second), func() { // it gives up, and tries again elsewhere
@@ -102,13 +103,15 @@ func (s *script) begin() {
 	})
 }
 
-// visit sends a request; it arrives, or does not.
-func (s *script) visit(do func(*visit)) {
+// visit sends a request, which has a name; it arrives, or does not.
+func (s *script) visit(what string, do func(*visit)) {
 	w := s.world
 	v := &visit{script: s, round: s.round, about: *s, member: s.place, life: s.place.life, sent: s.now()}
+	v.told = w.tell.posted(v, what)
 	w.tape.begin(s.name, "visit")
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
+		w.tell.lost(v.told, "lost")
 		return
 	}
 	w.do(w.now+w.latency(), func() { v.arrive(do) })
@@ -118,9 +121,11 @@ func (v *visit) arrive(do func(*visit)) {
 	m, w := v.member, v.script.world
 	switch {
 	case !m.up || m.life != v.life:
+		w.tell.lost(v.told, "nobody is there")
 	case m.paused:
 		w.do(w.now+100*time.Millisecond, func() { v.arrive(do) })
 	default:
+		w.tell.delivered(v.told)
 		v.arrived = m.now()
 		v.sink = m.attach(v)
 		do(v)
@@ -185,7 +190,7 @@ func (v *visit) decided(opened *session.Opened, reply *protocol.Reply) {
 			return
 		}
 		v.close()
-		v.back(func() { v.script.granted(v, opened, &d, renewed.TTL.Truncate(time.Millisecond)) })
+		v.back("granted", func() { v.script.granted(v, opened, &d, renewed.TTL.Truncate(time.Millisecond)) })
 	})
 }
 
@@ -206,15 +211,18 @@ func (v *visit) close() {
 	}
 }
 
-// back carries an answer to the script.
-func (v *visit) back(then func()) {
+// back carries an answer, which has a name, to the script.
+func (v *visit) back(what string, then func()) {
 	w, s := v.script.world, v.script
+	told := w.tell.returned(v, what)
 	w.tape.begin(s.name, "answer")
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
+		w.tell.lost(told, "lost")
 		return
 	}
 	w.do(w.now+w.latency(), func() {
+		w.tell.delivered(told)
 		if s.round == v.round {
 			then()
 		}
@@ -253,7 +261,7 @@ func (s *script) renewLater(round int, ttl time.Duration) {
 	w := s.world
 	w.do(w.now+ttl/3, func() {
 		if s.round == round && s.held && s.believes(s.now()) {
-			s.visit((*visit).renew)
+			s.visit("renew", (*visit).renew)
 			s.renewLater(round, ttl)
 		}
 	})
@@ -265,7 +273,7 @@ func (v *visit) renew() {
 	v.call(protocol.Below, &session.Renew{ID: s.session, Secret: s.secret, TTL: s.ttl, Arrived: v.arrived}, func(reply *protocol.Reply) {
 		v.close()
 		if renewed, ok := reply.Result.(*session.Renewed); ok {
-			v.back(func() { v.script.renewed(v, renewed) })
+			v.back("renewed", func() { v.script.renewed(v, renewed) })
 		}
 	})
 }
@@ -288,7 +296,7 @@ func (s *script) release() {
 	if s.held {
 		w.trace("%s releases %s, token %d", s, s.want.name, s.token)
 		s.end("")
-		s.visit((*visit).release)
+		s.visit("release", (*visit).release)
 	}
 	s.rest()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
 // world is one run: all processes, what lies between them, and the one source of
@@ -31,6 +32,7 @@ type world struct {
 	register register
 	seated   map[seat]bool // tenures that could hold something, where nothing is granted (restless.go)
 	count    *counts
+	tell     *teller // nil where nobody observes
 	steps    int
 
 	healed   bool    // no more faults
@@ -52,7 +54,14 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 		w.tape = newTape()
 	}
 	w.stage()
+	w.observed(c.Observe)
 	return w
+}
+
+// observed lets somebody be told what happens in a world that is staged.
+func (w *world) observed(by func(story.Happening)) {
+	w.tell = newTeller(w, by)
+	w.judge.tell = w.tell
 }
 
 // stage makes everybody that the settings have. Nobody has started yet.
@@ -176,7 +185,13 @@ func (w *world) run(limit instant) {
 		if still > standstill {
 			panic(fmt.Sprintf("sim: %d things happen at %v, and time does not pass; the last concerns %s", still, w.now, w.concerns(&t)))
 		}
+		if w.tell == nil {
+			w.happen(&t)
+			continue
+		}
+		w.tell.look()
 		w.happen(&t)
+		w.tell.look()
 	}
 	if w.judge.violation == nil {
 		w.now = max(w.now, limit)

@@ -1,0 +1,30 @@
+// Package story says what happened in a run, as values: who lived, what was sent and what
+// became of it, who held what and for how long, what was broken, and which promise was not
+// kept. A trace has the same as lines for people; a story is for programs that show a run
+// or compare two.
+//
+// # Who tells
+//
+// Package sim tells one of a seed (sim.Config.Observe); a search through all interleavings
+// tells that of its counter-example, and a replay that of its script. Whoever tells calls
+// a function with one [Happening] after the other:
+//
+//	var told []story.Happening
+//	config.Observe = func(h story.Happening) { told = append(told, h) }
+//
+// # Who listens
+//
+// Package sim/draw makes a picture of it. It knows no protocol, and nothing here names one:
+// a message is its text, and who says that it is routine is whoever knows the protocol.
+//
+// # What can be relied on
+//
+// [Check] says whether a story is one; tests of whoever tells call it:
+//
+//   - time does not run backwards;
+//   - a lane is introduced before anything happens to it ([Lane]);
+//   - each message has a number of its own, and is Sent or Copied before it is Delivered or
+//     Lost, which happens at most once; what never is, was under way when the story ended;
+//   - so it is with grants: Granted, then Ended, at most once; and a hold that the story
+//     leaves open has, as a rule, a Held that says until when its holder believes in it.
+package story

@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+// teller tells whoever observes a run what happens in it. A nil teller tells nobody, and
+// costs nothing: every method may be called on it.
+type teller struct {
+	world *world
+	hear  func(story.Happening)
+
+	last   uint32              // number of a message
+	ways   map[uint32]way      // messages that are under way
+	grants uint64              // how many were told of
+	open   []holding           // grants that go on, in the order in which they began
+	known  map[believer]uint64 // every grant's number, also of those that have ended
+	looked instant             // when the standing of everybody was told last
+	leased []bool              // by place: whether a member was told to have a lease
+	reigns []bool              // and to be one who may grant
+	ended  bool
+}
+
+// way is a message on its way.
+type way struct {
+	to   string
+	sent instant
+}
+
+// holding is a grant that goes on.
+type holding struct {
+	id uint64
+	grant
+}
+
+func newTeller(w *world, hear func(story.Happening)) *teller {
+	if hear == nil {
+		return nil
+	}
+	return &teller{
+		world: w, hear: hear, ways: map[uint32]way{}, known: map[believer]uint64{},
+		leased: make([]bool, w.settings.members), reigns: make([]bool, w.settings.members),
+	}
+}
+
+// tell passes on what happens now.
+func (t *teller) tell(h story.Happening) {
+	if t == nil {
+		return
+	}
+	h.At = t.world.now
+	t.hear(h)
+}
+
+// cast introduces everybody, members first.
+func (t *teller) cast() {
+	if t == nil {
+		return
+	}
+	for _, m := range t.world.members {
+		t.tell(story.Happening{Kind: story.Lane, Who: m.name})
+	}
+	for _, c := range t.world.clients {
+		t.tell(story.Happening{Kind: story.Lane, Who: c.name, Client: true})
+	}
+	for _, s := range t.world.scripts {
+		t.tell(story.Happening{Kind: story.Lane, Who: s.name, Client: true})
+		t.tell(story.Happening{Kind: story.Started, Who: s.name})
+	}
+}
+
+// life tells of the beginning, the end, or a stay of a process.
+func (t *teller) life(kind story.Kind, who fmt.Stringer, why string) {
+	if t != nil {
+		t.tell(story.Happening{Kind: kind, Who: who.String(), Why: why})
+	}
+}
+
+// paused tells that a process stands still for a while.
+func (t *teller) paused(who fmt.Stringer, length time.Duration) {
+	if t != nil {
+		t.tell(story.Happening{Kind: story.Paused, Who: who.String(), Until: t.world.now + length})
+	}
+}
+
+// unread tells that what has come for a process that did not look is lost with it.
+func (t *teller) unread(inbox []task) {
+	if t == nil {
+		return
+	}
+	for i := range inbox {
+		t.lost(inbox[i].told, "its reader is gone")
+	}
+}
+
+// fault tells what was done to some, or to everybody where nobody is named.
+func (t *teller) fault(f Fault, until instant, whom []string, text string) {
+	if t == nil {
+		return
+	}
+	h := story.Happening{Kind: story.Fault, Short: f.String(), Until: until, Lanes: whom, Text: text}
+	if len(whom) == 0 {
+		for _, m := range t.world.members {
+			h.Lanes = append(h.Lanes, m.name)
+		}
+	}
+	h.Who = h.Lanes[0]
+	t.tell(h)
+}
+
+// befall lets a fault be known: to whoever reads the trace, and to whoever observes.
+// Nobody named means every member.
+func (w *world) befall(f Fault, until instant, whom []string, format string, arguments ...any) {
+	w.trace(format, arguments...)
+	if w.tell != nil {
+		w.tell.fault(f, until, whom, fmt.Sprintf(format, arguments...))
+	}
+}
+
+// spoilt tells that a disk is slow or full for a while.
+func (t *teller) spoilt(f Fault, whom string, until instant) {
+	word := "slow"
+	if f == DiskFull {
+		word = "full"
+	}
+	t.happened(f, until, whom, "the disk of "+whom+" is "+word)
+}
+
+// happened tells of one fault of one process.
+func (t *teller) happened(f Fault, until instant, whom, text string) {
+	if t != nil {
+		t.fault(f, until, []string{whom}, text)
+	}
+}
+
+// disconnected tells that the connection of a client breaks.
+func (t *teller) disconnected(l *link) {
+	if t != nil {
+		t.tell(story.Happening{
+			Kind: story.Fault, Who: l.client.name, Lanes: []string{l.client.name}, Short: "disconnected from " + l.member.name,
+			Text: fmt.Sprintf("the connection of %s to %s breaks", l.client, l.member),
+		})
+	}
+}
+
+// parted tells that the network has come apart into two sides.
+func (t *teller) parted(side []int, until instant) {
+	if t == nil {
+		return
+	}
+	var sides [2]string
+	for i, m := range t.world.members {
+		sides[side[i]] += " " + m.name
+	}
+	t.fault(Partition, until, nil, fmt.Sprintf("the network comes apart:%s |%s", sides[0], sides[1]))
+}
+
+// laneOf is the lane of a holder, and what it is called there.
+func laneOf(who fmt.Stringer) (lane, by string) {
+	if l, within := who.(*local); within {
+		return l.member.name, l.String()
+	}
+	return who.String(), who.String()
+}
+
+// granted tells that a holder takes itself for one.
+func (t *teller) granted(g *grant) {
+	if t == nil {
+		return
+	}
+	t.grants++
+	t.known[g.holder] = t.grants
+	t.open = append(t.open, holding{t.grants, *g})
+	lane, by := laneOf(g.who)
+	if r, is := g.holder.(*request); is {
+		if w, works := r.asker.(*worker); works {
+			by = w.String()
+		}
+	}
+	t.tell(story.Happening{
+		Kind: story.Granted, Who: lane, By: by, ID: t.grants, Name: g.name, Mode: g.mode.String(), Token: uint64(g.token),
+		Text: g.String(),
+	})
+}
+
+// dropped tells that a holder does so no more, because it gave back or was told.
+func (t *teller) dropped(g *grant, why holdfast.Loss) {
+	if t == nil {
+		return
+	}
+	word := "unlocked"
+	if why != "" {
+		word = string(why)
+	} else if !running(g.holder) {
+		word = "its process has ended"
+	}
+	for i := range t.open {
+		if t.open[i].holder == g.holder {
+			t.close(i, t.world.now, word)
+			return
+		}
+	}
+}
+
+// running reports whether the process of a holder is there.
+func running(b believer) bool {
+	switch b := b.(type) {
+	case *request:
+		return b.client.up
+	case *taking:
+		return b.local.alive()
+	}
+	return true
+}
+
+// close ends the grant at a place of those that go on.
+func (t *teller) close(i int, at instant, why string) {
+	lane, _ := laneOf(t.open[i].who)
+	t.hear(story.Happening{At: at, Kind: story.Ended, Who: lane, ID: t.open[i].id, Name: t.open[i].name, Why: why})
+	t.open = append(t.open[:i], t.open[i+1:]...)
+}

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"fmt"
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/story"
+	"strings"
+)
+
+// number gives a message to somebody its number.
+func (t *teller) number(to string) uint32 {
+	t.last++
+	t.ways[t.last] = way{to, t.world.now}
+	return t.last
+}
+
+// sent tells of a message between members, and returns its number.
+func (t *teller) sent(from *member, to string, port protocol.Port, m protocol.Message) uint32 {
+	if t == nil {
+		return 0
+	}
+	text := fmt.Sprint(m)
+	routine := t.world.protocol.Routine
+	id := t.number(to)
+	t.tell(story.Happening{
+		Kind: story.Sent, Who: from.name, To: to, ID: uint64(id), Short: story.Shorten(text), Text: fmt.Sprintf("%T to port %d: %s", m, port, text),
+		Name: t.about(text), Routine: routine != nil && routine(m),
+	})
+	return id
+}
+
+// about is the first of the run's names that a message has in quotes.
+func (t *teller) about(text string) string {
+	for _, n := range t.world.settings.names {
+		if strings.Contains(text, fmt.Sprintf("%q", n.name)) {
+			return n.name
+		}
+	}
+	return ""
+}
+
+// said tells of what a client and a member say to each other, and returns its number.
+func (t *teller) said(from, to fmt.Stringer, short, text, name string, token holdfast.Token, routine bool) uint32 {
+	if t == nil {
+		return 0
+	}
+	id := t.number(to.String())
+	t.tell(story.Happening{
+		Kind: story.Sent, Who: from.String(), To: to.String(), ID: uint64(id), Short: short, Text: text, Name: name,
+		Token: uint64(token), Routine: routine,
+	})
+	return id
+}
+
+// asks tells of an operation.
+func (t *teller) asks(l *link, op operation) uint32 {
+	short := strings.TrimPrefix((&operation{kind: op.kind}).String(), "client.")
+	if op.name != "" {
+		short += " " + op.name
+	}
+	if op.token != 0 {
+		short += " " + story.Token(uint64(op.token))
+	}
+	fresh := op.kind == opHello && op.session == lock.SessionID{}
+	return t.said(l.client, l.member, short, op.String(), op.name, op.token, op.kind == opBeat || fresh)
+}
+
+// answers tells of events that go out together.
+func (t *teller) answers(l *link, events []event) uint32 {
+	var short, text, name string
+	var token holdfast.Token
+	routine := true
+	for i := range events {
+		ev := &events[i]
+		one := strings.TrimPrefix((&event{kind: ev.kind}).String(), "client.")
+		if r := l.client.stream.find(ev.id); r != nil {
+			name = r.want.name
+			one += " " + name
+		}
+		if ev.token != 0 {
+			token = ev.token
+			one += " " + story.Token(uint64(ev.token))
+		}
+		if ev.why != "" {
+			one += ": " + string(ev.why)
+		}
+		if i > 0 {
+			short, text = short+", ", text+"; "
+		}
+		short, text = short+one, text+ev.String()
+		routine = routine && (ev.kind == evBeat || ev.kind == evRefused && !l.edge.greeted)
+	}
+	return t.said(l.member, l.client, short, text, name, token, routine)
+}
+
+// posted tells of a script's request over HTTP.
+func (t *teller) posted(v *visit, what string) uint32 {
+	if t == nil {
+		return 0
+	}
+	name := v.about.want.name
+	return t.said(v.script, v.member, what+" "+name, "POST "+what+" "+name, name, 0, what == "renew")
+}
+
+// returned tells of the answer to it.
+func (t *teller) returned(v *visit, what string) uint32 {
+	if t == nil {
+		return 0
+	}
+	name := v.about.want.name
+	return t.said(v.member, v.script, what+" "+name, "answer to a POST: "+what+" "+name, name, 0, what == "renewed")
+}
+
+// copied tells that the network delivers a message twice.
+func (t *teller) copied(of uint32) uint32 {
+	if t == nil || of == 0 {
+		return 0
+	}
+	to := t.ways[of].to
+	id := t.number(to)
+	t.tell(story.Happening{Kind: story.Copied, Who: to, ID: uint64(id), Of: uint64(of)})
+	return id
+}
+
+// tardy is how many times the latency of most messages one takes that is late.
+const tardy = 4
+
+// delivered tells that a message has reached whom it is for.
+func (t *teller) delivered(id uint32) {
+	if t == nil || id == 0 {
+		return
+	}
+	if m, under := t.ways[id]; under {
+		delete(t.ways, id)
+		late := t.world.now-m.sent > tardy*t.world.settings.weather.latency
+		t.tell(story.Happening{Kind: story.Delivered, Who: m.to, To: m.to, ID: uint64(id), Late: late})
+	}
+}
+
+// lost tells that a message will not arrive.
+func (t *teller) lost(id uint32, why string) {
+	if t == nil || id == 0 {
+		return
+	}
+	if m, under := t.ways[id]; under {
+		delete(t.ways, id)
+		t.tell(story.Happening{Kind: story.Lost, Who: m.to, To: m.to, ID: uint64(id), Why: why})
+	}
+}

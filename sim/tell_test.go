@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+// observed runs a seed, and returns its result, its story and the digest of its trace.
+func observed(t *testing.T, c Config, seed uint64) (Result, []story.Happening, [32]byte) {
+	t.Helper()
+	var told []story.Happening
+	c.Observe = func(h story.Happening) { told = append(told, h) }
+	trace := sha256.New()
+	result, err := Run(c, seed, trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, told, [32]byte(trace.Sum(nil))
+}
+
+// TestEveryRunHasAStory: what is told is a story, the same for the same seed, and whether
+// somebody listens changes nothing of the run.
+func TestEveryRunHasAStory(t *testing.T) {
+	kinds := map[story.Kind]int{}
+	for _, p := range Protocols() {
+		c := Config{Protocol: p, Faults: Within, Duration: 20 * time.Second}
+		for seed := uint64(1); seed <= 12; seed++ {
+			result, told, trace := observed(t, c, seed)
+			if err := story.Check(told); err != nil {
+				t.Fatalf("%s seed %d: %v", p.Name, seed, err)
+			}
+			_, again, _ := observed(t, c, seed)
+			if !slices.EqualFunc(told, again, same) {
+				t.Errorf("%s seed %d tells another story the second time", p.Name, seed)
+			}
+			alone := sha256.New()
+			unheard, err := Run(c, seed, alone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if unheard.Steps != result.Steps || [32]byte(alone.Sum(nil)) != trace {
+				t.Errorf("%s seed %d is another run when nobody listens", p.Name, seed)
+			}
+			for i := range told {
+				kinds[told[i].Kind]++
+			}
+		}
+	}
+	for kind := story.Lane; kind < story.Violated; kind++ {
+		if kind != story.Held && kinds[kind] == 0 {
+			t.Errorf("no run tells of %v", kind)
+		}
+	}
+}
+
+// TestAScriptTellsTheStoryOfItsSeed: what a recorded run tells when it is played again.
+func TestAScriptTellsTheStoryOfItsSeed(t *testing.T) {
+	c := Config{Protocol: centralProtocol(), Faults: Within, Duration: 10 * time.Second}
+	_, told, _ := observed(t, c, 7)
+	script, _, err := Record(c, 7, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again []story.Happening
+	if _, err := Play(script, Stage{Protocol: c.Protocol, Observe: func(h story.Happening) { again = append(again, h) }}); err != nil {
+		t.Fatal(err)
+	}
+	if err := story.Check(again); err != nil {
+		t.Fatal(err)
+	}
+	alike := func(a, b story.Happening) bool {
+		return a.Kind == b.Kind && a.At == b.At && a.Who == b.Who && a.ID == b.ID
+	}
+	if !slices.EqualFunc(told, again, alike) {
+		t.Errorf("the seed tells of %d happenings, its script of %d, or of others", len(told), len(again))
+	}
+}
+
+// same compares two happenings.
+func same(a, b story.Happening) bool {
+	sameLanes, sameGrants := slices.Equal(a.Lanes, b.Lanes), slices.Equal(a.Grants, b.Grants)
+	a.Lanes, b.Lanes, a.Grants, b.Grants = nil, nil, nil, nil
+	return sameLanes && sameGrants && a.At == b.At && a.Kind == b.Kind && a.Who == b.Who && a.To == b.To && a.ID == b.ID &&
+		a.Of == b.Of && a.Name == b.Name && a.Token == b.Token && a.Until == b.Until && a.Short == b.Short && a.Text == b.Text && a.Why == b.Why
+}
+
+// TestAGrantIsToldAsItsHolderBelievesIt: each grant that is counted is told of, and none
+// outlives the instant at which its holder's own clock ends it.
+func TestAGrantIsToldAsItsHolderBelievesIt(t *testing.T) {
+	for seed := uint64(1); seed <= 10; seed++ {
+		result, told, _ := observed(t, Config{Protocol: centralProtocol(), Faults: Within, Duration: 20 * time.Second}, seed)
+		open := map[uint64]time.Duration{}
+		granted := 0
+		for _, h := range told {
+			switch h.Kind {
+			case story.Granted:
+				granted++
+				open[h.ID] = h.At
+			case story.Ended:
+				if h.At < open[h.ID] {
+					t.Errorf("seed %d: grant %d ends at %v, and was given at %v", seed, h.ID, h.At, open[h.ID])
+				}
+				delete(open, h.ID)
+			}
+		}
+		if granted == 0 || granted > result.counts.grants { // one that comes too late nobody believes in
+			t.Errorf("seed %d tells of %d grants, and has %d", seed, granted, result.counts.grants)
+		}
+		if len(open) > 0 && result.Outcome == OK {
+			t.Errorf("seed %d: %d grants are held when everything is settled", seed, len(open))
+		}
+	}
+}
+
+// TestAViolationNamesWhomItConcerns: the two holders of one name, by their bars.
+func TestAViolationNamesWhomItConcerns(t *testing.T) {
+	w := newWorld(&Config{Protocol: centralProtocol(), Members: 3, Duration: time.Minute, Observe: func(story.Happening) {}}, 1, nil, newCounts(false))
+	var told []story.Happening
+	w.tell.hear = func(h story.Happening) { told = append(told, h) }
+	w.tell.cast()
+	for i := range 2 {
+		c := w.clients[i]
+		c.up = true
+		p := &presence{client: c, deadline: c.now() + time.Duration(5+i)*time.Second}
+		p.id.Number = uint64(i + 1)
+		r := &request{client: c, state: held, session: p, holdEnd: 1 << 62, want: wish{name: "n0"}, token: 4}
+		w.judge.told(grantOf(c, r))
+	}
+	if err := story.Check(told); err != nil {
+		t.Fatal(err)
+	}
+	last := told[len(told)-1]
+	if last.Kind != story.Violated || last.Promise != "P1" || last.Name != "n0" ||
+		!slices.Equal(last.Grants, []uint64{1, 2}) || !slices.Equal(last.Lanes, []string{"client0", "client1"}) {
+		t.Errorf("told %+v", last)
+	}
+	until := told[len(told)-3]
+	if until.Kind != story.Held || until.ID != 1 || until.Until < 4*time.Second || until.Until > 5*time.Second+time.Millisecond {
+		t.Errorf("told %+v of the first holder, whose session lasts 5 s", until)
+	}
+	if !strings.Contains(last.Text, "client1") {
+		t.Errorf("the sentence is %q", last.Text)
+	}
+}
