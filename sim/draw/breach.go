@@ -1,0 +1,73 @@
+package draw
+
+import (
+	"fmt"
+	"github.com/holdfast-locks/holdfast/sim/story"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// broken places the promise that was not kept.
+func (l *layout) broken(b *breach) {
+	room := int((l.right - l.left - 24) / (labelSize * em))
+	lines := []string{b.headline()}
+	lines = append(lines, wrap(clean(b.words(l.run)), room)...)
+	y := l.bottom() + 8
+	v := band{box: box{l.left, y, l.right, y + 14 + lineStep*float64(len(lines))}, class: "broken", lines: lines}
+	l.bands = append(l.bands, v)
+	l.block(v.box)
+	l.ended = v.y1
+	l.y = y + 9
+	l.timed = 0
+	l.stamp()
+	l.y = v.y2
+}
+
+// promises are the names of the promises, as README.md has them.
+var promises = map[string]string{
+	"P1": "exclusion", "P2": "tokens never go back", "P3": "loss is told in time", "P4": "nobody is stranded", "P5": "order",
+	"P6": "exactly once", "P7": "only the holder unlocks", "P8": "bounds everywhere", "P9": "unavailable, not wrong", "P10": "nothing is trusted",
+}
+
+// headline says which promise was not kept, and when.
+func (b *breach) headline() string {
+	if name := promises[b.promise]; name != "" {
+		return fmt.Sprintf("%s (%s) is not kept at %s", b.promise, name, seconds(b.at))
+	}
+	return fmt.Sprintf("%s at %s", b.promise, seconds(b.at))
+}
+
+// words says what has happened: of two holders in words, otherwise as it was told.
+func (b *breach) words(r *run) string {
+	var text strings.Builder
+	for i, h := range b.bars {
+		since := "since " + seconds(h.from)
+		if i > 0 && h.from == b.at {
+			since = "from now on"
+		}
+		until := ""
+		if h.to == forever && h.believed > b.at && h.believed < b.at+time.Hour {
+			until = ", and until " + seconds(h.believed) + " if nothing more is said"
+		}
+		// A strings.Builder takes everything.
+		_, _ = fmt.Fprintf(&text, "%s holds %s (token %s) %s%s. ", h.by, h.name, story.Token(h.token), since, until)
+	}
+	if len(b.bars) == 2 {
+		return text.String()
+	}
+	return text.String() + readable(b.text)
+}
+
+// readable is a sentence in which long numbers, which are tokens, are as people compare
+// them.
+func readable(text string) string {
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		number := strings.TrimRight(word, ",;.:")
+		if token, err := strconv.ParseUint(number, 10, 64); err == nil && len(number) > 11 {
+			words[i] = story.Token(token) + word[len(number):]
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,79 @@
+package draw
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+// golden is a picture that is kept, of a run of central with three members.
+type golden struct {
+	file     string
+	faults   sim.Faults
+	duration time.Duration
+	seed     uint64
+	broken   bool // the run breaks a promise
+	picture  Picture
+}
+
+// goldens are the pictures of docs/simulator.md, which has the commands that make them.
+var goldens = []golden{
+	{"shared.svg", 1<<sim.Partition | 1<<sim.Crash | 1<<sim.Pause, 10 * time.Second, 2, false, Picture{From: 3 * time.Second, Events: 80}},
+	{"crash.svg", 1 << sim.Crash, 10 * time.Second, 6, false, Picture{From: 3 * time.Second, To: 17200 * time.Millisecond}},
+	{"broken.svg", 1 << sim.DriftBeyond, 10 * time.Second, 11, true, Picture{Events: 60}},
+}
+
+// TestPicturesOfTheDocumentation: they are what the code draws now.
+//
+//	go test ./sim/draw -run TestPicturesOfTheDocumentation -rewrite
+func TestPicturesOfTheDocumentation(t *testing.T) {
+	for _, g := range goldens {
+		t.Run(g.file, func(t *testing.T) {
+			path := filepath.Join("..", "..", "docs", "pictures", g.file)
+			got := g.draw(t)
+			if *rewrite {
+				if err := os.WriteFile(path, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s is not what is drawn now; look at what -rewrite makes of it", path)
+			}
+		})
+	}
+}
+
+// draw draws what `holdfast sim` would.
+func (g *golden) draw(t *testing.T) []byte {
+	protocol, _ := sim.Find("central")
+	var told []story.Happening
+	c := sim.Config{
+		Protocol: protocol, Members: 3, Faults: g.faults, Duration: g.duration,
+		Observe: func(h story.Happening) { told = append(told, h) },
+	}
+	result, err := sim.Run(c, g.seed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (result.Outcome == sim.Violated) != g.broken {
+		t.Fatalf("seed %d ends with %v: the picture needs another seed", g.seed, result.Outcome)
+	}
+	p := g.picture
+	p.Title = fmt.Sprintf("central, seed %d", g.seed)
+	p.Repeat = fmt.Sprintf("holdfast sim --protocol central --seed %d --faults %v --duration %v --members 3", g.seed, g.faults, g.duration)
+	var b bytes.Buffer
+	if err := p.Write(&b, told); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,301 @@
+package draw
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+// The measures of a picture, in pixels.
+const (
+	margin    = 16.0
+	axisWidth = 84.0 // left of the first lane's gap: the times
+	lineStep  = 14.0 // from a label to the next one below it
+	leftRoom  = 13.0 // of a lifeline: its lease
+	barWidth  = 8.0
+	barStep   = 10.0
+	leastGap  = 64.0
+	mostGap   = 188.0
+	headEvery = 1200.0 // lane names stand again after so much
+	headSize  = 22.0
+	grain     = 0.25 // all heights are multiples of it, so that sums of them are exact
+)
+
+// box is the room that something takes.
+type box struct{ x1, y1, x2, y2 float64 }
+
+// overlaps reports whether two boxes share more than an edge.
+func (b box) overlaps(o box) bool { return b.x1 < o.x2 && o.x1 < b.x2 && b.y1 < o.y2 && o.y1 < b.y2 }
+
+// label is a text with its place.
+type label struct {
+	box
+	text  string
+	whole string // shown when it is pointed at
+	class string
+	right bool // it ends at x2 instead of beginning at x1
+}
+
+// arrow is a message with its place.
+type arrow struct {
+	*message
+	x1, y1, x2, y2 float64
+	stub           bool // it ends on its way
+}
+
+// piece is a bar with its place.
+type piece struct {
+	*bar
+	x, y1, y2 float64
+	placed    bool
+}
+
+// sign is a mark on one lane.
+type sign struct {
+	*mark
+	x, y float64
+}
+
+// band is what stands across all lanes.
+type band struct {
+	box
+	class string
+	lines []string
+	mark  *mark
+}
+
+// anchor says where an instant is.
+type anchor struct {
+	at time.Duration
+	y  float64
+}
+
+// layout is a picture whose parts have their places.
+type layout struct {
+	*choice
+	picture   *Picture
+	column    []int // by lane: its place from the left, or -1
+	xs        []float64
+	bars      map[*bar]*piece
+	slots     []int // by lane: how many bars stand beside each other
+	left      float64
+	right     float64
+	width     float64
+	top       float64
+	y         float64
+	now       time.Duration
+	headed    float64
+	timed     float64
+	threshold time.Duration
+	filled    [][]box // by gap
+
+	labels  []label
+	arrows  []arrow
+	pieces  []*piece
+	signs   []sign
+	bands   []band
+	heads   []float64
+	breaks  []band
+	times   []label
+	anchors []anchor
+	started map[*message]float64
+	ended   float64           // where the broken promise stands, or 0
+	brief   *strings.Replacer // makes long tokens short
+}
+
+func newLayout(c *choice, p *Picture) *layout {
+	l := &layout{choice: c, picture: p, bars: map[*bar]*piece{}, started: map[*message]float64{}, column: make([]int, len(c.run.lanes)), slots: make([]int, len(c.run.lanes))}
+	for i := range l.column {
+		l.column[i] = -1
+	}
+	for i, lane := range c.lanes {
+		l.column[lane] = i
+	}
+	l.brief = strings.NewReplacer(c.brief()...)
+	l.seat()
+	l.spread()
+	return l
+}
+
+// seat gives each bar a place beside those of its lane that overlap it in time.
+func (l *layout) seat() {
+	var busy [][]*bar
+	for range l.run.lanes {
+		busy = append(busy, nil)
+	}
+	for _, b := range l.choice.bars {
+		row := busy[b.lane]
+		slot := slices.IndexFunc(row, func(o *bar) bool { return o.to < b.from })
+		if slot < 0 {
+			slot = len(row)
+			row = append(row, b)
+		}
+		row[slot] = b
+		busy[b.lane] = row
+		l.slots[b.lane] = len(row)
+		p := &piece{bar: b, x: float64(slot)}
+		l.bars[b] = p
+		l.pieces = append(l.pieces, p)
+	}
+}
+
+// rightRoom is how far the bars of a lane reach.
+func (l *layout) rightRoom(lane int) float64 { return 9 + barStep*float64(l.slots[lane]) }
+
+// spread gives each lane its place: the gap beside it has room for the longest label in it.
+func (l *layout) spread() {
+	gaps := make([]float64, len(l.lanes)+1)
+	want := func(gap int, room float64) { gaps[gap] = max(gaps[gap], room) }
+	for i, lane := range l.lanes {
+		want(i, leftRoom+10+wide(l.nameOf(lane), nameSize)/2)
+		want(i+1, l.rightRoom(lane)+leftRoom+14)
+		want(i+1, 10+wide(l.nameOf(lane), nameSize)/2)
+		if i > 0 {
+			want(i, 24+wide(l.nameOf(lane), nameSize)/2+wide(l.nameOf(l.lanes[i-1]), nameSize)/2)
+		}
+	}
+	for _, m := range l.messages {
+		lane, toRight := l.side(m)
+		want(l.gap(lane, toRight), l.besides(lane, toRight)+wide(l.caption(m), labelSize))
+	}
+	for _, b := range l.choice.bars {
+		want(l.gap(b.lane, true), l.besides(b.lane, true)+max(wide(l.holding(b), labelSize), wide(l.ending(b), labelSize)))
+	}
+	for _, m := range l.marks {
+		if len(m.lanes) == 1 {
+			want(l.gap(m.lanes[0], true), l.besides(m.lanes[0], true)+wide(l.marked(m), labelSize))
+		}
+	}
+	x := margin + axisWidth
+	l.left = x
+	for i := range l.lanes {
+		x += min(max(gaps[i], leastGap), mostGap)
+		if i == 0 {
+			x = l.left + min(max(gaps[0], leastGap/2), mostGap)
+		}
+		l.xs = append(l.xs, x)
+	}
+	l.right = x + min(max(gaps[len(l.lanes)], leastGap), mostGap)
+	l.width = max(l.right+margin, 760)
+	l.right = l.width - margin
+	l.filled = make([][]box, len(l.lanes)+1)
+}
+
+// besides is the room that a gap needs for a label of a lane beside the label itself.
+func (l *layout) besides(lane int, toRight bool) float64 {
+	other := l.column[lane] + 1
+	room := l.rightRoom(lane) + 4
+	if !toRight {
+		room, other = leftRoom+4, l.column[lane]-1
+	}
+	switch {
+	case other < 0 || other >= len(l.lanes):
+	case toRight:
+		room += leftRoom
+	default:
+		room += l.rightRoom(l.lanes[other])
+	}
+	return room
+}
+
+// gap is the number of the gap to one side of a lane.
+func (l *layout) gap(lane int, toRight bool) int {
+	if toRight {
+		return l.column[lane] + 1
+	}
+	return l.column[lane]
+}
+
+// side says at which lane a message has its label, and on which side: where it arrives,
+// on the side from which it comes; one that does not, where it was sent.
+func (l *layout) side(m *message) (lane int, toRight bool) {
+	rightwards := l.column[m.from] < l.column[m.to]
+	if l.stub(m) {
+		return m.from, rightwards
+	}
+	return m.to, !rightwards
+}
+
+// stub reports whether a message is drawn as one that does not reach its lane: it was
+// lost as soon as it was sent, or is under way when the picture ends.
+func (l *layout) stub(m *message) bool {
+	return m.fate == underWay || m.end > l.to || m.fate == lost && m.end == m.sent
+}
+
+func (l *layout) nameOf(lane int) string { return fit(clean(l.run.lanes[lane].name), 18) }
+
+// caption is what stands beside the head of an arrow.
+func (l *layout) caption(m *message) string {
+	text := m.short
+	switch {
+	case m.fate == lost:
+		text += " ✕"
+	case l.stub(m):
+		text += " …"
+	case m.copy:
+		text += " ×2"
+	}
+	if m.fate == delivered && m.late && !l.stub(m) {
+		text += " +" + strings.ReplaceAll(short(m.end-m.sent), " ", "")
+	}
+	return clean(l.brief.Replace(text))
+}
+
+// holding is what stands beside the beginning of a bar.
+func (l *layout) holding(b *bar) string {
+	text := fit(clean(b.name), 16) + " #" + l.brief.Replace(story.Token(b.token))
+	if b.mode != "" && b.mode != "exclusive" {
+		text += " " + b.mode
+	}
+	if b.from < l.from {
+		text += " since " + seconds(b.from)
+	}
+	return text
+}
+
+// ending is what stands beside the end of a bar, if its holder did not wish it.
+func (l *layout) ending(b *bar) string {
+	if b.to == forever || b.why == "unlocked" {
+		return ""
+	}
+	return "ends: " + clean(b.why)
+}
+
+// marked is what stands beside a sign.
+func (l *layout) marked(m *mark) string {
+	switch m.kind {
+	case story.Started:
+		return strings.TrimSpace("starts " + m.short)
+	case story.Stopped:
+		return m.short
+	case story.Paused:
+		return "paused"
+	case story.Woke:
+		return "wakes"
+	case story.Lapsed:
+		return "lease over"
+	case story.Reigned:
+		return "may grant"
+	case story.Viewed:
+		return clean(m.short)
+	case story.Fault:
+		if m.short != "" {
+			return clean(m.short)
+		}
+	}
+	return clean(m.text)
+}
+
+// short is a length of time in three digits.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.String()
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}

@@ -1,0 +1,276 @@
+package draw
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+// forever is the end of what the story leaves open.
+const forever = time.Duration(math.MaxInt64)
+
+// fate is what became of a message.
+type fate uint8
+
+const (
+	underWay fate = iota
+	delivered
+	lost
+)
+
+// lane is a process.
+type lane struct {
+	name   string
+	client bool
+	up     []span
+	paused []span
+	leased []span
+	reigns []span
+}
+
+// span is a time in which something was so.
+type span struct{ from, to time.Duration }
+
+// message is one that was sent, or a copy of one.
+type message struct {
+	from, to   int
+	sent, end  time.Duration // end is when it was delivered or lost
+	fate       fate
+	late       bool
+	copy       bool
+	routine    bool
+	short      string
+	text       string
+	why        string
+	name       string
+	token      uint64
+	said, done int // places in the story
+}
+
+// bar is a grant.
+type bar struct {
+	lane       int
+	by         string
+	name       string
+	mode       string
+	token      uint64
+	from, to   time.Duration // to is forever while it goes on
+	why        string        // it ended
+	believed   time.Duration // until when it would be believed in, where it goes on
+	guilty     bool          // a promise was not kept because of it
+	begun, end int           // places in the story
+	open       int           // how many holds it stands for go on
+}
+
+// mark is something else that happened, to some.
+type mark struct {
+	kind  story.Kind
+	at    time.Duration
+	lanes []int
+	short string
+	text  string
+	until time.Duration
+	place int // in the story
+	over  bool
+}
+
+// breach is a promise that was not kept.
+type breach struct {
+	promise string
+	at      time.Duration
+	name    string
+	text    string
+	lanes   []int
+	bars    []*bar
+	place   int
+}
+
+// run is a story that was read: everything with its beginning and its end.
+type run struct {
+	lanes    []lane
+	messages []*message
+	bars     []*bar
+	marks    []*mark
+	breach   *breach
+	end      time.Duration
+	length   int // of the story
+}
+
+// reader reads a story.
+type reader struct {
+	run
+	index  map[string]int
+	sent   map[uint64]*message
+	grants map[uint64]*bar
+}
+
+// read makes a run of a story that story.Check has found well.
+func read(told []story.Happening) *run {
+	r := &reader{index: map[string]int{}, sent: map[uint64]*message{}, grants: map[uint64]*bar{}}
+	for i := range told { // members stand before clients
+		if told[i].Kind == story.Lane && !told[i].Client {
+			r.enter(&told[i])
+		}
+	}
+	for i := range told {
+		if told[i].Kind == story.Lane && told[i].Client {
+			r.enter(&told[i])
+		}
+	}
+	for i := range told {
+		r.take(i, &told[i])
+	}
+	r.length = len(told)
+	return &r.run
+}
+
+func (r *reader) enter(h *story.Happening) {
+	r.index[h.Who] = len(r.lanes)
+	r.lanes = append(r.lanes, lane{name: h.Who, client: h.Client})
+}
+
+// take reads one happening, which has a place in the story.
+func (r *reader) take(place int, h *story.Happening) {
+	r.end = h.At
+	switch h.Kind {
+	case story.Started, story.Stopped, story.Paused, story.Woke, story.Viewed, story.Leased, story.Lapsed, story.Reigned, story.Abdicated:
+		r.standing(place, h)
+	case story.Fault, story.Remark:
+		r.begins(h)
+		r.mark(place, h, r.all(h))
+	case story.Sent:
+		r.add(h.ID, &message{
+			from: r.index[h.Who], to: r.index[h.To], sent: h.At, end: forever, routine: h.Routine, short: h.Short, text: h.Text, name: h.Name, token: h.Token, said: place,
+		})
+	case story.Copied:
+		again := *r.sent[h.Of]
+		again.copy, again.fate, again.end, again.late, again.why = true, underWay, forever, false, ""
+		r.add(h.ID, &again)
+	case story.Delivered, story.Lost:
+		m := r.sent[h.ID]
+		m.end, m.done, m.late, m.why, m.fate = h.At, place, h.Late, h.Why, delivered
+		if h.Kind == story.Lost {
+			m.fate = lost
+		}
+	case story.Granted, story.Ended, story.Held:
+		r.hold(place, h)
+	case story.Violated:
+		r.violated(place, h)
+	}
+}
+
+func (r *reader) add(id uint64, m *message) {
+	r.sent[id] = m
+	r.messages = append(r.messages, m)
+}
+
+// all are the lanes that something happens to.
+func (r *reader) all(h *story.Happening) (lanes []int) {
+	for _, name := range h.Lanes {
+		lanes = append(lanes, r.index[name])
+	}
+	if len(lanes) == 0 && h.Who != "" {
+		lanes = append(lanes, r.index[h.Who])
+	}
+	return lanes
+}
+
+func (r *reader) mark(place int, h *story.Happening, lanes []int) {
+	short := h.Short
+	if h.Kind == story.Stopped || h.Kind == story.Fault && short == "" {
+		short = h.Why
+	}
+	r.marks = append(r.marks, &mark{kind: h.Kind, at: h.At, lanes: lanes, short: short, text: h.Text, until: h.Until, place: place})
+	if h.Kind == story.Fault && h.Until > h.At && len(lanes) > 1 {
+		r.marks = append(r.marks, &mark{kind: h.Kind, at: h.Until, lanes: lanes, short: h.Short, text: h.Short + " is over", place: math.MaxInt, over: true})
+	}
+}
+
+// begins takes back that a fault of many will be over, where another of its kind takes its
+// place in that instant, or all end before.
+func (r *reader) begins(h *story.Happening) {
+	r.marks = slices.DeleteFunc(r.marks, func(m *mark) bool {
+		return m.over && (m.at > h.At && h.Why == "healed" || m.at == h.At && m.short == h.Short)
+	})
+}
+
+// standing reads what a process is from here on.
+func (r *reader) standing(place int, h *story.Happening) {
+	who := r.index[h.Who]
+	l := &r.lanes[who]
+	switch h.Kind {
+	case story.Started:
+		open(&l.up, h.At)
+	case story.Stopped:
+		shut(&l.up, h.At)
+		shut(&l.paused, h.At)
+	case story.Paused:
+		open(&l.paused, h.At)
+	case story.Woke:
+		shut(&l.paused, h.At)
+	case story.Leased:
+		open(&l.leased, h.At)
+		return
+	case story.Lapsed:
+		shut(&l.leased, h.At)
+	case story.Reigned:
+		open(&l.reigns, h.At)
+	case story.Abdicated:
+		shut(&l.reigns, h.At)
+		return
+	}
+	r.mark(place, h, []int{who})
+}
+
+func open(spans *[]span, at time.Duration) {
+	*spans = append(*spans, span{at, forever})
+}
+
+func shut(spans *[]span, at time.Duration) {
+	if n := len(*spans); n > 0 && (*spans)[n-1].to == forever {
+		(*spans)[n-1].to = at
+	}
+}
+
+// hold reads what becomes of a grant. Several holds of one token by one process are one
+// bar: its owner has entered it again.
+func (r *reader) hold(place int, h *story.Happening) {
+	if h.Kind == story.Granted {
+		who := r.index[h.Who]
+		for _, b := range r.bars {
+			if b.open > 0 && b.lane == who && b.name == h.Name && b.token == h.Token {
+				b.open++
+				r.grants[h.ID] = b
+				return
+			}
+		}
+		b := &bar{
+			lane: who, by: h.By, name: h.Name, mode: h.Mode, token: h.Token, from: h.At, to: forever, begun: place, open: 1,
+		}
+		r.grants[h.ID] = b
+		r.bars = append(r.bars, b)
+		return
+	}
+	b := r.grants[h.ID]
+	if h.Kind == story.Held {
+		b.believed = max(b.believed, h.Until)
+		return
+	}
+	if b.open--; b.open == 0 {
+		b.to, b.why, b.end = h.At, h.Why, place
+	}
+}
+
+func (r *reader) violated(place int, h *story.Happening) {
+	if r.breach != nil {
+		return // the first counts
+	}
+	r.breach = &breach{promise: h.Promise, at: h.At, name: h.Name, text: h.Text, lanes: r.all(h), place: place}
+	for _, id := range h.Grants {
+		b := r.grants[id]
+		b.guilty = true
+		r.breach.bars = append(r.breach.bars, b)
+	}
+}

@@ -1,0 +1,142 @@
+package draw
+
+import (
+	"cmp"
+	"github.com/holdfast-locks/holdfast/sim/story"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rank says how much something has to do with what a picture is about: the promise that
+// was not kept or, where all were, everything.
+type rank uint8
+
+const (
+	vital   rank = iota // the lock it is about, and its messages to which something happened
+	near                // its other messages; who lives, follows whom, and may grant
+	general             // what is about no lock
+	foreign             // other locks, and clients that have no part in it
+	routine             // what says that nothing has changed: never more than a tick
+)
+
+// item is anything that counts as an event.
+type item struct {
+	at    time.Duration
+	place int
+	rank  rank
+}
+
+// repeated are the messages that say again what was said before, to which the same has
+// happened as before.
+func (c *choice) repeated() map[*message]bool {
+	type saying struct {
+		from, to int
+		text     string
+		fate     fate
+	}
+	said, again := map[saying]bool{}, map[*message]bool{}
+	for _, m := range c.run.messages {
+		if m.late || m.copy || m.routine {
+			continue
+		}
+		key := saying{m.from, m.to, m.text, m.fate}
+		if m.fate == lost {
+			key.text = m.short // one that does not come differs in its numbers only
+		}
+		if m.sent < c.from {
+			continue
+		}
+		if said[key] {
+			again[m] = true
+		}
+		said[key] = true
+	}
+	return again
+}
+
+// items lists what counts, in the order of the story.
+func (c *choice) items(repeated map[*message]bool) []item {
+	var all []item
+	for _, m := range c.run.messages {
+		if rank := c.ofMessage(m); rank < routine && !repeated[m] {
+			all = append(all, item{m.sent, m.said, rank})
+		}
+	}
+	for _, b := range c.run.bars {
+		all = append(all, item{b.from, b.begun, c.ofBar(b)})
+	}
+	for _, m := range c.once() {
+		if !m.over {
+			all = append(all, item{m.at, m.place, c.ofMark(m)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b item) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.place, b.place)) })
+	return all
+}
+
+// once are the marks without those that say of a lane what the one before it has said, a
+// short while ago: a disk that is full is so at each write.
+func (c *choice) once() (kept []*mark) {
+	last := make([]*mark, len(c.run.lanes))
+	for _, m := range c.run.marks {
+		if len(m.lanes) == 1 && m.at >= c.from {
+			before := last[m.lanes[0]]
+			last[m.lanes[0]] = m
+			if m.kind == story.Fault && before != nil && before.kind == m.kind && before.short == m.short && m.at-before.at < time.Second {
+				continue
+			}
+		}
+		kept = append(kept, m)
+	}
+	return kept
+}
+
+// concerned reports whether a lane has a part in the broken promise; where none is
+// broken, each has.
+func (c *choice) concerned(lane int) bool {
+	b := c.run.breach
+	return b == nil || slices.Contains(b.lanes, lane) || !c.run.lanes[lane].client
+}
+
+func (c *choice) ofMessage(m *message) rank {
+	b := c.run.breach
+	switch {
+	case m.routine:
+		return routine
+	case b == nil:
+		return near
+	case b.name != "" && (m.name == b.name || strings.Contains(m.text, strconv.Quote(b.name))):
+		if m.late || m.copy || m.fate == lost {
+			return vital
+		}
+		return near
+	case m.name != "" || !c.concerned(m.from) || !c.concerned(m.to):
+		return foreign
+	case b.name == "" && (c.run.lanes[m.from].client || c.run.lanes[m.to].client):
+		return foreign
+	}
+	return general
+}
+
+func (c *choice) ofBar(b *bar) rank {
+	switch broken := c.run.breach; {
+	case b.guilty || broken != nil && b.name == broken.name:
+		return vital
+	case broken == nil:
+		return near
+	}
+	return foreign
+}
+
+func (c *choice) ofMark(m *mark) rank {
+	one := len(m.lanes) == 1
+	switch {
+	case one && !c.concerned(m.lanes[0]):
+		return foreign
+	case m.kind == story.Fault && one:
+		return general
+	}
+	return near
+}
