@@ -42,7 +42,7 @@ func (p *program) simCommand() *cli.Command {
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).\n" +
 			simFaults("Faults within the promised bounds, all:", sim.Within) +
 			simFaults("Faults beyond them, beyond:", sim.Beyond),
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			protocolFlag, members, first,
 			countFlag("seeds", 1, "how many `SEEDS`"),
 			faults,
@@ -52,7 +52,7 @@ func (p *program) simCommand() *cli.Command {
 			textFlag("trace-member", "write what this `MEMBER` takes and does in the run of --seed to sim-SEED-MEMBER.txt, for sim replay"),
 			switchFlag("as-published", "show what goes wrong without the `RULE` that is named; list lists all of them"),
 			switchFlag("coverage", "print how often each message, fault and handler was hit"),
-		},
+		}, pictureFlags("the run of --seed, or of the one that fails")...),
 		Commands: []*cli.Command{p.simExploreCommand(), p.simReplayCommand()},
 		Action:   p.sim,
 	}
@@ -84,6 +84,10 @@ func (p *program) sim(_ context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	picture, err := drawingOf(c)
+	if err != nil {
+		return err
+	}
 	seeds, jobs := c.Int("seeds"), c.Int("jobs")
 	if seeds < 1 || jobs < 1 {
 		return usageError(c.Name, "flags --seeds %d --jobs %d: want at least 1 of each", seeds, jobs)
@@ -105,12 +109,15 @@ func (p *program) sim(_ context.Context, c *cli.Command) error {
 		return err
 	}
 	if summary.Worst != nil {
-		return p.simFailed(config, summary.Worst, trace)
+		return p.simFailed(config, summary.Worst, trace, picture)
 	}
 	if trace != "" {
 		if _, err := simTrace(config, first, trace); err != nil {
 			return err
 		}
+	}
+	if err := simPicture(config, first, picture); err != nil {
+		return err
 	}
 	return written(fmt.Fprintf(p.stdout, "%s\nsim: ok protocol=%s seeds=%d steps=%d grants=%d violations=0 first_seed=%d in=%.1fs\n",
 		summary, summary.Protocol, summary.Seeds, summary.Steps, summary.Grants(), summary.First, time.Since(start).Seconds()))
@@ -132,7 +139,7 @@ func simConfig(c *cli.Command) (sim.Config, error) {
 }
 
 // simFailed tells which seed failed and how, and writes its trace by running it again.
-func (p *program) simFailed(config sim.Config, failed *sim.Result, trace string) error {
+func (p *program) simFailed(config sim.Config, failed *sim.Result, trace string, picture *drawing) error {
 	if trace == "" {
 		trace = fmt.Sprintf("sim-%d.txt", failed.Seed)
 	}
@@ -143,16 +150,15 @@ func (p *program) simFailed(config sim.Config, failed *sim.Result, trace string)
 	if again.Outcome != failed.Outcome || again.Steps != failed.Steps {
 		return fmt.Errorf("seed %d does not repeat: %v after %d steps, then %v after %d", failed.Seed, failed.Outcome, failed.Steps, again.Outcome, again.Steps)
 	}
-	repeat := fmt.Sprintf("%s sim --protocol %s --seed %d --faults %v --duration %v", name, config.Protocol.Name, failed.Seed, config.Faults, config.Duration)
-	if config.Members != 0 {
-		repeat += fmt.Sprintf(" --members %d", config.Members)
+	if err := simPicture(config, failed.Seed, picture); err != nil {
+		return err
 	}
 	promise := ""
 	if failed.Outcome != sim.Crashed {
 		promise = " promise=" + failed.Violation.Promise
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%s\n%v\nrepeat it with: %s\nsim: %v protocol=%s seed=%d%s step=%d trace=%s\n",
-		failed.Settings, failed.Violation, repeat, failed.Outcome, config.Protocol.Name, failed.Seed, promise, failed.Steps, trace)); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%s\n%v\nrepeat it with: %s\nsim: %v protocol=%s seed=%d%s step=%d trace=%s%s\n",
+		failed.Settings, failed.Violation, simRepeat(config, failed.Seed), failed.Outcome, config.Protocol.Name, failed.Seed, promise, failed.Steps, trace, picture.field())); err != nil {
 		return err
 	}
 	return &exitError{code: simExit(failed.Outcome)}

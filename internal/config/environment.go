@@ -31,6 +31,7 @@ func OtherVariables() []string {
 		"TRACE", "SVG", "JOBS", "QUICK", "LOCKS",
 		"USERS", "CALLS", "CRASHES", "RESTARTS", "PAUSES", "LOSSES", "DUPLICATES", "DELAYS", "DAWDLES", "FAST_CLOCK", "FROM",
 		"QUANTUM", "DEPTH", "MEMORY", "CHECKPOINT", "RESUME",
+		"TRACE_MEMBER", "SHOW", "FROM", "TO", "SVG", "SVG_FROM", "SVG_TO", "SVG_EVENTS", "JOBS", "QUICK", "LOCKS",
 		"SELF", "WORKLOADS", "TARGETS", "ROUNDS", "WORKERS", "THINK", "SOAK", "EVERY", "CPUPROFILE", "MEMPROFILE",
 		// serve itself, beside its keys.
 		"PRINT_CONFIG",

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/draw"
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+// pictureFlags are those of every command that can draw what it has run.
+func pictureFlags(of string) []cli.Flag {
+	return []cli.Flag{
+		textFlag("svg", "`FILE` for a picture of "+of),
+		durationFlag("svg-from", 0, "where the picture begins, in `TIME` of the run; without both, what led to the broken promise"),
+		durationFlag("svg-to", 0, "where it ends; 0 is the end"),
+		countFlag("svg-events", draw.Events, "how many `EVENTS` it shows at most"),
+	}
+}
+
+// drawing is a picture that somebody has asked for.
+type drawing struct {
+	path    string // empty where nobody has
+	picture draw.Picture
+	told    []story.Happening
+}
+
+// drawingOf reads off the flags whether a picture is asked for, and of what.
+func drawingOf(c *cli.Command) (*drawing, error) {
+	d := &drawing{path: c.String("svg"), picture: draw.Picture{From: c.Duration("svg-from"), To: c.Duration("svg-to"), Events: c.Int("svg-events")}}
+	for _, flag := range []string{"svg-from", "svg-to", "svg-events"} {
+		if d.path == "" && c.IsSet(flag) {
+			return nil, usageError(c.Name, "flag --%s says how to draw; --svg FILE must say where", flag)
+		}
+	}
+	if err := d.picture.Check(); err != nil {
+		return nil, usageError(c.Name, "flags --svg-from %v --svg-to %v --svg-events %d: %v", d.picture.From, d.picture.To, d.picture.Events, err)
+	}
+	return d, nil
+}
+
+// observer is told the run that is to be drawn; nil where none is. It forgets what it was
+// told of another.
+func (d *drawing) observer() func(story.Happening) {
+	if d.path == "" {
+		return nil
+	}
+	d.told = d.told[:0]
+	return func(h story.Happening) { d.told = append(d.told, h) }
+}
+
+// write draws what was told, under a title and with the command that repeats it.
+func (d *drawing) write(title, repeat string) (err error) {
+	if d.path == "" {
+		return nil
+	}
+	d.picture.Title, d.picture.Repeat = title, repeat
+	file, err := os.Create(d.path)
+	if err != nil {
+		return fmt.Errorf("write the picture: %w", err)
+	}
+	defer func() {
+		if closed := file.Close(); err == nil && closed != nil {
+			err = fmt.Errorf("write the picture: %w", closed)
+		}
+	}()
+	return d.picture.Write(file, d.told)
+}
+
+// field is what the last line says of it.
+func (d *drawing) field() string {
+	if d.path == "" {
+		return ""
+	}
+	return " svg=" + d.path
+}
+
+// simPicture runs one seed again for its picture alone.
+func simPicture(config sim.Config, seed uint64, d *drawing) error {
+	if d.path == "" {
+		return nil
+	}
+	config.Observe = d.observer()
+	if _, err := sim.Run(config, seed, nil); err != nil {
+		return err
+	}
+	return d.write(fmt.Sprintf("%s, seed %d", config.Protocol.Name, seed), simRepeat(config, seed))
+}
+
+// simRepeat is the command that runs a seed again.
+func simRepeat(config sim.Config, seed uint64) string {
+	repeat := fmt.Sprintf("%s sim --protocol %s --seed %d --faults %v --duration %v", name, config.Protocol.Name, seed, config.Faults, config.Duration)
+	if config.Members != 0 {
+		repeat += fmt.Sprintf(" --members %d", config.Members)
+	}
+	return repeat
+}
