@@ -25,6 +25,10 @@ func (p *program) simAsPublished(c *cli.Command) error {
 			return usageError(c.Name, "flag --%s: with --as-published the rule says what is run; leave it out", flag)
 		}
 	}
+	picture, err := drawingOf(c)
+	if err != nil {
+		return err
+	}
 	rule := strings.Join(c.Args().Slice(), " ")
 	if rule == "list" {
 		return p.listPublished()
@@ -42,6 +46,9 @@ func (p *program) simAsPublished(c *cli.Command) error {
 	}
 	if seed == 0 {
 		return written(fmt.Fprintf(p.stdout, "no seed shows it; it is found by %s\n", row.Elsewhere))
+	}
+	if err := publishedPicture(&row, seed, picture); err != nil {
+		return err
 	}
 	return p.showPublished(&row, seed, c.String("trace"))
 }

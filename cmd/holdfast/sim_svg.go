@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/draw"
+	"github.com/holdfast-locks/holdfast/sim/published"
 	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
@@ -88,6 +89,17 @@ func simPicture(config sim.Config, seed uint64, d *drawing) error {
 		return err
 	}
 	return d.write(fmt.Sprintf("%s, seed %d", config.Protocol.Name, seed), simRepeat(config, seed))
+}
+
+// publishedPicture runs one seed without a rule for its picture alone.
+func publishedPicture(row *published.Row, seed uint64, d *drawing) error {
+	if d.path == "" {
+		return nil
+	}
+	if _, err := row.Observe(seed, d.observer()); err != nil {
+		return err
+	}
+	return d.write(fmt.Sprintf("%s without %q, seed %d", row.Protocol, row.Rule, seed), fmt.Sprintf("%s --seed %d", row.Command(), seed))
 }
 
 // simRepeat is the command that runs a seed again.

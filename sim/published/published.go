@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
 // Row is a rule that some published algorithm, or the obvious design, lacks.
@@ -98,6 +99,18 @@ func (r *Row) Run(seed uint64, trace io.Writer) (sim.Result, error) {
 	mutation.Switch(r.Rule)
 	defer mutation.Switch("")
 	return r.Kept(seed, trace)
+}
+
+// Observe simulates one seed without the rule, and lets somebody be told its story.
+func (r *Row) Observe(seed uint64, by func(story.Happening)) (sim.Result, error) {
+	config, err := r.Config()
+	if err != nil {
+		return sim.Result{}, err
+	}
+	config.Observe = by
+	mutation.Switch(r.Rule)
+	defer mutation.Switch("")
+	return sim.Run(config, seed, nil)
 }
 
 // Kept simulates one seed with the rule in place.
