@@ -47,7 +47,7 @@ func (s *stream) sayAcquire(r *request, now time.Duration) {
 	}
 	if r.unsent {
 		r.unsent, r.sent = false, now
-		s.client.world.judge.asks(requestKey{s.session.id, r.id})
+		s.client.world.judge.asks(requestKey{s.session.id, r.id}, s.client, r.want)
 	}
 	op := operation{
 		kind: opAcquire, id: r.id, name: r.want.name, owner: r.want.owner, mode: r.want.mode, units: r.want.units,
@@ -291,6 +291,7 @@ func (s *stream) onRefused(r *request, err error) {
 		s.lose()
 	case r == nil:
 	case r.state == asked:
+		s.client.world.judge.histories.refused(requestKey{s.session.id, r.id}, err)
 		s.settle(r)
 		r.asker.failed(r, err)
 	case r.behind:

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -129,4 +130,9 @@ func (w *world) decided(m *member, reply *protocol.Reply) {
 	}
 	key := requestKey{d.Session, d.Request}
 	w.judge.decision(m, callOf(reply.To.Op), key, d)
+	// Where it has no lease, it says so of what others will notice later; and of what a
+	// client gives up, before others know.
+	if d.Kind == lock.Released && callOf(reply.To.Op) == opRelease && m.leased() {
+		w.judge.histories.taken(key)
+	}
 }

@@ -124,6 +124,9 @@ func (s *Summary) String() string {
 	if s.Slow > 0 {
 		text += fmt.Sprintf(", %d runs later than %v", s.Slow, patience)
 	}
+	if s.counts.histories > 0 {
+		text += fmt.Sprintf("; %d histories compared with a lock, %d undecided", s.counts.histories, s.counts.undecided)
+	}
 	if s.Survived.Crashes > 0 {
 		text += fmt.Sprintf("; %d of %d runs whose only fault is a coordinator's crash kept all locks held elsewhere", s.Survived.Kept, s.Survived.Crashes)
 	}

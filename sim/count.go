@@ -12,17 +12,19 @@ import (
 type counts struct {
 	covering bool // handlers are counted too, which costs time
 
-	faults   [faultCount]int
-	grants   int
-	failures int
-	reigns   int
-	lost     int
-	losses   map[holdfast.Loss]int // of those, why; and what hold limits have ended
-	guests   int                   // runs that have members without a vote
-	stale    int                   // writes that the register refused
-	longest  time.Duration         // that anything was under way
-	messages map[message]int
-	handlers map[handler]int
+	faults    [faultCount]int
+	grants    int
+	failures  int
+	reigns    int
+	lost      int
+	losses    map[holdfast.Loss]int // of those, why; and what hold limits have ended
+	guests    int                   // runs that have members without a vote
+	stale     int                   // writes that the register refused
+	histories int                   // of names, that were compared with a model
+	undecided int                   // of those, in the bound of steps
+	longest   time.Duration         // that anything was under way
+	messages  map[message]int
+	handlers  map[handler]int
 }
 
 // message is a type of message, at the membership or at a space.
@@ -60,6 +62,8 @@ func (c *counts) add(o *counts) {
 		c.losses[why] += n
 	}
 	c.stale += o.stale
+	c.histories += o.histories
+	c.undecided += o.undecided
 	c.longest = max(c.longest, o.longest)
 	for m, n := range o.messages {
 		c.messages[m] += n

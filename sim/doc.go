@@ -57,24 +57,29 @@
 // quorum is lost for good, cells and all; its members come back as new ones that know
 // nothing.
 //
+// When a run is over, what users saw of each name is compared with a model of a lock as a
+// whole (histories.go, package history): of every 16th seed, of all where Linearizable asks
+// for that. The sides of a partition that go on alone are not one lock, so mode any has no
+// histories. What is violated is named after the promise that it breaks.
+//
 // Beside these, an invariant that a machine asserts is a crash, and so is a machine
 // that asks to be woken again and again in one instant. Runs whose only fault is the
 // crash of one coordinator count who keeps his lock (survival.go).
 //
 // # What it is not
 //
-// Histories are not checked against models of a lock as a whole (linearizability); the
-// checks above are what such a history would have to show. Wall clocks matter at the
+// Wall clocks matter at the
 // start of a member and where a view is forced. Messages between members are passed as
 // values: their bytes are the business of package wire.
 //
 // # Rooms
 //
-// A protocol is a [Protocol]: how its machines are built, and two functions that read
-// its messages for P5. The following have their places, each in a folder below this
-// one: explore (every state of a small cluster), shrink (fewer members, faults and calls),
-// draw (a run as a picture, from the values of story that Config.Observe is told), published
-// (the published algorithms' holes, each the code that ships without one rule), replay (a
-// recorded run, fed to fresh machines). testdata/seeds.txt keeps the seeds that once failed,
-// with the reason.
+// A protocol is a [Protocol]: how its machines are built, and where P5 is to be checked two
+// functions that read its messages. Nothing here knows of it otherwise: toy_test.go is one
+// of 60 lines, on a [Front] that knows what users ask. The following have their places, each
+// in a folder below this one: explore (every state of a small cluster), shrink (fewer members,
+// faults and calls), draw (a run as a picture, from the values of story that Config.Observe
+// is told), published (the published algorithms' holes, each the code that ships without one
+// rule), replay (a recorded run, fed to fresh machines). testdata/seeds.txt keeps the seeds
+// that once failed, with the reason.
 package sim

@@ -26,6 +26,7 @@ type judge struct {
 	lost      int                       // locks that ended by something else than their holders
 	losses    map[holdfast.Loss]int     // of those, why
 	survivors survivors
+	histories *histories // nil where they are not recorded
 	violation *Violation // the first
 	tell      *teller    // nil where nobody observes
 }
@@ -125,6 +126,7 @@ func (j *judge) record(name string) *record {
 // instant must be compatible (P1), and what it does not fit beside must have had lower
 // tokens (P2).
 func (j *judge) told(g grant) {
+	j.histories.told(&g)
 	r := j.record(g.name)
 	r.prune(j.clock())
 	j.tell.granted(&g)
@@ -347,6 +349,7 @@ func (j *judge) ended(g grant, why holdfast.Loss) {
 		j.losses[why]++
 	}
 	j.survivors.ended(&g, why)
+	j.histories.ended(&g, why)
 	r := j.record(g.name)
 	for i := range r.holders {
 		if h := &r.holders[i]; h.holder == g.holder {

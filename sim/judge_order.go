@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
@@ -45,7 +46,10 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 // name before it in that reign.
 
 // asks is called when a client sends a request for the first time.
-func (j *judge) asks(key requestKey) { j.fate(key).asked = j.clock() }
+func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
+	j.fate(key).asked = j.clock()
+	j.histories.asks(key, who, want)
+}
 
 // wishes is called when a member asks an authority for what a client has asked for.
 func (j *judge) wishes(wish, key requestKey) { j.wished[wish] = key }

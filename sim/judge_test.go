@@ -22,14 +22,14 @@ type somebody string
 
 func (s somebody) String() string { return string(s) }
 
-// history is a judge, and the time at which it sees things.
-type history struct {
+// witness is a judge, and the time at which it sees things.
+type witness struct {
 	*judge
 	now instant
 }
 
-func newHistory() *history {
-	h := &history{}
+func newWitness() *witness {
+	h := &witness{}
 	h.judge = newJudge(func() instant { return h.now })
 	h.limits = map[string]int64{"waiters_per_name": 3}
 	return h
@@ -62,14 +62,14 @@ func slots(units, capacity int) func(*grant) {
 func key(s uint64) requestKey { return requestKey{lock.SessionID{Member: 1, Number: s}, s} }
 
 // at moves time.
-func (h *history) at(at instant) *history { h.now = at; return h }
+func (h *witness) at(at instant) *witness { h.now = at; return h }
 
 const reign = holdfast.Token(1) << 32
 
 // happening is a history, and the promise that it breaks: "" for one without fault.
 type happening struct {
 	promise string
-	happens func(*history)
+	happens func(*witness)
 }
 
 func judgedAll(t *testing.T, histories map[string]happening) {
@@ -81,48 +81,48 @@ func judgedAll(t *testing.T, histories map[string]happening) {
 
 func TestTheJudgeSeesOverlaps(t *testing.T) {
 	judgedAll(t, map[string]happening{
-		"two exclusive holders": {"P1", func(h *history) {
+		"two exclusive holders": {"P1", func(h *witness) {
 			h.told(hold(1, 1))
 			h.told(hold(2, 2))
 		}},
-		"two exclusive holders, one after the other": {"", func(h *history) {
+		"two exclusive holders, one after the other": {"", func(h *witness) {
 			first := hold(1, 1)
 			h.told(first)
 			h.ended(first, "")
 			h.told(hold(2, 2))
 		}},
-		"the first has ended by its own clock": {"", func(h *history) {
+		"the first has ended by its own clock": {"", func(h *witness) {
 			h.told(hold(1, 1, till(time.Second)))
 			h.at(time.Second).told(hold(2, 2))
 		}},
-		"the first ends by its own clock too late": {"P1", func(h *history) {
+		"the first ends by its own clock too late": {"P1", func(h *witness) {
 			h.told(hold(1, 1, till(time.Second)))
 			h.at(time.Second - 1).told(hold(2, 2))
 		}},
-		"an exclusive beside shared holders": {"P1", func(h *history) {
+		"an exclusive beside shared holders": {"P1", func(h *witness) {
 			h.told(hold(1, 1, shared))
 			h.told(hold(2, 2, shared))
 			h.told(hold(3, 3))
 		}},
-		"shared holders": {"", func(h *history) {
+		"shared holders": {"", func(h *witness) {
 			h.told(hold(1, 2, shared))
 			h.told(hold(2, 1, shared))
 		}},
-		"too many units": {"P1", func(h *history) {
+		"too many units": {"P1", func(h *witness) {
 			h.told(hold(1, 1, slots(2, 4)))
 			h.told(hold(2, 2, slots(1, 4)))
 			h.told(hold(3, 3, slots(2, 4)))
 		}},
-		"as many units as there are": {"", func(h *history) {
+		"as many units as there are": {"", func(h *witness) {
 			h.told(hold(1, 1, slots(2, 4)))
 			h.told(hold(2, 2, slots(1, 4)))
 			h.told(hold(3, 3, slots(1, 4)))
 		}},
-		"two capacities": {"P1", func(h *history) {
+		"two capacities": {"P1", func(h *witness) {
 			h.told(hold(1, 1, slots(1, 4)))
 			h.told(hold(2, 2, slots(1, 5)))
 		}},
-		"reentry": {"", func(h *history) {
+		"reentry": {"", func(h *witness) {
 			h.told(hold(1, 1))
 			h.told(hold(1, 1, under(7)))
 		}},
@@ -131,40 +131,40 @@ func TestTheJudgeSeesOverlaps(t *testing.T) {
 
 func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
 	judgedAll(t, map[string]happening{
-		"a token goes back": {"P2", func(h *history) {
+		"a token goes back": {"P2", func(h *witness) {
 			first := hold(1, 9)
 			h.told(first)
 			h.ended(first, "")
 			h.told(hold(2, 8))
 		}},
-		"a token comes again": {"P2", func(h *history) {
+		"a token comes again": {"P2", func(h *witness) {
 			first := hold(1, 9)
 			h.told(first)
 			h.ended(first, "")
 			h.told(hold(2, 9))
 		}},
-		"two shared grants under one token": {"P2", func(h *history) {
+		"two shared grants under one token": {"P2", func(h *witness) {
 			h.told(hold(1, 9, shared))
 			h.told(hold(2, 9, shared))
 		}},
-		"granted to the next while a holder believes": {"P3", func(h *history) {
+		"granted to the next while a holder believes": {"P3", func(h *witness) {
 			h.told(hold(1, 1))
 			h.granting(hold(2, 2))
 		}},
-		"granted again to the holder": {"", func(h *history) {
+		"granted again to the holder": {"", func(h *witness) {
 			h.told(hold(1, 1))
 			h.granting(hold(1, 1))
 		}},
-		"an unlock that is refused": {"P3", func(h *history) {
+		"an unlock that is refused": {"P3", func(h *witness) {
 			h.told(hold(1, 1))
 			h.unlockRefused(hold(1, 1), holdfast.ErrNotHeld)
 		}},
-		"a live write that is refused": {"P2", func(h *history) {
+		"a live write that is refused": {"P2", func(h *witness) {
 			g := register{judge: h.judge, highest: map[string]holdfast.Token{}}
 			g.write(hold(1, 9))
 			g.write(hold(2, 8))
 		}},
-		"a stale write that is refused": {"", func(h *history) {
+		"a stale write that is refused": {"", func(h *witness) {
 			g := register{judge: h.judge, highest: map[string]holdfast.Token{}}
 			g.write(hold(1, 9))
 			g.write(hold(2, 8, till(0)))
@@ -174,37 +174,37 @@ func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
 
 func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
 	judgedAll(t, map[string]happening{
-		"a request that acts twice": {"P6", func(h *history) {
+		"a request that acts twice": {"P6", func(h *witness) {
 			first := hold(1, 1)
 			h.told(first)
 			h.ended(first, "")
 			h.granting(hold(1, 2))
 		}},
-		"a request that comes back": {"P6", func(h *history) {
+		"a request that comes back": {"P6", func(h *witness) {
 			h.decision(somebody("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Name: "n"})
 			h.granting(hold(1, 2))
 		}},
-		"a request that was lost before its client heard of it": {"", func(h *history) {
+		"a request that was lost before its client heard of it": {"", func(h *witness) {
 			h.granting(hold(1, 1))
 			h.decision(somebody("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Name: "n"})
 			h.granting(hold(1, 2))
 		}},
-		"a foreign unlock": {"P7", func(h *history) {
+		"a foreign unlock": {"P7", func(h *witness) {
 			h.foreignReleased("n", 1, lock.SessionID{Member: 1, Number: 2})
 		}},
-		"a bound that nobody has set": {"P8", func(h *history) {
+		"a bound that nobody has set": {"P8", func(h *witness) {
 			h.limited(&holdfast.LimitError{Limit: "waiters_per_name", Value: 4})
 		}},
-		"a bound": {"", func(h *history) {
+		"a bound": {"", func(h *witness) {
 			h.limited(&holdfast.LimitError{Limit: "waiters_per_name", Value: 3})
 		}},
 	})
 }
 
 // judged lets something happen, and compares what the judge says.
-func judged(t *testing.T, promise string, happens func(*history)) {
+func judged(t *testing.T, promise string, happens func(*witness)) {
 	t.Helper()
-	h := newHistory()
+	h := newWitness()
 	happens(h)
 	judgedAs(t, h.judge, promise)
 }
@@ -225,47 +225,47 @@ func judgedAs(t *testing.T, j *judge, promise string) {
 // TestTheJudgeSeesWhoOvertakes: session 1 stands in the queue of reign 1, under wish
 // 11, before session 2 asks.
 func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
-	stand := func(h *history, asked2 instant) {
-		h.asks(key(1))
+	stand := func(h *witness, asked2 instant) {
+		h.asks(key(1), somebody("user"), wish{name: "n"})
 		h.wishes(requestKey{key(1).session, 11}, key(1))
 		h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, protocol.Epoch{Counter: 1})
-		h.at(asked2).asks(key(2))
+		h.at(asked2).asks(key(2), somebody("user"), wish{name: "n"})
 		h.at(5 * time.Second)
 	}
 	judgedAll(t, map[string]happening{
-		"overtaken": {"P5", func(h *history) {
+		"overtaken": {"P5", func(h *witness) {
 			stand(h, 3*time.Second)
 			second := hold(2, reign+1)
 			h.granting(second)
 			h.granting(hold(1, reign+2))
 		}},
-		"in order": {"", func(h *history) {
+		"in order": {"", func(h *witness) {
 			stand(h, 3*time.Second)
 			h.granting(hold(1, reign+1))
 			h.granting(hold(2, reign+2))
 		}},
-		"members hear of it out of order": {"", func(h *history) {
+		"members hear of it out of order": {"", func(h *witness) {
 			stand(h, 3*time.Second)
 			h.granting(hold(2, reign+2, shared))
 			h.granting(hold(1, reign+1, shared))
 		}},
-		"it asked before": {"", func(h *history) {
+		"it asked before": {"", func(h *witness) {
 			stand(h, time.Second)
 			h.granting(hold(2, reign+1))
 			h.granting(hold(1, reign+2))
 		}},
-		"another reign": {"", func(h *history) {
+		"another reign": {"", func(h *witness) {
 			stand(h, 3*time.Second)
 			h.granting(hold(2, 2*reign+1))
 			h.granting(hold(1, 2*reign+2))
 		}},
-		"its member's tenure has ended meanwhile": {"", func(h *history) {
+		"its member's tenure has ended meanwhile": {"", func(h *witness) {
 			stand(h, 3*time.Second)
 			h.lapsed(1)
 			h.granting(hold(2, reign+1))
 			h.granting(hold(1, reign+2))
 		}},
-		"who enters what it holds passes nobody": {"", func(h *history) {
+		"who enters what it holds passes nobody": {"", func(h *witness) {
 			first := hold(2, reign+1)
 			h.granting(first)
 			h.told(first)
@@ -279,7 +279,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 
 // TestTheJudgeKeepsTheFirst violation, which is the one to explain.
 func TestTheJudgeKeepsTheFirst(t *testing.T) {
-	h := newHistory()
+	h := newWitness()
 	h.at(time.Second).violate("P1", "first")
 	h.at(2*time.Second).violate("P2", "second")
 	if text := h.violation.String(); text != "P1 at 1s: first" {
@@ -290,7 +290,7 @@ func TestTheJudgeKeepsTheFirst(t *testing.T) {
 // TestSurvivors counts whom a crash has cost a lock.
 func TestSurvivors(t *testing.T) {
 	for why, kept := range map[holdfast.Loss]int{"": 1, holdfast.HoldLimit: 1, holdfast.SessionExpired: 0, holdfast.MemberLost: 0} {
-		h := newHistory()
+		h := newWitness()
 		g := hold(1, 1)
 		h.told(g)
 		if h.survivors.holders = h.holdersBeside(1); len(h.survivors.holders) != 0 {

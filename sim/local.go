@@ -169,7 +169,7 @@ func (l *local) begin() {
 		t.holdEnd = now + t.want.hold
 	}
 	w.trace("%s wants %v", l, t.want)
-	w.judge.asks(requestKey{l.session, t.id})
+	w.judge.asks(requestKey{l.session, t.id}, l, t.want)
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: t.id}, Fact: request})
 	l.chooses(t.call)
 	if patience := w.patience(); patience > 0 {
@@ -208,6 +208,7 @@ func (t *taking) decided(d *lock.Decision) {
 		l.chooses(t.call)
 		l.at(m.now()+w.hold(), t.unlock)
 	case lock.Refused:
+		w.judge.histories.refused(requestKey{l.session, t.id}, d.Err)
 		w.trace("%s does not get %s: %v", l, t.want.name, d.Err)
 		w.count.failures++
 		t.over = true

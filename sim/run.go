@@ -37,6 +37,13 @@ type Config struct {
 	// Observe, if not nil, is told the story of a run as it happens (Run); of many runs
 	// (RunMany) nobody is told. It changes nothing of the run.
 	Observe func(story.Happening)
+	// Linearizable compares what users saw of each name with a model of it when a run is
+	// over: whether it is what a lock without time could have done (package history). False
+	// means every 16th seed.
+	Linearizable bool
+	// History gets a page on which the history of a name can be looked at: the one that is
+	// violated, or the longest. It is written where histories are compared. Nil means none.
+	History io.Writer
 
 	record bool // every choice that is not as usual
 }
@@ -85,6 +92,7 @@ type Result struct {
 	Settled   time.Duration // how long after the last fault everything was answered
 	Survived  Survival
 	counts    *counts
+	err       error // of what was written about it, but for the trace
 }
 
 // Phases after the faults: what users do in the time until settleAfter, they do with
@@ -102,7 +110,8 @@ func Run(c Config, seed uint64, trace io.Writer) (result Result, err error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
-	return newWorld(&c, seed, trace, newCounts(c.Coverage)).play(), nil
+	result = newWorld(&c, seed, trace, newCounts(c.Coverage)).play()
+	return result, result.err
 }
 
 // play runs a world that is staged, to its end.
@@ -133,6 +142,7 @@ func (w *world) play() (result Result) {
 	}
 	w.settle()
 	result.Settled = w.await(duration)
+	result.err = w.checkHistories()
 	result.Survived = w.judge.survival()
 	if w.settings.survive && result.Survived.Kept < result.Survived.Crashes {
 		w.judge.violate("P9", "the coordinator has crashed, and nothing else has happened, and %s", w.judge.survivors.story)

@@ -166,7 +166,7 @@ func (v *visit) acquire() {
 			return
 		}
 		v.request = 1<<55 | uint64(v.round)
-		s.world.judge.asks(requestKey{opened.ID, v.request})
+		s.world.judge.asks(requestKey{opened.ID, v.request}, v.script, s.want)
 		r := &lock.Request{
 			Session: opened.ID, ID: v.request, Name: s.want.name, Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity,
 			Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait, Hold: s.want.hold,

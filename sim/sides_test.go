@@ -12,12 +12,12 @@ import (
 // split is a history of partition mode any: members 1 to 4, of which 1 leads 2, and 3
 // leads 4, under epochs with one counter; and what has been granted there.
 type split struct {
-	*history
+	*witness
 	world *world
 }
 
 func newSplit() *split {
-	h := newHistory()
+	h := newWitness()
 	s := &split{h, &world{judge: h.judge, count: newCounts(false)}}
 	h.judge.sides = newSides(s.world)
 	s.world.network.id = map[protocol.ID]int32{}

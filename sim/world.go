@@ -34,6 +34,8 @@ type world struct {
 	count    *counts
 	tell     *teller // nil where nobody observes
 	steps    int
+	compared bool      // histories are compared with models
+	page     io.Writer // that shows one of them; nil for none
 
 	healed   bool    // no more faults
 	settling bool    // and no more new work
@@ -53,6 +55,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	if c.record {
 		w.tape = newTape()
 	}
+	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
 	w.observed(c.Observe)
 	return w
@@ -72,6 +75,8 @@ func (w *world) stage() {
 	w.judge.limits = limitsOf(s)
 	if s.faults.Has(Any) {
 		w.judge.sides = newSides(w)
+	} else if w.compared {
+		w.judge.histories = newHistories(w.judge)
 	}
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
 	w.network = newNetwork(w, s.members)

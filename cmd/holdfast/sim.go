@@ -51,6 +51,8 @@ func (p *program) simCommand() *cli.Command {
 			textFlag("trace", "`FILE` for what happens in the run of --seed, or in the one that fails"),
 			textFlag("trace-member", "write what this `MEMBER` takes and does in the run of --seed to sim-SEED-MEMBER.txt, for sim replay"),
 			switchFlag("as-published", "show what goes wrong without the `RULE` that is named; list lists all of them"),
+			switchFlag("linearizable", "compare what users saw of each name with a model of a lock"),
+			textFlag("history", "`FILE` (HTML) for what users saw of a name, in the run of --seed, or in the one that fails"),
 			switchFlag("coverage", "print how often each message, fault and handler was hit"),
 		}, pictureFlags("the run of --seed, or of the one that fails")...),
 		Commands: []*cli.Command{p.simExploreCommand(), p.simReplayCommand()},
@@ -92,7 +94,8 @@ func (p *program) sim(_ context.Context, c *cli.Command) error {
 	if seeds < 1 || jobs < 1 {
 		return usageError(c.Name, "flags --seeds %d --jobs %d: want at least 1 of each", seeds, jobs)
 	}
-	first, trace := c.Uint64("seed"), c.String("trace")
+	first, files := c.Uint64("seed"), simFiles{c.String("trace"), c.String("history")}
+	config.Linearizable = config.Linearizable || files.history != ""
 	start := time.Now()
 	// A run keeps little and throws much away: collecting that rarely is worth its memory.
 	debug.SetGCPercent(1000)
@@ -109,10 +112,10 @@ func (p *program) sim(_ context.Context, c *cli.Command) error {
 		return err
 	}
 	if summary.Worst != nil {
-		return p.simFailed(config, summary.Worst, trace, picture)
+		return p.simFailed(config, summary.Worst, files, picture)
 	}
-	if trace != "" {
-		if _, err := simTrace(config, first, trace); err != nil {
+	if files != (simFiles{}) {
+		if _, err := files.write(config, first); err != nil {
 			return err
 		}
 	}
@@ -135,15 +138,16 @@ func simConfig(c *cli.Command) (sim.Config, error) {
 	}
 	return sim.Config{
 		Protocol: wanted, Members: c.Int("members"), Faults: faults, Duration: c.Duration("duration"), Coverage: c.Bool("coverage"),
+		Linearizable: c.Bool("linearizable"),
 	}, nil
 }
 
 // simFailed tells which seed failed and how, and writes its trace by running it again.
-func (p *program) simFailed(config sim.Config, failed *sim.Result, trace string, picture *drawing) error {
-	if trace == "" {
-		trace = fmt.Sprintf("sim-%d.txt", failed.Seed)
+func (p *program) simFailed(config sim.Config, failed *sim.Result, files simFiles, picture *drawing) error {
+	if files.trace == "" {
+		files.trace = fmt.Sprintf("sim-%d.txt", failed.Seed)
 	}
-	again, err := simTrace(config, failed.Seed, trace)
+	again, err := files.write(config, failed.Seed)
 	if err != nil {
 		return err
 	}
@@ -158,7 +162,7 @@ func (p *program) simFailed(config sim.Config, failed *sim.Result, trace string,
 		promise = " promise=" + failed.Violation.Promise
 	}
 	if err := written(fmt.Fprintf(p.stdout, "%s\n%v\nrepeat it with: %s\nsim: %v protocol=%s seed=%d%s step=%d trace=%s%s\n",
-		failed.Settings, failed.Violation, simRepeat(config, failed.Seed), failed.Outcome, config.Protocol.Name, failed.Seed, promise, failed.Steps, trace, picture.field())); err != nil {
+		failed.Settings, failed.Violation, simRepeat(config, failed.Seed), failed.Outcome, config.Protocol.Name, failed.Seed, promise, failed.Steps, files.trace, picture.field())); err != nil {
 		return err
 	}
 	return &exitError{code: simExit(failed.Outcome)}
@@ -175,16 +179,31 @@ func simExit(o sim.Outcome) int {
 	}
 }
 
-// simTrace runs one seed with a line for everything that happens.
-func simTrace(config sim.Config, seed uint64, path string) (result sim.Result, err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return result, fmt.Errorf("write the trace: %w", err)
-	}
-	defer func() {
-		if closed := file.Close(); err == nil && closed != nil {
-			err = fmt.Errorf("write the trace: %w", closed)
+// simFiles are those that one run is written into; "" for none.
+type simFiles struct{ trace, history string }
+
+// write runs one seed again, with a line for everything that happens, and a page for what
+// users saw of a name.
+func (f simFiles) write(config sim.Config, seed uint64) (result sim.Result, err error) {
+	trace, history := io.Writer(nil), io.Writer(nil)
+	for _, wanted := range []struct {
+		path string
+		out  *io.Writer
+	}{{f.trace, &trace}, {f.history, &history}} {
+		if wanted.path == "" {
+			continue
 		}
-	}()
-	return sim.Run(config, seed, io.Writer(file))
+		var file *os.File
+		if file, err = os.Create(wanted.path); err != nil {
+			return result, fmt.Errorf("write what happens in seed %d: %w", seed, err)
+		}
+		defer func() {
+			if closed := file.Close(); err == nil && closed != nil {
+				err = fmt.Errorf("write what happens in seed %d: %w", seed, closed)
+			}
+		}()
+		*wanted.out = file
+	}
+	config.History = history
+	return sim.Run(config, seed, trace)
 }

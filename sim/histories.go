@@ -1,0 +1,208 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/sim/history"
+)
+
+// histories records what users saw, a log for each name, to be compared with models of
+// a lock when the run is over. The sides of a partition that go on alone are not one
+// lock: their runs have no histories.
+type histories struct {
+	judge *judge
+	names map[string]*chronicle
+	of    map[requestKey]*chronicled
+}
+
+// chronicle is the log of one name, and who takes himself for a holder of it.
+type chronicle struct {
+	*history.Log
+	holders []*chronicled
+	keys    []requestKey
+	full    bool
+}
+
+// mostAcquisitions are recorded of a name: a log of more is given up, so that a run of a
+// day needs no more memory than one of an hour. It counts as undecided.
+const mostAcquisitions = 5_000
+
+// chronicled is a request of which something was seen.
+type chronicled struct {
+	*history.Acquisition
+	in     *chronicle
+	holder believer
+}
+
+func newHistories(j *judge) *histories {
+	return &histories{judge: j, names: map[string]*chronicle{}, of: map[requestKey]*chronicled{}}
+}
+
+// asks is called when a request is sent for the first time. That somebody does not want to
+// wait is left out: an acquire that comes a second time, long after its user has unlocked,
+// is granted and given back at once by his member, and whoever tries meanwhile is refused.
+func (h *histories) asks(key requestKey, who fmt.Stringer, want wish) {
+	if h == nil {
+		return
+	}
+	in := h.names[want.name]
+	if in == nil {
+		in = &chronicle{Log: history.NewLog(want.name)}
+		h.names[want.name] = in
+	}
+	if in.full {
+		return
+	}
+	if in.Len() == mostAcquisitions {
+		h.giveUp(in)
+		return
+	}
+	wish := history.Wish{Who: who.String(), Mode: want.mode, Units: want.units, Capacity: want.capacity}
+	if want.owner != "" {
+		wish.Owner = fmt.Sprintf("%s of session %v", want.owner, key.session)
+	}
+	in.keys = append(in.keys, key)
+	h.of[key] = &chronicled{Acquisition: in.Ask(h.judge.clock(), wish), in: in}
+}
+
+// giveUp forgets a log.
+func (h *histories) giveUp(in *chronicle) {
+	for _, key := range in.keys {
+		delete(h.of, key)
+	}
+	*in = chronicle{full: true}
+}
+
+// told is called when a holder takes itself for one: so does everybody else of the name
+// who has not stopped.
+func (h *histories) told(g *grant) {
+	if h == nil {
+		return
+	}
+	c := h.of[requestKey{g.session, g.request}]
+	if c == nil || c.Outcome != history.Open {
+		return
+	}
+	now := h.judge.clock()
+	c.holder = g.holder
+	c.in.Grant(c.Acquisition, now, g.token)
+	c.in.look(now)
+	c.in.holders = append(c.in.holders, c)
+}
+
+// look sees who still takes himself for a holder.
+func (c *chronicle) look(now instant) {
+	kept := c.holders[:0]
+	for _, h := range c.holders {
+		if h.holder.believesAt(now) {
+			c.See(h.Acquisition)
+			kept = append(kept, h)
+		} else {
+			c.End(h.Acquisition, now, "by the clock")
+		}
+	}
+	clear(c.holders[len(kept):])
+	c.holders = kept
+}
+
+// ended is called when a holder stops taking itself for one by anything but the clock.
+func (h *histories) ended(g *grant, why holdfast.Loss) {
+	if h == nil {
+		return
+	}
+	if c := h.of[requestKey{g.session, g.request}]; c != nil {
+		text := string(why)
+		if why == "" {
+			text = "unlock"
+		}
+		c.in.End(c.Acquisition, h.judge.clock(), text)
+	}
+}
+
+// refused is called when a user is told that he does not get what he asked for.
+func (h *histories) refused(key requestKey, err error) {
+	if h == nil || !errors.Is(err, holdfast.ErrHeld) {
+		return
+	}
+	if c := h.of[key]; c != nil && c.Outcome == history.Open {
+		c.in.Refuse(c.Acquisition, h.judge.clock())
+	}
+}
+
+// taken is called when an authority has taken back what its user has unlocked.
+func (h *histories) taken(key requestKey) {
+	if h == nil {
+		return
+	}
+	if c := h.of[key]; c != nil {
+		c.in.Take(c.Acquisition, h.judge.clock())
+	}
+}
+
+// modelOf is what a name is that users lock like that.
+func modelOf(n *lockName) history.Model {
+	switch n.use {
+	case holdfast.ModeShared:
+		return history.SharedExclusive()
+	case holdfast.ModeSlots:
+		return history.Permits()
+	}
+	return history.ReentrantFencedMutex()
+}
+
+// slice is of how many seeds one has its histories compared when nobody asks for that: it
+// costs a tenth of a run.
+const slice = 16
+
+// checkHistories compares what users saw of each name with a model of it. The page shows
+// the one that is violated, or the longest.
+func (w *world) checkHistories() error {
+	h := w.judge.histories
+	if h == nil {
+		return nil
+	}
+	var shown *chronicle
+	var as history.Model
+	for i := range w.settings.names {
+		n := &w.settings.names[i]
+		log := h.names[n.name]
+		if log == nil {
+			continue
+		}
+		w.count.histories++
+		if log.full {
+			w.count.undecided++
+			continue
+		}
+		log.look(w.now)
+		model := modelOf(n)
+		if shown == nil || log.Len() > shown.Len() {
+			shown, as = log, model
+		}
+		result := log.Check(model, 0)
+		if result == history.Unknown {
+			w.count.undecided++
+		}
+		if result == history.Violated {
+			shown, as = log, model
+			w.blame(log, model)
+			break
+		}
+	}
+	if w.page == nil || shown == nil {
+		return nil
+	}
+	_, err := shown.WriteHTML(w.page, as, 0)
+	return err
+}
+
+// blame ends the trace with a history that no lock has, and says which promise that breaks.
+func (w *world) blame(log *chronicle, model history.Model) {
+	for line := range strings.Lines(log.String()) {
+		w.trace("%s", strings.TrimSuffix(line, "\n"))
+	}
+	w.judge.violate(log.Blame(model, 0), "what users saw of %q is not what a lock does (%v, %d acquisitions; the trace ends with them)", log.Name, model, log.Len())
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/sim/history"
+)
+
+// recorded lets a judge record histories of one name, and compares them with a model.
+func recorded(happens func(*witness)) history.Result {
+	h := newWitness()
+	h.histories = newHistories(h.judge)
+	happens(h)
+	log := h.histories.names["n"]
+	log.look(h.now)
+	return log.Check(history.ReentrantFencedMutex(), 0)
+}
+
+// TestTheJudgeRecordsHistories from what it is told anyway, and nothing that is not so.
+func TestTheJudgeRecordsHistories(t *testing.T) {
+	ask := func(h *witness, s uint64) { h.asks(key(s), somebody("user"), wish{name: "n"}) }
+	for name, tt := range map[string]struct {
+		want    history.Result
+		happens func(*witness)
+	}{
+		"one after the other": {history.Linearizable, func(h *witness) {
+			ask(h, 1)
+			g := hold(1, 1)
+			h.told(g)
+			h.ended(g, "")
+			ask(h, 2)
+			h.told(hold(2, 2))
+		}},
+		"the first has ended by its own clock": {history.Linearizable, func(h *witness) {
+			ask(h, 1)
+			ask(h, 2)
+			h.told(hold(1, 1, till(time.Second)))
+			h.at(time.Second).told(hold(2, 2))
+		}},
+		"the first ends by its own clock too late": {history.Violated, func(h *witness) {
+			ask(h, 1)
+			ask(h, 2)
+			h.told(hold(1, 1, till(time.Second)))
+			h.at(time.Second - 1).told(hold(2, 2))
+		}},
+		"the first is told of its loss too late": {history.Violated, func(h *witness) {
+			ask(h, 1)
+			ask(h, 2)
+			g := hold(1, 1)
+			h.told(g)
+			h.told(hold(2, 2))
+			h.ended(g, holdfast.Broken)
+		}},
+		"a token goes back": {history.Violated, func(h *witness) {
+			ask(h, 1)
+			g := hold(1, 9)
+			h.told(g)
+			h.ended(g, "")
+			ask(h, 2)
+			h.told(hold(2, 8))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// What is told while others believe is seen by P1, too, which would be the first to
+			// object: here it is the histories' turn.
+			if got := recorded(func(h *witness) { tt.happens(h); h.violation = nil }); got != tt.want {
+				t.Errorf("it is %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRunsAreLinearizable, and that they are compared changes nothing about them.
+func TestRunsAreLinearizable(t *testing.T) {
+	c := config("central")
+	plain, err := RunMany(c, 1, 12, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Linearizable = true
+	s, err := RunMany(c, 1, 12, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Worst != nil || s.counts.histories == 0 || s.counts.undecided > 0 {
+		t.Errorf("%v, %d histories, %d undecided", s.Worst, s.counts.histories, s.counts.undecided)
+	}
+	if plain.counts.histories != 0 {
+		t.Errorf("%d histories are compared though nobody asks for that", plain.counts.histories)
+	}
+	if s.Steps != plain.Steps || s.Grants() != plain.Grants() {
+		t.Errorf("%d steps and %d grants, compared %d and %d", plain.Steps, plain.Grants(), s.Steps, s.Grants())
+	}
+	if !strings.Contains(s.String(), "histories compared with a lock, 0 undecided") {
+		t.Errorf("the summary does not say so: %s", s)
+	}
+}
+
+// TestALogThatIsTooLongIsGivenUp, and counts as undecided.
+func TestALogThatIsTooLongIsGivenUp(t *testing.T) {
+	c := config("central")
+	c.Linearizable = true
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(&c, 1, nil, newCounts(false))
+	name := w.settings.names[0].name
+	for s := range uint64(mostAcquisitions) {
+		w.judge.asks(key(s+1), somebody("user"), wish{name: name})
+	}
+	h := w.judge.histories
+	if len(h.of) != mostAcquisitions || h.names[name].full {
+		t.Errorf("of as many as may be recorded %d are", len(h.of))
+	}
+	w.judge.asks(key(mostAcquisitions+1), somebody("user"), wish{name: name})
+	w.judge.asks(key(mostAcquisitions+2), somebody("user"), wish{name: name})
+	if err := w.checkHistories(); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.of) != 0 || w.count.histories != 1 || w.count.undecided != 1 {
+		t.Errorf("%d are kept; of %d histories %d are undecided", len(h.of), w.count.histories, w.count.undecided)
+	}
+}
+
+// TestAViolatedHistoryIsWritten into the trace, and names the promise.
+func TestAViolatedHistoryIsWritten(t *testing.T) {
+	var trace bytes.Buffer
+	c := config("central")
+	c.Linearizable = true
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(&c, 1, &trace, newCounts(false))
+	if w.judge.histories == nil {
+		t.Fatal("seed 1 has sides, and no histories")
+	}
+	name := w.settings.names[0].name
+	for s, token := range []holdfast.Token{9, 8} {
+		g := hold(uint64(s+1), token, func(g *grant) { g.name = name })
+		w.judge.asks(key(uint64(s+1)), somebody("user"), wish{name: name})
+		w.judge.histories.told(&g)
+		w.judge.histories.ended(&g, "")
+	}
+	var page bytes.Buffer
+	w.page = &page
+	if err := w.checkHistories(); err != nil || !strings.Contains(page.String(), "under token 9") {
+		t.Errorf("the page does not show it: %v", err)
+	}
+	judgedAs(t, w.judge, "P2")
+	if text := trace.String(); !strings.Contains(text, "#0 user exclusive, asked 0s, granted 0s under token 9, ended 0s (unlock)") {
+		t.Errorf("the trace does not end with the history:\n%s", text)
+	}
+}

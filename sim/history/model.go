@@ -1,0 +1,179 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Model is a lock without time: what may follow what.
+type Model struct {
+	name      string
+	fenced    bool // tokens rise
+	reentrant bool // owners enter what they hold
+	shared    bool // readers beside readers
+	permits   bool // units of a capacity
+}
+
+// Mutex is a lock that one holds at a time. Modes, owners and tokens mean nothing.
+func Mutex() Model { return Model{name: "mutex"} }
+
+// FencedMutex is a mutex with a token that is higher at every grant.
+func FencedMutex() Model { return Model{name: "fenced mutex", fenced: true} }
+
+// ReentrantFencedMutex is a fenced mutex that a named owner enters again under the token
+// that he has, and that is free when he has left it as often.
+func ReentrantFencedMutex() Model {
+	return Model{name: "reentrant fenced mutex", fenced: true, reentrant: true}
+}
+
+// SharedExclusive is a reentrant fenced lock that many hold who only share, or one who
+// does not.
+func SharedExclusive() Model {
+	return Model{name: "shared/exclusive", fenced: true, reentrant: true, shared: true}
+}
+
+// Permits is a reentrant fenced lock of units: as many are held as its capacity at most,
+// which is one for all who hold at a time. Who wants it exclusively has it alone.
+func Permits() Model {
+	return Model{name: "permits", fenced: true, reentrant: true, permits: true}
+}
+
+// String returns the name.
+func (m Model) String() string { return m.name }
+
+// holder is one who holds, in a state.
+type holder struct {
+	owner    int32
+	token    holdfast.Token
+	mode     holdfast.Mode
+	units    int
+	capacity int
+	holds    int
+}
+
+// state is what a lock is between two operations. It is never changed.
+type state struct {
+	holders []holder // by owner, then by token
+	highest holdfast.Token
+}
+
+func (s *state) equal(o *state) bool {
+	return s.highest == o.highest && slices.Equal(s.holders, o.holders)
+}
+
+// String is for people.
+func (s *state) String() string {
+	if len(s.holders) == 0 {
+		return fmt.Sprintf("free, highest token %d", s.highest)
+	}
+	var parts []string
+	for _, h := range s.holders {
+		text := fmt.Sprintf("%v, token %d", h.mode, h.token)
+		if h.mode == holdfast.ModeSlots {
+			text += fmt.Sprintf(", %d of %d", h.units, h.capacity)
+		}
+		if h.holds > 1 {
+			text += fmt.Sprintf(", entered %d times", h.holds)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// step is one operation: an acquisition that was granted or refused, or its end.
+type step struct {
+	of   *Acquisition
+	ends bool
+	kept bool // its grant may have been kept by an acquisition of its owner that was not heard of
+}
+
+// take returns the state after an operation, or false where a lock could not have done it.
+func (m Model) take(s *state, do step) (*state, bool) {
+	switch {
+	case do.ends:
+		return m.end(s, do.of)
+	case do.of.Outcome == Refused:
+		return s, len(s.holders) > 0
+	}
+	return m.grant(s, do)
+}
+
+// shape is an acquisition as the model sees it.
+func (m Model) shape(a *Acquisition) holder {
+	h := holder{owner: -1 - int32(a.number), holds: 1}
+	if m.reentrant {
+		h.owner = a.owner
+	}
+	if m.fenced {
+		h.token = a.Token
+	}
+	switch {
+	case m.shared && a.Mode == holdfast.ModeShared:
+		h.mode = a.Mode
+	case m.permits && a.Mode == holdfast.ModeSlots:
+		h.mode, h.units, h.capacity = a.Mode, a.Units, a.Capacity
+	}
+	return h
+}
+
+func byOwner(h, o holder) int {
+	return cmp.Or(cmp.Compare(h.owner, o.owner), cmp.Compare(h.token, o.token))
+}
+
+// grant lets somebody in: into what he holds already, or beside whoever holds.
+func (m Model) grant(s *state, do step) (*state, bool) {
+	wanted := m.shape(do.of)
+	i, held := slices.BinarySearchFunc(s.holders, wanted, byOwner)
+	if held {
+		h := s.holders[i]
+		h.holds++
+		same := h.mode == wanted.mode && h.units == wanted.units && h.capacity == wanted.capacity
+		return s.with(i, i+1, h), same
+	}
+	if !s.fits(wanted) {
+		return s, false
+	}
+	next := s.with(i, i, wanted)
+	if m.fenced && wanted.token <= s.highest {
+		return next, m.reentrant && do.kept
+	}
+	next.highest = wanted.token
+	return next, true
+}
+
+// fits reports whether somebody may be let in beside all who hold.
+func (s *state) fits(wanted holder) bool {
+	units := wanted.units
+	for _, h := range s.holders {
+		if h.mode != wanted.mode || h.mode == holdfast.ModeExclusive || h.capacity != wanted.capacity {
+			return false
+		}
+		units += h.units
+	}
+	return wanted.mode != holdfast.ModeSlots || units <= wanted.capacity
+}
+
+// end lets somebody go, if he is in.
+func (m Model) end(s *state, a *Acquisition) (*state, bool) {
+	i, held := slices.BinarySearchFunc(s.holders, m.shape(a), byOwner)
+	if !held {
+		return s, false
+	}
+	h := s.holders[i]
+	if h.holds--; h.holds == 0 {
+		return s.with(i, i+1), true
+	}
+	return s.with(i, i+1, h), true
+}
+
+// with returns the state with other holders in place of some.
+func (s *state) with(from, to int, others ...holder) *state {
+	next := *s
+	next.holders = make([]holder, 0, len(s.holders)-(to-from)+len(others))
+	next.holders = append(append(append(next.holders, s.holders[:from]...), others...), s.holders[to:]...)
+	return &next
+}

@@ -1,0 +1,223 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// played is a lock that is played with by the simplest means: a list of who holds. What it
+// lets happen must be accepted, whatever users see of it late.
+type played struct {
+	t     *rapid.T
+	log   *Log
+	model Model
+	at    time.Duration
+	token holdfast.Token
+	wait  []*Acquisition
+	hold  []*Acquisition
+	gone  []*Acquisition // their users have stopped; the authority has not said that it knows
+}
+
+func (p *played) draw(n int) int { return rapid.IntRange(0, n-1).Draw(p.t, "n") }
+
+func take(from *[]*Acquisition, i int) *Acquisition {
+	a := (*from)[i]
+	*from = slices.Delete(*from, i, i+1)
+	return a
+}
+
+// wish draws what a model knows.
+func (p *played) wish() Wish {
+	n := p.log.Len()
+	w := Wish{Who: fmt.Sprintf("user%d", n%5)}
+	if p.draw(2) == 0 && p.model.shared {
+		w.Mode = holdfast.ModeShared
+	}
+	if p.draw(4) > 0 && p.model.permits {
+		w.Mode, w.Units, w.Capacity = holdfast.ModeSlots, 1+p.draw(2), 3
+	}
+	if p.draw(2) == 0 && p.model.reentrant {
+		w.Owner = fmt.Sprintf("owner%d", p.draw(2))
+	}
+	return w
+}
+
+// shaped reports whether two wishes can be of one grant.
+func shaped(a, b *Acquisition) bool {
+	return a.Owner != "" && a.Owner == b.Owner && a.Mode == b.Mode && a.Units == b.Units && a.Capacity == b.Capacity
+}
+
+// fits reports whether a may hold beside those who do; entered is whose grant it enters.
+func (p *played) fits(a *Acquisition) (entered *Acquisition, fits bool) {
+	units := a.Units
+	counted := map[holdfast.Token]bool{}
+	for _, h := range p.hold {
+		if shaped(a, h) {
+			return h, true
+		}
+		if a.Owner != "" && a.Owner == h.Owner || h.Mode != a.Mode || a.Mode == holdfast.ModeExclusive {
+			return nil, false
+		}
+		if !counted[h.Token] {
+			counted[h.Token] = true
+			units += h.Units
+		}
+	}
+	return nil, a.Mode != holdfast.ModeSlots || units <= a.Capacity
+}
+
+// grant tells somebody who waits that he holds the lock, if it can be.
+func (p *played) grant(i int) {
+	a := p.wait[i]
+	entered, fits := p.fits(a)
+	if !fits {
+		return
+	}
+	take(&p.wait, i)
+	token := p.token + 1
+	if entered != nil {
+		token = entered.Token
+	}
+	p.token = max(p.token, token)
+	p.log.Grant(a, p.at, token)
+	p.hold = append(p.hold, a)
+	for _, h := range p.hold {
+		p.log.See(h)
+	}
+}
+
+// move lets one thing happen.
+func (p *played) move() {
+	p.at += time.Millisecond
+	switch p.draw(6) {
+	case 0, 1:
+		p.wait = append(p.wait, p.log.Ask(p.at, p.wish()))
+	case 2, 3:
+		if len(p.wait) > 0 {
+			p.grant(p.draw(len(p.wait)))
+		}
+	case 4:
+		if len(p.hold) > 0 {
+			a := take(&p.hold, p.draw(len(p.hold)))
+			p.log.End(a, p.at, "unlock")
+			p.gone = append(p.gone, a)
+		}
+	default:
+		switch {
+		case len(p.gone) > 0 && p.draw(2) == 0:
+			p.log.Take(take(&p.gone, p.draw(len(p.gone))), p.at)
+		case len(p.wait) > 0 && p.draw(4) == 0:
+			a := take(&p.wait, p.draw(len(p.wait))) // he gives up
+			if p.draw(2) == 0 {
+				p.log.Take(a, p.at)
+			}
+		case len(p.hold) > 0:
+			w := p.wish()
+			w.Try, w.Owner = true, ""
+			p.log.Refuse(p.log.Ask(p.at, w), p.at)
+		}
+	}
+}
+
+func play(t *rapid.T, m Model) *played {
+	p := &played{t: t, log: NewLog("n"), model: m}
+	for range rapid.IntRange(1, 40).Draw(t, "moves") {
+		p.move()
+	}
+	return p
+}
+
+func models() []Model {
+	return []Model{Mutex(), FencedMutex(), ReentrantFencedMutex(), SharedExclusive(), Permits()}
+}
+
+// TestWhatALockDoesIsAccepted by its model.
+func TestWhatALockDoesIsAccepted(t *testing.T) {
+	for _, m := range models() {
+		t.Run(m.String(), rapid.MakeCheck(func(t *rapid.T) {
+			p := play(t, m)
+			if got := p.log.Check(m, 0); got != Linearizable {
+				t.Fatalf("it is %v\n%v", got, p.log)
+			}
+		}))
+	}
+}
+
+// granted lists the acquisitions that were granted, in the order in which users were told.
+func (p *played) granted() (all []*Acquisition) {
+	for _, a := range p.log.all {
+		if a.Outcome == Granted {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Acquisition) int { return int(a.told - b.told) })
+	return all
+}
+
+// harm does something to a log that no lock may have done, and says what; "" where the log
+// has nothing that it could be done to.
+func (p *played) harm() string {
+	all := p.granted()
+	if len(all) == 0 {
+		return ""
+	}
+	switch victim := all[p.draw(len(all))]; p.draw(4) {
+	case 0: // somebody else is let in, alone, while the victim takes himself for a holder
+		p.at += time.Millisecond
+		victim.ended, victim.taken = forever, forever
+		other := p.log.Ask(p.at, Wish{Who: "intruder"})
+		p.log.Grant(other, p.at, p.token+1)
+		return "an intruder comes beside " + victim.Who
+	case 1: // a grant after everything has the token of one before
+		if !p.model.fenced {
+			return ""
+		}
+		for _, a := range append(p.hold, p.gone...) {
+			p.log.End(a, p.at, "unlock")
+			p.log.Take(a, p.at)
+		}
+		other := p.log.Ask(p.at, Wish{Who: "late"})
+		p.log.Grant(other, p.at, victim.Token)
+		return "a token comes again"
+	case 2: // everybody has left, and somebody is told that it is held
+		for _, a := range p.log.all {
+			if a.Outcome == Open {
+				p.log.Take(a, p.at)
+			}
+		}
+		for _, a := range append(p.hold, p.gone...) {
+			p.log.End(a, p.at, "unlock")
+			p.log.Take(a, p.at)
+		}
+		p.log.Refuse(p.log.Ask(p.at, Wish{Who: "late", Try: true}), p.at)
+		return "somebody is refused what nobody holds"
+	default: // two who exclude each other are let in at the end
+		for i := range 2 {
+			a := p.log.Ask(p.at, Wish{Who: fmt.Sprint("twin", i)})
+			p.log.Grant(a, p.at, p.token+1+holdfast.Token(i))
+		}
+		return "twins"
+	}
+}
+
+// TestWhatNoLockMayDoIsFound, in the midst of what it may do.
+func TestWhatNoLockMayDoIsFound(t *testing.T) {
+	for _, m := range models() {
+		t.Run(m.String(), rapid.MakeCheck(func(t *rapid.T) {
+			p := play(t, m)
+			done := p.harm()
+			if done == "" {
+				return
+			}
+			if got := p.log.Check(m, 2_000_000); got != Violated {
+				t.Fatalf("%s, and it is %v\n%v", done, got, p.log)
+			}
+		}))
+	}
+}
