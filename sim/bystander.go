@@ -13,7 +13,7 @@ func electionProtocol() Protocol {
 		Name: "election", Fewest: 3, Most: 7,
 		Faults:  Within.Without(StoreSlow).Without(StoreFail).Without(Operator),
 		Routine: routine, Build: func(s Seat) (Built, error) {
-			built, err := buildMembership(s)
+			built, err := Membership(s)
 			built.Spaces = []protocol.Machine{&bystander{}}
 			return built, err
 		},

@@ -15,7 +15,7 @@ func centralProtocol() Protocol {
 		Name: "central", Fewest: 3, Most: 7, Locks: true,
 		Faults: Within.Without(StoreSlow).Without(StoreFail),
 		Build: func(s Seat) (Built, error) {
-			built, err := buildMembership(s)
+			built, err := Membership(s)
 			if err != nil {
 				return built, err
 			}
@@ -70,8 +70,9 @@ func routine(m protocol.Message) bool {
 	return false
 }
 
-// buildMembership makes the machine below every space.
-func buildMembership(s Seat) (Built, error) {
+// Membership makes the machine below every space: Built without spaces. Who is here, who
+// coordinates, and until when whom may hold, is known by it as in every member that ships.
+func Membership(s Seat) (Built, error) {
 	plain, err := s.plain()
 	if err != nil {
 		return Built{}, err

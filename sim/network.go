@@ -50,7 +50,7 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 	if w.settings.restless > 0 || w.told() {
 		w.nemesis.silence(from, e.Message)
 	}
-	if w.protocol.Locks {
+	if w.protocol.Position != nil && w.protocol.Wish != nil {
 		n.follow(from, e.Message)
 	}
 	if !known {

@@ -11,30 +11,46 @@ import (
 )
 
 // Protocol is what the simulator must know of a protocol to run it. Everything else
-// it learns from what users are told.
+// it learns from what users are told. Only Name and Build are required; a [Config] takes
+// any Protocol, listed in Protocols or not.
 type Protocol struct {
 	// Name is the name that every format uses.
 	Name string
-	// Members says how many members a run may have. It is drawn between these where
-	// nobody says.
+	// Fewest and Most say how many members a run may have. It is drawn between these where
+	// nobody says. Zero means 3, and 7.
 	Fewest, Most int
 	// Locks says that the spaces grant locks. Without it a run has sessions only, and
 	// what is checked is the authority.
 	Locks bool
-	// Build makes the machines of one life of a member.
+	// Build makes the machines of one life of a member: mostly what Membership makes, and
+	// one space above it.
 	Build func(Seat) (Built, error)
 	// Wish reads off a message that it asks for a name, and under which number a member
 	// does that; Position, that what was asked for so stands in the queue of an authority:
-	// from then on nobody who asks later may overtake it in that reign (P5).
+	// from then on nobody who asks later may overtake it in that reign (P5). Nil means that
+	// the order is not checked.
 	Wish     func(protocol.Message) (Standing, bool)
 	Position func(protocol.Message) (Standing, bool)
 	// Routine, if not nil, reads off a message that it says only that nothing has changed, as
 	// a heartbeat does. Pictures summarize such messages.
 	Routine func(protocol.Message) bool
-	// Faults are those that can happen to this protocol.
+	// Faults are those that can happen to this protocol. Zero means all within the bounds
+	// but mode any, for which a protocol needs rules of its own, and those of stores.
 	Faults Faults
-	// Universe lists what a run can hit, for coverage.
+	// Universe lists what a run can hit, for coverage. What Below and Above do not list is
+	// listed when it is hit. Nil Below means the messages of the membership.
 	Universe Universe
+}
+
+// complete fills in what is not given.
+func (p *Protocol) complete() {
+	p.Fewest, p.Most = or(p.Fewest, 3), or(p.Most, max(p.Fewest, 7))
+	if p.Faults == 0 {
+		p.Faults = Within.Without(Any).Without(StoreSlow).Without(StoreFail)
+	}
+	if p.Universe.Below == nil {
+		p.Universe.Below = membershipMessages()
+	}
 }
 
 // Seat is a member at its start: what the process knows, and its configuration.

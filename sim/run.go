@@ -53,6 +53,7 @@ func (c *Config) check() error {
 	if c.Duration == 0 {
 		c.Duration = 60 * time.Second
 	}
+	c.Protocol.complete()
 	switch {
 	case c.Protocol.Build == nil:
 		return fmt.Errorf("sim: Protocol has no Build; one of %s is allowed", Names())

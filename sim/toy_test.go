@@ -1,0 +1,117 @@
+package sim_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+// The coordinator gives names to those who say again and again that they want them, and
+// says again and again who has what; whoever does not want it any more answers that. So
+// any message may be lost, late or doubled.
+
+// claim says of a request that it is wanted, or over; given, that it has its name.
+type claim struct {
+	sim.Want
+	epoch  protocol.Epoch
+	tenure protocol.Tenure
+	over   bool
+}
+type given struct{ claim }
+
+func (c claim) String() string { return fmt.Sprintf("%v#%d %q token=%d over=%v", c.Session, c.ID, c.Name, c.Token, c.over) }
+
+type toy struct {
+	sim.Front
+	naive bool // a coordinator does not wait for what an earlier one has promised
+	table []claim
+	count uint32
+}
+
+func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	before := m.View
+	m.Front.Step(now, ev, out)
+	serves := m.MayGrant(now) || m.naive && m.View != nil && m.View.Coordinator == m.Self
+	switch fact := ev.Fact.(type) {
+	case *protocol.View:
+		if before == nil || before.Epoch != fact.Epoch {
+			m.table, m.count = nil, fact.Count
+		}
+	case claim: // to the coordinator
+		taken := slices.ContainsFunc(m.table, func(c claim) bool { return c.Name == fact.Name })
+		switch {
+		case !m.Hears(ev.From, fact.epoch, fact.tenure):
+		case fact.over:
+			m.table = slices.DeleteFunc(m.table, func(c claim) bool { return c.Session == fact.Session && c.ID == fact.ID })
+		case !taken && serves:
+			m.count++
+			fact.Token = holdfast.Token(m.View.Epoch.Counter<<32 | uint64(m.count))
+			m.table = append(m.table, fact)
+		}
+	case given: // to the member
+		if m.MayTake(now, fact.epoch, fact.tenure) && !m.Grant(fact.Session, fact.ID, fact.Token, out) {
+			fact.over = true
+			out.Send(ev.From, fact.claim)
+		}
+	}
+	if !m.Due(now) {
+		return
+	}
+	for _, want := range m.Wants {
+		if want.Token == 0 {
+			out.Send(m.View.Coordinator, claim{want, m.View.Epoch, m.View.Lease.Tenure, false})
+		}
+	}
+	m.table = slices.DeleteFunc(m.table, func(c claim) bool { return m.Gone(now, protocol.ID(c.Session.Member), c.tenure) })
+	m.Kept = len(m.table)
+	for _, c := range m.table {
+		out.Send(protocol.ID(c.Session.Member), given{c})
+	}
+}
+
+func toyProtocol(naive bool) sim.Protocol {
+	return sim.Protocol{Name: "toy", Locks: true, Build: func(s sim.Seat) (sim.Built, error) {
+		built, err := sim.Membership(s)
+		built.Spaces = []protocol.Machine{&toy{Front: sim.Front{Self: built.ID}, naive: naive}}
+		return built, err
+	}}
+}
+
+// What stands between here and the imports is the whole protocol.
+
+// TestARightToyIsClean with all faults and checks, though the simulator has never heard
+// of it.
+func TestARightToyIsClean(t *testing.T) {
+	s, err := sim.RunMany(sim.Config{Protocol: toyProtocol(false), Faults: sim.Within, Linearizable: true}, 1, 30, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Worst; w != nil {
+		t.Fatalf("seed %d: %v %v\n%s", w.Seed, w.Outcome, w.Violation, w.Settings)
+	}
+	if s.Grants() < 100 {
+		t.Errorf("%d grants in 30 seeds", s.Grants())
+	}
+}
+
+// TestANaiveToyIsCaught: a coordinator that grants at once is found out by what users see.
+func TestANaiveToyIsCaught(t *testing.T) {
+	s, err := sim.RunMany(sim.Config{Protocol: toyProtocol(true), Faults: sim.Within}, 1, 400, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Worst == nil || s.Worst.Outcome != sim.Violated || !slices.Contains([]string{"P1", "P3"}, s.Worst.Violation.Promise) {
+		t.Fatalf("%v in %d seeds", s.Worst, s.Seeds)
+	}
+	t.Logf("seed %d: %v", s.Worst.Seed, s.Worst.Violation)
+	var trace strings.Builder
+	again, err := sim.Run(sim.Config{Protocol: toyProtocol(true), Faults: sim.Within}, s.Worst.Seed, &trace)
+	if err != nil || again.Steps != s.Worst.Steps || !strings.Contains(trace.String(), "sim_test.given") {
+		t.Errorf("it does not repeat with a trace: %v, %d and %d steps", err, s.Worst.Steps, again.Steps)
+	}
+}
