@@ -120,9 +120,13 @@ func (d *disk) crash() {
 // its place; that the cell's format would tell it from a whole one is checked here.
 func (d *disk) tear(data []byte) {
 	w := d.member.world
-	half := data[:w.number("half", len(data))]
+	w.judge.torn(data[:w.number("half", len(data))], len(data))
+}
+
+// torn checks that what is left of so many bytes of a cell is not taken for a cell (P10).
+func (j *judge) torn(half []byte, whole int) {
 	if _, err := membership.DecodeCell(half); err == nil {
-		w.judge.violate("P10", "half of a cell, %d of %d bytes, is taken for a whole one", len(half), len(data))
+		j.violate("P10", "half of a cell, %d of %d bytes, is taken for a whole one", len(half), whole)
 	}
 }
 

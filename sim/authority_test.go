@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What is checked of members is fed members whose views are not what membership promises.
+
+// TestTheJudgeSeesTwoAuthorities, and an authority that does not know who holds.
+func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
+	// forged is a member's view that others can be told nothing of.
+	forged := func(m *member, change func(*protocol.View, *protocol.Lease)) {
+		v, lease := *m.view, *m.view.Lease
+		v.Lease = &lease
+		change(&v, &lease)
+		m.view = &v
+	}
+	for name, tt := range map[string]struct {
+		change  func(leader, other *member)
+		promise string
+	}{
+		"one authority that knows everybody": {func(_, _ *member) {}, ""},
+		"two may grant": {func(_, other *member) {
+			forged(other, func(v *protocol.View, lease *protocol.Lease) {
+				v.Coordinator, v.GrantFrom, lease.Role = other.id, 0, time.Hour
+			})
+		}, "P1"},
+		"the other's role has ended": {func(_, other *member) {
+			forged(other, func(v *protocol.View, lease *protocol.Lease) {
+				v.Coordinator, v.GrantFrom, lease.Role = other.id, 0, 0
+			})
+		}, ""},
+		"it does not know who holds": {func(leader, other *member) {
+			forged(leader, func(v *protocol.View, _ *protocol.Lease) {
+				v.Members = v.Members[:0:0]
+			})
+			forged(other, func(*protocol.View, *protocol.Lease) {})
+		}, "P1"},
+		"it knows another tenure": {func(_, other *member) {
+			forged(other, func(_ *protocol.View, lease *protocol.Lease) { lease.Tenure.Lapses++ })
+		}, "P1"},
+		"who it does not know waits for a lease": {func(leader, other *member) {
+			forged(leader, func(v *protocol.View, _ *protocol.Lease) { v.Members = v.Members[:0:0] })
+			for _, m := range leader.world.members {
+				if m != leader {
+					forged(m, func(_ *protocol.View, lease *protocol.Lease) { lease.Member = 0 })
+				}
+			}
+		}, ""},
+		"it waits for another tenure": {func(leader, other *member) {
+			was := other.view.Lease.Tenure
+			was.Lapses++
+			forged(other, func(_ *protocol.View, lease *protocol.Lease) { lease.Tenure = was })
+			forged(leader, func(v *protocol.View, _ *protocol.Lease) {
+				v.Dropped = []protocol.Dropped{{ID: other.id, Tenure: was, Free: time.Hour}}
+			})
+		}, ""},
+		"it has waited for another tenure, not long enough": {func(leader, other *member) {
+			was := other.view.Lease.Tenure
+			was.Lapses++
+			forged(other, func(_ *protocol.View, lease *protocol.Lease) { lease.Tenure = was })
+			forged(leader, func(v *protocol.View, _ *protocol.Lease) {
+				v.Dropped = []protocol.Dropped{{ID: other.id, Tenure: was, Free: 1}}
+			})
+		}, "P1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := still(t, 3, 0)
+			leader := w.coordinator()
+			tt.change(leader, follower(w))
+			w.checkAuthority(leader)
+			judgedAs(t, w.judge, tt.promise)
+		})
+	}
+}
+
+// TestTheJudgeSeesBounds of the authority's table.
+func TestTheJudgeSeesBounds(t *testing.T) {
+	waits := func(n int) *lock.Lock { return &lock.Lock{Name: "n", Waiters: make([]lock.Wait, n)} }
+	units := func(of ...int) *lock.Lock {
+		l := &lock.Lock{Name: "n", Mode: holdfast.ModeSlots, Capacity: 3}
+		for _, u := range of {
+			l.Holders = append(l.Holders, lock.Grant{Units: u})
+		}
+		return l
+	}
+	for name, tt := range map[string]struct {
+		shown   *lock.Lock
+		promise string
+	}{
+		"as many waiters as may be":  {waits(3), ""},
+		"one waiter too many":        {waits(4), "P8"},
+		"as many units as there are": {units(1, 2), ""},
+		"one unit too many":          {units(2, 2), "P1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{judge: newWitness().judge}
+			w.checkBounds(tt.shown)
+			judgedAs(t, w.judge, tt.promise)
+		})
+	}
+}
+
+// TestTheJudgeSeesWhatIsTornApart: half of a cell that passes for one.
+func TestTheJudgeSeesWhatIsTornApart(t *testing.T) {
+	w := still(t, 3, 0)
+	whole := w.members[0].disk.synced
+	if len(whole) == 0 {
+		t.Fatal("nobody has written a cell")
+	}
+	for n := range whole {
+		w.judge.torn(whole[:n], len(whole))
+	}
+	judgedAs(t, w.judge, "")
+	w.judge.torn(whole, len(whole)+1)
+	judgedAs(t, w.judge, "P10")
+}
+
+// TestWhatIsUnsettledIsNamed: after all faults, each thing that is not as it should be.
+func TestWhatIsUnsettledIsNamed(t *testing.T) {
+	for want, change := range map[string]func(w *world, m *member){
+		"":                       func(*world, *member) {},
+		"is not up":              func(_ *world, m *member) { m.crash(m.life) },
+		"nobody coordinates":     func(w *world, _ *member) { c := w.coordinator(); c.crash(c.life) },
+		"may not grant":          func(w *world, _ *member) { w.coordinator().view.GrantFrom = protocol.Never },
+		"has not installed view": func(_ *world, m *member) { v := *m.view; v.Number--; m.view = &v },
+		"has no lease":           func(_ *world, m *member) { v, l := *m.view, *m.view.Lease; l.Member, v.Lease = 0, &l; m.view = &v },
+		"is not in view":         func(w *world, m *member) { m.id++ },
+		"has not had every name": func(w *world, m *member) { c := user(t, w, m); c.workers = append(c.workers, newWorker(c, 0)) },
+		"names are held or wanted": func(w *world, m *member) {
+			c := user(t, w, m)
+			c.stream.ask(wish{name: "n"}, &keeper{})
+			c.arm()
+			w.run(w.now + time.Second)
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			w := still(t, 3, 0)
+			change(w, follower(w))
+			found := strings.Join(w.unsettled(), "; ")
+			if !strings.Contains(found, want) || (found == "") != (want == "") {
+				t.Errorf("it says %q, want %q", found, want)
+			}
+		})
+	}
+}
+
+// keeper keeps whatever it is granted.
+type keeper struct{}
+
+func (*keeper) granted(*request)         {}
+func (*keeper) failed(*request, error)   {}
+func (*keeper) extended(*request, error) {}
