@@ -34,6 +34,7 @@ func RunMany(c Config, first uint64, seeds, jobs int, told func(*Result)) (*Summ
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	c.Coverage = true
 	b := &batch{
 		config: c, first: first, seeds: seeds, told: told, waiting: map[int]Result{},
 		summary: &Summary{Protocol: c.Protocol.Name, First: first, counts: newCounts(c.Coverage)},

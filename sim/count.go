@@ -10,7 +10,7 @@ import (
 
 // counts is what happened in one run or in many.
 type counts struct {
-	covering bool // handlers are counted too, which costs time
+	covering bool // handlers are counted, too
 
 	faults    [faultCount]int
 	grants    int
@@ -18,6 +18,7 @@ type counts struct {
 	reigns    int
 	lost      int
 	losses    map[holdfast.Loss]int // of those, why; and what hold limits have ended
+	phases    [phaseCount]int       // runs that have come so far
 	guests    int                   // runs that have members without a vote
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
@@ -25,6 +26,36 @@ type counts struct {
 	longest   time.Duration         // that anything was under way
 	messages  map[message]int
 	handlers  map[handler]int
+	steps     [machineCount][]tally // of this run, which handlers does not have yet
+}
+
+// The phases of a run.
+const (
+	phaseFaults = iota
+	phaseHealed
+	phaseSettling
+	phaseSettled
+	phaseCount
+)
+
+var phaseNames = [phaseCount]string{"faults", "healed", "settling", "settled"}
+
+// The machines of a member.
+const (
+	theDesk = iota
+	theMembership
+	theSpace
+	machineCount
+)
+
+var machineNames = [machineCount]string{"desk", "membership", "space"}
+
+// tally counts the steps of a machine with one kind of event and fact. There are a few
+// dozen of them, the most frequent in front: so that to count costs next to nothing.
+type tally struct {
+	kind protocol.Kind
+	fact reflect.Type
+	n    int
 }
 
 // message is a type of message, at the membership or at a space.
@@ -50,6 +81,11 @@ func (c *counts) sent(port protocol.Port, m protocol.Message) {
 
 // add adds what happened in another run.
 func (c *counts) add(o *counts) {
+	for machine, tallies := range o.steps {
+		for _, t := range tallies {
+			c.handlers[handler{machineNames[machine], t.kind, t.fact}] += t.n
+		}
+	}
 	for f, n := range o.faults {
 		c.faults[f] += n
 	}
@@ -58,6 +94,9 @@ func (c *counts) add(o *counts) {
 	c.reigns += o.reigns
 	c.lost += o.lost
 	c.guests += o.guests
+	for i, n := range o.phases {
+		c.phases[i] += n
+	}
 	for why, n := range o.losses {
 		c.losses[why] += n
 	}
@@ -79,25 +118,36 @@ func (c *counts) watch(b Built) (below protocol.Machine, spaces []protocol.Machi
 		return b.Below, b.Spaces
 	}
 	for _, space := range b.Spaces {
-		spaces = append(spaces, &watched{space, c, "space"})
+		spaces = append(spaces, &watched{space, c, theSpace})
 	}
-	return &watched{b.Below, c, "membership"}, spaces
+	return &watched{b.Below, c, theMembership}, spaces
 }
 
 // watched is a machine whose steps are counted.
 type watched struct {
 	protocol.Machine
 	counts *counts
-	name   string
+	which  int
 }
 
 func (m *watched) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	m.counts.step(m.name, ev)
+	m.counts.step(m.which, &ev)
 	m.Machine.Step(now, ev, out)
 }
 
-func (c *counts) step(machine string, ev protocol.Event) {
-	if c.covering {
-		c.handlers[handler{machine, ev.Kind, reflect.TypeOf(ev.Fact)}]++
+func (c *counts) step(machine int, ev *protocol.Event) {
+	if !c.covering {
+		return
 	}
+	fact := reflect.TypeOf(ev.Fact)
+	all := c.steps[machine]
+	for i := range all {
+		if t := &all[i]; t.fact == fact && t.kind == ev.Kind {
+			if t.n++; i > 0 && all[i-1].n < t.n {
+				all[i-1], all[i] = all[i], all[i-1]
+			}
+			return
+		}
+	}
+	c.steps[machine] = append(all, tally{ev.Kind, fact, 1})
 }

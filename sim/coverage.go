@@ -86,39 +86,119 @@ func (p *Protocol) handlers() (all []handler) {
 	return all
 }
 
-// WriteCoverage prints each message, fault and handler with how often it was hit, and
-// names at the end those that never were. It reports whether there is none.
-func (s *Summary) WriteCoverage(out io.Writer, c *Config) (complete bool, err error) {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	var never []string
-	row := func(sort, name string, n int) {
-		_, err := fmt.Fprintf(t, "%s\t%s\t%d\n", sort, name, n)
-		_ = err // told by Flush
-		if n == 0 {
-			never = append(never, sort+" "+name)
-		}
-	}
-	fmt.Fprintln(t, "what\tname\thits")
+// exercise is one thing that runs can hit, and how often they did.
+type exercise struct {
+	sort, name string
+	hits       int
+}
+
+// exercised lists what runs can hit: faults, losses, messages, handlers.
+func (s *Summary) exercised(c *Config) (all []exercise) {
+	row := func(sort, name string, n int) { all = append(all, exercise{sort, name, n}) }
 	for _, f := range (c.Faults & (c.Protocol.Faults | Beyond)).All() {
 		row("fault", f.String(), s.counts.faults[f])
+	}
+	for i, name := range phaseNames {
+		row("phase", name, s.counts.phases[i])
 	}
 	row("run", "with guests", s.counts.guests)
 	if c.Protocol.Locks {
 		for _, why := range losses {
 			row("loss", string(why), s.counts.losses[why])
 		}
-		if c.Faults.Has(Any) {
+		if c.Faults.Has(Any) && c.Protocol.Faults.Has(Any) {
 			row("loss", string(holdfast.Duplicate), s.counts.losses[holdfast.Duplicate])
 		}
 	}
 	for _, m := range c.Protocol.Universe.Below {
 		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{true, reflect.TypeOf(m)}])
 	}
-	for _, m := range c.Protocol.Universe.Above {
-		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{false, reflect.TypeOf(m)}])
+	for _, m := range s.above(c) {
+		row("message", fmt.Sprint(m), s.counts.messages[message{false, m}])
 	}
 	for _, h := range c.Protocol.handlers() {
 		row("handler", h.String(), s.counts.handlers[h])
+	}
+	return all
+}
+
+// above lists the messages between spaces: those of the universe, and where that has none
+// those that were sent.
+func (s *Summary) above(c *Config) (all []reflect.Type) {
+	for _, m := range c.Protocol.Universe.Above {
+		all = append(all, reflect.TypeOf(m))
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for m := range s.counts.messages {
+		if !m.below {
+			all = append(all, m.is)
+		}
+	}
+	slices.SortFunc(all, func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
+
+// profileSeeds is from how many runs on all that runs can hit must have been hit.
+const profileSeeds = 1000
+
+// Profile is what many runs have exercised.
+type Profile struct {
+	// Text is a line for each sort of thing that runs can hit: faults, phases, losses,
+	// messages, handlers.
+	Text string
+	// Never names what was never hit.
+	Never []string
+	// Complete says that there was enough to hit everything: at least 1,000 runs as they are
+	// drawn, of 60 s with all faults within the bounds that the protocol can have. Then
+	// something that was never hit is a fault of the profile: what it would have found is not
+	// looked for.
+	Complete bool
+}
+
+// Profile says what the runs of c have exercised.
+func (s *Summary) Profile(c Config) (Profile, error) {
+	if err := c.check(); err != nil {
+		return Profile{}, err
+	}
+	within := c.Protocol.Faults & Within
+	p := Profile{Complete: s.Seeds >= profileSeeds && c.Members == 0 && c.Duration >= usualDuration && c.Faults&within == within}
+	var lines strings.Builder
+	all := s.exercised(&c)
+	for i, first := range all {
+		if i > 0 && all[i-1].sort == first.sort {
+			continue
+		}
+		kinds, never, hits := 0, 0, 0
+		for _, e := range all[i:] {
+			if e.sort != first.sort {
+				break
+			}
+			kinds++
+			if hits += e.hits; e.hits == 0 {
+				never++
+				p.Never = append(p.Never, e.sort+" "+e.name)
+			}
+		}
+		fmt.Fprintf(&lines, "%s: %d of %d kinds, %d hits\n", first.sort, kinds-never, kinds, hits)
+	}
+	p.Text = lines.String()
+	return p, nil
+}
+
+// WriteCoverage prints each message, fault and handler with how often it was hit, and
+// names at the end those that never were. It reports whether there is none.
+func (s *Summary) WriteCoverage(out io.Writer, c *Config) (complete bool, err error) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var never []string
+	fmt.Fprintln(t, "what\tname\thits")
+	for _, e := range s.exercised(c) {
+		_, err := fmt.Fprintf(t, "%s\t%s\t%d\n", e.sort, e.name, e.hits)
+		_ = err // told by Flush
+		if e.hits == 0 {
+			never = append(never, e.sort+" "+e.name)
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return false, fmt.Errorf("write coverage: %w", err)

@@ -108,7 +108,7 @@ func (m *member) start() {
 func (m *member) step(ev protocol.Event) {
 	w := m.world
 	w.steps++
-	w.count.step("desk", ev)
+	w.count.step(theDesk, &ev)
 	m.asking, _ = ev.Fact.(*lock.Request)
 	m.desk.Step(m.now(), ev, &m.out)
 	m.drain()

@@ -51,7 +51,7 @@ type Config struct {
 // check fills in what is not given. The error names what is wrong and what is allowed.
 func (c *Config) check() error {
 	if c.Duration == 0 {
-		c.Duration = 60 * time.Second
+		c.Duration = usualDuration
 	}
 	c.Protocol.complete()
 	switch {
@@ -100,6 +100,8 @@ type Result struct {
 // new work; then they finish what they have, and take each name once. Whoever has not
 // been answered by patience is slow, and by despair stuck.
 const (
+	usualDuration = time.Minute
+
 	settleAfter = 12 * time.Second
 	patience    = 30 * time.Second
 	despair     = 120 * time.Second
@@ -132,17 +134,23 @@ func (w *world) play() (result Result) {
 			result.Settings = w.settings.String()
 		}
 	}()
+	w.count.phases[phaseFaults]++
 	w.begin()
 	duration := w.settings.duration
 	if w.run(duration); w.over() {
 		return result
 	}
+	w.count.phases[phaseHealed]++
 	w.heal()
 	if w.run(duration + settleAfter); w.over() {
 		return result
 	}
+	w.count.phases[phaseSettling]++
 	w.settle()
 	result.Settled = w.await(duration)
+	if w.judge.violation == nil {
+		w.count.phases[phaseSettled]++
+	}
 	result.err = w.checkHistories()
 	result.Survived = w.judge.survival()
 	if w.settings.survive && result.Survived.Kept < result.Survived.Crashes {

@@ -24,7 +24,7 @@ type claim struct {
 }
 type given struct{ claim }
 
-func (c claim) String() string { return fmt.Sprintf("%v#%d %q token=%d over=%v", c.Session, c.ID, c.Name, c.Token, c.over) }
+func (c claim) String() string { return fmt.Sprint(c.Session, c.ID, c.Name, c.Token, c.over) }
 
 type toy struct {
 	sim.Front
@@ -36,7 +36,6 @@ type toy struct {
 func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	before := m.View
 	m.Front.Step(now, ev, out)
-	serves := m.MayGrant(now) || m.naive && m.View != nil && m.View.Coordinator == m.Self
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
 		if before == nil || before.Epoch != fact.Epoch {
@@ -48,7 +47,7 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 		case !m.Hears(ev.From, fact.epoch, fact.tenure):
 		case fact.over:
 			m.table = slices.DeleteFunc(m.table, func(c claim) bool { return c.Session == fact.Session && c.ID == fact.ID })
-		case !taken && serves:
+		case !taken && (m.MayGrant(now) || m.naive):
 			m.count++
 			fact.Token = holdfast.Token(m.View.Epoch.Counter<<32 | uint64(m.count))
 			m.table = append(m.table, fact)

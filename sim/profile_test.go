@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// full is a summary of so many runs that have hit everything that can be hit.
+func full(c *Config, seeds int) *Summary {
+	s := &Summary{Protocol: c.Protocol.Name, Seeds: seeds, counts: newCounts(true)}
+	for i := range s.counts.faults {
+		s.counts.faults[i] = 1
+	}
+	for i := range s.counts.phases {
+		s.counts.phases[i] = 1
+	}
+	s.counts.guests = 1
+	for _, why := range losses {
+		s.counts.losses[why] = 1
+	}
+	s.counts.losses["duplicate"] = 1
+	for _, m := range c.Protocol.Universe.Below {
+		s.counts.sent(protocol.Below, m)
+	}
+	for _, m := range c.Protocol.Universe.Above {
+		s.counts.sent(userSpace, m)
+	}
+	for _, h := range c.Protocol.handlers() {
+		s.counts.handlers[h] = 1
+	}
+	return s
+}
+
+// TestTheProfileFails where many runs have left something out, and only then.
+func TestTheProfileFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		seeds    int
+		change   func(*Config, *Summary)
+		complete bool
+		never    []string
+	}{
+		"everything": {1000, func(*Config, *Summary) {}, true, nil},
+		"a fault":    {1000, func(_ *Config, s *Summary) { s.counts.faults[Pause] = 0 }, true, []string{"fault pause"}},
+		"a message": {20000, func(_ *Config, s *Summary) {
+			delete(s.counts.messages, message{true, reflect.TypeOf(membership.Poll{})})
+		}, true, []string{"message membership.Poll"}},
+		"a handler": {1000, func(_ *Config, s *Summary) {
+			delete(s.counts.handlers, handler{"desk", protocol.Tick, nil})
+		}, true, []string{"handler desk tick"}},
+		"a loss":           {1000, func(_ *Config, s *Summary) { delete(s.counts.losses, "broken") }, true, []string{"loss broken"}},
+		"a phase":          {1000, func(_ *Config, s *Summary) { s.counts.phases[phaseSettled] = 0 }, true, []string{"phase settled"}},
+		"few runs":         {999, func(_ *Config, s *Summary) { s.counts.faults[Pause] = 0 }, false, []string{"fault pause"}},
+		"few faults":       {1000, func(c *Config, _ *Summary) { c.Faults = 1 << Crash }, false, nil},
+		"short runs":       {1000, func(c *Config, _ *Summary) { c.Duration = time.Second }, false, nil},
+		"always as many":   {1000, func(c *Config, _ *Summary) { c.Members = 3 }, false, nil},
+		"more than within": {1000, func(c *Config, _ *Summary) { c.Faults = Within | Beyond }, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config("central")
+			s := full(&c, tt.seeds)
+			tt.change(&c, s)
+			p, err := s.Profile(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Complete != tt.complete || !slices.Equal(p.Never, tt.never) {
+				t.Errorf("complete %v, never %q; want %v, %q", p.Complete, p.Never, tt.complete, tt.never)
+			}
+		})
+	}
+}
+
+// TestTheProfileIsReadable: a line for each sort of thing.
+func TestTheProfileIsReadable(t *testing.T) {
+	c := config("central")
+	s := full(&c, 1)
+	delete(s.counts.messages, message{true, reflect.TypeOf(membership.Poll{})})
+	p, err := s.Profile(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"fault: 27 of 27 kinds, 27 hits\n", "phase: 4 of 4 kinds", "message: 22 of 23 kinds, 22 hits\n", "handler: ", "loss: 6 of 6"} {
+		if !strings.Contains(p.Text, want) {
+			t.Errorf("it does not say %q:\n%s", want, p.Text)
+		}
+	}
+	if !slices.Equal(p.Never, []string{"message membership.Poll"}) {
+		t.Errorf("never hit: %q", p.Never)
+	}
+	if _, err := s.Profile(Config{}); err == nil {
+		t.Error("a run of no protocol has a profile")
+	}
+}
+
+// TestCountingAllocatesNothing once everything was hit: it is always on.
+func TestCountingAllocatesNothing(t *testing.T) {
+	c := newCounts(true)
+	events := []protocol.Event{{Kind: protocol.Tick}, {Kind: protocol.Start}, {Kind: protocol.Receive, Fact: membership.Poll{}}, {Kind: protocol.Raised, Fact: &protocol.View{}}}
+	count := func() {
+		for i := range events {
+			for range i + 1 {
+				c.step(theSpace, &events[i])
+			}
+		}
+	}
+	count()
+	if n := testing.AllocsPerRun(10, count); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	sum := newCounts(true)
+	sum.add(c)
+	sum.add(c)
+	if got := sum.handlers[handler{"space", protocol.Raised, reflect.TypeOf(&protocol.View{})}]; got != 2*4*12 {
+		t.Errorf("%d steps are counted, want %d", got, 2*4*12)
+	}
+}
