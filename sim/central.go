@@ -70,6 +70,16 @@ func routine(m protocol.Message) bool {
 	return false
 }
 
+// Above builds members of the membership and one space above it, made by space for the
+// member of that id.
+func Above(space func(protocol.ID) protocol.Machine) func(Seat) (Built, error) {
+	return func(s Seat) (Built, error) {
+		built, err := Membership(s)
+		built.Spaces = []protocol.Machine{space(built.ID)}
+		return built, err
+	}
+}
+
 // Membership makes the machine below every space: Built without spaces. Who is here, who
 // coordinates, and until when whom may hold, is known by it as in every member that ships.
 func Membership(s Seat) (Built, error) {

@@ -30,6 +30,7 @@ type Front struct {
 	again     protocol.Time
 	epoch     uint64
 	confirmed uint64
+	cleared   []seat // those that hold nothing of earlier epochs, as this member has heard
 }
 
 // Want is a request. Its Token is 0 while it waits.
@@ -65,13 +66,14 @@ func (f *Front) Wake() protocol.Time {
 	return at
 }
 
-// Step takes every event, but for messages, which it leaves alone.
-func (f *Front) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+// Take takes every event, but for messages, which it leaves alone. It reports whether a new
+// reign has begun: then whatever an authority has given before is void.
+func (f *Front) Take(now protocol.Time, ev protocol.Event, out *protocol.Effects) (begins bool) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
 		f.View = fact
 		if fact.Epoch.Counter > f.epoch {
-			f.epoch = fact.Epoch.Counter
+			f.epoch, f.cleared, begins = fact.Epoch.Counter, nil, true
 			f.revoke(holdfast.AuthorityChanged, out, func(*Want) bool { return true })
 		}
 	case *protocol.Lapsed:
@@ -99,14 +101,38 @@ func (f *Front) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 		f.confirmed = f.epoch
 		out.Raise(&protocol.Confirmed{Epoch: f.epoch})
 	}
+	return begins
+}
+
+// Clear reports whether nobody here holds anything of an earlier epoch: the authority must
+// hear that from every member before it may grant.
+func (f *Front) Clear() bool { return f.confirmed == f.epoch }
+
+// Cleared takes note that a member is clear under a tenure, as it has told.
+func (f *Front) Cleared(id protocol.ID, tenure protocol.Tenure) {
+	if at := (seat{id, tenure}); !slices.Contains(f.cleared, at) {
+		f.cleared = append(f.cleared, at)
+	}
+}
+
+// allClear reports whether every tenure that may hold something is clear.
+func (f *Front) allClear(now protocol.Time) bool {
+	for _, member := range f.View.Members {
+		if !slices.Contains(f.cleared, seat{member.ID, member.Tenure}) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(f.View.Dropped, func(d protocol.Dropped) bool {
+		return now < d.Free && !slices.Contains(f.cleared, seat{d.ID, d.Tenure})
+	})
 }
 
 // MayGrant reports whether this member is the authority, and nobody holds anything that an
-// earlier one has granted.
+// earlier one has granted: who is here has said so (Cleared), for others the membership waits.
 func (f *Front) MayGrant(now protocol.Time) bool {
 	v := f.View
 	return v != nil && v.Coordinator == f.Self && v.Installed && now >= v.GrantFrom &&
-		now < min(v.Lease.Role, v.Lease.Member) && v.Lease.Promised <= v.Epoch.Counter
+		now < min(v.Lease.Role, v.Lease.Member) && v.Lease.Promised <= v.Epoch.Counter && f.allClear(now)
 }
 
 // Hears reports whether what a member says under an epoch and a tenure counts here.

@@ -34,17 +34,16 @@ type toy struct {
 }
 
 func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	before := m.View
-	m.Front.Step(now, ev, out)
+	if m.Take(now, ev, out) {
+		m.table, m.count = nil, m.View.Count
+	}
 	switch fact := ev.Fact.(type) {
-	case *protocol.View:
-		if before == nil || before.Epoch != fact.Epoch {
-			m.table, m.count = nil, fact.Count
-		}
 	case claim: // to the coordinator
 		taken := slices.ContainsFunc(m.table, func(c claim) bool { return c.Name == fact.Name })
 		switch {
 		case !m.Hears(ev.From, fact.epoch, fact.tenure):
+		case fact.Name == "":
+			m.Cleared(ev.From, fact.tenure)
 		case fact.over:
 			m.table = slices.DeleteFunc(m.table, func(c claim) bool { return c.Session == fact.Session && c.ID == fact.ID })
 		case !taken && (m.MayGrant(now) || m.naive):
@@ -61,6 +60,9 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	if !m.Due(now) {
 		return
 	}
+	if m.Clear() { // nothing of an earlier coordinator is held here
+		out.Send(m.View.Coordinator, claim{sim.Want{}, m.View.Epoch, m.View.Lease.Tenure, false})
+	}
 	for _, want := range m.Wants {
 		if want.Token == 0 {
 			out.Send(m.View.Coordinator, claim{want, m.View.Epoch, m.View.Lease.Tenure, false})
@@ -74,11 +76,9 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 }
 
 func toyProtocol(naive bool) sim.Protocol {
-	return sim.Protocol{Name: "toy", Locks: true, Build: func(s sim.Seat) (sim.Built, error) {
-		built, err := sim.Membership(s)
-		built.Spaces = []protocol.Machine{&toy{Front: sim.Front{Self: built.ID}, naive: naive}}
-		return built, err
-	}}
+	return sim.Protocol{Name: "toy", Locks: true, Build: sim.Above(func(self protocol.ID) protocol.Machine {
+		return &toy{Front: sim.Front{Self: self}, naive: naive}
+	})}
 }
 
 // What stands between here and the imports is the whole protocol.
