@@ -149,3 +149,43 @@ func parseValue(text string) Value {
 	}
 	return Value{wordSort, 0, text}
 }
+
+// Of returns the choice as one of somebody else.
+func (c *Choice) Of(who string) Choice {
+	other := *c
+	other.who = who
+	return other
+}
+
+// Rename returns the choice with other processes, users and names in it, each as names
+// has it.
+func (c *Choice) Rename(names map[string]string) Choice {
+	other := *c
+	other.who, other.name = renamed(c.who, names), renamed(c.name, names)
+	if c.Value.sort == wordSort {
+		other.Value = parseValue(renamed(c.Value.text, names))
+	}
+	return other
+}
+
+// renamed renames what stands between the marks that join names.
+func renamed(text string, names map[string]string) string {
+	var b strings.Builder
+	word := 0
+	flush := func(end int) {
+		if to, has := names[text[word:end]]; has {
+			b.WriteString(to)
+		} else {
+			b.WriteString(text[word:end])
+		}
+	}
+	for i, r := range text {
+		if strings.ContainsRune("→.,/", r) {
+			flush(i)
+			b.WriteRune(r)
+			word = i + len(string(r))
+		}
+	}
+	flush(len(text))
+	return b.String()
+}

@@ -23,6 +23,13 @@
 //   - users begin nothing new, and take each name once more. All that must be done
 //     30 s after the last fault; who is later is slow, and after 120 s stuck.
 //
+// Everything that is drawn has a name: whose act it belongs to, which act that is, and
+// what is chosen, as in "client1.0 call#3 hold" or "crash#2 at" (chance.go). [Record] writes
+// down what was not as usual, which is a [Script]; [Play] plays one, without any chance:
+// what it does not say is as usual, and usually nothing goes wrong, nothing takes long
+// and nobody asks for anything. Whatever draws takes the functions of chance.go, and says
+// by world.within, or tape.begin for what happens again and again, whose act it is.
+//
 // Nothing reads a real clock and nothing ranges over a map where the order could be
 // seen: the same seed gives the same trace, byte for byte, on every machine.
 //

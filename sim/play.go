@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/mutation"
 	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
@@ -104,7 +106,7 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: duration %v; 0s to %v is allowed", s.Duration, longestRun)
 	case s.Lease < time.Millisecond || s.Lease > longestRun:
 		return fmt.Errorf("sim: script: lease %v; 1ms to %v is allowed", s.Lease, longestRun)
-	case s.Drift < 0 || s.Drift > 1:
+	case !(s.Drift >= 0 && s.Drift <= 1): // nor what is no number
 		return fmt.Errorf("sim: script: drift %v; 0 to 1 is allowed", s.Drift)
 	case !slices.Contains(CellNames(), s.Cells):
 		return fmt.Errorf("sim: script: cells %q; one of %v is allowed", s.Cells, CellNames())
@@ -125,3 +127,36 @@ const (
 	mostMembers = 25
 	mostUsers   = 100
 )
+
+// longestChoice is the longest that a script may let anything take.
+const longestChoice = 24 * time.Hour
+
+// Verdict is how a run ended, in a line.
+func (r *Result) Verdict() string {
+	if r.Violation == nil {
+		return r.Outcome.String()
+	}
+	story, _, _ := strings.Cut(r.Violation.Story, "\n")
+	return fmt.Sprintf("%v %s at %v: %s", r.Outcome, r.Violation.Promise, r.Violation.At, story)
+}
+
+// Tell plays a script, and returns what a file has below it: the verdict, and what
+// happened, without those messages and writes of which the script says nothing.
+func Tell(s *Script, p Protocol) (string, Played, error) {
+	var trace strings.Builder
+	played, err := Play(s, Stage{Protocol: p, Trace: &trace, Brief: true})
+	if err != nil {
+		return "", played, err
+	}
+	return played.Verdict() + "\n\n" + trace.String(), played, nil
+}
+
+// Text is a whole file: the script, and below it what was told of it.
+func (s *Script) Text(told string) string { return s.String() + below + "\n" + told }
+
+// SwitchOff switches off the rule that the script is without, for this process, until on
+// is called. No run may be under way meanwhile but of scripts without the same rule.
+func (s *Script) SwitchOff() (on func()) {
+	mutation.Switch(s.Without)
+	return func() { mutation.Switch("") }
+}

@@ -87,3 +87,27 @@ func (s *Script) Clone() *Script {
 	other.Names, other.Choices = slices.Clone(s.Names), slices.Clone(s.Choices)
 	return &other
 }
+
+// Renumber returns the script with the acts that it has times for counted from 1, in
+// their order. It is the same run: what is counted is how the script calls them.
+func (s *Script) Renumber() *Script {
+	other := s.Clone()
+	acts := map[scope][]int{}
+	for i := range s.Choices {
+		if c := &s.Choices[i]; c.name == due {
+			whose := scope{c.who, c.what, 0}
+			acts[whose] = append(acts[whose], c.act)
+		}
+	}
+	//tidy:unordered each list is sorted by itself
+	for _, of := range acts {
+		slices.Sort(of)
+	}
+	for i := range other.Choices {
+		c := &other.Choices[i]
+		if at, has := slices.BinarySearch(acts[scope{c.who, c.what, 0}], c.act); has {
+			c.act = at + 1
+		}
+	}
+	return other
+}

@@ -107,11 +107,12 @@ func (t *tape) call(who string, now time.Duration, pause func() time.Duration) (
 func (t *tape) when(s scope) time.Duration {
 	i := t.said[site{s, due, 1}]
 	t.used[i] = true
-	if t.choices[i].Value.sort != lengthSort {
-		t.wrong[i] = "a time like 12.5s is allowed"
+	at, is := t.choices[i].Value.Duration()
+	if !is || at < 0 || at > longestChoice {
+		t.wrong[i] = "a time like 12.5s, of at most 24h, is allowed"
 		return 0
 	}
-	return time.Duration(t.choices[i].Value.number)
+	return at
 }
 
 // appointment is an act and its time.
@@ -181,11 +182,13 @@ func (t *tape) length(name string, usual time.Duration, drawn func() time.Durati
 		return d
 	case i < 0:
 		return usual
-	case t.choices[i].Value.sort != lengthSort:
-		t.wrong[i] = "a duration like 20ms is allowed"
+	}
+	d, is := t.choices[i].Value.Duration()
+	if !is || d < -longestChoice || d > longestChoice {
+		t.wrong[i] = "a duration like 20ms, of at most 24h, is allowed"
 		return usual
 	}
-	return time.Duration(t.choices[i].Value.number)
+	return d
 }
 
 func (t *tape) number(name string, usual, limit int64, drawn func() int64) int64 {
