@@ -1,0 +1,181 @@
+package shrink
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+// Config says how to shrink.
+type Config struct {
+	// Protocol is what the members of the script run. Required.
+	Protocol sim.Protocol
+	// Runs is how many runs may be spent. Zero means [DefaultRuns].
+	Runs int
+	// Jobs is how many of them run at a time, which changes nothing but how long it takes.
+	// Zero means one.
+	Jobs int
+	// Progress, if not nil, is told whenever something became smaller.
+	Progress func(Size)
+}
+
+// DefaultRuns is enough for most runs of a minute.
+const DefaultRuns = 4000
+
+// Size is how large a script is.
+type Size struct {
+	Runs    int           // spent so far
+	Choices int           // that are not as usual
+	Steps   int           // of the machines, until it fails
+	Until   time.Duration // it fails
+}
+
+// String is the size for people.
+func (s Size) String() string {
+	return fmt.Sprintf("%d choices, %d steps, failing after %v", s.Choices, s.Steps, s.Until.Round(time.Millisecond))
+}
+
+// Shrunk is a script that became as small as it could.
+type Shrunk struct {
+	Script   *sim.Script
+	Played   sim.Played
+	From, To Size
+	// Done says that nothing smaller was found, and not that the budget was used up.
+	Done bool
+}
+
+// Seed records a seed that fails, and shrinks it. The error says that it does not fail,
+// or that what was recorded does not repeat it.
+func Seed(run sim.Config, seed uint64, c Config) (*Shrunk, error) {
+	script, result, err := sim.Record(run, seed, nil)
+	if err != nil {
+		return nil, err
+	}
+	if result.Outcome == sim.OK {
+		return nil, fmt.Errorf("shrink: seed %d does not fail", seed)
+	}
+	c.Protocol = run.Protocol
+	return Script(script, c)
+}
+
+// Script shrinks a script that fails.
+func Script(script *sim.Script, c Config) (*Shrunk, error) {
+	if c.Runs < 0 || c.Jobs < 0 {
+		return nil, fmt.Errorf("shrink: Runs %d, Jobs %d: neither may be negative", c.Runs, c.Jobs)
+	}
+	if c.Runs == 0 {
+		c.Runs = DefaultRuns
+	}
+	played, err := sim.Play(script, sim.Stage{Protocol: c.Protocol})
+	if err != nil {
+		return nil, err
+	}
+	if played.Outcome == sim.OK {
+		return nil, fmt.Errorf("shrink: the script does not fail")
+	}
+	s := &search{config: c, runs: 1}
+	s.adopt(script, &played)
+	from := s.size()
+	done := s.all()
+	last, err := sim.Play(s.script, sim.Stage{Protocol: c.Protocol})
+	if err != nil {
+		return nil, err
+	}
+	return &Shrunk{Script: s.script, Played: last, From: from, To: s.size(), Done: done}, nil
+}
+
+// search is what is known while a script becomes smaller.
+type search struct {
+	config Config
+	runs   int
+	script *sim.Script // the smallest that fails in the same way
+	played sim.Played
+}
+
+func (s *search) size() Size {
+	return Size{Runs: s.runs, Choices: len(s.script.Choices), Steps: s.played.Steps, Until: s.played.Violation.At}
+}
+
+// adopt takes a script that fails, without what it says in vain.
+func (s *search) adopt(script *sim.Script, played *sim.Played) {
+	s.script, s.played = script.Clone(), *played
+	s.script.Choices = played.Used
+	if s.config.Progress != nil {
+		s.config.Progress(s.size())
+	}
+}
+
+// spent reports whether the budget is used up.
+func (s *search) spent() bool { return s.runs >= s.config.Runs }
+
+// width is how many candidates are tried together. It is not the number of jobs: the
+// result must not depend on that.
+const width = 4
+
+// first tries candidates, and takes the first that fails in the same way. It returns its
+// index, or -1.
+func (s *search) first(candidates []*sim.Script) int {
+	for from := 0; from < len(candidates) && !s.spent(); from += width {
+		some := candidates[from:min(from+width, len(candidates))]
+		played := s.play(some)
+		s.runs += len(some)
+		for i := range some {
+			if s.same(&played[i]) {
+				s.adopt(some[i], &played[i])
+				return from + i
+			}
+		}
+	}
+	return -1
+}
+
+// play plays scripts, some at a time. One that cannot be played has not failed.
+func (s *search) play(scripts []*sim.Script) []sim.Played {
+	played := make([]sim.Played, len(scripts))
+	var jobs sync.WaitGroup
+	turns := make(chan struct{}, max(1, s.config.Jobs))
+	for i, script := range scripts {
+		turns <- struct{}{}
+		jobs.Go(func() {
+			defer func() { <-turns }()
+			var err error
+			if played[i], err = sim.Play(script, sim.Stage{Protocol: s.config.Protocol, Until: s.until()}); err != nil {
+				played[i] = sim.Played{}
+			}
+		})
+	}
+	jobs.Wait()
+	return played
+}
+
+// until is when a candidate has had its chance to break a promise. Whether it gets stuck
+// shows only at its end.
+func (s *search) until() time.Duration {
+	if s.played.Outcome == sim.Stuck {
+		return 0
+	}
+	at := s.played.Violation.At
+	return at + at/4 + time.Second
+}
+
+// same reports whether a run fails as the first did.
+func (s *search) same(p *sim.Played) bool {
+	if p.Outcome != s.played.Outcome || p.Outcome == sim.OK {
+		return false
+	}
+	if p.Outcome == sim.Crashed {
+		return words(p.Violation.Story) == words(s.played.Violation.Story)
+	}
+	return p.Violation.Promise == s.played.Violation.Promise
+}
+
+// words are the first of a story, up to the first number.
+func words(story string) string {
+	if i := strings.IndexAny(story, "0123456789\n"); i >= 0 {
+		return story[:i]
+	}
+	return story
+}

@@ -1,0 +1,142 @@
+package shrink
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// failing is a run that breaks a promise without a rule.
+func failing(t *testing.T, rule string) sim.Config {
+	t.Helper()
+	mutation.Switch(rule)
+	t.Cleanup(func() { mutation.Switch("") })
+	p, _ := sim.Find("central")
+	return sim.Config{Protocol: p, Faults: sim.Within}
+}
+
+// TestShrink: what is left of thousands of choices can be read, and breaks the same
+// promise; with the rule on, nothing.
+func TestShrink(t *testing.T) {
+	c := failing(t, "exclusion wait off")
+	var sizes []Size
+	s, err := Seed(c, 1, Config{Runs: 1000, Jobs: 2, Progress: func(s Size) { sizes = append(sizes, s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := sim.Run(c, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Played.Outcome != sim.Violated || s.Played.Violation.Promise != first.Violation.Promise {
+		t.Errorf("it was %s, and is %s", first.Verdict(), s.Played.Verdict())
+	}
+	if s.Script.Members > 3 || s.Script.Clients > 2 || len(s.Script.Choices) > 10 || s.From.Choices < 1000 || !s.Done {
+		t.Errorf("from %v to %v, done: %v\n%v", s.From, s.To, s.Done, s.Script)
+	}
+	if last := sizes[len(sizes)-1]; sizes[0].Choices != s.From.Choices || last.Choices != s.To.Choices {
+		t.Errorf("told of %v at first and of %v at last", sizes[0], last)
+	}
+	if len(s.Played.Void) > 0 || len(s.Played.Wrong) > 0 {
+		t.Errorf("said in vain: %v, %v", s.Played.Void, s.Played.Wrong)
+	}
+	mutation.Switch("")
+	if fine, err := sim.Play(s.Script, sim.Stage{Protocol: c.Protocol}); err != nil || fine.Outcome != sim.OK {
+		t.Errorf("with the rule on: %s, %v", fine.Verdict(), err)
+	}
+}
+
+// TestJobsChangeNothing: how many run at a time is not seen in the script, also where the
+// budget ends the search.
+func TestJobsChangeNothing(t *testing.T) {
+	c := failing(t, "token counter in memory")
+	var texts []string
+	for _, jobs := range []int{1, 3} {
+		s, err := Seed(c, 1, Config{Runs: 90, Jobs: jobs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Done || s.To.Runs < 90 || s.To.Runs >= 90+width {
+			t.Errorf("%d runs, done: %v", s.To.Runs, s.Done)
+		}
+		texts = append(texts, s.Script.String())
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("one at a time:\n%s\nthree:\n%s", texts[0], texts[1])
+	}
+}
+
+// TestMembersAndClientsTakePlaces: whoever is dropped is not always the last one.
+func TestMembersAndClientsTakePlaces(t *testing.T) {
+	s, _, err := sim.ParseScript(sim.ScriptHeader + `
+[settings]
+protocol central
+members 3
+clients 2
+[faults]
+crash#1 member c
+[users]
+client1.0 call#1 at 1s
+[messages]
+c→b membership.Poll#5 latency 2s
+client1→c break#1 lost yes
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exchange(s, "c", "a")
+	exchange(s, "client1", "client0")
+	for _, line := range []string{"crash#1 member a", "client0.0 call#1 at 1s", "a→b membership.Poll#5 latency 2s", "client0→a break#1 lost yes"} {
+		if !strings.Contains(s.String(), line+"\n") {
+			t.Errorf("%q is not in\n%s", line, s)
+		}
+	}
+}
+
+func TestSimplerDurations(t *testing.T) {
+	for _, tt := range []struct {
+		d       time.Duration
+		shorter bool
+		want    []time.Duration
+	}{
+		{0, true, nil},
+		{time.Second, false, nil},
+		{time.Second, true, []time.Duration{200 * time.Millisecond, 500 * time.Millisecond}},
+		{1234567890, false, []time.Duration{time.Second, 1200 * time.Millisecond, 1230 * time.Millisecond, 1235 * time.Millisecond, 1234 * time.Millisecond}},
+		{19 * time.Second, false, []time.Duration{20 * time.Second, 10 * time.Second}},
+	} {
+		if got := simplerThan(tt.d, tt.shorter); !slices.Equal(got, tt.want) {
+			t.Errorf("simpler than %v: %v, want %v", tt.d, got, tt.want)
+		}
+	}
+}
+
+func TestWhatCannotBeShrunk(t *testing.T) {
+	p, _ := sim.Find("central")
+	c := sim.Config{Protocol: p, Duration: time.Second}
+	if _, err := Seed(c, 1, Config{}); err == nil || !strings.Contains(err.Error(), "seed 1 does not fail") {
+		t.Error(err)
+	}
+	script, _, err := sim.Record(c, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, config := range map[string]Config{
+		"does not fail": {Protocol: p},
+		"Runs -1":       {Protocol: p, Runs: -1},
+		"Jobs -1":       {Protocol: p, Jobs: -1},
+		"protocol":      {},
+	} {
+		if _, err := Script(script, config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package shrink
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+// hurry shortens the time in which nothing happens: what comes after a gap comes sooner.
+func (s *search) hurry() {
+	for i := 0; !s.spent(); i++ {
+		times := s.times()
+		if i >= len(times) {
+			return
+		}
+		before := time.Duration(0)
+		if i > 0 {
+			before = times[i-1]
+		}
+		gap := times[i] - before
+		var sooner []*sim.Script
+		for _, by := range []time.Duration{gap, gap - 100*time.Millisecond, gap * 3 / 4, gap / 2, gap / 4} {
+			if by >= 50*time.Millisecond {
+				sooner = append(sooner, s.shifted(times[i], by.Truncate(10*time.Millisecond)))
+			}
+		}
+		s.first(sooner)
+	}
+}
+
+// times lists when something happens because the script says so.
+func (s *search) times() (times []time.Duration) {
+	for i := range s.script.Choices {
+		if at, is := s.script.Choices[i].Value.Duration(); is && s.script.Choices[i].Name() == "at" {
+			times = append(times, at)
+		}
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
+// shifted lets everything from a time on happen sooner.
+func (s *search) shifted(from, by time.Duration) *sim.Script {
+	c := s.script.Clone()
+	c.Duration = max(0, c.Duration-by)
+	for i := range c.Choices {
+		if at, is := c.Choices[i].Value.Duration(); is && c.Choices[i].Name() == "at" && at >= from {
+			c.Choices[i], _ = c.Choices[i].Sets(at - by)
+		}
+	}
+	return c
+}
+
+// values makes durations shorter and round.
+func (s *search) values() {
+	for _, key := range s.groups((*sim.Choice).Key) {
+		i := slices.IndexFunc(s.script.Choices, func(c sim.Choice) bool { return c.Key() == key })
+		if i < 0 || s.spent() {
+			continue
+		}
+		d, is := s.script.Choices[i].Value.Duration()
+		if !is {
+			continue
+		}
+		var simpler []*sim.Script
+		for _, other := range simplerThan(d, s.script.Choices[i].Name() != "at") {
+			c := s.script.Clone()
+			c.Choices[i], _ = c.Choices[i].Sets(other)
+			simpler = append(simpler, c)
+		}
+		s.first(simpler)
+	}
+}
+
+// simplerThan lists durations that are simpler than d, the simplest first: shorter ones,
+// where that is simpler, and rounder ones.
+func simplerThan(d time.Duration, shorter bool) (all []time.Duration) {
+	add := func(other time.Duration) {
+		if other != d && other > 0 && digits(other) <= digits(d) && !slices.Contains(all, other) {
+			all = append(all, other)
+		}
+	}
+	if shorter {
+		add(leading(d / 4))
+		add(leading(d / 2))
+	}
+	for _, unit := range []time.Duration{10 * time.Second, time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond} {
+		if digits(d.Round(unit)) < digits(d) {
+			add(d.Round(unit))
+		}
+		if digits(d.Truncate(unit)) < digits(d) {
+			add(d.Truncate(unit))
+		}
+	}
+	return all
+}
+
+// leading is d down to its first digit.
+func leading(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 10 {
+		unit *= 10
+	}
+	return d / unit * unit
+}
+
+// digits counts the digits of d that are not zeros at its end.
+func digits(d time.Duration) (n int) {
+	for d != 0 && d%10 == 0 {
+		d /= 10
+	}
+	for ; d != 0; d /= 10 {
+		n++
+	}
+	return n
+}
