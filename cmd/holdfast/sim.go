@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/shrink"
 )
 
 // The exit codes of sim beside 0 and those of a wrong command line.
@@ -44,7 +46,8 @@ func (p *program) simCommand() *cli.Command {
 		Description: "Runs the very code of the members, with simulated clocks, networks, disks, clients and faults. Each seed\n" +
 			"is a run of its own; the same seed is the same run, step by step, on every machine. A run has faults for\n" +
 			"--duration, then everything is healed and must be answered. The promises are checked throughout, as\n" +
-			"holders see them. A seed that breaks one prints its settings, how to repeat it, and writes its trace.\n" +
+			"holders see them. A seed that breaks one prints its settings, how to repeat it, writes its trace, and\n" +
+			"shrinks to the smallest script that breaks it in the same way, which `sim replay` plays.\n" +
 			"--as-published switches one rule off, and shows what goes wrong without it: the hole of a published\n" +
 			"algorithm that the rule closes. Without a RULE it is the most telling one of the protocol.\n" +
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash);\n" +
@@ -62,6 +65,7 @@ func (p *program) simCommand() *cli.Command {
 			switchFlag("as-published", "show what goes wrong without the `RULE` that is named; list lists all of them"),
 			switchFlag("linearizable", "compare what users saw of each name with a model of a lock"),
 			textFlag("history", "`FILE` (HTML) for what users saw of a name, in the run of --seed, or in the one that fails"),
+			countFlag("shrink", shrink.DefaultRuns, "how many `RUNS` may be spent to make the smallest script of a seed that fails; 0 makes none"),
 			switchFlag("coverage", "print how often each message, fault and handler was hit"),
 		}, pictureFlags("the run of --seed, or of the one that fails")...),
 		Commands: []*cli.Command{p.simExploreCommand(), p.simReplayCommand()},
@@ -83,6 +87,41 @@ func simFaults(what string, set sim.Faults) string {
 	return text.String() + "\n" + line
 }
 
+// simOrder is what one call of sim is to do.
+type simOrder struct {
+	config      sim.Config
+	first       uint64
+	seeds, jobs int
+	files       simFiles
+	picture     *drawing
+	shrink      shrink.Config
+	began       time.Time
+}
+
+// simOrderOf reads it off the flags.
+func simOrderOf(c *cli.Command) (*simOrder, error) {
+	config, err := simConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	o := &simOrder{
+		config: config, first: c.Uint64("seed"), seeds: c.Int("seeds"), jobs: c.Int("jobs"),
+		files: simFiles{c.String("trace"), c.String("history")}, began: time.Now(),
+	}
+	o.config.Linearizable = config.Linearizable || o.files.history != ""
+	o.shrink = shrink.Config{Runs: c.Int("shrink"), Jobs: o.jobs}
+	if o.picture, err = drawingOf(c); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.seeds < 1 || o.jobs < 1:
+		return nil, usageError(c.Name, "flags --seeds %d --jobs %d: want at least 1 of each", o.seeds, o.jobs)
+	case o.shrink.Runs < 0:
+		return nil, usageError(c.Name, "flag --shrink %d: want how many runs may be spent, or 0 for no script", o.shrink.Runs)
+	}
+	return o, nil
+}
+
 // sim runs the simulator.
 func (p *program) sim(_ context.Context, c *cli.Command) error {
 	if c.Bool("as-published") {
@@ -91,62 +130,56 @@ func (p *program) sim(_ context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	config, err := simConfig(c)
+	o, err := simOrderOf(c)
 	if err != nil {
 		return err
 	}
-	picture, err := drawingOf(c)
-	if err != nil {
-		return err
-	}
-	seeds, jobs := c.Int("seeds"), c.Int("jobs")
-	if seeds < 1 || jobs < 1 {
-		return usageError(c.Name, "flags --seeds %d --jobs %d: want at least 1 of each", seeds, jobs)
-	}
-	first, files := c.Uint64("seed"), simFiles{c.String("trace"), c.String("history")}
-	config.Linearizable = config.Linearizable || files.history != ""
-	start := time.Now()
 	// A run keeps little and throws much away: collecting that rarely is worth its memory.
 	debug.SetGCPercent(1000)
-	summary, err := sim.RunMany(config, first, seeds, jobs, nil)
+	summary, err := sim.RunMany(o.config, o.first, o.seeds, o.jobs, nil)
 	if err != nil {
 		return usageError(c.Name, "%v", err)
 	}
-	if config.Coverage {
-		if _, err := summary.WriteCoverage(p.stdout, &config); err != nil {
+	if o.config.Coverage {
+		if _, err := summary.WriteCoverage(p.stdout, &o.config); err != nil {
 			return err
 		}
 	}
-	if err := simRecord(c, config, first); err != nil {
+	if err := simRecord(c, o.config, o.first); err != nil {
 		return err
 	}
 	if summary.Worst != nil {
-		return p.simFailed(config, summary.Worst, files, picture)
+		return p.simFailed(o, summary.Worst)
 	}
-	if files != (simFiles{}) {
-		if _, err := files.write(config, first); err != nil {
+	if o.files != (simFiles{}) {
+		if _, err := o.files.write(o.config, o.first); err != nil {
 			return err
 		}
 	}
-	if err := simPicture(config, first, picture); err != nil {
+	if err := simPicture(o.config, o.first, o.picture); err != nil {
 		return err
 	}
-	profile, err := summary.Profile(config)
+	return p.simPassed(o, summary)
+}
+
+// simPassed says what was exercised by runs that kept every promise, and that all of it was.
+func (p *program) simPassed(o *simOrder, summary *sim.Summary) error {
+	profile, err := summary.Profile(o.config)
 	if err != nil {
 		return err
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%snever hit: %s\n", profile.Text, orNone(profile.Never))); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%snever hit: %s\n%s\n", profile.Text, orNone(profile.Never), summary)); err != nil {
 		return err
 	}
 	if profile.Complete && len(profile.Never) > 0 {
-		if err := written(fmt.Fprintf(p.stdout, "%s\nsim: UNEXERCISED protocol=%s seeds=%d never=%d first_seed=%d in=%.1fs\n",
-			summary, summary.Protocol, summary.Seeds, len(profile.Never), summary.First, time.Since(start).Seconds())); err != nil {
+		if err := written(fmt.Fprintf(p.stdout, "sim: UNEXERCISED protocol=%s seeds=%d never=%d first_seed=%d in=%.1fs\n",
+			summary.Protocol, summary.Seeds, len(profile.Never), summary.First, time.Since(o.began).Seconds())); err != nil {
 			return err
 		}
 		return &exitError{code: exitUnexercised}
 	}
-	return written(fmt.Fprintf(p.stdout, "%s\nsim: ok protocol=%s seeds=%d steps=%d grants=%d violations=0 first_seed=%d in=%.1fs\n",
-		summary, summary.Protocol, summary.Seeds, summary.Steps, summary.Grants(), summary.First, time.Since(start).Seconds()))
+	return written(fmt.Fprintf(p.stdout, "sim: ok protocol=%s seeds=%d steps=%d grants=%d violations=0 first_seed=%d in=%.1fs\n",
+		summary.Protocol, summary.Seeds, summary.Steps, summary.Grants(), summary.First, time.Since(o.began).Seconds()))
 }
 
 // simConfig reads what is to be simulated off the flags.
@@ -165,27 +198,37 @@ func simConfig(c *cli.Command) (sim.Config, error) {
 	}, nil
 }
 
-// simFailed tells which seed failed and how, and writes its trace by running it again.
-func (p *program) simFailed(config sim.Config, failed *sim.Result, files simFiles, picture *drawing) error {
+// simFailed tells which seed failed and how, and writes its trace by running it again, its
+// picture, and the smallest script that fails alike.
+func (p *program) simFailed(o *simOrder, failed *sim.Result) error {
+	files := o.files
 	if files.trace == "" {
 		files.trace = fmt.Sprintf("sim-%d.txt", failed.Seed)
 	}
-	again, err := files.write(config, failed.Seed)
+	again, err := files.write(o.config, failed.Seed)
 	if err != nil {
 		return err
 	}
 	if again.Outcome != failed.Outcome || again.Steps != failed.Steps {
 		return fmt.Errorf("seed %d does not repeat: %v after %d steps, then %v after %d", failed.Seed, failed.Outcome, failed.Steps, again.Outcome, again.Steps)
 	}
-	if err := simPicture(config, failed.Seed, picture); err != nil {
+	if err := simPicture(o.config, failed.Seed, o.picture); err != nil {
 		return err
 	}
 	promise := ""
 	if failed.Outcome != sim.Crashed {
 		promise = " promise=" + failed.Violation.Promise
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%s\n%v\nrepeat it with: %s\nsim: %v protocol=%s seed=%d%s step=%d trace=%s%s\n",
-		failed.Settings, failed.Violation, simRepeat(config, failed.Seed), failed.Outcome, config.Protocol.Name, failed.Seed, promise, failed.Steps, files.trace, picture.field())); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%s\n%v\nrepeat it with: %s\n", failed.Settings, failed.Violation, simRepeat(o.config, failed.Seed))); err != nil {
+		return err
+	}
+	if o.shrink.Runs > 0 {
+		if err := p.simShrink(o.config, failed.Seed, filepath.Dir(files.trace), o.shrink); err != nil {
+			return err
+		}
+	}
+	if err := written(fmt.Fprintf(p.stdout, "sim: %v protocol=%s seed=%d%s step=%d trace=%s%s\n",
+		failed.Outcome, o.config.Protocol.Name, failed.Seed, promise, failed.Steps, files.trace, o.picture.field())); err != nil {
 		return err
 	}
 	return &exitError{code: simExit(failed.Outcome)}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/replay"
 )
 
@@ -18,14 +19,20 @@ import (
 func (p *program) simReplayCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "replay",
-		Usage:     "feed a recorded run to fresh machines, and compare what they do",
+		Usage:     "let happen again what a file tells: a script, or the recording of a member",
 		UsageText: name + " sim replay [flags] FILE",
-		Description: "FILE is what `serve --trace FILE` has recorded of a real member, or `sim --trace-member` of a simulated one;\n" +
-			"its first line says so. The member's machines are made again as they were, and are fed the same events at\n" +
+		Description: "The first line of FILE says what it is. A script is what `sim` leaves of a seed that fails: a run without\n" +
+			"chance, with who takes part and everything that is not as usual. It can be edited, and is played again;\n" +
+			"--trace writes down everything that happens. The last line is the verdict: exit 0 where nothing is broken\n" +
+			"(any more), 129 (a promise), 128 (something is stuck), 127 (a crash). Where that is not what FILE says it\n" +
+			"was, both are printed.\n" +
+			"A recording is what `serve --trace FILE` has recorded of a real member, or `sim --trace-member` of a simulated\n" +
+			"one. The member's machines are made again as they were, and are fed the same events at\n" +
 			"the same times; what they do is compared with what was recorded, step by step. The last line is the\n" +
 			"verdict: exit 0, 129 (the first difference stands above), 127 (an invariant is broken again, as it was).\n" +
 			"--show prints the steps as they were recorded, of each life of the member those from --from to --to.",
 		Flags: []cli.Flag{
+			textFlag("trace", "`FILE` for everything that happens in a script"),
 			switchFlag("show", "print the recorded steps"),
 			&cli.Uint64Flag{Name: "from", Usage: "the first `STEP` that --show prints", Sources: variables("from"), HideDefault: true},
 			&cli.Uint64Flag{Name: "to", Usage: "the last `STEP` that --show prints", Sources: variables("to"), HideDefault: true},
@@ -55,8 +62,10 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	switch {
 	case strings.HasPrefix(first, recordingLine):
 		return p.replayRecording(path, text, replay.Config{Show: p.shown(c), From: from, To: to})
+	case first == sim.ScriptHeader:
+		return p.replayScript(c, path, text)
 	default:
-		return badRecording("sim replay: %s begins with %q; a recording begins with %q", path, first, recordingLine)
+		return badRecording("sim replay: %s begins with %q; a recording begins with %q, and a script with %q", path, first, recordingLine, sim.ScriptHeader)
 	}
 }
 

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/shrink"
+)
+
+// simShrink makes the smallest script of a seed that fails, and writes it.
+func (p *program) simShrink(config sim.Config, seed uint64, folder string, budget shrink.Config) error {
+	shrunk, err := shrink.Seed(config, seed, budget)
+	if err != nil {
+		return fmt.Errorf("shrink seed %d: %w", seed, err)
+	}
+	told, _, err := sim.Tell(shrunk.Script, config.Protocol)
+	if err != nil {
+		return fmt.Errorf("shrink seed %d: %w", seed, err)
+	}
+	path := filepath.Join(folder, fmt.Sprintf("sim-%d.script", seed))
+	if err := os.WriteFile(path, []byte(shrunk.Script.Text(told)), 0o644); err != nil {
+		return fmt.Errorf("write the script: %w", err)
+	}
+	more := ""
+	if !shrunk.Done {
+		more = "; with more runs than --shrink allows it may become smaller"
+	}
+	return written(fmt.Fprintf(p.stdout, "shrunk in %d runs from %v to %v%s\nplay it with: %s sim replay %s\n",
+		shrunk.To.Runs, shrunk.From, shrunk.To, more, name, path))
+}
+
+// replayScript plays a script, tells what happens, and compares the verdict with the one
+// that stands below the script.
+func (p *program) replayScript(c *cli.Command, path string, file io.Reader) error {
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return badRecording("sim replay: read the file: %w", err)
+	}
+	script, golden, err := sim.ParseScript(string(text))
+	if err != nil {
+		return badRecording("sim replay: %s: %w", path, err)
+	}
+	protocol, known := sim.Find(script.Protocol)
+	if !known {
+		return badRecording("sim replay: %s: protocol %q is none that can be simulated; %s are allowed", path, script.Protocol, sim.Names())
+	}
+	defer script.SwitchOff()()
+	told, played, err := sim.Tell(script, protocol)
+	if err != nil {
+		return badRecording("sim replay: %s: %w", path, err)
+	}
+	if err := written(fmt.Fprint(p.stdout, told)); err != nil {
+		return err
+	}
+	if trace := c.String("trace"); trace != "" {
+		if err := scriptTrace(script, protocol, trace); err != nil {
+			return err
+		}
+	}
+	if err := p.tellVoid(&played); err != nil {
+		return err
+	}
+	asWritten, before := "", strings.SplitN(golden, "\n", 2)[0]
+	if before != "" {
+		asWritten = fmt.Sprintf(" as_written=%t", before == played.Verdict())
+		if before != played.Verdict() {
+			if err := written(fmt.Fprintf(p.stdout, "the file says: %s\nand now it is: %s\n", before, played.Verdict())); err != nil {
+				return err
+			}
+		}
+	}
+	promise := ""
+	if played.Outcome == sim.Stuck || played.Outcome == sim.Violated {
+		promise = " promise=" + played.Violation.Promise
+	}
+	if err := written(fmt.Fprintf(p.stdout, "replay: %v protocol=%s%s step=%d%s\n", played.Outcome, script.Protocol, promise, played.Steps, asWritten)); err != nil {
+		return err
+	}
+	if played.Outcome == sim.OK {
+		return nil
+	}
+	return &exitError{code: simExit(played.Outcome)}
+}
+
+// tellVoid names what a script says in vain.
+func (p *program) tellVoid(played *sim.Played) error {
+	for i := range played.Void {
+		if err := written(fmt.Fprintf(p.stdout, "nothing asks for: %v\n", &played.Void[i])); err != nil {
+			return err
+		}
+	}
+	for i := range played.Wrong {
+		if err := written(fmt.Fprintf(p.stdout, "cannot be: %v; %s\n", &played.Wrong[i].Choice, played.Wrong[i].Allowed)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scriptTrace plays a script again, with a line for everything that happens.
+func scriptTrace(script *sim.Script, protocol sim.Protocol, path string) error {
+	var trace strings.Builder
+	if _, err := sim.Play(script, sim.Stage{Protocol: protocol, Trace: &trace}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, []byte(trace.String()), 0o644); err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	return nil
+}
