@@ -54,13 +54,10 @@ func (c *Config) check() error {
 	if c.Sessions == 0 {
 		c.Sessions = 100_000
 	}
-	if c.Secret == nil && c.Rand != nil {
-		c.Secret = func() Secret { return DrawSecret(c.Rand) }
-	}
 	switch {
 	case c.Member == 0:
 		return fmt.Errorf("session: Member is 0; give the member's id")
-	case c.Secret == nil:
+	case c.Secret == nil && c.Rand == nil:
 		return fmt.Errorf("session: Rand is nil; give a source that was seeded with a secret")
 	case c.Spaces < 1:
 		return fmt.Errorf("session: Spaces is %d; a member has at least one", c.Spaces)
@@ -72,6 +69,15 @@ func (c *Config) check() error {
 		return fmt.Errorf("session: MaxTTL is %v; up to %v is allowed", c.MaxTTL, longestTTL)
 	}
 	return nil
+}
+
+// drawSecret draws the secret of a session. The configuration is asked each time, and keeps
+// no function of its own: a desk is copied by who explores it (package sim/explore/snapshot).
+func (m *Desk) drawSecret() Secret {
+	if m.config.Secret != nil {
+		return m.config.Secret()
+	}
+	return DrawSecret(m.config.Rand)
 }
 
 // DrawSecret draws a secret from a source that nobody can guess.

@@ -38,7 +38,7 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 	}
 	m.lastNumber++
 	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}
-	p.secret = m.config.Secret()
+	p.secret = m.drawSecret()
 	m.sessions[p.id.Number] = p
 	if p.sort != OneShot {
 		m.attach(p, call.Sink)
