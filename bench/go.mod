@@ -16,7 +16,10 @@ require (
 	go.uber.org/zap v1.27.1
 )
 
-require golang.org/x/time v0.16.0 // indirect
+require (
+	github.com/anishathalye/porcupine v1.3.1 // indirect
+	golang.org/x/time v0.16.0 // indirect
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

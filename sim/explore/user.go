@@ -42,8 +42,6 @@ const (
 	releasing              // he gives it back
 )
 
-var phaseNames = [...]string{"away", "opening", "idle", "waiting", "holding", "releasing"}
-
 // opOf marks operations that are no request for a lock.
 const opOther = 1 << 62
 

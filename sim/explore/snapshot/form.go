@@ -52,7 +52,6 @@ type printer struct {
 	numbered map[object]int
 	objects  []object
 	extents  []extent // of which the copy is not set
-	keys     []byte
 }
 
 func newPrinter() printer { return printer{numbered: map[object]int{}} }

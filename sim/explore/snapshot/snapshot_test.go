@@ -15,7 +15,7 @@ type node struct {
 	name    string
 	number  uint64
 	at      time.Duration
-	kind    uint8
+	Kind    uint8 // exported, and of eight bits: content, not a number
 	next    *node
 	same    *node
 	inner   part
