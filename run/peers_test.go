@@ -51,7 +51,7 @@ func TestSendsOncePerBatch(t *testing.T) {
 	d := start(t, run.Config{Machine: m, Clock: clock.NewManual(), Peers: peers, Storage: keeping{}})
 	sink := d.Attach(box)
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
-		if ev.Kind == protocol.Receive && ev.From == protocol.Storage {
+		if ev.Kind == protocol.Receive && ev.From == protocol.Storage || ev.Fact == "nothing" {
 			return
 		}
 		out.Send(7, word(fmt.Sprint(ev.Fact)))
@@ -77,7 +77,6 @@ func TestSendsOncePerBatch(t *testing.T) {
 	if peers.early {
 		t.Error("a sink was told before the messages had left")
 	}
-	m.do = nil
 	d.Step(call(0, 0, "nothing"))
 	same(t, "sent by a step that sends nothing", peers.take(), [][]string(nil))
 }
