@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -117,10 +118,14 @@ func readCheckpoint(path string) (kept checkpoint, err error) {
 	if err != nil {
 		return kept, err
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer func() {
+		if closed := file.Close(); err == nil && closed != nil {
+			err = closed
+		}
+	}()
 	buffer := bufio.NewReaderSize(file, 1<<20)
 	magic := make([]byte, len(checkpointMagic))
-	if n, err := buffer.Read(magic); err != nil || string(magic[:n]) != checkpointMagic {
+	if _, err := io.ReadFull(buffer, magic); err != nil || string(magic) != checkpointMagic {
 		return kept, fmt.Errorf("it does not begin with %q; give a file that --checkpoint has written", checkpointMagic[:len(checkpointMagic)-1])
 	}
 	if err := gob.NewDecoder(buffer).Decode(&kept); err != nil {
