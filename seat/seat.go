@@ -85,7 +85,7 @@ func Build(s *Seat, chance Chance, protocols []Protocol) (*Machines, error) {
 		}
 		built.Spaces = append(built.Spaces, machine)
 	}
-	built.Desk, err = s.Front(chance, cell, protocol.Stack(member, built.Spaces...))
+	built.Desk, err = s.NewDesk(chance, cell, protocol.Stack(member, built.Spaces...))
 	return built, err
 }
 
@@ -99,9 +99,9 @@ func (s *Seat) Membership(chance Chance) (*membership.Machine, error) {
 	})
 }
 
-// Front makes the desk in front of a stack of machines, from what the member knows of
+// NewDesk makes the desk in front of a stack of machines, from what the member knows of
 // itself in this life.
-func (s *Seat) Front(chance Chance, cell membership.Cell, stack protocol.Machine) (*session.Desk, error) {
+func (s *Seat) NewDesk(chance Chance, cell membership.Cell, stack protocol.Machine) (*session.Desk, error) {
 	return session.NewDesk(session.Config{
 		Member: cell.ID, Incarnation: cell.Incarnation, Rand: chance.Rand, Secret: chance.Secret, Spaces: len(s.Spaces),
 		Drift: s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,

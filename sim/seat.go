@@ -111,7 +111,7 @@ func (m *member) front(s *Seat, built Built, tap *recording.Tap) (protocol.Machi
 	if tap != nil {
 		chance = tap.Chance()
 	}
-	desk, err := plain.Front(chance, cell, protocol.Stack(m.below, m.spaces...))
+	desk, err := plain.NewDesk(chance, cell, protocol.Stack(m.below, m.spaces...))
 	if err != nil || tap == nil {
 		return desk, err
 	}
