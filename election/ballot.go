@@ -84,7 +84,8 @@ type Succession struct {
 	Predecessor *View // nil at a bootstrap
 	View        *View
 	// Needs are the electorates, beside the view's own, of which a quorum must accept
-	// it. With Attendance, all founders must instead.
+	// it. With Attendance, all founders must instead. A forced view needs none but those
+	// of who was named and is leaving.
 	Needs      []Electorate
 	Attendance bool
 	// Missing says that somebody of the predecessor has not promised, or has no place
@@ -126,6 +127,10 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 	if s.View.Rank(self) < 0 {
 		return nil
 	}
+	if b.Forced != nil && !protocol.Mutated("forced view behind a leaver's back") {
+		s.Needs = b.parting(s)
+		s.View.Base = s.Needs // until it is installed: its coordinator may crash before that
+	}
 	s.Merged = b.Merge || r.Available && s.joins()
 	if s.Predecessor != nil {
 		s.Missing = slices.ContainsFunc(s.Predecessor.Members, func(m Member) bool {
@@ -134,6 +139,23 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 		})
 	}
 	return s
+}
+
+// parting has an electorate for each of those named for a forced view who vote on what
+// follows the predecessor and have no place, because they are leaving: each of them must
+// accept the view. Otherwise its cell would have the predecessor, and whoever leaves may be
+// back: with the seniority that makes half of two a quorum it would lead beside the view.
+func (b *Ballot) parting(s *Succession) (needs []Electorate) {
+	if s.Predecessor == nil {
+		return nil
+	}
+	for _, id := range b.Forced {
+		votes := func(e Electorate) bool { return slices.Contains(e.Voters, id) }
+		if s.View.Rank(id) < 0 && slices.ContainsFunc(s.Predecessor.Needs(), votes) {
+			needs = append(needs, Electorate{Number: s.Predecessor.Number, Epoch: s.Predecessor.Epoch, Voters: []protocol.ID{id}})
+		}
+	}
+	return needs
 }
 
 // joins reports whether somebody in the view has accepted another epoch's view than

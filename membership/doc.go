@@ -115,6 +115,9 @@
 //     where a member's epochs begin: one set back while the member runs is noticed and
 //     not believed; one set back before its start leaves the next above all known, and
 //     may repeat tokens of lost members that went on without this one.
+//   - A forced view needs the agreement of those named who are leaving: they have no place
+//     in it, but votes on what follows the view before. One whose cell still has that
+//     may come back, and be its quorum alone.
 //   - Should a forced view have been a mistake, because the others were alive with a
 //     quorum, exclusion is lost until the sides can reach each other. Then it ends:
 //     coordinators ask missing founders now and then how they are, in mode primary too;

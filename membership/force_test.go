@@ -124,6 +124,48 @@ func TestForceWithoutOneOfTheNamed(t *testing.T) {
 	n.quiet()
 }
 
+// TestForceBesideOneWhoLeaves: the senior of two is named, promises, and is leaving. Alone it
+// is a quorum of the view that is replaced, so the forced one is not there before it has
+// accepted that, and one that it has not accepted is none after it is back.
+func TestForceBesideOneWhoLeaves(t *testing.T) {
+	for _, hears := range []bool{true, false} {
+		t.Run(fmt.Sprintf("hears=%t", hears), func(t *testing.T) {
+			n := bereft(t, 2, "a")
+			n.start("a")
+			n.until(second, "a is back", func() bool { return !n.site("a").live.starting })
+			n.site("a").live.call(&Leave{})
+			lost := 0
+			n.filter = func(_, to *site, msg any) bool {
+				_, view := msg.(NewView)
+				if view && to.name == "a" && !hears {
+					lost++
+					return false
+				}
+				return true
+			}
+			b := n.site("b").live
+			got := b.force("a", "b")
+			switch {
+			case hears != (got.Err == nil):
+				t.Errorf("b forces: %v", got.Err)
+			case hears && (len(b.cell.Accepted.Members) != 1 || n.site("a").live.cell.Accepted.Number != b.cell.Accepted.Number):
+				t.Errorf("b has %v, a %v", b.cell.Accepted, n.site("a").live.cell.Accepted)
+			case !hears && (lost == 0 || b.cell.Accepted.Installed && len(b.cell.Accepted.Members) == 1):
+				t.Errorf("b has %v, %d views were lost", b.cell.Accepted, lost)
+			}
+			n.site("a").crash()
+			n.site("b").crash() // before anybody else knows
+			n.filter = nil
+			n.isolate("a", 15*second)
+			n.start()
+			n.run(15 * second) // both by themselves
+			n.heal()
+			n.gather(30*second, "a", "b")
+			n.quiet()
+		})
+	}
+}
+
 // TestForceEndsWhereSomebodyIsWell: the others have a coordinator of a newer view, of
 // which the one that is asked to force has not heard.
 func TestForceEndsWhereSomebodyIsWell(t *testing.T) {
