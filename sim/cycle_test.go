@@ -20,7 +20,7 @@ func quiet(t *testing.T, members int, remote bool) (*world, *client) {
 	}
 	w := newWorld(&c, 1, nil, newCounts(false))
 	w.weather = calm() // a lock that is held for longer than T/4 costs a separate acknowledgement of its grant
-	w.settings.workers, w.settings.locals, w.scripts = 0, false, nil
+	w.settings.workers, w.settings.locals, w.visitors = 0, false, nil
 	w.settings.names = []lockName{{name: "n"}}
 	w.clients = w.clients[:1]
 	for _, m := range w.members {

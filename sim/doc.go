@@ -5,7 +5,7 @@
 // membership and spaces. What is around them is made here: the part of package run
 // (member.go), of storage/cell (disk.go), of transport (network.go), of server (edge.go,
 // link.go), of client (belief.go, asking.go, stream.go, connection.go), of node (local.go)
-// and of curl (script.go). The files that repeat the rules of another package name the functions
+// and of curl (visitor.go). The files that repeat the rules of another package name the functions
 // that they repeat, because a client that believed otherwise than the real one would
 // prove nothing.
 //
@@ -79,9 +79,8 @@
 //
 // # What it is not
 //
-// Wall clocks matter at the
-// start of a member and where a view is forced. Messages between members are passed as
-// values: their bytes are the business of package wire.
+// Wall clocks matter at the start of a member and where a view is forced. Messages between
+// members are passed as values: their bytes are the business of package wire.
 //
 // # Rooms
 //

@@ -30,7 +30,7 @@ type Front struct {
 	again     protocol.Time
 	epoch     uint64
 	confirmed uint64
-	cleared   []seat // those that hold nothing of earlier epochs, as this member has heard
+	cleared   []tenancy // those that hold nothing of earlier epochs, as this member has heard
 }
 
 // Want is a request. Its Token is 0 while it waits.
@@ -110,7 +110,7 @@ func (f *Front) Clear() bool { return f.confirmed == f.epoch }
 
 // Cleared takes note that a member is clear under a tenure, as it has told.
 func (f *Front) Cleared(id protocol.ID, tenure protocol.Tenure) {
-	if at := (seat{id, tenure}); !slices.Contains(f.cleared, at) {
+	if at := (tenancy{id, tenure}); !slices.Contains(f.cleared, at) {
 		f.cleared = append(f.cleared, at)
 	}
 }
@@ -118,12 +118,12 @@ func (f *Front) Cleared(id protocol.ID, tenure protocol.Tenure) {
 // allClear reports whether every tenure that may hold something is clear.
 func (f *Front) allClear(now protocol.Time) bool {
 	for _, member := range f.View.Members {
-		if !slices.Contains(f.cleared, seat{member.ID, member.Tenure}) {
+		if !slices.Contains(f.cleared, tenancy{member.ID, member.Tenure}) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(f.View.Dropped, func(d protocol.Dropped) bool {
-		return now < d.Free && !slices.Contains(f.cleared, seat{d.ID, d.Tenure})
+		return now < d.Free && !slices.Contains(f.cleared, tenancy{d.ID, d.Tenure})
 	})
 }
 

@@ -26,7 +26,7 @@ func still(t *testing.T, members int, faults Faults) *world {
 	w := newWorld(&c, 1, nil, newCounts(false))
 	w.weather = calm()
 	w.settings.faults, w.settings.founders = faults, members
-	w.settings.workers, w.settings.locals, w.scripts = 0, false, nil
+	w.settings.workers, w.settings.locals, w.visitors = 0, false, nil
 	w.settings.names = []lockName{{name: "n"}}
 	if faults.Has(Any) {
 		w.judge.sides = newSides(w)

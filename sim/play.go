@@ -100,8 +100,8 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: clients %d; 1 to %d is allowed", s.Clients, mostUsers)
 	case s.Workers < 1 || s.Workers > mostUsers:
 		return fmt.Errorf("sim: script: workers %d; 1 to %d is allowed", s.Workers, mostUsers)
-	case s.Scripts < 0 || s.Scripts > mostUsers:
-		return fmt.Errorf("sim: script: scripts %d; 0 to %d is allowed", s.Scripts, mostUsers)
+	case s.Visitors < 0 || s.Visitors > mostUsers:
+		return fmt.Errorf("sim: script: visitors %d; 0 to %d is allowed", s.Visitors, mostUsers)
 	case s.Duration < 0 || s.Duration > longestRun:
 		return fmt.Errorf("sim: script: duration %v; 0s to %v is allowed", s.Duration, longestRun)
 	case s.Lease < time.Millisecond || s.Lease > longestRun:
@@ -114,8 +114,8 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: ttl %v; 0s for one that does not end, or more, is allowed", s.TTL)
 	case p.Locks && len(s.Names) == 0:
 		return fmt.Errorf("sim: script: names has none; at least one is needed where locks are granted")
-	case !p.Locks && (len(s.Names) > 0 || s.Scripts > 0 || s.Locals):
-		return fmt.Errorf("sim: script: protocol %s grants no locks; names, scripts and users-within-members are not allowed", s.Protocol)
+	case !p.Locks && (len(s.Names) > 0 || s.Visitors > 0 || s.Locals):
+		return fmt.Errorf("sim: script: protocol %s grants no locks; names, visitors and users-within-members are not allowed", s.Protocol)
 	case s.Waiters < 0 || s.LocksPerSession < 0 || s.Sessions < 0:
 		return fmt.Errorf("sim: script: a bound is negative; 0 means its default")
 	}

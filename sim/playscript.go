@@ -17,11 +17,11 @@ type Script struct {
 	Without  string
 	// Members are how many there are, and of them the first are Founders.
 	Members, Founders int
-	// Clients have so many Workers each; Scripts are users of HTTP. Locals says whether
+	// Clients have so many Workers each; Visitors are users of HTTP. Locals says whether
 	// there are users within the members.
-	Clients, Workers, Scripts int
-	Locals                    bool
-	Names                     []Name
+	Clients, Workers, Visitors int
+	Locals                     bool
+	Names                      []Name
 	// Faults are those that may happen. What a script says at a time happens without
 	// being listed.
 	Faults Faults
@@ -58,7 +58,7 @@ func (s *Script) settings() settings {
 	to := settings{
 		protocol: s.Protocol, members: s.Members, founders: s.Founders, faults: s.Faults, once: s.Once, duration: s.Duration,
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellWords[:], s.Cells)), weather: calm(),
-		clients: s.Clients, workers: s.Workers, scripts: s.Scripts, locals: s.Locals, ttl: []time.Duration{s.TTL},
+		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, every: map[Fault]time.Duration{},
 	}
 	for _, n := range s.Names {
@@ -71,7 +71,7 @@ func (s *Script) settings() settings {
 func (s *settings) script(choices []Choice) *Script {
 	to := &Script{
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
-		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Scripts: s.scripts,
+		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions,
 		Choices: choices,
 	}

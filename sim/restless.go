@@ -152,8 +152,8 @@ func (n *nemesis) tempt(m *member) {
 	}
 }
 
-// seat names a tenure of a member for ever.
-type seat struct {
+// tenancy names a tenure of a member for ever.
+type tenancy struct {
 	id     protocol.ID
 	tenure protocol.Tenure
 }
@@ -166,7 +166,7 @@ type seat struct {
 func (w *world) checkBacking(m *member) {
 	for _, other := range w.members {
 		if at, listed := m.view.Of(other.id); listed && other.leased() && other.view.Lease.Tenure == at.Tenure {
-			w.seated[seat{at.ID, at.Tenure}] = true
+			w.seated[tenancy{at.ID, at.Tenure}] = true
 		}
 	}
 	for _, c := range w.clients {
@@ -174,7 +174,7 @@ func (w *world) checkBacking(m *member) {
 		if !c.up || p == nil || c.stream.closing || !holds(p.id) || !p.alive(c.now()) {
 			continue
 		}
-		of := seat{protocol.ID(p.id.Member), p.tenure}
+		of := tenancy{protocol.ID(p.id.Member), p.tenure}
 		at, listed := m.view.Of(of.id)
 		waited := func(d protocol.Dropped) bool { return d.ID == of.id && d.Tenure == of.tenure && d.Free > m.now() }
 		if listed && at.Tenure == of.tenure || !w.seated[of] || slices.ContainsFunc(m.view.Dropped, waited) {

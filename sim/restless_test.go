@@ -37,7 +37,7 @@ func TestTheJudgeSeesWhoIsNotWaitedFor(t *testing.T) {
 			m.view = &v
 			before := p.tenure
 			before.Incarnation--
-			w.seated[seat{protocol.ID(p.id.Member), before}] = true
+			w.seated[tenancy{protocol.ID(p.id.Member), before}] = true
 			tt.change(w, &v, p)
 			w.checkBacking(m)
 			judgedAs(t, w.judge, tt.promise)

@@ -195,7 +195,7 @@ func (w *world) begin() {
 		w.within(c.name, "machine", 0)
 		w.do(w.length("start", time.Second, func() time.Duration { return w.rand.below(2 * time.Second) }), c.start)
 	}
-	for _, s := range w.scripts {
+	for _, s := range w.visitors {
 		s.plan(func() time.Duration { return w.rand.below(3 * time.Second) })
 	}
 	w.nemesis.begin()

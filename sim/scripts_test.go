@@ -151,7 +151,7 @@ func TestScriptsThatCannotBePlayed(t *testing.T) {
 		"founders 4":     func(s *Script) { s.Founders = 4 },
 		"clients 0":      func(s *Script) { s.Clients = 0 },
 		"workers 101":    func(s *Script) { s.Workers = 101 },
-		"scripts -1":     func(s *Script) { s.Scripts = -1 },
+		"visitors -1":    func(s *Script) { s.Visitors = -1 },
 		"duration 49h":   func(s *Script) { s.Duration = 49 * time.Hour },
 		"lease 0s":       func(s *Script) { s.Lease = 0 },
 		"drift 2":        func(s *Script) { s.Drift = 2 },

@@ -74,7 +74,7 @@ func settingsOfScripts() []setting {
 		{"cells", func(s *Script) string { return s.Cells }, setCells, false},
 		number("clients", func(s *Script) *int { return &s.Clients }, true),
 		number("workers", func(s *Script) *int { return &s.Workers }, false),
-		number("scripts", func(s *Script) *int { return &s.Scripts }, false),
+		number("visitors", func(s *Script) *int { return &s.Visitors }, false),
 		flag("users-within-members", func(s *Script) *bool { return &s.Locals }),
 		{"names", showNames, setNames, false},
 		length("ttl", func(s *Script) *time.Duration { return &s.TTL }, false),

@@ -30,7 +30,7 @@ type settings struct {
 
 	clients         int
 	workers         int // of each
-	scripts         int
+	visitors        int // users of HTTP
 	locals          bool
 	ttl             []time.Duration // that clients ask for
 	restless        time.Duration   // how often a client comes, goes or wants another ttl; 0 means never (restless.go)
@@ -195,7 +195,7 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 	s.clients = 2 + r.IntN(4)
 	s.workers = 1 + r.IntN(3)
 	s.locals = r.IntN(2) == 0
-	s.scripts = r.IntN(3)
+	s.visitors = r.IntN(3)
 	s.ttl = []time.Duration{time.Second, 2 * time.Second, s.lease * 9 / 10}
 	if s.memory.trusted() {
 		s.ttl = append(s.ttl, 0, 4*time.Second, 8*time.Second)
@@ -224,7 +224,7 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 		s.locksPerSession = 2 + r.IntN(3)
 	}
 	if !c.Protocol.Locks {
-		s.locals, s.scripts, s.names = false, 0, nil
+		s.locals, s.visitors, s.names = false, 0, nil
 	}
 }
 
@@ -248,7 +248,7 @@ func (s *settings) String() string {
 	for _, f := range s.faults.All() {
 		row("every "+f.String(), "%v", s.every[f].Round(time.Millisecond))
 	}
-	row("clients", "%d of %d workers, ttl one of %v; %d scripts; users within members: %v", s.clients, s.workers, s.ttl, s.scripts, s.locals)
+	row("clients", "%d of %d workers, ttl one of %v; %d visitors over HTTP; users within members: %v", s.clients, s.workers, s.ttl, s.visitors, s.locals)
 	for _, n := range s.names {
 		row("name "+n.name, "%v %d", n.use, n.capacity)
 	}

@@ -67,7 +67,7 @@ func (t *teller) cast() {
 	for _, c := range t.world.clients {
 		t.tell(story.Happening{Kind: story.Lane, Who: c.name, Client: true})
 	}
-	for _, s := range t.world.scripts {
+	for _, s := range t.world.visitors {
 		t.tell(story.Happening{Kind: story.Lane, Who: s.name, Client: true})
 		t.tell(story.Happening{Kind: story.Started, Who: s.name})
 	}

@@ -95,13 +95,13 @@ func (t *teller) answers(l *link, events []event) uint32 {
 	return t.said(l.member, l.client, short, text, name, token, routine)
 }
 
-// posted tells of a script's request over HTTP.
+// posted tells of a visitor's request over HTTP.
 func (t *teller) posted(v *visit, what string) uint32 {
 	if t == nil {
 		return 0
 	}
 	name := v.about.want.name
-	return t.said(v.script, v.member, what+" "+name, "POST "+what+" "+name, name, 0, what == "renew")
+	return t.said(v.visitor, v.member, what+" "+name, "POST "+what+" "+name, name, 0, what == "renew")
 }
 
 // returned tells of the answer to it.
@@ -110,7 +110,7 @@ func (t *teller) returned(v *visit, what string) uint32 {
 		return 0
 	}
 	name := v.about.want.name
-	return t.said(v.member, v.script, what+" "+name, "answer to a POST: "+what+" "+name, name, 0, what == "renewed")
+	return t.said(v.member, v.visitor, what+" "+name, "answer to a POST: "+what+" "+name, name, 0, what == "renewed")
 }
 
 // copied tells that the network delivers a message twice.

@@ -24,13 +24,13 @@ type world struct {
 
 	members  []*member
 	clients  []*client
-	scripts  []*script
+	visitors []*visitor
 	links    []*link
 	network  network
 	nemesis  nemesis
 	judge    *judge
 	register register
-	seated   map[seat]bool // tenures that could hold something, where nothing is granted (restless.go)
+	seated   map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
 	count    *counts
 	tell     *teller // nil where nobody observes
 	steps    int
@@ -80,7 +80,7 @@ func (w *world) stage() {
 	}
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
 	w.network = newNetwork(w, s.members)
-	w.seated = map[seat]bool{}
+	w.seated = map[tenancy]bool{}
 	for i := range s.members {
 		m := &member{
 			world: w, place: int32(i), name: string(rune('a' + i)), address: fmt.Sprintf("host-%c:4040", 'a'+i),
@@ -108,8 +108,8 @@ func (w *world) stage() {
 		}
 		w.clients = append(w.clients, c)
 	}
-	for i := range s.scripts {
-		w.scripts = append(w.scripts, newScript(w, fmt.Sprintf("script%d", i)))
+	for i := range s.visitors {
+		w.visitors = append(w.visitors, newVisitor(w, fmt.Sprintf("visitor%d", i)))
 	}
 	if s.founders < s.members {
 		w.count.guests++

@@ -88,12 +88,12 @@ func (s *search) smaller() (all []*sim.Script) {
 			all = append(all, c)
 		}
 	}
-	try(func(c *sim.Script) { c.Scripts = 0 })
+	try(func(c *sim.Script) { c.Visitors = 0 })
 	try(func(c *sim.Script) { c.Locals = false })
 	try(func(c *sim.Script) { c.Workers = 1 })
 	try(closeRanks)
 	try(func(c *sim.Script) { c.Workers = max(1, c.Workers-1) })
-	try(func(c *sim.Script) { c.Scripts = max(0, c.Scripts-1) })
+	try(func(c *sim.Script) { c.Visitors = max(0, c.Visitors-1) })
 	for i := now.Clients - 1; i >= 0 && now.Clients > 1; i-- {
 		try(func(c *sim.Script) {
 			c.Clients--

@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-locks/holdfast/session"
 )
 
-// script is a user of HTTP: curl, or `holdfast acquire`. Each thing it wants is a
+// visitor is a user of HTTP: curl, or `holdfast acquire`. Each thing it wants is a
 // connection of its own to one member, and its session is a OneShot. It believes in
 // its lock for the ttl of the latest answer, counted from when it sent what that
 // answers (formats.md §1).
-type script struct {
+type visitor struct {
 	world *world
 	name  string
 	clock dial
@@ -33,25 +33,25 @@ type script struct {
 	request uint64
 }
 
-func newScript(w *world, name string) *script {
+func newVisitor(w *world, name string) *visitor {
 	w.within(name, "machine", 0)
 	clock := w.dial()
-	return &script{world: w, name: name, clock: clock, ttl: w.anyTTL("ttl")}
+	return &visitor{world: w, name: name, clock: clock, ttl: w.anyTTL("ttl")}
 }
 
-func (s *script) String() string { return s.name }
+func (s *visitor) String() string { return s.name }
 
-func (s *script) now() time.Duration { return s.clock.read(s.world.now) }
+func (s *visitor) now() time.Duration { return s.clock.read(s.world.now) }
 
-// visit is one connection of a script: what a member's edge does for it, and whether
-// the script still waits.
+// visit is one connection of a visitor: what a member's edge does for it, and whether
+// the visitor still waits.
 type visit struct {
-	script  *script
+	visitor *visitor
 	round   int
-	about   script // as it was when this was sent
+	about   visitor // as it was when this was sent
 	member  *member
 	life    uint32
-	sent    time.Duration // on the script's clock
+	sent    time.Duration // on the visitor's clock
 	arrived protocol.Time // on the member's
 	sink    uint64
 	request uint64
@@ -60,9 +60,9 @@ type visit struct {
 	told    uint32 // its number in the story
 }
 
-// plan lets the script want its next lock after a pause, unless it does something else
+// plan lets the visitor want its next lock after a pause, unless it does something else
 // before.
-func (s *script) plan(pause func() time.Duration) {
+func (s *visitor) plan(pause func() time.Duration) {
 	w := s.world
 	at, act, comes := w.call(s.name, w.now, pause)
 	switch round := s.round; {
@@ -81,7 +81,7 @@ func (s *script) plan(pause func() time.Duration) {
 }
 
 // begin wants a lock.
-func (s *script) begin() {
+func (s *visitor) begin() {
 	w := s.world
 	if w.settling {
 		return
@@ -104,9 +104,9 @@ func (s *script) begin() {
 }
 
 // visit sends a request, which has a name; it arrives, or does not.
-func (s *script) visit(what string, do func(*visit)) {
+func (s *visitor) visit(what string, do func(*visit)) {
 	w := s.world
-	v := &visit{script: s, round: s.round, about: *s, member: s.place, life: s.place.life, sent: s.now()}
+	v := &visit{visitor: s, round: s.round, about: *s, member: s.place, life: s.place.life, sent: s.now()}
 	v.told = w.tell.posted(v, what)
 	w.tape.begin(s.name, "visit")
 	if w.odds("lost", w.weather.loss) {
@@ -118,7 +118,7 @@ func (s *script) visit(what string, do func(*visit)) {
 }
 
 func (v *visit) arrive(do func(*visit)) {
-	m, w := v.member, v.script.world
+	m, w := v.member, v.visitor.world
 	switch {
 	case !m.up || m.life != v.life:
 		w.tell.lost(v.told, "nobody is there")
@@ -149,7 +149,7 @@ func (v *visit) hear(reply *protocol.Reply) {
 	}
 	then, kept := v.answer, *reply
 	v.answer = nil
-	v.script.world.do(v.script.world.now, func() {
+	v.visitor.world.do(v.visitor.world.now, func() {
 		if v.member.up && v.member.life == v.life {
 			then(&kept)
 		}
@@ -166,7 +166,7 @@ func (v *visit) acquire() {
 			return
 		}
 		v.request = 1<<55 | uint64(v.round)
-		s.world.judge.asks(requestKey{opened.ID, v.request}, v.script, s.want)
+		s.world.judge.asks(requestKey{opened.ID, v.request}, v.visitor, s.want)
 		r := &lock.Request{
 			Session: opened.ID, ID: v.request, Name: s.want.name, Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity,
 			Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait, Hold: s.want.hold,
@@ -190,13 +190,13 @@ func (v *visit) decided(opened *session.Opened, reply *protocol.Reply) {
 			return
 		}
 		v.close()
-		v.back("granted", func() { v.script.granted(v, opened, &d, renewed.TTL.Truncate(time.Millisecond)) })
+		v.back("granted", func() { v.visitor.granted(v, opened, &d, renewed.TTL.Truncate(time.Millisecond)) })
 	})
 }
 
 // undo takes back what was asked for, and ends the session.
 func (v *visit) undo(opened *session.Opened) {
-	w := v.script.world
+	w := v.visitor.world
 	if v.request != 0 {
 		w.judge.leaves(v.about.want.name, requestKey{opened.ID, v.request})
 	}
@@ -211,9 +211,9 @@ func (v *visit) close() {
 	}
 }
 
-// back carries an answer, which has a name, to the script.
+// back carries an answer, which has a name, to the visitor.
 func (v *visit) back(what string, then func()) {
-	w, s := v.script.world, v.script
+	w, s := v.visitor.world, v.visitor
 	told := w.tell.returned(v, what)
 	w.tape.begin(s.name, "answer")
 	if w.odds("lost", w.weather.loss) {
@@ -230,7 +230,7 @@ func (v *visit) back(what string, then func()) {
 }
 
 // granted believes, for the ttl that counts from the sending of the request.
-func (s *script) granted(v *visit, opened *session.Opened, d *lock.Decision, ttl time.Duration) {
+func (s *visitor) granted(v *visit, opened *session.Opened, d *lock.Decision, ttl time.Duration) {
 	w := s.world
 	now := s.now()
 	s.session, s.secret, s.token, s.request = opened.ID, opened.Secret, d.Token, v.request
@@ -257,7 +257,7 @@ func (s *script) granted(v *visit, opened *session.Opened, d *lock.Decision, ttl
 }
 
 // renewLater renews the session every third of its ttl.
-func (s *script) renewLater(round int, ttl time.Duration) {
+func (s *visitor) renewLater(round int, ttl time.Duration) {
 	w := s.world
 	w.do(w.now+ttl/3, func() {
 		if s.round == round && s.held && s.believes(s.now()) {
@@ -273,12 +273,12 @@ func (v *visit) renew() {
 	v.call(protocol.Below, &session.Renew{ID: s.session, Secret: s.secret, TTL: s.ttl, Arrived: v.arrived}, func(reply *protocol.Reply) {
 		v.close()
 		if renewed, ok := reply.Result.(*session.Renewed); ok {
-			v.back("renewed", func() { v.script.renewed(v, renewed) })
+			v.back("renewed", func() { v.visitor.renewed(v, renewed) })
 		}
 	})
 }
 
-func (s *script) renewed(v *visit, renewed *session.Renewed) {
+func (s *visitor) renewed(v *visit, renewed *session.Renewed) {
 	switch {
 	case !s.held || !s.believes(s.now()):
 	case renewed.Err == nil && len(renewed.Lost) == 0:
@@ -291,7 +291,7 @@ func (s *script) renewed(v *visit, renewed *session.Renewed) {
 }
 
 // release is POST release, with the token.
-func (s *script) release() {
+func (s *visitor) release() {
 	w := s.world
 	if s.held {
 		w.trace("%s releases %s, token %d", s, s.want.name, s.token)
@@ -313,20 +313,20 @@ func (v *visit) release() {
 }
 
 // rest makes a pause before the next lock.
-func (s *script) rest() {
+func (s *visitor) rest() {
 	s.plan(func() time.Duration { return s.world.rand.between(100*time.Millisecond, 3*time.Second) })
 }
 
-func (s *script) end(why holdfast.Loss) {
+func (s *visitor) end(why holdfast.Loss) {
 	s.held = false
 	s.world.judge.ended(s.grant(), why)
 }
 
-func (s *script) believes(now time.Duration) bool { return s.held && now < s.until && now < s.hold }
+func (s *visitor) believes(now time.Duration) bool { return s.held && now < s.until && now < s.hold }
 
-func (s *script) believesAt(at instant) bool { return s.believes(s.clock.read(at)) }
+func (s *visitor) believesAt(at instant) bool { return s.believes(s.clock.read(at)) }
 
-func (s *script) grant() grant {
+func (s *visitor) grant() grant {
 	return grant{
 		name: s.want.name, mode: s.want.mode, units: s.want.units, capacity: s.want.capacity, token: s.token,
 		session: s.session, request: s.request, who: s, holder: s,
