@@ -13,6 +13,13 @@ func variables(flag string) cli.ValueSourceChain {
 	return cli.EnvVars("HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")))
 }
 
+// recordFlag is a flag with a file that is written. It has no variable: HOLDFAST_TRACE is
+// where a member writes what it does, and whoever has it in his shell has not asked for that
+// file to be overwritten.
+func recordFlag(flag, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: flag, Usage: usage}
+}
+
 // textFlag is a flag of any text. Like those of the other kinds it has a variable.
 func textFlag(flag, usage string, aliases ...string) *cli.StringFlag {
 	return &cli.StringFlag{Name: flag, Aliases: aliases, Usage: usage, Sources: variables(flag)}

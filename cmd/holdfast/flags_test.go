@@ -20,7 +20,7 @@ func TestVariablesOfClientsAreKnownToServe(t *testing.T) {
 	}
 	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	flags := 0
-	for _, command := range p.commands() {
+	for _, command := range withSubcommands(p.commands()) {
 		if command.Hidden {
 			continue // started by ourselves alone
 		}
@@ -30,8 +30,9 @@ func TestVariablesOfClientsAreKnownToServe(t *testing.T) {
 				t.Fatalf("%s: flag %v tells no variables", command.Name, flag.Names())
 			}
 			variables := documented.GetEnvVars()
-			if command.Name == "serve" && len(variables) == 0 {
-				continue // read by the configuration
+			isKey := slices.ContainsFunc(config.Keys(), func(k config.Key) bool { return k.Flag == flag.Names()[0] })
+			if len(variables) == 0 && (command.Name == "serve" || isKey) {
+				continue // read by the configuration, or something else than the key of that name
 			}
 			want := "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag.Names()[0], "-", "_"))
 			if !slices.Equal(variables, []string{want}) {
@@ -45,6 +46,33 @@ func TestVariablesOfClientsAreKnownToServe(t *testing.T) {
 	}
 	if flags < 20 {
 		t.Errorf("%d flags were looked at", flags)
+	}
+}
+
+func withSubcommands(commands []*cli.Command) []*cli.Command {
+	var all []*cli.Command
+	for _, command := range commands {
+		all = append(append(all, command), withSubcommands(command.Commands)...)
+	}
+	return all
+}
+
+// What is meant for a member is not taken by a command that means something else by it.
+func TestVariablesOfKeysMeanOneThing(t *testing.T) {
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	for _, command := range withSubcommands(p.commands()) {
+		for _, flag := range command.Flags {
+			documented, ok := flag.(cli.DocGenerationFlag)
+			if !ok || command.Name == "serve" {
+				continue
+			}
+			for _, variable := range documented.GetEnvVars() {
+				at := slices.IndexFunc(config.Keys(), func(k config.Key) bool { return k.Env == variable })
+				if at >= 0 && !strings.HasPrefix(variable, "HOLDFAST_TLS_") {
+					t.Errorf("%s: flag --%s reads %s, which is serve's: %s", command.Name, flag.Names()[0], variable, config.Keys()[at].Help)
+				}
+			}
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func (p *program) simCommand() *cli.Command {
 			faults,
 			durationFlag("duration", time.Minute, "how long faults happen in each run"),
 			countFlag("jobs", runtime.NumCPU(), "how many `RUNS` at a time"),
-			textFlag("trace", "`FILE` for what happens in the run of --seed, or in the one that fails"),
+			recordFlag("trace", "`FILE` for what happens in the run of --seed, or in the one that fails"),
 			textFlag("trace-member", "write what this `MEMBER` takes and does in the run of --seed to sim-SEED-MEMBER.txt, for sim replay"),
 			switchFlag("as-published", "show what goes wrong without the `RULE` that is named; list lists all of them"),
 			switchFlag("linearizable", "compare what users saw of each name with a model of a lock"),

@@ -52,7 +52,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("memory", 4096, "stop where more than so many `MIB` are in use"),
 			textFlag("checkpoint", "`FILE` for what is known when it is stopped"),
 			textFlag("resume", "`FILE` of a checkpoint to go on with; what is explored is as it says"),
-			textFlag("trace", "`FILE` for the shortest run that breaks a promise; explore.txt without it"),
+			recordFlag("trace", "`FILE` for the shortest run that breaks a promise; explore.txt without it"),
 		},
 		Action: p.simExplore,
 	}

@@ -32,7 +32,7 @@ func (p *program) simReplayCommand() *cli.Command {
 			"verdict: exit 0, 129 (the first difference stands above), 127 (an invariant is broken again, as it was).\n" +
 			"--show prints the steps as they were recorded, of each life of the member those from --from to --to.",
 		Flags: []cli.Flag{
-			textFlag("trace", "`FILE` for everything that happens in a script"),
+			recordFlag("trace", "`FILE` for everything that happens in a script"),
 			switchFlag("show", "print the recorded steps"),
 			&cli.Uint64Flag{Name: "from", Usage: "the first `STEP` that --show prints", Sources: variables("from"), HideDefault: true},
 			&cli.Uint64Flag{Name: "to", Usage: "the last `STEP` that --show prints", Sources: variables("to"), HideDefault: true},
