@@ -21,6 +21,9 @@ func (s *Survey) Take(a StatusAnswer) {
 	if a.Ask != s.Number || s.Has(a.Self.ID) {
 		return
 	}
+	if s.Answers == nil {
+		s.Answers = make([]StatusAnswer, 0, len(s.Asked))
+	}
 	s.Answers = append(s.Answers, a)
 }
 
@@ -59,7 +62,7 @@ func (s *Survey) heard(address string) bool {
 // has answered, or everybody of the newest view and everybody whose agreement its
 // successor needs.
 func (s *Survey) Complete() bool {
-	if len(s.Silent()) == 0 {
+	if !slices.ContainsFunc(s.Asked, func(address string) bool { return !s.heard(address) }) {
 		return true
 	}
 	newest := s.newest()

@@ -4,7 +4,7 @@ import "fmt"
 
 // chunkSize is how many records a slab allocates at a time. Growing never copies
 // a record, so a pointer to one stays good for as long as the record is in use.
-const chunkSize = 256
+const chunkSize = 64
 
 // linked is a pointer to a record that can carry the link of a free list while
 // it is not in use.

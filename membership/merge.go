@@ -20,18 +20,14 @@ import (
 // others were alive. Coordinators look for missing founders there, too, more seldom:
 // whoever learns of a newer view that is installed stops, and all join that one.
 
-// lonesome lists the founders' addresses that are not in this coordinator's view.
-func (m *Machine) lonesome() []string {
-	if m.reign == nil || !m.reign.installed {
-		return nil
-	}
-	var missing []string
-	for _, address := range m.rules.Founders {
-		if address != "" && address != m.config.Address && !m.reign.view.Reaches(address) {
-			missing = append(missing, address)
-		}
-	}
-	return missing
+// lonesome reports whether founders are not in this coordinator's view.
+func (m *Machine) lonesome() bool {
+	return m.reign != nil && m.reign.installed && slices.ContainsFunc(m.rules.Founders, m.misses)
+}
+
+// misses reports whether a founder's address is known, and not in this coordinator's view.
+func (m *Machine) misses(address string) bool {
+	return address != "" && address != m.config.Address && !m.reign.view.Reaches(address)
 }
 
 // lookInterval is how long a missing founder is left alone.
@@ -44,13 +40,14 @@ func (m *Machine) lookInterval() time.Duration {
 
 // lookAround asks those who are missing how they are.
 func (m *Machine) lookAround(now protocol.Time, out *protocol.Effects) {
-	missing := m.lonesome()
-	if len(missing) == 0 || now < m.reign.lookAt {
+	if !m.lonesome() || now < m.reign.lookAt {
 		return
 	}
 	m.reign.lookAt = now + m.jitter(m.lookInterval())
-	for _, address := range missing {
-		out.SendTo(address, election.StatusPoll{})
+	for _, address := range m.rules.Founders {
+		if m.misses(address) {
+			out.SendTo(address, election.StatusPoll{})
+		}
 	}
 }
 

@@ -189,7 +189,7 @@ func (m *Machine) lead(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) reignWake() protocol.Time {
 	r := m.reign
 	at := protocol.Never
-	if len(m.lonesome()) > 0 {
+	if m.lonesome() {
 		at = r.lookAt
 	}
 	if !m.alone() {

@@ -20,17 +20,20 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 		out.Reply(call, &Opened{Err: err})
 		return
 	}
-	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: m.wanted(open.TTL, m.config.TTL), class: -1, expires: protocol.Never}
-	opened := &Opened{}
-	if p.sort != Local {
+	ttl := m.wanted(open.TTL, m.config.TTL)
+	if open.Sort != Local {
 		if err := m.unable(now); err != nil {
 			out.Reply(call, &Opened{Err: err})
 			return
 		}
-		if !m.promisable(now, p.ttl, again, out) {
+		if !m.promisable(now, ttl, again, out) {
 			m.parked = append(m.parked, parkedCall{call, open})
 			return
 		}
+	}
+	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: ttl, class: -1, expires: protocol.Never}
+	opened := &Opened{}
+	if p.sort != Local {
 		if opened.TTL = m.promise(p, now, now); opened.TTL == 0 {
 			out.Reply(call, &Opened{Err: m.whyNothing()})
 			return
