@@ -23,7 +23,7 @@ func (p *program) simReplayCommand() *cli.Command {
 		UsageText: name + " sim replay [flags] FILE",
 		Description: "The first line of FILE says what it is. A script is what `sim` leaves of a seed that fails: a run without\n" +
 			"chance, with who takes part and everything that is not as usual. It can be edited, and is played again;\n" +
-			"--trace writes down everything that happens. The last line is the verdict: exit 0 where nothing is broken\n" +
+			"--trace writes down everything that happens, and --svg draws it. The last line is the verdict: exit 0 where nothing is broken\n" +
 			"(any more), 129 (a promise), 128 (something is stuck), 127 (a crash). Where that is not what FILE says it\n" +
 			"was, both are printed.\n" +
 			"A recording is what `serve --trace FILE` has recorded of a real member, or `sim --trace-member` of a simulated\n" +
@@ -31,12 +31,12 @@ func (p *program) simReplayCommand() *cli.Command {
 			"the same times; what they do is compared with what was recorded, step by step. The last line is the\n" +
 			"verdict: exit 0, 129 (the first difference stands above), 127 (an invariant is broken again, as it was).\n" +
 			"--show prints the steps as they were recorded, of each life of the member those from --from to --to.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			recordFlag("trace", "`FILE` for everything that happens in a script"),
 			switchFlag("show", "print the recorded steps"),
 			&cli.Uint64Flag{Name: "from", Usage: "the first `STEP` that --show prints", Sources: variables("from"), HideDefault: true},
 			&cli.Uint64Flag{Name: "to", Usage: "the last `STEP` that --show prints", Sources: variables("to"), HideDefault: true},
-		},
+		}, pictureFlags("what happens in a script")...),
 		Action: p.simReplay,
 	}
 }
@@ -50,6 +50,10 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	if (from != 0 || to != 0) && !c.Bool("show") {
 		return usageError(c.Name, "flags --from and --to say what --show prints; give that too")
 	}
+	picture, err := drawingOf(c)
+	if err != nil {
+		return err
+	}
 	path := c.Args().First()
 	file, err := os.Open(path)
 	if err != nil {
@@ -60,10 +64,14 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	begin, _ := text.Peek(len(recordingLine)) // less where the file is shorter
 	first, _, _ := strings.Cut(string(begin), "\n")
 	switch {
+	case strings.HasPrefix(first, recordingLine) && (c.IsSet("trace") || picture.path != ""):
+		return usageError(c.Name, "flags --trace and --svg are for scripts, and %s is a recording; --show prints its steps", path)
+	case first == sim.ScriptHeader && c.Bool("show"):
+		return usageError(c.Name, "flag --show is for recordings, and %s is a script; --trace FILE has everything that happens", path)
 	case strings.HasPrefix(first, recordingLine):
 		return p.replayRecording(path, text, replay.Config{Show: p.shown(c), From: from, To: to})
 	case first == sim.ScriptHeader:
-		return p.replayScript(c, path, text)
+		return p.replayScript(path, text, c.String("trace"), picture)
 	default:
 		return badRecording("sim replay: %s begins with %q; a recording begins with %q, and a script with %q", path, first, recordingLine, sim.ScriptHeader)
 	}

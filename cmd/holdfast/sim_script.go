@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v3"
-
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/shrink"
 )
@@ -37,7 +35,7 @@ func (p *program) simShrink(config sim.Config, seed uint64, folder string, budge
 
 // replayScript plays a script, tells what happens, and compares the verdict with the one
 // that stands below the script.
-func (p *program) replayScript(c *cli.Command, path string, file io.Reader) error {
+func (p *program) replayScript(path string, file io.Reader, trace string, picture *drawing) error {
 	text, err := io.ReadAll(file)
 	if err != nil {
 		return badRecording("sim replay: read the file: %w", err)
@@ -58,10 +56,8 @@ func (p *program) replayScript(c *cli.Command, path string, file io.Reader) erro
 	if err := written(fmt.Fprint(p.stdout, told)); err != nil {
 		return err
 	}
-	if trace := c.String("trace"); trace != "" {
-		if err := scriptTrace(script, protocol, trace); err != nil {
-			return err
-		}
+	if err := scriptFiles(script, protocol, path, trace, picture); err != nil {
+		return err
 	}
 	if err := p.tellVoid(&played); err != nil {
 		return err
@@ -79,7 +75,7 @@ func (p *program) replayScript(c *cli.Command, path string, file io.Reader) erro
 	if played.Outcome == sim.Stuck || played.Outcome == sim.Violated {
 		promise = " promise=" + played.Violation.Promise
 	}
-	if err := written(fmt.Fprintf(p.stdout, "replay: %v protocol=%s%s step=%d%s\n", played.Outcome, script.Protocol, promise, played.Steps, asWritten)); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "replay: %v protocol=%s%s step=%d%s\n", played.Outcome, script.Protocol, promise, played.Steps, asWritten+picture.field())); err != nil {
 		return err
 	}
 	if played.Outcome == sim.OK {
@@ -103,14 +99,24 @@ func (p *program) tellVoid(played *sim.Played) error {
 	return nil
 }
 
-// scriptTrace plays a script again, with a line for everything that happens.
-func scriptTrace(script *sim.Script, protocol sim.Protocol, path string) error {
-	var trace strings.Builder
-	if _, err := sim.Play(script, sim.Stage{Protocol: protocol, Trace: &trace}); err != nil {
+// scriptFiles plays a script again, if somebody wants a line for everything that happens, or a
+// picture of it.
+func scriptFiles(script *sim.Script, protocol sim.Protocol, path, trace string, picture *drawing) error {
+	if trace == "" && picture.path == "" {
+		return nil
+	}
+	var lines strings.Builder
+	stage := sim.Stage{Protocol: protocol, Observe: picture.observer()}
+	if trace != "" {
+		stage.Trace = &lines
+	}
+	if _, err := sim.Play(script, stage); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, []byte(trace.String()), 0o644); err != nil {
-		return fmt.Errorf("write the trace: %w", err)
+	if trace != "" {
+		if err := os.WriteFile(trace, []byte(lines.String()), 0o644); err != nil {
+			return fmt.Errorf("write the trace: %w", err)
+		}
 	}
-	return nil
+	return picture.write(fmt.Sprintf("%s, script %s", script.Protocol, filepath.Base(path)), name+" sim replay "+path)
 }
