@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -97,6 +98,27 @@ type wish struct {
 	try      bool
 	wait     time.Duration // 0 for no limit
 	hold     time.Duration // 0 for none
+}
+
+// String tells a wish, without what is not asked for.
+func (w wish) String() string {
+	text := fmt.Sprintf("%q %s", w.name, w.mode)
+	if w.units != 0 {
+		text += fmt.Sprintf(" %d of %d units", w.units, w.capacity)
+	}
+	if w.owner != "" {
+		text += fmt.Sprintf(" as %q", w.owner)
+	}
+	if w.try {
+		text += ", now or not at all"
+	}
+	if w.wait != 0 {
+		text += fmt.Sprintf(", within %v", w.wait)
+	}
+	if w.hold != 0 {
+		text += fmt.Sprintf(", for %v at most", w.hold)
+	}
+	return text
 }
 
 // bound is until when the grant with token may be believed in, by the last extend that went
