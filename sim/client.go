@@ -21,6 +21,7 @@ type client struct {
 	up      bool
 	life    uint32
 	paused  bool
+	stuck   bool // it stays down or paused, until it is healed
 	inbox   []task
 	wake    uint32
 	wakeAt  instant
@@ -36,7 +37,7 @@ func (c *client) now() time.Duration { return c.clock.read(c.world.now) }
 // start begins a life of the process.
 func (c *client) start() {
 	w := c.world
-	if c.up {
+	if c.up || c.stuck {
 		return
 	}
 	c.up, c.paused = true, false
@@ -130,7 +131,7 @@ func (c *client) pause(length time.Duration) {
 
 // resume lets the process go on.
 func (c *client) resume() {
-	if !c.paused {
+	if !c.paused || c.stuck {
 		return
 	}
 	c.world.trace("%s wakes", c)

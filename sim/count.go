@@ -20,6 +20,9 @@ type counts struct {
 	losses    map[holdfast.Loss]int // of those, why; and what hold limits have ended
 	phases    [phaseCount]int       // runs that have come so far
 	guests    int                   // runs that have members without a vote
+	rests     [restCount]int        // members who stayed so while a core was healed
+	absent    int                   // clients who stayed away meanwhile
+	grown     int                   // cores that came to need more members
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
@@ -32,13 +35,15 @@ type counts struct {
 // The phases of a run.
 const (
 	phaseFaults = iota
+	phaseCore
+	phaseCoreSettled
 	phaseHealed
 	phaseSettling
 	phaseSettled
 	phaseCount
 )
 
-var phaseNames = [phaseCount]string{"faults", "healed", "settling", "settled"}
+var phaseNames = [phaseCount]string{"faults", "core healed", "core settled", "healed", "settling", "settled"}
 
 // The machines of a member.
 const (
@@ -94,6 +99,11 @@ func (c *counts) add(o *counts) {
 	c.reigns += o.reigns
 	c.lost += o.lost
 	c.guests += o.guests
+	c.absent += o.absent
+	c.grown += o.grown
+	for i, n := range o.rests {
+		c.rests[i] += n
+	}
 	for i, n := range o.phases {
 		c.phases[i] += n
 	}

@@ -98,8 +98,19 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	for _, f := range (c.Faults & (c.Protocol.Faults | Beyond)).All() {
 		row("fault", f.String(), s.counts.faults[f])
 	}
+	cores := c.Core != CoreNever && c.Faults&c.Protocol.Faults&breaking != 0
 	for i, name := range phaseNames {
-		row("phase", name, s.counts.phases[i])
+		if cores || i != phaseCore && i != phaseCoreSettled {
+			row("phase", name, s.counts.phases[i])
+		}
+	}
+	for r, name := range restNames {
+		if cores && c.Faults.Has(rest(r).fault()) {
+			row("rest", name, s.counts.rests[r])
+		}
+	}
+	if cores {
+		row("rest", "clients away", s.counts.absent)
 	}
 	row("run", "with guests", s.counts.guests)
 	if c.Protocol.Locks {

@@ -19,6 +19,8 @@
 // [Bias] bends what was drawn, for who knows what he looks for. Then:
 //
 //   - for Duration, faults happen while users lock and work;
+//   - in some runs only a core is healed, a quorum and who comes with it; the rest stays as
+//     broken as it is, and the next two points are those of the core alone (core.go);
 //   - everything is healed, and users go on for 12 s;
 //   - users begin nothing new, and take each name once more. All that must be done
 //     30 s after the last fault; who is later is slow, and after 120 s stuck.
@@ -49,7 +51,8 @@
 //     that its holder believed in is refused. Where nothing is granted: while a member may
 //     grant, nobody believes in a session that it does not know of or wait for.
 //   - P4 nobody is stranded: after healing every worker gets every name, all members
-//     are in one view that may grant, and nothing is left in the authority's table.
+//     are in one view that may grant, and nothing is left in the authority's table. While
+//     only a core is healed this holds for its members, and for every client that is well.
 //   - P5 order: nobody is granted a name before one who stood in the authority's queue
 //     when he asked, within a reign.
 //   - P6 exactly once: a request has one token, and none after it was released.

@@ -17,7 +17,8 @@ type local struct {
 	sink    uint64
 	session lock.SessionID
 	lastID  uint64
-	call    int // that is planned, in the names of choices
+	call    int  // that is planned, in the names of choices
+	resting bool // until the run has new work again
 	takings []*taking
 	later   []func() // what came due while the process was paused
 }
@@ -144,6 +145,7 @@ func (l *local) chooses(call int) {
 func (l *local) begin() {
 	m, w := l.member, l.member.world
 	if w.settling {
+		l.resting = true
 		return
 	}
 	if l.forget(); len(l.takings) >= 3 {

@@ -34,6 +34,7 @@ type member struct {
 	id      protocol.ID
 	desk    protocol.Machine // a session.Desk, and what records it
 	below   protocol.Machine
+	cell    func() membership.Cell // as it shall be; nil where the machine below has none
 	spaces  []protocol.Machine
 	began   time.Duration // what the clock showed at its start
 	out     protocol.Effects
@@ -46,6 +47,7 @@ type member struct {
 	view    *protocol.View
 	misfit  misfit        // how its next life is configured otherwise than the others
 	wrong   misfit        // how this one is
+	stuck   bool          // it stays down or paused, until it is healed
 	gone    bool          // it is lost for good, until somebody gives its address to another
 	back    time.Duration // after which it is started again when it has left; 0 means that the nemesis does it
 	ambush  bool          // it crashes as soon as it has remembered something
@@ -66,7 +68,7 @@ func (m *member) now() protocol.Time { return m.clock.read(m.world.now) - m.bega
 // start begins a life of the process.
 func (m *member) start() {
 	w := m.world
-	if m.up || m.gone {
+	if m.up || m.gone || m.stuck {
 		return
 	}
 	m.life++
@@ -94,6 +96,10 @@ func (m *member) start() {
 	m.id = built.ID
 	w.network.id[m.id] = m.place
 	m.below, m.spaces = w.count.watch(built)
+	m.cell = nil
+	if keeper, is := built.Below.(interface{ Cell() membership.Cell }); is {
+		m.cell = keeper.Cell
+	}
 	if m.desk, err = m.front(&seat, built, tap); err != nil {
 		panic(fmt.Sprintf("sim: %s has no desk: %v", m.name, err))
 	}
@@ -254,7 +260,7 @@ func (m *member) pause(length time.Duration) {
 // resume lets the process go on: it finds what has come in whatever order its
 // operating system chooses.
 func (m *member) resume() {
-	if !m.paused {
+	if !m.paused || m.stuck {
 		return
 	}
 	w := m.world

@@ -20,7 +20,10 @@ func full(c *Config, seeds int) *Summary {
 	for i := range s.counts.phases {
 		s.counts.phases[i] = 1
 	}
-	s.counts.guests = 1
+	for i := range s.counts.rests {
+		s.counts.rests[i] = 1
+	}
+	s.counts.guests, s.counts.absent = 1, 1
 	for _, why := range losses {
 		s.counts.losses[why] = 1
 	}
@@ -53,8 +56,13 @@ func TestTheProfileFails(t *testing.T) {
 		"a handler": {1000, func(_ *Config, s *Summary) {
 			delete(s.counts.handlers, handler{"desk", protocol.Tick, nil})
 		}, true, []string{"handler desk tick"}},
-		"a loss":           {1000, func(_ *Config, s *Summary) { delete(s.counts.losses, "broken") }, true, []string{"loss broken"}},
-		"a phase":          {1000, func(_ *Config, s *Summary) { s.counts.phases[phaseSettled] = 0 }, true, []string{"phase settled"}},
+		"a loss":               {1000, func(_ *Config, s *Summary) { delete(s.counts.losses, "broken") }, true, []string{"loss broken"}},
+		"a phase":              {1000, func(_ *Config, s *Summary) { s.counts.phases[phaseSettled] = 0 }, true, []string{"phase settled"}},
+		"a way to stay broken": {1000, func(_ *Config, s *Summary) { s.counts.rests[restDeaf] = 0 }, true, []string{"rest deaf"}},
+		"no core is healed first": {1000, func(c *Config, s *Summary) {
+			c.Core = CoreNever
+			s.counts.rests, s.counts.phases[phaseCore] = [restCount]int{}, 0
+		}, true, nil},
 		"few runs":         {999, func(_ *Config, s *Summary) { s.counts.faults[Pause] = 0 }, false, []string{"fault pause"}},
 		"few faults":       {1000, func(c *Config, _ *Summary) { c.Faults = 1 << Crash }, false, nil},
 		"short runs":       {1000, func(c *Config, _ *Summary) { c.Duration = time.Second }, false, nil},
@@ -85,7 +93,7 @@ func TestTheProfileIsReadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fault: 27 of 27 kinds, 27 hits\n", "phase: 4 of 4 kinds", "message: 22 of 23 kinds, 22 hits\n", "handler: ", "loss: 6 of 6"} {
+	for _, want := range []string{"fault: 27 of 27 kinds, 27 hits\n", "phase: 6 of 6 kinds", "rest: 7 of 7 kinds, 7 hits\n", "message: 22 of 23 kinds, 22 hits\n", "handler: ", "loss: 6 of 6"} {
 		if !strings.Contains(p.Text, want) {
 			t.Errorf("it does not say %q:\n%s", want, p.Text)
 		}

@@ -19,9 +19,11 @@ type Config struct {
 	Members int
 	// Faults are those that may happen; each run draws its own mix of them.
 	Faults Faults
-	// Duration is how long faults happen. Zero means 60 s. Then everything is healed, and
-	// within 30 s every call must be answered.
+	// Duration is how long faults happen. Zero means 60 s. Then everything is healed, at once
+	// or a core before the rest, and within 30 s every call must be answered.
 	Duration time.Duration
+	// Core says whether a core is healed first. Zero means that the seed chooses.
+	Core Core
 	// Survive demands that in a run whose only fault is one crash of the coordinator all who
 	// hold through other members keep their locks. Without it that is only counted: it is
 	// what a member aims at, and no promise.
@@ -59,6 +61,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("sim: Protocol has no Build; one of %s is allowed", Names())
 	case c.Bias.Often < 0 || c.Bias.Often > 100 || c.Bias.Late < 0 || c.Bias.Late > 10_000:
 		return fmt.Errorf("sim: Bias is %+v; Often of up to 100 and Late of up to 10000 are allowed", c.Bias)
+	case c.Core > CoreNever:
+		return fmt.Errorf("sim: Core is %d; CoreDrawn, CoreFirst and CoreNever are allowed", c.Core)
 	case c.Members != 0 && (c.Members < 1 || c.Members > 25):
 		return fmt.Errorf("sim: Members is %d; 1 to 25 is allowed, and 0 to draw it", c.Members)
 	case c.Duration < time.Second || c.Duration > longestRun:
@@ -134,23 +138,11 @@ func (w *world) play() (result Result) {
 			result.Settings = w.settings.String()
 		}
 	}()
-	w.count.phases[phaseFaults]++
-	w.begin()
-	duration := w.settings.duration
-	if w.run(duration); w.over() {
+	settled, whole := w.phases()
+	if !whole {
 		return result
 	}
-	w.count.phases[phaseHealed]++
-	w.heal()
-	if w.run(duration + settleAfter); w.over() {
-		return result
-	}
-	w.count.phases[phaseSettling]++
-	w.settle()
-	result.Settled = w.await(duration)
-	if w.judge.violation == nil {
-		w.count.phases[phaseSettled]++
-	}
+	result.Settled = settled
 	result.err = w.checkHistories()
 	result.Survived = w.judge.survival()
 	if w.settings.survive && result.Survived.Kept < result.Survived.Crashes {
@@ -164,6 +156,33 @@ func (w *world) play() (result Result) {
 		w.trace("%v %v", result.Outcome, v)
 	}
 	return result
+}
+
+// phases runs a world through all of its phases, or until a promise is broken, and returns
+// how long it took to settle. It reports false where the run ends before that with nothing
+// found.
+func (w *world) phases() (settled time.Duration, whole bool) {
+	w.count.phases[phaseFaults]++
+	w.begin()
+	if w.run(w.settings.duration); w.over() {
+		return 0, false
+	}
+	if w.judge.violation == nil && w.healCore() && !w.coreIsServed() {
+		return 0, w.judge.violation != nil
+	}
+	healed := w.now
+	w.count.phases[phaseHealed]++
+	w.heal()
+	if w.run(healed + settleAfter); w.over() {
+		return 0, false
+	}
+	w.count.phases[phaseSettling]++
+	w.settle()
+	settled = w.await(healed)
+	if w.judge.violation == nil {
+		w.count.phases[phaseSettled]++
+	}
+	return settled, true
 }
 
 // machineFrames leaves of a stack what is above the recovery: the machine's own frames.
@@ -209,7 +228,7 @@ func (w *world) begin() {
 func (w *world) heal() {
 	w.trace("everything is healed")
 	w.tell.tell(story.Happening{Kind: story.Remark, Text: "everything is healed", Why: "healed"})
-	w.healed = true
+	w.core, w.healed, w.healedAt = nil, true, w.now
 	w.weather = calm()
 	for i := range w.network.cut {
 		clear(w.network.cut[i])
@@ -217,17 +236,30 @@ func (w *world) heal() {
 	clear(w.nemesis.cutOff)
 	w.nemesis.lost = nil
 	for _, m := range w.members {
-		m.disk.full, m.disk.slow = 0, 0
-		m.gone, m.misfit = false, fits
-		m.resume()
-		w.within(m.name, "healed", 0)
-		w.do(w.now+w.below("start", time.Second), m.start)
+		m.heal()
 	}
 	for _, c := range w.clients {
-		c.resume()
-		w.within(c.name, "healed", 0)
-		w.do(w.now+w.below("start", time.Second), c.start)
+		c.heal()
 	}
+}
+
+// heal ends what is wrong with the member's process and its disk.
+func (m *member) heal() {
+	w := m.world
+	m.disk.full, m.disk.slow = 0, 0
+	m.gone, m.misfit, m.stuck = false, fits, false
+	m.resume()
+	w.within(m.name, "healed", 0)
+	w.do(w.now+w.below("start", time.Second), m.start)
+}
+
+// heal ends what is wrong with the client's process.
+func (c *client) heal() {
+	w := c.world
+	c.stuck = false
+	c.resume()
+	w.within(c.name, "healed", 0)
+	w.do(w.now+w.below("start", time.Second), c.start)
 }
 
 // settle lets users begin nothing new but their probes.
@@ -246,8 +278,8 @@ func (w *world) settle() {
 // liveness is what a run that does not settle has not kept.
 const liveness = "P4"
 
-// await runs until everything is answered, and returns how long that took since the
-// faults ended.
+// await runs until everything is answered, and returns how long that took since what is
+// well was healed.
 func (w *world) await(healed instant) time.Duration {
 	for w.judge.violation == nil && !w.over() {
 		w.run(w.now + 250*time.Millisecond)
@@ -255,8 +287,11 @@ func (w *world) await(healed instant) time.Duration {
 		if len(unsettled) == 0 {
 			break
 		}
+		if w.grow() {
+			healed = w.now
+		}
 		if w.now > healed+despair {
-			w.judge.violate(liveness, "%v after the last fault: %s", despair, strings.Join(unsettled, "; "))
+			w.judge.violate(liveness, "%s: %s", w.despaired(), strings.Join(unsettled, "; "))
 		}
 	}
 	return w.now - healed
@@ -266,6 +301,9 @@ func (w *world) await(healed instant) time.Duration {
 func (w *world) unsettled() (found []string) {
 	found = w.unserved()
 	for _, c := range w.clients {
+		if c.stuck {
+			continue
+		}
 		for _, worker := range c.workers {
 			if !worker.probing || worker.probes > 0 {
 				found = append(found, fmt.Sprintf("%s has not had every name", worker))
@@ -280,12 +318,15 @@ func (w *world) unsettled() (found []string) {
 
 // unserved says what is missing until all members are in one view and somebody serves.
 func (w *world) unserved() (found []string) {
-	coordinator := w.coordinator()
+	coordinator := w.leading()
 	if coordinator == nil {
 		return []string{"nobody coordinates"}
 	}
 	v := coordinator.view
 	for _, m := range w.members {
+		if !w.demanded(m) {
+			continue
+		}
 		switch at, listed := v.Of(m.id); {
 		case !m.up:
 			found = append(found, fmt.Sprintf("%s is not up", m))
@@ -308,7 +349,7 @@ func (w *world) leftovers() (found []string) {
 	if !w.protocol.Locks {
 		return nil
 	}
-	m := w.coordinator()
+	m := w.leading()
 	condition, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition)
 	switch {
 	case !ok:

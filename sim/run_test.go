@@ -183,6 +183,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		"Members":  func(c *Config) { c.Members = 26 },
 		"Duration": func(c *Config) { c.Duration = time.Millisecond },
 		"Bias":     func(c *Config) { c.Bias.Late = 10_001 },
+		"Core":     func(c *Config) { c.Core = CoreNever + 1 },
 	} {
 		c := good
 		change(&c)

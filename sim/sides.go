@@ -194,7 +194,7 @@ func (s *sides) meet(found map[pairing]instant, h, g *grant) {
 		w.trace("%v; and %v: their sides have met", h, g)
 	}
 	found[key] = since
-	if w.now-since > tellLate || w.healed && w.now-max(since, w.settings.duration) > tellSoon {
+	if w.now-since > tellLate || w.healed && w.now-max(since, w.healedAt) > tellSoon {
 		w.judge.violate("P3", "%v; and %v: both are on one side since %v, and neither is told", h, g, since)
 	}
 }

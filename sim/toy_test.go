@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -95,6 +96,45 @@ func TestARightToyIsClean(t *testing.T) {
 	}
 	if s.Grants() < 100 {
 		t.Errorf("%d grants in 30 seeds", s.Grants())
+	}
+}
+
+// needy is a toy whose coordinator grants only while a whole number of members is there.
+type needy struct {
+	toy
+	whole int
+}
+
+func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	v := m.View
+	if fact, asks := ev.Fact.(claim); asks && v != nil && fact.Name != "" && !fact.over && len(v.Members) < m.whole {
+		return
+	}
+	m.toy.Step(now, ev, out)
+}
+
+// TestWhoNeedsEverybodyIsStuck: as soon as all come back a needy toy goes on as if nothing
+// had been. What finds it is that only a core is healed, and somebody stays away.
+func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
+	p := sim.Protocol{Name: "needy", Locks: true, Fewest: 3, Most: 3, Build: sim.Above(func(self protocol.ID) protocol.Machine {
+		return &needy{toy{Front: sim.Front{Self: self}}, 3}
+	})}
+	c := sim.Config{Protocol: p, Faults: sim.Within, Duration: 20 * time.Second}
+	drawn, err := sim.RunMany(c, 1, 40, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := drawn.Worst; w == nil || w.Outcome != sim.Stuck || w.Violation.Promise != "P4" || !strings.Contains(w.Violation.Story, "after a core of") {
+		t.Fatalf("nobody is found stuck: %v", w)
+	}
+	t.Logf("seed %d: %v", drawn.Worst.Seed, drawn.Worst.Violation)
+	c.Core = sim.CoreNever
+	healed, err := sim.RunMany(c, 1, 40, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := healed.Worst; w != nil {
+		t.Errorf("where all is healed at once seed %d shows it, too: %v", w.Seed, w.Violation)
 	}
 }
 

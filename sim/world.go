@@ -38,6 +38,9 @@ type world struct {
 	page     io.Writer // that shows one of them; nil for none
 
 	healed   bool    // no more faults
+	healedAt instant // when that began
+	core     *core   // of those who are healed; nil where it is everybody
+	cores    Core
 	settling bool    // and no more new work
 	until    instant // when the run is not interesting any more; 0 means never
 	tracing  bool
@@ -51,7 +54,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	r := newDice(seed, 0x686f6c6466617374)
 	later := newDice(seed, 0x6c61746572)
 	restless := newDice(seed, 0x726573746c657373)
-	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count, records: c.Recording}
+	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count, records: c.Recording, cores: c.Core}
 	if c.record {
 		w.tape = newTape()
 	}
