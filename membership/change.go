@@ -17,6 +17,10 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 		m.resign(now, out)
 		return
 	}
+	if m.hinders(now) {
+		m.abdicate(now, out)
+		return
+	}
 	m.openView(now)
 	if !r.served {
 		r.served = m.serves(now)
@@ -32,6 +36,54 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 			m.propose(now, next, out)
 		}
 	}
+}
+
+// hinders reports whether a change of the view lacks nothing but this member's own
+// acceptance, which its disk has not taken for S: nobody can come, nobody's names become
+// free, and a coordinator whom those who have accepted elect can do better. In mode any
+// one of them is enough.
+func (m *Machine) hinders(now protocol.Time) bool {
+	r := m.reign
+	if protocol.Mutated("coordinator without a disk") {
+		return false
+	}
+	if r.proposal == nil || r.attendance || r.track(m.self, now).acked >= r.proposal.Number || !m.blocked() {
+		r.hindered = 0
+		return false
+	}
+	accepted := func(id protocol.ID) bool {
+		t := r.tracks[id]
+		return id != m.self && t != nil && t.acked >= r.proposal.Number
+	}
+	heir := func(member election.Member) bool { return member.Founder && accepted(member.ID) }
+	able := m.config.Available && slices.ContainsFunc(r.proposal.Members, heir)
+	if !able && (m.config.Available || !election.Quorums(r.needs, accepted)) {
+		r.hindered = 0
+		return false
+	}
+	if r.hindered == 0 {
+		r.hindered = now
+	}
+	return now >= r.hindered+m.config.silence()
+}
+
+// abdicate gives up the role, so that the members elect another coordinator at once.
+func (m *Machine) abdicate(now protocol.Time, out *protocol.Effects) {
+	for _, member := range m.reign.members() {
+		if member.ID != m.self {
+			out.Send(member.ID, Resign{Epoch: m.reign.epoch})
+		}
+	}
+	out.Note(Abdicated{Err: m.failed})
+	m.cease(now, out)
+}
+
+// Abdicated notes that a coordinator has given up its role, because its cell could not be
+// written.
+type Abdicated struct{ Err error }
+
+func (n Abdicated) String() string {
+	return "coordinating no more, because the stable cell cannot be written: " + n.Err.Error()
 }
 
 // serves reports whether the authority may grant: the view is installed, every member

@@ -79,7 +79,9 @@
 //     promised from each member's start. Without cells: a new bootstrap, by every
 //     founder, above the wall clock's second.
 //   - The disk: a member whose first write fails is unfit. One that fails later costs
-//     its vote and its clients' horizon until the next succeeds; nobody else notices.
+//     its vote and its clients' horizon until the next succeeds. Nobody else notices: who
+//     cannot write asks for no promises, which would halt the others in vain, and gives up
+//     a role in which a change of the view lacks only its own acceptance.
 //
 // # Where this says more than the design
 //

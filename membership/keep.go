@@ -175,6 +175,10 @@ func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects)
 	out.Note(Unsaved{Err: err})
 }
 
+// blocked reports whether the disk has taken nothing for so long that it may not do so
+// soon: whatever depends on this member's own write cannot happen.
+func (m *Machine) blocked() bool { return m.failed != nil && m.pause >= m.config.Patience/2 }
+
 // refuse ends the member's part: it cannot take part at all.
 func (m *Machine) refuse(err error, out *protocol.Effects) {
 	m.unfit = true

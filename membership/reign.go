@@ -22,6 +22,7 @@ type reign struct {
 	voting     []election.Electorate // the electorate of voters' view alone, made once; see electorates
 	votingOf   *election.View
 	attendance bool
+	hindered   protocol.Time     // since when the proposal lacks only this member's acceptance; 0 where it does not
 	voters     []election.Member // of the needs, beside the first view's members
 
 	anchor   protocol.Time // when the latest poll was sent that the quorums have answered

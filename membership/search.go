@@ -311,7 +311,14 @@ func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, ou
 }
 
 // canvass asks for the promises that a ballot needs, under an epoch above all others.
+//
+// Whoever cannot write does not begin: nobody leads without his own promise, and all who
+// give theirs would be halted in vain, again and again.
 func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *protocol.Effects) {
+	if m.blocked() && ballot.Forced == nil && !protocol.Mutated("candidate without a disk") {
+		m.backOff(now, m.rank(ballot.View))
+		return
+	}
 	// Who leads a side of which nobody has a place in the newest view cannot know what
 	// those had known.
 	forgotten := ballot.Attendance || m.config.Available && ballot.View.Rank(m.self) < 0

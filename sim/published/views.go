@@ -88,6 +88,16 @@ func successions() []Row {
 				"That member can never be admitted again.",
 		},
 		{
+			Rule: "candidate without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "disk-full,crash",
+			Hole: "A member whose disk is full stands for election, again and again. " +
+				"Its own promise is never written, so it cannot win; and all who give it theirs are halted.",
+		},
+		{
+			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "disk-full,crash",
+			Hole: "A coordinator whose disk is full keeps its role, though it cannot accept what it proposes. " +
+				"Nobody can be admitted any more, and what dropped members held is never free.",
+		},
+		{
 			Rule: "candidacy outlives the promise", Protocol: "central", Source: "found here", Breaks: "P2", Budget: 200, Asserted: true,
 			Hole: "A candidate that promises itself to another one goes on with its own election. " +
 				"It wins under an epoch below the one that it follows, and its tokens would go back: a machine notices and stops.",
