@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/recording/literal"
 	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // sentinels are the errors that a program may test for.
@@ -21,6 +22,8 @@ func sentinels() []literal.Sentinel {
 		{Name: "holdfast.ErrClosed", Err: holdfast.ErrClosed}, {Name: "holdfast.ErrClass", Err: holdfast.ErrClass},
 		{Name: "holdfast.ErrName", Err: holdfast.ErrName}, {Name: "holdfast.ErrSpace", Err: holdfast.ErrSpace},
 		{Name: "holdfast.ErrConflict", Err: holdfast.ErrConflict}, {Name: "holdfast.ErrUnsupported", Err: holdfast.ErrUnsupported},
+		{Name: "storage.ErrRefused", Err: storage.ErrRefused}, {Name: "storage.ErrInvalid", Err: storage.ErrInvalid},
+		{Name: "storage.ErrUnknown", Err: storage.ErrUnknown},
 	}
 }
 

@@ -26,7 +26,7 @@ func Protocols() []Protocol {
 // comes out of them.
 func Vocabulary(protocols []Protocol) []any {
 	all := slices.Concat(
-		[]any{storage.Save{}, storage.Saved{}},
+		storage.Vocabulary(),
 		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), session.Vocabulary(),
 	)
 	for _, p := range protocols {

@@ -1,0 +1,178 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// What an error of a store says about a request. A machine asks with errors.Is; an error
+// that is none of these is to be taken for ErrUnknown.
+var (
+	// ErrRefused: nothing was done, nor will be. The same may do another time.
+	ErrRefused = errors.New("the store has refused it, for now")
+	// ErrInvalid: nothing was done, nor will be, however often it is asked for.
+	ErrInvalid = errors.New("the store does not take it")
+	// ErrUnknown: it may have been done, may be done later, or never. A Slice has done
+	// nothing in any case.
+	ErrUnknown = errors.New("the store may have done it")
+)
+
+// Entry is a column of a row, with its value.
+type Entry struct {
+	Column string
+	Value  string
+}
+
+// Mutate adds columns to the row of Key, with new values where they are there, and deletes
+// others: all at one instant, or nothing. Mutated answers it.
+type Mutate struct {
+	ID        uint64 // of this request, echoed in Mutated
+	Key       string
+	Additions []Entry
+	Deletions []string
+	// Timestamp orders the writes of one column in a store that goes by it: the highest
+	// wins, and of equals a deletion. Mostly it is the writer's wall clock, in microseconds.
+	Timestamp int64
+	// TTL is after what time the store forgets the additions, without a further word. Stores
+	// count whole seconds: a part of one counts as one, and the end may come up to a second
+	// early. Zero means never.
+	TTL time.Duration
+}
+
+// Mutated answers a Mutate.
+type Mutated struct {
+	ID  uint64
+	Err error // nil: it has taken effect
+}
+
+// Slice reads the row of Key: the columns from Start on, that is included, to End, that is
+// not. Sliced answers it. Stores pass over what was deleted one by one: a Start from which
+// on columns live is worth having.
+type Slice struct {
+	ID    uint64 // of this request, echoed in Sliced
+	Key   string
+	Start string
+	End   string // empty means the end of the row
+	Limit int    // so many columns at most, the first ones. Zero means all
+}
+
+// Sliced answers a Slice. A row that was never written is empty, and no error.
+type Sliced struct {
+	ID      uint64
+	Entries []Entry // in the order of their columns; nil with an error
+	Err     error
+}
+
+// longestName bounds keys and columns, in bytes, for every store alike.
+const longestName = 65535
+
+// Check returns nil if a store takes the request. The error wraps ErrInvalid, and names what
+// is wrong and what is allowed.
+func (m Mutate) Check() error {
+	if err := checkKey(m.Key); err != nil {
+		return err
+	}
+	added := map[string]bool{}
+	for i := range m.Additions {
+		column := m.Additions[i].Column
+		if err := checkColumn(column); err != nil {
+			return err
+		}
+		if added[column] {
+			return fmt.Errorf("column %q is added twice; once is allowed: %w", column, ErrInvalid)
+		}
+		added[column] = true
+	}
+	for _, column := range m.Deletions {
+		if err := checkColumn(column); err != nil {
+			return err
+		}
+		if added[column] {
+			return fmt.Errorf("column %q is added and deleted; one of both is allowed: %w", column, ErrInvalid)
+		}
+	}
+	switch {
+	case len(m.Additions)+len(m.Deletions) == 0:
+		return fmt.Errorf("nothing is added and nothing deleted; at least one column is to be named: %w", ErrInvalid)
+	case m.Timestamp < 0:
+		return fmt.Errorf("timestamp %d; 0 or more is allowed: %w", m.Timestamp, ErrInvalid)
+	case m.TTL < 0:
+		return fmt.Errorf("ttl %v; more than 0s is allowed, and 0s for columns that stay: %w", m.TTL, ErrInvalid)
+	}
+	return nil
+}
+
+// Check returns nil if a store takes the request. The error wraps ErrInvalid, and names what
+// is wrong and what is allowed.
+func (s Slice) Check() error {
+	switch err := checkKey(s.Key); {
+	case err != nil:
+		return err
+	case s.End != "" && s.End < s.Start:
+		return fmt.Errorf("end %q comes before start %q; what comes behind is allowed, and nothing for the end of the row: %w", s.End, s.Start, ErrInvalid)
+	case s.Limit < 0:
+		return fmt.Errorf("limit %d; more than 0 is allowed, and 0 for all: %w", s.Limit, ErrInvalid)
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	if key == "" || len(key) > longestName {
+		return fmt.Errorf("a key of %d bytes; 1 to %d are allowed: %w", len(key), longestName, ErrInvalid)
+	}
+	return nil
+}
+
+func checkColumn(column string) error {
+	if column == "" || len(column) > longestName {
+		return fmt.Errorf("a column of %d bytes; 1 to %d are allowed: %w", len(column), longestName, ErrInvalid)
+	}
+	return nil
+}
+
+func (m Mutate) String() string {
+	text := fmt.Sprintf("mutate #%d %q", m.ID, m.Key)
+	for i := range m.Additions {
+		text += fmt.Sprintf(" +%q", m.Additions[i].Column)
+	}
+	for _, column := range m.Deletions {
+		text += fmt.Sprintf(" -%q", column)
+	}
+	return text
+}
+
+func (m Mutated) String() string {
+	if m.Err != nil {
+		return fmt.Sprintf("mutate #%d: %v", m.ID, m.Err)
+	}
+	return fmt.Sprintf("mutated #%d", m.ID)
+}
+
+func (s Slice) String() string {
+	text := fmt.Sprintf("slice #%d %q", s.ID, s.Key)
+	if s.Start != "" || s.End != "" {
+		text += fmt.Sprintf(" from %q to %q", s.Start, s.End)
+	}
+	if s.Limit > 0 {
+		text += fmt.Sprintf(" at most %d", s.Limit)
+	}
+	return text
+}
+
+func (s Sliced) String() string {
+	if s.Err != nil {
+		return fmt.Sprintf("slice #%d: %v", s.ID, s.Err)
+	}
+	text := fmt.Sprintf("sliced #%d", s.ID)
+	for i := range s.Entries {
+		text += fmt.Sprintf(" %q", s.Entries[i].Column)
+	}
+	return text
+}
+
+// Vocabulary lists one value of each type that is sent to storage and from it. Whoever
+// writes such values down, as a recorder does, reads them again with it.
+func Vocabulary() []any {
+	return []any{Save{}, Saved{}, Mutate{}, Mutated{}, Slice{}, Sliced{}}
+}
