@@ -11,7 +11,7 @@ import (
 func electionProtocol() Protocol {
 	return Protocol{
 		Name: "election", Fewest: 3, Most: 7,
-		Faults:  Within.Without(StoreSlow).Without(StoreFail).Without(Operator),
+		Faults:  (Within &^ ofStores).Without(Operator),
 		Routine: routine, Build: func(s Seat) (Built, error) {
 			built, err := Membership(s)
 			built.Spaces = []protocol.Machine{&bystander{}}

@@ -13,7 +13,7 @@ import (
 func centralProtocol() Protocol {
 	return Protocol{
 		Name: "central", Fewest: 3, Most: 7, Locks: true,
-		Faults: Within.Without(StoreSlow).Without(StoreFail),
+		Faults: Within &^ ofStores,
 		Build: func(s Seat) (Built, error) {
 			built, err := Membership(s)
 			if err != nil {

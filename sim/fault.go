@@ -33,14 +33,14 @@ const (
 	DiskFull
 	DiskTorn
 	DiskLost
-	StoreSlow
-	StoreFail
-	Any      // the space is in partition mode any: every side of a partition goes on
-	Preempt  // the member of the highest id leads, as published
-	Misfit   // a member is configured otherwise than all others
-	Force    // a quorum is lost for good, and an operator forces a view of those who are left
-	Drain    // a member takes nothing new, and leaves when nothing is held through it
-	Shutdown // a member's process is asked to end
+	StoreSlow // requests to the store take long, some longer than anybody waits for
+	StoreFail // it answers with an error, whether it has done what was asked for or not
+	Any       // the space is in partition mode any: every side of a partition goes on
+	Preempt   // the member of the highest id leads, as published
+	Misfit    // a member is configured otherwise than all others
+	Force     // a quorum is lost for good, and an operator forces a view of those who are left
+	Drain     // a member takes nothing new, and leaves when nothing is held through it
+	Shutdown  // a member's process is asked to end
 	DriftBeyond
 	SkewBeyond
 	PauseBeyond
@@ -67,6 +67,9 @@ const (
 	Within Faults = 1<<DriftBeyond - 1
 	Beyond Faults = 1<<faultCount - 1 - Within
 	Later  Faults = Within + 1 - 1<<Any
+
+	// ofStores are those that happen to a store that members share.
+	ofStores Faults = 1<<StoreSlow | 1<<StoreFail
 )
 
 // Has reports whether f is in the set.

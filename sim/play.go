@@ -119,6 +119,9 @@ func (s *Script) check(p *Protocol) error {
 	case s.Waiters < 0 || s.LocksPerSession < 0 || s.Sessions < 0:
 		return fmt.Errorf("sim: script: a bound is negative; 0 means its default")
 	}
+	if err := p.Check(s.Faults); err != nil {
+		return fmt.Errorf("sim: script: %w", err)
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -34,8 +35,12 @@ type Protocol struct {
 	// Routine, if not nil, reads off a message that it says only that nothing has changed, as
 	// a heartbeat does. Pictures summarize such messages.
 	Routine func(protocol.Message) bool
-	// Faults are those that can happen to this protocol. Zero means all within the bounds
-	// but mode any, for which a protocol needs rules of its own, and those of stores.
+	// Stores says that the machines share a store: they ask for storage.Mutate and
+	// storage.Slice, and what goes wrong with stores can go wrong with them.
+	Stores bool
+	// Faults are those within the bounds that can happen to this protocol. Zero means all
+	// but mode any, for which a protocol needs rules of its own, and without Stores those of
+	// stores.
 	Faults Faults
 	// Universe lists what a run can hit, for coverage. What Below and Above do not list is
 	// listed when it is hit. Nil Below means the messages of the membership.
@@ -46,11 +51,36 @@ type Protocol struct {
 func (p *Protocol) complete() {
 	p.Fewest, p.Most = or(p.Fewest, 3), or(p.Most, max(p.Fewest, 7))
 	if p.Faults == 0 {
-		p.Faults = Within.Without(Any).Without(StoreSlow).Without(StoreFail)
+		p.Faults = Within.Without(Any)
+		if !p.Stores {
+			p.Faults &^= ofStores
+		}
 	}
 	if p.Universe.Below == nil {
 		p.Universe.Below = membershipMessages()
 	}
+}
+
+// Possible returns the faults that can happen to the protocol, within the bounds.
+func (p Protocol) Possible() Faults {
+	p.complete()
+	return p.Faults & Within
+}
+
+// Check returns nil if every fault that is named in the set can happen to the protocol. All
+// faults within the bounds are nobody's names: of those a run has what can happen. The error
+// names a fault that cannot, and those that can.
+func (p Protocol) Check(set Faults) error {
+	p.complete()
+	never := set &^ (p.Faults | Beyond)
+	if set&Within == Within || never == 0 {
+		return nil
+	}
+	var names []string
+	for _, f := range (p.Faults | Beyond).All() {
+		names = append(names, f.String())
+	}
+	return fmt.Errorf("fault %q cannot happen to protocol %s; all, beyond, none and %s are allowed", never.All()[0], p.Name, strings.Join(names, ", "))
 }
 
 // Seat is a member at its start: what the process knows, and its configuration.

@@ -17,7 +17,9 @@ type Config struct {
 	Protocol Protocol
 	// Members is how many machines there are. Zero means that each run draws it.
 	Members int
-	// Faults are those that may happen; each run draws its own mix of them.
+	// Faults are those that may happen; each run draws its own mix of them. Of all (Within)
+	// it has those that can happen to the protocol; any other set must not have one that
+	// cannot.
 	Faults Faults
 	// Duration is how long faults happen. Zero means 60 s. Then everything is healed, at once
 	// or a core before the rest, and within 30 s every call must be answered.
@@ -67,6 +69,12 @@ func (c *Config) check() error {
 		return fmt.Errorf("sim: Members is %d; 1 to 25 is allowed, and 0 to draw it", c.Members)
 	case c.Duration < time.Second || c.Duration > longestRun:
 		return fmt.Errorf("sim: Duration is %v; %v to %v is allowed", c.Duration, time.Second, longestRun)
+	}
+	if !c.Protocol.Stores && c.Protocol.Faults&ofStores != 0 {
+		return fmt.Errorf("sim: Protocol %s has the fault %q and no Stores; set Stores if its machines ask a store, and leave the fault out otherwise", c.Protocol.Name, (c.Protocol.Faults & ofStores).All()[0])
+	}
+	if err := c.Protocol.Check(c.Faults); err != nil {
+		return fmt.Errorf("sim: Faults: %w", err)
 	}
 	return nil
 }

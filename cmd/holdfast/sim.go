@@ -53,7 +53,7 @@ func (p *program) simCommand() *cli.Command {
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash);\n" +
 			"and of 1,000 seeds or more with all faults, 125 where a fault, message or handler was never hit.\n" +
 			simFaults("Faults within the promised bounds, all:", sim.Within) +
-			simFaults("Faults beyond them, beyond:", sim.Beyond),
+			simFaults("Faults beyond them, beyond:", sim.Beyond) + simNever(),
 		Flags: append([]cli.Flag{
 			protocolFlag, members, first,
 			countFlag("seeds", 1, "how many `SEEDS`"),
@@ -85,6 +85,17 @@ func simFaults(what string, set sim.Faults) string {
 		line += " " + f.String()
 	}
 	return text.String() + "\n" + line
+}
+
+// simNever says of each protocol which faults cannot happen to it, for the help.
+func simNever() string {
+	var text strings.Builder
+	text.WriteString("\nstore-slow and store-fail happen to protocols that lock through a store. all leaves out what cannot\n" +
+		"happen to the protocol; to name it is an error:")
+	for _, p := range sim.Protocols() {
+		text.WriteString(simFaults(" to "+p.Name+":", sim.Within&^p.Possible()))
+	}
+	return text.String()
 }
 
 // simOrder is what one call of sim is to do.
@@ -190,6 +201,9 @@ func simConfig(c *cli.Command) (sim.Config, error) {
 	}
 	faults, err := sim.ParseFaults(c.String("faults"))
 	if err != nil {
+		return sim.Config{}, usageError(c.Name, "flag --faults: %v", err)
+	}
+	if err := wanted.Check(faults); err != nil {
 		return sim.Config{}, usageError(c.Name, "flag --faults: %v", err)
 	}
 	return sim.Config{
