@@ -165,7 +165,7 @@ func (f *Front) Gone(now protocol.Time, id protocol.ID, tenure protocol.Tenure) 
 // Grant tells the user of a request that it holds its name under a token, once. It reports
 // whether the request holds it now; if not, nobody wants it any more.
 func (f *Front) Grant(session lock.SessionID, id uint64, token holdfast.Token, out *protocol.Effects) bool {
-	i := f.find(session, id, 0)
+	i := f.find(session, id, "", 0)
 	if i < 0 {
 		return false
 	}
@@ -176,16 +176,16 @@ func (f *Front) Grant(session lock.SessionID, id uint64, token holdfast.Token, o
 	return f.Wants[i].Token == token
 }
 
-// find returns where a request stands: by its id, or where that is 0 by its token.
-func (f *Front) find(session lock.SessionID, id uint64, token holdfast.Token) int {
+// find returns where a request stands: by its id, or where that is 0 by its name and token.
+func (f *Front) find(session lock.SessionID, id uint64, name string, token holdfast.Token) int {
 	return slices.IndexFunc(f.Wants, func(w Want) bool {
-		return w.Session == session && (w.ID == id || id == 0 && token != 0 && w.Token == token)
+		return w.Session == session && (w.ID == id || id == 0 && token != 0 && w.Token == token && w.Name == name)
 	})
 }
 
 // ask enters a request, or repeats what became of it.
 func (f *Front) ask(r *lock.Request, out *protocol.Effects) {
-	if i := f.find(r.Session, r.ID, 0); i < 0 {
+	if i := f.find(r.Session, r.ID, "", 0); i < 0 {
 		f.Wants = append(f.Wants, Want{Request: *r})
 	} else if w := &f.Wants[i]; w.Token != 0 {
 		decide(out, protocol.CallID{}, w, lock.Granted, "")
@@ -194,7 +194,7 @@ func (f *Front) ask(r *lock.Request, out *protocol.Effects) {
 
 // over ends a request because its user says so.
 func (f *Front) over(out *protocol.Effects, call protocol.CallID, c protocol.Cancel, token holdfast.Token) {
-	i := f.find(c.Session, c.Request, token)
+	i := f.find(c.Session, c.Request, c.Name, token)
 	if i < 0 {
 		w := Want{Request: lock.Request{Session: c.Session, ID: c.Request, Name: c.Name}, Token: token}
 		kind := lock.Released
