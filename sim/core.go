@@ -120,6 +120,7 @@ func (w *world) healCore() bool {
 	w.tell.tell(story.Happening{Kind: story.Remark, Text: text})
 	w.core, w.healed, w.healedAt, w.weather = c, true, w.now, calm()
 	c.since = w.now
+	w.store.heal()
 	w.nemesis.lost = nil
 	for i, m := range w.members {
 		if !c.in[i] {

@@ -79,6 +79,9 @@ func (p *Protocol) handlers() (all []handler) {
 	for _, m := range p.Universe.Above {
 		add("space", protocol.Receive, m)
 	}
+	if p.Stores {
+		add("space", protocol.Receive, storage.Mutated{}, storage.Sliced{})
+	}
 	if p.Locks {
 		add("space", protocol.Tick, nil)
 		add("space", protocol.Call, reachedByLocks...)
@@ -140,6 +143,9 @@ func (s *Summary) above(c *Config) (all []reflect.Type) {
 		all = append(all, reflect.TypeOf(m))
 	}
 	if len(all) > 0 {
+		if c.Protocol.Stores {
+			all = append(all, reflect.TypeFor[storage.Mutate](), reflect.TypeFor[storage.Slice]())
+		}
 		return all
 	}
 	for m := range s.counts.messages {
@@ -201,10 +207,14 @@ func (s *Summary) Profile(c Config) (Profile, error) {
 // WriteCoverage prints each message, fault and handler with how often it was hit, and
 // names at the end those that never were. It reports whether there is none.
 func (s *Summary) WriteCoverage(out io.Writer, c *Config) (complete bool, err error) {
+	whole := *c
+	if err := whole.check(); err != nil {
+		return false, err
+	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var never []string
 	fmt.Fprintln(t, "what\tname\thits")
-	for _, e := range s.exercised(c) {
+	for _, e := range s.exercised(&whole) {
 		_, err := fmt.Fprintf(t, "%s\t%s\t%d\n", e.sort, e.name, e.hits)
 		_ = err // told by Flush
 		if e.hits == 0 {

@@ -1,13 +1,14 @@
 // Package sim breaks the protocols in simulated time: many members, clients, networks,
-// clocks and disks in one thread, and one seed that draws everything.
+// clocks, disks and stores in one thread, and one seed that draws everything.
 //
 // The members are the very machines that ship: a [session.Desk] in front of a stack of
 // membership and spaces. What is around them is made here: the part of package run
 // (member.go), of storage/cell (disk.go), of transport (network.go), of server (edge.go,
 // link.go), of client (belief.go, asking.go, stream.go, connection.go), of node (local.go)
-// and of curl (visitor.go). The files that repeat the rules of another package name the functions
-// that they repeat, because a client that believed otherwise than the real one would
-// prove nothing.
+// and of curl (visitor.go). The files that repeat the rules of another package name the
+// functions that they repeat, because a client that believed otherwise than the real one
+// would prove nothing. A store that members share (store.go) keeps what package storage
+// promises of every one, and no more.
 //
 // # A run
 //
@@ -89,7 +90,8 @@
 //
 // A protocol is a [Protocol]: how its machines are built, and where P5 is to be checked two
 // functions that read its messages. Nothing here knows of it otherwise: toy_test.go is one
-// of 60 lines, on a [Front] that knows what users ask. The following have their places, each
+// of 60 lines, on a [Front] that knows what users ask; that of storetoy_test.go locks
+// through a store. The following have their places, each
 // in a folder below this one: explore (every state of a small cluster), shrink (fewer members,
 // faults and calls), draw (a run as a picture, from the values of story that Config.Observe
 // is told), published (the published algorithms' holes, each the code that ships without one

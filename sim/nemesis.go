@@ -139,6 +139,10 @@ func (n *nemesis) deed(f Fault) func() {
 		return n.operate
 	case DiskSlow, DiskFull:
 		return func() { n.spoil(f) }
+	case StoreSlow:
+		if n.world.store != nil {
+			return n.delayStore
+		}
 	case Misfit:
 		return n.misconfigure
 	case Force:

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // network carries messages between members. It promises them nothing: what it does
@@ -35,7 +34,7 @@ func newNetwork(w *world, places int) network {
 func (n *network) send(from *member, e *protocol.Envelope) {
 	w := n.world
 	if e.To == protocol.Storage {
-		from.disk.save(e.Message.(storage.Save), e.Port)
+		w.keep(from, e)
 		return
 	}
 	to, known := n.place(e)

@@ -70,7 +70,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 		settings: s.settings(), protocol: &c.Protocol, tape: newTelling(s.Choices), until: on.Until,
 		tracing: on.Trace != nil, writer: on.Trace, brief: on.Brief, count: newCounts(on.Coverage),
 	}
-	w.settings.survive = on.Survive
+	w.settings.survive, w.settings.stores = on.Survive, on.Protocol.Stores
 	w.stage()
 	w.observed(on.Observe)
 	played.Result = w.play()

@@ -242,6 +242,7 @@ func (w *world) heal() {
 		clear(w.network.cut[i])
 	}
 	clear(w.nemesis.cutOff)
+	w.store.heal()
 	w.nemesis.lost = nil
 	for _, m := range w.members {
 		m.heal()

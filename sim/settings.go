@@ -21,6 +21,7 @@ type settings struct {
 	faults   Faults // the mix of this run
 	once     bool   // where crashes are all there is: one of the coordinator, and no more
 	duration time.Duration
+	stores   bool // members share a store
 
 	lease   time.Duration
 	drift   float64
@@ -86,10 +87,14 @@ type weather struct {
 	reorder   int
 	disk      time.Duration // that most writes take, at most
 	diskFail  int
+	store     time.Duration // that most ways to the store and back take, at most
+	storeFail int
 }
 
 // calm is the weather without faults.
-func calm() weather { return weather{latency: 2 * time.Millisecond, disk: 5 * time.Millisecond} }
+func calm() weather {
+	return weather{latency: 2 * time.Millisecond, disk: 5 * time.Millisecond, store: 5 * time.Millisecond}
+}
 
 const longestRun = 48 * time.Hour
 
@@ -97,7 +102,7 @@ const longestRun = 48 * time.Hour
 // clients are restless from restless.
 func draw(c *Config, r, later, restless *rand.Rand, seed uint64) settings {
 	s := settings{
-		protocol: c.Protocol.Name, seed: seed, duration: c.Duration, lease: 3 * time.Second, drift: 0.05,
+		protocol: c.Protocol.Name, stores: c.Protocol.Stores, seed: seed, duration: c.Duration, lease: 3 * time.Second, drift: 0.05,
 		every: map[Fault]time.Duration{},
 	}
 	s.members = c.Members
@@ -245,6 +250,9 @@ func (s *settings) String() string {
 	row("latency", "%v, of 10,000: %d delayed, %d lost, %d twice, %d reordered",
 		s.weather.latency, s.weather.delay, s.weather.loss, s.weather.duplicate, s.weather.reorder)
 	row("disk", "%v, of 10,000: %d fail", s.weather.disk, s.weather.diskFail)
+	if s.stores {
+		row("store", "%v, of 10,000: %d fail", s.weather.store, s.weather.storeFail)
+	}
 	for _, f := range s.faults.All() {
 		row("every "+f.String(), "%v", s.every[f].Round(time.Millisecond))
 	}

@@ -27,8 +27,9 @@ type teller struct {
 
 // way is a message on its way.
 type way struct {
-	to   string
-	sent instant
+	to    string
+	sent  instant
+	usual time.Duration // that most take
 }
 
 // holding is a grant that goes on.
@@ -63,6 +64,10 @@ func (t *teller) cast() {
 	}
 	for _, m := range t.world.members {
 		t.tell(story.Happening{Kind: story.Lane, Who: m.name})
+	}
+	if t.world.store != nil {
+		t.tell(story.Happening{Kind: story.Lane, Who: theStore})
+		t.tell(story.Happening{Kind: story.Started, Who: theStore, Text: "the store"})
 	}
 	for _, c := range t.world.clients {
 		t.tell(story.Happening{Kind: story.Lane, Who: c.name, Client: true})

@@ -12,7 +12,7 @@ import (
 // number gives a message to somebody its number.
 func (t *teller) number(to string) uint32 {
 	t.last++
-	t.ways[t.last] = way{to, t.world.now}
+	t.ways[t.last] = way{to, t.world.now, t.world.settings.weather.latency}
 	return t.last
 }
 
@@ -113,6 +113,31 @@ func (t *teller) returned(v *visit, what string) uint32 {
 	return t.said(v.member, v.visitor, what+" "+name, "answer to a POST: "+what+" "+name, name, 0, what == "renewed")
 }
 
+// requested tells of what a member asks of the store.
+func (t *teller) requested(by *member, request protocol.Message) uint32 {
+	if t == nil {
+		return 0
+	}
+	return t.stored(by.name, theStore, request, t.about(request.String()))
+}
+
+// responded tells of the store's answer.
+func (t *teller) responded(to *inquiry, answer protocol.Message) uint32 {
+	if t == nil {
+		return 0
+	}
+	return t.stored(theStore, to.by.name, answer, t.about(to.request.String()))
+}
+
+// stored tells of what goes to the store or comes from it.
+func (t *teller) stored(from, to string, m protocol.Message, name string) uint32 {
+	id := t.number(to)
+	t.ways[id] = way{to, t.world.now, t.world.settings.weather.store}
+	text := m.String()
+	t.tell(story.Happening{Kind: story.Sent, Who: from, To: to, ID: uint64(id), Short: story.Shorten(text), Text: text, Name: name})
+	return id
+}
+
 // copied tells that the network delivers a message twice.
 func (t *teller) copied(of uint32) uint32 {
 	if t == nil || of == 0 {
@@ -134,7 +159,7 @@ func (t *teller) delivered(id uint32) {
 	}
 	if m, under := t.ways[id]; under {
 		delete(t.ways, id)
-		late := t.world.now-m.sent > tardy*t.world.settings.weather.latency
+		late := t.world.now-m.sent > tardy*m.usual
 		t.tell(story.Happening{Kind: story.Delivered, Who: m.to, To: m.to, ID: uint64(id), Late: late})
 	}
 }

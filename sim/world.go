@@ -28,6 +28,7 @@ type world struct {
 	links    []*link
 	network  network
 	nemesis  nemesis
+	store    *store // nil where the protocol asks none
 	judge    *judge
 	register register
 	seated   map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
@@ -57,6 +58,9 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count, records: c.Recording, cores: c.Core}
 	if c.record {
 		w.tape = newTape()
+	}
+	if c.Protocol.Stores {
+		w.settings.drawStore(newDice(seed, 0x73746f7265))
 	}
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
@@ -118,6 +122,9 @@ func (w *world) stage() {
 		w.count.guests++
 	}
 	w.nemesis = newNemesis(w)
+	if w.protocol.Stores {
+		w.store = newStore(w)
+	}
 }
 
 // names lists what the first n members are called.
@@ -216,7 +223,7 @@ const standstill = 10_000
 // concerns names whom a task is for.
 func (w *world) concerns(t *task) string {
 	switch t.kind {
-	case taskMessage, taskSaved, taskTick:
+	case taskMessage, taskSaved, taskTick, taskStored:
 		m := w.members[t.to]
 		text := fmt.Sprintf("%s, task %d, at %v of its clock; its desk wants to wake at %v, its membership at %v", m, t.kind, m.now(), m.desk.Wake(), m.below.Wake())
 		for _, space := range m.spaces {
@@ -246,6 +253,8 @@ func (w *world) happen(t *task) {
 		w.arrive(t)
 	case taskBreak:
 		w.learn(t)
+	case taskStored:
+		w.store.answered(t)
 	}
 }
 

@@ -134,10 +134,10 @@ func checkColumn(column string) error {
 func (m Mutate) String() string {
 	text := fmt.Sprintf("mutate #%d %q", m.ID, m.Key)
 	for i := range m.Additions {
-		text += fmt.Sprintf(" +%q", m.Additions[i].Column)
+		text += fmt.Sprintf(" adds %q", m.Additions[i].Column)
 	}
 	for _, column := range m.Deletions {
-		text += fmt.Sprintf(" -%q", column)
+		text += fmt.Sprintf(" deletes %q", column)
 	}
 	return text
 }

@@ -50,13 +50,13 @@ func TestWhatNoStoreTakes(t *testing.T) {
 // TestMessagesAreReadable in a trace: what is asked for, of which row, and what came of it.
 func TestMessagesAreReadable(t *testing.T) {
 	for want, message := range map[string]interface{ String() string }{
-		"save #1 2 bytes":                         storage.Save{ID: 1, Data: []byte("ab")},
-		"saved #1":                                storage.Saved{ID: 1},
-		"save #1: no room":                        storage.Saved{ID: 1, Err: errors.New("no room")},
-		`mutate #2 "n0" +"a" +"b" -"c"`:           storage.Mutate{ID: 2, Key: "n0", Additions: []storage.Entry{{Column: "a", Value: "1"}, {Column: "b"}}, Deletions: []string{"c"}},
-		"mutated #2":                              storage.Mutated{ID: 2},
-		"mutate #2: no room":                      storage.Mutated{ID: 2, Err: errors.New("no room")},
-		`slice #3 "n0"`:                           storage.Slice{ID: 3, Key: "n0"},
+		"save #1 2 bytes":  storage.Save{ID: 1, Data: []byte("ab")},
+		"saved #1":         storage.Saved{ID: 1},
+		"save #1: no room": storage.Saved{ID: 1, Err: errors.New("no room")},
+		`mutate #2 "n0" adds "a" adds "b" deletes "c"`: storage.Mutate{ID: 2, Key: "n0", Additions: []storage.Entry{{Column: "a", Value: "1"}, {Column: "b"}}, Deletions: []string{"c"}},
+		"mutated #2":         storage.Mutated{ID: 2},
+		"mutate #2: no room": storage.Mutated{ID: 2, Err: errors.New("no room")},
+		`slice #3 "n0"`:      storage.Slice{ID: 3, Key: "n0"},
 		`slice #3 "n0" from "a" to "b" at most 7`: storage.Slice{ID: 3, Key: "n0", Start: "a", End: "b", Limit: 7},
 		`sliced #3 "a" "b"`:                       storage.Sliced{ID: 3, Entries: []storage.Entry{{Column: "a"}, {Column: "b"}}},
 		"slice #3: no room":                       storage.Sliced{ID: 3, Err: errors.New("no room")},

@@ -1,0 +1,272 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// store is the key-column-value store that the members of a run share, where their
+// protocol asks one (Protocol.Stores). It promises what package storage says and nothing
+// more: a request takes effect at one instant between being sent and being answered, how
+// far from both is drawn, and an error may leave behind anything. What was sent takes effect
+// also when its sender has crashed meanwhile. No partition cuts members off from it: to a
+// member that would be an error of the store, which is a fault of its own.
+type store struct {
+	world   *world
+	table   table
+	slow    instant // until when requests take long
+	arrival bool    // what comes last wins, whatever its timestamp
+}
+
+// inquiry is a request on its way to the store, and what becomes of it there.
+type inquiry struct {
+	by      *member
+	life    uint32
+	port    protocol.Port
+	request protocol.Message
+	answers time.Duration // that the answer takes
+	after   time.Duration // StoreFail: after which it is done nevertheless
+	fails   string        // how, or ""
+	told    uint32        // its number in the story
+	scope   scope
+}
+
+// How a request fails. Of the first nothing is done, and whoever asked is told so. Of the
+// others he is told that it is not known: they are not done, done, or done later.
+const (
+	failRefused = "refused"
+	failNever   = "never"
+	failDone    = "done"
+	failLater   = "later"
+)
+
+var (
+	failures     = [...]string{failRefused, failNever, failDone, failLater}
+	readFailures = failures[:2]
+)
+
+// newStore makes the store of a run. A seed draws what its writes are ordered by.
+func newStore(w *world) *store {
+	w.within(theStore, "machine", 0)
+	return &store{world: w, table: table{}, arrival: w.oneIn("by-arrival", 2)}
+}
+
+// theStore is what the store is called.
+const theStore = "store"
+
+// keep takes what a member sends to its storage.
+func (w *world) keep(from *member, e *protocol.Envelope) {
+	save, isSave := e.Message.(storage.Save)
+	switch {
+	case isSave:
+		from.disk.save(save, e.Port)
+	case w.store == nil:
+		panic(fmt.Sprintf("sim: %s asks a store (%v), and protocol %s says of none; its Protocol needs Stores", from, e.Message, w.protocol.Name))
+	default:
+		w.store.ask(from, e.Port, e.Message)
+	}
+}
+
+// ask takes a request off a member.
+func (s *store) ask(m *member, port protocol.Port, request protocol.Message) {
+	w := s.world
+	w.tape.begin(m.toStore(), named(request))
+	w.count.sent(port, request)
+	if w.tracing {
+		w.detail("%s asks the store: %v", m, request)
+	}
+	a := &inquiry{by: m, life: m.life, port: port, request: request, told: w.tell.requested(m, request), scope: w.scope()}
+	reaches := s.takes("reaches")
+	a.answers = s.takes("answers")
+	if s.slow > w.now {
+		late, tardy := s.long("late"), s.long("tardy")
+		if late+tardy > 0 {
+			w.hit(StoreSlow)
+		}
+		reaches, a.answers = reaches+late, a.answers+tardy
+	}
+	if w.odds("fails", w.weather.storeFail) {
+		s.fail(a)
+	}
+	w.do(w.now+reaches, func() { s.reached(a) })
+}
+
+// toStore is whose act a request is, as that of a message is its link's.
+func (m *member) toStore() string { return m.name + "→" + theStore }
+
+// named is what the act of a request is called, and inquired that of which it is the answer.
+func named(request protocol.Message) string {
+	if _, reads := request.(storage.Slice); reads {
+		return "Slice"
+	}
+	return "Mutate"
+}
+
+func inquired(answer any) string {
+	if _, read := answer.(storage.Sliced); read {
+		return "Slice"
+	}
+	return "Mutate"
+}
+
+// takes chooses how long one way takes.
+func (s *store) takes(site string) time.Duration {
+	w := s.world
+	return w.length(site, usualLatency, func() time.Duration { return w.rand.between(200*time.Microsecond, w.weather.store) })
+}
+
+// long chooses how much longer one way takes at a store that is slow: not, for a moment, or
+// beyond every patience and lease. Usually it is not.
+func (s *store) long(site string) time.Duration {
+	w := s.world
+	return w.length(site, 0, func() time.Duration {
+		switch w.rand.IntN(4) {
+		case 0:
+			return w.rand.below(w.settings.lease / 2)
+		case 1:
+			return w.rand.below(5 * w.settings.lease)
+		}
+		return 0
+	})
+}
+
+// fail chooses how a request fails.
+func (s *store) fail(a *inquiry) {
+	w := s.world
+	w.hit(StoreFail)
+	ways := failures[:]
+	if _, reads := a.request.(storage.Slice); reads {
+		ways = readFailures
+	}
+	a.fails = ways[w.among("how", 0, ways)]
+	if a.fails == failLater {
+		a.after = w.between("after", 100*time.Millisecond, 5*w.settings.lease)
+	}
+}
+
+// reached does what is asked for, or fails, and answers.
+func (s *store) reached(a *inquiry) {
+	w := s.world
+	w.goOn(a.scope)
+	w.tell.delivered(a.told)
+	var answer protocol.Message
+	switch request := a.request.(type) {
+	case storage.Mutate:
+		answer = storage.Mutated{ID: request.ID, Err: s.write(a, &request)}
+	case storage.Slice:
+		entries, err := s.read(a, &request)
+		answer = storage.Sliced{ID: request.ID, Entries: entries, Err: err}
+	default:
+		panic(fmt.Sprintf("sim: %s sends %T to its storage, which takes storage.Save, storage.Mutate and storage.Slice", a.by, a.request))
+	}
+	if w.tracing {
+		w.detail("the store answers %s: %v", a.by, answer)
+	}
+	t := task{kind: taskStored, to: a.by.place, life: a.life, port: uint16(a.port), fact: answer, id: uint64(a.scope.act)}
+	t.told = w.tell.responded(a, answer)
+	w.at(w.now+a.answers, t)
+}
+
+// write does what a Mutate asks for, as far as it does not fail, and returns what its sender
+// is told.
+func (s *store) write(a *inquiry, m *storage.Mutate) error {
+	if err := m.Check(); err != nil {
+		return err
+	}
+	switch a.fails {
+	case "", failDone:
+		s.mutate(m)
+	case failLater:
+		s.world.do(s.world.now+a.after, func() { s.late(a, m) })
+	}
+	return s.failed(a)
+}
+
+// read does what a Slice asks for, if it does not fail.
+func (s *store) read(a *inquiry, r *storage.Slice) ([]storage.Entry, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	if err := s.failed(a); err != nil {
+		return nil, err
+	}
+	return s.table.slice(r, s.world.now), nil
+}
+
+// failed is what the sender of a request is told to have gone wrong.
+func (s *store) failed(a *inquiry) error {
+	w := s.world
+	if a.fails == "" {
+		return nil
+	}
+	w.tell.happened(StoreFail, 0, theStore, fmt.Sprintf("the store fails: %v of %s, %s", a.request, a.by, a.fails))
+	if a.fails == failRefused {
+		return storage.ErrRefused
+	}
+	return storage.ErrUnknown
+}
+
+// late does what was answered with an error long ago.
+func (s *store) late(a *inquiry, m *storage.Mutate) {
+	w := s.world
+	w.goOn(a.scope)
+	w.detail("the store does late: %v of %s", m, a.by)
+	w.tell.happened(StoreFail, 0, theStore, fmt.Sprintf("the store does late: %v of %s", m, a.by))
+	s.mutate(m)
+}
+
+// mutate does what a request asks for. How early a column is forgotten is drawn.
+func (s *store) mutate(m *storage.Mutate) {
+	w := s.world
+	until := instant(0)
+	if m.TTL > 0 {
+		whole := (m.TTL + time.Second - 1).Truncate(time.Second)
+		until = w.now + whole - w.below("early", time.Second)
+	}
+	s.table.mutate(m, w.now, until, s.arrival)
+}
+
+// answered hands an answer to the member that has asked, if it is still there.
+func (s *store) answered(t *task) {
+	w := s.world
+	m := w.members[t.to]
+	if !m.up || m.life != t.life {
+		w.tell.lost(t.told, "nobody is there")
+		return
+	}
+	if m.paused {
+		m.keep(*t)
+		return
+	}
+	w.within(m.toStore(), inquired(t.fact), int(t.id))
+	w.tell.delivered(t.told)
+	if w.tracing {
+		w.detail("%s hears of the store: %v", m, t.fact)
+	}
+	w.nemesis.pounce(m)
+	m.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: protocol.Port(t.port), Fact: t.fact})
+}
+
+// delayStore makes the store slow for a while.
+func (n *nemesis) delayStore() {
+	w := n.world
+	length := w.between("length", time.Second, 8*time.Second)
+	w.store.slow = w.now + length
+	w.befall(StoreSlow, w.store.slow, []string{theStore}, "the store is slow for %v", length)
+}
+
+// heal lets the store be as quick as it is without faults. It is part of every core.
+func (s *store) heal() {
+	if s != nil {
+		s.slow = 0
+	}
+}
+
+// drawStore draws what a run's store is like, from a source of chance of its own.
+func (s *settings) drawStore(r dice) {
+	s.weather.store = calm().store + r.below(20*time.Millisecond)
+	s.weather.storeFail = s.odds(r.Rand, StoreFail, 50, 2000)
+}
