@@ -1,0 +1,390 @@
+package sim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Members lock through a store, each for its own users: nobody grants for others. Who wants
+// a name looks whether somebody has claimed it, writes a claim of his own into its row, and
+// reads the row again: if his claim stands there alone, the name is his. Of two whose claims
+// land before either reads, each sees the other's, and takes his own back. No clock counts in
+// this, and no write is too slow: nobody reads before his own was answered.
+//
+// A claim is a column of its own, written once and never again. What becomes of it knows the
+// member that wrote it, until its tenure ends. Then the coordinator deletes it, as soon as
+// the membership says that nobody of that tenure can hold anything.
+
+// stage is how far a member has come.
+type stage int
+
+const (
+	looking   stage = iota // whether the name is free
+	claiming               // the claim is being written
+	checking               // whether it stands there alone
+	numbering              // the token is being written
+	holding
+	leaving // the claim is being deleted
+	gone
+)
+
+// bid is what a member does for one of its users.
+type bid struct {
+	sim.Want
+	mark  mark
+	stage stage
+	asked uint64        // the request to the store that is under way, or 0
+	since protocol.Time // since when
+}
+
+// mark is a claim: who has written it, under which epoch and tenure.
+type mark struct {
+	epoch  uint64
+	by     protocol.ID
+	tenure protocol.Tenure
+	count  uint64
+}
+
+func (k mark) column() string {
+	return fmt.Sprintf("claim %d %d %d %d %d", k.epoch, k.by, k.tenure.Incarnation, k.tenure.Lapses, k.count)
+}
+
+func markOf(column string) (k mark, is bool) {
+	n, _ := fmt.Sscanf(column, "claim %d %d %d %d %d", &k.epoch, &k.by, &k.tenure.Incarnation, &k.tenure.Lapses, &k.count)
+	return k, n == 5
+}
+
+// found tells of a claim that stands in somebody's way, and may be nobody's any more.
+type found struct {
+	name string
+	mark mark
+}
+
+func (f found) String() string { return fmt.Sprintf("found %q %s", f.name, f.mark.column()) }
+
+// clear says that a member holds nothing of an earlier epoch.
+type clear struct {
+	epoch  protocol.Epoch
+	tenure protocol.Tenure
+}
+
+func (c clear) String() string { return fmt.Sprintf("clear %d %v", c.epoch.Counter, c.tenure) }
+
+type locker struct {
+	sim.Front
+	chance *rand.Rand
+	naive  bool // it takes it for granted that what it writes has landed after inTime
+	bids   []bid
+	count  uint64                   // of requests to the store, and of claims
+	lapsed uint64                   // the count when the last tenure ended
+	pause  map[string]protocol.Time // by name: when to try again
+}
+
+const inTime = 200 * time.Millisecond
+
+func (m *locker) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.Take(now, ev, out)
+	switch fact := ev.Fact.(type) {
+	case *protocol.Lapsed:
+		m.bids, m.lapsed = nil, m.count
+	case clear:
+		if m.Hears(ev.From, fact.epoch, fact.tenure) {
+			m.Cleared(ev.From, fact.tenure)
+		}
+	case found:
+		m.found(now, fact, out)
+	case storage.Mutated:
+		if b := m.asked(fact.ID); b != nil {
+			m.mutated(now, b, fact.Err, out)
+		}
+	case storage.Sliced:
+		if b := m.asked(fact.ID); b != nil {
+			m.sliced(now, b, &fact, out)
+		}
+	}
+	for i := range m.bids {
+		if b := &m.bids[i]; b.asked == 0 && b.stage != gone && !m.wanted(b) {
+			m.leave(now, b, out)
+		}
+	}
+	m.bids = slices.DeleteFunc(m.bids, func(b bid) bool { return b.stage == gone })
+	m.Kept = len(m.bids)
+	if m.Due(now) {
+		m.proceed(now, out)
+	}
+}
+
+// wanted reports whether the user of a bid still wants the name, or has it.
+func (m *locker) wanted(b *bid) bool {
+	return slices.ContainsFunc(m.Wants, func(w sim.Want) bool { return w.Session == b.Session && w.ID == b.ID })
+}
+
+// proceed says again what is to be heard, looks after what waits, and begins what is new:
+// one bid for a name at a time.
+func (m *locker) proceed(now protocol.Time, out *protocol.Effects) {
+	if m.Clear() {
+		out.Send(m.View.Coordinator, clear{m.View.Epoch, m.View.Lease.Tenure})
+	}
+	if !m.View.Installed || !m.MayTake(now, m.View.Epoch, m.View.Lease.Tenure) {
+		return // the coordinator would not know the tenure yet, or not any more
+	}
+	for _, w := range m.Wants {
+		if w.Token == 0 && !slices.ContainsFunc(m.bids, func(b bid) bool { return b.Name == w.Name }) {
+			m.count++
+			m.bids = append(m.bids, bid{Want: w, mark: mark{m.View.Epoch.Counter, m.Self, m.View.Lease.Tenure, m.count}})
+		}
+	}
+	for i := range m.bids {
+		switch b := &m.bids[i]; {
+		case b.stage == looking && b.asked == 0 && now >= m.pause[b.Name]:
+			m.ask(now, b, looking, storage.Slice{Key: b.Name}, out)
+		case b.stage == claiming && m.naive && now >= b.since+inTime:
+			m.ask(now, b, checking, storage.Slice{Key: b.Name}, out)
+		}
+	}
+}
+
+// ask asks the store, and remembers for what.
+func (m *locker) ask(now protocol.Time, b *bid, s stage, request protocol.Message, out *protocol.Effects) {
+	m.count++
+	b.asked, b.stage, b.since = m.count, s, now
+	switch r := request.(type) {
+	case storage.Slice:
+		r.ID = m.count
+		out.Send(protocol.Storage, r)
+	case storage.Mutate:
+		r.ID = m.count
+		out.Send(protocol.Storage, r)
+	}
+}
+
+// asked returns whose request was answered; nil if that does not matter any more.
+func (m *locker) asked(id uint64) *bid {
+	i := slices.IndexFunc(m.bids, func(b bid) bool { return b.asked == id })
+	if i < 0 {
+		return nil
+	}
+	m.bids[i].asked = 0
+	return &m.bids[i]
+}
+
+// leave takes back the claim of a bid. What an error has left may come yet: found will tell.
+func (m *locker) leave(now protocol.Time, b *bid, out *protocol.Effects) {
+	if b.stage == looking {
+		b.stage = gone
+		return
+	}
+	m.pause[b.Name] = now + time.Duration(m.chance.Int64N(int64(400*time.Millisecond)))
+	m.ask(now, b, leaving, storage.Mutate{Key: b.Name, Deletions: []string{b.mark.column()}}, out)
+}
+
+func (m *locker) mutated(now protocol.Time, b *bid, err error, out *protocol.Effects) {
+	switch {
+	case b.stage == claiming && err == nil:
+		m.ask(now, b, checking, storage.Slice{Key: b.Name}, out)
+	case b.stage == numbering && err == nil && m.MayTake(now, m.View.Epoch, m.View.Lease.Tenure) &&
+		uint64(b.Token)>>32 >= m.View.Epoch.Counter && m.Grant(b.Session, b.ID, b.Token, out):
+		b.stage = holding
+	case b.stage == leaving && err == nil:
+		b.stage = gone
+	default:
+		m.leave(now, b, out)
+	}
+}
+
+func (m *locker) sliced(now protocol.Time, b *bid, row *storage.Sliced, out *protocol.Effects) {
+	mine, others, highest := false, 0, uint64(0)
+	var tokens []string
+	for _, entry := range row.Entries {
+		if k, is := markOf(entry.Column); is && k == b.mark {
+			mine = true
+		} else if is {
+			others++
+			out.Send(k.by, found{b.Name, k})
+			out.Send(m.View.Coordinator, found{b.Name, k})
+		} else if _, err := fmt.Sscanf(entry.Column, "token %x", &highest); err == nil {
+			tokens = append(tokens, entry.Column) // in their order
+		}
+	}
+	switch {
+	case b.stage == looking && row.Err == nil && others == 0:
+		m.ask(now, b, claiming, storage.Mutate{Key: b.Name, Additions: []storage.Entry{{Column: b.mark.column()}}}, out)
+	case b.stage == checking && row.Err == nil && others == 0 && (mine || m.naive):
+		b.Token = holdfast.Token(max(highest+1, m.View.Epoch.Counter<<32|1))
+		higher := []storage.Entry{{Column: fmt.Sprintf("token %016x", uint64(b.Token))}}
+		m.ask(now, b, numbering, storage.Mutate{Key: b.Name, Additions: higher, Deletions: tokens}, out)
+	case b.stage == checking:
+		m.leave(now, b, out)
+	}
+}
+
+// found deletes a claim of this member of which it knows nothing, as one that was given up
+// and landed late; and the coordinator that of a tenure that cannot hold anything.
+func (m *locker) found(now protocol.Time, f found, out *protocol.Effects) {
+	k := f.mark
+	ours := k.by == m.Self && m.View != nil && k.tenure == m.View.Lease.Tenure && k.count > m.lapsed
+	known := slices.ContainsFunc(m.bids, func(b bid) bool { return b.mark == k })
+	dead := m.MayGrant(now) && k.epoch <= m.View.Epoch.Counter && m.Gone(now, k.by, k.tenure)
+	if ours && !known || dead {
+		m.count++
+		out.Send(protocol.Storage, storage.Mutate{ID: m.count, Key: f.name, Deletions: []string{k.column()}})
+	}
+}
+
+func lockerProtocol(naive bool) sim.Protocol {
+	return sim.Protocol{Name: "locker", Locks: true, Stores: true, Build: func(s sim.Seat) (sim.Built, error) {
+		built, err := sim.Membership(s)
+		m := &locker{Front: sim.Front{Self: built.ID}, chance: s.Rand, naive: naive, pause: map[string]protocol.Time{}}
+		built.Spaces = []protocol.Machine{m}
+		return built, err
+	}}
+}
+
+// What stands between here and the imports is the whole protocol. Nothing in the simulator
+// knows of it.
+
+// exercised is how often runs have hit something, as coverage tells it.
+func exercised(t *testing.T, s *sim.Summary, c sim.Config, what string) (hits int) {
+	t.Helper()
+	var text strings.Builder
+	if _, err := s.WriteCoverage(&text, &c); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text.String()) {
+		if words := strings.Fields(line); len(words) > 2 && strings.Join(words[:len(words)-1], " ") == what {
+			n, err := strconv.Atoi(words[len(words)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("coverage does not list %q:\n%s", what, &text)
+	return 0
+}
+
+// clean runs seeds, none of which may break a promise.
+func clean(t *testing.T, c sim.Config, seeds int) *sim.Summary {
+	t.Helper()
+	s, err := sim.RunMany(c, 1, seeds, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Worst; w != nil {
+		t.Fatalf("seed %d: %v %v\n%s", w.Seed, w.Outcome, w.Violation, w.Settings)
+	}
+	return s
+}
+
+// ofStores are the faults of stores.
+func ofStores() sim.Faults { return sim.Faults(0).With(sim.StoreSlow).With(sim.StoreFail) }
+
+// TestARightLockerIsClean, whatever the store does, and with all faults.
+func TestARightLockerIsClean(t *testing.T) {
+	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores(), Duration: 6 * time.Second}
+	s := clean(t, c, 200)
+	for _, what := range []string{
+		"fault store-slow", "fault store-fail", "message storage.Mutate", "message storage.Slice",
+		"handler space receive storage.Mutated", "handler space receive storage.Sliced",
+	} {
+		if n := exercised(t, s, c, what); n < 200 {
+			t.Errorf("%s was hit %d times in 200 seeds", what, n)
+		}
+	}
+	if s.Grants() < 1000 {
+		t.Errorf("%d grants in 200 seeds", s.Grants())
+	}
+	c.Faults, c.Duration, c.Linearizable = sim.Within, 20*time.Second, true
+	s = clean(t, c, 30)
+	for _, what := range []string{"fault store-slow", "fault store-fail", "fault crash", "fault partition"} {
+		if exercised(t, s, c, what) == 0 {
+			t.Errorf("%s was never hit", what)
+		}
+	}
+}
+
+// TestANaiveLockerIsCaught by a store that is slow, and by nothing else: who takes a write
+// for landed that may still be under way shares his lock.
+func TestANaiveLockerIsCaught(t *testing.T) {
+	c := sim.Config{Protocol: lockerProtocol(true), Faults: sim.Faults(0).With(sim.StoreFail), Duration: 10 * time.Second}
+	clean(t, c, 40)
+	c.Faults = ofStores().Without(sim.StoreFail)
+	s, err := sim.RunMany(c, 1, 30, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Worst; w == nil || w.Outcome != sim.Violated || !slices.Contains([]string{"P1", "P3"}, w.Violation.Promise) {
+		t.Fatalf("%v in %d seeds", w, s.Seeds)
+	}
+	t.Logf("seed %d: %v", s.Worst.Seed, s.Worst.Violation)
+	if exercised(t, s, c, "fault store-slow") == 0 {
+		t.Error("no request was slow")
+	}
+}
+
+// TestWhatAStoreDoesIsTold: the same seed is the same run, a script of it says all that a
+// store has done, and its story has the store in a lane of its own.
+func TestWhatAStoreDoesIsTold(t *testing.T) {
+	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores().With(sim.Loss).With(sim.Crash).With(sim.Pause), Duration: 20 * time.Second, Bias: sim.Bias{Whole: true, Often: 4}}
+	for seed := uint64(1); seed <= 3; seed++ {
+		var told []story.Happening
+		var drawn, again, recorded, played strings.Builder
+		c.Observe = func(h story.Happening) { told = append(told, h) }
+		if _, err := sim.Run(c, seed, &drawn); err != nil {
+			t.Fatal(err)
+		}
+		c.Observe = nil
+		if _, err := sim.Run(c, seed, &again); err != nil {
+			t.Fatal(err)
+		}
+		script, _, err := sim.Record(c, seed, &recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := sim.Play(script, sim.Stage{Protocol: c.Protocol, Trace: &played})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, trace := range map[string]*strings.Builder{"again": &again, "recorded": &recorded, "played": &played} {
+			if trace.String() != drawn.String() {
+				t.Errorf("seed %d, %s, is another run", seed, what)
+			}
+		}
+		if len(result.Wrong) > 0 {
+			t.Errorf("seed %d: %v", seed, result.Wrong)
+		}
+		if text := script.String(); !strings.Contains(text, "→store Mutate#") || !strings.Contains(text, "\nstore-slow#1 at ") {
+			t.Errorf("the script of seed %d says nothing of the store", seed)
+		}
+		if err := story.Check(told); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		for what, is := range map[string]func(*story.Happening) bool{
+			"a lane":   func(h *story.Happening) bool { return h.Kind == story.Lane && h.Who == "store" && !h.Client },
+			"requests": func(h *story.Happening) bool { return h.Kind == story.Delivered && h.To == "store" },
+			"answers":  func(h *story.Happening) bool { return h.Kind == story.Sent && h.Who == "store" && h.Name != "" },
+			"slowness": func(h *story.Happening) bool {
+				return h.Kind == story.Fault && h.Who == "store" && h.Short == "store-slow"
+			},
+			"failures": func(h *story.Happening) bool {
+				return h.Kind == story.Fault && h.Who == "store" && h.Short == "store-fail"
+			},
+			"lateness": func(h *story.Happening) bool { return h.Kind == story.Delivered && h.To == "store" && h.Late },
+		} {
+			if !slices.ContainsFunc(told, func(h story.Happening) bool { return is(&h) }) {
+				t.Errorf("the story of seed %d has no %s of the store", seed, what)
+			}
+		}
+	}
+}
