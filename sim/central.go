@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
@@ -35,6 +36,7 @@ func centralProtocol() Protocol {
 			}
 			return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Reign: decided.Epoch, Tenure: decided.Tenure, Gone: gone}, true
 		},
+		Costs: func(int) []Cost { return centralCosts() },
 		Routine: func(m protocol.Message) bool {
 			_, acks := m.(central.Acks)
 			return acks || routine(m)
@@ -47,6 +49,22 @@ func centralProtocol() Protocol {
 			central.Acquire{}, central.Release{}, central.Extend{}, central.EndSession{}, central.Decided{},
 			central.InfoRequest{}, central.InfoAnswer{}, central.Acks{}, central.Ask{}, central.Answer{},
 		}},
+	}
+}
+
+// centralCosts are those of the design text of CENTRAL_LOCK2 (doc/design/CENTRAL_LOCK2.txt):
+// LOCK and LOCK-RSP, UNLOCK and UNLOCK-RSP, 2 + 2, and none at the coordinator itself. Here
+// the fourth rides on the next message to the same member, and travels alone, once for
+// all, only where none comes within T/5: 2 + 1 (promises.md §4). Who has to queue is told so,
+// which is one more.
+func centralCosts() []Cost {
+	return []Cost{
+		{Deed: CycleAtCoordinator, Formula: "0"},
+		{Deed: CycleElsewhere, Least: 3, Most: 3, Tail: 1, Formula: "2 + 1"},
+		{Deed: CycleElsewhere, Mode: holdfast.ModeShared, Least: 3, Most: 3, Tail: 1, Formula: "2 + 1"},
+		{Deed: CycleElsewhere, Mode: holdfast.ModeSlots, Units: 2, Capacity: 3, Least: 3, Most: 3, Tail: 1, Formula: "2 + 1"},
+		{Deed: HandOver, Least: 7, Most: 7, Tail: 2, Formula: "2 · (2 + 1) + 1"},
+		{Deed: TryRefused, Least: 2, Most: 2, Formula: "2"},
 	}
 }
 

@@ -23,6 +23,7 @@ type counts struct {
 	rests     [restCount]int        // members who stayed so while a core was healed
 	absent    int                   // clients who stayed away meanwhile
 	grown     int                   // cores that came to need more members
+	costs     [deedCount]int        // deeds whose messages were counted
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
@@ -101,6 +102,9 @@ func (c *counts) add(o *counts) {
 	c.guests += o.guests
 	c.absent += o.absent
 	c.grown += o.grown
+	for i, n := range o.costs {
+		c.costs[i] += n
+	}
 	for i, n := range o.rests {
 		c.rests[i] += n
 	}

@@ -116,6 +116,15 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 		row("rest", "clients away", s.counts.absent)
 	}
 	row("run", "with guests", s.counts.guests)
+	if c.Faults == 0 && c.Protocol.Costs != nil {
+		listed := map[Deed]bool{}
+		for _, cost := range c.Protocol.Costs(c.Protocol.Fewest) {
+			if !listed[cost.Deed] {
+				row("cost", cost.Deed.String(), s.counts.costs[cost.Deed])
+			}
+			listed[cost.Deed] = true
+		}
+	}
 	if c.Protocol.Locks {
 		for _, why := range losses {
 			row("loss", string(why), s.counts.losses[why])

@@ -73,6 +73,9 @@
 // for that. The sides of a partition that go on alone are not one lock, so mode any has no
 // histories. What is violated is named after the promise that it breaks.
 //
+// In runs without faults what users do costs as many messages as the protocol's formulas
+// say (cost.go): something else breaks "cost", whatever users notice.
+//
 // Beside these, an invariant that a machine asserts is a crash, and so is a machine
 // that asks to be woken again and again in one instant. Runs whose only fault is the
 // crash of one coordinator count who keeps his lock (survival.go).

@@ -46,6 +46,9 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 		w.detail("%s → %s:%d  %T %v", from, n.name(to, e), e.Port, e.Message, e.Message)
 	}
 	w.count.sent(e.Port, e.Message)
+	if w.meter != nil && e.Port != protocol.Below {
+		w.meter.saw(from, n.name(to, e), e.Message)
+	}
 	if w.settings.restless > 0 || w.told() {
 		w.nemesis.silence(from, e.Message)
 	}

@@ -27,6 +27,8 @@ type Script struct {
 	Faults Faults
 	// Once says that the one crash hits the coordinator, whoever that is.
 	Once bool
+	// Costs says that the messages of users' deeds are counted when all has settled.
+	Costs bool
 	// Cells says who may lose what is remembered; one of CellNames.
 	Cells string
 	// Duration is how long faults happen.
@@ -60,6 +62,7 @@ func (s *Script) settings() settings {
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellWords[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, every: map[Fault]time.Duration{},
+		costs: s.Costs,
 	}
 	for _, n := range s.Names {
 		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
@@ -73,7 +76,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions,
-		Choices: choices,
+		Choices: choices, Costs: s.costs,
 	}
 	for _, n := range s.names {
 		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})

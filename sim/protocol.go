@@ -32,6 +32,10 @@ type Protocol struct {
 	// the order is not checked.
 	Wish     func(protocol.Message) (Standing, bool)
 	Position func(protocol.Message) (Standing, bool)
+	// Costs, if not nil, lists what users' deeds take in messages between the spaces of so
+	// many members, where nothing goes wrong. That is checked in runs without faults. Nil
+	// means that it is not.
+	Costs func(members int) []Cost
 	// Routine, if not nil, reads off a message that it says only that nothing has changed, as
 	// a heartbeat does. Pictures summarize such messages.
 	Routine func(protocol.Message) bool

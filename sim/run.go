@@ -190,6 +190,7 @@ func (w *world) phases() (settled time.Duration, whole bool) {
 	if w.judge.violation == nil {
 		w.count.phases[phaseSettled]++
 	}
+	w.checkCosts()
 	return settled, true
 }
 

@@ -36,6 +36,7 @@ type settings struct {
 	ttl             []time.Duration // that clients ask for
 	restless        time.Duration   // how often a client comes, goes or wants another ttl; 0 means never (restless.go)
 	bias            Bias
+	costs           bool // the messages of users' deeds are counted when all has settled
 	survive         bool // who survives a coordinator's crash must keep his lock
 	modest          bool // clients want no horizon but for a while
 	names           []lockName
@@ -117,6 +118,7 @@ func draw(c *Config, r, later, restless *rand.Rand, seed uint64) settings {
 	s.drawWeather(r)
 	s.drawUsers(c, r)
 	s.drawRestless(c, restless)
+	s.costs = c.Faults == 0
 	s.survive = c.Survive
 	s.bend(c.Bias)
 	return s

@@ -42,6 +42,7 @@ type world struct {
 	healedAt instant // when that began
 	core     *core   // of those who are healed; nil where it is everybody
 	cores    Core
+	meter    *meter  // nil while nobody counts messages
 	settling bool    // and no more new work
 	until    instant // when the run is not interesting any more; 0 means never
 	tracing  bool

@@ -1,0 +1,232 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+// Costs: a protocol is published with a formula for how many messages a lock takes, and
+// an implementation that sends others keeps every promise and is slower than it says. So a
+// protocol may list what users' deeds cost (Protocol.Costs), and in runs without faults
+// each of them is done several times when everything has settled and nobody else does
+// anything. What is counted are the messages between spaces that the network sees, lost or
+// not; those of sessions and of the membership flow all the time and are no part of it.
+
+// Deed is something that users do, of which the messages are counted.
+type Deed uint8
+
+// The deeds.
+const (
+	// CycleAtCoordinator: a user at the member that coordinates the view takes a free name,
+	// and gives it back at once.
+	CycleAtCoordinator Deed = iota
+	// CycleElsewhere: a user at another member does so.
+	CycleElsewhere
+	// HandOver: a user at one member that does not coordinate holds a name when a user at
+	// another such member asks for it. The first gives it back, and the second, who is
+	// granted it, too.
+	HandOver
+	// TryRefused: a user at a member that does not coordinate tries to take a name that one
+	// at the coordinator holds, and is refused.
+	TryRefused
+	deedCount
+)
+
+var deedNames = [deedCount]string{
+	"lock and unlock at the coordinator", "lock and unlock at another member", "hand-over between two other members", "refused try-lock at another member",
+}
+
+// String tells what is done.
+func (d Deed) String() string { return deedNames[d] }
+
+// Cost is how many messages between spaces a deed takes.
+type Cost struct {
+	Deed Deed
+	// Mode, Units and Capacity are what is locked. Zero means exclusively.
+	Mode            holdfast.Mode
+	Units, Capacity int
+	// Least and Most are how many messages one deed takes at least and at most.
+	Least, Most int
+	// Tail is how many come once, after the last of several in a row, and no more than that:
+	// what rides on other messages, and finds none to ride on.
+	Tail int
+	// Formula is how that was published.
+	Formula string
+}
+
+// deedsInARow is how often a deed is done while its messages are counted.
+const deedsInARow = 5
+
+// meter counts what the network sees.
+type meter struct{ seen []string }
+
+// saw takes note of a message.
+func (m *meter) saw(from *member, to string, message protocol.Message) {
+	m.seen = append(m.seen, fmt.Sprintf("%s→%s %T", from.name, to, message))
+}
+
+// checkCosts does everything that the protocol has a cost for, and counts. Where sessions
+// may have few locks, what is given back and not yet acknowledged would count as one.
+func (w *world) checkCosts() {
+	if !w.settings.costs || w.settings.locksPerSession > 0 || w.protocol.Costs == nil || w.judge.violation != nil || w.over() {
+		return
+	}
+	coordinator := w.coordinator()
+	users := w.payers(coordinator)
+	for _, cost := range w.protocol.Costs(len(w.members)) {
+		if len(users) == 3 || len(users) == 1 && cost.Deed == CycleAtCoordinator {
+			w.measure(&cost, users)
+		}
+	}
+}
+
+// payers makes the users whose deeds are counted: one at the coordinator and, where there
+// are as many members, one at each of two others.
+func (w *world) payers(coordinator *member) (users []*client) {
+	at := []*member{coordinator}
+	for _, m := range w.members {
+		if m != coordinator {
+			at = append(at, m)
+		}
+	}
+	if len(at) < 3 {
+		at = at[:1]
+	}
+	for i, m := range at[:min(len(at), 3)] {
+		c := &client{world: w, number: int32(len(w.clients)), name: fmt.Sprintf("payer%d", i), ttl: w.settings.lease / 2, places: []*member{m}}
+		c.clock = dial{rate: million}
+		w.clients = append(w.clients, c)
+		w.tell.tell(story.Happening{Kind: story.Lane, Who: c.name, Client: true})
+		c.start()
+		c.workers = c.workers[:0]
+		users = append(users, c)
+	}
+	return users
+}
+
+// measure does one thing several times, and compares how many messages that has taken with
+// what it may take.
+func (w *world) measure(cost *Cost, users []*client) {
+	w.run(w.now + 2*time.Second) // for what was on its way
+	w.trace("%v, %d times, takes %d to %d messages each (%s)", cost.Deed, deedsInARow, cost.Least, cost.Most, cost.Formula)
+	w.meter = &meter{}
+	d := &doing{cost: cost, users: users, left: deedsInARow}
+	d.begin()
+	w.run(w.now + 5*time.Second)
+	seen := w.meter.seen
+	w.meter = nil
+	w.count.costs[cost.Deed]++
+	d.end()
+	w.run(w.now + time.Second)
+	if w.judge.violation != nil {
+		return
+	}
+	if d.left > 0 {
+		w.judge.violate(liveness, "%v: %d of %d were not done within 5s, though nothing is wrong (%v)", cost.Deed, d.left, deedsInARow, d.err)
+		return
+	}
+	w.judge.cost(cost, deedsInARow, seen)
+}
+
+// cost checks how many messages so many deeds in a row have taken.
+func (j *judge) cost(cost *Cost, deeds int, seen []string) {
+	least, most := deeds*cost.Least, deeds*cost.Most+cost.Tail
+	if len(seen) >= least && len(seen) <= most {
+		return
+	}
+	j.violate(frugality, "%v, %d times, has taken %d messages, and %d to %d are allowed: %d to %d each, and %d at the end (%s): %s",
+		cost.Deed, deeds, len(seen), least, most, cost.Least, cost.Most, cost.Tail, cost.Formula, strings.Join(seen, ", "))
+}
+
+// frugality is what a run has not kept in which something costs other than its formula.
+const frugality = "cost"
+
+// doing is a deed that is done again and again. It is told what becomes of its requests.
+type doing struct {
+	cost  *Cost
+	users []*client
+	left  int
+	first *request // of a hand-over, or what keeps the name while others try
+	err   error
+}
+
+func (d *doing) begin() {
+	switch d.cost.Deed {
+	case CycleAtCoordinator:
+		d.ask(d.users[0], false)
+	case CycleElsewhere:
+		d.ask(d.users[1], false)
+	default:
+		who := d.users[0]
+		if d.cost.Deed == HandOver {
+			who = d.users[1]
+		}
+		d.first = d.ask(who, false)
+	}
+}
+
+// ask lets a user want the name.
+func (d *doing) ask(who *client, try bool) *request {
+	c := d.cost
+	r := who.stream.ask(wish{name: "cost", mode: c.Mode, units: c.Units, capacity: c.Capacity, try: try}, d)
+	who.arm()
+	return r
+}
+
+// end gives back what is kept.
+func (d *doing) end() {
+	if d.first != nil && d.first.state == held {
+		d.first.client.stream.unlock(d.first)
+		d.first.client.arm()
+	}
+}
+
+// granted goes on with the deed.
+func (d *doing) granted(r *request) {
+	w := r.client.world
+	switch {
+	case r != d.first:
+		r.client.stream.unlock(r)
+		d.done()
+	case d.cost.Deed == TryRefused:
+		d.ask(d.users[1], true)
+	default:
+		d.ask(d.users[2], false)
+		w.do(w.now+handsOver, d.end)
+	}
+}
+
+// handsOver is after what time a holder gives the name to the one who asks for it: by then
+// he stands in the queue.
+const handsOver = 20 * time.Millisecond
+
+// done begins the next deed; that of other users when what was said of this one has come.
+func (d *doing) done() {
+	d.left--
+	w := d.users[0].world
+	switch {
+	case d.left <= 0:
+	case d.cost.Deed == TryRefused:
+		d.ask(d.users[1], true)
+	case d.cost.Deed == HandOver:
+		w.do(w.now+handsOver, d.begin)
+	default:
+		d.begin()
+	}
+}
+
+// failed is told of a refusal, which is what a try is for.
+func (d *doing) failed(_ *request, err error) {
+	if d.cost.Deed == TryRefused {
+		d.done()
+		return
+	}
+	d.err = err
+}
+
+func (d *doing) extended(_ *request, err error) { d.err = err }

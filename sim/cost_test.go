@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+)
+
+// TestTheJudgeSeesWhatCostsOtherwise: as many messages as may be, and one more or fewer.
+func TestTheJudgeSeesWhatCostsOtherwise(t *testing.T) {
+	cost := Cost{Deed: CycleElsewhere, Least: 2, Most: 3, Tail: 1, Formula: "2 or 3"}
+	for _, tt := range []struct {
+		messages int
+		promise  string
+	}{{3, "cost"}, {4, ""}, {7, ""}, {8, "cost"}} {
+		h := newWitness()
+		seen := make([]string, tt.messages)
+		for i := range seen {
+			seen[i] = "b→a Lock"
+		}
+		h.cost(&cost, 2, seen)
+		judgedAs(t, h.judge, tt.promise)
+		if v := h.violation; v != nil {
+			for _, want := range []string{"lock and unlock at another member, 2 times", "2 or 3", "b→a Lock, b→a Lock", "4 to 7 are allowed"} {
+				if !strings.Contains(v.Story, want) {
+					t.Errorf("the story of %d messages does not say %q: %s", tt.messages, want, v.Story)
+				}
+			}
+		}
+	}
+}
+
+// withoutFaults is a run of central in which nothing goes wrong.
+func withoutFaults() Config {
+	c := config("central")
+	c.Faults, c.Duration = 0, usualDuration/20
+	return c
+}
+
+// TestCostsAreTheFormulas: in many runs without faults, of any size.
+func TestCostsAreTheFormulas(t *testing.T) {
+	c := withoutFaults()
+	s, err := RunMany(c, 1, 30, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Worst; w != nil {
+		t.Fatalf("seed %d: %v\n%s", w.Seed, w.Violation, w.Settings)
+	}
+	for deed, n := range s.counts.costs {
+		if n < 20 {
+			t.Errorf("%v: counted %d times in 30 runs", Deed(deed), n)
+		}
+	}
+}
+
+// talkative is a space of central that says one thing more than it should: the first
+// message of a kind that it sends twice.
+type talkative struct {
+	protocol.Machine
+	twice func(protocol.Message) bool
+	said  bool
+}
+
+func (m *talkative) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	before := len(out.Sends)
+	m.Machine.Step(now, ev, out)
+	for _, e := range out.Sends[before:] {
+		if m.twice(e.Message) {
+			m.said = !m.said
+			if m.said {
+				out.Sends = append(out.Sends, e)
+			}
+		}
+	}
+}
+
+// TestWhoSaysTooMuchIsFound: every second release is sent twice, which breaks no promise
+// to any user, and costs what no formula has.
+func TestWhoSaysTooMuchIsFound(t *testing.T) {
+	c := withoutFaults()
+	quiet := c.Protocol.Build
+	c.Protocol.Build = func(s Seat) (Built, error) {
+		built, err := quiet(s)
+		for i, space := range built.Spaces {
+			built.Spaces[i] = &talkative{Machine: space, twice: func(m protocol.Message) bool { _, is := m.(central.Release); return is }}
+		}
+		return built, err
+	}
+	result, err := Run(c, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := result.Violation
+	if result.Outcome != Violated || v.Promise != "cost" || !strings.Contains(v.Story, "central.Release") || !strings.Contains(v.Story, "2 + 1") {
+		t.Errorf("%v %v", result.Outcome, v)
+	}
+	script, again, err := Record(c, 1, nil)
+	if err != nil || again.Outcome != Violated {
+		t.Fatalf("recorded: %v, %v", again.Outcome, err)
+	}
+	played, err := Play(script, Stage{Protocol: c.Protocol})
+	if err != nil || played.Outcome != Violated || played.Violation.Promise != "cost" {
+		t.Errorf("its script: %v, %v", played.Verdict(), err)
+	}
+	c.Protocol.Costs = nil
+	if result, err = Run(c, 1, nil); err != nil || result.Outcome != OK {
+		t.Errorf("where nobody counts: %v %v, %v", result.Outcome, result.Violation, err)
+	}
+}
+
+// TestNothingIsCountedWithFaults: those runs are what they were.
+func TestNothingIsCountedWithFaults(t *testing.T) {
+	c := config("central")
+	s, err := RunMany(c, 1, 4, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.counts.costs != [deedCount]int{} {
+		t.Errorf("counted %v", s.counts.costs)
+	}
+}
