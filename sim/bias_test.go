@@ -65,4 +65,11 @@ func TestWhoSurvivesKeepsItsLock(t *testing.T) {
 	if got := w.judge.survival(); got != (Survival{Crashes: 1}) || !strings.Contains(w.judge.survivors.story, `"n"`) {
 		t.Errorf("%+v, and the story is %q", got, w.judge.survivors.story)
 	}
+	w.checkSurvival(w.judge.survival())
+	judgedAs(t, w.judge, "")
+	w.settings.survive = true
+	w.checkSurvival(Survival{Crashes: 1, Kept: 1})
+	judgedAs(t, w.judge, "")
+	w.checkSurvival(w.judge.survival())
+	judgedAs(t, w.judge, "P9")
 }

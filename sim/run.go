@@ -153,9 +153,7 @@ func (w *world) play() (result Result) {
 	result.Settled = settled
 	result.err = w.checkHistories()
 	result.Survived = w.judge.survival()
-	if w.settings.survive && result.Survived.Kept < result.Survived.Crashes {
-		w.judge.violate("P9", "the coordinator has crashed, and nothing else has happened, and %s", w.judge.survivors.story)
-	}
+	w.checkSurvival(result.Survived)
 	if v := w.judge.violation; v != nil {
 		result.Outcome, result.Violation = Violated, v
 		if v.Promise == liveness {

@@ -111,6 +111,14 @@ var meetings = map[string]struct {
 		s.ended(s.grants(1, 1, seventh+5), "")
 		s.grants(2, 2, seventh+4)
 	}},
+	"two grants of a reign under one token": {"P2", func(s *split) {
+		s.grants(1, 1, seventh+5, shared)
+		s.grants(2, 2, seventh+5, shared)
+	}},
+	"one token on each side": {"", func(s *split) {
+		s.grants(1, 1, seventh+5, shared)
+		s.grants(3, 2, seventh+5, shared)
+	}},
 	"a member's tokens go back when sides have met": {"P2", func(s *split) {
 		s.ended(s.grants(4, 1, seventh+5), "")
 		s.lead(1, 7, true, 1, 2, 3, 4)

@@ -78,6 +78,14 @@ func (j *judge) survival() (s Survival) {
 	return s
 }
 
+// checkSurvival demands, where the run does so, that whoever held through another member
+// than the one that crashed has kept his lock (P9).
+func (w *world) checkSurvival(s Survival) {
+	if w.settings.survive && s.Kept < s.Crashes {
+		w.judge.violate("P9", "the coordinator has crashed, and nothing else has happened, and %s", w.judge.survivors.story)
+	}
+}
+
 // limitsOf are the bounds that a refusal may name, and their values.
 func limitsOf(s *settings) map[string]int64 {
 	return map[string]int64{
