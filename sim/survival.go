@@ -12,7 +12,11 @@ import (
 
 // Survival counts runs whose only fault is one crash of the coordinator, with somebody
 // holding a lock through another member at that moment; and those of them in which
-// every such holder kept its lock until it gave it back.
+// every such holder kept its lock until it gave it back. Of 2,500 seeds of central with crash
+// alone 1,046 are such runs, and in two of them (1991 and 2135) one lost its lock: the crashed
+// coordinator was back in the very moment in which the others elected, stood as the most
+// senior one itself, and whoever promised itself to the one candidate had no place in the
+// view of the other. No promise is broken by that, and nobody is granted anything early.
 type Survival struct{ Crashes, Kept int }
 
 func (s *Survival) add(o Survival) { s.Crashes += o.Crashes; s.Kept += o.Kept }
