@@ -184,6 +184,16 @@ func (m *Machine) speakUp(now protocol.Time, out *protocol.Effects) {
 	}
 	m.hurry = false
 	if v := m.cell.Accepted; m.reign == nil && m.followed && v != nil && v.Epoch == m.cell.promised() && m.written.Accepted.Same(v) {
-		out.Send(m.coordinator, m.pollAnswer(now, m.round))
+		out.Send(m.coordinator, m.pollAnswer(now, m.roundIn(v.Epoch)))
 	}
+}
+
+// roundIn is the newest round of polls that was heard of an epoch; 0 where there was none. A
+// round of another epoch would answer one that this member has not heard, and that may not
+// even have been sent.
+func (m *Machine) roundIn(epoch protocol.Epoch) uint64 {
+	if m.roundOf != epoch {
+		return 0
+	}
+	return m.round
 }
