@@ -205,9 +205,56 @@ func (n next) healing(all []action) int {
 
 // take returns the state in which an action results. A machine that panics breaks a
 // promise; any other error means that the exploration cannot go on.
-func (e *engine) take(from *world, n next, a action) (w *world, err error) {
+func (e *engine) take(from *world, n next, a action) (*world, error) {
+	e.broken = nil
+	w := from.clone()
+	err := e.alter(w, n, a)
+	w.release()
+	return w, err
+}
+
+// proceed takes an action, and then goes on for as long as only one thing can happen and no
+// time passes. It reports whether on the way everything was answered.
+func (e *engine) proceed(from *world, n next, a action) (w *world, settled bool, err error) {
 	e.broken = nil
 	w = from.clone()
+	defer w.release()
+	for range longestWay {
+		if err := e.alter(w, n, a); err != nil || e.broken != nil {
+			return w, settled, err
+		}
+		settled = settled || w.settled()
+		if n, a = e.upcoming(w), (action{kind: goOn}); !e.forced(w, n) {
+			break
+		}
+	}
+	return w, settled, nil
+}
+
+// longestWay bounds what happens between two states that are looked at: a cluster in which
+// messages beget messages for ever, while no time passes, is found as a circle of states.
+const longestWay = 1000
+
+// forced reports whether only one thing can happen in a state, in which time stands still.
+func (e *engine) forced(w *world, n next) bool {
+	if n.focus < 0 || e.config.Whole {
+		return false
+	}
+	e.all = e.actions(w, n, e.all)
+	return len(e.all) == 1
+}
+
+// release ends the making of a state: from now on it is shared, and not changed.
+func (w *world) release() {
+	for _, m := range w.members {
+		if m.owned { // others are in use elsewhere
+			m.owned = false
+		}
+	}
+}
+
+// alter lets an action change a state.
+func (e *engine) alter(w *world, n next, a action) error {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			e.out = protocol.Effects{}
@@ -215,10 +262,10 @@ func (e *engine) take(from *world, n next, a action) (w *world, err error) {
 		}
 	}()
 	if err := e.happen(w, n, a); err != nil {
-		return nil, err
+		return err
 	}
 	e.judge(w)
-	return w, nil
+	return nil
 }
 
 // frames leaves of a stack what is above the recovery.
@@ -324,10 +371,7 @@ func (e *engine) restart(w *world, place int) error {
 	} else {
 		w.Left = budgets{}
 	}
-	if err := e.start(w, &m); err != nil {
-		return err
-	}
-	return e.done(&m)
+	return e.start(w, &m)
 }
 
 // crash ends a member's process. What it has sent is under way.
@@ -336,22 +380,20 @@ func (e *engine) crash(w *world, place int, kept bool) error {
 	writing := w.writing(&m)
 	mine := func(p *packet) bool { return p.saved != nil && p.To == place }
 	w.flying = slices.DeleteFunc(w.flying, mine)
-	m.up, m.paused, m.soul, m.inbox = false, false, nil, nil
+	m.up, m.paused, m.soul, m.inbox, m.formed = false, false, nil, nil, false
 	w.members[place] = &m
 	w.end(place)
 	w.Left.Crashes--
 	switch {
 	case kept:
 		e.say("%s crashes, and has saved #%d", m.name, writing.ID)
-		if err := e.sync(&m, writing); err != nil {
-			return err
-		}
+		return e.sync(&m, writing)
 	case writing != nil:
 		e.say("%s crashes, and has not saved #%d", m.name, writing.ID)
 	default:
 		e.say("%s crashes", m.name)
 	}
-	return e.done(&m)
+	return nil
 }
 
 // misdeliver does with the next packet what networks do.

@@ -24,9 +24,6 @@ func (e *engine) beginning(fastAt int) (*world, error) {
 		if m.id != idOf(m.place) {
 			return nil, fmt.Errorf("explore: %s has drawn the id %d, and not its first number", m.name, uint64(m.id))
 		}
-		if err := e.done(m); err != nil {
-			return nil, err
-		}
 	}
 	if c.Formed {
 		var err error

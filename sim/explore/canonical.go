@@ -3,6 +3,8 @@ package explore
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
@@ -25,17 +27,21 @@ const (
 
 // ranking renames the numbers and the times of one state.
 type ranking struct {
-	numbers []uint64
-	ranks   []uint64
-	far     []int64 // instants of which the order alone matters
-	text    []byte
-	forms   []*snapshot.Form
+	horizons [classes]int64
+	numbers  []snapshot.Number
+	ranks    []uint64
+	far      []int64 // instants of which the order alone matters
+	text     []byte
+	forms    []*snapshot.Form
 }
 
 // digest returns the name of a state.
 func (e *engine) digest(w *world) (digest, error) {
-	public, err := e.copier.Form(&w.public)
+	public, err := e.copier.Form(&w.public, 0)
 	if err != nil {
+		return digest{}, err
+	}
+	if err := e.form(w); err != nil {
 		return digest{}, err
 	}
 	r := &e.rank
@@ -50,13 +56,54 @@ func (e *engine) digest(w *world) (digest, error) {
 	if e.config.Exact {
 		r.exact(w)
 	} else {
-		r.collect(w, int64(e.config.longest()))
+		r.horizons[freed] = int64(2*e.config.Lease + 1)
+		if w.forgettable() {
+			r.horizons[freed] = 0
+		}
+		r.collect(w)
 		for _, form := range r.forms {
-			r.rename(w, form, int64(e.config.longest()))
+			r.rename(w, form)
 		}
 	}
 	sum := sha256.Sum256(r.text)
 	return digest(sum[:16]), nil
+}
+
+// form tells the forms of what has none yet: nobody else has that.
+func (e *engine) form(w *world) (err error) {
+	for _, m := range w.members {
+		if !m.formed {
+			m.form = snapshot.Form{}
+			if m.soul != nil {
+				if m.form, err = e.copier.Form(m.soul, uint64(m.place)); err != nil {
+					return fmt.Errorf("tell the state of %s: %w", m.name, err)
+				}
+			}
+			m.formed = true
+		}
+		if err := e.formPackets(m.inbox); err != nil {
+			return err
+		}
+	}
+	return errors.Join(e.formPackets(w.flying), e.formPackets(w.held))
+}
+
+func (e *engine) formPackets(packets []*packet) (err error) {
+	for _, p := range packets {
+		if p.formed {
+			continue
+		}
+		if p.saved != nil {
+			p.form, err = e.copier.Form(&savingForm{p.From, p.To, p.Port, p.saved.ID, p.saved.Cell}, p.scope())
+		} else {
+			p.form, err = e.copier.Form(p, p.scope())
+		}
+		if err != nil {
+			return fmt.Errorf("tell a message: %w", err)
+		}
+		p.formed = true
+	}
+	return nil
 }
 
 func flag(set bool) byte {
@@ -81,7 +128,7 @@ func (r *ranking) exact(w *world) {
 	for _, form := range r.forms {
 		r.text = append(r.text, form.Shape[:]...)
 		for _, n := range form.Numbers {
-			r.text = binary.BigEndian.AppendUint64(r.text, n)
+			r.text = binary.BigEndian.AppendUint64(r.text, n.Value)
 		}
 		for _, t := range form.Times {
 			r.text = binary.BigEndian.AppendUint64(r.text, uint64(t))
@@ -89,72 +136,125 @@ func (r *ranking) exact(w *world) {
 	}
 }
 
-// collect puts all numbers of a state in order, and gives each its new name: as far above
-// its neighbour as before, but by no more than gap.
-func (r *ranking) collect(w *world, longest int64) {
-	r.numbers, r.far = append(r.numbers[:0], 0), r.far[:0]
+// isPair reports whether a number is two in one.
+func isPair(n snapshot.Number) bool {
+	return n.Class == 0 && n.Value >= pairFrom && n.Value < pairUntil
+}
+
+// halves are the numbers that a pair is made of.
+func halves(n snapshot.Number) (high, low snapshot.Number) {
+	return snapshot.Number{Value: n.Value >> 32}, snapshot.Number{Value: n.Value & (pairFrom - 1)}
+}
+
+// collect puts all numbers of a state in order, and gives each its new name. Without a
+// class that is as far above its neighbour as before, but by no more than gap; in a group
+// of a class, the place in its order. Zero, which mostly means that there is none, remains
+// zero.
+func (r *ranking) collect(w *world) {
+	r.numbers, r.far = append(r.numbers[:0], snapshot.Number{}), r.far[:0]
 	for _, form := range r.forms {
 		for _, n := range form.Numbers {
-			if n >= pairFrom && n < pairUntil {
-				r.numbers = append(r.numbers, n>>32, n&(pairFrom-1))
+			if isPair(n) {
+				high, low := halves(n)
+				r.numbers = append(r.numbers, high, low)
 			} else {
 				r.numbers = append(r.numbers, n)
 			}
 		}
 		for _, t := range form.Times {
-			if _, _, exact := w.relative(t, longest); !exact {
+			if _, _, is := w.relative(t, r.horizons[0]); is != told {
 				r.far = append(r.far, t)
 			}
 		}
+		for _, t := range form.Classed {
+			if _, _, is := w.relative(t.Value, 0); is == bygone {
+				r.far = append(r.far, t.Value)
+			}
+		}
 	}
-	slices.Sort(r.numbers)
+	slices.SortFunc(r.numbers, snapshot.Number.Compare)
 	r.numbers = slices.Compact(r.numbers)
 	slices.Sort(r.far)
 	r.far = slices.Compact(r.far)
-	r.ranks = append(r.ranks[:0], 0)
-	for i := 1; i < len(r.numbers); i++ {
-		r.ranks = append(r.ranks, r.ranks[i-1]+min(gap, r.numbers[i]-r.numbers[i-1]))
+	r.ranks = r.ranks[:0]
+	for i, n := range r.numbers {
+		rank, before := uint64(0), snapshot.Number{}
+		if i > 0 && r.numbers[i-1].Class == n.Class && r.numbers[i-1].Group == n.Group {
+			rank, before = r.ranks[i-1], r.numbers[i-1]
+		}
+		step := n.Value - before.Value
+		if n.Class != 0 && n.Class != asks {
+			step = min(1, step)
+		}
+		r.ranks = append(r.ranks, rank+min(gap, step))
 	}
 }
 
-func (r *ranking) rankOf(n uint64) uint64 {
-	place, _ := slices.BinarySearch(r.numbers, n)
-	return r.ranks[place]
+func (r *ranking) rankOf(n snapshot.Number) (rank uint64, known bool) {
+	place, known := slices.BinarySearchFunc(r.numbers, n, snapshot.Number.Compare)
+	if !known {
+		return 0, false
+	}
+	return r.ranks[place], true
 }
 
-// rename writes a form with its numbers and times renamed.
-func (r *ranking) rename(w *world, form *snapshot.Form, longest int64) {
+// rename writes a form with its numbers and times renamed, and of its tables what somebody
+// may still look up.
+func (r *ranking) rename(w *world, form *snapshot.Form) {
 	r.text = append(r.text, form.Shape[:]...)
 	for _, n := range form.Numbers {
-		if n >= pairFrom && n < pairUntil {
+		if isPair(n) {
+			high, low := halves(n)
 			r.text = append(r.text, 'p')
-			r.count(r.rankOf(n >> 32))
-			r.count(r.rankOf(n & (pairFrom - 1)))
+			r.number(high)
+			r.number(low)
 			continue
 		}
 		r.text = append(r.text, 'n')
-		r.count(r.rankOf(n))
+		r.number(n)
 	}
 	for _, t := range form.Times {
-		owner, value, exact := w.relative(t, longest)
-		r.count(uint64(owner))
-		if exact {
-			r.text = append(r.text, 't')
-			r.text = binary.BigEndian.AppendUint64(r.text, uint64(value))
-			continue
+		r.time(w, t, 0)
+	}
+	for _, t := range form.Classed {
+		r.time(w, t.Value, t.Class)
+	}
+	for _, row := range form.Rows {
+		if _, sought := r.rankOf(row.Number); sought {
+			r.text = append(r.text, 'r')
+			r.number(row.Number)
+			r.time(w, row.Time, lent)
 		}
+	}
+}
+
+func (r *ranking) number(n snapshot.Number) {
+	rank, _ := r.rankOf(n)
+	r.count(rank)
+}
+
+func (r *ranking) time(w *world, t int64, class uint8) {
+	owner, value, is := w.relative(t, r.horizons[class])
+	r.count(uint64(owner))
+	switch {
+	case is == told:
+		r.text = append(r.text, 't')
+		r.text = binary.BigEndian.AppendUint64(r.text, uint64(value))
+	case is == far && class != 0:
+		r.text = append(r.text, 'o')
+	default:
 		r.text = append(r.text, 'f')
-		r.count(uint64(r.order(w, t, longest)))
+		r.count(uint64(r.order(w, t)))
 	}
 }
 
 // order returns how many instants of the same owner lie after t, of those of which the
 // order alone matters.
-func (r *ranking) order(w *world, t int64, longest int64) (after int) {
-	owner, _, _ := w.relative(t, longest)
+func (r *ranking) order(w *world, t int64) (after int) {
+	owner, _, _ := w.relative(t, 0)
 	at, _ := slices.BinarySearch(r.far, t)
 	for _, later := range r.far[at+1:] {
-		if other, _, _ := w.relative(later, longest); other != owner {
+		if other, _, _ := w.relative(later, 0); other != owner {
 			break
 		}
 		after++
@@ -162,26 +262,38 @@ func (r *ranking) order(w *world, t int64, longest int64) (after int) {
 	return after
 }
 
+// remoteness says what is to be told of a time.
+type remoteness uint8
+
+const (
+	told   remoteness = iota // how far from now it lies, or how long it is
+	far                      // that it lies back
+	bygone                   // which was before which: it is of another life
+)
+
 // relative tells instants from lengths of time, and whose clock showed them. What matters
-// of an instant of a life that goes on is how far from now it lies, unless that is longer
-// ago than any timer runs; of another life, only which was before which. Of everything else
-// its value does.
-func (w *world) relative(t int64, longest int64) (owner int, value int64, exact bool) {
+// of an instant of a life that goes on is how far from now it lies, unless that is further
+// back than the horizon of its class; of another life, only which was before which. Of
+// everything else its value does.
+func (w *world) relative(t, horizon int64) (owner int, value int64, is remoteness) {
 	if t >= 1<<62 || t <= lifeSpan/2 {
-		return 0, t, true
+		return 0, t, told
 	}
 	life := (t + lifeSpan/2) / lifeSpan
 	const lives = memberSpan / lifeSpan
 	place := int((life+lives-1)/lives) - 1
 	if place >= len(w.members) {
-		return 0, t, true
+		return 0, t, told
 	}
 	m := w.members[place]
 	age := m.lives - int((int64(place)+1)*lives-life)
 	owner = 1 + place + len(w.members)*max(0, age)
 	if age != 0 || !m.up {
-		return owner, 0, false
+		return owner, 0, bygone
 	}
 	value = t - int64(m.clock(w.now))
-	return owner, value, value >= -longest
+	if value <= -horizon {
+		return owner, 0, far
+	}
+	return owner, value, told
 }

@@ -30,7 +30,7 @@ type checkpoint struct {
 	Elapsed     time.Duration
 }
 
-const checkpointMagic = "holdfast exploration 1\n"
+const checkpointMagic = "holdfast exploration 2\n"
 
 // Exploration is one that may be stopped and gone on with.
 type Exploration struct{ searcher *searcher }
@@ -206,7 +206,7 @@ func (s *searcher) comeDown(kept *checkpoint, number uint32, w *world, wanted ma
 			if int(kept.Via[child]) >= len(all) {
 				return fmt.Errorf("state %d has %d ways to go on, and number %d was taken", at.number, len(all), kept.Via[child])
 			}
-			after, err := e.take(at.world, n, all[kept.Via[child]])
+			after, _, err := e.proceed(at.world, n, all[kept.Via[child]])
 			if err != nil {
 				return err
 			}

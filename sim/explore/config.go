@@ -52,6 +52,9 @@ type Config struct {
 	// Exact takes states for equal only if they are, at the same time: nothing is renamed.
 	// An exploration of this kind ends at its depth only.
 	Exact bool
+	// Whole tells states apart by everything that machines keep, whether or not it can
+	// matter any more (rules.go). It finds the same, in more states.
+	Whole bool
 }
 
 // finest is the least quantum: a clock that runs faster by a twentieth shows whole
@@ -143,12 +146,15 @@ func (c *Config) String() string {
 	if c.Exact {
 		text += " exact"
 	}
+	if c.Whole {
+		text += " whole"
+	}
 	return text
 }
 
 // longest is how far back an instant may lie and still matter: longer than every timer
 // that a machine counts from something that has passed. The longest of these is a lease
-// stretched by the drift.
+// stretched by the drift, but for how long a dropped tenure is remembered (rules.go).
 func (c *Config) longest() time.Duration {
 	return c.Lease + time.Duration(float64(c.Lease)*c.Drift) + c.Lease/12
 }

@@ -21,6 +21,11 @@
 // states that are known, and the search ends. It is complete when no state is left that
 // was not looked at; there is no bound on the length of a run.
 //
+// A state is looked at, and counted, where something can go on in more than one way or time
+// is about to pass. What must happen before that happens on the way to it, and is checked as
+// every step is; it is a part of the transition. So a state is mostly one in which no
+// message is under way and no budget is left, and runs are counted in such states.
+//
 // What happens at one member commutes with what happens at another until a packet goes from
 // one to the other. So a deviation at a member is tried when the next thing happens to that
 // member, and whenever time is about to pass, and nowhere else (a partial-order reduction:
@@ -48,7 +53,9 @@
 //     what that clock shows now. A machine never learns when real time began, so two states
 //     that differ by a shift of it go on alike. An instant that lies further back than any
 //     timer runs (D·(1+δ), and a patience to spare) is in the past of every comparison that a
-//     machine makes: of several such only the order is kept. A clock that begins again
+//     machine makes: of several such only the order is kept. The instants of the membership
+//     are known better (rules.go): a deadline that has passed has passed, whenever it did,
+//     and who was silent for longer than anybody waits for was silent. A clock that begins again
 //     shows less than before, so what is remembered of a former life lies in the future, as
 //     with real clocks; of that too only the order is kept.
 //   - Numbers: epochs, views, tenures, rounds of polls, requests, tokens. All of a state are put
@@ -59,13 +66,24 @@
 //     heard of it. Whoever counts here has heard of it: an epoch is raised above all that
 //     are known, everything else is counted by one member. A token is two numbers, since
 //     its upper half is compared with epochs; and so is whatever is as large.
+//     The counters of the membership are known better (rules.go): rounds of polls are
+//     compared within an epoch alone, by whoever sent them and those who answered, so their
+//     order is kept and nothing else.
+//   - What says nothing: since when a member is in a view is kept for people; when a write
+//     was sent matters while it is tried again; the coordinator remembers when it sent each
+//     round of polls, and looks that up for the answer to that round alone, which nobody
+//     gives who has not its number. Such fields are left out while they say nothing, each by
+//     a rule with its reason in rules.go. A protocol that has no rules there is explored all
+//     the same, in more states.
 //   - Shape: everything else is kept as it is, by package snapshot. Members keep their
 //     ids, and names and users theirs: elections go by ids and addresses, and the explorer uses no
 //     symmetry.
 //
-// The tests compare with explorations where nothing is renamed ([Config].Exact), to a
-// depth. Nothing else is left out: what machines keep for people, such as since when a
-// member is in the view, is told apart too, which costs states and can hide nothing.
+// The rules are as right as a test shows: it takes a state in the middle of a run, changes in
+// a copy all that is not to matter, and lets both go on through the same faults; they stay
+// one state (TestRulesAreRight). Other tests compare with explorations where nothing is left
+// out ([Config].Whole), and where nothing is renamed ([Config].Exact), to a depth: they end
+// alike.
 //
 // # What it leaves out
 //
@@ -80,6 +98,7 @@
 //
 // # Files
 //
+//	rules.go      what says nothing
 //	config.go     what is explored      search.go      breadth first, on all processors
 //	world.go      a state, its clocks   store.go       what is known of states; P4
 //	begin.go      the first states      checkpoint.go  stopping, and going on

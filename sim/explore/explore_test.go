@@ -43,11 +43,11 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		with   func(*Config)
 		states int
 	}{
-		{"election", func(c *Config) { c.Formed = false }, 195},
-		{"election", func(c *Config) { c.Losses = 1 }, 422},
-		{"election", func(c *Config) { c.Delays = 1 }, 2358},
-		{"central", func(c *Config) { c.Users, c.Dawdles = 1, 1 }, 1147},
-		{"central", func(c *Config) { c.Users, c.Names, c.Losses = 2, 2, 1 }, 5000},
+		{"election", func(c *Config) { c.Formed = false }, 13},
+		{"election", func(c *Config) { c.Losses = 1 }, 12},
+		{"election", func(c *Config) { c.Delays = 1 }, 153},
+		{"central", func(c *Config) { c.Users, c.Dawdles = 1, 1 }, 160},
+		{"central", func(c *Config) { c.Users, c.Names, c.Losses = 2, 2, 1 }, 807},
 	} {
 		c := configured(t, at.name, at.with)
 		r := explored(t, c, Limits{Jobs: 2})
@@ -75,7 +75,7 @@ func TestJobsChangeNothing(t *testing.T) {
 // TestStoppedExplorationsGoOn: one that was stopped, kept and gone on with, again and again,
 // finds what one does that was not.
 func TestStoppedExplorationsGoOn(t *testing.T) {
-	c := configured(t, "election", func(c *Config) { c.Losses = 1 })
+	c := configured(t, "election", func(c *Config) { c.Delays = 1 })
 	whole := explored(t, c, Limits{})
 	x, err := Begin(c, Limits{States: 1})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestStoppedExplorationsGoOn(t *testing.T) {
 		if err := x.Save(path); err != nil {
 			t.Fatal(err)
 		}
-		if x, err = Resume(path, Limits{States: r.States + 50}); err != nil {
+		if x, err = Resume(path, Limits{States: r.States + 10}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,9 +195,12 @@ func busy(t *testing.T, name string) Config {
 func TestCopiedMachinesGoOnAlike(t *testing.T) {
 	for _, name := range []string{"election", "central"} {
 		c := busy(t, name)
-		e := newEngine(&c)
+		e := engineOf(t, &c)
 		for seed := range uint64(4) {
 			walk(t, e, beginning(t, e), seed, 300, func(w *world, n next) {
+				if err := e.form(w); err != nil {
+					t.Fatal(err)
+				}
 				for _, m := range w.members {
 					if !m.up {
 						continue
@@ -219,14 +222,14 @@ func stepAlike(t *testing.T, e *engine, w *world, m *member) {
 		}
 		var out protocol.Effects
 		fresh.Desk.Step(m.clock(w.now)+time.Second, protocol.Event{Kind: protocol.Tick}, &out)
-		if forms[i], err = e.copier.Form(fresh); err != nil {
+		if forms[i], err = e.copier.Form(fresh, uint64(m.place)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !reflect.DeepEqual(forms[0], forms[1]) {
 		t.Fatalf("%s goes on in two ways", m.name)
 	}
-	if after, err := e.copier.Form(m.soul); err != nil || !reflect.DeepEqual(after, m.form) {
+	if after, err := e.copier.Form(m.soul, uint64(m.place)); err != nil || !reflect.DeepEqual(after, m.form) {
 		t.Fatalf("%s has changed with its copy: %v", m.name, err)
 	}
 }
@@ -235,7 +238,7 @@ func stepAlike(t *testing.T, e *engine, w *world, m *member) {
 func TestNamesDoNotDependOnTime(t *testing.T) {
 	for _, name := range []string{"election", "central"} {
 		c := busy(t, name)
-		early, late := newEngine(&c), newEngine(&c)
+		early, late := engineOf(t, &c), engineOf(t, &c)
 		late.late = 12345 * c.Quantum
 		for seed := range uint64(4) {
 			var names []digest
@@ -254,7 +257,7 @@ func TestNamesDoNotDependOnTime(t *testing.T) {
 // TestNamesDoNotDependOnNumbers: users whose requests have other numbers.
 func TestNamesDoNotDependOnNumbers(t *testing.T) {
 	c := busy(t, "central")
-	e := newEngine(&c)
+	e := engineOf(t, &c)
 	for seed := range uint64(4) {
 		var names []digest
 		low, high := beginning(t, e), beginning(t, e)
@@ -314,4 +317,13 @@ func checkTold(t *testing.T, r *Report, words ...string) {
 		}
 		rest = after
 	}
+}
+
+func engineOf(t *testing.T, c *Config) *engine {
+	t.Helper()
+	e, err := newEngine(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // TestRulesAreMissed switches rules off, and explores until a promise is broken: the
-// counter-example is the shortest there is. The budgets of states leave some room.
+// counter-example is the shortest there is. The budgets of states leave some room. Whether
+// somebody waits for ever is known when all states are.
 //
 //	go test ./sim/explore -run TestRulesAreMissed -v
 func TestRulesAreMissed(t *testing.T) {
@@ -17,12 +18,12 @@ func TestRulesAreMissed(t *testing.T) {
 		promise        string
 		states         int
 	}{
-		{"exclusion wait off", "election", func(c *Config) { c.Pauses = 1 }, "P1", 2_000},
-		{"role counted on a proposal", "election", func(c *Config) { c.Pauses = 1 }, "P1", 30_000},
+		{"exclusion wait off", "election", func(c *Config) { c.Pauses = 1 }, "P1", 200},
+		{"role counted on a proposal", "election", func(c *Config) { c.Pauses = 1 }, "P1", 2_000},
+		{"same tenure after a lapse", "election", func(c *Config) { c.Pauses = 1 }, "P4", 3_000},
+		{"token counter in memory", "central", func(c *Config) { c.Users, c.Names, c.Crashes = 2, 1, 1 }, "P2", 200},
+		{"grant told once", "central", func(c *Config) { c.Users, c.Names, c.Losses, c.Dawdles = 2, 1, 1, 1 }, "P4", 10_000},
 	} {
-		if testing.Short() && at.states > 10_000 {
-			continue // the race detector watches the others
-		}
 		t.Run(at.rule, func(t *testing.T) {
 			mutation.Switch(at.rule)
 			defer mutation.Switch("")
@@ -57,6 +58,39 @@ func TestRenamingHidesNothing(t *testing.T) {
 			t.Errorf("%q: %v in canonical form, %v exactly", rule, canonical, exact)
 		case canonical != nil && (len(canonical.Path) != len(exact.Path) || canonical.Promise != exact.Promise):
 			t.Errorf("%q: %s after %d steps in canonical form, %s after %d exactly", rule, canonical.Promise, len(canonical.Path), exact.Promise, len(exact.Path))
+		}
+	}
+}
+
+// TestReductionsHideNothing: explorations that tell states apart by all that machines keep,
+// and that look at every one of them, end as those do that look at few.
+func TestReductionsHideNothing(t *testing.T) {
+	for _, at := range []struct {
+		rule, protocol string
+		with           func(*Config)
+		fewer          int // by which factor, at least
+	}{
+		{"", "election", func(c *Config) { c.Losses = 1 }, 20},
+		{"", "election", func(c *Config) { c.Delays = 1 }, 8},
+		{"", "central", func(c *Config) { c.Users, c.Dawdles = 1, 1 }, 4},
+		{"exclusion wait off", "election", func(c *Config) { c.Pauses = 1 }, 4},
+	} {
+		mutation.Switch(at.rule)
+		var found [2]Report
+		for i, whole := range []bool{false, true} {
+			r, err := Explore(t.Context(), configured(t, at.protocol, func(c *Config) { at.with(c); c.Whole = whole }), Limits{Jobs: 2})
+			if err != nil {
+				t.Error(err)
+			}
+			found[i] = r
+		}
+		mutation.Switch("")
+		few, all := &found[0], &found[1]
+		if few.Complete() != (at.rule == "") || few.Complete() != all.Complete() || !few.Complete() && few.Found.Promise != all.Found.Promise {
+			t.Errorf("%q: %+v with reductions, %+v without", at.rule, few.Found, all.Found)
+		}
+		if few.States*at.fewer > all.States {
+			t.Errorf("%v, %q: %d states with reductions, %d without; want a factor of %d", &few.Config, at.rule, few.States, all.States, at.fewer)
 		}
 	}
 }

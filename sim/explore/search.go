@@ -62,6 +62,7 @@ type frontier struct {
 type successor struct {
 	via     uint16
 	heals   bool // it is the way without faults
+	passed  bool // on the way everything was answered
 	settled bool
 	name    digest
 	world   *world // nil where the state is known already
@@ -100,7 +101,11 @@ func newSearcher(c Config, l Limits) (*searcher, error) {
 	}
 	s := &searcher{config: c, limits: l, known: newStore(), report: Report{Config: c}, began: time.Now()}
 	for range max(1, l.Jobs) {
-		s.engines = append(s.engines, newEngine(&s.config))
+		e, err := newEngine(&s.config)
+		if err != nil {
+			return nil, err
+		}
+		s.engines = append(s.engines, e)
 	}
 	return s, nil
 }
@@ -207,10 +212,11 @@ func (s *searcher) successors(e *engine, w *world) ([]successor, error) {
 	found := make([]successor, 0, len(all))
 	for i, a := range all {
 		to := successor{via: uint16(i), heals: i == healing}
-		next, err := e.take(w, n, a)
+		next, settled, err := e.proceed(w, n, a)
 		if err != nil {
 			return nil, err
 		}
+		to.passed = settled
 		if to.broken = e.broken; to.broken == nil {
 			if to.name, err = e.digest(next); err != nil {
 				return nil, err
@@ -240,6 +246,7 @@ func (s *searcher) merge(from uint32, found []successor) {
 		}
 		if to.heals {
 			s.known.heals[from] = number
+			s.known.settled[from] = s.known.settled[from] || to.passed
 		}
 	}
 }

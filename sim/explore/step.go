@@ -20,16 +20,26 @@ type engine struct {
 	late      time.Duration // when everything begins
 	out       protocol.Effects
 	rank      ranking
+	all       []action
 	tell      func(format string, arguments ...any) // nil but where a trace is told
 	broken    *Violation                            // the first that the present transition shows
 }
 
-func newEngine(c *Config) *engine {
-	e := &engine{config: c, copier: snapshot.New()}
+func newEngine(c *Config) (*engine, error) {
+	var known []snapshot.Rule
+	if !c.Exact && !c.Whole {
+		known = rules(c)
+	}
+	copier, err := snapshot.New(known...)
+	if err != nil {
+		return nil, fmt.Errorf("explore: %w", err)
+	}
+	e := &engine{config: c, copier: copier}
+	e.rank.horizons = c.horizons()
 	for place := range c.Members {
 		e.addresses = append(e.addresses, address(place))
 	}
-	return e
+	return e, nil
 }
 
 func address(place int) string { return fmt.Sprintf("10.0.0.%d:4040", place+1) }
@@ -72,14 +82,8 @@ func (e *engine) send(w *world, m *member, env *protocol.Envelope) error {
 			return fmt.Errorf("read what %s saves: %w", m.name, err)
 		}
 		p.Peer, p.saved = protocol.Storage, &saving{ID: save.ID, data: save.Data, Cell: cell}
-		p.form, err = e.copier.Form(&struct {
-			From, To int
-			Port     protocol.Port
-			ID       uint64
-			Cell     membership.Cell
-		}{p.From, p.To, p.Port, save.ID, cell})
 		w.flying = append(w.flying, p)
-		return err
+		return nil
 	}
 	if p.To = w.place(env.To, env.Address); p.To < 0 {
 		return nil // nobody is there
@@ -89,11 +93,16 @@ func (e *engine) send(w *world, m *member, env *protocol.Envelope) error {
 		return fmt.Errorf("copy a message of %s: %w", m.name, err)
 	}
 	p.Message = *message
-	if p.form, err = e.copier.Form(p); err != nil {
-		return fmt.Errorf("digest a message of %s: %w", m.name, err)
-	}
 	w.flying = append(w.flying, p)
 	return nil
+}
+
+// savingForm is what is told of a write that is under way.
+type savingForm struct {
+	From, To int
+	Port     protocol.Port
+	ID       uint64
+	Cell     membership.Cell
 }
 
 // raised takes what the machines tell their driver.
@@ -165,25 +174,13 @@ func (e *engine) deliver(w *world, p *packet) error {
 		}
 		ev.Fact = *message
 	}
-	if err := e.step(w, m, ev); err != nil {
-		return err
-	}
-	return e.done(m)
+	return e.step(w, m, ev)
 }
 
 // sync is what the disk does.
 func (e *engine) sync(m *member, s *saving) error {
-	form, err := e.copier.Form(&s.Cell)
+	form, err := e.copier.Form(&s.Cell, uint64(m.place))
 	m.cell, m.cellForm = s.data, form
-	return err
-}
-
-// done digests a member that was changed.
-func (e *engine) done(m *member) (err error) {
-	m.form = snapshot.Form{}
-	if m.soul != nil {
-		m.form, err = e.copier.Form(m.soul)
-	}
 	return err
 }
 
@@ -193,10 +190,7 @@ func (e *engine) act(w *world, place int, ev protocol.Event) error {
 	if err != nil {
 		return err
 	}
-	if err := e.step(w, m, ev); err != nil {
-		return err
-	}
-	return e.done(m)
+	return e.step(w, m, ev)
 }
 
 // what describes a packet, for people.

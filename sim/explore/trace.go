@@ -15,7 +15,11 @@ func (r *Report) Tell(out io.Writer) error {
 		return fmt.Errorf("explore: there is no counter-example to tell")
 	}
 	c := r.Config
-	t := &teller{out: out, engine: newEngine(&c)}
+	e, err := newEngine(&c)
+	if err != nil {
+		return err
+	}
+	t := &teller{out: out, engine: e}
 	t.line("%v; each member's clock begins at a large number of its own", &c)
 	if !c.Formed {
 		t.engine.tell = t.line
@@ -34,7 +38,7 @@ func (r *Report) Tell(out io.Writer) error {
 		if int(via) >= len(all) {
 			return fmt.Errorf("explore: the counter-example does not fit these machines: they have %d ways to go on at %v, and it takes number %d", len(all), w.now, via)
 		}
-		if w, err = t.take(w, n, all[via]); err != nil {
+		if w, err = t.proceed(w, n, all[via]); err != nil {
 			return err
 		}
 	}
@@ -48,7 +52,7 @@ func (r *Report) Tell(out io.Writer) error {
 				t.line("nothing can happen any more")
 				break
 			}
-			if w, err = t.take(w, n, all[via]); err != nil {
+			if w, err = t.proceed(w, n, all[via]); err != nil {
 				return err
 			}
 		}
@@ -74,6 +78,19 @@ func (t *teller) line(format string, arguments ...any) {
 	if _, err := fmt.Fprintf(t.out, "%10.4fs  %s\n", (t.now - t.zero).Seconds(), fmt.Sprintf(format, arguments...)); t.err == nil && err != nil {
 		t.err = fmt.Errorf("write the trace: %w", err)
 	}
+}
+
+// proceed is that of the engine, step by step.
+func (t *teller) proceed(w *world, n next, a action) (_ *world, err error) {
+	for range longestWay {
+		if w, err = t.take(w, n, a); err != nil || t.engine.broken != nil {
+			break
+		}
+		if n, a = t.engine.upcoming(w), (action{kind: goOn}); !t.engine.forced(w, n) {
+			break
+		}
+	}
+	return w, err
 }
 
 func (t *teller) take(w *world, n next, a action) (*world, error) {

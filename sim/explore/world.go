@@ -50,6 +50,8 @@ type member struct {
 	inbox      []*packet     // what has come since it was paused
 
 	form, cellForm snapshot.Form
+	formed         bool // form is that of soul
+	owned          bool // by the state that is being made: nobody else has it
 }
 
 // soul is what is copied: the machines of a life, and the view that they have raised.
@@ -66,6 +68,7 @@ type packet struct {
 	Message  any
 	saved    *saving
 	form     snapshot.Form
+	formed   bool
 }
 
 // saving is a write of a stable cell: it happens when it is delivered.
@@ -166,12 +169,19 @@ func (e *engine) start(w *world, m *member) error {
 		return fmt.Errorf("start %s: %w", m.name, err)
 	}
 	m.soul = &soul{Desk: desk}
+	m.formed = false
 	return e.step(w, m, protocol.Event{Kind: protocol.Start})
 }
 
-// change returns a member of a state that may be changed, with machines of its own.
+// change returns a member of a state that may be changed, with machines of its own; its form
+// is told anew.
 func (e *engine) change(w *world, place int) (*member, error) {
+	if w.members[place].owned {
+		w.members[place].formed = false
+		return w.members[place], nil
+	}
 	m := *w.members[place]
+	m.owned, m.formed = true, false
 	if m.soul != nil {
 		copied, err := snapshot.Copy(e.copier, m.soul)
 		if err != nil {

@@ -45,9 +45,11 @@ type deferred struct {
 // entry is one of a map that has such a pointer.
 type entry struct{ in, key, value reflect.Value }
 
-// New returns a Copier that knows no type yet.
-func New() *Copier {
-	return &Copier{plans: map[reflect.Type]*plan{}, copies: map[object]unsafe.Pointer{}, printer: newPrinter()}
+// New returns a Copier whose forms obey the rules. The error names a rule that does not fit
+// the types that it is about.
+func New(rules ...Rule) (*Copier, error) {
+	c := &Copier{plans: map[reflect.Type]*plan{}, copies: map[object]unsafe.Pointer{}, printer: newPrinter()}
+	return c, c.obey(rules)
 }
 
 // Copy returns a copy of what root points to. The error names what cannot be copied, and

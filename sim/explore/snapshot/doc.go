@@ -33,6 +33,14 @@
 // their numbers alone have the same digest where the order of the numbers is the same.
 // Integers of eight bits (kinds, modes) are content, not numbers.
 //
+// # Rules
+//
+// Whoever knows what a field is for says so in a [Rule]: that it says nothing while some
+// other field is as it is, and then it is in no form; that its number is compared with those
+// of its class alone; that its slice is a table, of which an entry matters to whoever knows
+// its number. Forms keep apart what a class was given, and do not say which of the times that
+// have one are equal: whoever renames them can tell.
+//
 // # How pointers into objects are found
 //
 // A type is embedded where a known type has it as a field or an element. Only pointers

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -17,13 +18,45 @@ import (
 // number of the other, and likewise for times.
 type Form struct {
 	Shape   [32]byte
-	Numbers []uint64 // all integers that occur, sorted, each once; negative ones above the others
-	Times   []int64  // all values of the type time.Duration that occur, sorted, each once
+	Numbers []Number // all integers that occur, sorted, each once; negative ones above the others
+	Times   []int64  // all values of the type time.Duration that occur without a class, sorted, each once
+	Classed []Time   // those with a class, in the order of their places
+	Rows    []Row    // of tables, in their order; see Rule
 }
 
-// Form returns the form of what root points to. The error names what has none, and
-// where it is.
-func (c *Copier) Form(root any) (Form, error) {
+// Number is an integer, with the class and the group of its field; see Rule.
+type Number struct {
+	Class uint8
+	Group uint64
+	Value uint64
+}
+
+// Time is an instant or a length of time, with the class of its field; see Rule.
+type Time struct {
+	Class uint8
+	Value int64
+}
+
+// Row is an entry of a table; see Rule.
+type Row struct {
+	Number Number
+	Time   int64
+}
+
+// Compare orders numbers by class, group and value.
+func (n Number) Compare(o Number) int {
+	switch {
+	case n.Class != o.Class:
+		return int(n.Class) - int(o.Class)
+	case n.Group != o.Group:
+		return cmp.Compare(n.Group, o.Group)
+	}
+	return cmp.Compare(n.Value, o.Value)
+}
+
+// Form returns the form of what root points to. Scope is the group of numbers that have a
+// class, and no group by a rule. The error names what has no form, and where it is.
+func (c *Copier) Form(root any, scope uint64) (Form, error) {
 	v := reflect.ValueOf(root)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return Form{}, fmt.Errorf("snapshot: %T is no pointer to something", root)
@@ -31,7 +64,7 @@ func (c *Copier) Form(root any) (Form, error) {
 	p := c.planned(v.Type().Elem())
 	for {
 		before := c.learned
-		c.printer.reset()
+		c.printer.reset(scope)
 		err := c.print(object{v.UnsafePointer(), p})
 		if err != nil {
 			return Form{}, fmt.Errorf("snapshot: %s%w", p.is, err)
@@ -45,10 +78,17 @@ func (c *Copier) Form(root any) (Form, error) {
 // printer writes what a graph is.
 type printer struct {
 	text     []byte
-	numbers  []uint64
+	numbers  []Number
 	times    []int64
-	sorted   []uint64
+	classed  []Time
+	rows     []Row
+	sorted   []Number
 	ordered  []int64
+	mooted   []unsafe.Pointer // what says nothing, as far as is known by now
+	visit    func(Ruled)      // is shown every field that a rule is about; mostly nil
+	scope    uint64
+	class    uint8  // of the field that is written
+	group    uint64 // of the field that is written
 	numbered map[object]int
 	objects  []object
 	extents  []extent // of which the copy is not set
@@ -56,8 +96,9 @@ type printer struct {
 
 func newPrinter() printer { return printer{numbered: map[object]int{}} }
 
-func (w *printer) reset() {
+func (w *printer) reset(scope uint64) {
 	clear(w.numbered)
+	w.scope, w.rows, w.mooted, w.classed = scope, w.rows[:0], w.mooted[:0], w.classed[:0]
 	w.text, w.numbers, w.times, w.objects, w.extents = w.text[:0], w.numbers[:0], w.times[:0], w.objects[:0], w.extents[:0]
 }
 
@@ -65,11 +106,14 @@ func (w *printer) reset() {
 func (w *printer) form() Form {
 	w.sorted = append(w.sorted[:0], w.numbers...)
 	w.ordered = append(w.ordered[:0], w.times...)
-	slices.Sort(w.sorted)
+	slices.SortFunc(w.sorted, Number.Compare)
 	slices.Sort(w.ordered)
-	f := Form{Numbers: slices.Clone(slices.Compact(w.sorted)), Times: slices.Clone(slices.Compact(w.ordered))}
+	f := Form{
+		Numbers: slices.Clone(slices.Compact(w.sorted)), Times: slices.Clone(slices.Compact(w.ordered)),
+		Classed: slices.Clone(w.classed), Rows: slices.Clone(w.rows),
+	}
 	for _, n := range w.numbers {
-		place, _ := slices.BinarySearch(f.Numbers, n)
+		place, _ := slices.BinarySearchFunc(f.Numbers, n, Number.Compare)
 		w.count(place)
 	}
 	for _, t := range w.times {
@@ -126,12 +170,7 @@ func (c *Copier) write(at unsafe.Pointer, p *plan) error {
 	w := &c.printer
 	switch p.kind {
 	case reflect.Struct:
-		for i := range p.fields {
-			f := &p.fields[i]
-			if err := c.write(unsafe.Add(at, f.offset), f.plan); err != nil {
-				return fmt.Errorf(".%s%w", f.name, err)
-			}
-		}
+		return c.writeStruct(at, p)
 	case reflect.Array:
 		return c.writeAll(at, p.elem, p.length)
 	case reflect.Slice:
@@ -160,6 +199,41 @@ func (c *Copier) write(at unsafe.Pointer, p *plan) error {
 	return nil
 }
 
+// writeStruct writes the fields, as far as they say something.
+func (c *Copier) writeStruct(at unsafe.Pointer, p *plan) error {
+	w := &c.printer
+	if len(p.moots) > 0 {
+		w.judge(at, p)
+	}
+	for i := range p.fields {
+		f := &p.fields[i]
+		to := unsafe.Add(at, f.offset)
+		isMoot := f.mayBeMoot && slices.Contains(w.mooted, to)
+		w.class, w.group = f.class, 0
+		if f.class != 0 {
+			w.group = w.scope
+			if f.group != nil {
+				w.group = f.group(p.value(at))
+			}
+		}
+		if w.visit != nil && (isMoot || f.class != 0) {
+			w.visit(Ruled{Moot: isMoot, Class: f.class, Group: w.group, Table: f.table, Value: f.plan.value(to)})
+		}
+		if isMoot {
+			continue
+		}
+		if f.table {
+			w.writeTable(to, f, w.group)
+			continue
+		}
+		if err := c.write(to, f.plan); err != nil {
+			return fmt.Errorf(".%s%w", f.name, err)
+		}
+	}
+	w.class, w.group = 0, 0
+	return nil
+}
+
 // scalar writes a number, or puts it on its list.
 func (w *printer) scalar(at unsafe.Pointer, p *plan) {
 	switch p.kind {
@@ -174,12 +248,14 @@ func (w *printer) scalar(at unsafe.Pointer, p *plan) {
 	default:
 		v := reflect.NewAt(p.is, at).Elem()
 		switch {
+		case p.duration && w.class != 0:
+			w.classed = append(w.classed, Time{w.class, v.Int()})
 		case p.duration:
 			w.times = append(w.times, v.Int())
 		case v.CanInt():
-			w.numbers = append(w.numbers, uint64(v.Int()))
+			w.numbers = append(w.numbers, Number{w.class, w.group, uint64(v.Int())})
 		default:
-			w.numbers = append(w.numbers, v.Uint())
+			w.numbers = append(w.numbers, Number{w.class, w.group, v.Uint()})
 		}
 	}
 }
@@ -268,6 +344,9 @@ func (c *Copier) writeBoxed(at unsafe.Pointer, in *plan) error {
 	p := c.planned(v.Elem().Type())
 	w.count(1 + len(p.name))
 	w.text = append(w.text, p.name...)
+	if w.visit != nil && !p.direct() {
+		v.Set(p.value(p.held(at))) // in a box of its own
+	}
 	if err := c.write(p.held(at), p); err != nil {
 		return fmt.Errorf(".(%v)%w", p.is, err)
 	}

@@ -29,12 +29,19 @@ type plan struct {
 	elem   *plan   // of pointers, slices, arrays, maps
 	key    *plan
 	length int
+	moots  []moot
 }
 
 type field struct {
 	name   string
 	offset uintptr
 	plan   *plan
+
+	// What a Rule says of it.
+	mayBeMoot bool
+	table     bool
+	class     uint8
+	group     func(reflect.Value) uint64
 }
 
 // planned returns the plan of a type.
@@ -49,7 +56,7 @@ func (c *Copier) planned(t reflect.Type) *plan {
 		p.flat = true
 		for i := range t.NumField() {
 			f := t.Field(i)
-			part := field{f.Name, f.Offset, c.planned(f.Type)}
+			part := field{name: f.Name, offset: f.Offset, plan: c.planned(f.Type)}
 			c.embed(part.plan)
 			p.fields = append(p.fields, part)
 			if !part.plan.flat {

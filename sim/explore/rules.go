@@ -1,0 +1,271 @@
+package explore
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
+)
+
+// Classes of numbers: each is compared with others of its class alone, and within its group
+// alone; and counted by one member, which knows of all that are about. So of such numbers
+// nothing matters but which are equal, and which is greater. Asks are the exception: another
+// life counts them from one again, while something of the last may be under way; they are
+// renamed as numbers without a class are, among themselves.
+const (
+	rounds = iota + 1 // of polls, by epoch
+	asks              // of surveys, by who asks
+	saves             // of the stable cell, by member: what a life saves ends with it
+	views             // within an epoch, by its coordinator
+	lapses            // of tenures, by their member
+)
+
+// Classes of instants: what lies further back than this is as if it lay back for ever, and
+// nobody compares two of them.
+const (
+	deadlines = iota + 1 // it is asked whether they have come
+	heard                // when somebody was last heard of
+	lent                 // from when on a lease counts
+	freed                // when what a tenure held is free, and for how long that is remembered
+	classes
+)
+
+// horizons returns how far back an instant of each class may lie and still matter.
+func (c *Config) horizons() [classes]int64 {
+	all := [classes]int64{
+		0:         int64(c.longest()),
+		deadlines: 0,
+		heard:     c.silence(),
+		lent:      int64(c.longest()),
+		freed:     int64(2*c.Lease + 1),
+	}
+	if c.Whole { // no instant has a class
+		all[0] = all[freed]
+	}
+	return all
+}
+
+// silence is for how long a coordinator waits for a member that says nothing: it is longer
+// than what members wait for a coordinator, which is three polls.
+func (c *Config) silence() int64 { return int64(2 * 3 * (c.Lease / 10)) }
+
+// rules say what the fields of the membership are for, and which of them say nothing when.
+// What has no rule is taken for something that matters.
+func rules(c *Config) []snapshot.Rule {
+	return slices.Concat(mootRules(c), numberRules(c), timeRules())
+}
+
+// mootRules are about what is kept for people, and what is set again before it is read.
+func mootRules(c *Config) []snapshot.Rule {
+	machine := reflect.TypeFor[membership.Machine]()
+	return []snapshot.Rule{
+		{In: machine, Field: "since", Moot: always},
+		{In: machine, Path: "keeping", Field: "inflight", Moot: unless("saving")},
+		{In: machine, Path: "keeping", Field: "sentAt", Moot: unless("pause")},
+		{In: machine, Path: "standing", Field: "heard", Moot: unless("followed"), Class: heard},
+		{In: machine, Field: "search.coordinator", Moot: unless("standing", "followed")},
+		{In: machine, Path: "search", Field: "until", Moot: searchesNot, Class: deadlines},
+		{In: machine, Path: "search", Field: "repeatAt", Moot: searchesNot, Class: deadlines},
+		// A coordinator polls itself by no message.
+		{In: machine, Path: "reign", Field: "tracks.at", Entry: candidateOf},
+		{In: machine, Path: "reign", Field: "tracks.received", Entry: candidateOf},
+		// Whoever's wish was heard is echoed nothing that he said before it.
+		{In: machine, Path: "promises", Field: "wishedAt", Moot: isHeard},
+		// Whoever is missing first has to be silent for longer than the next look is away.
+		{In: machine, Path: "reign", Field: "lookAt", Moot: c.isFarFromMissing},
+		// No round is compared with that of another epoch's polls.
+		{In: machine, Field: "promises.round", Moot: ofAnotherEpoch},
+		{In: machine, Field: "promises.roundOf", Moot: ofAnotherEpoch},
+	}
+}
+
+func numberRules(c *Config) []snapshot.Rule {
+	machine := reflect.TypeFor[membership.Machine]()
+	poll, answer := reflect.TypeFor[membership.Poll](), reflect.TypeFor[membership.PollAnswer]()
+	all := []snapshot.Rule{
+		{In: machine, Path: "promises", Field: "round", Class: rounds, Group: counterOf("roundOf")},
+		{In: machine, Path: "reign", Field: "seq", Class: rounds, Group: counterOf("epoch")},
+		{In: machine, Path: "reign", Field: "horizonSince", Class: rounds, Group: counterOf("epoch")},
+		{In: machine, Path: "reign", Field: "sent", Class: rounds, Group: counterOf("epoch"), Table: true},
+		{In: poll, Field: "Seq", Class: rounds, Group: counterOf("Epoch")},
+		{In: answer, Field: "Seq", Class: rounds, Group: counterOf("Epoch")},
+
+		{In: machine, Path: "search", Field: "surveys", Class: asks},
+		{In: reflect.TypeFor[election.Survey](), Field: "Number", Class: asks},
+		{In: reflect.TypeFor[election.StatusPoll](), Field: "Ask", Class: asks},
+		{In: reflect.TypeFor[election.StatusAnswer](), Field: "Ask", Class: asks},
+
+		{In: machine, Path: "keeping", Field: "lastSave", Class: saves},
+		{In: reflect.TypeFor[savingForm](), Field: "ID", Class: saves},
+
+		{In: reflect.TypeFor[protocol.View](), Field: "Number", Class: views, Group: same},
+		{In: reflect.TypeFor[election.View](), Field: "Number", Class: views, Group: same},
+		{In: reflect.TypeFor[election.Electorate](), Field: "Number", Class: views, Group: same},
+		{In: poll, Field: "View", Class: views, Group: same},
+		{In: answer, Field: "View", Class: views, Group: same},
+		{In: machine, Path: "reign.tracks", Field: "acked", Class: views, Group: same},
+	}
+	if !c.Protocol.Locks { // else numbers of wishes are made of them
+		all = append(all, snapshot.Rule{In: reflect.TypeFor[protocol.Tenure](), Field: "Lapses", Class: lapses, Group: same})
+	}
+	return all
+}
+
+func timeRules() []snapshot.Rule {
+	machine := reflect.TypeFor[membership.Machine]()
+	return []snapshot.Rule{
+		{In: machine, Path: "standing.lease", Field: "Member", Class: deadlines},
+		{In: machine, Path: "standing.lease", Field: "Role", Class: deadlines},
+		{In: machine, Path: "standing.lease", Field: "Carried", Class: deadlines},
+		{In: machine, Path: "search", Field: "tryAt", Class: deadlines},
+		{In: machine, Path: "reign", Field: "nextPoll", Class: deadlines},
+		{In: machine, Path: "reign", Field: "grantFrom", Class: deadlines},
+		{In: machine, Path: "reign", Field: "openFrom", Class: deadlines},
+		{In: machine, Path: "reign", Field: "lookAt", Class: deadlines},
+		{In: machine, Path: "reign", Field: "anchor", Class: lent},
+		{In: machine, Path: "reign.tracks", Field: "heard", Class: heard},
+		{In: machine, Path: "reign.tracks", Field: "received", Class: lent},
+		{In: machine, Path: "reign.tracks", Field: "echoed", Class: lent},
+		{In: machine, Path: "reign.tracks", Field: "answered", Class: lent},
+		{In: reflect.TypeFor[protocol.View](), Field: "GrantFrom", Class: deadlines},
+		{In: reflect.TypeFor[protocol.Dropped](), Field: "Free", Class: freed},
+		{In: reflect.TypeFor[session.Desk](), Field: "wake", Class: deadlines},
+		{In: reflect.TypeOf(protocol.Stack(nobody{})).Elem(), Field: "wakes", Class: deadlines},
+	}
+}
+
+func always(reflect.Value) bool { return true }
+func same(reflect.Value) uint64 { return 0 }
+func searchesNot(search reflect.Value) bool {
+	return search.FieldByName("survey").IsNil() && search.FieldByName("ballot").IsNil()
+}
+
+// unless says that a field is moot where another one is zero.
+func unless(path ...string) func(reflect.Value) bool {
+	return func(in reflect.Value) bool {
+		for _, name := range path {
+			in = in.FieldByName(name)
+		}
+		return in.IsZero()
+	}
+}
+
+// counterOf names a group by the counter of an epoch.
+func counterOf(field string) func(reflect.Value) uint64 {
+	return func(in reflect.Value) uint64 { return in.FieldByName(field).FieldByName("Counter").Uint() }
+}
+
+func isHeard(promises reflect.Value) bool {
+	return promises.FieldByName("heeded").Bool() || !promises.FieldByName("wished").Bool()
+}
+
+// isFarFromMissing reports whether the coordinator's next look for who is missing is due
+// before anybody can be: all are in the view, and none is dropped before the silence after
+// which the next look has come. Here nobody leaves, and there are no rumours.
+func (c *Config) isFarFromMissing(reign reflect.Value) bool {
+	if reign.FieldByName("view").Elem().FieldByName("Members").Len() < c.Members || !reign.FieldByName("proposal").IsNil() {
+		return false
+	}
+	self, look := candidateOf(reign).Uint(), reign.FieldByName("lookAt").Int()
+	for tracks := reign.FieldByName("tracks").MapRange(); tracks.Next(); {
+		silent := tracks.Value().Elem().FieldByName("heard").Int() + c.silence()
+		if tracks.Key().Uint() != self && silent < look {
+			return false
+		}
+	}
+	return true
+}
+
+func candidateOf(reign reflect.Value) reflect.Value {
+	return reign.FieldByName("epoch").FieldByName("Candidate")
+}
+
+func ofAnotherEpoch(machine reflect.Value) bool {
+	accepted := machine.FieldByName("cell").FieldByName("Accepted")
+	if accepted.IsNil() {
+		return false
+	}
+	of, epoch := machine.FieldByName("promises").FieldByName("roundOf"), accepted.Elem().FieldByName("Epoch")
+	return !of.Equal(epoch)
+}
+
+// nobody is a machine with which the type of a stack can be named.
+type nobody struct{}
+
+func (nobody) Wake() protocol.Time                                   { return protocol.Never }
+func (nobody) Step(time.Duration, protocol.Event, *protocol.Effects) {}
+
+// scope names the group of what a packet has of the numbers that belong to one member: who
+// asks, or who saves.
+func (p *packet) scope() uint64 {
+	if _, asked := p.Message.(election.StatusPoll); asked {
+		return uint64(p.From)
+	}
+	return uint64(p.To)
+}
+
+// presented is under which tenure a packet of a member asks to be counted in.
+func (p *packet) presented() (protocol.Tenure, bool) {
+	switch message := p.Message.(type) {
+	case membership.PollAnswer:
+		return message.Tenure, true
+	case membership.ViewAck:
+		return message.Answer.Tenure, true
+	case membership.Join:
+		return message.Self.Tenure, true
+	}
+	return protocol.Tenure{}, false
+}
+
+// forgettable reports whether nobody goes on under a tenure that a view has dropped, nor will:
+// its member has another, or is down, and nothing is under way of what it had said. Then it
+// does not matter for how long the tenure is remembered.
+func (w *world) forgettable() bool {
+	for _, m := range w.members {
+		if !m.up || m.soul.View == nil {
+			continue
+		}
+		for _, dropped := range m.soul.View.Dropped {
+			if w.goesOn(dropped.ID, dropped.Tenure) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lapses reports whether a member's lease has ended, so that it takes another tenure before
+// it does anything else.
+func (w *world) lapses(m *member) bool {
+	if m.clock(w.now) < m.soul.View.Lease.Member {
+		return false
+	}
+	stack := reflect.ValueOf(m.soul.Desk).Elem().FieldByName("inner").Elem().Elem()
+	return stack.FieldByName("below").Elem().Elem().FieldByName("standing").FieldByName("leased").Bool()
+}
+
+func (w *world) goesOn(id protocol.ID, tenure protocol.Tenure) bool {
+	place := w.place(id, "")
+	if place < 0 {
+		return true
+	}
+	of := w.members[place]
+	if of.up && of.soul.View != nil && !tenure.Before(of.soul.View.Lease.Tenure) && !w.lapses(of) {
+		return true
+	}
+	said := func(p *packet) bool {
+		at, says := p.presented()
+		return says && p.From == of.place && !tenure.Before(at)
+	}
+	for _, m := range w.members {
+		if slices.ContainsFunc(m.inbox, said) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.flying, said) || slices.ContainsFunc(w.held, said)
+}
