@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,6 +165,15 @@ func (c *Choice) Rename(names map[string]string) Choice {
 	other.who, other.name = renamed(c.who, names), renamed(c.name, names)
 	if c.Value.sort == wordSort {
 		other.Value = parseValue(renamed(c.Value.text, names))
+	}
+	return other
+}
+
+// Less returns the choice of an order without one of the names that it has in order.
+func (c *Choice) Less(name string) Choice {
+	other := *c
+	if names := strings.Split(c.Value.text, ","); c.Value.sort == wordSort && len(names) > 1 {
+		other.Value = parseValue(strings.Join(slices.DeleteFunc(names, func(n string) bool { return n == name }), ","))
 	}
 	return other
 }

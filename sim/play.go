@@ -36,8 +36,6 @@ type Stage struct {
 	// Until ends the run at that time, when nothing was found by then. Zero means that it
 	// goes on to its end.
 	Until time.Duration
-	// Survive demands what Config.Survive does.
-	Survive bool
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
 	// Observe, if not nil, is told the story of the run, as that of Config is.
@@ -70,7 +68,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 		settings: s.settings(), protocol: &c.Protocol, tape: newTelling(s.Choices), until: on.Until,
 		tracing: on.Trace != nil, writer: on.Trace, brief: on.Brief, count: newCounts(on.Coverage),
 	}
-	w.settings.survive, w.settings.stores = on.Survive, on.Protocol.Stores
+	w.settings.stores = on.Protocol.Stores
 	w.stage()
 	w.observed(on.Observe)
 	played.Result = w.play()

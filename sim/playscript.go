@@ -37,6 +37,8 @@ type Script struct {
 	TTL   time.Duration
 	Lease time.Duration
 	Drift float64
+	// Survive demands what Config.Survive does.
+	Survive bool
 	// The bounds. 0 means the defaults.
 	Waiters, LocksPerSession, Sessions int
 	Choices                            []Choice
@@ -61,7 +63,7 @@ func (s *Script) settings() settings {
 		protocol: s.Protocol, members: s.Members, founders: s.Founders, faults: s.Faults, once: s.Once, duration: s.Duration,
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellWords[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
-		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, every: map[Fault]time.Duration{},
+		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
 		costs: s.Costs,
 	}
 	for _, n := range s.Names {
@@ -75,7 +77,7 @@ func (s *settings) script(choices []Choice) *Script {
 	to := &Script{
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
-		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions,
+		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
 		Choices: choices, Costs: s.costs,
 	}
 	for _, n := range s.names {

@@ -94,12 +94,12 @@ func TestScriptsAreReadAsTheyAreWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script.Without = "epoch check off"
+	script.Without, script.Survive = "epoch check off", true
 	again, golden, err := ParseScript(script.Text("told\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.String() != script.String() || golden != "told\n" {
+	if again.String() != script.String() || golden != "told\n" || !again.Survive {
 		t.Errorf("%q; %s", golden, differ(script.String(), again.String()))
 	}
 }

@@ -71,6 +71,7 @@ func settingsOfScripts() []setting {
 		number("founders", func(s *Script) *int { return &s.Founders }, false),
 		{"faults", func(s *Script) string { return s.Faults.String() }, setFaults, false},
 		flag("one-crash", func(s *Script) *bool { return &s.Once }),
+		flag("survivors-keep-locks", func(s *Script) *bool { return &s.Survive }),
 		{"cells", func(s *Script) string { return s.Cells }, setCells, false},
 		number("clients", func(s *Script) *int { return &s.Clients }, true),
 		number("workers", func(s *Script) *int { return &s.Workers }, false),

@@ -93,14 +93,15 @@ func (t *tape) call(who string, now time.Duration, pause func() time.Duration) (
 		return at, t.scope.act, true
 	}
 	whose := scope{who, "call", 0}
-	for _, act := range t.acts[whose] {
-		if act > t.begun[whose] {
-			t.begun[whose] = act
-			at := t.when(scope{who, "call", act})
-			return max(at, now), act, true
-		}
+	acts := t.acts[whose]
+	next, _ := slices.BinarySearch(acts, t.begun[whose]+1)
+	if next == len(acts) {
+		return 0, 0, false
 	}
-	return 0, 0, false
+	act := acts[next]
+	t.begun[whose] = act
+	at := t.when(scope{who, "call", act})
+	return max(at, now), act, true
 }
 
 // when returns the time of an act that a script tells.

@@ -18,7 +18,9 @@
 // A smaller script is one of fewer members, clients, workers, names, kinds of faults, one
 // without some of its choices, one that ends earlier or does things sooner, or one with
 // rounder numbers. It is taken where it fails in the same way: with the same outcome and
-// the same promise, or, of a crash, the same words. From coarse to fine:
+// the same promise, or, of a crash, the same words; and where whoever shrinks accepts it:
+// of a rule that is switched off, what breaks a promise with the rule in place, too, would
+// say nothing about the rule. From coarse to fine:
 //
 //   - the time after the failure is cut off, then users, members, names and faults go;
 //   - choices go in groups: all of one kind and size (all delays below 10 ms), all of one

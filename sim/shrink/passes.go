@@ -111,6 +111,7 @@ func (s *search) smaller() (all []*sim.Script) {
 			}
 			c.Founders = min(c.Founders, c.Members)
 			exchange(c, member(place), member(c.Members))
+			forget(c, member(c.Members))
 		})
 	}
 	try(func(c *sim.Script) { c.Founders = c.Members })
@@ -150,6 +151,13 @@ func exchange(c *sim.Script, one, other string) {
 	names := map[string]string{one: other, other: one}
 	for i := range c.Choices {
 		c.Choices[i] = c.Choices[i].Rename(names)
+	}
+}
+
+// forget leaves a process that is there no more out of the lists in which it stands.
+func forget(c *sim.Script, name string) {
+	for i := range c.Choices {
+		c.Choices[i] = c.Choices[i].Less(name)
 	}
 }
 

@@ -18,6 +18,10 @@ type Config struct {
 	// Jobs is how many of them run at a time, which changes nothing but how long it takes.
 	// Zero means one.
 	Jobs int
+	// Accept, if not nil, is asked of each script that fails in the same way whether it will
+	// do. No run is under way meanwhile, so that it may play the script otherwise. Nil
+	// means that every one will.
+	Accept func(*sim.Script) bool
 	// Progress, if not nil, is told whenever something became smaller.
 	Progress func(Size)
 }
@@ -77,6 +81,10 @@ func Script(script *sim.Script, c Config) (*Shrunk, error) {
 		return nil, fmt.Errorf("shrink: the script does not fail")
 	}
 	s := &search{config: c, runs: 1}
+	s.played = played
+	if !s.accepts(script, &played) {
+		return nil, fmt.Errorf("shrink: what the script says in vain cannot be left out, or the script is not accepted")
+	}
 	s.adopt(script, &played)
 	from := s.size()
 	done := s.all()
@@ -123,13 +131,29 @@ func (s *search) first(candidates []*sim.Script) int {
 		played := s.play(some)
 		s.runs += len(some)
 		for i := range some {
-			if s.same(&played[i]) {
+			if s.same(&played[i]) && s.accepts(some[i], &played[i]) {
 				s.adopt(some[i], &played[i])
 				return from + i
 			}
 		}
 	}
 	return -1
+}
+
+// accepts reports whether a script that fails in the same way can be taken, without what it
+// says in vain: what could not be as it says may have had an effect in part.
+func (s *search) accepts(script *sim.Script, played *sim.Played) bool {
+	plain := script.Clone()
+	plain.Choices = played.Used
+	if len(played.Wrong) > 0 {
+		again := s.play([]*sim.Script{plain})
+		s.runs++
+		if !s.same(&again[0]) {
+			return false
+		}
+		*played = again[0]
+	}
+	return s.config.Accept == nil || s.config.Accept(plain)
 }
 
 // play plays scripts, some at a time. One that cannot be played has not failed.

@@ -54,6 +54,60 @@ func TestShrink(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatIsAccepted is taken, however small.
+func TestOnlyWhatIsAccepted(t *testing.T) {
+	c := failing(t, "exclusion wait off")
+	refused := 0
+	s, err := Seed(c, 1, Config{Runs: 400, Accept: func(script *sim.Script) bool {
+		if script.Members > 2 {
+			return true
+		}
+		refused++
+		return false
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Script.Members != 3 || refused == 0 || s.Played.Outcome != sim.Violated {
+		t.Errorf("%d members after %d refusals: %v", s.Script.Members, refused, s.Played.Verdict())
+	}
+}
+
+// TestOrdersLoseWhoIsGone: an order that names a member which was dropped is an order of
+// those who are left, and what is left fails by itself.
+func TestOrdersLoseWhoIsGone(t *testing.T) {
+	c := failing(t, "missing responder ignored")
+	script, _, err := sim.ParseScript(sim.ScriptHeader + `
+[settings]
+protocol central
+members 4
+faults any,preempt
+clients 2
+workers 2
+names n0
+duration 2.13s
+[processes]
+client1 machine places c,d,b,a
+[users]
+client0.0 call#1 at 10ms
+client1.0 call#1 at 10ms
+client0.1 call#1 at 1.4s
+client1.0 call#1 hold 2s
+[messages]
+b→a election.StatusPoll#1 latency 1s
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Script(script, Config{Protocol: c.Protocol, Runs: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Script.Members != 3 || !strings.Contains(s.Script.String(), "places c,b,a\n") || s.Played.Outcome != sim.Violated || len(s.Played.Wrong) > 0 {
+		t.Errorf("%v, and cannot be as said: %v\n%v", s.Played.Verdict(), s.Played.Wrong, s.Script)
+	}
+}
+
 // TestJobsChangeNothing: how many run at a time is not seen in the script, also where the
 // budget ends the search.
 func TestJobsChangeNothing(t *testing.T) {
