@@ -158,6 +158,13 @@ func (c *Choice) Of(who string) Choice {
 	return other
 }
 
+// In returns the choice as one of another act of the same.
+func (c *Choice) In(act int) Choice {
+	other := *c
+	other.act = act
+	return other
+}
+
 // Rename returns the choice with other processes, users and names in it, each as names
 // has it.
 func (c *Choice) Rename(names map[string]string) Choice {

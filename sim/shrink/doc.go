@@ -27,7 +27,8 @@
 //     process or link, all of one act (a crash, a call), then one by one. Within each
 //     grouping it is delta debugging (Zeller and Hildebrandt, 2002): large parts first,
 //     then halves of them;
-//   - idle time between what happens is shortened, durations too, and numbers are made round.
+//   - idle time between what happens is shortened, durations too, and numbers are made round;
+//     what happens to the eighteenth message of its kind happens to the first.
 //
 // All that is repeated until nothing becomes smaller, or until the budget is used up. The
 // budget counts runs, not seconds, and several candidates are always tried together,

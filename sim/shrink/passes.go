@@ -17,6 +17,7 @@ func (s *search) all() bool {
 		before := s.script.String()
 		s.fewer()
 		s.hurry()
+		s.earlier()
 		s.values()
 		s.first([]*sim.Script{s.script.Renumber()})
 		if s.script.String() == before {

@@ -108,6 +108,49 @@ b→a election.StatusPoll#1 latency 1s
 	}
 }
 
+// TestTheFirstMessageInsteadOfALaterOne: what only made the later one come goes, also where
+// it must be the last of all.
+func TestTheFirstMessageInsteadOfALaterOne(t *testing.T) {
+	c := failing(t, "unlock told once")
+	script, _, err := sim.ParseScript(sim.ScriptHeader + `
+[settings]
+protocol central
+members 2
+workers 2
+names n0 n1
+duration 0s
+[processes]
+client0 machine places b,a
+[users]
+client0.0 call#1 at 4ms
+client0.1 call#1 at 4ms
+client0.1 call#2 at 10ms
+client0.0 call#2 at 20ms
+client0.1 call#3 at 10ms
+client0.0 call#3 at 20ms
+client0.1 call#4 at 20ms
+client0.0 call#4 at 30ms
+client0.1 call#5 at 30ms
+client0.1 call#6 at 40ms
+client0.0 call#5 at 40ms
+client0.0 call#6 at 40ms
+client0.0 call#7 at 50ms
+client0.0 call#8 at 50ms
+[messages]
+b→a central.Release#18 lost yes
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Script(script, Config{Protocol: c.Protocol, Runs: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := s.Script.String(); !strings.Contains(text, "central.Release#") || len(s.Script.Choices) > 2 {
+		t.Errorf("%v\n%v", s.Played.Verdict(), text)
+	}
+}
+
 // TestJobsChangeNothing: how many run at a time is not seen in the script, also where the
 // budget ends the search.
 func TestJobsChangeNothing(t *testing.T) {

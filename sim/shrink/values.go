@@ -2,6 +2,7 @@ package shrink
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/sim"
@@ -48,6 +49,55 @@ func (s *search) shifted(from, by time.Duration) *sim.Script {
 		if at, is := c.Choices[i].Value.Duration(); is && c.Choices[i].Name() == "at" && at >= from {
 			c.Choices[i], _ = c.Choices[i].Sets(at - by)
 		}
+	}
+	return c
+}
+
+// earlier lets what is chosen in a late act be chosen in an early one: the first message of
+// its kind is lost instead of the eighteenth. Where it must be the last one, calls go with it.
+func (s *search) earlier() {
+	for _, key := range s.groups(act) {
+		i := slices.IndexFunc(s.script.Choices, func(c sim.Choice) bool { return act(&c) == key })
+		if i < 0 || s.spent() {
+			continue
+		}
+		number := s.script.Choices[i].Act()
+		var candidates []*sim.Script
+		try := func(from *sim.Script, to int) {
+			if c := moved(from, key, to); c != nil && to > 0 && to < number {
+				candidates = append(candidates, c)
+			}
+		}
+		try(s.script, 1)
+		try(s.script, number/2)
+		try(s.script, number-1)
+		calls := s.groups(act)
+		calls = slices.DeleteFunc(calls, func(key string) bool { return !strings.Contains(key, " call#") })
+		for n := len(calls); n > 0; n /= 2 {
+			try(s.less(act, calls[len(calls)-n:]), number-n)
+		}
+		s.first(candidates)
+	}
+}
+
+// moved is the script with an act at another place in the order of its kind; nil where
+// something is said of that one already, or a time says when the act is.
+func moved(script *sim.Script, key string, to int) *sim.Script {
+	c := script.Clone()
+	taken := ""
+	for i := range c.Choices {
+		choice := &c.Choices[i]
+		if act(choice) != key {
+			continue
+		}
+		if choice.Name() == "at" {
+			return nil
+		}
+		c.Choices[i] = choice.In(to)
+		taken = act(&c.Choices[i])
+	}
+	if slices.ContainsFunc(script.Choices, func(choice sim.Choice) bool { return act(&choice) == taken }) {
+		return nil
 	}
 	return c
 }
