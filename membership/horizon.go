@@ -257,7 +257,11 @@ func (m *Machine) usableHere() time.Duration {
 	if own.recalls = 0; m.sure {
 		own.recalls = m.written.Horizon
 	}
-	usable, _ := r.reached(r.electorates(), func(t *track) (protocol.Time, bool) { return t.recalls, true })
+	needs := r.electorates()
+	if r.proposal != nil && protocol.Mutated("horizon remembered by a proposal") {
+		needs = []election.Electorate{r.proposal.Electorate()}
+	}
+	usable, _ := r.reached(needs, func(t *track) (protocol.Time, bool) { return t.recalls, true })
 	if r.proposal != nil {
 		usable = max(usable, r.assured)
 	}

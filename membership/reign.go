@@ -196,7 +196,7 @@ func (m *Machine) reignWake() protocol.Time {
 	if !m.alone() {
 		return min(at, r.nextPoll, m.lease.Role)
 	}
-	if open := m.openAt(); r.installed && !r.view.Open && open > 0 {
+	if open := m.openAt(); (r.installed || protocol.Mutated("opening a view that is not written")) && !r.view.Open && open > 0 {
 		at = min(at, open)
 	}
 	return at

@@ -414,7 +414,7 @@ func (m *Machine) count(now protocol.Time, out *protocol.Effects) bool {
 		return false
 	}
 	succession := ballot.Count(m.self, m.rules)
-	if own != nil && own.Self.Tenure != m.lease.Tenure {
+	if own != nil && own.Self.Tenure != m.lease.Tenure && !protocol.Mutated("own promise outlives the lease") {
 		succession = nil // its lease has ended since it promised itself: its own answer is void
 	}
 	switch {

@@ -32,8 +32,11 @@ func choose(r *run, p *Picture) *choice {
 	most := p.most()
 	switch {
 	case p.From == 0 && p.To == 0 && r.breach != nil:
-		c.to, c.worst = r.breach.at, general
-		c.from = last(items, most, c)
+		c.to = r.breach.at
+		if c.from = last(items, most, c); c.from > 0 { // not everything fits
+			c.worst = general
+			c.from = last(items, most, c)
+		}
 	case p.From == 0 && p.To == 0:
 		c.to = first(items, most, c)
 	default:

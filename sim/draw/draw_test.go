@@ -241,6 +241,20 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 	}
 }
 
+// TestALongTitle leaves the words about the broken promise to the band below it; who cannot
+// see the picture, or points at the title, is told all of it.
+func TestALongTitle(t *testing.T) {
+	title := "central without a rule whose name is rather long"
+	document, l := drawn(t, Picture{Title: title}, broken("a", "one", "two", "n0"))
+	found := texts(t, document)
+	if !slices.Contains(found, title+": P1 is not kept") {
+		t.Errorf("the title is not whole in a picture of %v: %q", l.width, found[:3])
+	}
+	if whole := "<title id=\"hf-title\">" + title + ": P1 (exclusion) is not kept at 1.701 s"; !strings.Contains(document, whole) {
+		t.Errorf("%q is not in the picture", whole)
+	}
+}
+
 // TestHostileNames: whatever somebody calls himself is text.
 func TestHostileNames(t *testing.T) {
 	evil := []string{`</text><script>alert(1)</script>`, "\u202egnp.x", "a\x00b\xff\x1b[31m", `"'&amp;<!--`}

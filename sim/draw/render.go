@@ -24,7 +24,7 @@ func (l *layout) render() string {
 	s.add(`<desc id="hf-desc">%s</desc>`, escaped(l.description()))
 	s.add("<style>\n%s</style>", style())
 	s.rect(box{0, 0, l.width, height}, "ground", "")
-	s.text(margin, margin+14, "title", fit(title, int((l.width-2*margin)/(16*em))), title)
+	s.text(margin, margin+14, "title", l.headline(title), title)
 	for i, line := range l.preface() {
 		s.text(margin, margin+34+lineStep*float64(i), "faint", line, "")
 	}
@@ -57,6 +57,16 @@ func (l *layout) render() string {
 	l.renderLegend(s, key, end+headSize+24)
 	s.add("</svg>")
 	return s.String()
+}
+
+// headline is the title where it fits; otherwise it says no more of a broken promise than
+// which one it is: the rest stands in the band below.
+func (l *layout) headline(title string) string {
+	room := int((l.width - 2*margin) / (16 * em))
+	if b := l.run.breach; cells(title) > room && b != nil && l.within(b.at) && promises[b.promise] != "" {
+		title = clean(l.picture.Title) + ": " + b.promise + " is not kept"
+	}
+	return fit(title, room)
 }
 
 // description is the picture for those who do not see it.

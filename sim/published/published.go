@@ -36,11 +36,19 @@ type Row struct {
 	Bias sim.Bias
 	// Survive demands that survivors of a coordinator's crash keep their locks.
 	Survive bool
-	// Budget is within how many seeds, from 1, it must be found.
+	// Budget is within how many seeds it must be found.
 	Budget int
+	// First is the seed from which they are counted. Zero means 1: whoever knows nothing but
+	// the faults finds it. Otherwise it is too rare for that: one of so many seeds as Rare
+	// says, by what was run when it was found, and First is that one.
+	First uint64
+	Rare  int
 	// Asserted says that machines notice by themselves, by an invariant that they assert in
 	// production too, before any user is told what is wrong.
 	Asserted bool
+	// Unshrunk says that no script is kept: what the seed was shrunk to so far is not short
+	// enough to be read.
+	Unshrunk bool
 	// Elsewhere says which test finds it, where seeds do not. Then Budget is zero.
 	Elsewhere string
 }
@@ -48,7 +56,7 @@ type Row struct {
 // All lists every row: those of CENTRAL_LOCK2, of the course notes on elections, of the
 // obvious design of views and leases, and what was found here.
 func All() []Row {
-	return slices.Concat(central(), election(), leases(), tenures(), views(), successions())
+	return slices.Concat(central(), election(), leases(), tenures(), views(), successions(), found())
 }
 
 // For lists the rows of a protocol, the most telling ones first.
@@ -137,11 +145,17 @@ func (r *Row) Shows(result *sim.Result) bool {
 	return false
 }
 
-// Hunt runs seeds without the rule, from 1, and returns what the first one shows that
+// From is the first of the seeds within which it must be found.
+func (r *Row) From() uint64 { return max(1, r.First) }
+
+// To is the last of them.
+func (r *Row) To() uint64 { return r.From() + uint64(r.Budget) - 1 }
+
+// Hunt runs the seeds of the budget without the rule, and returns what the first one shows that
 // breaks a promise; nil where none within the budget does.
-func (r *Row) Hunt(budget int) (*sim.Result, error) {
-	for seed := range uint64(budget) {
-		result, err := r.Run(seed+1, nil)
+func (r *Row) Hunt() (*sim.Result, error) {
+	for seed := r.From(); seed <= r.To(); seed++ {
+		result, err := r.Run(seed, nil)
 		if err != nil {
 			return nil, err
 		}

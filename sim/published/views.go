@@ -87,13 +87,19 @@ func successions() []Row {
 			Hole: "A coordinator does not go above the epoch that a member has promised while it was cut off. " +
 				"That member can never be admitted again.",
 		},
+	}
+}
+
+// found has those of bugs that were here, and that the simulator has found.
+func found() []Row {
+	return []Row{
 		{
-			Rule: "candidate without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "disk-full,crash",
+			Rule: "candidate without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Unshrunk: true, Budget: 300, Faults: "disk-full,crash",
 			Hole: "A member whose disk is full stands for election, again and again. " +
 				"Its own promise is never written, so it cannot win; and all who give it theirs are halted.",
 		},
 		{
-			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "disk-full,crash",
+			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Unshrunk: true, Budget: 300, Faults: "disk-full,crash",
 			Hole: "A coordinator whose disk is full keeps its role, though it cannot accept what it proposes. " +
 				"Nobody can be admitted any more, and what dropped members held is never free.",
 		},
@@ -101,6 +107,27 @@ func successions() []Row {
 			Rule: "candidacy outlives the promise", Protocol: "central", Source: "found here", Breaks: "P2", Budget: 200, Asserted: true,
 			Hole: "A candidate that promises itself to another one goes on with its own election. " +
 				"It wins under an epoch below the one that it follows, and its tokens would go back: a machine notices and stops.",
+		},
+		{
+			Rule: "forced view behind a leaver's back", Protocol: "central", Source: "found here", Breaks: "P1", Unshrunk: true, Budget: 1, First: 10734, Rare: 20_000,
+			Hole: "A forced view needs nobody's agreement, that of a member which was named for it and is leaving neither. " +
+				"It restarts with the view before in its cell, and is a quorum of that by itself: two authorities.",
+		},
+		{
+			Rule: "own promise outlives the lease", Protocol: "central", Source: "found here", Breaks: "P4", Unshrunk: true, Budget: 150,
+			Hole: "A candidate whose lease ends between its own promise and its win goes on. " +
+				"Its view has it under the tenure that has ended, so it leads without a lease, for ever.",
+		},
+		{
+			Rule: "horizon remembered by a proposal", Protocol: "election", Source: "found here", Breaks: "P3", Budget: 1, First: 1307, Rare: 3_000,
+			Hole: "While a coordinator changes the view, it promises clients what those in the new one remember. " +
+				"The proposal is forgotten with its coordinator, and whoever is elected by the former view waits for less.",
+		},
+		{
+			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Unshrunk: true, Budget: 120, Asserted: true,
+			Faults: "disk-full,crash,partition", Bias: often(),
+			Hole: "A coordinator alone asks to be woken when its view may be opened, though only its disk can help: the view is not written yet. " +
+				"It asks again in the same instant, and does nothing else for ever.",
 		},
 	}
 }

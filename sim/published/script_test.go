@@ -1,0 +1,132 @@
+package published
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/shrink"
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+var (
+	retell = flag.Bool("retell", false, "write anew what stands below the scripts, and draw the pictures anew")
+	anew   = flag.String("shrink", "", "make the scripts of the rules that fit this regular expression anew from their seeds, and retell them; . is for all")
+)
+
+// tooLong is how many choices nobody reads.
+const tooLong = 25
+
+// TestScripts plays the script of each rule that seeds find: without the rule it breaks
+// what the rule is for and goes as it is told, and with the rule it breaks nothing.
+func TestScripts(t *testing.T) {
+	files := map[string]bool{}
+	for _, row := range All() {
+		if !row.Scripted() && (row.Budget == 0 || *anew == "") {
+			continue
+		}
+		files[row.ScriptFile()] = true
+		t.Run(row.Slug(), func(t *testing.T) { testScript(t, &row) })
+	}
+	kept, err := filepath.Glob("scripts/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range kept {
+		if !files[filepath.ToSlash(file)] {
+			t.Errorf("%s belongs to no rule that seeds find: remove it", file)
+		}
+	}
+}
+
+func testScript(t *testing.T, row *Row) {
+	if *anew != "" && regexp.MustCompile(*anew).MatchString(row.Rule) {
+		head, err := row.Shrink(shrink.Config{Jobs: runtime.GOMAXPROCS(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rewritten(t, row.ScriptFile(), head+told(t, row, head))
+		return
+	}
+	text, err := os.ReadFile(row.ScriptFile())
+	if err != nil {
+		t.Fatalf("%v; make it with -shrink '^%s$'", err, row.Rule)
+	}
+	head, golden, _ := strings.Cut(string(text), "\n----\n")
+	if !strings.HasPrefix(head, sim.ScriptHeader+"\n# "+row.Hole+"\n# Shrunk from seed ") {
+		t.Errorf("%s does not begin with what the rule's row says of its hole", row.ScriptFile())
+	}
+	now := told(t, row, head+"\n")
+	if *retell {
+		rewritten(t, row.ScriptFile(), head+"\n"+now)
+	} else if now != "----\n"+golden {
+		t.Errorf("it goes otherwise than it is told (look at what -retell makes of it):\n%s", now)
+	}
+}
+
+// told plays a script and returns what belongs below it.
+func told(t *testing.T, row *Row, head string) string {
+	script, _, err := sim.ParseScript(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, known := sim.Find(row.Protocol)
+	if !known || script.Without != row.Rule {
+		t.Fatalf("it is of protocol %q without %q", script.Protocol, script.Without)
+	}
+	if fine, err := sim.Play(script, sim.Stage{Protocol: p}); err != nil || fine.Outcome != sim.OK {
+		t.Errorf("with the rule in place: %v, %v", fine.Verdict(), err)
+	}
+	defer script.SwitchOff()()
+	text, played, err := sim.Tell(script, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !row.Shows(&played.Result) || played.Violation.Promise != Seeds()[row.Rule].Promise {
+		t.Errorf("without the rule: %v; the seed breaks %s", played.Verdict(), Seeds()[row.Rule].Promise)
+	}
+	for i := range played.Void {
+		t.Errorf("nothing asks for %v", &played.Void[i])
+	}
+	for _, wrong := range played.Wrong {
+		t.Errorf("%v: %s", &wrong.Choice, wrong.Allowed)
+	}
+	if len(script.Choices) > tooLong {
+		t.Errorf("%d choices: nobody reads that", len(script.Choices))
+	}
+	return "----\n" + text
+}
+
+// TestPictures: each rule that seeds find has a picture of its script, and it is what is
+// drawn now.
+func TestPictures(t *testing.T) {
+	for _, row := range All() {
+		if !row.Scripted() && (row.Budget == 0 || *anew == "") {
+			continue
+		}
+		t.Run(row.Slug(), func(t *testing.T) {
+			path := filepath.Join("../../docs", row.PictureFile())
+			var happenings []story.Happening
+			if err := row.Picture(func(h story.Happening) { happenings = append(happenings, h) }); err != nil {
+				t.Fatal(err)
+			}
+			var now bytes.Buffer
+			if err := row.Drawing().Write(&now, happenings); err != nil {
+				t.Fatal(err)
+			}
+			if *retell {
+				rewritten(t, path, now.String())
+				return
+			}
+			if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, now.Bytes()) {
+				t.Errorf("%s is not what is drawn now, %v; look at what -retell makes of it", path, err)
+			}
+		})
+	}
+}
