@@ -157,7 +157,7 @@ func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
 		return
 	}
 	m.coordinator, m.heard, m.followed, m.doubted = from, now, true, false
-	m.deferred, m.failures = 0, 0
+	m.deferred = 0
 	m.abandon()
 }
 

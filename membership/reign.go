@@ -100,7 +100,7 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 		r.count = countOf(m.wall(now), view.Epoch.Counter)
 	}
 	m.exclude(now, r, s, ballot.Forced != nil)
-	m.reign, m.failures, m.deferred = r, 0, 0
+	m.reign, m.deferred = r, 0
 	m.abandon()
 	if len(view.Members) == 1 && election.Quorums(r.needs, func(id protocol.ID) bool { return id == m.self }) {
 		// Its own acceptance installs it: the write that says the one says the other.

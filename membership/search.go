@@ -16,7 +16,6 @@ type search struct {
 	candidate   protocol.ID // whose election was accepted last
 	tryAt       protocol.Time
 	deferred    int // how often a more senior one was waited for since
-	failures    int // how often an election failed since
 	surveys     uint64
 	survey      *election.Survey
 	objectors   []election.StatusAnswer // founders that have answered it and disagree
@@ -296,7 +295,6 @@ func (m *Machine) rank(v *election.View) int {
 
 // backOff tries again after T·(1 + rank), drawn with jitter.
 func (m *Machine) backOff(now protocol.Time, rank int) {
-	m.failures++
 	m.tryAt = now + m.jitter(m.config.Patience*time.Duration(1+min(rank, 4)))
 }
 
