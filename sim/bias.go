@@ -48,7 +48,7 @@ func (n *nemesis) strand() {
 	}
 	c := w.coordinator()
 	to := w.members[n.stranded()]
-	held := length("held up", 1200*time.Millisecond, 3700*time.Millisecond)
+	held := length("held-up", 1200*time.Millisecond, 3700*time.Millisecond)
 	leaves := length("leaves", 800*time.Millisecond, 1300*time.Millisecond)
 	if c == nil || c == to || c.paused {
 		return
