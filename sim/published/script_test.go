@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	retell = flag.Bool("retell", false, "write anew what stands below the scripts, and draw the pictures anew")
+	retell = flag.Bool("retell", false, "write anew what stands below the scripts, the pictures, and docs/mutations.md")
 	anew   = flag.String("shrink", "", "make the scripts of the rules that fit this regular expression anew from their seeds, and retell them; . is for all")
 )
 

@@ -94,12 +94,12 @@ func successions() []Row {
 func found() []Row {
 	return []Row{
 		{
-			Rule: "candidate without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Unshrunk: true, Budget: 300, Faults: "disk-full,crash",
+			Rule: "candidate without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "disk-full,crash",
 			Hole: "A member whose disk is full stands for election, again and again. " +
 				"Its own promise is never written, so it cannot win; and all who give it theirs are halted.",
 		},
 		{
-			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Unshrunk: true, Budget: 300, Faults: "disk-full,crash",
+			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "disk-full,crash",
 			Hole: "A coordinator whose disk is full keeps its role, though it cannot accept what it proposes. " +
 				"Nobody can be admitted any more, and what dropped members held is never free.",
 		},
