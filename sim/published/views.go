@@ -114,7 +114,7 @@ func found() []Row {
 				"It restarts with the view before in its cell, and is a quorum of that by itself: two authorities.",
 		},
 		{
-			Rule: "own promise outlives the lease", Protocol: "central", Source: "found here", Breaks: "P4", Unshrunk: true, Budget: 150,
+			Rule: "own promise outlives the lease", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 150,
 			Hole: "A candidate whose lease ends between its own promise and its win goes on. " +
 				"Its view has it under the tenure that has ended, so it leads without a lease, for ever.",
 		},
