@@ -46,9 +46,6 @@ type Row struct {
 	// Asserted says that machines notice by themselves, by an invariant that they assert in
 	// production too, before any user is told what is wrong.
 	Asserted bool
-	// Unshrunk says that no script is kept: what the seed was shrunk to so far is not short
-	// enough to be read.
-	Unshrunk bool
 	// Elsewhere says which test finds it, where seeds do not. Then Budget is zero.
 	Elsewhere string
 }

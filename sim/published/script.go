@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
-// Scripted reports whether a script and a picture of the row are kept.
-func (r *Row) Scripted() bool { return r.Budget > 0 && !r.Unshrunk }
+// Scripted reports whether a script and a picture of the row are kept: of each that seeds
+// find.
+func (r *Row) Scripted() bool { return r.Budget > 0 }
 
 //go:embed scripts/*.txt
 var scripts embed.FS

@@ -57,9 +57,6 @@ func (r *Row) found(f Found) string {
 
 // shown has the columns of the row's script and its picture.
 func (r *Row) shown() string {
-	if !r.Scripted() {
-		return "not yet short | "
-	}
 	return fmt.Sprintf("[script](../sim/published/%s) | [picture](%s)", r.ScriptFile(), r.PictureFile())
 }
 

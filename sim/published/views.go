@@ -109,7 +109,7 @@ func found() []Row {
 				"It wins under an epoch below the one that it follows, and its tokens would go back: a machine notices and stops.",
 		},
 		{
-			Rule: "forced view behind a leaver's back", Protocol: "central", Source: "found here", Breaks: "P1", Unshrunk: true, Budget: 1, First: 10734, Rare: 20_000,
+			Rule: "forced view behind a leaver's back", Protocol: "central", Source: "found here", Breaks: "P1", Budget: 1, First: 10734, Rare: 20_000,
 			Hole: "A forced view needs nobody's agreement, that of a member which was named for it and is leaving neither. " +
 				"It restarts with the view before in its cell, and is a quorum of that by itself: two authorities.",
 		},
@@ -124,7 +124,7 @@ func found() []Row {
 				"The proposal is forgotten with its coordinator, and whoever is elected by the former view waits for less.",
 		},
 		{
-			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Unshrunk: true, Budget: 120, Asserted: true,
+			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 120, Asserted: true,
 			Faults: "disk-full,crash,partition", Bias: often(),
 			Hole: "A coordinator alone asks to be woken when its view may be opened, though only its disk can help: the view is not written yet. " +
 				"It asks again in the same instant, and does nothing else for ever.",
