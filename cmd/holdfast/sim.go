@@ -49,7 +49,8 @@ func (p *program) simCommand() *cli.Command {
 			"holders see them. A seed that breaks one prints its settings, how to repeat it, writes its trace, and\n" +
 			"shrinks to the smallest script that breaks it in the same way, which `sim replay` plays.\n" +
 			"--as-published switches one rule off, and shows what goes wrong without it: the hole of a published\n" +
-			"algorithm that the rule closes. Without a RULE it is the most telling one of the protocol.\n" +
+			"algorithm that the rule closes. Without a RULE it is the most telling one of the protocol. Beside the run of\n" +
+			"a seed it leaves the smallest script that shows the same.\n" +
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash);\n" +
 			"and of 1,000 seeds or more with all faults, 125 where a fault, message or handler was never hit.\n" +
 			simFaults("Faults within the promised bounds, all:", sim.Within) +

@@ -43,6 +43,8 @@ func (p *program) simAsPublished(c *cli.Command) error {
 	seed := row.Seed()
 	if c.IsSet("seed") {
 		seed = c.Uint64("seed")
+	} else if err := p.writePublished(&row); err != nil {
+		return err
 	}
 	if seed == 0 {
 		return written(fmt.Fprintf(p.stdout, "no seed shows it; it is found by %s\n", row.Elsewhere))
@@ -81,6 +83,23 @@ func (p *program) listPublished() error {
 		}
 	}
 	return t.Flush()
+}
+
+// writePublished writes the smallest script that shows a row, which is easier to follow than
+// the run of a seed.
+func (p *program) writePublished(row *published.Row) error {
+	if !row.Scripted() {
+		return nil
+	}
+	script, told, err := row.Script()
+	if err != nil {
+		return err
+	}
+	path := "sim-" + row.Slug() + ".script"
+	if err := os.WriteFile(path, []byte(script.Text(told)), 0o644); err != nil {
+		return fmt.Errorf("write the script: %w", err)
+	}
+	return written(fmt.Fprintf(p.stdout, "in short: %s sim replay %s, with --svg FILE for a picture\n", name, path))
 }
 
 // showPublished runs a seed without a rule, and tells what happens.
