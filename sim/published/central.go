@@ -51,7 +51,7 @@ func central() []Row {
 			Rule: "unconfirmed grants renewed", Protocol: "central", Source: "membership.md §9, V13", Breaks: "P1",
 			Hole: "A holder that missed an election is admitted while its old lease runs, and renewed with a grant that nobody knows. " +
 				"The new authority grants the name again.",
-			Elsewhere: "protocol/central, TestMutationsAreFound, and membership, TestHolesBite. Here a coordinator admits nobody before all old leases have run out, so that this rule is the second of two that prevent it",
+			Elsewhere: "protocol/central, TestMutationsAreFound, and membership, TestHolesBite. A coordinator admits nobody before all old leases have run out, so that this rule is the second of two that prevent it",
 		},
 		{
 			Rule: "client deadline counted from receipt", Protocol: "central", Source: "membership.md §6, V6", Breaks: "P3", Budget: 400,

@@ -33,8 +33,7 @@ func Table(found map[string]Found) string {
 	for _, r := range All() {
 		f, ok := found[r.Rule]
 		if !ok {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | | | | |\n", r.Rule, r.Source, r.Hole, r.Breaks, r.Elsewhere)
-			continue
+			continue // another test finds it: below
 		}
 		breaks := f.Promise
 		if r.Asserted {
@@ -68,10 +67,15 @@ func (r *Row) Command() string {
 	return "holdfast sim --as-published " + r.Rule
 }
 
-// afterTable says of the design's other holes why they have no row.
+// afterTable says of the design's other holes why no seed shows them.
 func afterTable() string {
 	var b strings.Builder
-	b.WriteString("\n## Holes without a switch\n\nOf these nothing can be switched off in one place of a member's rules; each has its test.\n\n| hole | published in | where it is tested, or why it cannot be here |\n|---|---|---|\n")
+	b.WriteString("\n## Holes that no seed shows\n\nOf these nothing can be switched off in one place of a member's rules, or another rule prevents in a whole member what this one does; each has its test.\n\n| hole | published in | where it is tested, or why it cannot be here |\n|---|---|---|\n")
+	for _, r := range All() {
+		if r.Elsewhere != "" {
+			fmt.Fprintf(&b, "| *%s*: %s | %s | %s |\n", r.Rule, r.Hole, r.Source, r.Elsewhere)
+		}
+	}
 	for _, o := range Others() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Hole, o.Source, o.Where)
 	}
