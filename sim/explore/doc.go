@@ -76,8 +76,9 @@
 //     a rule with its reason in rules.go. A protocol that has no rules there is explored all
 //     the same, in more states.
 //   - Shape: everything else is kept as it is, by package snapshot. Members keep their
-//     ids, and names and users theirs: elections go by ids and addresses, and the explorer uses no
-//     symmetry.
+//     ids, and names and users theirs, because here no symmetry would be sound: elections go
+//     by ids and addresses, so no two members are alike; each user is at a member of his own;
+//     and which name somebody asks for if he is not told otherwise goes by his number.
 //
 // The rules are as right as a test shows: it takes a state in the middle of a run, changes in
 // a copy all that is not to matter, and lets both go on through the same faults; they stay
