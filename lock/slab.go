@@ -2,9 +2,13 @@ package lock
 
 import "fmt"
 
-// chunkSize is how many records a slab allocates at a time. Growing never copies
-// a record, so a pointer to one stays good for as long as the record is in use.
-const chunkSize = 64
+// A slab allocates its first records by themselves, since most tables stay small, and then
+// chunkSize at a time. Growing never copies a record, so a pointer to one stays good for as
+// long as the record is in use.
+const (
+	firstSize = 32
+	chunkSize = 256
+)
 
 // linked is a pointer to a record that can carry the link of a free list while
 // it is not in use.
@@ -17,14 +21,18 @@ type linked[T any] interface {
 // the zero value of a field that names a record names nothing. Freed records are
 // used again before the slab grows.
 type slab[T any, P linked[T]] struct {
-	chunks []*[chunkSize]T
-	free   int32 // the first of the free list
-	top    int32 // the highest number ever handed out
+	first  *[firstSize]T
+	chunks []*[chunkSize]T // of the first one those that first has are not used
+	free   int32           // the first of the free list
+	top    int32           // the highest number ever handed out
 	used   int
 }
 
 // at returns record i.
 func (s *slab[T, P]) at(i int32) P {
+	if uint32(i) < firstSize {
+		return &s.first[i]
+	}
 	return &s.chunks[uint32(i)/chunkSize][uint32(i)%chunkSize]
 }
 
@@ -41,7 +49,12 @@ func (s *slab[T, P]) take() (i int32, record P) {
 	if s.top < 0 {
 		panic("lock: a slab has run out of numbers")
 	}
-	if int(s.top)/chunkSize == len(s.chunks) {
+	switch {
+	case s.top < firstSize:
+		if s.first == nil {
+			s.first = new([firstSize]T)
+		}
+	case int(s.top)/chunkSize == len(s.chunks):
 		s.chunks = append(s.chunks, new([chunkSize]T))
 	}
 	return s.top, s.at(s.top)
