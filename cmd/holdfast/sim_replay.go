@@ -23,9 +23,9 @@ func (p *program) simReplayCommand() *cli.Command {
 		UsageText: name + " sim replay [flags] FILE",
 		Description: "The first line of FILE says what it is. A script is what `sim` leaves of a seed that fails: a run without\n" +
 			"chance, with who takes part and everything that is not as usual. It can be edited, and is played again;\n" +
-			"--trace writes down everything that happens, and --svg draws it. The last line is the verdict: exit 0 where nothing is broken\n" +
-			"(any more), 129 (a promise), 128 (something is stuck), 127 (a crash). Where that is not what FILE says it\n" +
-			"was, both are printed.\n" +
+			"--trace writes down everything that happens, and --svg draws it. The last line is the verdict: exit 0 where\n" +
+			"nothing is broken (any more), 129 (a promise), 128 (something is stuck), 127 (a crash). Where that is not\n" +
+			"what FILE says it was, both are printed.\n" +
 			"A recording is what `serve --trace FILE` has recorded of a real member, or `sim --trace-member` of a simulated\n" +
 			"one. The member's machines are made again as they were, and are fed the same events at\n" +
 			"the same times; what they do is compared with what was recorded, step by step. The last line is the\n" +
