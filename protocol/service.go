@@ -108,6 +108,37 @@ type (
 		Next  uint64
 	}
 
+	// Transfer makes a member the space's authority, where the protocol hands that over
+	// (Geode's becomeLockGrantor, for a member of one's choice). The answer is a
+	// *Transferred, once that member serves or nothing more can be said about it.
+	Transfer struct{ To ID }
+	// Transferred answers Transfer.
+	Transferred struct {
+		Authority []ID // who decides now, as far as is known here
+		// Err is nil when To is the authority; ErrUnsupported where the protocol hands nothing
+		// over; ErrConflict where To cannot be it, being no member of the view or having the
+		// space closed; ErrUnavailable where somebody else was made it meanwhile, or nobody can
+		// say.
+		Err error
+	}
+
+	// OpenSpace begins the space's instance at this member again, after a CloseSpace. Every
+	// space is open at first. The answer is a *SpaceOpen, at once.
+	OpenSpace struct{}
+	// CloseSpace ends the space's instance at this member (Geode's destroy): what its
+	// clients wait for is Refused with ErrUnavailable, what they hold Revoked because of
+	// MemberLost, nothing new is taken, and an authority that is here is handed over. What
+	// the space is, and what others have in it, does not change. The answer is a *SpaceOpen,
+	// once nothing of this member's is left anywhere.
+	CloseSpace struct{}
+	// SpaceOpen answers both. Err is ErrConflict where the opposite was asked for meanwhile,
+	// ErrUnavailable where nobody could be told of the end: the space is closed
+	// nevertheless.
+	SpaceOpen struct {
+		Open bool
+		Err  error
+	}
+
 	// Unanswered answers a Show or a Scan that nobody could answer: Err is
 	// ErrUnavailable, or a *LimitError where too many wait for their answer.
 	Unanswered struct{ Err error }
@@ -121,12 +152,22 @@ type (
 		Until     Time   // when the state is expected to end, or Never
 		Authority []ID   // who decides now; empty where nobody is in charge
 		Reign     uint64
+		Elder     ID     // who names the authority, where somebody does; 0 elsewhere
+		Version   uint64 // which of the authorities of one reign it is, where there can be several; 0 elsewhere
+		Transfers []Handover
+		Closed    bool // the space's instance at this member is closed
 		Class     holdfast.Class
 		Locks     int // names held or wanted
 		Waiters   int
 		Sessions  int // sessions that hold or wait
 	}
 )
+
+// Handover is an authority that is being handed over.
+type Handover struct {
+	From, To ID
+	Since    Time // by the clock of the member that reads it
+}
 
 // State says whether a space can grant.
 type State uint8
@@ -155,8 +196,8 @@ func (n Serving) String() string { return fmt.Sprintf("serving reign %d", n.Reig
 func Vocabulary() []any {
 	return []any{
 		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Revoke{}, &CountHolds{}, &ListRequests{},
-		&Break{}, &Show{}, &Scan{}, &Inspect{},
-		&Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Unanswered{}, &Condition{},
+		&Break{}, &Show{}, &Scan{}, &Inspect{}, &Transfer{}, &OpenSpace{}, &CloseSpace{},
+		&Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Unanswered{}, &Condition{}, &Transferred{}, &SpaceOpen{},
 		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, Hint{},
 	}
 }

@@ -32,6 +32,9 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	h := &m.holder
 	o := &operation{call: ev.Call}
 	switch fact := ev.Fact.(type) {
+	case *protocol.Transfer:
+		out.Reply(ev.Call, &protocol.Transferred{Err: holdfast.ErrUnsupported})
+		return
 	case *protocol.Show:
 		o.ask.Kind, o.ask.Name = AskShow, fact.Name
 	case *protocol.Scan:
@@ -194,6 +197,8 @@ func (m *Machine) coordOperator(now protocol.Time, ev protocol.Event, out *proto
 		out.Reply(ev.Call, m.coord.scan(fact))
 	case *protocol.Inspect:
 		out.Reply(ev.Call, m.condition(now))
+	case *protocol.Transfer:
+		out.Reply(ev.Call, &protocol.Transferred{Authority: []protocol.ID{m.self}, Err: holdfast.ErrUnsupported})
 	default:
 		out.Note(Ignored{What: fmt.Sprintf("call %T", fact)})
 	}

@@ -16,6 +16,8 @@ const (
 	leastGrant = 19
 	leastWait  = 17
 	leastLock  = 8
+
+	leastHandover = 17
 )
 
 func (c *coder) session(v *lock.SessionID) {
@@ -241,4 +243,16 @@ func (c *coder) condition(v *protocol.Condition) {
 	c.count(&v.Locks)
 	c.count(&v.Waiters)
 	c.count(&v.Sessions)
+	fixed(c, &v.Elder)
+	number(c, &v.Version)
+	for i := range list(c, &v.Transfers, leastHandover) {
+		c.handover(&v.Transfers[i])
+	}
+	c.truth(&v.Closed)
+}
+
+func (c *coder) handover(v *protocol.Handover) {
+	fixed(c, &v.From)
+	fixed(c, &v.To)
+	c.span(&v.Since)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
@@ -23,6 +24,7 @@ func TestLeast(t *testing.T) {
 		"grant":      {leastGrant, func(c *coder) { c.grant(&lock.Grant{}) }},
 		"wait":       {leastWait, func(c *coder) { c.waiter(&lock.Wait{}) }},
 		"lock":       {leastLock, func(c *coder) { c.lock(&lock.Lock{}) }},
+		"handover":   {leastHandover, func(c *coder) { c.handover(&protocol.Handover{}) }},
 	} {
 		c := coder{writing: true}
 		tt.code(&c)
