@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage/cell"
@@ -197,7 +197,7 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.noteOrder(note)
 		case membership.Unsaved:
 			n.logger.Error("the stable cell cannot be written", "error", note.Err)
-		case central.Broke:
+		case authority.Broke:
 			n.logger.Warn("a lock was broken by an operator", "name", note.Name, "token", note.Token, "reason", note.Reason)
 		}
 	}

@@ -3,6 +3,7 @@ package seat
 import (
 	"slices"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -18,7 +19,7 @@ func Protocols() []Protocol {
 		New: func(s *Seat, self protocol.ID) (protocol.Machine, error) {
 			return central.New(central.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available})
 		},
-		Vocabulary: central.Vocabulary(),
+		Vocabulary: authority.Vocabulary(),
 	}}
 }
 

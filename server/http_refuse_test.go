@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -180,7 +180,7 @@ func TestRefusedMembersAreCounted(t *testing.T) {
 	b := newWebBed(t, nil)
 	members := b.server.service.observer.Members()
 	members.Refused(transport.NoProof)
-	members.Received(1, central.Release{})
+	members.Received(1, authority.Release{})
 	if n := b.refused("member_" + transport.NoProof); n != 1 {
 		t.Errorf("counted %v", n)
 	}

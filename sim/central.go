@@ -2,11 +2,11 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 	seats "github.com/holdfast-locks/holdfast/seat"
 )
 
@@ -29,7 +29,7 @@ func centralProtocol() Protocol {
 			return built, err
 		},
 		Position: func(m protocol.Message) (Standing, bool) {
-			decided, ok := m.(central.Decided)
+			decided, ok := m.(authority.Decided)
 			gone := decided.Kind == lock.Refused || decided.Kind == lock.Lost
 			if !ok || decided.Kind != lock.Queued && !gone {
 				return Standing{}, false
@@ -38,16 +38,16 @@ func centralProtocol() Protocol {
 		},
 		Costs: func(int) []Cost { return centralCosts() },
 		Routine: func(m protocol.Message) bool {
-			_, acks := m.(central.Acks)
+			_, acks := m.(authority.Acks)
 			return acks || routine(m)
 		},
 		Wish: func(m protocol.Message) (Standing, bool) {
-			acquire, ok := m.(central.Acquire)
+			acquire, ok := m.(authority.Acquire)
 			return Standing{Name: acquire.Wish.Name, Session: acquire.Wish.Session, Wish: acquire.Wish.Request}, ok
 		},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
-			central.Acquire{}, central.Release{}, central.Extend{}, central.EndSession{}, central.Decided{},
-			central.InfoRequest{}, central.InfoAnswer{}, central.Acks{}, central.Ask{}, central.Answer{},
+			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
+			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
 		}},
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 // TestTheJudgeSeesWhatCostsOtherwise: as many messages as may be, and one more or fewer.
@@ -85,7 +85,7 @@ func TestWhoSaysTooMuchIsFound(t *testing.T) {
 	c.Protocol.Build = func(s Seat) (Built, error) {
 		built, err := quiet(s)
 		for i, space := range built.Spaces {
-			built.Spaces[i] = &talkative{Machine: space, twice: func(m protocol.Message) bool { _, is := m.(central.Release); return is }}
+			built.Spaces[i] = &talkative{Machine: space, twice: func(m protocol.Message) bool { _, is := m.(authority.Release); return is }}
 		}
 		return built, err
 	}
@@ -94,7 +94,7 @@ func TestWhoSaysTooMuchIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := result.Violation
-	if result.Outcome != Violated || v.Promise != "cost" || !strings.Contains(v.Story, "central.Release") || !strings.Contains(v.Story, "2 + 1") {
+	if result.Outcome != Violated || v.Promise != "cost" || !strings.Contains(v.Story, "authority.Release") || !strings.Contains(v.Story, "2 + 1") {
 		t.Errorf("%v %v", result.Outcome, v)
 	}
 	script, again, err := Record(c, 1, nil)

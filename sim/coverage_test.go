@@ -18,8 +18,8 @@ func TestTheUniverseIsComplete(t *testing.T) {
 	for _, m := range append(p.Universe.Below, p.Universe.Above...) {
 		listed[fmt.Sprintf("%T", m)] = true
 	}
-	parts := map[string]bool{"central.Stamp": true, "central.Ended": true, "central.AskKind": true} // of messages
-	for _, path := range []string{"../election/messages.go", "../membership/messages.go", "../protocol/central/messages.go"} {
+	parts := map[string]bool{"authority.Stamp": true, "authority.Ended": true, "authority.AskKind": true} // of messages
+	for _, path := range []string{"../election/messages.go", "../membership/messages.go", "../authority/messages.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {
 			t.Fatal(err)

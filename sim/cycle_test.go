@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 // quiet is a world without faults and without users but one client, which is connected
@@ -128,7 +128,7 @@ func TestMessagesOfAChange(t *testing.T) {
 		}
 		_, by := spoken(w, before)
 		others := members - 2 // without the one that crashed, and the new coordinator
-		for _, m := range []protocol.Message{central.InfoRequest{}, central.InfoAnswer{}} {
+		for _, m := range []protocol.Message{authority.InfoRequest{}, authority.InfoAnswer{}} {
 			if got := by[reflect.TypeOf(m)]; got != others {
 				t.Errorf("%d members: %d %T, want %d", members, got, m, others)
 			}

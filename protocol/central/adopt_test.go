@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
@@ -29,8 +30,8 @@ func answered(t *testing.T, reports ...[]lock.Seat) (*central.Machine, []string)
 	var out protocol.Effects
 	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view}, &out)
 	for i, seats := range reports {
-		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.ID(i + 2), Fact: central.InfoAnswer{
-			Stamp: central.Stamp{Epoch: view.Epoch}, Last: true, Seats: seats,
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.ID(i + 2), Fact: authority.InfoAnswer{
+			Stamp: authority.Stamp{Epoch: view.Epoch}, Last: true, Seats: seats,
 		}}, &out)
 	}
 	return m, said(&out)
@@ -39,7 +40,7 @@ func answered(t *testing.T, reports ...[]lock.Seat) (*central.Machine, []string)
 // said lists the decisions that were sent.
 func said(out *protocol.Effects) (words []string) {
 	for _, send := range out.Sends {
-		if d, ok := send.Message.(central.Decided); ok {
+		if d, ok := send.Message.(authority.Decided); ok {
 			words = append(words, fmt.Sprintf("%d: %v w%d %v", send.To, d.Kind, d.Wish, d.Loss))
 		}
 	}
@@ -85,9 +86,9 @@ func released(m *central.Machine, member uint64, wishes ...uint64) string {
 		if !granted() {
 			fmt.Fprint(&held, wish)
 		}
-		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.ID(member), Fact: central.Release{
-			Stamp: central.Stamp{Epoch: protocol.Epoch{Counter: 9, Candidate: 1}},
-			Ended: central.Ended{Session: lock.SessionID{Member: member, Number: 1}, Wish: wish}, Name: "X",
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.ID(member), Fact: authority.Release{
+			Stamp: authority.Stamp{Epoch: protocol.Epoch{Counter: 9, Candidate: 1}},
+			Ended: authority.Ended{Session: lock.SessionID{Member: member, Number: 1}, Wish: wish}, Name: "X",
 		}}, &out)
 	}
 	if !granted() {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -20,7 +20,7 @@ type Config struct {
 	// first; each time twice as long, up to eight times as long. Zero means 250 ms.
 	Patience time.Duration
 	// Chunk is how many requests one InfoAnswer reports, and how many holders and waiters
-	// one Answer tells. Zero means 512.
+	// one Answer tells. Zero means 512, and 1024 is the most.
 	Chunk int
 	// Operators is how many calls of operators may wait for the coordinator's answer at
 	// this member. Zero means 64.
@@ -30,199 +30,57 @@ type Config struct {
 	Any bool
 }
 
-func (c *Config) resolve() error {
-	if c.Patience == 0 {
-		c.Patience = 250 * time.Millisecond
-	}
-	if c.Chunk == 0 {
-		c.Chunk = 512
-	}
-	if c.Operators == 0 {
-		c.Operators = 64
-	}
-	if c.Table.LocksPerSession == 0 {
-		c.Table.LocksPerSession = lock.DefaultLocksPerSession
-	}
-	switch {
-	case c.Self == 0:
-		return fmt.Errorf("central: Self is 0; give the member's id")
-	case c.Patience < 0:
-		return fmt.Errorf("central: Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
-	case c.Chunk < 0 || c.Chunk > maxChunk:
-		return fmt.Errorf("central: Chunk is %d; 1 to %d is allowed, and 0 for its default", c.Chunk, maxChunk)
-	case c.Operators < 0:
-		return fmt.Errorf("central: Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
-	}
-	return nil
-}
-
-// maxChunk keeps a chunk of the longest names and texts below what one message may be.
-const maxChunk = 1024
-
 // Machine is one member's part of the protocol.
-type Machine struct {
-	config Config
-	self   protocol.ID
-	view   *protocol.View  // the newest; nil before the first
-	lease  *protocol.Lease // this member's standing; nil before the first view
-	halted bool            // promised to a candidate, or the role has ended: the view's coordinator is none any more
-
-	// deciding says that this member's clients are in the table, and not in records:
-	// it coordinates, and has reconciled.
-	deciding bool
-	coord    *coordinator // nil unless this member coordinates
-	holder   holder
-	asked    asked
-	scratch  []lock.Decision
-}
-
-// asked is the call that is being answered within this step: the immediate answer
-// to it goes to whoever asked, and not where its session can be reached.
-type asked struct {
-	call    protocol.CallID
-	session lock.SessionID
-	request uint64
-}
+type Machine struct{ part *authority.Machine }
 
 // New makes a member's machine. The error names the field that is wrong.
 func New(c Config) (*Machine, error) {
-	if err := c.resolve(); err != nil {
-		return nil, err
+	part, err := authority.New(authority.Config{
+		Self: c.Self, Title: "coordinator", Terms: terms{}, Table: c.Table, Patience: c.Patience, Chunk: c.Chunk, Operators: c.Operators, Any: c.Any,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("central: %w", err)
 	}
-	if _, err := lock.New(c.Table); err != nil {
-		return nil, err
-	}
-	return &Machine{config: c, self: c.Self, holder: newHolder()}, nil
+	return &Machine{part}, nil
 }
 
 // Wake returns when the holder or the coordinator has something to do.
-func (m *Machine) Wake() protocol.Time {
-	at := m.holderWake()
-	if m.coord != nil {
-		at = min(at, m.coordWake())
-	}
-	return at
-}
+func (m *Machine) Wake() protocol.Time { return m.part.Wake() }
 
-// Step takes one event. What the lease no longer covers has ended before anything
-// else is done (membership.md §3).
+// Step takes one event. What the membership raises says who coordinates.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	if m.holder.unconfirmed > 0 {
-		m.endCarried(now, out)
-	}
-	switch ev.Kind {
-	case protocol.Tick:
-		m.onTick(now, out)
-	case protocol.Call:
-		m.onCall(now, &ev, out)
-	case protocol.Receive:
-		m.onReceive(now, ev, out)
-	case protocol.Raised:
-		m.onRaised(now, ev, out)
-	}
-}
-
-// onTick does what time has come for, in both roles.
-func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
-	if m.coord != nil {
-		m.coordTick(now, out)
-	}
-	m.holderTick(now, out)
-}
-
-// onCall takes a wish of this member's clients, or of an operator.
-func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
-	if !m.deciding {
-		m.holderCall(now, *ev, out)
+	if ev.Kind != protocol.Raised {
+		m.part.Step(now, ev, out)
 		return
 	}
 	switch fact := ev.Fact.(type) {
-	case *lock.Request:
-		m.asked = asked{ev.Call, fact.Session, fact.ID}
-		m.coordAcquire(now, fact, out)
-	case *protocol.Release:
-		m.asked = asked{ev.Call, fact.Session, fact.Request}
-		m.coordRelease(now, fact, out)
-	case *protocol.Cancel:
-		m.asked = asked{ev.Call, fact.Session, fact.Request}
-		m.coordCancel(now, fact, out)
-	case *protocol.Extend:
-		m.asked = asked{ev.Call, fact.Session, fact.Request}
-		m.coordExtend(now, fact, out)
-	case *protocol.EndSession:
-		m.coordEndSession(now, fact, out)
-	case *protocol.Revoke:
-		m.coordRevoke(now, fact, out)
-	case *protocol.CountHolds:
-		holds, _ := m.coord.table.Session(fact.Session)
-		out.Reply(ev.Call, &protocol.Holds{Count: holds})
-	case *protocol.ListRequests:
-		list := &protocol.Requests{}
-		m.coord.table.Requests(fact.Session, func(request uint64, name string) {
-			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name})
-		})
-		out.Reply(ev.Call, list)
-	default:
-		m.coordOperator(now, *ev, out)
-		return
-	}
-	m.asked = asked{}
-}
-
-// onReceive takes a message from another member's role. Whom it is from the transport
-// knows for certain; what it says is checked.
-func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	switch msg := ev.Fact.(type) {
-	case Decided:
-		m.onDecided(now, ev.From, &msg, out)
-	case InfoRequest:
-		m.onInfoRequest(now, ev.From, &msg, out)
-	case Answer:
-		m.onAnswer(now, ev.From, &msg, out)
-	case Acks:
-		if m.coord == nil {
-			m.onKnown(now, ev.From, &msg.Stamp, out)
-			return
-		}
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case Acquire:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case Release:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case Extend:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case EndSession:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case Ask:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case InfoAnswer:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	default:
-		out.Note(Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+	case *protocol.View:
+		m.part.Follow(now, fact, reignOf(fact), out)
+	case *protocol.Halted:
+		m.part.Halt(now, out)
+	case *protocol.Lapsed:
+		m.part.Lapse(now, fact.Tenure, out)
 	}
 }
 
-// holderDecided tells a decision of this member's own table: the first one about what
-// is being asked in this step answers the call; every other goes where its session can
-// be reached. A release by token alone (request 0) is answered by the release it caused.
-func (m *Machine) holderDecided(d *lock.Decision, out *protocol.Effects) {
-	var to protocol.CallID
-	if a := &m.asked; a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0) {
-		to = a.call
-		a.call = protocol.CallID{}
-	}
-	out.Decide(to, d)
+// reignOf is the reign of a view's coordinator. It ends with the view's epoch.
+func reignOf(view *protocol.View) authority.Reign {
+	return authority.Reign{Authority: view.Coordinator, Number: view.Epoch.Counter, Count: view.Count}
 }
 
-// class is the safety class of the space.
-func (m *Machine) class() holdfast.Class {
-	if m.config.Any {
-		return holdfast.Available
+// terms are a coordinator's: it grants as soon as the view is installed and what was
+// promised before has run out, as long as its role lasts; and the membership tells it when
+// what a dropped tenure holds is free. A tenure that the view neither has nor lists holds
+// nothing any more.
+type terms struct{}
+
+func (terms) From(view *protocol.View) protocol.Time {
+	if !view.Installed {
+		return protocol.Never
 	}
-	return holdfast.Fenced
+	return view.GrantFrom
 }
 
-// Ignored notes what was not acted upon.
-type Ignored struct{ What string }
-
-func (n Ignored) String() string { return "ignored " + n.What }
+func (terms) Until(view *protocol.View) protocol.Time        { return view.Lease.Role }
+func (terms) Dropped(view *protocol.View) []protocol.Dropped { return view.Dropped }
+func (terms) Gone(*protocol.View) protocol.Time              { return 0 }

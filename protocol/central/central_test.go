@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
@@ -85,7 +86,7 @@ func (c *conversation) say(t *testing.T, line string, said *strings.Builder) {
 	case "view":
 		c.raise(t, args)
 	case "message":
-		c.step(protocol.Event{Kind: protocol.Receive, From: 2, Fact: central.EndSession{Why: holdfast.MemberLost}})
+		c.step(protocol.Event{Kind: protocol.Receive, From: 2, Fact: authority.EndSession{Why: holdfast.MemberLost}})
 	default:
 		c.calls++
 		c.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: c.calls}, Fact: callOf(t, words[0], args, c.now)})

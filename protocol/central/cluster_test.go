@@ -311,7 +311,7 @@ func (c *cluster) send(m *clusterMember, send protocol.Envelope) {
 		c.transit = append(c.transit, f)
 	}
 	fmt.Fprintf(c.said, "  %s→%s %v%s\n", m.name, to.name, send.Message, mark)
-	c.sent[strings.TrimPrefix(fmt.Sprintf("%T", send.Message), "central.")]++
+	c.sent[strings.TrimPrefix(fmt.Sprintf("%T", send.Message), "authority.")]++
 }
 
 // settle delivers what is on its way until nothing is.

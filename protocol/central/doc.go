@@ -15,86 +15,34 @@
 // table in its head. Here the manager is the coordinator of a [protocol.View], and the
 // next one rebuilds the table from those who have what is in it: the holders.
 //
-// # Roles
+// # Roles and messages
 //
 // Every member is a holder: it speaks for its own clients. One of them is the
-// coordinator of the view as well: it has the [lock.Table], and decides.
+// coordinator of the view as well: it has the [lock.Table], and decides. What the two say
+// to each other, and how nothing of it is lost, acted on twice or believed too late, is
+// package [authority], which other protocols share. What makes it this protocol is whose
+// word counts, and from when: the coordinator of the newest view, under its epoch, from
+// when everybody has reported and what was promised before has run out, until its role
+// ends (terms in central.go).
 //
-//   - A holder has a record of each request of its clients, from when it is asked until
-//     nothing of it is left anywhere. It answers a request Queued at once (at a position
-//     that is −1 until the coordinator has told it), and Granted or Refused later. It
-//     sends what it wishes, again after T, 2T, 4T, 8T, 8T, … until that is answered. A
-//     Release is answered when the coordinator has taken it, a Cancel at once, because
-//     whatever comes after it is given back.
-//   - The coordinator's own clients are in its table and nowhere else: two copies could
-//     only disagree, and a lock there costs no message and no record. When its role ends
-//     they become records in that moment, and when a member's role begins its records
-//     become the table's.
-//
-// # Messages
-//
-//	holder → coordinator   Acquire Release Extend EndSession Ask InfoAnswer Acks
-//	coordinator → holder   Decided (granted, queued, refused, lost, revoked) Answer InfoRequest Acks
-//
-// They are the original's GRANT_LOCK, RELEASE_LOCK, LOCK_INFO_RSP, and LOCK_GRANTED,
-// LOCK_DENIED, LOCK_REVOKED, LOCK_INFO_REQ; RELEASE_LOCK_OK is an acknowledgement that
-// rides on the next message, or travels by itself, with others, after T/5. Each message
-// carries the epoch, the holder's tenure, and the wish's number, which is never used
-// again; what does not match is void. What is told until it is heard is acknowledged by
-// a number of its own, so that a late acknowledgement is of nothing else. So a remote
-// lock is 2 messages, an unlock 1, a refused try-lock 2, a request that has to queue
-// one more (Queued), any of them at the coordinator 0, and a change of coordinator
-// 2(n−1), with an acknowledgement to each who had something to report. All of that is
-// asserted in testdata/counts.txt.
+// The messages are the original's GRANT_LOCK, RELEASE_LOCK, LOCK_INFO_RSP, and
+// LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED, LOCK_INFO_REQ; RELEASE_LOCK_OK is an
+// acknowledgement that rides on the next message, or travels by itself, with others, after
+// T/5. So a remote lock is 2 messages, an unlock 1, a refused try-lock 2, a request that
+// has to queue one more (Queued), any of them at the coordinator 0, and a change of
+// coordinator 2(n−1), with an acknowledgement to each who had something to report. All of
+// that is asserted in testdata/counts.txt.
 //
 // # A change of coordinator
 //
-// The first member of a view of a new epoch asks all others, chunk by chunk
-// (InfoRequest, InfoAnswer). Holds go into a paused table as they come. When everybody
-// has reported, its own clients' holds follow, and all that waits queues by age, as
-// each one's own member has measured it; ties go by seniority, then by request. It
-// grants when, beside, whoever has joined the view meanwhile has reported too, the view
-// is installed and GrantFrom has come. Wishes that come before are dropped: the holder,
-// who sends none before it has been asked, repeats them. Nobody is waited for by a
-// timeout, and nobody left out but by a view. Who is dropped before having reported may
-// hold anything: then its time to be free is waited for, for all names.
-//
-// Whoever has heard that its whole report is known raises Confirmed; with nothing held,
-// at once. What is not confirmed ends at Lease.Carried, told as lost: authority changed.
-// A lapse ends all holds as lost: member lost; what waits is asked for again under the
-// next tenure, and package session ends the clients' sessions.
+// The first member of a view of a new epoch asks all others what they hold and wait for,
+// as package authority says, and grants when, beside, the view is installed and GrantFrom
+// has come. No table survives its epoch: whoever coordinates next asks again. What a
+// dropped tenure waits for is forgotten at once, what it holds is free at Dropped.Free.
 //
 // Holds that exclude each other are all taken into the table, and some of them revoked: the
 // least set of the lowest. They are told duplicate in mode any, and authority changed in
-// primary, where that is nobody's rightful grant. While more is held than fits, nobody is
-// granted the name: a loser's place is free when it has released it, when its session or
-// its hold limit has ended, or when its tenure is free, and not before.
-//
-// Under a living coordinator a newcomer is asked in the same way while grants go on. Of a
-// dropped tenure the waits go at once, the holds at Dropped.Free.
-//
-// # Invariants
-//
-//   - One role decides: requests are executed by a coordinator that is in charge.
-//   - A wish acts once. A grant is taken from the coordinator of the newest view, under
-//     its epoch, which is none below what is promised, by the tenure that asked, for a
-//     wish that is wanted. Any other is void or is given back; a grant is repeated until
-//     it is taken or given back, so nothing is stranded.
-//   - A release and the next grant are one step. A request travels with the releases of
-//     its name that are under way, and comes after them, in whatever order they arrive.
-//   - Who holds counts from when its client asked, who grants from when it granted, and
-//     longer by the drift. An extension is told by messages and therefore never shortens
-//     at the coordinator; a holder whose shorter limit is over says so.
-//   - Tokens are reign·2³² + count; the reign is the view's epoch.
-//   - A member speaks for its own sessions only: its id, incarnation and lapses stand in
-//     the session's and the wish's number.
-//
-// # Bounds
-//
-// Records: lock.Config.LocksPerSession a session, then ErrLimit. Queues and names: the
-// table's bounds. A chunk: Config.Chunk requests and 1 MiB of texts. Operators' calls:
-// Config.Operators, then ErrLimit. Acknowledgements: 256, then they travel. Releases that
-// a request follows: 64, then the request waits for some of them.
+// primary, where that is nobody's rightful grant.
 //
 // # The original's holes, and how each is closed
 //
@@ -133,12 +81,4 @@
 //   - Fencing tokens, hold limits, shared locks and slots are ours.
 //   - Conditions (LOCK_AWAIT and its kin) are not offered; the original's are lost with
 //     their coordinator.
-//
-// # Operators
-//
-// Break, Show, Scan and Inspect are answered by the coordinator, whichever member is
-// asked. A Break is executed once, or its answer is ErrUnavailable: then, if its
-// coordinator was lost meanwhile, it may have been. Show and Scan travel in parts of
-// Config.Chunk holders and waiters; a queue that changes between two parts is told as it
-// was at each.
 package central

@@ -2,7 +2,7 @@
 // back exactly.
 //
 //	&lock.Request{Session: {Member: 7, Number: 9}, ID: 3, Name: "orders/42", Mode: exclusive, WaitEnd: never}
-//	central.Acks{Stamp: {Epoch: {Counter: 4, Candidate: 7}, Acks: [1099511627777, 12]}}
+//	authority.Acks{Stamp: {Epoch: {Counter: 4, Candidate: 7}, Acks: [1099511627777, 12]}}
 //
 // It looks like Go, and is simpler: a type is named only where it is not known from what
 // it stands in, and a field that is zero (as == has it: also -0) is not written.

@@ -137,7 +137,7 @@ client0.0 call#6 at 40ms
 client0.0 call#7 at 50ms
 client0.0 call#8 at 50ms
 [messages]
-b→a central.Release#18 lost yes
+b→a authority.Release#18 lost yes
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ b→a central.Release#18 lost yes
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := s.Script.String(); !strings.Contains(text, "central.Release#") || len(s.Script.Choices) > 2 {
+	if text := s.Script.String(); !strings.Contains(text, "authority.Release#") || len(s.Script.Choices) > 2 {
 		t.Errorf("%v\n%v", s.Played.Verdict(), text)
 	}
 }

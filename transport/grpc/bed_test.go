@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -104,7 +104,7 @@ func (b *peerBed) stop() {
 }
 
 // note is a message that says a number.
-func note(n int) protocol.Message { return central.InfoRequest{Chunk: uint32(n)} }
+func note(n int) protocol.Message { return authority.InfoRequest{Chunk: uint32(n)} }
 
 func to(id protocol.ID, n int) []protocol.Envelope {
 	return []protocol.Envelope{{To: id, Port: 3, Message: note(n)}}
@@ -140,9 +140,9 @@ func (i *inbox) deliver(events []protocol.Event) {
 	for _, ev := range events {
 		var text string
 		switch fact := ev.Fact.(type) {
-		case central.InfoRequest:
+		case authority.InfoRequest:
 			text = fmt.Sprint(fact.Chunk)
-		case central.Acks:
+		case authority.Acks:
 			text = "acks" // there may be very many
 		default:
 			text = fmt.Sprintf("%+v", fact)

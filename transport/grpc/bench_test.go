@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -46,8 +46,8 @@ func benchmark(b *testing.B, batch int, answered bool) {
 	})
 	one.Send(at(two.identity().Address, 1))
 	<-arrived // and both are known to each other
-	message := central.Decided{
-		Stamp: central.Stamp{Epoch: protocol.Epoch{Counter: 28_000_000, Candidate: 1 << 63}, Tenure: protocol.Tenure{Incarnation: 7}},
+	message := authority.Decided{
+		Stamp: authority.Stamp{Epoch: protocol.Epoch{Counter: 28_000_000, Candidate: 1 << 63}, Tenure: protocol.Tenure{Incarnation: 7}},
 		Kind:  1, Name: "accounts/4711/balance", Token: 28_000_000<<32 | 99,
 	}
 	envelopes := make([]protocol.Envelope, batch)

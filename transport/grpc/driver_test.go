@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/transport"
 )
@@ -40,7 +40,7 @@ func (m *asker) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 		m.missing = slices.Clone(m.ids)
 		m.call = ev.Call
 		m.ask(now, out)
-	case central.InfoRequest:
+	case authority.InfoRequest:
 		switch {
 		case fact.Chunk%2 == 1:
 			out.Send(ev.From, note(int(fact.Chunk)+1))

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 // TestCutConnection: a path that takes packets and brings none is given up within the
@@ -68,7 +68,7 @@ func TestSlowReader(t *testing.T) {
 		a.Send(to(2, 1))
 		b.inbox.await(t, heard(1, 1)) // and hangs
 		// Fill what the network takes, and then the queue.
-		large := central.Acks{Stamp: central.Stamp{Acks: make([]uint64, frameBytes)}}
+		large := authority.Acks{Stamp: authority.Stamp{Acks: make([]uint64, frameBytes)}}
 		for a.counts.get("dropped full") == 0 {
 			a.Send([]protocol.Envelope{{To: 2, Port: 1, Message: large}})
 			synctest.Wait()

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/member"
@@ -22,11 +22,11 @@ import (
 // memory, whatever number it says: the stream is closed and counted.
 func TestClaimedCounts(t *testing.T) {
 	b := start(t, 2, nil)
-	answer, err := member.Append(nil, 1, central.InfoAnswer{})
+	answer, err := member.Append(nil, 1, authority.InfoAnswer{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := member.Append(nil, 1, central.Release{})
+	release, err := member.Append(nil, 1, authority.Release{})
 	if err != nil {
 		t.Fatal(err)
 	}

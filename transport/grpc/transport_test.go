@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -40,7 +40,7 @@ func TestMessagesArrive(t *testing.T) {
 	meet(t, a, b)
 	a.Send([]protocol.Envelope{
 		{To: 2, Port: 0, Message: note(1)},
-		{To: 2, Port: 7, Message: central.Release{Name: "orders/42"}},
+		{To: 2, Port: 7, Message: authority.Release{Name: "orders/42"}},
 		{To: 2, Port: 7, Message: note(3)},
 	})
 	b.inbox.await(t, heard(1, 3))
@@ -124,10 +124,10 @@ func TestBatchesAreFrames(t *testing.T) {
 func TestWhatCannotBeSent(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)
 	meet(t, a, b)
-	huge := central.Acks{Stamp: central.Stamp{Acks: make([]uint64, messageBytes+1)}}
+	huge := authority.Acks{Stamp: authority.Stamp{Acks: make([]uint64, messageBytes+1)}}
 	a.Send([]protocol.Envelope{
 		{To: 2, Port: 1, Message: huge},
-		{To: 2, Port: 1, Message: central.Release{Name: strings.Repeat("x", 5000)}},
+		{To: 2, Port: 1, Message: authority.Release{Name: strings.Repeat("x", 5000)}},
 		{To: 2, Port: 1, Message: note(3)},
 	})
 	b.inbox.await(t, heard(1, 3))

@@ -4,25 +4,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 // hot are the messages of a lock and unlock, and of a poll, with what they usually
 // have.
 func hot() []protocol.Message {
 	epoch, tenure := protocol.Epoch{Counter: 28_000_000, Candidate: 1 << 63}, protocol.Tenure{Incarnation: 7}
-	stamp := central.Stamp{Epoch: epoch, Tenure: tenure, Acks: []uint64{4711}, Known: true}
+	stamp := authority.Stamp{Epoch: epoch, Tenure: tenure, Acks: []uint64{4711}, Known: true}
 	session := lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}
-	ended := central.Ended{Session: session, Wish: 4712}
+	ended := authority.Ended{Session: session, Wish: 4712}
 	return []protocol.Message{
-		central.Acquire{Stamp: stamp, Wish: lock.Seat{
+		authority.Acquire{Stamp: stamp, Wish: lock.Seat{
 			Name: "accounts/4711/balance", Session: session, Request: 4712, Client: "teller@web-1 pid 4711", Left: protocol.Never,
 		}},
-		central.Decided{Stamp: stamp, Ended: ended, Kind: lock.Granted, Name: "accounts/4711/balance", Token: 28_000_000<<32 | 99},
-		central.Release{Stamp: stamp, Ended: ended, Name: "accounts/4711/balance"},
+		authority.Decided{Stamp: stamp, Ended: ended, Kind: lock.Granted, Name: "accounts/4711/balance", Token: 28_000_000<<32 | 99},
+		authority.Release{Stamp: stamp, Ended: ended, Name: "accounts/4711/balance"},
 		membership.Poll{Epoch: epoch, View: 3, Seq: 991, Echo: time.Hour, Tenure: tenure, Role: 3 * time.Second, Installed: true, Open: true},
 	}
 }

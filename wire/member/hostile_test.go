@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 type stranger struct{}
@@ -31,9 +31,9 @@ func TestAppendRefuses(t *testing.T) {
 		want    error
 	}{
 		{stranger{}, ErrKind},
-		{&central.Acks{}, ErrKind}, // all are sent as values
+		{&authority.Acks{}, ErrKind}, // all are sent as values
 		{nil, ErrKind},
-		{central.Release{Name: strings.Repeat("x", maxText+1)}, ErrLong},
+		{authority.Release{Name: strings.Repeat("x", maxText+1)}, ErrLong},
 	} {
 		b := make([]byte, 6, 8192)
 		copy(b, "before")
@@ -71,12 +71,12 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a number of 11 bytes", bytes.Repeat([]byte{0xff}, 11), ErrRange},
 		{"type 0", []byte{1, 0}, ErrKind},
 		{"a type that nobody has", []byte{1, 99}, ErrKind},
-		{"a truth of 2", changed(whole(central.Acks{}), 1, 2), ErrRange},
-		{"a kind of decision that nobody has", []byte(strings.Replace(string(whole(central.Decided{Kind: lock.Granted, Name: "n"})), "\x01\x01n", "\x40\x01n", 1)), ErrRange},
-		{"a position beyond counting", whole(central.Decided{Position: 1 << 40}), ErrRange},
-		{"an error of no kind", changed(whole(central.Decided{}), 3, 200), ErrRange},
-		{"a text longer than allowed", append(whole(central.InfoRequest{})[:0:0], hugeText(t)...), ErrLong},
-		{"a list longer than the bytes", changed(whole(central.InfoAnswer{}), 1, 100), ErrLong},
+		{"a truth of 2", changed(whole(authority.Acks{}), 1, 2), ErrRange},
+		{"a kind of decision that nobody has", []byte(strings.Replace(string(whole(authority.Decided{Kind: lock.Granted, Name: "n"})), "\x01\x01n", "\x40\x01n", 1)), ErrRange},
+		{"a position beyond counting", whole(authority.Decided{Position: 1 << 40}), ErrRange},
+		{"an error of no kind", changed(whole(authority.Decided{}), 3, 200), ErrRange},
+		{"a text longer than allowed", append(whole(authority.InfoRequest{})[:0:0], hugeText(t)...), ErrLong},
+		{"a list longer than the bytes", changed(whole(authority.InfoAnswer{}), 1, 100), ErrLong},
 	} {
 		port, message, rest, err := Decode(tt.bytes)
 		if !errors.Is(err, tt.want) || port != 0 || message != nil || rest != nil {
@@ -88,7 +88,7 @@ func TestDecodeRefuses(t *testing.T) {
 // hugeText is a release whose name claims to be long.
 func hugeText(t *testing.T) []byte {
 	t.Helper()
-	b, err := Append(nil, 1, central.Release{})
+	b, err := Append(nil, 1, authority.Release{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,21 +114,21 @@ func TestHalfAMessage(t *testing.T) {
 // TestFailuresComeBack: what a program may test an error for, and its sentence.
 func TestFailuresComeBack(t *testing.T) {
 	for _, want := range failures() {
-		b, err := Append(nil, 1, central.Decided{Err: want})
+		b, err := Append(nil, 1, authority.Decided{Err: want})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, m, _, err := Decode(b)
-		if got := m.(central.Decided).Err; err != nil || !sameError(want, got) {
+		if got := m.(authority.Decided).Err; err != nil || !sameError(want, got) {
 			t.Errorf("%#v came back as %#v (%v)", want, got, err)
 		}
 	}
 	var held *holdfast.HeldError
-	b, err := Append(nil, 1, central.Decided{Err: &lock.HeldBy{Owner: "o", Others: 3}})
+	b, err := Append(nil, 1, authority.Decided{Err: &lock.HeldBy{Owner: "o", Others: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, m, _, err := Decode(b); err != nil || !errors.As(m.(central.Decided).Err, &held) || held.Others != 3 {
+	if _, m, _, err := Decode(b); err != nil || !errors.As(m.(authority.Decided).Err, &held) || held.Others != 3 {
 		t.Errorf("%v %v", m, err)
 	}
 }

@@ -3,10 +3,10 @@ package member
 import (
 	"fmt"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 // kind is the number of a type of message. Numbers are part of the format: they are
@@ -86,25 +86,25 @@ func kindOf(m protocol.Message) kind {
 		return kindDropped
 	case membership.Resign:
 		return kindResign
-	case central.Acquire:
+	case authority.Acquire:
 		return kindAcquire
-	case central.Release:
+	case authority.Release:
 		return kindRelease
-	case central.Extend:
+	case authority.Extend:
 		return kindExtend
-	case central.EndSession:
+	case authority.EndSession:
 		return kindEndSession
-	case central.Decided:
+	case authority.Decided:
 		return kindDecided
-	case central.InfoRequest:
+	case authority.InfoRequest:
 		return kindInfoRequest
-	case central.InfoAnswer:
+	case authority.InfoAnswer:
 		return kindInfoAnswer
-	case central.Acks:
+	case authority.Acks:
 		return kindAcks
-	case central.Ask:
+	case authority.Ask:
 		return kindAsk
-	case central.Answer:
+	case authority.Answer:
 		return kindAnswer
 	}
 	return 0
@@ -143,25 +143,25 @@ func Decode(b []byte) (port protocol.Port, m protocol.Message, rest []byte, err 
 // write appends the fields of m.
 func (c *coder) write(m protocol.Message) {
 	switch m := m.(type) {
-	case central.Acquire:
+	case authority.Acquire:
 		c.acquire(&m)
-	case central.Release:
+	case authority.Release:
 		c.release(&m)
-	case central.Extend:
+	case authority.Extend:
 		c.extend(&m)
-	case central.EndSession:
+	case authority.EndSession:
 		c.endSession(&m)
-	case central.Decided:
+	case authority.Decided:
 		c.decided(&m)
-	case central.InfoRequest:
+	case authority.InfoRequest:
 		c.infoRequest(&m)
-	case central.InfoAnswer:
+	case authority.InfoAnswer:
 		c.infoAnswer(&m)
-	case central.Acks:
+	case authority.Acks:
 		c.stamp(&m.Stamp)
-	case central.Ask:
+	case authority.Ask:
 		c.ask(&m)
-	case central.Answer:
+	case authority.Answer:
 		c.answer(&m)
 	default:
 		c.writeMembership(m)
@@ -205,43 +205,43 @@ func (c *coder) writeMembership(m protocol.Message) {
 func (c *coder) read(k kind) protocol.Message {
 	switch k {
 	case kindAcquire:
-		var m central.Acquire
+		var m authority.Acquire
 		c.acquire(&m)
 		return m
 	case kindRelease:
-		var m central.Release
+		var m authority.Release
 		c.release(&m)
 		return m
 	case kindExtend:
-		var m central.Extend
+		var m authority.Extend
 		c.extend(&m)
 		return m
 	case kindEndSession:
-		var m central.EndSession
+		var m authority.EndSession
 		c.endSession(&m)
 		return m
 	case kindDecided:
-		var m central.Decided
+		var m authority.Decided
 		c.decided(&m)
 		return m
 	case kindInfoRequest:
-		var m central.InfoRequest
+		var m authority.InfoRequest
 		c.infoRequest(&m)
 		return m
 	case kindInfoAnswer:
-		var m central.InfoAnswer
+		var m authority.InfoAnswer
 		c.infoAnswer(&m)
 		return m
 	case kindAcks:
-		var m central.Acks
+		var m authority.Acks
 		c.stamp(&m.Stamp)
 		return m
 	case kindAsk:
-		var m central.Ask
+		var m authority.Ask
 		c.ask(&m)
 		return m
 	case kindAnswer:
-		var m central.Answer
+		var m authority.Answer
 		c.answer(&m)
 		return m
 	}

@@ -3,10 +3,10 @@ package member
 import (
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 // TestLeast: an element of a list has at least as many bytes as the decoder counts
@@ -19,7 +19,7 @@ func TestLeast(t *testing.T) {
 	}{
 		"member":     {leastMember, func(c *coder) { c.member(&election.Member{}) }},
 		"electorate": {leastElectorate, func(c *coder) { c.electorate(&election.Electorate{}) }},
-		"ended":      {leastEnded, func(c *coder) { c.ended(&central.Ended{}) }},
+		"ended":      {leastEnded, func(c *coder) { c.ended(&authority.Ended{}) }},
 		"seat":       {leastSeat, func(c *coder) { c.seat(&lock.Seat{}) }},
 		"grant":      {leastGrant, func(c *coder) { c.grant(&lock.Grant{}) }},
 		"wait":       {leastWait, func(c *coder) { c.waiter(&lock.Wait{}) }},

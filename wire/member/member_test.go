@@ -20,11 +20,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 // all has one message of each type, without anything in it.
@@ -33,8 +33,8 @@ func all() []protocol.Message {
 		election.StatusPoll{}, election.StatusAnswer{}, election.Election{}, election.Promise{}, election.Refuse{},
 		membership.Poll{}, membership.NewView{}, membership.PollAnswer{}, membership.ViewAck{},
 		membership.Join{}, membership.Unwelcome{}, membership.Dropped{}, membership.Resign{},
-		central.Acquire{}, central.Release{}, central.Extend{}, central.EndSession{}, central.Decided{},
-		central.InfoRequest{}, central.InfoAnswer{}, central.Acks{}, central.Ask{}, central.Answer{},
+		authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
+		authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
 	}
 }
 
@@ -52,7 +52,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 			t.Errorf("%s has number %d and the name %q", name, k, names[k])
 		}
 	}
-	for _, file := range []string{"../../election/messages.go", "../../membership/messages.go", "../../protocol/central/messages.go"} {
+	for _, file := range []string{"../../election/messages.go", "../../membership/messages.go", "../../authority/messages.go"} {
 		for _, name := range declared(t, file) {
 			if !known[name] {
 				t.Errorf("%s is declared in %s and has no encoding", name, file)
@@ -145,8 +145,8 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case lock.Kind:
 		v.SetUint(random.Uint64N(uint64(lock.Released) + 1))
 		return
-	case central.AskKind:
-		v.SetUint(random.Uint64N(uint64(central.AskInspect) + 1))
+	case authority.AskKind:
+		v.SetUint(random.Uint64N(uint64(authority.AskInspect) + 1))
 		return
 	case protocol.State:
 		v.SetUint(random.Uint64N(uint64(protocol.Ready) + 1))
@@ -245,7 +245,7 @@ func TestFormatStays(t *testing.T) {
 
 // TestTwoInOne: messages follow one another without anything between.
 func TestTwoInOne(t *testing.T) {
-	b, err := Append(nil, 1, central.InfoRequest{Chunk: 7})
+	b, err := Append(nil, 1, authority.InfoRequest{Chunk: 7})
 	if err == nil {
 		b, err = Append(b, 0, membership.Resign{Epoch: protocol.Epoch{Counter: 3}})
 	}
@@ -253,7 +253,7 @@ func TestTwoInOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, first, rest, err := Decode(b)
-	if err != nil || first.(central.InfoRequest).Chunk != 7 {
+	if err != nil || first.(authority.InfoRequest).Chunk != 7 {
 		t.Fatalf("%v %v", first, err)
 	}
 	if _, second, rest, err := Decode(rest); err != nil || second.(membership.Resign).Epoch.Counter != 3 || len(rest) != 0 {

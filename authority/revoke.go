@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"cmp"
@@ -12,10 +12,10 @@ import (
 // A member that leaves tells its clients to stop. That is between it and them: the
 // authority hears of it by what they release.
 
-// coordRevoke revokes what a session has in the table.
-func (m *Machine) coordRevoke(now protocol.Time, r *protocol.Revoke, out *protocol.Effects) {
+// authorityRevoke revokes what a session has in the table.
+func (m *Machine) authorityRevoke(now protocol.Time, r *protocol.Revoke, out *protocol.Effects) {
 	m.attend(now, out)
-	m.coord.table.RevokeSession(now, r.Session, r.Why, holdfast.ErrUnavailable, &m.scratch)
+	m.authority.table.RevokeSession(now, r.Session, r.Why, holdfast.ErrUnavailable, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }
 

@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// operation is an operator's call that waits for the coordinator's answer.
+// operation is an operator's call that waits for the authority's answer.
 type operation struct {
 	call     protocol.CallID
 	ask      Ask
@@ -20,13 +20,13 @@ type operation struct {
 }
 
 // How long an operator waits for an answer, in units of patience. A listing can wait
-// for a change of coordinator; who asks how the space is wants to know just that.
+// for a change of authority; who asks how the space is wants to know just that.
 const (
 	patienceOfAsk     = 20
 	patienceOfInspect = 4
 )
 
-// operate forwards an operator's call to the coordinator, or answers it where there is
+// operate forwards an operator's call to the authority, or answers it where there is
 // none.
 func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	h := &m.holder
@@ -48,7 +48,7 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 		return
 	}
 	switch {
-	case !m.admitted() || m.coord != nil:
+	case !m.admitted() || m.authority != nil:
 		m.unanswered(now, o, holdfast.ErrUnavailable, out)
 		return
 	case len(h.operations) >= m.config.Operators:
@@ -68,7 +68,7 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects) {
 	ask := o.ask
 	ask.Stamp, ask.Low = m.stamp(), m.holder.operations[0].ask.Number
-	m.toCoord(ask, out)
+	m.toAuthority(ask, out)
 	o.pause = min(max(2*o.pause, m.config.Patience), 8*m.config.Patience)
 	o.due = now + o.pause
 }
@@ -82,7 +82,7 @@ func (m *Machine) unanswered(now protocol.Time, o *operation, err error, out *pr
 	case AskInspect:
 		condition := m.condition(now)
 		if condition.Why == "" {
-			condition.State, condition.Why = protocol.Unavailable, "the coordinator does not answer"
+			condition.State, condition.Why = protocol.Unavailable, "the "+m.config.Title+" does not answer"
 		}
 		out.Reply(o.call, condition)
 	default:
@@ -90,7 +90,7 @@ func (m *Machine) unanswered(now protocol.Time, o *operation, err error, out *pr
 	}
 }
 
-// endOperations answers what is under way when its coordinator is none any more.
+// endOperations answers what is under way when its authority is none any more.
 func (m *Machine) endOperations(now protocol.Time, out *protocol.Effects) {
 	operations := m.holder.operations
 	m.holder.operations = nil
@@ -120,7 +120,7 @@ func (m *Machine) operationsTick(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onAnswer takes the coordinator's answer, or a part of it.
+// onAnswer takes the authority's answer, or a part of it.
 func (m *Machine) onAnswer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) {
 	if !m.hears(now, from, &msg.Stamp, out) {
 		return
@@ -184,17 +184,17 @@ func (m *Machine) collect(now protocol.Time, o *operation, msg *Answer, out *pro
 	return true
 }
 
-// coordOperator answers an operator at the coordinator.
-func (m *Machine) coordOperator(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+// authorityOperator answers an operator at the authority.
+func (m *Machine) authorityOperator(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Break:
 		grants, err := m.breakName(now, fact, out)
 		out.Reply(ev.Call, &protocol.Broken{Grants: grants, Err: err})
 	case *protocol.Show:
-		shown := m.coord.table.Show(fact.Name)
+		shown := m.authority.table.Show(fact.Name)
 		out.Reply(ev.Call, &shown)
 	case *protocol.Scan:
-		out.Reply(ev.Call, m.coord.scan(fact))
+		out.Reply(ev.Call, m.authority.scan(fact))
 	case *protocol.Inspect:
 		out.Reply(ev.Call, m.condition(now))
 	case *protocol.Transfer:
@@ -217,14 +217,14 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 	answer := Answer{Number: msg.Number, Skip: msg.Skip}
 	switch msg.Kind {
 	case AskShow:
-		shown, more := cut(m.coord.table.Show(msg.Name), msg.Skip, m.config.Chunk)
+		shown, more := cut(m.authority.table.Show(msg.Name), msg.Skip, m.config.Chunk)
 		answer.Locks, answer.More = []lock.Lock{since(shown, now)}, more
 	case AskScan:
 		m.scanPart(now, msg, &answer)
 	case AskBreak:
 		for _, known := range p.broken {
 			if known.Number == msg.Number {
-				known.Stamp = m.coordStamp(p)
+				known.Stamp = m.authorityStamp(p)
 				out.Send(p.id, known)
 				return
 			}
@@ -244,7 +244,7 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 	default:
 		return
 	}
-	answer.Stamp = m.coordStamp(p)
+	answer.Stamp = m.authorityStamp(p)
 	out.Send(p.id, answer)
 }
 
@@ -253,7 +253,7 @@ func (m *Machine) scanPart(now protocol.Time, msg *Ask, answer *Answer) {
 	room, cursor := m.config.Chunk, msg.Cursor
 	for names := max(1, msg.Limit); names > 0 && room > 0; names-- {
 		visited := false
-		cursor = m.coord.table.Scan(cursor, 1, func(l lock.Lock) {
+		cursor = m.authority.table.Scan(cursor, 1, func(l lock.Lock) {
 			visited = true
 			l, answer.More = cut(l, 0, room)
 			room -= max(1, len(l.Holders)+len(l.Waiters))

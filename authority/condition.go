@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 // condition says how the space is, as far as this member knows by itself.
 func (m *Machine) condition(now protocol.Time) *protocol.Condition {
 	c := &protocol.Condition{State: protocol.Unavailable, Until: protocol.Never, Class: m.class()}
-	if m.coord != nil {
-		table := m.coord.table
+	if m.authority != nil {
+		table := m.authority.table
 		c.Locks, c.Waiters, c.Sessions = table.Names(), table.Waiters(), table.Sessions()
 	}
 	if !m.deciding {
@@ -27,28 +27,28 @@ func (m *Machine) condition(now protocol.Time) *protocol.Condition {
 		c.Why = "there is no view yet"
 		return c
 	case m.halted:
-		c.Why = "the coordinator is being elected"
+		c.Why = "the " + m.config.Title + " is being elected"
 		return c
 	case !m.admitted():
 		c.Why = "this member's lease has run out, and it is not admitted again yet"
 		return c
 	}
-	c.Authority, c.Reign = []protocol.ID{m.view.Coordinator}, m.view.Epoch.Counter
-	if m.coord != nil {
-		m.coordCondition(now, c)
+	c.Authority, c.Reign = []protocol.ID{m.reign.Authority}, m.reign.Number
+	if m.authority != nil {
+		m.authorityCondition(now, c)
 	}
 	return c
 }
 
-// coordCondition says why a coordinator does not grant, or that it does.
-func (m *Machine) coordCondition(now protocol.Time, c *protocol.Condition) {
+// authorityCondition says why an authority does not grant, or that it does.
+func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 	from := m.serveFrom()
 	switch {
 	case m.serves(now):
 		c.State = protocol.Ready
-	case !m.coord.served && !m.coord.complete():
+	case !m.authority.served && !m.authority.complete():
 		missing := 0
-		for _, p := range m.coord.peers {
+		for _, p := range m.authority.peers {
 			if !p.reported {
 				missing++
 			}
@@ -59,9 +59,9 @@ func (m *Machine) coordCondition(now protocol.Time, c *protocol.Condition) {
 	case now < from:
 		c.State, c.Until = protocol.Recovering, from
 		c.Why = "waiting until what was promised before has run out"
-	case m.coord.table.Exhausted():
+	case m.authority.table.Exhausted():
 		c.State, c.Why = protocol.Recovering, "the reign's tokens are used up; a new reign is about to begin"
 	default:
-		c.Why = "the coordinator's lease has run out"
+		c.Why = "the " + m.config.Title + "'s lease has run out"
 	}
 }

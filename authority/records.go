@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"github.com/holdfast-locks/holdfast"
@@ -17,7 +17,7 @@ const (
 )
 
 // record is what a holder keeps of one request of its clients, from when it is asked
-// for until nothing of it is left anywhere. The records are what a coordinator's table
+// for until nothing of it is left anywhere. The records are what an authority's table
 // is rebuilt from.
 type record struct {
 	wish     uint64
@@ -26,7 +26,7 @@ type record struct {
 	sent     bool          // an authority may know of the wish
 	first    protocol.Time // when it was sent for the first time to the present authority
 	position int           // in the queue; -1 while nobody has said
-	reported bool          // the report to the present coordinator has it as wanted or held
+	reported bool          // the report to the present authority has it as wanted or held
 	freed    bool          // that report has it as released
 
 	// Held.
@@ -209,7 +209,7 @@ func (h *holder) take(r *record, token holdfast.Token, since, end protocol.Time)
 func (h *holder) nextWish() uint64 {
 	h.wishes++
 	if h.wishes >= 1<<wishBits {
-		panic("central: a tenure has run out of wishes")
+		panic("authority: a tenure has run out of wishes")
 	}
 	return h.lapses<<wishBits | h.wishes
 }

@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // to go is told, and keeps its place until it has stopped: nobody else is granted it
 // before (P3).
 func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Seat, end protocol.Time, out *protocol.Effects) {
-	table := m.coord.table
+	table := m.authority.table
 	err := table.Adopt(now, s, end)
 	if errors.Is(err, holdfast.ErrConflict) {
 		err = m.adoptRival(now, s, end)
@@ -30,7 +30,7 @@ func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Seat, end pro
 
 // adoptRival is adopt for a hold that conflicts with others.
 func (m *Machine) adoptRival(now protocol.Time, s *lock.Seat, end protocol.Time) error {
-	table := m.coord.table
+	table := m.authority.table
 	holders := table.Show(s.Name).Holders
 	mate := slices.IndexFunc(holders, func(g lock.Grant) bool { return g.Token == s.Token && g.Session == s.Session })
 	switch {

@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ type holder struct {
 	all      chain
 	wishes   uint64 // numbers given
 	lapses   uint64 // of the tenure that they are given in
-	reign    uint64 // the last one in which this member coordinated
+	reign    uint64 // the last one in which this member was the authority
 	counted  uint32 // and the tokens that had been given in it
 
 	stage       stage

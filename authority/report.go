@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"github.com/holdfast-locks/holdfast"
@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// report is what a holder tells the coordinator of a new reign, cut into chunks once,
+// report is what a holder tells the authority of a new reign, cut into chunks once,
 // when it is asked first. What is asked for afterwards is sent as a wish of its own.
 type report struct {
 	taken  bool
@@ -19,14 +19,14 @@ type report struct {
 // maxChunkBytes bounds the texts of a chunk.
 const maxChunkBytes = 1 << 20
 
-// keptRequest is a request of a coordinator whose view has not been accepted here yet:
+// keptRequest is a request of an authority whose view has not been accepted here yet:
 // it is answered as soon as it has been (H5).
 type keptRequest struct {
 	from    protocol.ID
 	message InfoRequest
 }
 
-// beginReign forgets what the coordinator of an earlier reign knew.
+// beginReign forgets what the authority of an earlier reign knew.
 func (m *Machine) beginReign() {
 	h := &m.holder
 	h.stage, h.report = silent, report{due: protocol.Never}
@@ -48,7 +48,7 @@ func (m *Machine) confirm(out *protocol.Effects) {
 	if m.view == nil || h.confirmed == m.view.Epoch && h.tenure == m.lease.Tenure {
 		return
 	}
-	if m.coord != nil && h.unconfirmed > 0 {
+	if m.authority != nil && h.unconfirmed > 0 {
 		// This member is the authority, and knows what it holds.
 		for r := h.all.first; r != nil; r = r.links[ofAll].next {
 			r.confirmed = r.state == held
@@ -62,7 +62,7 @@ func (m *Machine) confirm(out *protocol.Effects) {
 	out.Raise(&protocol.Confirmed{Epoch: m.view.Epoch.Counter})
 }
 
-// onInfoRequest answers the coordinator with a part of the report.
+// onInfoRequest answers the authority with a part of the report.
 func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRequest, out *protocol.Effects) {
 	if !m.hears(now, from, &msg.Stamp, out) {
 		h := &m.holder
@@ -118,7 +118,7 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 		}
 	}
 	answer.Stamp = m.stamp()
-	m.toCoord(answer, out)
+	m.toAuthority(answer, out)
 	if h.stage != reporting || !last {
 		return
 	}
@@ -159,7 +159,7 @@ func (m *Machine) takeReport() {
 	h.report.cuts = append(h.report.cuts, len(h.report.wishes))
 }
 
-// reportKnown goes on when the coordinator knows the report: what is held is confirmed,
+// reportKnown goes on when the authority knows the report: what is held is confirmed,
 // what waits is in its queue, what was released is gone, and everything else is sent.
 func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
@@ -188,20 +188,20 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	m.confirm(out)
 }
 
-// onKnown takes what a coordinator has to say beside any message.
+// onKnown takes what an authority has to say beside any message.
 func (m *Machine) onKnown(now protocol.Time, from protocol.ID, s *Stamp, out *protocol.Effects) {
 	m.hears(now, from, s, out)
 }
 
-// hears reports whether a message is to be believed: it is from the coordinator of the
+// hears reports whether a message is to be believed: it is from the authority of the
 // newest view, of its epoch, to this tenure, which still has a lease; and nothing newer
 // was promised. It takes the acknowledgements that the message carries.
 func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *protocol.Effects) bool {
-	if m.view == nil || s.Tenure != m.lease.Tenure || now >= m.lease.Member || m.coord != nil {
+	if m.view == nil || s.Tenure != m.lease.Tenure || now >= m.lease.Member || m.authority != nil {
 		return false
 	}
 	off := protocol.Mutated("epoch check off") || protocol.Mutated("H3")
-	fresh := m.admitted() && from == m.view.Coordinator && s.Epoch == m.view.Epoch && s.Epoch.Counter >= m.lease.Promised
+	fresh := m.admitted() && from == m.reign.Authority && s.Epoch == m.view.Epoch && s.Epoch.Counter >= m.lease.Promised
 	if !fresh {
 		return off && s.Epoch.Counter <= m.view.Epoch.Counter
 	}
@@ -241,7 +241,7 @@ func (m *Machine) refuseWord(now protocol.Time, msg *Decided, out *protocol.Effe
 	switch {
 	case msg.Extension != 0 || !m.admitted():
 	case msg.Kind == lock.Granted || msg.Kind == lock.Queued || msg.Kind == lock.Revoked:
-		m.toCoord(Release{Stamp: m.stamp(), Ended: msg.Ended, Name: msg.Name}, out)
+		m.toAuthority(Release{Stamp: m.stamp(), Ended: msg.Ended, Name: msg.Name}, out)
 	case msg.Word != 0:
 		m.ack(now, msg.Word, out)
 	}

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
 // The fewest bytes that an element of a list can have.
@@ -26,7 +26,7 @@ func (c *coder) session(v *lock.SessionID) {
 }
 
 // stamp and ended are in every message, so writing them goes straight to the bytes.
-func (c *coder) stamp(v *central.Stamp) {
+func (c *coder) stamp(v *authority.Stamp) {
 	if c.writing {
 		b := binary.AppendUvarint(c.b, v.Epoch.Counter)
 		b = binary.LittleEndian.AppendUint64(b, uint64(v.Epoch.Candidate))
@@ -46,7 +46,7 @@ func (c *coder) stamp(v *central.Stamp) {
 	c.truth(&v.Known)
 }
 
-func (c *coder) ended(v *central.Ended) {
+func (c *coder) ended(v *authority.Ended) {
 	if c.writing {
 		b := binary.LittleEndian.AppendUint64(c.b, v.Session.Member)
 		b = binary.AppendUvarint(b, v.Session.Number)
@@ -57,7 +57,7 @@ func (c *coder) ended(v *central.Ended) {
 	number(c, &v.Wish)
 }
 
-func (c *coder) endeds(v *[]central.Ended) {
+func (c *coder) endeds(v *[]authority.Ended) {
 	for i := range list(c, v, leastEnded) {
 		c.ended(&(*v)[i])
 	}
@@ -105,19 +105,19 @@ func (c *coder) writeSeat(v *lock.Seat) {
 	c.truth(&v.Try)
 }
 
-func (c *coder) acquire(v *central.Acquire) {
+func (c *coder) acquire(v *authority.Acquire) {
 	c.stamp(&v.Stamp)
 	c.seat(&v.Wish)
 	c.endeds(&v.After)
 }
 
-func (c *coder) release(v *central.Release) {
+func (c *coder) release(v *authority.Release) {
 	c.stamp(&v.Stamp)
 	c.ended(&v.Ended)
 	text(c, &v.Name)
 }
 
-func (c *coder) extend(v *central.Extend) {
+func (c *coder) extend(v *authority.Extend) {
 	c.stamp(&v.Stamp)
 	c.ended(&v.Ended)
 	text(c, &v.Name)
@@ -126,13 +126,13 @@ func (c *coder) extend(v *central.Extend) {
 	number(c, &v.Number)
 }
 
-func (c *coder) endSession(v *central.EndSession) {
+func (c *coder) endSession(v *authority.EndSession) {
 	c.stamp(&v.Stamp)
 	c.ended(&v.Ended)
 	text(c, &v.Why)
 }
 
-func (c *coder) decided(v *central.Decided) {
+func (c *coder) decided(v *authority.Decided) {
 	c.stamp(&v.Stamp)
 	c.ended(&v.Ended)
 	enum(c, &v.Kind, lock.Released)
@@ -146,12 +146,12 @@ func (c *coder) decided(v *central.Decided) {
 	number(c, &v.Word)
 }
 
-func (c *coder) infoRequest(v *central.InfoRequest) {
+func (c *coder) infoRequest(v *authority.InfoRequest) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Chunk)
 }
 
-func (c *coder) infoAnswer(v *central.InfoAnswer) {
+func (c *coder) infoAnswer(v *authority.InfoAnswer) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Chunk)
 	c.truth(&v.Last)
@@ -161,11 +161,11 @@ func (c *coder) infoAnswer(v *central.InfoAnswer) {
 	c.endeds(&v.Released)
 }
 
-func (c *coder) ask(v *central.Ask) {
+func (c *coder) ask(v *authority.Ask) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Number)
 	number(c, &v.Low)
-	enum(c, &v.Kind, central.AskInspect)
+	enum(c, &v.Kind, authority.AskInspect)
 	text(c, &v.Name)
 	number(c, &v.Token)
 	text(c, &v.Reason)
@@ -174,7 +174,7 @@ func (c *coder) ask(v *central.Ask) {
 	c.count(&v.Skip)
 }
 
-func (c *coder) answer(v *central.Answer) {
+func (c *coder) answer(v *authority.Answer) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Number)
 	c.count(&v.Skip)

@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// coordinator is the role that decides: the table, and what it must know of the
+// authority is the role that decides: the table, and what it must know of the
 // members to use it.
-type coordinator struct {
+type authority struct {
 	table    *lock.Table
 	epoch    protocol.Epoch
 	paused   bool // the table is paused
@@ -27,8 +27,8 @@ type coordinator struct {
 	reminders protocol.Reminders[wishKey] // of words
 }
 
-func newCoordinator(table *lock.Table, epoch protocol.Epoch) *coordinator {
-	return &coordinator{table: table, epoch: epoch, paused: true, waits: protocol.Never, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
+func newAuthority(table *lock.Table, epoch protocol.Epoch) *authority {
+	return &authority{table: table, epoch: epoch, paused: true, waits: protocol.Never, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
 }
 
 // keptDecisions is how much scratch is kept from one step to the next: what one step
@@ -39,23 +39,23 @@ const keptDecisions = 256
 // is installed, and what was promised before has run out. It looks at the clock, not at
 // a timer: a role that has ended grants nothing (membership.md §3).
 func (m *Machine) serves(now protocol.Time) bool {
-	return m.deciding && m.view.Installed && now < m.lease.Role && now < m.lease.Member &&
-		now >= m.view.GrantFrom && (m.coord.served || m.coord.complete() && now >= m.serveFrom()) && !m.coord.table.Exhausted()
+	return m.deciding && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.config.Terms.From(m.view) &&
+		(m.authority.served || m.authority.complete() && now >= m.serveFrom()) && !m.authority.table.Exhausted()
 }
 
 // complete reports whether every member of the view has told what it holds.
-func (c *coordinator) complete() bool {
+func (c *authority) complete() bool {
 	return !slices.ContainsFunc(c.peers, func(p *peer) bool { return !p.reported }) || protocol.Mutated("missing responder ignored")
 }
 
 // serveFrom is when all that was promised before this reign has run out. A member that
 // was dropped before it had reported may hold anything: it is waited for.
 func (m *Machine) serveFrom() protocol.Time {
-	from := m.view.GrantFrom
-	if m.coord.served {
+	from := m.config.Terms.From(m.view)
+	if m.authority.served {
 		return from
 	}
-	for _, d := range m.coord.departed {
+	for _, d := range m.authority.departed {
 		if !d.reported {
 			from = max(from, d.free)
 		}
@@ -63,9 +63,9 @@ func (m *Machine) serveFrom() protocol.Time {
 	return from
 }
 
-// coordWake returns when the coordinator has something to do.
-func (m *Machine) coordWake() protocol.Time {
-	c := m.coord
+// authorityWake returns when the authority has something to do.
+func (m *Machine) authorityWake() protocol.Time {
+	c := m.authority
 	at := min(c.table.Wake(), c.reminders.First(), c.waits)
 	for _, p := range c.peers {
 		at = min(at, p.due, p.acksDue)
@@ -76,14 +76,14 @@ func (m *Machine) coordWake() protocol.Time {
 	return at
 }
 
-// attend brings the table in line with whether the coordinator serves, before it is
+// attend brings the table in line with whether the authority serves, before it is
 // asked anything.
 func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
-	c := m.coord
+	c := m.authority
 	serves := m.serves(now)
 	if c.paused {
 		c.waits = protocol.Never
-		if from := m.serveFrom(); !serves && now < from && m.view.Installed {
+		if from := m.serveFrom(); !serves && now < from {
 			c.waits = from
 		}
 	}
@@ -102,32 +102,32 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// coordTick does what time has come for.
-func (m *Machine) coordTick(now protocol.Time, out *protocol.Effects) {
+// authorityTick does what time has come for.
+func (m *Machine) authorityTick(now protocol.Time, out *protocol.Effects) {
 	m.freeDeparted(now, out)
 	if m.deciding {
 		m.attend(now, out)
 	}
-	m.coord.table.Tick(now, &m.scratch)
+	m.authority.table.Tick(now, &m.scratch)
 	m.tell(now, wishKey{}, out)
 	m.repeatWords(now, out)
 	m.peersTick(now, out)
 }
 
-// coordAcquire executes a request of this member's own clients.
-func (m *Machine) coordAcquire(now protocol.Time, r *lock.Request, out *protocol.Effects) {
+// authorityAcquire executes a request of this member's own clients.
+func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *protocol.Effects) {
 	m.attend(now, out)
-	m.coord.table.Acquire(now, r, &m.scratch)
-	if m.coord.table.Exhausted() { // now, perhaps
+	m.authority.table.Acquire(now, r, &m.scratch)
+	if m.authority.table.Exhausted() { // now, perhaps
 		m.attend(now, out)
 	}
 	m.tell(now, wishKey{}, out)
 }
 
-// coordRelease frees what is held under a token, and grants to the next.
-func (m *Machine) coordRelease(now protocol.Time, r *protocol.Release, out *protocol.Effects) {
+// authorityRelease frees what is held under a token, and grants to the next.
+func (m *Machine) authorityRelease(now protocol.Time, r *protocol.Release, out *protocol.Effects) {
 	m.attend(now, out)
-	err := m.coord.table.Release(now, r.Session, r.Name, r.Token, r.Request, &m.scratch)
+	err := m.authority.table.Release(now, r.Session, r.Name, r.Token, r.Request, &m.scratch)
 	if err != nil {
 		m.scratch = append(m.scratch, lock.Decision{
 			Kind: lock.Refused, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Err: err,
@@ -136,11 +136,11 @@ func (m *Machine) coordRelease(now protocol.Time, r *protocol.Release, out *prot
 	m.tell(now, wishKey{}, out)
 }
 
-// coordCancel ends a request for good. Unknown here, it is gone already, which is
+// authorityCancel ends a request for good. Unknown here, it is gone already, which is
 // what was wanted.
-func (m *Machine) coordCancel(now protocol.Time, r *protocol.Cancel, out *protocol.Effects) {
+func (m *Machine) authorityCancel(now protocol.Time, r *protocol.Cancel, out *protocol.Effects) {
 	m.attend(now, out)
-	if !m.coord.table.Cancel(now, r.Session, r.Name, r.Request, &m.scratch) {
+	if !m.authority.table.Cancel(now, r.Session, r.Name, r.Request, &m.scratch) {
 		m.scratch = append(m.scratch, lock.Decision{
 			Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name,
 		})
@@ -148,31 +148,31 @@ func (m *Machine) coordCancel(now protocol.Time, r *protocol.Cancel, out *protoc
 	m.tell(now, wishKey{}, out)
 }
 
-// coordExtend replaces a hold limit.
-func (m *Machine) coordExtend(now protocol.Time, r *protocol.Extend, out *protocol.Effects) {
+// authorityExtend replaces a hold limit.
+func (m *Machine) authorityExtend(now protocol.Time, r *protocol.Extend, out *protocol.Effects) {
 	d := lock.Decision{Kind: lock.Granted, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Hold: r.Hold}
-	if err := m.coord.table.Extend(now, r.Session, r.Name, r.Token, r.Hold); err != nil {
+	if err := m.authority.table.Extend(now, r.Session, r.Name, r.Token, r.Hold); err != nil {
 		d.Kind, d.Err = lock.Refused, err
 	}
 	m.scratch = append(m.scratch, d)
 	m.tell(now, wishKey{}, out)
 }
 
-// coordEndSession ends all that a session holds or waits for.
-func (m *Machine) coordEndSession(now protocol.Time, r *protocol.EndSession, out *protocol.Effects) {
+// authorityEndSession ends all that a session holds or waits for.
+func (m *Machine) authorityEndSession(now protocol.Time, r *protocol.EndSession, out *protocol.Effects) {
 	m.attend(now, out)
-	m.coord.table.EndSession(now, r.Session, r.Why, &m.scratch)
+	m.authority.table.EndSession(now, r.Session, r.Why, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }
 
 // breakName tells the holders of a name to stop. The name stays taken until they have.
 func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.Effects) ([]lock.Grant, error) {
-	grants, err := m.coord.table.Break(now, b.Name, b.Token, &m.scratch)
+	grants, err := m.authority.table.Break(now, b.Name, b.Token, &m.scratch)
 	if err == nil {
 		out.Note(Broke{Name: b.Name, Token: b.Token, Reason: b.Reason})
 	}
 	for i := 0; i < len(grants) && protocol.Mutated("revocation is advisory"); i++ {
-		m.coord.table.EndSession(now, grants[i].Session, "", &m.scratch)
+		m.authority.table.EndSession(now, grants[i].Session, "", &m.scratch)
 	}
 	m.tell(now, wishKey{}, out)
 	return grants, err
@@ -197,7 +197,7 @@ func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effect
 }
 
 // scan copies one chunk of the table.
-func (c *coordinator) scan(s *protocol.Scan) *protocol.Scanned {
+func (c *authority) scan(s *protocol.Scan) *protocol.Scanned {
 	scanned := &protocol.Scanned{}
 	scanned.Next = c.table.Scan(s.Cursor, s.Limit, func(l lock.Lock) {
 		scanned.Locks = append(scanned.Locks, l)

@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ type pending struct {
 // requestInfo asks a member for the next part of its report. No time ends the asking: a
 // member that does not answer is dropped by a change of the view, or not at all (H9).
 func (m *Machine) requestInfo(now protocol.Time, p *peer, out *protocol.Effects) {
-	out.Send(p.id, InfoRequest{Stamp: m.coordStamp(p), Chunk: p.chunk})
+	out.Send(p.id, InfoRequest{Stamp: m.authorityStamp(p), Chunk: p.chunk})
 	p.pause = min(max(2*p.pause, m.config.Patience), 8*m.config.Patience)
 	p.due = now + p.pause
 }
@@ -68,7 +68,7 @@ func (m *Machine) takeSeat(now protocol.Time, p *peer, s *lock.Seat, out *protoc
 		left = lock.After(now, max(0, s.Left))
 	}
 	if s.Token == 0 {
-		m.coord.pending = append(m.coord.pending, pending{arrived: now - max(0, s.Age), rank: p.rank, seat: *s, left: left})
+		m.authority.pending = append(m.authority.pending, pending{arrived: now - max(0, s.Age), rank: p.rank, seat: *s, left: left})
 		return
 	}
 	end := protocol.Never
@@ -82,7 +82,7 @@ func (m *Machine) takeSeat(now protocol.Time, p *peer, s *lock.Seat, out *protoc
 // clients hold goes into it, and all that waits queues by age. From then on the table
 // is the one record of this member's clients.
 func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
-	c := m.coord
+	c := m.authority
 	if m.deciding || !c.complete() {
 		return
 	}
@@ -108,7 +108,7 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	m.queuePending(now, out)
 	for _, x := range extensions {
 		m.asked = asked{x.call, x.extend.Session, x.extend.Request}
-		m.coordExtend(now, &x.extend, out)
+		m.authorityExtend(now, &x.extend, out)
 	}
 	m.asked = asked{}
 }
@@ -140,7 +140,7 @@ func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extens
 // queuePending queues what waits, by the age that each one's own member has measured;
 // ties by seniority, then by request.
 func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
-	c := m.coord
+	c := m.authority
 	var waits, later []pending
 	for _, w := range c.pending {
 		if p := c.peer(protocol.ID(w.seat.Session.Member)); p != nil && !p.reported {

@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// stage is how far a holder is with the coordinator of the newest view.
+// stage is how far a holder is with the authority of the newest view.
 type stage uint8
 
 const (
@@ -24,14 +24,14 @@ const maxAfter = 64
 // maxAcks is how many acknowledgements wait for a message to ride on.
 const maxAcks = 256
 
-// speaks reports whether wishes are sent: there is a coordinator elsewhere, and it
+// speaks reports whether wishes are sent: there is an authority elsewhere, and it
 // knows all that this holder has reported.
 func (m *Machine) speaks() bool { return m.holder.stage == known && m.admitted() }
 
 // ackDelay is how long acknowledgements wait for a message to ride on.
 func (m *Machine) ackDelay() time.Duration { return max(1, m.config.Patience/5) }
 
-// stamp begins a message to the coordinator, with the acknowledgements that wait.
+// stamp begins a message to the authority, with the acknowledgements that wait.
 func (m *Machine) stamp() Stamp {
 	h := &m.holder
 	acks := h.acks
@@ -39,9 +39,9 @@ func (m *Machine) stamp() Stamp {
 	return Stamp{Epoch: m.view.Epoch, Tenure: m.lease.Tenure, Acks: acks}
 }
 
-// toCoord sends a message to the coordinator.
-func (m *Machine) toCoord(msg protocol.Message, out *protocol.Effects) {
-	out.Send(m.view.Coordinator, msg)
+// toAuthority sends a message to the authority.
+func (m *Machine) toAuthority(msg protocol.Message, out *protocol.Effects) {
+	out.Send(m.reign.Authority, msg)
 }
 
 // ack remembers that a word has been heard.
@@ -50,7 +50,7 @@ func (m *Machine) ack(now protocol.Time, word uint64, out *protocol.Effects) {
 	h.acks = append(h.acks, word)
 	h.acksDue = min(h.acksDue, now+m.ackDelay())
 	if len(h.acks) >= maxAcks {
-		m.toCoord(Acks{m.stamp()}, out)
+		m.toAuthority(Acks{m.stamp()}, out)
 	}
 }
 
@@ -69,18 +69,18 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 				r.first = now
 			}
 			r.sent = true
-			m.toCoord(Acquire{Stamp: m.stamp(), Wish: m.seat(now, r), After: after}, out)
+			m.toAuthority(Acquire{Stamp: m.stamp(), Wish: m.seat(now, r), After: after}, out)
 		}
 	case r.state == ending && r.whole:
-		m.toCoord(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
+		m.toAuthority(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
 	case r.state == ending:
-		m.toCoord(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name}, out)
+		m.toAuthority(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name}, out)
 		if protocol.Mutated("unlock told once") {
 			m.drop(r, out)
 			return
 		}
 	case r.extension != nil:
-		m.toCoord(Extend{
+		m.toAuthority(Extend{
 			Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Token: r.token,
 			Hold: r.extension.hold, Number: r.extension.number,
 		}, out)
@@ -197,7 +197,7 @@ func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 	if h.acksDue <= now {
 		h.acksDue = protocol.Never
 		if m.speaks() {
-			m.toCoord(Acks{m.stamp()}, out)
+			m.toAuthority(Acks{m.stamp()}, out)
 		}
 	}
 	m.operationsTick(now, out)

@@ -1,4 +1,4 @@
-package central
+package authority
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// peer is what a coordinator knows of another member of its view.
+// peer is what an authority knows of another member of its view.
 type peer struct {
 	id     protocol.ID
 	tenure protocol.Tenure
@@ -48,7 +48,7 @@ func tenureOf(session lock.SessionID, wish uint64) protocol.Tenure {
 	return protocol.Tenure{Incarnation: session.Number >> 32, Lapses: wish >> wishBits}
 }
 
-func (c *coordinator) peer(id protocol.ID) *peer {
+func (c *authority) peer(id protocol.ID) *peer {
 	for _, p := range c.peers {
 		if p.id == id {
 			return p
@@ -57,10 +57,10 @@ func (c *coordinator) peer(id protocol.ID) *peer {
 	return nil
 }
 
-// coordView takes the members of a view: newcomers are asked for a report, those that
+// authorityView takes the members of a view: newcomers are asked for a report, those that
 // it lacks keep what they hold until it is safe to free it.
-func (m *Machine) coordView(now protocol.Time, out *protocol.Effects) {
-	c := m.coord
+func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
+	c := m.authority
 	before := c.peers
 	c.peers = nil
 	for rank, member := range m.view.Members {
@@ -90,14 +90,13 @@ func (m *Machine) coordView(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// countDown learns when what departed members hold may be freed. A tenure that the
-// view neither has nor lists holds nothing any more.
+// countDown learns when what departed members hold may be freed.
 func (m *Machine) countDown(now protocol.Time, out *protocol.Effects) {
-	c := m.coord
+	c := m.authority
 	for i := range c.departed {
-		c.departed[i].free = 0
+		c.departed[i].free = m.config.Terms.Gone(m.view)
 	}
-	for _, dropped := range m.view.Dropped {
+	for _, dropped := range m.config.Terms.Dropped(m.view) {
 		i := slices.IndexFunc(c.departed, func(d departed) bool { return d.id == dropped.ID && d.tenure == dropped.Tenure })
 		if i < 0 {
 			c.departed = append(c.departed, departed{id: dropped.ID, tenure: dropped.Tenure})
@@ -110,7 +109,7 @@ func (m *Machine) countDown(now protocol.Time, out *protocol.Effects) {
 
 // freeDeparted frees what departed members held, each in its time and not before.
 func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
-	c := m.coord
+	c := m.authority
 	var left, free []departed
 	for _, d := range c.departed {
 		if d.free > now {
@@ -137,7 +136,7 @@ func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
 // endWaits forgets what a departed member waits for: it will ask again, if it is there
 // (H7). What it holds stays.
 func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
-	c := m.coord
+	c := m.authority
 	c.pending = slices.DeleteFunc(c.pending, func(w pending) bool {
 		return w.seat.Session.Member == uint64(p.id) && tenureOf(w.seat.Session, w.seat.Request) == p.tenure
 	})
@@ -150,15 +149,15 @@ func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
 // onHolder takes a message of another member's holder.
 func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *protocol.Effects) {
 	var p *peer
-	if m.coord != nil {
-		p = m.coord.peer(ev.From)
+	if m.authority != nil {
+		p = m.authority.peer(ev.From)
 	}
-	if p == nil || s.Epoch != m.coord.epoch || s.Tenure != p.tenure {
+	if p == nil || s.Epoch != m.authority.epoch || s.Tenure != p.tenure {
 		out.Note(Ignored{What: fmt.Sprintf("void %v from member %d", ev.Fact, ev.From)})
 		return
 	}
 	for _, number := range s.Acks {
-		m.coord.heard(p, number)
+		m.authority.heard(p, number)
 	}
 	switch msg := ev.Fact.(type) {
 	case InfoAnswer:
@@ -190,7 +189,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		}
 	case EndSession:
 		if p.owns(msg.Ended) {
-			m.coord.table.EndSession(now, msg.Session, "", &m.scratch)
+			m.authority.table.EndSession(now, msg.Session, "", &m.scratch)
 			m.tell(now, wishKey{}, out)
 			m.ackTo(now, p, msg.Wish)
 		}
@@ -214,7 +213,7 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 			m.onRelease(now, p, ended, w.Name, out)
 		}
 	}
-	m.coord.table.Acquire(now, requestOf(now, w), &m.scratch)
+	m.authority.table.Acquire(now, requestOf(now, w), &m.scratch)
 	m.attend(now, out) // the count may be at its end now
 	m.tell(now, wishKey{p.id, w.Request}, out)
 }
@@ -235,15 +234,15 @@ func requestOf(now protocol.Time, s *lock.Seat) *lock.Request {
 
 // onRelease ends a wish, whatever has become of it.
 func (m *Machine) onRelease(now protocol.Time, p *peer, e Ended, name string, out *protocol.Effects) {
-	m.coord.forget(wishKey{p.id, e.Wish})
-	m.coord.table.Cancel(now, e.Session, name, e.Wish, &m.scratch)
+	m.authority.forget(wishKey{p.id, e.Wish})
+	m.authority.table.Cancel(now, e.Session, name, e.Wish, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }
 
 func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protocol.Effects) {
-	err := m.coord.table.Prolong(now, msg.Session, msg.Name, msg.Token, msg.Wish, msg.Hold)
+	err := m.authority.table.Prolong(now, msg.Session, msg.Name, msg.Token, msg.Wish, msg.Hold)
 	answer := Decided{
-		Stamp: m.coordStamp(p), Ended: msg.Ended, Kind: lock.Granted, Name: msg.Name, Token: msg.Token,
+		Stamp: m.authorityStamp(p), Ended: msg.Ended, Kind: lock.Granted, Name: msg.Name, Token: msg.Token,
 		Hold: msg.Hold, Extension: msg.Number,
 	}
 	if err != nil {
@@ -255,7 +254,7 @@ func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protoco
 // tellPeer tells a holder at another member what became of a wish of its. A grant, and
 // what it has not just asked for, it is told until it acknowledges it.
 func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey, out *protocol.Effects) {
-	c := m.coord
+	c := m.authority
 	p := c.peer(protocol.ID(d.Session.Member))
 	key := wishKey{protocol.ID(d.Session.Member), d.Request}
 	unheard, repeats := c.words[key], false
@@ -291,20 +290,20 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 		c.words[key], c.numbers[msg.Word] = w, key
 		m.remindWord(now, key, w)
 	}
-	msg.Stamp = m.coordStamp(p)
+	msg.Stamp = m.authorityStamp(p)
 	out.Send(p.id, msg)
 }
 
 // heard ends the word that a peer has acknowledged. By its number, and not by its wish:
 // a late acknowledgement of one word is none of another.
-func (c *coordinator) heard(p *peer, number uint64) {
+func (c *authority) heard(p *peer, number uint64) {
 	if key, ok := c.numbers[number]; ok && key.member == p.id {
 		c.forget(key)
 	}
 }
 
 // forget ends the word about a wish, if there is one.
-func (c *coordinator) forget(key wishKey) {
+func (c *authority) forget(key wishKey) {
 	if w := c.words[key]; w != nil {
 		delete(c.numbers, w.message.Word)
 		delete(c.words, key)
@@ -313,13 +312,13 @@ func (c *coordinator) forget(key wishKey) {
 
 func (m *Machine) remindWord(now protocol.Time, key wishKey, w *word) {
 	w.at = now + w.pause
-	m.coord.reminders.Push(w.at, key)
+	m.authority.reminders.Push(w.at, key)
 	w.pause = min(2*w.pause, 8*m.config.Patience)
 }
 
 // repeatWords says again what has not been acknowledged.
 func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
-	c := m.coord
+	c := m.authority
 	for c.reminders.First() <= now {
 		reminded := c.reminders.Pop()
 		w := c.words[reminded.Key]
@@ -332,17 +331,17 @@ func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
 			continue
 		}
 		msg := w.message
-		msg.Stamp = m.coordStamp(p)
+		msg.Stamp = m.authorityStamp(p)
 		out.Send(p.id, msg)
 		m.remindWord(now, reminded.Key, w)
 	}
 }
 
-// coordStamp begins a message to a peer, with the acknowledgements that wait.
-func (m *Machine) coordStamp(p *peer) Stamp {
+// authorityStamp begins a message to a peer, with the acknowledgements that wait.
+func (m *Machine) authorityStamp(p *peer) Stamp {
 	acks := p.acks
 	p.acks, p.acksDue = nil, protocol.Never
-	return Stamp{Epoch: m.coord.epoch, Tenure: p.tenure, Acks: acks, Known: p.reported}
+	return Stamp{Epoch: m.authority.epoch, Tenure: p.tenure, Acks: acks, Known: p.reported}
 }
 
 // ackTo acknowledges a release, with the next message or after a short time.
@@ -356,12 +355,12 @@ func (m *Machine) ackTo(now protocol.Time, p *peer, wish uint64) {
 
 // peersTick sends what nothing else has carried, and asks again for reports.
 func (m *Machine) peersTick(now protocol.Time, out *protocol.Effects) {
-	for _, p := range m.coord.peers {
+	for _, p := range m.authority.peers {
 		if p.due <= now {
 			m.requestInfo(now, p, out)
 		}
 		if p.acksDue <= now {
-			out.Send(p.id, Acks{m.coordStamp(p)})
+			out.Send(p.id, Acks{m.authorityStamp(p)})
 		}
 	}
 }

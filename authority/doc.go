@@ -1,0 +1,100 @@
+// Package authority is what protocols share in which one member keeps the lock table for
+// all: what its holders and it say to each other, and how that survives everything.
+//
+// In protocol central the authority is the view's coordinator, in protocol grantor whoever
+// an elder has named. Who it is, and when it may act, the protocol says ([Reign], [Terms]);
+// everything else is here. A protocol embeds a [Machine] and steps it.
+//
+// # Roles
+//
+// Every member is a holder: it speaks for its own clients. One of them is the authority as
+// well: it has the [lock.Table], and decides.
+//
+//   - A holder has a record of each request of its clients, from when it is asked until
+//     nothing of it is left anywhere. It answers a request Queued at once (at a position
+//     that is −1 until the authority has told it), and Granted or Refused later. It
+//     sends what it wishes, again after T, 2T, 4T, 8T, 8T, … until that is answered. A
+//     Release is answered when the authority has taken it, a Cancel at once, because
+//     whatever comes after it is given back.
+//   - The authority's own clients are in its table and nowhere else: two copies could
+//     only disagree, and a lock there costs no message and no record. When its role ends
+//     they become records in that moment, and when a member's role begins its records
+//     become the table's.
+//
+// # Messages
+//
+//	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks
+//	authority → holder   Decided (granted, queued, refused, lost, revoked) Answer InfoRequest Acks
+//
+// Each carries the epoch, the holder's tenure, and the wish's number, which is never used
+// again; what does not match is void. What is told until it is heard is acknowledged by
+// a number of its own, so that a late acknowledgement is of nothing else. Acknowledgements
+// ride on the next message, or travel by themselves, with others, after T/5. So a remote
+// lock is 2 messages, an unlock 1, a refused try-lock 2, a request that has to queue one
+// more (Queued), and any of them at the authority 0.
+//
+// # The beginning of a reign
+//
+// The authority of a new reign asks all others, chunk by chunk (InfoRequest, InfoAnswer).
+// Holds go into a paused table as they come. When everybody has reported, its own clients'
+// holds follow, and all that waits queues by age, as each one's own member has measured
+// it; ties go by seniority, then by request. It grants when, beside, whoever has joined the
+// view meanwhile has reported too, and the protocol's Terms allow. Wishes that come before
+// are dropped: the holder, who sends none before it has been asked, repeats them. Nobody is
+// waited for by a timeout, and nobody left out but by a view. Who is dropped before having
+// reported may hold anything: then its time to be free is waited for, for all names.
+//
+// Whoever has heard that its whole report is known raises Confirmed; with nothing held,
+// at once. What is not confirmed ends at Lease.Carried, told as lost: authority changed.
+// A lapse ends all holds as lost: member lost; what waits is asked for again under the
+// next tenure, and package session ends the clients' sessions.
+//
+// Holds that exclude each other are all taken into the table, and some of them revoked: the
+// least set of the lowest. While more is held than fits, nobody is granted the name: a
+// loser's place is free when it has released it, when its session or its hold limit has
+// ended, or when its tenure is free, and not before.
+//
+// A newcomer is asked in the same way while grants go on. Of a dropped tenure the waits go
+// at once, the holds when the Terms say that they are free.
+//
+// # Invariants
+//
+//   - One role decides: requests are executed by an authority that is in charge.
+//   - A wish acts once. A grant is taken from the authority of the newest reign, under
+//     its epoch, which is none below what is promised, by the tenure that asked, for a
+//     wish that is wanted. Any other is void or is given back; a grant is repeated until
+//     it is taken or given back, so nothing is stranded.
+//   - A release and the next grant are one step. A request travels with the releases of
+//     its name that are under way, and comes after them, in whatever order they arrive.
+//   - Who holds counts from when its client asked, who grants from when it granted, and
+//     longer by the drift. An extension is told by messages and therefore never shortens
+//     at the authority; a holder whose shorter limit is over says so.
+//   - Tokens are reign·2³² + count.
+//   - A member speaks for its own sessions only: its id, incarnation and lapses stand in
+//     the session's and the wish's number.
+//
+// # Bounds
+//
+// Records: lock.Config.LocksPerSession a session, then ErrLimit. Queues and names: the
+// table's bounds. A chunk: Config.Chunk requests and 1 MiB of texts. Operators' calls:
+// Config.Operators, then ErrLimit. Acknowledgements: 256, then they travel. Releases that
+// a request follows: 64, then the request waits for some of them.
+//
+// # Operators
+//
+// Break, Show, Scan and Inspect are answered by the authority, whichever member is
+// asked. A Break is executed once, or its answer is ErrUnavailable: then, if its
+// authority was lost meanwhile, it may have been. Show and Scan travel in parts of
+// Config.Chunk holders and waiters; a queue that changes between two parts is told as it
+// was at each.
+//
+// # Files
+//
+//	machine.go    Config, Step, calls        view.go      a view, a reign, the end of one
+//	holder.go     a holder's calls           authority.go the authority's
+//	repeat.go     what a holder sends        peer.go      what an authority takes and tells
+//	records.go    a holder's records         gather.go    reports, as they come
+//	report.go     a holder's report          adopt.go     holds that exclude each other
+//	operator.go   operators' calls           condition.go how the space is
+//	revoke.go     a member that leaves       messages.go
+package authority

@@ -1,0 +1,261 @@
+package authority
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Config is what a member needs to know to take part.
+type Config struct {
+	// Self is this member's id. Required.
+	Self protocol.ID
+	// Title is what the protocol calls its authority, for what people read. Required.
+	Title string
+	// Terms are how the protocol reads a view. Required.
+	Terms Terms
+	// Table bounds the authority's table, and LocksPerSession what a holder keeps
+	// for one session; the zero value has the table's defaults. All members have the same.
+	Table lock.Config
+	// Patience is T: how long an answer is waited for before a message is repeated,
+	// first; each time twice as long, up to eight times as long. Zero means 250 ms.
+	Patience time.Duration
+	// Chunk is how many requests one InfoAnswer reports, and how many holders and waiters
+	// one Answer tells. Zero means 512, and 1024 is the most.
+	Chunk int
+	// Operators is how many calls of operators may wait for the authority's answer at
+	// this member. Zero means 64.
+	Operators int
+	// Any says that the space is in partition mode any, of class available: every side
+	// of a partition goes on. Zero means primary, of class fenced.
+	Any bool
+}
+
+func (c *Config) resolve() error {
+	if c.Patience == 0 {
+		c.Patience = 250 * time.Millisecond
+	}
+	if c.Chunk == 0 {
+		c.Chunk = 512
+	}
+	if c.Operators == 0 {
+		c.Operators = 64
+	}
+	if c.Table.LocksPerSession == 0 {
+		c.Table.LocksPerSession = lock.DefaultLocksPerSession
+	}
+	switch {
+	case c.Self == 0:
+		return fmt.Errorf("authority: Self is 0; give the member's id")
+	case c.Title == "":
+		return fmt.Errorf("authority: Title is empty; give the word for whoever decides")
+	case c.Terms == nil:
+		return fmt.Errorf("authority: Terms is nil; give the protocol's")
+	case c.Patience < 0:
+		return fmt.Errorf("authority: Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
+	case c.Chunk < 0 || c.Chunk > maxChunk:
+		return fmt.Errorf("authority: Chunk is %d; 1 to %d is allowed, and 0 for its default", c.Chunk, maxChunk)
+	case c.Operators < 0:
+		return fmt.Errorf("authority: Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
+	}
+	return nil
+}
+
+// maxChunk keeps a chunk of the longest names and texts below what one message may be.
+const maxChunk = 1024
+
+// Machine is one member's part: the holder's role always, the authority's while it is one.
+type Machine struct {
+	config Config
+	self   protocol.ID
+	view   *protocol.View  // the newest; nil before the first
+	lease  *protocol.Lease // this member's standing; nil before the first view
+	reign  Reign           // of the newest view
+	halted bool            // promised to a candidate, or the role has ended: nobody decides under the view any more
+
+	// deciding says that this member's clients are in the table, and not in records:
+	// it is the authority, and has reconciled.
+	deciding  bool
+	authority *authority // nil unless this member is the authority
+	holder    holder
+	asked     asked
+	scratch   []lock.Decision
+}
+
+// Reign is an authority's uninterrupted term, as the protocol knows it under the newest
+// view.
+type Reign struct {
+	// Authority is the member that decides.
+	Authority protocol.ID
+	// Number is the reign's, the high part of every token that is given in it; Count is where
+	// the count begins.
+	Number uint64
+	Count  uint32
+}
+
+// Terms are how a protocol reads a view: when its authority may act, and when what lost
+// members held is free. They have no state.
+type Terms interface {
+	// From is when a reign may begin to grant, as far as the view says; Never while that
+	// cannot be told.
+	From(view *protocol.View) protocol.Time
+	// Until is when the right to grant ends, beside the member's own lease.
+	Until(view *protocol.View) protocol.Time
+	// Dropped lists tenures that the view has left behind, and when what they hold is free;
+	// Gone is when that is which others held that are in the view no more.
+	Dropped(view *protocol.View) []protocol.Dropped
+	Gone(view *protocol.View) protocol.Time
+}
+
+// asked is the call that is being answered within this step: the immediate answer
+// to it goes to whoever asked, and not where its session can be reached.
+type asked struct {
+	call    protocol.CallID
+	session lock.SessionID
+	request uint64
+}
+
+// New makes a member's part. The error names the field that is wrong.
+func New(c Config) (*Machine, error) {
+	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	if _, err := lock.New(c.Table); err != nil {
+		return nil, err
+	}
+	return &Machine{config: c, self: c.Self, holder: newHolder()}, nil
+}
+
+// Wake returns when the holder or the authority has something to do.
+func (m *Machine) Wake() protocol.Time {
+	at := m.holderWake()
+	if m.authority != nil {
+		at = min(at, m.authorityWake())
+	}
+	return at
+}
+
+// Step takes a Tick, a Call or a message; views and what else the membership raises have
+// methods of their own. What the lease no longer covers has ended before anything else is
+// done (membership.md §3).
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if m.holder.unconfirmed > 0 {
+		m.endCarried(now, out)
+	}
+	switch ev.Kind {
+	case protocol.Tick:
+		m.onTick(now, out)
+	case protocol.Call:
+		m.onCall(now, &ev, out)
+	case protocol.Receive:
+		m.onReceive(now, ev, out)
+	}
+}
+
+// onTick does what time has come for, in both roles.
+func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
+	if m.authority != nil {
+		m.authorityTick(now, out)
+	}
+	m.holderTick(now, out)
+}
+
+// onCall takes a wish of this member's clients, or of an operator.
+func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
+	if !m.deciding {
+		m.holderCall(now, *ev, out)
+		return
+	}
+	switch fact := ev.Fact.(type) {
+	case *lock.Request:
+		m.asked = asked{ev.Call, fact.Session, fact.ID}
+		m.authorityAcquire(now, fact, out)
+	case *protocol.Release:
+		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.authorityRelease(now, fact, out)
+	case *protocol.Cancel:
+		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.authorityCancel(now, fact, out)
+	case *protocol.Extend:
+		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.authorityExtend(now, fact, out)
+	case *protocol.EndSession:
+		m.authorityEndSession(now, fact, out)
+	case *protocol.Revoke:
+		m.authorityRevoke(now, fact, out)
+	case *protocol.CountHolds:
+		holds, _ := m.authority.table.Session(fact.Session)
+		out.Reply(ev.Call, &protocol.Holds{Count: holds})
+	case *protocol.ListRequests:
+		list := &protocol.Requests{}
+		m.authority.table.Requests(fact.Session, func(request uint64, name string) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name})
+		})
+		out.Reply(ev.Call, list)
+	default:
+		m.authorityOperator(now, *ev, out)
+		return
+	}
+	m.asked = asked{}
+}
+
+// onReceive takes a message from another member's role. Whom it is from the transport
+// knows for certain; what it says is checked.
+func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch msg := ev.Fact.(type) {
+	case Decided:
+		m.onDecided(now, ev.From, &msg, out)
+	case InfoRequest:
+		m.onInfoRequest(now, ev.From, &msg, out)
+	case Answer:
+		m.onAnswer(now, ev.From, &msg, out)
+	case Acks:
+		if m.authority == nil {
+			m.onKnown(now, ev.From, &msg.Stamp, out)
+			return
+		}
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Acquire:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Release:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Extend:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case EndSession:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Ask:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case InfoAnswer:
+		m.onHolder(now, ev, &msg.Stamp, out)
+	default:
+		out.Note(Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+	}
+}
+
+// holderDecided tells a decision of this member's own table: the first one about what
+// is being asked in this step answers the call; every other goes where its session can
+// be reached. A release by token alone (request 0) is answered by the release it caused.
+func (m *Machine) holderDecided(d *lock.Decision, out *protocol.Effects) {
+	var to protocol.CallID
+	if a := &m.asked; a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0) {
+		to = a.call
+		a.call = protocol.CallID{}
+	}
+	out.Decide(to, d)
+}
+
+// class is the safety class of the space.
+func (m *Machine) class() holdfast.Class {
+	if m.config.Any {
+		return holdfast.Available
+	}
+	return holdfast.Fenced
+}
+
+// Ignored notes what was not acted upon.
+type Ignored struct{ What string }
+
+func (n Ignored) String() string { return "ignored " + n.What }

@@ -1,0 +1,283 @@
+package authority
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// The messages between the roles of different members, all sent as values. Between
+// the two roles of one member nothing is sent.
+//
+//	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks
+//	authority → holder   Decided Answer InfoRequest Acks
+//
+// A wish is what a holder asks for one request of a client. It has a number of its
+// own, lapses·2⁴⁰ + count, that its member's incarnation never uses again: whoever
+// asks for the same thing again, after an end or after a lapse, has another wish. So
+// no copy of an old message can be about a new wish (V21, V22).
+type (
+	// Stamp is what every message begins with: it tells old from new. A message of
+	// another epoch than the receiver's, or of or to another tenure, is void, and
+	// nothing is lost with it: whoever waits for an answer repeats.
+	Stamp struct {
+		Epoch protocol.Epoch
+		// Tenure is the holder's, whoever of the two speaks.
+		Tenure protocol.Tenure
+		// Acks, from an authority, are wishes: their release has been executed, nothing of
+		// them is left. From a holder they are words (Decided.Word) that it has heard.
+		Acks []uint64
+		// Known, from an authority, says that it knows all that the holder has reported
+		// in this epoch.
+		Known bool
+	}
+
+	// Ended is a wish that is to end, or has.
+	Ended struct {
+		Session lock.SessionID
+		Wish    uint64
+	}
+
+	// Acquire asks for a name: the original's GRANT_LOCK. It is repeated until a Decided
+	// has answered it.
+	Acquire struct {
+		Stamp
+		// Wish is what is wanted: Request is the wish's number, Age since when it was asked
+		// for, Left how long it still waits, Hold its hold limit, Try as in lock.Request.
+		Wish lock.Seat
+		// After are wishes for the same name whose release is under way, and comes first.
+		After []Ended
+	}
+
+	// Release ends a wish for good, granted or not: RELEASE_LOCK, forced or not. It is
+	// repeated until it is acknowledged, whether or not anything was left to release.
+	Release struct {
+		Stamp
+		Ended
+		Name string
+	}
+
+	// Extend replaces the hold limit of the grant that a wish has; 0 removes it. Repeated
+	// or late it does no harm, because it never shortens: a holder whose shorter limit
+	// is over releases. Number tells its answer from those to earlier ones.
+	Extend struct {
+		Stamp
+		Ended
+		Name   string
+		Token  holdfast.Token
+		Hold   time.Duration
+		Number uint64
+	}
+
+	// EndSession ends all wishes of a session. It is repeated until Wish, a number of its
+	// own, is acknowledged.
+	EndSession struct {
+		Stamp
+		Ended
+		Why holdfast.Loss
+	}
+
+	// Decided tells what became of a wish: LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED. An
+	// answer is given again as often as it is asked for; a grant, and what is told
+	// unasked, is repeated until it is acknowledged or its wish released.
+	Decided struct {
+		Stamp
+		Ended
+		Kind     lock.Kind // Granted Queued Refused Lost Revoked
+		Name     string
+		Token    holdfast.Token
+		Hold     time.Duration // Granted: counted from when the wish was asked for (Age); 0 none
+		Position int           // Queued: how many wait before it
+		Loss     holdfast.Loss // Lost, Revoked
+		Err      error         // Refused
+		// Extension is the Number of the Extend that this answers; 0 if it answers none.
+		Extension uint64
+		// Word is a number of the authority's, by which this is to be acknowledged; it is
+		// told until it is. 0 for an answer that is given once.
+		Word uint64
+	}
+
+	// InfoRequest asks a holder for a part of what its clients hold and wait for:
+	// LOCK_INFO_REQ. Chunk counts from 0. It is repeated until it is answered.
+	InfoRequest struct {
+		Stamp
+		Chunk uint32
+	}
+
+	// InfoAnswer is a part of a holder's report: LOCK_INFO_RSP. A seat with a token is
+	// held, any other waits; its Request is the wish's number. What is being released is
+	// reported as that alone (H4).
+	InfoAnswer struct {
+		Stamp
+		Chunk    uint32
+		Last     bool
+		Seats    []lock.Seat
+		Released []Ended
+	}
+
+	// Acks carries acknowledgements that found no other message to ride on.
+	Acks struct{ Stamp }
+
+	// Ask is an operator's call that the authority must answer. It is repeated until it
+	// is answered; a Break is executed once. Numbers below Low are answered for good.
+	Ask struct {
+		Stamp
+		Number uint64
+		Low    uint64
+		Kind   AskKind
+		Name   string         // Show, Break
+		Token  holdfast.Token // Break
+		Reason string         // Break
+		Cursor uint64         // Scan
+		Limit  int            // Scan
+		Skip   int            // Show: how many of the holders and waiters are known already
+	}
+
+	// Answer answers an Ask. Times in it are relative to when it was sent: nobody
+	// compares two members' clocks.
+	Answer struct {
+		Stamp
+		Number    uint64
+		Skip      int                // that of the Ask
+		Locks     []lock.Lock        // Show, Scan
+		Next      uint64             // Scan: the cursor of the next Ask; 0 at the end
+		More      int                // Show, Scan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
+		Grants    []lock.Grant       // Break
+		Err       error              // Break
+		Condition protocol.Condition // Inspect
+	}
+)
+
+// AskKind says what an Ask asks.
+type AskKind uint8
+
+// The kinds.
+const (
+	AskShow AskKind = iota + 1
+	AskScan
+	AskBreak
+	AskInspect
+)
+
+// String returns the kind in lower case.
+func (k AskKind) String() string {
+	switch k {
+	case AskShow:
+		return "show"
+	case AskScan:
+		return "scan"
+	case AskBreak:
+		return "break"
+	case AskInspect:
+		return "inspect"
+	}
+	return fmt.Sprintf("ask %d", uint8(k))
+}
+
+func (s Stamp) String() string {
+	text := fmt.Sprintf("e%d t%d.%d", s.Epoch.Counter, s.Tenure.Incarnation, s.Tenure.Lapses)
+	if len(s.Acks) > 0 {
+		text += " acks"
+		for _, ack := range s.Acks {
+			text += " " + strings.TrimPrefix(number(ack), "w")
+		}
+	}
+	if s.Known {
+		text += " known"
+	}
+	return text
+}
+
+func (e Ended) String() string { return fmt.Sprintf("%v %s", e.Session, number(e.Wish)) }
+
+func (m Acquire) String() string {
+	text := fmt.Sprintf("acquire %v %s %q", m.Wish.Session, number(m.Wish.Request), m.Wish.Name)
+	for _, ended := range m.After {
+		text += fmt.Sprintf(" after %s", number(ended.Wish))
+	}
+	return text + " · " + m.Stamp.String()
+}
+
+func (m Release) String() string {
+	return fmt.Sprintf("release %v %q · %v", m.Ended, m.Name, m.Stamp)
+}
+
+func (m Extend) String() string {
+	return fmt.Sprintf("extend %v %q hold=%v · %v", m.Ended, m.Name, m.Hold, m.Stamp)
+}
+
+func (m EndSession) String() string { return fmt.Sprintf("end session %v · %v", m.Ended, m.Stamp) }
+
+func (m Decided) String() string {
+	text := fmt.Sprintf("%v %v %q", m.Kind, m.Ended, m.Name)
+	switch m.Kind {
+	case lock.Granted:
+		text += fmt.Sprintf(" token=%d:%d", m.Token>>32, m.Token&(1<<32-1))
+	case lock.Queued:
+		text += fmt.Sprintf(" position=%d", m.Position)
+	case lock.Refused:
+		text += fmt.Sprintf(" (%v)", m.Err)
+	case lock.Lost, lock.Revoked:
+		text += " why=" + string(m.Loss)
+	}
+	return text + " · " + m.Stamp.String()
+}
+
+func (m InfoRequest) String() string { return fmt.Sprintf("info request %d · %v", m.Chunk, m.Stamp) }
+
+func (m InfoAnswer) String() string {
+	text := fmt.Sprintf("info answer %d", m.Chunk)
+	if m.Last {
+		text += " last"
+	}
+	for i := range m.Seats {
+		word := "waits"
+		if m.Seats[i].Token != 0 {
+			word = "held"
+		}
+		if i == shownSeats {
+			text += fmt.Sprintf(" … %d more", len(m.Seats)-i)
+			break
+		}
+		text += fmt.Sprintf(" %s %q %s", number(m.Seats[i].Request), m.Seats[i].Name, word)
+	}
+	for _, ended := range m.Released {
+		text += fmt.Sprintf(" %s released", number(ended.Wish))
+	}
+	return text + " · " + m.Stamp.String()
+}
+
+// shownSeats is how much of a report a trace shows.
+const shownSeats = 4
+
+func (m Acks) String() string { return fmt.Sprintf("acks · %v", m.Stamp) }
+
+func (m Ask) String() string {
+	return fmt.Sprintf("ask %d %v %q · %v", m.Number, m.Kind, m.Name, m.Stamp)
+}
+
+func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Stamp) }
+
+// wishBits is how much of a wish's number counts the wishes of a tenure; above stands
+// how often the lease had lapsed.
+const wishBits = 40
+
+// number renders the number of a wish: w7 is the seventh of a tenure without lapses.
+func number(wish uint64) string {
+	if lapses := wish >> wishBits; lapses > 0 {
+		return fmt.Sprintf("w%d.%d", lapses, wish&(1<<wishBits-1))
+	}
+	return fmt.Sprintf("w%d", wish)
+}
+
+// Vocabulary lists one value of each type that is sent here. Whoever writes such values down,
+// or reads them, needs to know of no others.
+func Vocabulary() []any {
+	return []any{
+		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Ask{}, Answer{},
+	}
+}

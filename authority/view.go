@@ -1,0 +1,149 @@
+package authority
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Follow takes the newest view, and the reign under it. The same reign goes on; under
+// another one, and after a halt, everybody begins anew: what is held and waited for is what
+// the holders say, and nobody's table outlives its reign.
+func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, out *protocol.Effects) {
+	m.endCarried(now, out)
+	before := m.view
+	if before != nil && view.Epoch.Counter < before.Epoch.Counter {
+		panic(fmt.Sprintf("authority: epoch went back from %d to %d", before.Epoch.Counter, view.Epoch.Counter))
+	}
+	same := before != nil && !m.halted && view.Epoch == before.Epoch && reign.Authority == m.reign.Authority
+	if !same {
+		m.cease(now)
+		m.beginReign()
+	}
+	m.view, m.lease, m.reign, m.halted = view, view.Lease, reign, false
+	if m.lease.Tenure.Lapses != m.holder.lapses {
+		m.holderLapsed(now, m.lease.Tenure, out)
+	}
+	for r := m.holder.all.first; !same && r != nil; r = r.links[ofAll].next {
+		m.remind(r) // waits end as they do where nobody is in charge
+	}
+	if m.decides() {
+		if m.authority == nil {
+			m.become(out)
+		}
+		m.authorityView(now, out)
+	}
+	if !same {
+		m.endOperations(now, out)
+	}
+	m.confirm(out)
+	m.keptInfoRequest(now, out)
+}
+
+// decides reports whether this member, in its present tenure, is the authority.
+func (m *Machine) decides() bool {
+	return m.admitted() && m.reign.Authority == m.self
+}
+
+// admitted reports whether the newest view has this member in its present tenure, and
+// its authority is one still as far as is known here.
+func (m *Machine) admitted() bool {
+	if m.view == nil || m.halted {
+		return false
+	}
+	member, ok := m.view.Of(m.self)
+	return ok && member.Tenure == m.lease.Tenure
+}
+
+// Halt stops granting, and asking: whoever decides next is told by reports what is held
+// and wanted. Holders go on.
+func (m *Machine) Halt(now protocol.Time, out *protocol.Effects) {
+	m.endCarried(now, out)
+	m.cease(now)
+	m.halted = true
+	m.holder.stage = silent
+	m.endOperations(now, out)
+}
+
+// Lapse ends what the ended lease no longer covers: every hold is lost, because of
+// its member. What waits is asked for again under the next tenure, by other numbers:
+// the old ones' grants are void, and freed with the old tenure. Package session ends
+// the sessions of clients by itself.
+func (m *Machine) Lapse(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
+	m.endCarried(now, out)
+	m.cease(now)
+	m.endOperations(now, out)
+	m.holderLapsed(now, next, out)
+}
+
+// become begins this member's reign: it asks everybody what they hold and wait for, and
+// grants nothing yet.
+func (m *Machine) become(out *protocol.Effects) {
+	table, err := lock.New(m.config.Table)
+	if err != nil {
+		panic(fmt.Sprintf("authority: a table that New has made before: %v", err))
+	}
+	reign, count := m.reign.Number, m.reign.Count
+	if m.holder.reign == reign {
+		count = max(count, m.holder.counted)
+	}
+	if protocol.Mutated("token counter in memory") {
+		reign, count = 1, m.holder.counted
+	}
+	table.BeginReign(reign, count)
+	table.Pause()
+	m.authority = newAuthority(table, m.view.Epoch)
+	if len(m.view.Members) > 1 {
+		out.Note(Reconciling{Reign: m.reign.Number, Members: len(m.view.Members)})
+	}
+}
+
+// cease ends the role: the table is dropped, but for what this member's own
+// clients have in it. That becomes records, to be reported to whoever comes next.
+func (m *Machine) cease(now protocol.Time) {
+	c := m.authority
+	if c == nil {
+		return
+	}
+	m.authority = nil
+	if !m.deciding {
+		return
+	}
+	m.deciding = false
+	m.holder.reign, m.holder.counted = c.table.Reign(), c.table.Count()
+	var own []lock.Seat
+	for cursor := uint64(0); ; {
+		chunk := c.table.Snapshot(now, cursor, m.config.Chunk)
+		for i := range chunk.Seats {
+			if protocol.ID(chunk.Seats[i].Session.Member) == m.self {
+				own = append(own, chunk.Seats[i])
+			}
+		}
+		if cursor = chunk.Next; cursor == 0 {
+			break
+		}
+	}
+	slices.SortStableFunc(own, func(a, b lock.Seat) int {
+		return cmp.Or(
+			cmp.Compare(b.Age, a.Age),
+			cmp.Compare(a.Session.Number, b.Session.Number),
+			cmp.Compare(a.Request, b.Request),
+		)
+	})
+	for i := range own {
+		m.holderRestore(now, &own[i])
+	}
+}
+
+// Reconciling notes that an authority has begun to ask what is held and waited for.
+type Reconciling struct {
+	Reign   uint64
+	Members int
+}
+
+func (n Reconciling) String() string {
+	return fmt.Sprintf("reconciling reign %d with %d members", n.Reign, n.Members)
+}
