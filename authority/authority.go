@@ -13,7 +13,8 @@ import (
 // members to use it.
 type authority struct {
 	table    *lock.Table
-	epoch    protocol.Epoch
+	epoch    protocol.Epoch // of the newest view under which it is the authority
+	version  Version
 	paused   bool // the table is paused
 	served   bool // it has granted in this reign, or could have
 	peers    []*peer
@@ -27,8 +28,8 @@ type authority struct {
 	reminders protocol.Reminders[wishKey] // of words
 }
 
-func newAuthority(table *lock.Table, epoch protocol.Epoch) *authority {
-	return &authority{table: table, epoch: epoch, paused: true, waits: protocol.Never, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
+func newAuthority(table *lock.Table, version Version) *authority {
+	return &authority{table: table, version: version, paused: true, waits: protocol.Never, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
 }
 
 // keptDecisions is how much scratch is kept from one step to the next: what one step
@@ -39,8 +40,8 @@ const keptDecisions = 256
 // is installed, and what was promised before has run out. It looks at the clock, not at
 // a timer: a role that has ended grants nothing (membership.md §3).
 func (m *Machine) serves(now protocol.Time) bool {
-	return m.deciding && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.config.Terms.From(m.view) &&
-		(m.authority.served || m.authority.complete() && now >= m.serveFrom()) && !m.authority.table.Exhausted()
+	return m.deciding && !m.halted && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.serveFrom() &&
+		(m.authority.served || m.authority.complete()) && !m.authority.table.Exhausted()
 }
 
 // complete reports whether every member of the view has told what it holds.
@@ -51,6 +52,9 @@ func (c *authority) complete() bool {
 // serveFrom is when all that was promised before this reign has run out. A member that
 // was dropped before it had reported may hold anything: it is waited for.
 func (m *Machine) serveFrom() protocol.Time {
+	if m.authority.served && m.config.Outlives {
+		return 0 // its table knows of everybody who may hold anything
+	}
 	from := m.config.Terms.From(m.view)
 	if m.authority.served {
 		return from

@@ -106,6 +106,14 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	}
 	extensions := m.clearRecords(records, out)
 	m.queuePending(now, out)
+	m.extendAll(now, extensions, out)
+	if m.config.Outlives {
+		m.turnOperations(now, out)
+	}
+}
+
+// extendAll executes extensions that waited for this table.
+func (m *Machine) extendAll(now protocol.Time, extensions []pendingExtension, out *protocol.Effects) {
 	for _, x := range extensions {
 		m.asked = asked{x.call, x.extend.Session, x.extend.Request}
 		m.authorityExtend(now, &x.extend, out)
@@ -127,6 +135,7 @@ func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extens
 	for _, r := range records {
 		if x := r.extension; x != nil {
 			r.extension = nil
+			h.extending--
 			extensions = append(extensions, pendingExtension{x.call, protocol.Extend{
 				Session: r.request.Session, Name: r.request.Name, Token: r.token, Request: r.request.ID, Hold: x.hold,
 			}})

@@ -28,7 +28,11 @@ type holder struct {
 	kept        keptRequest
 	acks        []uint64
 	acksDue     protocol.Time
-	unconfirmed int             // holds that no authority of the newest epoch has confirmed
+	held        int           // records of holds
+	extending   int           // of which another limit is asked for
+	unconfirmed int           // holds that no authority of the newest epoch has confirmed
+	vouchDue    protocol.Time // when to ask again whether it knows them
+	vouchPause  protocol.Time
 	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised
 	tenure      protocol.Tenure // and the tenure
 	reminders   protocol.Reminders[wishKey]
@@ -45,6 +49,7 @@ func newHolder() holder {
 		names:    map[string]*chain{},
 		sessions: map[lock.SessionID]*presence{},
 		acksDue:  protocol.Never,
+		vouchDue: protocol.Never,
 		report:   report{due: protocol.Never},
 	}
 }
@@ -223,6 +228,7 @@ func (m *Machine) holderExtend(now protocol.Time, call protocol.CallID, extend *
 	}
 	m.refuseExtension(r, fmt.Errorf("%w: another extension has followed this one", holdfast.ErrConflict), out)
 	h.extensions++
+	h.extending++
 	r.extension = &extension{number: h.extensions, hold: extend.Hold, sent: now, call: call}
 	r.pause = 0
 	m.send(now, r, out)
@@ -239,6 +245,7 @@ func (m *Machine) refuseExtension(r *record, err error, out *protocol.Effects) {
 	}
 	out.Decide(r.extension.call, &d)
 	r.extension = nil
+	m.holder.extending--
 }
 
 // holderEndSession ends all that a session holds or waits for, and says so at once:
@@ -339,8 +346,9 @@ func (m *Machine) drop(r *record, out *protocol.Effects) {
 	m.confirm(out)
 }
 
-// holderRestore makes a record of what this member's own table had of its clients.
-func (m *Machine) holderRestore(now protocol.Time, s *lock.Seat) {
+// holderRestore makes a record of what this member's own table had of its clients, and
+// returns its wish.
+func (m *Machine) holderRestore(now protocol.Time, s *lock.Seat) uint64 {
 	h := &m.holder
 	r := &record{
 		wish: h.nextWish(), state: queued, position: unknownPosition, sent: true,
@@ -363,13 +371,14 @@ func (m *Machine) holderRestore(now protocol.Time, s *lock.Seat) {
 	}
 	h.enter(r)
 	m.remind(r)
+	return r.wish
 }
 
 // holderLapsed ends every hold because of its member, and gives what waits the numbers
 // of the next tenure.
 func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
 	h := &m.holder
-	h.stage, h.report, h.acks, h.acksDue = silent, report{due: protocol.Never}, nil, protocol.Never
+	h.stage, h.report, h.acks, h.acksDue, h.vouchDue = silent, report{due: protocol.Never}, nil, protocol.Never, protocol.Never
 	h.lapses = next.Lapses
 	var records []*record
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {

@@ -32,6 +32,9 @@ type Config struct {
 	// Any says that the space is in partition mode any, of class available: every side
 	// of a partition goes on. Zero means primary, of class fenced.
 	Any bool
+	// Outlives says that a reign goes on when the view's epoch changes, as long as the view
+	// has its authority. Zero means that it ends with its epoch.
+	Outlives bool
 }
 
 func (c *Config) resolve() error {
@@ -88,12 +91,29 @@ type Machine struct {
 // Reign is an authority's uninterrupted term, as the protocol knows it under the newest
 // view.
 type Reign struct {
-	// Authority is the member that decides.
+	// Authority is the member that decides; 0 while nobody is known to.
 	Authority protocol.ID
+	// Version tells one reign from every other. What is said under another one is void.
+	Version Version
+	// Settled says that nobody holds or waits for anything when the reign begins, so that no
+	// reports are asked for.
+	Settled bool
 	// Number is the reign's, the high part of every token that is given in it; Count is where
 	// the count begins.
 	Number uint64
 	Count  uint32
+}
+
+// Version names a reign. They are compared by epoch, then by number; no two reigns of a
+// space have the same.
+type Version struct {
+	Epoch  uint64 // the counter of the epoch in which it began
+	Number uint64 // within the epoch; 0 where an epoch has one reign
+}
+
+// Before orders versions.
+func (v Version) Before(o Version) bool {
+	return v.Epoch < o.Epoch || v.Epoch == o.Epoch && v.Number < o.Number
 }
 
 // Terms are how a protocol reads a view: when its authority may act, and when what lost
@@ -217,6 +237,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 			m.onKnown(now, ev.From, &msg.Stamp, out)
 			return
 		}
+		m.onHolder(now, ev, &msg.Stamp, out)
+	case Vouch:
 		m.onHolder(now, ev, &msg.Stamp, out)
 	case Acquire:
 		m.onHolder(now, ev, &msg.Stamp, out)

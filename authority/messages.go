@@ -13,7 +13,7 @@ import (
 // The messages between the roles of different members, all sent as values. Between
 // the two roles of one member nothing is sent.
 //
-//	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks
+//	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks Vouch
 //	authority → holder   Decided Answer InfoRequest Acks
 //
 // A wish is what a holder asks for one request of a client. It has a number of its
@@ -26,6 +26,9 @@ type (
 	// nothing is lost with it: whoever waits for an answer repeats.
 	Stamp struct {
 		Epoch protocol.Epoch
+		// Version is the reign's. Beside it a message of a holder's needs no epoch where reigns
+		// outlive epochs.
+		Version Version
 		// Tenure is the holder's, whoever of the two speaks.
 		Tenure protocol.Tenure
 		// Acks, from an authority, are wishes: their release has been executed, nothing of
@@ -122,6 +125,11 @@ type (
 	// Acks carries acknowledgements that found no other message to ride on.
 	Acks struct{ Stamp }
 
+	// Vouch asks the authority to say, under the view's new epoch, that it knows all that
+	// the holder's tenure holds; any message that says Known does. It is sent where a reign
+	// has outlived its epoch, and repeated until it is answered.
+	Vouch struct{ Stamp }
+
 	// Ask is an operator's call that the authority must answer. It is repeated until it
 	// is answered; a Break is executed once. Numbers below Low are answered for good.
 	Ask struct {
@@ -180,6 +188,9 @@ func (k AskKind) String() string {
 
 func (s Stamp) String() string {
 	text := fmt.Sprintf("e%d t%d.%d", s.Epoch.Counter, s.Tenure.Incarnation, s.Tenure.Lapses)
+	if s.Version.Number > 0 {
+		text = fmt.Sprintf("%v ", s.Version) + text
+	}
 	if len(s.Acks) > 0 {
 		text += " acks"
 		for _, ack := range s.Acks {
@@ -191,6 +202,9 @@ func (s Stamp) String() string {
 	}
 	return text
 }
+
+// Stamped returns what the message begins with.
+func (s Stamp) Stamped() Stamp { return s }
 
 func (e Ended) String() string { return fmt.Sprintf("%v %s", e.Session, number(e.Wish)) }
 
@@ -251,10 +265,17 @@ func (m InfoAnswer) String() string {
 	return text + " · " + m.Stamp.String()
 }
 
+// String renders a version as v7.3.1: epoch 7, view 3, the first of that view.
+func (v Version) String() string {
+	return fmt.Sprintf("v%d.%d.%d", v.Epoch, v.Number>>32, v.Number&(1<<32-1))
+}
+
 // shownSeats is how much of a report a trace shows.
 const shownSeats = 4
 
 func (m Acks) String() string { return fmt.Sprintf("acks · %v", m.Stamp) }
+
+func (m Vouch) String() string { return fmt.Sprintf("vouch · %v", m.Stamp) }
 
 func (m Ask) String() string {
 	return fmt.Sprintf("ask %d %v %q · %v", m.Number, m.Kind, m.Name, m.Stamp)
@@ -278,6 +299,6 @@ func number(wish uint64) string {
 // or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Ask{}, Answer{},
+		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Vouch{}, Ask{}, Answer{},
 	}
 }

@@ -11,7 +11,9 @@ import (
 // operation is an operator's call that waits for the authority's answer.
 type operation struct {
 	call     protocol.CallID
+	fact     any // what is asked
 	ask      Ask
+	asked    bool          // an authority may have heard it
 	due      protocol.Time // when to ask again
 	pause    protocol.Time
 	deadline protocol.Time // when to say that nobody answers
@@ -30,25 +32,13 @@ const (
 // none.
 func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	h := &m.holder
-	o := &operation{call: ev.Call}
-	switch fact := ev.Fact.(type) {
-	case *protocol.Transfer:
-		out.Reply(ev.Call, &protocol.Transferred{Err: holdfast.ErrUnsupported})
-		return
-	case *protocol.Show:
-		o.ask.Kind, o.ask.Name = AskShow, fact.Name
-	case *protocol.Scan:
-		o.ask.Kind, o.ask.Cursor, o.ask.Limit, o.scanning = AskScan, fact.Cursor, fact.Limit, true
-	case *protocol.Break:
-		o.ask.Kind, o.ask.Name, o.ask.Token, o.ask.Reason = AskBreak, fact.Name, fact.Token, fact.Reason
-	case *protocol.Inspect:
-		o.ask.Kind = AskInspect
-	default:
-		out.Note(Ignored{What: fmt.Sprintf("call %T", fact)})
+	o := newOperation(ev.Call, ev.Fact)
+	if o == nil {
+		m.otherCall(ev, out)
 		return
 	}
 	switch {
-	case !m.admitted() || m.authority != nil:
+	case !m.admitted() || m.authority != nil && !m.config.Outlives:
 		m.unanswered(now, o, holdfast.ErrUnavailable, out)
 		return
 	case len(h.operations) >= m.config.Operators:
@@ -65,8 +55,47 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	m.sendAsk(now, o, out)
 }
 
+// newOperation takes an operator's question, which is the caller's own; nil for any other call.
+func newOperation(call protocol.CallID, fact any) *operation {
+	o := &operation{call: call}
+	switch fact := fact.(type) {
+	case *protocol.Show:
+		o.ask.Kind, o.ask.Name = AskShow, fact.Name
+		o.fact = &protocol.Show{Name: fact.Name}
+	case *protocol.Scan:
+		o.ask.Kind, o.ask.Cursor, o.ask.Limit, o.scanning = AskScan, fact.Cursor, fact.Limit, true
+		o.fact = &protocol.Scan{Cursor: fact.Cursor, Limit: fact.Limit}
+	case *protocol.Break:
+		o.ask.Kind, o.ask.Name, o.ask.Token, o.ask.Reason = AskBreak, fact.Name, fact.Token, fact.Reason
+		o.fact = &protocol.Break{Name: fact.Name, Token: fact.Token, Reason: fact.Reason}
+	case *protocol.Inspect:
+		o.ask.Kind, o.fact = AskInspect, &protocol.Inspect{}
+	default:
+		return nil
+	}
+	return o
+}
+
+// otherCall answers a call that no authority has to answer.
+func (m *Machine) otherCall(ev protocol.Event, out *protocol.Effects) {
+	if _, transfer := ev.Fact.(*protocol.Transfer); transfer {
+		transferred := &protocol.Transferred{Err: holdfast.ErrUnsupported}
+		if m.reign.Authority != 0 {
+			transferred.Authority = []protocol.ID{m.reign.Authority}
+		}
+		out.Reply(ev.Call, transferred)
+		return
+	}
+	out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+}
+
 func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects) {
+	o.due = protocol.Never
+	if m.config.Outlives && (m.authority != nil || !m.speaks()) {
+		return // until there is somebody to ask
+	}
 	ask := o.ask
+	o.asked = true
 	ask.Stamp, ask.Low = m.stamp(), m.holder.operations[0].ask.Number
 	m.toAuthority(ask, out)
 	o.pause = min(max(2*o.pause, m.config.Patience), 8*m.config.Patience)
@@ -96,6 +125,30 @@ func (m *Machine) endOperations(now protocol.Time, out *protocol.Effects) {
 	m.holder.operations = nil
 	for _, o := range operations {
 		m.unanswered(now, o, holdfast.ErrUnavailable, out)
+	}
+}
+
+// turnOperations goes on under another reign. What changes nothing is asked again, from
+// the start; a Break may have been executed.
+func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
+	if !m.config.Outlives {
+		m.endOperations(now, out)
+		return
+	}
+	operations := m.holder.operations
+	m.holder.operations = nil
+	for _, o := range operations {
+		again := newOperation(o.call, o.fact)
+		again.ask.Number, again.deadline = o.ask.Number, o.deadline
+		switch {
+		case o.asked && o.ask.Kind == AskBreak:
+			m.unanswered(now, o, holdfast.ErrUnavailable, out)
+		case m.deciding:
+			m.authorityOperator(now, protocol.Event{Kind: protocol.Call, Call: o.call, Fact: o.fact}, out)
+		default:
+			m.holder.operations = append(m.holder.operations, again)
+			m.sendAsk(now, again, out)
+		}
 	}
 }
 
@@ -197,10 +250,8 @@ func (m *Machine) authorityOperator(now protocol.Time, ev protocol.Event, out *p
 		out.Reply(ev.Call, m.authority.scan(fact))
 	case *protocol.Inspect:
 		out.Reply(ev.Call, m.condition(now))
-	case *protocol.Transfer:
-		out.Reply(ev.Call, &protocol.Transferred{Authority: []protocol.ID{m.self}, Err: holdfast.ErrUnsupported})
 	default:
-		out.Note(Ignored{What: fmt.Sprintf("call %T", fact)})
+		m.otherCall(ev, out)
 	}
 }
 

@@ -75,7 +75,10 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 		}
 		p := &peer{id: member.ID, tenure: member.Tenure, rank: rank, due: protocol.Never, acksDue: protocol.Never}
 		c.peers = append(c.peers, p)
-		m.requestInfo(now, p, out)
+		if p.reported = m.isEmpty(p); !p.reported {
+			c.departed = slices.DeleteFunc(c.departed, func(d departed) bool { return d.id == p.id && d.tenure == p.tenure })
+			m.requestInfo(now, p, out)
+		}
 	}
 	for _, p := range before {
 		if !slices.Contains(c.peers, p) {
@@ -88,6 +91,15 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 	if m.deciding {
 		m.attend(now, out)
 	}
+}
+
+// isEmpty reports whether a newcomer is known to hold nothing and to wait for nothing, so
+// that it need not be asked: everybody who could have held something when the reign began
+// has been heard, or its tenure has ended; and this one has not been here since then.
+func (m *Machine) isEmpty(p *peer) bool {
+	c := m.authority
+	return m.config.Outlives && (c.served || m.reign.Settled) &&
+		!slices.ContainsFunc(c.departed, func(d departed) bool { return d.id == p.id && d.tenure == p.tenure })
 }
 
 // countDown learns when what departed members hold may be freed.
@@ -152,7 +164,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 	if m.authority != nil {
 		p = m.authority.peer(ev.From)
 	}
-	if p == nil || s.Epoch != m.authority.epoch || s.Tenure != p.tenure {
+	if p == nil || s.Version != m.authority.version || !m.config.Outlives && s.Epoch != m.authority.epoch || s.Tenure != p.tenure {
 		out.Note(Ignored{What: fmt.Sprintf("void %v from member %d", ev.Fact, ev.From)})
 		return
 	}
@@ -169,6 +181,11 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		}
 		return
 	case Acks:
+		return
+	case Vouch:
+		if m.deciding && p.reported {
+			out.Send(p.id, Acks{m.authorityStamp(p)})
+		}
 		return
 	}
 	if !m.deciding || !p.reported {
@@ -341,7 +358,7 @@ func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) authorityStamp(p *peer) Stamp {
 	acks := p.acks
 	p.acks, p.acksDue = nil, protocol.Never
-	return Stamp{Epoch: m.authority.epoch, Tenure: p.tenure, Acks: acks, Known: p.reported}
+	return Stamp{Epoch: m.authority.epoch, Version: m.authority.version, Tenure: p.tenure, Acks: acks, Known: p.reported}
 }
 
 // ackTo acknowledges a release, with the next message or after a short time.

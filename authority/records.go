@@ -146,6 +146,7 @@ func (h *holder) enter(r *record) {
 	p.count++
 	if r.state == held {
 		p.holds++
+		h.held++
 	}
 	names := h.names[r.request.Name]
 	if names == nil {
@@ -186,6 +187,7 @@ func (h *holder) settleHold(r *record) {
 		return
 	}
 	h.sessions[r.request.Session].holds--
+	h.held--
 	if !r.confirmed {
 		h.unconfirmed--
 	}
@@ -203,6 +205,7 @@ func (h *holder) take(r *record, token holdfast.Token, since, end protocol.Time)
 	r.state, r.token, r.since, r.end, r.confirmed = held, token, since, end, true
 	r.sent, r.due, r.pause = true, protocol.Never, 0
 	h.sessions[r.request.Session].holds++
+	h.held++
 }
 
 // nextWish draws a number that this incarnation never uses again.

@@ -26,7 +26,9 @@ const maxAcks = 256
 
 // speaks reports whether wishes are sent: there is an authority elsewhere, and it
 // knows all that this holder has reported.
-func (m *Machine) speaks() bool { return m.holder.stage == known && m.admitted() }
+func (m *Machine) speaks() bool {
+	return m.holder.stage == known && m.reign.Authority != 0 && m.admitted()
+}
 
 // ackDelay is how long acknowledgements wait for a message to ride on.
 func (m *Machine) ackDelay() time.Duration { return max(1, m.config.Patience/5) }
@@ -36,7 +38,7 @@ func (m *Machine) stamp() Stamp {
 	h := &m.holder
 	acks := h.acks
 	h.acks, h.acksDue = nil, protocol.Never
-	return Stamp{Epoch: m.view.Epoch, Tenure: m.lease.Tenure, Acks: acks}
+	return Stamp{Epoch: m.view.Epoch, Version: m.reign.Version, Tenure: m.lease.Tenure, Acks: acks}
 }
 
 // toAuthority sends a message to the authority.
@@ -169,7 +171,7 @@ func (h *holder) reminds(reminder protocol.Reminder[wishKey]) bool {
 // holderWake returns when the holder has something to do.
 func (m *Machine) holderWake() protocol.Time {
 	h := &m.holder
-	at := min(h.reminders.First(), h.acksDue, h.report.due)
+	at := min(h.reminders.First(), h.acksDue, h.report.due, h.vouchDue)
 	if h.unconfirmed > 0 && !protocol.Mutated("unconfirmed grants renewed") {
 		at = min(at, m.lease.Carried)
 	}
@@ -199,6 +201,9 @@ func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 		if m.speaks() {
 			m.toAuthority(Acks{m.stamp()}, out)
 		}
+	}
+	if h.vouchDue <= now {
+		m.vouch(now, out)
 	}
 	m.operationsTick(now, out)
 }

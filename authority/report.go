@@ -26,19 +26,53 @@ type keptRequest struct {
 	message InfoRequest
 }
 
-// beginReign forgets what the authority of an earlier reign knew.
-func (m *Machine) beginReign() {
+// beginReign forgets what the authority of an earlier reign knew. Where reigns outlive
+// epochs nobody waits to be asked: who needs no reports asks for none.
+func (m *Machine) beginReign(next Reign) {
 	h := &m.holder
 	h.stage, h.report = silent, report{due: protocol.Never}
+	if m.config.Outlives && next.Authority != 0 {
+		h.stage = known
+	}
 	h.acks, h.acksDue = nil, protocol.Never
-	h.unconfirmed = 0
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.reported, r.freed, r.first, r.due, r.pause = false, false, 0, protocol.Never, 0
+	}
+}
+
+// unconfirm begins an epoch: its authority has not said yet that it knows what is held here.
+func (m *Machine) unconfirm() {
+	h := &m.holder
+	h.unconfirmed, h.vouchPause, h.vouchDue = 0, 0, protocol.Never
+	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		if r.state == held {
 			r.confirmed = false
 			h.unconfirmed++
 		}
 	}
+}
+
+// vouch asks the authority whether it knows what is held here, where a report does not say
+// so by itself.
+func (m *Machine) vouch(now protocol.Time, out *protocol.Effects) {
+	h := &m.holder
+	h.vouchDue = protocol.Never
+	if h.unconfirmed == 0 || !m.config.Outlives || !m.speaks() {
+		return
+	}
+	m.toAuthority(Vouch{m.stamp()}, out)
+	h.vouchPause = min(max(2*h.vouchPause, m.config.Patience), 8*m.config.Patience)
+	h.vouchDue = now + h.vouchPause
+}
+
+// vouched goes on when the authority has said that it knows what is held here.
+func (m *Machine) vouched(out *protocol.Effects) {
+	h := &m.holder
+	for r := h.all.first; r != nil; r = r.links[ofAll].next {
+		r.confirmed = r.confirmed || r.state == held
+	}
+	h.unconfirmed, h.vouchDue = 0, protocol.Never
+	m.confirm(out)
 }
 
 // confirm tells the membership, once, that the authority of the newest epoch knows all
@@ -165,7 +199,7 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	h.stage = known
 	h.report = report{taken: true, due: protocol.Never, cuts: h.report.cuts, wishes: h.report.wishes}
-	h.unconfirmed = 0
+	h.unconfirmed, h.vouchDue = 0, protocol.Never
 	var records []*record
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		if r.state == held {
@@ -201,7 +235,8 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 		return false
 	}
 	off := protocol.Mutated("epoch check off") || protocol.Mutated("H3")
-	fresh := m.admitted() && from == m.reign.Authority && s.Epoch == m.view.Epoch && s.Epoch.Counter >= m.lease.Promised
+	fresh := m.admitted() && from == m.reign.Authority && s.Version == m.reign.Version &&
+		s.Epoch == m.view.Epoch && s.Epoch.Counter >= m.lease.Promised
 	if !fresh {
 		return off && s.Epoch.Counter <= m.view.Epoch.Counter
 	}
@@ -210,8 +245,11 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 			m.drop(r, out)
 		}
 	}
-	if s.Known && m.holder.stage == reporting {
+	switch {
+	case s.Known && m.holder.stage == reporting:
 		m.reportKnown(now, out)
+	case s.Known && m.config.Outlives && m.holder.unconfirmed > 0:
+		m.vouched(out)
 	}
 	return true
 }
@@ -328,6 +366,7 @@ func (m *Machine) extended(r *record, msg *Decided, out *protocol.Effects) {
 		}
 	}
 	r.extension, r.due, r.pause = nil, protocol.Never, 0
+	m.holder.extending--
 	d := lock.Decision{
 		Kind: lock.Granted, Session: r.request.Session, Request: r.request.ID, Name: r.request.Name, Token: r.token, Hold: x.hold,
 	}

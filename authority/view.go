@@ -18,10 +18,15 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	if before != nil && view.Epoch.Counter < before.Epoch.Counter {
 		panic(fmt.Sprintf("authority: epoch went back from %d to %d", before.Epoch.Counter, view.Epoch.Counter))
 	}
-	same := before != nil && !m.halted && view.Epoch == before.Epoch && reign.Authority == m.reign.Authority
+	epoch := before == nil || view.Epoch != before.Epoch
+	same := before != nil && reign.Authority == m.reign.Authority && reign.Version == m.reign.Version &&
+		(m.config.Outlives || !m.halted && !epoch)
 	if !same {
 		m.cease(now)
-		m.beginReign()
+		m.beginReign(reign)
+	}
+	if epoch || !m.config.Outlives && !same {
+		m.unconfirm()
 	}
 	m.view, m.lease, m.reign, m.halted = view, view.Lease, reign, false
 	if m.lease.Tenure.Lapses != m.holder.lapses {
@@ -34,13 +39,35 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 		if m.authority == nil {
 			m.become(out)
 		}
+		m.authority.epoch = view.Epoch
 		m.authorityView(now, out)
 	}
 	if !same {
-		m.endOperations(now, out)
+		m.turnOperations(now, out)
 	}
 	m.confirm(out)
 	m.keptInfoRequest(now, out)
+	if m.config.Outlives && (!same || epoch) {
+		m.speakUp(now, out)
+	}
+}
+
+// speakUp says to an authority that is new here, or under a new epoch, what is to be said
+// again: all but what waits in a queue, which every authority learns from the one before or
+// from reports.
+func (m *Machine) speakUp(now protocol.Time, out *protocol.Effects) {
+	m.vouch(now, out)
+	var records []*record
+	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
+		if r.state == asking || r.state == ending || r.extension != nil {
+			records = append(records, r)
+		}
+	}
+	for _, r := range records {
+		r.pause = 0
+		m.send(now, r, out)
+		m.remind(r)
+	}
 }
 
 // decides reports whether this member, in its present tenure, is the authority.
@@ -62,10 +89,22 @@ func (m *Machine) admitted() bool {
 // and wanted. Holders go on.
 func (m *Machine) Halt(now protocol.Time, out *protocol.Effects) {
 	m.endCarried(now, out)
-	m.cease(now)
 	m.halted = true
+	if m.config.Outlives {
+		m.pause()
+		return
+	}
+	m.cease(now)
 	m.holder.stage = silent
 	m.endOperations(now, out)
+}
+
+// pause stops granting as long as the machine is halted. The table stays.
+func (m *Machine) pause() {
+	if c := m.authority; c != nil && !c.paused {
+		c.paused = true
+		c.table.Pause()
+	}
 }
 
 // Lapse ends what the ended lease no longer covers: every hold is lost, because of
@@ -95,7 +134,7 @@ func (m *Machine) become(out *protocol.Effects) {
 	}
 	table.BeginReign(reign, count)
 	table.Pause()
-	m.authority = newAuthority(table, m.view.Epoch)
+	m.authority = newAuthority(table, m.reign.Version)
 	if len(m.view.Members) > 1 {
 		out.Note(Reconciling{Reign: m.reign.Number, Members: len(m.view.Members)})
 	}
@@ -114,27 +153,39 @@ func (m *Machine) cease(now protocol.Time) {
 	}
 	m.deciding = false
 	m.holder.reign, m.holder.counted = c.table.Reign(), c.table.Count()
-	var own []lock.Seat
+	m.keepOwn(now, c.copySeats(now))
+}
+
+// copySeats copies the table, in the order in which it can be restored.
+func (c *authority) copySeats(now protocol.Time) (seats []lock.Seat) {
+	seats = make([]lock.Seat, 0, c.table.Holds()+c.table.Waiters())
 	for cursor := uint64(0); ; {
-		chunk := c.table.Snapshot(now, cursor, m.config.Chunk)
-		for i := range chunk.Seats {
-			if protocol.ID(chunk.Seats[i].Session.Member) == m.self {
-				own = append(own, chunk.Seats[i])
-			}
-		}
+		chunk := c.table.Snapshot(now, cursor, maxChunk)
+		seats = append(seats, chunk.Seats...)
 		if cursor = chunk.Next; cursor == 0 {
-			break
+			return seats
 		}
 	}
-	slices.SortStableFunc(own, func(a, b lock.Seat) int {
+}
+
+// keepOwn makes records of what this member's own clients have among the seats of its
+// table, and gives those seats the numbers of their wishes.
+func (m *Machine) keepOwn(now protocol.Time, seats []lock.Seat) {
+	var own []*lock.Seat
+	for i := range seats {
+		if protocol.ID(seats[i].Session.Member) == m.self {
+			own = append(own, &seats[i])
+		}
+	}
+	slices.SortStableFunc(own, func(a, b *lock.Seat) int {
 		return cmp.Or(
 			cmp.Compare(b.Age, a.Age),
 			cmp.Compare(a.Session.Number, b.Session.Number),
 			cmp.Compare(a.Request, b.Request),
 		)
 	})
-	for i := range own {
-		m.holderRestore(now, &own[i])
+	for _, s := range own {
+		s.Request = m.holderRestore(now, s)
 	}
 }
 

@@ -1,0 +1,213 @@
+package authority
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Estate is what an authority leaves to the next one, which goes on as it would have: who
+// holds, who waits in which order, the count of tokens, and what holders have been told
+// and have not acknowledged. Times in it are durations.
+type Estate struct {
+	Reign uint64
+	Count uint32
+	// Seats are those of the table, in the order in which it is restored. All have the
+	// numbers of their wishes.
+	Seats []lock.Seat
+	// Words have no stamp yet, and are in the order in which they were said first.
+	Words []Decided
+}
+
+// Serves reports whether this member is the authority and has granted in its reign, or
+// could have: then its table has all that anybody holds and waits for.
+func (m *Machine) Serves() bool { return m.authority != nil && m.authority.served }
+
+// Decides reports whether this member is the authority and has all reports.
+func (m *Machine) Decides() bool { return m.deciding }
+
+// Relinquish ends this member's reign and returns what it leaves; it must serve. What its
+// own clients have becomes records. The next reign is the caller's to begin, in the same
+// step.
+func (m *Machine) Relinquish(now protocol.Time) *Estate {
+	c := m.authority
+	if !m.Serves() {
+		panic("authority: a reign is left that has not served")
+	}
+	estate := &Estate{Reign: c.table.Reign(), Count: c.table.Count(), Seats: c.copySeats(now)}
+	for _, w := range c.words {
+		estate.Words = append(estate.Words, w.message)
+	}
+	slices.SortFunc(estate.Words, func(a, b Decided) int { return cmp.Compare(a.Word, b.Word) })
+	m.authority, m.deciding = nil, false
+	m.keepOwn(now, estate.Seats)
+	return estate
+}
+
+// Inherit makes this member the authority of a reign that goes on with an estate. Nobody is
+// asked for a report. It reports false, with a note, where the estate cannot be: then
+// nothing has changed.
+func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *protocol.Effects) bool {
+	own, seats := m.claim(now, estate)
+	table, err := m.restore(now, estate, seats)
+	if err != nil {
+		out.Note(Ignored{What: fmt.Sprintf("estate of reign %d: %v", estate.Reign, err)})
+		return false
+	}
+	m.beginReign(reign)
+	m.reign = reign
+	c := newAuthority(table, reign.Version)
+	c.epoch, c.served = m.view.Epoch, true
+	m.authority, m.deciding = c, true
+	m.enroll(seats)
+	m.adoptWords(now, estate.Words)
+	m.settleOwn(now, own, estate.Words, out)
+	m.authorityView(now, out)
+	m.confirm(out)
+	m.turnOperations(now, out)
+	return true
+}
+
+// claim gives the seats of this member's own clients the ids of their requests, leaves out
+// those that nobody here wants any more, and returns the records that have a seat. A hold
+// limit is stretched by the drift: it was measured by another clock.
+func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.Seat, seats []lock.Seat) {
+	own = map[uint64]lock.Seat{}
+	seats = make([]lock.Seat, 0, len(estate.Seats))
+	for _, s := range estate.Seats {
+		if s.Token != 0 && s.Left != lock.Never {
+			s.Left = lock.Stretch(max(0, s.Left), m.config.Table.Drift)
+		}
+		if protocol.ID(s.Session.Member) == m.self {
+			r := m.holder.records[s.Request]
+			if r == nil || r.state == ending || r.key() != (recordKey{s.Session, r.request.ID, s.Name}) {
+				continue // its release is under way, or comes when nothing is left to release
+			}
+			own[r.wish] = s
+			s.Request = r.request.ID
+		}
+		seats = append(seats, s)
+	}
+	return own, seats
+}
+
+// restore makes a table of an estate's seats.
+func (m *Machine) restore(now protocol.Time, estate *Estate, seats []lock.Seat) (*lock.Table, error) {
+	table, err := lock.New(m.config.Table)
+	if err != nil {
+		return nil, err
+	}
+	if err := table.Restore(now, lock.Chunk{Reign: estate.Reign, Count: estate.Count, Paused: true, Seats: seats}); err != nil {
+		return nil, err
+	}
+	return table, nil
+}
+
+// enroll takes the members that have seats and no place in the view for departed.
+func (m *Machine) enroll(seats []lock.Seat) {
+	c := m.authority
+	for i := range seats {
+		s := &seats[i]
+		id := protocol.ID(s.Session.Member)
+		if id == m.self {
+			continue
+		}
+		tenure := tenureOf(s.Session, s.Request)
+		if member, ok := m.view.Of(id); ok && member.Tenure == tenure {
+			continue
+		}
+		if !slices.ContainsFunc(c.departed, func(d departed) bool { return d.id == id && d.tenure == tenure }) {
+			c.departed = append(c.departed, departed{id: id, tenure: tenure, reported: true})
+		}
+	}
+}
+
+// adoptWords goes on telling what the authority before has told and was not acknowledged.
+func (m *Machine) adoptWords(now protocol.Time, words []Decided) {
+	c := m.authority
+	for i := range words {
+		msg := words[i]
+		key := wishKey{protocol.ID(msg.Session.Member), msg.Wish}
+		if key.member == m.self {
+			continue
+		}
+		c.lastWord++
+		msg.Word = c.lastWord
+		w := &word{message: msg, pause: m.config.Patience}
+		c.words[key], c.numbers[msg.Word] = w, key
+		m.remindWord(now, key, w)
+	}
+}
+
+// settleOwn brings this member's clients in line with the table that has come: it is the
+// one record of them from now on. What was on its way is told, what was never heard of is
+// asked for.
+func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Seat, words []Decided, out *protocol.Effects) {
+	told := map[uint64]*Decided{}
+	for i := range words {
+		if protocol.ID(words[i].Session.Member) == m.self {
+			told[words[i].Wish] = &words[i]
+		}
+	}
+	var records []*record
+	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
+		records = append(records, r)
+	}
+	var asks []*lock.Request
+	for _, r := range records {
+		s, seated := own[r.wish]
+		switch {
+		case r.state == ending:
+		case seated && s.Token != 0 && r.waits():
+			r.token, r.since = s.Token, now
+			d := r.decision(lock.Granted)
+			d.Waited, d.Hold = max(0, now-r.request.Arrived), r.request.Hold
+			out.Decide(protocol.CallID{}, &d)
+		case seated:
+		case r.waits() && told[r.wish] == nil:
+			request := r.request
+			asks = append(asks, &request)
+		default:
+			m.tellMissing(now, r, told[r.wish], out)
+		}
+		if w := told[r.wish]; w != nil && w.Kind == lock.Revoked && seated && !r.revoked {
+			r.revoked, r.loss = true, w.Loss
+			m.tellLoss(r, lock.Revoked, w.Loss, out)
+		}
+	}
+	extensions := m.clearRecords(records, out)
+	for _, q := range asks {
+		queued := len(m.scratch)
+		m.authority.table.Acquire(now, q, &m.scratch)
+		if n := len(m.scratch); n == queued+1 && m.scratch[queued].Kind == lock.Queued {
+			m.scratch = m.scratch[:queued] // that its client has been told
+		}
+	}
+	m.tell(now, wishKey{}, out)
+	m.extendAll(now, extensions, out)
+}
+
+// tellMissing tells a client what has become of a request that has no seat any more.
+func (m *Machine) tellMissing(now protocol.Time, r *record, word *Decided, out *protocol.Effects) {
+	switch {
+	case r.waits() && word.Err != nil:
+		m.tellRefused(now, r, word.Err, out)
+	case r.waits():
+		m.tellRefused(now, r, word.Loss, out)
+	case word != nil && word.Loss != "":
+		m.tellLoss(r, lock.Lost, word.Loss, out)
+	default:
+		m.tellLoss(r, lock.Lost, holdfast.AuthorityChanged, out)
+	}
+}
+
+// Wants reports whether something here needs an authority: a request without an answer, an
+// end that is not acknowledged, a hold that none has confirmed, an operator's question.
+func (m *Machine) Wants() bool {
+	h := &m.holder
+	return m.authority == nil && (len(h.records) > h.held || h.unconfirmed > 0 || h.extending > 0 || len(h.operations) > 0)
+}
