@@ -100,7 +100,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	case !serves && !c.paused:
 		c.paused = true
 		c.table.Pause()
-		if c.table.Exhausted() {
+		if c.table.Exhausted() && !m.config.Outlives {
 			out.Raise(&protocol.NeedEpoch{Above: c.epoch.Counter})
 		}
 	}

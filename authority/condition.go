@@ -33,11 +33,24 @@ func (m *Machine) condition(now protocol.Time) *protocol.Condition {
 		c.Why = "this member's lease has run out, and it is not admitted again yet"
 		return c
 	}
+	if m.reign.Authority == 0 {
+		m.vacantCondition(c)
+		return c
+	}
 	c.Authority, c.Reign = []protocol.ID{m.reign.Authority}, m.reign.Number
 	if m.authority != nil {
 		m.authorityCondition(now, c)
 	}
 	return c
+}
+
+// vacantCondition says how a space is where nobody is known to decide: whoever needs an
+// authority will find one, or be it.
+func (m *Machine) vacantCondition(c *protocol.Condition) {
+	c.State = protocol.Ready
+	if from := m.config.Terms.From(m.view); from == protocol.Never {
+		c.State, c.Why = protocol.Recovering, "waiting until what was promised before has run out"
+	}
 }
 
 // authorityCondition says why an authority does not grant, or that it does.

@@ -206,8 +206,54 @@ func (m *Machine) tellMissing(now protocol.Time, r *record, word *Decided, out *
 }
 
 // Wants reports whether something here needs an authority: a request without an answer, an
-// end that is not acknowledged, a hold that none has confirmed, an operator's question.
+// end that is not acknowledged, a hold that none has confirmed.
 func (m *Machine) Wants() bool {
 	h := &m.holder
-	return m.authority == nil && (len(h.records) > h.held || h.unconfirmed > 0 || h.extending > 0 || len(h.operations) > 0)
+	return m.authority == nil && (len(h.records) > h.held || h.unconfirmed > 0 || h.extending > 0)
+}
+
+// Asks reports whether operators here wait for an authority's answer.
+func (m *Machine) Asks() bool { return len(m.holder.operations) > 0 }
+
+// Exhausted reports whether this member is the authority, and its reign has no tokens left.
+func (m *Machine) Exhausted() bool { return m.deciding && m.authority.table.Exhausted() }
+
+// Reign returns the reign in which this member, the authority, counts tokens; 0 where it is
+// none.
+func (m *Machine) Reign() uint64 {
+	if m.authority == nil {
+		return 0
+	}
+	return m.authority.table.Reign()
+}
+
+// Recount goes on counting tokens in a higher reign. A lower one, or the same, is none.
+func (m *Machine) Recount(now protocol.Time, reign uint64, count uint32, out *protocol.Effects) {
+	if m.authority == nil || reign <= m.authority.table.Reign() {
+		return
+	}
+	m.authority.table.BeginReign(reign, count)
+	m.reign.Number, m.reign.Count = reign, count
+	if m.deciding {
+		m.attend(now, out)
+	}
+}
+
+// NobodyDecides answers operators where nobody is the authority, because nobody has
+// anything.
+func (m *Machine) NobodyDecides(now protocol.Time, out *protocol.Effects) {
+	operations := m.holder.operations
+	m.holder.operations = nil
+	for _, o := range operations {
+		switch fact := o.fact.(type) {
+		case *protocol.Show:
+			out.Reply(o.call, &lock.Lock{Name: fact.Name})
+		case *protocol.Scan:
+			out.Reply(o.call, &protocol.Scanned{})
+		case *protocol.Break:
+			out.Reply(o.call, &protocol.Broken{Err: holdfast.ErrNotHeld})
+		case *protocol.Inspect:
+			out.Reply(o.call, m.condition(now))
+		}
+	}
 }

@@ -1,0 +1,89 @@
+// Package grantor is the protocol in which an elder names a grantor for each space, and
+// grantorship can be handed over: Apache Geode's distributed lock service, whole, with the
+// parts that its published design describes and its code never had, and with its holes
+// closed.
+//
+// # One page
+//
+// The first member of the view is the elder. It knows who grants in the space, and nothing
+// about locks. Whoever wants a lock first asks the elder (GET) and is named grantor itself;
+// whoever asks later is told who that is. The grantor keeps the lock table: what a holder
+// and it say to each other is package [authority]. A member that locks most can become the
+// grantor (BECOME): the elder names it, has the one before stop (Depose), and says who that
+// was; and that one hands over its table. Nobody else is told. Who asks the old grantor
+// hears who the new one is.
+//
+//	first use          member → elder GET, elder → member Info            2, at the elder 0
+//	lock, unlock       at the grantor 0; elsewhere 2 and 1, and an acknowledgement that rides along
+//	become             BECOME, Depose, Deposed, Info, TransferRequest, TransferTable: 6,
+//	                   whatever the number of members; 2 for each further chunk of the table
+//	a chain of k       2 more for each hop
+//	stale grantor      the refusal says who grants now: 2 with the question
+//
+// A reign is a grantor's term. Its [authority.Version] is (the view's epoch, number), where
+// the number begins with the view's: versions never restart, whoever is elder (H3).
+// Unlike a coordinator's, a grantor's reign outlives epochs: an elder's or a coordinator's
+// crash does not touch it. It ends with the grantor's tenure, or by a Depose.
+//
+// # Roles
+//
+//   - Every member is a holder, and knows a grantor, or none. With something to say and no
+//     grantor known it asks the elder, one question at a time (seek.go).
+//   - The elder has one entry for the space: who was named last, under which version, how
+//     its reign began, and whether it is being deposed (elder.go). GET, BECOME and PEEK wait
+//     while a Depose is not acknowledged.
+//   - A new elder asks all members who grants (ElderInit), once, when it is asked something
+//     first. A space without a grantor that is here is taken for one whose grantor
+//     has crashed. The first member ever knows that there is nothing to ask, however many have joined
+//     since.
+//   - A grantor begins in one of three ways (Beginning): settled, nobody has anything;
+//     recovering, everybody is asked what he holds and waits for; or inheriting, by the
+//     table of the one before. Until then requests that come are parked, up to a bound.
+//
+// # Transfer
+//
+// A young turk is a member that has been named and has not the table yet. It asks its
+// predecessor for the table, chunk by chunk. A grantor that was deposed answers nobody else
+// any more; it keeps the table until the turk has asked for its last chunk and is heard of,
+// the turk has left, or the elder that deposed it leaves before the turk has asked.
+//
+// A turk that is deposed itself, while it waits, will never serve: it remembers the younger
+// one and passes the table through, as it came. A turk whose predecessor is gone, or has no
+// table, recovers from all members, unless it is deposed: one that is deposed never recovers,
+// and tells the younger one that there is no table.
+//
+// The table has who holds, who waits in which order, a suspension and what waits for it, the
+// count of tokens, and every word that a holder has not acknowledged yet. So who holds or
+// waits need not know of the change.
+//
+// # Leaving
+//
+// Where the space's instance at a member is closed ([protocol.CloseSpace]) its clients are
+// told to stop. A grantor then asks the member that holds most, ties by seniority, to
+// succeed it; what is asked meanwhile is parked. A turk's request for the table, whoever
+// sends it, ends that; a refusal or the candidate's leaving goes to the next best; and when
+// there is none the elder is told that locks are left behind, so that the next grantor
+// recovers. With nothing of anybody else's in the table the elder is told just that. Any
+// other member tells the grantor that nothing of its is left, and how far its wishes went:
+// whatever of them is still under way comes too late. It is acknowledged, so that a space
+// that is opened again at once meets nothing of the one before.
+//
+// # Tokens
+//
+// Tokens are reign·2³² + count, where the reign is an epoch's counter that the elder has
+// given to the grantor. A table that is inherited goes on counting. Any other beginning
+// needs an epoch in which no reign of this space has counted: what a lost grantor gave
+// nobody knows. Where the present one is spent the elder asks the coordinator for another
+// epoch, under the same view.
+//
+// # Safety
+//
+// Only a table that knows of all holds grants. An inherited one does. A recovered one does
+// when every member of a view has reported and that view is open: nobody outside it can
+// hold anything any more. A holder takes a grant only from the grantor it follows, of the
+// newest version that it has heard of, and it follows that one before it reports to it: so
+// whatever an older one has granted is in the report, or void. Versions only rise.
+//
+// A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
+// what they hold is renewed with their leases (membership.md, V13).
+package grantor

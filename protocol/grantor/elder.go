@@ -1,0 +1,302 @@
+package grantor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// elder is the role that names grantors. A member has it from the first question on that
+// it is asked while it is the first of its view.
+type elder struct {
+	since     uint64 // the number of the view since which this member is elder
+	known     bool   // everybody has said who grants
+	inquiries []*inquiry
+	entry     entry
+	deposing  *deposing
+	questions []question // that wait, one of each member's
+	tokens    tokens
+}
+
+// entry is what an elder knows of the space.
+type entry struct {
+	named   bool // somebody grants, or did when it was named
+	grantor Place
+	version authority.Version // of the latest reign that is known, whether or not it goes on
+	left    bool              // nobody grants, and locks may be left behind
+
+	// How the reign of the grantor has begun: what it is told again if the answer was lost.
+	beginning Beginning
+	previous  Place
+	reign     uint64
+	count     uint32
+
+	// spent is the highest epoch in which a reign of the space may have counted tokens.
+	spent uint64
+}
+
+// deposing is a grantor that has not acknowledged yet that it is none any more.
+type deposing struct {
+	place Place
+	due   protocol.Time
+	pause protocol.Time
+}
+
+// question is one that waits for its answer.
+type question struct {
+	from protocol.ID
+	Question
+}
+
+// arrival is what a member knows of how it came to the newest view.
+type arrival struct {
+	elder  uint64 // the number of the view since which it is elder; 0 while it is not
+	only   bool   // at that time nobody else can have been elder before it
+	before uint64 // the highest epoch in which somebody else may have been
+	number uint64 // of the view before
+	epoch  uint64
+}
+
+// arrive notes whether this member is elder in a view, and what that says about earlier
+// ones. Nobody was elder before the first of all views; and where the view follows the one
+// that this member had before without a gap, and begins an epoch, nobody was in that epoch.
+func (m *Machine) arrive(view *protocol.View) {
+	a := &m.since
+	begins := view.Epoch.Counter > a.epoch && view.Number == a.number+1
+	switch {
+	case len(view.Members) == 0 || view.Members[0].ID != m.self || view.Members[0].Tenure != view.Lease.Tenure:
+		a.elder, a.only, m.elder = 0, false, nil
+		a.before = view.Epoch.Counter
+	case a.elder == 0:
+		a.elder, a.only = view.Number, view.Number == 1
+		if !begins && !a.only {
+			a.before = view.Epoch.Counter
+		}
+		m.elder = nil
+	case m.config.Any && view.Epoch.Counter > a.epoch:
+		// Another side may have had an elder of its own.
+		a.elder, a.only, a.before, m.elder = view.Number, false, view.Epoch.Counter, nil
+	}
+	a.number, a.epoch = view.Number, view.Epoch.Counter
+}
+
+// onQuestion takes a member's question. Where this member is not the elder, or does not
+// know the asker, the asker repeats it.
+func (m *Machine) onQuestion(now protocol.Time, from protocol.ID, q *Question, out *protocol.Effects) {
+	if !m.admitted() || m.since.elder == 0 || !m.present(Place{from, q.Tenure}) {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: this member is not its elder", q, from)})
+		return
+	}
+	if m.elder == nil {
+		m.becomeElder(now, out)
+	}
+	e := m.elder
+	i := slices.IndexFunc(e.questions, func(w question) bool { return w.from == from })
+	switch {
+	case i < 0:
+		e.questions = append(e.questions, question{from, *q})
+	case e.questions[i].Number <= q.Number:
+		e.questions[i].Question = *q
+	}
+	m.answerQuestions(now, out)
+}
+
+// answerQuestions answers what can be answered, in order. Answering one may name somebody,
+// so that the next one waits again.
+func (m *Machine) answerQuestions(now protocol.Time, out *protocol.Effects) {
+	for i := 0; m.elder != nil && i < len(m.elder.questions); {
+		e := m.elder
+		q := e.questions[i]
+		if !m.present(Place{q.from, q.Tenure}) {
+			e.questions = slices.Delete(e.questions, i, i+1)
+			continue
+		}
+		info := m.consider(now, q, out)
+		if info == nil {
+			i++
+			continue
+		}
+		e.questions = slices.DeleteFunc(e.questions, func(w question) bool { return w.from == q.from && w.Number == q.Number })
+		info.Tenure, info.Number = q.Tenure, q.Number
+		if q.from == m.self {
+			m.onInfo(now, m.self, info, out)
+		} else {
+			out.Send(q.from, *info)
+		}
+		i = 0
+	}
+}
+
+// consider returns the answer to a question, or nil where it has to wait.
+func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects) *Info {
+	e := m.elder
+	if !e.known {
+		return nil
+	}
+	x := &e.entry
+	asker := Place{q.from, q.Tenure}
+	lives := x.named && m.present(x.grantor)
+	switch q.Kind {
+	case Clear, ClearWithLocks:
+		if x.named && x.grantor == asker && x.version == q.Version {
+			x.named, x.left = false, q.Kind == ClearWithLocks
+			e.deposing = nil
+		}
+		return &Info{}
+	case Count:
+		return m.considerCount(now, q, out)
+	case Peek:
+		if e.deposing != nil {
+			return nil
+		}
+		if !lives {
+			return &Info{Left: x.named || x.left}
+		}
+		return x.info(asker)
+	case Get, Become:
+		switch {
+		case e.deposing != nil:
+			return nil
+		case !lives:
+			return m.name(now, asker, out)
+		case q.Kind == Become && x.grantor != asker:
+			m.depose(now, asker, out)
+			return m.consider(now, q, out) // the one before may have been this member
+		}
+		return x.info(asker)
+	}
+	out.Note(Ignored{What: fmt.Sprintf("%v from member %d: unknown", q.Question, q.from)})
+	return &Info{}
+}
+
+// info tells who grants; and whoever it is, how his reign begins.
+func (x *entry) info(asker Place) *Info {
+	info := &Info{Grantor: x.grantor, Version: x.version}
+	if x.grantor == asker {
+		info.Beginning, info.Previous, info.Reign, info.Count = x.beginning, x.previous, x.reign, x.count
+	}
+	return info
+}
+
+// name makes somebody the grantor of a space that has none. It has to recover what is held,
+// unless this elder knows that nothing can be: nobody was named since nobody else could
+// have been, or the last one has left nothing behind; and nobody outside of the view is
+// left who could have something from before.
+func (m *Machine) name(now protocol.Time, asker Place, out *protocol.Effects) *Info {
+	e := m.elder
+	x := &e.entry
+	reign, count, ok := m.tokensAbove(now, x.spent, out)
+	if !ok {
+		return nil
+	}
+	beginning := Settled
+	if x.named || x.left || !m.view.Open || protocol.Mutated("recovery skipped") {
+		beginning = Recovering
+	}
+	m.enter(asker, beginning)
+	x.reign, x.count, x.spent = reign, count, reign
+	return x.info(asker)
+}
+
+// enter makes an entry for the next reign.
+func (m *Machine) enter(grantor Place, beginning Beginning) {
+	x := &m.elder.entry
+	next := m.nextVersion(x.version)
+	x.named, x.left, x.grantor, x.version = true, false, grantor, next
+	x.beginning, x.previous, x.reign, x.count = beginning, Place{}, 0, 0
+}
+
+// nextVersion is above all that any elder has given: its epoch is the view's, its number
+// begins with the view's.
+func (m *Machine) nextVersion(last authority.Version) authority.Version {
+	if protocol.Mutated("versions restart at 1") {
+		return authority.Version{Epoch: 1, Number: last.Number + 1}
+	}
+	next := authority.Version{Epoch: m.view.Epoch.Counter, Number: m.view.Number<<32 | 1}
+	if !last.Before(next) {
+		next = authority.Version{Epoch: last.Epoch, Number: last.Number + 1}
+	}
+	return next
+}
+
+// depose names somebody in the place of a grantor that is here. That one is told, and
+// nobody is answered before it has said that it grants no more.
+func (m *Machine) depose(now protocol.Time, asker Place, out *protocol.Effects) {
+	e := m.elder
+	before := e.entry
+	m.enter(asker, Inheriting)
+	e.entry.previous = before.grantor
+	e.entry.reign, e.entry.count = before.reign, before.count
+	e.deposing = &deposing{place: before.grantor}
+	m.sendDepose(now, out)
+}
+
+func (m *Machine) sendDepose(now protocol.Time, out *protocol.Effects) {
+	d := m.elder.deposing
+	msg := Depose{Tenure: d.place.Tenure, Grantor: m.elder.entry.grantor, Version: m.elder.entry.version}
+	if d.place.ID == m.self {
+		m.elder.deposing = nil
+		m.yield(now, &msg, m.own(), out)
+		return
+	}
+	d.pause = min(max(2*d.pause, m.config.Patience), 8*m.config.Patience)
+	d.due = now + d.pause
+	out.Send(d.place.ID, msg)
+}
+
+// onDeposed goes on when the grantor before has said that it grants no more.
+func (m *Machine) onDeposed(now protocol.Time, from protocol.ID, msg *Deposed, out *protocol.Effects) {
+	e := m.elder
+	if e == nil || e.deposing == nil || e.deposing.place != (Place{from, msg.Tenure}) || msg.Version != e.entry.version {
+		return
+	}
+	e.deposing = nil
+	m.answerQuestions(now, out)
+}
+
+// elderView takes a view as elder: who has left is waited for no more.
+func (m *Machine) elderView(now protocol.Time, out *protocol.Effects) {
+	e := m.elder
+	if e == nil {
+		return
+	}
+	if e.deposing != nil && !m.present(e.deposing.place) {
+		e.deposing = nil
+	}
+	e.tokens.due = protocol.Never // another coordinator, or another epoch, answers at once
+	m.inquire(now, out)
+	m.answerQuestions(now, out)
+}
+
+func (m *Machine) elderWake() protocol.Time {
+	e := m.elder
+	at := e.tokens.due
+	if e.deposing != nil {
+		at = min(at, e.deposing.due)
+	}
+	for _, i := range e.inquiries {
+		at = min(at, i.due)
+	}
+	return at
+}
+
+func (m *Machine) elderTick(now protocol.Time, out *protocol.Effects) {
+	e := m.elder
+	if !m.admitted() {
+		return
+	}
+	if e.deposing != nil && e.deposing.due <= now {
+		m.sendDepose(now, out)
+	}
+	for _, i := range e.inquiries {
+		if i.due <= now {
+			m.sendInquiry(now, i, out)
+		}
+	}
+	if e.tokens.due <= now {
+		e.tokens.due = protocol.Never
+		m.answerQuestions(now, out)
+	}
+}

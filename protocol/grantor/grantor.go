@@ -1,0 +1,227 @@
+package grantor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Config is what a member needs to know to take part.
+type Config struct {
+	// Self is this member's id. Required.
+	Self protocol.ID
+	// Table bounds the grantor's table, and LocksPerSession what a holder keeps for one
+	// session; the zero value has the table's defaults. All members have the same.
+	Table lock.Config
+	// Patience is T: how long an answer is waited for before a message is repeated, first;
+	// each time twice as long, up to eight times as long. Zero means 250 ms.
+	Patience time.Duration
+	// Chunk is how many requests a report or a part of a table has. Zero means 512, and 1024
+	// is the most.
+	Chunk int
+	// Operators is how many calls of operators may wait at this member. Zero means 64.
+	Operators int
+	// Parked is how many messages may wait here for a grantor that is about to begin; one
+	// more is dropped, and its sender repeats it. Zero means 1024.
+	Parked int
+	// Any says that the space is in partition mode any, of class available: every side
+	// of a partition goes on. Zero means primary, of class fenced.
+	Any bool
+}
+
+func (c *Config) resolve() error {
+	if c.Patience == 0 {
+		c.Patience = 250 * time.Millisecond
+	}
+	if c.Chunk == 0 {
+		c.Chunk = 512
+	}
+	if c.Operators == 0 {
+		c.Operators = 64
+	}
+	if c.Parked == 0 {
+		c.Parked = 1024
+	}
+	if c.Parked < 0 {
+		return fmt.Errorf("grantor: Parked is %d; a positive number is allowed, and 0 for its default", c.Parked)
+	}
+	return nil
+}
+
+// Machine is one member's part of the protocol.
+type Machine struct {
+	config Config
+	self   protocol.ID
+	part   *authority.Machine // the holder, and while this member is the grantor its table
+	view   *protocol.View     // the newest; nil before the first
+	halted bool
+
+	reign  authority.Reign // whom this member follows; Authority 0 while it knows nobody
+	tenure protocol.Tenure // that one's
+	// heard is the highest version that this member has heard of. It takes no reign of its
+	// own below, and follows none.
+	heard authority.Version
+
+	seek       *seek // the question to the elder that is under way
+	seekFrom   protocol.Time
+	questions  uint64   // numbers given
+	turk       *turk    // named, and without the table yet
+	estate     *bequest // deposed, and with a table for the next one
+	elder      *elder   // nil unless this member is elder and was asked
+	parked     []protocol.Event
+	early      []protocol.Event
+	becoming   bool // this member is to become the grantor
+	invited    []invitation
+	lastInvite uint64
+	transfers  []*transfer
+
+	since arrival // of the present view, for the elder
+}
+
+// New makes a member's machine. The error names the field that is wrong.
+func New(c Config) (*Machine, error) {
+	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	part, err := authority.New(authority.Config{
+		Self: c.Self, Title: "grantor", Terms: terms{}, Table: c.Table, Patience: c.Patience, Chunk: c.Chunk,
+		Operators: c.Operators, Any: c.Any, Outlives: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("grantor: %w", err)
+	}
+	return &Machine{config: c, self: c.Self, part: part, seekFrom: protocol.Never}, nil
+}
+
+// terms are a grantor's. A reign that has no table begins to grant when the view is open:
+// then nobody outside of it holds anything. So is what a lost member held free. The right
+// to grant is the member's lease, and nothing beside.
+type terms struct{}
+
+func (terms) From(view *protocol.View) protocol.Time { return openFrom(view) }
+
+func (terms) Until(*protocol.View) protocol.Time        { return protocol.Never }
+func (terms) Dropped(*protocol.View) []protocol.Dropped { return nil }
+func (terms) Gone(view *protocol.View) protocol.Time    { return openFrom(view) }
+
+func openFrom(view *protocol.View) protocol.Time {
+	if view.Open {
+		return 0
+	}
+	return protocol.Never
+}
+
+// Wake returns when there is something to do.
+func (m *Machine) Wake() protocol.Time {
+	at := min(m.part.Wake(), m.seekWake(), m.transferWake(), m.operatorsWake())
+	if m.elder != nil {
+		at = min(at, m.elderWake())
+	}
+	return at
+}
+
+// Step takes one event.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch ev.Kind {
+	case protocol.Tick:
+		m.onTick(now, out)
+	case protocol.Call:
+		m.onCall(now, ev, out)
+	case protocol.Receive:
+		m.onReceive(now, ev, out)
+	case protocol.Raised:
+		m.onRaised(now, ev, out)
+	}
+	m.tend(now, out)
+}
+
+func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
+	m.part.Step(now, protocol.Event{Kind: protocol.Tick}, out)
+	m.seekTick(now, out)
+	m.transferTick(now, out)
+	m.operatorsTick(now, out)
+	if m.elder != nil {
+		m.elderTick(now, out)
+	}
+}
+
+// onRaised takes what the membership says.
+func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.View:
+		m.onView(now, fact, out)
+	case *protocol.Halted:
+		m.halted = true
+		m.part.Halt(now, out)
+	case *protocol.Lapsed:
+		m.onLapsed(now, fact, out)
+	}
+}
+
+// admitted reports whether the newest view has this member in its present tenure, and no
+// other is about to come.
+func (m *Machine) admitted() bool {
+	return m.view != nil && !m.halted && m.present(m.own())
+}
+
+// own is this member under its present tenure.
+func (m *Machine) own() Place { return Place{m.self, m.view.Lease.Tenure} }
+
+// present reports whether the newest view has a member under that tenure.
+func (m *Machine) present(p Place) bool {
+	if m.view == nil || p.ID == 0 {
+		return false
+	}
+	member, ok := m.view.Of(p.ID)
+	return ok && member.Tenure == p.Tenure
+}
+
+// placeOf is a member as the newest view has it.
+func (m *Machine) placeOf(id protocol.ID) (Place, bool) {
+	if m.view == nil {
+		return Place{}, false
+	}
+	member, ok := m.view.Of(id)
+	return Place{id, member.Tenure}, ok
+}
+
+// first is the elder: the first member of the view.
+func (m *Machine) first() Place {
+	if m.view == nil || len(m.view.Members) == 0 {
+		return Place{}
+	}
+	return Place{m.view.Members[0].ID, m.view.Members[0].Tenure}
+}
+
+// tend sees to what follows from any event: somebody needs a grantor and none is known, a
+// reign has no tokens left, what was parked can be answered.
+func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
+	if m.part.Decides() && len(m.parked) > 0 {
+		m.unpark(now, out)
+	}
+	m.settleInvitations(out)
+	if !m.admitted() || m.seek != nil {
+		return
+	}
+	unknown := m.reign.Authority == 0 && m.seekFrom == protocol.Never
+	switch {
+	case m.turk != nil && !m.turk.lost:
+	case m.turk != nil || m.part.Exhausted():
+		m.ask(now, Count, out)
+	case m.becoming && m.reign.Authority != m.self:
+		m.ask(now, Become, out)
+	case unknown && m.part.Wants():
+		m.ask(now, Get, out)
+	case unknown && m.part.Asks():
+		m.ask(now, Peek, out)
+	}
+	m.settleInvitations(out)
+}
+
+// Ignored notes what was not acted upon.
+type Ignored struct{ What string }
+
+func (n Ignored) String() string { return "ignored " + n.What }

@@ -1,0 +1,121 @@
+package grantor
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// inquiry is a member that a new elder asks who grants.
+type inquiry struct {
+	place    Place
+	answered bool
+	due      protocol.Time
+	pause    protocol.Time
+}
+
+// becomeElder begins the role. The first member ever knows that nobody can have been named
+// before; every other elder asks (the original's elder initialisation).
+func (m *Machine) becomeElder(now protocol.Time, out *protocol.Effects) {
+	m.elder = &elder{since: m.since.elder, tokens: tokens{due: protocol.Never}}
+	e := m.elder
+	e.entry.spent = m.since.before
+	if m.since.only {
+		e.known = true
+		return
+	}
+	e.entry.left = true // until somebody says that he grants
+	if grants, version, reign := m.testify(); grants {
+		m.credit(m.own(), &Testimony{Grants: grants, Version: version, Reign: reign})
+	}
+	m.inquire(now, out)
+}
+
+// inquire asks every member of the view that was not asked, and goes on when all have
+// answered. Who has left is waited for no more; who has come is asked too.
+func (m *Machine) inquire(now protocol.Time, out *protocol.Effects) {
+	e := m.elder
+	if e.known {
+		return
+	}
+	e.inquiries = slices.DeleteFunc(e.inquiries, func(i *inquiry) bool { return !m.present(i.place) })
+	all := true
+	for _, member := range m.view.Members {
+		place := Place{member.ID, member.Tenure}
+		if place.ID == m.self {
+			continue
+		}
+		at := slices.IndexFunc(e.inquiries, func(i *inquiry) bool { return i.place == place })
+		if at < 0 {
+			i := &inquiry{place: place}
+			e.inquiries = append(e.inquiries, i)
+			m.sendInquiry(now, i, out)
+			at = len(e.inquiries) - 1
+		}
+		all = all && e.inquiries[at].answered
+	}
+	if all {
+		e.known, e.inquiries = true, nil
+	}
+}
+
+func (m *Machine) sendInquiry(now protocol.Time, i *inquiry, out *protocol.Effects) {
+	i.pause = min(max(2*i.pause, m.config.Patience), 8*m.config.Patience)
+	i.due = now + i.pause
+	out.Send(i.place.ID, Inquiry{Epoch: m.view.Epoch, View: m.elder.since})
+}
+
+// onInquiry answers a new elder. From then on no older elder's word counts here: the
+// question that is under way is this one's.
+func (m *Machine) onInquiry(from protocol.ID, msg *Inquiry, out *protocol.Effects) {
+	if !m.admitted() || m.first().ID != from || msg.Epoch != m.view.Epoch {
+		return // it asks again, when both have the view
+	}
+	answer := Testimony{Tenure: m.view.Lease.Tenure, View: msg.View}
+	answer.Grants, answer.Version, answer.Reign = m.testify()
+	out.Send(from, answer)
+}
+
+// onTestimony takes what a member says.
+func (m *Machine) onTestimony(now protocol.Time, from protocol.ID, msg *Testimony, out *protocol.Effects) {
+	e := m.elder
+	if e == nil || e.known || msg.View != e.since {
+		return
+	}
+	at := slices.IndexFunc(e.inquiries, func(i *inquiry) bool { return i.place == Place{from, msg.Tenure} })
+	if at < 0 || e.inquiries[at].answered {
+		return
+	}
+	e.inquiries[at].answered, e.inquiries[at].due = true, protocol.Never
+	m.credit(e.inquiries[at].place, msg)
+	m.inquire(now, out)
+	m.answerQuestions(now, out)
+}
+
+// credit takes one who grants, or is about to, into the entry. Of several the one of the
+// highest version does.
+func (m *Machine) credit(place Place, msg *Testimony) {
+	x := &m.elder.entry
+	if !msg.Grants {
+		return
+	}
+	x.spent = max(x.spent, msg.Reign)
+	if x.named && !x.version.Before(msg.Version) {
+		return
+	}
+	x.named, x.left, x.grantor, x.version = true, false, place, msg.Version
+	x.beginning, x.previous, x.reign = Recovering, Place{}, msg.Reign
+}
+
+// testify says whether this member grants, or is about to: a turk that waits for the table
+// counts, one that was deposed does not.
+func (m *Machine) testify() (grants bool, version authority.Version, reign uint64) {
+	switch {
+	case m.turk != nil && m.turk.younger.place.ID == 0:
+		return true, m.turk.version, m.turk.reign
+	case m.reign.Authority == m.self && m.admitted():
+		return true, m.reign.Version, m.part.Reign()
+	}
+	return false, authority.Version{}, 0
+}

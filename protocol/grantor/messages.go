@@ -1,0 +1,275 @@
+package grantor
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// The messages between members beside those of package authority, all sent as values. A
+// question that may be lost is repeated by whoever waits for its answer.
+//
+//	member → elder          Question                      GrantorRequestMessage
+//	elder → member          Info, Depose, Inquiry         GrantorInfoReply, DeposeGrantor, ElderInit
+//	member → elder          Deposed, Testimony            its acknowledgement, ElderInitReply
+//	turk → predecessor      TransferRequest
+//	predecessor → turk      TransferTable
+//	anybody → member        Invite, Invited               succeed, and its refusal
+//	not a grantor → holder  NotGrantor
+//	elder → coordinator     NeedTokens, Tokens            its answer
+type (
+	// Place is a member under one tenure. The zero Place is nobody.
+	Place struct {
+		ID     protocol.ID
+		Tenure protocol.Tenure
+	}
+
+	// Question is what a member asks the elder, one at a time. Number tells it from every
+	// other of the asker's incarnation.
+	Question struct {
+		Tenure  protocol.Tenure // the asker's
+		Number  uint64
+		Kind    Kind
+		Version authority.Version // Clear, ClearWithLocks, Count: of the asker's reign
+	}
+
+	// Info answers a Question: who grants, and to whom it is about himself, how his reign
+	// begins.
+	Info struct {
+		Tenure  protocol.Tenure // the asker's
+		Number  uint64
+		Grantor Place
+		Version authority.Version
+		// Left says, where nobody grants, that locks may be left behind.
+		Left bool
+
+		Beginning Beginning
+		Previous  Place // Inheriting: who has the table
+		Reign     uint64
+		Count     uint32
+	}
+
+	// Depose tells a grantor that another one was named. It is repeated until it is
+	// answered, or its receiver has left.
+	Depose struct {
+		Tenure  protocol.Tenure // the receiver's
+		Grantor Place
+		Version authority.Version
+	}
+
+	// Deposed acknowledges a Depose: its sender grants nothing more.
+	Deposed struct {
+		Tenure  protocol.Tenure // the sender's
+		Version authority.Version
+	}
+
+	// Inquiry is a new elder's question to every member: who grants? View is the number of
+	// the view since which it is elder.
+	Inquiry struct {
+		Epoch protocol.Epoch
+		View  uint64
+	}
+
+	// Testimony answers an Inquiry: whether the sender grants, or is about to, under which
+	// version, and in which reign its tokens are counted.
+	Testimony struct {
+		Tenure  protocol.Tenure // the sender's
+		View    uint64
+		Grants  bool
+		Version authority.Version
+		Reign   uint64
+	}
+
+	// TransferRequest asks a predecessor for a part of its table. Version is that of the
+	// reign which goes on with it; Chunk counts from 0.
+	TransferRequest struct {
+		Version authority.Version
+		Chunk   uint32
+	}
+
+	// TransferTable is a part of a table; None says that there is none.
+	TransferTable struct {
+		Version authority.Version
+		Chunk   uint32
+		None    bool
+		Last    bool
+		Estate  authority.Estate // Reign and Count are the same in all parts
+	}
+
+	// Invite asks a member to become the grantor. Number tells its answer from those to
+	// earlier ones.
+	Invite struct {
+		Tenure protocol.Tenure // the sender's
+		Number uint64
+	}
+
+	// Invited answers an Invite: Taken, once its sender is the grantor; not Taken where it
+	// will not be it.
+	Invited struct {
+		Tenure protocol.Tenure // the receiver's
+		Number uint64
+		Taken  bool
+	}
+
+	// NotGrantor refuses a message that was sent under Version to somebody who does not
+	// grant under it. Grantor, under Known, is who does as far as he knows; the zero Place
+	// where he knows nobody newer.
+	NotGrantor struct {
+		Tenure  protocol.Tenure // the holder's
+		Version authority.Version
+		Grantor Place
+		Known   authority.Version
+	}
+
+	// NeedTokens asks the coordinator for an epoch above one, in which a reign can count.
+	NeedTokens struct{ Above uint64 }
+
+	// Tokens answers it: Reign is the epoch's counter, Count where the count begins.
+	Tokens struct {
+		Reign uint64
+		Count uint32
+	}
+)
+
+// Kind says what a Question asks.
+type Kind uint8
+
+// The kinds of questions.
+const (
+	// Get asks who grants; where nobody does, the asker is named.
+	Get Kind = iota + 1
+	// Peek asks who grants, and changes nothing.
+	Peek
+	// Become asks to be named in the place of whoever grants.
+	Become
+	// Clear says that the asker grants no more, and that nobody else has anything.
+	Clear
+	// ClearWithLocks says that the asker grants no more, and that somebody has something.
+	ClearWithLocks
+	// Count asks for another epoch to count tokens in.
+	Count
+)
+
+var kindNames = [...]string{Get: "get", Peek: "peek", Become: "become", Clear: "clear", ClearWithLocks: "clear with locks", Count: "count"}
+
+// String returns the kind in lower case.
+func (k Kind) String() string {
+	if k < Get || k > Count {
+		return fmt.Sprintf("question %d", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// Beginning says how a reign begins.
+type Beginning uint8
+
+// The ways in which a reign begins.
+const (
+	// Settled: nobody holds or waits for anything.
+	Settled Beginning = iota + 1
+	// Recovering: everybody is asked what he holds and waits for.
+	Recovering
+	// Inheriting: by the table of the grantor before.
+	Inheriting
+)
+
+var beginningNames = [...]string{Settled: "settled", Recovering: "recovering", Inheriting: "inheriting"}
+
+// String returns the way in one word.
+func (b Beginning) String() string {
+	if b < Settled || b > Inheriting {
+		return "-"
+	}
+	return beginningNames[b]
+}
+
+func (p Place) String() string { return fmt.Sprintf("%d", p.ID) }
+
+func (m Question) String() string {
+	text := fmt.Sprintf("%v #%d", m.Kind, m.Number)
+	if m.Version != (authority.Version{}) {
+		text += fmt.Sprintf(" %v", m.Version)
+	}
+	return text
+}
+
+func (m Info) String() string {
+	text := fmt.Sprintf("info #%d", m.Number)
+	switch {
+	case m.Grantor.ID != 0:
+		text += fmt.Sprintf(" grantor=%v %v", m.Grantor, m.Version)
+	case m.Left:
+		text += " nobody, locks left behind"
+	default:
+		text += " nobody"
+	}
+	if m.Beginning != 0 {
+		text += fmt.Sprintf(" %v", m.Beginning)
+	}
+	if m.Previous.ID != 0 {
+		text += fmt.Sprintf(" from %v", m.Previous)
+	}
+	if m.Reign != 0 {
+		text += fmt.Sprintf(" reign=%d", m.Reign)
+	}
+	return text
+}
+
+func (m Depose) String() string { return fmt.Sprintf("depose for %v %v", m.Grantor, m.Version) }
+
+func (m Deposed) String() string { return fmt.Sprintf("deposed %v", m.Version) }
+
+func (m Inquiry) String() string { return fmt.Sprintf("inquiry since view %d", m.View) }
+
+func (m Testimony) String() string {
+	if !m.Grants {
+		return "testimony: no grantor"
+	}
+	return fmt.Sprintf("testimony: grantor %v reign=%d", m.Version, m.Reign)
+}
+
+func (m TransferRequest) String() string {
+	return fmt.Sprintf("transfer request %d %v", m.Chunk, m.Version)
+}
+
+func (m TransferTable) String() string {
+	if m.None {
+		return fmt.Sprintf("transfer table %v: none", m.Version)
+	}
+	text := fmt.Sprintf("transfer table %d %v: %d seats, %d words", m.Chunk, m.Version, len(m.Estate.Seats), len(m.Estate.Words))
+	if m.Last {
+		text += ", last"
+	}
+	return text
+}
+
+func (m Invite) String() string { return fmt.Sprintf("invite #%d", m.Number) }
+
+func (m Invited) String() string {
+	if m.Taken {
+		return fmt.Sprintf("invited #%d: taken", m.Number)
+	}
+	return fmt.Sprintf("invited #%d: refused", m.Number)
+}
+
+func (m NotGrantor) String() string {
+	text := fmt.Sprintf("not grantor %v", m.Version)
+	if m.Grantor.ID != 0 {
+		text += fmt.Sprintf(", but %v %v", m.Grantor, m.Known)
+	}
+	return text
+}
+
+func (m NeedTokens) String() string { return fmt.Sprintf("need tokens above reign %d", m.Above) }
+
+func (m Tokens) String() string { return fmt.Sprintf("tokens of reign %d from %d", m.Reign, m.Count) }
+
+// Vocabulary lists one value of each type that is sent here beside those of package
+// authority. Whoever writes such values down, or reads them, needs to know of no others.
+func Vocabulary() []any {
+	return []any{
+		Question{}, Info{}, Depose{}, Deposed{}, Inquiry{}, Testimony{}, TransferRequest{}, TransferTable{},
+		Invite{}, Invited{}, NotGrantor{}, NeedTokens{}, Tokens{},
+	}
+}

@@ -1,0 +1,166 @@
+package grantor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// transfer is an operator's wish that a member becomes the grantor.
+type transfer struct {
+	call     protocol.CallID
+	to       protocol.ID
+	number   uint64 // of the Invite; 0 where it is this member
+	due      protocol.Time
+	pause    protocol.Time
+	deadline protocol.Time
+}
+
+// patienceOfTransfer is how long an operator waits, in units of patience: a transfer may
+// have to wait for an elder.
+const patienceOfTransfer = 40
+
+// invitation is what another member waits to be told.
+type invitation struct {
+	from   Place
+	number uint64
+}
+
+// onCall takes a wish of this member's clients, or of an operator.
+func (m *Machine) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if fact, is := ev.Fact.(*protocol.Transfer); is {
+		m.onTransfer(now, ev.Call, fact.To, out)
+		return
+	}
+	m.part.Step(now, ev, out)
+}
+
+// onTransfer begins to make a member the grantor.
+func (m *Machine) onTransfer(now protocol.Time, call protocol.CallID, to protocol.ID, out *protocol.Effects) {
+	t := &transfer{call: call, to: to, due: protocol.Never, deadline: now + patienceOfTransfer*m.config.Patience}
+	_, listed := m.placeOf(to)
+	switch {
+	case !m.admitted():
+		m.endTransfer(t, holdfast.ErrUnavailable, out)
+		return
+	case !listed:
+		m.endTransfer(t, fmt.Errorf("%w: the view has no such member", holdfast.ErrConflict), out)
+		return
+	case len(m.transfers) >= m.config.Operators:
+		m.endTransfer(t, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
+		return
+	}
+	m.transfers = append(m.transfers, t)
+	if to == m.self {
+		m.becoming = true
+		return
+	}
+	m.lastInvite++
+	t.number = m.lastInvite
+	m.sendInvite(now, t, out)
+}
+
+func (m *Machine) sendInvite(now protocol.Time, t *transfer, out *protocol.Effects) {
+	t.pause = min(max(2*t.pause, m.config.Patience), 8*m.config.Patience)
+	t.due = now + t.pause
+	out.Send(t.to, Invite{Tenure: m.view.Lease.Tenure, Number: t.number})
+}
+
+// endTransfer answers an operator.
+func (m *Machine) endTransfer(t *transfer, err error, out *protocol.Effects) {
+	answer := &protocol.Transferred{Err: err}
+	switch {
+	case err == nil:
+		answer.Authority = []protocol.ID{t.to}
+	case m.reign.Authority != 0:
+		answer.Authority = []protocol.ID{m.reign.Authority}
+	}
+	out.Reply(t.call, answer)
+}
+
+// onInvite begins to become the grantor, because somebody has asked for that.
+func (m *Machine) onInvite(from protocol.ID, msg *Invite, out *protocol.Effects) {
+	place := Place{from, msg.Tenure}
+	if !m.admitted() || !m.present(place) {
+		return
+	}
+	i := slices.IndexFunc(m.invited, func(i invitation) bool { return i.from == place })
+	switch {
+	case i >= 0:
+		m.invited[i].number = max(m.invited[i].number, msg.Number)
+	default:
+		m.invited = append(m.invited, invitation{place, msg.Number})
+	}
+	m.becoming = true
+}
+
+// onInvited ends the transfer to another member.
+func (m *Machine) onInvited(now protocol.Time, from protocol.ID, msg *Invited, out *protocol.Effects) {
+	if msg.Tenure != m.view.Lease.Tenure {
+		return
+	}
+	i := slices.IndexFunc(m.transfers, func(t *transfer) bool { return t.to == from && t.number == msg.Number })
+	if i < 0 {
+		return
+	}
+	t := m.transfers[i]
+	m.transfers = slices.Delete(m.transfers, i, i+1)
+	var err error
+	if !msg.Taken {
+		err = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrUnavailable)
+	}
+	m.endTransfer(t, err, out)
+}
+
+// settleInvitations tells those who have asked this member to become the grantor what has
+// come of it, as soon as that is known. So are this member's own operators.
+func (m *Machine) settleInvitations(out *protocol.Effects) {
+	taken := m.reign.Authority == m.self && m.part.Serves()
+	if taken {
+		m.becoming = false
+	}
+	if m.becoming || m.turk != nil || m.reign.Authority == m.self && !taken {
+		return
+	}
+	for _, i := range m.invited {
+		if m.present(i.from) {
+			out.Send(i.from.ID, Invited{Tenure: i.from.Tenure, Number: i.number, Taken: taken})
+		}
+	}
+	m.invited = nil
+	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool {
+		if t.to != m.self {
+			return false
+		}
+		var err error
+		if !taken {
+			err = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrUnavailable)
+		}
+		m.endTransfer(t, err, out)
+		return true
+	})
+}
+
+func (m *Machine) operatorsWake() protocol.Time {
+	at := protocol.Never
+	for _, t := range m.transfers {
+		at = min(at, t.due, t.deadline)
+	}
+	return at
+}
+
+func (m *Machine) operatorsTick(now protocol.Time, out *protocol.Effects) {
+	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool {
+		_, listed := m.placeOf(t.to)
+		switch {
+		case t.deadline <= now || !listed:
+			m.endTransfer(t, fmt.Errorf("%w: the member has not become the grantor in time", holdfast.ErrUnavailable), out)
+			return true
+		case t.due <= now && m.admitted():
+			m.sendInvite(now, t, out)
+		}
+		return false
+	})
+}

@@ -1,0 +1,154 @@
+package grantor
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// onReceive takes a message. Whom it is from the transport knows for certain; what it says
+// is checked.
+func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if _, known := m.placeOf(ev.From); !known {
+		m.keepEarly(ev, out) // the view that has its sender may be on its way
+		return
+	}
+	if stamped, is := ev.Fact.(interface{ Stamped() authority.Stamp }); is {
+		m.onStamped(now, ev, stamped.Stamped(), out)
+		return
+	}
+	switch msg := ev.Fact.(type) {
+	case Question:
+		m.onQuestion(now, ev.From, &msg, out)
+	case Info:
+		m.onInfo(now, ev.From, &msg, out)
+	case Depose:
+		m.onDepose(now, ev.From, &msg, out)
+	case Deposed:
+		m.onDeposed(now, ev.From, &msg, out)
+	case Inquiry:
+		m.onInquiry(ev.From, &msg, out)
+	case Testimony:
+		m.onTestimony(now, ev.From, &msg, out)
+	case TransferRequest:
+		m.onTransferRequest(ev.From, &msg, out)
+	case TransferTable:
+		m.onTransferTable(now, ev.From, &msg, out)
+	case Invite:
+		m.onInvite(ev.From, &msg, out)
+	case Invited:
+		m.onInvited(now, ev.From, &msg, out)
+	case NotGrantor:
+		m.onNotGrantor(now, ev.From, &msg, out)
+	case NeedTokens:
+		m.onNeedTokens(ev.From, &msg, out)
+	case Tokens:
+		m.onTokens(now, ev.From, &msg, out)
+	default:
+		out.Note(Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+	}
+}
+
+// onStamped takes what holders and grantors say to each other.
+func (m *Machine) onStamped(now protocol.Time, ev protocol.Event, s authority.Stamp, out *protocol.Effects) {
+	toGrantor, toHolder := true, true
+	switch ev.Fact.(type) {
+	case authority.Decided, authority.InfoRequest, authority.Answer:
+		toGrantor = false
+	case authority.Acks:
+	default:
+		toHolder = false
+	}
+	switch {
+	case toGrantor && s.Version == m.reign.Version && m.reign.Authority == m.self:
+		m.toTable(now, ev, out)
+	case toHolder && s.Tenure == m.view.Lease.Tenure:
+		m.toHolder(now, ev, &s, out)
+	case toGrantor && !toHolder:
+		m.toNobody(ev, &s, out)
+	}
+}
+
+// toTable gives a holder's message to the table. While that is not complete, it is parked:
+// a report, and what a report may be about, goes in at once.
+func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch ev.Fact.(type) {
+	case authority.InfoAnswer, authority.Acks:
+	default:
+		if !m.part.Decides() {
+			m.park(ev, out)
+			return
+		}
+	}
+	m.part.Step(now, ev, out)
+}
+
+// toHolder gives a grantor's message to the holder. A newer grantor than the one that is
+// known here is believed: its version says that an elder has named it.
+func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
+	if m.view.Epoch.Counter < s.Epoch.Counter || !m.admitted() {
+		m.keepEarly(ev, out)
+		return
+	}
+	if m.reign.Version != s.Version || m.reign.Authority != ev.From {
+		if s.Version.Before(m.heard) && !protocol.Mutated("stale grant accepted") {
+			out.Note(Ignored{What: fmt.Sprintf("void %v from member %d", ev.Fact, ev.From)})
+			return
+		}
+		place, _ := m.placeOf(ev.From)
+		m.turk, m.becoming = nil, false
+		m.follow(now, place, authority.Reign{Authority: ev.From, Version: s.Version}, out)
+	}
+	if b := m.estate; b != nil && b.heir.version == s.Version {
+		m.estate = nil // the heir serves: it has the whole table
+	}
+	m.part.Step(now, ev, out)
+}
+
+// toNobody answers what is meant for a grantor that this member is not. It is parked if
+// this member may be about to learn that it is.
+func (m *Machine) toNobody(ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
+	asks := m.seek != nil && m.heard.Before(s.Version)
+	waits := m.turk != nil && m.turk.younger.place.ID == 0 && m.turk.version == s.Version
+	if asks || waits {
+		m.park(ev, out)
+		return
+	}
+	if _, report := ev.Fact.(authority.InfoAnswer); report {
+		return
+	}
+	refusal := NotGrantor{Tenure: s.Tenure, Version: s.Version}
+	if m.reign.Authority != 0 && s.Version.Before(m.reign.Version) {
+		refusal.Grantor, refusal.Known = Place{m.reign.Authority, m.tenure}, m.reign.Version
+	}
+	out.Send(ev.From, refusal)
+}
+
+// park keeps a message until it is known who grants. One beyond the bound is dropped: its
+// sender repeats it.
+func (m *Machine) park(ev protocol.Event, out *protocol.Effects) {
+	if len(m.parked) >= m.config.Parked {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %d messages are parked", ev.Fact, ev.From, len(m.parked))})
+		return
+	}
+	m.parked = append(m.parked, ev)
+}
+
+// keepEarly keeps a message of somebody, or under an epoch, that the next view may have.
+func (m *Machine) keepEarly(ev protocol.Event, out *protocol.Effects) {
+	if len(m.early) >= m.config.Parked {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: it is in no view here", ev.Fact, ev.From)})
+		return
+	}
+	m.early = append(m.early, ev)
+}
+
+// unpark takes what was parked again, now that more is known.
+func (m *Machine) unpark(now protocol.Time, out *protocol.Effects) {
+	parked := m.parked
+	m.parked = nil
+	for _, ev := range parked {
+		m.onReceive(now, ev, out)
+	}
+}

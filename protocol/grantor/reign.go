@@ -1,0 +1,110 @@
+package grantor
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// begin takes up the reign for which the elder has named this member.
+func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
+	if m.reign.Authority == m.self && m.reign.Version == msg.Version {
+		m.part.Recount(now, msg.Reign, msg.Count, out)
+		return
+	}
+	m.heard, m.turk = msg.Version, nil
+	if msg.Beginning == Inheriting {
+		m.forget(now, out)
+		m.turk = &turk{version: msg.Version, previous: msg.Previous, reign: msg.Reign}
+		out.Note(Waiting{Version: msg.Version, Previous: msg.Previous})
+		m.requestTable(now, out)
+		return
+	}
+	m.follow(now, m.own(), authority.Reign{
+		Authority: m.self, Version: msg.Version, Settled: msg.Beginning == Settled, Number: msg.Reign, Count: msg.Count,
+	}, out)
+}
+
+// onView takes the newest view. A reign goes on as long as the view has its grantor; who
+// has left is waited for no more.
+func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.Effects) {
+	m.arrive(view)
+	m.view, m.halted = view, false
+	followed := Place{m.reign.Authority, m.tenure}
+	if m.reign.Authority != 0 && m.reign.Authority != m.self && !m.present(followed) {
+		m.reign, m.tenure = authority.Reign{}, protocol.Tenure{}
+	}
+	m.part.Follow(now, view, m.reign, out)
+	if !m.admitted() {
+		return
+	}
+	m.turnQuestion(now, out)
+	m.viewTurk(now, out)
+	m.elderView(now, out)
+	early := m.early
+	m.early = nil
+	for _, ev := range early {
+		m.onReceive(now, ev, out)
+	}
+}
+
+// onLapsed ends every role: all of them belonged to the tenure.
+func (m *Machine) onLapsed(now protocol.Time, lapsed *protocol.Lapsed, out *protocol.Effects) {
+	m.seek, m.seekFrom, m.turk, m.estate, m.elder, m.since.elder = nil, protocol.Never, nil, nil, nil, 0
+	m.parked, m.early = nil, nil
+	m.becoming = false
+	if m.reign.Authority == m.self {
+		m.reign, m.tenure = authority.Reign{}, protocol.Tenure{}
+	}
+	m.part.Lapse(now, lapsed.Tenure, out)
+}
+
+// onDepose stops granting, and says so.
+func (m *Machine) onDepose(now protocol.Time, from protocol.ID, msg *Depose, out *protocol.Effects) {
+	if !m.admitted() || m.first().ID != from || msg.Tenure != m.view.Lease.Tenure {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: it is not the elder", msg, from)})
+		return
+	}
+	m.yield(now, msg, m.first(), out)
+	out.Send(from, Deposed{Tenure: msg.Tenure, Version: msg.Version})
+}
+
+// yield makes way for another grantor. A table that this member has is kept for that one;
+// a turk passes on what it gets; and whoever has none says so when it is asked.
+func (m *Machine) yield(now protocol.Time, msg *Depose, elder Place, out *protocol.Effects) {
+	if !m.heard.Before(msg.Version) {
+		return // it has before
+	}
+	heir := heir{place: msg.Grantor, version: msg.Version, elder: elder}
+	switch {
+	case m.turk != nil && m.turk.younger.place.ID == 0:
+		m.turk.younger = heir
+		if m.turk.lost {
+			m.pass(nil, out)
+		}
+	case m.reign.Authority == m.self && m.part.Serves():
+		out.Note(Yielding{Version: m.reign.Version, To: msg.Version})
+		m.estate = m.bequeath(heir, m.part.Relinquish(now))
+	default:
+		m.estate = m.bequeath(heir, nil)
+	}
+	m.becoming = false
+	m.follow(now, msg.Grantor, authority.Reign{Authority: msg.Grantor.ID, Version: msg.Version}, out)
+	m.unpark(now, out)
+}
+
+// Waiting notes that a member was named, and waits for the table.
+type Waiting struct {
+	Version  authority.Version
+	Previous Place
+}
+
+func (n Waiting) String() string {
+	return fmt.Sprintf("named %v, waiting for the table of %v", n.Version, n.Previous)
+}
+
+// Yielding notes that a grantor has stopped for another.
+type Yielding struct{ Version, To authority.Version }
+
+func (n Yielding) String() string { return fmt.Sprintf("yielding %v to %v", n.Version, n.To) }

@@ -1,0 +1,146 @@
+package grantor
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// seek is the one question to the elder that is under way (the original's election slot).
+type seek struct {
+	question Question
+	elder    Place
+	due      protocol.Time
+	pause    protocol.Time
+}
+
+// ask puts a question to the elder. A question that is under way is given up for it: its
+// answer, should it come, is nobody's.
+func (m *Machine) ask(now protocol.Time, kind Kind, out *protocol.Effects) {
+	m.questions++
+	m.seekFrom = protocol.Never
+	m.seek = &seek{question: Question{Tenure: m.view.Lease.Tenure, Number: m.questions, Kind: kind, Version: m.reign.Version}}
+	switch {
+	case kind == Count && m.turk != nil:
+		m.seek.question.Version = m.turk.version
+	case kind != Clear && kind != ClearWithLocks && kind != Count:
+		m.seek.question.Version = authority.Version{}
+	}
+	m.sendQuestion(now, out)
+}
+
+func (m *Machine) sendQuestion(now protocol.Time, out *protocol.Effects) {
+	s := m.seek
+	s.elder = m.first()
+	s.pause = min(max(2*s.pause, m.config.Patience), 8*m.config.Patience)
+	s.due = now + s.pause
+	if s.elder.ID == m.self {
+		s.due = protocol.Never // it answers by itself
+		m.onQuestion(now, m.self, &s.question, out)
+		return
+	}
+	out.Send(s.elder.ID, s.question)
+}
+
+func (m *Machine) seekWake() protocol.Time {
+	at := m.seekFrom
+	if m.seek != nil {
+		at = min(at, m.seek.due)
+	}
+	return at
+}
+
+func (m *Machine) seekTick(now protocol.Time, out *protocol.Effects) {
+	if m.seekFrom <= now {
+		m.seekFrom = protocol.Never
+	}
+	if m.seek != nil && m.seek.due <= now && m.admitted() {
+		m.sendQuestion(now, out)
+	}
+}
+
+// turnQuestion puts the question that is under way to the elder of another view. Whatever
+// the one before may still answer is void: the new one has not been told of it.
+func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
+	s := m.seek
+	switch {
+	case s == nil || s.elder == m.first():
+	case s.question.Kind == Clear || s.question.Kind == ClearWithLocks:
+		m.seek = nil // a new elder learns by itself that this member does not grant
+	default:
+		m.ask(now, s.question.Kind, out)
+	}
+}
+
+// onInfo takes the elder's answer.
+func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *protocol.Effects) {
+	s := m.seek
+	if s == nil || msg.Number != s.question.Number || from != s.elder.ID || msg.Tenure != m.view.Lease.Tenure {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: nobody has asked", msg, from)})
+		return
+	}
+	m.seek = nil
+	switch {
+	case s.question.Kind == Clear || s.question.Kind == ClearWithLocks:
+	case msg.Grantor == m.own() && !msg.Version.Before(m.heard):
+		m.begin(now, msg, out)
+	case msg.Grantor == m.own():
+		// Another one was named since, and this member was told so first.
+	case msg.Grantor.ID != 0:
+		m.turk, m.becoming = nil, false
+		m.learn(now, msg.Grantor, msg.Version, out)
+	case s.question.Kind == Count:
+		m.turk = nil // the elder knows nothing of this reign
+		m.forget(now, out)
+	case msg.Left:
+		m.ask(now, Get, out) // somebody has to recover, before anything can be told
+	default:
+		m.part.NobodyDecides(now, out)
+	}
+	if m.seek == nil && m.turk == nil && !m.part.Decides() {
+		m.unpark(now, out)
+	}
+}
+
+// learn follows the grantor that the elder has named, if no newer one was heard of. One
+// that has just refused is asked again after a while: it may not have heard yet, or the
+// elder not.
+func (m *Machine) learn(now protocol.Time, grantor Place, version authority.Version, out *protocol.Effects) {
+	if version.Before(m.heard) || !m.present(grantor) {
+		m.seekFrom = now + m.refusedPause()
+		return
+	}
+	m.follow(now, grantor, authority.Reign{Authority: grantor.ID, Version: version}, out)
+}
+
+// refusedPause is how long one who was refused waits before it asks the elder again
+// (100 ms in the original).
+func (m *Machine) refusedPause() protocol.Time { return max(1, m.config.Patience*2/5) }
+
+// follow makes somebody's reign the one that this member believes. Whatever it had of an
+// older one ends.
+func (m *Machine) follow(now protocol.Time, grantor Place, reign authority.Reign, out *protocol.Effects) {
+	m.heard = reign.Version
+	m.reign, m.tenure = reign, grantor.Tenure
+	m.part.Follow(now, m.view, reign, out)
+}
+
+// forget gives up the grantor that this member follows.
+func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
+	m.reign, m.tenure = authority.Reign{}, protocol.Tenure{}
+	m.part.Follow(now, m.view, m.reign, out)
+}
+
+// onNotGrantor takes the refusal of somebody who was taken for the grantor.
+func (m *Machine) onNotGrantor(now protocol.Time, from protocol.ID, msg *NotGrantor, out *protocol.Effects) {
+	if msg.Version != m.reign.Version || from != m.reign.Authority || msg.Tenure != m.view.Lease.Tenure {
+		return
+	}
+	if m.heard.Before(msg.Known) && m.present(msg.Grantor) && msg.Grantor.ID != m.self {
+		m.follow(now, msg.Grantor, authority.Reign{Authority: msg.Grantor.ID, Version: msg.Known}, out)
+		return
+	}
+	m.forget(now, out)
+	m.seekFrom = now + m.refusedPause()
+}

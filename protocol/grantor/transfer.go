@@ -1,0 +1,231 @@
+package grantor
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// turk is a member that was named grantor and waits for the table of the one before (the
+// original's young turk).
+type turk struct {
+	version  authority.Version
+	previous Place
+	reign    uint64 // in which the one before counts
+	chunk    uint32 // that is wanted next
+	estate   authority.Estate
+	lost     bool // there is no table: it recovers, if it is not deposed
+	due      protocol.Time
+	pause    protocol.Time
+
+	// younger is who was named in its place meanwhile: then it will never serve.
+	younger heir
+	wanted  bool // the younger one has asked for the table
+}
+
+// heir is who goes on with a table.
+type heir struct {
+	place   Place
+	version authority.Version
+	elder   Place // who has named it
+}
+
+// bequest is a table that waits for its heir, or the knowledge that there is none.
+type bequest struct {
+	heir   heir
+	estate *authority.Estate // nil: none
+	cuts   []cut
+	asked  bool
+	sent   bool // all of it; only the last part is kept
+}
+
+// cut is where a part of an estate ends.
+type cut struct{ seats, words int }
+
+// maxPartBytes bounds the texts of one part.
+const maxPartBytes = 1 << 20
+
+// requestTable asks the predecessor for the next part of its table.
+func (m *Machine) requestTable(now protocol.Time, out *protocol.Effects) {
+	t := m.turk
+	if !m.present(t.previous) {
+		m.loseTable(now, out)
+		return
+	}
+	t.pause = min(max(2*t.pause, m.config.Patience), 8*m.config.Patience)
+	t.due = now + t.pause
+	out.Send(t.previous.ID, TransferRequest{Version: t.version, Chunk: t.chunk})
+}
+
+// loseTable goes on without a table: the newest turk recovers from all members, under an
+// epoch in which nobody has counted; one that is deposed says that there is none.
+func (m *Machine) loseTable(now protocol.Time, out *protocol.Effects) {
+	t := m.turk
+	t.lost, t.due, t.estate = true, protocol.Never, authority.Estate{}
+	if t.younger.place.ID != 0 {
+		m.pass(nil, out)
+		return
+	}
+	m.ask(now, Count, out)
+}
+
+// viewTurk looks who has left.
+func (m *Machine) viewTurk(now protocol.Time, out *protocol.Effects) {
+	if b := m.estate; b != nil && (!m.present(b.heir.place) || !b.asked && !m.present(b.heir.elder)) {
+		m.estate = nil
+	}
+	t := m.turk
+	if t == nil {
+		return
+	}
+	if t.younger.place.ID != 0 && !m.present(t.younger.place) {
+		m.turk = nil // it gives up for good: others may have followed
+		return
+	}
+	if !t.lost && !m.present(t.previous) {
+		m.loseTable(now, out)
+	}
+}
+
+// onTransferTable takes a part of the table.
+func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *TransferTable, out *protocol.Effects) {
+	t := m.turk
+	if t == nil || t.lost || msg.Version != t.version || from != t.previous.ID {
+		return
+	}
+	if msg.None {
+		m.loseTable(now, out)
+		return
+	}
+	if msg.Chunk != t.chunk {
+		return
+	}
+	t.estate.Reign, t.estate.Count = msg.Estate.Reign, msg.Estate.Count
+	t.estate.Seats = append(t.estate.Seats, msg.Estate.Seats...)
+	t.estate.Words = append(t.estate.Words, msg.Estate.Words...)
+	t.chunk, t.pause = t.chunk+1, 0
+	switch {
+	case !msg.Last:
+		m.requestTable(now, out)
+	case t.younger.place.ID != 0:
+		m.pass(&t.estate, out)
+	default:
+		m.inherit(now, out)
+	}
+}
+
+// inherit goes on with the table that has come.
+func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
+	t := m.turk
+	reign := authority.Reign{Authority: m.self, Version: t.version, Number: t.estate.Reign, Count: t.estate.Count}
+	if !m.part.Inherit(now, reign, &t.estate, out) {
+		m.loseTable(now, out)
+		return
+	}
+	m.turk, m.becoming = nil, false
+	m.reign, m.tenure = reign, m.view.Lease.Tenure
+	m.unpark(now, out)
+}
+
+// pass makes a turk that was deposed one that has a table, or none, for the younger one.
+func (m *Machine) pass(estate *authority.Estate, out *protocol.Effects) {
+	t := m.turk
+	m.turk = nil
+	m.estate = m.bequeath(t.younger, estate)
+	if t.wanted {
+		m.sendTable(0, out)
+	}
+}
+
+// bequeath cuts a table into parts.
+func (m *Machine) bequeath(to heir, estate *authority.Estate) *bequest {
+	b := &bequest{heir: to, estate: estate}
+	if estate == nil {
+		return b
+	}
+	items, bytes := 0, 0
+	at := cut{}
+	grow := func(size int) {
+		if items > 0 && (items == m.config.Chunk || bytes+size > maxPartBytes) {
+			b.cuts = append(b.cuts, at)
+			items, bytes = 0, 0
+		}
+		items, bytes = items+1, bytes+size
+	}
+	for i := range estate.Seats {
+		grow(seatBytes(&estate.Seats[i]))
+		at.seats++
+	}
+	for i := range estate.Words {
+		grow(len(estate.Words[i].Name))
+		at.words++
+	}
+	b.cuts = append(b.cuts, at)
+	return b
+}
+
+func seatBytes(s *lock.Seat) int { return len(s.Name) + len(s.Owner) + len(s.Reason) + len(s.Client) }
+
+// onTransferRequest gives an heir a part of the table, and tells everybody else that there
+// is none. One that comes before the table has is remembered.
+func (m *Machine) onTransferRequest(from protocol.ID, msg *TransferRequest, out *protocol.Effects) {
+	if b := m.estate; b != nil && b.heir.place.ID == from && b.heir.version == msg.Version {
+		b.asked = true
+		m.sendTable(msg.Chunk, out)
+		return
+	}
+	if t := m.turk; t != nil && t.younger.place.ID == from && t.younger.version == msg.Version {
+		t.wanted = true
+		return
+	}
+	out.Send(from, TransferTable{Version: msg.Version, None: true})
+}
+
+// sendTable sends a part. When the last one has been sent, the others are never asked for
+// again.
+func (m *Machine) sendTable(chunk uint32, out *protocol.Effects) {
+	b := m.estate
+	msg := TransferTable{Version: b.heir.version, Chunk: chunk}
+	last := len(b.cuts) - 1
+	switch {
+	case b.estate == nil:
+		msg.None = true
+	case int64(chunk) > int64(last) || b.sent && int(chunk) != last:
+		return
+	default:
+		from := cut{}
+		if chunk > 0 && !b.sent {
+			from = b.cuts[chunk-1]
+		}
+		to := b.cuts[chunk]
+		if b.sent {
+			to = cut{len(b.estate.Seats), len(b.estate.Words)}
+		}
+		msg.Last = int(chunk) == last
+		msg.Estate = authority.Estate{
+			Reign: b.estate.Reign, Count: b.estate.Count,
+			Seats: b.estate.Seats[from.seats:to.seats:to.seats], Words: b.estate.Words[from.words:to.words:to.words],
+		}
+		if msg.Last && !b.sent {
+			rest := msg.Estate
+			rest.Seats, rest.Words = slices.Clone(rest.Seats), slices.Clone(rest.Words)
+			b.estate, b.sent = &rest, true
+		}
+	}
+	out.Send(b.heir.place.ID, msg)
+}
+
+func (m *Machine) transferWake() protocol.Time {
+	if m.turk == nil || m.turk.lost {
+		return protocol.Never
+	}
+	return m.turk.due
+}
+
+func (m *Machine) transferTick(now protocol.Time, out *protocol.Effects) {
+	if t := m.turk; t != nil && !t.lost && t.due <= now && m.admitted() {
+		m.requestTable(now, out)
+	}
+}
