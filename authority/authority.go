@@ -17,6 +17,7 @@ type authority struct {
 	version  Version
 	paused   bool // the table is paused
 	served   bool // it has granted in this reign, or could have
+	opened   bool // a reign that outlives epochs has seen an open view
 	peers    []*peer
 	departed []departed
 	waits    protocol.Time // when the time comes to grant, while that is all that is waited for
@@ -52,12 +53,14 @@ func (c *authority) complete() bool {
 // serveFrom is when all that was promised before this reign has run out. A member that
 // was dropped before it had reported may hold anything: it is waited for.
 func (m *Machine) serveFrom() protocol.Time {
-	if m.authority.served && m.config.Outlives {
-		return 0 // its table knows of everybody who may hold anything
-	}
 	from := m.config.Terms.From(m.view)
-	if m.authority.served {
+	switch {
+	case m.authority.served && m.config.Outlives:
+		return 0 // its table knows of everybody who may hold anything
+	case m.authority.served:
 		return from
+	case m.authority.opened:
+		from = 0
 	}
 	for _, d := range m.authority.departed {
 		if !d.reported {

@@ -378,7 +378,7 @@ func (m *Machine) holderRestore(now protocol.Time, s *lock.Seat) uint64 {
 // of the next tenure.
 func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
 	h := &m.holder
-	h.stage, h.report, h.acks, h.acksDue, h.vouchDue = silent, report{due: protocol.Never}, nil, protocol.Never, protocol.Never
+	h.stage, h.report, h.acks, h.acksDue, h.vouchDue = m.firstStage(m.reign), report{due: protocol.Never}, nil, protocol.Never, protocol.Never
 	h.lapses = next.Lapses
 	var records []*record
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {

@@ -86,6 +86,7 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 			m.endWaits(now, p, out)
 		}
 	}
+	c.opened = c.opened || m.config.Outlives && m.config.Terms.From(m.view) <= now
 	m.countDown(now, out)
 	m.install(now, out)
 	if m.deciding {
@@ -94,11 +95,11 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 }
 
 // isEmpty reports whether a newcomer is known to hold nothing and to wait for nothing, so
-// that it need not be asked: everybody who could have held something when the reign began
-// has been heard, or its tenure has ended; and this one has not been here since then.
+// that it need not be asked: nobody did when the reign began; or its tenure was in no view
+// when one of this reign was open, so that it has begun since then.
 func (m *Machine) isEmpty(p *peer) bool {
 	c := m.authority
-	return m.config.Outlives && (c.served || m.reign.Settled) &&
+	return m.config.Outlives && (c.opened || c.served || m.reign.Settled) &&
 		!slices.ContainsFunc(c.departed, func(d departed) bool { return d.id == p.id && d.tenure == p.tenure })
 }
 

@@ -30,14 +30,19 @@ type keptRequest struct {
 // epochs nobody waits to be asked: who needs no reports asks for none.
 func (m *Machine) beginReign(next Reign) {
 	h := &m.holder
-	h.stage, h.report = silent, report{due: protocol.Never}
-	if m.config.Outlives && next.Authority != 0 {
-		h.stage = known
-	}
+	h.stage, h.report = m.firstStage(next), report{due: protocol.Never}
 	h.acks, h.acksDue = nil, protocol.Never
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.reported, r.freed, r.first, r.due, r.pause = false, false, 0, protocol.Never, 0
 	}
+}
+
+// firstStage is how far a holder is with an authority that it has just come to know.
+func (m *Machine) firstStage(next Reign) stage {
+	if m.config.Outlives && next.Authority != 0 && next.Authority != m.self {
+		return known
+	}
+	return silent
 }
 
 // unconfirm begins an epoch: its authority has not said yet that it knows what is held here.

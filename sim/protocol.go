@@ -125,7 +125,7 @@ type Standing struct {
 }
 
 // Protocols lists the protocols that can be simulated.
-func Protocols() []Protocol { return []Protocol{centralProtocol(), electionProtocol()} }
+func Protocols() []Protocol { return []Protocol{centralProtocol(), grantorProtocol(), electionProtocol()} }
 
 // Find returns the protocol of that name.
 func Find(name string) (Protocol, bool) {

@@ -357,15 +357,32 @@ func (w *world) leftovers() (found []string) {
 	if !w.protocol.Locks {
 		return nil
 	}
-	m := w.leading()
-	condition, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition)
+	m, condition := w.condition()
 	switch {
-	case !ok:
-		found = append(found, fmt.Sprintf("%s does not say how the space is", m))
+	case condition == nil:
+		found = append(found, "nobody says how the space is")
 	case condition.State != protocol.Ready:
 		found = append(found, fmt.Sprintf("the space is %v on %s: %s", condition.State, m, condition.Why))
 	case condition.Locks > 0 || condition.Waiters > 0:
 		found = append(found, fmt.Sprintf("%s says that %d names are held or wanted, with %d waiters", m, condition.Locks, condition.Waiters))
 	}
 	return found
+}
+
+// condition is how the space is, as somebody says who need not ask anybody else: whoever
+// coordinates, or whoever else decides in it.
+func (w *world) condition() (*member, *protocol.Condition) {
+	leading := w.leading()
+	if said, ok := leading.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition); ok {
+		return leading, said
+	}
+	for _, m := range w.members {
+		if m == leading || !w.demanded(m) {
+			continue
+		}
+		if said, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition); ok {
+			return m, said
+		}
+	}
+	return nil, nil
 }

@@ -60,11 +60,12 @@ type arrival struct {
 }
 
 // arrive notes whether this member is elder in a view, and what that says about earlier
-// ones. Nobody was elder before the first of all views; and where the view follows the one
-// that this member had before without a gap, and begins an epoch, nobody was in that epoch.
+// ones. Nobody was elder before the first of all views; and nobody was elder before in an
+// epoch that begins with this view: its coordinator has made it, or it follows the view
+// before without a gap.
 func (m *Machine) arrive(view *protocol.View) {
 	a := &m.since
-	begins := view.Epoch.Counter > a.epoch && view.Number == a.number+1
+	begins := view.Epoch.Counter > a.epoch && (view.Coordinator == m.self || view.Number == a.number+1)
 	switch {
 	case len(view.Members) == 0 || view.Members[0].ID != m.self || view.Members[0].Tenure != view.Lease.Tenure:
 		a.elder, a.only, m.elder = 0, false, nil

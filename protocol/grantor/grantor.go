@@ -107,16 +107,28 @@ func (terms) Until(*protocol.View) protocol.Time        { return protocol.Never 
 func (terms) Dropped(*protocol.View) []protocol.Dropped { return nil }
 func (terms) Gone(view *protocol.View) protocol.Time    { return openFrom(view) }
 
+// openFrom is when nobody holds anything who is not in the view. A member alone has to wait
+// for the clients of its own former life too, and knows for how long.
 func openFrom(view *protocol.View) protocol.Time {
-	if view.Open {
-		return 0
+	switch {
+	case !view.Open:
+		return protocol.Never
+	case view.GrantFrom != protocol.Never:
+		return view.GrantFrom
 	}
-	return protocol.Never
+	return 0
 }
 
 // Wake returns when there is something to do.
 func (m *Machine) Wake() protocol.Time {
-	at := min(m.part.Wake(), m.seekWake(), m.transferWake(), m.operatorsWake())
+	at := min(m.part.Wake(), m.seekFrom)
+	for _, t := range m.transfers {
+		at = min(at, t.deadline)
+	}
+	if !m.admitted() {
+		return at // nobody can be asked anything
+	}
+	at = min(at, m.seekWake(), m.transferWake(), m.operatorsWake())
 	if m.elder != nil {
 		at = min(at, m.elderWake())
 	}

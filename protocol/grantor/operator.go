@@ -146,7 +146,7 @@ func (m *Machine) settleInvitations(out *protocol.Effects) {
 func (m *Machine) operatorsWake() protocol.Time {
 	at := protocol.Never
 	for _, t := range m.transfers {
-		at = min(at, t.due, t.deadline)
+		at = min(at, t.due)
 	}
 	return at
 }

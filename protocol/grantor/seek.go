@@ -44,11 +44,10 @@ func (m *Machine) sendQuestion(now protocol.Time, out *protocol.Effects) {
 }
 
 func (m *Machine) seekWake() protocol.Time {
-	at := m.seekFrom
-	if m.seek != nil {
-		at = min(at, m.seek.due)
+	if m.seek == nil {
+		return protocol.Never
 	}
-	return at
+	return m.seek.due
 }
 
 func (m *Machine) seekTick(now protocol.Time, out *protocol.Effects) {

@@ -1,0 +1,39 @@
+package sim
+
+import (
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
+)
+
+// grantorProtocol is one space of protocol grantor over the membership.
+func grantorProtocol() Protocol {
+	return Protocol{
+		Name: "grantor", Fewest: 3, Most: 7, Locks: true,
+		Faults: Within.Without(Any) &^ ofStores,
+		Build: func(s Seat) (Built, error) {
+			built, err := Membership(s)
+			if err != nil {
+				return built, err
+			}
+			space, err := grantor.New(grantor.Config{Self: built.ID, Table: s.Table, Any: s.Any})
+			built.Spaces = []protocol.Machine{space}
+			return built, err
+		},
+		Routine: func(m protocol.Message) bool {
+			_, acks := m.(authority.Acks)
+			return acks || routine(m)
+		},
+		Wish: func(m protocol.Message) (Standing, bool) {
+			acquire, ok := m.(authority.Acquire)
+			return Standing{Name: acquire.Wish.Name, Session: acquire.Wish.Session, Wish: acquire.Wish.Request}, ok
+		},
+		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
+			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
+			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Vouch{}, authority.Ask{}, authority.Answer{},
+			grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
+			grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
+			grantor.NeedTokens{}, grantor.Tokens{},
+		}},
+	}
+}
