@@ -265,10 +265,8 @@ func (m InfoAnswer) String() string {
 	return text + " · " + m.Stamp.String()
 }
 
-// String renders a version as v7.3.1: epoch 7, view 3, the first of that view.
-func (v Version) String() string {
-	return fmt.Sprintf("v%d.%d.%d", v.Epoch, v.Number>>32, v.Number&(1<<32-1))
-}
+// String renders a version as v7.2: the second of epoch 7.
+func (v Version) String() string { return fmt.Sprintf("v%d.%d", v.Epoch, v.Number) }
 
 // shownSeats is how much of a report a trace shows.
 const shownSeats = 4

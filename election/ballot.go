@@ -172,6 +172,12 @@ func (s *Succession) joins() bool {
 // attends nobody else can free anything, and all of them do. In mode any nobody is
 // left out who promises: it follows nobody else any more.
 func (b *Ballot) next(predecessor *View, r Rules) *View {
+	next := b.successor(predecessor, r)
+	next.Date(predecessor)
+	return next
+}
+
+func (b *Ballot) successor(predecessor *View, r Rules) *View {
 	next := &View{Epoch: b.Epoch, Number: 1, Terms: b.Terms, Order: b.Order}
 	listed := func(v Vote) bool { return v.Leaving || next.Rank(v.Self.ID) >= 0 }
 	if predecessor != nil {

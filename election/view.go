@@ -117,6 +117,18 @@ func (v *View) Electorate() Electorate {
 	return e
 }
 
+// Date notes since when each member has its place, where the view follows another one; nil
+// is none.
+func (v *View) Date(predecessor *View) {
+	for i := range v.Members {
+		place := &v.Members[i]
+		place.Since = v.Number
+		if before, listed := predecessor.Of(place.ID); listed && before.Tenure == place.Tenure {
+			place.Since = before.Since
+		}
+	}
+}
+
 // Needs returns whose quorums whatever follows the view needs: those of the view and
 // of every view in its base.
 func (v *View) Needs() []Electorate {

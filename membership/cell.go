@@ -72,6 +72,7 @@ const (
 	flagFounder = 1 << iota
 	flagServes
 	flagKept
+	flagSince
 	memberFlagsEnd
 )
 
@@ -108,7 +109,10 @@ func appendView(b []byte, v *election.View) []byte {
 		for _, n := range []uint64{uint64(m.ID), m.Tenure.Incarnation, m.Tenure.Lapses} {
 			b = binary.BigEndian.AppendUint64(b, n)
 		}
-		b = append(b, flags(m.Founder, m.Serves, m.Kept))
+		b = append(b, flags(m.Founder, m.Serves, m.Kept, m.Since != 0))
+		if m.Since != 0 {
+			b = binary.BigEndian.AppendUint64(b, m.Since)
+		}
 		b = appendTexts(b, m.Name, m.Address, m.HTTP)
 	}
 	b = binary.AppendUvarint(b, uint64(len(v.Base)))
@@ -271,6 +275,9 @@ func (r *reader) view() *election.View {
 		m.Tenure = protocol.Tenure{Incarnation: r.number(), Lapses: r.number()}
 		set := r.flags(memberFlagsEnd)
 		m.Founder, m.Serves, m.Kept = set&flagFounder != 0, set&flagServes != 0, set&flagKept != 0
+		if set&flagSince != 0 {
+			m.Since = r.number()
+		}
 		m.Name, m.Address, m.HTTP = r.text(), r.text(), r.text()
 		v.Members = append(v.Members, m)
 		if r.damaged {

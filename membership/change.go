@@ -135,6 +135,7 @@ func (m *Machine) next(now protocol.Time) *election.View {
 		changed = changed || !stays || place != member
 	}
 	changed = m.admit(next) || changed
+	next.Date(r.view)
 	alive := func(id protocol.ID) bool { return live[id] }
 	if !changed || !m.config.Available && !r.view.Electorate().Quorum(alive) {
 		return nil // or without a quorum to agree: perhaps they come back in time

@@ -89,6 +89,11 @@ type Member struct {
 	Address string
 	Tenure  Tenure
 	Founder bool
+	// Since is the number of the view since which every view has had this member under this
+	// tenure. One that was left out meanwhile is back under a later number, whatever it has
+	// heard of the views between: what others were told about it then may have been that it
+	// is gone. 0 where nobody has recorded it.
+	Since uint64
 }
 
 // Tenure is a member's uninterrupted stay: a new one begins with every start and

@@ -9,7 +9,7 @@ import (
 // grantorProtocol is one space of protocol grantor over the membership.
 func grantorProtocol() Protocol {
 	return Protocol{
-		Name: "grantor", Fewest: 3, Most: 7, Locks: true,
+		Name: "grantor", Fewest: 3, Most: 7, Locks: true, Moves: true,
 		Faults: Within.Without(Any) &^ ofStores,
 		Build: func(s Seat) (Built, error) {
 			built, err := Membership(s)
@@ -33,7 +33,6 @@ func grantorProtocol() Protocol {
 			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Vouch{}, authority.Ask{}, authority.Answer{},
 			grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
 			grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
-			grantor.NeedTokens{}, grantor.Tokens{},
 		}},
 	}
 }

@@ -405,6 +405,10 @@ func (n *nemesis) operate() {
 	if len(w.settings.names) == 0 || !m.up || m.paused {
 		return
 	}
+	if w.protocol.Moves && w.butOneIn("transfers", 3) {
+		n.handOver()
+		return
+	}
 	w.hit(Operator)
 	s := w.scope()
 	n.look(m)

@@ -39,6 +39,9 @@ type Protocol struct {
 	// Routine, if not nil, reads off a message that it says only that nothing has changed, as
 	// a heartbeat does. Pictures summarize such messages.
 	Routine func(protocol.Message) bool
+	// Moves says that the authority can be handed over (protocol.Transfer). Operators do that
+	// then, too.
+	Moves bool
 	// Stores says that the machines share a store: they ask for storage.Mutate and
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
 	Stores bool
@@ -125,7 +128,9 @@ type Standing struct {
 }
 
 // Protocols lists the protocols that can be simulated.
-func Protocols() []Protocol { return []Protocol{centralProtocol(), grantorProtocol(), electionProtocol()} }
+func Protocols() []Protocol {
+	return []Protocol{centralProtocol(), grantorProtocol(), electionProtocol()}
+}
 
 // Find returns the protocol of that name.
 func Find(name string) (Protocol, bool) {

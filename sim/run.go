@@ -377,10 +377,11 @@ func (w *world) condition() (*member, *protocol.Condition) {
 		return leading, said
 	}
 	for _, m := range w.members {
-		if m == leading || !w.demanded(m) {
+		if m == leading || !m.up || m.paused {
 			continue
 		}
-		if said, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition); ok {
+		said, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition)
+		if ok && said.State != protocol.Unavailable { // one that is left out of the view knows nothing
 			return m, said
 		}
 	}

@@ -9,15 +9,13 @@ import (
 )
 
 // elder is the role that names grantors. A member has it from the first question on that
-// it is asked while it is the first of its view.
+// it is asked while it coordinates its view.
 type elder struct {
-	since     uint64 // the number of the view since which this member is elder
-	known     bool   // everybody has said who grants
+	known     bool // everybody has said who grants
 	inquiries []*inquiry
 	entry     entry
 	deposing  *deposing
 	questions []question // that wait, one of each member's
-	tokens    tokens
 }
 
 // entry is what an elder knows of the space.
@@ -50,43 +48,37 @@ type question struct {
 	Question
 }
 
-// arrival is what a member knows of how it came to the newest view.
-type arrival struct {
-	elder  uint64 // the number of the view since which it is elder; 0 while it is not
-	only   bool   // at that time nobody else can have been elder before it
-	before uint64 // the highest epoch in which somebody else may have been
-	number uint64 // of the view before
+// elderhood is what a member knows of its own epochs.
+type elderhood struct {
+	first  bool   // nobody was elder before it, ever
+	number uint64 // of the newest view that it has coordinated and that was installed; 0 where it has not coordinated the one before
 	epoch  uint64
 }
 
-// arrive notes whether this member is elder in a view, and what that says about earlier
-// ones. Nobody was elder before the first of all views; and nobody was elder before in an
-// epoch that begins with this view: its coordinator has made it, or it follows the view
-// before without a gap.
+// arrive notes whether this member is elder in a view. What it knows as elder it goes on
+// knowing under another epoch of its own, if nobody can have been elder between: the view
+// follows the one before directly, and that one was installed. In mode any another side
+// may have had an elder of its own.
 func (m *Machine) arrive(view *protocol.View) {
-	a := &m.since
-	begins := view.Epoch.Counter > a.epoch && (view.Coordinator == m.self || view.Number == a.number+1)
+	h := &m.elderhood
+	follows := h.number != 0 && view.Number <= h.number+1 && (!m.config.Any || view.Epoch.Counter == h.epoch)
 	switch {
-	case len(view.Members) == 0 || view.Members[0].ID != m.self || view.Members[0].Tenure != view.Lease.Tenure:
-		a.elder, a.only, m.elder = 0, false, nil
-		a.before = view.Epoch.Counter
-	case a.elder == 0:
-		a.elder, a.only = view.Number, view.Number == 1
-		if !begins && !a.only {
-			a.before = view.Epoch.Counter
-		}
-		m.elder = nil
-	case m.config.Any && view.Epoch.Counter > a.epoch:
-		// Another side may have had an elder of its own.
-		a.elder, a.only, a.before, m.elder = view.Number, false, view.Epoch.Counter, nil
+	case view.Coordinator != m.self || m.own().ID == 0:
+		*h, m.elder = elderhood{}, nil
+		return
+	case !follows && view.Epoch.Counter != h.epoch:
+		*h, m.elder = elderhood{first: view.Number == 1}, nil
 	}
-	a.number, a.epoch = view.Number, view.Epoch.Counter
+	h.epoch = view.Epoch.Counter
+	if view.Installed {
+		h.number = view.Number
+	}
 }
 
 // onQuestion takes a member's question. Where this member is not the elder, or does not
 // know the asker, the asker repeats it.
 func (m *Machine) onQuestion(now protocol.Time, from protocol.ID, q *Question, out *protocol.Effects) {
-	if !m.admitted() || m.since.elder == 0 || !m.present(Place{from, q.Tenure}) {
+	if !m.admitted() || m.first() != m.own() || !m.sits(from, q.Tenure) {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: this member is not its elder", q, from)})
 		return
 	}
@@ -110,7 +102,7 @@ func (m *Machine) answerQuestions(now protocol.Time, out *protocol.Effects) {
 	for i := 0; m.elder != nil && i < len(m.elder.questions); {
 		e := m.elder
 		q := e.questions[i]
-		if !m.present(Place{q.from, q.Tenure}) {
+		if !m.sits(q.from, q.Tenure) {
 			e.questions = slices.Delete(e.questions, i, i+1)
 			continue
 		}
@@ -137,7 +129,7 @@ func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects)
 		return nil
 	}
 	x := &e.entry
-	asker := Place{q.from, q.Tenure}
+	asker, _ := m.placeOf(q.from)
 	lives := x.named && m.present(x.grantor)
 	switch q.Kind {
 	case Clear, ClearWithLocks:
@@ -147,7 +139,7 @@ func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects)
 		}
 		return &Info{}
 	case Count:
-		return m.considerCount(now, q, out)
+		return m.considerCount(q, out)
 	case Peek:
 		if e.deposing != nil {
 			return nil
@@ -161,7 +153,7 @@ func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects)
 		case e.deposing != nil:
 			return nil
 		case !lives:
-			return m.name(now, asker, out)
+			return m.name(asker, out)
 		case q.Kind == Become && x.grantor != asker:
 			m.depose(now, asker, out)
 			return m.consider(now, q, out) // the one before may have been this member
@@ -185,10 +177,10 @@ func (x *entry) info(asker Place) *Info {
 // unless this elder knows that nothing can be: nobody was named since nobody else could
 // have been, or the last one has left nothing behind; and nobody outside of the view is
 // left who could have something from before.
-func (m *Machine) name(now protocol.Time, asker Place, out *protocol.Effects) *Info {
+func (m *Machine) name(asker Place, out *protocol.Effects) *Info {
 	e := m.elder
 	x := &e.entry
-	reign, count, ok := m.tokensAbove(now, x.spent, out)
+	reign, count, ok := m.tokensAbove(x.spent, out)
 	if !ok {
 		return nil
 	}
@@ -209,17 +201,16 @@ func (m *Machine) enter(grantor Place, beginning Beginning) {
 	x.beginning, x.previous, x.reign, x.count = beginning, Place{}, 0, 0
 }
 
-// nextVersion is above all that any elder has given: its epoch is the view's, its number
-// begins with the view's.
+// nextVersion is above all that any elder has given: its epoch is the view's, which has this
+// elder alone.
 func (m *Machine) nextVersion(last authority.Version) authority.Version {
 	if protocol.Mutated("versions restart at 1") {
 		return authority.Version{Epoch: 1, Number: last.Number + 1}
 	}
-	next := authority.Version{Epoch: m.view.Epoch.Counter, Number: m.view.Number<<32 | 1}
-	if !last.Before(next) {
-		next = authority.Version{Epoch: last.Epoch, Number: last.Number + 1}
+	if last.Epoch == m.view.Epoch.Counter {
+		return authority.Version{Epoch: last.Epoch, Number: last.Number + 1}
 	}
-	return next
+	return authority.Version{Epoch: m.view.Epoch.Counter, Number: 1}
 }
 
 // depose names somebody in the place of a grantor that is here. That one is told, and
@@ -250,7 +241,7 @@ func (m *Machine) sendDepose(now protocol.Time, out *protocol.Effects) {
 // onDeposed goes on when the grantor before has said that it grants no more.
 func (m *Machine) onDeposed(now protocol.Time, from protocol.ID, msg *Deposed, out *protocol.Effects) {
 	e := m.elder
-	if e == nil || e.deposing == nil || e.deposing.place != (Place{from, msg.Tenure}) || msg.Version != e.entry.version {
+	if e == nil || e.deposing == nil || e.deposing.place.ID != from || e.deposing.place.Tenure != msg.Tenure || msg.Version != e.entry.version {
 		return
 	}
 	e.deposing = nil
@@ -266,14 +257,13 @@ func (m *Machine) elderView(now protocol.Time, out *protocol.Effects) {
 	if e.deposing != nil && !m.present(e.deposing.place) {
 		e.deposing = nil
 	}
-	e.tokens.due = protocol.Never // another coordinator, or another epoch, answers at once
 	m.inquire(now, out)
 	m.answerQuestions(now, out)
 }
 
 func (m *Machine) elderWake() protocol.Time {
 	e := m.elder
-	at := e.tokens.due
+	at := protocol.Never
 	if e.deposing != nil {
 		at = min(at, e.deposing.due)
 	}
@@ -295,9 +285,5 @@ func (m *Machine) elderTick(now protocol.Time, out *protocol.Effects) {
 		if i.due <= now {
 			m.sendInquiry(now, i, out)
 		}
-	}
-	if e.tokens.due <= now {
-		e.tokens.due = protocol.Never
-		m.answerQuestions(now, out)
 	}
 }

@@ -59,8 +59,8 @@ type Machine struct {
 	view   *protocol.View     // the newest; nil before the first
 	halted bool
 
-	reign  authority.Reign // whom this member follows; Authority 0 while it knows nobody
-	tenure protocol.Tenure // that one's
+	reign authority.Reign // whom this member follows; Authority 0 while it knows nobody
+	place Place           // that one's
 	// heard is the highest version that this member has heard of. It takes no reign of its
 	// own below, and follows none.
 	heard authority.Version
@@ -78,7 +78,7 @@ type Machine struct {
 	lastInvite uint64
 	transfers  []*transfer
 
-	since arrival // of the present view, for the elder
+	elderhood elderhood
 }
 
 // New makes a member's machine. The error names the field that is wrong.
@@ -176,36 +176,50 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 // admitted reports whether the newest view has this member in its present tenure, and no
 // other is about to come.
 func (m *Machine) admitted() bool {
-	return m.view != nil && !m.halted && m.present(m.own())
+	return m.view != nil && !m.halted && m.own().ID != 0
 }
 
-// own is this member under its present tenure.
-func (m *Machine) own() Place { return Place{m.self, m.view.Lease.Tenure} }
-
-// present reports whether the newest view has a member under that tenure.
-func (m *Machine) present(p Place) bool {
-	if m.view == nil || p.ID == 0 {
-		return false
+// own is this member's place in the newest view; the zero Place where it has none under its
+// present tenure.
+func (m *Machine) own() Place {
+	place, _ := m.placeOf(m.self)
+	if place.Tenure != m.view.Lease.Tenure {
+		return Place{}
 	}
-	member, ok := m.view.Of(p.ID)
-	return ok && member.Tenure == p.Tenure
+	return place
 }
 
-// placeOf is a member as the newest view has it.
-func (m *Machine) placeOf(id protocol.ID) (Place, bool) {
+// present reports whether a place is one of the newest view.
+func (m *Machine) present(p Place) bool {
+	place, listed := m.placeOf(p.ID)
+	return listed && place == p
+}
+
+// sits reports whether the newest view has a member under that tenure.
+func (m *Machine) sits(id protocol.ID, tenure protocol.Tenure) bool {
+	place, listed := m.placeOf(id)
+	return listed && place.Tenure == tenure
+}
+
+// placeOf is a member's place in the newest view.
+func (m *Machine) placeOf(id protocol.ID) (place Place, listed bool) {
 	if m.view == nil {
 		return Place{}, false
 	}
-	member, ok := m.view.Of(id)
-	return Place{id, member.Tenure}, ok
+	member, listed := m.view.Of(id)
+	if !listed {
+		return Place{}, false
+	}
+	return Place{id, member.Tenure, member.Since}, true
 }
 
-// first is the elder: the first member of the view.
+// first is the elder: the member that coordinates the view.
 func (m *Machine) first() Place {
-	if m.view == nil || len(m.view.Members) == 0 {
+	if m.view == nil {
 		return Place{}
 	}
-	return Place{m.view.Members[0].ID, m.view.Members[0].Tenure}
+	place, _ := m.placeOf(m.view.Coordinator)
+	return place
 }
 
 // tend sees to what follows from any event: somebody needs a grantor and none is known, a

@@ -18,10 +18,10 @@ type inquiry struct {
 // becomeElder begins the role. The first member ever knows that nobody can have been named
 // before; every other elder asks (the original's elder initialisation).
 func (m *Machine) becomeElder(now protocol.Time, out *protocol.Effects) {
-	m.elder = &elder{since: m.since.elder, tokens: tokens{due: protocol.Never}}
+	m.elder = &elder{}
 	e := m.elder
-	e.entry.spent = m.since.before
-	if m.since.only {
+	e.entry.spent = m.view.Epoch.Counter - 1 // in earlier ones others may have been elder
+	if m.elderhood.first {
 		e.known = true
 		return
 	}
@@ -42,7 +42,7 @@ func (m *Machine) inquire(now protocol.Time, out *protocol.Effects) {
 	e.inquiries = slices.DeleteFunc(e.inquiries, func(i *inquiry) bool { return !m.present(i.place) })
 	all := true
 	for _, member := range m.view.Members {
-		place := Place{member.ID, member.Tenure}
+		place, _ := m.placeOf(member.ID)
 		if place.ID == m.self {
 			continue
 		}
@@ -63,7 +63,7 @@ func (m *Machine) inquire(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) sendInquiry(now protocol.Time, i *inquiry, out *protocol.Effects) {
 	i.pause = min(max(2*i.pause, m.config.Patience), 8*m.config.Patience)
 	i.due = now + i.pause
-	out.Send(i.place.ID, Inquiry{Epoch: m.view.Epoch, View: m.elder.since})
+	out.Send(i.place.ID, Inquiry{Epoch: m.view.Epoch})
 }
 
 // onInquiry answers a new elder. From then on no older elder's word counts here: the
@@ -72,7 +72,7 @@ func (m *Machine) onInquiry(from protocol.ID, msg *Inquiry, out *protocol.Effect
 	if !m.admitted() || m.first().ID != from || msg.Epoch != m.view.Epoch {
 		return // it asks again, when both have the view
 	}
-	answer := Testimony{Tenure: m.view.Lease.Tenure, View: msg.View}
+	answer := Testimony{Tenure: m.view.Lease.Tenure, Since: m.own().Since, Epoch: msg.Epoch}
 	answer.Grants, answer.Version, answer.Reign = m.testify()
 	out.Send(from, answer)
 }
@@ -80,10 +80,10 @@ func (m *Machine) onInquiry(from protocol.ID, msg *Inquiry, out *protocol.Effect
 // onTestimony takes what a member says.
 func (m *Machine) onTestimony(now protocol.Time, from protocol.ID, msg *Testimony, out *protocol.Effects) {
 	e := m.elder
-	if e == nil || e.known || msg.View != e.since {
+	if e == nil || e.known || msg.Epoch != m.view.Epoch {
 		return
 	}
-	at := slices.IndexFunc(e.inquiries, func(i *inquiry) bool { return i.place == Place{from, msg.Tenure} })
+	at := slices.IndexFunc(e.inquiries, func(i *inquiry) bool { return i.place == Place{from, msg.Tenure, msg.Since} })
 	if at < 0 || e.inquiries[at].answered {
 		return
 	}

@@ -17,12 +17,13 @@ import (
 //	predecessor → turk      TransferTable
 //	anybody → member        Invite, Invited               succeed, and its refusal
 //	not a grantor → holder  NotGrantor
-//	elder → coordinator     NeedTokens, Tokens            its answer
 type (
-	// Place is a member under one tenure. The zero Place is nobody.
+	// Place is a member under one tenure, in all views since one: a role ends with it. The
+	// zero Place is nobody.
 	Place struct {
 		ID     protocol.ID
 		Tenure protocol.Tenure
+		Since  uint64
 	}
 
 	// Question is what a member asks the elder, one at a time. Number tells it from every
@@ -64,18 +65,15 @@ type (
 		Version authority.Version
 	}
 
-	// Inquiry is a new elder's question to every member: who grants? View is the number of
-	// the view since which it is elder.
-	Inquiry struct {
-		Epoch protocol.Epoch
-		View  uint64
-	}
+	// Inquiry is a new elder's question to every member: who grants?
+	Inquiry struct{ Epoch protocol.Epoch }
 
 	// Testimony answers an Inquiry: whether the sender grants, or is about to, under which
 	// version, and in which reign its tokens are counted.
 	Testimony struct {
 		Tenure  protocol.Tenure // the sender's
-		View    uint64
+		Since   uint64          // as its view has it
+		Epoch   protocol.Epoch  // the Inquiry's
 		Grants  bool
 		Version authority.Version
 		Reign   uint64
@@ -120,15 +118,6 @@ type (
 		Version authority.Version
 		Grantor Place
 		Known   authority.Version
-	}
-
-	// NeedTokens asks the coordinator for an epoch above one, in which a reign can count.
-	NeedTokens struct{ Above uint64 }
-
-	// Tokens answers it: Reign is the epoch's counter, Count where the count begins.
-	Tokens struct {
-		Reign uint64
-		Count uint32
 	}
 )
 
@@ -220,7 +209,7 @@ func (m Depose) String() string { return fmt.Sprintf("depose for %v %v", m.Grant
 
 func (m Deposed) String() string { return fmt.Sprintf("deposed %v", m.Version) }
 
-func (m Inquiry) String() string { return fmt.Sprintf("inquiry since view %d", m.View) }
+func (m Inquiry) String() string { return fmt.Sprintf("inquiry in epoch %d", m.Epoch.Counter) }
 
 func (m Testimony) String() string {
 	if !m.Grants {
@@ -261,15 +250,11 @@ func (m NotGrantor) String() string {
 	return text
 }
 
-func (m NeedTokens) String() string { return fmt.Sprintf("need tokens above reign %d", m.Above) }
-
-func (m Tokens) String() string { return fmt.Sprintf("tokens of reign %d from %d", m.Reign, m.Count) }
-
 // Vocabulary lists one value of each type that is sent here beside those of package
 // authority. Whoever writes such values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
 		Question{}, Info{}, Depose{}, Deposed{}, Inquiry{}, Testimony{}, TransferRequest{}, TransferTable{},
-		Invite{}, Invited{}, NotGrantor{}, NeedTokens{}, Tokens{},
+		Invite{}, Invited{}, NotGrantor{},
 	}
 }

@@ -82,10 +82,10 @@ func (m *Machine) endTransfer(t *transfer, err error, out *protocol.Effects) {
 
 // onInvite begins to become the grantor, because somebody has asked for that.
 func (m *Machine) onInvite(from protocol.ID, msg *Invite, out *protocol.Effects) {
-	place := Place{from, msg.Tenure}
-	if !m.admitted() || !m.present(place) {
+	if !m.admitted() || !m.sits(from, msg.Tenure) {
 		return
 	}
+	place, _ := m.placeOf(from)
 	i := slices.IndexFunc(m.invited, func(i invitation) bool { return i.from == place })
 	switch {
 	case i >= 0:

@@ -41,10 +41,6 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onInvited(now, ev.From, &msg, out)
 	case NotGrantor:
 		m.onNotGrantor(now, ev.From, &msg, out)
-	case NeedTokens:
-		m.onNeedTokens(ev.From, &msg, out)
-	case Tokens:
-		m.onTokens(now, ev.From, &msg, out)
 	default:
 		out.Note(Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
 	}
@@ -120,7 +116,7 @@ func (m *Machine) toNobody(ev protocol.Event, s *authority.Stamp, out *protocol.
 	}
 	refusal := NotGrantor{Tenure: s.Tenure, Version: s.Version}
 	if m.reign.Authority != 0 && s.Version.Before(m.reign.Version) {
-		refusal.Grantor, refusal.Known = Place{m.reign.Authority, m.tenure}, m.reign.Version
+		refusal.Grantor, refusal.Known = m.place, m.reign.Version
 	}
 	out.Send(ev.From, refusal)
 }

@@ -16,7 +16,7 @@ func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 	m.heard, m.turk = msg.Version, nil
 	if msg.Beginning == Inheriting {
 		m.forget(now, out)
-		m.turk = &turk{version: msg.Version, previous: msg.Previous, reign: msg.Reign}
+		m.turk = &turk{place: m.own(), version: msg.Version, previous: msg.Previous, reign: msg.Reign}
 		out.Note(Waiting{Version: msg.Version, Previous: msg.Previous})
 		m.requestTable(now, out)
 		return
@@ -29,11 +29,10 @@ func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 // onView takes the newest view. A reign goes on as long as the view has its grantor; who
 // has left is waited for no more.
 func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.Effects) {
-	m.arrive(view)
 	m.view, m.halted = view, false
-	followed := Place{m.reign.Authority, m.tenure}
-	if m.reign.Authority != 0 && m.reign.Authority != m.self && !m.present(followed) {
-		m.reign, m.tenure = authority.Reign{}, protocol.Tenure{}
+	m.arrive(view)
+	if m.reign.Authority != 0 && !m.present(m.place) {
+		m.reign, m.place = authority.Reign{}, Place{}
 	}
 	m.part.Follow(now, view, m.reign, out)
 	if !m.admitted() {
@@ -51,11 +50,11 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 
 // onLapsed ends every role: all of them belonged to the tenure.
 func (m *Machine) onLapsed(now protocol.Time, lapsed *protocol.Lapsed, out *protocol.Effects) {
-	m.seek, m.seekFrom, m.turk, m.estate, m.elder, m.since.elder = nil, protocol.Never, nil, nil, nil, 0
+	m.seek, m.seekFrom, m.turk, m.estate, m.elder, m.elderhood = nil, protocol.Never, nil, nil, nil, elderhood{}
 	m.parked, m.early = nil, nil
 	m.becoming = false
 	if m.reign.Authority == m.self {
-		m.reign, m.tenure = authority.Reign{}, protocol.Tenure{}
+		m.reign, m.place = authority.Reign{}, Place{}
 	}
 	m.part.Lapse(now, lapsed.Tenure, out)
 }

@@ -121,13 +121,13 @@ func (m *Machine) refusedPause() protocol.Time { return max(1, m.config.Patience
 // older one ends.
 func (m *Machine) follow(now protocol.Time, grantor Place, reign authority.Reign, out *protocol.Effects) {
 	m.heard = reign.Version
-	m.reign, m.tenure = reign, grantor.Tenure
+	m.reign, m.place = reign, grantor
 	m.part.Follow(now, m.view, reign, out)
 }
 
 // forget gives up the grantor that this member follows.
 func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
-	m.reign, m.tenure = authority.Reign{}, protocol.Tenure{}
+	m.reign, m.place = authority.Reign{}, Place{}
 	m.part.Follow(now, m.view, m.reign, out)
 }
 

@@ -11,6 +11,7 @@ import (
 // turk is a member that was named grantor and waits for the table of the one before (the
 // original's young turk).
 type turk struct {
+	place    Place // its own, with which this ends
 	version  authority.Version
 	previous Place
 	reign    uint64 // in which the one before counts
@@ -80,6 +81,10 @@ func (m *Machine) viewTurk(now protocol.Time, out *protocol.Effects) {
 	if t == nil {
 		return
 	}
+	if t.place != m.own() {
+		m.turk = nil
+		return
+	}
 	if t.younger.place.ID != 0 && !m.present(t.younger.place) {
 		m.turk = nil // it gives up for good: others may have followed
 		return
@@ -125,7 +130,7 @@ func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	m.turk, m.becoming = nil, false
-	m.reign, m.tenure = reign, m.view.Lease.Tenure
+	m.reign, m.place = reign, m.own()
 	m.unpark(now, out)
 }
 

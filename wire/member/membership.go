@@ -7,7 +7,7 @@ import (
 
 // The fewest bytes that an element of a list can have.
 const (
-	leastMember     = 16
+	leastMember     = 17
 	leastElectorate = 11
 )
 
@@ -20,6 +20,7 @@ func (c *coder) member(v *election.Member) {
 	text(c, &v.HTTP)
 	c.truth(&v.Serves)
 	c.truth(&v.Kept)
+	number(c, &v.Since)
 }
 
 func (c *coder) view(v **election.View) {

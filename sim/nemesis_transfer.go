@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// mostTurks is how many members are made the authority at once, at the most.
+const mostTurks = 4
+
+// handOver lets operators make members the space's authority, several at once: each takes
+// the table from the one before. Often one of those who take part crashes meanwhile.
+func (n *nemesis) handOver() {
+	w := n.world
+	s := w.scope()
+	step := w.settings.weather.latency + time.Millisecond
+	turks := make([]*member, 1+w.number("turks", mostTurks))
+	for i := range turks {
+		w.goOn(s)
+		turks[i] = n.member("to")
+		through := n.member("through")
+		to := turks[i]
+		w.do(w.now+w.below("asked", 4*step), func() { through.transfer(to) })
+	}
+	w.goOn(s)
+	if !w.settings.faults.Has(Crash) || !w.oneIn("strikes", 2) {
+		return
+	}
+	victim := n.victim(turks)
+	w.do(w.now+w.below("strikes-after", 16*step), func() {
+		w.goOn(s)
+		w.hit(Crash)
+		n.kill(victim)
+	})
+}
+
+var victims = [...]string{"elder", "turk", "member"}
+
+// victim is one who takes part in a transfer, or does not.
+func (n *nemesis) victim(turks []*member) *member {
+	w := n.world
+	switch victims[w.among("victim", len(victims)-1, victims[:])] {
+	case "elder":
+		if m := w.coordinator(); m != nil {
+			return m
+		}
+	case "turk":
+		return turks[0]
+	}
+	return n.member("victim-is")
+}
+
+// transfer lets an operator ask a member to make another one the authority.
+func (m *member) transfer(to *member) {
+	if !m.up || m.paused {
+		return
+	}
+	w := m.world
+	w.hit(Operator)
+	w.befall(Operator, 0, []string{m.name}, "an operator makes %s the authority through %s", to, m)
+	told := sinkFunc(func(reply *protocol.Reply) {
+		if answer, is := reply.Result.(*protocol.Transferred); is {
+			w.trace("%s answers the operator about %s: %v", m, to, answer.Err)
+		}
+	})
+	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Transfer{To: to.id}})
+}
