@@ -29,7 +29,14 @@ import (
 //     it waits for as long as there is no authority.
 //   - At a bound of Config the refusal is a *LimitError named waiters_per_name,
 //     names or locks_per_session.
-//   - A malformed request is an ErrConflict, or ErrName for an empty name.
+//   - A malformed request is an ErrConflict; so is one for [Whole] in another mode than
+//     exclusive.
+//   - While the table is suspended or a suspension waits, a request whose owner may not
+//     pass is parked: Queued, behind all that wait at its name and are not. With Try, or
+//     with a wait limit that has passed, it is refused with a *HeldBy that names who
+//     suspends the table or, if nobody does, who waits first to do so.
+//   - A suspension is Queued with as many suspensions before it. One that is refused
+//     because others hold or wait at names has a *HeldBy that names nobody.
 func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 	if err := malformed(r); err != nil {
 		t.refuse(now, r, err, out)
@@ -57,13 +64,13 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		t.refuse(now, r, err, out)
 		return
 	}
-	atOnce := t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(t.entries.at(e), r.Mode, int32(r.Units)))
-	if !atOnce && (r.WaitEnd <= now || r.Try && t.serving()) {
-		t.refuse(now, r, t.held(now, e), out)
-		return
-	}
-	if err := t.overLimit(e, s, !atOnce); err != nil {
+	passes := t.permits(s, r)
+	atOnce := passes && t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(t.entries.at(e), r.Mode, int32(r.Units)))
+	if err := t.unfit(now, r, e, s, passes, atOnce); err != nil {
 		t.refuse(now, r, err, out)
+		if r.Name == Whole {
+			t.openGate()
+		}
 		return
 	}
 	if e == 0 {
@@ -76,19 +83,23 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		return
 	}
 	t.describe(i, r, r.WaitEnd)
-	t.enqueue(i, r.Try)
+	if passes || r.Name == Whole {
+		t.enqueue(i, r.Try)
+	} else {
+		t.park(i, r.Try)
+	}
 	*out = append(*out, t.queued(i))
 }
 
 // malformed says what is wrong with a request that no honest edge lets through.
 func malformed(r *Request) error {
 	switch {
-	case r.Name == "":
-		return fmt.Errorf("%w: it is empty", holdfast.ErrName)
 	case r.Session == SessionID{} || r.ID == 0:
 		return fmt.Errorf("%w: request %d of session %v: neither may be zero", holdfast.ErrConflict, r.ID, r.Session)
 	case r.Mode > holdfast.ModeSlots:
 		return fmt.Errorf("%w: unknown %v", holdfast.ErrConflict, r.Mode)
+	case r.Name == Whole && r.Mode != holdfast.ModeExclusive:
+		return notWhole(r.Mode)
 	case r.Mode == holdfast.ModeSlots && (r.Units < 1 || r.Capacity < r.Units || r.Capacity > holdfast.MaxCapacity):
 		return fmt.Errorf("%w: slots %d/%d: want 1 ≤ units ≤ capacity ≤ %d", holdfast.ErrConflict, r.Units, r.Capacity, holdfast.MaxCapacity)
 	case r.Mode != holdfast.ModeSlots && (r.Units != 0 || r.Capacity != 0):
@@ -178,15 +189,38 @@ func (t *Table) otherCapacity(e int32, mode holdfast.Mode, capacity int) error {
 	return fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, capacity, c.capacity)
 }
 
+// permits reports whether a new request of session s may queue at its name, were it only
+// for the gate. A suspension may be granted where it may: it waits in the gate otherwise,
+// and there is one from here on.
+func (t *Table) permits(s int32, r *Request) bool {
+	if r.Name == Whole {
+		t.closeGate()
+		return t.alone(party{s, r.Owner})
+	}
+	return t.gate == nil || t.passes(s, r.Owner)
+}
+
+// unfit says why a new request for entry e is refused, or nil: it would have to wait and
+// does not want to, or there is no room for it.
+func (t *Table) unfit(now Time, r *Request, e, s int32, passes, atOnce bool) error {
+	switch {
+	case atOnce || r.WaitEnd > now && !(r.Try && t.serving()):
+		return t.overLimit(r.Name, e, s, !atOnce)
+	case passes && r.Name != Whole:
+		return t.held(now, e)
+	}
+	return t.barred(now, 0)
+}
+
 // overLimit says which bound a new request would break, or nil.
-func (t *Table) overLimit(e, s int32, waits bool) error {
-	if e == 0 && t.limits.Names != 0 && t.Names() >= t.limits.Names {
+func (t *Table) overLimit(name string, e, s int32, waits bool) error {
+	if e == 0 && name != Whole && t.limits.Names != 0 && t.Names() >= t.limits.Names {
 		return &holdfast.LimitError{Limit: "names", Value: int64(t.limits.Names)}
 	}
 	if err := t.overSession(s); err != nil {
 		return err
 	}
-	if e != 0 && waits && int(t.entries.at(e).waiting) >= t.limits.WaitersPerName {
+	if e != 0 && waits && t.waiting(e) >= t.limits.WaitersPerName {
 		return &holdfast.LimitError{Limit: "waiters_per_name", Value: int64(t.limits.WaitersPerName)}
 	}
 	return nil
@@ -209,11 +243,12 @@ func (t *Table) held(now Time, e int32) error {
 	if x.holders == 0 {
 		return &HeldBy{}
 	}
-	s := t.seats.at(x.holders)
-	err := &HeldBy{Owner: t.owner(s), Holder: t.sessions.at(s.session).id, Age: now - s.since}
-	if err.Owner == "" {
-		err.Owner = t.client(s)
-	}
+	return t.heldBy(now, x)
+}
+
+// heldBy is held for an entry that has holders.
+func (t *Table) heldBy(now Time, x *entry) error {
+	err := t.keptBy(now, t.seats.at(x.holders))
 	if x.crowd != 0 {
 		err.Others = int(t.crowds.at(x.crowd).grants) - 1
 	}

@@ -18,6 +18,13 @@ import (
 // all fit, the name fits nobody else. Otherwise it is taken if it fits beside those
 // holders that are not revoked.
 //
+// A suspension and what another owner holds do not fit beside each other, whichever is
+// adopted first: what comes second is taken as revoked or not at all, and then ends by
+// itself while the suspension goes on. From the moment when a suspension is adopted those
+// who wait at names are parked, before all that wait in the gate already, but for its
+// owner's. Nobody is let through the gate by an adoption; the next Resume, or what ends
+// next, does that.
+//
 // The error is an ErrConflict where c does not fit, where its owner has another grant of
 // the name, or where c is a hold of a grant that is there and revoked differently; then
 // nothing has changed. Any other error says that c cannot be: its token is above all that
@@ -44,6 +51,9 @@ func (t *Table) Adopt(now Time, c *Seat, end Time) error {
 	s.token, s.revoked = c.Token, c.Revoked
 	t.describe(i, &r, end)
 	t.admitFrom(i, excess)
+	if c.Name == Whole {
+		t.bar()
+	}
 	return nil
 }
 
@@ -73,7 +83,7 @@ func (t *Table) checkAdoption(c *Seat, r *Request) (mate int32, excess bool, err
 	}
 	e, session := t.entryOf(c.Name), t.sessionOf(c.Session)
 	if e == 0 {
-		return 0, false, nil
+		return 0, false, t.contradicts(c)
 	}
 	if session != 0 {
 		if t.findRequest(e, session, c.Request) != 0 {
@@ -86,6 +96,9 @@ func (t *Table) checkAdoption(c *Seat, r *Request) (mate int32, excess bool, err
 			}
 			return mate, false, t.otherShape(s, c.Mode, c.Units, c.Capacity)
 		}
+	}
+	if err := t.contradicts(c); err != nil {
+		return 0, false, err
 	}
 	excess, err = t.checkPlace(e, session, c)
 	return 0, excess, err

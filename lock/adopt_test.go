@@ -82,7 +82,8 @@ func TestAdoptRefuses(t *testing.T) {
 		{"the same again", holdOf("X", 1, 1, 7, holdfast.ModeExclusive), false},
 		{"a token above the reign", above, false},
 		{"a wait", waits, false},
-		{"no name", holdOf("", 1, 2, 3, holdfast.ModeExclusive), false},
+		{"a suspension beside a holder", holdOf(lock.Whole, 1, 2, 3, holdfast.ModeExclusive), true},
+		{"a shared suspension", holdOf(lock.Whole, 1, 2, 3, holdfast.ModeShared), false},
 	} {
 		err := table.Adopt(0, refused.seat, lock.Never)
 		if err == nil || errors.Is(err, holdfast.ErrConflict) != refused.conflict {

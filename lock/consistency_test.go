@@ -20,7 +20,7 @@ func checkTable(tb failer, t *Table) {
 	details := map[int32]int32{}
 	for e := int32(1); e <= t.entries.top; e++ {
 		x := t.entries.at(e)
-		if x.name == "" {
+		if x.name == "" && t.byName[Whole] != e {
 			continue
 		}
 		if x.vacant() {
@@ -36,8 +36,8 @@ func checkTable(tb failer, t *Table) {
 		}
 		own := checkEntry(tb, t, e, sessions, details)
 		seats += own
-		waiting += int(x.waiting)
-		tries += checkTries(tb, t, x)
+		waiting += t.waiting(e)
+		tries += checkTries(tb, t, e)
 	}
 	if tries != t.tries {
 		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
@@ -71,6 +71,7 @@ func checkTable(tb failer, t *Table) {
 		}
 	}
 	checkDeadlines(tb, t, details)
+	checkGate(tb, t)
 	if t.details.used != len(details) {
 		tb.Fatalf("%d details, %d are counted", len(details), t.details.used)
 	}
@@ -98,7 +99,8 @@ func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, detai
 	x := t.entries.at(e)
 	var grants, holds, waits, units, slots, detail int32
 	var token holdfast.Token
-	for _, first := range [...]int32{x.holders, x.queue} {
+	lane, parked := t.lane(e)
+	for _, first := range [...]int32{x.holders, x.queue, lane} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
 			s := t.seats.at(i)
 			counts := sessions[s.session]
@@ -130,7 +132,7 @@ func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, detai
 			checkFound(tb, t, e, i, int(waits)-1)
 		}
 	}
-	if holds+waits == 0 || waits != x.waiting || x.crowd == 0 && (holds+waits != 1 || slots != 0) {
+	if holds+waits == 0 || waits != x.waiting+parked || x.crowd == 0 && (holds+waits != 1 || slots != 0) {
 		tb.Fatalf("%q has %d holds and %d waits, and counts %d", x.name, holds, waits, x.waiting)
 	}
 	if x.crowd != 0 {
@@ -153,8 +155,8 @@ func checkExcess(tb failer, t *Table, e int32) {
 	if want := t.exceeds(x, c); c.excess != want {
 		tb.Fatalf("%q is marked as having an excess: %v, want %v", x.name, c.excess, want)
 	}
-	if c.slots > 0 && c.capacity != t.capacityOf(x) {
-		tb.Fatalf("%q has capacity %d, want %d", x.name, c.capacity, t.capacityOf(x))
+	if c.slots > 0 && c.capacity != t.capacityOf(e, x) {
+		tb.Fatalf("%q has capacity %d, want %d", x.name, c.capacity, t.capacityOf(e, x))
 	}
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
 		if s := t.seats.at(i); s.mode == holdfast.ModeSlots && t.capacity(s) != c.capacity {
@@ -165,16 +167,20 @@ func checkExcess(tb failer, t *Table, e int32) {
 
 // checkTries returns how many of the waiters of x wait for an authority only. No
 // holder does.
-func checkTries(tb failer, t *Table, x *entry) (tries int) {
+func checkTries(tb failer, t *Table, e int32) (tries int) {
 	tb.Helper()
+	x := t.entries.at(e)
+	lane, _ := t.lane(e)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		if t.seats.at(i).try {
 			tb.Fatalf("request %d holds %q and waits for an authority", t.seats.at(i).request, x.name)
 		}
 	}
-	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
-		if t.seats.at(i).try {
-			tries++
+	for _, first := range [...]int32{x.queue, lane} {
+		for i := first; i != 0; i = t.next(ofEntry, first, i) {
+			if t.seats.at(i).try {
+				tries++
+			}
 		}
 	}
 	return tries

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 //	displace s1 #1 NAME token=1.1 below=1.3+1.2 [shared] [slots=2/5] · revoke s1 NAME token=1.1
 //	pause · resume · show NAME · counts [s1] · restore [limit=…] [at=5s]
 //
+// The name of the table itself, which suspends it, is written as whole.
 // A token is written as its reign, a dot, its count.
 type conversation struct {
 	table *Table
@@ -145,6 +147,12 @@ func (c *conversation) counts(words words) {
 		return
 	}
 	c.say("names=%d holds=%d waiters=%d reign=%d exhausted=%v", c.table.Names(), c.table.Holds(), c.table.Waiters(), c.table.Reign(), c.table.Exhausted())
+	if grant, suspended := c.table.Suspension(); suspended {
+		c.say("suspended by %s", describeGrant(grant))
+	}
+	if n := c.table.Suspending(); n != 0 {
+		c.say("%d wait to suspend it", n)
+	}
 }
 
 func (c *conversation) restore(t *testing.T, words words) {
@@ -219,7 +227,7 @@ func describeToken(token holdfast.Token) string {
 }
 
 func describeDecision(d Decision) string {
-	s := fmt.Sprintf("s%d #%d %s %v", d.Session.Number, d.Request, d.Name, d.Kind)
+	s := fmt.Sprintf("s%d #%d %s %v", d.Session.Number, d.Request, cmp.Or(d.Name, "whole"), d.Kind)
 	switch d.Kind {
 	case Granted:
 		s += fmt.Sprintf(" token=%s since=%v", describeToken(d.Token), d.Since)
@@ -269,6 +277,8 @@ func parseWords(t *testing.T, d *datadriven.TestData) words {
 			w.id = number
 		case arg.Key == "shared" || arg.Key == "try" || arg.Key == "revoked":
 			w.flags[arg.Key] = true
+		case arg.Key == "whole":
+			w.name = Whole
 		default:
 			w.name = arg.Key
 		}

@@ -13,8 +13,8 @@ import (
 type entry struct {
 	name    string
 	holders int32 // ring of seats, in order of their tokens; vacant: the entry vacated next
-	queue   int32 // ring of seats, in order of arrival; vacant: the entry vacated before
-	waiting int32 // how many are in the queue, or vacated
+	queue   int32 // ring of seats, in order of arrival, without those that are parked; vacant: the entry vacated before
+	waiting int32 // how many are in that ring, or vacated
 	crowd   int32 // none while the name has had one seat only, and no slots
 }
 
@@ -131,10 +131,11 @@ func (t *Table) gather(e int32) *crowd {
 	if x.crowd == 0 {
 		var c *crowd
 		x.crowd, c = t.crowds.take()
-		if x.holders != 0 {
-			c.seats, c.grants = 1, 1
-		} else if x.queue != 0 {
+		if !t.empty(e, x) {
 			c.seats = 1
+		}
+		if x.holders != 0 {
+			c.grants = 1
 		}
 	}
 	return t.crowds.at(x.crowd)
@@ -145,7 +146,7 @@ func (t *Table) gather(e int32) *crowd {
 func (t *Table) sit(e int32, r *Request) int32 {
 	i, s := t.seats.take()
 	x := t.entries.at(e)
-	if x.crowd != 0 || x.holders != 0 || x.queue != 0 || r.Mode == holdfast.ModeSlots {
+	if x.crowd != 0 || r.Mode == holdfast.ModeSlots || !t.empty(e, x) {
 		c := t.gather(e)
 		c.seats++
 		if r.Mode == holdfast.ModeSlots {
@@ -159,6 +160,9 @@ func (t *Table) sit(e int32, r *Request) int32 {
 	t.attend(i, s, r)
 	if x.crowd != 0 {
 		t.register(i)
+	}
+	if t.gate != nil && !t.gated(e) {
+		t.gate.owners.mark(party{s.session, r.Owner}, i, false)
 	}
 	return i
 }

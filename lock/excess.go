@@ -14,9 +14,14 @@ import (
 // Displace makes room for c, which another table has granted and Adopt has not taken
 // because of an ErrConflict: it revokes grants of its name because of why, of those below,
 // from the first on, and no more than it takes. Each of their holds is Revoked. It reports
-// whether c, not revoked, fits beside those that stay; if not, nothing has changed.
+// whether c, not revoked, fits beside those that stay; if not, nothing has changed. No room
+// can be made for what a suspension of another owner excludes, or for a suspension that
+// excludes what another owner holds.
 func (t *Table) Displace(c *Seat, below []Grant, why holdfast.Loss, out *[]Decision) bool {
 	e := t.entryOf(c.Name)
+	if t.contradicts(c) != nil {
+		return false
+	}
 	if e == 0 {
 		return true
 	}
@@ -141,9 +146,12 @@ func (t *Table) fixed(e int32) bool {
 			return true
 		}
 	}
-	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
-		if t.seats.at(i).mode == holdfast.ModeSlots {
-			return true
+	lane, _ := t.lane(e)
+	for _, first := range [...]int32{x.queue, lane} {
+		for i := first; i != 0; i = t.next(ofEntry, first, i) {
+			if t.seats.at(i).mode == holdfast.ModeSlots {
+				return true
+			}
 		}
 	}
 	return false
@@ -164,14 +172,14 @@ func (t *Table) recount(e int32) {
 	x := t.entries.at(e)
 	c := t.crowds.at(x.crowd)
 	if c.slots > 0 {
-		c.capacity = t.capacityOf(x)
+		c.capacity = t.capacityOf(e, x)
 	}
 	c.excess = t.exceeds(x, c)
 }
 
 // capacityOf returns the capacity of a name with slots: that of its first holder that
 // stays, else that of its first waiter, else that of its first revoked holder.
-func (t *Table) capacityOf(x *entry) int32 {
+func (t *Table) capacityOf(e int32, x *entry) int32 {
 	revoked := int32(0)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		s := t.seats.at(i)
@@ -182,9 +190,12 @@ func (t *Table) capacityOf(x *entry) int32 {
 			revoked = t.capacity(s)
 		}
 	}
-	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
-		if s := t.seats.at(i); s.mode == holdfast.ModeSlots {
-			return t.capacity(s)
+	lane, _ := t.lane(e)
+	for _, first := range [...]int32{x.queue, lane} {
+		for i := first; i != 0; i = t.next(ofEntry, first, i) {
+			if s := t.seats.at(i); s.mode == holdfast.ModeSlots {
+				return t.capacity(s)
+			}
 		}
 	}
 	return revoked
@@ -218,9 +229,14 @@ func (t *Table) exceeds(x *entry, c *crowd) bool {
 
 // firstOf returns the seat that says what a name is held or wanted for: its first holder
 // that stays; without one, its first revoked one, or its first waiter.
-func (t *Table) firstOf(x *entry) int32 {
-	if x.holders == 0 {
+func (t *Table) firstOf(e int32, x *entry) int32 {
+	switch {
+	case x.holders != 0:
+	case x.queue != 0:
 		return x.queue
+	default:
+		first, _ := t.lane(e)
+		return first
 	}
 	if x.crowd != 0 && t.crowds.at(x.crowd).excess {
 		for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {

@@ -13,7 +13,7 @@ type HeldBy struct {
 	Owner  string        // of the first holder; its client where it named none
 	Others int           // how many more hold the name
 	Holder SessionID     // whose hold that is; zero where nobody held, because others were about to be granted
-	Age    time.Duration // for how long it had held
+	Age    time.Duration // for how long it had held or, where a suspension that waits is in the way, waited
 }
 
 func (h *HeldBy) Error() string { return h.Unwrap().Error() }

@@ -69,7 +69,7 @@ func (t *Table) register(i int32) {
 		if c.seats <= indexAbove {
 			return
 		}
-		t.buildIndex(x, c)
+		t.buildIndex(s.entry, x, c)
 	}
 	c.index.places[requestKey(s)] = place{seat: i}
 }
@@ -82,13 +82,17 @@ func (t *Table) unregister(i int32) {
 	}
 }
 
-func (t *Table) buildIndex(x *entry, c *crowd) {
+func (t *Table) buildIndex(e int32, x *entry, c *crowd) {
 	c.index = &index{places: make(map[key]place, 2*indexAbove)}
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		c.index.places[requestKey(t.seats.at(i))] = place{seat: i}
 		t.indexGrant(c.index, i)
 	}
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		c.index.places[requestKey(t.seats.at(i))] = place{seat: i}
+	}
+	lane, _ := t.lane(e)
+	for i := lane; i != 0; i = t.next(ofEntry, lane, i) {
 		c.index.places[requestKey(t.seats.at(i))] = place{seat: i}
 	}
 	t.renumber(x, c.index)
@@ -150,7 +154,8 @@ func (t *Table) findRequest(e, session int32, request uint64) int32 {
 	if index := t.indexOf(e); index != nil {
 		return index.places[key{kind: byRequest, session: session, number: request}].seat
 	}
-	for _, first := range [...]int32{x.holders, x.queue} {
+	lane, _ := t.lane(e)
+	for _, first := range [...]int32{x.holders, x.queue, lane} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
 			if s := t.seats.at(i); s.request == request && s.session == session {
 				return i

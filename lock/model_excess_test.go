@@ -103,6 +103,9 @@ func (m *model) adopt(r Request, token holdfast.Token, revoked bool, end Time) e
 		g.holds = append(g.holds, r.ID)
 		return nil
 	}
+	if !revoked && m.contradicts(r) {
+		return holdfast.ErrConflict
+	}
 	waiters := capacity != 0 && r.Capacity != 0 && capacity != r.Capacity
 	if !revoked && (owns || waiters || !compatible(append(n.staying(), r))) {
 		return holdfast.ErrConflict
@@ -153,10 +156,16 @@ func (m *model) revoke(s SessionID, name string, token holdfast.Token, why holdf
 func (w *world) adopt(rt *rapid.T) {
 	r := w.drawRequest(rt)
 	r.Try, r.WaitEnd, r.Hold = false, Never, 0
+	if w.suspends && rapid.IntRange(0, 2).Draw(rt, "whole") == 0 {
+		r.Name, r.Mode, r.Units, r.Capacity = Whole, holdfast.ModeExclusive, 0, 0
+	}
 	token := Token(rapid.Uint64Range(1, max(1, w.model.reign)).Draw(rt, "reign"), rapid.Uint32Range(1, 4).Draw(rt, "count"))
 	if rapid.IntRange(0, 3).Draw(rt, "mate") == 0 {
 		other, held := w.drawSeat(rt)
 		r.Session, r.Name, r.Owner = other.Session, other.Name, other.Owner
+		if r.Name == Whole {
+			r.Mode, r.Units, r.Capacity = holdfast.ModeExclusive, 0, 0
+		}
 		if held != 0 {
 			token = held
 		}
@@ -177,6 +186,9 @@ func (w *world) adopt(rt *rapid.T) {
 	}
 	w.model.sweep()
 	if err == nil {
+		if r.Name == Whole {
+			w.model.bar()
+		}
 		w.told[requestName{r.Session, r.ID, r.Name}] = Granted
 		w.newest[r.Name] = max(w.newest[r.Name], token)
 	}

@@ -18,6 +18,7 @@ type model struct {
 	last   holdfast.Token
 	paused bool
 	names  []*modelName // live ones, in the order of their names
+	gate   []*modelWait // suspensions and parked requests, in order of arrival
 }
 
 type modelName struct {
@@ -36,7 +37,10 @@ type modelGrant struct {
 	why     holdfast.Loss // it is revoked for, as long as that is known
 }
 
-type modelWait struct{ request Request }
+type modelWait struct {
+	request Request
+	parked  bool
+}
 
 func (m *model) serving() bool { return m.reign > 0 && !m.paused && m.count < MaxCount }
 
@@ -159,11 +163,15 @@ func (m *model) acquire(now Time, r Request) []Decision {
 			return []Decision{refused(now, r, holdfast.ErrConflict)}
 		}
 	}
-	atOnce := m.serving() && (n == nil || len(n.queue) == 0 && n.fits(r))
+	passes := m.passes(r)
+	atOnce := passes && m.serving() && (n == nil || n.passed() == 0 && n.fits(r))
 	if !atOnce && (r.WaitEnd <= now || r.Try && m.serving()) {
+		if r.Name == Whole || !passes {
+			return []Decision{refused(now, r, m.barred(now, nil))}
+		}
 		return []Decision{refused(now, r, m.held(now, n))}
 	}
-	if n == nil && m.limits.Names != 0 && len(m.names) >= m.limits.Names {
+	if n == nil && r.Name != Whole && m.limits.Names != 0 && len(m.names) >= m.limits.Names {
 		return []Decision{refused(now, r, &holdfast.LimitError{Limit: "names", Value: int64(m.limits.Names)})}
 	}
 	if err := m.overSession(r.Session); err != nil {
@@ -180,9 +188,12 @@ func (m *model) acquire(now Time, r Request) []Decision {
 	if atOnce {
 		return []Decision{m.grant(now, n, r)}
 	}
-	n.queue = append(n.queue, &modelWait{r})
+	w := &modelWait{request: r, parked: !passes && r.Name != Whole}
+	if n.insert(w); r.Name == Whole || w.parked {
+		m.gate = append(m.gate, w)
+	}
 	d := told(Queued, r)
-	d.Position = len(n.queue) - 1
+	d.Position = slices.Index(n.queue, w)
 	return []Decision{d}
 }
 
@@ -217,55 +228,76 @@ func (m *model) grant(now Time, n *modelName, r Request) Decision {
 	return toldGranted(now, g, r.ID, r.Arrived)
 }
 
+// remove takes a wait out of the queue of its name, and out of the gate.
+func (m *model) remove(n *modelName, w *modelWait) {
+	is := func(other *modelWait) bool { return other == w }
+	n.queue, m.gate = slices.DeleteFunc(n.queue, is), slices.DeleteFunc(m.gate, is)
+}
+
 // settle grants what can be granted at the head of n's queue. Who does not wait for
 // holders is refused, at the head and behind it.
 func (m *model) settle(now Time, n *modelName) (out []Decision) {
 	defer m.sweep()
-	for m.serving() && len(n.queue) > 0 {
-		r := n.queue[0].request
+	for m.serving() && n.passed() > 0 {
+		w := n.queue[0]
+		r := w.request
 		g := n.grantOf(r)
 		switch {
 		case r.WaitEnd <= now:
-			out = append(out, refused(now, r, m.held(now, n)))
+			out = append(out, refused(now, r, m.obstacle(now, n, w)))
 		case g != nil && !sameShape(g.request, r):
 			out = append(out, refused(now, r, holdfast.ErrConflict))
 		case g != nil:
 			g.holds = append(g.holds, r.ID)
 			out = append(out, toldGranted(now, g, r.ID, r.Arrived))
-		case n.fits(r):
+		case n.fits(r) && (n.name != Whole || m.gate[0] == w && m.alone(r)):
 			out = append(out, m.grant(now, n, r))
 		case r.Try:
-			out = append(out, refused(now, r, m.held(now, n)))
+			out = append(out, refused(now, r, m.obstacle(now, n, w)))
 		default:
-			for _, w := range n.queue {
-				if w.request.Try {
-					out = append(out, refused(now, w.request, m.held(now, n)))
+			for _, w := range slices.Clone(n.queue) {
+				if w.request.Try && !w.parked {
+					out = append(out, refused(now, w.request, m.obstacle(now, n, w)))
+					m.remove(n, w)
 				}
 			}
-			n.queue = slices.DeleteFunc(n.queue, func(w *modelWait) bool { return w.request.Try })
 			return out
 		}
-		n.queue = n.queue[1:]
+		m.remove(n, w)
 	}
 	return out
 }
 
 func (m *model) settleAll(now Time) (out []Decision) {
 	for _, n := range slices.Clone(m.names) {
-		out = append(out, m.settle(now, n)...)
+		if n.name != Whole {
+			out = append(out, m.settle(now, n)...)
+		}
 	}
-	return out
+	return append(out, m.settleGate(now)...)
+}
+
+// settleOne settles a name where something has ended, and then the gate.
+func (m *model) settleOne(now Time, n *modelName) (out []Decision) {
+	if n.name != Whole {
+		out = m.settle(now, n)
+	}
+	return append(out, m.settleGate(now)...)
 }
 
 // end takes one hold or wait away, without settling.
-func (n *modelName) end(s SessionID, id uint64) {
+func (m *model) end(n *modelName, s SessionID, id uint64) {
 	for _, g := range n.grants {
 		if g.request.Session == s {
 			g.holds = slices.DeleteFunc(g.holds, func(hold uint64) bool { return hold == id })
 		}
 	}
 	n.grants = slices.DeleteFunc(n.grants, func(g *modelGrant) bool { return len(g.holds) == 0 })
-	n.queue = slices.DeleteFunc(n.queue, func(w *modelWait) bool { return w.request.Session == s && w.request.ID == id })
+	for _, w := range slices.Clone(n.queue) {
+		if w.request.Session == s && w.request.ID == id {
+			m.remove(n, w)
+		}
+	}
 }
 
 func (m *model) release(now Time, s SessionID, name string, token holdfast.Token, id uint64) []Decision {
@@ -280,8 +312,8 @@ func (m *model) release(now Time, s SessionID, name string, token holdfast.Token
 		hold := cmp.Or(id, g.holds[len(g.holds)-1])
 		if slices.Contains(g.holds, hold) {
 			out := []Decision{toldOf(Released, g, hold)}
-			n.end(s, hold)
-			return append(out, m.settle(now, n)...)
+			m.end(n, s, hold)
+			return append(out, m.settleOne(now, n)...)
 		}
 	}
 	return nil
@@ -294,8 +326,8 @@ func (m *model) cancel(now Time, s SessionID, name string, id uint64) []Decision
 	}
 	for _, w := range n.queue {
 		if w.request.Session == s && w.request.ID == id {
-			n.end(s, id)
-			return append([]Decision{told(Released, w.request)}, m.settle(now, n)...)
+			m.end(n, s, id)
+			return append([]Decision{told(Released, w.request)}, m.settleOne(now, n)...)
 		}
 	}
 	return m.release(now, s, name, 0, id)

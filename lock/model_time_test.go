@@ -12,6 +12,7 @@ import (
 type ending struct {
 	at       Time
 	name     *modelName
+	wait     *modelWait // of a wait
 	request  Request
 	decision Decision
 }
@@ -25,16 +26,17 @@ func (m *model) finish(now Time, endings []ending) (out []Decision) {
 			d.Waited = now - e.request.Arrived
 		}
 		if d.Kind == Refused && d.Err == nil {
-			d.Err = m.held(now, e.name)
+			d.Err = m.obstacle(now, e.name, e.wait)
 		}
-		e.name.end(e.request.Session, d.Request)
+		m.end(e.name, e.request.Session, d.Request)
 		out = append(out, d)
 	}
 	for _, e := range endings {
-		if m.find(e.name.name) == e.name {
+		if m.find(e.name.name) == e.name && e.name.name != Whole {
 			out = append(out, m.settle(now, e.name)...)
 		}
 	}
+	out = append(out, m.settleGate(now)...)
 	m.sweep()
 	return out
 }
@@ -48,7 +50,7 @@ func (m *model) all() (holds, waits []ending) {
 			}
 		}
 		for _, w := range n.queue {
-			waits = append(waits, ending{at: w.request.WaitEnd, name: n, request: w.request, decision: told(Refused, w.request)})
+			waits = append(waits, ending{at: w.request.WaitEnd, name: n, wait: w, request: w.request, decision: told(Refused, w.request)})
 		}
 	}
 	return holds, waits
@@ -65,6 +67,9 @@ func (m *model) endSession(now Time, s SessionID, why holdfast.Loss) []Decision 
 	slices.SortFunc(holds, byRequestID)
 	slices.SortFunc(waits, byRequestID)
 	endings := append(waits, holds...)
+	if len(endings) == 0 {
+		return nil // nothing is settled because of a session that has nothing
+	}
 	for i := range endings {
 		d := &endings[i].decision
 		switch {

@@ -14,13 +14,15 @@ import (
 // world drives a table and its model with the same operations, and remembers what
 // was told.
 type world struct {
-	table  *Table
-	model  *model
-	now    Time
-	ids    uint64
-	told   map[requestName]Kind // what each request was told last
-	newest map[string]holdfast.Token
-	out    []Decision
+	table *Table
+	model *model
+	now   Time
+	ids   uint64
+	// suspends says that the table is suspended at times.
+	suspends bool
+	told     map[requestName]Kind // what each request was told last
+	newest   map[string]holdfast.Token
+	out      []Decision
 }
 
 // requestName names a request for ever (P6).
@@ -43,7 +45,7 @@ func newWorld(rt *rapid.T) *world {
 		rt.Fatal(err)
 	}
 	return &world{
-		table: table, model: &model{limits: table.limits},
+		table: table, model: &model{limits: table.limits}, suspends: rapid.Bool().Draw(rt, "suspends"),
 		told: make(map[requestName]Kind), newest: make(map[string]holdfast.Token),
 	}
 }
@@ -210,6 +212,7 @@ func (w *world) resume(rt *rapid.T) {
 	if w.table.serving() && w.table.tries != 0 {
 		rt.Fatalf("%d wait for an authority that is there", w.table.tries)
 	}
+	checkWakeUp(rt, w.table)
 }
 
 func (w *world) beginReign(rt *rapid.T) {
@@ -295,7 +298,7 @@ func (w *world) check(rt *rapid.T) {
 	if want := fmt.Sprint(len(w.model.names), len(holds), len(waits), w.model.wake(), w.model.reign); got != want {
 		rt.Fatalf("names, holds, waiters, wake, reign: %s, want %s", got, want)
 	}
-	for _, name := range worldNames {
+	for _, name := range append(worldNames, Whole) {
 		shown := w.table.Show(name)
 		shown.History = nil
 		if want := w.model.show(name); !reflect.DeepEqual(shown, want) {
@@ -316,6 +319,7 @@ func (w *world) check(rt *rapid.T) {
 			}
 		}
 	}
+	w.checkSuspension(rt)
 	if got := w.table.Sessions(); got != sessions {
 		rt.Fatalf("%d sessions, want %d", got, sessions)
 	}
@@ -359,10 +363,15 @@ func TestTableIsItsModel(t *testing.T) {
 		}{
 			{3 * often, w.acquire}, {often, w.release}, {often, w.cancel}, {often, w.tick},
 			{often / 2, w.breakGrants}, {often, w.adopt}, {often / 2, w.revoke}, {often / 2, w.extend}, {often / 2, w.pass}, {often / 2, w.resume},
-			{seldom, w.burst}, {seldom, w.endSession}, {seldom, w.pause}, {2 * seldom, w.outage}, {seldom, w.beginReign}, {2 * seldom, w.restore},
+			{seldom, w.revokeSession}, {seldom, w.endWhere}, {seldom, w.burst}, {seldom, w.endSession}, {seldom, w.pause}, {2 * seldom, w.outage}, {seldom, w.beginReign}, {2 * seldom, w.restore},
 		} {
 			for range step.odds {
 				steps = append(steps, step.do)
+			}
+		}
+		for range often {
+			if w.suspends {
+				steps = append(steps, w.suspend)
 			}
 		}
 		for range rapid.IntRange(1, 150).Draw(rt, "steps") {

@@ -15,13 +15,31 @@ func (t *Table) enqueue(i int32, try bool) {
 	x := t.entries.at(s.entry)
 	t.join(ofEntry, &x.queue, i, s)
 	x.waiting++
+	t.expect(s, try)
+	t.number(i)
+	if t.gated(s.entry) {
+		t.arrive(i)
+	}
+}
+
+// expect counts a seat that begins to wait.
+func (t *Table) expect(s *seat, try bool) {
 	t.waiters++
 	t.sessions.at(s.session).waits++
 	if try {
 		s.try = true
 		t.tries++
 	}
-	t.number(i)
+}
+
+// unexpect counts a seat that waits no longer.
+func (t *Table) unexpect(s *seat) {
+	t.waiters--
+	t.sessions.at(s.session).waits--
+	if s.try {
+		s.try = false
+		t.tries--
+	}
 }
 
 // dequeue takes seat i out of its entry's queue.
@@ -30,13 +48,11 @@ func (t *Table) dequeue(i int32) {
 	x := t.entries.at(s.entry)
 	t.part(ofEntry, &x.queue, i, s)
 	x.waiting--
-	t.waiters--
-	t.sessions.at(s.session).waits--
-	if s.try {
-		s.try = false
-		t.tries--
-	}
+	t.unexpect(s)
 	t.unnumber(i)
+	if t.gated(s.entry) {
+		t.depart(i)
+	}
 }
 
 // fits reports whether a grant would fit beside the holders of entry x, those that are
@@ -61,7 +77,7 @@ func (t *Table) fitsBeside(x *entry, mode holdfast.Mode, units int32) bool {
 func (t *Table) grant(now Time, i int32, out *[]Decision) {
 	s := t.seats.at(i)
 	x := t.entries.at(s.entry)
-	if !t.serving() || !t.fits(x, s.mode, t.units(s)) {
+	if !t.serving() || !t.fits(x, s.mode, t.units(s)) || t.gate != nil && t.excluded(s) {
 		panic(fmt.Sprintf("lock: %q is granted %v to request %d of %v, which does not fit", x.name, s.mode, s.request, t.sessions.at(s.session).id))
 	}
 	token := Token(t.reign, t.count+1)
@@ -107,11 +123,22 @@ func (t *Table) admit(i int32, s *seat, x *entry) {
 	}
 }
 
-// settle grants the head of entry e's queue as long as it fits, and forgets the
-// entry if nobody is left. Every operation that may have made room ends with it, so
+// settle grants what can be granted because something has ended at entry e, there and, if
+// it was the last that kept a suspension waiting, everywhere. Every operation that may have made room ends with it, so
 // that no wake-up is lost (P4). Who waits for an authority alone has found it here:
 // unless the reign's tokens are used up on the way, none of them is left in the queue.
 func (t *Table) settle(now Time, e int32, out *[]Decision) {
+	if t.gate == nil {
+		t.settleQueue(now, e, out)
+		return
+	}
+	t.touch(e)
+	t.settleTouched(now, out)
+}
+
+// settleQueue grants the head of entry e's queue as long as it fits, and forgets the entry
+// if nobody is left.
+func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 	x := t.entries.at(e)
 	for x.queue != 0 && t.serving() {
 		i := x.queue
@@ -124,7 +151,7 @@ func (t *Table) settle(now Time, e int32, out *[]Decision) {
 			t.reenterQueued(now, held, i, out)
 			continue
 		}
-		if t.fits(x, s.mode, t.units(s)) {
+		if t.fits(x, s.mode, t.units(s)) && t.ready(e, i, s) {
 			t.dequeue(i)
 			t.grant(now, i, out)
 			continue
@@ -136,7 +163,8 @@ func (t *Table) settle(now Time, e int32, out *[]Decision) {
 		// The one behind it may fit.
 		t.giveUp(now, i, out)
 	}
-	if x.queue == 0 && x.holders == 0 {
+	// The entry of Whole is left to openGate.
+	if t.empty(e, x) && !t.gated(e) {
 		t.vacate(e)
 	}
 }
@@ -161,7 +189,7 @@ func (t *Table) refuseTries(now Time, e int32, out *[]Decision) {
 // giveUp refuses a waiter that waits no longer: its wait limit has passed, or it
 // waited for an authority alone and now finds the name taken.
 func (t *Table) giveUp(now Time, i int32, out *[]Decision) {
-	d := t.refusal(now, i, t.held(now, t.seats.at(i).entry))
+	d := t.refusal(now, i, t.obstacle(now, i, t.seats.at(i)))
 	t.drop(i)
 	*out = append(*out, d)
 }
@@ -187,12 +215,19 @@ func (t *Table) reenterQueued(now Time, held, i int32, out *[]Decision) {
 // touch remembers that entry e is to be settled.
 func (t *Table) touch(e int32) { t.touched = append(t.touched, e) }
 
-// settleTouched settles the entries that were touched, in the order of touching.
+// settleTouched settles the entries that were touched, in the order of touching, and then
+// the gate.
 func (t *Table) settleTouched(now Time, out *[]Decision) {
+	t.settleNames(now, out)
+	t.settleGate(now, out)
+}
+
+// settleNames is settleTouched without the gate.
+func (t *Table) settleNames(now Time, out *[]Decision) {
 	for _, e := range t.touched {
 		// An entry that was touched twice may have been vacated the first time.
-		if x := t.entries.at(e); x.name != "" && !x.vacant() {
-			t.settle(now, e, out)
+		if t.live(e) && !t.gated(e) {
+			t.settleQueue(now, e, out)
 		}
 	}
 	t.touched = emptied(t.touched)

@@ -172,10 +172,16 @@ func (t *Table) endSeat(now Time, i int32) {
 func (t *Table) drop(i int32) {
 	s := t.seats.at(i)
 	x := t.entries.at(s.entry)
-	if s.token == 0 {
-		t.dequeue(i)
-	} else {
+	switch {
+	case s.token != 0:
 		t.leaveGrant(i, s, x)
+	case t.parked(i, s):
+		t.unpark(i)
+	default:
+		t.dequeue(i)
+	}
+	if t.gate != nil {
+		t.gate.owners.forget(t.partyOf(s), i)
 	}
 	if x.crowd != 0 {
 		t.unregister(i)

@@ -26,6 +26,11 @@ func (t *Table) Restore(now Time, c Chunk) error {
 		}
 	}
 	t.restored = c.Next
+	if t.restored == 0 && t.gate != nil {
+		if err := t.restoreGate(); err != nil {
+			return fmt.Errorf("restore lock table: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -54,7 +59,7 @@ func (t *Table) restoreSeat(now Time, c *Seat) error {
 	}
 	if c.Token == 0 {
 		t.describe(i, &r, end)
-		t.enqueue(i, c.Try)
+		t.restoreWait(i, c)
 		if excess {
 			t.crowds.at(t.entries.at(e).crowd).excess = true
 		}
@@ -78,6 +83,9 @@ func (t *Table) checkSeat(c *Seat, r *Request) (mate int32, excess bool, err err
 	e, s := t.entryOf(c.Name), t.sessionOf(c.Session)
 	if e != 0 && s != 0 && t.findRequest(e, s, c.Request) != 0 {
 		return 0, false, errors.New("it is there already")
+	}
+	if err := checkTurn(c); err != nil {
+		return 0, false, err
 	}
 	if c.Token == 0 {
 		if c.Revoked {
@@ -104,7 +112,7 @@ func (t *Table) checkSeat(c *Seat, r *Request) (mate int32, excess bool, err err
 // checkHold is checkSeat for a hold of a name that has seats already.
 func (t *Table) checkHold(e, session int32, c *Seat) (mate int32, excess bool, err error) {
 	x := t.entries.at(e)
-	if x.queue != 0 || x.holders == 0 {
+	if lane, _ := t.lane(e); x.queue != 0 || lane != 0 || x.holders == 0 {
 		return 0, false, errors.New("it is held and follows a waiter")
 	}
 	latest := t.seats.at(x.holders).links[ofEntry].prev

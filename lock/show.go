@@ -72,7 +72,9 @@ func (t *Table) Held(s SessionID, name string, token holdfast.Token) bool {
 }
 
 // Show returns one name in full, with its latest ended grants (at most 16, as far
-// as the table remembers). A free name has no holders and no waiters.
+// as the table remembers). A free name has no holders and no waiters. Those of [Whole] are
+// the suspensions; a request that is parked because of one waits at its own name, behind
+// those that are not.
 func (t *Table) Show(name string) Lock {
 	shown := Lock{Name: name}
 	if e := t.entryOf(name); e != 0 {
@@ -90,7 +92,7 @@ func (t *Table) Show(name string) Lock {
 func (t *Table) Scan(cursor uint64, limit int, visit func(Lock)) (next uint64) {
 	limit = max(limit, 1)
 	for e := max(cursor, 1); e <= uint64(t.entries.top); e++ {
-		if x := t.entries.at(int32(e)); x.name == "" || x.vacant() {
+		if !t.live(int32(e)) {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -105,7 +107,7 @@ func (t *Table) Scan(cursor uint64, limit int, visit func(Lock)) (next uint64) {
 func (t *Table) view(e int32) Lock {
 	x := t.entries.at(e)
 	v := Lock{Name: x.name}
-	first := t.firstOf(x)
+	first := t.firstOf(e, x)
 	v.Mode = t.seats.at(first).mode
 	v.Capacity = int(t.capacity(t.seats.at(first)))
 	detail := int32(0) // of the hold before
@@ -118,6 +120,10 @@ func (t *Table) view(e int32) Lock {
 		}
 	}
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		v.Waiters = append(v.Waiters, t.viewWait(i))
+	}
+	lane, _ := t.lane(e)
+	for i := lane; i != 0; i = t.next(ofEntry, lane, i) {
 		v.Waiters = append(v.Waiters, t.viewWait(i))
 	}
 	return v

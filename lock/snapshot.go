@@ -14,7 +14,7 @@ type Chunk struct {
 	Reign  uint64
 	Count  uint32
 	Paused bool
-	Seats  []Seat // name by name: holds in order of their tokens, then waits in order of the queue
+	Seats  []Seat // name by name: holds in order of their tokens, waits in order of the queue, then those that are parked
 }
 
 // Seat is one hold or one wait. Its times are durations before or after the moment
@@ -35,6 +35,9 @@ type Seat struct {
 	Hold     time.Duration  // the hold limit that it waits for; 0 for none, and when it is held
 	Revoked  bool
 	Try      bool // it waits for an authority, and not for holders; false when it is held
+	// Turn is its place in the gate while it waits there: as a suspension, or because of one.
+	// The lower, the earlier. 0 elsewhere.
+	Turn uint64
 }
 
 // A cursor names a seat: the number of the entry above, that of the seat within it
@@ -53,11 +56,12 @@ func (t *Table) Snapshot(now Time, cursor uint64, limit int) Chunk {
 	skip := cursor & (1<<cursorBits - 1)
 	for e := max(cursor>>cursorBits, 1); e <= uint64(t.entries.top); e++ {
 		x := t.entries.at(int32(e))
-		if x.name == "" || x.vacant() {
+		if !t.live(int32(e)) {
 			continue
 		}
 		n := uint64(0)
-		for _, first := range [...]int32{x.holders, x.queue} {
+		lane, _ := t.lane(int32(e))
+		for _, first := range [...]int32{x.holders, x.queue, lane} {
 			for i := first; i != 0; i = t.next(ofEntry, first, i) {
 				if n++; n <= skip {
 					continue
@@ -90,6 +94,11 @@ func (t *Table) copySeat(now Time, i int32) Seat {
 		Left:     Never,
 		Revoked:  s.revoked,
 		Try:      s.try,
+	}
+	if t.gate != nil {
+		if x := t.gate.turns[i]; x != nil {
+			c.Turn = x.number
+		}
 	}
 	if s.detail != 0 {
 		d := t.details.at(s.detail)

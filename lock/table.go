@@ -27,9 +27,11 @@ type Config struct {
 	// Drift is by how much one clock may run faster than another: 0.05 is 5 %, and
 	// less than 1 is allowed. Zero means 0.05.
 	Drift float64
-	// WaitersPerName is how many may wait for one name. Zero means 10,000.
+	// WaitersPerName is how many may wait for one name, those that are parked among them.
+	// Zero means 10,000.
 	WaitersPerName int
-	// Names is how many names may be live at once. Zero means no bound but memory.
+	// Names is how many names may be live at once; Whole is counted and never refused. Zero
+	// means no bound but memory.
 	Names int
 	// LocksPerSession is how many holds and waits one session may have in this
 	// table, each reentry counted. Zero means 100,000.
@@ -102,6 +104,7 @@ type Table struct {
 	tries     int     // waiters that wait for an authority only
 	deadlines []int32 // heap of details that have an end
 	history   history
+	gate      *gate             // nil unless the table is suspended or a suspension waits
 	given     [givenSeats]int32 // seats of the latest tokens, by their low bits: guesses, to be verified
 	touched   []int32           // entries to settle, while an operation ends many seats
 	restored  uint64            // the cursor at which Restore goes on; 0 when it is not under way
@@ -155,7 +158,7 @@ func (t *Table) Pause() { t.paused = true }
 
 // Resume grants again, and grants at once what can be granted; what waited with Try
 // and does not fit is refused. Names follow one another in the order of their bytes,
-// and what is decided at one name in the order of its queue.
+// and what is decided at one name in the order of its queue; then come the suspensions.
 func (t *Table) Resume(now Time, out *[]Decision) {
 	t.paused = false
 	t.settleAll(now, out)
@@ -164,7 +167,8 @@ func (t *Table) Resume(now Time, out *[]Decision) {
 // serving reports whether new grants may be given.
 func (t *Table) serving() bool { return t.reign != 0 && !t.paused && t.count < MaxCount }
 
-// Names returns how many names are live: held or waited for.
+// Names returns how many names are live: held or waited for. [Whole] is one of them while
+// it is.
 func (t *Table) Names() int { return t.entries.used - t.vacancies.count }
 
 // Holds returns how many holds there are, each reentry counted.

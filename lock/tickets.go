@@ -89,10 +89,13 @@ func (t *Table) unnumber(i int32) {
 	ix.places[requestKey(s)] = place{seat: i}
 }
 
-// position returns how many wait before seat i.
+// position returns how many wait before seat i at its name.
 func (t *Table) position(i int32) int {
 	s := t.seats.at(i)
 	x := t.entries.at(s.entry)
+	if t.parked(i, s) {
+		return int(x.waiting) + t.rank(i)
+	}
 	if t.seats.at(x.queue).links[ofEntry].prev == i {
 		return int(x.waiting) - 1
 	}

@@ -31,16 +31,28 @@ func (t *Table) look(name string) (e int32, live bool) {
 	return e, e != 0 && !t.entries.at(e).vacant()
 }
 
+// live reports whether entry e is that of a live name. A record that is not in use has no
+// name, and nor has Whole.
+func (t *Table) live(e int32) bool {
+	x := t.entries.at(e)
+	return !x.vacant() && (x.name != Whole || t.byName[Whole] == e)
+}
+
 // enter makes the entry of a name that is not live: vacant is the one that look has
-// found.
+// found. That of Whole closes the gate.
 func (t *Table) enter(name string, vacant int32) int32 {
-	if vacant != 0 {
-		t.revive(vacant)
-		return vacant
+	e := vacant
+	if e != 0 {
+		t.revive(e)
+	} else {
+		var x *entry
+		e, x = t.entries.take()
+		x.name = name
+		t.byName[name] = e
 	}
-	e, x := t.entries.take()
-	x.name = name
-	t.byName[name] = e
+	if name == Whole {
+		t.closeGate().whole = e
+	}
 	return e
 }
 

@@ -1,0 +1,234 @@
+package lock
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// gate is what a table keeps while it is suspended or a suspension waits, and only then.
+//
+// A seat that holds or waits at a name has passed the gate, unless it is parked. Those
+// that wait in the gate, suspensions and parked requests, have one order, that of their
+// arrival. A suspension that waits stands in the queue of Whole, too. A parked request
+// stands in a lane of its name, behind whoever waits in the name's queue.
+type gate struct {
+	whole  int32           // the entry of Whole; 0 while it is not live
+	first  int32           // the seat that has waited longest in the gate, or 0
+	last   int32           // the one that came last, or 0
+	turns  map[int32]*turn // of the seats that wait in the gate
+	lanes  map[int32]*lane // of the entries at which somebody is parked
+	owners owners
+}
+
+// turn is the place of a seat in the order of the gate.
+type turn struct {
+	number        uint64 // the lower, the earlier; never 0
+	before, after int32  // seats
+	ticket        int32  // among those parked at the same name, where these are many
+}
+
+// maxTurn is the highest number of a turn that is restored: none is reached by counting on.
+const maxTurn = 1 << 62
+
+// lane is where the requests are that are parked at one name, in the order of the gate.
+type lane struct {
+	first   int32 // ring of seats, in place of the queue of their entry
+	waiting int32
+	tickets tickets // unused until there are many
+}
+
+// closeGate returns the table's gate and makes it where there is none.
+func (t *Table) closeGate() *gate {
+	if t.gate == nil {
+		t.gate = &gate{
+			turns:  make(map[int32]*turn),
+			lanes:  make(map[int32]*lane),
+			owners: owners{counted: make(map[int32]bool), standings: make(map[party]*standing)},
+		}
+	}
+	return t.gate
+}
+
+// openGate drops the gate of a table that is not suspended and where no suspension waits.
+// Then nobody is parked either.
+func (t *Table) openGate() {
+	g := t.gate
+	if g == nil {
+		return
+	}
+	if g.whole != 0 {
+		if x := t.entries.at(g.whole); x.holders != 0 || x.queue != 0 {
+			return
+		}
+		t.vacate(g.whole)
+	}
+	if len(g.turns) != 0 {
+		panic("lock: the gate is opened, and somebody waits in it")
+	}
+	t.gate = nil
+}
+
+// gated reports whether entry e is that of Whole.
+func (t *Table) gated(e int32) bool { return t.gate != nil && t.gate.whole == e && e != 0 }
+
+// parked reports whether seat i, which is s, waits in the gate for leave to queue at its
+// name.
+func (t *Table) parked(i int32, s *seat) bool {
+	return t.gate != nil && s.token == 0 && s.entry != t.gate.whole && t.gate.turns[i] != nil
+}
+
+// lane returns the first seat that is parked at entry e, or 0, and how many are.
+func (t *Table) lane(e int32) (first, waiting int32) {
+	if t.gate == nil {
+		return 0, 0
+	}
+	if l := t.gate.lanes[e]; l != nil {
+		return l.first, l.waiting
+	}
+	return 0, 0
+}
+
+// waiting returns how many wait at entry e, those that are parked among them.
+func (t *Table) waiting(e int32) int {
+	_, parked := t.lane(e)
+	return int(t.entries.at(e).waiting) + int(parked)
+}
+
+// empty reports whether nobody holds, waits or is parked at entry e, which is x.
+func (t *Table) empty(e int32, x *entry) bool {
+	return x.holders == 0 && x.queue == 0 && (t.gate == nil || t.gate.lanes[e] == nil)
+}
+
+// park puts seat i, which is in no ring of its entry, at the end of the gate. With try it
+// waits for an authority only.
+func (t *Table) park(i int32, try bool) {
+	t.joinLane(i)
+	t.arrive(i)
+	s := t.seats.at(i)
+	t.expect(s, try)
+	t.gate.owners.mark(t.partyOf(s), i, true)
+}
+
+// unpark takes seat i out of the gate.
+func (t *Table) unpark(i int32) {
+	s := t.seats.at(i)
+	t.leaveLane(i, s)
+	t.depart(i)
+	t.unexpect(s)
+	t.gate.owners.mark(t.partyOf(s), i, false)
+}
+
+// joinLane puts seat i at the end of the lane of its name.
+func (t *Table) joinLane(i int32) {
+	s := t.seats.at(i)
+	l := t.gate.lanes[s.entry]
+	if l == nil {
+		l = &lane{}
+		t.gate.lanes[s.entry] = l
+	}
+	t.join(ofEntry, &l.first, i, s)
+	l.waiting++
+}
+
+// leaveLane takes seat i, which is s, out of the lane of its name.
+func (t *Table) leaveLane(i int32, s *seat) {
+	l := t.gate.lanes[s.entry]
+	t.part(ofEntry, &l.first, i, s)
+	l.waiting--
+	if ticket := t.gate.turns[i].ticket; ticket != 0 {
+		l.tickets.add(ticket, -1)
+	}
+	if l.waiting == 0 {
+		delete(t.gate.lanes, s.entry)
+	}
+}
+
+// arrive puts seat i at the end of the gate's order. A parked one is in its lane already.
+func (t *Table) arrive(i int32) {
+	g := t.gate
+	x := &turn{number: 1, before: g.last}
+	if g.last != 0 {
+		// It goes by who waits now, so that a restored copy of the table gives the same.
+		x.number = g.turns[g.last].number + 1
+		g.turns[g.last].after = i
+	} else {
+		g.first = i
+	}
+	g.turns[i], g.last = x, i
+	if l := g.lanes[t.seats.at(i).entry]; l != nil {
+		t.drawTurn(l, x)
+	}
+}
+
+// depart takes seat i out of the gate's order.
+func (t *Table) depart(i int32) {
+	g := t.gate
+	x := g.turns[i]
+	if x.before != 0 {
+		g.turns[x.before].after = x.after
+	} else {
+		g.first = x.after
+	}
+	if x.after != 0 {
+		g.turns[x.after].before = x.before
+	} else {
+		g.last = x.before
+	}
+	delete(g.turns, i)
+}
+
+// drawTurn gives turn x, the last of lane l, its ticket if that lane has tickets.
+func (t *Table) drawTurn(l *lane, x *turn) {
+	switch {
+	case l.tickets.tree == nil && l.waiting <= indexAbove:
+	case l.tickets.full():
+		t.renumberLane(l)
+	default:
+		x.ticket = l.tickets.draw()
+	}
+}
+
+// renumberLane hands out all tickets of lane l anew.
+func (t *Table) renumberLane(l *lane) {
+	l.tickets.reset(l.waiting)
+	for i := l.first; i != 0; i = t.next(ofEntry, l.first, i) {
+		t.gate.turns[i].ticket = l.tickets.draw()
+	}
+}
+
+// rank returns how many are parked before seat i at its name.
+func (t *Table) rank(i int32) int {
+	l := t.gate.lanes[t.seats.at(i).entry]
+	if l.tickets.tree != nil {
+		return l.tickets.before(t.gate.turns[i].ticket)
+	}
+	n := 0
+	for at := l.first; at != i; at = t.next(ofEntry, l.first, at) {
+		n++
+	}
+	return n
+}
+
+// inTurn returns the seats that wait in the gate, in order, where the links between them
+// may be missing.
+func (g *gate) inTurn() []int32 {
+	return slices.SortedFunc(maps.Keys(g.turns), func(a, b int32) int {
+		return cmp.Compare(g.turns[a].number, g.turns[b].number)
+	})
+}
+
+// line puts seats, which are all that wait in the gate, into this order.
+func (g *gate) line(seats []int32) {
+	g.first, g.last = 0, 0
+	for _, i := range seats {
+		x := g.turns[i]
+		x.before, x.after = g.last, 0
+		if g.last != 0 {
+			g.turns[g.last].after = i
+		} else {
+			g.first = i
+		}
+		g.last = i
+	}
+}

@@ -1,0 +1,138 @@
+package lock
+
+import "slices"
+
+// checkGate checks what the table keeps while it is suspended or a suspension waits: that
+// the order of the gate, the lanes and the queue of Whole have the same seats, that what is
+// known of owners is what a walk of all seats says, and that nobody is where he may not be.
+func checkGate(tb failer, t *Table) {
+	tb.Helper()
+	e := t.entryOf(Whole)
+	if g := t.gate; (g != nil) != (e != 0) || g != nil && g.whole != e {
+		tb.Fatalf("the gate is %+v, and Whole is entry %d", g, e)
+	}
+	if t.gate == nil {
+		return
+	}
+	checkTurns(tb, t)
+	checkOwners(tb, t)
+	g, x := t.gate, t.entries.at(e)
+	if x.holders == 0 && t.seats.at(g.first).entry != e {
+		tb.Fatalf("request %d is parked, and nothing is before it", t.seats.at(g.first).request)
+	}
+	for i := int32(1); i <= t.seats.top && x.holders != 0; i++ {
+		s := t.seats.at(i)
+		if s.session != 0 && s.token == 0 && s.entry != e && !t.parked(i, s) && !t.suspends(t.partyOf(s)) {
+			tb.Fatalf("request %d waits at %q of a suspended table", s.request, t.entries.at(s.entry).name)
+		}
+	}
+}
+
+// checkWakeUp checks that a table which has just granted what it can has not left a
+// suspension waiting for nobody (P4). It goes by the seats, and not by what is kept of
+// their owners.
+func checkWakeUp(tb failer, t *Table) {
+	tb.Helper()
+	if t.gate == nil || !t.serving() || t.entries.at(t.gate.whole).holders != 0 {
+		return
+	}
+	first := t.seats.at(t.gate.first)
+	for i := int32(1); i <= t.seats.top; i++ {
+		s := t.seats.at(i)
+		if s.session != 0 && s.entry != t.gate.whole && !t.parked(i, s) && (t.owner(s) == "" || t.partyOf(s) != t.partyOf(first)) {
+			return
+		}
+	}
+	tb.Fatalf("request %d waits to suspend the table, and nobody is in its way", first.request)
+}
+
+// checkTurns checks the order of the gate.
+func checkTurns(tb failer, t *Table) {
+	tb.Helper()
+	g := t.gate
+	var order []int32
+	before := int32(0)
+	for i := g.first; i != 0 && len(order) <= len(g.turns); i = g.turns[i].after {
+		if g.turns[i].before != before || g.turns[i].number == 0 {
+			tb.Fatalf("turn %+v of seat %d follows seat %d", *g.turns[i], i, before)
+		}
+		order, before = append(order, i), i
+	}
+	if before != g.last || !slices.Equal(order, g.inTurn()) {
+		tb.Fatalf("%v wait in the gate, up to %d; by their numbers %v", order, g.last, g.inTurn())
+	}
+	var waits, parked []int32
+	for _, i := range order {
+		if s := t.seats.at(i); s.entry == g.whole {
+			waits = append(waits, i)
+		} else {
+			parked = append(parked, i)
+		}
+	}
+	var queue []int32
+	x := t.entries.at(g.whole)
+	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+		queue = append(queue, i)
+	}
+	if !slices.Equal(waits, queue) {
+		tb.Fatalf("suspensions %v wait in the gate, %v in their queue", waits, queue)
+	}
+	lanes := map[int32][]int32{}
+	for _, i := range parked {
+		e := t.seats.at(i).entry
+		lanes[e] = append(lanes[e], i)
+	}
+	if len(lanes) != len(g.lanes) {
+		tb.Fatalf("there are %d lanes, want %d", len(g.lanes), len(lanes))
+	}
+	for e, want := range lanes {
+		var lane []int32
+		first, waiting := t.lane(e)
+		for i := first; i != 0; i = t.next(ofEntry, first, i) {
+			lane = append(lane, i)
+		}
+		if !slices.Equal(lane, want) || int(waiting) != len(want) {
+			tb.Fatalf("%v are parked at %q, %d are counted, want %v", lane, t.entries.at(e).name, waiting, want)
+		}
+	}
+}
+
+// checkOwners checks what is kept of owners against their seats.
+func checkOwners(tb failer, t *Table) {
+	tb.Helper()
+	g := t.gate
+	want := map[party]*standing{}
+	for i := int32(1); i <= t.seats.top; i++ {
+		s := t.seats.at(i)
+		if s.session == 0 || s.entry == g.whole || t.owner(s) == "" || !g.owners.counted[s.session] {
+			continue
+		}
+		p := t.partyOf(s)
+		if want[p] == nil {
+			want[p] = &standing{map[int32]bool{}, map[int32]bool{}}
+		}
+		if t.parked(i, s) {
+			want[p].parked[i] = true
+		} else {
+			want[p].passed[i] = true
+		}
+	}
+	if len(want) != len(g.owners.standings) {
+		tb.Fatalf("%d owners are known, want %d", len(g.owners.standings), len(want))
+	}
+	for p, standing := range want {
+		got := g.owners.standings[p]
+		if got == nil || !equalSets(got.passed, standing.passed) || !equalSets(got.parked, standing.parked) {
+			tb.Fatalf("owner %+v has %+v, want %+v", p, got, standing)
+		}
+	}
+}
+
+func equalSets(a, b map[int32]bool) bool {
+	for i := range a {
+		if !a[i] || !b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}

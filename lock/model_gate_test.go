@@ -1,0 +1,330 @@
+package lock
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"pgregory.net/rapid"
+)
+
+// passed returns how many wait at n and are not parked. They stand before those that are.
+func (n *modelName) passed() int {
+	if at := slices.IndexFunc(n.queue, func(w *modelWait) bool { return w.parked }); at >= 0 {
+		return at
+	}
+	return len(n.queue)
+}
+
+// insert puts w behind those that wait at n and are parked only if it is.
+func (n *modelName) insert(w *modelWait) {
+	at := len(n.queue)
+	if !w.parked {
+		at = n.passed()
+	}
+	n.queue = slices.Insert(n.queue, at, w)
+}
+
+// sameOwner reports whether two requests are of one named owner.
+func sameOwner(a, b Request) bool {
+	return a.Owner != "" && a.Owner == b.Owner && a.Session == b.Session
+}
+
+// atNames returns the requests that hold or wait at names and are not parked: one a grant.
+func (m *model) atNames() (requests []Request) {
+	for _, n := range m.names {
+		if n.name == Whole {
+			continue
+		}
+		for _, g := range n.grants {
+			requests = append(requests, g.request)
+		}
+		for _, w := range n.queue[:n.passed()] {
+			requests = append(requests, w.request)
+		}
+	}
+	return requests
+}
+
+// alone reports whether nobody but the owner of r has anything at a name.
+func (m *model) alone(r Request) bool {
+	return !slices.ContainsFunc(m.atNames(), func(other Request) bool { return !sameOwner(r, other) })
+}
+
+// suspension returns what holds Whole.
+func (m *model) suspension() []*modelGrant {
+	if n := m.find(Whole); n != nil {
+		return n.grants
+	}
+	return nil
+}
+
+// passes reports whether r may queue at its name or, where that is Whole, be granted.
+func (m *model) passes(r Request) bool {
+	if r.Name == Whole {
+		return m.alone(r)
+	}
+	switch held := m.suspension(); {
+	case len(held) > 0:
+		return len(held) == 1 && sameOwner(held[0].request, r)
+	case m.find(Whole) == nil:
+		return true
+	}
+	return slices.ContainsFunc(m.atNames(), func(other Request) bool { return sameOwner(r, other) })
+}
+
+// obstacle says why w waits.
+func (m *model) obstacle(now Time, n *modelName, w *modelWait) error {
+	if n.name == Whole || w.parked {
+		return m.barred(now, w)
+	}
+	return m.held(now, n)
+}
+
+func (m *model) barred(now Time, w *modelWait) error {
+	n := m.find(Whole)
+	switch {
+	case !m.serving():
+		return holdfast.ErrUnavailable
+	case n == nil:
+		return &HeldBy{}
+	case len(n.grants) > 0:
+		return m.held(now, n)
+	case len(n.queue) > 0 && n.queue[0] != w:
+		first := n.queue[0].request
+		return &HeldBy{Owner: cmp.Or(first.Owner, first.Client), Holder: first.Session, Age: now - first.Arrived}
+	}
+	return &HeldBy{}
+}
+
+// let lets through the gate, in order, whoever is parked and picked. They compete at their
+// names in the order in which they came through.
+func (m *model) let(now Time, picked func(*modelWait) bool) (out []Decision, any bool) {
+	var names []*modelName
+	for _, w := range slices.Clone(m.gate) {
+		if !w.parked || !picked(w) {
+			continue
+		}
+		n := m.find(w.request.Name)
+		m.remove(n, w)
+		w.parked = false
+		n.insert(w)
+		names = append(names, n)
+	}
+	for _, n := range names {
+		if m.find(n.name) == n {
+			out = append(out, m.settle(now, n)...)
+		}
+	}
+	return out, len(names) > 0
+}
+
+// letNext lets through who may pass now, of those that stand before the first suspension:
+// the suspender's own; or all, with what else their owners have parked, one after the other.
+func (m *model) letNext(now Time) (out []Decision, any bool) {
+	var order []*modelWait
+	for _, first := range m.gate {
+		if !first.parked {
+			break
+		}
+		if len(m.suspension()) > 0 {
+			if !m.passes(first.request) {
+				break
+			}
+			order = append(order, first)
+			continue
+		}
+		if slices.Contains(order, first) {
+			continue
+		}
+		for _, w := range m.gate {
+			if w == first || w.parked && sameOwner(w.request, first.request) {
+				order = append(order, w)
+			}
+		}
+	}
+	// Those that pass are put in front, in the order in which they do.
+	rest := slices.DeleteFunc(slices.Clone(m.gate), func(w *modelWait) bool { return slices.Contains(order, w) })
+	m.gate = append(slices.Clone(order), rest...)
+	return m.let(now, func(w *modelWait) bool { return slices.Contains(order, w) })
+}
+
+// settleGate does what can be done in the gate.
+func (m *model) settleGate(now Time) (out []Decision) {
+	defer m.sweep()
+	for more := true; more; {
+		for any := true; any; {
+			var let []Decision
+			let, any = m.letNext(now)
+			out = append(out, let...)
+		}
+		more = false
+		if n := m.find(Whole); n != nil {
+			suspensions := m.settle(now, n)
+			out, more = append(out, suspensions...), len(suspensions) > 0
+		}
+	}
+	var names []*modelName
+	for _, w := range slices.Clone(m.gate) {
+		if m.serving() && w.parked && w.request.Try {
+			out = append(out, refused(now, w.request, m.barred(now, w)))
+			names = append(names, m.find(w.request.Name))
+			m.remove(m.find(w.request.Name), w)
+		}
+	}
+	for _, n := range names {
+		if m.find(n.name) == n {
+			out = append(out, m.settle(now, n)...)
+		}
+	}
+	return out
+}
+
+// contradicts reports whether a grant that is to stay cannot be beside what others have who
+// stay, because one of them suspends the table.
+func (m *model) contradicts(r Request) bool {
+	for _, n := range m.names {
+		for _, g := range n.grants {
+			if !g.revoked && (n.name == Whole) != (r.Name == Whole) && !sameOwner(g.request, r) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bar parks whoever waits at a name and may not, before all others in the gate.
+func (m *model) bar() {
+	var barred []*modelWait
+	for _, n := range m.names {
+		if n.name == Whole {
+			continue
+		}
+		for _, w := range n.queue {
+			if !w.parked && !m.passes(w.request) {
+				barred = append(barred, w)
+			}
+		}
+	}
+	for _, w := range barred {
+		w.parked = true
+	}
+	m.gate = append(barred, m.gate...)
+	for _, n := range m.names {
+		if n.name == Whole {
+			continue
+		}
+		passed := slices.DeleteFunc(slices.Clone(n.queue), func(w *modelWait) bool { return w.parked })
+		var parked []*modelWait
+		for _, w := range m.gate {
+			if slices.Contains(n.queue, w) {
+				parked = append(parked, w)
+			}
+		}
+		n.queue = append(passed, parked...)
+	}
+}
+
+// suspend asks for the whole table.
+func (w *world) suspend(rt *rapid.T) {
+	r := w.drawRequest(rt)
+	r.Name, r.Mode, r.Units, r.Capacity = Whole, holdfast.ModeExclusive, 0, 0
+	w.table.Acquire(w.now, &r, &w.out)
+	w.compare(rt, w.model.acquire(w.now, r))
+}
+
+// checkSuspension compares what is said of suspensions, and who is parked.
+func (w *world) checkSuspension(rt *rapid.T) {
+	suspending := 0
+	for _, waits := range w.model.gate {
+		if waits.request.Name == Whole {
+			suspending++
+		}
+	}
+	grant, suspended := w.table.Suspension()
+	if held := w.model.suspension(); suspended != (len(held) > 0) || w.table.Suspending() != suspending {
+		rt.Fatalf("suspended by %v, and %d wait to; want %v and %d", grant, w.table.Suspending(), held, suspending)
+	}
+	if suspended && !slices.Contains(w.table.Show(Whole).Holders, grant) {
+		rt.Fatalf("suspended by %v, which is not shown", grant)
+	}
+	var parked []uint64
+	if g := w.table.gate; g != nil {
+		for i := g.first; i != 0; i = g.turns[i].after {
+			parked = append(parked, w.table.seats.at(i).request)
+		}
+	}
+	if !slices.EqualFunc(parked, w.model.gate, func(id uint64, w *modelWait) bool { return id == w.request.ID }) {
+		rt.Fatalf("requests %v wait in the gate, want %v", parked, w.model.gate)
+	}
+}
+
+// endWhere ends what a session has and what another is waiting for, as the end of a member
+// does.
+func (w *world) endWhere(rt *rapid.T) {
+	a, b := drawSession(rt), drawSession(rt)
+	match := func(_ string, s SessionID, _ uint64, token holdfast.Token) bool {
+		return s == a || s == b && token == 0
+	}
+	w.table.EndWhere(w.now, holdfast.MemberLost, match, &w.out)
+	holds, waits := w.model.all()
+	endings := append(holds, waits...)
+	endings = slices.DeleteFunc(endings, func(e ending) bool { return !match("", e.request.Session, 0, e.decision.Token) })
+	slices.SortStableFunc(endings, func(a, b ending) int {
+		return cmp.Or(
+			cmp.Compare(a.request.Session.Member, b.request.Session.Member),
+			cmp.Compare(a.request.Session.Number, b.request.Session.Number),
+			cmp.Compare(min(a.decision.Token, 1), min(b.decision.Token, 1)),
+			byRequestID(a, b),
+		)
+	})
+	for i := range endings {
+		if d := &endings[i].decision; d.Kind == Lost {
+			d.Loss = holdfast.MemberLost
+		} else {
+			d.Err = holdfast.MemberLost
+		}
+	}
+	w.compare(rt, w.model.finish(w.now, endings))
+}
+
+// revokeSession ends what a session waits for and revokes what it holds.
+func (w *world) revokeSession(rt *rapid.T) {
+	s := drawSession(rt)
+	err := errors.New("it was taken away")
+	w.table.RevokeSession(w.now, s, holdfast.Broken, err, &w.out)
+	w.compare(rt, w.model.revokeSession(w.now, s, holdfast.Broken, err))
+}
+
+func (m *model) revokeSession(now Time, s SessionID, why holdfast.Loss, err error) (out []Decision) {
+	holds, waits := m.all()
+	foreign := func(e ending) bool { return e.request.Session != s }
+	holds, waits = slices.DeleteFunc(holds, foreign), slices.DeleteFunc(waits, foreign)
+	if len(holds)+len(waits) == 0 {
+		return nil
+	}
+	slices.SortFunc(holds, byRequestID)
+	slices.SortFunc(waits, byRequestID)
+	for i := range waits {
+		waits[i].decision.Err = err
+		d := waits[i].decision
+		d.Waited = now - waits[i].request.Arrived
+		out = append(out, d)
+		m.end(waits[i].name, s, d.Request)
+	}
+	for _, e := range holds {
+		for _, g := range e.name.grants {
+			if g.request.Session == s && slices.Contains(g.holds, e.decision.Request) {
+				g.revoke(why)
+				out = append(out, m.revoked(g, e.decision.Request, why))
+			}
+		}
+	}
+	for _, e := range waits {
+		if m.find(e.name.name) == e.name && e.name.name != Whole {
+			out = append(out, m.settle(now, e.name)...)
+		}
+	}
+	return append(out, m.settleGate(now)...)
+}

@@ -1,0 +1,216 @@
+package lock
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Who may queue at a name while the gate is closed goes by what its owner has: so it must
+// be known of an owner, without a walk, which seats of its have passed. That is found out
+// of a session when one of its named owners first asks, by a walk of what the session has,
+// and kept from then on until the gate is opened: nothing is kept while it is open. It is
+// kept as sets of seats, which ending a seat twice does not spoil.
+
+// party is a named owner.
+type party struct {
+	session int32
+	owner   string
+}
+
+// owners are the named owners of the sessions that have been counted.
+type owners struct {
+	counted   map[int32]bool // sessions; a record that is used again has nothing at first
+	standings map[party]*standing
+}
+
+// standing is what an owner has in a table; never nothing.
+type standing struct {
+	passed map[int32]bool // seats that hold or wait at a name
+	parked map[int32]bool // seats that wait in the gate
+}
+
+// partyOf returns the owner of seat s.
+func (t *Table) partyOf(s *seat) party { return party{s.session, t.owner(s)} }
+
+// mark notes that seat i of an owner is parked, or has passed.
+func (o *owners) mark(p party, i int32, parked bool) {
+	if p.owner == "" || !o.counted[p.session] {
+		return
+	}
+	x := o.standings[p]
+	if x == nil {
+		x = &standing{make(map[int32]bool), make(map[int32]bool)}
+		o.standings[p] = x
+	}
+	into, from := x.passed, x.parked
+	if parked {
+		into, from = from, into
+	}
+	delete(from, i)
+	into[i] = true
+}
+
+// forget notes that seat i of an owner is gone.
+func (o *owners) forget(p party, i int32) {
+	if x := o.standings[p]; x != nil {
+		delete(x.passed, i)
+		delete(x.parked, i)
+		if len(x.passed)+len(x.parked) == 0 {
+			delete(o.standings, p)
+		}
+	}
+}
+
+// standing returns what a named owner has at names and in the gate, or nil. It counts its
+// session where that has not been done.
+func (t *Table) standing(p party) *standing {
+	g := t.gate
+	if !g.owners.counted[p.session] {
+		g.owners.counted[p.session] = true
+		first := t.sessions.at(p.session).first
+		for i := first; i != 0; i = t.next(ofSession, first, i) {
+			if s := t.seats.at(i); s.entry != g.whole {
+				g.owners.mark(t.partyOf(s), i, t.parked(i, s))
+			}
+		}
+	}
+	return g.owners.standings[p]
+}
+
+// passes reports whether a request of an owner for a name may queue there, or is parked. A
+// session of 0 is one that has nothing.
+func (t *Table) passes(session int32, owner string) bool {
+	g := t.gate
+	switch {
+	case g == nil || g.whole == 0:
+		return true
+	case owner == "" || session == 0:
+		return false
+	case t.entries.at(g.whole).holders != 0:
+		return t.suspends(party{session, owner})
+	}
+	x := t.standing(party{session, owner})
+	return x != nil && len(x.passed) > 0
+}
+
+// suspends reports whether the table is suspended by this named owner, and by nobody else:
+// where sides of a partition have each suspended it, nobody passes until all but one have
+// stopped.
+func (t *Table) suspends(p party) bool {
+	x := t.entries.at(t.gate.whole)
+	if x.holders == 0 || p.owner == "" || x.crowd != 0 && t.crowds.at(x.crowd).grants > 1 {
+		return false
+	}
+	return t.partyOf(t.seats.at(x.holders)) == p
+}
+
+// excluded reports whether the table is suspended, and not by the owner of seat s, which
+// is at a name: then it may not be granted.
+func (t *Table) excluded(s *seat) bool {
+	e := t.gate.whole
+	return e != 0 && s.entry != e && t.entries.at(e).holders != 0 && !t.suspends(t.partyOf(s))
+}
+
+// alone reports whether all that hold or wait at a name, and are not parked, are of this
+// owner: then a suspension of its excludes nobody. It is asked for while there is a gate.
+func (t *Table) alone(p party) bool {
+	g := t.gate
+	passed := t.seats.used - len(g.turns)
+	if g.whole != 0 {
+		passed -= t.holdsOf(t.entries.at(g.whole))
+	}
+	if passed == 0 || p.owner == "" || p.session == 0 {
+		return passed == 0
+	}
+	x := t.standing(p)
+	return x != nil && len(x.passed) == passed
+}
+
+// holdsOf returns how many holds entry x has.
+func (t *Table) holdsOf(x *entry) int {
+	switch {
+	case x.crowd != 0:
+		return int(t.crowds.at(x.crowd).seats - x.waiting)
+	case x.holders != 0:
+		return 1
+	}
+	return 0
+}
+
+// letOwner lets through the gate all that is parked of a named owner, in order. An owner
+// passes as a whole: a suspension may wait for what it has at one name, and so must not
+// keep it from what it needs at another.
+func (t *Table) letOwner(p party) {
+	x := t.standing(p)
+	seats := make([]int32, 0, len(x.parked))
+	//tidy:unordered they are sorted below
+	for i := range x.parked {
+		seats = append(seats, i)
+	}
+	slices.SortFunc(seats, func(a, b int32) int {
+		return cmp.Compare(t.gate.turns[a].number, t.gate.turns[b].number)
+	})
+	for _, i := range seats {
+		t.let(i)
+	}
+}
+
+// let lets seat i, which is parked, queue at its name, which is then to be settled.
+func (t *Table) let(i int32) {
+	s := t.seats.at(i)
+	try := s.try
+	t.unpark(i)
+	t.enqueue(i, try)
+	t.touch(s.entry)
+}
+
+// bar parks all who wait at names and may not: those who came there before a suspension
+// was adopted that another table has granted. They are put before all that wait in the
+// gate, in the order of their names and of one name in that of its queue.
+func (t *Table) bar() {
+	g := t.gate
+	if t.waiters == len(g.turns) {
+		return
+	}
+	var barred []int32
+	for e := int32(1); e <= t.entries.top; e++ {
+		x := t.entries.at(e)
+		if e == g.whole || !t.live(e) {
+			continue
+		}
+		for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
+			if s := t.seats.at(i); !t.passes(s.session, t.owner(s)) {
+				barred = append(barred, i)
+			}
+		}
+	}
+	slices.SortStableFunc(barred, func(a, b int32) int {
+		return cmp.Compare(t.entries.at(t.seats.at(a).entry).name, t.entries.at(t.seats.at(b).entry).name)
+	})
+	order := append(barred, g.inTurn()...)
+	for _, i := range barred {
+		try := t.seats.at(i).try
+		t.dequeue(i)
+		t.park(i, try)
+	}
+	t.lineUp(order)
+}
+
+// lineUp puts all that wait in the gate into this order, and numbers them anew.
+func (t *Table) lineUp(order []int32) {
+	g := t.gate
+	g.line(order)
+	for n, i := range order {
+		g.turns[i].number = uint64(n) + 1
+		if s := t.seats.at(i); s.entry != g.whole {
+			l := g.lanes[s.entry]
+			t.part(ofEntry, &l.first, i, s)
+			t.join(ofEntry, &l.first, i, s)
+		}
+	}
+	for _, i := range order {
+		if l := g.lanes[t.seats.at(i).entry]; l != nil && l.first == i && l.tickets.tree != nil {
+			t.renumberLane(l)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// contradicts says why c, a hold that another table has granted and that is to stay, cannot
+// be beside what is held by others in another way than by its name: it is a suspension, or
+// the table is suspended. It is nil where c is revoked, and beside what is revoked.
+func (t *Table) contradicts(c *Seat) error {
+	if c.Revoked {
+		return nil
+	}
+	session := t.sessionOf(c.Session)
+	if c.Name != Whole {
+		e := t.entryOf(Whole)
+		if i := t.stays(e); i != 0 && !t.owns(session, c.Owner, t.seats.at(i)) {
+			return fmt.Errorf("%w: another owner suspends the table", holdfast.ErrConflict)
+		}
+		return nil
+	}
+	if t.Holds() == 0 {
+		return nil
+	}
+	for i := int32(1); i <= t.seats.top; i++ {
+		s := t.seats.at(i)
+		if s.session != 0 && s.token != 0 && !s.revoked && t.entries.at(s.entry).name != Whole && !t.owns(session, c.Owner, s) {
+			return fmt.Errorf("%w: it suspends a table in which another owner holds %q", holdfast.ErrConflict, t.entries.at(s.entry).name)
+		}
+	}
+	return nil
+}
+
+// stays returns the first hold of entry e that is not revoked, or 0. Entry 0 has none.
+func (t *Table) stays(e int32) int32 {
+	if e == 0 {
+		return 0
+	}
+	x := t.entries.at(e)
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		if !t.seats.at(i).revoked {
+			return i
+		}
+	}
+	return 0
+}
+
+// owns reports whether seat s is of a named owner of a session.
+func (t *Table) owns(session int32, owner string, s *seat) bool {
+	return owner != "" && s.session == session && t.owner(s) == owner
+}
+
+// checkTurn says why a seat cannot have its place in the gate, or cannot be without one.
+func checkTurn(c *Seat) error {
+	switch {
+	case c.Turn != 0 && c.Token != 0:
+		return errors.New("it is held and waits in the gate")
+	case c.Turn > maxTurn:
+		return fmt.Errorf("its turn in the gate is %d; at most %d is possible", c.Turn, uint64(maxTurn))
+	case c.Name == Whole && c.Token == 0 && c.Turn == 0:
+		return errors.New("it waits to suspend the table and has no turn in the gate")
+	}
+	return nil
+}
+
+// restoreWait makes seat i one that waits, where c says. Its turn has no neighbours before
+// restoreGate.
+func (t *Table) restoreWait(i int32, c *Seat) {
+	if c.Turn == 0 {
+		t.enqueue(i, c.Try)
+		return
+	}
+	if c.Name == Whole {
+		t.enqueue(i, c.Try)
+	} else {
+		t.closeGate()
+		t.park(i, c.Try)
+	}
+	t.gate.turns[i].number = c.Turn
+}
+
+// restoreGate puts those that wait in the gate in order, when all seats are there, and says
+// why they cannot stand there as they do.
+func (t *Table) restoreGate() error {
+	g := t.gate
+	if g.whole == 0 {
+		return fmt.Errorf("%d requests are parked, and nobody suspends the table", len(g.turns))
+	}
+	order := g.inTurn()
+	for n, i := range order {
+		if x := g.turns[i]; n > 0 && x.number == g.turns[order[n-1]].number {
+			return fmt.Errorf("two requests have turn %d in the gate", x.number)
+		}
+	}
+	g.line(order)
+	for _, i := range order {
+		s := t.seats.at(i)
+		if behind := t.next(ofEntry, t.firstInLine(s), i); behind != 0 && g.turns[behind].number < g.turns[i].number {
+			return fmt.Errorf("turn %d at %q follows turn %d", g.turns[behind].number, t.entries.at(s.entry).name, g.turns[i].number)
+		}
+	}
+	return t.checkGate()
+}
+
+// firstInLine returns the first of those that wait in the gate for what seat s wants.
+func (t *Table) firstInLine(s *seat) int32 {
+	if t.gated(s.entry) {
+		return t.entries.at(s.entry).queue
+	}
+	first, _ := t.lane(s.entry)
+	return first
+}
+
+// checkGate says what is at names and may not be, as things stand in the gate; or who is
+// parked and may not be.
+func (t *Table) checkGate() error {
+	g := t.gate
+	suspended := t.entries.at(g.whole).holders != 0
+	if !suspended && t.seats.at(g.first).entry != g.whole {
+		return fmt.Errorf("request %d is parked, and no suspension is before it", t.seats.at(g.first).request)
+	}
+	if !suspended {
+		return nil
+	}
+	stays := t.stays(g.whole)
+	for i := int32(1); i <= t.seats.top; i++ {
+		s := t.seats.at(i)
+		if s.session == 0 || s.entry == g.whole || t.parked(i, s) {
+			continue
+		}
+		name := t.entries.at(s.entry).name
+		if s.token == 0 && !t.suspends(t.partyOf(s)) {
+			return fmt.Errorf("request %d waits at %q, and another owner suspends the table", s.request, name)
+		}
+		if h := stays; s.token != 0 && !s.revoked && h != 0 && !t.owns(t.seats.at(h).session, t.owner(t.seats.at(h)), s) {
+			return fmt.Errorf("request %d holds %q, and another owner suspends the table", s.request, name)
+		}
+	}
+	return nil
+}

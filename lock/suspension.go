@@ -1,0 +1,145 @@
+package lock
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Whole is the name of the table itself. A request for it, in mode exclusive, suspends the
+// table (Apache Geode's suspendLocking): it is granted when no other owner holds or waits
+// at a name, and while it is held nobody else is granted one. It is a lock like any other
+// otherwise, with an owner, a token, a wait limit and a hold limit, and ends like one.
+//
+// No user has a lock of this name: who lets users name locks refuses the empty name before
+// it comes here (holdfast.CheckName).
+const Whole = ""
+
+// notWhole says what is wrong with the mode of a request for Whole.
+func notWhole(mode holdfast.Mode) error {
+	return fmt.Errorf("%w: the whole table is asked for in mode %v; it is suspended in mode %v only", holdfast.ErrConflict, mode, holdfast.ModeExclusive)
+}
+
+// Suspension returns the grant by which the table is suspended, and whether it is. Sides of
+// a partition may each have suspended it: then it is that of the one who is to stay.
+func (t *Table) Suspension() (Grant, bool) {
+	e := t.entryOf(Whole)
+	if e == 0 || t.entries.at(e).holders == 0 {
+		return Grant{}, false
+	}
+	return t.viewGrant(t.firstOf(e, t.entries.at(e))), true
+}
+
+// Suspending returns how many suspensions wait.
+func (t *Table) Suspending() int {
+	if e := t.entryOf(Whole); e != 0 {
+		return int(t.entries.at(e).waiting)
+	}
+	return 0
+}
+
+// ready reports whether nothing but the holders of its own name keeps the head of a queue
+// from being granted. A suspension comes in its turn in the gate, and excludes nobody.
+func (t *Table) ready(e, i int32, s *seat) bool {
+	return !t.gated(e) || t.gate.first == i && t.alone(t.partyOf(s))
+}
+
+// obstacle says why the waiter at seat i, which is s, is not granted what it wants.
+func (t *Table) obstacle(now Time, i int32, s *seat) error {
+	if t.gated(s.entry) || t.parked(i, s) {
+		return t.barred(now, i)
+	}
+	return t.held(now, s.entry)
+}
+
+// barred says why seat i has to wait in the gate: because of who suspends the table, or
+// else of who waits first to suspend it, but for i itself. A suspension that waits for
+// those at the names alone is told of none of them.
+func (t *Table) barred(now Time, i int32) error {
+	if !t.serving() {
+		return holdfast.ErrUnavailable
+	}
+	if e := t.gate.whole; e != 0 {
+		x := t.entries.at(e)
+		switch {
+		case x.holders != 0:
+			return t.heldBy(now, x)
+		case x.queue != 0 && x.queue != i:
+			s := t.seats.at(x.queue)
+			return t.keptBy(now, s)
+		}
+	}
+	return &HeldBy{}
+}
+
+// keptBy is the HeldBy that names who is at seat s.
+func (t *Table) keptBy(now Time, s *seat) *HeldBy {
+	err := &HeldBy{Owner: t.owner(s), Holder: t.sessions.at(s.session).id, Age: now - s.since}
+	if err.Owner == "" {
+		err.Owner = t.client(s)
+	}
+	return err
+}
+
+// settleGate lets through the gate whoever may pass now, grants the suspension that is
+// next, and drops the gate when nobody wants it. Every operation that may have ended
+// something ends with it, when the names that it touched are settled: so nobody is granted
+// a name before those who were there first, and no suspension waits for longer than those
+// who have passed (P4).
+func (t *Table) settleGate(now Time, out *[]Decision) {
+	if t.gate == nil {
+		return
+	}
+	for {
+		for t.letThrough() {
+			t.settleNames(now, out)
+		}
+		told := len(*out)
+		t.settleQueue(now, t.gate.whole, out)
+		if len(*out) == told {
+			break
+		}
+	}
+	t.refuseParkedTries(now, out)
+	t.openGate()
+}
+
+// letThrough lets the requests through the gate that stand before the first suspension, and
+// reports whether there were any. While the table is suspended, only those of who does that
+// may pass: nobody is overtaken by them, and nobody has to wait for himself.
+func (t *Table) letThrough() (any bool) {
+	g := t.gate
+	suspended := t.entries.at(g.whole).holders != 0
+	for g.first != 0 && t.seats.at(g.first).entry != g.whole {
+		p := t.partyOf(t.seats.at(g.first))
+		switch {
+		case suspended && !t.suspends(p):
+			return any
+		case suspended || p.owner == "":
+			t.let(g.first)
+		default:
+			t.letOwner(p)
+		}
+		any = true
+	}
+	return any
+}
+
+// refuseParkedTries refuses those who wait for an authority alone and are parked: there is
+// one, and they would wait for a suspension. There are such seats only after a time
+// without an authority, so mostly there is no gate to walk.
+func (t *Table) refuseParkedTries(now Time, out *[]Decision) {
+	if t.tries == 0 || !t.serving() {
+		return
+	}
+	g := t.gate
+	for i := g.first; i != 0; {
+		behind := g.turns[i].after
+		if s := t.seats.at(i); s.try && s.entry != g.whole {
+			t.touch(s.entry)
+			t.giveUp(now, i, out)
+		}
+		i = behind
+	}
+	t.settleNames(now, out)
+}
