@@ -64,13 +64,15 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		t.refuse(now, r, err, out)
 		return
 	}
-	passes := t.permits(s, r)
+	passes := t.gate == nil && r.Name != Whole || t.permits(s, r)
 	atOnce := passes && t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(t.entries.at(e), r.Mode, int32(r.Units)))
-	if err := t.unfit(now, r, e, s, passes, atOnce); err != nil {
+	if !atOnce && (r.WaitEnd <= now || r.Try && t.serving()) {
+		t.turnAway(now, e, passes, r, out)
+		return
+	}
+	if err := t.overLimit(e, s, r, !atOnce); err != nil {
 		t.refuse(now, r, err, out)
-		if r.Name == Whole {
-			t.openGate()
-		}
+		t.openGate()
 		return
 	}
 	if e == 0 {
@@ -197,24 +199,22 @@ func (t *Table) permits(s int32, r *Request) bool {
 		t.closeGate()
 		return t.alone(party{s, r.Owner})
 	}
-	return t.gate == nil || t.passes(s, r.Owner)
+	return t.passes(s, r.Owner)
 }
 
-// unfit says why a new request for entry e is refused, or nil: it would have to wait and
-// does not want to, or there is no room for it.
-func (t *Table) unfit(now Time, r *Request, e, s int32, passes, atOnce bool) error {
-	switch {
-	case atOnce || r.WaitEnd > now && !(r.Try && t.serving()):
-		return t.overLimit(r.Name, e, s, !atOnce)
-	case passes && r.Name != Whole:
-		return t.held(now, e)
+// turnAway refuses a new request for entry e, which would have to wait and does not want to.
+func (t *Table) turnAway(now Time, e int32, passes bool, r *Request, out *[]Decision) {
+	if passes && r.Name != Whole {
+		t.refuse(now, r, t.held(now, e), out)
+		return
 	}
-	return t.barred(now, 0)
+	t.refuse(now, r, t.barred(now, 0), out)
+	t.openGate()
 }
 
 // overLimit says which bound a new request would break, or nil.
-func (t *Table) overLimit(name string, e, s int32, waits bool) error {
-	if e == 0 && name != Whole && t.limits.Names != 0 && t.Names() >= t.limits.Names {
+func (t *Table) overLimit(e, s int32, r *Request, waits bool) error {
+	if e == 0 && t.limits.Names != 0 && t.Names() >= t.limits.Names && r.Name != Whole {
 		return &holdfast.LimitError{Limit: "names", Value: int64(t.limits.Names)}
 	}
 	if err := t.overSession(s); err != nil {

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
@@ -61,6 +62,81 @@ func TestCrowd(t *testing.T) {
 	checkTable(t, table)
 	if table.Names() != 0 {
 		t.Errorf("%d names are left", table.Names())
+	}
+}
+
+// TestCrowdInTheGate: two thousand requests are parked at one name and each of as many
+// others, in order whoever leaves; and nothing is left of it when the suspension has ended.
+func TestCrowdInTheGate(t *testing.T) {
+	const n = 2_000
+	table := newTable(t, Config{History: 1})
+	table.BeginReign(1, 0)
+	var out []Decision
+	operator := SessionID{2, 1}
+	ask := func(s SessionID, id uint64, name string) Decision {
+		out = out[:0]
+		table.Acquire(0, &Request{Session: s, ID: id, Name: name, Owner: "o", WaitEnd: Never}, &out)
+		return out[0]
+	}
+	sizes := func() [5]int32 {
+		return [5]int32{table.entries.top, table.seats.top, table.details.top, table.crowds.top, table.sessions.top}
+	}
+	round := func() {
+		if d := ask(operator, 1, Whole); d.Kind != Granted {
+			t.Fatalf("the suspension: %v", d)
+		}
+		for id := uint64(1); id <= n; id++ {
+			if d := ask(SessionID{1, id}, 1, "page"); d.Kind != Queued || d.Position != int(id)-1 {
+				t.Fatalf("request %d: %v", id, d)
+			}
+			if d := ask(SessionID{1, id}, 2, fmt.Sprint("page/", id)); d.Kind != Queued || d.Position != 0 {
+				t.Fatalf("request %d: %v", id, d)
+			}
+		}
+		// Every second one leaves, from the last on; the others move up.
+		for id := uint64(n); id > 0; id -= 2 {
+			if !table.Cancel(0, SessionID{1, id}, "page", 1, &out) {
+				t.Fatalf("request %d is not known", id)
+			}
+		}
+		for id := uint64(1); id < n; id += 2 {
+			if d := ask(SessionID{1, id}, 1, "page"); d.Position != int(id)/2 {
+				t.Fatalf("request %d: %v", id, d)
+			}
+		}
+		if d := ask(operator, 2, "page"); d.Kind != Granted {
+			t.Fatalf("the suspender's: %v", d)
+		}
+		checkTable(t, table)
+		out = out[:0]
+		if !table.Cancel(0, operator, Whole, 1, &out) || len(out) != n+1 || table.gate != nil {
+			t.Fatalf("%d are told of the end of the suspension, want %d; the gate is %v", len(out), n+1, table.gate)
+		}
+		for i, d := range out[1:] {
+			if want := uint64(i + 1); d.Kind != Granted || d.Session.Number != want || d.Name != fmt.Sprint("page/", want) {
+				t.Fatalf("told %d is %v", i, d)
+			}
+		}
+		table.Cancel(0, operator, "page", 2, &out)
+		for id := uint64(1); id < n; id += 2 {
+			if d := out[len(out)-1]; d.Kind != Granted || d.Session.Number != id || d.Name != "page" {
+				t.Fatalf("request %d is next, told %v", id, d)
+			}
+			table.EndSession(0, SessionID{1, id + 1}, "", &out)
+			table.EndSession(0, SessionID{1, id}, "", &out)
+		}
+		checkTable(t, table)
+		if table.Names() != 0 || table.Sessions() != 0 {
+			t.Fatalf("%d names and %d sessions are left", table.Names(), table.Sessions())
+		}
+	}
+	round()
+	once := sizes()
+	for range 3 {
+		round()
+	}
+	if again := sizes(); again != once {
+		t.Errorf("the slabs have grown from %v to %v", once, again)
 	}
 }
 

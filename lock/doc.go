@@ -45,6 +45,9 @@
 //   - Try: a request that does not wait for holders is granted at once or refused as
 //     held. It does wait for an authority, until its wait limit; as soon as there is
 //     one it is granted in its turn or refused, wherever in the queue it stands.
+//   - Suspension: a request for [Whole], the name of the table itself, is granted when no other
+//     owner holds or waits at a name, and while it is held no other owner is granted one. See
+//     below.
 //   - Authority: before the first reign, while paused, and when the reign's tokens are
 //     used up, nothing is granted. Requests queue until their wait limit, then they
 //     are refused as unavailable; release, reentry and limits in time go on.
@@ -58,6 +61,35 @@
 // released, refused or lost is a new one to it. Whoever feeds the table keeps such
 // stragglers away from it.
 //
+// # Suspension
+//
+// [Whole] and the names are writer and readers (Apache Geode's suspendLocking and
+// resumeLocking). Between a request and the queue of its name is a gate, which is closed
+// while the table is suspended or a suspension waits:
+//
+//   - Who holds or waits at a name has passed the gate. A new request passes it at once if
+//     its owner has passed with another request, or suspends the table itself; otherwise it
+//     is parked: it waits in the gate, and at its name stands behind all that have passed.
+//     So a suspension waits for an end that comes: nobody needs, to give back what he has, a
+//     name that he cannot ask for.
+//   - Suspensions that wait and parked requests have one order, that of their arrival. The
+//     first suspension is granted as soon as nothing but seats of its own owner has passed
+//     (Geode's never comes while its owner holds a name) and none is held. When a suspension
+//     ends and a parked request is next, all that stand before the next suspension pass, each
+//     with what else its owner has parked, and compete at their names in that order.
+//   - What an owner has parked before it got the suspension keeps its turn; if that is next,
+//     it passes. What it asks for afterwards passes at once.
+//   - Where the owner is "", a request is an owner of its own: its suspension keeps out what
+//     else its session asks for.
+//   - A named owner that asks again for the suspension that it has enters it again, as it
+//     would any lock, and ends it as often. Geode calls that an illegal state; but a request
+//     that is repeated by somebody who does not know what became of it is no mistake.
+//   - A Try, or a wait whose limit has passed, is not parked but refused as held, because of
+//     who suspends the table or is the first that waits to. A parked request's wait limit
+//     ends its wait like any other (a tryLock that Geode has parked waits for ever).
+//   - A suspension that is to end holds everybody off until it has ended. Where sides of a
+//     partition have each suspended the table, nobody passes until one of them is left.
+//
 // # How it is kept
 //
 // A request that holds or waits is a seat (entry.go). Seats, live names, sessions and
@@ -67,11 +99,18 @@
 // so that it can tell positions (tickets.go). Limits in time are in one heap
 // (deadline.go). The entries of the names that were freed last are kept for whoever takes
 // these names again (vacancy.go). A name with an excess is marked, and only there its holders are walked
-// when one of them ends (excess.go).
+// when one of them ends (excess.go). What the gate needs is there while it is closed, and
+// no longer (gate.go); whose requests have passed it is known as sets of seats, which cannot
+// be counted down twice (permission.go).
 //
 // # Cost
 //
 // Every operation on a name costs the same whatever the number of locks (an
 // operation with a limit in time adds the logarithm of the number of such limits).
 // A held exclusive lock takes at most 150 bytes of heap beyond its name.
+//
+// Suspensions cost nothing while there are none. While there is one an operation does a few
+// look-ups more, and a parked request takes some hundred bytes more. The end of a suspension
+// costs as much as the requests that it lets through. The first request of a session for a
+// named owner, after the gate was closed, counts what that session has.
 package lock

@@ -146,7 +146,7 @@ func (t *Table) gather(e int32) *crowd {
 func (t *Table) sit(e int32, r *Request) int32 {
 	i, s := t.seats.take()
 	x := t.entries.at(e)
-	if x.crowd != 0 || r.Mode == holdfast.ModeSlots || !t.empty(e, x) {
+	if x.crowd != 0 || x.holders != 0 || x.queue != 0 || r.Mode == holdfast.ModeSlots || t.gate != nil && !t.empty(e, x) {
 		c := t.gather(e)
 		c.seats++
 		if r.Mode == holdfast.ModeSlots {

@@ -164,7 +164,7 @@ func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 		t.giveUp(now, i, out)
 	}
 	// The entry of Whole is left to openGate.
-	if t.empty(e, x) && !t.gated(e) {
+	if x.queue == 0 && x.holders == 0 && (t.gate == nil || t.empty(e, x) && !t.gated(e)) {
 		t.vacate(e)
 	}
 }

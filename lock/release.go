@@ -175,7 +175,7 @@ func (t *Table) drop(i int32) {
 	switch {
 	case s.token != 0:
 		t.leaveGrant(i, s, x)
-	case t.parked(i, s):
+	case t.gate != nil && t.parked(i, s):
 		t.unpark(i)
 	default:
 		t.dequeue(i)

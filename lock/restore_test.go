@@ -131,11 +131,12 @@ func TestRestoreWantsANewTableAndTheChunksInOrder(t *testing.T) {
 // TestRestoreOfAnything: whatever a chunk says, the table refuses it or is sound (P10).
 func TestRestoreOfAnything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := populated(rt).Snapshot(0, 0, 1000)
+		table := rapid.SampledFrom([]func(failer) *Table{populated, suspended, awaited}).Draw(rt, "table")(rt)
+		c := table.Snapshot(0, 0, 1000)
 		for range rapid.IntRange(1, 3).Draw(rt, "changes") {
 			s := &c.Seats[rapid.IntRange(0, len(c.Seats)-1).Draw(rt, "seat")]
 			other := c.Seats[rapid.IntRange(0, len(c.Seats)-1).Draw(rt, "other")]
-			switch rapid.IntRange(0, 10).Draw(rt, "change") {
+			switch rapid.IntRange(0, 12).Draw(rt, "change") {
 			case 0:
 				s.Name = other.Name
 			case 1:
@@ -158,9 +159,13 @@ func TestRestoreOfAnything(t *testing.T) {
 				s.Try = !s.Try
 			case 10:
 				*s = other
+			case 11:
+				s.Turn = rapid.SampledFrom([]uint64{0, 1, 2, 7, maxTurn, maxTurn + 1, other.Turn}).Draw(rt, "turn")
+			case 12:
+				s.Turn, s.Token, s.Revoked = max(1, other.Turn), 0, false
 			}
 		}
-		table := newTable(rt, Config{})
+		table = newTable(rt, Config{})
 		if err := table.Restore(time.Hour, c); err != nil {
 			return
 		}
@@ -180,6 +185,7 @@ func TestRestoreOfAnything(t *testing.T) {
 			if table.tries != 0 {
 				rt.Fatalf("%d wait for an authority that is there", table.tries)
 			}
+			checkWakeUp(rt, table)
 		}
 		table.Tick(Never-1, &out)
 		for _, s := range c.Seats {

@@ -12,7 +12,7 @@ import (
 // The fewest bytes that an element of a list can have.
 const (
 	leastEnded = 10
-	leastSeat  = 23
+	leastSeat  = 24
 	leastGrant = 19
 	leastWait  = 17
 	leastLock  = 8
@@ -83,6 +83,7 @@ func (c *coder) seat(v *lock.Seat) {
 	c.span(&v.Hold)
 	c.truth(&v.Revoked)
 	c.truth(&v.Try)
+	number(c, &v.Turn)
 }
 
 // writeSeat is the other direction of seat: a wish is one, and reports are many.
@@ -103,6 +104,7 @@ func (c *coder) writeSeat(v *lock.Seat) {
 	c.b = binary.AppendUvarint(b, zigzag(int64(v.Hold)))
 	c.truth(&v.Revoked)
 	c.truth(&v.Try)
+	c.b = binary.AppendUvarint(c.b, v.Turn)
 }
 
 func (c *coder) acquire(v *authority.Acquire) {
