@@ -76,6 +76,11 @@ func TestHeldMemory(t *testing.T) {
 	}
 }
 
+// slabSizes returns how many records of each kind a table has ever had at once.
+func slabSizes(t *Table) [5]int32 {
+	return [5]int32{t.entries.top, t.seats.top, t.details.top, t.crowds.top, t.sessions.top}
+}
+
 // TestMemoryIsUsedAgain: locking and unlocking for ever takes no more memory than
 // doing it once.
 func TestMemoryIsUsedAgain(t *testing.T) {
@@ -99,15 +104,12 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 			table.EndSession(1, SessionID{1, session + 1}, holdfast.SessionExpired, &out)
 		}
 	}
-	sizes := func() [5]int32 {
-		return [5]int32{table.entries.top, table.seats.top, table.details.top, table.crowds.top, table.sessions.top}
-	}
 	round()
-	once := sizes()
+	once := slabSizes(table)
 	for range 5 {
 		round()
 	}
-	if again := sizes(); again != once {
+	if again := slabSizes(table); again != once {
 		t.Errorf("the slabs have grown from %v to %v", once, again)
 	}
 	table.forgetIdle() // the one record of a session that is kept
@@ -205,6 +207,69 @@ func BenchmarkHandOver(b *testing.B) {
 					table.BeginReign(table.Reign()+1, 0)
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkSuspendResume is the cost of a suspension that nobody waits for, beside locks that
+// its owner holds, and beside locks that its session holds without an owner.
+func BenchmarkSuspendResume(b *testing.B) {
+	for _, held := range []int{0, 100_000} {
+		b.Run(fmt.Sprintf("held=%d", held), func(b *testing.B) {
+			table := newTable(b, Config{LocksPerSession: held + 1})
+			table.BeginReign(1, 0)
+			out := make([]Decision, 0, 4)
+			r := Request{Session: SessionID{Member: 2, Number: 7}, Owner: "ops", WaitEnd: Never}
+			for _, r.Name = range numberedNames(held) {
+				out = out[:0]
+				r.ID++
+				table.Acquire(0, &r, &out)
+			}
+			r.Name = Whole
+			b.ReportAllocs()
+			for b.Loop() {
+				out = out[:0]
+				r.ID++
+				table.Acquire(0, &r, &out)
+				if err := table.Release(0, r.Session, r.Name, out[0].Token, r.ID, &out); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkResume is the cost of letting one parked request through, and of parking it,
+// whether few or many are.
+func BenchmarkResume(b *testing.B) {
+	for _, parked := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprintf("parked=%d", parked), func(b *testing.B) {
+			table := newTable(b, Config{LocksPerSession: parked})
+			table.BeginReign(1, 0)
+			names := numberedNames(parked)
+			out := make([]Decision, 0, parked+1)
+			whole := Request{Session: SessionID{Member: 2, Number: 7}, Name: Whole, WaitEnd: Never}
+			r := Request{Session: SessionID{Member: 1, Number: 1}, WaitEnd: Never}
+			rounds := 0
+			for b.Loop() {
+				rounds++
+				out = out[:0]
+				whole.ID++
+				table.Acquire(0, &whole, &out)
+				for _, r.Name = range names {
+					r.ID++
+					table.Acquire(0, &r, &out)
+				}
+				out = out[:0]
+				if !table.Cancel(0, whole.Session, Whole, whole.ID, &out) || len(out) != parked+1 {
+					b.Fatalf("%d are told of the end, want %d", len(out), parked+1)
+				}
+				table.EndSession(0, r.Session, "", &out)
+				if table.Exhausted() {
+					table.BeginReign(table.Reign()+1, 0)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rounds*parked), "ns/request")
 		})
 	}
 }

@@ -78,9 +78,6 @@ func TestCrowdInTheGate(t *testing.T) {
 		table.Acquire(0, &Request{Session: s, ID: id, Name: name, Owner: "o", WaitEnd: Never}, &out)
 		return out[0]
 	}
-	sizes := func() [5]int32 {
-		return [5]int32{table.entries.top, table.seats.top, table.details.top, table.crowds.top, table.sessions.top}
-	}
 	round := func() {
 		if d := ask(operator, 1, Whole); d.Kind != Granted {
 			t.Fatalf("the suspension: %v", d)
@@ -131,11 +128,11 @@ func TestCrowdInTheGate(t *testing.T) {
 		}
 	}
 	round()
-	once := sizes()
+	once := slabSizes(table)
 	for range 3 {
 		round()
 	}
-	if again := sizes(); again != once {
+	if again := slabSizes(table); again != once {
 		t.Errorf("the slabs have grown from %v to %v", once, again)
 	}
 }

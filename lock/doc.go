@@ -100,8 +100,8 @@
 // (deadline.go). The entries of the names that were freed last are kept for whoever takes
 // these names again (vacancy.go). A name with an excess is marked, and only there its holders are walked
 // when one of them ends (excess.go). What the gate needs is there while it is closed, and
-// no longer (gate.go); whose requests have passed it is known as sets of seats, which cannot
-// be counted down twice (permission.go).
+// no longer (gate.go); who has passed it goes by the seats that there are and the set of those that are
+// parked, so that nothing can be counted down twice (permission.go).
 //
 // # Cost
 //

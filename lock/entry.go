@@ -162,7 +162,7 @@ func (t *Table) sit(e int32, r *Request) int32 {
 		t.register(i)
 	}
 	if t.gate != nil && !t.gated(e) {
-		t.gate.owners.mark(party{s.session, r.Owner}, i, false)
+		t.gate.owners.sit(party{s.session, r.Owner})
 	}
 	return i
 }

@@ -107,7 +107,7 @@ func (t *Table) park(i int32, try bool) {
 	t.arrive(i)
 	s := t.seats.at(i)
 	t.expect(s, try)
-	t.gate.owners.mark(t.partyOf(s), i, true)
+	t.gate.owners.park(t.partyOf(s), i)
 }
 
 // unpark takes seat i out of the gate.
@@ -116,7 +116,7 @@ func (t *Table) unpark(i int32) {
 	t.leaveLane(i, s)
 	t.depart(i)
 	t.unexpect(s)
-	t.gate.owners.mark(t.partyOf(s), i, false)
+	t.gate.owners.pass(t.partyOf(s), i)
 }
 
 // joinLane puts seat i at the end of the lane of its name.

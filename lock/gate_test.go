@@ -109,12 +109,11 @@ func checkOwners(tb failer, t *Table) {
 		}
 		p := t.partyOf(s)
 		if want[p] == nil {
-			want[p] = &standing{map[int32]bool{}, map[int32]bool{}}
+			want[p] = &standing{parked: map[int32]bool{}}
 		}
+		want[p].seats++
 		if t.parked(i, s) {
 			want[p].parked[i] = true
-		} else {
-			want[p].passed[i] = true
 		}
 	}
 	if len(want) != len(g.owners.standings) {
@@ -122,7 +121,7 @@ func checkOwners(tb failer, t *Table) {
 	}
 	for p, standing := range want {
 		got := g.owners.standings[p]
-		if got == nil || !equalSets(got.passed, standing.passed) || !equalSets(got.parked, standing.parked) {
+		if got == nil || got.seats != standing.seats || !equalSets(got.parked, standing.parked) {
 			tb.Fatalf("owner %+v has %+v, want %+v", p, got, standing)
 		}
 	}

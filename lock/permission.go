@@ -8,8 +8,8 @@ import (
 // Who may queue at a name while the gate is closed goes by what its owner has: so it must
 // be known of an owner, without a walk, which seats of its have passed. That is found out
 // of a session when one of its named owners first asks, by a walk of what the session has,
-// and kept from then on until the gate is opened: nothing is kept while it is open. It is
-// kept as sets of seats, which ending a seat twice does not spoil.
+// and kept from then on until the gate is opened: nothing is kept while it is open. Who
+// is parked is a set of seats, so that nothing can be taken back twice.
 
 // party is a named owner.
 type party struct {
@@ -25,39 +25,50 @@ type owners struct {
 
 // standing is what an owner has in a table; never nothing.
 type standing struct {
-	passed map[int32]bool // seats that hold or wait at a name
-	parked map[int32]bool // seats that wait in the gate
+	seats  int            // at names and in the gate: one more when a seat is made, one less when it is freed
+	parked map[int32]bool // those that wait in the gate
 }
+
+// passed returns how many seats of an owner hold or wait at a name.
+func (x *standing) passed() int { return x.seats - len(x.parked) }
 
 // partyOf returns the owner of seat s.
 func (t *Table) partyOf(s *seat) party { return party{s.session, t.owner(s)} }
 
-// mark notes that seat i of an owner is parked, or has passed.
-func (o *owners) mark(p party, i int32, parked bool) {
+// sit notes that an owner has one more seat.
+func (o *owners) sit(p party) {
 	if p.owner == "" || !o.counted[p.session] {
 		return
 	}
 	x := o.standings[p]
 	if x == nil {
-		x = &standing{make(map[int32]bool), make(map[int32]bool)}
+		x = &standing{parked: make(map[int32]bool)}
 		o.standings[p] = x
 	}
-	into, from := x.passed, x.parked
-	if parked {
-		into, from = from, into
-	}
-	delete(from, i)
-	into[i] = true
+	x.seats++
 }
 
-// forget notes that seat i of an owner is gone.
-func (o *owners) forget(p party, i int32) {
+// leave notes that seat i of an owner is freed.
+func (o *owners) leave(p party, i int32) {
 	if x := o.standings[p]; x != nil {
-		delete(x.passed, i)
 		delete(x.parked, i)
-		if len(x.passed)+len(x.parked) == 0 {
+		if x.seats--; x.seats == 0 {
 			delete(o.standings, p)
 		}
+	}
+}
+
+// park notes that seat i of an owner waits in the gate.
+func (o *owners) park(p party, i int32) {
+	if x := o.standings[p]; x != nil {
+		x.parked[i] = true
+	}
+}
+
+// pass notes that seat i of an owner does not wait in the gate.
+func (o *owners) pass(p party, i int32) {
+	if x := o.standings[p]; x != nil {
+		delete(x.parked, i)
 	}
 }
 
@@ -69,8 +80,13 @@ func (t *Table) standing(p party) *standing {
 		g.owners.counted[p.session] = true
 		first := t.sessions.at(p.session).first
 		for i := first; i != 0; i = t.next(ofSession, first, i) {
-			if s := t.seats.at(i); s.entry != g.whole {
-				g.owners.mark(t.partyOf(s), i, t.parked(i, s))
+			s := t.seats.at(i)
+			if s.entry == g.whole {
+				continue
+			}
+			g.owners.sit(t.partyOf(s))
+			if t.parked(i, s) {
+				g.owners.park(t.partyOf(s), i)
 			}
 		}
 	}
@@ -90,7 +106,7 @@ func (t *Table) passes(session int32, owner string) bool {
 		return t.suspends(party{session, owner})
 	}
 	x := t.standing(party{session, owner})
-	return x != nil && len(x.passed) > 0
+	return x != nil && x.passed() > 0
 }
 
 // suspends reports whether the table is suspended by this named owner, and by nobody else:
@@ -123,7 +139,7 @@ func (t *Table) alone(p party) bool {
 		return passed == 0
 	}
 	x := t.standing(p)
-	return x != nil && len(x.passed) == passed
+	return x != nil && x.passed() == passed
 }
 
 // holdsOf returns how many holds entry x has.

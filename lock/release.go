@@ -180,8 +180,8 @@ func (t *Table) drop(i int32) {
 	default:
 		t.dequeue(i)
 	}
-	if t.gate != nil {
-		t.gate.owners.forget(t.partyOf(s), i)
+	if t.gate != nil && !t.gated(s.entry) {
+		t.gate.owners.leave(t.partyOf(s), i)
 	}
 	if x.crowd != 0 {
 		t.unregister(i)
