@@ -18,12 +18,11 @@ import (
 // all fit, the name fits nobody else. Otherwise it is taken if it fits beside those
 // holders that are not revoked.
 //
-// A suspension and what another owner holds do not fit beside each other, whichever is
-// adopted first: what comes second is taken as revoked or not at all, and then ends by
-// itself while the suspension goes on. From the moment when a suspension is adopted those
-// who wait at names are parked, before all that wait in the gate already, but for its
-// owner's. Nobody is let through the gate by an adoption; the next Resume, or what ends
-// next, does that.
+// A suspension and what another owner holds do not fit beside each other either, unless one
+// of them is revoked: whichever comes second is an ErrConflict. When a suspension is
+// adopted, revoked or not, those who wait at names are parked, before all that wait in the
+// gate already, but for its owner's. Nobody is let through the gate by an adoption; the next
+// Resume, or what ends next, does that.
 //
 // The error is an ErrConflict where c does not fit, where its owner has another grant of
 // the name, or where c is a hold of a grant that is there and revoked differently; then
