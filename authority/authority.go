@@ -20,6 +20,7 @@ type authority struct {
 	opened   bool // a reign that outlives epochs has seen an open view
 	peers    []*peer
 	departed []departed
+	asked    protocol.Time // since when reports are asked for
 	waits    protocol.Time // when the time comes to grant, while that is all that is waited for
 	pending  []pending     // waits that were reported, until the table is complete
 

@@ -30,6 +30,7 @@ type holder struct {
 	acksDue     protocol.Time
 	held        int           // records of holds
 	extending   int           // of which another limit is asked for
+	unanswered  protocol.Time // since when the authority has not answered, though it was asked; or Never
 	unconfirmed int           // holds that no authority of the newest epoch has confirmed
 	vouchDue    protocol.Time // when to ask again whether it knows them
 	vouchPause  protocol.Time
@@ -49,8 +50,8 @@ func newHolder() holder {
 		names:    map[string]*chain{},
 		sessions: map[lock.SessionID]*presence{},
 		acksDue:  protocol.Never,
-		vouchDue: protocol.Never,
-		report:   report{due: protocol.Never},
+		vouchDue: protocol.Never, unanswered: protocol.Never,
+		report: report{due: protocol.Never},
 	}
 }
 

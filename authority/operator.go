@@ -96,6 +96,7 @@ func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects
 	}
 	ask := o.ask
 	o.asked = true
+	m.expect(now)
 	ask.Stamp, ask.Low = m.stamp(), m.holder.operations[0].ask.Number
 	m.toAuthority(ask, out)
 	o.pause = min(max(2*o.pause, m.config.Patience), 8*m.config.Patience)

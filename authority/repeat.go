@@ -89,8 +89,25 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 	default:
 		return
 	}
+	m.expect(now)
 	r.pause = min(max(2*r.pause, m.config.Patience), 8*m.config.Patience)
 	r.due = now + r.pause
+}
+
+// expect notes that an answer is waited for.
+func (m *Machine) expect(now protocol.Time) { m.holder.unanswered = min(m.holder.unanswered, now) }
+
+// Silent returns since when this member waits for others without having heard anything: as
+// a holder for the authority, as the authority for the reports with which its reign begins.
+// Never where it does not wait.
+func (m *Machine) Silent() protocol.Time {
+	switch {
+	case m.authority == nil:
+		return m.holder.unanswered
+	case !m.deciding:
+		return m.authority.asked
+	}
+	return protocol.Never
 }
 
 func (r *record) ended() Ended { return Ended{Session: r.request.Session, Wish: r.wish} }

@@ -31,7 +31,7 @@ type keptRequest struct {
 func (m *Machine) beginReign(next Reign) {
 	h := &m.holder
 	h.stage, h.report = m.firstStage(next), report{due: protocol.Never}
-	h.acks, h.acksDue = nil, protocol.Never
+	h.acks, h.acksDue, h.unanswered = nil, protocol.Never, protocol.Never
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.reported, r.freed, r.first, r.due, r.pause = false, false, 0, protocol.Never, 0
 	}
@@ -66,6 +66,7 @@ func (m *Machine) vouch(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	m.toAuthority(Vouch{m.stamp()}, out)
+	m.expect(now)
 	h.vouchPause = min(max(2*h.vouchPause, m.config.Patience), 8*m.config.Patience)
 	h.vouchDue = now + h.vouchPause
 }
@@ -245,6 +246,7 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 	if !fresh {
 		return off && s.Epoch.Counter <= m.view.Epoch.Counter
 	}
+	m.holder.unanswered = protocol.Never
 	for _, wish := range s.Acks {
 		if r := m.holder.records[wish]; r != nil && r.state == ending {
 			m.drop(r, out)

@@ -18,7 +18,7 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	if before != nil && view.Epoch.Counter < before.Epoch.Counter {
 		panic(fmt.Sprintf("authority: epoch went back from %d to %d", before.Epoch.Counter, view.Epoch.Counter))
 	}
-	epoch := before == nil || view.Epoch != before.Epoch
+	epoch, away := before == nil || view.Epoch != before.Epoch, !m.admitted()
 	same := before != nil && reign.Authority == m.reign.Authority && reign.Version == m.reign.Version &&
 		(m.config.Outlives || !m.halted && !epoch)
 	if !same {
@@ -37,7 +37,7 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	}
 	if m.decides() {
 		if m.authority == nil {
-			m.become(out)
+			m.become(now, out)
 		}
 		m.authority.epoch = view.Epoch
 		m.authorityView(now, out)
@@ -47,18 +47,30 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	}
 	m.confirm(out)
 	m.keptInfoRequest(now, out)
-	if m.config.Outlives && (!same || epoch) {
-		m.speakUp(now, out)
+	if m.config.Outlives && (!same || epoch || away) {
+		m.speakUp(now, away && !m.halts(before), out)
 	}
+}
+
+// halts reports whether a view is one under which this member was, until it was halted.
+func (m *Machine) halts(before *protocol.View) bool {
+	if before == nil {
+		return false
+	}
+	member, listed := before.Of(m.self)
+	return listed && member.Tenure == m.lease.Tenure
 }
 
 // speakUp says to an authority that is new here, or under a new epoch, what is to be said
 // again: all but what waits in a queue, which every authority learns from the one before or
-// from reports.
-func (m *Machine) speakUp(now protocol.Time, out *protocol.Effects) {
+// from reports. One that has seen this member leave has forgotten its waits as well.
+func (m *Machine) speakUp(now protocol.Time, left bool, out *protocol.Effects) {
 	m.vouch(now, out)
 	var records []*record
 	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
+		if left && r.state == queued {
+			r.state, r.position = asking, unknownPosition
+		}
 		if r.state == asking || r.state == ending || r.extension != nil {
 			records = append(records, r)
 		}
@@ -120,7 +132,7 @@ func (m *Machine) Lapse(now protocol.Time, next protocol.Tenure, out *protocol.E
 
 // become begins this member's reign: it asks everybody what they hold and wait for, and
 // grants nothing yet.
-func (m *Machine) become(out *protocol.Effects) {
+func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
 	table, err := lock.New(m.config.Table)
 	if err != nil {
 		panic(fmt.Sprintf("authority: a table that New has made before: %v", err))
@@ -135,6 +147,7 @@ func (m *Machine) become(out *protocol.Effects) {
 	table.BeginReign(reign, count)
 	table.Pause()
 	m.authority = newAuthority(table, m.reign.Version)
+	m.authority.asked = now
 	if len(m.view.Members) > 1 {
 		out.Note(Reconciling{Reign: m.reign.Number, Members: len(m.view.Members)})
 	}

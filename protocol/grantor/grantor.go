@@ -79,6 +79,7 @@ type Machine struct {
 	transfers  []*transfer
 
 	elderhood elderhood
+	relieved  protocol.Time // when the elder was asked last to take over
 }
 
 // New makes a member's machine. The error names the field that is wrong.
@@ -128,7 +129,7 @@ func (m *Machine) Wake() protocol.Time {
 	if !m.admitted() {
 		return at // nobody can be asked anything
 	}
-	at = min(at, m.seekWake(), m.transferWake(), m.operatorsWake())
+	at = min(at, m.seekWake(), m.transferWake(), m.operatorsWake(), m.reliefWake())
 	if m.elder != nil {
 		at = min(at, m.elderWake())
 	}
@@ -155,6 +156,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	m.seekTick(now, out)
 	m.transferTick(now, out)
 	m.operatorsTick(now, out)
+	m.relieve(now, out)
 	if m.elder != nil {
 		m.elderTick(now, out)
 	}

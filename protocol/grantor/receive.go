@@ -62,7 +62,7 @@ func (m *Machine) onStamped(now protocol.Time, ev protocol.Event, s authority.St
 	case toHolder && s.Tenure == m.view.Lease.Tenure:
 		m.toHolder(now, ev, &s, out)
 	case toGrantor && !toHolder:
-		m.toNobody(ev, &s, out)
+		m.toNobody(now, ev, &s, out)
 	}
 }
 
@@ -103,15 +103,15 @@ func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.St
 }
 
 // toNobody answers what is meant for a grantor that this member is not. It is parked if
-// this member may be about to learn that it is.
-func (m *Machine) toNobody(ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
-	asks := m.seek != nil && m.heard.Before(s.Version)
+// this member may be about to learn that it is: where it has heard of no such version, the
+// elder knows.
+func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
 	waits := m.turk != nil && m.turk.younger.place.ID == 0 && m.turk.version == s.Version
-	if asks || waits {
+	if waits || m.heard.Before(s.Version) {
 		m.park(ev, out)
-		return
-	}
-	if _, report := ev.Fact.(authority.InfoAnswer); report {
+		if m.seek == nil && m.turk == nil && m.admitted() {
+			m.ask(now, Get, out)
+		}
 		return
 	}
 	refusal := NotGrantor{Tenure: s.Tenure, Version: s.Version}

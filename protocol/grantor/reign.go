@@ -16,7 +16,7 @@ func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 	m.heard, m.turk = msg.Version, nil
 	if msg.Beginning == Inheriting {
 		m.forget(now, out)
-		m.turk = &turk{place: m.own(), version: msg.Version, previous: msg.Previous, reign: msg.Reign}
+		m.turk = &turk{since: now, place: m.own(), version: msg.Version, previous: msg.Previous, reign: msg.Reign}
 		out.Note(Waiting{Version: msg.Version, Previous: msg.Previous})
 		m.requestTable(now, out)
 		return

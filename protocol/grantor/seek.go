@@ -79,6 +79,9 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: nobody has asked", msg, from)})
 		return
 	}
+	if msg.Grantor.ID == m.self && msg.Grantor != m.own() {
+		return // the view that the elder has is on its way: it is asked again
+	}
 	m.seek = nil
 	switch {
 	case s.question.Kind == Clear || s.question.Kind == ClearWithLocks:

@@ -17,7 +17,8 @@ type turk struct {
 	reign    uint64 // in which the one before counts
 	chunk    uint32 // that is wanted next
 	estate   authority.Estate
-	lost     bool // there is no table: it recovers, if it is not deposed
+	since    protocol.Time // when it was named
+	lost     bool          // there is no table: it recovers, if it is not deposed
 	due      protocol.Time
 	pause    protocol.Time
 

@@ -1,0 +1,49 @@
+package grantor
+
+import "github.com/holdfast-locks/holdfast/protocol"
+
+// Two members of a view may not hear each other, though the coordinator hears both: then
+// no view will ever say that one of them is gone. The elder coordinates, so it hears
+// everybody, or drops him. So whoever waits in vain for somebody of the view asks the elder
+// to become the grantor (H6: nobody waits for ever for one who is silent).
+
+// patienceWithSilence is how long somebody in the view is waited for, in units of patience:
+// longer than a view takes to drop a member that is gone.
+const patienceWithSilence = 16
+
+// silent is since when this member waits in vain, or Never.
+func (m *Machine) silent() protocol.Time {
+	at := m.part.Silent()
+	if m.turk != nil && !m.turk.lost {
+		at = min(at, m.turk.since)
+	}
+	if at == protocol.Never {
+		return at
+	}
+	return max(at, m.relieved)
+}
+
+func (m *Machine) reliefWake() protocol.Time {
+	at := m.silent()
+	if at == protocol.Never || m.turk == nil && m.first() == m.own() && m.reign.Authority == m.self {
+		return protocol.Never // the membership will drop whoever is not heard
+	}
+	return at + patienceWithSilence*m.config.Patience
+}
+
+// relieve ends a wait that has been in vain for long.
+func (m *Machine) relieve(now protocol.Time, out *protocol.Effects) {
+	if now < m.reliefWake() || !m.admitted() {
+		return
+	}
+	m.relieved = now
+	switch {
+	case m.turk != nil:
+		m.loseTable(now, out)
+	case m.first() == m.own():
+		m.becoming = true
+	default:
+		m.lastInvite++
+		out.Send(m.first().ID, Invite{Tenure: m.view.Lease.Tenure, Number: m.lastInvite})
+	}
+}
