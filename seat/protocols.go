@@ -8,19 +8,28 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Protocols lists the protocols that members run.
 func Protocols() []Protocol {
-	return []Protocol{{
-		Name: "central",
-		New: func(s *Seat, self protocol.ID) (protocol.Machine, error) {
-			return central.New(central.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available})
+	return []Protocol{
+		{
+			Name: "central",
+			New: func(s *Seat, self protocol.ID) (protocol.Machine, error) {
+				return central.New(central.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available})
+			},
 		},
-		Vocabulary: authority.Vocabulary(),
-	}}
+		{
+			Name: "grantor",
+			New: func(s *Seat, self protocol.ID) (protocol.Machine, error) {
+				return grantor.New(grantor.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available})
+			},
+			Vocabulary: grantor.Vocabulary(),
+		},
+	}
 }
 
 // Vocabulary lists one value of each type that goes into the machines of a member, or
@@ -28,7 +37,7 @@ func Protocols() []Protocol {
 func Vocabulary(protocols []Protocol) []any {
 	all := slices.Concat(
 		storage.Vocabulary(),
-		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), session.Vocabulary(),
+		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), authority.Vocabulary(), session.Vocabulary(),
 	)
 	for _, p := range protocols {
 		all = append(all, p.Vocabulary...)

@@ -54,7 +54,8 @@ type Protocol struct {
 	// New makes the machine of one space of the member with that id. The error names the
 	// field that is wrong.
 	New func(s *Seat, self protocol.ID) (protocol.Machine, error)
-	// Vocabulary has a value of each type that its machines send to one another.
+	// Vocabulary has a value of each type that its machines send to one another beside
+	// those that holders and authorities do, which several protocols share.
 	Vocabulary []any
 }
 

@@ -18,6 +18,7 @@ const (
 	leastLock  = 8
 
 	leastHandover = 17
+	leastDecided  = 19
 )
 
 func (c *coder) session(v *lock.SessionID) {
@@ -30,6 +31,12 @@ func (c *coder) stamp(v *authority.Stamp) {
 	if c.writing {
 		b := binary.AppendUvarint(c.b, v.Epoch.Counter)
 		b = binary.LittleEndian.AppendUint64(b, uint64(v.Epoch.Candidate))
+		if v.Version == (authority.Version{}) {
+			b = append(b, 0)
+		} else {
+			b = binary.AppendUvarint(append(b, 1), v.Version.Epoch)
+			b = binary.AppendUvarint(b, v.Version.Number)
+		}
 		b = binary.AppendUvarint(b, v.Tenure.Incarnation)
 		b = binary.AppendUvarint(b, v.Tenure.Lapses)
 		b = binary.AppendUvarint(b, uint64(len(v.Acks)))
@@ -41,9 +48,19 @@ func (c *coder) stamp(v *authority.Stamp) {
 		return
 	}
 	c.epoch(&v.Epoch)
+	c.version(&v.Version)
 	c.tenure(&v.Tenure)
 	c.numbers(&v.Acks)
 	c.truth(&v.Known)
+}
+
+// version is one byte where it is zero, as it is wherever an epoch has one reign.
+func (c *coder) version(v *authority.Version) {
+	given := *v != (authority.Version{})
+	if c.truth(&given); given {
+		number(c, &v.Epoch)
+		number(c, &v.Number)
+	}
 }
 
 func (c *coder) ended(v *authority.Ended) {
@@ -136,6 +153,11 @@ func (c *coder) endSession(v *authority.EndSession) {
 
 func (c *coder) decided(v *authority.Decided) {
 	c.stamp(&v.Stamp)
+	c.decision(v)
+}
+
+// decision is what a Decided says beside its stamp.
+func (c *coder) decision(v *authority.Decided) {
 	c.ended(&v.Ended)
 	enum(c, &v.Kind, lock.Released)
 	text(c, &v.Name)

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
 )
 
 type stranger struct{}
@@ -71,11 +72,18 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a number of 11 bytes", bytes.Repeat([]byte{0xff}, 11), ErrRange},
 		{"type 0", []byte{1, 0}, ErrKind},
 		{"a type that nobody has", []byte{1, 99}, ErrKind},
+		{"a type between those of two protocols", []byte{1, byte(kindVouch) + 1}, ErrKind},
 		{"a truth of 2", changed(whole(authority.Acks{}), 1, 2), ErrRange},
 		{"a kind of decision that nobody has", []byte(strings.Replace(string(whole(authority.Decided{Kind: lock.Granted, Name: "n"})), "\x01\x01n", "\x40\x01n", 1)), ErrRange},
 		{"a position beyond counting", whole(authority.Decided{Position: 1 << 40}), ErrRange},
 		{"an error of no kind", changed(whole(authority.Decided{}), 3, 200), ErrRange},
 		{"a text longer than allowed", append(whole(authority.InfoRequest{})[:0:0], hugeText(t)...), ErrLong},
+		{"a version that is neither there nor not", changed(whole(authority.Acks{}), 5, 2), ErrRange},
+		{"a question of no kind", changed(whole(grantor.Question{}), 2, byte(grantor.Count)+1), ErrRange},
+		{"a reign that begins in no way", changed(whole(grantor.Info{}), 13, byte(grantor.Inheriting)+1), ErrRange},
+		{"more seats than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
+		{"more words than the bytes", changed(whole(grantor.TransferTable{}), 1, 1), ErrLong},
+		{"a chunk beyond 32 bits", append(whole(grantor.TransferRequest{})[:3], 0xff, 0xff, 0xff, 0xff, 0x1f), ErrRange},
 		{"a list longer than the bytes", changed(whole(authority.InfoAnswer{}), 1, 100), ErrLong},
 	} {
 		port, message, rest, err := Decode(tt.bytes)

@@ -40,6 +40,23 @@ const (
 	kindAcks
 	kindAsk
 	kindAnswer
+	kindVouch
+)
+
+const (
+	kindQuestion kind = 64 + iota
+	kindInfo
+	kindDepose
+	kindDeposed
+	kindInquiry
+	kindTestimony
+	kindTransferRequest
+	kindTransferTable
+	kindInvite
+	kindInvited
+	kindNotGrantor
+	kindNeedTokens
+	kindTokens
 )
 
 // names has what the metrics call each type.
@@ -51,6 +68,11 @@ var names = [...]string{
 	kindAcquire: "Acquire", kindRelease: "Release", kindExtend: "Extend",
 	kindEndSession: "EndSession", kindDecided: "Decided", kindInfoRequest: "InfoRequest",
 	kindInfoAnswer: "InfoAnswer", kindAcks: "Acks", kindAsk: "Ask", kindAnswer: "Answer",
+	kindVouch:    "Vouch",
+	kindQuestion: "Question", kindInfo: "Info", kindDepose: "Depose", kindDeposed: "Deposed",
+	kindInquiry: "Inquiry", kindTestimony: "Testimony", kindTransferRequest: "TransferRequest",
+	kindTransferTable: "TransferTable", kindInvite: "Invite", kindInvited: "Invited",
+	kindNotGrantor: "NotGrantor", kindNeedTokens: "NeedTokens", kindTokens: "Tokens",
 }
 
 // Name returns the name of a message's type without its package, or "" if members do
@@ -106,8 +128,10 @@ func kindOf(m protocol.Message) kind {
 		return kindAsk
 	case authority.Answer:
 		return kindAnswer
+	case authority.Vouch:
+		return kindVouch
 	}
-	return 0
+	return kindOfGrantor(m)
 }
 
 // Append appends a message for the machine at port to b. The error says what of the
@@ -163,6 +187,8 @@ func (c *coder) write(m protocol.Message) {
 		c.ask(&m)
 	case authority.Answer:
 		c.answer(&m)
+	case authority.Vouch:
+		c.stamp(&m.Stamp)
 	default:
 		c.writeMembership(m)
 	}
@@ -197,7 +223,7 @@ func (c *coder) writeMembership(m protocol.Message) {
 	case membership.Resign:
 		c.resign(&m)
 	default:
-		c.fail(ErrKind)
+		c.writeGrantor(m)
 	}
 }
 
@@ -243,6 +269,10 @@ func (c *coder) read(k kind) protocol.Message {
 	case kindAnswer:
 		var m authority.Answer
 		c.answer(&m)
+		return m
+	case kindVouch:
+		var m authority.Vouch
+		c.stamp(&m.Stamp)
 		return m
 	}
 	return c.readMembership(k)
@@ -303,6 +333,5 @@ func (c *coder) readMembership(k kind) protocol.Message {
 		c.resign(&m)
 		return m
 	}
-	c.fail(ErrKind)
-	return nil
+	return c.readGrantor(k)
 }

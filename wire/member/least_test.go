@@ -25,6 +25,7 @@ func TestLeast(t *testing.T) {
 		"wait":       {leastWait, func(c *coder) { c.waiter(&lock.Wait{}) }},
 		"lock":       {leastLock, func(c *coder) { c.lock(&lock.Lock{}) }},
 		"handover":   {leastHandover, func(c *coder) { c.handover(&protocol.Handover{}) }},
+		"decided":    {leastDecided, func(c *coder) { c.decision(&authority.Decided{}) }},
 	} {
 		c := coder{writing: true}
 		tt.code(&c)

@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
 )
 
 // all has one message of each type, without anything in it.
@@ -35,11 +36,14 @@ func all() []protocol.Message {
 		membership.Join{}, membership.Unwelcome{}, membership.Dropped{}, membership.Resign{},
 		authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 		authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
+		authority.Vouch{},
+		grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
+		grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{}, grantor.NeedTokens{}, grantor.Tokens{},
 	}
 }
 
 // parts are types of the lists of messages that are no messages, but within some.
-var parts = []string{"Stamp", "Ended", "AskKind"}
+var parts = []string{"Stamp", "Ended", "AskKind", "Place", "Kind", "Beginning"}
 
 // TestKnowsEveryMessage walks the lists of messages of the packages that speak to
 // other members: what is declared there has a number, a name and both directions.
@@ -52,7 +56,9 @@ func TestKnowsEveryMessage(t *testing.T) {
 			t.Errorf("%s has number %d and the name %q", name, k, names[k])
 		}
 	}
-	for _, file := range []string{"../../election/messages.go", "../../membership/messages.go", "../../authority/messages.go"} {
+	for _, file := range []string{
+		"../../election/messages.go", "../../membership/messages.go", "../../authority/messages.go", "../../protocol/grantor/messages.go",
+	} {
 		for _, name := range declared(t, file) {
 			if !known[name] {
 				t.Errorf("%s is declared in %s and has no encoding", name, file)
@@ -150,6 +156,18 @@ func fill(random *rand.Rand, v reflect.Value) {
 		return
 	case protocol.State:
 		v.SetUint(random.Uint64N(uint64(protocol.Ready) + 1))
+		return
+	case grantor.Kind:
+		v.SetUint(random.Uint64N(uint64(grantor.Count) + 1))
+		return
+	case grantor.Beginning:
+		v.SetUint(random.Uint64N(uint64(grantor.Inheriting) + 1))
+		return
+	case authority.Estate:
+		fillKind(random, v)
+		for i := range v.FieldByName("Words").Len() { // words have no stamp yet
+			v.FieldByName("Words").Index(i).FieldByName("Stamp").SetZero()
+		}
 		return
 	}
 	if v.Kind() == reflect.Interface {
@@ -258,5 +276,19 @@ func TestTwoInOne(t *testing.T) {
 	}
 	if _, second, rest, err := Decode(rest); err != nil || second.(membership.Resign).Epoch.Counter != 3 || len(rest) != 0 {
 		t.Errorf("%v, rest %q, %v", second, rest, err)
+	}
+}
+
+// TestVersionsCostOneByte where there are none: every message of a protocol in which an
+// epoch has one reign has one.
+func TestVersionsCostOneByte(t *testing.T) {
+	stamp := authority.Stamp{Epoch: protocol.Epoch{Counter: 5, Candidate: 6}, Tenure: protocol.Tenure{Incarnation: 7}}
+	versioned := stamp
+	versioned.Version = authority.Version{Epoch: 4, Number: 3 << 32}
+	for want, s := range map[int]authority.Stamp{2 + 9 + 1 + 2 + 2: stamp, 2 + 9 + 1 + 1 + 5 + 2 + 2: versioned} {
+		b, err := Append(nil, 1, authority.Acks{Stamp: s})
+		if err != nil || len(b) != want {
+			t.Errorf("%v has %d bytes, not %d (%v)", s, len(b), want, err)
+		}
 	}
 }

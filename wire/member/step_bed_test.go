@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -20,14 +21,15 @@ import (
 // advanced: the victim, whose every step is checked, and two others that are honest by
 // themselves. Everything in it follows from the bytes that drive it.
 type stepBed struct {
-	t      testing.TB
-	now    protocol.Time
-	places [3]*place
-	victim *place
-	wire   []parcel
-	heard  []parcel // what honest members have sent to the victim, the latest
-	quiet  bool     // nothing honest reaches the victim
-	listed int      // names that the victim has told of
+	t        testing.TB
+	now      protocol.Time
+	places   [3]*place
+	victim   *place
+	wire     []parcel
+	heard    []parcel // what honest members have sent to the victim, the latest
+	quiet    bool     // nothing honest reaches the victim
+	listed   int      // names that the victim has told of
+	grantors bool     // the spaces are of protocol grantor
 }
 
 // place is one member. Its id is its number, counted from 1.
@@ -50,15 +52,26 @@ const mostHeard = 256
 
 func addressOf(id protocol.ID) string { return fmt.Sprintf("10.0.0.%d:4040", id) }
 
-// newStepBed forms the cluster and gives its clients a few locks. The first of the
-// members coordinates. Available is partition mode any.
-func newStepBed(t testing.TB, victim int, available bool) *stepBed {
+// stepMode is what a bed is like, as the first byte of a script says.
+type stepMode struct {
+	victim    int  // the first of the members coordinates
+	available bool // partition mode any
+	grantors  bool // the spaces are of protocol grantor, otherwise of central
+}
+
+func modeOf(b byte) stepMode { return stepMode{int(b & 1), b&2 != 0, b&4 != 0} }
+
+// stepModes is how many there are.
+const stepModes = 8
+
+// newStepBed forms the cluster and gives its clients a few locks.
+func newStepBed(t testing.TB, mode stepMode) *stepBed {
 	t.Helper()
-	b := &stepBed{t: t, now: time.Hour}
+	b := &stepBed{t: t, now: time.Hour, grantors: mode.grantors}
 	for i := range b.places {
-		b.places[i] = b.found(protocol.ID(i+1), available)
+		b.places[i] = b.found(protocol.ID(i+1), mode)
 	}
-	b.victim = b.places[victim]
+	b.victim = b.places[mode.victim]
 	for _, p := range b.places {
 		b.step(p, protocol.Event{Kind: protocol.Start})
 	}
@@ -77,12 +90,12 @@ func newStepBed(t testing.TB, victim int, available bool) *stepBed {
 	return b
 }
 
-func (b *stepBed) found(id protocol.ID, available bool) *place {
+func (b *stepBed) found(id protocol.ID, mode stepMode) *place {
 	b.t.Helper()
 	random := rand.New(rand.NewPCG(uint64(id), 1))
 	below, err := membership.New(membership.Config{
 		Name: string('a' + rune(id) - 1), Address: addressOf(id), Founder: true, Founders: []string{addressOf(1), addressOf(2), addressOf(3)},
-		Priority: int(id), Available: available, Kept: true, Serves: true, Spaces: 2,
+		Priority: int(id), Available: mode.available, Kept: true, Serves: true, Spaces: 2,
 		Cell: membership.Cell{Cluster: 9, ID: id, Incarnation: 1, Clean: true},
 		// Epochs count from the wall clock; these are small, as varints are that a fuzzer changes.
 		Wall: (membership.Origin + 20) * time.Second, Rand: random,
@@ -92,7 +105,7 @@ func (b *stepBed) found(id protocol.ID, available bool) *place {
 	}
 	var spaces []protocol.Machine
 	for range 2 {
-		space, err := central.New(central.Config{Self: id, Chunk: 2, Table: lock.Config{WaitersPerName: 8, LocksPerSession: 8}, Any: available})
+		space, err := newSpace(id, mode)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -105,6 +118,14 @@ func (b *stepBed) found(id protocol.ID, available bool) *place {
 		b.t.Fatal(err)
 	}
 	return &place{id: id, desk: desk}
+}
+
+func newSpace(id protocol.ID, mode stepMode) (protocol.Machine, error) {
+	table := lock.Config{WaitersPerName: 8, LocksPerSession: 8}
+	if mode.grantors {
+		return grantor.New(grantor.Config{Self: id, Chunk: 2, Table: table, Any: mode.available})
+	}
+	return central.New(central.Config{Self: id, Chunk: 2, Table: table, Any: mode.available})
 }
 
 // mostSends bounds what one step may say: reports, notices and answers for what the few
@@ -236,6 +257,10 @@ func (b *stepBed) wish(which byte) {
 	port := protocol.Port(1 + which>>7)
 	name := [...]string{"x", "y", "z"}[int(which>>3)%3]
 	mode := [...]holdfast.Mode{holdfast.ModeExclusive, holdfast.ModeShared, holdfast.ModeSlots}[int(which>>5)%3]
+	if b.grantors && b.decree(p, port, which) {
+		b.deliver()
+		return
+	}
 	switch which >> 4 & 7 {
 	case 1:
 		b.call(p, port, &protocol.Release{Session: s, Name: name, Request: p.op})
@@ -260,24 +285,38 @@ func (b *stepBed) wish(which byte) {
 	b.deliver()
 }
 
+// decree lets an operator want something of a space of grantors, where the byte says so.
+func (b *stepBed) decree(p *place, port protocol.Port, which byte) bool {
+	switch which >> 4 & 15 {
+	case 6, 14:
+		b.call(p, port, &protocol.Transfer{To: protocol.ID(1 + which&3)})
+	case 7:
+		b.call(p, port, &protocol.CloseSpace{})
+	case 15:
+		b.call(p, port, &protocol.OpenSpace{})
+	default:
+		return false
+	}
+	return true
+}
+
 // TestStepBed: left alone, the members grant, report and list.
 func TestStepBed(t *testing.T) {
-	for _, victim := range []int{0, 1} {
-		for _, available := range []bool{false, true} {
-			b := newStepBed(t, victim, available)
-			b.inspect()
-			if b.listed == 0 || len(b.heard) == 0 {
-				t.Errorf("member %d (any: %t): nothing is locked, or nothing was said", victim+1, available)
-			}
-			kinds := map[string]bool{}
-			for _, p := range b.heard {
-				_, m, _, err := Decode(p.bytes)
-				if err != nil {
-					t.Fatal(err)
-				}
-				kinds[Name(m)] = true
-			}
-			t.Logf("member %d (any: %t) has heard %v", victim+1, available, kinds)
+	for which := range byte(stepModes) {
+		mode := modeOf(which)
+		b := newStepBed(t, mode)
+		b.inspect()
+		if b.listed == 0 || len(b.heard) == 0 {
+			t.Errorf("%+v: nothing is locked, or nothing was said", mode)
 		}
+		kinds := map[string]bool{}
+		for _, p := range b.heard {
+			_, m, _, err := Decode(p.bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds[Name(m)] = true
+		}
+		t.Logf("%+v: it has heard %v", mode, kinds)
 	}
 }

@@ -37,7 +37,7 @@ const mostSteps = 48
 // life can read, does not wake for nothing, and tells of names, holders and waiters
 // within their bounds.
 func FuzzStep(f *testing.F) {
-	for mode := range byte(4) {
+	for mode := range byte(stepModes) {
 		f.Add([]byte{mode})
 		f.Add([]byte{mode, stepSilence, stepPass, 255, stepPass, 255, stepWish, 1, stepSilence, stepPass, 255})
 		for twist := range byte(24) {
@@ -47,6 +47,7 @@ func FuzzStep(f *testing.F) {
 	for _, line := range examples(f) {
 		_, encoded, _ := strings.Cut(line, " ")
 		for from := range byte(3) {
+			f.Add(append([]byte{4 | from, stepForge, from + 1}, unhex(f, encoded)...))
 			f.Add(append([]byte{from, stepForge, from + 1}, unhex(f, encoded)...))
 		}
 	}
@@ -54,7 +55,7 @@ func FuzzStep(f *testing.F) {
 		if len(script) == 0 {
 			return
 		}
-		b := newStepBed(t, int(script[0]&1), script[0]&2 != 0)
+		b := newStepBed(t, modeOf(script[0]))
 		script = script[1:]
 		for range mostSteps {
 			if script = b.perform(script); len(script) == 0 {
