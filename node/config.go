@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -90,7 +91,7 @@ type Config struct {
 // Space defines a lockspace.
 type Space struct {
 	Name      string
-	Protocol  string // zero means central, the one that there is
+	Protocol  string // central or grantor; zero means central
 	Partition string // primary or any, the same in all spaces; zero means primary
 	Preempt   bool   // the highest id coordinates, as published; zero means seniority
 }
@@ -156,8 +157,8 @@ func (c *Config) checkSpaces() error {
 			return err
 		}
 		switch first := &c.Spaces[0]; {
-		case s.Protocol != "central":
-			return fmt.Errorf("space %q: protocol %q: this version has central", s.Name, s.Protocol)
+		case !slices.ContainsFunc(seat.Protocols(), func(p seat.Protocol) bool { return p.Name == s.Protocol }):
+			return fmt.Errorf("space %q: protocol %q: this version has central and grantor", s.Name, s.Protocol)
 		case s.Partition != "primary" && s.Partition != "any":
 			return fmt.Errorf("space %q: partition %q: primary or any is allowed", s.Name, s.Partition)
 		case i > 0 && c.Spaces[i-1].Name == s.Name:

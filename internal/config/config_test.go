@@ -210,13 +210,13 @@ spaces:
   a: {protocol: central, preempt: true}
   z: {protocol: claim}
 `),
-		Environ: []string{"HOLDFAST_SPACES=a=central,partition=any; y=central,partition=any,preempt=false;"},
+		Environ: []string{"HOLDFAST_SPACES=a=grantor,partition=any; y=central,partition=any,preempt=false;"},
 		Flags:   map[string]string{"spaces": "z=central,partition=any;default=central,partition=any"},
 	}
 	c := mustLoad(t, sources)
 	want := []Space{
 		{"default", "central", map[string]string{"partition": "any"}},
-		{"a", "central", map[string]string{"partition": "any"}},
+		{"a", "grantor", map[string]string{"partition": "any"}},
 		{"b.c", "central", map[string]string{"partition": "any"}},
 		{"y", "central", map[string]string{"partition": "any", "preempt": "false"}},
 		{"z", "central", map[string]string{"partition": "any"}},

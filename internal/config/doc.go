@@ -69,6 +69,7 @@
 //
 // # What this version does not serve
 //
-// Protocol central, nothing kept in data. What asks for more (another protocol, a data
-// folder) is refused in plain words rather than started as something less.
+// Protocols central and grantor, nothing kept in data. What asks for more (another
+// protocol, a data folder) is refused in plain words rather than started as something
+// less.
 package config

@@ -252,7 +252,7 @@ func (d *document) spaces(node *yaml.Node) {
 	d.mapping("spaces", node, func(name string, key, value *yaml.Node) {
 		full := "spaces." + name
 		if value.Kind != yaml.MappingNode {
-			d.reject(full, value, "it is not a mapping", "", "write {protocol: "+served+"}")
+			d.reject(full, value, "it is not a mapping", "", "write {protocol: "+usual+"}")
 			return
 		}
 		space, good := Space{Name: name}, true
@@ -271,7 +271,7 @@ func (d *document) spaces(node *yaml.Node) {
 			return
 		}
 		if space.Protocol == "" {
-			d.reject(full, value, "it names no protocol", strings.Join(protocols(), ", "), "write {protocol: "+served+"}")
+			d.reject(full, value, "it names no protocol", strings.Join(protocols(), ", "), "write {protocol: "+usual+"}")
 			return
 		}
 		d.putSpace(d.layer, space, inFile(d.path, key.Line))

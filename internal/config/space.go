@@ -12,12 +12,15 @@ import (
 
 const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
 
-// served is the only protocol that this version serves.
-const served = "central"
+// usual is the protocol that a space has where none is given.
+const usual = "central"
+
+// served are the names of the protocols that this version serves.
+func served() []string { return []string{usual, "grantor"} }
 
 // protocols are the names of all protocols, served or not.
 func protocols() []string {
-	return []string{served, "grantor", "bakery", "permission", "consensus", "claim"}
+	return append(served(), "bakery", "permission", "consensus", "claim")
 }
 
 // option is something that a space may set, and its values, the default first.
@@ -26,9 +29,10 @@ type option struct {
 	values []string
 }
 
-// centralOptions: on a partition only the side with a quorum grants (primary), or
-// every side does (any); with preempt the member with the highest id coordinates.
-func centralOptions() []option {
+// servedOptions are those of every protocol that is served: on a partition only the side
+// with a quorum grants (primary), or every side does (any); with preempt the member with
+// the highest id coordinates.
+func servedOptions() []option {
 	return []option{
 		{"partition", []string{"primary", "any"}},
 		{"preempt", []string{"false", "true"}},
@@ -76,7 +80,7 @@ func (l *loader) putSpace(y layer, space Space, origin string) {
 func readSpace(text string) (Space, *flaw) {
 	name, rest, found := strings.Cut(text, "=")
 	if !found {
-		return Space{}, &flaw{"it names no protocol", "write it as in " + oneLine(text+"="+served)}
+		return Space{}, &flaw{"it names no protocol", "write it as in " + oneLine(text+"="+usual)}
 	}
 	parts := strings.Split(rest, ",")
 	space := Space{Name: strings.TrimSpace(name), Protocol: strings.TrimSpace(parts[0])}
@@ -132,7 +136,7 @@ func (s Space) Option(name string) string {
 	if value, given := s.Options[name]; given {
 		return value
 	}
-	for _, o := range centralOptions() {
+	for _, o := range servedOptions() {
 		if o.name == name {
 			return o.values[0]
 		}
@@ -146,23 +150,24 @@ func (l *loader) checkSpace(s setting) {
 		l.badSpaces = true
 		l.complain(Problem{"spaces." + s.Space.Name, quote(s.Space.String()), s.Origin, wrong, allowed, fix})
 	}
+	use := "use " + strings.Join(served(), " or ")
 	switch {
-	case s.Space.Protocol == served:
+	case slices.Contains(served(), s.Space.Protocol):
 	case slices.Contains(protocols(), s.Space.Protocol):
-		refuse("protocol "+s.Space.Protocol+" is not served by this version", "", "use "+served)
+		refuse("protocol "+s.Space.Protocol+" is not served by this version", "", use)
 		return
 	default:
 		refuse("there is no protocol "+quote(s.Space.Protocol), strings.Join(protocols(), ", "),
-			suggest(s.Space.Protocol, protocols(), "use "+served))
+			suggest(s.Space.Protocol, protocols(), use))
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Space.Options)) {
 		value := s.Space.Options[name]
-		options := centralOptions()
+		options := servedOptions()
 		at := slices.IndexFunc(options, func(o option) bool { return o.name == name })
 		if at < 0 {
 			known := optionNames(options)
-			refuse(fmt.Sprintf("protocol %s has no option %s", served, quote(name)), strings.Join(known, ", "),
+			refuse(fmt.Sprintf("protocol %s has no option %s", s.Space.Protocol, quote(name)), strings.Join(known, ", "),
 				suggest(name, known, "leave it out"))
 			continue
 		}
