@@ -101,6 +101,11 @@ func (m *Machine) restore(now protocol.Time, estate *Estate, seats []lock.Seat) 
 	if err != nil {
 		return nil, err
 	}
+	for i := range seats {
+		if err := malformed(&seats[i]); err != nil {
+			return nil, err
+		}
+	}
 	if err := table.Restore(now, lock.Chunk{Reign: estate.Reign, Count: estate.Count, Paused: true, Seats: seats}); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,10 @@ func (m *Machine) takeSeat(now protocol.Time, p *peer, s *lock.Seat, out *protoc
 		out.Note(Ignored{What: fmt.Sprintf("report of %v %s by member %d: not its own", s.Session, number(s.Request), p.id)})
 		return
 	}
+	if err := malformed(s); err != nil {
+		out.Note(Ignored{What: fmt.Sprintf("report of %v %s by member %d: %v", s.Session, number(s.Request), p.id, err)})
+		return
+	}
 	left := protocol.Never
 	if s.Left != lock.Never {
 		left = lock.After(now, max(0, s.Left))

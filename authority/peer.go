@@ -214,6 +214,20 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 	}
 }
 
+// malformed says which text of a request no edge lets through: it came from a member that
+// is at fault, and would be told to everybody who looks. An empty name is the table's to judge.
+func malformed(s *lock.Seat) error {
+	if s.Name != "" {
+		if err := holdfast.CheckName(s.Name); err != nil {
+			return err
+		}
+	}
+	if err := holdfast.CheckText("owner", s.Owner); err != nil {
+		return err
+	}
+	return holdfast.CheckText("reason", s.Reason)
+}
+
 // owns reports whether a wish is the peer's, of its present tenure. Nobody speaks for
 // another's clients.
 func (p *peer) owns(e Ended) bool {
@@ -224,6 +238,10 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 	w := &msg.Wish
 	if !p.owns(Ended{w.Session, w.Request}) {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: not its own", msg, p.id)})
+		return
+	}
+	if err := malformed(w); err != nil {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, p.id, err)})
 		return
 	}
 	for _, ended := range msg.After {
