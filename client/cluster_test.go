@@ -34,6 +34,12 @@ type served struct {
 // serveCluster serves three members, and waits until each can grant.
 func serveCluster(t *testing.T, lease time.Duration) []*served {
 	t.Helper()
+	return serveClusterOf(t, "central", lease)
+}
+
+// serveClusterOf is serveCluster with spaces of a protocol.
+func serveClusterOf(t *testing.T, protocol string, lease time.Duration) []*served {
+	t.Helper()
 	folder := t.TempDir()
 	var join []string
 	for i := range 3 {
@@ -45,7 +51,7 @@ func serveCluster(t *testing.T, lease time.Duration) []*served {
 		m.start(t, node.Config{
 			Name: fmt.Sprintf("%c", 'a'+i), Address: join[i], Join: join, Expect: 3, Serves: true, Lease: lease,
 			State:  filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)),
-			Spaces: []node.Space{{Name: "billing"}}, Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
+			Spaces: spacesOf(protocol), Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
 		})
 		t.Cleanup(func() { m.stop(t) })
 		all = append(all, m)
@@ -231,7 +237,20 @@ func TestClientsOfALapsedMember(t *testing.T) {
 // one decides for. The lease is long enough for a busy machine: whoever loses it loses
 // what it holds.
 func TestConformanceInACluster(t *testing.T) {
-	m := elsewhere(serveCluster(t, 6*time.Second))
+	for _, protocol := range []string{"central", "grantor"} {
+		t.Run(protocol, func(t *testing.T) { conformsInACluster(t, protocol) })
+	}
+}
+
+func conformsInACluster(t *testing.T, protocol string) {
+	all := serveClusterOf(t, protocol, 6*time.Second)
+	m := elsewhere(all)
+	decider := all[slices.IndexFunc(all, func(o *served) bool { return o.node.View().Coordinator == o.node.Identity().ID })]
+	for _, space := range spacesOf(protocol) { // where there are grantors, it is one from now on
+		if err := lock(t, dial(t, decider).Space(space.Name), "first").Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
 		locks, err := client.Dial(context.Background(), m.address, client.TTL(15*time.Second))
 		if err != nil {

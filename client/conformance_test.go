@@ -19,10 +19,21 @@ import (
 // serveMember serves a member on a listener until the test ends.
 func serveMember(t *testing.T, l net.Listener, change func(*server.Config)) *node.Node {
 	t.Helper()
+	return serveMemberOf(t, "central", l, change)
+}
+
+// spacesOf are those that the suite locks in, of one protocol.
+func spacesOf(protocol string) []node.Space {
+	return []node.Space{{Name: "default", Protocol: protocol}, {Name: "billing", Protocol: protocol}}
+}
+
+// serveMemberOf is serveMember with spaces of a protocol.
+func serveMemberOf(t *testing.T, of string, l net.Listener, change func(*server.Config)) *node.Node {
+	t.Helper()
 	limits := node.Limits{WaitersPerName: 300, LocksPerSession: 250}
 	observer := server.NewObserver([]string{"default", "billing"})
 	n, err := node.Start(t.Context(), node.Config{
-		State: t.TempDir(), Serves: true, Spaces: []node.Space{{Name: "billing"}}, Limits: limits, Observe: observer.Observe,
+		State: t.TempDir(), Serves: true, Spaces: spacesOf(of), Limits: limits, Observe: observer.Observe,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +88,13 @@ func loopback(t *testing.T) net.Listener {
 func TestConformance(t *testing.T) {
 	l := loopback(t)
 	conforms(t, serveMember(t, l, nil), l.Addr().String())
+}
+
+// TestConformanceOfGrantors: the same where the member is its own grantor.
+func TestConformanceOfGrantors(t *testing.T) {
+	t.Parallel()
+	l := loopback(t)
+	conforms(t, serveMemberOf(t, "grantor", l, nil), l.Addr().String())
 }
 
 // TestConformanceOverTLS: the same with certificates on both sides.

@@ -11,21 +11,57 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	conforms(t, start(t, node.Config{
-		Spaces: []node.Space{{Name: "billing"}},
-		Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
-	}))
+	for _, protocol := range []string{"central", "grantor"} {
+		t.Run(protocol, func(t *testing.T) {
+			conforms(t, start(t, node.Config{
+				Spaces: spacesOf(protocol),
+				Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
+			}))
+		})
+	}
+}
+
+// spacesOf are those that the suite locks in, of one protocol.
+func spacesOf(protocol string) []node.Space {
+	return []node.Space{{Name: "default", Protocol: protocol}, {Name: "billing", Protocol: protocol}}
 }
 
 // TestConformanceElsewhere: the same through a member that another one decides for. The
 // lease is long enough for a busy machine: whoever loses it loses what it holds.
 func TestConformanceElsewhere(t *testing.T) {
-	c := startCluster(t, 3, func(c *node.Config) {
-		c.Lease = 6 * time.Second
-		c.Spaces = []node.Space{{Name: "billing"}}
-		c.Limits = node.Limits{WaitersPerName: 300, LocksPerSession: 250}
-	})
-	conforms(t, c.nodes[c.other(t, c.coordinator(t))])
+	for _, protocol := range []string{"central", "grantor"} {
+		t.Run(protocol, func(t *testing.T) {
+			c := startCluster(t, 3, func(c *node.Config) {
+				c.Lease = 6 * time.Second
+				c.Spaces = spacesOf(protocol)
+				c.Limits = node.Limits{WaitersPerName: 300, LocksPerSession: 250}
+			})
+			decider := c.coordinator(t)
+			lockFirst(t, c.nodes[decider])
+			conforms(t, c.nodes[c.other(t, decider)])
+		})
+	}
+}
+
+// lockFirst lets a member be the first that locks: where there are grantors, it is one.
+func lockFirst(t *testing.T, n *node.Node) {
+	t.Helper()
+	locks, err := n.Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, space := range n.Spaces() {
+		first, err := locks.Space(space.Name).Lock(t.Context(), "first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := locks.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func conforms(t *testing.T, n *node.Node) {
