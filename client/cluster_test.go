@@ -238,7 +238,10 @@ func TestClientsOfALapsedMember(t *testing.T) {
 // what it holds.
 func TestConformanceInACluster(t *testing.T) {
 	for _, protocol := range []string{"central", "grantor"} {
-		t.Run(protocol, func(t *testing.T) { conformsInACluster(t, protocol) })
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			conformsInACluster(t, protocol)
+		})
 	}
 }
 

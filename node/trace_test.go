@@ -23,7 +23,7 @@ func TestTrace(t *testing.T) {
 	ctx := context.Background()
 	c := node.Config{
 		Trace: filepath.Join(t.TempDir(), "trace.txt"), State: t.TempDir(),
-		Spaces: []node.Space{{Name: "billing"}}, Lease: time.Second,
+		Spaces: []node.Space{{Name: "billing", Protocol: "grantor"}}, Lease: time.Second,
 	}
 	for range 2 {
 		n, err := node.Start(ctx, c)
@@ -39,7 +39,21 @@ func TestTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file, err := os.Open(c.Trace)
+	result := replayed(t, c.Trace)
+	if len(result.Lives) != 2 || result.Steps() < 2*4*50 {
+		t.Fatalf("%d lives, %d steps", len(result.Lives), result.Steps())
+	}
+	for i, life := range result.Lives {
+		if life.Ending != "the member has ended" || life.Header.Incarnation != uint64(i+1) {
+			t.Errorf("life %d of incarnation %d: %s", i+1, life.Header.Incarnation, life.Ending)
+		}
+	}
+}
+
+// replayed feeds a recording to fresh machines, which must do the same.
+func replayed(t *testing.T, path string) *replay.Result {
+	t.Helper()
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,16 +63,9 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result.Difference != nil {
-		t.Fatal(result.Difference)
+		t.Fatalf("%s: %v", path, result.Difference)
 	}
-	if len(result.Lives) != 2 || result.Steps() < 2*4*50 {
-		t.Fatalf("%d lives, %d steps", len(result.Lives), result.Steps())
-	}
-	for i, life := range result.Lives {
-		if life.Ending != "the member has ended" || life.Header.Incarnation != uint64(i+1) {
-			t.Errorf("life %d of incarnation %d: %s", i+1, life.Header.Incarnation, life.Ending)
-		}
-	}
+	return result
 }
 
 // lockALot takes locks in all ways, some of which are others'.
