@@ -9,7 +9,7 @@
 //	truth      one byte, 0 or 1
 //	text       its length as a varint, then its bytes
 //	list       its length as a varint, then its elements
-//	optional   a truth, then the value if there is one
+//	optional   a truth, then the value if there is one; a version that is zero is none
 //	error      its kind, then what it says (failure.go)
 //
 // Each type has one function that does both directions, so that they cannot disagree
