@@ -137,6 +137,7 @@ func (c *coder) readGrantor(k kind) protocol.Message {
 func (c *coder) place(v *grantor.Place) {
 	fixed(c, &v.ID)
 	c.tenure(&v.Tenure)
+	number(c, &v.Since)
 }
 
 func (c *coder) question(v *grantor.Question) {
@@ -176,6 +177,7 @@ func (c *coder) inquiry(v *grantor.Inquiry) {
 
 func (c *coder) testimony(v *grantor.Testimony) {
 	c.tenure(&v.Tenure)
+	number(c, &v.Since)
 	number(c, &v.View)
 	c.truth(&v.Grants)
 	c.version(&v.Version)
