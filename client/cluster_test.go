@@ -37,7 +37,8 @@ func serveCluster(t *testing.T, lease time.Duration) []*served {
 	return serveClusterOf(t, "central", lease)
 }
 
-// serveClusterOf is serveCluster with spaces of a protocol.
+// serveClusterOf is serveCluster with spaces of a protocol. The patience goes with the
+// lease: for how long a busy machine may keep the authority from answering.
 func serveClusterOf(t *testing.T, protocol string, lease time.Duration) []*served {
 	t.Helper()
 	folder := t.TempDir()
@@ -49,7 +50,7 @@ func serveClusterOf(t *testing.T, protocol string, lease time.Duration) []*serve
 	for i := range join {
 		m := &served{address: join[i]}
 		m.start(t, node.Config{
-			Name: fmt.Sprintf("%c", 'a'+i), Address: join[i], Join: join, Expect: 3, Serves: true, Lease: lease,
+			Name: fmt.Sprintf("%c", 'a'+i), Address: join[i], Join: join, Expect: 3, Serves: true, Lease: lease, Patience: lease / 10,
 			State:  filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)),
 			Spaces: spacesOf(protocol), Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
 		})

@@ -27,12 +27,14 @@ func spacesOf(protocol string) []node.Space {
 }
 
 // TestConformanceElsewhere: the same through a member that another one decides for. The
-// lease is long enough for a busy machine: whoever loses it loses what it holds.
+// lease is long enough for a busy machine: whoever loses it loses what it holds. So is the
+// patience: of a wait that is over while no answer has come for four times as long, nobody
+// can say more than that the authority is not available.
 func TestConformanceElsewhere(t *testing.T) {
 	for _, protocol := range []string{"central", "grantor"} {
 		t.Run(protocol, func(t *testing.T) {
 			c := startCluster(t, 3, func(c *node.Config) {
-				c.Lease = 6 * time.Second
+				c.Lease, c.Patience = 8*time.Second, 800*time.Millisecond
 				c.Spaces = spacesOf(protocol)
 				c.Limits = node.Limits{WaitersPerName: 300, LocksPerSession: 250}
 			})
