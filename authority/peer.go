@@ -215,9 +215,9 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 }
 
 // malformed says which text of a request no edge lets through: it came from a member that
-// is at fault, and would be told to everybody who looks. An empty name is the table's to judge.
+// is at fault, and would be told to everybody who looks. The whole table has no name.
 func malformed(s *lock.Seat) error {
-	if s.Name != "" {
+	if s.Name != lock.Whole {
 		if err := holdfast.CheckName(s.Name); err != nil {
 			return err
 		}

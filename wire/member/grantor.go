@@ -34,10 +34,6 @@ func kindOfGrantor(m protocol.Message) kind {
 		return kindInvited
 	case grantor.NotGrantor:
 		return kindNotGrantor
-	case grantor.NeedTokens:
-		return kindNeedTokens
-	case grantor.Tokens:
-		return kindTokens
 	}
 	return 0
 }
@@ -66,10 +62,6 @@ func (c *coder) writeGrantor(m protocol.Message) {
 		c.invited(&m)
 	case grantor.NotGrantor:
 		c.notGrantor(&m)
-	case grantor.NeedTokens:
-		c.needTokens(&m)
-	case grantor.Tokens:
-		c.tokens(&m)
 	default:
 		c.fail(ErrKind)
 	}
@@ -121,14 +113,6 @@ func (c *coder) readGrantor(k kind) protocol.Message {
 		var m grantor.NotGrantor
 		c.notGrantor(&m)
 		return m
-	case kindNeedTokens:
-		var m grantor.NeedTokens
-		c.needTokens(&m)
-		return m
-	case kindTokens:
-		var m grantor.Tokens
-		c.tokens(&m)
-		return m
 	}
 	c.fail(ErrKind)
 	return nil
@@ -170,15 +154,12 @@ func (c *coder) deposed(v *grantor.Deposed) {
 	c.version(&v.Version)
 }
 
-func (c *coder) inquiry(v *grantor.Inquiry) {
-	c.epoch(&v.Epoch)
-	number(c, &v.View)
-}
+func (c *coder) inquiry(v *grantor.Inquiry) { c.epoch(&v.Epoch) }
 
 func (c *coder) testimony(v *grantor.Testimony) {
 	c.tenure(&v.Tenure)
 	number(c, &v.Since)
-	number(c, &v.View)
+	c.epoch(&v.Epoch)
 	c.truth(&v.Grants)
 	c.version(&v.Version)
 	number(c, &v.Reign)
@@ -225,11 +206,4 @@ func (c *coder) notGrantor(v *grantor.NotGrantor) {
 	c.version(&v.Version)
 	c.place(&v.Grantor)
 	c.version(&v.Known)
-}
-
-func (c *coder) needTokens(v *grantor.NeedTokens) { number(c, &v.Above) }
-
-func (c *coder) tokens(v *grantor.Tokens) {
-	number(c, &v.Reign)
-	number(c, &v.Count)
 }

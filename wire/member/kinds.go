@@ -55,8 +55,6 @@ const (
 	kindInvite
 	kindInvited
 	kindNotGrantor
-	kindNeedTokens
-	kindTokens
 )
 
 // names has what the metrics call each type.
@@ -72,7 +70,7 @@ var names = [...]string{
 	kindQuestion: "Question", kindInfo: "Info", kindDepose: "Depose", kindDeposed: "Deposed",
 	kindInquiry: "Inquiry", kindTestimony: "Testimony", kindTransferRequest: "TransferRequest",
 	kindTransferTable: "TransferTable", kindInvite: "Invite", kindInvited: "Invited",
-	kindNotGrantor: "NotGrantor", kindNeedTokens: "NeedTokens", kindTokens: "Tokens",
+	kindNotGrantor: "NotGrantor",
 }
 
 // Name returns the name of a message's type without its package, or "" if members do

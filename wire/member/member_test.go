@@ -38,7 +38,7 @@ func all() []protocol.Message {
 		authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
 		authority.Vouch{},
 		grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
-		grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{}, grantor.NeedTokens{}, grantor.Tokens{},
+		grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
 	}
 }
 
