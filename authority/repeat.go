@@ -104,7 +104,7 @@ func (m *Machine) Silent() protocol.Time {
 	switch {
 	case m.authority == nil:
 		return m.holder.unanswered
-	case !m.deciding:
+	case !m.authority.served && !m.authority.complete():
 		return m.authority.asked
 	}
 	return protocol.Never

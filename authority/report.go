@@ -104,7 +104,7 @@ func (m *Machine) confirm(out *protocol.Effects) {
 
 // onInfoRequest answers the authority with a part of the report.
 func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRequest, out *protocol.Effects) {
-	if !m.hears(now, from, &msg.Stamp, out) {
+	if !m.hears(now, from, &msg.Stamp, out) && !m.hasNothing(from, &msg.Stamp) {
 		h := &m.holder
 		ahead := m.view == nil || msg.Epoch.Counter > m.view.Epoch.Counter || msg.Epoch == m.view.Epoch && !m.admitted() ||
 			// In mode any another candidate may have chosen the same counter, and come next.
@@ -241,9 +241,7 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 		return false
 	}
 	off := protocol.Mutated("epoch check off") || protocol.Mutated("H3")
-	fresh := m.admitted() && from == m.reign.Authority && s.Version == m.reign.Version &&
-		s.Epoch == m.view.Epoch && s.Epoch.Counter >= m.lease.Promised
-	if !fresh {
+	if !m.isNewest(from, s) {
 		return off && s.Epoch.Counter <= m.view.Epoch.Counter
 	}
 	m.holder.unanswered = protocol.Never
@@ -259,6 +257,21 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 		m.vouched(out)
 	}
 	return true
+}
+
+// isNewest reports whether a message is from the authority of the newest reign that is
+// known here, under the newest epoch.
+func (m *Machine) isNewest(from protocol.ID, s *Stamp) bool {
+	return m.admitted() && from == m.reign.Authority && s.Version == m.reign.Version &&
+		s.Epoch == m.view.Epoch && s.Epoch.Counter >= m.lease.Promised
+}
+
+// hasNothing reports whether this member may tell an authority that it holds nothing, which
+// needs no lease: where reigns outlive epochs, one that cannot get a lease, having no disk
+// for example, would keep a reign from beginning otherwise.
+func (m *Machine) hasNothing(from protocol.ID, s *Stamp) bool {
+	return m.config.Outlives && m.view != nil && m.authority == nil && m.holder.held == 0 &&
+		s.Tenure == m.lease.Tenure && m.isNewest(from, s)
 }
 
 // onDecided takes what became of a wish.

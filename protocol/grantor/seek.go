@@ -64,7 +64,10 @@ func (m *Machine) seekTick(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
 	s := m.seek
 	switch {
-	case s == nil || s.elder == m.first():
+	case s == nil:
+	case s.elder == m.first() && s.elder.ID == m.self:
+		m.onQuestion(now, m.self, &s.question, out) // it may have ceased to be elder meanwhile, and forgotten
+	case s.elder == m.first():
 	case s.question.Kind == Clear || s.question.Kind == ClearWithLocks:
 		m.seek = nil // a new elder learns by itself that this member does not grant
 	default:
