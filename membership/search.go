@@ -381,8 +381,14 @@ func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Ele
 		return
 	}
 	m.abandon()
-	m.tryAt = now + m.jitter(4*m.config.Patience)
+	wait := now + m.jitter(4*m.config.Patience)
+	m.tryAt = wait
 	m.halt(now, from, e.Epoch, out)
+	if m.config.Preempt {
+		// A coordinator that is well gives way, and would be quicker to search again than the
+		// candidate can be to win while one of those whom it asks is silent.
+		m.tryAt = wait
+	}
 }
 
 // givesWay reports whether a candidate is followed though the coordinator is well: the
