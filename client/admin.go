@@ -75,15 +75,20 @@ func (a *Admin) Close() error {
 	return errors.Join(all...)
 }
 
-// call makes a unary call at the first member that can be reached. A member's own
-// refusal is final, unless it does not know the session: that belongs to one member
-// alone, and another address may be its.
+// call makes a unary call at the first member that can be reached.
 func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
 	ask func(api.LocksClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
 ) (*A, error) {
+	return reach(a, op, func(conn *grpc.ClientConn) (*A, error) { return ask(api.NewLocksClient(conn), ctx, question) })
+}
+
+// reach asks the first member that can be reached. A member's own refusal is final, unless
+// it does not know the session: that belongs to one member alone, and another address may
+// be its.
+func reach[A any](a *Admin, op string, ask func(*grpc.ClientConn) (*A, error)) (*A, error) {
 	var away, stranger error
 	for _, conn := range a.members {
-		answer, err := ask(api.NewLocksClient(conn), ctx, question)
+		answer, err := ask(conn)
 		switch {
 		case err == nil:
 			return answer, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/seat"
@@ -37,6 +38,7 @@ type Node struct {
 	folder    *cell.Cell          // nil where no cell is kept
 	trace     *trace              // nil where nothing is recorded
 	local     *localSession
+	operator  *operator.Operator
 	logger    *slog.Logger
 	departing atomic.Bool
 	alone     atomic.Bool  // it has asked to leave, and nobody has agreed in time
@@ -101,6 +103,9 @@ func (n *Node) begin(ctx context.Context) error {
 		config.Peers = n.transport
 	}
 	if n.driver, err = run.New(config); err != nil {
+		return err
+	}
+	if n.operator, err = n.newOperator(); err != nil {
 		return err
 	}
 	if err := n.hear(); err != nil {
@@ -295,6 +300,7 @@ func (n *Node) closeSessions() {
 	for s := range sessions {
 		s.close()
 	}
+	n.operator.Close()
 }
 
 // Break takes a name from its holders, as an operator does: each is told, and the

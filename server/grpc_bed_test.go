@@ -67,6 +67,12 @@ func newBed(t testing.TB, change func(*Config), tune func(*grpcServer)) *bed {
 // newBedOver is newBed over another membership.
 func newBedOver(t testing.TB, below protocol.Machine, change func(*Config), tune func(*grpcServer)) *bed {
 	t.Helper()
+	return newBedOf(t, below, nil, change, tune)
+}
+
+// newBedOf is newBedOver with the space at port 2 wrapped.
+func newBedOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) protocol.Machine, change func(*Config), tune func(*grpcServer)) *bed {
+	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
 	b := &bed{t: t, clock: clock.NewManual()}
@@ -76,6 +82,9 @@ func newBedOver(t testing.TB, below protocol.Machine, change func(*Config), tune
 		m, err := central.New(central.Config{Self: bedMember})
 		must(t, err)
 		spaces = append(spaces, m)
+	}
+	if wrap != nil {
+		spaces[1] = wrap(spaces[1])
 	}
 	desk, err := session.NewDesk(session.Config{
 		Member: bedMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces),

@@ -99,6 +99,8 @@ func (h *web) table() []route {
 		post("v1/spaces/{space}/suspend", h.suspend),
 		post("v1/spaces/{space}/resume", h.resume),
 		post("v1/spaces/{space}/transfer", h.transfer),
+		post("v1/spaces/{space}/open", h.openSpace),
+		post("v1/spaces/{space}/close", h.closeSpace),
 		get("v1/status", h.status),
 		get("v1/events", h.events, "space", "prefix"),
 		get("v1/openapi.json", h.openapi),

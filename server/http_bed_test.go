@@ -46,6 +46,12 @@ func newWebBed(t testing.TB, change func(*Config)) *webBed {
 // newWebBedOver is newWebBed over another membership.
 func newWebBedOver(t testing.TB, membership protocol.Machine, change func(*Config)) *webBed {
 	t.Helper()
+	return newWebBedOf(t, membership, nil, change)
+}
+
+// newWebBedOf is newWebBedOver with the space at port 2 wrapped.
+func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.Machine) protocol.Machine, change func(*Config)) *webBed {
+	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
 	b := &webBed{t: t, clock: clock.NewManual(), contract: readContract(t)}
@@ -55,6 +61,9 @@ func newWebBedOver(t testing.TB, membership protocol.Machine, change func(*Confi
 		m, err := central.New(central.Config{Self: bedMember})
 		must(t, err)
 		spaces = append(spaces, m)
+	}
+	if wrap != nil {
+		spaces[1] = wrap(spaces[1])
 	}
 	desk, err := session.NewDesk(session.Config{
 		Member: bedMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces), Sessions: 50,

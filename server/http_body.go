@@ -162,6 +162,9 @@ func (f fields) names() string {
 	for name := range f {
 		names = append(names, name)
 	}
+	if len(names) == 0 {
+		return "none"
+	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }

@@ -134,33 +134,6 @@ func (h *web) breakLock(c *exchange) error {
 	return h.answer(c, broken, err)
 }
 
-// suspend is POST /v1/spaces/{space}/suspend.
-func (h *web) suspend(c *exchange) error { return h.reasoned(c, "suspend") }
-
-// resume is POST /v1/spaces/{space}/resume.
-func (h *web) resume(c *exchange) error { return h.reasoned(c, "resume") }
-
-func (h *web) reasoned(c *exchange, op string) error {
-	var reason string
-	if _, err := c.decode(fields{"reason": text(&reason)}); err != nil {
-		return inSpace(c, op, err)
-	}
-	return h.service.unsupported(op, c.space, reason)
-}
-
-// transfer is POST /v1/spaces/{space}/transfer.
-func (h *web) transfer(c *exchange) error {
-	var member string
-	has, err := c.decode(fields{"member": text(&member)})
-	if err == nil && (!has["member"] || member == "") {
-		err = wire.Fail(wire.CodeBadRequest, "member: it is missing; name the member to transfer to")
-	}
-	if err != nil {
-		return inSpace(c, "transfer", err)
-	}
-	return h.service.unsupported("transfer", c.space, "")
-}
-
 // status is GET /v1/status.
 func (h *web) status(c *exchange) error {
 	status, err := h.service.status()

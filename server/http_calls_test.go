@@ -328,8 +328,6 @@ func TestUnsupportedRows(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"suspend", object{"reason": "test"}, 422, "unsupported"},
-		{"resume", object{}, 422, "unsupported"},
 		{"transfer", object{"member": "b"}, 422, "unsupported"},
 		{"transfer", object{}, 400, "bad_request"},
 		{"suspend", object{"member": "b"}, 400, "bad_request"},

@@ -80,6 +80,11 @@ func FuzzRoutes(f *testing.F) {
 		{"POST", "/v1/spaces/default/suspend", json, `{}`},
 		{"POST", "/v1/spaces/default/resume", json, `{"reason":"r"}`},
 		{"POST", "/v1/spaces/default/transfer", json, `{"to":"a"}`},
+		{"POST", "/v1/spaces/default/transfer", json, `{"member":"a.example:4040"}`},
+		{"POST", "/v1/spaces/any/suspend", json, `{"reason":"r","wait":"0s"}`},
+		{"POST", "/v1/spaces/default/suspend", json, `{"wait":"1h"}`},
+		{"POST", "/v1/spaces/any/open", json, `{}`},
+		{"POST", "/v1/spaces/any/close", json, `{}`},
 		{"GET", "/v1/spaces/default/locks?prefix=h&limit=1&after=a", "", ""},
 		{"GET", "/v1/spaces/default/locks/held", "", ""},
 		{"GET", "/v1/spaces/%64efault/locks/a%2Fb/../c", "", ""},
@@ -121,6 +126,10 @@ func (b *webBed) nothingLeft(t *testing.T) {
 	t.Helper()
 	b.server.service.requests.graces.Wait()
 	b.server.service.background.Wait()
+	for _, space := range b.server.service.spaces {
+		_, err := b.server.service.resume(t.Context(), spaceInput{Space: space.Name})
+		must(t, err)
+	}
 	state, err := b.server.service.status()
 	must(t, err)
 	for _, space := range state.Spaces {

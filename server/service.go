@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -28,7 +29,8 @@ type service struct {
 	view     func() protocol.View
 	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
 	forcer   Forcer                                          // nil where nobody forces a view
-	moved    func(*roster)                                   // tells the streams; nil where there are none
+	operator *operator.Operator
+	moved    func(*roster) // tells the streams; nil where there are none
 	observer *Observer
 	gatherer *events.Gatherer // of what happens through other members
 	limits   Limits
@@ -111,8 +113,12 @@ func newService(c Config) (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
+	operators, err := newOperator(c)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	s := &service{
-		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer,
+		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, operator: operators,
 		observer: c.Observer, gatherer: gatherer, limits: c.Limits, clients: newClients(c.Limits), logger: c.Logger,
 		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		switchboard: newSwitchboard(c.Driver),
@@ -130,6 +136,7 @@ func newService(c Config) (*service, error) {
 // close cancels what waits, gives back what nobody was told of, and forgets.
 func (s *service) close() {
 	s.stop()
+	s.operator.Close()
 	s.gatherer.Close()
 	s.background.Wait()
 	for _, q := range s.requests.close() {

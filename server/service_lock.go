@@ -202,17 +202,3 @@ func (s *service) checkBreak(in breakInput) error {
 	}
 	return cmp.Or(holdfast.CheckText("reason", in.Reason), holdfast.CheckText("by", in.By))
 }
-
-// unsupported answers for what the space's protocol does not offer.
-func (s *service) unsupported(op, spaceName, reason string) (err error) {
-	space, err := s.space(spaceName)
-	if err != nil {
-		return failed(op, "", "", err)
-	}
-	defer func() { s.observer.operation(space.Name, op, err) }()
-	if err := holdfast.CheckText("reason", reason); err != nil {
-		return failed(op, space.Name, "", badRequest(err))
-	}
-	return failed(op, space.Name, "", wire.Fail(wire.CodeUnsupported,
-		fmt.Sprintf("protocol %s does not offer %s", space.Protocol, op)))
-}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -50,6 +51,19 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		Name: space.Name, Protocol: space.Protocol, Class: space.Class, Partition: space.Partition,
 		Reign: condition.Reign, State: condition.State.String(), Why: condition.Why,
 		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
+		Version: condition.Version, Closed: condition.Closed,
+	}
+	if condition.Elder != 0 {
+		document.Elder = view.Name(condition.Elder)
+	}
+	for _, h := range condition.Transfers {
+		document.Transfers = append(document.Transfers, wire.Handover{
+			From: view.Name(h.From), To: view.Name(h.To), Since: wire.At(s.driver.Wall(h.Since)),
+		})
+	}
+	if g := s.suspension(space, condition); g != nil {
+		grant := s.holderDocument(view, *g)
+		document.Suspension, document.Why = &grant, cmp.Or(document.Why, s.suspensionText(view, g))
 	}
 	for _, id := range condition.Authority {
 		document.Authority = append(document.Authority, view.Name(id))
@@ -86,9 +100,12 @@ func (s *service) unready() (lines []string) {
 
 // conditionText says in a line how a space is.
 func (s *service) conditionText(space *Space, condition *protocol.Condition) string {
-	text := space.Name + ": " + condition.State.String()
-	if condition.Why != "" {
-		text += ": " + condition.Why
+	text, why := space.Name+": "+condition.State.String(), condition.Why
+	if g := s.suspension(space, condition); g != nil && why == "" {
+		why = s.suspensionText(s.view(), g)
+	}
+	if why != "" {
+		text += ": " + why
 	}
 	if condition.State != protocol.Ready && condition.Until != 0 && condition.Until != protocol.Never {
 		text += ", until " + wire.At(s.driver.Wall(condition.Until)).String()

@@ -102,8 +102,22 @@ type Broken struct {
 
 // Suspended says whether a space has stopped granting by order.
 type Suspended struct {
-	Space     string `json:"space"`
-	Suspended bool   `json:"suspended"`
+	Space      string `json:"space"`
+	Suspended  bool   `json:"suspended"`
+	Changed    bool   `json:"changed"`              // it was not so before
+	Suspension *Grant `json:"suspension,omitempty"` // who has suspended it and why: now or, when it was resumed, until then
+}
+
+// Transferred says who decides in a space after its authority was handed over.
+type Transferred struct {
+	Space     string       `json:"space"`
+	Authority List[string] `json:"authority"` // names of members
+}
+
+// Opened says whether the instance of a space at the member that was asked is open.
+type Opened struct {
+	Space string `json:"space"`
+	Open  bool   `json:"open"`
 }
 
 // Status is a member's view of the cluster and of its spaces.
@@ -153,6 +167,19 @@ type Space struct {
 	Locks     int            `json:"locks"`
 	Waiters   int            `json:"waiters"`
 	Sessions  int            `json:"sessions"`
+
+	Elder      string         `json:"elder"`                // who names the authority; "" where nobody does
+	Version    uint64         `json:"version,string"`       // which of the authorities of one reign it is; 0 where there is one
+	Transfers  List[Handover] `json:"transfers"`            // authorities that are being handed over
+	Closed     bool           `json:"closed"`               // the space's instance at the member that answers is closed
+	Suspension *Grant         `json:"suspension,omitempty"` // state suspended: by whom, and why
+}
+
+// Handover is an authority that is on its way from one member to another, by their names.
+type Handover struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Since Time   `json:"since"`
 }
 
 // Event is one thing that happened. Event is one of waiting, granted, released,

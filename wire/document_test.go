@@ -42,7 +42,7 @@ func TestDocuments(t *testing.T) {
 			Version: "v1", Cluster: "c", View: wire.View{Number: 7, Coordinator: "a"},
 			Member: wire.Member{Name: "a", ID: 1<<64 - 1, Incarnation: 3, Founder: true, Address: "h:1", Since: at, State: "normal", Election: "normal"},
 		},
-		`{"name":"default","protocol":"central","class":"fenced","partition":"primary","authority":[],"reign":"12","state":"ready","why":"","locks":1,"waiters":2,"sessions":3}`: wire.Space{
+		`{"name":"default","protocol":"central","class":"fenced","partition":"primary","authority":[],"reign":"12","state":"ready","why":"","locks":1,"waiters":2,"sessions":3,"elder":"","version":"0","transfers":[],"closed":false}`: wire.Space{
 			Name: "default", Protocol: "central", Class: holdfast.Fenced, Partition: "primary", Reign: 12, State: "ready", Locks: 1, Waiters: 2, Sessions: 3,
 		},
 		`{"event":"lost","time":"2026-11-21T18:04:05.000000600Z","space":"default","name":"x","owner":"o","token":"17179869185","why":"hold_limit","member":"b"}`: wire.Event{Event: "lost", Time: at, Space: "default", Name: "x", Owner: "o", Token: big, Why: "hold_limit", Member: "b"},
@@ -182,6 +182,7 @@ func FuzzDocuments(f *testing.F) {
 		func() any { return new(wire.SessionReleased) }, func() any { return new(wire.Broken) }, func() any { return new(wire.Suspended) },
 		func() any { return new(wire.Status) }, func() any { return new(wire.Event) }, func() any { return new(wire.Problem) },
 		func() any { return new(wire.ForcePlan) }, func() any { return new(wire.ForcedView) },
+		func() any { return new(wire.Transferred) }, func() any { return new(wire.Opened) },
 	}
 	for i, fresh := range kinds {
 		empty, err := json.Marshal(fresh())

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -25,18 +26,21 @@ func serverOf(c *cli.Command) string { return cmp.Or(c.String("server"), default
 // spaceOf returns the lockspace that c is about.
 func spaceOf(c *cli.Command) string { return cmp.Or(c.String("space"), holdfast.DefaultSpace) }
 
+// calledAs returns the name of c, for a command below another with that one's.
+func calledAs(c *cli.Command) string { return strings.TrimPrefix(c.FullName(), name+" ") }
+
 // timeoutOf returns how long c may wait for an answer.
 func timeoutOf(c *cli.Command) (time.Duration, error) {
 	if d := c.Duration("timeout"); d > 0 {
 		return d, nil
 	}
-	return 0, usageError(c.Name, "flag --timeout: %v: want more than 0", c.Duration("timeout"))
+	return 0, usageError(calledAs(c), "flag --timeout: %v: want more than 0", c.Duration("timeout"))
 }
 
 // optionsOf returns what c's flags say to a client.
 func optionsOf(c *cli.Command) ([]client.Option, error) {
 	if file := c.String("token-file"); file != "" {
-		return nil, misconfigured("%s: --token-file %q: no member of this version takes a token; leave it out, and use TLS certificates", c.Name, file)
+		return nil, misconfigured("%s: --token-file %q: no member of this version takes a token; leave it out, and use TLS certificates", calledAs(c), file)
 	}
 	options := []client.Option{client.Space(spaceOf(c))}
 	files, err := tlsOf(c)
@@ -57,12 +61,12 @@ func tlsOf(c *cli.Command) (*client.Files, error) {
 	case files == client.Files{}:
 		return nil, nil
 	case files.Cert != "" && files.Key == "":
-		return nil, misconfigured("%s: --tls-cert needs its private key; give --tls-key FILE", c.Name)
+		return nil, misconfigured("%s: --tls-cert needs its private key; give --tls-key FILE", calledAs(c))
 	case files.Cert == "" && files.Key != "":
-		return nil, misconfigured("%s: --tls-key needs its certificate; give --tls-cert FILE", c.Name)
+		return nil, misconfigured("%s: --tls-key needs its certificate; give --tls-cert FILE", calledAs(c))
 	}
 	if _, err := certificate.Read(certificate.Files{Cert: files.Cert, Key: files.Key, Members: files.CA}); err != nil {
-		return nil, misconfigured("%s: %w", c.Name, badFile(files, err))
+		return nil, misconfigured("%s: %w", calledAs(c), badFile(files, err))
 	}
 	return &files, nil
 }
@@ -92,7 +96,7 @@ func encryptionOf(c *cli.Command) (*tls.Config, error) {
 	}
 	store, err := certificate.Open(certificate.Options{Files: certificate.Files{Cert: files.Cert, Key: files.Key, Members: files.CA}})
 	if err != nil {
-		return nil, misconfigured("%s: read the TLS files: %w", c.Name, err)
+		return nil, misconfigured("%s: read the TLS files: %w", calledAs(c), err)
 	}
 	made := store.Dialling()
 	made.NextProtos, made.ServerName = nil, files.ServerName
@@ -121,6 +125,17 @@ func ask(ctx context.Context, c *cli.Command, question func(context.Context, *cl
 	})
 }
 
+// askForDeed is ask for what may be under way, or done, when no answer has come in time.
+func askForDeed(ctx context.Context, c *cli.Command, more string, question func(context.Context, *client.Admin) error) error {
+	timeout, err := timeoutOf(c)
+	if err != nil {
+		return err
+	}
+	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		return limited(ctx, c, timeout, more, func(ctx context.Context) error { return question(ctx, admin) })
+	})
+}
+
 // askLong is ask without a limit.
 func askLong(ctx context.Context, c *cli.Command, question func(context.Context, *client.Admin) error) error {
 	options, err := optionsOf(c)
@@ -129,7 +144,7 @@ func askLong(ctx context.Context, c *cli.Command, question func(context.Context,
 	}
 	admin, err := client.DialAdmin(serverOf(c), options...)
 	if err != nil {
-		return reworded(c.Name, "", err)
+		return reworded(calledAs(c), "", err)
 	}
 	return errors.Join(question(ctx, admin), admin.Close())
 }
@@ -140,14 +155,20 @@ func within(ctx context.Context, c *cli.Command, question func(context.Context) 
 	if err != nil {
 		return err
 	}
+	return limited(ctx, c, timeout, "", question)
+}
+
+// limited bounds one question by timeout. Without an answer in time, more says what that
+// means, if anything is to be said.
+func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more string, question func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = question(ctx)
+	err := question(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: no answer from %s within %v", holdfast.ErrUnavailable, serverOf(c), timeout)
-		return &holdfast.Error{Op: c.Name, Err: err}
+		err = fmt.Errorf("%w: no answer from %s within %v%s", holdfast.ErrUnavailable, serverOf(c), timeout, more)
+		return &holdfast.Error{Op: calledAs(c), Err: err}
 	}
-	return reworded(c.Name, "", err)
+	return reworded(calledAs(c), "", err)
 }
 
 // reworded tells an error of a client as one of a command: with its name, and

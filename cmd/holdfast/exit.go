@@ -186,7 +186,6 @@ func why(reason string) string {
 // later are the commands that this version does not have yet.
 func later() []string {
 	return []string{
-		"suspend", "resume", "transfer",
 		"member", "snapshot", "check",
 	}
 }

@@ -72,6 +72,9 @@ func (l leakless) Run() (code int) {
 //	half-request            begins an HTTP request to the server, and never ends it.
 //	notified                sets NOTIFY_SOCKET before a serve, and prints after its end
 //	                        what the service manager was told.
+//	answering DOCUMENT      a member that answers every operator's deed on a space with
+//	                        the document; with CODE SENTENCE it refuses it, with the word
+//	                        silence it never answers. It sets HOLDFAST_SERVER.
 //	greater A B             compares two whole numbers.
 //
 // A program that is ended by a signal n has the exit code 128+n for all of these.
@@ -103,6 +106,7 @@ func TestScript(t *testing.T) {
 			"fetch":        scriptFetch,
 			"greater":      scriptGreater,
 			"addresses":    scriptAddresses,
+			"answering":    scriptAnswering,
 		},
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	if c.Bool("json") {
 		return printJSON(p.stdout, status)
 	}
-	tables := []*table{clusterTable(status), memberTable(status), spaceTable(status)}
+	tables := append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, moreTables(status)...)
 	if status.View.Why != "" {
 		t := newTable("MEMBER", "STATE", "WHY")
 		t.row(status.Member.Name, status.Member.State, status.View.Why)
@@ -75,4 +76,39 @@ func spaceTable(status *wire.Status) *table {
 			strconv.Itoa(space.Sessions), shownTime(space.Until), space.Why)
 	}
 	return t
+}
+
+// moreTables tell of spaces what few have to tell: who names their authorities, who has
+// suspended them, what is being handed over, and what is closed on the member that answers.
+func moreTables(status *wire.Status) (tables []*table) {
+	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
+	suspended := newTable("SUSPENDED", "BY", "THROUGH", "SINCE", "REASON")
+	transfers := newTable("TRANSFER", "FROM", "TO", "SINCE")
+	closed := newTable("CLOSED", "ON")
+	told := map[*table]bool{}
+	for _, space := range status.Spaces {
+		if space.Elder != "" {
+			elders.row(space.Name, space.Elder, strings.Join(space.Authority, ","),
+				strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
+			told[elders] = true
+		}
+		if g := space.Suspension; g != nil {
+			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, shownTime(g.Since), g.Reason)
+			told[suspended] = true
+		}
+		for _, h := range space.Transfers {
+			transfers.row(space.Name, h.From, h.To, shownTime(h.Since))
+			told[transfers] = true
+		}
+		if space.Closed {
+			closed.row(space.Name, status.Member.Name)
+			told[closed] = true
+		}
+	}
+	for _, t := range []*table{elders, suspended, transfers, closed} {
+		if told[t] {
+			tables = append(tables, t)
+		}
+	}
+	return tables
 }

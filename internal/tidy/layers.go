@@ -29,7 +29,7 @@ var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership"
 // Other storage drivers than the member's own cell reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "authority", "protocol/...",
-	"run", "wire", "wire/...", "transport", "transport/...", "events", "storage/cell", "internal/clock",
+	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "internal/clock",
 	"internal/certificate", "internal/socket", "seat", "recording",
 }
 
@@ -64,6 +64,7 @@ func rows() []row {
 		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket"), outside: anyModule},
 		row{folders: []string{"storage/..."}, own: []string{"storage"}, outside: anyModule},
 		row{folders: []string{"run"}, own: with("internal/clock"), outside: anyModule},
+		row{folders: []string{"operator"}, own: with("run", "wire")},
 		row{folders: []string{"recording/literal"}},
 		row{folders: []string{"recording"}, own: with("recording/literal"), outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/...", "recording", switchFolder), outside: anyModule},

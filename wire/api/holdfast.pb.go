@@ -2957,6 +2957,298 @@ func (x *ForceViewRequest) GetConfirm() string {
 	return ""
 }
 
+type TransferRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Member        string                 `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"` // name or address; required
+	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferRequest) Reset() {
+	*x = TransferRequest{}
+	mi := &file_holdfast_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferRequest) ProtoMessage() {}
+
+func (x *TransferRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
+func (*TransferRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *TransferRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *TransferRequest) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *TransferRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type SuspendRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Wait          *int64                 `protobuf:"varint,4,opt,name=wait,proto3,oneof" json:"wait,omitempty"` // how long to wait for what is held; not set: until the call ends
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SuspendRequest) Reset() {
+	*x = SuspendRequest{}
+	mi := &file_holdfast_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SuspendRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SuspendRequest) ProtoMessage() {}
+
+func (x *SuspendRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SuspendRequest.ProtoReflect.Descriptor instead.
+func (*SuspendRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *SuspendRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *SuspendRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SuspendRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *SuspendRequest) GetWait() int64 {
+	if x != nil && x.Wait != nil {
+		return *x.Wait
+	}
+	return 0
+}
+
+type ResumeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRequest) Reset() {
+	*x = ResumeRequest{}
+	mi := &file_holdfast_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRequest) ProtoMessage() {}
+
+func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
+func (*ResumeRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ResumeRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *ResumeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ResumeRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type OpenSpaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenSpaceRequest) Reset() {
+	*x = OpenSpaceRequest{}
+	mi := &file_holdfast_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenSpaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenSpaceRequest) ProtoMessage() {}
+
+func (x *OpenSpaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenSpaceRequest.ProtoReflect.Descriptor instead.
+func (*OpenSpaceRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *OpenSpaceRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *OpenSpaceRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type CloseSpaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseSpaceRequest) Reset() {
+	*x = CloseSpaceRequest{}
+	mi := &file_holdfast_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseSpaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseSpaceRequest) ProtoMessage() {}
+
+func (x *CloseSpaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseSpaceRequest.ProtoReflect.Descriptor instead.
+func (*CloseSpaceRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *CloseSpaceRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *CloseSpaceRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
 var File_holdfast_proto protoreflect.FileDescriptor
 
 const file_holdfast_proto_rawDesc = "" +
@@ -3151,7 +3443,27 @@ const file_holdfast_proto_rawDesc = "" +
 	"\amembers\x18\x01 \x03(\tR\amembers\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x18\n" +
-	"\aconfirm\x18\x04 \x01(\tR\aconfirm*;\n" +
+	"\aconfirm\x18\x04 \x01(\tR\aconfirm\"O\n" +
+	"\x0fTransferRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\tR\x06member\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"p\n" +
+	"\x0eSuspendRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x17\n" +
+	"\x04wait\x18\x04 \x01(\x03H\x00R\x04wait\x88\x01\x01B\a\n" +
+	"\x05_wait\"M\n" +
+	"\rResumeRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"8\n" +
+	"\x10OpenSpaceRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"9\n" +
+	"\x11CloseSpaceRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by*;\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
 	"\vMODE_SHARED\x10\x01\x12\x0e\n" +
@@ -3173,12 +3485,18 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04Show\x12\x18.holdfast.v1.ShowRequest\x1a\x11.holdfast.v1.JSON\x125\n" +
 	"\x05Break\x12\x19.holdfast.v1.BreakRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
 	"\x06Status\x12\x1a.holdfast.v1.StatusRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
-	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x11.holdfast.v1.JSON0\x012\x85\x02\n" +
+	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x11.holdfast.v1.JSON0\x012\xb6\x04\n" +
 	"\x05Admin\x12>\n" +
 	"\x05Leave\x12\x19.holdfast.v1.LeaveRequest\x1a\x1a.holdfast.v1.LeaveResponse\x12>\n" +
 	"\x05Drain\x12\x19.holdfast.v1.DrainRequest\x1a\x1a.holdfast.v1.DrainResponse\x12=\n" +
 	"\tPlanForce\x12\x1d.holdfast.v1.PlanForceRequest\x1a\x11.holdfast.v1.JSON\x12=\n" +
-	"\tForceView\x12\x1d.holdfast.v1.ForceViewRequest\x1a\x11.holdfast.v1.JSONB-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
+	"\tForceView\x12\x1d.holdfast.v1.ForceViewRequest\x1a\x11.holdfast.v1.JSON\x12;\n" +
+	"\bTransfer\x12\x1c.holdfast.v1.TransferRequest\x1a\x11.holdfast.v1.JSON\x129\n" +
+	"\aSuspend\x12\x1b.holdfast.v1.SuspendRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
+	"\x06Resume\x12\x1a.holdfast.v1.ResumeRequest\x1a\x11.holdfast.v1.JSON\x12=\n" +
+	"\tOpenSpace\x12\x1d.holdfast.v1.OpenSpaceRequest\x1a\x11.holdfast.v1.JSON\x12?\n" +
+	"\n" +
+	"CloseSpace\x12\x1e.holdfast.v1.CloseSpaceRequest\x1a\x11.holdfast.v1.JSONB-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
 
 var (
 	file_holdfast_proto_rawDescOnce sync.Once
@@ -3193,7 +3511,7 @@ func file_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_holdfast_proto_goTypes = []any{
 	(Mode)(0),                  // 0: holdfast.v1.Mode
 	(Class)(0),                 // 1: holdfast.v1.Class
@@ -3240,6 +3558,11 @@ var file_holdfast_proto_goTypes = []any{
 	(*DrainResponse)(nil),      // 42: holdfast.v1.DrainResponse
 	(*PlanForceRequest)(nil),   // 43: holdfast.v1.PlanForceRequest
 	(*ForceViewRequest)(nil),   // 44: holdfast.v1.ForceViewRequest
+	(*TransferRequest)(nil),    // 45: holdfast.v1.TransferRequest
+	(*SuspendRequest)(nil),     // 46: holdfast.v1.SuspendRequest
+	(*ResumeRequest)(nil),      // 47: holdfast.v1.ResumeRequest
+	(*OpenSpaceRequest)(nil),   // 48: holdfast.v1.OpenSpaceRequest
+	(*CloseSpaceRequest)(nil),  // 49: holdfast.v1.CloseSpaceRequest
 }
 var file_holdfast_proto_depIdxs = []int32{
 	3,  // 0: holdfast.v1.ClientFrame.operations:type_name -> holdfast.v1.Operation
@@ -3285,22 +3608,32 @@ var file_holdfast_proto_depIdxs = []int32{
 	41, // 40: holdfast.v1.Admin.Drain:input_type -> holdfast.v1.DrainRequest
 	43, // 41: holdfast.v1.Admin.PlanForce:input_type -> holdfast.v1.PlanForceRequest
 	44, // 42: holdfast.v1.Admin.ForceView:input_type -> holdfast.v1.ForceViewRequest
-	11, // 43: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
-	25, // 44: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquireResponse
-	28, // 45: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleaseResponse
-	30, // 46: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.RenewResponse
-	32, // 47: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.EndSessionResponse
-	34, // 48: holdfast.v1.Locks.List:output_type -> holdfast.v1.ListResponse
-	23, // 49: holdfast.v1.Locks.Show:output_type -> holdfast.v1.JSON
-	23, // 50: holdfast.v1.Locks.Break:output_type -> holdfast.v1.JSON
-	23, // 51: holdfast.v1.Locks.Status:output_type -> holdfast.v1.JSON
-	23, // 52: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.JSON
-	40, // 53: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.LeaveResponse
-	42, // 54: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.DrainResponse
-	23, // 55: holdfast.v1.Admin.PlanForce:output_type -> holdfast.v1.JSON
-	23, // 56: holdfast.v1.Admin.ForceView:output_type -> holdfast.v1.JSON
-	43, // [43:57] is the sub-list for method output_type
-	29, // [29:43] is the sub-list for method input_type
+	45, // 43: holdfast.v1.Admin.Transfer:input_type -> holdfast.v1.TransferRequest
+	46, // 44: holdfast.v1.Admin.Suspend:input_type -> holdfast.v1.SuspendRequest
+	47, // 45: holdfast.v1.Admin.Resume:input_type -> holdfast.v1.ResumeRequest
+	48, // 46: holdfast.v1.Admin.OpenSpace:input_type -> holdfast.v1.OpenSpaceRequest
+	49, // 47: holdfast.v1.Admin.CloseSpace:input_type -> holdfast.v1.CloseSpaceRequest
+	11, // 48: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
+	25, // 49: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquireResponse
+	28, // 50: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleaseResponse
+	30, // 51: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.RenewResponse
+	32, // 52: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.EndSessionResponse
+	34, // 53: holdfast.v1.Locks.List:output_type -> holdfast.v1.ListResponse
+	23, // 54: holdfast.v1.Locks.Show:output_type -> holdfast.v1.JSON
+	23, // 55: holdfast.v1.Locks.Break:output_type -> holdfast.v1.JSON
+	23, // 56: holdfast.v1.Locks.Status:output_type -> holdfast.v1.JSON
+	23, // 57: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.JSON
+	40, // 58: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.LeaveResponse
+	42, // 59: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.DrainResponse
+	23, // 60: holdfast.v1.Admin.PlanForce:output_type -> holdfast.v1.JSON
+	23, // 61: holdfast.v1.Admin.ForceView:output_type -> holdfast.v1.JSON
+	23, // 62: holdfast.v1.Admin.Transfer:output_type -> holdfast.v1.JSON
+	23, // 63: holdfast.v1.Admin.Suspend:output_type -> holdfast.v1.JSON
+	23, // 64: holdfast.v1.Admin.Resume:output_type -> holdfast.v1.JSON
+	23, // 65: holdfast.v1.Admin.OpenSpace:output_type -> holdfast.v1.JSON
+	23, // 66: holdfast.v1.Admin.CloseSpace:output_type -> holdfast.v1.JSON
+	48, // [48:67] is the sub-list for method output_type
+	29, // [29:48] is the sub-list for method input_type
 	29, // [29:29] is the sub-list for extension type_name
 	29, // [29:29] is the sub-list for extension extendee
 	0,  // [0:29] is the sub-list for field type_name
@@ -3331,13 +3664,14 @@ func file_holdfast_proto_init() {
 		(*Event_Beat)(nil),
 		(*Event_Moved)(nil),
 	}
+	file_holdfast_proto_msgTypes[44].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_proto_rawDesc), len(file_holdfast_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   43,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -556,10 +556,15 @@ var Locks_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Admin_Leave_FullMethodName     = "/holdfast.v1.Admin/Leave"
-	Admin_Drain_FullMethodName     = "/holdfast.v1.Admin/Drain"
-	Admin_PlanForce_FullMethodName = "/holdfast.v1.Admin/PlanForce"
-	Admin_ForceView_FullMethodName = "/holdfast.v1.Admin/ForceView"
+	Admin_Leave_FullMethodName      = "/holdfast.v1.Admin/Leave"
+	Admin_Drain_FullMethodName      = "/holdfast.v1.Admin/Drain"
+	Admin_PlanForce_FullMethodName  = "/holdfast.v1.Admin/PlanForce"
+	Admin_ForceView_FullMethodName  = "/holdfast.v1.Admin/ForceView"
+	Admin_Transfer_FullMethodName   = "/holdfast.v1.Admin/Transfer"
+	Admin_Suspend_FullMethodName    = "/holdfast.v1.Admin/Suspend"
+	Admin_Resume_FullMethodName     = "/holdfast.v1.Admin/Resume"
+	Admin_OpenSpace_FullMethodName  = "/holdfast.v1.Admin/OpenSpace"
+	Admin_CloseSpace_FullMethodName = "/holdfast.v1.Admin/CloseSpace"
 )
 
 // AdminClient is the client API for Admin service.
@@ -581,6 +586,19 @@ type AdminClient interface {
 	// ForceView makes that view without the quorum that is lost for good, unless what the
 	// plan told is true no longer. It is answered when the view is installed.
 	ForceView(ctx context.Context, in *ForceViewRequest, opts ...grpc.CallOption) (*JSON, error)
+	// Transfer makes a member the authority of a space, where the space's protocol hands
+	// that over. It is answered when that member serves. Whichever member may be asked.
+	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*JSON, error)
+	// Suspend stops new grants of a space at once, and is answered when all that is held has
+	// been released. It holds until Resume, or until the member that was asked ends.
+	Suspend(ctx context.Context, in *SuspendRequest, opts ...grpc.CallOption) (*JSON, error)
+	// Resume lets a space grant again, whoever has suspended it, through whichever member.
+	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*JSON, error)
+	// OpenSpace begins a space's instance at the member again.
+	OpenSpace(ctx context.Context, in *OpenSpaceRequest, opts ...grpc.CallOption) (*JSON, error)
+	// CloseSpace ends a space's instance at the member, and is answered when nothing of the
+	// member's is left in it. The end of the call ends the waiting alone.
+	CloseSpace(ctx context.Context, in *CloseSpaceRequest, opts ...grpc.CallOption) (*JSON, error)
 }
 
 type adminClient struct {
@@ -631,6 +649,56 @@ func (c *adminClient) ForceView(ctx context.Context, in *ForceViewRequest, opts 
 	return out, nil
 }
 
+func (c *adminClient) Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_Transfer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) Suspend(ctx context.Context, in *SuspendRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_Suspend_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_Resume_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) OpenSpace(ctx context.Context, in *OpenSpaceRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_OpenSpace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) CloseSpace(ctx context.Context, in *CloseSpaceRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_CloseSpace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -650,6 +718,19 @@ type AdminServer interface {
 	// ForceView makes that view without the quorum that is lost for good, unless what the
 	// plan told is true no longer. It is answered when the view is installed.
 	ForceView(context.Context, *ForceViewRequest) (*JSON, error)
+	// Transfer makes a member the authority of a space, where the space's protocol hands
+	// that over. It is answered when that member serves. Whichever member may be asked.
+	Transfer(context.Context, *TransferRequest) (*JSON, error)
+	// Suspend stops new grants of a space at once, and is answered when all that is held has
+	// been released. It holds until Resume, or until the member that was asked ends.
+	Suspend(context.Context, *SuspendRequest) (*JSON, error)
+	// Resume lets a space grant again, whoever has suspended it, through whichever member.
+	Resume(context.Context, *ResumeRequest) (*JSON, error)
+	// OpenSpace begins a space's instance at the member again.
+	OpenSpace(context.Context, *OpenSpaceRequest) (*JSON, error)
+	// CloseSpace ends a space's instance at the member, and is answered when nothing of the
+	// member's is left in it. The end of the call ends the waiting alone.
+	CloseSpace(context.Context, *CloseSpaceRequest) (*JSON, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -671,6 +752,21 @@ func (UnimplementedAdminServer) PlanForce(context.Context, *PlanForceRequest) (*
 }
 func (UnimplementedAdminServer) ForceView(context.Context, *ForceViewRequest) (*JSON, error) {
 	return nil, status.Error(codes.Unimplemented, "method ForceView not implemented")
+}
+func (UnimplementedAdminServer) Transfer(context.Context, *TransferRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
+}
+func (UnimplementedAdminServer) Suspend(context.Context, *SuspendRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method Suspend not implemented")
+}
+func (UnimplementedAdminServer) Resume(context.Context, *ResumeRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method Resume not implemented")
+}
+func (UnimplementedAdminServer) OpenSpace(context.Context, *OpenSpaceRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method OpenSpace not implemented")
+}
+func (UnimplementedAdminServer) CloseSpace(context.Context, *CloseSpaceRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method CloseSpace not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -765,6 +861,96 @@ func _Admin_ForceView_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Transfer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TransferRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Transfer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Transfer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Transfer(ctx, req.(*TransferRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_Suspend_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SuspendRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Suspend(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Suspend_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Suspend(ctx, req.(*SuspendRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_Resume_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResumeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Resume(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Resume_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Resume(ctx, req.(*ResumeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_OpenSpace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenSpaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).OpenSpace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_OpenSpace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).OpenSpace(ctx, req.(*OpenSpaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_CloseSpace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CloseSpaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).CloseSpace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_CloseSpace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).CloseSpace(ctx, req.(*CloseSpaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -787,6 +973,26 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ForceView",
 			Handler:    _Admin_ForceView_Handler,
+		},
+		{
+			MethodName: "Transfer",
+			Handler:    _Admin_Transfer_Handler,
+		},
+		{
+			MethodName: "Suspend",
+			Handler:    _Admin_Suspend_Handler,
+		},
+		{
+			MethodName: "Resume",
+			Handler:    _Admin_Resume_Handler,
+		},
+		{
+			MethodName: "OpenSpace",
+			Handler:    _Admin_OpenSpace_Handler,
+		},
+		{
+			MethodName: "CloseSpace",
+			Handler:    _Admin_CloseSpace_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// The names of operators' deeds on whole spaces in errors.
+const (
+	opTransfer   = "transfer"
+	opSuspend    = "suspend"
+	opResume     = "resume"
+	opOpenSpace  = "open"
+	opCloseSpace = "close"
+)
+
+// Suspension is what Admin.Suspend asks for.
+type Suspension struct {
+	Reason string // for people
+	By     string // who does it; "" means the name of this program
+	// Wait is how long what is held is waited for; 0 means not at all, and less than 0
+	// until the call ends.
+	Wait time.Duration
+}
+
+// Transfer makes a member, given by its name or address, the authority of a space, where
+// the space's protocol hands that over, and returns when it serves. The error is an
+// ErrUnsupported, an ErrConflict where there is no such member or it cannot be the
+// authority, or an ErrUnavailable.
+func (a *Admin) Transfer(ctx context.Context, space, member string) (*wire.Transferred, error) {
+	return onSpace[wire.Transferred](ctx, a, opTransfer, &api.TransferRequest{
+		Space: a.space(space), Member: member, By: a.settings.name,
+	}, api.AdminClient.Transfer)
+}
+
+// Suspend stops new grants of a space at once, and returns when all that is held has been
+// released. It lasts until Resume, or until the member that was asked ends, which is the
+// first that can be reached. A space that an operator has suspended already is suspended.
+// The error is an ErrHeld where something was held for longer than the wait: then grants go
+// on.
+func (a *Admin) Suspend(ctx context.Context, space string, s Suspension) (*wire.Suspended, error) {
+	question := &api.SuspendRequest{Space: a.space(space), Reason: s.Reason, By: cmp.Or(s.By, a.settings.name)}
+	if s.Wait >= 0 {
+		wait := int64(s.Wait)
+		question.Wait = &wait
+	}
+	return onSpace[wire.Suspended](ctx, a, opSuspend, question, api.AdminClient.Suspend)
+}
+
+// Resume lets a space grant again, whoever has suspended it, through whichever member. The
+// answer says whether it was suspended. By "" means the name of this program.
+func (a *Admin) Resume(ctx context.Context, space, reason, by string) (*wire.Suspended, error) {
+	return onSpace[wire.Suspended](ctx, a, opResume, &api.ResumeRequest{
+		Space: a.space(space), Reason: reason, By: cmp.Or(by, a.settings.name),
+	}, api.AdminClient.Resume)
+}
+
+// OpenSpace begins a space's instance at the member at the first address again.
+func (a *Admin) OpenSpace(ctx context.Context, space string) (*wire.Opened, error) {
+	document, err := api.NewAdminClient(a.members[0]).OpenSpace(ctx, &api.OpenSpaceRequest{Space: a.space(space), By: a.settings.name})
+	if err != nil {
+		return nil, a.explain(opOpenSpace, err)
+	}
+	return decode[wire.Opened](opOpenSpace, document)
+}
+
+// CloseSpace ends a space's instance at the member at the first address: what its clients
+// wait for there is refused, what they hold is taken from them, and nothing new is granted
+// through it. It returns when nothing of the member's is left in the space; the end of ctx
+// ends the waiting alone.
+func (a *Admin) CloseSpace(ctx context.Context, space string) (*wire.Opened, error) {
+	document, err := api.NewAdminClient(a.members[0]).CloseSpace(ctx, &api.CloseSpaceRequest{Space: a.space(space), By: a.settings.name})
+	if err != nil {
+		return nil, a.explain(opCloseSpace, err)
+	}
+	return decode[wire.Opened](opCloseSpace, document)
+}
+
+// onSpace asks the first member that can be reached for a deed whose answer is a document.
+func onSpace[A, Q any](ctx context.Context, a *Admin, op string, question *Q,
+	ask func(api.AdminClient, context.Context, *Q, ...grpc.CallOption) (*api.JSON, error),
+) (*A, error) {
+	document, err := reach(a, op, func(conn *grpc.ClientConn) (*api.JSON, error) {
+		return ask(api.NewAdminClient(conn), ctx, question)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return decode[A](op, document)
+}

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// grantor answers operators' deeds on spaces.
+type grantor struct {
+	api.UnimplementedAdminServer
+	transfer  *api.TransferRequest
+	suspend   *api.SuspendRequest
+	resume    *api.ResumeRequest
+	openSpace *api.OpenSpaceRequest
+	close     *api.CloseSpaceRequest
+	err       error
+}
+
+func (g *grantor) says(document string) (*api.JSON, error) {
+	return &api.JSON{Document: []byte(document)}, wire.ToStatus(g.err)
+}
+
+func (g *grantor) Transfer(_ context.Context, q *api.TransferRequest) (*api.JSON, error) {
+	g.transfer = q
+	return g.says(`{"space":"billing","authority":["b"],"later":1}`)
+}
+
+func (g *grantor) Suspend(_ context.Context, q *api.SuspendRequest) (*api.JSON, error) {
+	g.suspend = q
+	return g.says(`{"space":"billing","suspended":true,"changed":false,"suspension":{"owner":"operator","token":"9"}}`)
+}
+
+func (g *grantor) Resume(_ context.Context, q *api.ResumeRequest) (*api.JSON, error) {
+	g.resume = q
+	return g.says(`{"space":"billing","suspended":false,"changed":true}`)
+}
+
+func (g *grantor) OpenSpace(_ context.Context, q *api.OpenSpaceRequest) (*api.JSON, error) {
+	g.openSpace = q
+	return g.says(`{"space":"billing","open":true}`)
+}
+
+func (g *grantor) CloseSpace(_ context.Context, q *api.CloseSpaceRequest) (*api.JSON, error) {
+	g.close = q
+	return g.says(`{"space":"billing","open":false}`)
+}
+
+// TestDeedsOnSpaces: what any member can do the first that can be reached is asked for, and
+// what is about one member that one alone.
+func TestDeedsOnSpaces(t *testing.T) {
+	one := &grantor{}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	api.RegisterAdminServer(server, one)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	behind, err := DialAdmin("127.0.0.1:1,"+l.Addr().String(), Name("me"), Space("billing"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer behind.Close()
+	transferred, err := behind.Transfer(t.Context(), "", "b")
+	if err != nil || transferred.Authority[0] != "b" || one.transfer.GetMember() != "b" || one.transfer.GetSpace() != "billing" || one.transfer.GetBy() != "me" {
+		t.Errorf("transferred %+v, %v, asked %v", transferred, err, one.transfer)
+	}
+	suspended, err := behind.Suspend(t.Context(), "", Suspension{Reason: "restore", Wait: time.Second})
+	if err != nil || !suspended.Suspended || suspended.Changed || suspended.Suspension.Owner != "operator" {
+		t.Errorf("suspended %+v, %v", suspended, err)
+	}
+	if q := one.suspend; q.GetReason() != "restore" || q.GetBy() != "me" || q.Wait == nil || q.GetWait() != int64(time.Second) {
+		t.Errorf("asked %v", q)
+	}
+	if _, err := behind.Suspend(t.Context(), "", Suspension{By: "ops"}); err != nil || one.suspend.Wait == nil || one.suspend.GetWait() != 0 || one.suspend.GetBy() != "ops" {
+		t.Errorf("asked %v, %v", one.suspend, err)
+	}
+	if _, err := behind.Suspend(t.Context(), "", Suspension{Wait: -1}); err != nil || one.suspend.Wait != nil {
+		t.Errorf("asked %v, %v", one.suspend, err)
+	}
+	resumed, err := behind.Resume(t.Context(), "other", "done", "ops")
+	if err != nil || resumed.Suspended || !resumed.Changed || one.resume.GetSpace() != "other" || one.resume.GetReason() != "done" || one.resume.GetBy() != "ops" {
+		t.Errorf("resumed %+v, %v, asked %v", resumed, err, one.resume)
+	}
+	if _, err := behind.OpenSpace(t.Context(), ""); !errors.Is(err, holdfast.ErrUnavailable) || one.openSpace != nil {
+		t.Errorf("the second member was asked: %v", err)
+	}
+	if _, err := behind.CloseSpace(t.Context(), ""); !errors.Is(err, holdfast.ErrUnavailable) || one.close != nil {
+		t.Errorf("the second member was asked: %v", err)
+	}
+
+	first, err := DialAdmin(l.Addr().String()+",127.0.0.1:1", Name("me"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	opened, err := first.OpenSpace(t.Context(), "billing")
+	if err != nil || !opened.Open || one.openSpace.GetSpace() != "billing" || one.openSpace.GetBy() != "me" {
+		t.Errorf("opened %+v, %v, asked %v", opened, err, one.openSpace)
+	}
+	closed, err := first.CloseSpace(t.Context(), "billing")
+	if err != nil || closed.Open || closed.Space != "billing" || one.close.GetSpace() != "billing" {
+		t.Errorf("closed %+v, %v, asked %v", closed, err, one.close)
+	}
+	one.err = wire.Fail(wire.CodeConflict, "no such member")
+	if _, err := first.Transfer(t.Context(), "billing", "x"); !errors.Is(err, holdfast.ErrConflict) || err.Error() != "transfer: no such member" {
+		t.Errorf("told %v", err)
+	}
+}

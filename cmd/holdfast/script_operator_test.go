@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"net"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"google.golang.org/grpc"
+
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// answering is a member that answers each operator's deed on a space with the same.
+type answering struct {
+	api.UnimplementedAdminServer
+	document string
+	problem  string // a code; "" for the document
+}
+
+func (a *answering) answer(ctx context.Context) (*api.JSON, error) {
+	switch {
+	case a.problem == "silence":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case a.problem != "":
+		return nil, wire.ToStatus(wire.Fail(a.problem, a.document))
+	}
+	return &api.JSON{Document: []byte(a.document)}, nil
+}
+
+func (a *answering) Transfer(ctx context.Context, _ *api.TransferRequest) (*api.JSON, error) {
+	return a.answer(ctx)
+}
+
+func (a *answering) Suspend(ctx context.Context, _ *api.SuspendRequest) (*api.JSON, error) {
+	return a.answer(ctx)
+}
+
+func (a *answering) Resume(ctx context.Context, _ *api.ResumeRequest) (*api.JSON, error) {
+	return a.answer(ctx)
+}
+
+func (a *answering) OpenSpace(ctx context.Context, _ *api.OpenSpaceRequest) (*api.JSON, error) {
+	return a.answer(ctx)
+}
+
+func (a *answering) CloseSpace(ctx context.Context, _ *api.CloseSpaceRequest) (*api.JSON, error) {
+	return a.answer(ctx)
+}
+
+// scriptAnswering starts a member that answers deeds on spaces until the end of the script.
+func scriptAnswering(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: answering DOCUMENT | CODE SENTENCE | silence")
+	}
+	one := &answering{document: args[0]}
+	if len(args) == 2 {
+		one.problem, one.document = args[0], args[1]
+	} else if args[0] == "silence" {
+		one.problem = args[0]
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	server := grpc.NewServer()
+	api.RegisterAdminServer(server, one)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	ts.Defer(func() {
+		server.Stop()
+		ts.Check(<-served)
+	})
+	ts.Setenv("HOLDFAST_SERVER", l.Addr().String())
+}

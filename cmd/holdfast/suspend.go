@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// suspendCommand stops new grants of a whole space.
+func (p *program) suspendCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "suspend",
+		Usage:     "stop new grants of a lockspace, and wait until nothing is held",
+		UsageText: name + " suspend SPACE [--reason TEXT] [--wait D] [flags]",
+		Description: "New grants stop at once. It returns when all that is held has been released, and nothing is granted from\n" +
+			"then on until `" + name + " resume SPACE`, through whichever member. Requests wait meanwhile, in order.\n" +
+			"Where something is held for longer than --wait it exits with 75, and grants go on.\n" +
+			"\n" +
+			"The suspension lives until it is resumed, or until the member that was asked ends or is cut off from the\n" +
+			"others. A member that is drained waits for it, too. A space that an operator has suspended already is\n" +
+			"suspended; a sentence says by whom.",
+		Flags: append([]cli.Flag{
+			textFlag("reason", "why, for listings and the member's log"),
+			durationFlag("wait", 0, "how long to wait for what is held; 0 does not wait, and without it --timeout counts"),
+			switchFlag("json", "print one JSON document"),
+		}, memberFlags()...),
+		Action: p.suspend,
+	}
+}
+
+func (p *program) suspend(ctx context.Context, c *cli.Command) error {
+	space, err := oneSpace(c)
+	if err != nil {
+		return err
+	}
+	wait, err := timeoutOf(c)
+	if err != nil {
+		return err
+	}
+	timeout := wait
+	if c.IsSet("wait") {
+		if wait = c.Duration("wait"); wait < 0 {
+			return usageError(calledAs(c), "flag --wait: %v: want 0 or more", wait)
+		}
+		timeout += wait
+	} else {
+		timeout += farewell // it is the member that ends the wait, and tells who holds
+	}
+	reason := strings.TrimSpace(c.String("reason"))
+	var suspended *wire.Suspended
+	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		return limited(ctx, c, timeout, "", func(ctx context.Context) (err error) {
+			suspended, err = admin.Suspend(ctx, space, client.Suspension{Reason: reason, Wait: wait})
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if g := suspended.Suspension; !suspended.Changed && g != nil {
+		p.say("suspend: space %q is suspended already, by %s on %s since %s%s",
+			space, cmp.Or(g.Client, g.Owner), g.Member, shownTime(g.Since), because(g.Reason))
+	}
+	return p.printIfJSON(c, suspended)
+}
+
+// resumeCommand lets a space grant again.
+func (p *program) resumeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "resume",
+		Usage:     "let a suspended lockspace grant again",
+		UsageText: name + " resume SPACE [--reason TEXT] [flags]",
+		Description: "It does not matter who has suspended it, or through which member: whoever holds the suspension is told that\n" +
+			"it is broken. A space that is not suspended stays as it is; a sentence says so.",
+		Flags: append([]cli.Flag{
+			textFlag("reason", "why, for the member's log"),
+			switchFlag("json", "print one JSON document"),
+		}, memberFlags()...),
+		Action: p.resume,
+	}
+}
+
+func (p *program) resume(ctx context.Context, c *cli.Command) error {
+	space, err := oneSpace(c)
+	if err != nil {
+		return err
+	}
+	var resumed *wire.Suspended
+	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+		resumed, err = admin.Resume(ctx, space, strings.TrimSpace(c.String("reason")), "")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !resumed.Changed {
+		p.say("resume: space %q is not suspended", space)
+	}
+	return p.printIfJSON(c, resumed)
+}
+
+// printIfJSON writes the answer of a command that prints nothing else.
+func (p *program) printIfJSON(c *cli.Command, document any) error {
+	if !c.Bool("json") {
+		return nil
+	}
+	return printJSON(p.stdout, document)
+}
+
+// because is the end of a sentence that has a reason, if there is one.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + printable(reason)
+}
+
+// oneSpace returns the one lockspace that a command takes as its argument.
+func oneSpace(c *cli.Command) (string, error) {
+	switch c.Args().Len() {
+	case 0:
+		return "", usageError(calledAs(c), "no lockspace given")
+	case 1:
+		space := c.Args().First()
+		if err := holdfast.CheckSpace(space); err != nil {
+			return "", &holdfast.Error{Op: calledAs(c), Err: err}
+		}
+		return space, nil
+	}
+	return "", usageError(calledAs(c), "give one lockspace, not %d: %s", c.Args().Len(), strings.Join(c.Args().Slice(), " "))
+}

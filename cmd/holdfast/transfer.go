@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// transferCommand moves the authority of a space.
+func (p *program) transferCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "transfer",
+		Usage:     "make a member the authority of a lockspace (protocol grantor)",
+		UsageText: name + " transfer SPACE MEMBER [--json] [flags]",
+		Description: "The member gets the table of locks with all that is held and waited for, in order, and decides from then on:\n" +
+			"what it locks itself costs no message. Nobody loses a lock by it. MEMBER is a name, or an address, as\n" +
+			"`" + name + " status` shows them. It waits for the member to serve, up to --timeout; after that it may be done\n" +
+			"nevertheless. Exits with 76 where the space's protocol does not hand its authority over, and with 65 where\n" +
+			"there is no such member, or it has the space closed.",
+		Flags:  append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
+		Action: p.transfer,
+	}
+}
+
+func (p *program) transfer(ctx context.Context, c *cli.Command) error {
+	arguments := c.Args().Slice()
+	if len(arguments) != 2 || arguments[1] == "" {
+		return usageError(calledAs(c), "give a lockspace and a member, as in '%s transfer billing b'", name)
+	}
+	space, member := arguments[0], arguments[1]
+	if err := holdfast.CheckSpace(space); err != nil {
+		return &holdfast.Error{Op: calledAs(c), Err: err}
+	}
+	var transferred *wire.Transferred
+	err := askForDeed(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
+		transferred, err = admin.Transfer(ctx, space, member)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.printIfJSON(c, transferred)
+}
+
+// spaceCommand opens and closes lockspaces on one member.
+func (p *program) spaceCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "space",
+		Usage:     "open or close a lockspace on one member",
+		UsageText: name + " space open|close SPACE [--server ADDRESS] [flags]",
+		Commands:  []*cli.Command{p.spaceOpenCommand(), p.spaceCloseCommand()},
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return usageError(calledAs(c), "there is no command %q: want open or close", c.Args().First())
+			}
+			return usageError(calledAs(c), "say what to do: open or close")
+		},
+	}
+}
+
+func (p *program) spaceOpenCommand() *cli.Command {
+	return &cli.Command{
+		Name:         "open",
+		Usage:        "let a member take part in a lockspace again",
+		UsageText:    name + " space open SPACE [--server ADDRESS] [flags]",
+		Description:  "Every space is open on every member at first. One that is open stays so.",
+		Flags:        append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Action: func(ctx context.Context, c *cli.Command) error {
+			return p.turnSpace(ctx, c, "", func(ctx context.Context, admin *client.Admin, space string) (*wire.Opened, error) {
+				return admin.OpenSpace(ctx, space)
+			})
+		},
+	}
+}
+
+func (p *program) spaceCloseCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "close",
+		Usage:     "let a member take no part in a lockspace until it is opened again",
+		UsageText: name + " space close SPACE [--server ADDRESS] [flags]",
+		Description: "Whoever holds a lock of the space through the member is told to stop, whoever waits for one is refused, and\n" +
+			"nothing new is granted through it; if the member is the authority it hands that over. What the space is,\n" +
+			"and what other members have in it, does not change. A restart of the member opens it.\n" +
+			"\n" +
+			"It waits until all have stopped, up to --timeout; after that it exits with 69, and the space is closed\n" +
+			"all the same.",
+		Flags:        append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Action: func(ctx context.Context, c *cli.Command) error {
+			const more = "; the space takes nothing new there, and what is held is still waited for"
+			return p.turnSpace(ctx, c, more, func(ctx context.Context, admin *client.Admin, space string) (*wire.Opened, error) {
+				return admin.CloseSpace(ctx, space)
+			})
+		},
+	}
+}
+
+// turnSpace asks one member to open or close a space. It must be named alone: of several,
+// the first one would do it, whichever that is. More says what it means that no answer has
+// come in time.
+func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string,
+	turn func(context.Context, *client.Admin, string) (*wire.Opened, error),
+) error {
+	space, err := oneSpace(c)
+	if err != nil {
+		return err
+	}
+	addresses, err := wire.ParseTarget(serverOf(c))
+	if err == nil && len(addresses) > 1 {
+		return usageError(calledAs(c), "%s are named; say with --server which one member shall do it", strings.Join(shownAddresses(addresses), ", "))
+	}
+	var opened *wire.Opened
+	err = askForDeed(ctx, c, more, func(ctx context.Context, admin *client.Admin) (err error) {
+		opened, err = turn(ctx, admin, space)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.printIfJSON(c, opened)
+}
+
+func shownAddresses(addresses []wire.Address) (shown []string) {
+	for _, address := range addresses {
+		shown = append(shown, address.String())
+	}
+	return shown
+}

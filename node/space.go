@@ -1,0 +1,88 @@
+package node
+
+import (
+	"context"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/operator"
+)
+
+// newOperator makes what operators' deeds on whole spaces are done with.
+func (n *Node) newOperator() (*operator.Operator, error) {
+	spaces := make([]operator.Space, len(n.config.Spaces))
+	for i, space := range n.config.Spaces {
+		spaces[i] = operator.Space{Name: space.Name, Protocol: space.Protocol}
+	}
+	return operator.New(operator.Config{Driver: n.driver, View: n.View, Spaces: spaces, Logger: n.logger})
+}
+
+// Transfer makes a member, given by its name or address, the authority of a space, and
+// returns when that serves, or ctx ends: then it may be done nevertheless. What is held and
+// waited for stays as it is. The error is an ErrUnsupported where the space's protocol hands
+// nothing over; an ErrConflict where the view has no such member, or that has the space
+// closed; an ErrUnavailable where nobody decides, or another was made the authority
+// meanwhile; an ErrSpace.
+func (n *Node) Transfer(ctx context.Context, space, member string) error {
+	_, err := n.operator.Transfer(ctx, space, member)
+	return ofSpace("transfer", space, err)
+}
+
+// BecomeGrantor makes this member the authority of a space, as Transfer does: what it locks
+// there costs no message from then on.
+func (n *Node) BecomeGrantor(ctx context.Context, space string) error {
+	return n.Transfer(ctx, space, n.Name())
+}
+
+// Suspend stops new grants of a space at once, and returns when all that is held has been
+// released: nothing is held from then on, and nothing granted, until Resume through whichever
+// member. It ends as well when this member does, or is cut off from the others until its
+// lease has run out. A space that an operator has suspended already is suspended. When ctx
+// ends before, grants go on, and the error is the context's. Others are an ErrUnavailable,
+// an ErrUnsupported and an ErrSpace.
+func (n *Node) Suspend(ctx context.Context, space, reason string) error {
+	order := operator.Order{Space: space, Reason: reason, By: n.Name(), Wait: operator.Forever}
+	err := holdfast.CheckText("reason", reason)
+	if err == nil {
+		_, err = n.operator.Suspend(ctx, order)
+	}
+	return ofSpace("suspend", space, err)
+}
+
+// Resume lets a space grant again, whoever has suspended it: who holds the suspension is
+// told that it is broken, and grants go on when that has given it up. A space that is not
+// suspended is no error. The error is an ErrUnavailable where nobody decides, an ErrSpace, or
+// the context's.
+func (n *Node) Resume(ctx context.Context, space, reason string) error {
+	err := holdfast.CheckText("reason", reason)
+	if err == nil {
+		_, err = n.operator.Resume(ctx, operator.Order{Space: space, Reason: reason, By: n.Name()})
+	}
+	return ofSpace("resume", space, err)
+}
+
+// OpenSpace begins the space's instance at this member again, after a CloseSpace. Every
+// space is open at first. The error is an ErrConflict where it is being closed, or an
+// ErrSpace.
+func (n *Node) OpenSpace(ctx context.Context, space string) error {
+	return ofSpace("open space", space, n.operator.OpenSpace(ctx, space))
+}
+
+// CloseSpace ends the space's instance at this member, and returns when nothing of it is
+// left: who waits for a lock through this member is refused with ErrUnavailable, what is held
+// through it is lost (MemberLost), and an authority that is here is handed over. What the
+// space is, and what other members have in it, does not change. The end of ctx ends the
+// waiting alone. The error is an ErrConflict where it is being opened, an ErrUnavailable
+// where nobody could be told (it is closed nevertheless), an ErrSpace, or the context's.
+func (n *Node) CloseSpace(ctx context.Context, space string) error {
+	return ofSpace("close space", space, n.operator.CloseSpace(ctx, space))
+}
+
+func ofSpace(op, space string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if space == "" {
+		space = holdfast.DefaultSpace
+	}
+	return &holdfast.Error{Op: op, Space: space, Err: err}
+}

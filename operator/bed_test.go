@@ -1,0 +1,196 @@
+package operator_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/operator"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const me protocol.ID = 7
+
+// view is that of a member with two others.
+func view() protocol.View {
+	return protocol.View{
+		Number: 4, Epoch: protocol.Epoch{Counter: 3, Candidate: me}, Coordinator: me, Installed: true, Open: true,
+		Members: []protocol.Member{
+			{ID: me, Name: "a", Address: "a.example:4040"}, {ID: 8, Name: "b", Address: "b.example:4040"}, {ID: 9, Name: "c"},
+		},
+		Lease: &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
+	}
+}
+
+// below is a membership that has this member alone, though view has others: who decides is
+// here, and waits for nobody.
+type below struct{}
+
+func (below) Wake() protocol.Time { return protocol.Never }
+
+func (below) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if ev.Kind == protocol.Start {
+		alone := view()
+		alone.Members = alone.Members[:1]
+		out.Raise(&alone)
+	}
+}
+
+// space is a coordinator's machine that answers what a coordinator does not: it hands its
+// authority over, opens and closes as it is told to. What is nil goes to the coordinator.
+type space struct {
+	protocol.Machine
+
+	mu     sync.Mutex
+	answer func(fact any) any // nil: no answer
+	asked  []any              // what it was asked of that
+}
+
+func (s *space) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch ev.Fact.(type) {
+	case *protocol.Transfer, *protocol.OpenSpace, *protocol.CloseSpace:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asked = append(s.asked, ev.Fact)
+		if answer := s.answer(ev.Fact); answer != nil {
+			out.Reply(ev.Call, answer)
+		}
+		return
+	}
+	s.Machine.Step(now, ev, out)
+}
+
+// bed is a member with the spaces default and billing.
+type bed struct {
+	t      *testing.T
+	clock  *clock.Manual
+	driver *run.Driver
+	space  *space // billing
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{t: t, clock: clock.NewManual()}
+	b.clock.Advance(time.Hour)
+	first, err := central.New(central.Config{Self: me})
+	must(t, err)
+	second, err := central.New(central.Config{Self: me})
+	must(t, err)
+	b.space = &space{Machine: second, answer: func(any) any { return nil }}
+	desk, err := session.NewDesk(session.Config{
+		Member: me, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: 2,
+	}, protocol.Stack(below{}, first, b.space))
+	must(t, err)
+	b.driver, err = run.New(run.Config{Machine: desk, Clock: b.clock})
+	must(t, err)
+	t.Cleanup(func() { must(t, b.driver.Close()) })
+	b.clock.Advance(time.Minute)
+	return b
+}
+
+// operator is a new one, as each member has.
+func (b *bed) operator() *operator.Operator {
+	b.t.Helper()
+	o, err := operator.New(operator.Config{
+		Driver: b.driver, View: view,
+		Spaces: []operator.Space{{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "grantor"}},
+	})
+	must(b.t, err)
+	b.t.Cleanup(o.Close)
+	return o
+}
+
+// suspension returns who has suspended billing, and how many wait to do that.
+func (b *bed) suspension() (holders []lock.Grant, waiters int) {
+	b.t.Helper()
+	reply, err := b.driver.Ask(b.t.Context(), 2, &protocol.Show{Name: lock.Whole})
+	must(b.t, err)
+	shown := reply.Result.(*lock.Lock)
+	return shown.Holders, len(shown.Waiters)
+}
+
+// program is a session of its own, which takes what it wants.
+type program struct {
+	*bed
+	sink     uint64
+	session  lock.SessionID
+	last     uint64
+	decided  chan lock.Decision
+}
+
+func (b *bed) program() *program {
+	b.t.Helper()
+	p := &program{bed: b, decided: make(chan lock.Decision, 100)}
+	p.sink = b.driver.Attach(p)
+	reply, answered, err := b.driver.Call(protocol.Event{
+		Kind: protocol.Call, Call: protocol.CallID{Sink: p.sink, Op: 1 << 50}, Fact: &session.Open{Sort: session.Local, Client: "program"},
+	})
+	must(b.t, err)
+	if !answered {
+		b.t.Fatal("a session was not opened at once")
+	}
+	p.session = reply.Result.(*session.Opened).ID
+	b.t.Cleanup(func() { b.driver.Detach(p.sink) })
+	return p
+}
+
+// Deliver keeps what ends something.
+func (p *program) Deliver(replies []protocol.Reply) {
+	for _, reply := range replies {
+		if reply.Decision.Kind != 0 && reply.Decision.Kind != lock.Queued {
+			p.decided <- reply.Decision
+		}
+	}
+}
+
+// ask asks for a name of billing, and waits for what is decided.
+func (p *program) ask(name string, try bool) lock.Decision {
+	p.t.Helper()
+	p.last++
+	p.driver.Step(protocol.Event{
+		Kind: protocol.Call, Port: 2, Call: protocol.CallID{Sink: p.sink, Op: p.last},
+		Fact: &lock.Request{Session: p.session, ID: p.last, Name: name, Owner: "job-7", Mode: holdfast.ModeExclusive, Try: try, WaitEnd: protocol.Never},
+	})
+	return p.hear()
+}
+
+func (p *program) hear() lock.Decision {
+	p.t.Helper()
+	select {
+	case d := <-p.decided:
+		return d
+	case <-time.After(time.Minute):
+		p.t.Fatal("nothing is decided")
+		return lock.Decision{}
+	}
+}
+
+// release gives up a grant of billing.
+func (p *program) release(d lock.Decision) {
+	p.t.Helper()
+	p.driver.Step(protocol.Event{
+		Kind: protocol.Call, Port: 2, Call: protocol.CallID{Sink: p.sink, Op: 1<<50 + 1},
+		Fact: &protocol.Release{Session: p.session, Name: d.Name, Token: d.Token},
+	})
+	if released := p.hear(); released.Kind != lock.Released {
+		p.t.Fatalf("the release is answered with %+v", released)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

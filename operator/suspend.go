@@ -1,0 +1,147 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Owner is the owner of every suspension that operators ask for.
+const Owner = "operator"
+
+// Forever is a Wait without a limit of its own.
+const Forever = time.Duration(protocol.Never)
+
+// Order says which space is to be suspended or resumed, and why.
+type Order struct {
+	Space  string // "" means the default one
+	Reason string // for people; may be empty
+	By     string // who asks, for people; may be empty
+	// Wait is how long a suspension waits until nothing is held any more. 0 means that it
+	// does not wait, and Forever that ctx alone bounds it. Resume does not look at it.
+	Wait time.Duration
+}
+
+// Outcome is what became of an Order.
+type Outcome struct {
+	// Changed says that something was done: the space was not suspended before, or was.
+	Changed bool
+	// Grant is the suspension that there is now or, after a Resume, was; its times are on
+	// the driver's clock. A Resume that changed nothing has none.
+	Grant lock.Grant
+}
+
+// Suspend stops new grants of a space at once, and returns when all that is held has been
+// released: nothing is held then, and nothing is granted until Resume. A space that an
+// operator has suspended already is suspended, through whichever member that was. The error
+// is an ErrHeld where something was held for longer than o.Wait: then grants go on; an
+// ErrUnavailable where nobody decides; an ErrUnsupported; an ErrSpace; ErrClosed; or why ctx
+// has ended.
+func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
+	port, err := o.port(order.Space)
+	if err != nil {
+		return Outcome{}, err
+	}
+	ctx, cancel := o.within(ctx)
+	defer cancel()
+	if grant, found := o.suspended(ctx, port); found {
+		return Outcome{Grant: grant}, nil
+	}
+	p := o.presence
+	number, line, err := p.enter()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer p.forget(number)
+	arrived := o.driver.Now()
+	end := protocol.Never
+	if order.Wait < protocol.Never-arrived {
+		end = arrived + order.Wait
+	}
+	request := &lock.Request{
+		Session: p.session, ID: number, Name: lock.Whole, Owner: Owner, Reason: order.Reason, Client: order.By,
+		Mode: holdfast.ModeExclusive, Try: order.Wait == 0, Arrived: arrived, WaitEnd: end,
+	}
+	p.say(port, number, request)
+	select {
+	case decision := <-line:
+		return o.decided(ctx, port, request, &decision)
+	case <-ctx.Done():
+		p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.Whole, Request: number})
+		return Outcome{}, context.Cause(ctx)
+	}
+}
+
+// decided tells what became of a request for a suspension.
+func (o *Operator) decided(ctx context.Context, port protocol.Port, r *lock.Request, d *lock.Decision) (Outcome, error) {
+	switch d.Kind {
+	case lock.Granted:
+		return Outcome{Changed: true, Grant: lock.Grant{
+			Session: r.Session, Owner: d.Owner, Client: r.Client, Reason: r.Reason, Mode: d.Mode,
+			Token: d.Token, Since: o.driver.Now(), Until: protocol.Never,
+		}}, nil
+	case lock.Refused:
+		if errors.Is(d.Err, holdfast.ErrHeld) {
+			if grant, found := o.suspended(ctx, port); found {
+				return Outcome{Grant: grant}, nil // another operator's, that was asked for meanwhile
+			}
+		}
+		if errors.Is(d.Err, holdfast.ErrUnsupported) {
+			return Outcome{}, o.unsupported(port, "suspend")
+		}
+		return Outcome{}, d.Err
+	case lock.Lost, lock.Revoked:
+		return Outcome{}, d.Loss
+	default:
+		return Outcome{}, fmt.Errorf("%w: the suspension was given up before it was granted", holdfast.ErrNotHeld)
+	}
+}
+
+// suspended returns the suspension of a space that an operator has asked for, if there is
+// one. Where nobody tells, there is none that is known: the request will wait for whoever
+// decides.
+func (o *Operator) suspended(ctx context.Context, port protocol.Port) (lock.Grant, bool) {
+	shown, err := ask[*lock.Lock](ctx, o, port, &protocol.Show{Name: lock.Whole})
+	if err != nil || len(shown.Holders) == 0 || shown.Holders[0].Owner != Owner {
+		return lock.Grant{}, false
+	}
+	return shown.Holders[0], true
+}
+
+// Resume ends the suspension of a space, whoever has asked for it and through whichever
+// member: its holder is told that it is broken. New grants begin when that has stopped,
+// which an Operator does at once: its own suspension has ended when Resume returns. To resume a space that is not suspended is no error. The
+// error is an ErrUnavailable where nobody decides; an ErrSpace; ErrClosed; or the context's.
+func (o *Operator) Resume(ctx context.Context, order Order) (Outcome, error) {
+	port, err := o.port(order.Space)
+	if err != nil {
+		return Outcome{}, err
+	}
+	reason := "resumed"
+	if order.By != "" {
+		reason += " by " + order.By
+	}
+	if order.Reason != "" {
+		reason += ": " + order.Reason
+	}
+	broken, err := ask[*protocol.Broken](ctx, o, port, &protocol.Break{Name: lock.Whole, Reason: reason})
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case errors.Is(broken.Err, holdfast.ErrNotHeld):
+		return Outcome{}, nil
+	case errors.Is(broken.Err, holdfast.ErrUnsupported):
+		return Outcome{}, o.unsupported(port, "resume")
+	case broken.Err != nil:
+		return Outcome{}, broken.Err
+	case len(broken.Grants) == 0:
+		return Outcome{}, nil
+	}
+	o.presence.settle(ctx)
+	return Outcome{Changed: true, Grant: broken.Grants[0]}, nil
+}

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/operator"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// Transfer makes a member the authority of a space.
+func (a *grpcAdmin) Transfer(ctx context.Context, r *api.TransferRequest) (*api.JSON, error) {
+	return answerJSON(a.service.transfer(ctx, spaceInput{
+		Space: r.GetSpace(), Member: r.GetMember(), By: visitorOf(ctx).called(r.GetBy()),
+	}))
+}
+
+// Suspend stops new grants of a space. The end of the call before it is answered takes it
+// back.
+func (a *grpcAdmin) Suspend(ctx context.Context, r *api.SuspendRequest) (*api.JSON, error) {
+	in := spaceInput{Space: r.GetSpace(), Reason: r.GetReason(), Wait: operator.Forever, By: visitorOf(ctx).called(r.GetBy())}
+	if r.Wait != nil {
+		in.Wait = time.Duration(r.GetWait())
+	}
+	return answerJSON(a.service.suspend(ctx, in))
+}
+
+// Resume lets a space grant again.
+func (a *grpcAdmin) Resume(ctx context.Context, r *api.ResumeRequest) (*api.JSON, error) {
+	return answerJSON(a.service.resume(ctx, spaceInput{
+		Space: r.GetSpace(), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()),
+	}))
+}
+
+// OpenSpace begins a space's instance at this member again.
+func (a *grpcAdmin) OpenSpace(ctx context.Context, r *api.OpenSpaceRequest) (*api.JSON, error) {
+	return answerJSON(a.service.openSpace(ctx, spaceInput{Space: r.GetSpace(), By: visitorOf(ctx).called(r.GetBy())}))
+}
+
+// CloseSpace ends a space's instance at this member.
+func (a *grpcAdmin) CloseSpace(ctx context.Context, r *api.CloseSpaceRequest) (*api.JSON, error) {
+	return answerJSON(a.service.closeSpace(ctx, spaceInput{Space: r.GetSpace(), By: visitorOf(ctx).called(r.GetBy())}))
+}

@@ -1,0 +1,201 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/operator"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// The names of operators' deeds on whole spaces, in errors and metrics.
+const (
+	opTransfer   = "transfer"
+	opSuspend    = "suspend"
+	opResume     = "resume"
+	opOpenSpace  = "open"
+	opCloseSpace = "close"
+)
+
+// spaceInput is what an operator asks of a whole space.
+type spaceInput struct {
+	Space  string
+	Member string        // transfer: name or address
+	Reason string        // suspend, resume
+	Wait   time.Duration // suspend: how long to wait for what is held; operator.Forever for as long as the call lives
+	By     string        // who does it, for listings and the log
+}
+
+// newOperator makes what does operators' deeds on the spaces of a Config.
+func newOperator(c Config) (*operator.Operator, error) {
+	spaces := make([]operator.Space, len(c.Observer.spaces))
+	for i := range spaces {
+		spaces[i].Name = c.Observer.spaces[i].name
+	}
+	for _, space := range c.Spaces {
+		spaces[space.Port-1].Protocol = space.Protocol
+	}
+	return operator.New(operator.Config{Driver: c.Driver, View: c.View, Spaces: spaces, Logger: c.Logger})
+}
+
+// onSpace checks what an operator asks of a space, does it, and keeps who did what: in the
+// log, for those who watch, and in the metrics. Do returns what was done, in words; "" where
+// all was so already.
+func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done string, err error)) (err error) {
+	space, err := s.space(in.Space)
+	if err != nil {
+		return failed(op, "", "", err)
+	}
+	defer func() { s.observer.operation(space.Name, op, err) }()
+	err = cmp.Or(holdfast.CheckText("reason", in.Reason), holdfast.CheckText("member", in.Member), holdfast.CheckText("by", in.By))
+	if err != nil {
+		return failed(op, space.Name, "", badRequest(err))
+	}
+	done, err := do(space)
+	switch {
+	case errors.Is(err, errLongPoll):
+		err = fmt.Errorf("%w: no answer within %v; it may be done nevertheless", holdfast.ErrUnavailable, s.limits.LongPoll)
+		return failed(op, space.Name, "", err)
+	case err != nil:
+		return failed(op, space.Name, "", err)
+	}
+	if done == "" {
+		return nil
+	}
+	s.logger.Warn("space "+done, "space", space.Name, "by", in.By, "reason", in.Reason)
+	if in.By != "" {
+		done += " by " + in.By
+	}
+	if in.Reason != "" {
+		done += ": " + in.Reason
+	}
+	s.observer.source.Publish(wire.Event{Event: events.Space, Space: space.Name, Why: done})
+	return nil
+}
+
+// transfer makes a member the authority of a space, and waits until it serves.
+func (s *service) transfer(ctx context.Context, in spaceInput) (answer wire.Transferred, err error) {
+	err = s.onSpace(opTransfer, in, func(space *Space) (string, error) {
+		if in.Member == "" {
+			return "", wire.Fail(wire.CodeBadRequest, "member: it is missing; name the member to transfer to")
+		}
+		authority, err := s.operator.Transfer(ctx, space.Name, in.Member)
+		answer = wire.Transferred{Space: space.Name, Authority: authority}
+		return "transferred to " + in.Member, err
+	})
+	return answer, err
+}
+
+// suspend stops new grants of a space, and waits until nothing is held.
+func (s *service) suspend(ctx context.Context, in spaceInput) (answer wire.Suspended, err error) {
+	err = s.onSpace(opSuspend, in, func(space *Space) (string, error) {
+		if in.Wait < 0 {
+			return "", wire.Fail(wire.CodeBadRequest, "wait: want 0 or more")
+		}
+		outcome, err := s.operator.Suspend(ctx, operator.Order{Space: space.Name, Reason: in.Reason, By: in.By, Wait: in.Wait})
+		if err != nil {
+			return "", s.notSuspended(space, err)
+		}
+		answer = s.suspendedDocument(space, true, outcome)
+		if !outcome.Changed {
+			return "", nil
+		}
+		return "suspended", nil
+	})
+	return answer, err
+}
+
+// notSuspended tells who holds what a suspension has waited for, or why nobody decides,
+// where it was the call that ended and not the wait.
+func (s *service) notSuspended(space *Space, err error) error {
+	if errors.Is(err, errLongPoll) {
+		err = holdfast.ErrHeld
+		if condition, failure := s.inspect(space); failure == nil && condition.State != protocol.Ready && condition.State != protocol.Suspended {
+			err = fmt.Errorf("%w: %s", holdfast.ErrUnavailable, s.conditionText(space, condition))
+		}
+	}
+	return s.explain(space, lock.Whole, err)
+}
+
+// resume lets a space grant again.
+func (s *service) resume(ctx context.Context, in spaceInput) (answer wire.Suspended, err error) {
+	err = s.onSpace(opResume, in, func(space *Space) (string, error) {
+		outcome, err := s.operator.Resume(ctx, operator.Order{Space: space.Name, Reason: in.Reason, By: in.By})
+		if err != nil {
+			return "", err
+		}
+		answer = s.suspendedDocument(space, false, outcome)
+		if !outcome.Changed {
+			return "", nil
+		}
+		return "resumed", nil
+	})
+	return answer, err
+}
+
+func (s *service) suspendedDocument(space *Space, suspended bool, outcome operator.Outcome) wire.Suspended {
+	answer := wire.Suspended{Space: space.Name, Suspended: suspended, Changed: outcome.Changed}
+	if outcome.Grant.Token != 0 {
+		grant := s.holderDocument(s.view(), outcome.Grant)
+		answer.Suspension = &grant
+	}
+	return answer
+}
+
+// openSpace begins a space's instance at this member again.
+func (s *service) openSpace(ctx context.Context, in spaceInput) (answer wire.Opened, err error) {
+	err = s.onSpace(opOpenSpace, in, func(space *Space) (string, error) {
+		answer = wire.Opened{Space: space.Name, Open: true}
+		return "opened on member " + s.identity().Member.Name, s.operator.OpenSpace(ctx, space.Name)
+	})
+	return answer, err
+}
+
+// closeSpace ends a space's instance at this member, and waits until nothing of it is left.
+func (s *service) closeSpace(ctx context.Context, in spaceInput) (answer wire.Opened, err error) {
+	err = s.onSpace(opCloseSpace, in, func(space *Space) (string, error) {
+		answer = wire.Opened{Space: space.Name}
+		err := s.operator.CloseSpace(ctx, space.Name)
+		if errors.Is(err, errLongPoll) {
+			err = fmt.Errorf("%w: what is held through this member is still waited for; space %q takes nothing new here",
+				holdfast.ErrUnavailable, space.Name)
+		}
+		return "closed on member " + s.identity().Member.Name, err
+	})
+	return answer, err
+}
+
+// suspension returns who has suspended a space; nil where nobody has, or where nobody can
+// say.
+func (s *service) suspension(space *Space, condition *protocol.Condition) *lock.Grant {
+	if condition.State != protocol.Suspended {
+		return nil
+	}
+	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: lock.Whole})
+	if err != nil || len(shown.Holders) == 0 {
+		return nil
+	}
+	return &shown.Holders[0]
+}
+
+// suspensionText says by whom a space is suspended, and why.
+func (s *service) suspensionText(view protocol.View, g *lock.Grant) string {
+	var text strings.Builder
+	text.WriteString("suspended by " + cmp.Or(g.Owner, g.Client))
+	if g.Owner != "" && g.Client != "" && g.Client != g.Owner {
+		text.WriteString(" " + g.Client)
+	}
+	text.WriteString(" on " + view.Name(protocol.ID(g.Session.Member)) + " since " + s.driver.Wall(g.Since).Local().Format(time.TimeOnly))
+	if g.Reason != "" {
+		text.WriteString(": " + g.Reason)
+	}
+	return text.String()
+}

@@ -1,0 +1,247 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// movable is a space whose authority is handed over, and which is opened and closed, as
+// a test says; all else a coordinator does.
+type movable struct {
+	protocol.Machine
+
+	mu     sync.Mutex
+	answer func(fact any) any // nil: there is no answer
+}
+
+// says sets what the space answers from now on.
+func (m *movable) says(answer func(fact any) any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answer = answer
+}
+
+func (m *movable) wrap(inner protocol.Machine) protocol.Machine {
+	m.Machine = inner
+	return m
+}
+
+func (m *movable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch ev.Fact.(type) {
+	case *protocol.Transfer, *protocol.OpenSpace, *protocol.CloseSpace:
+		if answer := m.answer(ev.Fact); answer != nil {
+			out.Reply(ev.Call, answer)
+		}
+		return
+	case *protocol.Inspect:
+		if m.answer != nil {
+			if answer := m.answer(ev.Fact); answer != nil {
+				out.Reply(ev.Call, answer)
+				return
+			}
+		}
+	}
+	m.Machine.Step(now, ev, out)
+}
+
+// two is the view of a member a with another, b.
+func two() protocol.View {
+	view := alone(wire.Member{ID: bedMember, Name: "a", Address: "a.example:4040"})()
+	view.Members = append(view.Members, protocol.Member{ID: 8, Name: "b", Address: "b.example:4040"})
+	return view
+}
+
+// obliging answers as it is asked: whoever is named is the authority, and what shall be
+// open is.
+func obliging(fact any) any {
+	switch fact := fact.(type) {
+	case *protocol.Transfer:
+		return &protocol.Transferred{Authority: []protocol.ID{fact.To}}
+	case *protocol.OpenSpace:
+		return &protocol.SpaceOpen{Open: true}
+	case *protocol.CloseSpace:
+		return &protocol.SpaceOpen{}
+	}
+	return nil
+}
+
+// TestTransferRow: who is named is the authority, by whichever of its names, and what was
+// done is told to whoever watches.
+func TestTransferRow(t *testing.T) {
+	m := &movable{answer: obliging}
+	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
+	watching := b.watch()
+	for _, member := range []string{"b", "b.example:4040"} {
+		if got := b.post(200, "/v1/spaces/any/transfer", object{"member": member}); got.raw != `{"space":"any","authority":["b"]}`+"\n" {
+			t.Errorf("transferred: %s", got.raw)
+		}
+		if e := watching.until("space", ""); e.Space != "any" || !strings.HasPrefix(e.Why, "transferred to "+member+" by http 127.0.0.1:") {
+			t.Errorf("the event is %+v", e)
+		}
+	}
+}
+
+// TestTransferRefusals: each has its code and a sentence.
+func TestTransferRefusals(t *testing.T) {
+	m := &movable{answer: obliging}
+	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View, c.Limits.LongPoll = two, 10*time.Millisecond })
+	for _, c := range []struct {
+		space  string
+		body   object
+		answer *protocol.Transferred
+		status int
+		code   string
+		detail string
+	}{
+		{"default", object{"member": "b"}, nil, 422, "unsupported", "protocol central does not offer transfer"},
+		{"any", object{"member": "x"}, &protocol.Transferred{Err: holdfast.ErrConflict}, 409, "conflict", `member "x" is not in view 1, whose members are a, b; name one of these`},
+		{"any", object{"member": "b"}, &protocol.Transferred{Err: holdfast.ErrConflict}, 409, "conflict", `member "b" cannot be the authority of space "any"`},
+		{"any", object{"member": "b"}, &protocol.Transferred{Err: holdfast.ErrUnavailable}, 503, "unavailable", `unavailable: nobody decides in space "any" now, or another member was made its authority`},
+		{"any", object{"member": "b"}, nil, 503, "unavailable", "unavailable: no answer within 10ms; it may be done nevertheless"},
+		{"any", object{}, nil, 400, "bad_request", "member: it is missing"},
+		{"any", object{"member": ""}, nil, 400, "bad_request", "member: it is missing"},
+		{"any", object{"member": "b\n"}, nil, 400, "name", "member: bad name: control character"},
+		{"any", object{"to": "b"}, nil, 400, "bad_request", `unknown field "to": want member`},
+		{"any", object{"member": 7}, nil, 400, "bad_request", "member: 7: want a string"},
+		{"nowhere", object{"member": "b"}, nil, 404, "unknown_space", `unknown space "nowhere"`},
+	} {
+		m.says(func(fact any) any {
+			if _, is := fact.(*protocol.Transfer); is && c.answer != nil {
+				return c.answer
+			}
+			return nil
+		})
+		got := b.post(c.status, "/v1/spaces/"+c.space+"/transfer", c.body)
+		if got.text("code") != c.code || !strings.Contains(got.text("detail"), ": "+c.detail) {
+			t.Errorf("%s %v: %s, want %s", c.space, c.body, got.raw, c.detail)
+		}
+		if c.status != 404 && got.text("space") != c.space {
+			t.Errorf("%s %v: %s", c.space, c.body, got.raw)
+		}
+	}
+}
+
+// TestOpenAndCloseRows: one answer each, an event each, and what is refused.
+func TestOpenAndCloseRows(t *testing.T) {
+	m := &movable{answer: obliging}
+	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.Limits.LongPoll = 10 * time.Millisecond })
+	watching := b.watch()
+	for _, c := range []struct{ call, want, why string }{
+		{"close", `{"space":"any","open":false}`, "closed on member a by http "},
+		{"open", `{"space":"any","open":true}`, "opened on member a by http "},
+	} {
+		if got := b.post(200, "/v1/spaces/any/"+c.call, object{}); got.raw != c.want+"\n" {
+			t.Errorf("%s: %s", c.call, got.raw)
+		}
+		if e := watching.until("space", ""); e.Space != "any" || !strings.HasPrefix(e.Why, c.why) {
+			t.Errorf("the event is %+v", e)
+		}
+		b.post(404, "/v1/spaces/nowhere/"+c.call, object{})
+		if got := b.post(400, "/v1/spaces/any/"+c.call, object{"reason": "x"}); !strings.Contains(got.text("detail"), `unknown field "reason": want none`) {
+			t.Errorf("%s: %s", c.call, got.raw)
+		}
+		m.says(func(fact any) any { return &protocol.SpaceOpen{Err: holdfast.ErrConflict} })
+		if got := b.post(409, "/v1/spaces/any/"+c.call, object{}); got.text("code") != "conflict" {
+			t.Errorf("%s: %s", c.call, got.raw)
+		}
+		m.says(obliging)
+	}
+	m.says(func(any) any { return nil })
+	slow := b.post(503, "/v1/spaces/any/close", object{})
+	if want := `close in space "any": unavailable: what is held through this member is still waited for; space "any" takes nothing new here`; slow.text("detail") != want {
+		t.Errorf("%s, want %s", slow.text("detail"), want)
+	}
+}
+
+// TestStatusOfAMovableSpace has its elder, its version, what is being handed over, and
+// that it is closed here; of others it says that there is nothing of the kind.
+func TestStatusOfAMovableSpace(t *testing.T) {
+	m := &movable{answer: func(fact any) any {
+		if _, is := fact.(*protocol.Inspect); !is {
+			return nil
+		}
+		return &protocol.Condition{
+			State: protocol.Transferring, Why: "the table is on its way", Until: protocol.Never, Reign: 3, Version: 7, Elder: bedMember,
+			Authority: []protocol.ID{8}, Closed: true, Transfers: []protocol.Handover{{From: bedMember, To: 8, Since: time.Second}},
+		}
+	}}
+	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
+	got := b.get(200, "/v1/status")
+	for _, want := range []string{
+		`"authority":["b"],"reign":"3","state":"transferring","why":"the table is on its way","locks":0,"waiters":0,"sessions":0,"elder":"a","version":"7","transfers":[{"from":"a","to":"b","since":"`,
+		`"}],"closed":true}`,
+		`"sessions":0,"elder":"","version":"0","transfers":[],"closed":false}`,
+	} {
+		if !strings.Contains(got.raw, want) {
+			t.Errorf("%s\nhas no %s", got.raw, want)
+		}
+	}
+}
+
+// TestDeedsOverGRPC: each has the document of its HTTP call, is counted, is in the log with
+// whoever has done it, and ends with its call.
+func TestDeedsOverGRPC(t *testing.T) {
+	var log bytes.Buffer
+	m := &movable{answer: obliging}
+	b := newBedOf(t, calm{}, m.wrap, func(c *Config) {
+		c.View, c.Logger = two, slog.New(slog.NewTextHandler(&log, nil))
+	}, nil)
+	admin := api.NewAdminClient(b.conn)
+	document := func(answer *api.JSON, err error) string {
+		if err != nil {
+			return err.Error()
+		}
+		return string(answer.GetDocument())
+	}
+	for want, got := range map[string]string{
+		`{"space":"any","authority":["b"]}`: document(admin.Transfer(t.Context(), &api.TransferRequest{Space: "any", Member: "b", By: "ops"})),
+		`{"space":"any","open":false}`:      document(admin.CloseSpace(t.Context(), &api.CloseSpaceRequest{Space: "any", By: "ops"})),
+		`{"space":"any","open":true}`:       document(admin.OpenSpace(t.Context(), &api.OpenSpaceRequest{Space: "any", By: "ops"})),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	for _, want := range []string{
+		`level=WARN msg="space transferred to b" space=any by=ops`, `level=WARN msg="space closed on member a" space=any by=ops`,
+		`level=WARN msg="space opened on member a" space=any by=ops`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %s:\n%s", want, &log)
+		}
+	}
+	_, err := admin.Transfer(t.Context(), &api.TransferRequest{Member: "b"})
+	if told := wire.FromStatus("transfer", err); !errors.Is(told, holdfast.ErrUnsupported) || told.Error() != "transfer: protocol central does not offer transfer" {
+		t.Errorf("told %v", told)
+	}
+	_, err = admin.Suspend(t.Context(), &api.SuspendRequest{Reason: "x\x00"})
+	if told := wire.FromStatus("suspend", err); wire.Code(told) != wire.CodeName {
+		t.Errorf("told %v", told)
+	}
+	less := int64(-1)
+	_, err = admin.Suspend(t.Context(), &api.SuspendRequest{Wait: &less})
+	if told := wire.FromStatus("suspend", err); wire.Code(told) != wire.CodeBadRequest {
+		t.Errorf("told %v", told)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	m.says(func(any) any { cancel(); return nil })
+	if _, err := admin.CloseSpace(ctx, &api.CloseSpaceRequest{Space: "any"}); status.Code(err) != codes.Canceled {
+		t.Errorf("a call that was given up ends with %v", err)
+	}
+}
