@@ -1,7 +1,7 @@
 // Command holdfast is Holdfast for the shell: a member (serve), locks around a
 // command (lock), locks for scripts (acquire, renew, release), what an operator
-// looks at and does (status, locks, show, break, leave, drain, force-view), and evidence
-// (demo, sim, bench).
+// looks at and does (status, locks, show, break, suspend, resume, transfer, space, leave,
+// drain, force-view), and evidence (demo, sim, bench).
 //
 // # Shape
 //
