@@ -123,10 +123,10 @@ func (b *bed) suspension() (holders []lock.Grant, waiters int) {
 // program is a session of its own, which takes what it wants.
 type program struct {
 	*bed
-	sink     uint64
-	session  lock.SessionID
-	last     uint64
-	decided  chan lock.Decision
+	sink    uint64
+	session lock.SessionID
+	last    uint64
+	decided chan lock.Decision
 }
 
 func (b *bed) program() *program {

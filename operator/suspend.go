@@ -49,6 +49,7 @@ func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	}
 	ctx, cancel := o.within(ctx)
 	defer cancel()
+	arrived := o.driver.Now()
 	if grant, found := o.suspended(ctx, port); found {
 		return Outcome{Grant: grant}, nil
 	}
@@ -58,7 +59,6 @@ func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer p.forget(number)
-	arrived := o.driver.Now()
 	end := protocol.Never
 	if order.Wait < protocol.Never-arrived {
 		end = arrived + order.Wait
@@ -70,11 +70,14 @@ func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	p.say(port, number, request)
 	select {
 	case decision := <-line:
-		return o.decided(ctx, port, request, &decision)
+		if ctx.Err() == nil {
+			return o.decided(ctx, port, request, &decision)
+		}
 	case <-ctx.Done():
-		p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.Whole, Request: number})
-		return Outcome{}, context.Cause(ctx)
 	}
+	// Nobody is there to be told that it is suspended: then it is not.
+	p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.Whole, Request: number})
+	return Outcome{}, context.Cause(ctx)
 }
 
 // decided tells what became of a request for a suspension.
