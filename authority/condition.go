@@ -59,6 +59,9 @@ func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 	switch {
 	case m.serves(now):
 		c.State = protocol.Ready
+		if _, suspended := m.authority.table.Suspension(); suspended {
+			c.State = protocol.Suspended
+		}
 	case !m.authority.served && !m.authority.complete():
 		missing := 0
 		for _, p := range m.authority.peers {

@@ -13,7 +13,7 @@ import (
 // authority of a space may be another member.
 const lookAgain = 200 * time.Millisecond
 
-// WaitReady waits until every space can grant. The error is the context's, with what
+// WaitReady waits until every space can grant, or could if no operator had suspended it. The error is the context's, with what
 // is still waited for; ErrClosed; or why this member cannot take part.
 func (n *Node) WaitReady(ctx context.Context) error {
 	look := time.NewTicker(lookAgain)
@@ -69,7 +69,7 @@ func (n *Node) notReady(ctx context.Context) (string, error) {
 			return "", closedOr(err)
 		}
 		c := reply.Result.(*protocol.Condition)
-		if c.State == protocol.Ready {
+		if c.State == protocol.Ready || c.State == protocol.Suspended {
 			continue
 		}
 		text := fmt.Sprintf("space %q is %v: %s", s.Name, c.State, c.Why)

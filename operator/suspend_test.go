@@ -1,0 +1,227 @@
+package operator_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/operator"
+)
+
+func order(wait time.Duration) operator.Order {
+	return operator.Order{Space: "billing", Reason: "restore", By: "ops", Wait: wait}
+}
+
+// TestSuspendAndResume: a suspension is a lock that says by whom and why, the second one
+// changes nothing, and it has ended when Resume returns.
+func TestSuspendAndResume(t *testing.T) {
+	b := newBed(t)
+	o := b.operator()
+	if resumed, err := o.Resume(t.Context(), order(0)); err != nil || resumed.Changed || resumed.Grant.Token != 0 {
+		t.Errorf("what is not suspended is resumed: %+v, %v", resumed, err)
+	}
+	for range 3 {
+		first, err := o.Suspend(t.Context(), order(operator.Forever))
+		if err != nil || !first.Changed {
+			t.Fatalf("suspended %+v, %v", first, err)
+		}
+		holders, _ := b.suspension()
+		if len(holders) != 1 || holders[0].Owner != operator.Owner || holders[0].Client != "ops" || holders[0].Reason != "restore" {
+			t.Fatalf("held by %+v", holders)
+		}
+		if g := first.Grant; g.Token != holders[0].Token || g.Session != holders[0].Session || g.Reason != "restore" || g.Client != "ops" {
+			t.Errorf("told %+v, held %+v", g, holders[0])
+		}
+		again, err := o.Suspend(t.Context(), operator.Order{Space: "billing", Reason: "another"})
+		if err != nil || again.Changed || again.Grant.Token != first.Grant.Token || again.Grant.Reason != "restore" {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+		resumed, err := o.Resume(t.Context(), order(0))
+		if err != nil || !resumed.Changed || resumed.Grant.Token != first.Grant.Token {
+			t.Errorf("resumed %+v, %v", resumed, err)
+		}
+		if holders, waiters := b.suspension(); len(holders)+waiters != 0 {
+			t.Fatalf("after it: %+v, %d wait", holders, waiters)
+		}
+	}
+}
+
+// TestSuspendWaits until nothing is held, or for as long as it may; then nothing stays
+// queued.
+func TestSuspendWaits(t *testing.T) {
+	b := newBed(t)
+	o := b.operator()
+	other := b.program()
+	held := other.ask("orders/42", false)
+	if _, err := o.Suspend(t.Context(), order(0)); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("without a wait: %v", err)
+	}
+	ended := make(chan error)
+	suspend := func(ctx context.Context, wait time.Duration) {
+		go func() {
+			_, err := o.Suspend(ctx, order(wait))
+			ended <- err
+		}()
+		b.until(1)
+	}
+	suspend(t.Context(), time.Second)
+	b.clock.Advance(2 * time.Second)
+	if err := <-ended; !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("after the wait: %v", err)
+	}
+	cause := errors.New("the caller has gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	suspend(ctx, operator.Forever)
+	cancel(cause)
+	if err := <-ended; err != cause {
+		t.Errorf("after the call: %v", err)
+	}
+	if holders, waiters := b.suspension(); len(holders)+waiters != 0 {
+		t.Errorf("after it: %+v, %d wait", holders, waiters)
+	}
+	suspend(t.Context(), operator.Forever)
+	if d := b.program().ask("orders/43", true); d.Kind != lock.Refused {
+		t.Errorf("a new lock behind a suspension that waits: %+v", d)
+	}
+	other.release(held)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if d := other.ask("orders/42", true); d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrHeld) {
+		t.Errorf("a lock of a suspended space: %+v", d)
+	}
+	if _, err := o.Resume(t.Context(), order(0)); err != nil {
+		t.Error(err)
+	}
+	if d := other.ask("orders/42", true); d.Kind != lock.Granted {
+		t.Errorf("a lock of a space that was resumed: %+v", d)
+	}
+}
+
+// until waits until so many wait to suspend billing.
+func (b *bed) until(waiters int) {
+	b.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		if _, now := b.suspension(); now == waiters {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("not %d wait", waiters)
+		}
+	}
+}
+
+// TestSuspensionOfAnotherOperator is one: it is found at once, or when the own request
+// could not be granted because of it; and whoever resumes ends it.
+func TestSuspensionOfAnotherOperator(t *testing.T) {
+	b := newBed(t)
+	one, two := b.operator(), b.operator()
+	first, err := one.Suspend(t.Context(), order(0))
+	must(t, err)
+	second, err := two.Suspend(t.Context(), operator.Order{Space: "billing"})
+	if err != nil || second.Changed || second.Grant.Token != first.Grant.Token {
+		t.Errorf("the second: %+v, %v", second, err)
+	}
+	if resumed, err := two.Resume(t.Context(), order(0)); err != nil || !resumed.Changed {
+		t.Errorf("resumed: %+v, %v", resumed, err)
+	}
+	if d := b.program().ask("x", false); d.Kind != lock.Granted {
+		t.Errorf("after it: %+v", d)
+	}
+}
+
+// TestSuspendsAtOnce: of several operators' at one time each is told that it is suspended,
+// and one Resume ends it.
+func TestSuspendsAtOnce(t *testing.T) {
+	b := newBed(t)
+	other := b.program()
+	held := other.ask("x", false)
+	one, two := b.operator(), b.operator()
+	ended := make(chan error)
+	for i := range 4 {
+		o := one
+		if i == 3 {
+			o = two
+		}
+		go func() {
+			_, err := o.Suspend(t.Context(), order(time.Hour))
+			ended <- err
+		}()
+		b.until(i + 1)
+	}
+	other.release(held)
+	for range 3 {
+		must(t, <-ended)
+	}
+	b.clock.Advance(2 * time.Hour)
+	must(t, <-ended) // it has waited behind the other's, which is as good
+	if _, err := one.Resume(t.Context(), order(0)); err != nil {
+		t.Error(err)
+	}
+	if holders, waiters := b.suspension(); len(holders)+waiters != 0 {
+		t.Errorf("after it: %+v, %d wait", holders, waiters)
+	}
+}
+
+// TestSuspensionOfAProgram is its own: an operator's waits for it, and Resume breaks it.
+func TestSuspensionOfAProgram(t *testing.T) {
+	b := newBed(t)
+	o := b.operator()
+	p := b.program()
+	held := p.ask(lock.Whole, false)
+	if held.Kind != lock.Granted {
+		t.Fatalf("the program is told %+v", held)
+	}
+	if _, err := o.Suspend(t.Context(), order(0)); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("beside it: %v", err)
+	}
+	resumed, err := o.Resume(t.Context(), order(0))
+	if err != nil || !resumed.Changed || resumed.Grant.Owner != "job-7" {
+		t.Errorf("resumed %+v, %v", resumed, err)
+	}
+	if d := p.hear(); d.Kind != lock.Revoked || d.Loss != holdfast.Broken {
+		t.Errorf("the program is told %+v", d)
+	}
+	p.release(held)
+	if suspended, err := o.Suspend(t.Context(), order(0)); err != nil || !suspended.Changed {
+		t.Errorf("after it: %+v, %v", suspended, err)
+	}
+}
+
+// TestClose gives up what is held and what is waited for, and takes nothing more.
+func TestClose(t *testing.T) {
+	b := newBed(t)
+	o := b.operator()
+	_, err := o.Suspend(t.Context(), order(0))
+	must(t, err)
+	o.Close()
+	if holders, _ := b.suspension(); len(holders) != 0 {
+		t.Errorf("held by %+v", holders)
+	}
+	if _, err := o.Suspend(t.Context(), order(0)); err != holdfast.ErrClosed {
+		t.Errorf("afterwards: %v", err)
+	}
+	o.Close()
+
+	waits := b.operator()
+	held := b.program().ask("x", false)
+	if held.Kind != lock.Granted {
+		t.Fatalf("told %+v", held)
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := waits.Suspend(t.Context(), order(operator.Forever))
+		ended <- err
+	}()
+	b.until(1)
+	waits.Close()
+	if err := <-ended; err != holdfast.ErrClosed {
+		t.Errorf("who waited is told %v", err)
+	}
+	if holders, waiters := b.suspension(); len(holders)+waiters != 0 {
+		t.Errorf("after it: %+v, %d wait", holders, waiters)
+	}
+}
