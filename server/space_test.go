@@ -91,7 +91,7 @@ func TestTransferRow(t *testing.T) {
 		if got := b.post(200, "/v1/spaces/any/transfer", object{"member": member}); got.raw != `{"space":"any","authority":["b"]}`+"\n" {
 			t.Errorf("transferred: %s", got.raw)
 		}
-		if e := watching.until("space", ""); e.Space != "any" || !strings.HasPrefix(e.Why, "transferred to "+member+" by http 127.0.0.1:") {
+		if e := watching.deed("transferred to " + member + " by http 127.0.0.1:"); e.Space != "any" {
 			t.Errorf("the event is %+v", e)
 		}
 	}
@@ -149,7 +149,7 @@ func TestOpenAndCloseRows(t *testing.T) {
 		if got := b.post(200, "/v1/spaces/any/"+c.call, object{}); got.raw != c.want+"\n" {
 			t.Errorf("%s: %s", c.call, got.raw)
 		}
-		if e := watching.until("space", ""); e.Space != "any" || !strings.HasPrefix(e.Why, c.why) {
+		if e := watching.deed(c.why); e.Space != "any" {
 			t.Errorf("the event is %+v", e)
 		}
 		b.post(404, "/v1/spaces/nowhere/"+c.call, object{})

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// TestSuspendRow: nothing is granted until it is resumed, who did it and why stands in the
+// answers, in the status and among the events, and to do either twice changes nothing.
+func TestSuspendRow(t *testing.T) {
+	b := newWebBed(t, nil)
+	watching := b.watch()
+	first := b.post(200, "/v1/spaces/default/suspend", object{"reason": "restore"})
+	if first.json["suspended"] != true || first.json["changed"] != true || first.text("space") != "default" {
+		t.Errorf("suspended: %s", first.raw)
+	}
+	by, _ := first.json["suspension"].(object)
+	if by["owner"] != "operator" || by["member"] != "a" || by["reason"] != "restore" || !strings.HasPrefix(by["client"].(string), "http 127.0.0.1:") {
+		t.Errorf("by %v", by)
+	}
+	if e := watching.deed("suspended by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": restore") {
+		t.Errorf("the event is %+v", e)
+	}
+	held := b.post(409, acquirePath, object{"name": "x"})
+	if held.text("code") != "held" || held.text("owner") != "operator" {
+		t.Errorf("held: %s", held.raw)
+	}
+	b.post(200, "/v1/spaces/any/acquire", object{"name": "x"})
+	space := b.get(200, "/v1/status").list("spaces")[0]
+	if told, _ := space["suspension"].(object); space["state"] != "suspended" || told["reason"] != "restore" ||
+		!strings.HasPrefix(space["why"].(string), "suspended by operator http 127.0.0.1:") || !strings.HasSuffix(space["why"].(string), ": restore") {
+		t.Errorf("space: %v", space)
+	}
+	if unready := b.get(503, "/readyz"); !strings.HasPrefix(unready.raw, "default: suspended: suspended by operator http ") {
+		t.Errorf("readyz: %s", unready.raw)
+	}
+	if listed := b.get(200, "/v1/spaces/default/locks"); len(listed.list("locks")) != 0 {
+		t.Errorf("a suspension is listed as a lock: %s", listed.raw)
+	}
+	again := b.post(200, "/v1/spaces/default/suspend", object{"reason": "another"})
+	if told, _ := again.json["suspension"].(object); again.json["suspended"] != true || again.json["changed"] != false || told["token"] != by["token"] || told["reason"] != "restore" {
+		t.Errorf("again: %s", again.raw)
+	}
+	waits := b.start(acquirePath, object{"name": "x", "wait": "1m"})
+	watching.until(eventWaiting, "x")
+	resumed := b.post(200, "/v1/spaces/default/resume", object{"reason": "done"})
+	if told, _ := resumed.json["suspension"].(object); resumed.json["suspended"] != false || resumed.json["changed"] != true || told["reason"] != "restore" {
+		t.Errorf("resumed: %s", resumed.raw)
+	}
+	waits.wants(t, 200)
+	if e := watching.deed("resumed by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": done") {
+		t.Errorf("the event is %+v", e)
+	}
+	if twice := b.post(200, "/v1/spaces/default/resume", object{}); twice.raw != `{"space":"default","suspended":false,"changed":false}`+"\n" {
+		t.Errorf("resumed twice: %s", twice.raw)
+	}
+	b.get(200, "/readyz")
+}
+
+// deed waits for the event of an operator's deed on a space. The space's state is told as
+// well, when somebody has looked.
+func (w *watcher) deed(begins string) wire.Event {
+	w.t.Helper()
+	for {
+		if e := w.until("space", ""); strings.HasPrefix(e.Why, begins) {
+			return e
+		}
+	}
+}
+
+// TestSuspendIsHeldUp: by what is held, for as long as the call may wait; then nothing
+// stays queued, and new grants go on.
+func TestSuspendIsHeldUp(t *testing.T) {
+	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll = 50 * time.Millisecond })
+	got := b.acquire(object{"name": "x", "owner": "job-7"})
+	for i, body := range []object{{}, {"wait": "0s"}, {"wait": "1h"}, {"reason": "restore", "wait": "1ms"}} {
+		held := b.post(409, "/v1/spaces/default/suspend", body)
+		if held.text("code") != "held" || held.json["retry"] != nil {
+			t.Errorf("%v: %s", body, held.raw)
+		}
+		b.post(200, acquirePath, object{"name": fmt.Sprint("y", i), "session": got.text("session")})
+	}
+	b.post(200, "/v1/sessions/end", object{"session": got.text("session")})
+	if suspended := b.post(200, "/v1/spaces/default/suspend", object{"wait": "0s"}); suspended.json["changed"] != true {
+		t.Errorf("suspended: %s", suspended.raw)
+	}
+}
+
+// TestSuspendWaitsForHolders: new grants stop when it is asked for, and it is answered when
+// all have released. Who hangs up has not asked.
+func TestSuspendWaitsForHolders(t *testing.T) {
+	b := newWebBed(t, nil)
+	got := b.acquire(object{"name": "x"})
+	asked := func() *started {
+		s := b.start("/v1/spaces/default/suspend", object{})
+		for b.get(200, "/v1/status").list("spaces")[0]["waiters"] != 1.0 {
+			if t.Context().Err() != nil {
+				t.Fatal("it does not wait")
+			}
+		}
+		return s
+	}
+	given := asked()
+	b.post(409, acquirePath, object{"name": "y"})
+	given.cancel()
+	for b.get(200, "/v1/status").list("spaces")[0]["waiters"] != 0.0 {
+		if t.Context().Err() != nil {
+			t.Fatal("it waits on")
+		}
+	}
+	b.post(200, acquirePath, object{"name": "y", "session": got.text("session")})
+	suspends := asked()
+	b.post(200, "/v1/sessions/end", object{"session": got.text("session")})
+	if suspended := suspends.wants(t, 200); suspended.json["changed"] != true {
+		t.Errorf("suspended: %s", suspended.raw)
+	}
+}
+
+// TestSuspendRefusals: each has its code and a sentence.
+func TestSuspendRefusals(t *testing.T) {
+	b := newWebBed(t, nil)
+	for _, c := range []struct {
+		path   string
+		body   object
+		status int
+		code   string
+		detail string
+	}{
+		{"nowhere/suspend", object{}, 404, "unknown_space", `suspend: unknown space "nowhere": this member serves default, any`},
+		{"nowhere/resume", object{}, 404, "unknown_space", `resume: unknown space "nowhere"`},
+		{"any/suspend", object{"member": "b"}, 400, "bad_request", `unknown field "member": want reason, wait`},
+		{"any/suspend", object{"wait": "-1s"}, 400, "bad_request", "wait: -1s: want at least 0s"},
+		{"any/suspend", object{"wait": 7}, 400, "bad_request", "wait: 7: want a string with a unit"},
+		{"any/suspend", object{"reason": "x\n"}, 400, "name", "reason: bad name: control character"},
+		{"any/resume", object{"reason": strings.Repeat("x", 2000)}, 400, "name", "bad name: reason has 2000 bytes"},
+		{"any/resume", object{"wait": "1s"}, 400, "bad_request", `unknown field "wait": want reason`},
+	} {
+		got := b.post(c.status, "/v1/spaces/"+c.path, c.body)
+		if got.text("code") != c.code || !strings.Contains(got.text("detail"), c.detail) {
+			t.Errorf("%s %v: %s, want %s", c.path, c.body, got.raw, c.detail)
+		}
+	}
+	b.acquire(object{"name": "x"})
+	b.wants(400, b.request(http.MethodPost, "/v1/spaces/any/suspend", ""))
+	b.post(400, acquirePath, object{"name": ""}) // what a suspension is called, no client may lock
+	b.post(400, "/v1/spaces/any/break", object{"name": "", "reason": "x"})
+}
+
+// TestSuspendWithoutAnAuthority is unavailable, not held.
+func TestSuspendWithoutAnAuthority(t *testing.T) {
+	b := newWebBedOver(t, lendUntil(time.Minute+3*time.Second), func(c *Config) { c.Limits.LongPoll = 50 * time.Millisecond })
+	b.clock.Advance(3 * time.Second)
+	for _, body := range []object{{}, {"wait": "0s"}} {
+		if got := b.post(503, "/v1/spaces/default/suspend", body); got.text("code") != "unavailable" {
+			t.Errorf("%v: %s", body, got.raw)
+		}
+	}
+}
+
+// TestSuspendOverGRPC: as over HTTP, with a wait that its caller bounds, and who did it in
+// the log.
+func TestSuspendOverGRPC(t *testing.T) {
+	var log bytes.Buffer
+	b := newBed(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
+	admin := api.NewAdminClient(b.conn)
+	c := b.open()
+	c.say(opAcquire(1, "x"))
+	token := c.granted(1).GetToken()
+	none := int64(0)
+	_, err := admin.Suspend(t.Context(), &api.SuspendRequest{Wait: &none, By: "ops"})
+	if told := wire.FromStatus("suspend", err); !errors.Is(told, holdfast.ErrHeld) {
+		t.Errorf("told %v", told)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := admin.Suspend(ctx, &api.SuspendRequest{By: "ops"}); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a call that has ended: %v", err)
+	}
+	c.say(opRelease(1, "x", token))
+	c.released(1)
+	suspended, err := admin.Suspend(t.Context(), &api.SuspendRequest{Reason: "restore", By: "ops"})
+	if err != nil || !strings.HasPrefix(string(suspended.GetDocument()), `{"space":"default","suspended":true,"changed":true,"suspension":{"owner":"operator",`) {
+		t.Fatalf("suspended %s, %v", suspended.GetDocument(), err)
+	}
+	c.say(opTry(2, "x"))
+	if told := c.refused(2, wire.CodeHeld); told.GetOwner() != "operator" || told.GetMember() != "a" {
+		t.Errorf("told %v", told)
+	}
+	resumed, err := admin.Resume(t.Context(), &api.ResumeRequest{Reason: "done", By: "ops"})
+	if err != nil || !strings.HasPrefix(string(resumed.GetDocument()), `{"space":"default","suspended":false,"changed":true,`) {
+		t.Errorf("resumed %s, %v", resumed.GetDocument(), err)
+	}
+	c.say(opTry(3, "x"))
+	c.granted(3)
+	for _, want := range []string{`level=WARN msg="space suspended" space=default by=ops reason=restore`, `level=WARN msg="space resumed" space=default by=ops reason=done`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %s:\n%s", want, &log)
+		}
+	}
+}
