@@ -61,6 +61,8 @@ func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 		c.State = protocol.Ready
 		if _, suspended := m.authority.table.Suspension(); suspended {
 			c.State = protocol.Suspended
+		} else if m.authority.table.Suspending() > 0 {
+			c.Why = "a suspension waits until nothing is held; nothing new is granted meanwhile"
 		}
 	case !m.authority.served && !m.authority.complete():
 		missing := 0

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -203,7 +204,11 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 		case membership.Unsaved:
 			n.logger.Error("the stable cell cannot be written", "error", note.Err)
 		case authority.Broke:
-			n.logger.Warn("a lock was broken by an operator", "name", note.Name, "token", note.Token, "reason", note.Reason)
+			what := "a lock was broken by an operator"
+			if note.Name == lock.Whole {
+				what = "a suspension was ended by an operator"
+			}
+			n.logger.Warn(what, "name", note.Name, "token", note.Token, "reason", note.Reason)
 		}
 	}
 }

@@ -168,9 +168,14 @@ func (p *presence) decided(port protocol.Port, d *lock.Decision) {
 	}
 }
 
-// tell logs the end of a suspension that nobody here has ended.
+// tell logs the end of a suspension that its session has not ended. To resume one is
+// nothing to warn of.
 func (p *presence) tell(port protocol.Port, why holdfast.Loss) {
-	p.logger.Warn("a suspension has ended", "space", p.spaces[port-1].Name, "why", string(why))
+	level := slog.LevelWarn
+	if why == holdfast.Broken {
+		level = slog.LevelInfo
+	}
+	p.logger.Log(context.Background(), level, "a suspension has ended", "space", p.spaces[port-1].Name, "why", string(why))
 }
 
 // giveUp tells the authority, which waits for it, that a suspension that was broken has

@@ -148,7 +148,7 @@ type (
 	// Condition answers Inspect.
 	Condition struct {
 		State     State
-		Why       string // a sentence where State is not Ready
+		Why       string // a sentence where State is not Ready, or it is and a suspension waits
 		Until     Time   // when the state is expected to end, or Never
 		Authority []ID   // who decides now; empty where nobody is in charge
 		Reign     uint64

@@ -122,7 +122,43 @@ func (s *service) notSuspended(space *Space, err error) error {
 			err = fmt.Errorf("%w: %s", holdfast.ErrUnavailable, s.conditionText(space, condition))
 		}
 	}
-	return s.explain(space, lock.Whole, err)
+	err = s.explain(space, lock.Whole, err)
+	var by *holdfast.HeldError
+	if errors.Is(err, holdfast.ErrHeld) && !(errors.As(err, &by) && by.Owner != "") {
+		return s.inUse(space, err)
+	}
+	return err
+}
+
+// inUse names one of the locks that a suspension has waited for, where its refusal does not
+// say by whom something is held.
+func (s *service) inUse(space *Space, err error) error {
+	for cursor := uint64(0); ; {
+		chunk, failure := ask[*protocol.Scanned](s, space.Port, &protocol.Scan{Cursor: cursor, Limit: scanned})
+		if failure != nil {
+			return err
+		}
+		for _, l := range chunk.Locks {
+			if l.Name == lock.Whole || len(l.Holders) == 0 {
+				continue
+			}
+			first := l.Holders[0]
+			held := &holdfast.HeldError{
+				Owner: cmp.Or(first.Owner, first.Client), Member: s.called(first.Session),
+				Since: s.driver.Wall(first.Since), Others: len(l.Holders) - 1,
+			}
+			return &wire.Failure{Code: wire.CodeHeld, Err: held, Detail: fmt.Sprintf("lock %q is still %v; grants go on", l.Name, held)}
+		}
+		if cursor = chunk.Next; cursor == 0 {
+			return err
+		}
+	}
+}
+
+// called returns the name of the member that a session is at.
+func (s *service) called(id lock.SessionID) string {
+	view := s.view()
+	return view.Name(protocol.ID(id.Member))
 }
 
 // resume lets a space grant again.
@@ -187,13 +223,13 @@ func (s *service) suspension(space *Space, condition *protocol.Condition) *lock.
 }
 
 // suspensionText says by whom a space is suspended, and why.
-func (s *service) suspensionText(view protocol.View, g *lock.Grant) string {
+func (s *service) suspensionText(g *lock.Grant) string {
 	var text strings.Builder
 	text.WriteString("suspended by " + cmp.Or(g.Owner, g.Client))
 	if g.Owner != "" && g.Client != "" && g.Client != g.Owner {
 		text.WriteString(" " + g.Client)
 	}
-	text.WriteString(" on " + view.Name(protocol.ID(g.Session.Member)) + " since " + s.driver.Wall(g.Since).Local().Format(time.TimeOnly))
+	text.WriteString(" on " + s.called(g.Session) + " since " + s.driver.Wall(g.Since).Local().Format(time.TimeOnly))
 	if g.Reason != "" {
 		text.WriteString(": " + g.Reason)
 	}

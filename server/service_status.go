@@ -63,7 +63,7 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 	}
 	if g := s.suspension(space, condition); g != nil {
 		grant := s.holderDocument(view, *g)
-		document.Suspension, document.Why = &grant, cmp.Or(document.Why, s.suspensionText(view, g))
+		document.Suspension, document.Why = &grant, cmp.Or(document.Why, s.suspensionText(g))
 	}
 	for _, id := range condition.Authority {
 		document.Authority = append(document.Authority, view.Name(id))
@@ -102,7 +102,7 @@ func (s *service) unready() (lines []string) {
 func (s *service) conditionText(space *Space, condition *protocol.Condition) string {
 	text, why := space.Name+": "+condition.State.String(), condition.Why
 	if g := s.suspension(space, condition); g != nil && why == "" {
-		why = s.suspensionText(s.view(), g)
+		why = s.suspensionText(g)
 	}
 	if why != "" {
 		text += ": " + why

@@ -89,10 +89,12 @@ func TestSuspendIsHeldUp(t *testing.T) {
 	got := b.acquire(object{"name": "x", "owner": "job-7"})
 	for i, body := range []object{{}, {"wait": "0s"}, {"wait": "1h"}, {"reason": "restore", "wait": "1ms"}} {
 		held := b.post(409, "/v1/spaces/default/suspend", body)
-		if held.text("code") != "held" || held.json["retry"] != nil {
+		if held.text("code") != "held" || held.json["retry"] != nil || held.text("owner") != "job-7" ||
+			!strings.HasPrefix(held.text("detail"), `suspend: lock "x" is still held by job-7 on a since `) || !strings.HasSuffix(held.text("detail"), "; grants go on") {
 			t.Errorf("%v: %s", body, held.raw)
 		}
-		b.post(200, acquirePath, object{"name": fmt.Sprint("y", i), "session": got.text("session")})
+		other := b.acquire(object{"name": fmt.Sprint("y", i)})
+		b.post(200, "/v1/sessions/end", object{"session": other.text("session")})
 	}
 	b.post(200, "/v1/sessions/end", object{"session": got.text("session")})
 	if suspended := b.post(200, "/v1/spaces/default/suspend", object{"wait": "0s"}); suspended.json["changed"] != true {
@@ -115,6 +117,9 @@ func TestSuspendWaitsForHolders(t *testing.T) {
 		return s
 	}
 	given := asked()
+	if space := b.get(200, "/v1/status").list("spaces")[0]; space["state"] != "ready" || !strings.HasPrefix(space["why"].(string), "a suspension waits") {
+		t.Errorf("while it waits: %v", space)
+	}
 	b.post(409, acquirePath, object{"name": "y"})
 	given.cancel()
 	for b.get(200, "/v1/status").list("spaces")[0]["waiters"] != 0.0 {

@@ -153,7 +153,8 @@ type Member struct {
 }
 
 // Space is one lockspace and how it is. State is one of ready, recovering,
-// transferring, suspended and unavailable; Why is a sentence where it is not ready.
+// transferring, suspended and unavailable; Why is a sentence where it is not ready, or where
+// a suspension waits.
 type Space struct {
 	Name      string         `json:"name"`
 	Protocol  string         `json:"protocol"`
