@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -30,7 +31,8 @@ type service struct {
 	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
 	forcer   Forcer                                          // nil where nobody forces a view
 	operator *operator.Operator
-	moved    func(*roster) // tells the streams; nil where there are none
+	seen     atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
+	moved    func(*roster)                      // tells the streams; nil where there are none
 	observer *Observer
 	gatherer *events.Gatherer // of what happens through other members
 	limits   Limits

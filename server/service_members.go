@@ -79,13 +79,12 @@ func (r *roster) equal(o *roster) bool {
 	return r.authority == o.authority && slices.Equal(r.members, o.members)
 }
 
-// roster returns where clients can go, as far as is known here. What decides is the
-// view: in every protocol that there is, its coordinator is the authority.
+// roster returns where clients can go, as far as is known here.
 func (s *service) roster() *roster {
 	view := s.view()
 	r := &roster{}
-	if coordinator, known := view.Of(view.Coordinator); known {
-		r.authority = coordinator.Address
+	if authority, known := view.Of(s.authority(&view)); known {
+		r.authority = authority.Address
 	}
 	self := s.self()
 	if self == nil {
@@ -102,4 +101,18 @@ func (s *service) roster() *roster {
 		}
 	}
 	return r
+}
+
+// authority returns who decides in the default space; 0 while nobody is known to. That is
+// the view's coordinator, unless an elder names somebody: then it is whoever was found when
+// the space was looked at last.
+func (s *service) authority(view *protocol.View) protocol.ID {
+	seen := s.seen.Load()
+	switch {
+	case seen == nil || seen.Elder == 0:
+		return view.Coordinator
+	case len(seen.Authority) == 0:
+		return 0
+	}
+	return seen.Authority[0]
 }

@@ -21,13 +21,11 @@ func (s *service) watchSpaces() {
 	states := make([]spaceState, len(s.spaces))
 	known := s.roster()
 	for {
-		if now := s.roster(); s.moved != nil && !now.equal(known) {
-			known = now
-			s.moved(now)
-		}
+		known = s.tellMoved(known)
 		for i := range s.spaces {
 			s.lookAt(&s.spaces[i], &states[i])
 		}
+		known = s.tellMoved(known) // to look may have taken as long as another member's answer
 		select {
 		case <-s.life.Done():
 			return
@@ -35,6 +33,19 @@ func (s *service) watchSpaces() {
 		case <-ticker.C:
 		}
 	}
+}
+
+// tellMoved tells the streams where clients can go, if that is another place than before.
+func (s *service) tellMoved(before *roster) *roster {
+	if s.moved == nil {
+		return before
+	}
+	now := s.roster()
+	if now.equal(before) {
+		return before
+	}
+	s.moved(now)
+	return now
 }
 
 // spaceState is what was seen of a space last.
@@ -46,6 +57,9 @@ type spaceState struct {
 
 func (s *service) lookAt(space *Space, last *spaceState) {
 	condition, err := s.inspect(space)
+	if err == nil && space.Name == holdfast.DefaultSpace {
+		s.seen.Store(condition)
+	}
 	if err != nil || last.seen && last.state == condition.State {
 		return // shut down, or as before
 	}

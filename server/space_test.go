@@ -194,6 +194,37 @@ func TestStatusOfAMovableSpace(t *testing.T) {
 	}
 }
 
+// TestClientsAreSentToTheGrantor: where an elder names the authority of the default space,
+// clients are told of that one, and of nobody while there is none.
+func TestClientsAreSentToTheGrantor(t *testing.T) {
+	condition := &protocol.Condition{State: protocol.Ready}
+	m := &movable{answer: func(fact any) any {
+		if _, is := fact.(*protocol.Inspect); is {
+			told := *condition
+			return &told
+		}
+		return nil
+	}}
+	b := newBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two }, nil)
+	space := &Space{Name: holdfast.DefaultSpace, Port: 2}
+	for _, c := range []struct {
+		elder     protocol.ID
+		authority []protocol.ID
+		want      string
+	}{
+		{0, []protocol.ID{8}, "a.example:4040"},
+		{bedMember, []protocol.ID{8}, "b.example:4040"},
+		{bedMember, nil, ""},
+		{bedMember, []protocol.ID{99}, ""},
+	} {
+		condition.Elder, condition.Authority = c.elder, c.authority
+		b.service.lookAt(space, &spaceState{})
+		if got := b.service.roster().authority; got != c.want {
+			t.Errorf("with the elder %v and the authority %v clients are sent to %q, want %q", c.elder, c.authority, got, c.want)
+		}
+	}
+}
+
 // TestDeedsOverGRPC: each has the document of its HTTP call, is counted, is in the log with
 // whoever has done it, and ends with its call.
 func TestDeedsOverGRPC(t *testing.T) {
