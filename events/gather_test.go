@@ -60,6 +60,23 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 	})
 }
 
+// TestSuspensionsAreNoLocks: whoever watches is told of a suspension as a state of its
+// space, not as of a lock without a name; and it counts for nothing that could be missing.
+func TestSuspensionsAreNoLocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, 2)
+		defer b.Close()
+		see(b.own, 1, 1, 2)
+		f := b.watch("", "")
+		grant(b.own, lock.Whole, 1)
+		grant(b.life(2), lock.Whole, 2)
+		wants(b, f)
+		grant(b.life(2), "x", 3)
+		wants(b, f, "b granted x 3", "b released x 3")
+		f.Close()
+	})
+}
+
 func TestNothingIsSaidOfQuietTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, 2, 3)
