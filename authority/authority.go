@@ -125,11 +125,28 @@ func (m *Machine) authorityTick(now protocol.Time, out *protocol.Effects) {
 // authorityAcquire executes a request of this member's own clients.
 func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *protocol.Effects) {
 	m.attend(now, out)
+	if m.instance.closed && !m.knows(r) {
+		m.scratch = append(m.scratch, lock.Decision{
+			Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
+			Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Err: errClosed(),
+		})
+		m.tell(now, wishKey{}, out)
+		return
+	}
 	m.authority.table.Acquire(now, r, &m.scratch)
 	if m.authority.table.Exhausted() { // now, perhaps
 		m.attend(now, out)
 	}
 	m.tell(now, wishKey{}, out)
+}
+
+// knows reports whether a request holds or waits already. Its copy is not refused: its
+// client could take that for the answer.
+func (m *Machine) knows(r *lock.Request) (known bool) {
+	m.authority.table.Requests(r.Session, func(request uint64, name string) {
+		known = known || request == r.ID && name == r.Name
+	})
+	return known
 }
 
 // authorityRelease frees what is held under a token, and grants to the next.

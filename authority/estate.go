@@ -39,6 +39,7 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 		panic("authority: a reign is left that has not served")
 	}
 	estate := &Estate{Reign: c.table.Reign(), Count: c.table.Count(), Seats: c.copySeats(now)}
+	//tidy:unordered they are put in order
 	for _, w := range c.words {
 		estate.Words = append(estate.Words, w.message)
 	}

@@ -84,6 +84,7 @@ type Machine struct {
 	deciding  bool
 	authority *authority // nil unless this member is the authority
 	holder    holder
+	instance  instance
 	asked     asked
 	scratch   []lock.Decision
 }
@@ -172,6 +173,9 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.onCall(now, &ev, out)
 	case protocol.Receive:
 		m.onReceive(now, ev, out)
+	}
+	if !m.config.Outlives && m.Closing() {
+		m.Conclude(out)
 	}
 }
 

@@ -34,7 +34,7 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	h := &m.holder
 	o := newOperation(ev.Call, ev.Fact)
 	if o == nil {
-		m.otherCall(ev, out)
+		m.otherCall(now, ev, out)
 		return
 	}
 	switch {
@@ -77,16 +77,21 @@ func newOperation(call protocol.CallID, fact any) *operation {
 }
 
 // otherCall answers a call that no authority has to answer.
-func (m *Machine) otherCall(ev protocol.Event, out *protocol.Effects) {
-	if _, transfer := ev.Fact.(*protocol.Transfer); transfer {
+func (m *Machine) otherCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch ev.Fact.(type) {
+	case *protocol.Transfer:
 		transferred := &protocol.Transferred{Err: holdfast.ErrUnsupported}
 		if m.reign.Authority != 0 {
 			transferred.Authority = []protocol.ID{m.reign.Authority}
 		}
 		out.Reply(ev.Call, transferred)
-		return
+	case *protocol.OpenSpace:
+		m.openSpace(ev.Call, out)
+	case *protocol.CloseSpace:
+		m.closeSpace(now, ev.Call, out)
+	default:
+		out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}
-	out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 }
 
 func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects) {
@@ -252,7 +257,7 @@ func (m *Machine) authorityOperator(now protocol.Time, ev protocol.Event, out *p
 	case *protocol.Inspect:
 		out.Reply(ev.Call, m.condition(now))
 	default:
-		m.otherCall(ev, out)
+		m.otherCall(now, ev, out)
 	}
 }
 

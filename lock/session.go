@@ -181,3 +181,14 @@ func (t *Table) seatsOf(n int32) []int32 {
 	})
 	return seats
 }
+
+// Serves reports whether any session of a member holds or waits here.
+func (t *Table) Serves(member uint64) bool {
+	//tidy:unordered one is as good as another
+	for id, i := range t.bySession {
+		if id.Member == member && t.sessions.at(i).seats() > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -406,6 +406,10 @@ func (n *nemesis) operate() {
 		return
 	}
 	if w.protocol.Moves && w.butOneIn("transfers", 3) {
+		if w.oneIn("closes", 3) {
+			n.closeSpace(m)
+			return
+		}
 		n.handOver()
 		return
 	}

@@ -67,3 +67,43 @@ func (m *member) transfer(to *member) {
 	call := protocol.CallID{Sink: m.attach(told), Op: 1}
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Transfer{To: to.id}})
 }
+
+// closeSpace lets an operator close the space at a member, and open it again later.
+func (n *nemesis) closeSpace(m *member) {
+	w := n.world
+	w.hit(Operator)
+	w.befall(Operator, 0, []string{m.name}, "an operator closes the space on %s", m)
+	m.instance(&protocol.CloseSpace{})
+	life := m.life
+	w.do(w.now+w.between("opens", 10*time.Millisecond, 6*time.Second), func() {
+		if m.life == life {
+			w.trace("an operator opens the space on %s", m)
+			m.instance(&protocol.OpenSpace{})
+		}
+	})
+}
+
+// instance asks a member to close or to open the space. One that is paused hears of it
+// when it wakes.
+func (m *member) instance(fact any) {
+	if !m.up {
+		return
+	}
+	w := m.world
+	if m.paused {
+		life := m.life
+		w.do(w.now+50*time.Millisecond, func() {
+			if m.life == life {
+				m.instance(fact)
+			}
+		})
+		return
+	}
+	told := sinkFunc(func(reply *protocol.Reply) {
+		if answer, is := reply.Result.(*protocol.SpaceOpen); is {
+			w.trace("%s answers the operator: open=%v %v", m, answer.Open, answer.Err)
+		}
+	})
+	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: fact})
+}

@@ -75,6 +75,7 @@ type Machine struct {
 	early      []protocol.Event
 	becoming   bool // this member is to become the grantor
 	invited    []invitation
+	leaving    *leaving // a successor is looked for
 	lastInvite uint64
 	transfers  []*transfer
 
@@ -229,6 +230,10 @@ func (m *Machine) first() Place {
 func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	if m.part.Decides() && len(m.parked) > 0 {
 		m.unpark(now, out)
+	}
+	if m.part.Closed() {
+		m.stepDown(out)
+		m.tendClosing(now, out)
 	}
 	m.settleInvitations(out)
 	if !m.admitted() || m.seek != nil {

@@ -13,6 +13,7 @@ type transfer struct {
 	call     protocol.CallID
 	to       protocol.ID
 	number   uint64 // of the Invite; 0 where it is this member
+	heir     bool   // no operator asks for it: this member leaves
 	due      protocol.Time
 	pause    protocol.Time
 	deadline protocol.Time
@@ -45,6 +46,9 @@ func (m *Machine) onTransfer(now protocol.Time, call protocol.CallID, to protoco
 	case !m.admitted():
 		m.endTransfer(t, holdfast.ErrUnavailable, out)
 		return
+	case to == m.self && m.part.Closed():
+		m.endTransfer(t, fmt.Errorf("%w: the space is closed on this member", holdfast.ErrConflict), out)
+		return
 	case !listed:
 		m.endTransfer(t, fmt.Errorf("%w: the view has no such member", holdfast.ErrConflict), out)
 		return
@@ -52,11 +56,17 @@ func (m *Machine) onTransfer(now protocol.Time, call protocol.CallID, to protoco
 		m.endTransfer(t, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
 		return
 	}
-	m.transfers = append(m.transfers, t)
-	if to == m.self {
-		m.becoming = true
+	if to != m.self {
+		m.invite(now, t, out)
 		return
 	}
+	m.transfers = append(m.transfers, t)
+	m.becoming = true
+}
+
+// invite asks a member to become the grantor, until it has answered.
+func (m *Machine) invite(now protocol.Time, t *transfer, out *protocol.Effects) {
+	m.transfers = append(m.transfers, t)
 	m.lastInvite++
 	t.number = m.lastInvite
 	m.sendInvite(now, t, out)
@@ -70,6 +80,12 @@ func (m *Machine) sendInvite(now protocol.Time, t *transfer, out *protocol.Effec
 
 // endTransfer answers an operator.
 func (m *Machine) endTransfer(t *transfer, err error, out *protocol.Effects) {
+	if t.heir {
+		if m.leaving != nil {
+			m.leaving.asked = false // the next one is asked, if this one has not taken over
+		}
+		return
+	}
 	answer := &protocol.Transferred{Err: err}
 	switch {
 	case err == nil:

@@ -88,6 +88,7 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 	m.seek = nil
 	switch {
 	case s.question.Kind == Clear || s.question.Kind == ClearWithLocks:
+		m.retire(now, out)
 	case msg.Grantor == m.own() && !msg.Version.Before(m.heard):
 		m.begin(now, msg, out)
 	case msg.Grantor == m.own():

@@ -1,0 +1,86 @@
+package grantor
+
+import "github.com/holdfast-locks/holdfast/protocol"
+
+// A member whose instance of the space is closed grants nothing more. When nothing of its own
+// clients is left, a grantor looks for a successor (the original's design: the member with
+// the most locks), and goes on granting until one has been named.
+
+// leaving is a grantor's search for a successor.
+type leaving struct {
+	candidates []protocol.ID // who is asked next, those with the most locks first
+	asked      bool          // one is being asked
+}
+
+// tendClosing goes on with the closing of the space here, and says when it is done.
+func (m *Machine) tendClosing(now protocol.Time, out *protocol.Effects) {
+	if !m.part.Closing() || !m.gone(now, out) {
+		return
+	}
+	m.leaving = nil
+	m.part.Conclude(out)
+}
+
+// gone reports whether this member has no part in the granting any more, and does what is
+// next to that end. A reign that has not begun is waited for: what it recovers would be
+// recovered again.
+func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
+	switch {
+	case m.turk != nil || m.seek != nil:
+		return false
+	case m.estate != nil:
+		return m.estate.sent || m.estate.estate == nil
+	case m.reign.Authority != m.self:
+		return true
+	case !m.part.Serves() || !m.admitted():
+		return false
+	}
+	members, foreign := m.part.Foreign(now)
+	switch {
+	case !foreign:
+		m.ask(now, Clear, out)
+	case m.leaving == nil:
+		m.leaving = &leaving{candidates: members}
+		m.askNext(now, out)
+	case !m.leaving.asked:
+		m.askNext(now, out)
+	}
+	return m.reign.Authority != m.self && m.estate == nil
+}
+
+// askNext asks the next candidate to succeed. When there is none left, the elder is told that
+// locks are left behind: the next grantor recovers them.
+func (m *Machine) askNext(now protocol.Time, out *protocol.Effects) {
+	l := m.leaving
+	for len(l.candidates) > 0 {
+		next := l.candidates[0]
+		l.candidates = l.candidates[1:]
+		if _, listed := m.placeOf(next); listed {
+			l.asked = true
+			m.invite(now, &transfer{to: next, heir: true, due: protocol.Never, deadline: now + patienceOfTransfer*m.config.Patience}, out)
+			return
+		}
+	}
+	m.leaving = nil
+	m.ask(now, ClearWithLocks, out)
+}
+
+// retire ends a reign that the elder has taken back.
+func (m *Machine) retire(now protocol.Time, out *protocol.Effects) {
+	m.leaving = nil
+	if m.reign.Authority == m.self {
+		m.forget(now, out)
+		m.unpark(now, out)
+	}
+}
+
+// stepDown answers who would have this member be the grantor, while the space is closed here.
+func (m *Machine) stepDown(out *protocol.Effects) {
+	m.becoming = false
+	for _, i := range m.invited {
+		if m.present(i.from) {
+			out.Send(i.from.ID, Invited{Tenure: i.from.Tenure, Number: i.number})
+		}
+	}
+	m.invited = nil
+}
