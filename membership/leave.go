@@ -97,10 +97,23 @@ func (m *Machine) goOnLeaving(now protocol.Time, out *protocol.Effects) {
 		if m.content(now) {
 			m.exit.last = 0
 		}
-		if m.followed && v.Epoch == m.cell.promised() {
-			out.Send(m.coordinator, m.pollAnswer(now, 0))
-		}
+		m.tellLeaving(now, out)
 	}
+}
+
+// tellLeaving tells the coordinator again that this member leaves. It says nothing of a view
+// that is not written: a life after this one would know only the one before, and could be its
+// quorum.
+func (m *Machine) tellLeaving(now protocol.Time, out *protocol.Effects) {
+	v, written := m.cell.Accepted, m.written.Accepted
+	if !m.followed || v.Epoch != m.cell.promised() || written == nil || written.Epoch != v.Epoch {
+		return
+	}
+	answer := m.pollAnswer(now, 0)
+	if !protocol.Mutated("leaver answers for what is not written") {
+		answer.View = written.Number
+	}
+	out.Send(m.coordinator, answer)
 }
 
 // answerLeave answers when the member is out and the cell says what is promised.
