@@ -58,6 +58,7 @@ func rows() []row {
 		row{folders: []string{"internal/tidy", switchFolder}},
 		row{folders: []string{"internal/authority", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
+		row{folders: []string{"authority/stage"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
 		row{folders: []string{"events"}, own: with("wire", "wire/api")},
 		row{folders: []string{"transport"}, own: with()},

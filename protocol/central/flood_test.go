@@ -5,22 +5,24 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/authority/stage"
 )
 
 // TestGivenUpRequestsLeaveNothing: a flood of requests that would wait for an hour, each
 // given up at once, keeps no memory at the member that asked until the hour is over.
 func TestGivenUpRequestsLeaveNothing(t *testing.T) {
-	c := &cluster{t: t, said: &strings.Builder{}, links: map[string]string{}, sent: map[string]int{}}
-	c.say("members a b")
-	c.say("view epoch=4")
-	c.say("lock a1 #1 X")
+	c := stage.New(t, newMember)
+	c.Say("members a b")
+	c.Say("view epoch=4")
+	c.Say("lock a1 #1 X")
 	number := 0
 	churn := func(n int) {
 		for range n {
 			number++
-			c.say(fmt.Sprintf("lock b1 #%d X wait=1h", number))
-			c.say(fmt.Sprintf("cancel b1 #%d X", number))
-			c.said.Reset()
+			c.Say(fmt.Sprintf("lock b1 #%d X wait=1h", number))
+			c.Say(fmt.Sprintf("cancel b1 #%d X", number))
+			c.Said()
 		}
 	}
 	churn(1000)
@@ -29,8 +31,8 @@ func TestGivenUpRequestsLeaveNothing(t *testing.T) {
 	if grown := heapInUse() - before; grown > 300<<10 {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
-	c.say("lock b1 #999999 X wait=1h")
-	if told := c.said.String(); !strings.Contains(told, "told b1 #999999 queued X position=0") {
+	c.Say("lock b1 #999999 X wait=1h")
+	if told := c.Said(); !strings.Contains(told, "told b1 #999999 queued X position=0") {
 		t.Errorf("a request that waits is told\n%s", told)
 	}
 }

@@ -1,0 +1,149 @@
+package stage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// CallOf reads a wish of a client of a member, or of an operator there.
+func CallOf(t testing.TB, self protocol.ID, word string, args []string, now protocol.Time) any {
+	t.Helper()
+	switch word {
+	case "show":
+		return &protocol.Show{Name: nameOf(args[0])}
+	case "inspect":
+		return &protocol.Inspect{}
+	case "break":
+		b := &protocol.Break{Name: nameOf(args[0]), Reason: "test"}
+		if len(args) > 1 {
+			b.Token = token(t, args[1])
+		}
+		return b
+	case "end":
+		end := &protocol.EndSession{Session: sessionOf(t, self, args[0])}
+		if len(args) > 1 {
+			end.Why = holdfast.Loss(args[1])
+		}
+		return end
+	case "list":
+		return &protocol.ListRequests{Session: sessionOf(t, self, args[0])}
+	case "suspend":
+		word, args = "lock", whole(args)
+	case "resume":
+		word, args = "unlock", whole(args)
+	}
+	s, request, name := sessionOf(t, self, args[0]), Number(t, strings.TrimPrefix(args[1], "#")), nameOf(args[2])
+	switch word {
+	case "lock":
+		return requestOf(t, &lock.Request{Session: s, ID: request, Name: name, Arrived: now, WaitEnd: lock.Never}, args[3:])
+	case "cancel":
+		return &protocol.Cancel{Session: s, Request: request, Name: name}
+	case "unlock":
+		r := &protocol.Release{Session: s, Request: request, Name: name}
+		if len(args) > 3 {
+			r.Token = token(t, args[3])
+		}
+		return r
+	case "extend":
+		return extendOf(t, &protocol.Extend{Session: s, Request: request, Name: name}, args[3:])
+	}
+	t.Fatalf("unknown word %q", word)
+	return nil
+}
+
+// whole puts the name of the whole table where other requests have theirs.
+func whole(args []string) []string {
+	return append([]string{args[0], args[1], `""`}, args[2:]...)
+}
+
+// nameOf reads a lock's name; "" is written with its quotes.
+func nameOf(word string) string {
+	if word == `""` {
+		return lock.Whole
+	}
+	return word
+}
+
+// extendOf reads [token=N] 5s, or [token=N] hold=5s.
+func extendOf(t testing.TB, e *protocol.Extend, args []string) *protocol.Extend {
+	t.Helper()
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "token=") {
+			e.Token = token(t, arg)
+			continue
+		}
+		e.Hold = Duration(t, strings.TrimPrefix(arg, "hold="))
+	}
+	return e
+}
+
+func requestOf(t testing.TB, r *lock.Request, args []string) *lock.Request {
+	t.Helper()
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "shared":
+			r.Mode = holdfast.ModeShared
+		case "slots":
+			r.Mode = holdfast.ModeSlots
+			if _, err := fmt.Sscanf(value, "%d/%d", &r.Units, &r.Capacity); err != nil {
+				t.Fatalf("%s: %v", arg, err)
+			}
+		case "owner":
+			r.Owner = value
+		case "try":
+			r.Try = true
+			r.WaitEnd = r.Arrived
+		case "wait":
+			r.WaitEnd = r.Arrived + Duration(t, value)
+		case "hold":
+			r.Hold = Duration(t, value)
+		default:
+			t.Fatalf("lock: unknown word %q", arg)
+		}
+	}
+	return r
+}
+
+func sessionOf(t testing.TB, self protocol.ID, word string) lock.SessionID {
+	t.Helper()
+	return lock.SessionID{Member: uint64(self), Number: Number(t, strings.TrimPrefix(word, "s"))}
+}
+
+// token reads token=REIGN:COUNT.
+func token(t testing.TB, word string) holdfast.Token {
+	t.Helper()
+	var reign uint64
+	var count uint32
+	if _, err := fmt.Sscanf(word, "token=%d:%d", &reign, &count); err != nil {
+		t.Fatalf("%s: %v", word, err)
+	}
+	return lock.Token(reign, count)
+}
+
+// Duration reads a time as a conversation writes it.
+func Duration(t testing.TB, word string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(word)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Number reads a number that is not negative.
+func Number(t testing.TB, word string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(word, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+// Package stage plays conversations with the machines of a protocol in which one member
+// keeps the lock table for all. The tests of such protocols use it; nothing else does.
+//
+// A conversation is a file that a person can read: what happens to each member, and below
+// each line what the machines did about it. Every message is printed when it is sent, every
+// answer when it is given. Nothing is left to chance: the network does what the lines say,
+// views and leases are written by hand, and time passes where a line says so.
+//
+// Members are called a, b, c, …. Session a1 is the first of member a's clients.
+//
+// # Members and views
+//
+//	members [chunk=N] [operators=N] [parked=N] [any] [named] a b c   a new cluster, in which nobody has a view
+//	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [merged]
+//	     [since=c@2] [dropped=c@5s]                   raised at those in to=
+//	halt b 5          b has promised epoch 5          lapse c       c's lease has ended
+//	carried c 3s      until when c carries unconfirmed holds
+//	crash a           a takes and sends nothing any more
+//	start a           a begins a life that knows nothing of the one before
+//
+// With named, answers that show a lock say whose each session is. Each view has the next number, but for one that is the last again, with other flags. Since
+// when a member has its place in all views the stage counts by itself; since= says it
+// otherwise.
+//
+// # What is asked
+//
+//	lock a1 #1 X [try] [wait=1s] [hold=1s] [shared] [slots=2/5] [owner=o]
+//	unlock a1 #1 X    cancel a1 #1 X    extend a1 #1 X 5s    end a1 [why]    list a1
+//	suspend a1 #1 [wait=1s] [hold=1s] [owner=o]   resume a1 #1   lock and unlock [lock.Whole]
+//	break b X    show b X    scan b    inspect b              b: the member that is asked
+//	transfer b c      b is asked to make c the authority
+//	open b    close b the space's instance at b
+//
+// # The network and time
+//
+//	cut a>b           messages are lost               twice a>b     each arrives twice
+//	slow a>b          messages stay on their way      flow a>b [last]   and arrive now, the last one first
+//	cut a>b:Kind      so for one kind of messages only; the same with twice, slow and flow
+//	heal              all links are good again
+//	at 3s             time passes
+//	count             how many messages of which kind there were since the last count
+package stage

@@ -1,0 +1,152 @@
+package stage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// flight is a message that is on its way.
+type flight struct {
+	from, to protocol.ID
+	message  protocol.Message
+}
+
+// restless is how often the machines may be woken for one line; one that would be oftener
+// never rests.
+const restless = 10_000
+
+// step steps one member, and prints and sends what comes of it.
+func (s *Stage) step(m *member, ev protocol.Event) {
+	if m.crashed {
+		return
+	}
+	m.machine.Step(s.now, ev, &m.out)
+	for _, note := range m.out.Notes {
+		fmt.Fprintf(&s.said, "%s: %v\n", m.name, note)
+	}
+	for _, send := range m.out.Sends {
+		s.send(m, send)
+	}
+	for _, fact := range m.out.Raises {
+		switch fact := fact.(type) {
+		case *protocol.Confirmed:
+			fmt.Fprintf(&s.said, "%s: confirmed epoch %d\n", m.name, fact.Epoch)
+		case *protocol.NeedEpoch:
+			fmt.Fprintf(&s.said, "%s: needs an epoch above %d\n", m.name, fact.Above)
+		default:
+			fmt.Fprintf(&s.said, "%s: raise %+v\n", m.name, fact)
+		}
+	}
+	for _, reply := range m.out.Replies {
+		if reply.Decision.Kind != 0 {
+			text := strings.Replace(Decision(reply), " s", " "+m.name, 1)
+			fmt.Fprintf(&s.said, "%s\n", text)
+			continue
+		}
+		fmt.Fprintf(&s.said, "%s: %s\n", m.name, s.result(reply.Result))
+	}
+	m.out.Reset()
+}
+
+// kindOf is the type of a message, without its package.
+func kindOf(message protocol.Message) string {
+	name := fmt.Sprintf("%T", message)
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
+func (s *Stage) send(m *member, send protocol.Envelope) {
+	to := s.byID(send.To)
+	link := m.name + ">" + to.name
+	kind := kindOf(send.Message)
+	fault := s.links[link+":"+kind]
+	if fault == "" {
+		fault = s.links[link]
+	}
+	f := flight{m.id, to.id, send.Message}
+	mark := ""
+	switch fault {
+	case "cut":
+		mark = " ✗"
+	case "slow":
+		s.slow = append(s.slow, f)
+		mark = " …"
+	case "twice":
+		s.transit = append(s.transit, f, f)
+		mark = " ×2"
+	default:
+		s.transit = append(s.transit, f)
+	}
+	fmt.Fprintf(&s.said, "  %s→%s %v%s\n", m.name, to.name, send.Message, mark)
+	s.sent[kind]++
+}
+
+// settle delivers what is on its way until nothing is.
+func (s *Stage) settle() {
+	for len(s.transit) > 0 {
+		f := s.transit[0]
+		s.transit = s.transit[1:]
+		s.step(s.byID(f.to), protocol.Event{Kind: protocol.Receive, From: f.from, Fact: f.message})
+	}
+}
+
+// flow lets go what was slow on a link.
+func (s *Stage) flow(args []string) {
+	link := args[0]
+	delete(s.links, link)
+	var stay, going []flight
+	for _, f := range s.slow {
+		on := s.byID(f.from).name + ">" + s.byID(f.to).name
+		if on == link || on+":"+kindOf(f.message) == link {
+			going = append(going, f)
+		} else {
+			stay = append(stay, f)
+		}
+	}
+	if len(args) > 1 {
+		slices.Reverse(going)
+	}
+	s.slow, s.transit = stay, append(s.transit, going...)
+}
+
+// advance moves the clock, stopping wherever a machine wants to be woken.
+func (s *Stage) advance(to protocol.Time) {
+	s.t.Helper()
+	for turns := 0; ; turns++ {
+		if turns > restless {
+			s.t.Fatalf("the machines never rest before %v", to)
+		}
+		at, who := protocol.Never, (*member)(nil)
+		for _, m := range s.members {
+			if wake := m.machine.Wake(); !m.crashed && wake < at {
+				at, who = wake, m
+			}
+		}
+		if at > to {
+			break
+		}
+		s.now = max(s.now, at)
+		s.step(who, protocol.Event{Kind: protocol.Tick})
+		if who.machine.Wake() == at && at < s.now {
+			s.t.Fatalf("%s still wants to be woken at %v, which it was", who.name, at)
+		}
+		s.settle()
+	}
+	s.now = to
+}
+
+// count says how many messages there were, and of which kinds.
+func (s *Stage) count() {
+	var kinds []string
+	for kind, n := range s.sent {
+		kinds = append(kinds, fmt.Sprintf("%s %d", kind, n))
+	}
+	slices.Sort(kinds)
+	if len(kinds) == 0 {
+		kinds = []string{"none"}
+	}
+	fmt.Fprintf(&s.said, "messages: %s\n", strings.Join(kinds, ", "))
+	clear(s.sent)
+}

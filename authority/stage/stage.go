@@ -1,0 +1,239 @@
+package stage
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Options are what a conversation says of its machines. A zero means the protocol's default.
+type Options struct {
+	Self                     protocol.ID
+	Chunk, Operators, Parked int
+	Any                      bool
+}
+
+// Maker makes the machine of one member.
+type Maker func(Options) (protocol.Machine, error)
+
+// Stage is where one conversation is played. What goes wrong with the conversation itself
+// ends the test.
+type Stage struct {
+	t       testing.TB
+	create  Maker
+	options Options
+	named   bool // answers say whose a session is
+	said    strings.Builder
+	now     protocol.Time
+	members []*member
+	views   uint64
+	calls   uint64
+	links   map[string]string // what is wrong with a link
+	transit []flight
+	slow    []flight
+	sent    map[string]int
+}
+
+// member is one of the cluster.
+type member struct {
+	name    string
+	id      protocol.ID
+	machine protocol.Machine
+	lease   protocol.Lease
+	placed  place
+	crashed bool
+	out     protocol.Effects
+}
+
+// place is since when all views have had a member.
+type place struct {
+	tenure      protocol.Tenure
+	since, last uint64 // the first and the newest of those views
+}
+
+// New makes an empty stage.
+func New(t testing.TB, create Maker) *Stage {
+	return &Stage{t: t, create: create, links: map[string]string{}, sent: map[string]int{}}
+}
+
+// Play plays each file that fits a pattern; that none does fails the test.
+func Play(t *testing.T, pattern string, create Maker) {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no conversations: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			s := New(t, create)
+			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+				s.t = t
+				s.said.Reset()
+				for _, line := range Lines(d) {
+					s.Say(line)
+				}
+				return s.Said()
+			})
+		})
+	}
+}
+
+// Lines returns the commands of one part of a conversation. Its first line is one of them,
+// unless it is just "say".
+func Lines(d *datadriven.TestData) (lines []string) {
+	for line := range strings.Lines(d.Cmd + " " + argsOf(d) + "\n" + d.Input) {
+		if line = strings.TrimSpace(line); line != "" && line != "say" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// argsOf rebuilds the words after the command as they were written.
+func argsOf(d *datadriven.TestData) string {
+	var words []string
+	for _, arg := range d.CmdArgs {
+		word := arg.Key
+		if len(arg.Vals) > 0 {
+			word += "=" + strings.Join(arg.Vals, ",")
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// Said returns what was said since it was asked last.
+func (s *Stage) Said() string {
+	said := s.said.String()
+	s.said.Reset()
+	return said
+}
+
+// Say lets one line happen, and all that follows from it by itself.
+func (s *Stage) Say(line string) {
+	s.t.Helper()
+	words := strings.Fields(line)
+	args := words[1:]
+	switch words[0] {
+	case "members":
+		s.start(args)
+	case "view":
+		s.raise(args)
+	case "at":
+		s.advance(Duration(s.t, args[0]))
+	case "count":
+		s.count()
+	case "heal":
+		clear(s.links)
+	case "cut", "slow", "twice":
+		for _, link := range args {
+			s.links[link] = words[0]
+		}
+	case "flow":
+		s.flow(args)
+	case "halt", "lapse", "carried", "crash", "start":
+		s.standing(s.member(args[0]), words[0], args[1:])
+	default:
+		s.ask(words[0], args)
+	}
+	s.settle()
+}
+
+func (s *Stage) member(name string) *member {
+	s.t.Helper()
+	for _, m := range s.members {
+		if m.name == name {
+			return m
+		}
+	}
+	s.t.Fatalf("no member %q", name)
+	return nil
+}
+
+func (s *Stage) byID(id protocol.ID) *member { return s.members[id-1] }
+
+// start makes a cluster.
+func (s *Stage) start(args []string) {
+	s.options, s.named = Options{}, false
+	s.members, s.transit, s.slow, s.now, s.views = nil, nil, nil, 0, 0
+	clear(s.links)
+	clear(s.sent)
+	for _, arg := range args {
+		key, value, set := strings.Cut(arg, "=")
+		switch {
+		case key == "chunk" && set:
+			s.options.Chunk = int(Number(s.t, value))
+		case key == "operators" && set:
+			s.options.Operators = int(Number(s.t, value))
+		case key == "parked" && set:
+			s.options.Parked = int(Number(s.t, value))
+		case key == "any":
+			s.options.Any = true
+		case key == "named":
+			s.named = true
+		default:
+			m := &member{name: arg, id: protocol.ID(len(s.members) + 1)}
+			s.members = append(s.members, m)
+			s.revive(m)
+		}
+	}
+}
+
+// revive gives a member a machine that knows nothing.
+func (s *Stage) revive(m *member) {
+	s.t.Helper()
+	options := s.options
+	options.Self = m.id
+	machine, err := s.create(options)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m.machine, m.crashed, m.placed = machine, false, place{}
+	m.lease.Member, m.lease.Role, m.lease.Carried = protocol.Never, protocol.Never, protocol.Never
+}
+
+// standing changes how a member stands.
+func (s *Stage) standing(m *member, word string, args []string) {
+	switch word {
+	case "crash":
+		m.crashed = true
+	case "start":
+		m.lease.Tenure = protocol.Tenure{Incarnation: m.lease.Tenure.Incarnation + 1}
+		s.revive(m)
+	case "carried":
+		m.lease.Carried = Duration(s.t, args[0])
+	case "halt":
+		m.lease.Promised = Number(s.t, args[0])
+		s.step(m, protocol.Event{Kind: protocol.Raised, Fact: &protocol.Halted{Promised: m.lease.Promised}})
+	case "lapse":
+		m.lease.Tenure.Lapses++
+		s.step(m, protocol.Event{Kind: protocol.Raised, Fact: &protocol.Lapsed{Tenure: m.lease.Tenure}})
+	}
+}
+
+// ask lets a member's client, or an operator there, ask for something.
+func (s *Stage) ask(word string, args []string) {
+	s.t.Helper()
+	m := s.member(args[0][:1])
+	var fact any
+	switch word {
+	case "transfer":
+		fact = &protocol.Transfer{To: s.member(args[1]).id}
+	case "open":
+		fact = &protocol.OpenSpace{}
+	case "close":
+		fact = &protocol.CloseSpace{}
+	case "scan":
+		fact = &protocol.Scan{Limit: 10}
+	case "show", "break", "inspect":
+		fact = CallOf(s.t, m.id, word, args[1:], s.now)
+	default:
+		fact = CallOf(s.t, m.id, word, append([]string{"s" + args[0][1:]}, args[1:]...), s.now)
+	}
+	s.calls++
+	s.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: s.calls}, Fact: fact})
+}

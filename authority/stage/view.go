@@ -1,0 +1,100 @@
+package stage
+
+import (
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// raise makes a view and raises it at those who are to have it.
+func (s *Stage) raise(args []string) {
+	s.t.Helper()
+	var of, to []string
+	for _, m := range s.members {
+		if !m.crashed {
+			of = append(of, m.name)
+		}
+	}
+	again := false
+	view := protocol.View{Installed: true}
+	since := map[string]uint64{}
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "epoch":
+			view.Epoch.Counter = Number(s.t, value)
+		case "of":
+			of = strings.Split(value, ",")
+		case "to":
+			to = strings.Split(value, ",")
+		case "from":
+			view.GrantFrom = Duration(s.t, value)
+		case "count":
+			view.Count = uint32(Number(s.t, value))
+		case "again":
+			again = true
+		case "proposed":
+			view.Installed = false
+		case "open":
+			view.Open = true
+		case "merged":
+			view.Merged = true
+		case "since":
+			name, number, _ := strings.Cut(value, "@")
+			since[name] = Number(s.t, number)
+		case "dropped":
+			view.Dropped = append(view.Dropped, s.dropped(value))
+		default:
+			s.t.Fatalf("view: unknown word %q", arg)
+		}
+	}
+	if !again {
+		s.views++
+	}
+	view.Number = s.views
+	for _, name := range of {
+		m := s.member(name)
+		own := protocol.Member{ID: m.id, Name: name, Tenure: m.lease.Tenure, Since: s.place(m)}
+		if number, said := since[name]; said {
+			own.Since, m.placed.since = number, number
+		}
+		view.Members = append(view.Members, own)
+	}
+	view.Coordinator = view.Members[0].ID
+	view.Epoch.Candidate = view.Coordinator
+	if to == nil {
+		to = of
+	}
+	for _, name := range to {
+		m, own := s.member(name), view
+		own.Lease = &m.lease
+		m.lease.Promised = max(m.lease.Promised, view.Epoch.Counter)
+		s.step(m, protocol.Event{Kind: protocol.Raised, Fact: &own})
+	}
+}
+
+// place is since when all views have had a member that the present one has.
+func (s *Stage) place(m *member) uint64 {
+	p := &m.placed
+	if p.since == 0 || p.tenure != m.lease.Tenure || p.last+1 < s.views {
+		p.since, p.tenure = s.views, m.lease.Tenure
+	}
+	p.last = s.views
+	return p.since
+}
+
+// dropped reads who was dropped, and from when what it held is free: c@5s, c@never, and
+// c@5s-old for the tenure before the present one.
+func (s *Stage) dropped(value string) protocol.Dropped {
+	name, free, _ := strings.Cut(value, "@")
+	m := s.member(name)
+	dropped := protocol.Dropped{ID: m.id, Tenure: m.lease.Tenure, Free: protocol.Never}
+	if old, lapsed := strings.CutSuffix(free, "-old"); lapsed {
+		free = old
+		dropped.Tenure.Lapses--
+	}
+	if free != "never" {
+		dropped.Free = Duration(s.t, free)
+	}
+	return dropped
+}

@@ -1,0 +1,17 @@
+package grantor_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/authority/stage"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
+)
+
+// TestConversations plays each testdata/*.txt: several members, and views that are written
+// by hand. Package stage lists the commands.
+func TestConversations(t *testing.T) { stage.Play(t, "testdata/*.txt", newMember) }
+
+func newMember(o stage.Options) (protocol.Machine, error) {
+	return grantor.New(grantor.Config{Self: o.Self, Chunk: o.Chunk, Operators: o.Operators, Parked: o.Parked, Any: o.Any})
+}
