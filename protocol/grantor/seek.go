@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -82,6 +83,10 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: nobody has asked", msg, from)})
 		return
 	}
+	if err := msg.malformed(); err != nil {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, from, err)})
+		return // it is asked again
+	}
 	if msg.Grantor.ID == m.self && msg.Grantor != m.own() {
 		return // the view that the elder has is on its way: it is asked again
 	}
@@ -107,6 +112,18 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 	if m.seek == nil && m.turk == nil && !m.part.Decides() {
 		m.unpark(now, out)
 	}
+}
+
+// malformed says what no elder tells about a reign.
+func (m *Info) malformed() error {
+	begins := m.Beginning == Settled || m.Beginning == Recovering
+	switch {
+	case m.Beginning > Inheriting:
+		return fmt.Errorf("a reign does not begin in way %d", uint8(m.Beginning))
+	case begins && (m.Reign < 1 || m.Reign > lock.MaxReign || m.Count > lock.MaxCount):
+		return fmt.Errorf("reign %d from count %d: want a reign of 1 to %d, and a count of at most %d", m.Reign, m.Count, uint64(lock.MaxReign), lock.MaxCount)
+	}
+	return nil
 }
 
 // learn follows the grantor that the elder has named, if no newer one was heard of. One
