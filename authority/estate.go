@@ -188,6 +188,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Seat, words [
 	extensions := m.clearRecords(records, out)
 	for _, q := range asks {
 		queued := len(m.scratch)
+		q.WaitEnd = m.patient(now, q.WaitEnd)
 		m.authority.table.Acquire(now, q, &m.scratch)
 		if n := len(m.scratch); n == queued+1 && m.scratch[queued].Kind == lock.Queued {
 			m.scratch = m.scratch[:queued] // that its client has been told

@@ -150,6 +150,16 @@ func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extens
 	return extensions
 }
 
+// patient is until when a request waits at a table that is about to decide. Where an
+// authority had to be found first, whoever did not want to wait has its answer from the
+// table nevertheless, if that decides in this step.
+func (m *Machine) patient(now, end protocol.Time) protocol.Time {
+	if !m.config.Outlives {
+		return end
+	}
+	return max(end, now+1)
+}
+
 // queuePending queues what waits, by the age that each one's own member has measured;
 // ties by seniority, then by request.
 func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
@@ -168,7 +178,7 @@ func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
 	})
 	for i := range waits {
 		r := requestOf(now, &waits[i].seat)
-		r.Arrived, r.WaitEnd = waits[i].arrived, waits[i].left
+		r.Arrived, r.WaitEnd = waits[i].arrived, m.patient(now, waits[i].left)
 		queued := len(m.scratch)
 		c.table.Acquire(now, r, &m.scratch)
 		// That it is queued its client has been told before.

@@ -118,7 +118,7 @@ func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock
 	if err == nil && m.instance.closed {
 		err = errClosed()
 	}
-	if err == nil && q.WaitEnd <= now && !m.speaks() {
+	if err == nil && q.WaitEnd <= now && !m.speaks() && !m.seeks() {
 		err = holdfast.ErrUnavailable
 	}
 	r := &record{state: asking, request: *q, position: unknownPosition, at: protocol.Never, due: protocol.Never, end: protocol.Never}

@@ -96,9 +96,13 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 
 // isEmpty reports whether a newcomer is known to hold nothing and to wait for nothing, so
 // that it need not be asked: nobody did when the reign began; or its tenure was in no view
-// when one of this reign was open, so that it has begun since then.
+// when one of this reign was open, so that it has begun since then. In mode any it may have
+// been in another side's view meanwhile, and is asked.
 func (m *Machine) isEmpty(p *peer) bool {
 	c := m.authority
+	if m.config.Any && (c.opened || c.served) {
+		return false
+	}
 	return m.config.Outlives && (c.opened || c.served || m.reign.Settled) &&
 		!slices.ContainsFunc(c.departed, func(d departed) bool { return d.id == p.id && d.tenure == p.tenure })
 }

@@ -30,6 +30,12 @@ func (m *Machine) speaks() bool {
 	return m.holder.stage == known && m.reign.Authority != 0 && m.admitted()
 }
 
+// seeks reports whether an authority is looked for, because something here needs one: the
+// protocol finds somebody, or makes this member it, without a change of the view.
+func (m *Machine) seeks() bool {
+	return m.config.Outlives && m.reign.Authority == 0 && m.admitted()
+}
+
 // ackDelay is how long acknowledgements wait for a message to ride on.
 func (m *Machine) ackDelay() time.Duration { return max(1, m.config.Patience/5) }
 
@@ -151,13 +157,16 @@ func (m *Machine) seat(now protocol.Time, r *record) lock.Seat {
 
 // waitOver is when a wish that waits has waited long enough. While the authority
 // answers, its own word about that comes first, because it says more; and who does not
-// want to wait at all waits for a question and its answer nevertheless.
+// want to wait at all waits for a question and its answer nevertheless; first for the one
+// about who the authority is, where nobody knows.
 func (m *Machine) waitOver(r *record) protocol.Time {
 	end := r.request.WaitEnd
 	if !r.waits() || end == protocol.Never {
 		return protocol.Never
 	}
 	switch {
+	case m.seeks():
+		return max(end, lock.After(r.request.Arrived, 4*m.config.Patience))
 	case !m.speaks():
 		return end
 	case r.state == queued:

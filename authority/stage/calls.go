@@ -112,6 +112,7 @@ func requestOf(t testing.TB, r *lock.Request, args []string) *lock.Request {
 	return r
 }
 
+// sessionOf reads the number of a session.
 func sessionOf(t testing.TB, self protocol.ID, word string) lock.SessionID {
 	t.Helper()
 	return lock.SessionID{Member: uint64(self), Number: Number(t, strings.TrimPrefix(word, "s"))}

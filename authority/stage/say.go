@@ -21,7 +21,7 @@ func Decision(reply protocol.Reply) string {
 	if name == lock.Whole {
 		name = `""`
 	}
-	fmt.Fprintf(&b, "%s s%d #%d %v %s", to, d.Session.Number, d.Request, d.Kind, name)
+	fmt.Fprintf(&b, "%s s%d #%d %v %s", to, uint32(d.Session.Number), d.Request, d.Kind, name)
 	if d.Token != 0 {
 		fmt.Fprintf(&b, " token=%d:%d", d.Token>>32, d.Token&(1<<32-1))
 	}
@@ -108,7 +108,7 @@ func (s *Stage) result(r any) string {
 
 // client names a session by its member.
 func (s *Stage) client(session lock.SessionID) string {
-	return fmt.Sprintf("%s%d", s.byID(protocol.ID(session.Member)).name, session.Number)
+	return fmt.Sprintf("%s%d", s.byID(protocol.ID(session.Member)).name, uint32(session.Number))
 }
 
 func (s *Stage) names(ids []protocol.ID) string {

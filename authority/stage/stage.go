@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -232,7 +233,9 @@ func (s *Stage) ask(word string, args []string) {
 	case "show", "break", "inspect":
 		fact = CallOf(s.t, m.id, word, args[1:], s.now)
 	default:
-		fact = CallOf(s.t, m.id, word, append([]string{"s" + args[0][1:]}, args[1:]...), s.now)
+		// A session's number begins with the incarnation in which it was opened.
+		session := m.lease.Tenure.Incarnation<<32 + Number(s.t, args[0][1:])
+		fact = CallOf(s.t, m.id, word, append([]string{fmt.Sprintf("s%d", session)}, args[1:]...), s.now)
 	}
 	s.calls++
 	s.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: s.calls}, Fact: fact})

@@ -14,6 +14,7 @@ type elder struct {
 	known     bool // everybody has said who grants
 	inquiries []*inquiry
 	entry     entry
+	heard     authority.Version // the highest that anybody has told of
 	deposing  *deposing
 	questions []question // that wait, one of each member's
 }

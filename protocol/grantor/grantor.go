@@ -81,6 +81,7 @@ type Machine struct {
 
 	elderhood elderhood
 	relieved  protocol.Time // when the elder was asked last to take over
+	relief    uint64        // the number of that Invite; 0 where it was answered
 }
 
 // New makes a member's machine. The error names the field that is wrong.

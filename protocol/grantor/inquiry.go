@@ -26,9 +26,8 @@ func (m *Machine) becomeElder(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	e.entry.left = true // until somebody says that he grants
-	if grants, version, reign := m.testify(); grants {
-		m.credit(m.own(), &Testimony{Grants: grants, Version: version, Reign: reign})
-	}
+	grants, version, reign := m.testify()
+	m.credit(m.own(), &Testimony{Grants: grants, Version: version, Reign: reign})
 	m.inquire(now, out)
 }
 
@@ -57,6 +56,17 @@ func (m *Machine) inquire(now protocol.Time, out *protocol.Effects) {
 	}
 	if all {
 		e.known, e.inquiries = true, nil
+		m.supersede()
+	}
+}
+
+// supersede takes a grantor for gone where somebody has heard of a newer one, as members of
+// two sides of a partition may, in mode any: who has would take nothing from it. It ends
+// when it hears of the next one.
+func (m *Machine) supersede() {
+	x := &m.elder.entry
+	if x.named && x.version.Before(m.elder.heard) {
+		x.named, x.left = false, true
 	}
 }
 
@@ -97,6 +107,9 @@ func (m *Machine) onTestimony(now protocol.Time, from protocol.ID, msg *Testimon
 // highest version does.
 func (m *Machine) credit(place Place, msg *Testimony) {
 	x := &m.elder.entry
+	if m.elder.heard.Before(msg.Version) {
+		m.elder.heard = msg.Version
+	}
 	if !msg.Grants {
 		return
 	}
@@ -117,5 +130,5 @@ func (m *Machine) testify() (grants bool, version authority.Version, reign uint6
 	case m.reign.Authority == m.self && m.admitted():
 		return true, m.reign.Version, m.part.Reign()
 	}
-	return false, authority.Version{}, 0
+	return false, m.heard, 0
 }

@@ -69,7 +69,8 @@ type (
 	Inquiry struct{ Epoch protocol.Epoch }
 
 	// Testimony answers an Inquiry: whether the sender grants, or is about to, under which
-	// version, and in which reign its tokens are counted.
+	// version, and in which reign its tokens are counted; or the highest version that it has
+	// heard of.
 	Testimony struct {
 		Tenure  protocol.Tenure // the sender's
 		Since   uint64          // as its view has it
@@ -212,8 +213,11 @@ func (m Deposed) String() string { return fmt.Sprintf("deposed %v", m.Version) }
 func (m Inquiry) String() string { return fmt.Sprintf("inquiry in epoch %d", m.Epoch.Counter) }
 
 func (m Testimony) String() string {
-	if !m.Grants {
+	switch {
+	case !m.Grants && m.Version == authority.Version{}:
 		return "testimony: no grantor"
+	case !m.Grants:
+		return fmt.Sprintf("testimony: no grantor, heard of %v", m.Version)
 	}
 	return fmt.Sprintf("testimony: grantor %v reign=%d", m.Version, m.Reign)
 }

@@ -44,6 +44,16 @@ func (m *Machine) relieve(now protocol.Time, out *protocol.Effects) {
 		m.becoming = true
 	default:
 		m.lastInvite++
+		m.relief = m.lastInvite
 		out.Send(m.first().ID, Invite{Tenure: m.view.Lease.Tenure, Number: m.lastInvite})
+	}
+}
+
+// onRelieved asks the elder who grants, once it has said that it does. Nobody else would
+// tell: the one before is not heard.
+func (m *Machine) onRelieved(now protocol.Time, from protocol.ID, out *protocol.Effects) {
+	m.relief = 0
+	if m.admitted() && m.seek == nil && m.turk == nil && m.reign.Authority != m.self && m.reign.Authority != from {
+		m.ask(now, Get, out)
 	}
 }
