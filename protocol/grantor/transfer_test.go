@@ -1,0 +1,200 @@
+package grantor_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/authority/stage"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
+)
+
+// pair is two members that speak to each other and nobody else; 1 is the elder, and the
+// grantor at first.
+type pair struct {
+	t        *testing.T
+	now      protocol.Time
+	machines [2]protocol.Machine
+	out      protocol.Effects
+	transit  []flight
+	told     map[lock.SessionID]lock.Kind // the last word to each session
+	order    []lock.SessionID             // that were granted, in order
+	tables   []grantor.TransferTable
+	answers  []any
+}
+
+type flight struct {
+	from, to protocol.ID
+	message  protocol.Message
+}
+
+// TestTransferOfManyLocks: the table of 100,000 locks goes to another member, in bounded
+// parts. Whoever holds goes on, whoever waits is granted in the order in which it has come,
+// and a suspension that waits for all that is held goes on waiting.
+func TestTransferOfManyLocks(t *testing.T) {
+	const locks, chunk, queued = 100_000, 512, 200
+	p := newPair(t, chunk)
+	p.holdMany(locks)
+	p.queueMany(queued)
+	whole := lock.SessionID{Member: 2, Number: 900_000}
+	p.ask(2, &lock.Request{Session: whole, ID: 1, Name: lock.Whole, WaitEnd: lock.Never})
+	late := lock.SessionID{Member: 1, Number: 900_001}
+	p.ask(1, &lock.Request{Session: late, ID: 1, Name: "late", WaitEnd: lock.Never})
+
+	began := time.Now()
+	p.ask(2, &protocol.Transfer{To: 2})
+	t.Logf("%d locks and %d waits in %d parts: %v", locks, queued, len(p.tables), time.Since(began))
+	p.checkParts(locks, chunk, queued)
+	p.checkTransferred()
+	p.checkQueue(queued)
+
+	if p.told[whole] != lock.Queued || p.told[late] != lock.Queued {
+		t.Fatalf("with locks held, the suspension is %v and what waits behind it %v", p.told[whole], p.told[late])
+	}
+	p.releaseMany(locks)
+	if p.told[whole] != lock.Granted || p.told[late] != lock.Queued {
+		t.Fatalf("with all released, the suspension is %v and what waits behind it %v", p.told[whole], p.told[late])
+	}
+	p.ask(2, &protocol.Release{Session: whole, Request: 1, Name: lock.Whole})
+	if p.told[late] != lock.Granted {
+		t.Fatalf("after the suspension what waited behind it is %v", p.told[late])
+	}
+}
+
+func newPair(t *testing.T, chunk int) *pair {
+	t.Helper()
+	p := &pair{t: t, told: map[lock.SessionID]lock.Kind{}}
+	members := []protocol.Member{{ID: 1, Name: "a", Since: 1}, {ID: 2, Name: "b", Since: 1}}
+	for i := range p.machines {
+		m, err := newMember(stage.Options{Self: protocol.ID(i + 1), Chunk: chunk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.machines[i] = m
+		p.step(protocol.ID(i+1), protocol.Event{Kind: protocol.Raised, Fact: &protocol.View{
+			Number: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Coordinator: 1, Installed: true, Open: true, Members: members,
+			Lease: &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
+		}})
+	}
+	return p
+}
+
+// holder is the session that holds lock n; those of both members alternate.
+func holder(n int) lock.SessionID {
+	return lock.SessionID{Member: uint64(n%2 + 1), Number: uint64(n/100 + 1)}
+}
+
+// waiter is the session that waits in place n for lock 0.
+func waiter(n int) lock.SessionID {
+	return lock.SessionID{Member: uint64(n%2 + 1), Number: uint64(500_000 + n)}
+}
+
+func name(n int) string { return fmt.Sprintf("lock/%d", n) }
+
+func (p *pair) holdMany(locks int) {
+	for n := range locks {
+		s := holder(n)
+		p.ask(protocol.ID(s.Member), &lock.Request{Session: s, ID: uint64(n + 1), Name: name(n), WaitEnd: lock.Never})
+	}
+	if len(p.order) != locks {
+		p.t.Fatalf("%d of %d locks were granted", len(p.order), locks)
+	}
+	p.order = nil
+}
+
+func (p *pair) queueMany(queued int) {
+	for n := range queued {
+		s := waiter(n)
+		p.ask(protocol.ID(s.Member), &lock.Request{Session: s, ID: 1, Name: name(0), WaitEnd: lock.Never})
+		if p.told[s] != lock.Queued {
+			p.t.Fatalf("waiter %d is %v", n, p.told[s])
+		}
+	}
+}
+
+// checkParts: no part is larger than it may be, and all of them are the table.
+func (p *pair) checkParts(locks, chunk, queued int) {
+	p.t.Helper()
+	seats := 0
+	for i, part := range p.tables {
+		if n := len(part.Estate.Seats) + len(part.Estate.Words); n > chunk || part.Chunk != uint32(i) || part.Last != (i == len(p.tables)-1) {
+			p.t.Fatalf("part %d is %v: at most %d are allowed", i, part, chunk)
+		}
+		seats += len(part.Estate.Seats)
+	}
+	if want := locks + queued + 2; seats != want {
+		p.t.Fatalf("%d seats were handed over, want %d", seats, want)
+	}
+}
+
+func (p *pair) checkTransferred() {
+	p.t.Helper()
+	if len(p.answers) != 1 {
+		p.t.Fatalf("%d answers to the operator", len(p.answers))
+	}
+	answer, is := p.answers[0].(*protocol.Transferred)
+	if !is || answer.Err != nil || !slices.Equal(answer.Authority, []protocol.ID{2}) {
+		p.t.Fatalf("the operator is told %+v", p.answers[0])
+	}
+}
+
+// checkQueue releases lock 0 as often as somebody has it.
+func (p *pair) checkQueue(queued int) {
+	p.t.Helper()
+	p.release(holder(0), 1, 0)
+	var want []lock.SessionID
+	for n := range queued {
+		want = append(want, waiter(n))
+		if !slices.Equal(p.order, want) {
+			p.t.Fatalf("after %d releases the last one granted is %v, want %v", n+1, p.order[len(p.order)-1:], want[n])
+		}
+		p.release(waiter(n), 1, 0)
+	}
+}
+
+func (p *pair) release(s lock.SessionID, request uint64, n int) {
+	p.ask(protocol.ID(s.Member), &protocol.Release{Session: s, Request: request, Name: name(n)})
+}
+
+// releaseMany releases what holdMany has, but for lock 0.
+func (p *pair) releaseMany(locks int) {
+	for n := 1; n < locks; n++ {
+		p.release(holder(n), uint64(n+1), n)
+	}
+}
+
+// ask lets something be asked at a member, and all that follows from it happen.
+func (p *pair) ask(at protocol.ID, fact any) {
+	p.step(at, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
+	for len(p.transit) > 0 {
+		f := p.transit[0]
+		p.transit = p.transit[1:]
+		p.step(f.to, protocol.Event{Kind: protocol.Receive, From: f.from, Fact: f.message})
+	}
+}
+
+func (p *pair) step(at protocol.ID, ev protocol.Event) {
+	m := p.machines[at-1]
+	m.Step(p.now, ev, &p.out)
+	for _, send := range p.out.Sends {
+		if part, is := send.Message.(grantor.TransferTable); is {
+			p.tables = append(p.tables, part)
+		}
+		p.transit = append(p.transit, flight{at, send.To, send.Message})
+	}
+	for _, reply := range p.out.Replies {
+		d := reply.Decision
+		switch {
+		case d.Kind == 0:
+			p.answers = append(p.answers, reply.Result)
+			continue
+		case d.Kind == lock.Granted:
+			p.order = append(p.order, d.Session)
+		}
+		p.told[d.Session] = d.Kind
+	}
+	p.out.Reset()
+}
