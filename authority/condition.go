@@ -8,7 +8,8 @@ import (
 
 // condition says how the space is, as far as this member knows by itself.
 func (m *Machine) condition(now protocol.Time) *protocol.Condition {
-	c := &protocol.Condition{State: protocol.Unavailable, Until: protocol.Never, Class: m.class()}
+	c := &protocol.Condition{State: protocol.Unavailable, Until: protocol.Never, Class: m.class(), Closed: m.instance.closed}
+	c.Elder, c.Version, c.Transfers = m.about.Elder, m.reign.Version.Number, m.about.Transfers
 	if m.authority != nil {
 		table := m.authority.table
 		c.Locks, c.Waiters, c.Sessions = table.Names(), table.Waiters(), table.Sessions()
@@ -48,8 +49,11 @@ func (m *Machine) condition(now protocol.Time) *protocol.Condition {
 // authority will find one, or be it.
 func (m *Machine) vacantCondition(c *protocol.Condition) {
 	c.State = protocol.Ready
-	if from := m.config.Terms.From(m.view); from == protocol.Never {
+	switch {
+	case m.config.Terms.From(m.view) == protocol.Never:
 		c.State, c.Why = protocol.Recovering, "waiting until what was promised before has run out"
+	case len(c.Transfers) > 0:
+		c.State, c.Why = protocol.Transferring, "the table is on its way to this member"
 	}
 }
 

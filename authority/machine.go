@@ -85,6 +85,7 @@ type Machine struct {
 	authority *authority // nil unless this member is the authority
 	holder    holder
 	instance  instance
+	about     About
 	asked     asked
 	scratch   []lock.Decision
 }
@@ -130,6 +131,15 @@ type Terms interface {
 	Dropped(view *protocol.View) []protocol.Dropped
 	Gone(view *protocol.View) protocol.Time
 }
+
+// About is what a protocol adds to what is told of the space's condition.
+type About struct {
+	Elder     protocol.ID
+	Transfers []protocol.Handover // that this member takes part in
+}
+
+// Tell sets what is added to what is told of the space's condition.
+func (m *Machine) Tell(about About) { m.about = about }
 
 // asked is the call that is being answered within this step: the immediate answer
 // to it goes to whoever asked, and not where its session can be reached.

@@ -2,6 +2,7 @@ package authority
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -208,8 +209,8 @@ func (m *Machine) collect(now protocol.Time, o *operation, msg *Answer, out *pro
 		out.Reply(o.call, &protocol.Broken{Grants: grants, Err: msg.Err})
 		return true
 	case AskInspect:
-		condition := msg.Condition
-		condition.Until = at(condition.Until, now)
+		condition := conditionAt(msg.Condition, now)
+		condition.Closed = m.instance.closed // at this member, which was asked
 		out.Reply(o.call, &condition)
 		return true
 	}
@@ -296,8 +297,7 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 		}
 		p.broken = append(p.broken, answer)
 	case AskInspect:
-		answer.Condition = *m.condition(now)
-		answer.Condition.Until = at(answer.Condition.Until, -now)
+		answer.Condition = conditionAt(*m.condition(now), -now)
 	default:
 		return
 	}
@@ -345,6 +345,16 @@ func at(t, by protocol.Time) protocol.Time {
 		return t
 	}
 	return t + by
+}
+
+// conditionAt moves the times of a copy.
+func conditionAt(c protocol.Condition, by protocol.Time) protocol.Condition {
+	c.Until = at(c.Until, by)
+	c.Transfers = slices.Clone(c.Transfers)
+	for i := range c.Transfers {
+		c.Transfers[i].Since = at(c.Transfers[i].Since, by)
+	}
+	return c
 }
 
 func grantAt(g lock.Grant, by protocol.Time) lock.Grant {

@@ -38,6 +38,7 @@ type entry struct {
 
 // deposing is a grantor that has not acknowledged yet that it is none any more.
 type deposing struct {
+	since protocol.Time
 	place Place
 	due   protocol.Time
 	pause protocol.Time
@@ -222,7 +223,7 @@ func (m *Machine) depose(now protocol.Time, asker Place, out *protocol.Effects) 
 	m.enter(asker, Inheriting)
 	e.entry.previous = before.grantor
 	e.entry.reign, e.entry.count = before.reign, before.count
-	e.deposing = &deposing{place: before.grantor}
+	e.deposing = &deposing{since: now, place: before.grantor}
 	m.sendDepose(now, out)
 }
 

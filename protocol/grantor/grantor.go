@@ -237,6 +237,7 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 		m.tendClosing(now, out)
 	}
 	m.settleInvitations(out)
+	m.part.Tell(authority.About{Elder: m.first().ID, Transfers: m.handovers()})
 	if !m.admitted() || m.seek != nil {
 		return
 	}

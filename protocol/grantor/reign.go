@@ -84,9 +84,9 @@ func (m *Machine) yield(now protocol.Time, msg *Depose, elder Place, out *protoc
 		}
 	case m.reign.Authority == m.self && m.part.Serves():
 		out.Note(Yielding{Version: m.reign.Version, To: msg.Version})
-		m.estate = m.bequeath(heir, m.part.Relinquish(now))
+		m.estate = m.bequeath(now, heir, m.part.Relinquish(now))
 	default:
-		m.estate = m.bequeath(heir, nil)
+		m.estate = m.bequeath(now, heir, nil)
 	}
 	m.becoming = false
 	m.follow(now, msg.Grantor, authority.Reign{Authority: msg.Grantor.ID, Version: msg.Version}, out)

@@ -36,6 +36,7 @@ type heir struct {
 
 // bequest is a table that waits for its heir, or the knowledge that there is none.
 type bequest struct {
+	since  protocol.Time
 	heir   heir
 	estate *authority.Estate // nil: none
 	cuts   []cut
@@ -139,15 +140,15 @@ func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) pass(estate *authority.Estate, out *protocol.Effects) {
 	t := m.turk
 	m.turk = nil
-	m.estate = m.bequeath(t.younger, estate)
+	m.estate = m.bequeath(t.since, t.younger, estate)
 	if t.wanted {
 		m.sendTable(0, out)
 	}
 }
 
 // bequeath cuts a table into parts.
-func (m *Machine) bequeath(to heir, estate *authority.Estate) *bequest {
-	b := &bequest{heir: to, estate: estate}
+func (m *Machine) bequeath(now protocol.Time, to heir, estate *authority.Estate) *bequest {
+	b := &bequest{since: now, heir: to, estate: estate}
 	if estate == nil {
 		return b
 	}
@@ -234,4 +235,18 @@ func (m *Machine) transferTick(now protocol.Time, out *protocol.Effects) {
 	if t := m.turk; t != nil && !t.lost && t.due <= now && m.admitted() {
 		m.requestTable(now, out)
 	}
+}
+
+// handovers lists the transfers that this member takes part in.
+func (m *Machine) handovers() (under []protocol.Handover) {
+	if t := m.turk; t != nil {
+		under = append(under, protocol.Handover{From: t.previous.ID, To: m.self, Since: t.since})
+	}
+	if b := m.estate; b != nil && b.estate != nil && !b.sent {
+		under = append(under, protocol.Handover{From: m.self, To: b.heir.place.ID, Since: b.since})
+	}
+	if e := m.elder; e != nil && e.deposing != nil {
+		under = append(under, protocol.Handover{From: e.deposing.place.ID, To: e.entry.grantor.ID, Since: e.deposing.since})
+	}
+	return under
 }
