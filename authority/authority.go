@@ -17,6 +17,7 @@ type authority struct {
 	version  Version
 	paused   bool // the table is paused
 	served   bool // it has granted in this reign, or could have
+	frozen   bool // it is about to end, and grants nothing more
 	opened   bool // a reign that outlives epochs has seen an open view
 	peers    []*peer
 	departed []departed
@@ -42,7 +43,7 @@ const keptDecisions = 256
 // is installed, and what was promised before has run out. It looks at the clock, not at
 // a timer: a role that has ended grants nothing (membership.md §3).
 func (m *Machine) serves(now protocol.Time) bool {
-	return m.deciding && !m.halted && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.serveFrom() &&
+	return m.deciding && !m.halted && !m.authority.frozen && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.serveFrom() &&
 		(m.authority.served || m.authority.complete()) && !m.authority.table.Exhausted()
 }
 
@@ -91,8 +92,13 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	serves := m.serves(now)
 	if c.paused {
 		c.waits = protocol.Never
-		if from := m.serveFrom(); !serves && now < from {
+		switch from := m.serveFrom(); {
+		case serves:
+		case now < from:
 			c.waits = from
+		case m.config.Outlives && !m.halted && now >= m.lease.Member:
+			// A member that was just admitted has no lease yet, and nothing says when it gets one.
+			c.waits = now + m.config.Patience
 		}
 	}
 	switch {

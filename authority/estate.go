@@ -234,6 +234,22 @@ func (m *Machine) Reign() uint64 {
 	return m.authority.table.Reign()
 }
 
+// Count returns how many tokens this member, the authority, has given in its reign, with
+// those it began with.
+func (m *Machine) Count() uint32 {
+	if m.authority == nil {
+		return 0
+	}
+	return m.authority.table.Count()
+}
+
+// Freeze stops granting for good: somebody is told that this reign has ended, and how far
+// it has counted.
+func (m *Machine) Freeze() {
+	m.authority.frozen = true
+	m.pause()
+}
+
 // Recount goes on counting tokens in a higher reign. A lower one, or the same, is none.
 func (m *Machine) Recount(now protocol.Time, reign uint64, count uint32, out *protocol.Effects) {
 	if m.authority == nil || reign <= m.authority.table.Reign() {

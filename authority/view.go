@@ -111,7 +111,7 @@ func (m *Machine) Halt(now protocol.Time, out *protocol.Effects) {
 	m.endOperations(now, out)
 }
 
-// pause stops granting as long as the machine is halted. The table stays.
+// pause stops granting as long as the machine is halted, or frozen. The table stays.
 func (m *Machine) pause() {
 	if c := m.authority; c != nil && !c.paused {
 		c.paused = true

@@ -31,6 +31,7 @@ type entry struct {
 	previous  Place
 	reign     uint64
 	count     uint32
+	counted   bool // nobody grants, and reign and count are those of the last token
 
 	// spent is the highest epoch in which a reign of the space may have counted tokens.
 	spent uint64
@@ -137,6 +138,7 @@ func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects)
 	case Clear, ClearWithLocks:
 		if x.named && x.grantor == asker && x.version == q.Version {
 			x.named, x.left = false, q.Kind == ClearWithLocks
+			x.counted, x.reign, x.count = q.Reign != 0, q.Reign, q.Count
 			e.deposing = nil
 		}
 		return &Info{}
@@ -182,7 +184,10 @@ func (x *entry) info(asker Place) *Info {
 func (m *Machine) name(asker Place, out *protocol.Effects) *Info {
 	e := m.elder
 	x := &e.entry
-	reign, count, ok := m.tokensAbove(x.spent, out)
+	reign, count, ok := x.reign, x.count, x.counted
+	if !ok {
+		reign, count, ok = m.tokensAbove(x.spent, out)
+	}
 	if !ok {
 		return nil
 	}
@@ -191,7 +196,7 @@ func (m *Machine) name(asker Place, out *protocol.Effects) *Info {
 		beginning = Recovering
 	}
 	m.enter(asker, beginning)
-	x.reign, x.count, x.spent = reign, count, reign
+	x.reign, x.count, x.spent = reign, count, max(x.spent, reign)
 	return x.info(asker)
 }
 
@@ -200,7 +205,7 @@ func (m *Machine) enter(grantor Place, beginning Beginning) {
 	x := &m.elder.entry
 	next := m.nextVersion(x.version)
 	x.named, x.left, x.grantor, x.version = true, false, grantor, next
-	x.beginning, x.previous, x.reign, x.count = beginning, Place{}, 0, 0
+	x.beginning, x.previous, x.reign, x.count, x.counted = beginning, Place{}, 0, 0, false
 }
 
 // nextVersion is above all that any elder has given: its epoch is the view's, which has this

@@ -229,7 +229,7 @@ func (m *Machine) first() Place {
 // tend sees to what follows from any event: somebody needs a grantor and none is known, a
 // reign has no tokens left, what was parked can be answered.
 func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
-	if m.part.Decides() && len(m.parked) > 0 {
+	if m.part.Decides() && !m.clearing() && len(m.parked) > 0 {
 		m.unpark(now, out)
 	}
 	if m.part.Closed() {

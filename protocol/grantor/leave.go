@@ -38,6 +38,7 @@ func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 	members, foreign := m.part.Foreign(now)
 	switch {
 	case !foreign:
+		m.part.Freeze()
 		m.ask(now, Clear, out)
 	case m.leaving == nil:
 		m.leaving = &leaving{candidates: members}
@@ -62,10 +63,16 @@ func (m *Machine) askNext(now protocol.Time, out *protocol.Effects) {
 		}
 	}
 	m.leaving = nil
+	m.part.Freeze()
 	m.ask(now, ClearWithLocks, out)
 }
 
-// retire ends a reign that the elder has taken back.
+// clearing reports whether the elder is being told that this reign has ended.
+func (m *Machine) clearing() bool {
+	return m.seek != nil && (m.seek.question.Kind == Clear || m.seek.question.Kind == ClearWithLocks)
+}
+
+// retire ends a reign that the elder has taken back, or may have.
 func (m *Machine) retire(now protocol.Time, out *protocol.Effects) {
 	m.leaving = nil
 	if m.reign.Authority == m.self {

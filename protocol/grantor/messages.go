@@ -33,6 +33,9 @@ type (
 		Number  uint64
 		Kind    Kind
 		Version authority.Version // Clear, ClearWithLocks, Count: of the asker's reign
+		// Clear, ClearWithLocks: the last token that was given in it. The next reign goes on there.
+		Reign uint64
+		Count uint32
 	}
 
 	// Info answers a Question: who grants, and to whom it is about himself, how his reign

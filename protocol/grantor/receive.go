@@ -72,7 +72,7 @@ func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	switch ev.Fact.(type) {
 	case authority.InfoAnswer, authority.Acks:
 	default:
-		if !m.part.Decides() {
+		if !m.part.Decides() || m.clearing() {
 			m.park(ev, out)
 			return
 		}

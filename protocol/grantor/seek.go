@@ -23,9 +23,11 @@ func (m *Machine) ask(now protocol.Time, kind Kind, out *protocol.Effects) {
 	m.seekFrom = protocol.Never
 	m.seek = &seek{question: Question{Tenure: m.view.Lease.Tenure, Number: m.questions, Kind: kind, Version: m.reign.Version}}
 	switch {
+	case kind == Clear || kind == ClearWithLocks:
+		m.seek.question.Reign, m.seek.question.Count = m.part.Reign(), m.part.Count()
 	case kind == Count && m.turk != nil:
 		m.seek.question.Version = m.turk.version
-	case kind != Clear && kind != ClearWithLocks && kind != Count:
+	case kind != Count:
 		m.seek.question.Version = authority.Version{}
 	}
 	m.sendQuestion(now, out)
@@ -71,6 +73,7 @@ func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
 	case s.elder == m.first():
 	case s.question.Kind == Clear || s.question.Kind == ClearWithLocks:
 		m.seek = nil // a new elder learns by itself that this member does not grant
+		m.retire(now, out)
 	default:
 		m.ask(now, s.question.Kind, out)
 	}

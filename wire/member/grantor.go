@@ -129,6 +129,8 @@ func (c *coder) question(v *grantor.Question) {
 	number(c, &v.Number)
 	enum(c, &v.Kind, grantor.Count)
 	c.version(&v.Version)
+	number(c, &v.Reign)
+	number(c, &v.Count)
 }
 
 func (c *coder) info(v *grantor.Info) {

@@ -79,7 +79,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"an error of no kind", changed(whole(authority.Decided{}), 3, 200), ErrRange},
 		{"a text longer than allowed", append(whole(authority.InfoRequest{})[:0:0], hugeText(t)...), ErrLong},
 		{"a version that is neither there nor not", changed(whole(authority.Acks{}), 5, 2), ErrRange},
-		{"a question of no kind", changed(whole(grantor.Question{}), 2, byte(grantor.Count)+1), ErrRange},
+		{"a question of no kind", changed(whole(grantor.Question{}), 4, byte(grantor.Count)+1), ErrRange},
 		{"a reign that begins in no way", changed(whole(grantor.Info{}), 14, byte(grantor.Inheriting)+1), ErrRange},
 		{"more seats than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
 		{"more words than the bytes", changed(whole(grantor.TransferTable{}), 1, 1), ErrLong},
