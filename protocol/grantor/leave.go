@@ -1,6 +1,10 @@
 package grantor
 
-import "github.com/holdfast-locks/holdfast/protocol"
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
 
 // A member whose instance of the space is closed grants nothing more. When nothing of its own
 // clients is left, a grantor looks for a successor (the original's design: the member with
@@ -18,6 +22,7 @@ func (m *Machine) tendClosing(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	m.leaving = nil
+	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.heir })
 	m.part.Conclude(out)
 }
 
