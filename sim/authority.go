@@ -122,6 +122,35 @@ func (w *world) coordinator() *member {
 	return found
 }
 
+// reigns reports whether a member decides in the space that users lock in, and in which
+// reign it counts tokens.
+func (m *member) reigns() (reign uint64, decides bool) {
+	if !m.up || m.view == nil || len(m.spaces) == 0 {
+		return 0, false
+	}
+	space := m.spaces[0]
+	if w, is := space.(*watched); is {
+		space = w.Machine
+	}
+	return m.world.protocol.Decides(space)
+}
+
+// decider returns the member that decides, or nil: the coordinator, or who has that role in a
+// protocol where it moves. Of several the one of the highest reign is it.
+func (w *world) decider() *member {
+	if w.protocol.Decides == nil {
+		return w.coordinator()
+	}
+	var found *member
+	highest := uint64(0)
+	for _, m := range w.members {
+		if reign, decides := m.reigns(); decides && reign > highest {
+			found, highest = m, reign
+		}
+	}
+	return found
+}
+
 // decided takes note of what a member says of a request.
 func (w *world) decided(m *member, reply *protocol.Reply) {
 	d := &reply.Decision

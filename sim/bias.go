@@ -46,7 +46,7 @@ func (n *nemesis) strand() {
 	length := func(site string, a, b time.Duration) time.Duration {
 		return w.length(site, a, func() time.Duration { return n.strands.between(a, b) })
 	}
-	c := w.coordinator()
+	c := w.decider()
 	to := w.members[n.stranded()]
 	held := length("held-up", 1200*time.Millisecond, 3700*time.Millisecond)
 	leaves := length("leaves", 800*time.Millisecond, 1300*time.Millisecond)

@@ -28,15 +28,8 @@ func centralProtocol() Protocol {
 			built.Spaces = []protocol.Machine{space}
 			return built, err
 		},
-		Position: func(m protocol.Message) (Standing, bool) {
-			decided, ok := m.(authority.Decided)
-			gone := decided.Kind == lock.Refused || decided.Kind == lock.Lost
-			if !ok || decided.Kind != lock.Queued && !gone {
-				return Standing{}, false
-			}
-			return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Reign: decided.Epoch, Tenure: decided.Tenure, Gone: gone}, true
-		},
-		Costs: func(int) []Cost { return centralCosts() },
+		Position: position,
+		Costs:    func(int) []Cost { return centralCosts() },
 		Routine: func(m protocol.Message) bool {
 			_, acks := m.(authority.Acks)
 			return acks || routine(m)
@@ -50,6 +43,16 @@ func centralProtocol() Protocol {
 			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
 		}},
 	}
+}
+
+// position reads off what an authority says that it has queued something, or has not.
+func position(m protocol.Message) (Standing, bool) {
+	decided, ok := m.(authority.Decided)
+	gone := decided.Kind == lock.Refused || decided.Kind == lock.Lost
+	if !ok || decided.Kind != lock.Queued && !gone {
+		return Standing{}, false
+	}
+	return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Reign: decided.Epoch, Tenure: decided.Tenure, Gone: gone}, true
 }
 
 // centralCosts are those of the design text of CENTRAL_LOCK2 (doc/design/CENTRAL_LOCK2.txt):

@@ -22,23 +22,27 @@ type Deed uint8
 
 // The deeds.
 const (
-	// CycleAtCoordinator: a user at the member that coordinates the view takes a free name,
-	// and gives it back at once.
+	// CycleAtCoordinator: a user at the member that decides, which in most protocols is the
+	// view's coordinator, takes a free name, and gives it back at once.
 	CycleAtCoordinator Deed = iota
 	// CycleElsewhere: a user at another member does so.
 	CycleElsewhere
-	// HandOver: a user at one member that does not coordinate holds a name when a user at
+	// HandOver: a user at one member that does not decide holds a name when a user at
 	// another such member asks for it. The first gives it back, and the second, who is
 	// granted it, too.
 	HandOver
-	// TryRefused: a user at a member that does not coordinate tries to take a name that one
-	// at the coordinator holds, and is refused.
+	// TryRefused: a user at a member that does not decide tries to take a name that one
+	// at the one that decides holds, and is refused.
 	TryRefused
+	// Become: an operator at a member that does not coordinate makes that one the authority,
+	// in the place of another such member.
+	Become
 	deedCount
 )
 
 var deedNames = [deedCount]string{
 	"lock and unlock at the coordinator", "lock and unlock at another member", "hand-over between two other members", "refused try-lock at another member",
+	"transfer to another member",
 }
 
 // String tells what is done.
@@ -76,21 +80,32 @@ func (w *world) checkCosts() {
 	if !w.settings.costs || w.settings.locksPerSession > 0 || w.protocol.Costs == nil || w.judge.violation != nil || w.over() {
 		return
 	}
-	coordinator := w.coordinator()
-	users := w.payers(coordinator)
+	decider := w.decider()
+	if decider == nil {
+		decider = w.coordinator() // the first who asks for a name will be it
+	}
+	users := w.payers(decider)
+	for i := range users {
+		if w.protocol.Moves { // who decides is asked for once, and known from then on
+			w.rehearse(&Cost{Deed: CycleAtCoordinator}, users[i:], 1)
+		}
+	}
 	for _, cost := range w.protocol.Costs(len(w.members)) {
+		if cost.Deed == Become && len(users) == 3 {
+			w.rehearse(&cost, users, 2) // from here on one of the two is in the place of the other
+		}
 		if len(users) == 3 || len(users) == 1 && cost.Deed == CycleAtCoordinator {
 			w.measure(&cost, users)
 		}
 	}
 }
 
-// payers makes the users whose deeds are counted: one at the coordinator and, where there
-// are as many members, one at each of two others.
-func (w *world) payers(coordinator *member) (users []*client) {
-	at := []*member{coordinator}
+// payers makes the users whose deeds are counted: one at the member that decides and, where
+// there are as many members, one at each of two others.
+func (w *world) payers(decider *member) (users []*client) {
+	at := []*member{decider}
 	for _, m := range w.members {
-		if m != coordinator {
+		if m != decider {
 			at = append(at, m)
 		}
 	}
@@ -107,6 +122,14 @@ func (w *world) payers(coordinator *member) (users []*client) {
 		users = append(users, c)
 	}
 	return users
+}
+
+// rehearse does something so many times, and counts nothing.
+func (w *world) rehearse(cost *Cost, users []*client, times int) {
+	d := &doing{cost: cost, users: users, left: times}
+	d.begin()
+	w.run(w.now + 2*time.Second)
+	d.end()
 }
 
 // measure does one thing several times, and compares how many messages that has taken with
@@ -161,6 +184,8 @@ func (d *doing) begin() {
 		d.ask(d.users[0], false)
 	case CycleElsewhere:
 		d.ask(d.users[1], false)
+	case Become:
+		d.moves()
 	default:
 		who := d.users[0]
 		if d.cost.Deed == HandOver {
@@ -168,6 +193,33 @@ func (d *doing) begin() {
 		}
 		d.first = d.ask(who, false)
 	}
+}
+
+// moves lets an operator make one of two members that do not coordinate the authority, the
+// one that is not.
+func (d *doing) moves() {
+	w := d.users[0].world
+	var to *member
+	for i, left := 0, 2; i < len(w.members) && left > 0; i++ {
+		if m := w.members[i]; m != w.coordinator() {
+			left--
+			if _, decides := m.reigns(); !decides {
+				to = m
+			}
+		}
+	}
+	told := sinkFunc(func(reply *protocol.Reply) {
+		answer, is := reply.Result.(*protocol.Transferred)
+		switch {
+		case !is:
+		case answer.Err != nil:
+			d.err = answer.Err
+		default:
+			d.done()
+		}
+	})
+	call := protocol.CallID{Sink: to.attach(told), Op: 1}
+	to.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Transfer{To: to.id}})
 }
 
 // ask lets a user want the name.
@@ -213,7 +265,7 @@ func (d *doing) done() {
 	case d.left <= 0:
 	case d.cost.Deed == TryRefused:
 		d.ask(d.users[1], true)
-	case d.cost.Deed == HandOver:
+	case d.cost.Deed == HandOver, d.cost.Deed == Become:
 		w.do(w.now+handsOver, d.begin)
 	default:
 		d.begin()

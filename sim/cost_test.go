@@ -32,26 +32,28 @@ func TestTheJudgeSeesWhatCostsOtherwise(t *testing.T) {
 	}
 }
 
-// withoutFaults is a run of central in which nothing goes wrong.
-func withoutFaults() Config {
-	c := config("central")
+// withoutFaults is a run of a protocol in which nothing goes wrong.
+func withoutFaults(protocol string) Config {
+	c := config(protocol)
 	c.Faults, c.Duration = 0, usualDuration/20
 	return c
 }
 
 // TestCostsAreTheFormulas: in many runs without faults, of any size.
 func TestCostsAreTheFormulas(t *testing.T) {
-	c := withoutFaults()
-	s, err := RunMany(c, 1, 30, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := s.Worst; w != nil {
-		t.Fatalf("seed %d: %v\n%s", w.Seed, w.Violation, w.Settings)
-	}
-	for deed, n := range s.counts.costs {
-		if n < 20 {
-			t.Errorf("%v: counted %d times in 30 runs", Deed(deed), n)
+	for _, name := range []string{"central", "grantor"} {
+		c := withoutFaults(name)
+		s, err := RunMany(c, 1, 30, 2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := s.Worst; w != nil {
+			t.Fatalf("%s, seed %d: %v\n%s", name, w.Seed, w.Violation, w.Settings)
+		}
+		for _, cost := range c.Protocol.Costs(3) {
+			if n := s.counts.costs[cost.Deed]; n < 20 {
+				t.Errorf("%s, %v: counted %d times in 30 runs", name, cost.Deed, n)
+			}
 		}
 	}
 }
@@ -80,7 +82,7 @@ func (m *talkative) Step(now protocol.Time, ev protocol.Event, out *protocol.Eff
 // TestWhoSaysTooMuchIsFound: every second release is sent twice, which breaks no promise
 // to any user, and costs what no formula has.
 func TestWhoSaysTooMuchIsFound(t *testing.T) {
-	c := withoutFaults()
+	c := withoutFaults("central")
 	quiet := c.Protocol.Build
 	c.Protocol.Build = func(s Seat) (Built, error) {
 		built, err := quiet(s)

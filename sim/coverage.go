@@ -86,6 +86,10 @@ func (p *Protocol) handlers() (all []handler) {
 		add("space", protocol.Tick, nil)
 		add("space", protocol.Call, reachedByLocks...)
 	}
+	if p.Moves {
+		add("space", protocol.Call, &protocol.Transfer{})
+		add("membership", protocol.Raised, &protocol.NeedEpoch{})
+	}
 	return all
 }
 

@@ -20,6 +20,9 @@ func grantorProtocol() Protocol {
 			built.Spaces = []protocol.Machine{space}
 			return built, err
 		},
+		Decides:  func(space protocol.Machine) (uint64, bool) { return space.(*grantor.Machine).Reign() },
+		Costs:    func(int) []Cost { return grantorCosts() },
+		Position: position,
 		Routine: func(m protocol.Message) bool {
 			_, acks := m.(authority.Acks)
 			return acks || routine(m)
@@ -35,4 +38,13 @@ func grantorProtocol() Protocol {
 			grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
 		}},
 	}
+}
+
+// grantorCosts are those of Geode's message flows (its section 9) with the table handed over
+// by its holder: what central's are, with the grantor in the coordinator's place, and 6 for a
+// transfer between two members neither of which is the elder, whatever the number of members.
+func grantorCosts() []Cost {
+	return append(centralCosts(), Cost{
+		Deed: Become, Least: 6, Most: 6, Formula: "BECOME, Depose, Deposed, Info, TransferRequest, TransferTable",
+	})
 }

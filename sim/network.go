@@ -94,6 +94,10 @@ func (n *network) follow(from *member, m protocol.Message) {
 	case ok && at.Gone:
 		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
 	case ok && n.current(at):
+		if w.protocol.Decides != nil {
+			at.Reign = protocol.Epoch{Candidate: at.Reign.Candidate}
+			at.Reign.Counter, _ = from.reigns()
+		}
 		w.judge.stands(at.Name, requestKey{at.Session, at.Wish}, at.Reign)
 	}
 }

@@ -32,6 +32,9 @@ type Protocol struct {
 	// the order is not checked.
 	Wish     func(protocol.Message) (Standing, bool)
 	Position func(protocol.Message) (Standing, bool)
+	// Decides, if not nil, reads off the space of a member whether that one decides, and in
+	// which reign it counts tokens. Nil means that the coordinator does, in its epoch.
+	Decides func(space protocol.Machine) (reign uint64, decides bool)
 	// Costs, if not nil, lists what users' deeds take in messages between the spaces of so
 	// many members, where nothing goes wrong. That is checked in runs without faults. Nil
 	// means that it is not.
@@ -40,7 +43,7 @@ type Protocol struct {
 	// a heartbeat does. Pictures summarize such messages.
 	Routine func(protocol.Message) bool
 	// Moves says that the authority can be handed over (protocol.Transfer). Operators do that
-	// then, too.
+	// then, too. Such a protocol has Decides.
 	Moves bool
 	// Stores says that the machines share a store: they ask for storage.Mutate and
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
@@ -122,7 +125,7 @@ type Standing struct {
 	Name    string
 	Session lock.SessionID
 	Wish    uint64
-	Reign   protocol.Epoch
+	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, whatever stands here
 	Tenure  protocol.Tenure // of the member that asks
 	Gone    bool            // it stands there no more
 }

@@ -122,6 +122,10 @@ func openFrom(view *protocol.View) protocol.Time {
 	return 0
 }
 
+// Reign returns the epoch in which this member counts the tokens that it gives, and whether
+// it is the grantor and knows everything that is held and waited for.
+func (m *Machine) Reign() (epoch uint64, decides bool) { return m.part.Reign(), m.part.Decides() }
+
 // Wake returns when there is something to do.
 func (m *Machine) Wake() protocol.Time {
 	at := min(m.part.Wake(), m.seekFrom)
