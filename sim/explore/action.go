@@ -28,6 +28,7 @@ const (
 	unlock                // a user gives back
 	begin                 // a user asks
 	dawdle                // a user takes his time
+	transfer              // an operator makes a member the authority
 	crash                 // and what is being written is lost
 	crashKept             // and what is being written is kept
 	pause
@@ -110,6 +111,11 @@ func (e *engine) actions(w *world, n next, all []action) []action {
 		}
 	}
 	all = e.wishes(w, n, all)
+	for _, m := range w.members {
+		if w.Left.Transfers > 0 && m.up && !m.paused && m.soul.View != nil && (n.focus < 0 || n.focus == m.place) {
+			all = append(all, action{kind: transfer, at: m.place})
+		}
+	}
 	return e.faults(w, n, all)
 }
 
@@ -298,6 +304,10 @@ func (e *engine) happen(w *world, n next, a action) error {
 		e.say("%s takes his time", w.who(a.at))
 		w.Users[a.at].Dawdles = true
 		w.Left.Dawdles--
+	case transfer:
+		e.say("an operator makes %s the authority", w.members[a.at].name)
+		w.Left.Transfers--
+		return e.act(w, a.at, call(operator, opOther, userSpace, &protocol.Transfer{To: w.members[a.at].id}))
 	case crash, crashKept:
 		return e.crash(w, a.at, a.kind == crashKept)
 	case pause:

@@ -6,7 +6,7 @@ import "fmt"
 func (e *engine) beginning(fastAt int) (*world, error) {
 	c := e.config
 	w := &world{now: e.late}
-	w.Left = budgets{uint8(c.Crashes), uint8(c.Restarts), uint8(c.Pauses), uint8(c.Losses), uint8(c.Duplicates), uint8(c.Delays), uint8(c.Dawdles)}
+	w.Left = budgets{uint8(c.Crashes), uint8(c.Restarts), uint8(c.Pauses), uint8(c.Losses), uint8(c.Duplicates), uint8(c.Delays), uint8(c.Dawdles), uint8(c.Transfers)}
 	w.Highest = make([]uint64, c.Names)
 	for i := range c.Users {
 		w.Users = append(w.Users, user{Member: i % c.Members})

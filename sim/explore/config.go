@@ -32,6 +32,10 @@ type Config struct {
 	// Dawdles is how often a user takes his time, whenever that ends. Else he asks at once,
 	// and gives back at once what he is given.
 	Dawdles int
+	// Transfers is how often an operator makes a member the authority, through that member
+	// itself, at any point of a run: so several may be under way at once. It is for protocols
+	// that have that.
+	Transfers int
 	// Fast lets any one member's clock run faster than the others by Drift, or none's.
 	Fast bool
 
@@ -73,6 +77,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("explore: Users %d, Names %d, Calls %d: up to %d, %d and %d are allowed", c.Users, c.Names, c.Calls, maxUsers, maxNames, maxBudget)
 	case c.Users > 0 && !c.Protocol.Locks:
 		return fmt.Errorf("explore: Users is %d, and protocol %s has no locks; give a protocol that has, or no users", c.Users, c.Protocol.Name)
+	case c.Transfers > 0 && !c.Protocol.Moves:
+		return fmt.Errorf("explore: Transfers is %d, and protocol %s hands over nothing; 0 is allowed", c.Transfers, c.Protocol.Name)
 	case c.Lease < time.Millisecond || c.Lease > time.Hour:
 		return fmt.Errorf("explore: Lease is %v; %v to %v is allowed", c.Lease, time.Millisecond, time.Hour)
 	case !(c.Drift >= 0 && c.Drift <= 0.5):
@@ -88,7 +94,7 @@ func (c *Config) check() error {
 		name  string
 		value int
 	}{
-		{"Crashes", c.Crashes}, {"Pauses", c.Pauses}, {"Losses", c.Losses}, {"Duplicates", c.Duplicates}, {"Delays", c.Delays}, {"Restarts", c.Restarts}, {"Dawdles", c.Dawdles},
+		{"Crashes", c.Crashes}, {"Pauses", c.Pauses}, {"Losses", c.Losses}, {"Duplicates", c.Duplicates}, {"Delays", c.Delays}, {"Restarts", c.Restarts}, {"Dawdles", c.Dawdles}, {"Transfers", c.Transfers},
 	} {
 		if budget.value < 0 || budget.value > maxBudget {
 			return fmt.Errorf("explore: %s is %d; 0 to %d is allowed", budget.name, budget.value, maxBudget)
@@ -133,6 +139,9 @@ func (c *Config) String() string {
 		text += fmt.Sprintf(" users=%d locks=%d calls=%d dawdles=%d", c.Users, c.Names, c.Calls, c.Dawdles)
 	}
 	text += fmt.Sprintf(" crashes=%d restarts=%d pauses=%d losses=%d duplicates=%d delays=%d", c.Crashes, c.Restarts, c.Pauses, c.Losses, c.Duplicates, c.Delays)
+	if c.Transfers > 0 {
+		text += fmt.Sprintf(" transfers=%d", c.Transfers)
+	}
 	if c.Fast {
 		text += " fast-clock"
 	}

@@ -48,6 +48,9 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		{"election", func(c *Config) { c.Delays = 1 }, 153},
 		{"central", func(c *Config) { c.Users, c.Dawdles = 1, 1 }, 160},
 		{"central", func(c *Config) { c.Users, c.Names, c.Losses = 2, 2, 1 }, 807},
+		{"grantor", func(c *Config) { c.Users, c.Transfers = 1, 2 }, 382},
+		// A grantor that has joined just now has its first lease after all reports.
+		{"grantor", func(c *Config) { c.Users, c.Crashes = 1, 1 }, 1409},
 	} {
 		c := configured(t, at.name, at.with)
 		r := explored(t, c, Limits{Jobs: 2})
@@ -183,6 +186,9 @@ func busy(t *testing.T, name string) Config {
 		if c.Protocol.Locks {
 			c.Users, c.Names, c.Calls, c.Dawdles = 3, 2, 9, 9
 		}
+		if c.Protocol.Moves {
+			c.Transfers = 9
+		}
 	})
 	if err := c.check(); err != nil {
 		t.Fatal(err)
@@ -193,7 +199,7 @@ func busy(t *testing.T, name string) Config {
 // TestCopiedMachinesGoOnAlike: a copy of a member's machines does what the machines do, and
 // doing so changes nothing in those that it was copied from.
 func TestCopiedMachinesGoOnAlike(t *testing.T) {
-	for _, name := range []string{"election", "central"} {
+	for _, name := range []string{"election", "central", "grantor"} {
 		c := busy(t, name)
 		e := engineOf(t, &c)
 		for seed := range uint64(4) {

@@ -42,7 +42,10 @@ const (
 	releasing              // he gives it back
 )
 
-// opOf marks operations that are no request for a lock.
+// operator is nobody among the users: what he is answered nobody waits for.
+const operator = maxUsers
+
+// opOther marks operations that are no request for a lock.
 const opOther = 1 << 62
 
 // names are what users lock.

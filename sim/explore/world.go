@@ -32,7 +32,7 @@ type public struct {
 }
 
 // budgets are the deviations that are left.
-type budgets struct{ Crashes, Restarts, Pauses, Losses, Duplicates, Delays, Dawdles uint8 }
+type budgets struct{ Crashes, Restarts, Pauses, Losses, Duplicates, Delays, Dawdles, Transfers uint8 }
 
 // member is a process and the machine on which it runs.
 type member struct {
