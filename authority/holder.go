@@ -204,7 +204,11 @@ func (m *Machine) holderCancel(now protocol.Time, call protocol.CallID, cancel *
 	r := m.holder.byKey[recordKey{cancel.Session, cancel.Request, cancel.Name}]
 	if r != nil && r.state != ending {
 		d = r.decision(lock.Released)
-		m.endRecord(now, r, out)
+		if r.waits() && protocol.Mutated("cancelled wait sends no cancel") {
+			m.drop(r, out)
+		} else {
+			m.endRecord(now, r, out)
+		}
 	}
 	out.Decide(call, &d)
 }

@@ -298,6 +298,8 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 func (m *Machine) refuseWord(now protocol.Time, msg *Decided, out *protocol.Effects) {
 	switch {
 	case msg.Extension != 0 || !m.admitted():
+	case protocol.Mutated("cancelled wait sends no cancel") && msg.Word != 0:
+		m.ack(now, msg.Word, out)
 	case msg.Kind == lock.Granted || msg.Kind == lock.Queued || msg.Kind == lock.Revoked:
 		m.toAuthority(Release{Stamp: m.stamp(), Ended: msg.Ended, Name: msg.Name}, out)
 	case msg.Word != 0:

@@ -192,7 +192,7 @@ func (m *Machine) name(asker Place, out *protocol.Effects) *Info {
 		return nil
 	}
 	beginning := Settled
-	if x.named || x.left || !m.view.Open || protocol.Mutated("recovery skipped") {
+	if (x.named || x.left || !m.view.Open) && !protocol.Mutated("recovery skipped") {
 		beginning = Recovering
 	}
 	m.enter(asker, beginning)

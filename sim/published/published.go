@@ -53,7 +53,7 @@ type Row struct {
 // All lists every row: those of CENTRAL_LOCK2, of the course notes on elections, of the
 // obvious design of views and leases, and what was found here.
 func All() []Row {
-	return slices.Concat(central(), election(), leases(), tenures(), views(), successions(), found())
+	return slices.Concat(central(), grantor(), election(), leases(), tenures(), views(), successions(), found())
 }
 
 // For lists the rows of a protocol, the most telling ones first.

@@ -1,0 +1,29 @@
+package published
+
+// grantor has the holes of Geode's distributed lock service, by their numbers in the list of
+// hazards of its description, and the rule by which a grantor begins.
+func grantor() []Row {
+	return []Row{
+		{
+			Rule: "versions restart at 1", Protocol: "grantor", Source: "Geode, H3", Breaks: "P4", Budget: 100,
+			Hole: "The grantors of a new elder are numbered as if there had been none before. " +
+				"Who has heard of a higher number takes them for stale, and refuses whatever they say.",
+		},
+		{
+			Rule: "stale grant accepted", Protocol: "grantor", Source: "Geode, H3", Breaks: "P3", Budget: 100,
+			Faults: "operator,crash,delay,reorder", Bias: often(),
+			Hole: "A holder takes the word of a grantor that was replaced since, however late it comes, and is granted a lock by it. " +
+				"The new grantor knows nothing of that, and grants the name again.",
+		},
+		{
+			Rule: "cancelled wait sends no cancel", Protocol: "grantor", Source: "Geode, H2", Breaks: "P4", Budget: 100,
+			Hole: "Who gives up waiting at another member tells its own member alone, which drops the grant that comes for him. " +
+				"The grantor has granted the name to nobody, and whoever waits is stranded.",
+		},
+		{
+			Rule: "recovery skipped", Protocol: "grantor", Source: "Geode, sections 5 and 6", Breaks: "P3", Budget: 100,
+			Hole: "A grantor that follows one that has crashed begins with an empty table, and asks nobody what he holds. " +
+				"It grants what others hold.",
+		},
+	}
+}
