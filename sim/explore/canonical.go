@@ -28,6 +28,7 @@ const (
 // ranking renames the numbers and the times of one state.
 type ranking struct {
 	horizons [classes]int64
+	chained  bool // it is asked whether a view follows another directly
 	numbers  []snapshot.Number
 	ranks    []uint64
 	far      []int64 // instants of which the order alone matters
@@ -183,7 +184,7 @@ func (r *ranking) collect(w *world) {
 			rank, before = r.ranks[i-1], r.numbers[i-1]
 		}
 		step := n.Value - before.Value
-		if n.Class != 0 && n.Class != asks {
+		if n.Class != 0 && n.Class != asks && !(n.Class == views && r.chained) {
 			step = min(1, step)
 		}
 		r.ranks = append(r.ranks, rank+min(gap, step))

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
@@ -104,16 +105,30 @@ func numberRules(c *Config) []snapshot.Rule {
 		{In: reflect.TypeFor[savingForm](), Field: "ID", Class: saves},
 
 		{In: reflect.TypeFor[protocol.View](), Field: "Number", Class: views, Group: same},
+		{In: reflect.TypeFor[protocol.Member](), Field: "Since", Class: views, Group: same},
 		{In: reflect.TypeFor[election.View](), Field: "Number", Class: views, Group: same},
 		{In: reflect.TypeFor[election.Electorate](), Field: "Number", Class: views, Group: same},
 		{In: poll, Field: "View", Class: views, Group: same},
 		{In: answer, Field: "View", Class: views, Group: same},
 		{In: machine, Path: "reign.tracks", Field: "acked", Class: views, Group: same},
 	}
+	if c.Protocol.Moves {
+		all = append(all, moving()...)
+	}
 	if !c.Protocol.Locks { // else numbers of wishes are made of them
 		all = append(all, snapshot.Rule{In: reflect.TypeFor[protocol.Tenure](), Field: "Lapses", Class: lapses, Group: same})
 	}
 	return all
+}
+
+// moving are the rules of what an elder knows of views. It asks whether one follows another
+// directly, so that of such numbers the difference matters as well (collect).
+func moving() []snapshot.Rule {
+	return []snapshot.Rule{
+		{In: reflect.TypeFor[grantor.Machine](), Path: "elderhood", Field: "number", Class: views, Group: same},
+		{In: reflect.TypeFor[grantor.Place](), Field: "Since", Class: views, Group: same},
+		{In: reflect.TypeFor[grantor.Testimony](), Field: "Since", Class: views, Group: same},
+	}
 }
 
 func timeRules() []snapshot.Rule {

@@ -114,7 +114,7 @@ func (s *stranger) rename() {
 	// states that are alike may be told apart later, though they are alike then. Asks are told
 	// from each other by up to gap.
 	number := func(f snapshot.Ruled) bool {
-		return f.Class != 0 && f.Class != lapses && f.Class != asks && f.Value.Kind() == reflect.Uint64
+		return f.Class != 0 && f.Class != lapses && f.Class != asks && !(f.Class == views && s.engine.rank.chained) && f.Value.Kind() == reflect.Uint64
 	}
 	all := map[group][]uint64{}
 	s.each(func(_ *member, f snapshot.Ruled) {

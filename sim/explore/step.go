@@ -35,7 +35,7 @@ func newEngine(c *Config) (*engine, error) {
 		return nil, fmt.Errorf("explore: %w", err)
 	}
 	e := &engine{config: c, copier: copier}
-	e.rank.horizons = c.horizons()
+	e.rank.horizons, e.rank.chained = c.horizons(), c.Protocol.Moves
 	for place := range c.Members {
 		e.addresses = append(e.addresses, address(place))
 	}
