@@ -104,7 +104,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	switch {
 	case serves && c.paused:
 		c.paused, c.served = false, true
-		out.Note(protocol.Serving{Reign: c.epoch.Counter})
+		out.Note(protocol.Serving{Reign: c.table.Reign()})
 		c.table.Resume(now, &m.scratch)
 		m.tell(now, wishKey{}, out)
 	case !serves && !c.paused:
