@@ -39,6 +39,9 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 		return
 	}
 	switch {
+	case o.ask.Kind == AskInspect && m.reign.Authority == 0 && len(m.about.Transfers) > 0:
+		out.Reply(o.call, m.condition(now)) // the authority is to be this member, and knows no more
+		return
 	case !m.admitted() || m.authority != nil && !m.config.Outlives:
 		m.unanswered(now, o, holdfast.ErrUnavailable, out)
 		return
