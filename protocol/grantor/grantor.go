@@ -239,6 +239,8 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	if m.part.Closed() {
 		m.stepDown(out)
 		m.tendClosing(now, out)
+	} else if m.leaving != nil {
+		m.endLeaving() // it was opened again
 	}
 	m.settleInvitations(out)
 	m.part.Tell(authority.About{Elder: m.first().ID, Transfers: m.handovers()})

@@ -21,9 +21,14 @@ func (m *Machine) tendClosing(now protocol.Time, out *protocol.Effects) {
 	if !m.part.Closing() || !m.gone(now, out) {
 		return
 	}
+	m.endLeaving()
+	m.part.Conclude(out)
+}
+
+// endLeaving looks for no successor any more.
+func (m *Machine) endLeaving() {
 	m.leaving = nil
 	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.heir })
-	m.part.Conclude(out)
 }
 
 // gone reports whether this member has no part in the granting any more, and does what is
