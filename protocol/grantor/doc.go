@@ -5,8 +5,8 @@
 //
 // # One page
 //
-// The first member of the view is the elder. It knows who grants in the space, and nothing
-// about locks. Whoever wants a lock first asks the elder (GET) and is named grantor itself;
+// The view's coordinator, which is normally its first member, is the elder. It knows who
+// grants in the space, and nothing about locks. Whoever wants a lock first asks the elder (GET) and is named grantor itself;
 // whoever asks later is told who that is. The grantor keeps the lock table: what a holder
 // and it say to each other is package [authority]. A member that locks most can become the
 // grantor (BECOME): the elder names it, has the one before stop (Depose), and says who that
@@ -20,8 +20,8 @@
 //	a chain of k       2 more for each hop
 //	stale grantor      the refusal says who grants now: 2 with the question
 //
-// A reign is a grantor's term. Its [authority.Version] is (the view's epoch, number), where
-// the number begins with the view's: versions never restart, whoever is elder (H3).
+// A reign is a grantor's term. Its [authority.Version] is (the view's epoch, number). An
+// epoch has one coordinator, hence one elder: versions never restart, whoever is elder (H3).
 // Unlike a coordinator's, a grantor's reign outlives epochs: an elder's or a coordinator's
 // crash does not touch it. It ends with the grantor's tenure, or by a Depose.
 //
@@ -33,9 +33,9 @@
 //     its reign began, and whether it is being deposed (elder.go). GET, BECOME and PEEK wait
 //     while a Depose is not acknowledged.
 //   - A new elder asks all members who grants (ElderInit), once, when it is asked something
-//     first. A space without a grantor that is here is taken for one whose grantor
-//     has crashed. The first member ever knows that there is nothing to ask, however many have joined
-//     since.
+//     first. A space without a grantor that is here is taken for one whose grantor has
+//     crashed. The first member ever knows that there is nothing to ask, however many have
+//     joined since. What an elder knows it goes on knowing under later epochs of its own.
 //   - A grantor begins in one of three ways (Beginning): settled, nobody has anything;
 //     recovering, everybody is asked what he holds and waits for; or inheriting, by the
 //     table of the one before. Until then requests that come are parked, up to a bound.
@@ -59,22 +59,22 @@
 // # Leaving
 //
 // Where the space's instance at a member is closed ([protocol.CloseSpace]) its clients are
-// told to stop. A grantor then asks the member that holds most, ties by seniority, to
-// succeed it; what is asked meanwhile is parked. A turk's request for the table, whoever
-// sends it, ends that; a refusal or the candidate's leaving goes to the next best; and when
-// there is none the elder is told that locks are left behind, so that the next grantor
-// recovers. With nothing of anybody else's in the table the elder is told just that. Any
-// other member tells the grantor that nothing of its is left, and how far its wishes went:
-// whatever of them is still under way comes too late. It is acknowledged, so that a space
-// that is opened again at once meets nothing of the one before.
+// told to stop, and it is closed when every wish of theirs, whatever had become of it, has
+// been ended and that was acknowledged; what comes late of one is given back. So a space
+// that is opened again at once meets nothing of the one before. A grantor then asks the
+// member that has most in the table, ties by seniority, to succeed it, and goes on granting
+// until that one is named. A refusal or the candidate's leaving goes to the next best; and
+// when there is none the elder is told that locks are left behind, so that the next grantor
+// recovers. With nothing of anybody else's in the table the elder is told just that. Either
+// word says how far the reign has counted, and from then on nothing is granted in it.
 //
 // # Tokens
 //
 // Tokens are reign·2³² + count, where the reign is an epoch's counter that the elder has
-// given to the grantor. A table that is inherited goes on counting. Any other beginning
-// needs an epoch in which no reign of this space has counted: what a lost grantor gave
-// nobody knows. Where the present one is spent the elder asks the coordinator for another
-// epoch, under the same view.
+// given to the grantor. A table that is inherited goes on counting, and so does whoever
+// follows a reign that was given back. Any other beginning needs an epoch in which no reign
+// of this space has counted: what a lost grantor gave nobody knows. Where the present one
+// is spent the elder asks the membership for another epoch, under the same view.
 //
 // # Safety
 //
@@ -86,4 +86,41 @@
 //
 // A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
 // what they hold is renewed with their leases (membership.md, V13).
+//
+// A role belongs to a place in the views: a member under a tenure, without a gap
+// (protocol.Member.Since). One that was left out, and is back, has to be named anew: others
+// may have been named meanwhile, and may be gone again.
+//
+// # The original's holes, and how each is closed
+//
+//	H1  duplicate leases in recovery: the first     all are taken into the table, and those that must go are told: authority
+//	    reply wins, the loser is not told            changed (in mode any: duplicate)
+//	H2  a cancelled wait sends no cancel             a Cancel is a Release, repeated until it is acknowledged; a grant that
+//	                                                 crosses it is given back
+//	H3  versions restart at 1                        (epoch, number): never
+//	H4  who holds A and waits to suspend waits for   one's own seats never hold back one's own suspension (package lock)
+//	    himself
+//	H5  no fencing token                             reign·2³² + count; and leases end what a lost member holds
+//	H6  one who is silent is waited for for ever     a silent member is dropped by a view; where two do not hear each other
+//	                                                 whom the coordinator hears, the elder takes over (relief.go)
+//	H7  an unlock blocks while no elder is there     the hold ends at once; its release is repeated
+//	H8  a request that comes twice queues twice      wishes have numbers that are never used again
+//	H9  a permission is given back twice             a permission is a seat of the table, and nothing is counted
+//	H10 a try-lock parked by a suspension never      it is refused at once, by the suspender's name
+//	    times out
+//	GEODE-10250 a request of one who is leaving is   a member that is not in the view is answered nothing, and its waits go
+//	    granted after its departure was seen         with its tenure
+//
+// # Differences from what was published
+//
+//   - The elder is the coordinator, not whoever is first in the view, because it alone is
+//     sure to hear everybody. They differ only after an election that the first one missed.
+//   - NOT_GRANTOR says who grants instead, as far as is known: a stale holder needs no PEEK
+//     and no GET.
+//   - Owners are (session, owner id), not threads; leases are hold limits, and counted by
+//     each on its own clock.
+//   - Closing a space tells its holders to stop and waits for that; Geode's destroy lets
+//     locks vanish under them.
+//   - A suspension is a lock of the whole table: it has a token, an owner, limits, and is
+//     lost and told like one.
 package grantor
