@@ -272,9 +272,29 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 		}
 	}
 	for _, r := range over {
+		if m.config.Outlives {
+			m.stopCarried(r, out)
+			continue
+		}
 		m.tellLoss(r, lock.Lost, holdfast.AuthorityChanged, out)
 		m.endRecord(now, r, out)
 	}
+	m.confirm(out)
+}
+
+// stopCarried tells a client to stop whose hold nobody has confirmed in time. An authority
+// whose reign goes on knows of it, though the word of that was lost, and would grant the
+// name at once if it were released: but the client may believe for the horizon beyond its
+// member's lease. It is released when the client has stopped.
+func (m *Machine) stopCarried(r *record, out *protocol.Effects) {
+	r.confirmed = true
+	m.holder.unconfirmed--
+	if r.revoked {
+		return
+	}
+	m.refuseExtension(r, holdfast.AuthorityChanged, out)
+	r.revoked, r.loss = true, holdfast.AuthorityChanged
+	m.tellLoss(r, lock.Revoked, r.loss, out)
 }
 
 // wishKey names a wish among those of all members; at a holder, where all are its own,

@@ -69,8 +69,15 @@ func (m *Machine) onStamped(now protocol.Time, ev protocol.Event, s authority.St
 // toTable gives a holder's message to the table. While that is not complete, it is parked:
 // a report, and what a report may be about, goes in at once.
 func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	switch ev.Fact.(type) {
+	switch msg := ev.Fact.(type) {
 	case authority.InfoAnswer, authority.Acks:
+	case authority.Vouch:
+		if m.view.Epoch.Counter < msg.Epoch.Counter {
+			m.keepEarly(ev, out) // nobody vouches under an epoch that it does not have
+			return
+		}
+		m.part.Step(now, ev, out)
+		return
 	default:
 		if !m.part.Decides() || m.clearing() {
 			m.park(ev, out)
