@@ -91,8 +91,9 @@
 //
 // # Rooms
 //
-// A protocol is a [Protocol]: how its machines are built, and where P5 is to be checked two
-// functions that read its messages. Nothing here knows of it otherwise: toy_test.go is one
+// A protocol is a [Protocol]: how its machines are built, where P5 is to be checked two
+// functions that read its messages, and where not the coordinator decides one that says who
+// does. Nothing here knows of it otherwise: toy_test.go is one
 // of 60 lines, on a [Front] that knows what users ask; that of storetoy_test.go locks
 // through a store. The following have their places, each
 // in a folder below this one: explore (every state of a small cluster), shrink (fewer members,

@@ -15,7 +15,8 @@
 // From that, a run deviates as often as the budgets in [Config] allow: a member crashes or
 // is paused, a packet is lost, doubled or delayed, a user takes his time. How long that
 // lasts is not bounded and costs nothing: members restart and wake, delayed packets arrive and
-// users act at any later point, and users ask for any name. The explorer tries every deviation at every point of
+// users act at any later point, and users ask for any name. Where the authority can be handed
+// over, an operator makes members the authority at any point. The explorer tries every deviation at every point of
 // every run; this is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, 2011). Because
 // states are told apart in canonical form, what goes on without deviation returns to
 // states that are known, and the search ends. It is complete when no state is left that
