@@ -11,7 +11,7 @@ func grantor() []Row {
 		},
 		{
 			Rule: "stale grant accepted", Protocol: "grantor", Source: "Geode, H3", Breaks: "P3", Budget: 100,
-			Faults: "operator,crash,delay,reorder", Bias: often(),
+			Faults: "operator,crash,delay,reorder",
 			Hole: "A holder takes the word of a grantor that was replaced since, however late it comes, and is granted a lock by it. " +
 				"The new grantor knows nothing of that, and grants the name again.",
 		},
