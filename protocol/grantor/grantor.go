@@ -73,6 +73,7 @@ type Machine struct {
 	elder      *elder   // nil unless this member is elder and was asked
 	parked     []protocol.Event
 	early      []protocol.Event
+	answered   bool // the elder has just said who grants: who is still unknown he does not know either
 	becoming   bool // this member is to become the grantor
 	invited    []invitation
 	leaving    *leaving // a successor is looked for

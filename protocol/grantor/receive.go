@@ -114,7 +114,7 @@ func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.St
 // elder knows.
 func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
 	waits := m.turk != nil && m.turk.younger.place.ID == 0 && m.turk.version == s.Version
-	if waits || m.heard.Before(s.Version) {
+	if waits || m.heard.Before(s.Version) && !m.answered {
 		m.park(ev, out)
 		if m.seek == nil && m.turk == nil && m.admitted() {
 			m.ask(now, Get, out)

@@ -113,7 +113,9 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 		m.part.NobodyDecides(now, out)
 	}
 	if m.seek == nil && m.turk == nil && !m.part.Decides() {
+		m.answered = true
 		m.unpark(now, out)
+		m.answered = false
 	}
 }
 
