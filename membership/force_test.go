@@ -295,3 +295,21 @@ func TestForcedWrongly(t *testing.T) {
 		})
 	}
 }
+
+// deafLeaver: the senior of two is named and promises, is leaving, and does not hear of the
+// forced view. Back with the view before in its cell it is a quorum of that by itself.
+func deafLeaver(t testing.TB) string {
+	n := bereft(t, 2, "a")
+	n.start("a")
+	n.until(second, "a is back", func() bool { return !n.site("a").live.starting })
+	n.site("a").live.call(&Leave{})
+	n.filter = func(_, to *site, msg any) bool {
+		_, view := msg.(NewView)
+		return !view || to.name != "a"
+	}
+	b := n.site("b").live
+	if got := b.force("a", "b"); got.Err == nil {
+		return fmt.Sprintf("b has forced %v, of which a has not heard", b.cell.Accepted)
+	}
+	return n.found
+}

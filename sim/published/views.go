@@ -1,5 +1,7 @@
 package published
 
+import "github.com/holdfast-locks/holdfast/sim"
+
 // views has the holes of the obvious design of views and elections, by their numbers in
 // the design.
 func views() []Row {
@@ -109,9 +111,16 @@ func found() []Row {
 				"It wins under an epoch below the one that it follows, and its tokens would go back: a machine notices and stops.",
 		},
 		{
-			Rule: "forced view behind a leaver's back", Protocol: "central", Source: "found here", Breaks: "P1", Budget: 1, First: 10734, Rare: 20_000,
+			Rule: "forced view behind a leaver's back", Protocol: "central", Source: "found here", Breaks: "P1",
 			Hole: "A forced view needs nobody's agreement, that of a member which was named for it and is leaving neither. " +
 				"It restarts with the view before in its cell, and is a quorum of that by itself: two authorities.",
+			Elsewhere: "membership, TestHolesBite. One of 20,000 seeds showed it, by a run that goes otherwise since other rules were added: two of five or more must be left, one of them senior and leaving in the moment in which a view of both is forced",
+		},
+		{
+			Rule: "leaver answers for what is not written", Protocol: "central", Source: "found here", Breaks: "P1", Budget: 500,
+			Faults: "force,leave,disk-slow,disk-full,partition", Members: 5, Bias: sim.Bias{Whole: true, Often: 2},
+			Hole: "A member that leaves repeats that it has accepted a view which its full disk has not written. " +
+				"It installs the view so, restarts with the one before in its cell, and is a quorum of that by itself: two authorities.",
 		},
 		{
 			Rule: "own promise outlives the lease", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 150,
