@@ -48,7 +48,7 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		{"election", func(c *Config) { c.Delays = 1 }, 153},
 		{"central", func(c *Config) { c.Users, c.Dawdles = 1, 1 }, 160},
 		{"central", func(c *Config) { c.Users, c.Names, c.Losses = 2, 2, 1 }, 807},
-		{"grantor", func(c *Config) { c.Users, c.Transfers = 1, 2 }, 382},
+		{"grantor", func(c *Config) { c.Users, c.Transfers = 1, 2 }, 984},
 		// A grantor that has joined just now has its first lease after all reports.
 		{"grantor", func(c *Config) { c.Users, c.Crashes = 1, 1 }, 1409},
 	} {
