@@ -272,7 +272,7 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 		}
 	}
 	for _, r := range over {
-		if m.config.Outlives {
+		if m.config.Outlives || m.config.Any {
 			m.stopCarried(r, out)
 			continue
 		}
@@ -283,9 +283,10 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 }
 
 // stopCarried tells a client to stop whose hold nobody has confirmed in time. An authority
-// whose reign goes on knows of it, though the word of that was lost, and would grant the
-// name at once if it were released: but the client may believe for the horizon beyond its
-// member's lease. It is released when the client has stopped.
+// whose reign goes on knows of it, though the word of that was lost, and one in mode any
+// waits for nothing that was promised before: either would grant the name at once if it were
+// released. But the client may believe for the horizon beyond its member's lease. So it is
+// released when the client has stopped.
 func (m *Machine) stopCarried(r *record, out *protocol.Effects) {
 	r.confirmed = true
 	m.holder.unconfirmed--
