@@ -57,6 +57,26 @@
 // A newcomer is asked in the same way while grants go on. Of a dropped tenure the waits go
 // at once, the holds when the Terms say that they are free.
 //
+// # A reign that outlives its epoch
+//
+// In protocol grantor a reign goes on under another epoch (Config.Outlives). Its authority
+// keeps its table, and grants nothing from its promise to a candidate until it has the new
+// view. Holders ask it to vouch for what they hold (Vouch), and go on; what nobody has
+// vouched for at Lease.Carried is revoked, and released when its client has stopped. A
+// newcomer that cannot hold anything is not asked for a report.
+//
+// # Handing over
+//
+// An authority may leave all that it has to the next one ([Machine.Relinquish],
+// [Machine.Inherit]): an [Estate] has the seats of the table in order, the count of tokens,
+// and every word that was not acknowledged. Its own clients' seats get the numbers of
+// wishes, and become records; the heir's own become the table's. What was granted to one of
+// them and not heard yet is told at once.
+//
+// # Closing
+//
+// The space's instance at one member can be closed and opened again (close.go).
+//
 // # Invariants
 //
 //   - One role decides: requests are executed by an authority that is in charge.
@@ -96,5 +116,6 @@
 //	records.go    a holder's records         gather.go    reports, as they come
 //	report.go     a holder's report          adopt.go     holds that exclude each other
 //	operator.go   operators' calls           condition.go how the space is
-//	revoke.go     a member that leaves       messages.go
+//	revoke.go     a member that leaves       close.go     a space that is closed at one
+//	estate.go     what is handed over        messages.go
 package authority

@@ -81,7 +81,7 @@ func (m *Machine) arrive(view *protocol.View) {
 // onQuestion takes a member's question. Where this member is not the elder, or does not
 // know the asker, the asker repeats it.
 func (m *Machine) onQuestion(now protocol.Time, from protocol.ID, q *Question, out *protocol.Effects) {
-	if !m.admitted() || m.first() != m.own() || !m.sits(from, q.Tenure) {
+	if !m.admitted() || m.elderPlace() != m.own() || !m.sits(from, q.Tenure) {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: this member is not its elder", q, from)})
 		return
 	}

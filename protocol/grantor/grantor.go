@@ -65,24 +65,24 @@ type Machine struct {
 	// own below, and follows none.
 	heard authority.Version
 
-	seek       *seek // the question to the elder that is under way
-	seekFrom   protocol.Time
-	questions  uint64   // numbers given
-	turk       *turk    // named, and without the table yet
-	estate     *bequest // deposed, and with a table for the next one
-	elder      *elder   // nil unless this member is elder and was asked
-	parked     []protocol.Event
-	early      []protocol.Event
-	answered   bool // the elder has just said who grants: who is still unknown he does not know either
-	becoming   bool // this member is to become the grantor
-	invited    []invitation
-	leaving    *leaving // a successor is looked for
-	lastInvite uint64
-	transfers  []*transfer
+	seek       *seek            // the question to the elder that is under way
+	seekFrom   protocol.Time    // when the elder may be asked again after a refusal; Never where nothing is waited for
+	questions  uint64           // numbers given
+	turk       *turk            // named, and without the table yet
+	estate     *bequest         // deposed, and with a table for the next one
+	elder      *elder           // nil unless this member is elder and was asked
+	elderhood  elderhood        // what it knows of its own epochs as a coordinator
+	parked     []protocol.Event // for a grantor that this member may be about to be
+	early      []protocol.Event // of somebody, or under an epoch, that the next view may have
+	answered   bool             // the elder has just said who grants: who is still unknown he does not know either
+	becoming   bool             // this member is to become the grantor
+	invited    []invitation     // who waits to be told whether it has
+	leaving    *leaving         // a successor is looked for
+	transfers  []*transfer      // others that are to become it, because an operator or this member has asked them
+	lastInvite uint64           // numbers given
 
-	elderhood elderhood
-	relieved  protocol.Time // when the elder was asked last to take over
-	relief    uint64        // the number of that Invite; 0 where it was answered
+	relieved protocol.Time // when the elder was asked last to take over
+	relief   uint64        // the number of that Invite; 0 where it was answered
 }
 
 // New makes a member's machine. The error names the field that is wrong.
@@ -222,8 +222,8 @@ func (m *Machine) placeOf(id protocol.ID) (place Place, listed bool) {
 	return Place{id, member.Tenure, member.Since}, true
 }
 
-// first is the elder: the member that coordinates the view.
-func (m *Machine) first() Place {
+// elderPlace is the elder: the member that coordinates the view.
+func (m *Machine) elderPlace() Place {
 	if m.view == nil {
 		return Place{}
 	}
@@ -244,7 +244,7 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 		m.endLeaving() // it was opened again
 	}
 	m.settleInvitations(out)
-	m.part.Tell(authority.About{Elder: m.first().ID, Transfers: m.handovers()})
+	m.part.Tell(authority.About{Elder: m.elderPlace().ID, Transfers: m.handovers()})
 	if !m.admitted() || m.seek != nil {
 		return
 	}

@@ -79,7 +79,7 @@ func (m *Machine) sendInquiry(now protocol.Time, i *inquiry, out *protocol.Effec
 // onInquiry answers a new elder. From then on no older elder's word counts here: the
 // question that is under way is this one's.
 func (m *Machine) onInquiry(from protocol.ID, msg *Inquiry, out *protocol.Effects) {
-	if !m.admitted() || m.first().ID != from || msg.Epoch != m.view.Epoch {
+	if !m.admitted() || m.elderPlace().ID != from || msg.Epoch != m.view.Epoch {
 		return // it asks again, when both have the view
 	}
 	answer := Testimony{Tenure: m.view.Lease.Tenure, Since: m.own().Since, Epoch: msg.Epoch}

@@ -119,7 +119,7 @@ func (m *Machine) onInvited(now protocol.Time, from protocol.ID, msg *Invited, o
 	}
 	i := slices.IndexFunc(m.transfers, func(t *transfer) bool { return t.to == from && t.number == msg.Number })
 	if i < 0 {
-		if msg.Taken && msg.Number == m.relief && from == m.first().ID {
+		if msg.Taken && msg.Number == m.relief && from == m.elderPlace().ID {
 			m.onRelieved(now, from, out)
 		}
 		return

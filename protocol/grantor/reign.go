@@ -61,11 +61,11 @@ func (m *Machine) onLapsed(now protocol.Time, lapsed *protocol.Lapsed, out *prot
 
 // onDepose stops granting, and says so.
 func (m *Machine) onDepose(now protocol.Time, from protocol.ID, msg *Depose, out *protocol.Effects) {
-	if !m.admitted() || m.first().ID != from || msg.Tenure != m.view.Lease.Tenure {
+	if !m.admitted() || m.elderPlace().ID != from || msg.Tenure != m.view.Lease.Tenure {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: it is not the elder", msg, from)})
 		return
 	}
-	m.yield(now, msg, m.first(), out)
+	m.yield(now, msg, m.elderPlace(), out)
 	out.Send(from, Deposed{Tenure: msg.Tenure, Version: msg.Version})
 }
 

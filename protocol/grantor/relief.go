@@ -25,7 +25,7 @@ func (m *Machine) silent() protocol.Time {
 
 func (m *Machine) reliefWake() protocol.Time {
 	at := m.silent()
-	if at == protocol.Never || m.turk == nil && m.first() == m.own() && m.reign.Authority == m.self {
+	if at == protocol.Never || m.turk == nil && m.elderPlace() == m.own() && m.reign.Authority == m.self {
 		return protocol.Never // the membership will drop whoever is not heard
 	}
 	return at + patienceWithSilence*m.config.Patience
@@ -40,12 +40,12 @@ func (m *Machine) relieve(now protocol.Time, out *protocol.Effects) {
 	switch {
 	case m.turk != nil:
 		m.loseTable(now, out)
-	case m.first() == m.own():
+	case m.elderPlace() == m.own():
 		m.becoming = true
 	default:
 		m.lastInvite++
 		m.relief = m.lastInvite
-		out.Send(m.first().ID, Invite{Tenure: m.view.Lease.Tenure, Number: m.lastInvite})
+		out.Send(m.elderPlace().ID, Invite{Tenure: m.view.Lease.Tenure, Number: m.lastInvite})
 	}
 }
 

@@ -35,7 +35,7 @@ func (m *Machine) ask(now protocol.Time, kind Kind, out *protocol.Effects) {
 
 func (m *Machine) sendQuestion(now protocol.Time, out *protocol.Effects) {
 	s := m.seek
-	s.elder = m.first()
+	s.elder = m.elderPlace()
 	s.pause = min(max(2*s.pause, m.config.Patience), 8*m.config.Patience)
 	s.due = now + s.pause
 	if s.elder.ID == m.self {
@@ -68,9 +68,9 @@ func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
 	s := m.seek
 	switch {
 	case s == nil:
-	case s.elder == m.first() && s.elder.ID == m.self:
+	case s.elder == m.elderPlace() && s.elder.ID == m.self:
 		m.onQuestion(now, m.self, &s.question, out) // it may have ceased to be elder meanwhile, and forgotten
-	case s.elder == m.first():
+	case s.elder == m.elderPlace():
 	case s.question.Kind == Clear || s.question.Kind == ClearWithLocks:
 		m.seek = nil // a new elder learns by itself that this member does not grant
 		m.retire(now, out)

@@ -127,7 +127,7 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 	t := m.turk
 	reign := authority.Reign{Authority: m.self, Version: t.version, Number: t.estate.Reign, Count: t.estate.Count}
-	m.part.Tell(authority.About{Elder: m.first().ID}) // whoever waits to hear how the space is hears it now
+	m.part.Tell(authority.About{Elder: m.elderPlace().ID}) // whoever waits to hear how the space is hears it now
 	if !m.part.Inherit(now, reign, &t.estate, out) {
 		m.loseTable(now, out)
 		return
