@@ -65,6 +65,9 @@ func (m *Machine) halts(before *protocol.View) bool {
 // again: all but what waits in a queue, which every authority learns from the one before or
 // from reports. One that has seen this member leave has forgotten its waits as well.
 func (m *Machine) speakUp(now protocol.Time, left bool, out *protocol.Effects) {
+	if m.holder.stage == reporting {
+		m.repeatReport(now, out) // while it was halted it did not hear that its report is known
+	}
 	m.vouch(now, out)
 	var records []*record
 	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
