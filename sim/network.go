@@ -90,6 +90,11 @@ func (n *network) follow(from *member, m protocol.Message) {
 			return
 		}
 	}
+	if at, ok := w.protocol.Wish(m); ok && w.protocol.Decides != nil {
+		// Where reigns outlive views, a member that was left out of one has lost its place in
+		// the queues, and arrives again.
+		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
+	}
 	switch at, ok := w.protocol.Position(m); {
 	case ok && at.Gone:
 		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
