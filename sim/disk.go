@@ -19,6 +19,7 @@ type disk struct {
 	queue  []write
 	full   instant // until when nothing can be written
 	slow   instant // until when every write takes long
+	stale  bool    // it answered the latest write with an error: the next life may know less than this one
 }
 
 // write is one that is not answered yet.
@@ -68,6 +69,7 @@ func (d *disk) saved(t *task) {
 	d.queue = d.queue[1:]
 	answer := storage.Saved{ID: done.ID}
 	w.tape.current(m.name, "write")
+	d.stale = d.full > w.now
 	switch {
 	case d.full > w.now:
 		w.hit(DiskFull)

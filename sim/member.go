@@ -72,6 +72,9 @@ func (m *member) start() {
 		return
 	}
 	m.life++
+	if m.disk.stale {
+		w.judge.forgets(uint64(m.id))
+	}
 	m.up, m.paused, m.leaving, m.left, m.back = true, false, false, false, 0
 	m.inbox = m.inbox[:0]
 	m.sinks, m.last, m.view = map[uint64]sink{}, 0, nil

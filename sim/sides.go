@@ -237,3 +237,17 @@ func (s *sides) succeeds(j *judge, r *record, g *grant) {
 	}
 	r.through[i].token = g.token
 }
+
+// forgets is called when a member begins a life that may know less than the one before,
+// because its disk did not take what that one knew. In partition mode any it may be a side
+// by itself, and follows nobody whom it has forgotten: tokens rise within a side only
+// (promises.md §3).
+func (j *judge) forgets(member uint64) {
+	if j.sides == nil {
+		return
+	}
+	//tidy:unordered each name has passages of its own
+	for _, r := range j.names {
+		r.through = slices.DeleteFunc(r.through, func(t passage) bool { return t.member == member })
+	}
+}
