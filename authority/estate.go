@@ -134,18 +134,13 @@ func (m *Machine) enroll(seats []lock.Seat) {
 
 // adoptWords goes on telling what the authority before has told and was not acknowledged.
 func (m *Machine) adoptWords(now protocol.Time, words []Decided) {
-	c := m.authority
 	for i := range words {
 		msg := words[i]
 		key := wishKey{protocol.ID(msg.Session.Member), msg.Wish}
 		if key.member == m.self {
 			continue
 		}
-		c.lastWord++
-		msg.Word = c.lastWord
-		w := &word{message: msg, pause: m.config.Patience}
-		c.words[key], c.numbers[msg.Word] = w, key
-		m.remindWord(now, key, w)
+		m.repeatUntilHeard(now, key, &msg)
 	}
 }
 

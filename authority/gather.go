@@ -21,7 +21,7 @@ type pending struct {
 // member that does not answer is dropped by a change of the view, or not at all (H9).
 func (m *Machine) requestInfo(now protocol.Time, p *peer, out *protocol.Effects) {
 	out.Send(p.id, InfoRequest{Stamp: m.authorityStamp(p), Chunk: p.chunk})
-	p.pause = min(max(2*p.pause, m.config.Patience), 8*m.config.Patience)
+	p.pause = protocol.Longer(p.pause, m.config.Patience)
 	p.due = now + p.pause
 }
 

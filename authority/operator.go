@@ -108,7 +108,7 @@ func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects
 	m.expect(now)
 	ask.Stamp, ask.Low = m.stamp(), m.holder.operations[0].ask.Number
 	m.toAuthority(ask, out)
-	o.pause = min(max(2*o.pause, m.config.Patience), 8*m.config.Patience)
+	o.pause = protocol.Longer(o.pause, m.config.Patience)
 	o.due = now + o.pause
 }
 

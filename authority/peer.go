@@ -324,14 +324,21 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 	}
 	c.forget(key)
 	if repeats {
-		c.lastWord++
-		msg.Word = c.lastWord
-		w := &word{message: msg, pause: m.config.Patience}
-		c.words[key], c.numbers[msg.Word] = w, key
-		m.remindWord(now, key, w)
+		m.repeatUntilHeard(now, key, &msg)
 	}
 	msg.Stamp = m.authorityStamp(p)
 	out.Send(p.id, msg)
+}
+
+// repeatUntilHeard gives a decision the number under which it is to be acknowledged, and
+// tells it again until it is. There is one about a wish at a time.
+func (m *Machine) repeatUntilHeard(now protocol.Time, key wishKey, msg *Decided) {
+	c := m.authority
+	c.lastWord++
+	msg.Word = c.lastWord
+	w := &word{message: *msg}
+	c.words[key], c.numbers[msg.Word] = w, key
+	m.remindWord(now, key, w)
 }
 
 // heard ends the word that a peer has acknowledged. By its number, and not by its wish:
@@ -351,9 +358,9 @@ func (c *authority) forget(key wishKey) {
 }
 
 func (m *Machine) remindWord(now protocol.Time, key wishKey, w *word) {
+	w.pause = protocol.Longer(w.pause, m.config.Patience)
 	w.at = now + w.pause
 	m.authority.reminders.Push(w.at, key)
-	w.pause = min(2*w.pause, 8*m.config.Patience)
 }
 
 // repeatWords says again what has not been acknowledged.

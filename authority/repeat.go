@@ -96,7 +96,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 		return
 	}
 	m.expect(now)
-	r.pause = min(max(2*r.pause, m.config.Patience), 8*m.config.Patience)
+	r.pause = protocol.Longer(r.pause, m.config.Patience)
 	r.due = now + r.pause
 }
 

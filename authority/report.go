@@ -67,7 +67,7 @@ func (m *Machine) vouch(now protocol.Time, out *protocol.Effects) {
 	}
 	m.toAuthority(Vouch{m.stamp()}, out)
 	m.expect(now)
-	h.vouchPause = min(max(2*h.vouchPause, m.config.Patience), 8*m.config.Patience)
+	h.vouchPause = protocol.Longer(h.vouchPause, m.config.Patience)
 	h.vouchDue = now + h.vouchPause
 }
 
@@ -167,7 +167,7 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 		m.reportKnown(now, out)
 		return
 	}
-	h.report.pause = min(max(2*h.report.pause, m.config.Patience), 8*m.config.Patience)
+	h.report.pause = protocol.Longer(h.report.pause, m.config.Patience)
 	h.report.due = now + h.report.pause
 }
 

@@ -1,5 +1,13 @@
 package protocol
 
+// Longer returns how long to wait before something is said again that was said after pause:
+// patience at first, where pause is 0, then twice as long each time, and never more than
+// eight times patience. What is repeated so is never given up, and costs little while
+// nobody is there to answer.
+func Longer(pause, patience Time) Time {
+	return min(max(2*pause, patience), 8*patience)
+}
+
 // Reminders order by time what a machine has to look at again: [Reminders.First] is for
 // its Wake. An entry is a reminder, not the truth: only what is due is taken out, and
 // whoever takes it looks whether there is still something to do; Sweep keeps what has

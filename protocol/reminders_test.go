@@ -78,3 +78,17 @@ func TestReminders(t *testing.T) {
 		}
 	})
 }
+
+// TestLonger: from patience on twice as long each time, up to eight times.
+func TestLonger(t *testing.T) {
+	const patience = 250 * time.Millisecond
+	var pause time.Duration
+	var got []time.Duration
+	for range 6 {
+		pause = Longer(pause, patience)
+		got = append(got, pause/patience)
+	}
+	if want := []time.Duration{1, 2, 4, 8, 8, 8}; !slices.Equal(got, want) {
+		t.Errorf("in units of patience %d, want %d", got, want)
+	}
+}

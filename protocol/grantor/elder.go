@@ -240,7 +240,7 @@ func (m *Machine) sendDepose(now protocol.Time, out *protocol.Effects) {
 		m.yield(now, &msg, m.own(), out)
 		return
 	}
-	d.pause = min(max(2*d.pause, m.config.Patience), 8*m.config.Patience)
+	d.pause = protocol.Longer(d.pause, m.config.Patience)
 	d.due = now + d.pause
 	out.Send(d.place.ID, msg)
 }

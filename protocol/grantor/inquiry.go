@@ -71,7 +71,7 @@ func (m *Machine) supersede() {
 }
 
 func (m *Machine) sendInquiry(now protocol.Time, i *inquiry, out *protocol.Effects) {
-	i.pause = min(max(2*i.pause, m.config.Patience), 8*m.config.Patience)
+	i.pause = protocol.Longer(i.pause, m.config.Patience)
 	i.due = now + i.pause
 	out.Send(i.place.ID, Inquiry{Epoch: m.view.Epoch})
 }

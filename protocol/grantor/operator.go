@@ -73,7 +73,7 @@ func (m *Machine) invite(now protocol.Time, t *transfer, out *protocol.Effects) 
 }
 
 func (m *Machine) sendInvite(now protocol.Time, t *transfer, out *protocol.Effects) {
-	t.pause = min(max(2*t.pause, m.config.Patience), 8*m.config.Patience)
+	t.pause = protocol.Longer(t.pause, m.config.Patience)
 	t.due = now + t.pause
 	out.Send(t.to, Invite{Tenure: m.view.Lease.Tenure, Number: t.number})
 }

@@ -36,7 +36,7 @@ func (m *Machine) ask(now protocol.Time, kind Kind, out *protocol.Effects) {
 func (m *Machine) sendQuestion(now protocol.Time, out *protocol.Effects) {
 	s := m.seek
 	s.elder = m.elderPlace()
-	s.pause = min(max(2*s.pause, m.config.Patience), 8*m.config.Patience)
+	s.pause = protocol.Longer(s.pause, m.config.Patience)
 	s.due = now + s.pause
 	if s.elder.ID == m.self {
 		s.due = protocol.Never // it answers by itself

@@ -57,7 +57,7 @@ func (m *Machine) requestTable(now protocol.Time, out *protocol.Effects) {
 		m.loseTable(now, out)
 		return
 	}
-	t.pause = min(max(2*t.pause, m.config.Patience), 8*m.config.Patience)
+	t.pause = protocol.Longer(t.pause, m.config.Patience)
 	t.due = now + t.pause
 	out.Send(t.previous.ID, TransferRequest{Version: t.version, Chunk: t.chunk})
 }
