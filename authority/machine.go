@@ -9,22 +9,19 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a member needs to know to take part.
+// Config is what a member needs to know to take part, whatever the protocol.
 type Config struct {
 	// Self is this member's id. Required.
 	Self protocol.ID
-	// Title is what the protocol calls its authority, for what people read. Required.
-	Title string
-	// Terms are how the protocol reads a view. Required.
-	Terms Terms
 	// Table bounds the authority's table, and LocksPerSession what a holder keeps
 	// for one session; the zero value has the table's defaults. All members have the same.
 	Table lock.Config
 	// Patience is T: how long an answer is waited for before a message is repeated,
 	// first; each time twice as long, up to eight times as long. Zero means 250 ms.
 	Patience time.Duration
-	// Chunk is how many requests one InfoAnswer reports, and how many holders and waiters
-	// one Answer tells. Zero means 512, and 1024 is the most.
+	// Chunk is how many requests one InfoAnswer reports, how many holders and waiters one
+	// Answer tells, and how many of both a part of a table has that is handed over. Zero
+	// means 512, and 1024 is the most.
 	Chunk int
 	// Operators is how many calls of operators may wait for the authority's answer at
 	// this member. Zero means 64.
@@ -32,11 +29,21 @@ type Config struct {
 	// Any says that the space is in partition mode any, of class available: every side
 	// of a partition goes on. Zero means primary, of class fenced.
 	Any bool
+}
+
+// Rules are what a protocol makes of an authority: the same at all members, whatever their
+// configuration.
+type Rules struct {
+	// Title is what the protocol calls its authority, for what people read. Required.
+	Title string
+	// Terms are how the protocol reads a view. Required.
+	Terms Terms
 	// Outlives says that a reign goes on when the view's epoch changes, as long as the view
 	// has its authority. Zero means that it ends with its epoch.
 	Outlives bool
 }
 
+// resolve puts the defaults in the place of zeros, and says what is not allowed.
 func (c *Config) resolve() error {
 	if c.Patience == 0 {
 		c.Patience = 250 * time.Millisecond
@@ -52,17 +59,23 @@ func (c *Config) resolve() error {
 	}
 	switch {
 	case c.Self == 0:
-		return fmt.Errorf("authority: Self is 0; give the member's id")
-	case c.Title == "":
-		return fmt.Errorf("authority: Title is empty; give the word for whoever decides")
-	case c.Terms == nil:
-		return fmt.Errorf("authority: Terms is nil; give the protocol's")
+		return fmt.Errorf("Self is 0; give the member's id")
 	case c.Patience < 0:
-		return fmt.Errorf("authority: Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
+		return fmt.Errorf("Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
 	case c.Chunk < 0 || c.Chunk > maxChunk:
-		return fmt.Errorf("authority: Chunk is %d; 1 to %d is allowed, and 0 for its default", c.Chunk, maxChunk)
+		return fmt.Errorf("Chunk is %d; 1 to %d is allowed, and 0 for its default", c.Chunk, maxChunk)
 	case c.Operators < 0:
-		return fmt.Errorf("authority: Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
+		return fmt.Errorf("Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
+	}
+	return nil
+}
+
+func (r *Rules) check() error {
+	switch {
+	case r.Title == "":
+		return fmt.Errorf("Rules.Title is empty; give the word for whoever decides")
+	case r.Terms == nil:
+		return fmt.Errorf("Rules.Terms is nil; give the protocol's")
 	}
 	return nil
 }
@@ -72,7 +85,7 @@ const maxChunk = 1024
 
 // Machine is one member's part: the holder's role always, the authority's while it is one.
 type Machine struct {
-	config Config
+	config configuration
 	self   protocol.ID
 	view   *protocol.View  // the newest; nil before the first
 	lease  *protocol.Lease // this member's standing; nil before the first view
@@ -88,6 +101,12 @@ type Machine struct {
 	about     About
 	asked     asked
 	scratch   []lock.Decision
+}
+
+// configuration is what the member and what the protocol has said.
+type configuration struct {
+	Config
+	Rules
 }
 
 // Reign is an authority's uninterrupted term, as the protocol knows it under the newest
@@ -149,16 +168,23 @@ type asked struct {
 	request uint64
 }
 
-// New makes a member's part. The error names the field that is wrong.
-func New(c Config) (*Machine, error) {
+// New makes a member's part. The error names the field that is wrong, for a protocol to say
+// whose it is.
+func New(c Config, r Rules) (*Machine, error) {
 	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	if err := r.check(); err != nil {
 		return nil, err
 	}
 	if _, err := lock.New(c.Table); err != nil {
 		return nil, err
 	}
-	return &Machine{config: c, self: c.Self, holder: newHolder()}, nil
+	return &Machine{config: configuration{c, r}, self: c.Self, holder: newHolder()}, nil
 }
+
+// Config returns what this member was told, with the defaults in the place of zeros.
+func (m *Machine) Config() Config { return m.config.Config }
 
 // Wake returns when the holder or the authority has something to do.
 func (m *Machine) Wake() protocol.Time {

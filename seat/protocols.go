@@ -25,7 +25,7 @@ func Protocols() []Protocol {
 		{
 			Name: "grantor",
 			New: func(s *Seat, self protocol.ID) (protocol.Machine, error) {
-				return grantor.New(grantor.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available})
+				return grantor.New(grantor.Config{Config: authority.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available}})
 			},
 			Vocabulary: grantor.Vocabulary(),
 		},

@@ -2,42 +2,20 @@ package central
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/authority"
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a member needs to know to take part.
-type Config struct {
-	// Self is this member's id. Required.
-	Self protocol.ID
-	// Table bounds the coordinator's table, and LocksPerSession what a holder keeps
-	// for one session; the zero value has the table's defaults. All members have the same.
-	Table lock.Config
-	// Patience is T: how long an answer is waited for before a message is repeated,
-	// first; each time twice as long, up to eight times as long. Zero means 250 ms.
-	Patience time.Duration
-	// Chunk is how many requests one InfoAnswer reports, and how many holders and waiters
-	// one Answer tells. Zero means 512, and 1024 is the most.
-	Chunk int
-	// Operators is how many calls of operators may wait for the coordinator's answer at
-	// this member. Zero means 64.
-	Operators int
-	// Any says that the space is in partition mode any, of class available: every side
-	// of a partition goes on. Zero means primary, of class fenced.
-	Any bool
-}
+// Config is what a member needs to know to take part. Its Table is the coordinator's.
+type Config = authority.Config
 
 // Machine is one member's part of the protocol.
 type Machine struct{ part *authority.Machine }
 
 // New makes a member's machine. The error names the field that is wrong.
 func New(c Config) (*Machine, error) {
-	part, err := authority.New(authority.Config{
-		Self: c.Self, Title: "coordinator", Terms: terms{}, Table: c.Table, Patience: c.Patience, Chunk: c.Chunk, Operators: c.Operators, Any: c.Any,
-	})
+	part, err := authority.New(c, authority.Rules{Title: "coordinator", Terms: terms{}})
 	if err != nil {
 		return nil, fmt.Errorf("central: %w", err)
 	}

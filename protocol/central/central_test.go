@@ -138,10 +138,18 @@ func (c *conversation) write(said *strings.Builder) {
 }
 
 func TestNewNamesTheWrongField(t *testing.T) {
-	if _, err := central.New(central.Config{}); err == nil || !strings.Contains(err.Error(), "Self") {
-		t.Errorf("New without Self: %v", err)
-	}
-	if _, err := central.New(central.Config{Self: 1, Table: lock.Config{Drift: -1}}); err == nil || !strings.Contains(err.Error(), "Drift") {
-		t.Errorf("New with a negative drift: %v", err)
+	for _, test := range []struct {
+		config central.Config
+		says   string
+	}{
+		{central.Config{}, "central: Self is 0; "},
+		{central.Config{Self: 1, Table: lock.Config{Drift: -1}}, "central: lock table: Drift "},
+		{central.Config{Self: 1, Patience: -1}, "central: Patience is -1ns; "},
+		{central.Config{Self: 1, Chunk: 1025}, "central: Chunk is 1025; 1 to 1024 is allowed"},
+		{central.Config{Self: 1, Operators: -1}, "central: Operators is -1; "},
+	} {
+		if _, err := central.New(test.config); err == nil || !strings.HasPrefix(err.Error(), test.says) {
+			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.says)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package grantor_test
 import (
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
@@ -13,5 +14,8 @@ import (
 func TestConversations(t *testing.T) { stage.Play(t, "testdata/*.txt", newMember) }
 
 func newMember(o stage.Options) (protocol.Machine, error) {
-	return grantor.New(grantor.Config{Self: o.Self, Chunk: o.Chunk, Operators: o.Operators, Parked: o.Parked, Any: o.Any})
+	return grantor.New(grantor.Config{
+		Config: authority.Config{Self: o.Self, Chunk: o.Chunk, Operators: o.Operators, Any: o.Any},
+		Parked: o.Parked,
+	})
 }

@@ -1,55 +1,24 @@
 package grantor
 
 import (
+	"cmp"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/authority"
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // Config is what a member needs to know to take part.
 type Config struct {
-	// Self is this member's id. Required.
-	Self protocol.ID
-	// Table bounds the grantor's table, and LocksPerSession what a holder keeps for one
-	// session; the zero value has the table's defaults. All members have the same.
-	Table lock.Config
-	// Patience is T: how long an answer is waited for before a message is repeated, first;
-	// each time twice as long, up to eight times as long. Zero means 250 ms.
-	Patience time.Duration
-	// Chunk is how many requests a report or a part of a table has. Zero means 512, and 1024
-	// is the most.
-	Chunk int
-	// Operators is how many calls of operators may wait at this member. Zero means 64.
-	Operators int
+	// Config is what every member knows that may keep the table for all.
+	authority.Config
 	// Parked is how many messages may wait here for a grantor that is about to begin; one
 	// more is dropped, and its sender repeats it. Zero means 1024.
 	Parked int
-	// Any says that the space is in partition mode any, of class available: every side
-	// of a partition goes on. Zero means primary, of class fenced.
-	Any bool
 }
 
-func (c *Config) resolve() error {
-	if c.Patience == 0 {
-		c.Patience = 250 * time.Millisecond
-	}
-	if c.Chunk == 0 {
-		c.Chunk = 512
-	}
-	if c.Operators == 0 {
-		c.Operators = 64
-	}
-	if c.Parked == 0 {
-		c.Parked = 1024
-	}
-	if c.Parked < 0 {
-		return fmt.Errorf("grantor: Parked is %d; a positive number is allowed, and 0 for its default", c.Parked)
-	}
-	return nil
-}
+// defaultParked is many members' requests of the moment in which a grantor is named.
+const defaultParked = 1024
 
 // Machine is one member's part of the protocol.
 type Machine struct {
@@ -87,16 +56,14 @@ type Machine struct {
 
 // New makes a member's machine. The error names the field that is wrong.
 func New(c Config) (*Machine, error) {
-	if err := c.resolve(); err != nil {
-		return nil, err
+	if c.Parked < 0 {
+		return nil, fmt.Errorf("grantor: Parked is %d; a positive number is allowed, and 0 for its default", c.Parked)
 	}
-	part, err := authority.New(authority.Config{
-		Self: c.Self, Title: "grantor", Terms: terms{}, Table: c.Table, Patience: c.Patience, Chunk: c.Chunk,
-		Operators: c.Operators, Any: c.Any, Outlives: true,
-	})
+	part, err := authority.New(c.Config, authority.Rules{Title: "grantor", Terms: terms{}, Outlives: true})
 	if err != nil {
 		return nil, fmt.Errorf("grantor: %w", err)
 	}
+	c.Config, c.Parked = part.Config(), cmp.Or(c.Parked, defaultParked)
 	return &Machine{config: c, self: c.Self, part: part, seekFrom: protocol.Never}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -37,6 +38,22 @@ func TestAnswersOfNoElderAreIgnored(t *testing.T) {
 				t.Errorf("after it %v: replies %v", good, out.Replies)
 			}
 		})
+	}
+}
+
+// TestNewNamesTheWrongField: in the words of whoever has given it.
+func TestNewNamesTheWrongField(t *testing.T) {
+	for _, test := range []struct {
+		config grantor.Config
+		says   string
+	}{
+		{grantor.Config{}, "grantor: Self is 0; "},
+		{grantor.Config{Config: authority.Config{Self: 1, Chunk: -1}}, "grantor: Chunk is -1; "},
+		{grantor.Config{Config: authority.Config{Self: 1}, Parked: -1}, "grantor: Parked is -1; "},
+	} {
+		if _, err := grantor.New(test.config); err == nil || !strings.HasPrefix(err.Error(), test.says) {
+			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.says)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -123,7 +124,7 @@ func (b *stepBed) found(id protocol.ID, mode stepMode) *place {
 func newSpace(id protocol.ID, mode stepMode) (protocol.Machine, error) {
 	table := lock.Config{WaitersPerName: 8, LocksPerSession: 8}
 	if mode.grantors {
-		return grantor.New(grantor.Config{Self: id, Chunk: 2, Table: table, Any: mode.available})
+		return grantor.New(grantor.Config{Config: authority.Config{Self: id, Chunk: 2, Table: table, Any: mode.available}})
 	}
 	return central.New(central.Config{Self: id, Chunk: 2, Table: table, Any: mode.available})
 }
