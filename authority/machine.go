@@ -278,20 +278,9 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 			return
 		}
 		m.onHolder(now, ev, &msg.Stamp, out)
-	case Vouch:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case Acquire:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case Release:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case Extend:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case EndSession:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case Ask:
-		m.onHolder(now, ev, &msg.Stamp, out)
-	case InfoAnswer:
-		m.onHolder(now, ev, &msg.Stamp, out)
+	case interface{ Stamped() Stamp }:
+		s := msg.Stamped()
+		m.onHolder(now, ev, &s, out)
 	default:
 		out.Note(Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
 	}
