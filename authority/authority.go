@@ -25,6 +25,9 @@ type authority struct {
 	waits    protocol.Time // when the time comes to grant, while that is all that is waited for
 	pending  []pending     // waits that were reported, until the table is complete
 
+	loans  map[string]*loan // by name: grants that their members may keep
+	visits []visit
+
 	words     map[wishKey]*word
 	numbers   map[uint64]wishKey // of words
 	lastWord  uint64
@@ -32,7 +35,7 @@ type authority struct {
 }
 
 func newAuthority(table *lock.Table, version Version) *authority {
-	return &authority{table: table, version: version, paused: true, waits: protocol.Never, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
+	return &authority{table: table, version: version, paused: true, waits: protocol.Never, loans: map[string]*loan{}, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
 }
 
 // keptDecisions is how much scratch is kept from one step to the next: what one step
@@ -81,6 +84,9 @@ func (m *Machine) authorityWake() protocol.Time {
 	}
 	for i := range c.departed {
 		at = min(at, c.departed[i].free)
+	}
+	for i := range c.visits {
+		at = min(at, c.visits[i].until)
 	}
 	return at
 }
@@ -131,12 +137,22 @@ func (m *Machine) authorityTick(now protocol.Time, out *protocol.Effects) {
 // authorityAcquire executes a request of this member's own clients.
 func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *protocol.Effects) {
 	m.attend(now, out)
+	err := m.overLocks(r)
 	if m.instance.closed && !m.knows(r) {
-		m.scratch = append(m.scratch, lock.Decision{
-			Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
-			Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Err: errClosed(),
-		})
+		err = errClosed()
+	}
+	d := lock.Decision{
+		Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
+		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Err: err,
+	}
+	switch {
+	case err != nil:
+		m.scratch = append(m.scratch, d)
 		m.tell(now, wishKey{}, out)
+		return
+	case m.postpone(now, r, wishKey{}, out):
+		d.Kind, d.Position = lock.Queued, unknownPosition
+		m.holderDecided(&d, out)
 		return
 	}
 	m.authority.table.Acquire(now, r, &m.scratch)
@@ -171,6 +187,7 @@ func (m *Machine) authorityRelease(now protocol.Time, r *protocol.Release, out *
 // what was wanted.
 func (m *Machine) authorityCancel(now protocol.Time, r *protocol.Cancel, out *protocol.Effects) {
 	m.attend(now, out)
+	m.authority.endVisits(func(q *lock.Request) bool { return q.Session == r.Session && q.ID == r.Request && q.Name == r.Name })
 	if !m.authority.table.Cancel(now, r.Session, r.Name, r.Request, &m.scratch) {
 		m.scratch = append(m.scratch, lock.Decision{
 			Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name,
@@ -192,13 +209,18 @@ func (m *Machine) authorityExtend(now protocol.Time, r *protocol.Extend, out *pr
 // authorityEndSession ends all that a session holds or waits for.
 func (m *Machine) authorityEndSession(now protocol.Time, r *protocol.EndSession, out *protocol.Effects) {
 	m.attend(now, out)
+	m.authority.endVisits(func(q *lock.Request) bool { return q.Session == r.Session })
 	m.authority.table.EndSession(now, r.Session, r.Why, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }
 
 // breakName tells the holders of a name to stop. The name stays taken until they have.
 func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.Effects) ([]lock.Grant, error) {
-	grants, err := m.authority.table.Break(now, b.Name, b.Token, &m.scratch)
+	token := b.Token
+	if l := m.authority.loans[b.Name]; l != nil && token > l.token && token <= furthest(l.token) {
+		token = l.token // its member has given it by itself
+	}
+	grants, err := m.authority.table.Break(now, b.Name, token, &m.scratch)
 	if err == nil {
 		out.Note(Broke{Name: b.Name, Token: b.Token, Reason: b.Reason})
 	}
@@ -215,6 +237,9 @@ func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.
 func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effects) {
 	for i := range m.scratch {
 		d := &m.scratch[i]
+		if d.Kind == lock.Queued && len(m.authority.loans) > 0 {
+			m.callIn(now, d.Name, out)
+		}
 		if protocol.ID(d.Session.Member) == m.self {
 			m.holderDecided(d, out)
 			continue

@@ -32,6 +32,9 @@ func (m *Machine) closeSpace(now protocol.Time, call protocol.CallID, out *proto
 		return
 	}
 	m.instance.closed = true
+	for m.holder.idle.first != nil {
+		m.giveBack(now, m.holder.idle.first, out)
+	}
 	for _, s := range m.ownSessions(now) {
 		revoke := &protocol.Revoke{Session: s, Why: holdfast.MemberLost}
 		if m.deciding {

@@ -46,6 +46,7 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 	slices.SortFunc(estate.Words, func(a, b Decided) int { return cmp.Compare(a.Word, b.Word) })
 	m.authority, m.deciding = nil, false
 	m.keepOwn(now, estate.Seats)
+	m.keepVisits(c.visits)
 	return estate
 }
 
@@ -53,6 +54,7 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 // asked for a report. It reports false, with a note, where the estate cannot be: then
 // nothing has changed.
 func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *protocol.Effects) bool {
+	m.holder.letAllGo()
 	own, seats := m.claim(now, estate)
 	table, err := m.restore(now, estate, seats)
 	if err != nil {
@@ -68,6 +70,7 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 	m.adoptWords(now, estate.Words)
 	m.settleOwn(now, own, estate.Words, out)
 	m.authorityView(now, out)
+	m.inheritLoans(now, seats, out)
 	m.confirm(out)
 	m.turnOperations(now, out)
 	return true
@@ -85,11 +88,17 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 		}
 		if protocol.ID(s.Session.Member) == m.self {
 			r := m.holder.records[s.Request]
-			if r == nil || r.state == ending || r.key() != (recordKey{s.Session, r.request.ID, s.Name}) {
+			if r != nil && uint64(r.last())>>32 == estate.Reign {
+				estate.Count = max(estate.Count, uint32(r.last()))
+			}
+			if r == nil || r.state == ending || r.grantee() != s.Session || r.request.Name != s.Name {
 				continue // its release is under way, or comes when nothing is left to release
 			}
 			own[r.wish] = s
-			s.Request = r.request.ID
+			if r.origin != nil {
+				s = m.seat(now, r) // somebody else has it now
+			}
+			s.Session, s.Request = r.request.Session, r.request.ID
 		}
 		seats = append(seats, s)
 	}
@@ -98,7 +107,7 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 
 // restore makes a table of an estate's seats.
 func (m *Machine) restore(now protocol.Time, estate *Estate, seats []lock.Seat) (*lock.Table, error) {
-	table, err := lock.New(m.config.Table)
+	table, err := lock.New(m.tableConfig())
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +220,7 @@ func (m *Machine) tellMissing(now protocol.Time, r *record, word *Decided, out *
 // end that is not acknowledged, a hold that none has confirmed.
 func (m *Machine) Wants() bool {
 	h := &m.holder
-	return m.authority == nil && (len(h.records) > h.held || h.unconfirmed > 0 || h.extending > 0)
+	return m.authority == nil && (len(h.records) > h.held+h.unused || h.unconfirmed > 0 || h.extending > 0)
 }
 
 // Asks reports whether operators here wait for an authority's answer.
@@ -230,12 +239,13 @@ func (m *Machine) Reign() uint64 {
 }
 
 // Count returns how many tokens this member, the authority, has given in its reign, with
-// those it began with.
+// those it began with; and with those that members may have given which keep what it has
+// lent them.
 func (m *Machine) Count() uint32 {
 	if m.authority == nil {
 		return 0
 	}
-	return m.authority.table.Count()
+	return m.authority.outrunLent()
 }
 
 // Freeze stops granting for good: somebody is told that this reign has ended, and how far

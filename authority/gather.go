@@ -100,7 +100,7 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 		switch {
 		case r.state == held:
 			s := m.seat(now, r)
-			s.Request = r.request.ID
+			s.Session, s.Request = r.request.Session, r.request.ID
 			m.adopt(now, m.self, &s, r.end, out)
 		case r.waits():
 			s := m.seat(now, r)
@@ -184,6 +184,7 @@ func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
 		// That it is queued its client has been told before.
 		if n := len(m.scratch); n == queued+1 && m.scratch[queued].Kind == lock.Queued {
 			m.scratch = m.scratch[:queued]
+			m.callIn(now, r.Name, out)
 		}
 	}
 	m.tell(now, wishKey{}, out)

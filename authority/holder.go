@@ -28,11 +28,14 @@ type holder struct {
 	kept        keptRequest
 	acks        []uint64
 	acksDue     protocol.Time
-	held        int           // records of holds
-	extending   int           // of which another limit is asked for
-	unanswered  protocol.Time // since when the authority has not answered, though it was asked; or Never
-	unconfirmed int           // holds that no authority of the newest epoch has confirmed
-	vouchDue    protocol.Time // when to ask again whether it knows them
+	held        int                    // records of holds
+	idle        chain                  // what is kept, in the order in which it was used last; by the links of sessions
+	unused      int                    // how many those are
+	origins     map[lock.SessionID]int // of how many records a session is the grantee, of which it is not the holder
+	extending   int                    // of which another limit is asked for
+	unanswered  protocol.Time          // since when the authority has not answered, though it was asked; or Never
+	unconfirmed int                    // holds that no authority of the newest epoch has confirmed
+	vouchDue    protocol.Time          // when to ask again whether it knows them
 	vouchPause  protocol.Time
 	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised
 	tenure      protocol.Tenure // and the tenure
@@ -49,6 +52,7 @@ func newHolder() holder {
 		byKey:    map[recordKey]*record{},
 		names:    map[string]*chain{},
 		sessions: map[lock.SessionID]*presence{},
+		origins:  map[lock.SessionID]int{},
 		acksDue:  protocol.Never,
 		vouchDue: protocol.Never, unanswered: protocol.Never,
 		report: report{due: protocol.Never},
@@ -118,6 +122,9 @@ func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock
 	if err == nil && m.instance.closed {
 		err = errClosed()
 	}
+	if err == nil && m.holder.unused > 0 && m.lend(now, call, q, out) {
+		return
+	}
 	if err == nil && q.WaitEnd <= now && !m.speaks() && !m.seeks() {
 		err = holdfast.ErrUnavailable
 	}
@@ -178,6 +185,10 @@ func (h *holder) findHeld(session lock.SessionID, name string, token holdfast.To
 func (m *Machine) holderRelease(now protocol.Time, call protocol.CallID, release *protocol.Release, out *protocol.Effects) {
 	h := &m.holder
 	r := h.findHeld(release.Session, release.Name, release.Token, release.Request)
+	if r != nil && m.keeps(now, r) {
+		m.keep(now, call, r, out)
+		return
+	}
 	if r != nil {
 		r.calls = append(r.calls, call)
 		m.endRecord(now, r, out)
@@ -234,6 +245,11 @@ func (m *Machine) holderExtend(now protocol.Time, call protocol.CallID, extend *
 		})
 		return
 	}
+	if r.origin != nil {
+		m.extendLent(now, call, r, extend.Hold, out)
+		return
+	}
+	r.keep = false // the authority has a hold limit for it from here on
 	m.refuseExtension(r, fmt.Errorf("%w: another extension has followed this one", holdfast.ErrConflict), out)
 	h.extensions++
 	h.extending++
@@ -264,9 +280,12 @@ func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, 
 		return
 	}
 	var ended []*record
-	known := 0
+	// Where a grant of this session is used by another one, or the other way round, the
+	// authority must not take what it knows as this session's for that.
+	known, mixed := 0, m.holder.origins[end.Session] > 0
 	for r := p.first; r != nil; r = r.links[ofSession].next {
 		ended = append(ended, r)
+		mixed = mixed || r.origin != nil
 		if r.sent {
 			known++
 		}
@@ -279,7 +298,7 @@ func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, 
 			m.tellEnd(now, r, end.Why, out)
 		}
 	}
-	if known == 1 {
+	if known == 1 || mixed {
 		for _, r := range ended {
 			if r.state != ending {
 				m.endRecord(now, r, out)
@@ -398,7 +417,7 @@ func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *pro
 			m.refuseExtension(r, holdfast.MemberLost, out)
 			m.tellLoss(r, lock.Lost, holdfast.MemberLost, out)
 			m.drop(r, out)
-		case ending:
+		case kept, ending:
 			m.drop(r, out)
 		default:
 			h.leave(r)

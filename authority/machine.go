@@ -41,6 +41,9 @@ type Rules struct {
 	// Outlives says that a reign goes on when the view's epoch changes, as long as the view
 	// has its authority. Zero means that it ends with its epoch.
 	Outlives bool
+	// HoldOn is how long a member keeps an exclusive grant that nobody uses and nobody else
+	// has asked for (keep.go). Zero means not at all.
+	HoldOn time.Duration
 }
 
 // resolve puts the defaults in the place of zeros, and says what is not allowed.
@@ -209,6 +212,9 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.onCall(now, &ev, out)
 	case protocol.Receive:
 		m.onReceive(now, ev, out)
+	}
+	if m.authority != nil {
+		m.answerVisits(now, out)
 	}
 	if !m.config.Outlives && m.Closing() {
 		m.Conclude(out)

@@ -45,6 +45,13 @@ type (
 		Wish    uint64
 	}
 
+	// Released is a wish that has ended, and the highest token that its member has given by
+	// itself under its grant; 0 for none.
+	Released struct {
+		Ended
+		Last holdfast.Token
+	}
+
 	// Acquire asks for a name: the original's GRANT_LOCK. It is repeated until a Decided
 	// has answered it.
 	Acquire struct {
@@ -53,15 +60,18 @@ type (
 		// for, Left how long it still waits, Hold its hold limit, Try as in lock.Request.
 		Wish lock.Seat
 		// After are wishes for the same name whose release is under way, and comes first.
-		After []Ended
+		After []Released
 	}
 
 	// Release ends a wish for good, granted or not: RELEASE_LOCK, forced or not. It is
 	// repeated until it is acknowledged, whether or not anything was left to release.
+	//
+	// Last is as in Released.
 	Release struct {
 		Stamp
 		Ended
 		Name string
+		Last holdfast.Token
 	}
 
 	// Extend replaces the hold limit of the grant that a wish has; 0 removes it. Repeated
@@ -97,6 +107,11 @@ type (
 		Position int           // Queued: how many wait before it
 		Loss     holdfast.Loss // Lost, Revoked
 		Err      error         // Refused
+		// Keep, with Granted, says that the member may keep the grant when its client has
+		// released it, and lend it to others. The grant told again without it asks to give
+		// way: to give it back as soon as it is unused. What was not allowed at first never
+		// is.
+		Keep bool
 		// Extension is the Number of the Extend that this answers; 0 if it answers none.
 		Extension uint64
 		// Word is a number of the authority's, by which this is to be acknowledged; it is
@@ -210,14 +225,22 @@ func (e Ended) String() string { return fmt.Sprintf("%v %s", e.Session, number(e
 
 func (m Acquire) String() string {
 	text := fmt.Sprintf("acquire %v %s %q", m.Wish.Session, number(m.Wish.Request), m.Wish.Name)
-	for _, ended := range m.After {
-		text += fmt.Sprintf(" after %s", number(ended.Wish))
+	for _, released := range m.After {
+		text += fmt.Sprintf(" after %s", number(released.Wish)) + lastUsed(released.Last)
 	}
 	return text + " · " + m.Stamp.String()
 }
 
 func (m Release) String() string {
-	return fmt.Sprintf("release %v %q · %v", m.Ended, m.Name, m.Stamp)
+	return fmt.Sprintf("release %v %q%s · %v", m.Ended, m.Name, lastUsed(m.Last), m.Stamp)
+}
+
+// lastUsed says how far a member has counted by itself.
+func lastUsed(last holdfast.Token) string {
+	if last == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" last=%d:%d", last>>32, last&(1<<32-1))
 }
 
 func (m Extend) String() string {
@@ -231,6 +254,9 @@ func (m Decided) String() string {
 	switch m.Kind {
 	case lock.Granted:
 		text += fmt.Sprintf(" token=%d:%d", m.Token>>32, m.Token&(1<<32-1))
+		if m.Keep {
+			text += " keep"
+		}
 	case lock.Queued:
 		text += fmt.Sprintf(" position=%d", m.Position)
 	case lock.Refused:

@@ -139,13 +139,17 @@ func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	c.departed = left
+	isFree := func(s lock.SessionID, wish uint64) bool {
+		return slices.ContainsFunc(free, func(d departed) bool {
+			return s.Member == uint64(d.id) && tenureOf(s, wish) == d.tenure
+		})
+	}
+	m.outrunLost(isFree)
 	if m.deciding {
 		m.attend(now, out)
 	}
 	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, wish uint64, _ holdfast.Token) bool {
-		return slices.ContainsFunc(free, func(d departed) bool {
-			return s.Member == uint64(d.id) && tenureOf(s, wish) == d.tenure
-		})
+		return isFree(s, wish)
 	}, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }
@@ -156,6 +160,9 @@ func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
 	c := m.authority
 	c.pending = slices.DeleteFunc(c.pending, func(w pending) bool {
 		return w.seat.Session.Member == uint64(p.id) && tenureOf(w.seat.Session, w.seat.Request) == p.tenure
+	})
+	c.endVisits(func(r *lock.Request) bool {
+		return r.Session.Member == uint64(p.id) && tenureOf(r.Session, r.ID) == p.tenure
 	})
 	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, wish uint64, token holdfast.Token) bool {
 		return token == 0 && s.Member == uint64(p.id) && tenureOf(s, wish) == p.tenure
@@ -202,7 +209,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		m.onAcquire(now, p, &msg, out)
 	case Release:
 		if p.owns(msg.Ended) {
-			m.onRelease(now, p, msg.Ended, msg.Name, out)
+			m.onRelease(now, p, Released{msg.Ended, msg.Last}, msg.Name, out)
 			m.ackTo(now, p, msg.Wish)
 		}
 	case Extend:
@@ -211,6 +218,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		}
 	case EndSession:
 		if p.owns(msg.Ended) {
+			m.authority.endVisits(func(r *lock.Request) bool { return r.Session == msg.Session })
 			m.authority.table.EndSession(now, msg.Session, "", &m.scratch)
 			m.tell(now, wishKey{}, out)
 			m.ackTo(now, p, msg.Wish)
@@ -248,12 +256,16 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, p.id, err)})
 		return
 	}
-	for _, ended := range msg.After {
-		if p.owns(ended) {
-			m.onRelease(now, p, ended, w.Name, out)
+	for _, released := range msg.After {
+		if p.owns(released.Ended) {
+			m.onRelease(now, p, released, w.Name, out)
 		}
 	}
-	m.authority.table.Acquire(now, requestOf(now, w), &m.scratch)
+	r := requestOf(now, w)
+	if m.postpone(now, r, wishKey{p.id, w.Request}, out) {
+		return
+	}
+	m.authority.table.Acquire(now, r, &m.scratch)
 	m.attend(now, out) // the count may be at its end now
 	m.tell(now, wishKey{p.id, w.Request}, out)
 }
@@ -273,8 +285,11 @@ func requestOf(now protocol.Time, s *lock.Seat) *lock.Request {
 }
 
 // onRelease ends a wish, whatever has become of it.
-func (m *Machine) onRelease(now protocol.Time, p *peer, e Ended, name string, out *protocol.Effects) {
-	m.authority.forget(wishKey{p.id, e.Wish})
+func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string, out *protocol.Effects) {
+	key := wishKey{p.id, e.Wish}
+	m.authority.forget(key)
+	m.authority.endVisits(func(r *lock.Request) bool { return r.Session == e.Session && r.ID == e.Wish })
+	m.outrun(name, key, e.Last)
 	m.authority.table.Cancel(now, e.Session, name, e.Wish, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }
@@ -298,6 +313,7 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 	p := c.peer(protocol.ID(d.Session.Member))
 	key := wishKey{protocol.ID(d.Session.Member), d.Request}
 	unheard, repeats := c.words[key], false
+	c.settleLoan(d, key)
 	if p == nil || tenureOf(d.Session, d.Request) != p.tenure {
 		c.forget(key)
 		return // it has ended all this itself
@@ -321,6 +337,7 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 		repeats = key != answered
 	default:
 		repeats = !protocol.Mutated("grant told once")
+		msg.Keep = d.Kind == lock.Granted && m.allowKeeping(key, d)
 	}
 	c.forget(key)
 	if repeats {
@@ -344,9 +361,12 @@ func (m *Machine) repeatUntilHeard(now protocol.Time, key wishKey, msg *Decided)
 // heard ends the word that a peer has acknowledged. By its number, and not by its wish:
 // a late acknowledgement of one word is none of another.
 func (c *authority) heard(p *peer, number uint64) {
-	if key, ok := c.numbers[number]; ok && key.member == p.id {
-		c.forget(key)
+	key, ok := c.numbers[number]
+	if !ok || key.member != p.id {
+		return
 	}
+	c.useLoan(key, &c.words[key].message)
+	c.forget(key)
 }
 
 // forget ends the word about a wish, if there is one.

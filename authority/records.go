@@ -13,6 +13,7 @@ const (
 	asking state = iota + 1 // no authority has answered yet
 	queued                  // an authority has it in its queue
 	held                    // granted, and its client may believe so
+	kept                    // granted, released by its client, and kept for the next one (keep.go)
 	ending                  // nobody here wants it any more; an authority may still have it
 )
 
@@ -26,6 +27,7 @@ type record struct {
 	sent     bool          // an authority may know of the wish
 	first    protocol.Time // when it was sent for the first time to the present authority
 	position int           // in the queue; -1 while nobody has said
+	client   bool          // it is a client's; not what is kept, nor what was when it was given back
 	reported bool          // the report to the present authority has it as wanted or held
 	freed    bool          // that report has it as released
 
@@ -37,6 +39,8 @@ type record struct {
 	loss      holdfast.Loss // why it is revoked
 	confirmed bool          // the authority of the newest epoch has given it, or knows it
 	extension *extension
+	keep      bool    // it is kept when its client releases it
+	origin    *origin // what the authority knows of a grant that was kept; nil: of the request itself
 
 	// Ending.
 	calls []protocol.CallID // who waits for the release
@@ -136,6 +140,17 @@ func (h *holder) enter(r *record) {
 	if r.whole {
 		return
 	}
+	h.enterClient(r)
+	names := h.names[r.request.Name]
+	if names == nil {
+		names = &chain{}
+		h.names[r.request.Name] = names
+	}
+	names.join(ofName, r)
+}
+
+// enterClient puts a record where its client finds it.
+func (h *holder) enterClient(r *record) {
 	h.byKey[r.key()] = r
 	p := h.sessions[r.request.Session]
 	if p == nil {
@@ -148,24 +163,12 @@ func (h *holder) enter(r *record) {
 		p.holds++
 		h.held++
 	}
-	names := h.names[r.request.Name]
-	if names == nil {
-		names = &chain{}
-		h.names[r.request.Name] = names
-	}
-	names.join(ofName, r)
+	r.client = true
 }
 
-// leave takes a record out of everything.
-func (h *holder) leave(r *record) {
-	h.settleHold(r)
+// leaveClient takes a record out of where its client finds it.
+func (h *holder) leaveClient(r *record) {
 	h.leaveCount(r)
-	delete(h.records, r.wish)
-	h.reminders.Sweep(len(h.records), h.reminds)
-	h.all.part(ofAll, r)
-	if r.whole {
-		return
-	}
 	if h.byKey[r.key()] == r {
 		delete(h.byKey, r.key())
 	}
@@ -173,6 +176,30 @@ func (h *holder) leave(r *record) {
 	p.part(ofSession, r)
 	if p.first == nil {
 		delete(h.sessions, r.request.Session)
+	}
+	r.client = false
+}
+
+// leave takes a record out of everything.
+func (h *holder) leave(r *record) {
+	h.settleHold(r)
+	delete(h.records, r.wish)
+	h.reminders.Sweep(len(h.records), h.reminds)
+	h.all.part(ofAll, r)
+	if r.whole {
+		return
+	}
+	switch {
+	case r.client:
+		h.leaveClient(r)
+	case r.state == kept:
+		h.idle.part(ofSession, r)
+		h.unused--
+	}
+	if r.origin != nil {
+		if h.origins[r.origin.session]--; h.origins[r.origin.session] == 0 {
+			delete(h.origins, r.origin.session)
+		}
 	}
 	names := h.names[r.request.Name]
 	names.part(ofName, r)

@@ -82,7 +82,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 	case r.state == ending && r.whole:
 		m.toAuthority(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
 	case r.state == ending:
-		m.toAuthority(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name}, out)
+		m.toAuthority(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Last: r.last()}, out)
 		if protocol.Mutated("unlock told once") {
 			m.drop(r, out)
 			return
@@ -116,12 +116,12 @@ func (m *Machine) Silent() protocol.Time {
 	return protocol.Never
 }
 
-func (r *record) ended() Ended { return Ended{Session: r.request.Session, Wish: r.wish} }
+func (r *record) ended() Ended { return Ended{Session: r.grantee(), Wish: r.wish} }
 
 // endingBefore lists the releases of the same name that are under way: they come first,
 // whatever the network does with the order of messages. It reports false where there are
 // too many of them.
-func (m *Machine) endingBefore(r *record) (after []Ended, ok bool) {
+func (m *Machine) endingBefore(r *record) (after []Released, ok bool) {
 	for other := m.holder.names[r.request.Name].first; other != nil; other = other.links[ofName].next {
 		if other.state != ending {
 			continue
@@ -129,7 +129,7 @@ func (m *Machine) endingBefore(r *record) (after []Ended, ok bool) {
 		if len(after) == maxAfter {
 			return nil, false
 		}
-		after = append(after, other.ended())
+		after = append(after, Released{other.ended(), other.last()})
 	}
 	return after, true
 }
@@ -138,7 +138,7 @@ func (m *Machine) endingBefore(r *record) (after []Ended, ok bool) {
 func (m *Machine) seat(now protocol.Time, r *record) lock.Seat {
 	q := &r.request
 	s := lock.Seat{
-		Name: q.Name, Session: q.Session, Request: r.wish, Owner: q.Owner, Reason: q.Reason, Client: q.Client,
+		Name: q.Name, Session: r.grantee(), Request: r.wish, Owner: q.Owner, Reason: q.Reason, Client: q.Client,
 		Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Left: lock.Never,
 	}
 	if r.state == held {
@@ -250,6 +250,9 @@ func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 		// it is told.
 		m.tellLoss(r, lock.Lost, holdfast.HoldLimit, out)
 		m.endRecord(now, r, out)
+		return
+	case r.state == kept && r.due <= now:
+		m.giveBack(now, r, out) // it is not hot any more
 		return
 	case r.due <= now:
 		m.send(now, r, out)

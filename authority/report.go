@@ -131,6 +131,7 @@ func (m *Machine) keptInfoRequest(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effects) {
 	h := &m.holder
 	if !h.report.taken {
+		m.holder.letAllGo()
 		m.takeReport()
 	}
 	if int64(chunk) >= int64(len(h.report.cuts)) {
@@ -282,8 +283,10 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 	}
 	r := m.holder.records[msg.Wish]
 	switch {
-	case r == nil || r.whole || r.request.Name != msg.Name || r.request.Session != msg.Session:
+	case r == nil || r.whole || r.request.Name != msg.Name || r.grantee() != msg.Session:
 		m.refuseWord(now, msg, out)
+	case r.state == kept:
+		m.decidedKept(now, r, msg, out)
 	case r.state == ending:
 		// Its release is under way, and answers everything.
 	case msg.Extension != 0:
@@ -322,6 +325,8 @@ func (m *Machine) decided(now protocol.Time, r *record, msg *Decided, out *proto
 	case lock.Granted:
 		if r.waits() {
 			m.granted(now, r, msg, out)
+		} else if !msg.Keep {
+			m.giveWay(r, out)
 		}
 	case lock.Refused:
 		if r.waits() {
@@ -360,6 +365,7 @@ func (m *Machine) granted(now protocol.Time, r *record, msg *Decided, out *proto
 		end = lock.After(r.request.Arrived, lock.Stretch(msg.Hold, m.config.Table.Drift))
 	}
 	m.holder.take(r, msg.Token, now, end)
+	r.keep = msg.Keep
 	d := r.decision(lock.Granted)
 	d.Waited, d.Hold = max(0, now-r.request.Arrived), msg.Hold
 	out.Decide(protocol.CallID{}, &d)

@@ -21,6 +21,9 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	epoch, away := before == nil || view.Epoch != before.Epoch, !m.admitted()
 	same := before != nil && reign.Authority == m.reign.Authority && reign.Version == m.reign.Version &&
 		(m.config.Outlives || !m.halted && !epoch)
+	if !same || epoch {
+		m.holder.letAllGo()
+	}
 	if !same {
 		m.cease(now)
 		m.beginReign(reign)
@@ -136,7 +139,7 @@ func (m *Machine) Lapse(now protocol.Time, next protocol.Tenure, out *protocol.E
 // become begins this member's reign: it asks everybody what they hold and wait for, and
 // grants nothing yet.
 func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
-	table, err := lock.New(m.config.Table)
+	table, err := lock.New(m.tableConfig())
 	if err != nil {
 		panic(fmt.Sprintf("authority: a table that New has made before: %v", err))
 	}
@@ -170,6 +173,7 @@ func (m *Machine) cease(now protocol.Time) {
 	m.deciding = false
 	m.holder.reign, m.holder.counted = c.table.Reign(), c.table.Count()
 	m.keepOwn(now, c.copySeats(now))
+	m.keepVisits(c.visits)
 }
 
 // copySeats copies the table, in the order in which it can be restored.

@@ -11,14 +11,15 @@ import (
 
 // The fewest bytes that an element of a list can have.
 const (
-	leastEnded = 10
-	leastSeat  = 24
-	leastGrant = 19
-	leastWait  = 17
-	leastLock  = 8
+	leastEnded    = 10
+	leastReleased = 11
+	leastSeat     = 24
+	leastGrant    = 19
+	leastWait     = 17
+	leastLock     = 8
 
 	leastHandover = 17
-	leastDecided  = 19
+	leastDecided  = 20
 )
 
 func (c *coder) session(v *lock.SessionID) {
@@ -127,13 +128,17 @@ func (c *coder) writeSeat(v *lock.Seat) {
 func (c *coder) acquire(v *authority.Acquire) {
 	c.stamp(&v.Stamp)
 	c.seat(&v.Wish)
-	c.endeds(&v.After)
+	for i := range list(c, &v.After, leastReleased) {
+		c.ended(&v.After[i].Ended)
+		number(c, &v.After[i].Last)
+	}
 }
 
 func (c *coder) release(v *authority.Release) {
 	c.stamp(&v.Stamp)
 	c.ended(&v.Ended)
 	text(c, &v.Name)
+	number(c, &v.Last)
 }
 
 func (c *coder) extend(v *authority.Extend) {
@@ -166,6 +171,7 @@ func (c *coder) decision(v *authority.Decided) {
 	c.count(&v.Position)
 	text(c, &v.Loss)
 	c.failure(&v.Err)
+	c.truth(&v.Keep)
 	number(c, &v.Extension)
 	number(c, &v.Word)
 }

@@ -1,0 +1,196 @@
+package authority
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Holding on (Rules.HoldOn): a member keeps an exclusive grant that its client has released,
+// and gives it to its next client that asks, until the authority asks it to give way. This
+// is the holder's side of it; the authority's is in loan.go.
+
+// origin is what an authority knows of a grant that its member has kept: whom it was given
+// to, and under which token. Its wish is the record's.
+type origin struct {
+	session lock.SessionID
+	token   holdfast.Token
+}
+
+// maxKept is how many grants a member keeps unused in one space: the hot names of its
+// clients. One more, and the one that has not been used for the longest time is given back.
+const maxKept = 1024
+
+// maxUses is how many tokens a member gives by itself under one grant. When they are used up
+// it gives the grant back; and so many are outrun where a member is lost that may have kept
+// something, because nobody knows how far it has counted.
+const maxUses = 1 << 20
+
+// grantee returns the session that the record's grant was given to, as an authority knows
+// it.
+func (r *record) grantee() lock.SessionID {
+	if r.origin != nil {
+		return r.origin.session
+	}
+	return r.request.Session
+}
+
+// last is the highest token that was given here under the record's grant; 0 where that is
+// the grant's own.
+func (r *record) last() holdfast.Token {
+	if r.origin == nil || r.token == r.origin.token {
+		return 0
+	}
+	return r.token
+}
+
+// spent reports whether no further token may be given here under the record's grant.
+func (r *record) spent() bool {
+	return uint32(r.token) >= lock.MaxCount || r.origin != nil && r.token-r.origin.token >= maxUses
+}
+
+// lends reports whether this member may give what it keeps to a client: it follows an
+// authority, under a lease that has not ended, and has promised nobody to follow another.
+func (m *Machine) lends(now protocol.Time) bool {
+	return m.config.HoldOn > 0 && m.speaks() && !m.instance.closed && now < m.lease.Member && m.view.Epoch.Counter >= m.lease.Promised
+}
+
+// keeps reports whether a grant that its client releases is kept: the authority has allowed
+// it, and nobody is known to wait for the name.
+func (m *Machine) keeps(now protocol.Time, r *record) bool {
+	if !r.keep || r.revoked || !r.confirmed || r.extension != nil || r.spent() || !m.lends(now) {
+		return false
+	}
+	for other := m.holder.names[r.request.Name].first; other != nil; other = other.links[ofName].next {
+		if other.waits() {
+			return false
+		}
+	}
+	return true
+}
+
+// keep takes back what a client releases, and tells nobody else.
+func (m *Machine) keep(now protocol.Time, call protocol.CallID, r *record, out *protocol.Effects) {
+	h := &m.holder
+	d := r.decision(lock.Released)
+	out.Decide(call, &d)
+	h.settleHold(r)
+	h.leaveClient(r)
+	if r.origin == nil {
+		r.origin = &origin{r.request.Session, r.token}
+		h.origins[r.origin.session]++
+	}
+	r.state, r.end, r.due = kept, protocol.Never, now+m.config.HoldOn
+	h.idle.join(ofSession, r)
+	h.unused++
+	m.remind(r)
+	if h.unused > maxKept {
+		m.giveBack(now, h.idle.first, out)
+	}
+}
+
+// lend gives a client what this member keeps, under a token of its own, and reports whether
+// it has. What does not suit the request is given back: the authority has to decide then.
+// Reentry and whose suspension may pass are the table's to judge, so a named owner is never
+// lent anything.
+func (m *Machine) lend(now protocol.Time, call protocol.CallID, q *lock.Request, out *protocol.Effects) bool {
+	names := m.holder.names[q.Name]
+	if names == nil {
+		return false
+	}
+	r := names.last
+	for r != nil && r.state != kept {
+		r = r.links[ofName].prev
+	}
+	switch {
+	case r == nil:
+		return false
+	case q.Owner != "" || q.Mode != holdfast.ModeExclusive || r.spent() || !m.lends(now):
+		m.giveBack(now, r, out)
+		return false
+	case q.Hold > 0 && now >= lock.After(q.Arrived, q.Hold):
+		out.Decide(call, &lock.Decision{
+			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Mode: q.Mode, Waited: now - q.Arrived, Err: holdfast.HoldLimit,
+		})
+		return true // it has ended on its way
+	}
+	h := &m.holder
+	h.idle.part(ofSession, r)
+	h.unused--
+	r.request, r.due, r.state = *q, protocol.Never, asking
+	h.enterClient(r)
+	end := protocol.Never
+	if q.Hold > 0 {
+		end = lock.After(q.Arrived, lock.Stretch(q.Hold, m.config.Table.Drift))
+	}
+	h.take(r, r.token+1, now, end)
+	d := r.decision(lock.Granted)
+	d.Waited, d.Hold = max(0, now-q.Arrived), q.Hold
+	out.Decide(call, &d)
+	m.remind(r)
+	return true
+}
+
+// giveBack releases a grant that is kept.
+func (m *Machine) giveBack(now protocol.Time, r *record, out *protocol.Effects) {
+	m.holder.letGo(r)
+	m.send(now, r, out)
+	m.remind(r)
+}
+
+// letGo makes what is kept one that nobody here wants any more.
+func (h *holder) letGo(r *record) {
+	h.idle.part(ofSession, r)
+	h.unused--
+	r.state, r.pause, r.due = ending, 0, protocol.Never
+}
+
+// letAllGo does so with all that is kept, and keeps nothing more of what is held: another
+// authority, or one under another epoch, is told what is held here, and that the rest is
+// released.
+func (h *holder) letAllGo() {
+	for r := h.all.first; r != nil; r = r.links[ofAll].next {
+		r.keep = false
+	}
+	for h.idle.first != nil {
+		h.letGo(h.idle.first)
+	}
+}
+
+// giveWay hears that somebody else wants what this member holds on to. What is unused is
+// given back, which is the answer; of what is in use the authority is told at once that it
+// is, because somebody may wait to hear just that.
+func (m *Machine) giveWay(r *record, out *protocol.Effects) {
+	if !r.keep {
+		return
+	}
+	r.keep = false
+	m.toAuthority(Acks{m.stamp()}, out)
+}
+
+// decidedKept takes what an authority says of a grant that is kept.
+func (m *Machine) decidedKept(now protocol.Time, r *record, msg *Decided, out *protocol.Effects) {
+	switch {
+	case msg.Kind == lock.Granted && msg.Keep:
+		m.ack(now, msg.Word, out)
+	case msg.Kind == lock.Granted || msg.Kind == lock.Revoked:
+		m.giveBack(now, r, out)
+	case msg.Kind == lock.Lost:
+		if msg.Word != 0 {
+			m.ack(now, msg.Word, out)
+		}
+		m.drop(r, out)
+	}
+}
+
+// extendLent sets the hold limit of what was lent here: the authority has none for it.
+func (m *Machine) extendLent(now protocol.Time, call protocol.CallID, r *record, hold lock.Time, out *protocol.Effects) {
+	r.end = protocol.Never
+	if hold > 0 {
+		r.end = lock.After(now, lock.Stretch(hold, m.config.Table.Drift))
+	}
+	m.remind(r)
+	out.Decide(call, &lock.Decision{
+		Kind: lock.Granted, Session: r.request.Session, Request: r.request.ID, Name: r.request.Name, Token: r.token, Hold: hold,
+	})
+}

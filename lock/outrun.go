@@ -1,0 +1,24 @@
+package lock
+
+import "github.com/holdfast-locks/holdfast"
+
+// Outrun makes every token to come higher than last, which a holder has given by itself: its
+// authority had let it count on. A token of an earlier reign is outrun already, and nothing
+// changes. It panics where last is of a reign that is still to come: who counts in this one
+// cannot have given it.
+func (t *Table) Outrun(last holdfast.Token) {
+	if last <= t.last {
+		return
+	}
+	if uint64(last)>>32 != t.reign {
+		panic("lock: a token of a later reign is to be outrun")
+	}
+	t.count, t.last = uint32(last), last
+}
+
+// Wanted reports whether anybody waits at a name, or for the table to be suspended or
+// resumed.
+func (t *Table) Wanted(name string) bool {
+	e := t.entryOf(name)
+	return t.gate != nil || e != 0 && t.entries.at(e).waiting > 0
+}
