@@ -79,6 +79,8 @@ func (r *Rules) check() error {
 		return fmt.Errorf("Rules.Title is empty; give the word for whoever decides")
 	case r.Terms == nil:
 		return fmt.Errorf("Rules.Terms is nil; give the protocol's")
+	case r.HoldOn < 0:
+		return fmt.Errorf("Rules.HoldOn is %v; a positive duration is allowed, and 0 for none", r.HoldOn)
 	}
 	return nil
 }

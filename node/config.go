@@ -88,12 +88,19 @@ type Config struct {
 	Clock clock.Clock
 }
 
-// Space defines a lockspace.
+// Space defines a lockspace. All members of a cluster have the same definitions.
 type Space struct {
 	Name      string
 	Protocol  string // central or grantor; zero means central
 	Partition string // primary or any, the same in all spaces; zero means primary
 	Preempt   bool   // the highest id coordinates, as published; zero means seniority
+	// Placement, of protocol grantor alone, lets grantorship move by itself to the member that
+	// locks most: it is the window in which the grantor counts, from 1 s to 1 h. Zero means
+	// that it moves only where somebody asks for that.
+	Placement time.Duration
+	// HoldOn, of protocol grantor alone, is how long a member keeps a grant that its clients
+	// use no more, from 1 s to 1 h. Zero means that it keeps none.
+	HoldOn time.Duration
 }
 
 // Limits bound a member. Zero values mean the defaults of the fields' comments.
@@ -166,6 +173,27 @@ func (c *Config) checkSpaces() error {
 		case s.Partition != first.Partition:
 			// The views are those of the member, not of a space.
 			return fmt.Errorf("space %q has partition %s and space %q has %s; all spaces of a member have the same", first.Name, first.Partition, s.Name, s.Partition)
+		}
+		if err := s.checkOptions(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkOptions judges the options that only protocol grantor has.
+func (s *Space) checkOptions() error {
+	const least, most = time.Second, time.Hour
+	for _, option := range []struct {
+		field string
+		value time.Duration
+	}{{"Placement", s.Placement}, {"HoldOn", s.HoldOn}} {
+		switch {
+		case option.value == 0:
+		case s.Protocol != "grantor":
+			return fmt.Errorf("space %q: %s is %v, and protocol %s does not have it; leave it out, or use protocol grantor", s.Name, option.field, option.value, s.Protocol)
+		case option.value < least || option.value > most:
+			return fmt.Errorf("space %q: %s is %v; %v to %v is allowed, and 0 for off", s.Name, option.field, option.value, least, most)
 		}
 	}
 	return nil

@@ -77,7 +77,9 @@ func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time) 
 		Table: c.table(), Wall: time.Duration(started.UnixNano()),
 	}
 	for _, space := range c.Spaces {
-		s.Spaces = append(s.Spaces, seat.Space{Name: space.Name, Protocol: space.Protocol})
+		s.Spaces = append(s.Spaces, seat.Space{
+			Name: space.Name, Protocol: space.Protocol, Placement: space.Placement, HoldOn: space.HoldOn,
+		})
 	}
 	return s
 }
@@ -88,6 +90,12 @@ func (c *Config) definitions() (lines []string) {
 		line := fmt.Sprintf("space %s: protocol %s, partition %s", s.Name, s.Protocol, s.Partition)
 		if s.Preempt {
 			line += ", preempt"
+		}
+		if s.Placement != 0 {
+			line += ", placement " + s.Placement.String()
+		}
+		if s.HoldOn != 0 {
+			line += ", hold_on " + s.HoldOn.String()
 		}
 		lines = append(lines, line)
 	}

@@ -18,14 +18,17 @@ func Protocols() []Protocol {
 	return []Protocol{
 		{
 			Name: "central",
-			New: func(s *Seat, self protocol.ID) (protocol.Machine, error) {
+			New: func(s *Seat, _ *Space, self protocol.ID) (protocol.Machine, error) {
 				return central.New(central.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available})
 			},
 		},
 		{
 			Name: "grantor",
-			New: func(s *Seat, self protocol.ID) (protocol.Machine, error) {
-				return grantor.New(grantor.Config{Config: authority.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available}})
+			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+				return grantor.New(grantor.Config{
+					Config:    authority.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available},
+					Placement: space.Placement, HoldOn: space.HoldOn,
+				})
 			},
 			Vocabulary: grantor.Vocabulary(),
 		},

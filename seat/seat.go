@@ -36,8 +36,13 @@ type Seat struct {
 	Wall                time.Duration // the wall clock at the start, since the Unix epoch
 }
 
-// Space is a lockspace and the name of its protocol.
-type Space struct{ Name, Protocol string }
+// Space is a lockspace, the name of its protocol, and its options: what those mean, the
+// protocol says.
+type Space struct {
+	Name, Protocol string
+	Placement      time.Duration // protocol grantor; zero means off
+	HoldOn         time.Duration // protocol grantor; zero means off
+}
 
 // Chance draws what nobody can know before.
 type Chance struct {
@@ -53,7 +58,7 @@ type Protocol struct {
 	Name string
 	// New makes the machine of one space of the member with that id. The error names the
 	// field that is wrong.
-	New func(s *Seat, self protocol.ID) (protocol.Machine, error)
+	New func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error)
 	// Vocabulary has a value of each type that its machines send to one another beside
 	// those that holders and authorities do, which several protocols share.
 	Vocabulary []any
@@ -75,12 +80,13 @@ func Build(s *Seat, chance Chance, protocols []Protocol) (*Machines, error) {
 	}
 	built := &Machines{Member: member}
 	cell := member.Cell()
-	for _, space := range s.Spaces {
+	for at := range s.Spaces {
+		space := &s.Spaces[at]
 		i := slices.IndexFunc(protocols, func(p Protocol) bool { return p.Name == space.Protocol })
 		if i < 0 {
 			return nil, fmt.Errorf("seat: space %q has protocol %q, which is not among those that are known", space.Name, space.Protocol)
 		}
-		machine, err := protocols[i].New(s, cell.ID)
+		machine, err := protocols[i].New(s, space, cell.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -85,6 +85,8 @@ type Space struct {
 	Protocol  string        // "central", …
 	Class     holdfast.Class
 	Partition string // "primary" or "any"
+	// Placement and HoldOn are options of protocol grantor, for status to show. Zero means off.
+	Placement, HoldOn time.Duration
 }
 
 // Identity is who this member is.

@@ -52,6 +52,7 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		Reign: condition.Reign, State: condition.State.String(), Why: condition.Why,
 		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
 		Version: condition.Version, Closed: condition.Closed,
+		Placement: wire.Duration(space.Placement), HoldOn: wire.Duration(space.HoldOn),
 	}
 	if condition.Elder != 0 {
 		document.Elder = view.Name(condition.Elder)

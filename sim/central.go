@@ -24,7 +24,7 @@ func centralProtocol() Protocol {
 			if err != nil {
 				return built, err
 			}
-			space, err := seats.Protocols()[0].New(plain, built.ID)
+			space, err := seats.Protocols()[0].New(plain, &plain.Spaces[0], built.ID)
 			built.Spaces = []protocol.Machine{space}
 			return built, err
 		},

@@ -16,7 +16,10 @@ func grantorProtocol() Protocol {
 			if err != nil {
 				return built, err
 			}
-			space, err := grantor.New(grantor.Config{Config: authority.Config{Self: built.ID, Table: s.Table, Any: s.Any}})
+			space, err := grantor.New(grantor.Config{
+				Config:    authority.Config{Self: built.ID, Table: s.Table, Any: s.Any},
+				Placement: s.Placement, HoldOn: s.HoldOn,
+			})
 			built.Spaces = []protocol.Machine{space}
 			return built, err
 		},

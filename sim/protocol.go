@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	seats "github.com/holdfast-locks/holdfast/seat"
 )
 
 // Protocol is what the simulator must know of a protocol to run it. Everything else
@@ -110,6 +112,13 @@ type Seat struct {
 	Preempt  bool
 	Newer    bool // it speaks a later version of the protocol than the others
 	Table    lock.Config
+	// Placement and HoldOn are the options of a space of protocol grantor. Zero means off.
+	Placement, HoldOn time.Duration
+}
+
+// space is the member's one space.
+func (s *Seat) space() seats.Space {
+	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn}
 }
 
 // Built are the machines of one life, to be stacked.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/recording"
@@ -25,7 +24,7 @@ func (s *Seat) plain() (*seats.Seat, error) {
 	}
 	return &seats.Seat{
 		Name: s.Name, Address: s.Address, Founders: s.Join, Founder: s.Founder, Kept: s.Kept, Cell: cell, Serves: true,
-		Spaces: []seats.Space{{Name: holdfast.DefaultSpace, Protocol: s.Protocol}}, Definitions: []string{s.definition()},
+		Spaces: []seats.Space{s.space()}, Definitions: []string{s.definition()},
 		Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Available: s.Any, Preempt: s.Preempt, Table: s.Table,
 	}, nil
 }
@@ -38,6 +37,12 @@ func (s *Seat) definition() string {
 	}
 	if s.Preempt {
 		line += ", preempt"
+	}
+	if s.Placement != 0 {
+		line += ", placement " + s.Placement.String()
+	}
+	if s.HoldOn != 0 {
+		line += ", hold_on " + s.HoldOn.String()
 	}
 	return line
 }
@@ -69,11 +74,12 @@ func (p *Protocol) seat() seats.Protocol {
 
 // space makes one space of the member with that id: the one above a membership that is
 // built beside it, remembers that id, and is thrown away.
-func (p *Protocol) space(s *seats.Seat, self protocol.ID) (protocol.Machine, error) {
+func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (protocol.Machine, error) {
 	cell := membership.Cell{ID: self}
 	built, err := p.Build(Seat{
 		Protocol: p.Name, Name: s.Name, Address: s.Address, Founder: s.Founder, Join: s.Founders, Kept: true, Cell: cell.Encode(),
 		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
+		Placement: space.Placement, HoldOn: space.HoldOn,
 	})
 	if err != nil {
 		return nil, err
@@ -105,7 +111,9 @@ func (m *member) front(s *Seat, built Built, tap *recording.Tap) (protocol.Machi
 	plain.Sessions = m.world.settings.sessions
 	plain.Spaces = nil
 	for range m.spaces {
-		plain.Spaces = append(plain.Spaces, seats.Space{Name: holdfast.DefaultSpace, Protocol: m.world.protocol.Name})
+		space := s.space()
+		space.Protocol = m.world.protocol.Name // whatever it says to the others
+		plain.Spaces = append(plain.Spaces, space)
 	}
 	chance, cell := seats.Chance{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}
 	if tap != nil {

@@ -174,6 +174,9 @@ type Space struct {
 	Transfers  List[Handover] `json:"transfers"`            // authorities that are being handed over
 	Closed     bool           `json:"closed"`               // the space's instance at the member that answers is closed
 	Suspension *Grant         `json:"suspension,omitempty"` // state suspended: by whom, and why
+
+	Placement Duration `json:"placement,omitzero"` // the window in which the authority counts who locks most; 0 means off
+	HoldOn    Duration `json:"hold_on,omitzero"`   // how long a member keeps a grant that is used no more; 0 means off
 }
 
 // Handover is an authority that is on its way from one member to another, by their names.

@@ -45,6 +45,10 @@ func TestDocuments(t *testing.T) {
 		`{"name":"default","protocol":"central","class":"fenced","partition":"primary","authority":[],"reign":"12","state":"ready","why":"","locks":1,"waiters":2,"sessions":3,"elder":"","version":"0","transfers":[],"closed":false}`: wire.Space{
 			Name: "default", Protocol: "central", Class: holdfast.Fenced, Partition: "primary", Reign: 12, State: "ready", Locks: 1, Waiters: 2, Sessions: 3,
 		},
+		`{"name":"g","protocol":"grantor","class":"fenced","partition":"primary","authority":["a"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"b","version":"2","transfers":[],"closed":false,"placement":"10s","hold_on":"1m0s"}`: wire.Space{
+			Name: "g", Protocol: "grantor", Class: holdfast.Fenced, Partition: "primary", Authority: []string{"a"}, Reign: 12, State: "ready",
+			Elder: "b", Version: 2, Placement: wire.Duration(10 * time.Second), HoldOn: wire.Duration(time.Minute),
+		},
 		`{"event":"lost","time":"2026-11-21T18:04:05.000000600Z","space":"default","name":"x","owner":"o","token":"17179869185","why":"hold_limit","member":"b"}`: wire.Event{Event: "lost", Time: at, Space: "default", Name: "x", Owner: "o", Token: big, Why: "hold_limit", Member: "b"},
 		`{"type":"about:blank","title":"Limit reached","status":429,"detail":"lock \"x\": limit sessions of 7 reached","code":"limit","space":"default","name":"x","limit":"sessions","value":7}`: wire.NewProblem(
 			&holdfast.Error{Op: "lock", Space: "default", Name: "x", Err: &holdfast.LimitError{Limit: "sessions", Value: 7}}),

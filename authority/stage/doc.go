@@ -10,7 +10,8 @@
 //
 // # Members and views
 //
-//	members [chunk=N] [operators=N] [parked=N] [any] [named] a b c   a new cluster, in which nobody has a view
+//	members [chunk=N] [operators=N] [parked=N] [placement=10s] [hold_on=1m] [any] [named] a b c
+//	                  a new cluster, in which nobody has a view
 //	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [merged]
 //	     [since=c@2] [dropped=c@5s]                   raised at those in to=
 //	halt b 5          b has promised epoch 5          lapse c       c's lease has ended

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -16,6 +17,7 @@ type Options struct {
 	Self                     protocol.ID
 	Chunk, Operators, Parked int
 	Any                      bool
+	Placement, HoldOn        time.Duration
 }
 
 // Maker makes the machine of one member.
@@ -172,6 +174,10 @@ func (s *Stage) start(args []string) {
 			s.options.Operators = int(Number(s.t, value))
 		case key == "parked" && set:
 			s.options.Parked = int(Number(s.t, value))
+		case key == "placement" && set:
+			s.options.Placement = Duration(s.t, value)
+		case key == "hold_on" && set:
+			s.options.HoldOn = Duration(s.t, value)
 		case key == "any":
 			s.options.Any = true
 		case key == "named":

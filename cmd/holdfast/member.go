@@ -215,6 +215,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 		c.Spaces = append(c.Spaces, node.Space{
 			Name: space.Name, Protocol: space.Protocol,
 			Partition: space.Option("partition"), Preempt: space.Option("preempt") == "true",
+			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
 		})
 	}
 	return c, nil
@@ -269,6 +270,7 @@ func (m *member) spaces() []server.Space {
 		served := server.Space{
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
 			Class: holdfast.Fenced, Partition: space.Option("partition"),
+			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
 		}
 		if served.Partition == "any" {
 			served.Class = holdfast.Available

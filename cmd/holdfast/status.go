@@ -78,10 +78,12 @@ func spaceTable(status *wire.Status) *table {
 	return t
 }
 
-// moreTables tell of spaces what few have to tell: who names their authorities, who has
-// suspended them, what is being handed over, and what is closed on the member that answers.
+// moreTables tell of spaces what few have to tell: who names their authorities, what they
+// are set to do by themselves, who has suspended them, what is being handed over, and what is
+// closed on the member that answers.
 func moreTables(status *wire.Status) (tables []*table) {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
+	options := newTable("SPACE", "PLACEMENT", "HOLD_ON")
 	suspended := newTable("SUSPENDED", "BY", "THROUGH", "SINCE", "REASON")
 	transfers := newTable("TRANSFER", "FROM", "TO", "SINCE")
 	closed := newTable("CLOSED", "ON")
@@ -91,6 +93,10 @@ func moreTables(status *wire.Status) (tables []*table) {
 			elders.row(space.Name, space.Elder, strings.Join(space.Authority, ","),
 				strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
 			told[elders] = true
+		}
+		if space.Placement != 0 || space.HoldOn != 0 {
+			options.row(space.Name, shownOption(space.Placement), shownOption(space.HoldOn))
+			told[options] = true
 		}
 		if g := space.Suspension; g != nil {
 			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, shownTime(g.Since), g.Reason)
@@ -105,10 +111,18 @@ func moreTables(status *wire.Status) (tables []*table) {
 			told[closed] = true
 		}
 	}
-	for _, t := range []*table{elders, suspended, transfers, closed} {
+	for _, t := range []*table{elders, options, suspended, transfers, closed} {
 		if told[t] {
 			tables = append(tables, t)
 		}
 	}
 	return tables
+}
+
+// shownOption is an option that is a length of time, as serve takes it.
+func shownOption(d wire.Duration) string {
+	if d == 0 {
+		return "off"
+	}
+	return d.String()
 }

@@ -235,6 +235,33 @@ spaces:
 	}
 }
 
+// TestOptionsOfGrantors: the word on stands for a length of time, and one may be given.
+func TestOptionsOfGrantors(t *testing.T) {
+	for _, test := range []struct {
+		options           string
+		placement, holdOn time.Duration
+	}{
+		{"", 0, 0},
+		{",placement=off,hold_on=off", 0, 0},
+		{",placement=on", 10 * time.Second, 0},
+		{",hold_on=on", 0, time.Minute},
+		{",placement=1s,hold_on=1h", time.Second, time.Hour},
+		{",hold_on=1s,placement=60m", time.Hour, time.Second},
+	} {
+		c := mustLoad(t, Sources{Flags: map[string]string{"spaces": "a=grantor" + test.options}})
+		s := c.Spaces[1]
+		if placement, holdOn := s.OptionDuration("placement"), s.OptionDuration("hold_on"); placement != test.placement || holdOn != test.holdOn {
+			t.Errorf("grantor%s: placement %v and hold_on %v, want %v and %v", test.options, placement, holdOn, test.placement, test.holdOn)
+		}
+	}
+	c := mustLoad(t, Sources{File: write(t, "h.yaml", "spaces:\n  a: {protocol: grantor, placement: on, hold_on: off}\n  b: {protocol: grantor, placement: 30s}\n")})
+	for i, want := range []time.Duration{0, 10 * time.Second, 30 * time.Second} {
+		if got := c.Spaces[i].OptionDuration("placement"); got != want {
+			t.Errorf("space %s of the file has placement %v, want %v", c.Spaces[i].Name, got, want)
+		}
+	}
+}
+
 // TestFilePath: the flag --config, then HOLDFAST_CONFIG, name the file.
 func TestFilePath(t *testing.T) {
 	one, two := write(t, "one.yaml", "name: one"), write(t, "two.yaml", "name: two")

@@ -56,6 +56,13 @@
 // address that the others could not reach. A space's options partition and preempt are
 // about the member's one view, so all spaces have the same.
 //
+// # Options of grantors
+//
+// A space of protocol grantor has two more. With placement grantorship moves by itself to the
+// member that locks most: off, on (a window of 10s), or the window. With hold_on a member keeps
+// a grant that its clients use no more: off, on (1m), or how long. All members have the same
+// options, or are refused with both values.
+//
 // # Where it listens
 //
 // listen is HOST:PORT, or unix:///PATH, or both with a comma between. Other members reach

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 )
@@ -23,20 +24,54 @@ func protocols() []string {
 	return append(served(), "bakery", "permission", "consensus", "claim")
 }
 
-// option is something that a space may set, and its values, the default first.
+// option is something that a space may set, and the words for its values, the default
+// first. With usual it may also be a length of time, and the word on stands for that one.
 type option struct {
-	name   string
-	values []string
+	name  string
+	words []string
+	usual time.Duration
 }
 
-// servedOptions are those of every protocol that is served: on a partition only the side
-// with a quorum grants (primary), or every side does (any); with preempt the member with
-// the highest id coordinates.
-func servedOptions() []option {
-	return []option{
-		{"partition", []string{"primary", "any"}},
-		{"preempt", []string{"false", "true"}},
+// optionSpan is which lengths of time an option may be.
+var optionSpan = span{time.Second, time.Hour}
+
+// optionsOf are those of a protocol that is served: on a partition only the side with a
+// quorum grants (primary), or every side does (any); with preempt the member with the
+// highest id coordinates. What placement and hold_on do, and the lengths that on stands
+// for, package protocol/grantor says.
+func optionsOf(protocol string) []option {
+	options := []option{
+		{name: "partition", words: []string{"primary", "any"}},
+		{name: "preempt", words: []string{"false", "true"}},
 	}
+	if protocol == "grantor" {
+		options = append(options,
+			option{"placement", []string{"off", "on"}, 10 * time.Second},
+			option{"hold_on", []string{"off", "on"}, time.Minute})
+	}
+	return options
+}
+
+// allowed says what the option may be.
+func (o *option) allowed() string {
+	allowed := strings.Join(o.words, ", ")
+	if o.usual != 0 {
+		allowed += ", " + optionSpan.String()
+	}
+	return allowed
+}
+
+// judge says what is wrong with a value; the flaw of one that is none at all needs no words.
+func (o *option) judge(value string) *flaw {
+	if slices.Contains(o.words, value) {
+		return nil
+	}
+	_, err := time.ParseDuration(value)
+	if o.usual == 0 || err != nil {
+		return &flaw{"", suggest(value, o.words, "leave it out for "+o.words[0])}
+	}
+	_, wrong := readDuration(value, optionSpan, showDuration(o.usual))
+	return wrong
 }
 
 // String is the space as the command line spells it.
@@ -136,12 +171,27 @@ func (s Space) Option(name string) string {
 	if value, given := s.Options[name]; given {
 		return value
 	}
-	for _, o := range servedOptions() {
+	for _, o := range optionsOf(s.Protocol) {
 		if o.name == name {
-			return o.values[0]
+			return o.words[0]
 		}
 	}
 	return ""
+}
+
+// OptionDuration is how long an option is that may be a length of time: 0 where it is off,
+// or the protocol does not have it.
+func (s Space) OptionDuration(name string) time.Duration {
+	value := s.Option(name)
+	for _, o := range optionsOf(s.Protocol) {
+		if o.name == name && value == "on" {
+			return o.usual
+		}
+	}
+	if length, wrong := readDuration(value, optionSpan, ""); wrong == nil {
+		return length
+	}
+	return 0
 }
 
 // checkSpace judges protocol and options.
@@ -163,7 +213,7 @@ func (l *loader) checkSpace(s setting) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Space.Options)) {
 		value := s.Space.Options[name]
-		options := servedOptions()
+		options := optionsOf(s.Space.Protocol)
 		at := slices.IndexFunc(options, func(o option) bool { return o.name == name })
 		if at < 0 {
 			known := optionNames(options)
@@ -171,9 +221,12 @@ func (l *loader) checkSpace(s setting) {
 				suggest(name, known, "leave it out"))
 			continue
 		}
-		if values := options[at].values; !slices.Contains(values, value) {
-			refuse(fmt.Sprintf("option %s cannot be %s", name, quote(value)), strings.Join(values, ", "),
-				suggest(value, values, "leave it out for "+values[0]))
+		if wrong := options[at].judge(value); wrong != nil {
+			text := fmt.Sprintf("option %s cannot be %s", name, quote(value))
+			if wrong.wrong != "" {
+				text += ": " + wrong.wrong
+			}
+			refuse(text, options[at].allowed(), wrong.fix)
 		}
 	}
 }

@@ -32,7 +32,10 @@ const (
 	maxTraceSize    = 1 << 40
 )
 
+// span is from which to which length of time is allowed.
 type span struct{ least, most time.Duration }
+
+func (s span) String() string { return showDuration(s.least) + " to " + showDuration(s.most) }
 
 func textKey(name, value string, field func(*Config) *string, allowed, help string) Key {
 	return Key{
@@ -151,22 +154,30 @@ func priorityKey() Key {
 func durationKey(name, value string, allowed span, note string, field func(*Config) *time.Duration, help string) Key {
 	return Key{
 		Name: name, Kind: Duration, Default: value, Help: help,
-		Allowed: fmt.Sprintf("%s to %s%s", showDuration(allowed.least), showDuration(allowed.most), note),
+		Allowed: allowed.String() + note,
 		read: func(c *Config, text string) *flaw {
-			d, err := time.ParseDuration(text)
-			switch {
-			case err != nil:
-				return &flaw{"it is not a duration", "write a number and a unit, as in " + value}
-			case d < allowed.least:
-				return &flaw{"it is too short", "give " + showDuration(allowed.least) + " or more"}
-			case d > allowed.most:
-				return &flaw{"it is too long", "give " + showDuration(allowed.most) + " or less"}
+			d, wrong := readDuration(text, allowed, value)
+			if wrong == nil {
+				*field(c) = d
 			}
-			*field(c) = d
-			return nil
+			return wrong
 		},
 		show: func(c *Config) string { return showDuration(*field(c)) },
 	}
+}
+
+// readDuration reads a length of time. Example shows how one is written.
+func readDuration(text string, allowed span, example string) (time.Duration, *flaw) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, &flaw{"it is not a duration", "write a number and a unit, as in " + example}
+	case d < allowed.least:
+		return 0, &flaw{"it is too short", "give " + showDuration(allowed.least) + " or more"}
+	case d > allowed.most:
+		return 0, &flaw{"it is too long", "give " + showDuration(allowed.most) + " or less"}
+	}
+	return d, nil
 }
 
 // showDuration writes 1h where Go writes 1h0m0s.

@@ -16,6 +16,6 @@ func TestConversations(t *testing.T) { stage.Play(t, "testdata/*.txt", newMember
 func newMember(o stage.Options) (protocol.Machine, error) {
 	return grantor.New(grantor.Config{
 		Config: authority.Config{Self: o.Self, Chunk: o.Chunk, Operators: o.Operators, Any: o.Any},
-		Parked: o.Parked,
+		Parked: o.Parked, Placement: o.Placement, HoldOn: o.HoldOn,
 	})
 }

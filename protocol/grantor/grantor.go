@@ -3,6 +3,7 @@ package grantor
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -15,10 +16,37 @@ type Config struct {
 	// Parked is how many messages may wait here for a grantor that is about to begin; one
 	// more is dropped, and its sender repeats it. Zero means 1024.
 	Parked int
+	// Placement lets grantorship move to the member that locks most: it is the window, from
+	// 1s to 1h, in which a grantor counts who locks how often. All members have the same.
+	// Zero means that it moves only where somebody asks for that.
+	Placement time.Duration
+	// HoldOn is how long a member keeps a grant that its clients use no more, from 1s to 1h.
+	// All members have the same. Zero means that it keeps none.
+	HoldOn time.Duration
+}
+
+// check says what is not allowed beside what all protocols need to know.
+func (c *Config) check() error {
+	outside := func(d time.Duration) bool { return d != 0 && (d < shortestOption || d > longestOption) }
+	switch {
+	case c.Parked < 0:
+		return fmt.Errorf("grantor: Parked is %d; a positive number is allowed, and 0 for its default", c.Parked)
+	case outside(c.Placement):
+		return fmt.Errorf("grantor: Placement is %v; %v to %v is allowed, and 0 for off", c.Placement, shortestOption, longestOption)
+	case outside(c.HoldOn):
+		return fmt.Errorf("grantor: HoldOn is %v; %v to %v is allowed, and 0 for off", c.HoldOn, shortestOption, longestOption)
+	}
+	return nil
 }
 
 // defaultParked is many members' requests of the moment in which a grantor is named.
 const defaultParked = 1024
+
+// What Placement and HoldOn may be.
+const (
+	shortestOption = time.Second
+	longestOption  = time.Hour
+)
 
 // Machine is one member's part of the protocol.
 type Machine struct {
@@ -56,10 +84,10 @@ type Machine struct {
 
 // New makes a member's machine. The error names the field that is wrong.
 func New(c Config) (*Machine, error) {
-	if c.Parked < 0 {
-		return nil, fmt.Errorf("grantor: Parked is %d; a positive number is allowed, and 0 for its default", c.Parked)
+	if err := c.check(); err != nil {
+		return nil, err
 	}
-	part, err := authority.New(c.Config, authority.Rules{Title: "grantor", Terms: terms{}, Outlives: true})
+	part, err := authority.New(c.Config, authority.Rules{Title: "grantor", Terms: terms{}, Outlives: true, HoldOn: c.HoldOn})
 	if err != nil {
 		return nil, fmt.Errorf("grantor: %w", err)
 	}

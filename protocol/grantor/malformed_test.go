@@ -3,6 +3,7 @@ package grantor_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/authority/stage"
@@ -50,6 +51,9 @@ func TestNewNamesTheWrongField(t *testing.T) {
 		{grantor.Config{}, "grantor: Self is 0; "},
 		{grantor.Config{Config: authority.Config{Self: 1, Chunk: -1}}, "grantor: Chunk is -1; "},
 		{grantor.Config{Config: authority.Config{Self: 1}, Parked: -1}, "grantor: Parked is -1; "},
+		{grantor.Config{Config: authority.Config{Self: 1}, Placement: time.Second - 1}, "grantor: Placement is 999.999999ms; 1s to 1h0m0s is allowed"},
+		{grantor.Config{Config: authority.Config{Self: 1}, Placement: -time.Second}, "grantor: Placement is -1s; "},
+		{grantor.Config{Config: authority.Config{Self: 1}, HoldOn: time.Hour + 1}, "grantor: HoldOn is 1h0m0.000000001s; 1s to 1h0m0s is allowed"},
 	} {
 		if _, err := grantor.New(test.config); err == nil || !strings.HasPrefix(err.Error(), test.says) {
 			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.says)
