@@ -70,6 +70,11 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 		return
 	}
 	switch {
+	case r.state == asking && now >= m.lease.Member:
+		// It could not take what it is granted, and would keep it from everybody else: a member
+		// that was just admitted has no lease yet, and one whose disk is full gets none.
+		r.due = now + m.config.Patience
+		return
 	case r.state == asking:
 		after, ok := m.endingBefore(r)
 		if ok {

@@ -76,7 +76,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a truth of 2", changed(whole(authority.Acks{}), 1, 2), ErrRange},
 		{"a kind of decision that nobody has", []byte(strings.Replace(string(whole(authority.Decided{Kind: lock.Granted, Name: "n"})), "\x01\x01n", "\x40\x01n", 1)), ErrRange},
 		{"a position beyond counting", whole(authority.Decided{Position: 1 << 40}), ErrRange},
-		{"an error of no kind", changed(whole(authority.Decided{}), 3, 200), ErrRange},
+		{"an error of no kind", changed(whole(authority.Decided{}), 4, 200), ErrRange},
 		{"a text longer than allowed", append(whole(authority.InfoRequest{})[:0:0], hugeText(t)...), ErrLong},
 		{"a version that is neither there nor not", changed(whole(authority.Acks{}), 5, 2), ErrRange},
 		{"a question of no kind", changed(whole(grantor.Question{}), 4, byte(grantor.Count)+1), ErrRange},
@@ -100,7 +100,7 @@ func hugeText(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(b[:len(b)-1], 0xff, 0xff, 0x7f)
+	return append(b[:len(b)-2], 0xff, 0xff, 0x7f)
 }
 
 // TestHalfAMessage: wherever the bytes end, that is seen.

@@ -43,7 +43,7 @@ func all() []protocol.Message {
 }
 
 // parts are types of the lists of messages that are no messages, but within some.
-var parts = []string{"Stamp", "Ended", "AskKind", "Place", "Kind", "Beginning"}
+var parts = []string{"Stamp", "Ended", "Released", "AskKind", "Place", "Kind", "Beginning"}
 
 // TestKnowsEveryMessage walks the lists of messages of the packages that speak to
 // other members: what is declared there has a number, a name and both directions.
