@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/authority"
+	"github.com/holdfast-locks/holdfast/internal/issuer"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -23,15 +23,15 @@ import (
 type bureau struct {
 	t                *testing.T
 	folder           string
-	members, clients *authority.Authority
+	members, clients *issuer.Authority
 }
 
 func newBureau(t *testing.T) *bureau {
 	t.Helper()
 	b := &bureau{t: t, folder: t.TempDir()}
 	var err error
-	if b.members, err = authority.New("members"); err == nil {
-		b.clients, err = authority.New("clients")
+	if b.members, err = issuer.New("members"); err == nil {
+		b.clients, err = issuer.New("clients")
 	}
 	if err == nil {
 		_, err = b.members.Write(b.folder, "members")
@@ -50,7 +50,7 @@ func (b *bureau) must(err error) {
 // server is what a member with a name encrypts with, and demands.
 func (b *bureau) server(name string) *tls.Config {
 	b.t.Helper()
-	c, err := b.members.Issue(authority.Wish{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
+	c, err := b.members.Issue(issuer.Wish{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
 	b.must(err)
 	return &tls.Config{
 		Certificates: []tls.Certificate{c.TLS()}, RootCAs: b.members.Pool(),
@@ -61,10 +61,10 @@ func (b *bureau) server(name string) *tls.Config {
 // client writes a certificate for a client with a name, and returns the files.
 func (b *bureau) client(name string) client.Files {
 	b.t.Helper()
-	return b.signed(b.clients, authority.Wish{Name: name})
+	return b.signed(b.clients, issuer.Wish{Name: name})
 }
 
-func (b *bureau) signed(by *authority.Authority, wish authority.Wish) client.Files {
+func (b *bureau) signed(by *issuer.Authority, wish issuer.Wish) client.Files {
 	b.t.Helper()
 	c, err := by.Issue(wish)
 	b.must(err)
@@ -180,7 +180,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v\nwant %q", tt.what, err, tt.says)
 		}
 	}
-	member := b.signed(b.members, authority.Wish{Name: "m2", Member: true})
+	member := b.signed(b.members, issuer.Wish{Name: "m2", Member: true})
 	if _, err := b.admin(secure.Addr().String(), client.TLSFiles(member)).Status(context.Background()); !errors.Is(err, holdfast.ErrDenied) || !strings.Contains(err.Error(), "m2 is no client's") {
 		t.Errorf("a member's certificate: %v", err)
 	}

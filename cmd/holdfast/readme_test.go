@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/authority"
+	"github.com/holdfast-locks/holdfast/internal/issuer"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
@@ -99,14 +99,14 @@ func TestReadmeTLS(t *testing.T) {
 	addresses, err := trial.FreeAddresses(1)
 	must(t, err)
 	folder := t.TempDir()
-	members, err := authority.New("members")
+	members, err := issuer.New("members")
 	must(t, err)
-	clients, err := authority.New("clients")
+	clients, err := issuer.New("clients")
 	must(t, err)
 	for _, one := range []struct {
-		by   *authority.Authority
-		wish authority.Wish
-	}{{members, authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true}}, {clients, authority.Wish{Name: "job-7"}}} {
+		by   *issuer.Authority
+		wish issuer.Wish
+	}{{members, issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true}}, {clients, issuer.Wish{Name: "job-7"}}} {
 		made, err := one.by.Issue(one.wish)
 		must(t, err)
 		_, err = made.Write(folder, one.wish.Name)

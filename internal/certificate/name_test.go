@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/authority"
+	"github.com/holdfast-locks/holdfast/internal/issuer"
 )
 
-func (b *bed) leaf(wish authority.Wish) *x509.Certificate {
+func (b *bed) leaf(wish issuer.Wish) *x509.Certificate {
 	b.t.Helper()
 	c, err := b.members.Issue(wish)
 	b.must(err)
@@ -21,31 +21,31 @@ func (b *bed) leaf(wish authority.Wish) *x509.Certificate {
 func TestCarries(t *testing.T) {
 	b := newBed(t)
 	for _, tt := range []struct {
-		wish authority.Wish
+		wish issuer.Wish
 		name string
 		want bool
 	}{
-		{authority.Wish{Name: "a"}, "a", true},
-		{authority.Wish{Name: "a"}, "A", false},
-		{authority.Wish{Name: "a"}, "", false},
-		{authority.Wish{}, "", false},
-		{authority.Wish{Name: "a"}, "a-1", false},
-		{authority.Wish{Hosts: []string{"x", "b_2.example"}}, "b_2.example", true},
-		{authority.Wish{Hosts: []string{"*.example"}}, "b.example", false},
-		{authority.Wish{URIs: []string{"urn:holdfast:member:a"}}, "a", true},
-		{authority.Wish{URIs: []string{"urn:holdfast:member:10.0.0.1%3A4040"}}, "10.0.0.1:4040", true},
-		{authority.Wish{URIs: []string{"urn:holdfast:client:a"}}, "a", false},
-		{authority.Wish{URIs: []string{"https://a"}}, "a", false},
-		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-4040", true},
-		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1:4040", true},
-		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-0", false},
-		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-04040", false},
-		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-65536", false},
-		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1", false},
-		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.11-4040", false},
-		{authority.Wish{Hosts: []string{"10.0.0.1"}}, "-4040", false},
-		{authority.Wish{Hosts: []string{"::1"}}, "[::1]:4040", true},
-		{authority.Wish{Hosts: []string{"lock.example"}}, "lock.example-4040", false},
+		{issuer.Wish{Name: "a"}, "a", true},
+		{issuer.Wish{Name: "a"}, "A", false},
+		{issuer.Wish{Name: "a"}, "", false},
+		{issuer.Wish{}, "", false},
+		{issuer.Wish{Name: "a"}, "a-1", false},
+		{issuer.Wish{Hosts: []string{"x", "b_2.example"}}, "b_2.example", true},
+		{issuer.Wish{Hosts: []string{"*.example"}}, "b.example", false},
+		{issuer.Wish{URIs: []string{"urn:holdfast:member:a"}}, "a", true},
+		{issuer.Wish{URIs: []string{"urn:holdfast:member:10.0.0.1%3A4040"}}, "10.0.0.1:4040", true},
+		{issuer.Wish{URIs: []string{"urn:holdfast:client:a"}}, "a", false},
+		{issuer.Wish{URIs: []string{"https://a"}}, "a", false},
+		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-4040", true},
+		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1:4040", true},
+		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-0", false},
+		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-04040", false},
+		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-65536", false},
+		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1", false},
+		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.11-4040", false},
+		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "-4040", false},
+		{issuer.Wish{Hosts: []string{"::1"}}, "[::1]:4040", true},
+		{issuer.Wish{Hosts: []string{"lock.example"}}, "lock.example-4040", false},
 	} {
 		if got := Carries(b.leaf(tt.wish), tt.name); got != tt.want {
 			t.Errorf("%+v carries %q: %v", tt.wish, tt.name, got)
@@ -56,7 +56,7 @@ func TestCarries(t *testing.T) {
 // TestName: the one name by which a certificate's owner is known.
 func TestName(t *testing.T) {
 	b := newBed(t)
-	for want, wish := range map[string]authority.Wish{
+	for want, wish := range map[string]issuer.Wish{
 		"job-7":         {Name: "job-7", Hosts: []string{"other"}},
 		"first.example": {Hosts: []string{"first.example", "second.example"}},
 		"spiffe://x/y":  {URIs: []string{"spiffe://x/y"}},
@@ -68,7 +68,7 @@ func TestName(t *testing.T) {
 			t.Errorf("%+v is called %q, want %q", wish, got, want)
 		}
 	}
-	if got := Names(b.leaf(authority.Wish{})); got != "nobody" {
+	if got := Names(b.leaf(issuer.Wish{})); got != "nobody" {
 		t.Errorf("a certificate of nobody is for %q", got)
 	}
 }
@@ -80,7 +80,7 @@ func TestClientNames(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string
 	}{{strings.Repeat("n", mostNameBytes), ""}, {strings.Repeat("n", mostNameBytes+1), "has 257 bytes; at most 256"}, {"", "names nobody"}} {
-		c, err := b.clients.Issue(authority.Wish{Name: tt.name})
+		c, err := b.clients.Issue(issuer.Wish{Name: tt.name})
 		b.must(err)
 		_, err = s.Client(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{c.Leaf}})
 		wants(t, err, tt.says)
@@ -92,14 +92,14 @@ func TestClientNames(t *testing.T) {
 func TestSentences(t *testing.T) {
 	b := newBed(t)
 	past, future := b.at.Add(-time.Minute), b.at.Add(30*time.Minute)
-	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
-	b.issue(b.members, "far", authority.Wish{Name: "far", Hosts: []string{"10.9.9.9"}, Member: true})
-	b.issue(b.members, "old", authority.Wish{Name: "old", Hosts: []string{"127.0.0.1"}, Member: true, NotAfter: past})
-	b.issue(b.members, "young", authority.Wish{Name: "young", Hosts: []string{"127.0.0.1"}, Member: true, NotBefore: future})
-	b.issue(b.clients, "rogue", authority.Wish{Name: "rogue", Hosts: []string{"127.0.0.1"}, Member: true})
-	b.issue(b.clients, "job-7", authority.Wish{Name: "job-7"})
-	b.issue(b.clients, "late", authority.Wish{Name: "late", NotAfter: past})
-	b.issue(b.authority("third"), "stray", authority.Wish{Name: "stray"})
+	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "far", issuer.Wish{Name: "far", Hosts: []string{"10.9.9.9"}, Member: true})
+	b.issue(b.members, "old", issuer.Wish{Name: "old", Hosts: []string{"127.0.0.1"}, Member: true, NotAfter: past})
+	b.issue(b.members, "young", issuer.Wish{Name: "young", Hosts: []string{"127.0.0.1"}, Member: true, NotBefore: future})
+	b.issue(b.clients, "rogue", issuer.Wish{Name: "rogue", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
+	b.issue(b.clients, "late", issuer.Wish{Name: "late", NotAfter: past})
+	b.issue(b.authority("third"), "stray", issuer.Wish{Name: "stray"})
 	for _, tt := range []struct{ server, client, dialling, accepting string }{
 		{"far", "job-7", "is for 10.9.9.9, far and not for 127.0.0.1|--tls-server-name", "refuses this member's certificate"},
 		{"old", "job-7", "for 127.0.0.1, old does not do|has expired at|renew it", "refuses this member's certificate|has expired"},
@@ -124,7 +124,7 @@ func TestSentences(t *testing.T) {
 // TestVersions: TLS 1.3 where both can, 1.2 at least.
 func TestVersions(t *testing.T) {
 	b := newBed(t)
-	b.issue(b.members, "m1", authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
 	server, client := b.open("m1", true, 0), b.open("", false, 0)
 	for most, want := range map[uint16]uint16{0: tls.VersionTLS13, tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS11: 0} {
 		c := client.Dialling()

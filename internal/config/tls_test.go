@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/authority"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/issuer"
 )
 
 // files are the paths of a certificate and its key.
@@ -183,12 +183,12 @@ func TestExposed(t *testing.T) {
 // TestDefaultNamesAreCarried: a member that was given no name has one that a certificate
 // for its IP address carries.
 func TestDefaultNamesAreCarried(t *testing.T) {
-	a, err := authority.New("members")
+	a, err := issuer.New("members")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"127.0.0.1", "10.20.30.40", "::1", "fe80::1:2", "2001:db8::7"} {
-		c, err := a.Issue(authority.Wish{Hosts: []string{host}, Member: true})
+		c, err := a.Issue(issuer.Wish{Hosts: []string{host}, Member: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func rows() []row {
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"internal/tidy", switchFolder}},
-		row{folders: []string{"internal/authority", "internal/certificate"}},
+		row{folders: []string{"internal/issuer", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"authority/stage"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/authority"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/issuer"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
 )
@@ -15,7 +15,7 @@ import (
 // bureau has an authority for members and one for clients.
 type bureau struct {
 	t                *testing.T
-	members, clients *authority.Authority
+	members, clients *issuer.Authority
 }
 
 func newBureau(t *testing.T) *bureau {
@@ -23,10 +23,10 @@ func newBureau(t *testing.T) *bureau {
 	b := &bureau{t: t}
 	for _, made := range []struct {
 		name string
-		to   **authority.Authority
+		to   **issuer.Authority
 	}{{"the members' authority", &b.members}, {"the clients' authority", &b.clients}} {
 		var err error
-		if *made.to, err = authority.New(made.name); err != nil {
+		if *made.to, err = issuer.New(made.name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +34,7 @@ func newBureau(t *testing.T) *bureau {
 }
 
 // config is that of a member that shows a certificate.
-func (b *bureau) config(by *authority.Authority, wish authority.Wish) *tls.Config {
+func (b *bureau) config(by *issuer.Authority, wish issuer.Wish) *tls.Config {
 	b.t.Helper()
 	c, err := by.Issue(wish)
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *bureau) config(by *authority.Authority, wish authority.Wish) *tls.Confi
 }
 
 // shows lets a member show a certificate for a name.
-func (b *bureau) shows(by *authority.Authority, wish authority.Wish) func(*Config) {
+func (b *bureau) shows(by *issuer.Authority, wish issuer.Wish) func(*Config) {
 	return func(config *Config) {
 		store, err := certificate.Fixed(b.config(by, wish))
 		if err != nil {
@@ -54,7 +54,7 @@ func (b *bureau) shows(by *authority.Authority, wish authority.Wish) func(*Confi
 	}
 }
 
-func memberWish(name string) authority.Wish { return authority.Wish{Name: name, Member: true} }
+func memberWish(name string) issuer.Wish { return issuer.Wish{Name: name, Member: true} }
 
 // TestTLS: members that have certificates of the members' authority for their own names
 // speak, wherever they are reached. Nobody else is heard, and nobody else is spoken to.
@@ -69,7 +69,7 @@ func TestTLS(t *testing.T) {
 		says   []string // in the log of either side
 	}{
 		3: {b.shows(b.members, memberWish("m2")), []string{"not believed", "m3 shows a certificate for m2", "DNS name m3"}},
-		4: {b.shows(b.members, authority.Wish{Name: "m4"}), []string{"not believed", "no member's", "serverAuth"}},
+		4: {b.shows(b.members, issuer.Wish{Name: "m4"}), []string{"not believed", "no member's", "serverAuth"}},
 		5: {b.shows(b.clients, memberWish("m5")), nil},
 		6: {nil, nil},
 	} {
@@ -115,7 +115,7 @@ func TestOwnCertificate(t *testing.T) {
 	b := newBureau(t)
 	for want, c := range map[string]*tls.Config{
 		"for m2 and does not carry this member's own name m1": b.config(b.members, memberWish("m2")),
-		"does not have serverAuth":                            b.config(b.members, authority.Wish{Name: "m1"}),
+		"does not have serverAuth":                            b.config(b.members, issuer.Wish{Name: "m1"}),
 		"RootCAs is nil":                                      {Certificates: b.config(b.members, memberWish("m1")).Certificates},
 		"there is no certificate":                             {RootCAs: b.members.Pool()},
 	} {

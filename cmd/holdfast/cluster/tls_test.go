@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/authority"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/issuer"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/transport"
@@ -21,7 +21,7 @@ import (
 type bureau struct {
 	t                *testing.T
 	folder           string
-	members, clients *authority.Authority
+	members, clients *issuer.Authority
 }
 
 func newBureau(t *testing.T) *bureau {
@@ -40,9 +40,9 @@ func (b *bureau) must(err error) {
 
 // authority makes one, and writes it into a file of its name, in the place of an earlier
 // one.
-func (b *bureau) authority(name string) *authority.Authority {
+func (b *bureau) authority(name string) *issuer.Authority {
 	b.t.Helper()
-	a, err := authority.New(name)
+	a, err := issuer.New(name)
 	b.must(err)
 	_, err = a.Write(b.folder, name)
 	b.must(err)
@@ -50,7 +50,7 @@ func (b *bureau) authority(name string) *authority.Authority {
 }
 
 // issue writes a certificate into files of a name, in the place of an earlier one.
-func (b *bureau) issue(by *authority.Authority, base string, wish authority.Wish) {
+func (b *bureau) issue(by *issuer.Authority, base string, wish issuer.Wish) {
 	b.t.Helper()
 	c, err := by.Issue(wish)
 	b.must(err)
@@ -80,9 +80,9 @@ func prepareTLS(t *testing.T) (*bureau, *bed) {
 	addresses := loopback(t, 3)
 	for i, name := range []string{"a", "b", "c"} {
 		host, _, _ := strings.Cut(addresses[i], ":")
-		b.issue(b.members, name, authority.Wish{Name: name, Hosts: []string{host}, Member: true})
+		b.issue(b.members, name, issuer.Wish{Name: name, Hosts: []string{host}, Member: true})
 	}
-	b.issue(b.clients, "job-7", authority.Wish{Name: "job-7"})
+	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
 	return b, prepare(t, trial.Settings{Addresses: addresses, FlagsOf: b.flags, Options: []client.Option{b.files("job-7")}})
 }
 
@@ -98,12 +98,12 @@ func TestAuthorityIsReplaced(t *testing.T) {
 	c.check(err)
 
 	former := b.clients
-	b.issue(former, "old-job", authority.Wish{Name: "old-job"})
+	b.issue(former, "old-job", issuer.Wish{Name: "old-job"})
 	b.clients = b.authority("clients")
-	b.issue(b.clients, "new-job", authority.Wish{Name: "new-job"})
+	b.issue(b.clients, "new-job", issuer.Wish{Name: "new-job"})
 	for _, m := range c.cluster.Members {
 		host, _, _ := strings.Cut(m.Address, ":")
-		b.issue(b.members, m.Name, authority.Wish{Name: m.Name, Hosts: []string{host, "renewed.example"}, Member: true})
+		b.issue(b.members, m.Name, issuer.Wish{Name: m.Name, Hosts: []string{host, "renewed.example"}, Member: true})
 	}
 	for _, m := range c.cluster.Members {
 		admin, err := client.DialAdmin(m.Address, b.files("new-job"))
@@ -136,7 +136,7 @@ func TestAuthorityIsReplaced(t *testing.T) {
 	}
 	c.check(c.cluster.AwaitView(c.ctx, last, c.cluster.Members...))
 	c.check(lock.Check())
-	b.issue(b.clients, "job-7", authority.Wish{Name: "job-7"})
+	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
 	if again, err := client.Dial(c.ctx, c.cluster.Servers(1), b.files("job-7")); err != nil {
 		t.Error(err)
 	} else {
@@ -168,7 +168,7 @@ func (b *bed) persist(what string, yes func(context.Context) bool) {
 func TestWrongName(t *testing.T) {
 	b, c := prepareTLS(t)
 	one, two, odd := c.cluster.Members[0], c.cluster.Members[1], c.cluster.Members[2]
-	b.issue(b.members, "c", authority.Wish{Name: "impostor", Member: true})
+	b.issue(b.members, "c", issuer.Wish{Name: "impostor", Member: true})
 	c.check(odd.Start())
 	err := odd.AwaitEnd(c.ctx)
 	if err == nil || !strings.Contains(err.Error(), "exit status 78") || !strings.Contains(err.Error(), "is for impostor and does not carry this member's own name c") {
@@ -177,7 +177,7 @@ func TestWrongName(t *testing.T) {
 	c.check(one.Start())
 	c.check(two.Start())
 
-	ours, err := b.members.Issue(authority.Wish{Name: "impostor", Member: true})
+	ours, err := b.members.Issue(issuer.Wish{Name: "impostor", Member: true})
 	c.check(err)
 	proof, err := certificate.Fixed(&tls.Config{Certificates: []tls.Certificate{ours.TLS()}, RootCAs: b.members.Pool()})
 	c.check(err)
@@ -195,7 +195,7 @@ func TestWrongName(t *testing.T) {
 	}
 	c.check(careless.Close())
 	// There is no first view without the third founder: it was none.
-	b.issue(b.members, "c", authority.Wish{Name: "c", Member: true})
+	b.issue(b.members, "c", issuer.Wish{Name: "c", Member: true})
 	c.check(odd.Start())
 	for _, m := range c.cluster.Members {
 		c.check(m.AwaitReady(c.ctx))

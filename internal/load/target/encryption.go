@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/holdfast-locks/holdfast/internal/authority"
+	"github.com/holdfast-locks/holdfast/internal/issuer"
 )
 
 // material is the certificates of one run, of an authority that ends with it.
 type material struct {
 	folder    string
-	authority *authority.Authority
+	authority *issuer.Authority
 	ca        string // the file of its certificate
 	client    *tls.Config
 }
@@ -27,13 +27,13 @@ func (b *Bed) encryption() (*material, error) {
 		return nil, fmt.Errorf("make a folder for certificates: %w", err)
 	}
 	var err error
-	if m.authority, err = authority.New("holdfast bench"); err != nil {
+	if m.authority, err = issuer.New("holdfast bench"); err != nil {
 		return nil, err
 	}
 	if m.ca, err = m.authority.Write(m.folder, "ca"); err != nil {
 		return nil, err
 	}
-	own, err := m.authority.Issue(authority.Wish{Name: "bench"})
+	own, err := m.authority.Issue(issuer.Wish{Name: "bench"})
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ func (b *Bed) encryption() (*material, error) {
 }
 
 // server makes the files of a server's certificate.
-func (m *material) server(name string) (authority.Files, error) {
-	certificate, err := m.authority.Issue(authority.Wish{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
+func (m *material) server(name string) (issuer.Files, error) {
+	certificate, err := m.authority.Issue(issuer.Wish{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
 	if err != nil {
-		return authority.Files{}, err
+		return issuer.Files{}, err
 	}
 	return certificate.Write(m.folder, name)
 }

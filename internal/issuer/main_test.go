@@ -1,4 +1,4 @@
-package authority_test
+package issuer_test
 
 import (
 	"testing"

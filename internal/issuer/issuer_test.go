@@ -1,4 +1,4 @@
-package authority
+package issuer
 
 import (
 	"crypto/tls"

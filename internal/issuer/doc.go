@@ -1,12 +1,12 @@
-// Package authority makes throw-away certificate authorities and what they sign, for
+// Package issuer makes throw-away certificate authorities and what they sign, for
 // tests, the bench and whoever tries mutual TLS on one machine.
 //
-//	members, err := authority.New("members")
-//	m1, err := members.Issue(authority.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+//	members, err := issuer.New("members")
+//	m1, err := members.Issue(issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
 //	files, err := m1.Write(folder, "m1") // m1.pem, m1-key.pem
 //	ca, err := members.Write(folder, "members") // members.pem
 //
 // The keys are ECDSA on P-256. An authority's own key is never written anywhere: when
 // the process that made it ends, nobody can sign in its name any more. What it signs is
 // valid for a day unless the wish says otherwise.
-package authority
+package issuer
