@@ -18,6 +18,11 @@ import (
 type instance struct {
 	closed  bool
 	closers []protocol.CallID // wait to be told that nothing of this member's is left
+
+	// sessions are those of this member that may have something in its own table, once they
+	// were listed: since then nothing has come to it.
+	sessions []lock.SessionID
+	listed   bool
 }
 
 // errClosed is why nothing is taken any more.
@@ -27,15 +32,20 @@ func errClosed() error {
 
 // closeSpace tells all of this member's clients to stop.
 func (m *Machine) closeSpace(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
-	m.instance.closers = append(m.instance.closers, call)
-	if m.instance.closed {
+	i := &m.instance
+	if len(i.closers) >= m.config.Operators {
+		out.Reply(call, &protocol.SpaceOpen{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
+		return // it is being closed
+	}
+	i.closers = append(i.closers, call)
+	if i.closed {
 		return
 	}
-	m.instance.closed = true
+	i.closed, i.sessions, i.listed = true, nil, false
 	for m.holder.idle.first != nil {
 		m.giveBack(now, m.holder.idle.first, out)
 	}
-	for _, s := range m.ownSessions(now) {
+	for _, s := range m.ownSessions() {
 		revoke := &protocol.Revoke{Session: s, Why: holdfast.MemberLost}
 		if m.deciding {
 			m.authorityRevoke(now, revoke, out)
@@ -56,18 +66,13 @@ func (m *Machine) openSpace(call protocol.CallID, out *protocol.Effects) {
 }
 
 // ownSessions lists the sessions of this member that have something in the space.
-func (m *Machine) ownSessions(now protocol.Time) (sessions []lock.SessionID) {
+func (m *Machine) ownSessions() (sessions []lock.SessionID) {
 	if m.deciding {
-		for _, s := range m.authority.copySeats(now) {
-			if protocol.ID(s.Session.Member) == m.self {
-				sessions = append(sessions, s.Session)
-			}
-		}
-	} else {
-		for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
-			if !r.whole {
-				sessions = append(sessions, r.request.Session)
-			}
+		return m.authority.table.SessionsOf(uint64(m.self))
+	}
+	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
+		if !r.whole {
+			sessions = append(sessions, r.request.Session)
 		}
 	}
 	slices.SortFunc(sessions, func(a, b lock.SessionID) int { return cmp.Compare(a.Number, b.Number) })
@@ -80,10 +85,28 @@ func (m *Machine) Closed() bool { return m.instance.closed }
 // Closing reports whether somebody waits to be told that nothing of this member's clients is
 // left anywhere, and nothing is.
 func (m *Machine) Closing() bool {
-	if len(m.instance.closers) == 0 || len(m.holder.records) > 0 {
+	i := &m.instance
+	switch {
+	case len(i.closers) == 0 || len(m.holder.records) > 0:
 		return false
+	case !m.deciding:
+		return true
+	case !i.listed:
+		i.sessions, i.listed = m.ownSessions(), true
 	}
-	return !m.deciding || !m.authority.table.Serves(uint64(m.self))
+	for n := len(i.sessions); n > 0; n-- {
+		if holds, waiters := m.authority.table.Session(i.sessions[n-1]); holds+waiters > 0 {
+			return false
+		}
+		i.sessions = i.sessions[:n-1]
+	}
+	return true
+}
+
+// decide makes the table the one record of this member's clients.
+func (m *Machine) decide() {
+	m.deciding = true
+	m.instance.sessions, m.instance.listed = nil, false
 }
 
 // Conclude tells whoever has closed the space that it is.
@@ -94,15 +117,16 @@ func (m *Machine) Conclude(out *protocol.Effects) {
 	m.instance.closers = nil
 }
 
-// Foreign counts the holds and waits of other members in the table, each member's apart,
-// those with the most first; ties by seniority. It is for an authority that leaves.
-func (m *Machine) Foreign(now protocol.Time) (members []protocol.ID, any bool) {
+// Empty reports whether nobody holds and nobody waits in this member's table. It is for an
+// authority that leaves, once nothing of its own clients is left.
+func (m *Machine) Empty() bool { return m.authority.table.Holds()+m.authority.table.Waiters() == 0 }
+
+// Heirs lists the other members of the view, those with the most holds and waits in this
+// member's table first; ties by seniority.
+func (m *Machine) Heirs(now protocol.Time) (members []protocol.ID) {
 	counts := map[protocol.ID]int{}
 	for _, s := range m.authority.copySeats(now) {
-		if id := protocol.ID(s.Session.Member); id != m.self {
-			any = true
-			counts[id]++
-		}
+		counts[protocol.ID(s.Session.Member)]++
 	}
 	for _, member := range m.view.Members {
 		if member.ID != m.self {
@@ -110,5 +134,5 @@ func (m *Machine) Foreign(now protocol.Time) (members []protocol.ID, any bool) {
 		}
 	}
 	slices.SortStableFunc(members, func(a, b protocol.ID) int { return cmp.Compare(counts[b], counts[a]) })
-	return members, any
+	return members
 }

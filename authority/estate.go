@@ -65,7 +65,8 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 	m.reign = reign
 	c := newAuthority(table, reign.Version)
 	c.epoch, c.served = m.view.Epoch, true
-	m.authority, m.deciding = c, true
+	m.authority = c
+	m.decide()
 	m.enroll(seats)
 	m.adoptWords(now, estate.Words)
 	m.settleOwn(now, own, estate.Words, out)

@@ -95,7 +95,7 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
 		records = append(records, r)
 	}
-	m.deciding = true
+	m.decide()
 	for _, r := range records {
 		switch {
 		case r.state == held:

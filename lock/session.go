@@ -182,13 +182,14 @@ func (t *Table) seatsOf(n int32) []int32 {
 	return seats
 }
 
-// Serves reports whether any session of a member holds or waits here.
-func (t *Table) Serves(member uint64) bool {
-	//tidy:unordered one is as good as another
+// SessionsOf lists the sessions of a member that hold or wait here, by their numbers.
+func (t *Table) SessionsOf(member uint64) (sessions []SessionID) {
+	//tidy:unordered they are put in order
 	for id, i := range t.bySession {
 		if id.Member == member && t.sessions.at(i).seats() > 0 {
-			return true
+			sessions = append(sessions, id)
 		}
 	}
-	return false
+	slices.SortFunc(sessions, func(a, b SessionID) int { return cmp.Compare(a.Number, b.Number) })
+	return sessions
 }

@@ -76,3 +76,23 @@ func TestRevokeSession(t *testing.T) {
 	table.RevokeSession(3, lock.SessionID{Member: 5}, holdfast.MemberLost, holdfast.ErrUnavailable, &out)
 	wants()
 }
+
+// TestSessionsOf: who has something of a member's sessions, whatever else was there before.
+func TestSessionsOf(t *testing.T) {
+	table, err := lock.New(lock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.BeginReign(1, 0)
+	var out []lock.Decision
+	for i, member := range []uint64{1, 2, 1, 1, 2} {
+		table.Acquire(0, &lock.Request{Session: lock.SessionID{Member: member, Number: uint64(9 - i)}, ID: 1, Name: "a", WaitEnd: lock.Never}, &out)
+	}
+	table.EndSession(0, lock.SessionID{Member: 1, Number: 7}, "", &out)
+	if got, want := fmt.Sprint(table.SessionsOf(1)), fmt.Sprint([]lock.SessionID{{Member: 1, Number: 6}, {Member: 1, Number: 9}}); got != want {
+		t.Errorf("%s of member 1 are there, want %s", got, want)
+	}
+	if got := table.SessionsOf(3); got != nil {
+		t.Errorf("%v of member 3 are there", got)
+	}
+}

@@ -45,13 +45,12 @@ func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 	case !m.part.Serves() || !m.admitted():
 		return false
 	}
-	members, foreign := m.part.Foreign(now)
 	switch {
-	case !foreign:
+	case m.part.Empty():
 		m.part.Freeze()
 		m.ask(now, Clear, out)
 	case m.leaving == nil:
-		m.leaving = &leaving{candidates: members}
+		m.leaving = &leaving{candidates: m.part.Heirs(now)}
 		m.askNext(now, out)
 	case !m.leaving.asked:
 		m.askNext(now, out)
