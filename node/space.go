@@ -61,8 +61,8 @@ func (n *Node) Resume(ctx context.Context, space, reason string) error {
 }
 
 // OpenSpace begins the space's instance at this member again, after a CloseSpace. Every
-// space is open at first. The error is an ErrConflict where it is being closed, or an
-// ErrSpace.
+// space is open at first; who waits for one to be closed is told an ErrConflict. The error is
+// an ErrSpace, or the context's.
 func (n *Node) OpenSpace(ctx context.Context, space string) error {
 	return ofSpace("open space", space, n.operator.OpenSpace(ctx, space))
 }
@@ -71,8 +71,9 @@ func (n *Node) OpenSpace(ctx context.Context, space string) error {
 // left: who waits for a lock through this member is refused with ErrUnavailable, what is held
 // through it is lost (MemberLost), and an authority that is here is handed over. What the
 // space is, and what other members have in it, does not change. The end of ctx ends the
-// waiting alone. The error is an ErrConflict where it is being opened, an ErrUnavailable
-// where nobody could be told (it is closed nevertheless), an ErrSpace, or the context's.
+// waiting alone. The error is an ErrConflict where it is opened again meanwhile, an ErrLimit
+// where too many wait for its end (it is being closed nevertheless), an ErrSpace, or the
+// context's.
 func (n *Node) CloseSpace(ctx context.Context, space string) error {
 	return ofSpace("close space", space, n.operator.CloseSpace(ctx, space))
 }

@@ -94,7 +94,7 @@ func TestOpenAndClose(t *testing.T) {
 		text         string
 	}{
 		{holdfast.ErrConflict, holdfast.ErrConflict, `space "billing" was asked for the opposite of close meanwhile`},
-		{holdfast.ErrUnavailable, holdfast.ErrUnavailable, `unavailable: nobody could be told that space "billing" has ended on this member; it is closed nevertheless`},
+		{&holdfast.LimitError{Limit: "operators", Value: 64}, holdfast.ErrLimit, "limit operators of 64 reached"},
 		{holdfast.ErrUnsupported, holdfast.ErrUnsupported, "protocol grantor does not offer to close a space"},
 	} {
 		answer = c.answer

@@ -129,17 +129,19 @@ func find(view *protocol.View, member string) (protocol.ID, error) {
 		member, view.Number, strings.Join(names, ", ")))
 }
 
-// OpenSpace begins the space's instance at this member again. One that is open stays so.
-// The error is an ErrConflict where it is being closed, or an ErrSpace.
+// OpenSpace begins the space's instance at this member again. One that is open stays so, and
+// who waits for it to be closed is told an ErrConflict. The error is an ErrSpace, or the
+// context's.
 func (o *Operator) OpenSpace(ctx context.Context, space string) error {
 	return o.turn(ctx, space, &protocol.OpenSpace{}, "open")
 }
 
 // CloseSpace ends the space's instance at this member: who waits for a lock through it is
 // refused, who holds one is told to stop, and nothing new is taken. It returns when nothing
-// of this member's is left in the space. The end of ctx ends the waiting alone. The error is
-// an ErrConflict where it is being opened meanwhile; an ErrUnavailable where nobody could be
-// told, and then it is closed nevertheless; an ErrSpace; or the context's.
+// of this member's is left in the space: while nobody can be told of the end, it waits. The
+// end of ctx ends the waiting alone. The error is an ErrConflict where it is opened again
+// meanwhile; an ErrLimit where too many wait for its end, and then it is being closed
+// nevertheless; an ErrSpace; or the context's.
 func (o *Operator) CloseSpace(ctx context.Context, space string) error {
 	return o.turn(ctx, space, &protocol.CloseSpace{}, "close")
 }
@@ -157,9 +159,6 @@ func (o *Operator) turn(ctx context.Context, space string, fact any, op string) 
 		return o.unsupported(port, "to "+op+" a space")
 	case done.Err == holdfast.ErrConflict:
 		return wire.Fail(wire.CodeConflict, fmt.Sprintf("space %q was asked for the opposite of %s meanwhile", o.name(port), op))
-	case done.Err == holdfast.ErrUnavailable && !done.Open:
-		return fmt.Errorf("%w: nobody could be told that space %q has ended on this member; it is closed nevertheless",
-			holdfast.ErrUnavailable, o.name(port))
 	}
 	return done.Err
 }

@@ -129,11 +129,12 @@ type (
 	// clients wait for is Refused with ErrUnavailable, what they hold Revoked because of
 	// MemberLost, nothing new is taken, and an authority that is here is handed over. What
 	// the space is, and what others have in it, does not change. The answer is a *SpaceOpen,
-	// once nothing of this member's is left anywhere.
+	// once nothing of this member's is left anywhere: while nobody can be told of the end,
+	// there is none.
 	CloseSpace struct{}
-	// SpaceOpen answers both. Err is ErrConflict where the opposite was asked for meanwhile,
-	// ErrUnavailable where nobody could be told of the end: the space is closed
-	// nevertheless.
+	// SpaceOpen answers both. Err is ErrConflict for a CloseSpace after which the space was
+	// opened again before it was closed, and a *LimitError for one that cannot be told of
+	// the end, because too many wait for that: the space is being closed nevertheless.
 	SpaceOpen struct {
 		Open bool
 		Err  error
