@@ -154,7 +154,7 @@ func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
 	table.Pause()
 	m.authority = newAuthority(table, m.reign.Version)
 	m.authority.asked = now
-	if len(m.view.Members) > 1 {
+	if len(m.view.Members) > 1 && !m.reign.Settled {
 		out.Note(Reconciling{Reign: m.reign.Number, Members: len(m.view.Members)})
 	}
 }
