@@ -151,6 +151,16 @@ func (w *world) decider() *member {
 	return found
 }
 
+// lent reports whether a member that does not decide grants a request in the very step in
+// which it was asked: it has kept the name.
+func (w *world) lent(m *member, d *lock.Decision) bool {
+	if w.settings.holdOn == 0 || d.Kind != lock.Granted || m.asking == nil || m.asking.Session != d.Session || m.asking.ID != d.Request {
+		return false
+	}
+	_, decides := m.reigns()
+	return !decides
+}
+
 // decided takes note of what a member says of a request.
 func (w *world) decided(m *member, reply *protocol.Reply) {
 	d := &reply.Decision
@@ -158,6 +168,9 @@ func (w *world) decided(m *member, reply *protocol.Reply) {
 		return
 	}
 	key := requestKey{d.Session, d.Request}
+	if w.lent(m, d) {
+		w.judge.lends(key)
+	}
 	w.judge.decision(m, callOf(reply.To.Op), key, d)
 	// Where it has no lease, it says so of what others will notice later; and of what a
 	// client gives up, before others know.

@@ -98,6 +98,7 @@ type fate struct {
 	asked instant // when its client sent it first
 	token holdfast.Token
 	gone  bool // its client was told that it is released
+	lent  bool // its member grants it by itself
 	origin
 }
 

@@ -73,6 +73,11 @@ func (j *judge) stands(name string, wish requestKey, reign protocol.Epoch) {
 	r.queue = append(r.queue, place{key, reign, j.clock()})
 }
 
+// lends is called when a member is about to grant by itself what it keeps of a space whose
+// members hold on: then it is the authority for that name, until it is asked to give way.
+// Whoever stands in the queue of the space's authority has not arrived there yet.
+func (j *judge) lends(key requestKey) { j.fate(key).lent = true }
+
 // lapsed is called when a member's tenure has ended: what it has asked for is void,
 // and whatever of that is asked for again arrives again.
 func (j *judge) lapsed(member uint64) {
@@ -123,9 +128,10 @@ func (j *judge) overtakes(r *record, g *grant) {
 		}
 	}
 	j.leaves(g.name, key)
-	if len(r.queue) == 0 {
+	switch {
+	case len(r.queue) == 0:
 		r.passed = r.passed[:0]
-	} else {
+	case !f.lent:
 		r.passed = append(r.passed, passing{key, f.asked, g.token, reign})
 	}
 }

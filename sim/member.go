@@ -84,7 +84,8 @@ func (m *member) start() {
 		Protocol: w.protocol.Name, Name: m.name, Address: m.address, Founder: m.founder, Join: w.founders(), Kept: m.kept,
 		Wall: w.wallOf(m), Rand: rand.New(rand.NewPCG(w.bits("chance", uint64(m.place)+1), w.bits("chance", uint64(m.life)))),
 		Lease: w.settings.lease, Drift: w.settings.drift, Any: w.settings.faults.Has(Any), Preempt: w.settings.faults.Has(Preempt),
-		Table: lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
+		Table:     lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
+		Placement: w.settings.placement, HoldOn: w.settings.holdOn,
 	}
 	m.wrong, m.misfit = m.misfit, fits
 	m.wrong.spoil(&seat)

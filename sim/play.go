@@ -116,11 +116,18 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: protocol %s grants no locks; names, visitors and users-within-members are not allowed", s.Protocol)
 	case s.Waiters < 0 || s.LocksPerSession < 0 || s.Sessions < 0:
 		return fmt.Errorf("sim: script: a bound is negative; 0 means its default")
+	case s.misplaced(p, s.Placement) || s.misplaced(p, s.HoldOn):
+		return fmt.Errorf("sim: script: placement %v, hold_on %v; 1s to 1h is allowed where authorities move, and 0s for off", s.Placement, s.HoldOn)
 	}
 	if err := p.Check(s.Faults); err != nil {
 		return fmt.Errorf("sim: script: %w", err)
 	}
 	return nil
+}
+
+// misplaced reports whether an option of a space of grantors is none, or is no such space's.
+func (s *Script) misplaced(p *Protocol, option time.Duration) bool {
+	return option != 0 && (!p.Moves || option < time.Second || option > time.Hour)
 }
 
 // The most of each that a script may have.

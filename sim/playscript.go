@@ -41,7 +41,9 @@ type Script struct {
 	Survive bool
 	// The bounds. 0 means the defaults.
 	Waiters, LocksPerSession, Sessions int
-	Choices                            []Choice
+	// The options of a space of grantors. 0 means off.
+	Placement, HoldOn time.Duration
+	Choices           []Choice
 }
 
 // Name is a name that users lock: what mode most of them use, and how many slots it has.
@@ -64,7 +66,7 @@ func (s *Script) settings() settings {
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellWords[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
-		costs: s.Costs,
+		costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn,
 	}
 	for _, n := range s.Names {
 		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
@@ -78,7 +80,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
-		Choices: choices, Costs: s.costs,
+		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: s.holdOn,
 	}
 	for _, n := range s.names {
 		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})

@@ -86,6 +86,8 @@ func settingsOfScripts() []setting {
 		number("waiters_per_name", func(s *Script) *int { return &s.Waiters }, false),
 		number("locks_per_session", func(s *Script) *int { return &s.LocksPerSession }, false),
 		number("sessions", func(s *Script) *int { return &s.Sessions }, false),
+		length("placement", func(s *Script) *time.Duration { return &s.Placement }, false),
+		length("hold_on", func(s *Script) *time.Duration { return &s.HoldOn }, false),
 	}
 }
 

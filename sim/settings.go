@@ -48,6 +48,8 @@ type settings struct {
 	waiters         int // bounds; 0 means the defaults
 	locksPerSession int
 	sessions        int
+	placement       time.Duration // the options of a space of grantors; 0 means off
+	holdOn          time.Duration
 }
 
 // memory says what the members' cells go through.
@@ -99,9 +101,9 @@ func calm() weather {
 
 const longestRun = 48 * time.Hour
 
-// draw draws the settings of a run. What Later has is drawn from later, and whether
-// clients are restless from restless.
-func draw(c *Config, r, later, restless *rand.Rand, seed uint64) settings {
+// draw draws the settings of a run. What Later has is drawn from later, whether clients are
+// restless from restless, and what the space's options are from options.
+func draw(c *Config, r, later, restless, options *rand.Rand, seed uint64) settings {
 	s := settings{
 		protocol: c.Protocol.Name, stores: c.Protocol.Stores, seed: seed, duration: c.Duration, lease: 3 * time.Second, drift: 0.05,
 		every: map[Fault]time.Duration{},
@@ -118,6 +120,7 @@ func draw(c *Config, r, later, restless *rand.Rand, seed uint64) settings {
 	s.drawWeather(r)
 	s.drawUsers(c, r)
 	s.drawRestless(c, restless)
+	s.drawOptions(c, options)
 	s.costs = c.Faults == 0
 	s.survive = c.Survive
 	s.bend(c.Bias)
@@ -235,6 +238,26 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 	}
 }
 
+// optionsStream is what the options of a space are drawn from, beside the seed.
+const optionsStream = 0x6f7074696f6e7690
+
+// drawOptions draws the options of a space whose authority moves: each has a third of the
+// runs in which users' messages are not counted.
+func (s *settings) drawOptions(c *Config, r *rand.Rand) {
+	if !c.Protocol.Moves || c.Faults == 0 {
+		return
+	}
+	between := func(least, most time.Duration) time.Duration {
+		drawn := r.IntN(3) == 0
+		if d := least + time.Duration(r.Int64N(int64(most-least))); drawn {
+			return d.Round(time.Millisecond)
+		}
+		return 0
+	}
+	s.placement = between(time.Second, 6*time.Second)
+	s.holdOn = between(time.Second, 20*time.Second)
+}
+
 // String is the table of the settings, for people.
 func (s *settings) String() string {
 	var b strings.Builder
@@ -267,6 +290,9 @@ func (s *settings) String() string {
 	}
 	if s.restless > 0 {
 		row("restless", "every %v, modest: %v", s.restless.Round(time.Millisecond), s.modest)
+	}
+	if s.placement > 0 || s.holdOn > 0 {
+		row("options", "placement %v, hold_on %v (0s is off)", s.placement, s.holdOn)
 	}
 	row("think, hold", "%v, %v", s.think, s.holding)
 	row("bounds", "waiters_per_name %d, locks_per_session %d (0 is the default)", s.waiters, s.locksPerSession)

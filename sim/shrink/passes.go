@@ -128,6 +128,8 @@ func (s *search) smaller() (all []*sim.Script) {
 	}
 	try(func(c *sim.Script) { c.Once = false })
 	try(func(c *sim.Script) { c.Cells = sim.CellNames()[0] })
+	try(func(c *sim.Script) { c.Placement = 0 })
+	try(func(c *sim.Script) { c.HoldOn = 0 })
 	try(func(c *sim.Script) { c.Waiters, c.LocksPerSession, c.Sessions = 0, 0, 0 })
 	try(func(c *sim.Script) { c.TTL = time.Second })
 	return all
