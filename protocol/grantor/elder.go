@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -138,7 +139,8 @@ func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects)
 	case Clear, ClearWithLocks:
 		if x.named && x.grantor == asker && x.version == q.Version {
 			x.named, x.left = false, q.Kind == ClearWithLocks
-			x.counted, x.reign, x.count = q.Reign != 0, q.Reign, q.Count
+			counts := q.Reign >= 1 && q.Reign <= m.view.Epoch.Counter && q.Count <= lock.MaxCount
+			x.counted, x.reign, x.count = counts, q.Reign, q.Count
 			e.deposing = nil
 		}
 		return &Info{}

@@ -58,8 +58,8 @@ type Machine struct {
 
 	reign authority.Reign // whom this member follows; Authority 0 while it knows nobody
 	place Place           // that one's
-	// heard is the highest version that this member has heard of. It takes no reign of its
-	// own below, and follows none.
+	// heard is the highest version that this member has heard of; its epoch is none above the
+	// view's. The member takes no reign of its own below, and follows none.
 	heard authority.Version
 
 	seek       *seek            // the question to the elder that is under way

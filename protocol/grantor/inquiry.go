@@ -1,6 +1,7 @@
 package grantor
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/authority"
@@ -98,7 +99,11 @@ func (m *Machine) onTestimony(now protocol.Time, from protocol.ID, msg *Testimon
 		return
 	}
 	e.inquiries[at].answered, e.inquiries[at].due = true, protocol.Never
-	m.credit(e.inquiries[at].place, msg)
+	if m.foretells(msg.Version) || msg.Reign > m.view.Epoch.Counter {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: no such epoch is known here", msg, from)})
+	} else {
+		m.credit(e.inquiries[at].place, msg)
+	}
 	m.inquire(now, out)
 	m.answerQuestions(now, out)
 }

@@ -1,6 +1,7 @@
 package grantor_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,22 +62,163 @@ func TestNewNamesTheWrongField(t *testing.T) {
 	}
 }
 
+// bogus is a version that no elder has given: of an epoch that nobody has heard of.
+var bogus = authority.Version{Epoch: 1 << 40, Number: 1}
+
+// TestVersionsOfNoElderAreNotFollowed: whatever names such a reign, the member takes the next
+// real one, and asks that one for its lock.
+func TestVersionsOfNoElderAreNotFollowed(t *testing.T) {
+	elder := grantor.Place{ID: 1, Since: 1}
+	stamp := authority.Stamp{Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Version: bogus, Known: true}
+	for _, wrong := range []protocol.Message{
+		authority.Acks{Stamp: stamp},
+		authority.Decided{Stamp: stamp, Kind: lock.Granted, Name: "X", Token: 1 << 50},
+		authority.InfoRequest{Stamp: stamp},
+		authority.Answer{Stamp: stamp},
+		grantor.Depose{Grantor: elder, Version: bogus},
+		grantor.Info{Number: 1, Grantor: elder, Version: bogus},
+	} {
+		t.Run(fmt.Sprintf("%T", wrong), func(t *testing.T) {
+			m, out := asking(t)
+			m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: wrong}, out)
+			if len(out.Sends) != 0 || len(out.Replies) != 0 {
+				t.Errorf("answered %v, %v", out.Sends, out.Replies)
+			}
+			out.Reset()
+			named := grantor.Info{Number: 1, Grantor: elder, Version: authority.Version{Epoch: 4, Number: 1}}
+			m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: named}, out)
+			follows(t, out, named.Version)
+		})
+	}
+}
+
+// TestVersionsOfTheNextEpoch: one that is only ahead is followed when its epoch has come.
+func TestVersionsOfTheNextEpoch(t *testing.T) {
+	next := authority.Version{Epoch: 5, Number: 1}
+	for _, early := range []protocol.Message{
+		authority.Acks{Stamp: authority.Stamp{Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Version: next}},
+		grantor.Depose{Grantor: grantor.Place{ID: 1, Since: 1}, Version: next},
+		grantor.Info{Number: 1, Grantor: grantor.Place{ID: 1, Since: 1}, Version: next},
+	} {
+		m, out := asking(t)
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: early}, out)
+		m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view(2, 5)}, out)
+		follows(t, out, next)
+	}
+}
+
+// TestRefusalNamesNoElder: who is refused by somebody that names such a reign asks the elder.
+func TestRefusalNamesNoElder(t *testing.T) {
+	m, out := asking(t)
+	elder, version := grantor.Place{ID: 1, Since: 1}, authority.Version{Epoch: 4, Number: 1}
+	m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: grantor.Info{Number: 1, Grantor: elder, Version: version}}, out)
+	follows(t, out, version)
+	out.Reset()
+	m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: grantor.NotGrantor{Version: version, Grantor: elder, Known: bogus}}, out)
+	if len(out.Notes) != 1 || !strings.Contains(out.Notes[0].String(), "no such epoch is known here") {
+		t.Errorf("notes %v", out.Notes)
+	}
+	out.Reset()
+	m.Step(m.Wake(), protocol.Event{Kind: protocol.Tick}, out)
+	question, asks := grantor.Question{}, false
+	for _, sent := range out.Sends {
+		question, asks = sent.Message.(grantor.Question)
+	}
+	if !asks {
+		t.Fatalf("sent %v, and no question", out.Sends)
+	}
+	out.Reset()
+	version.Number = 2
+	m.Step(time.Second, protocol.Event{Kind: protocol.Receive, From: 1, Fact: grantor.Info{Number: question.Number, Grantor: elder, Version: version}}, out)
+	follows(t, out, version)
+}
+
+// TestTestimonyOfNoReign: an elder that hears of such a reign recovers, and grants itself.
+func TestTestimonyOfNoReign(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		wrong grantor.Testimony
+	}{
+		{"grants", grantor.Testimony{Grants: true, Version: bogus, Reign: 4}},
+		{"has heard", grantor.Testimony{Version: bogus}},
+		{"has counted", grantor.Testimony{Grants: true, Version: authority.Version{Epoch: 3, Number: 1}, Reign: 5}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, out := member(t, 1, 2)
+			want(m, 1, out)
+			out.Reset()
+			test.wrong.Since, test.wrong.Epoch = 1, protocol.Epoch{Counter: 4, Candidate: 1}
+			m.Step(0, protocol.Event{Kind: protocol.Receive, From: 2, Fact: test.wrong}, out)
+			if len(out.Sends) != 1 {
+				t.Fatalf("sent %v, want a request for a report", out.Sends)
+			}
+			request, asks := out.Sends[0].Message.(authority.InfoRequest)
+			if !asks || request.Version != (authority.Version{Epoch: 4, Number: 1}) {
+				t.Errorf("sent %v, want a request for a report under 4.1", out.Sends)
+			}
+		})
+	}
+}
+
+// TestClearOfNoReign: tokens that cannot have been given are not gone on with.
+func TestClearOfNoReign(t *testing.T) {
+	for _, wrong := range []grantor.Question{{Reign: 5}, {Reign: 4, Count: lock.MaxCount + 1}} {
+		m, out := member(t, 1, 1)
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 2, Fact: grantor.Question{Number: 1, Kind: grantor.Get}}, out)
+		wrong.Number, wrong.Kind, wrong.Version = 2, grantor.Clear, authority.Version{Epoch: 4, Number: 1}
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 2, Fact: wrong}, out)
+		out.Reset()
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 2, Fact: grantor.Question{Number: 3, Kind: grantor.Get}}, out)
+		if len(out.Raises) != 1 || len(out.Sends) != 0 {
+			t.Errorf("after %v: raised %v, sent %v, want another epoch to count in", wrong, out.Raises, out.Sends)
+		}
+	}
+}
+
+// follows: the request that waits has been sent to member 1, under that version.
+func follows(t *testing.T, out *protocol.Effects, version authority.Version) {
+	t.Helper()
+	for _, sent := range out.Sends {
+		if acquire, is := sent.Message.(authority.Acquire); is && sent.To == 1 && acquire.Version == version && acquire.Wish.Name == "X" {
+			return
+		}
+	}
+	t.Errorf("sent %v, want the request under %v", out.Sends, version)
+}
+
 // asking returns member 2 of two, which has asked the elder for a grantor.
 func asking(t *testing.T) (protocol.Machine, *protocol.Effects) {
 	t.Helper()
-	m, err := newMember(stage.Options{Self: 2})
+	m, out := member(t, 2, 1)
+	want(m, 2, out)
+	out.Reset()
+	return m, out
+}
+
+// want asks a member for a lock.
+func want(m protocol.Machine, self uint64, out *protocol.Effects) {
+	request := &lock.Request{Session: lock.SessionID{Member: self, Number: 1}, ID: 1, Name: "X", WaitEnd: lock.Never}
+	m.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: request}, out)
+}
+
+// member returns one of two in a view with that number, in which member 1 is the elder.
+func member(t *testing.T, self protocol.ID, number uint64) (protocol.Machine, *protocol.Effects) {
+	t.Helper()
+	m, err := newMember(stage.Options{Self: self})
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := &protocol.View{
-		Number: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Coordinator: 1, Installed: true, Open: true,
+	out := &protocol.Effects{}
+	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view(number, 4)}, out)
+	out.Reset()
+	return m, out
+}
+
+// view is one of two members, of which the first coordinates.
+func view(number, epoch uint64) *protocol.View {
+	return &protocol.View{
+		Number: number, Epoch: protocol.Epoch{Counter: epoch, Candidate: 1}, Coordinator: 1, Installed: true, Open: true,
 		Members: []protocol.Member{{ID: 1, Name: "a", Since: 1}, {ID: 2, Name: "b", Since: 1}},
 		Lease:   &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
 	}
-	out := &protocol.Effects{}
-	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view}, out)
-	request := &lock.Request{Session: lock.SessionID{Member: 2, Number: 1}, ID: 1, Name: "X", WaitEnd: lock.Never}
-	m.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: request}, out)
-	out.Reset()
-	return m, out
 }

@@ -22,8 +22,16 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	case Question:
 		m.onQuestion(now, ev.From, &msg, out)
 	case Info:
+		if m.foretells(msg.Version) {
+			m.keepEarly(ev, out)
+			return
+		}
 		m.onInfo(now, ev.From, &msg, out)
 	case Depose:
+		if m.foretells(msg.Version) {
+			m.keepEarly(ev, out)
+			return
+		}
 		m.onDepose(now, ev.From, &msg, out)
 	case Deposed:
 		m.onDeposed(now, ev.From, &msg, out)
@@ -90,7 +98,7 @@ func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Ef
 // toHolder gives a grantor's message to the holder. A newer grantor than the one that is
 // known here is believed: its version says that an elder has named it.
 func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
-	if m.view.Epoch.Counter < s.Epoch.Counter || !m.admitted() {
+	if m.view.Epoch.Counter < s.Epoch.Counter || m.foretells(s.Version) || !m.admitted() {
 		m.keepEarly(ev, out)
 		return
 	}
@@ -127,6 +135,11 @@ func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.St
 	}
 	out.Send(ev.From, refusal)
 }
+
+// foretells reports whether a version is of an epoch above all that are known here: no elder
+// of this view or of one before can have given it. Were it believed, and nobody's, no other
+// would ever be: so it is kept until a view of such an epoch comes.
+func (m *Machine) foretells(v authority.Version) bool { return m.view.Epoch.Counter < v.Epoch }
 
 // park keeps a message until it is known who grants. One beyond the bound is dropped: its
 // sender repeats it.

@@ -165,7 +165,11 @@ func (m *Machine) onNotGrantor(now protocol.Time, from protocol.ID, msg *NotGran
 	if msg.Version != m.reign.Version || from != m.reign.Authority || msg.Tenure != m.view.Lease.Tenure {
 		return
 	}
-	if m.heard.Before(msg.Known) && m.present(msg.Grantor) && msg.Grantor.ID != m.self {
+	believed := !m.foretells(msg.Known)
+	if !believed {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: no such epoch is known here", msg, from)})
+	}
+	if believed && m.heard.Before(msg.Known) && m.present(msg.Grantor) && msg.Grantor.ID != m.self {
 		m.follow(now, msg.Grantor, authority.Reign{Authority: msg.Grantor.ID, Version: msg.Known}, out)
 		return
 	}
