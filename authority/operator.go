@@ -93,6 +93,8 @@ func (m *Machine) otherCall(now protocol.Time, ev protocol.Event, out *protocol.
 		m.openSpace(ev.Call, out)
 	case *protocol.CloseSpace:
 		m.closeSpace(now, ev.Call, out)
+	case *protocol.StepDown:
+		out.Reply(ev.Call, &protocol.SteppedDown{}) // who decides next goes with the view
 	default:
 		out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}

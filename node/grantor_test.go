@@ -1,8 +1,11 @@
 package node_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/node"
@@ -72,5 +75,92 @@ func TestGrantorshipMoves(t *testing.T) {
 	}
 	give(t, next)
 	give(t, theirs)
+	c.endAndReplay(t)
+}
+
+// TestGrantorLeavesInGoodOrder: it hands its table over first, whether it is the elder as
+// well or not. So the others, who wait for what its clients hold, are granted under the same
+// reign, by the count that goes on, and nobody has to recover.
+func TestGrantorLeavesInGoodOrder(t *testing.T) {
+	ways := []struct {
+		name string
+		end  func(*node.Node, context.Context) error
+	}{
+		{"leave", (*node.Node).Leave},
+		{"drain", (*node.Node).Drain},
+		{"close", func(n *node.Node, _ context.Context) error { return n.Close() }},
+	}
+	for i, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			for _, elder := range []bool{true, false} {
+				c := newGrantors(t)
+				leaver := c.coordinator(t)
+				if !elder {
+					leaver = c.other(t, leaver)
+				}
+				c.grantorLeaves(t, leaver, i == 1, way.end)
+			}
+		})
+	}
+}
+
+// awaitOther asks a member until another one than that grants: nobody tells when it is so.
+func awaitOther(t *testing.T, n *node.Node, than protocol.ID) {
+	t.Helper()
+	ctx := bounded(t)
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for at := condition(t, n); len(at.Authority) == 0 || at.Authority[0] == than; at = condition(t, n) {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			t.Errorf("%+v", at)
+			return
+		}
+	}
+}
+
+// grantorLeaves ends a member that grants, while it and others hold and wait. Where it is
+// drained it waits for its holders, elsewhere they are told.
+func (c *cluster) grantorLeaves(t *testing.T, leaver int, drained bool, end func(*node.Node, context.Context) error) {
+	t.Helper()
+	ctx := bounded(t)
+	second := c.other(t, leaver)
+	third := c.other(t, leaver, second)
+	if err := c.nodes[leaver].BecomeGrantor(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+	held, kept := take(t, c.nodes[leaver], "x"), take(t, c.nodes[second], "y")
+	first, next := queue(t, ctx, c.nodes[second], "x"), queue(t, ctx, c.nodes[third], "x")
+	stopped := make(chan error, 1)
+	go func() {
+		if drained {
+			awaitOther(t, c.nodes[second], c.nodes[leaver].Identity().ID)
+		} else {
+			<-held.Context().Done()
+		}
+		stopped <- held.Unlock(ctx)
+	}()
+	if err := end(c.nodes[leaver], ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stopped; err != nil && !errors.Is(err, holdfast.ErrClosed) && !errors.Is(err, holdfast.ErrLost) {
+		t.Error(err)
+	}
+	last := kept.Token()
+	for _, waits := range []<-chan outcome{first, next} {
+		l := granted(t, waits)
+		if l.Token() != last+1 {
+			t.Errorf("the next token is %v, after %v", l.Token(), last)
+		}
+		last = l.Token()
+		give(t, l)
+	}
+	if err := kept.Check(); err != nil {
+		t.Error(err)
+	}
+	give(t, kept)
+	c.stop(t, leaver)
 	c.endAndReplay(t)
 }

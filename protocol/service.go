@@ -140,6 +140,15 @@ type (
 		Err  error
 	}
 
+	// StepDown says that this member is about to leave the view, and asks whether it may as
+	// far as the space is concerned: an authority that is here is handed over, and none is
+	// taken any more. The answer is a *SteppedDown, at once; who wants to know when it is done
+	// asks again. A machine that does not answer has nothing to hand over.
+	StepDown struct{}
+	// SteppedDown answers StepDown. Pending says that somebody else is about to be the
+	// authority: who does not wait for that leaves it to recovery.
+	SteppedDown struct{ Pending bool }
+
 	// Unanswered answers a Show or a Scan that nobody could answer: Err is
 	// ErrUnavailable, or a *LimitError where too many wait for their answer.
 	Unanswered struct{ Err error }
@@ -197,8 +206,8 @@ func (n Serving) String() string { return fmt.Sprintf("serving reign %d", n.Reig
 func Vocabulary() []any {
 	return []any{
 		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Revoke{}, &CountHolds{}, &ListRequests{},
-		&Break{}, &Show{}, &Scan{}, &Inspect{}, &Transfer{}, &OpenSpace{}, &CloseSpace{},
-		&Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Unanswered{}, &Condition{}, &Transferred{}, &SpaceOpen{},
+		&Break{}, &Show{}, &Scan{}, &Inspect{}, &Transfer{}, &OpenSpace{}, &CloseSpace{}, &StepDown{},
+		&Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Unanswered{}, &Condition{}, &Transferred{}, &SpaceOpen{}, &SteppedDown{},
 		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, Hint{},
 	}
 }

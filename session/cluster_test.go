@@ -3,6 +3,7 @@ package session_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,8 +22,16 @@ import (
 //	lapse        its lease has ended, and so has its tenure
 //	horizon 8s   answers the wish that was noted
 //	lose NAME    the first space's authority does not know the grants of a name
-func (c *conversation) startCluster(t *testing.T) {
+//	office       the first space's authority is here, and must be handed over
+//	vacated      it has been
+//
+// With bound=1s handing over is waited for so long; without, it is not.
+func (c *conversation) startCluster(t *testing.T, args []string) {
 	t.Helper()
+	var lease time.Duration
+	if len(args) > 0 {
+		lease = 2 * duration(t, strings.TrimPrefix(args[0], "bound="))
+	}
 	var spaces []protocol.Machine
 	for range 2 {
 		table, err := lock.New(lock.Config{})
@@ -34,7 +43,7 @@ func (c *conversation) startCluster(t *testing.T) {
 	}
 	var err error
 	c.desk, err = session.NewDesk(session.Config{
-		Member: 7, Incarnation: 1, Rand: rand.New(rand.NewPCG(3, 4)), Spaces: 2, TTL: 3 * time.Second, Sessions: 3,
+		Member: 7, Incarnation: 1, Rand: rand.New(rand.NewPCG(3, 4)), Spaces: 2, TTL: 3 * time.Second, Sessions: 3, Lease: lease,
 	}, protocol.Stack(&scripted{}, spaces...))
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +58,8 @@ func (c *conversation) told(t *testing.T, words []string) {
 	switch {
 	case order.word == "lose":
 		order.name, port = words[1], 1
+	case order.word == "office" || order.word == "vacated":
+		port = 1
 	case len(words) > 1:
 		order.span = duration(t, words[1])
 	}
@@ -112,6 +123,11 @@ type wants protocol.NeedHorizon
 
 func (n wants) String() string { return fmt.Sprintf("wants horizon %v clients=%v", n.Want, n.Clients) }
 
+// asked notes that the authority of a space is to be handed over.
+type asked struct{}
+
+func (asked) String() string { return "asked to step down" }
+
 type wantsToLeave struct{ empty bool }
 
 func (n wantsToLeave) String() string { return fmt.Sprintf("leaves empty=%v", n.empty) }
@@ -125,8 +141,9 @@ func (m *shelf) lose(now protocol.Time, name string) {
 
 // shelf is a space that is a table and no more. A lapse ends everything in it.
 type shelf struct {
-	table *lock.Table
-	out   []lock.Decision
+	table  *lock.Table
+	out    []lock.Decision
+	office bool // it has to be handed over
 }
 
 func (m *shelf) Wake() protocol.Time { return m.table.Wake() }
@@ -151,8 +168,17 @@ func (m *shelf) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
 	case *protocol.Lapsed:
 		m.lose(now, "")
+	case *protocol.StepDown:
+		if m.office {
+			out.Note(asked{})
+		}
+		out.Reply(ev.Call, &protocol.SteppedDown{Pending: m.office})
 	case order:
-		m.lose(now, fact.name)
+		if fact.word == "lose" {
+			m.lose(now, fact.name)
+		} else {
+			m.office = fact.word == "office"
+		}
 	}
 	if ev.Kind == protocol.Tick {
 		m.table.Tick(now, &m.out)

@@ -25,7 +25,7 @@ import (
 //
 //	start [fresh|none|crashed] [horizon=8s]   the member starts (first, and once)
 //	start cluster        as one of several, with a membership that does as it is told:
-//	view · lease 3s · lapse · horizon 8s · lose NAME   see cluster_test.go
+//	view · lease 3s · lapse · horizon 8s · lose NAME · office · vacated   see cluster_test.go
 //	disk ok|fail         the write in flight ends; until then it is in flight
 //	at 3s                time passes
 //	k1 open local|stream|oneshot [ttl=10s]    k1 resume s1 [open=1,2] [last=5] [wrong]   k1 gone
@@ -62,7 +62,7 @@ type conversation struct {
 func (c *conversation) start(t *testing.T, args []string) {
 	t.Helper()
 	if len(args) > 0 && args[0] == "cluster" {
-		c.startCluster(t)
+		c.startCluster(t, args[1:])
 		return
 	}
 	config := membership.Config{Kept: true, Serves: true, Wall: (membership.Origin + 1000) * time.Second, Rand: rand.New(rand.NewPCG(1, 2))}
@@ -115,7 +115,7 @@ func (c *conversation) say(t *testing.T, line string) {
 			}
 		}
 		c.now = to
-	case "view", "lease", "lapse", "horizon", "lose":
+	case "view", "lease", "lapse", "horizon", "lose", "office", "vacated":
 		c.told(t, words)
 	case "disk":
 		if len(c.writes) == 0 {

@@ -208,7 +208,7 @@ func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
 // settle notes when to be woken, once a step: the driver asks after it, and the next
 // step before it does anything.
 func (m *Desk) settle() {
-	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First())
+	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.closing.wake())
 }
 
 // tick does what time has decided.

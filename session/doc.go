@@ -71,5 +71,9 @@
 // ends, and its client asks again at another member. When nothing is held any more, or
 // the last deadline has passed, the membership is told to leave, empty. [Drain] comes to
 // the same without telling anybody to stop: it waits until they have. [Hurry] waits for
-// nobody.
+// nobody who holds something.
+//
+// Meanwhile the spaces whose authority is here hand it over ([protocol.StepDown]), so that
+// nobody need recover. The membership is told when they have, or half a lease after the
+// leaving began: then the others recover, as after a crash.
 package session

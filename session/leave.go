@@ -26,6 +26,10 @@ type closing struct {
 	stage   stage
 	leavers []protocol.CallID   // wait to be told that the member has left
 	drained []protocol.CallID   // wait to be told that nothing is held
+	hurried bool                // it leaves whatever is held
+	pending bool                // a space's authority is being handed over
+	passed  bool                // the membership has been told
+	until   protocol.Time       // handing over is waited for
 	holders map[uint64]struct{} // sessions that hold something
 	stirred []uint64            // of those, which may hold less than before
 }
@@ -76,17 +80,18 @@ func (m *Desk) onDrain(now protocol.Time, call protocol.CallID, out *protocol.Ef
 }
 
 // onLeave tells everybody to stop. The membership is told to leave when all have, or
-// when they cannot believe any more that they hold anything.
+// when they cannot believe any more that they hold anything; and when others have taken
+// over what this member was the authority of.
 func (m *Desk) onLeave(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.closing.leavers = append(m.closing.leavers, call)
 	m.close(now, leaving, out)
 }
 
-// onHurry leaves now. Who leaves with it need not wait any longer either.
+// onHurry leaves whatever is held. Who leaves with it need not wait any longer either.
 func (m *Desk) onHurry(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.onLeave(now, call, out)
+	m.closing.hurried = true
 	m.concludeClosing(now, out)
-	m.passLeave(now, false, out)
 }
 
 // close goes on to a stage, if it was not reached before.
@@ -96,6 +101,7 @@ func (m *Desk) close(now protocol.Time, next stage, out *protocol.Effects) {
 	}
 	m.closing.stage = next
 	m.closing.holders = map[uint64]struct{}{}
+	m.closing.until = now + m.config.Lease/2
 	m.answerParked(now, out)
 	for _, number := range slices.Sorted(maps.Keys(m.sessions)) {
 		p := m.sessions[number]
@@ -110,6 +116,34 @@ func (m *Desk) close(now protocol.Time, next stage, out *protocol.Effects) {
 			}
 		}
 	}
+	m.stepDown(now, out)
+}
+
+// stepDown has every space hand over what it is the authority of, and reports whether that
+// is done everywhere.
+func (m *Desk) stepDown(now protocol.Time, out *protocol.Effects) (done bool) {
+	done = true
+	for port := 1; port <= m.config.Spaces; port++ {
+		answer, is := m.inquire(now, protocol.Port(port), &protocol.StepDown{}, out).(*protocol.SteppedDown)
+		done = done && !(is && answer.Pending)
+	}
+	return done
+}
+
+// mayGo reports whether the membership may be told to leave, as far as the spaces are
+// concerned: nobody need recover what this member was the authority of, or it has taken too
+// long to hand that over. What is not handed over is as safe, and takes longer.
+func (c *closing) mayGo(now protocol.Time, done func() bool) bool {
+	c.pending = !c.passed && now < c.until && !done()
+	return !c.pending
+}
+
+// wake is when handing over is waited for no longer; Never where it is not.
+func (c *closing) wake() protocol.Time {
+	if !c.pending {
+		return protocol.Never
+	}
+	return c.until
 }
 
 // sendAway ends a session that holds nothing. One of this process stays, because it
@@ -150,23 +184,22 @@ func (m *Desk) concludeClosing(now protocol.Time, out *protocol.Effects) {
 			}
 		}
 	}
-	if len(c.holders) > 0 {
-		return
+	if len(c.holders) == 0 {
+		for _, call := range c.drained {
+			out.Reply(call, &Drained{})
+		}
+		c.drained = nil
 	}
-	for _, call := range c.drained {
-		out.Reply(call, &Drained{})
+	empty := len(c.holders) == 0 && len(m.beliefs.classes) == 0
+	if len(c.leavers) > 0 && (empty || c.hurried) && c.mayGo(now, func() bool { return m.stepDown(now, out) }) {
+		m.passLeave(now, empty, out)
 	}
-	c.drained = nil
-	if len(m.beliefs.classes) > 0 {
-		return
-	}
-	m.passLeave(now, true, out)
 }
 
 // passLeave tells the membership to leave. Empty says that nothing is held.
 func (m *Desk) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
 	leavers := m.closing.leavers
-	m.closing.leavers = nil
+	m.closing.leavers, m.closing.passed = nil, true
 	for _, call := range leavers {
 		m.pass(now, &protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Leave{Empty: empty}}, out)
 	}

@@ -87,7 +87,7 @@ func (p *Protocol) handlers() (all []handler) {
 		add("space", protocol.Call, reachedByLocks...)
 	}
 	if p.Moves {
-		add("space", protocol.Call, &protocol.Transfer{})
+		add("space", protocol.Call, &protocol.Transfer{}, &protocol.StepDown{})
 		add("membership", protocol.Raised, &protocol.NeedEpoch{})
 	}
 	return all

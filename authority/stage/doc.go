@@ -31,6 +31,7 @@
 //	break b X    show b X    scan b    inspect b              b: the member that is asked
 //	transfer b c      b is asked to make c the authority
 //	open b    close b the space's instance at b
+//	leave b           b is about to leave the views, and asked whether it may
 //
 // # The network and time
 //

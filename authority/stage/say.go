@@ -88,6 +88,11 @@ func (s *Stage) result(r any) string {
 			return "space open" + reason(r.Err)
 		}
 		return "space closed" + reason(r.Err)
+	case *protocol.SteppedDown:
+		if r.Pending {
+			return "stepping down"
+		}
+		return "stepped down"
 	case *lock.Lock:
 		if s.named {
 			return shown(r, s.client)

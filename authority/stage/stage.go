@@ -234,6 +234,8 @@ func (s *Stage) ask(word string, args []string) {
 		fact = &protocol.OpenSpace{}
 	case "close":
 		fact = &protocol.CloseSpace{}
+	case "leave":
+		fact = &protocol.StepDown{}
 	case "scan":
 		fact = &protocol.Scan{Limit: 10}
 	case "show", "break", "inspect":

@@ -68,6 +68,12 @@
 // recovers. With nothing of anybody else's in the table the elder is told just that. Either
 // word says how far the reign has counted, and from then on nothing is granted in it.
 //
+// A grantor that is about to leave the view ([protocol.StepDown]) does the same at once,
+// whatever its own clients hold: it asks each candidate for four times the patience, and is
+// made the grantor by nobody any more. An elder that leaves hands over an empty table too,
+// from which the next elder learns that nothing was lost. What is not handed over in time,
+// or by nobody taken, is recovered as after a crash.
+//
 // # Tokens
 //
 // Tokens are reign·2³² + count, where the reign is an epoch's counter that the elder has

@@ -75,6 +75,7 @@ type Machine struct {
 	becoming   bool             // this member is to become the grantor
 	invited    []invitation     // who waits to be told whether it has
 	leaving    *leaving         // a successor is looked for
+	departing  bool             // this member is about to leave the view
 	transfers  []*transfer      // others that are to become it, because an operator or this member has asked them
 	lastInvite uint64           // numbers given
 
@@ -232,12 +233,7 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	if m.part.Decides() && !m.clearing() && len(m.parked) > 0 {
 		m.unpark(now, out)
 	}
-	if m.part.Closed() {
-		m.stepDown(out)
-		m.tendClosing(now, out)
-	} else if m.leaving != nil {
-		m.endLeaving() // it was opened again
-	}
+	m.tendLeaving(now, out)
 	m.settleInvitations(out)
 	m.part.Tell(authority.About{Elder: m.elderPlace().ID, Transfers: m.handovers()})
 	if !m.admitted() || m.seek != nil {

@@ -2,18 +2,81 @@ package grantor
 
 import (
 	"slices"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // A member whose instance of the space is closed grants nothing more. When nothing of its own
 // clients is left, a grantor looks for a successor (the original's design: the member with
-// the most locks), and goes on granting until one has been named.
+// the most locks), and goes on granting until one has been named. A member that is about to
+// leave the view does so at once, whatever its clients have: it is a holder until it goes.
 
 // leaving is a grantor's search for a successor.
 type leaving struct {
 	candidates []protocol.ID // who is asked next, those with the most locks first
 	asked      bool          // one is being asked
+}
+
+// patienceOfDeparture is how long a member that is about to leave waits for one candidate,
+// in units of patience.
+const patienceOfDeparture = 4
+
+// tendLeaving goes on with what ends this member's part in the granting.
+func (m *Machine) tendLeaving(now protocol.Time, out *protocol.Effects) {
+	closed := m.part.Closed()
+	if closed || m.departing {
+		m.stepDown(out)
+	} else if m.leaving != nil {
+		m.endLeaving() // it was opened again
+	}
+	if closed {
+		m.tendClosing(now, out)
+	}
+	if m.departing && !m.part.Closing() {
+		m.depart(now, out)
+	}
+}
+
+// onStepDown begins to hand over, and says whether there is anything left to hand over.
+func (m *Machine) onStepDown(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+	m.departing = true
+	m.tendLeaving(now, out)
+	out.Reply(call, &protocol.SteppedDown{Pending: m.handing()})
+}
+
+// handing reports whether somebody else is about to be the grantor. An heir that this member
+// has asked says when it serves; any other one has the table when all of it was sent.
+func (m *Machine) handing() bool {
+	heirs := slices.ContainsFunc(m.transfers, func(t *transfer) bool { return t.heir })
+	exhausted := m.leaving != nil && !m.leaving.asked && len(m.leaving.candidates) == 0
+	switch b := m.estate; {
+	case m.turk != nil || m.seek != nil || heirs:
+		return true
+	case b != nil:
+		return b.estate != nil && !b.sent
+	}
+	return m.reign.Authority == m.self && m.part.Serves() && !exhausted
+}
+
+// depart hands the table over, before this member leaves the view. An elder that grants hands
+// over an empty one too: the next elder could not tell it from one that was lost. Where
+// nobody succeeds the reign goes on to the end, and somebody recovers it.
+func (m *Machine) depart(now protocol.Time, out *protocol.Effects) {
+	if m.turk != nil || m.seek != nil || m.reign.Authority != m.self || !m.part.Serves() || !m.admitted() {
+		return
+	}
+	if m.leaving == nil {
+		if m.part.Empty() && m.elderPlace().ID != m.self {
+			m.part.Freeze()
+			m.ask(now, Clear, out)
+			return
+		}
+		m.leaving = &leaving{candidates: m.part.Heirs(now)}
+	}
+	if !m.leaving.asked {
+		m.askHeir(now, patienceOfDeparture, out)
+	}
 }
 
 // tendClosing goes on with the closing of the space here, and says when it is done.
@@ -58,18 +121,27 @@ func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 	return m.reign.Authority != m.self && m.estate == nil
 }
 
-// askNext asks the next candidate to succeed. When there is none left, the elder is told that
-// locks are left behind: the next grantor recovers them.
-func (m *Machine) askNext(now protocol.Time, out *protocol.Effects) {
+// askHeir asks the next candidate to succeed, for so many times the patience, and reports
+// whether there is one.
+func (m *Machine) askHeir(now protocol.Time, patience time.Duration, out *protocol.Effects) (asked bool) {
 	l := m.leaving
 	for len(l.candidates) > 0 {
 		next := l.candidates[0]
 		l.candidates = l.candidates[1:]
 		if _, listed := m.placeOf(next); listed {
 			l.asked = true
-			m.invite(now, &transfer{to: next, heir: true, due: protocol.Never, deadline: now + patienceOfTransfer*m.config.Patience}, out)
-			return
+			m.invite(now, &transfer{to: next, heir: true, due: protocol.Never, deadline: now + patience*m.config.Patience}, out)
+			return true
 		}
+	}
+	return false
+}
+
+// askNext asks the next candidate to succeed. When there is none left, the elder is told that
+// locks are left behind: the next grantor recovers them.
+func (m *Machine) askNext(now protocol.Time, out *protocol.Effects) {
+	if m.askHeir(now, patienceOfTransfer, out) {
+		return
 	}
 	m.leaving = nil
 	m.part.Freeze()
@@ -90,7 +162,8 @@ func (m *Machine) retire(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// stepDown answers who would have this member be the grantor, while the space is closed here.
+// stepDown answers who would have this member be the grantor, while the space is closed here
+// or this member is about to leave.
 func (m *Machine) stepDown(out *protocol.Effects) {
 	m.becoming = false
 	for _, i := range m.invited {

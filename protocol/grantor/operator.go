@@ -31,11 +31,14 @@ type invitation struct {
 
 // onCall takes a wish of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	if fact, is := ev.Fact.(*protocol.Transfer); is {
+	switch fact := ev.Fact.(type) {
+	case *protocol.Transfer:
 		m.onTransfer(now, ev.Call, fact.To, out)
-		return
+	case *protocol.StepDown:
+		m.onStepDown(now, ev.Call, out)
+	default:
+		m.part.Step(now, ev, out)
 	}
-	m.part.Step(now, ev, out)
 }
 
 // onTransfer begins to make a member the grantor.
@@ -48,6 +51,9 @@ func (m *Machine) onTransfer(now protocol.Time, call protocol.CallID, to protoco
 		return
 	case to == m.self && m.part.Closed():
 		m.endTransfer(t, fmt.Errorf("%w: the space is closed on this member", holdfast.ErrConflict), out)
+		return
+	case to == m.self && m.departing:
+		m.endTransfer(t, fmt.Errorf("%w: the member is leaving", holdfast.ErrConflict), out)
 		return
 	case !listed:
 		m.endTransfer(t, fmt.Errorf("%w: the view has no such member", holdfast.ErrConflict), out)

@@ -38,6 +38,9 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	if !m.admitted() {
 		return
 	}
+	if m.departing && m.leaving != nil && !m.leaving.asked {
+		m.leaving = nil // nobody would succeed; there may be others now
+	}
 	m.turnQuestion(now, out)
 	m.viewTurk(now, out)
 	m.elderView(now, out)
