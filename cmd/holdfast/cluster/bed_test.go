@@ -24,6 +24,7 @@ var (
 	lease   = flag.Duration("lease", 1500*time.Millisecond, "the members' lease; a tenth of it is their patience")
 	level   = flag.String("log", "warn", "what the members write to their logs, which are shown where a test fails")
 	crashes = flag.Int("crashes", 2, "TestGap: how often the coordinator is killed")
+	moves   = flag.Int("transfers", 60, "TestTransferGap: how often grantorship is handed over")
 	held    = flag.Int("held", 5000, "TestReconcile: how many locks are held")
 	sizes   = flag.String("members", "3,5", "TestFirstView: how many members, separated by commas")
 )
@@ -71,11 +72,12 @@ type bed struct {
 	began   time.Duration
 }
 
-// lay starts a cluster of three on loopback, and workers.
-func lay(t *testing.T, workers int) *bed {
+// lay starts a cluster of three on loopback, and workers. Flags are further ones of each
+// member.
+func lay(t *testing.T, workers int, flags ...string) *bed {
 	t.Helper()
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3)})
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: flags})
 	b.begin(workers)
 	return b
 }

@@ -4,6 +4,8 @@
 //
 //	bed_test.go             a cluster, and workers through all of its members
 //	crash_test.go           SIGKILL: the coordinator, all members
+//	grantor_test.go         SIGKILL and SIGTERM: the grantor, the elder, both
+//	transfer_test.go        grantorship in a circle, under load
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
 //	record_test.go          what members record, replayed
 //	watch_test.go           what happens through any member, watched at one
@@ -22,6 +24,8 @@
 // measure in their log. In full:
 //
 //	go test ./cmd/holdfast/cluster -v -run TestGap -lease 3s -crashes 20
+//	go test ./cmd/holdfast/cluster -v -run TestGrantorGap -lease 3s -crashes 20
+//	go test ./cmd/holdfast/cluster -v -run TestTransferGap -transfers 1000
 //	go test ./cmd/holdfast/cluster -v -run TestReconcile -lease 3s -held 100000
 //	go test ./cmd/holdfast/cluster -v -run TestFirstView -lease 3s -members 3,5,7,25
 package cluster

@@ -1,0 +1,239 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/trial"
+)
+
+// TestTransfersUnderLoad: grantorship goes round in a circle, while workers on all members
+// pass the register and the pool around and others lock many names. Nobody loses anything
+// for it, and everybody goes on.
+func TestTransfersUnderLoad(t *testing.T) {
+	b := lay(t, 6, grantors)
+	throng := b.gather("", 2)
+	for i := range 30 {
+		mark := b.crew.Mark()
+		b.check(b.transfer(b.cluster.Members[(i+1)%3], b.cluster.Members[i%3]))
+		b.await("a write", mark, func(e trial.Event) bool { return e.Kind == trial.Wrote })
+	}
+	b.tell("grantorship has gone round ten times")
+	throng.disperse()
+	b.healed()
+	b.judge()
+}
+
+// TestTransferGap hands grantorship over again and again while a client of each member
+// wants one hot name, and others lock many names, and reports for how long nobody was
+// granted the hot name around each transfer. Beside it stands how long that takes where
+// nothing is handed over.
+func TestTransferGap(t *testing.T) {
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: []string{grantors}})
+	b.check(b.cluster.Start(b.ctx))
+	throng := b.gather("hot", 1)
+	admins := b.admins()
+	var windows []window
+	for i := range *moves {
+		throng.awaitGrants(20)
+		to := i % 3
+		from := b.crew.Now()
+		_, err := admins[to].Transfer(b.ctx, "", b.cluster.Members[to].Name)
+		b.check(err)
+		windows = append(windows, window{from, b.crew.Now()})
+	}
+	throng.awaitGrants(20)
+	throng.disperse()
+	gaps, usual := throng.gaps(windows)
+	took := make([]time.Duration, len(windows))
+	for i, w := range windows {
+		took[i] = w.to - w.from
+	}
+	for _, figures := range []struct {
+		of    string
+		times []time.Duration
+	}{{"gap at a transfer", gaps}, {"time of a transfer", took}, {"time between two grants", usual}} {
+		slices.Sort(figures.times)
+		t.Logf("%s: transfers=%d count=%d p50=%v p99=%v max=%v", figures.of, *moves, len(figures.times),
+			quantile(figures.times, 0.5), quantile(figures.times, 0.99), quantile(figures.times, 1))
+	}
+	b.check(b.cluster.End(b.ctx))
+}
+
+// quantile is what a share of sorted times is not longer than.
+func quantile(times []time.Duration, share float64) time.Duration {
+	return times[min(int(share*float64(len(times))), len(times)-1)].Round(time.Microsecond)
+}
+
+// window is a stretch of time.
+type window struct{ from, to time.Duration }
+
+// admins reach the members, one each.
+func (b *bed) admins() (admins []*client.Admin) {
+	b.Helper()
+	for _, m := range b.cluster.Members {
+		admin, err := client.DialAdmin(m.Address)
+		b.check(err)
+		b.Cleanup(func() { _ = admin.Close() }) // its member has ended by then
+		admins = append(admins, admin)
+	}
+	return admins
+}
+
+// throng is clients of this process, which lock and unlock through all members until they
+// are dispersed. Of a hot name, that all of them want, it judges who has it, and notes when
+// it was granted.
+type throng struct {
+	bed     *bed
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+	checker load.Checker
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced when something is granted
+	count   []int         // locks that each worker was granted
+	last    holdfast.Token
+	grants  []time.Duration
+}
+
+// names is how many names a throng locks, beside the hot one.
+const names = 1000
+
+// gather begins to lock through each member: the hot name, unless it is "", by a client of
+// one worker, and others by a client of some.
+func (b *bed) gather(hot string, others int) *throng {
+	b.Helper()
+	ctx, stop := context.WithCancel(b.ctx)
+	th := &throng{bed: b, stop: stop, changed: make(chan struct{})}
+	b.Cleanup(func() { stop(); th.work.Wait() })
+	dial := func(m *trial.Member) *client.Client {
+		locks, err := client.Dial(b.ctx, m.Address)
+		b.check(err)
+		b.Cleanup(func() { _ = locks.Close() }) // its member has ended by then
+		return locks
+	}
+	for _, m := range b.cluster.Members {
+		if hot != "" {
+			th.hire(ctx, dial(m), true, func() string { return hot })
+		}
+		locks := dial(m)
+		for range others {
+			th.hire(ctx, locks, false, func() string { return fmt.Sprintf("orders/%d", rand.IntN(names)) })
+		}
+	}
+	return th
+}
+
+// hire lets one worker more lock and unlock.
+func (th *throng) hire(ctx context.Context, locks *client.Client, hot bool, name func() string) {
+	th.mu.Lock()
+	worker := len(th.count)
+	th.count = append(th.count, 0)
+	th.mu.Unlock()
+	th.work.Go(func() {
+		for ctx.Err() == nil {
+			held, err := locks.Lock(ctx, name())
+			if err != nil {
+				if ctx.Err() == nil {
+					th.bed.Errorf("worker %d: %v", worker, err)
+				}
+				return
+			}
+			if hot {
+				th.checker.Enter(worker, held)
+			}
+			th.granted(worker, held, hot)
+			if hot {
+				th.checker.Leave(worker)
+			}
+			if err := held.Unlock(context.WithoutCancel(ctx)); err != nil {
+				th.bed.Errorf("worker %d unlocks: %v", worker, err)
+			}
+		}
+	})
+}
+
+// granted notes that a worker has a lock.
+func (th *throng) granted(worker int, held *holdfast.Lock, hot bool) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.count[worker]++
+	if hot {
+		if held.Token() <= th.last {
+			th.bed.Errorf("worker %d was granted %s under token %v, after %v", worker, held.Name(), held.Token(), th.last)
+		}
+		th.last = held.Token()
+		th.grants = append(th.grants, th.bed.crew.Now())
+	}
+	close(th.changed)
+	th.changed = make(chan struct{})
+}
+
+// awaitGrants waits until every worker has been granted so many locks more.
+func (th *throng) awaitGrants(more int) {
+	th.bed.Helper()
+	th.mu.Lock()
+	before := slices.Clone(th.count)
+	th.mu.Unlock()
+	for worker := 0; worker < len(before); {
+		th.mu.Lock()
+		has := th.count[worker]-before[worker] >= more
+		changed := th.changed
+		th.mu.Unlock()
+		if has {
+			worker++
+			continue
+		}
+		select {
+		case <-changed:
+		case <-th.bed.ctx.Done():
+			th.bed.Fatalf("worker %d is granted nothing any more: %v", worker, th.bed.ctx.Err())
+		}
+	}
+}
+
+// disperse waits until every worker has been granted something more, and ends them.
+func (th *throng) disperse() {
+	th.bed.Helper()
+	th.awaitGrants(1)
+	th.stop()
+	th.work.Wait()
+	total := 0
+	for _, n := range th.count {
+		total += n
+	}
+	if _, violations := th.checker.Counts(); violations > 0 {
+		th.bed.Errorf("%d times two had the hot name", violations)
+	}
+	th.bed.tell("%d locks by %d workers, %d of the hot name", total, len(th.count), len(th.grants))
+}
+
+// gaps returns the longest time between two grants of the hot name around each of some
+// windows, and all the times that are around none.
+func (th *throng) gaps(windows []window) (around, others []time.Duration) {
+	around = make([]time.Duration, len(windows))
+	at := 0
+	for i := 1; i < len(th.grants); i++ {
+		from, to := th.grants[i-1], th.grants[i]
+		for at < len(windows) && windows[at].to < from {
+			at++
+		}
+		during := false
+		for k := at; k < len(windows) && windows[k].from <= to; k++ {
+			around[k] = max(around[k], to-from)
+			during = true
+		}
+		if !during {
+			others = append(others, to-from)
+		}
+	}
+	return around, others
+}
