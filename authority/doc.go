@@ -65,6 +65,27 @@
 // vouched for at Lease.Carried is revoked, and released when its client has stopped. A
 // newcomer that cannot hold anything is not asked for a report.
 //
+// # Holding on
+//
+// With Rules.HoldOn a member keeps an exclusive grant that its client has released, and gives
+// it to the next of its clients that asks: no message, and a token of its own, one higher each
+// time. The authority has allowed that with the grant (Decided.Keep), to a request without a
+// named owner or a hold limit, for a name that nobody waits for. When somebody asks for the
+// name it tells the grant again without Keep, until that is answered: what is unused comes
+// back as a Release, with the highest token that was given (Last), and the tokens to come are
+// above it; what is in use comes back when it is unlocked. Who does not want to wait is
+// answered when that is known, or refused after 2T.
+//
+// What is kept belongs to the member's tenure and to the reign and epoch in which it was
+// given. It is lent under a lease that has not ended, as long as nothing newer was promised,
+// and after that given back; what is in use then is held like any other grant. How far a lost
+// member has counted nobody knows: it cannot have given more than 2²⁰ tokens under one grant,
+// and so many are outrun. To the authority the grant is its first user's until it comes back,
+// so a session's end is told of each of its grants apart where some are used by others.
+//
+// Whoever is lent a name has asked nobody but its member, and arrives in no queue: until it is
+// asked to give way the member is the authority for that name (P5).
+//
 // # Handing over
 //
 // An authority may leave all that it has to the next one ([Machine.Relinquish],
@@ -97,8 +118,10 @@
 //
 // Records: lock.Config.LocksPerSession a session, then ErrLimit. Queues and names: the
 // table's bounds. A chunk: Config.Chunk requests and 1 MiB of texts. Operators' calls:
-// Config.Operators, then ErrLimit. Acknowledgements: 256, then they travel. Releases that
-// a request follows: 64, then the request waits for some of them.
+// Config.Operators, then ErrLimit. Kept: 1024 grants a member, then the one that was used
+// longest ago is given back; each is when it was not used for Rules.HoldOn. Who does not want
+// to wait and has to: 1024, then they are refused. Acknowledgements: 256, then they travel.
+// Releases that a request follows: 64, then the request waits for some of them.
 //
 // # Operators
 //
@@ -117,5 +140,6 @@
 //	report.go     a holder's report          adopt.go     holds that exclude each other
 //	operator.go   operators' calls           condition.go how the space is
 //	revoke.go     a member that leaves       close.go     a space that is closed at one
-//	estate.go     what is handed over        messages.go
+//	estate.go     what is handed over        keep.go      what a member holds on to
+//	messages.go                              loan.go      and what its authority knows of it
 package authority

@@ -17,6 +17,7 @@ type holder struct {
 	byKey    map[recordKey]*record
 	names    map[string]*chain
 	sessions map[lock.SessionID]*presence
+	spare    *presence // of a session that has nothing here any more, for the next one
 	all      chain
 	wishes   uint64 // numbers given
 	lapses   uint64 // of the tenure that they are given in

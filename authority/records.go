@@ -154,7 +154,10 @@ func (h *holder) enterClient(r *record) {
 	h.byKey[r.key()] = r
 	p := h.sessions[r.request.Session]
 	if p == nil {
-		p = &presence{}
+		if p = h.spare; p == nil {
+			p = &presence{}
+		}
+		h.spare = nil
 		h.sessions[r.request.Session] = p
 	}
 	p.join(ofSession, r)
@@ -176,6 +179,7 @@ func (h *holder) leaveClient(r *record) {
 	p.part(ofSession, r)
 	if p.first == nil {
 		delete(h.sessions, r.request.Session)
+		h.spare = p // most sessions come and go with what they lock
 	}
 	r.client = false
 }

@@ -31,11 +31,17 @@ func spacesOf(protocol string) []node.Space {
 // patience: of a wait that is over while no answer has come for four times as long, nobody
 // can say more than that the authority is not available.
 func TestConformanceElsewhere(t *testing.T) {
-	for _, protocol := range []string{"central", "grantor"} {
-		t.Run(protocol, func(t *testing.T) {
+	holding := spacesOf("grantor")
+	for i := range holding {
+		holding[i].HoldOn = time.Minute
+	}
+	for name, spaces := range map[string][]node.Space{
+		"central": spacesOf("central"), "grantor": spacesOf("grantor"), "grantor holding on": holding,
+	} {
+		t.Run(name, func(t *testing.T) {
 			c := startCluster(t, 3, func(c *node.Config) {
 				c.Lease, c.Patience = 8*time.Second, 800*time.Millisecond
-				c.Spaces = spacesOf(protocol)
+				c.Spaces = spaces
 				c.Limits = node.Limits{WaitersPerName: 300, LocksPerSession: 250}
 			})
 			decider := c.coordinator(t)

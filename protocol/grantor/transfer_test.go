@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -24,6 +25,9 @@ type pair struct {
 	order    []lock.SessionID             // that were granted, in order
 	tables   []grantor.TransferTable
 	answers  []any
+	sent     int            // messages
+	token    holdfast.Token // granted last
+	refused  error          // last
 }
 
 type flight struct {
@@ -64,22 +68,32 @@ func TestTransferOfManyLocks(t *testing.T) {
 	}
 }
 
-func newPair(t *testing.T, chunk int) *pair {
+func newPair(t *testing.T, chunk int) *pair { return newPairOf(t, stage.Options{Chunk: chunk}) }
+
+func newPairOf(t *testing.T, options stage.Options) *pair {
 	t.Helper()
 	p := &pair{t: t, told: map[lock.SessionID]lock.Kind{}}
-	members := []protocol.Member{{ID: 1, Name: "a", Since: 1}, {ID: 2, Name: "b", Since: 1}}
 	for i := range p.machines {
-		m, err := newMember(stage.Options{Self: protocol.ID(i + 1), Chunk: chunk})
+		options.Self = protocol.ID(i + 1)
+		m, err := newMember(options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.machines[i] = m
+	}
+	p.raiseView()
+	return p
+}
+
+// raiseView raises the first view, of both members.
+func (p *pair) raiseView() {
+	members := []protocol.Member{{ID: 1, Name: "a", Since: 1}, {ID: 2, Name: "b", Since: 1}}
+	for i := range p.machines {
 		p.step(protocol.ID(i+1), protocol.Event{Kind: protocol.Raised, Fact: &protocol.View{
 			Number: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Coordinator: 1, Installed: true, Open: true, Members: members,
 			Lease: &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
 		}})
 	}
-	return p
 }
 
 // holder is the session that holds lock n; those of both members alternate.
@@ -184,6 +198,7 @@ func (p *pair) step(at protocol.ID, ev protocol.Event) {
 			p.tables = append(p.tables, part)
 		}
 		p.transit = append(p.transit, flight{at, send.To, send.Message})
+		p.sent++
 	}
 	for _, reply := range p.out.Replies {
 		d := reply.Decision
@@ -193,6 +208,9 @@ func (p *pair) step(at protocol.ID, ev protocol.Event) {
 			continue
 		case d.Kind == lock.Granted:
 			p.order = append(p.order, d.Session)
+			p.token = d.Token
+		case d.Kind == lock.Refused:
+			p.refused = d.Err
 		}
 		p.told[d.Session] = d.Kind
 	}
