@@ -87,7 +87,12 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 		if s.Token != 0 && s.Left != lock.Never {
 			s.Left = lock.Stretch(max(0, s.Left), m.config.Table.Drift)
 		}
-		if protocol.ID(s.Session.Member) == m.self {
+		switch {
+		case protocol.ID(s.Session.Member) != m.self:
+		case tenureOf(s.Session, s.Request) != m.lease.Tenure:
+			// A former tenure of this member has it, and its clients may still believe so.
+			s.Session.Member = uint64(formerSelf(m.self))
+		default:
 			r := m.holder.records[s.Request]
 			if r != nil && uint64(r.last())>>32 == estate.Reign {
 				estate.Count = max(estate.Count, uint32(r.last()))
@@ -105,6 +110,11 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 	}
 	return own, seats
 }
+
+// formerSelf is whom a member takes itself for, as it was in tenures before its present one:
+// somebody who has left, with holds that are freed in time. It is the id of no member: ids
+// are drawn, and what is not drawn twice is not drawn as another one's complement either.
+func formerSelf(self protocol.ID) protocol.ID { return ^self }
 
 // restore makes a table of an estate's seats.
 func (m *Machine) restore(now protocol.Time, estate *Estate, seats []lock.Seat) (*lock.Table, error) {
