@@ -30,19 +30,26 @@ func centralProtocol() Protocol {
 		},
 		Position: position,
 		Costs:    func(int) []Cost { return centralCosts() },
-		Routine: func(m protocol.Message) bool {
-			_, acks := m.(authority.Acks)
-			return acks || routine(m)
-		},
-		Wish: func(m protocol.Message) (Standing, bool) {
-			acquire, ok := m.(authority.Acquire)
-			return Standing{Name: acquire.Wish.Name, Session: acquire.Wish.Session, Wish: acquire.Wish.Request}, ok
-		},
+		Routine:  routineOfHolders,
+		Wish:     wishOfHolders,
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
 		}},
 	}
+}
+
+// routineOfHolders reports whether a message between members, one of which keeps the table
+// for all, says nothing that anybody waits for.
+func routineOfHolders(m protocol.Message) bool {
+	_, acks := m.(authority.Acks)
+	return acks || routine(m)
+}
+
+// wishOfHolders reads off what a holder asks an authority for.
+func wishOfHolders(m protocol.Message) (Standing, bool) {
+	acquire, ok := m.(authority.Acquire)
+	return Standing{Name: acquire.Wish.Name, Session: acquire.Wish.Session, Wish: acquire.Wish.Request}, ok
 }
 
 // position reads off what an authority says that it has queued something, or has not.

@@ -26,14 +26,8 @@ func grantorProtocol() Protocol {
 		Decides:  func(space protocol.Machine) (uint64, bool) { return space.(*grantor.Machine).Reign() },
 		Costs:    func(int) []Cost { return grantorCosts() },
 		Position: position,
-		Routine: func(m protocol.Message) bool {
-			_, acks := m.(authority.Acks)
-			return acks || routine(m)
-		},
-		Wish: func(m protocol.Message) (Standing, bool) {
-			acquire, ok := m.(authority.Acquire)
-			return Standing{Name: acquire.Wish.Name, Session: acquire.Wish.Session, Wish: acquire.Wish.Request}, ok
-		},
+		Routine:  routineOfHolders,
+		Wish:     wishOfHolders,
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Vouch{}, authority.Ask{}, authority.Answer{},
