@@ -196,14 +196,7 @@ func ask[T any](ctx context.Context, o *Operator, port protocol.Port, fact any) 
 	if err != nil {
 		return answer, context.Cause(ctx)
 	}
-	answer, ok := reply.Result.(T)
-	if unanswered, is := reply.Result.(*protocol.Unanswered); is {
-		return answer, fmt.Errorf("%w: the member that decides does not answer", unanswered.Err)
-	}
-	if !ok {
-		return answer, fmt.Errorf("%T was answered with %T", fact, reply.Result)
-	}
-	return answer, nil
+	return run.AnswerTo[T](fact, reply)
 }
 
 // within returns ctx, which also ends when the Operator is closed: because of ErrClosed.

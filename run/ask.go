@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -26,6 +27,20 @@ func (d *Driver) Ask(ctx context.Context, port protocol.Port, fact any) (protoco
 	case <-d.done:
 		return protocol.Reply{}, ErrClosed
 	}
+}
+
+// AnswerTo takes what a question was answered with out of its reply. The error is an
+// ErrUnavailable or a *LimitError where nobody who decides has answered; any other is a
+// machine's that answers with another type.
+func AnswerTo[T any](fact any, reply protocol.Reply) (T, error) {
+	answer, ok := reply.Result.(T)
+	if unanswered, is := reply.Result.(*protocol.Unanswered); is {
+		return answer, fmt.Errorf("%w: the member that decides does not answer", unanswered.Err)
+	}
+	if !ok {
+		return answer, fmt.Errorf("%T was answered with %T", fact, reply.Result)
+	}
+	return answer, nil
 }
 
 // question is the sink of one Ask.

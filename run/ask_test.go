@@ -3,10 +3,13 @@ package run_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
 )
@@ -155,4 +158,21 @@ func TestManyAsk(t *testing.T) {
 	askers.Wait()
 	close(done)
 	steppers.Wait()
+}
+
+// TestAnswerTo: an answer, none because nobody decides, and one of another type.
+func TestAnswerTo(t *testing.T) {
+	fact := &protocol.Show{Name: "x"}
+	shown := &lock.Lock{Name: "x"}
+	if got, err := run.AnswerTo[*lock.Lock](fact, protocol.Reply{Result: shown}); got != shown || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	got, err := run.AnswerTo[*lock.Lock](fact, protocol.Reply{Result: &protocol.Unanswered{Err: holdfast.ErrUnavailable}})
+	if got != nil || !errors.Is(err, holdfast.ErrUnavailable) || !strings.HasSuffix(err.Error(), ": the member that decides does not answer") {
+		t.Errorf("%v, %v", got, err)
+	}
+	got, err = run.AnswerTo[*lock.Lock](fact, protocol.Reply{Result: &protocol.Broken{}})
+	if got != nil || err == nil || err.Error() != "*protocol.Show was answered with *protocol.Broken" {
+		t.Errorf("%v, %v", got, err)
+	}
 }

@@ -210,14 +210,7 @@ func ask[T any](s *service, port protocol.Port, fact any) (T, error) {
 		var none T
 		return none, err
 	}
-	answer, ok := reply.Result.(T)
-	if unanswered, is := reply.Result.(*protocol.Unanswered); is {
-		return answer, fmt.Errorf("%w: the member that decides does not answer", unanswered.Err)
-	}
-	if !ok {
-		return answer, fmt.Errorf("%T was answered with %T", fact, reply.Result)
-	}
-	return answer, nil
+	return run.AnswerTo[T](fact, reply)
 }
 
 func (s *service) askRaw(port protocol.Port, fact any) (protocol.Reply, error) {
