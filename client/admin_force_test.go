@@ -3,10 +3,7 @@ package client
 import (
 	"context"
 	"errors"
-	"net"
 	"testing"
-
-	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -32,21 +29,8 @@ func (s *survivor) ForceView(_ context.Context, q *api.ForceViewRequest) (*api.J
 // TestForceView: the first address is asked, and no other.
 func TestForceView(t *testing.T) {
 	one := &survivor{}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	api.RegisterAdminServer(server, one)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	defer func() {
-		server.Stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
-	admin, err := DialAdmin(l.Addr().String()+",127.0.0.1:1", Name("me"))
+	address := serveAdmin(t, one)
+	admin, err := DialAdmin(address+",127.0.0.1:1", Name("me"))
 	if err != nil {
 		t.Fatal(err)
 	}

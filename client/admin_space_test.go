@@ -3,11 +3,8 @@ package client
 import (
 	"context"
 	"errors"
-	"net"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -58,21 +55,8 @@ func (g *grantor) CloseSpace(_ context.Context, q *api.CloseSpaceRequest) (*api.
 // what is about one member that one alone.
 func TestDeedsOnSpaces(t *testing.T) {
 	one := &grantor{}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	api.RegisterAdminServer(server, one)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	defer func() {
-		server.Stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
-	behind, err := DialAdmin("127.0.0.1:1,"+l.Addr().String(), Name("me"), Space("billing"))
+	address := serveAdmin(t, one)
+	behind, err := DialAdmin("127.0.0.1:1,"+address, Name("me"), Space("billing"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +89,7 @@ func TestDeedsOnSpaces(t *testing.T) {
 		t.Errorf("the second member was asked: %v", err)
 	}
 
-	first, err := DialAdmin(l.Addr().String()+",127.0.0.1:1", Name("me"))
+	first, err := DialAdmin(address+",127.0.0.1:1", Name("me"))
 	if err != nil {
 		t.Fatal(err)
 	}

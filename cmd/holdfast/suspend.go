@@ -127,11 +127,16 @@ func oneSpace(c *cli.Command) (string, error) {
 	case 0:
 		return "", usageError(calledAs(c), "no lockspace given")
 	case 1:
-		space := c.Args().First()
-		if err := holdfast.CheckSpace(space); err != nil {
-			return "", &holdfast.Error{Op: calledAs(c), Err: err}
-		}
-		return space, nil
+		return firstSpace(c)
 	}
 	return "", usageError(calledAs(c), "give one lockspace, not %d: %s", c.Args().Len(), strings.Join(c.Args().Slice(), " "))
+}
+
+// firstSpace returns the lockspace that is a command's first argument, if it can be one.
+func firstSpace(c *cli.Command) (string, error) {
+	space := c.Args().First()
+	if err := holdfast.CheckSpace(space); err != nil {
+		return "", &holdfast.Error{Op: calledAs(c), Err: err}
+	}
+	return space, nil
 }

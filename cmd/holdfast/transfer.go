@@ -6,7 +6,6 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -28,16 +27,16 @@ func (p *program) transferCommand() *cli.Command {
 }
 
 func (p *program) transfer(ctx context.Context, c *cli.Command) error {
-	arguments := c.Args().Slice()
-	if len(arguments) != 2 || arguments[1] == "" {
+	member := c.Args().Get(1)
+	if c.Args().Len() != 2 || member == "" {
 		return usageError(calledAs(c), "give a lockspace and a member, as in '%s transfer billing b'", name)
 	}
-	space, member := arguments[0], arguments[1]
-	if err := holdfast.CheckSpace(space); err != nil {
-		return &holdfast.Error{Op: calledAs(c), Err: err}
+	space, err := firstSpace(c)
+	if err != nil {
+		return err
 	}
 	var transferred *wire.Transferred
-	err := askForDeed(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
+	err = askForDeed(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
 		transferred, err = admin.Transfer(ctx, space, member)
 		return err
 	})
