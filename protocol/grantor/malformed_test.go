@@ -107,6 +107,26 @@ func TestVersionsOfTheNextEpoch(t *testing.T) {
 	}
 }
 
+// TestEarlyMessagesAreBounded: those beyond the bound are dropped with a note; those that were
+// kept before are taken when their epoch has come.
+func TestEarlyMessagesAreBounded(t *testing.T) {
+	m, out := asking(t)
+	next := authority.Version{Epoch: 5, Number: 1}
+	early := grantor.Info{Number: 1, Grantor: grantor.Place{ID: 1, Since: 1}, Version: next}
+	for range 1024 {
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: early}, out)
+	}
+	if len(out.Notes) != 0 {
+		t.Fatalf("at the bound: notes %v", out.Notes)
+	}
+	m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: early}, out)
+	if len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0].String(), "ignored info") {
+		t.Errorf("one past the bound: notes %v", out.Notes)
+	}
+	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view(2, 5)}, out)
+	follows(t, out, next)
+}
+
 // TestRefusalNamesNoElder: who is refused by somebody that names such a reign asks the elder.
 func TestRefusalNamesNoElder(t *testing.T) {
 	m, out := asking(t)

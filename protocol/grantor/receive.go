@@ -154,7 +154,7 @@ func (m *Machine) park(ev protocol.Event, out *protocol.Effects) {
 // keepEarly keeps a message of somebody, or under an epoch, that the next view may have.
 func (m *Machine) keepEarly(ev protocol.Event, out *protocol.Effects) {
 	if len(m.early) >= m.config.Parked {
-		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: it is in no view here", ev.Fact, ev.From)})
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: no view here has it yet, and %d messages wait for one", ev.Fact, ev.From, len(m.early))})
 		return
 	}
 	m.early = append(m.early, ev)
