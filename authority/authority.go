@@ -32,6 +32,8 @@ type authority struct {
 	numbers   map[uint64]wishKey // of words
 	lastWord  uint64
 	reminders protocol.Reminders[wishKey] // of words
+
+	counter counter // of grants; only with Rules.Tally
 }
 
 func newAuthority(table *lock.Table, version Version) *authority {
@@ -241,6 +243,9 @@ func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effect
 			m.callIn(now, d.Name, out)
 		}
 		if protocol.ID(d.Session.Member) == m.self {
+			if m.counts(d) {
+				m.authority.counter.own++
+			}
 			m.holderDecided(d, out)
 			continue
 		}

@@ -141,5 +141,6 @@
 //	operator.go   operators' calls           condition.go how the space is
 //	revoke.go     a member that leaves       close.go     a space that is closed at one
 //	estate.go     what is handed over        keep.go      what a member holds on to
-//	messages.go                              loan.go      and what its authority knows of it
+//	tally.go      who is granted how much    loan.go      and what its authority knows of it
+//	messages.go
 package authority

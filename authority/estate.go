@@ -67,6 +67,7 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 	c.epoch, c.served = m.view.Epoch, true
 	m.authority = c
 	m.decide()
+	m.beginTally()
 	m.enroll(seats)
 	m.adoptWords(now, estate.Words)
 	m.settleOwn(now, own, estate.Words, out)

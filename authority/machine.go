@@ -44,6 +44,9 @@ type Rules struct {
 	// HoldOn is how long a member keeps an exclusive grant that nobody uses and nobody else
 	// has asked for (keep.go). Zero means not at all.
 	HoldOn time.Duration
+	// Tally says that an authority counts the grants that it gives (Machine.Tally). Zero means
+	// that it does not.
+	Tally bool
 }
 
 // resolve puts the defaults in the place of zeros, and says what is not allowed.

@@ -25,6 +25,8 @@ type peer struct {
 
 	broken []Answer // to its Breaks, until it has heard them
 	low    uint64   // its Asks below have been answered
+
+	grants int // that were given to its clients since the last Tally
 }
 
 // departed is a tenure that the view has no more. What it holds is freed in time.
@@ -317,6 +319,9 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 	if p == nil || tenureOf(d.Session, d.Request) != p.tenure {
 		c.forget(key)
 		return // it has ended all this itself
+	}
+	if m.counts(d) {
+		p.grants++
 	}
 	msg := Decided{
 		Ended: Ended{d.Session, d.Request}, Kind: d.Kind, Name: d.Name, Token: d.Token,

@@ -12,6 +12,24 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
+// use lets a session lock and unlock a name so many times, and says only how often it was
+// granted.
+func (s *Stage) use(args []string) {
+	s.t.Helper()
+	said := s.Said()
+	times := Number(s.t, args[1])
+	for range times {
+		s.used++
+		words := []string{args[0], fmt.Sprintf("#%d", 1000+s.used), args[2]}
+		for _, word := range []string{"lock", "unlock"} {
+			s.ask(word, words)
+			s.settle()
+		}
+	}
+	granted := strings.Count(s.Said(), " granted "+args[2]+" token=")
+	fmt.Fprintf(&s.said, "%s%s was granted %s %d of %d times\n", said, args[0], args[2], granted, times)
+}
+
 // CallOf reads a wish of a client of a member, or of an operator there.
 func CallOf(t testing.TB, self protocol.ID, word string, args []string, now protocol.Time) any {
 	t.Helper()

@@ -39,6 +39,7 @@ type Stage struct {
 	transit []flight
 	slow    []flight
 	sent    map[string]int
+	used    uint64 // requests of use
 }
 
 // member is one of the cluster.
@@ -138,6 +139,8 @@ func (s *Stage) Say(line string) {
 		}
 	case "flow":
 		s.flow(args)
+	case "use":
+		s.use(args)
 	case "halt", "lapse", "carried", "crash", "start":
 		s.standing(s.member(args[0]), words[0], args[1:])
 	default:
@@ -162,7 +165,7 @@ func (s *Stage) byID(id protocol.ID) *member { return s.members[id-1] }
 // start makes a cluster.
 func (s *Stage) start(args []string) {
 	s.options, s.named = Options{}, false
-	s.members, s.transit, s.slow, s.now, s.views = nil, nil, nil, 0, 0
+	s.members, s.transit, s.slow, s.now, s.views, s.used = nil, nil, nil, 0, 0, 0
 	clear(s.links)
 	clear(s.sent)
 	for _, arg := range args {

@@ -74,6 +74,40 @@
 // from which the next elder learns that nothing was lost. What is not handed over in time,
 // or by nobody taken, is recovered as after a crash.
 //
+// # Placement
+//
+// With Config.Placement grantorship moves by itself to the member that locks most. The
+// grantor counts the grants that it gives, by member, in windows that follow each other from
+// the beginning of its reign. What that is worth is counted in messages:
+//
+//	use      a lock and its unlock take 3 messages elsewhere, and 0 at the grantor. So with n
+//	         grants to each in a window a grantor g costs 3·Σ n(i) over all others, and with b
+//	         in its place a window takes 3·(n(b) − n(g)) less
+//	price    a move takes 8: Invite, Invited, and the 6 of becoming; 2 more for each further
+//	         part of the table, and 2 for each other member that uses it and asks the grantor
+//	         before once. And there is a gap, of 6 messages one after the other
+//
+// It moves to b when in each of two windows running n(b) was at least twice n(g), and what a
+// window saves at least 4 times the price; of several to the one that locked most in the
+// second. So it pays for itself within a quarter of a window, and a load that has been there
+// for two will as a rule last for more; one that locks seldom never moves anything, and a
+// large table moves only for a load that is large beside it.
+//
+// It does not go back and forth. Of two members that lock equally often neither locks twice
+// as often as the other; what made it move has to turn into its opposite to move it back. And
+// a reign that began with a table handed over, by itself or by an operator, lasts for 6
+// windows: when loads come and go it moves once in 6 windows at the most. A reign that began
+// in another way has no such rest: whoever happened to be named first is not whom the load
+// wants.
+//
+// It moves by an Invite, as an operator's transfer does (operator.go); the one that is invited
+// becomes the grantor as it would for an operator. One that refuses, because the space is
+// closed there or another was named, or is not heard, is left alone for a whole window. Who is
+// not in the view is not counted, and a place in it that is new begins with nothing. Waits,
+// refused tries and what is lent by a member that holds on take other numbers of messages, or
+// none; they are not counted. Nobody wakes up for a window in which nothing is granted, and
+// one such window between two ends their row.
+//
 // # Tokens
 //
 // Tokens are reign·2³² + count, where the reign is an epoch's counter that the elder has

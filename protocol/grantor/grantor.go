@@ -78,6 +78,7 @@ type Machine struct {
 	departing  bool             // this member is about to leave the view
 	transfers  []*transfer      // others that are to become it, because an operator or this member has asked them
 	lastInvite uint64           // numbers given
+	placement  *placement       // nil unless this member is the grantor, and Config.Placement is on
 
 	relieved protocol.Time // when the elder was asked last to take over
 	relief   uint64        // the number of that Invite; 0 where it was answered
@@ -88,7 +89,7 @@ func New(c Config) (*Machine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	part, err := authority.New(c.Config, authority.Rules{Title: "grantor", Terms: terms{}, Outlives: true, HoldOn: c.HoldOn})
+	part, err := authority.New(c.Config, authority.Rules{Title: "grantor", Terms: terms{}, Outlives: true, HoldOn: c.HoldOn, Tally: c.Placement != 0})
 	if err != nil {
 		return nil, fmt.Errorf("grantor: %w", err)
 	}
@@ -132,7 +133,7 @@ func (m *Machine) Wake() protocol.Time {
 	if !m.admitted() {
 		return at // nobody can be asked anything
 	}
-	at = min(at, m.seekWake(), m.transferWake(), m.operatorsWake(), m.reliefWake())
+	at = min(at, m.seekWake(), m.transferWake(), m.operatorsWake(), m.reliefWake(), m.placementWake())
 	if m.elder != nil {
 		at = min(at, m.elderWake())
 	}
@@ -234,7 +235,8 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 		m.unpark(now, out)
 	}
 	m.tendLeaving(now, out)
-	m.settleInvitations(out)
+	m.settleInvitations(now, out)
+	m.tendPlacement(now, out)
 	m.part.Tell(authority.About{Elder: m.elderPlace().ID, Transfers: m.handovers()})
 	if !m.admitted() || m.seek != nil {
 		return
@@ -251,7 +253,7 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	case unknown && m.part.Asks():
 		m.ask(now, Peek, out)
 	}
-	m.settleInvitations(out)
+	m.settleInvitations(now, out)
 }
 
 // Ignored notes what was not acted upon.

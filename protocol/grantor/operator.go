@@ -14,6 +14,7 @@ type transfer struct {
 	to       protocol.ID
 	number   uint64 // of the Invite; 0 where it is this member
 	heir     bool   // no operator asks for it: this member leaves
+	placed   bool   // no operator asks for it: the other one locks most
 	due      protocol.Time
 	pause    protocol.Time
 	deadline protocol.Time
@@ -47,19 +48,19 @@ func (m *Machine) onTransfer(now protocol.Time, call protocol.CallID, to protoco
 	_, listed := m.placeOf(to)
 	switch {
 	case !m.admitted():
-		m.endTransfer(t, holdfast.ErrUnavailable, out)
+		m.endTransfer(now, t, holdfast.ErrUnavailable, out)
 		return
 	case to == m.self && m.part.Closed():
-		m.endTransfer(t, fmt.Errorf("%w: the space is closed on this member", holdfast.ErrConflict), out)
+		m.endTransfer(now, t, fmt.Errorf("%w: the space is closed on this member", holdfast.ErrConflict), out)
 		return
 	case to == m.self && m.departing:
-		m.endTransfer(t, fmt.Errorf("%w: the member is leaving", holdfast.ErrConflict), out)
+		m.endTransfer(now, t, fmt.Errorf("%w: the member is leaving", holdfast.ErrConflict), out)
 		return
 	case !listed:
-		m.endTransfer(t, fmt.Errorf("%w: the view has no such member", holdfast.ErrConflict), out)
+		m.endTransfer(now, t, fmt.Errorf("%w: the view has no such member", holdfast.ErrConflict), out)
 		return
 	case len(m.transfers) >= m.config.Operators:
-		m.endTransfer(t, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
+		m.endTransfer(now, t, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
 		return
 	}
 	if to != m.self {
@@ -84,12 +85,16 @@ func (m *Machine) sendInvite(now protocol.Time, t *transfer, out *protocol.Effec
 	out.Send(t.to, Invite{Tenure: m.view.Lease.Tenure, Number: t.number})
 }
 
-// endTransfer answers an operator.
-func (m *Machine) endTransfer(t *transfer, err error, out *protocol.Effects) {
-	if t.heir {
+// endTransfer answers an operator, or goes on with what this member has asked for.
+func (m *Machine) endTransfer(now protocol.Time, t *transfer, err error, out *protocol.Effects) {
+	switch {
+	case t.heir:
 		if m.leaving != nil {
 			m.leaving.asked = false // the next one is asked, if this one has not taken over
 		}
+		return
+	case t.placed:
+		m.stay(now, t.to, err, out)
 		return
 	}
 	answer := &protocol.Transferred{Err: err}
@@ -134,14 +139,14 @@ func (m *Machine) onInvited(now protocol.Time, from protocol.ID, msg *Invited, o
 	m.transfers = slices.Delete(m.transfers, i, i+1)
 	var err error
 	if !msg.Taken {
-		err = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrUnavailable)
+		err = fmt.Errorf("%w: another member was made the grantor meanwhile, or the space is closed there", holdfast.ErrUnavailable)
 	}
-	m.endTransfer(t, err, out)
+	m.endTransfer(now, t, err, out)
 }
 
 // settleInvitations tells those who have asked this member to become the grantor what has
 // come of it, as soon as that is known. So are this member's own operators.
-func (m *Machine) settleInvitations(out *protocol.Effects) {
+func (m *Machine) settleInvitations(now protocol.Time, out *protocol.Effects) {
 	taken := m.reign.Authority == m.self && m.part.Serves()
 	if taken {
 		m.becoming = false
@@ -163,7 +168,7 @@ func (m *Machine) settleInvitations(out *protocol.Effects) {
 		if !taken {
 			err = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrUnavailable)
 		}
-		m.endTransfer(t, err, out)
+		m.endTransfer(now, t, err, out)
 		return true
 	})
 }
@@ -181,7 +186,7 @@ func (m *Machine) operatorsTick(now protocol.Time, out *protocol.Effects) {
 		_, listed := m.placeOf(t.to)
 		switch {
 		case t.deadline <= now || !listed:
-			m.endTransfer(t, fmt.Errorf("%w: the member has not become the grantor in time", holdfast.ErrUnavailable), out)
+			m.endTransfer(now, t, fmt.Errorf("%w: the member has not become the grantor in time", holdfast.ErrUnavailable), out)
 			return true
 		case t.due <= now && m.admitted():
 			m.sendInvite(now, t, out)

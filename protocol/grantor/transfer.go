@@ -134,6 +134,7 @@ func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 	}
 	m.turk, m.becoming = nil, false
 	m.reign, m.place = reign, m.own()
+	m.beginPlacement(now, windowsToRest-1)
 	m.unpark(now, out)
 }
 

@@ -40,7 +40,7 @@ type flight struct {
 // and a suspension that waits for all that is held goes on waiting.
 func TestTransferOfManyLocks(t *testing.T) {
 	const locks, chunk, queued = 100_000, 512, 200
-	p := newPair(t, chunk)
+	p := newPair(t, stage.Options{Chunk: chunk})
 	p.holdMany(locks)
 	p.queueMany(queued)
 	whole := lock.SessionID{Member: 2, Number: 900_000}
@@ -68,14 +68,12 @@ func TestTransferOfManyLocks(t *testing.T) {
 	}
 }
 
-func newPair(t *testing.T, chunk int) *pair { return newPairOf(t, stage.Options{Chunk: chunk}) }
-
-func newPairOf(t *testing.T, options stage.Options) *pair {
+func newPair(t *testing.T, o stage.Options) *pair {
 	t.Helper()
 	p := &pair{t: t, told: map[lock.SessionID]lock.Kind{}}
 	for i := range p.machines {
-		options.Self = protocol.ID(i + 1)
-		m, err := newMember(options)
+		o.Self = protocol.ID(i + 1)
+		m, err := newMember(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,6 +181,11 @@ func (p *pair) releaseMany(locks int) {
 // ask lets something be asked at a member, and all that follows from it happen.
 func (p *pair) ask(at protocol.ID, fact any) {
 	p.step(at, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
+	p.settle()
+}
+
+// settle lets all messages arrive, and what follows from them.
+func (p *pair) settle() {
 	for len(p.transit) > 0 {
 		f := p.transit[0]
 		p.transit = p.transit[1:]

@@ -1,0 +1,65 @@
+package authority
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Tally is how many grants an authority has given to the clients of a member.
+type Tally struct {
+	Member protocol.ID
+	Grants int
+}
+
+// counter tells grants from what is only told again. Every grant has a token of its own,
+// above all before: so a grant is counted once, however often it is told, and neither is a
+// hold limit that was replaced nor what has come with a table that was inherited.
+type counter struct {
+	last  holdfast.Token // of the grants that have been counted
+	own   int            // grants to this member's own clients; those to others their peers have
+	given bool           // some were counted since they were asked for
+}
+
+// beginTally lets a reign count from here on, and nothing that was granted before it.
+func (m *Machine) beginTally() {
+	if table := m.authority.table; m.config.Tally {
+		m.authority.counter.last = lock.Token(table.Reign(), table.Count())
+	}
+}
+
+// counts reports whether what is being told is a grant that is to be counted, and has not
+// been.
+func (m *Machine) counts(d *lock.Decision) bool {
+	if !m.config.Tally || d.Kind != lock.Granted || d.Token <= m.authority.counter.last {
+		return false
+	}
+	m.authority.counter.last, m.authority.counter.given = d.Token, true
+	return true
+}
+
+// Given reports whether this member is the authority and has given a grant that no Tally has
+// told yet. It is always false without Rules.Tally.
+func (m *Machine) Given() bool { return m.authority != nil && m.authority.counter.given }
+
+// Tally returns what this member, the authority, has granted since it was asked last or since
+// its reign began, and begins anew: first to its own clients, then to those of each other
+// member of the view, in the view's order. Who is not in the view is not counted.
+func (m *Machine) Tally() []Tally {
+	c := m.authority
+	all := make([]Tally, 0, len(c.peers)+1)
+	all = append(all, Tally{m.self, c.counter.own})
+	for _, p := range c.peers {
+		all = append(all, Tally{p.id, p.grants})
+		p.grants = 0
+	}
+	c.counter.own, c.counter.given = 0, false
+	return all
+}
+
+// Size returns of how many holders, waiters and words that were not acknowledged this
+// member's table is, which it would hand over.
+func (m *Machine) Size() int {
+	c := m.authority
+	return c.table.Holds() + c.table.Waiters() + len(c.words)
+}

@@ -1,0 +1,189 @@
+package grantor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Placement (Config.Placement): a grantor whose table is used by another member much more
+// than by its own clients lets that one become the grantor. What it weighs, and why it does
+// not go back and forth, the package's page says.
+
+const (
+	// remoteUse is how many messages a lock and its unlock take at another member than the
+	// grantor; at the grantor they take none.
+	remoteUse = 3
+	// priceOfMove is how many a move takes: the Invite and its answer, and the 6 of becoming.
+	priceOfMove = 8
+	// priceOfPart is how many each further part of the table takes.
+	priceOfPart = 2
+	// priceOfStale is how many it takes a member that asks the grantor before to be told of the
+	// new one.
+	priceOfStale = 2
+
+	// dominance is how many times as much as the grantor another member must lock.
+	dominance = 2
+	// repaid is how many times its price a move must save in one window. With 4 it has paid for
+	// itself after a quarter of a window of the load that it was made for, and what it costs
+	// beside messages, the gap and the size of a table's parts, is small beside what it saves.
+	repaid = 4
+	// windowsToRest is how many windows a reign lasts at least, that began with a table handed
+	// over, before grantorship moves by itself again.
+	windowsToRest = 6
+)
+
+// placement is what a grantor counts. Windows follow each other from the beginning of its
+// reign; for one in which nothing is granted nobody wakes up.
+type placement struct {
+	version authority.Version // of the reign that is counted
+	began   protocol.Time
+	ends    protocol.Time // of the window in which something was granted; Never where nothing was
+	last    int64         // the number of the last window in which something was granted; -1 before one
+	heavy   []protocol.ID // who locked enough in that one
+	rests   int64         // the first window at whose end grantorship may move
+}
+
+// beginPlacement begins to count a reign that has just begun, and rests for so many windows.
+func (m *Machine) beginPlacement(now protocol.Time, rest int64) {
+	if m.config.Placement != 0 {
+		m.endPlacing()
+		m.placement = &placement{version: m.reign.Version, began: now, ends: protocol.Never, last: -1, rests: rest}
+	}
+}
+
+// tendPlacement counts as long as this member is the grantor, and looks at the counts at the
+// end of each window.
+func (m *Machine) tendPlacement(now protocol.Time, out *protocol.Effects) {
+	if m.config.Placement == 0 {
+		return
+	}
+	if m.reign.Authority != m.self || !m.part.Serves() {
+		if m.placement != nil {
+			m.placement = nil
+			m.endPlacing()
+		}
+		return
+	}
+	if m.placement == nil || m.placement.version != m.reign.Version {
+		m.beginPlacement(now, 0)
+	}
+	p := m.placement
+	if p.ends <= now {
+		m.weigh(now, out)
+	}
+	if p.ends == protocol.Never && m.part.Given() {
+		p.ends = p.began + protocol.Time(m.window(now)+1)*m.config.Placement
+	}
+}
+
+// window is the number of the window that a time is in.
+func (m *Machine) window(now protocol.Time) int64 {
+	return int64((now - m.placement.began) / m.config.Placement)
+}
+
+func (m *Machine) placementWake() protocol.Time {
+	if m.placement == nil {
+		return protocol.Never
+	}
+	return m.placement.ends
+}
+
+// weigh looks at the counts of the window that has ended. Grantorship moves to the member
+// that locks most among those that have locked enough in this window and in the one directly
+// before.
+func (m *Machine) weigh(now protocol.Time, out *protocol.Effects) {
+	p := m.placement
+	window := int64((p.ends-p.began)/m.config.Placement) - 1
+	p.ends = protocol.Never
+	tally := m.part.Tally()
+	own, others := tally[0], tally[1:]
+	users := 0
+	for _, t := range others {
+		if t.Grants > 0 {
+			users++
+		}
+	}
+	price := m.priceOfMove(users - 1) // the one that it moves to asks nobody
+	follows := window == p.last+1
+	before := p.heavy
+	p.last, p.heavy = window, nil
+	var best authority.Tally
+	for _, t := range others {
+		if t.Grants < dominance*own.Grants || saving(own, t) < repaid*price {
+			continue
+		}
+		p.heavy = append(p.heavy, t.Member)
+		if follows && slices.Contains(before, t.Member) && t.Grants > best.Grants {
+			best = t
+		}
+	}
+	if best.Member == 0 || window < p.rests || !m.mayMove() {
+		return
+	}
+	out.Note(Placing{
+		To: best.Member, Theirs: best.Grants, Own: own.Grants, Window: m.config.Placement,
+		Saves: saving(own, best), Costs: price,
+	})
+	m.invite(now, &transfer{
+		to: best.Member, placed: true, due: protocol.Never, deadline: now + patienceOfTransfer*m.config.Patience,
+	}, out)
+}
+
+// saving is how many messages a window would take less if the other member were the grantor.
+func saving(own, other authority.Tally) int { return remoteUse * (other.Grants - own.Grants) }
+
+// priceOfMove is how many messages it takes to move, where so many other members use the
+// table.
+func (m *Machine) priceOfMove(users int) int {
+	parts := max(1, (m.part.Size()+m.config.Chunk-1)/m.config.Chunk)
+	return priceOfMove + priceOfPart*(parts-1) + priceOfStale*users
+}
+
+// mayMove reports whether nothing else is under way with this member's grantorship.
+func (m *Machine) mayMove() bool {
+	return m.admitted() && !m.part.Closed() && !m.departing && m.seek == nil && m.turk == nil && m.estate == nil && !m.becoming && len(m.transfers) == 0
+}
+
+// stay goes on after a member has refused to become the grantor, as it does where the space
+// is closed, or was not heard: a whole window passes before one is asked again.
+func (m *Machine) stay(now protocol.Time, to protocol.ID, err error, out *protocol.Effects) {
+	if m.placement == nil || err == nil {
+		return // it is the grantor now
+	}
+	m.placement.rests = m.window(now) + 1
+	out.Note(Staying{To: to, Err: err})
+}
+
+// endPlacing asks nobody any more: what was asked for was asked for by a reign that has ended.
+func (m *Machine) endPlacing() {
+	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.placed })
+}
+
+// Placing notes that a grantor lets another member become it, because that one locks most.
+type Placing struct {
+	To     protocol.ID
+	Theirs int // grants to its clients in the last window
+	Own    int // to the grantor's own
+	Window time.Duration
+	Saves  int // messages a window
+	Costs  int // messages
+}
+
+func (n Placing) String() string {
+	return fmt.Sprintf("moving to %d, which has locked %d times in %v, and this member %d times: saves %d messages a window, costs %d",
+		n.To, n.Theirs, n.Window, n.Own, n.Saves, n.Costs)
+}
+
+// Staying notes that the member that locks most has not become the grantor.
+type Staying struct {
+	To  protocol.ID
+	Err error
+}
+
+func (n Staying) String() string {
+	return fmt.Sprintf("staying, and not moving to %d: %v", n.To, n.Err)
+}
