@@ -12,12 +12,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// newGrantors starts three members with a space of grantors, each of which is recorded.
-func newGrantors(t *testing.T) *cluster {
+// newGrantors starts three members with a space of grantors, each of which is recorded. Without
+// a space that has the usual options.
+func newGrantors(t *testing.T, space ...node.Space) *cluster {
 	t.Helper()
+	space = append(space, node.Space{Name: "default", Protocol: "grantor"})
 	traces := t.TempDir()
 	return startCluster(t, 3, func(c *node.Config) {
-		c.Spaces = []node.Space{{Name: "default", Protocol: "grantor"}}
+		c.Spaces = space[:1]
 		c.Trace = filepath.Join(traces, c.Name)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage/cell"
@@ -203,6 +204,11 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.noteOrder(note)
 		case membership.Unsaved:
 			n.logger.Error("the stable cell cannot be written", "error", note.Err)
+		case grantor.Placing:
+			n.logger.Info("another member locks most: it is asked to become the grantor", "member", n.called(note.To),
+				"its_locks", note.Theirs, "own_locks", note.Own, "in", note.Window, "saves", note.Saves, "costs", note.Costs)
+		case grantor.Staying:
+			n.logger.Info("the member that locks most has not become the grantor", "member", n.called(note.To), "error", note.Err)
 		case authority.Broke:
 			what := "a lock was broken by an operator"
 			if note.Name == lock.Whole {

@@ -9,6 +9,39 @@ import (
 	"github.com/holdfast-locks/holdfast/node"
 )
 
+// TestGrantorshipFollowsTheLoad: with placement the member that locks most becomes the grantor
+// by itself, and what others hold and wait for stays as it is.
+func TestGrantorshipFollowsTheLoad(t *testing.T) {
+	c := newGrantors(t, node.Space{Name: "default", Protocol: "grantor", Placement: time.Second})
+	mine := take(t, c.nodes[0], "x")
+	waits := queue(t, bounded(t), c.nodes[1], "x")
+	busy := c.nodes[2]
+	id := busy.Identity().ID
+	ctx := bounded(t)
+	before := condition(t, busy)
+	if len(before.Authority) != 1 || before.Authority[0] == id {
+		t.Fatalf("before it has locked the busy member is told of %+v", before)
+	}
+	for at := before; len(at.Authority) != 1 || at.Authority[0] != id; at = condition(t, busy) {
+		if ctx.Err() != nil {
+			t.Fatalf("the busy member has not become the grantor: %+v", at)
+		}
+		for range 100 {
+			give(t, take(t, busy, "y"))
+		}
+	}
+	after := condition(t, busy)
+	if after.Locks != 1 || after.Waiters != 1 || after.Version != before.Version+1 || after.Reign != before.Reign {
+		t.Errorf("before %+v, and after %+v", before, after)
+	}
+	if err := mine.Check(); err != nil {
+		t.Error(err)
+	}
+	give(t, mine)
+	give(t, granted(t, waits))
+	c.endAndReplay(t)
+}
+
 // TestOptionsAreAgreed: a member whose space has another placement, or holds on otherwise, is
 // refused with both values.
 func TestOptionsAreAgreed(t *testing.T) {
