@@ -208,7 +208,7 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.logger.Info("another member locks most: it is asked to become the grantor", "member", n.called(note.To),
 				"its_locks", note.Theirs, "own_locks", note.Own, "in", note.Window, "saves", note.Saves, "costs", note.Costs)
 		case grantor.Staying:
-			n.logger.Info("the member that locks most has not become the grantor", "member", n.called(note.To), "error", note.Err)
+			n.logger.Info("the member that locks most has refused to become the grantor, or was not heard in time", "member", n.called(note.To))
 		case authority.Broke:
 			what := "a lock was broken by an operator"
 			if note.Name == lock.Whole {

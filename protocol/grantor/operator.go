@@ -139,7 +139,7 @@ func (m *Machine) onInvited(now protocol.Time, from protocol.ID, msg *Invited, o
 	m.transfers = slices.Delete(m.transfers, i, i+1)
 	var err error
 	if !msg.Taken {
-		err = fmt.Errorf("%w: another member was made the grantor meanwhile, or the space is closed there", holdfast.ErrUnavailable)
+		err = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrUnavailable)
 	}
 	m.endTransfer(now, t, err, out)
 }

@@ -155,7 +155,7 @@ func (m *Machine) stay(now protocol.Time, to protocol.ID, err error, out *protoc
 		return // it is the grantor now
 	}
 	m.placement.rests = m.window(now) + 1
-	out.Note(Staying{To: to, Err: err})
+	out.Note(Staying{To: to})
 }
 
 // endPlacing asks nobody any more: what was asked for was asked for by a reign that has ended.
@@ -179,11 +179,8 @@ func (n Placing) String() string {
 }
 
 // Staying notes that the member that locks most has not become the grantor.
-type Staying struct {
-	To  protocol.ID
-	Err error
-}
+type Staying struct{ To protocol.ID }
 
 func (n Staying) String() string {
-	return fmt.Sprintf("staying, and not moving to %d: %v", n.To, n.Err)
+	return fmt.Sprintf("staying: %d has refused, or was not heard in time", n.To)
 }
