@@ -12,16 +12,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// newGrantors starts three members with a space of grantors, each of which is recorded. Without
-// a space that has the usual options.
-func newGrantors(t *testing.T, space ...node.Space) *cluster {
+// newGrantors starts three members with a space of grantors, each of which is recorded, and
+// with what else the changes say.
+func newGrantors(t *testing.T, change ...func(*node.Config)) *cluster {
 	t.Helper()
-	space = append(space, node.Space{Name: "default", Protocol: "grantor"})
 	traces := t.TempDir()
-	return startCluster(t, 3, func(c *node.Config) {
-		c.Spaces = space[:1]
+	usual := func(c *node.Config) {
+		c.Spaces = []node.Space{{Name: "default", Protocol: "grantor"}}
 		c.Trace = filepath.Join(traces, c.Name)
-	})
+	}
+	return startCluster(t, 3, append([]func(*node.Config){usual}, change...)...)
 }
 
 // ask is an operator's call of the default space, through a member.
@@ -96,7 +96,7 @@ func TestGrantorLeavesInGoodOrder(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			for _, elder := range []bool{true, false} {
-				c := newGrantors(t)
+				c := newGrantors(t, func(c *node.Config) { c.Lease = 5 * time.Second })
 				leaver := c.coordinator(t)
 				if !elder {
 					leaver = c.other(t, leaver)

@@ -27,17 +27,40 @@ func bound(lease time.Duration) time.Duration {
 	return poll + 3*poll + 4*patience + lease + time.Duration(float64(lease)*drift)
 }
 
+// grantorBound is that after the death of a grantor that is not the elder: nobody has to be
+// elected.
+func grantorBound(lease time.Duration) time.Duration {
+	patience := lease / 10
+	return bound(lease) - 4*patience
+}
+
 // TestGap kills the coordinator again and again, and reports how long nobody was granted
 // a lock each time.
 func TestGap(t *testing.T) {
 	b := lay(t, 6)
+	b.gaps("coordinator", bound(*lease), b.coordinator)
+}
+
+// TestGrantorGap kills the grantor, who is not the elder.
+func TestGrantorGap(t *testing.T) {
+	b := lay(t, 6, grantors)
+	b.gaps("grantor", grantorBound(*lease), func() *trial.Member {
+		grantor := b.another(b.coordinator())
+		b.appoint(grantor)
+		return grantor
+	})
+}
+
+// gaps kills a member again and again that has some role, and reports the standstills.
+func (b *bed) gaps(role string, bound time.Duration, choose func() *trial.Member) {
+	b.Helper()
 	var gaps []time.Duration
 	for range *crashes {
 		b.crew.Note(trial.Event{Kind: trial.Calm})
-		before := b.await("a grant", b.crew.Mark(), func(e trial.Event) bool { return e.Kind == trial.Entered })
-		victim, since := b.coordinator(), b.crew.Mark()
+		victim, since := choose(), b.crew.Mark()
+		before := b.await("a grant", since, func(e trial.Event) bool { return e.Kind == trial.Entered })
 		b.check(victim.Kill())
-		mark, _ := b.fault("%s, the coordinator, was killed", victim.Name)
+		mark, _ := b.fault("%s, the %s, was killed", victim.Name, role)
 		b.awaitReign(mark, before.Token)
 		gaps = append(gaps, trial.LongestGap(b.crew.History(since)))
 		b.check(victim.Start())
@@ -45,8 +68,8 @@ func TestGap(t *testing.T) {
 	}
 	b.judge()
 	slices.Sort(gaps)
-	t.Logf("gap after the coordinator's crash: lease=%v crashes=%d p50=%.2fs max=%.2fs bound=%.2fs",
-		*lease, len(gaps), gaps[len(gaps)/2].Seconds(), gaps[len(gaps)-1].Seconds(), bound(*lease).Seconds())
+	b.Logf("gap after the %s's crash: lease=%v crashes=%d p50=%.2fs max=%.2fs bound=%.2fs",
+		role, *lease, len(gaps), gaps[len(gaps)/2].Seconds(), gaps[len(gaps)-1].Seconds(), bound.Seconds())
 }
 
 // TestReconcile lets clients hold many locks through the members that stay, kills the

@@ -13,20 +13,18 @@ import (
 const grantors = "--space=default=grantor"
 
 // transfer makes a member the grantor, as an operator does who asks some member.
-func (b *bed) transfer(through, to *trial.Member) error {
+func (b *bed) transfer(through, to *trial.Member) {
+	b.Helper()
 	admin, err := client.DialAdmin(through.Address)
-	if err != nil {
-		return err
-	}
+	b.check(err)
 	defer admin.Close()
-	_, err = admin.Transfer(b.ctx, "", to.Name)
-	return err
+	b.move(admin, to)
 }
 
 // appoint makes a member the grantor, and waits until others see that it is.
 func (b *bed) appoint(m *trial.Member) {
 	b.Helper()
-	b.check(b.transfer(m, m))
+	b.transfer(m, m)
 	_, err := b.cluster.AwaitStatus(b.ctx, m, m.Name+" grants", func(s *wire.Status) bool {
 		return slices.Equal(s.Spaces[0].Authority, []string{m.Name})
 	})
@@ -65,7 +63,7 @@ func TestElderKilled(t *testing.T) {
 	b.awaitPassed(mark, kept)
 	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
 	next := b.coordinator()
-	b.check(b.transfer(next, b.another(victim, grantor)))
+	b.transfer(next, b.another(victim, grantor))
 	b.check(victim.Start())
 	b.healed()
 	b.judge()
