@@ -28,6 +28,9 @@ func (p *program) benchCommand() *cli.Command {
 			"on this machine: ping-pongs (raw), a bare lock server in memory (limit), a member in this process (local)\n" +
 			"and in another one (remote), the same with mutual TLS (remote-tls), three members through their coordinator\n" +
 			"(central) and through another one (central-member); a last table holds the figures against what is aimed at.\n" +
+			"Where they are named, the same with protocol grantor: local-grantor, grantor, grantor-member; a member in this\n" +
+			"process beside two others, one of which grants (grantor-own), and that with hold_on=1m (grantor-kept): of these\n" +
+			"two the messages for each lock are counted.\n" +
 			"With --server it measures that cluster, and raw and limit beside it if it is on this machine: without hold,\n" +
 			"unless --workloads names it; CPU and memory are those that its members tell at /metrics, if they all do, and\n" +
 			"a ping is the making of a TCP connection. It locks names that begin with bench/.\n" +

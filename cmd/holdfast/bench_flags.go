@@ -14,7 +14,7 @@ import (
 
 func benchFlags() []cli.Flag {
 	workloads := textFlag("workloads", "`LIST` of "+strings.Join(load.Workloads(), ", ")+" (default: all)")
-	targets := textFlag("targets", "`LIST` of "+strings.Join(target.Names(), ", ")+" (default: all but "+strings.Join(target.Rare(), " and ")+")")
+	targets := textFlag("targets", "`LIST` of "+strings.Join(target.Names(), ", ")+" (default: all but "+strings.Join(target.Rare(), ", ")+")")
 	own := []cli.Flag{
 		switchFlag("self", "start what is measured, whatever HOLDFAST_SERVER says"),
 		workloads, targets,

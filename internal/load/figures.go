@@ -24,6 +24,7 @@ const (
 	ServerCPU        Metric = "server_cpu_us"       // of the servers' processes
 	ClientAllocs     Metric = "client_allocs"       // objects that the workers' process has allocated, for each lock taken
 	HeapBytesPerLock Metric = "heap_bytes_per_lock" // of the servers' heaps
+	MessagesPerLock  Metric = "messages_per_lock"   // of the workers' own member with others, both ways
 )
 
 // rowMetrics are those of a row, detailMetrics what a detail has besides.
@@ -32,7 +33,7 @@ var (
 		OpsPerS, P50, P99, Max, LockP50, HandoffsPerS, Fairness, BytesPerLock, Violations, Errors, PingMicros, PredictedOpsPerS,
 		Count, OfLimit,
 	}
-	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock}
+	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock, MessagesPerLock}
 )
 
 // Figures are what one measurement has found out. A metric that does not apply is not

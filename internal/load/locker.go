@@ -67,6 +67,13 @@ type Pinger interface {
 	Ping(ctx context.Context, d time.Duration) (time.Duration, error)
 }
 
+// Counter is a Target whose member is in this process, and that counts its messages.
+type Counter interface {
+	// Counted is how many messages the member has sent to others for what is locked, and
+	// received from them.
+	Counted() uint64
+}
+
 // Bounded is a Target that cannot be measured with as many as a cell says, or not in a
 // time that anybody would wait for.
 type Bounded interface {

@@ -84,6 +84,8 @@ func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (float64,
 type spent struct {
 	client, servers time.Duration
 	allocated       uint64 // objects, by the workers' process
+	counts          bool   // messages are counted
+	messages        uint64
 	cycles          int64
 }
 
@@ -96,6 +98,9 @@ func (b *bench) spent(ctx context.Context, t Target, cycles func() int64) (spent
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	s.allocated, s.cycles = memory.Mallocs, cycles()
+	if counter, counts := t.(Counter); counts {
+		s.counts, s.messages = true, counter.Counted()
+	}
 	return s, err
 }
 
@@ -112,6 +117,9 @@ func (f Figures) since(before, after spent) {
 		f[ServerCPU] = micros(d) / cycles
 	}
 	f[ClientAllocs] = float64(after.allocated-before.allocated) / cycles
+	if after.counts {
+		f[MessagesPerLock] = float64(after.messages-before.messages) / cycles
+	}
 }
 
 // timed measures Uncontended and Hot.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -25,6 +26,9 @@ type column struct {
 func (r *Result) Tables() (tables []Table) {
 	for _, workload := range Workloads() {
 		columns := columnsOf(workload)
+		if r.counted(workload) {
+			columns = append(columns, figure("MESSAGES", MessagesPerLock))
+		}
 		var t Table
 		for _, c := range columns {
 			t.Header = append(t.Header, c.header)
@@ -44,6 +48,14 @@ func (r *Result) Tables() (tables []Table) {
 		}
 	}
 	return tables
+}
+
+// counted reports whether messages were counted in a workload.
+func (r *Result) counted(workload string) bool {
+	return slices.ContainsFunc(r.Rows, func(row *Row) bool {
+		_, counted := row.Figure(MessagesPerLock)
+		return counted && row.Cell.Workload == workload
+	})
 }
 
 // columnsOf lists what is shown of a workload, its chief figure first.

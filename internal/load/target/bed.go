@@ -38,18 +38,23 @@ type Bed struct {
 	pinger   *pinger
 	mine     cpus
 	started  int
-	lives    map[string]int // how often a server of a name was started
-	cluster  *cluster
-	material *material // nil until it is needed
+	lives    map[string]int      // how often a server of a name was started
+	clusters map[string]*cluster // by protocol
+	material *material           // nil until it is needed
 }
 
 // Names lists the targets that New knows, in the order in which they are measured.
 func Names() []string {
-	return []string{"raw", "limit", "limit-queued", "limit-tls", "local", "remote", "remote-tls", "central", "central-member"}
+	return []string{
+		"raw", "limit", "limit-queued", "limit-tls", "local", "local-grantor", "remote", "remote-tls",
+		"central", "central-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept",
+	}
 }
 
 // Rare are those that are measured only where somebody names them.
-func Rare() []string { return []string{"limit-queued", "limit-tls"} }
+func Rare() []string {
+	return []string{"limit-queued", "limit-tls", "local-grantor", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"}
+}
 
 // Usual are those that are measured where nobody says which.
 func Usual() []string {
@@ -123,19 +128,27 @@ func (b *Bed) Close() error {
 
 // Targets returns those with the given names, in the order of [Names].
 func (b *Bed) Targets(names []string) ([]load.Target, error) {
-	if b.cluster == nil {
-		b.cluster = &cluster{bed: b}
+	if b.clusters == nil {
+		b.clusters = map[string]*cluster{}
+		for _, protocol := range []string{"central", grantors} {
+			b.clusters[protocol] = &cluster{bed: b, protocol: protocol}
+		}
 	}
 	makers := map[string]func() load.Target{
 		"raw":            func() load.Target { return &raw{bed: b} },
 		"limit":          func() load.Target { return &limited{bed: b, name: "limit"} },
 		"limit-queued":   func() load.Target { return &limited{bed: b, name: "limit-queued", queued: true} },
 		"limit-tls":      func() load.Target { return &limited{bed: b, name: "limit-tls", encrypted: true} },
-		"local":          func() load.Target { return &local{} },
+		"local":          func() load.Target { return &local{protocol: "central"} },
+		"local-grantor":  func() load.Target { return &local{protocol: grantors} },
 		"remote":         func() load.Target { return &remote{bed: b} },
 		"remote-tls":     func() load.Target { return &remote{bed: b, encrypted: true} },
-		"central":        func() load.Target { return &central{cluster: b.cluster, direct: true} },
-		"central-member": func() load.Target { return &central{cluster: b.cluster} },
+		"central":        func() load.Target { return &three{cluster: b.clusters["central"], direct: true} },
+		"central-member": func() load.Target { return &three{cluster: b.clusters["central"]} },
+		"grantor":        func() load.Target { return &three{cluster: b.clusters[grantors], direct: true} },
+		"grantor-member": func() load.Target { return &three{cluster: b.clusters[grantors]} },
+		"grantor-own":    func() load.Target { return &own{bed: b} },
+		"grantor-kept":   func() load.Target { return &own{bed: b, kept: true} },
 	}
 	for _, name := range names {
 		if makers[name] == nil {

@@ -9,34 +9,35 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
-// central is a cluster of three, talked to through its coordinator or another member.
-type central struct {
+// three is a cluster of three, talked to through its authority or another member.
+type three struct {
 	cluster *cluster
 	direct  bool
 }
 
-func (c *central) Name() string {
+func (c *three) Name() string {
 	if c.direct {
-		return "central"
+		return c.cluster.protocol
 	}
-	return "central-member"
+	return c.cluster.protocol + "-member"
 }
 
-func (c *central) Supports(load.Cell) bool { return true }
+func (c *three) Supports(load.Cell) bool { return true }
 
-func (c *central) Start(ctx context.Context) error { return c.cluster.start(ctx) }
+func (c *three) Start(ctx context.Context) error { return c.cluster.start(ctx) }
 
-func (c *central) Stop() error { return c.cluster.stop() }
+func (c *three) Stop() error { return c.cluster.stop() }
 
-func (c *central) children() []*child { return c.cluster.members }
+func (c *three) children() []*child { return c.cluster.members }
 
-func (c *central) Usage(ctx context.Context, settle bool) (sum load.Usage, err error) {
+func (c *three) Usage(ctx context.Context, settle bool) (sum load.Usage, err error) {
 	for _, m := range c.cluster.members {
 		used, err := m.usage(ctx, settle)
 		if err != nil {
@@ -48,13 +49,13 @@ func (c *central) Usage(ctx context.Context, settle bool) (sum load.Usage, err e
 }
 
 // Addresses are those of its members.
-func (c *central) Addresses() []string { return c.cluster.addresses }
+func (c *three) Addresses() []string { return c.cluster.addresses }
 
 // TLS is nil: members of a bench alone with each other do not encrypt.
-func (c *central) TLS() *tls.Config { return nil }
+func (c *three) TLS() *tls.Config { return nil }
 
 // Sample is what its members have.
-func (c *central) Sample(ctx context.Context) (all []soak.Process, err error) {
+func (c *three) Sample(ctx context.Context) (all []soak.Process, err error) {
 	for _, m := range c.cluster.members {
 		p, err := m.sample(ctx)
 		if err != nil {
@@ -70,17 +71,17 @@ const askAgain = 5 * time.Millisecond
 
 // Connect dials, and waits until the session is where it shall be: a client that goes to
 // the authority begins wherever it is told about that.
-func (c *central) Connect(ctx context.Context, _ int) (load.Client, error) {
-	coordinator, err := c.cluster.coordinator(ctx)
+func (c *three) Connect(ctx context.Context, _ int) (load.Client, error) {
+	authority, err := c.cluster.authority(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first := coordinator
+	first := authority
 	options := []client.Option{client.Name("holdfast bench")}
 	if c.direct {
 		options = append(options, client.Direct())
 	} else {
-		first = (coordinator + 1) % len(c.cluster.addresses)
+		first = (authority + 1) % len(c.cluster.addresses)
 	}
 	dialled, err := client.Dial(ctx, c.cluster.addresses[first], options...)
 	if err != nil {
@@ -101,9 +102,11 @@ func (c *central) Connect(ctx context.Context, _ int) (load.Client, error) {
 	return session{locks{dialled}, dialled}, nil
 }
 
-// cluster is three members in children. Two targets share it.
+// cluster is three members in children, whose default space has a protocol. Two targets
+// share it.
 type cluster struct {
 	bed       *Bed
+	protocol  string
 	users     int
 	addresses []string
 	members   []*child
@@ -131,7 +134,7 @@ func (c *cluster) startAll(ctx context.Context) (err error) {
 	for i, name := range memberNames() {
 		folder := c.bed.fresh("member-" + name)
 		args := c.bed.memberArgs(name, folder, c.addresses[i],
-			"--join", strings.Join(c.addresses, ","), "--expect", fmt.Sprint(len(c.addresses)))
+			"--join", strings.Join(c.addresses, ","), "--expect", fmt.Sprint(len(c.addresses)), "--space", "default="+c.protocol)
 		member, err := c.bed.start("member "+name, "member-"+name, args...)
 		if err != nil {
 			return err
@@ -143,7 +146,20 @@ func (c *cluster) startAll(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if c.protocol == grantors {
+		return appoint(ctx, c.addresses[0], memberNames()[0])
+	}
 	return nil
+}
+
+// appoint makes a member the authority of the default space.
+func appoint(ctx context.Context, address, member string) error {
+	admin, err := client.DialAdmin(address)
+	if err != nil {
+		return err
+	}
+	_, err = admin.Transfer(ctx, "", member)
+	return errors.Join(err, admin.Close())
 }
 
 func (c *cluster) stop() error {
@@ -155,8 +171,8 @@ func (c *cluster) stop() error {
 	return err
 }
 
-// coordinator is which of the members coordinates.
-func (c *cluster) coordinator(ctx context.Context) (int, error) {
+// authority is which of the members is the authority of the default space.
+func (c *cluster) authority(ctx context.Context) (int, error) {
 	admin, err := client.DialAdmin(c.addresses[0])
 	if err != nil {
 		return 0, err
@@ -165,9 +181,15 @@ func (c *cluster) coordinator(ctx context.Context) (int, error) {
 	if err = errors.Join(err, admin.Close()); err != nil {
 		return 0, err
 	}
-	i := slices.Index(memberNames(), status.View.Coordinator)
+	var told []string
+	for _, space := range status.Spaces {
+		if space.Name == holdfast.DefaultSpace {
+			told = space.Authority
+		}
+	}
+	i := slices.IndexFunc(memberNames(), func(name string) bool { return slices.Contains(told, name) })
 	if i < 0 {
-		return 0, fmt.Errorf("find the coordinator: member %s says %q", memberNames()[0], status.View.Coordinator)
+		return 0, fmt.Errorf("find the authority: member %s says %q", memberNames()[0], told)
 	}
 	return i, nil
 }

@@ -5,6 +5,7 @@
 //	raw.go         ping-pongs over TCP: what a message costs
 //	limits.go      package limit's lock server in a child
 //	members.go     Holdfast: one member here, one in a child; central.go: three in children
+//	own.go         one member here beside two in children
 //	running.go     a cluster that somebody else has started; metrics.go: what it tells
 //	encryption.go  the certificates of a run
 //	profile.go     where time and memory go

@@ -46,10 +46,18 @@ func (l locker) LockAnnounced(ctx context.Context, name string, queued func()) (
 	return held, nil
 }
 
-// local is a member alone in this process.
-type local struct{ node *node.Node }
+// local is a member alone in this process, whose default space has a protocol.
+type local struct {
+	protocol string
+	node     *node.Node
+}
 
-func (l *local) Name() string { return "local" }
+func (l *local) Name() string {
+	if l.protocol == grantors {
+		return "local-grantor"
+	}
+	return "local"
+}
 
 func (l *local) Supports(load.Cell) bool { return true }
 
@@ -57,7 +65,7 @@ func (l *local) Supports(load.Cell) bool { return true }
 func (l *local) Messages() load.Messages { return load.NoMessages }
 
 func (l *local) Start(ctx context.Context) (err error) {
-	l.node, err = node.Start(ctx, node.Config{})
+	l.node, err = node.Start(ctx, node.Config{Spaces: []node.Space{{Name: holdfast.DefaultSpace, Protocol: l.protocol}}})
 	return err
 }
 

@@ -82,7 +82,7 @@ func bed(t *testing.T) *Bed {
 // TestRun: what needs no member is measured with real processes, and exclusive.
 func TestRun(t *testing.T) {
 	b := bed(t)
-	targets, err := b.Targets([]string{"limit-queued", "local", "limit", "raw"})
+	targets, err := b.Targets([]string{"limit-queued", "local", "local-grantor", "limit", "raw"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 	if err != nil || result.FirstError != nil {
 		t.Fatal(err, result)
 	}
-	want := map[string]int{"raw": 2, "limit": 6, "limit-queued": 6, "local": 6}
+	want := map[string]int{"raw": 2, "limit": 6, "limit-queued": 6, "local": 6, "local-grantor": 6}
 	for _, row := range result.Rows {
 		want[row.Target]--
 		for _, metric := range metricsOf(row) {
@@ -164,7 +164,7 @@ func TestChildFails(t *testing.T) {
 // and ends all the same.
 func TestNotReady(t *testing.T) {
 	b := bed(t)
-	for _, name := range []string{"remote", "central"} {
+	for _, name := range []string{"remote", "central", "grantor", "grantor-own"} {
 		targets, err := b.Targets([]string{name})
 		if err != nil {
 			t.Fatal(err)
