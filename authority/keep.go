@@ -55,6 +55,19 @@ func (m *Machine) lends(now protocol.Time) bool {
 	return m.config.HoldOn > 0 && m.speaks() && !m.instance.closed && now < m.lease.Member && m.view.Epoch.Counter >= m.lease.Promised
 }
 
+// Unused returns how many grants this member keeps that no client of its uses.
+func (m *Machine) Unused() int { return m.holder.unused }
+
+// KeepsOn reports whether this member may keep the grant that a word of an authority is about,
+// and whether it keeps it already, unused.
+func (m *Machine) KeepsOn(d *Decided) (may, unused bool) {
+	r := m.holder.records[d.Wish]
+	if r == nil || r.request.Name != d.Name || r.grantee() != d.Session {
+		return false, false
+	}
+	return r.state == kept || r.state == held && r.keep, r.state == kept
+}
+
 // keeps reports whether a grant that its client releases is kept: the authority has allowed
 // it, and nobody is known to wait for the name.
 func (m *Machine) keeps(now protocol.Time, r *record) bool {

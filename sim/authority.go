@@ -170,6 +170,7 @@ func (w *world) decided(m *member, reply *protocol.Reply) {
 	key := requestKey{d.Session, d.Request}
 	if w.lent(m, d) {
 		w.judge.lends(key)
+		w.count.moves.held[heldLent]++
 	}
 	w.judge.decision(m, callOf(reply.To.Op), key, d)
 	// Where it has no lease, it says so of what others will notice later; and of what a

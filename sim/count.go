@@ -24,6 +24,7 @@ type counts struct {
 	absent    int                   // clients who stayed away meanwhile
 	grown     int                   // cores that came to need more members
 	costs     [deedCount]int        // deeds whose messages were counted
+	moves     moves                 // what concerns an authority that moves
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
@@ -102,6 +103,7 @@ func (c *counts) add(o *counts) {
 	c.guests += o.guests
 	c.absent += o.absent
 	c.grown += o.grown
+	c.moves.add(&o.moves)
 	for i, n := range o.costs {
 		c.costs[i] += n
 	}

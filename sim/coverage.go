@@ -99,7 +99,8 @@ type exercise struct {
 	hits       int
 }
 
-// exercised lists what runs can hit: faults, losses, messages, handlers.
+// exercised lists what runs can hit: faults, losses, what concerns an authority that moves,
+// messages, handlers.
 func (s *Summary) exercised(c *Config) (all []exercise) {
 	row := func(sort, name string, n int) { all = append(all, exercise{sort, name, n}) }
 	for _, f := range (c.Faults & (c.Protocol.Faults | Beyond)).All() {
@@ -137,6 +138,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 			row("loss", string(holdfast.Duplicate), s.counts.losses[holdfast.Duplicate])
 		}
 	}
+	s.counts.moves.list(c, row)
 	for _, m := range c.Protocol.Universe.Below {
 		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{true, reflect.TypeOf(m)}])
 	}

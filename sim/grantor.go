@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 )
@@ -28,6 +29,7 @@ func grantorProtocol() Protocol {
 		Position: position,
 		Routine:  routineOfHolders,
 		Wish:     wishOfHolders,
+		Moving:   &Moving{Step: transferStep, Becoming: becoming, Unused: unused, Asked: askedBack},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Vouch{}, authority.Ask{}, authority.Answer{},
@@ -44,4 +46,54 @@ func grantorCosts() []Cost {
 	return append(centralCosts(), Cost{
 		Deed: Become, Least: 6, Most: 6, Formula: "BECOME, Depose, Deposed, Info, TransferRequest, TransferTable",
 	})
+}
+
+// transferStep reads off a message which step of a transfer it is.
+func transferStep(m any) TransferStep {
+	switch m := m.(type) {
+	case grantor.Invite:
+		return StepInvite
+	case grantor.Question:
+		if m.Kind == grantor.Become {
+			return StepBecome
+		}
+	case grantor.Depose:
+		return StepDepose
+	case grantor.Deposed:
+		return StepDeposed
+	case grantor.Info:
+		if m.Beginning == grantor.Inheriting {
+			return StepNamed
+		}
+	case grantor.TransferRequest:
+		return StepRequest
+	case grantor.TransferTable:
+		switch {
+		case m.Last:
+			return StepLast
+		case !m.None:
+			return StepTable
+		}
+	}
+	return 0
+}
+
+func becoming(space protocol.Machine) bool { return space.(*grantor.Machine).Becoming() }
+
+func unused(space protocol.Machine) int { return space.(*grantor.Machine).Unused() }
+
+// askedBack reads off a word of a grantor that it asks a member to give way: it tells a grant that
+// is known there, and does not allow any more that it is kept.
+func askedBack(space protocol.Machine, m any) Keeping {
+	word, is := m.(authority.Decided)
+	if !is || word.Kind != lock.Granted || word.Keep {
+		return KeepsNothing
+	}
+	switch may, unused := space.(*grantor.Machine).KeepsOn(&word); {
+	case unused:
+		return KeepsUnused
+	case may:
+		return KeepsUsed
+	}
+	return KeepsNothing
 }

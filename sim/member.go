@@ -55,6 +55,10 @@ type member struct {
 	left    bool // it has left in good order, and stays away until somebody starts it
 	local   *local
 	asking  *lock.Request // what the present step asks for
+
+	// What coverage knows of the present life (moving.go).
+	becoming bool  // it is to become the authority
+	turks    uint8 // through how many the table came that it hands over
 }
 
 // sink hears what is told to one CallID.Sink.
@@ -122,6 +126,7 @@ func (m *member) step(ev protocol.Event) {
 	m.asking, _ = ev.Fact.(*lock.Request)
 	m.desk.Step(m.now(), ev, &m.out)
 	m.drain()
+	w.moved(m)
 	m.arm()
 }
 
@@ -208,7 +213,9 @@ func (m *member) tick(t *task) {
 		return
 	}
 	m.wakeAt = protocol.Never
+	unused := m.unused()
 	m.step(protocol.Event{Kind: protocol.Tick})
+	m.world.woken(m, unused)
 }
 
 // attach gives a number to whoever hears what is told to it.
@@ -285,6 +292,7 @@ func (m *member) crash(life uint32) {
 		return
 	}
 	w.trace("%s crashes", m)
+	w.strikes(m)
 	m.end("crash")
 	m.disk.crash()
 }
@@ -302,6 +310,7 @@ func (m *member) end(how string) {
 		m.local = nil
 	}
 	w.gone(m)
+	w.ends(m)
 	for _, l := range w.links {
 		if l.member == m && !l.broken {
 			l.sever(serverEnd)

@@ -59,6 +59,7 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 		return // nobody there: lost, as on any network
 	}
 	w.goOn(s)
+	w.sends(from, to, e.Message)
 	told := w.tell.sent(from, w.members[to].name, e.Port, e.Message)
 	if n.cut[from.place][to] > w.now {
 		w.detail("        lost: cut")
@@ -206,5 +207,9 @@ func (w *world) deliver(t *task) {
 		return
 	}
 	w.tell.delivered(t.told)
+	after := w.takes(m, protocol.ID(t.from), t.fact)
 	m.step(protocol.Event{Kind: protocol.Receive, Port: protocol.Port(t.port), From: protocol.ID(t.from), Fact: t.fact})
+	if after != nil {
+		after()
+	}
 }

@@ -47,6 +47,8 @@ type Protocol struct {
 	// Moves says that the authority can be handed over (protocol.Transfer). Operators do that
 	// then, too. Such a protocol has Decides.
 	Moves bool
+	// Moving, if not nil, is what coverage must know of such a protocol.
+	Moving *Moving
 	// Stores says that the machines share a store: they ask for storage.Mutate and
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
 	Stores bool

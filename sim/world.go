@@ -28,6 +28,7 @@ type world struct {
 	links    []*link
 	network  network
 	nemesis  nemesis
+	mover    mover
 	store    *store // nil where the protocol asks none
 	judge    *judge
 	register register
@@ -89,6 +90,7 @@ func (w *world) stage() {
 	}
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
 	w.network = newNetwork(w, s.members)
+	w.mover = newMover(s.members)
 	w.seated = map[tenancy]bool{}
 	for i := range s.members {
 		m := &member{

@@ -1,0 +1,298 @@
+package sim
+
+import (
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What coverage counts of a protocol whose authority can be handed over: what a crash of a
+// member interrupts, how many are to become the authority at once, through how many a table
+// passes, and what becomes of grants that members keep. It draws nothing and changes nothing:
+// a run is the same whether or not anybody looks.
+
+// Moving is what coverage must know of a protocol whose authority moves.
+type Moving struct {
+	// Step reads off a message which step of a transfer it is; 0 where it is none.
+	Step func(message any) TransferStep
+	// Becoming reads off a space whether its member has asked to be made the authority, or
+	// was named, and has not the table yet; nor knows that there is none.
+	Becoming func(space protocol.Machine) bool
+	// Unused reads off a space how many grants its member keeps that no client uses.
+	Unused func(space protocol.Machine) int
+	// Asked reads off a message whether it asks the member of the space to give way, and what
+	// that member has of what is asked for.
+	Asked func(space protocol.Machine, message any) Keeping
+}
+
+// TransferStep is a step of a transfer: the message that it is made by.
+type TransferStep uint8
+
+// The steps of a transfer, in their order.
+const (
+	StepInvite  TransferStep = iota + 1 // somebody is asked to become the authority
+	StepBecome                          // he asks to be named
+	StepDepose                          // the one before is told to stop
+	StepDeposed                         // and says that it has
+	StepNamed                           // the asker is told that he is named, and who has the table
+	StepRequest                         // he asks for the table
+	StepTable                           // and gets a part of it
+	StepLast                            // the last part
+	stepCount
+)
+
+var stepNames = [stepCount]string{
+	StepInvite: "invite", StepBecome: "become", StepDepose: "depose", StepDeposed: "deposed", StepNamed: "named",
+	StepRequest: "table request", StepTable: "table", StepLast: "table",
+}
+
+// row is the row of a step: the last part of a table is a part.
+func (s TransferStep) row() TransferStep { return min(s, StepTable) }
+
+// Keeping is what a member has of a grant that it may keep.
+type Keeping uint8
+
+// What a member has of a grant.
+const (
+	KeepsNothing Keeping = iota // or not with the permission to keep it
+	KeepsUnused                 // no client uses it
+	KeepsUsed                   // a client does; it will be kept when that has released it
+)
+
+// What becomes of grants that members hold on to.
+const (
+	heldLent    = iota // given to a client by its member
+	heldUnused         // given back at once, because somebody else has asked
+	heldUsed           // in use when somebody else asked
+	heldTooLong        // given back after its time
+	heldLost           // a member crashed that kept something
+	heldCount
+)
+
+var heldNames = [heldCount]string{"lent", "asked back, unused", "asked back, in use", "given back after its time", "crash of who keeps something"}
+
+// moves is what was counted of handing over, in one run or in many. More than mostTurks count
+// as so many.
+type moves struct {
+	struck [2][stepCount]int // crashes while a step is on its way: of its sender, of its receiver
+	elder  int               // of an elder that has deposed somebody, and was not answered yet
+	atOnce [mostTurks + 1]int
+	chains [mostTurks + 1]int
+	held   [heldCount]int
+}
+
+func (hit *moves) add(o *moves) {
+	for who := range o.struck {
+		for step, n := range o.struck[who] {
+			hit.struck[who][step] += n
+		}
+	}
+	hit.elder += o.elder
+	for n, count := range o.atOnce {
+		hit.atOnce[n] += count
+	}
+	for n, count := range o.chains {
+		hit.chains[n] += count
+	}
+	for i, count := range o.held {
+		hit.held[i] += count
+	}
+}
+
+// mover is what a world follows of that.
+type mover struct {
+	becoming int       // members that are to become the authority
+	turks    [][]uint8 // through how many the table went that one place has sent to another
+	taking   *member   // who is just taking the last part of a table
+}
+
+func newMover(places int) mover {
+	m := mover{}
+	for range places {
+		m.turks = append(m.turks, make([]uint8, places))
+	}
+	return m
+}
+
+// space is the one that users lock in, or nil.
+func (m *member) space() protocol.Machine {
+	if !m.up || len(m.spaces) == 0 {
+		return nil
+	}
+	if w, is := m.spaces[0].(*watched); is {
+		return w.Machine
+	}
+	return m.spaces[0]
+}
+
+// moved is called after each step of a member.
+func (w *world) moved(m *member) {
+	if w.protocol.Moving == nil {
+		return
+	}
+	space := m.space()
+	becoming := space != nil && w.protocol.Moving.Becoming(space)
+	if becoming != m.becoming {
+		m.becoming = becoming
+		if !becoming {
+			w.mover.becoming--
+		} else if w.mover.becoming++; w.mover.becoming > 1 {
+			w.count.moves.atOnce[min(w.mover.becoming, mostTurks)]++
+		}
+	}
+	if m.turks > 0 && w.mover.taking != m {
+		if _, decides := m.reigns(); decides {
+			m.turks = 0 // what it hands over from now on is its own
+		}
+	}
+}
+
+// sends is called when a member sends something to the member at a place.
+func (w *world) sends(from *member, to int32, m protocol.Message) {
+	if w.protocol.Moving != nil && w.protocol.Moving.Step(m) == StepLast {
+		w.mover.turks[from.place][to] = from.turks
+	}
+}
+
+// takes is called before a message reaches a member, and returns what to call when it has.
+func (w *world) takes(m *member, from protocol.ID, message any) (after func()) {
+	if w.protocol.Moving == nil {
+		return nil
+	}
+	if w.settings.holdOn > 0 {
+		if after := w.asks(m, message); after != nil {
+			return after
+		}
+	}
+	if !m.becoming || w.protocol.Moving.Step(message) != StepLast {
+		return nil
+	}
+	sender, known := w.network.id[from]
+	if !known {
+		return nil
+	}
+	w.mover.taking = m
+	m.turks = w.mover.turks[sender][m.place] + 1
+	return func() {
+		w.mover.taking = nil
+		if m.becoming { // it was not the part that it waits for
+			m.turks = 0
+			return
+		}
+		if _, decides := m.reigns(); decides {
+			w.count.moves.chains[min(m.turks, mostTurks)]++
+			m.turks = 0
+		}
+	}
+}
+
+// asks looks whether a member that is asked to give way does so.
+func (w *world) asks(m *member, message any) (after func()) {
+	asked := func() Keeping {
+		if space := m.space(); space != nil {
+			return w.protocol.Moving.Asked(space, message)
+		}
+		return KeepsNothing
+	}
+	before := asked()
+	if before == KeepsNothing {
+		return nil
+	}
+	return func() {
+		switch now := asked(); {
+		case now != KeepsNothing: // it was void
+		case before == KeepsUnused:
+			w.count.moves.held[heldUnused]++
+		default:
+			w.count.moves.held[heldUsed]++
+		}
+	}
+}
+
+// unused is how many grants a member keeps that nobody uses.
+func (m *member) unused() int {
+	if m.world.settings.holdOn == 0 || m.world.protocol.Moving == nil || m.space() == nil {
+		return 0
+	}
+	return m.world.protocol.Moving.Unused(m.space())
+}
+
+// woken counts what a member has given back because its time was over: what it keeps less of
+// than before it was woken, with its lease.
+func (w *world) woken(m *member, before int) {
+	if before > 0 && m.leased() {
+		w.count.moves.held[heldTooLong] += max(0, before-m.unused())
+	}
+}
+
+// strikes is called when a member is about to crash: it may interrupt a transfer, or take
+// with it what it keeps.
+func (w *world) strikes(m *member) {
+	moving := w.protocol.Moving
+	if moving == nil {
+		return
+	}
+	if m.unused() > 0 {
+		w.count.moves.held[heldLost]++
+	}
+	var struck [2][stepCount]bool
+	for i := range w.slots {
+		t := &w.slots[i]
+		if t.kind != taskMessage || protocol.Port(t.port) == protocol.Below {
+			continue
+		}
+		if step := moving.Step(t.fact).row(); step != 0 {
+			struck[0][step] = struck[0][step] || t.from == uint64(m.id)
+			struck[1][step] = struck[1][step] || t.to == m.place && t.id == uint64(m.id)
+		}
+	}
+	for who := range struck {
+		for step, is := range struck[who] {
+			if is {
+				w.count.moves.struck[who][step]++
+			}
+		}
+	}
+	if struck[0][StepDepose] || struck[1][StepDeposed] {
+		w.count.moves.elder++
+	}
+}
+
+// ends is called when the process of a member has ended.
+func (w *world) ends(m *member) {
+	if m.becoming {
+		w.mover.becoming--
+	}
+	m.becoming, m.turks = false, 0
+}
+
+// list lists what can be hit of handing over, and of what members keep.
+func (hit *moves) list(c *Config, row func(sort, name string, n int)) {
+	if c.Protocol.Moving == nil {
+		return
+	}
+	if c.Faults.Has(Operator) {
+		for step := StepInvite; step < StepLast; step++ {
+			if c.Faults.Has(Crash) {
+				row("transfer", "crash of the sender of "+stepNames[step], hit.struck[0][step])
+				row("transfer", "crash of the receiver of "+stepNames[step], hit.struck[1][step])
+			}
+		}
+		if c.Faults.Has(Crash) {
+			row("transfer", "crash of an elder between depose and deposed", hit.elder)
+		}
+		for n := 2; n <= mostTurks; n++ {
+			row("transfer", atOnceNames[n]+" becoming at once", hit.atOnce[n])
+		}
+		for n := 2; n <= mostTurks; n++ {
+			row("transfer", "a table through "+atOnceNames[n]+" turks", hit.chains[n])
+		}
+	}
+	if c.Faults != 0 {
+		for i, name := range heldNames {
+			if i != heldLost || c.Faults.Has(Crash) {
+				row("held on", name, hit.held[i])
+			}
+		}
+	}
+}
+
+var atOnceNames = [...]string{2: "two", 3: "three", 4: "four"}
