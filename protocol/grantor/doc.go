@@ -6,12 +6,12 @@
 // # One page
 //
 // The view's coordinator, which is normally its first member, is the elder. It knows who
-// grants in the space, and nothing about locks. Whoever wants a lock first asks the elder (GET) and is named grantor itself;
-// whoever asks later is told who that is. The grantor keeps the lock table: what a holder
-// and it say to each other is package [authority]. A member that locks most can become the
-// grantor (BECOME): the elder names it, has the one before stop (Depose), and says who that
-// was; and that one hands over its table. Nobody else is told. Who asks the old grantor
-// hears who the new one is.
+// grants in the space, and nothing about locks. Whoever wants a lock first asks the elder
+// (GET) and is named grantor itself; whoever asks later is told who that is. The grantor keeps
+// the lock table: what a holder and it say to each other is package [authority]. A member that
+// locks most can become the grantor (BECOME): the elder names it, has the one before stop
+// (Depose), and says who that was; and that one hands over its table. Nobody else is told. Who
+// asks the old grantor hears who the new one is.
 //
 //	first use          member → elder GET, elder → member Info            2, at the elder 0
 //	lock, unlock       at the grantor 0; elsewhere 2 and 1, and an acknowledgement that rides along
@@ -107,6 +107,12 @@
 // refused tries and what is lent by a member that holds on take other numbers of messages, or
 // none; they are not counted. Nobody wakes up for a window in which nothing is granted, and
 // one such window between two ends their row.
+//
+// # Holding on
+//
+// With Config.HoldOn a member keeps an exclusive grant that its clients do not use, and lends
+// it to the next of them, until the grantor asks it to give way: locking one name again and
+// again costs a remote member no message. Package [authority] says how, and why that is safe.
 //
 // # Tokens
 //
