@@ -80,6 +80,8 @@ type Machine struct {
 	lastInvite uint64           // numbers given
 	placement  *placement       // nil unless this member is the grantor, and Config.Placement is on
 
+	tended *protocol.View // the newest, where nothing was under way when it was last looked
+
 	relieved protocol.Time // when the elder was asked last to take over
 	relief   uint64        // the number of that Invite; 0 where it was answered
 }
@@ -247,6 +249,14 @@ func (m *Machine) elderPlace() Place {
 // tend sees to what follows from any event: somebody needs a grantor and none is known, a
 // reign has no tokens left, what was parked can be answered.
 func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
+	calm := m.calm()
+	if calm && m.tended == m.view {
+		return // as it was the last time
+	}
+	m.tended = nil
+	if calm {
+		m.tended = m.view
+	}
 	if m.part.Decides() && !m.clearing() && len(m.parked) > 0 {
 		m.unpark(now, out)
 	}
@@ -270,6 +280,16 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 		m.ask(now, Peek, out)
 	}
 	m.settleInvitations(now, out)
+}
+
+// calm reports whether somebody grants, and nothing is under way here that an event could
+// bring further: so it is most of the time, and then locks shall cost what they cost where
+// no grantor moves.
+func (m *Machine) calm() bool {
+	return m.reign.Authority != 0 && (m.reign.Authority != m.self || m.part.Decides()) &&
+		m.seek == nil && m.turk == nil && m.estate == nil && m.leaving == nil && !m.becoming && !m.departing &&
+		len(m.parked)+len(m.invited)+len(m.transfers) == 0 && (m.elder == nil || m.elder.deposing == nil) &&
+		!m.part.Closed() && !m.part.Exhausted()
 }
 
 // Ignored notes what was not acted upon.
