@@ -138,6 +138,7 @@ func (w *world) moved(m *member) {
 			w.count.moves.atOnce[min(w.mover.becoming, mostTurks)]++
 		}
 	}
+	w.nemesis.kept(m)
 	if m.turks > 0 && w.mover.taking != m {
 		if _, decides := m.reigns(); decides {
 			m.turks = 0 // what it hands over from now on is its own
@@ -147,8 +148,15 @@ func (w *world) moved(m *member) {
 
 // sends is called when a member sends something to the member at a place.
 func (w *world) sends(from *member, to int32, m protocol.Message) {
-	if w.protocol.Moving != nil && w.protocol.Moving.Step(m) == StepLast {
+	if w.protocol.Moving == nil {
+		return
+	}
+	step := w.protocol.Moving.Step(m)
+	if step == StepLast {
 		w.mover.turks[from.place][to] = from.turks
+	}
+	if step != 0 {
+		w.nemesis.interrupt(step, from, w.members[to])
 	}
 }
 

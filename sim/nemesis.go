@@ -15,6 +15,8 @@ type nemesis struct {
 	lost    []*member       // those who are lost for good, until others have their addresses
 	silent  protocol.Epoch  // the latest of whose beginning nobody may have heard (restless.go)
 	strands dice            // what a bias draws from (bias.go)
+
+	snatches bool // the next member that keeps something crashes (eager.go)
 }
 
 func newNemesis(w *world) nemesis {
@@ -46,6 +48,12 @@ func (n *nemesis) begin() {
 	if w.settings.restless > 0 {
 		n.stirAgain()
 	}
+	if w.settings.eager > 0 {
+		n.rushAgain(w.rand.below(2 * w.settings.eager))
+	}
+	if w.settings.snatch > 0 {
+		n.snatchAgain()
+	}
 	if w.settings.bias.Strand {
 		n.strandAgain()
 	}
@@ -76,6 +84,8 @@ const (
 	disconnects = "disconnect"
 	stirs       = "stir"
 	strands     = "strand"
+	rushes      = "rush"
+	strikesKept = "snatch"
 )
 
 // when begins the next act of a kind, and records when it happens.
@@ -108,6 +118,8 @@ func (n *nemesis) follow() {
 	schedule(disconnects, n.breakOne)
 	schedule(stirs, n.stirOne)
 	schedule(strands, n.strand)
+	schedule(rushes, n.rush)
+	schedule(strikesKept, n.snatch)
 }
 
 // deed returns what lets a fault of the kind happen; nil where the weather does it, or

@@ -50,6 +50,9 @@ type settings struct {
 	sessions        int
 	placement       time.Duration // the options of a space of grantors; 0 means off
 	holdOn          time.Duration
+	eager           time.Duration // how often several members become the authority at once (eager.go); 0 means never
+	strikes         bool          // who takes part in a transfer crashes
+	snatch          time.Duration // how often a member crashes that keeps something; 0 means never
 }
 
 // memory says what the members' cells go through.
@@ -102,8 +105,9 @@ func calm() weather {
 const longestRun = 48 * time.Hour
 
 // draw draws the settings of a run. What Later has is drawn from later, whether clients are
-// restless from restless, and what the space's options are from options.
-func draw(c *Config, r, later, restless, options *rand.Rand, seed uint64) settings {
+// restless from restless, what the space's options are from options, and whether members are
+// eager from eager.
+func draw(c *Config, r, later, restless, options, eager *rand.Rand, seed uint64) settings {
 	s := settings{
 		protocol: c.Protocol.Name, stores: c.Protocol.Stores, seed: seed, duration: c.Duration, lease: 3 * time.Second, drift: 0.05,
 		every: map[Fault]time.Duration{},
@@ -121,6 +125,7 @@ func draw(c *Config, r, later, restless, options *rand.Rand, seed uint64) settin
 	s.drawUsers(c, r)
 	s.drawRestless(c, restless)
 	s.drawOptions(c, options)
+	s.drawEager(c, eager)
 	s.costs = c.Faults == 0
 	s.survive = c.Survive
 	s.bend(c.Bias)
@@ -290,6 +295,9 @@ func (s *settings) String() string {
 	}
 	if s.restless > 0 {
 		row("restless", "every %v, modest: %v", s.restless.Round(time.Millisecond), s.modest)
+	}
+	if s.eager > 0 || s.snatch > 0 {
+		row("eager", "every %v, struck: %v; who keeps something is struck every %v (0s is never)", s.eager.Round(time.Millisecond), s.strikes, s.snatch.Round(time.Millisecond))
 	}
 	if s.placement > 0 || s.holdOn > 0 {
 		row("options", "placement %v, hold_on %v (0s is off)", s.placement, s.holdOn)

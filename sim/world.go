@@ -57,8 +57,8 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	r := newDice(seed, 0x686f6c6466617374)
 	later := newDice(seed, 0x6c61746572)
 	restless := newDice(seed, 0x726573746c657373)
-	options := newDice(seed, optionsStream)
-	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, options.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count, records: c.Recording, cores: c.Core}
+	options, eager := newDice(seed, optionsStream), newDice(seed, eagerStream)
+	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, options.Rand, eager.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count, records: c.Recording, cores: c.Core}
 	if c.record {
 		w.tape = newTape()
 	}

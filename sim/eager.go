@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Where the authority moves, a third of the runs that have operators are eager: again and
+// again several members are made the authority in the same moment, each through itself, so
+// that a table passes through all of them; and in half of those, now and then who sends or
+// gets a message of a transfer crashes while it is on its way. And of the runs whose members
+// hold on to what they were granted, in a third some crash that keep something.
+
+// eagerStream is what is drawn from, beside the seed, whether a run is eager.
+const eagerStream = 0x6561676572000072
+
+// drawEager draws whether a run is eager, and how.
+func (s *settings) drawEager(c *Config, r *rand.Rand) {
+	eager, strikes, snatches := r.IntN(3) == 0, r.IntN(2) == 0, r.IntN(3) == 0
+	every := func() time.Duration { return time.Second + time.Duration(r.Int64N(int64(5*time.Second))) }
+	if c.Protocol.Moves && s.faults.Has(Operator) && eager {
+		s.eager, s.strikes = every(), strikes && s.faults.Has(Crash)
+	}
+	if s.holdOn > 0 && s.faults.Has(Crash) && snatches {
+		s.snatch = 3 * every()
+	}
+}
+
+// rushAgain lets members be made the authority at once after a while, and again and again.
+// Where nobody decides just then it waits for somebody: only who does has a table.
+func (n *nemesis) rushAgain(after time.Duration) {
+	w := n.world
+	w.do(w.now+after, func() {
+		switch {
+		case w.healed:
+		case w.decider() == nil:
+			n.rushAgain(w.settings.lease / 10)
+		default:
+			n.when(rushes, w.now)
+			n.rush()
+			n.rushAgain(w.rand.below(2 * w.settings.eager))
+		}
+	})
+}
+
+// rush makes some members the authority at once, each through itself: of those that can
+// become it.
+func (n *nemesis) rush() {
+	w := n.world
+	s := w.scope()
+	decider, turks := w.decider(), mostTurks
+	if w.oneIn("fewer", 3) {
+		turks = 2 + w.number("more", mostTurks-2)
+	}
+	for _, place := range w.order("order", w.names(len(w.members)), w.shuffled) {
+		turk := w.members[place]
+		if turks == 0 || turk == decider || !turk.leased() || turk.paused {
+			continue
+		}
+		turks--
+		w.goOn(s)
+		w.do(w.now+w.below("asked", time.Millisecond), func() { turk.transfer(turk) })
+	}
+}
+
+// interrupt is called when a message of a transfer is sent. Its sender or its receiver may
+// crash while it is on its way.
+func (n *nemesis) interrupt(step TransferStep, from, to *member) {
+	w := n.world
+	often := 16
+	switch {
+	case step >= StepTable: // there are few
+		often = 2
+	case step >= StepDepose:
+		often = 6
+	}
+	if w.healed || !w.settings.strikes && !w.told() || !w.oneIn("struck", often) {
+		return
+	}
+	victim := to
+	if w.oneIn("sender", 2) {
+		victim = from
+	}
+	n.strike(victim, w.below("struck-after", w.settings.weather.latency/2))
+}
+
+// snatchAgain lets the next member crash after a while that keeps something, and again and
+// again.
+func (n *nemesis) snatchAgain() {
+	n.world.do(n.world.now+n.world.rand.below(2*n.world.settings.snatch), func() { n.snatches = true })
+}
+
+// kept is called when a member may keep something.
+func (n *nemesis) kept(m *member) {
+	w := n.world
+	if !n.snatches || w.healed || m.unused() == 0 {
+		return
+	}
+	n.snatches = false
+	w.do(w.now+1, func() {
+		n.when(strikesKept, w.now)
+		n.snatch()
+		n.snatchAgain()
+	})
+}
+
+// snatch lets one of those crash that keep something.
+func (n *nemesis) snatch() {
+	if keepers := n.keepers(); len(keepers) > 0 {
+		n.strike(pick(n.world, "member", keepers), 0)
+	}
+}
+
+// keepers are the members that keep something.
+func (n *nemesis) keepers() (all []*member) {
+	for _, m := range n.world.members {
+		if m.unused() > 0 {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// strike lets a member crash in a moment.
+func (n *nemesis) strike(victim *member, after time.Duration) {
+	w := n.world
+	life := victim.life
+	w.do(w.now+after, func() {
+		if victim.life == life && !w.healed {
+			w.hit(Crash)
+			n.kill(victim)
+		}
+	})
+}
