@@ -249,6 +249,7 @@ func (m *Machine) elderPlace() Place {
 // tend sees to what follows from any event: somebody needs a grantor and none is known, a
 // reign has no tokens left, what was parked can be answered.
 func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
+	m.tendPlacement(now, out)
 	calm := m.calm()
 	if calm && m.tended == m.view {
 		return // as it was the last time
@@ -262,7 +263,6 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	}
 	m.tendLeaving(now, out)
 	m.settleInvitations(now, out)
-	m.tendPlacement(now, out)
 	m.part.Tell(authority.About{Elder: m.elderPlace().ID, Transfers: m.handovers()})
 	if !m.admitted() || m.seek != nil {
 		return
