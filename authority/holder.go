@@ -36,6 +36,7 @@ type holder struct {
 	extending   int                    // of which another limit is asked for
 	unanswered  protocol.Time          // since when the authority has not answered, though it was asked; or Never
 	unconfirmed int                    // holds that no authority of the newest epoch has confirmed
+	doubtful    bool                   // whether whom this member follows decides still, for those who wait here
 	vouchDue    protocol.Time          // when to ask again whether it knows them
 	vouchPause  protocol.Time
 	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised

@@ -31,7 +31,7 @@ type keptRequest struct {
 func (m *Machine) beginReign(next Reign) {
 	h := &m.holder
 	h.stage, h.report = m.firstStage(next), report{due: protocol.Never}
-	h.acks, h.acksDue, h.unanswered = nil, protocol.Never, protocol.Never
+	h.acks, h.acksDue, h.unanswered, h.doubtful = nil, protocol.Never, protocol.Never, false
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.reported, r.freed, r.first, r.due, r.pause = false, false, 0, protocol.Never, 0
 	}
@@ -62,7 +62,7 @@ func (m *Machine) unconfirm() {
 func (m *Machine) vouch(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	h.vouchDue = protocol.Never
-	if h.unconfirmed == 0 || !m.config.Outlives || !m.speaks() {
+	if h.unconfirmed == 0 && !h.doubtful || !m.config.Outlives || !m.speaks() {
 		return
 	}
 	m.toAuthority(Vouch{m.stamp()}, out)
@@ -245,7 +245,7 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 	if !m.isNewest(from, s) {
 		return off && s.Epoch.Counter <= m.view.Epoch.Counter
 	}
-	m.holder.unanswered = protocol.Never
+	m.holder.unanswered, m.holder.doubtful = protocol.Never, false
 	for _, wish := range s.Acks {
 		if r := m.holder.records[wish]; r != nil && r.state == ending {
 			m.drop(r, out)

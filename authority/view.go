@@ -31,6 +31,7 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	if epoch || !m.config.Outlives && !same {
 		m.unconfirm()
 	}
+	m.holder.doubtful = m.holder.doubtful || m.doubts(view)
 	m.view, m.lease, m.reign, m.halted = view, view.Lease, reign, false
 	if m.lease.Tenure.Lapses != m.holder.lapses {
 		m.holderLapsed(now, m.lease.Tenure, out)
@@ -50,9 +51,26 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	}
 	m.confirm(out)
 	m.keptInfoRequest(now, out)
-	if m.config.Outlives && (!same || epoch || away) {
+	switch {
+	case !m.config.Outlives:
+	case !same || epoch || away:
 		m.speakUp(now, away && !m.halts(before), out)
+	case m.holder.doubtful:
+		m.vouch(now, out)
 	}
+}
+
+// doubts reports whether somebody has left the view while clients wait here. It may have been
+// the one that was to decide: whom this member follows may have been deposed for him, without
+// anybody being told, and who waits asks nothing by himself.
+func (m *Machine) doubts(view *protocol.View) bool {
+	if !m.config.Outlives || m.view == nil || m.deciding || len(m.holder.records) == m.holder.held+m.holder.unused {
+		return false
+	}
+	return slices.ContainsFunc(m.view.Members, func(before protocol.Member) bool {
+		member, listed := view.Of(before.ID)
+		return !listed || member.Tenure != before.Tenure
+	})
 }
 
 // halts reports whether a view is one under which this member was, until it was halted.
