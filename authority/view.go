@@ -60,14 +60,15 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	}
 }
 
-// doubts reports whether somebody has left the view while clients wait here. It may have been
-// the one that was to decide: whom this member follows may have been deposed for him, without
-// anybody being told, and who waits asks nothing by himself.
+// doubts reports whether somebody has left the view while clients wait here, or may have come
+// and gone in a view that this member has not seen. It may have been the one that was to
+// decide: whom this member follows may have been deposed for him, without anybody being told,
+// and who waits asks nothing by himself.
 func (m *Machine) doubts(view *protocol.View) bool {
 	if !m.config.Outlives || m.view == nil || m.deciding || len(m.holder.records) == m.holder.held+m.holder.unused {
 		return false
 	}
-	return slices.ContainsFunc(m.view.Members, func(before protocol.Member) bool {
+	return view.Number > m.view.Number+1 || slices.ContainsFunc(m.view.Members, func(before protocol.Member) bool {
 		member, listed := view.Of(before.ID)
 		return !listed || member.Tenure != before.Tenure
 	})
