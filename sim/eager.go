@@ -7,7 +7,7 @@ import (
 
 // Where the authority moves, a third of the runs that have operators are eager: again and
 // again several members are made the authority in the same moment, each through itself, so
-// that a table passes through all of them; and in half of those, now and then who sends or
+// that a table passes through all of them; and in two thirds of those, now and then who sends or
 // gets a message of a transfer crashes while it is on its way. And of the runs whose members
 // hold on to what they were granted, in a third some crash that keep something.
 
@@ -16,7 +16,7 @@ const eagerStream = 0x6561676572000072
 
 // drawEager draws whether a run is eager, and how.
 func (s *settings) drawEager(c *Config, r *rand.Rand) {
-	eager, strikes, snatches := r.IntN(3) == 0, r.IntN(2) == 0, r.IntN(3) == 0
+	eager, strikes, snatches := r.IntN(3) == 0, r.IntN(3) != 0, r.IntN(3) == 0
 	every := func() time.Duration { return time.Second + time.Duration(r.Int64N(int64(5*time.Second))) }
 	if c.Protocol.Moves && s.faults.Has(Operator) && eager {
 		s.eager, s.strikes = every(), strikes && s.faults.Has(Crash)
