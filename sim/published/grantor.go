@@ -25,5 +25,10 @@ func grantor() []Row {
 			Hole: "A grantor that follows one that has crashed begins with an empty table, and asks nobody what he holds. " +
 				"It grants what others hold.",
 		},
+		{
+			Rule: "lent tokens not outrun", Protocol: "grantor", Source: "holding on, ours", Breaks: "P2", Budget: 100,
+			Hole: "A member that holds on to a grant gives it to its clients under tokens that it counts itself. " +
+				"When it gives the grant back the grantor goes on from the token that it gave, and gives those in between again.",
+		},
 	}
 }
