@@ -28,6 +28,7 @@ type counts struct {
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
+	placed    int                   // members that were to become the authority because they lock most
 	longest   time.Duration         // that anything was under way
 	messages  map[message]int
 	handlers  map[handler]int
@@ -119,6 +120,7 @@ func (c *counts) add(o *counts) {
 	c.stale += o.stale
 	c.histories += o.histories
 	c.undecided += o.undecided
+	c.placed += o.placed
 	c.longest = max(c.longest, o.longest)
 	for m, n := range o.messages {
 		c.messages[m] += n

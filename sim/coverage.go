@@ -121,6 +121,9 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 		row("rest", "clients away", s.counts.absent)
 	}
 	row("run", "with guests", s.counts.guests)
+	if c.Protocol.Moves && c.Faults != 0 {
+		row("run", "authority follows the load", s.counts.placed)
+	}
 	if c.Faults == 0 && c.Protocol.Costs != nil {
 		listed := map[Deed]bool{}
 		for _, cost := range c.Protocol.Costs(c.Protocol.Fewest) {

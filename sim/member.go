@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/sim/story"
 )
@@ -181,6 +182,9 @@ func (m *member) raised(fact any) {
 
 func (m *member) noted(note protocol.Note) {
 	m.world.trace("%s notes %v", m, note)
+	if _, is := note.(grantor.Placing); is {
+		m.world.count.placed++
+	}
 	if serving, ok := note.(protocol.Serving); ok {
 		m.world.count.reigns++
 		m.world.trace("%s serves reign %d", m, serving.Reign)

@@ -261,6 +261,22 @@ func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 	}
 	s.placement = between(time.Second, 6*time.Second)
 	s.holdOn = between(time.Second, 20*time.Second)
+	if s.placement > 0 {
+		s.hurry()
+	}
+}
+
+// hurry lets users lock so often that it is worth while to have the authority near them, and
+// faults come so seldom that a reign lasts for some windows.
+func (s *settings) hurry() {
+	s.think, s.holding, s.workers = 20*time.Millisecond, 10*time.Millisecond, 4
+	for i := len(s.names); i < 8; i++ {
+		s.names = append(s.names, lockName{name: fmt.Sprintf("n%d", i)})
+	}
+	//tidy:unordered each is changed by itself
+	for f, every := range s.every {
+		s.every[f] = 4 * every
+	}
 }
 
 // String is the table of the settings, for people.
