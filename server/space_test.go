@@ -169,8 +169,8 @@ func TestOpenAndCloseRows(t *testing.T) {
 	}
 }
 
-// TestStatusOfAMovableSpace has its elder, its version, what is being handed over, and
-// that it is closed here; of others it says that there is nothing of the kind.
+// TestStatusOfAMovableSpace has its elder, its version, what is being handed over, that
+// it is closed here, and its options; of others it says that there is nothing of the kind.
 func TestStatusOfAMovableSpace(t *testing.T) {
 	m := &movable{answer: func(fact any) any {
 		if _, is := fact.(*protocol.Inspect); !is {
@@ -181,11 +181,14 @@ func TestStatusOfAMovableSpace(t *testing.T) {
 			Authority: []protocol.ID{8}, Closed: true, Transfers: []protocol.Handover{{From: bedMember, To: 8, Since: time.Second}},
 		}
 	}}
-	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
+	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) {
+		c.View = two
+		c.Spaces[1].Placement, c.Spaces[1].HoldOn = 10*time.Second, time.Minute
+	})
 	got := b.get(200, "/v1/status")
 	for _, want := range []string{
 		`"authority":["b"],"reign":"3","state":"transferring","why":"the table is on its way","locks":0,"waiters":0,"sessions":0,"elder":"a","version":"7","transfers":[{"from":"a","to":"b","since":"`,
-		`"}],"closed":true}`,
+		`"}],"closed":true,"placement":"10s","hold_on":"1m0s"}`,
 		`"sessions":0,"elder":"","version":"0","transfers":[],"closed":false}`,
 	} {
 		if !strings.Contains(got.raw, want) {
