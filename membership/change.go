@@ -41,7 +41,9 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 // hinders reports whether a change of the view lacks nothing but this member's own
 // acceptance, which its disk has not taken for S: nobody can come, nobody's names become
 // free, and a coordinator whom those who have accepted elect can do better. In mode any
-// one of them is enough.
+// one of them is enough; and so it is where this reign has installed no view yet: nobody has a
+// lease by it that could be lost, and whom the others need beside may be somebody who is not
+// in the view.
 func (m *Machine) hinders(now protocol.Time) bool {
 	r := m.reign
 	if protocol.Mutated("coordinator without a disk") {
@@ -56,7 +58,7 @@ func (m *Machine) hinders(now protocol.Time) bool {
 		return id != m.self && t != nil && t.acked >= r.proposal.Number
 	}
 	heir := func(member election.Member) bool { return member.Founder && accepted(member.ID) }
-	able := m.config.Available && slices.ContainsFunc(r.proposal.Members, heir)
+	able := (m.config.Available || !r.installed) && slices.ContainsFunc(r.proposal.Members, heir)
 	if !able && (m.config.Available || !election.Quorums(r.needs, accepted)) {
 		r.hindered = 0
 		return false
