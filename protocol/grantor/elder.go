@@ -18,6 +18,7 @@ type elder struct {
 	heard     authority.Version // the highest that anybody has told of
 	deposing  *deposing
 	questions []question // that wait, one of each member's
+	answered  []question // the last one of each member's that was answered
 }
 
 // entry is what an elder knows of the space.
@@ -90,6 +91,9 @@ func (m *Machine) onQuestion(now protocol.Time, from protocol.ID, q *Question, o
 		m.becomeElder(now, out)
 	}
 	e := m.elder
+	if last := e.lastAnswered(from, q.Tenure); last != nil && q.Number < last.Number {
+		return // it has been asked something else since, and was answered
+	}
 	i := slices.IndexFunc(e.questions, func(w question) bool { return w.from == from })
 	switch {
 	case i < 0:
@@ -116,6 +120,7 @@ func (m *Machine) answerQuestions(now protocol.Time, out *protocol.Effects) {
 			continue
 		}
 		e.questions = slices.DeleteFunc(e.questions, func(w question) bool { return w.from == q.from && w.Number == q.Number })
+		e.note(q)
 		info.Tenure, info.Number = q.Tenure, q.Number
 		if q.from == m.self {
 			m.onInfo(now, m.self, info, out)
@@ -124,6 +129,34 @@ func (m *Machine) answerQuestions(now protocol.Time, out *protocol.Effects) {
 		}
 		i = 0
 	}
+}
+
+// lastAnswered is the last question of a member's present life that was answered, or nil.
+func (e *elder) lastAnswered(from protocol.ID, tenure protocol.Tenure) *question {
+	i := slices.IndexFunc(e.answered, func(w question) bool {
+		return w.from == from && w.Tenure.Incarnation == tenure.Incarnation
+	})
+	if i < 0 {
+		return nil
+	}
+	return &e.answered[i]
+}
+
+// note takes note of a question that is being answered.
+func (e *elder) note(q question) {
+	e.answered = slices.DeleteFunc(e.answered, func(w question) bool { return w.from == q.from })
+	e.answered = append(e.answered, q)
+}
+
+// repeatAnswer answers a question that was answered before, and names nobody: the copy of a
+// question may come long after its asker has gone on, and would then make it the grantor
+// without its knowing.
+func (m *Machine) repeatAnswer(asker Place, lives bool) *Info {
+	x := &m.elder.entry
+	if !lives {
+		return &Info{Left: x.named || x.left}
+	}
+	return x.info(asker)
 }
 
 // consider returns the answer to a question, or nil where it has to wait.
@@ -155,7 +188,10 @@ func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects)
 		}
 		return x.info(asker)
 	case Get, Become:
+		again := e.lastAnswered(q.from, q.Tenure)
 		switch {
+		case again != nil && again.Number == q.Number && e.deposing == nil:
+			return m.repeatAnswer(asker, lives)
 		case e.deposing != nil:
 			return nil
 		case !lives:
@@ -266,6 +302,10 @@ func (m *Machine) elderView(now protocol.Time, out *protocol.Effects) {
 	if e.deposing != nil && !m.present(e.deposing.place) {
 		e.deposing = nil
 	}
+	e.answered = slices.DeleteFunc(e.answered, func(w question) bool {
+		_, listed := m.placeOf(w.from)
+		return !listed
+	})
 	m.inquire(now, out)
 	m.answerQuestions(now, out)
 }
