@@ -29,7 +29,7 @@ func grantorProtocol() Protocol {
 		Position: position,
 		Routine:  routineOfHolders,
 		Wish:     wishOfHolders,
-		Moving:   &Moving{Step: transferStep, Becoming: becoming, Unused: unused, Asked: askedBack},
+		Moving:   movingGrantor{},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Vouch{}, authority.Ask{}, authority.Answer{},
@@ -48,8 +48,11 @@ func grantorCosts() []Cost {
 	})
 }
 
-// transferStep reads off a message which step of a transfer it is.
-func transferStep(m any) TransferStep {
+// movingGrantor is what coverage knows of grantors.
+type movingGrantor struct{}
+
+// Step reads off a message which step of a transfer it is.
+func (movingGrantor) Step(m any) TransferStep {
 	switch m := m.(type) {
 	case grantor.Invite:
 		return StepInvite
@@ -78,13 +81,17 @@ func transferStep(m any) TransferStep {
 	return 0
 }
 
-func becoming(space protocol.Machine) bool { return space.(*grantor.Machine).Becoming() }
+// Becoming reads off a space whether its member is to become the grantor.
+func (movingGrantor) Becoming(space protocol.Machine) bool {
+	return space.(*grantor.Machine).Becoming()
+}
 
-func unused(space protocol.Machine) int { return space.(*grantor.Machine).Unused() }
+// Unused reads off a space how many grants its member keeps that no client uses.
+func (movingGrantor) Unused(space protocol.Machine) int { return space.(*grantor.Machine).Unused() }
 
-// askedBack reads off a word of a grantor that it asks a member to give way: it tells a grant that
+// Asked reads off a word of a grantor that it asks a member to give way: it tells a grant that
 // is known there, and does not allow any more that it is kept.
-func askedBack(space protocol.Machine, m any) Keeping {
+func (movingGrantor) Asked(space protocol.Machine, m any) Keeping {
 	word, is := m.(authority.Decided)
 	if !is || word.Kind != lock.Granted || word.Keep {
 		return KeepsNothing

@@ -10,17 +10,17 @@ import (
 // a run is the same whether or not anybody looks.
 
 // Moving is what coverage must know of a protocol whose authority moves.
-type Moving struct {
+type Moving interface {
 	// Step reads off a message which step of a transfer it is; 0 where it is none.
-	Step func(message any) TransferStep
+	Step(message any) TransferStep
 	// Becoming reads off a space whether its member has asked to be made the authority, or
 	// was named, and has not the table yet; nor knows that there is none.
-	Becoming func(space protocol.Machine) bool
+	Becoming(space protocol.Machine) bool
 	// Unused reads off a space how many grants its member keeps that no client uses.
-	Unused func(space protocol.Machine) int
+	Unused(space protocol.Machine) int
 	// Asked reads off a message whether it asks the member of the space to give way, and what
 	// that member has of what is asked for.
-	Asked func(space protocol.Machine, message any) Keeping
+	Asked(space protocol.Machine, message any) Keeping
 }
 
 // TransferStep is a step of a transfer: the message that it is made by.

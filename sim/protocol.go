@@ -48,7 +48,7 @@ type Protocol struct {
 	// then, too. Such a protocol has Decides.
 	Moves bool
 	// Moving, if not nil, is what coverage must know of such a protocol.
-	Moving *Moving
+	Moving Moving
 	// Stores says that the machines share a store: they ask for storage.Mutate and
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
 	Stores bool

@@ -40,6 +40,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("calls", 1, "how many `LOCKS` each user takes, one after the other"),
 			countFlag("dawdles", 1, "how many `TIMES` a user takes his time, before he asks or gives back"),
 			countFlag("transfers", 0, "how many `TIMES` an operator makes a member the authority, where that can be handed over"),
+			durationFlag("hold-on", 0, "for how much `TIME` a member keeps a grant that is not used, where the authority can be handed over; 0 is not at all"),
 			countFlag("crashes", 1, "how many `CRASHES` of members a run may have"),
 			countFlag("restarts", 0, "after how many `RESTARTS` of those faults may still come; another one ends all faults"),
 			countFlag("pauses", 0, "how many `PAUSES` of members a run may have"),
@@ -119,7 +120,7 @@ func simExploreConfig(c *cli.Command) (explore.Config, error) {
 		Protocol: wanted, Members: c.Int("members"), Users: users, Crashes: c.Int("crashes"), Restarts: c.Int("restarts"),
 		Pauses: c.Int("pauses"), Losses: c.Int("losses"), Duplicates: c.Int("duplicates"), Delays: c.Int("delays"), Transfers: c.Int("transfers"),
 		Fast: c.Bool("fast-clock"), Formed: c.String("from") == "formed", Lease: c.Duration("lease"),
-		Quantum: c.Duration("quantum"), Depth: c.Int("depth"),
+		Quantum: c.Duration("quantum"), HoldOn: c.Duration("hold-on"), Depth: c.Int("depth"),
 	}
 	if users > 0 {
 		config.Names, config.Calls, config.Dawdles = c.Int("locks"), c.Int("calls"), c.Int("dawdles")

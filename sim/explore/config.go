@@ -36,6 +36,9 @@ type Config struct {
 	// itself, at any point of a run: so several may be under way at once. It is for protocols
 	// that have that.
 	Transfers int
+	// HoldOn is for how long a member keeps a grant that none of its users needs, where the
+	// authority can be handed over. Zero means not at all; else it is 1 s to 1 h.
+	HoldOn time.Duration
 	// Fast lets any one member's clock run faster than the others by Drift, or none's.
 	Fast bool
 
@@ -79,6 +82,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("explore: Users is %d, and protocol %s has no locks; give a protocol that has, or no users", c.Users, c.Protocol.Name)
 	case c.Transfers > 0 && !c.Protocol.Moves:
 		return fmt.Errorf("explore: Transfers is %d, and protocol %s hands over nothing; 0 is allowed", c.Transfers, c.Protocol.Name)
+	case c.HoldOn != 0 && (!c.Protocol.Moves || c.HoldOn < time.Second || c.HoldOn > time.Hour):
+		return fmt.Errorf("explore: HoldOn is %v with protocol %s; 0 is allowed, and with grantor 1s to 1h", c.HoldOn, c.Protocol.Name)
 	case c.Lease < time.Millisecond || c.Lease > time.Hour:
 		return fmt.Errorf("explore: Lease is %v; %v to %v is allowed", c.Lease, time.Millisecond, time.Hour)
 	case !(c.Drift >= 0 && c.Drift <= 0.5):
@@ -141,6 +146,9 @@ func (c *Config) String() string {
 	text += fmt.Sprintf(" crashes=%d restarts=%d pauses=%d losses=%d duplicates=%d delays=%d", c.Crashes, c.Restarts, c.Pauses, c.Losses, c.Duplicates, c.Delays)
 	if c.Transfers > 0 {
 		text += fmt.Sprintf(" transfers=%d", c.Transfers)
+	}
+	if c.HoldOn > 0 {
+		text += fmt.Sprintf(" hold_on=%v", c.HoldOn)
 	}
 	if c.Fast {
 		text += " fast-clock"

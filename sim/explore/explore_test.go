@@ -51,6 +51,7 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		{"grantor", func(c *Config) { c.Users, c.Transfers = 1, 2 }, 984},
 		// A grantor that has joined just now has its first lease after all reports.
 		{"grantor", func(c *Config) { c.Users, c.Crashes = 1, 1 }, 1409},
+		{"grantor", func(c *Config) { c.Members, c.Users, c.Calls, c.Crashes, c.HoldOn = 2, 2, 2, 1, time.Second }, 2026},
 	} {
 		c := configured(t, at.name, at.with)
 		r := explored(t, c, Limits{Jobs: 2})

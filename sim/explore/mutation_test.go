@@ -2,6 +2,7 @@ package explore
 
 import (
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
@@ -23,6 +24,7 @@ func TestRulesAreMissed(t *testing.T) {
 		{"same tenure after a lapse", "election", func(c *Config) { c.Pauses = 1 }, "P4", 3_000},
 		{"token counter in memory", "central", func(c *Config) { c.Users, c.Names, c.Crashes = 2, 1, 1 }, "P2", 200},
 		{"grant told once", "central", func(c *Config) { c.Users, c.Names, c.Losses, c.Dawdles = 2, 1, 1, 1 }, "P4", 10_000},
+		{"lent tokens not outrun", "grantor", func(c *Config) { c.Members, c.Users, c.Calls, c.Dawdles, c.HoldOn = 2, 2, 2, 1, time.Second }, "P2", 1_000},
 	} {
 		t.Run(at.rule, func(t *testing.T) {
 			mutation.Switch(at.rule)

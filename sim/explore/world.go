@@ -155,7 +155,7 @@ func (e *engine) start(w *world, m *member) error {
 		// As the clock shows a large number at the start, the wall clock is set back by as much.
 		// It shows the same at each start: with cells nothing hangs on it.
 		Wall:  wall - time.Duration(float64(base(m.place, m.lives))/(1+e.config.Drift)),
-		Table: lock.Config{Drift: e.config.Drift, History: 1},
+		Table: lock.Config{Drift: e.config.Drift, History: 1}, HoldOn: e.config.HoldOn,
 	}
 	built, err := e.config.Protocol.Build(seat)
 	if err != nil {
