@@ -81,7 +81,10 @@
 // crash of one coordinator count who keeps his lock (survival.go).
 //
 // What runs have exercised is counted: faults, phases, losses, messages, and what each
-// machine was stepped with (coverage.go). Of a thousand runs or more with all faults,
+// machine was stepped with (coverage.go); where the authority moves, at which step of a
+// transfer who takes part has crashed, how many were to become it at once, through how many a
+// table went, and what became of grants that members keep (moving.go). Members are made the
+// authority at once, and struck, in eager runs above all (eager.go). Of a thousand runs or more with all faults,
 // whatever was never hit fails the profile: nobody has looked for what it would have found.
 //
 // # What it is not

@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
+)
+
+// TestStepsOfTransfersAreTold from all other messages, among them those of the same type
+// that are no step.
+func TestStepsOfTransfersAreTold(t *testing.T) {
+	for _, at := range []struct {
+		message protocol.Message
+		want    TransferStep
+	}{
+		{grantor.Invite{}, StepInvite},
+		{grantor.Question{Kind: grantor.Become}, StepBecome},
+		{grantor.Question{Kind: grantor.Get}, 0},
+		{grantor.Depose{}, StepDepose},
+		{grantor.Deposed{}, StepDeposed},
+		{grantor.Info{Beginning: grantor.Inheriting}, StepNamed},
+		{grantor.Info{Beginning: grantor.Recovering}, 0},
+		{grantor.TransferRequest{}, StepRequest},
+		{grantor.TransferTable{}, StepTable},
+		{grantor.TransferTable{Last: true}, StepLast},
+		{grantor.TransferTable{None: true}, 0},
+		{grantor.NotGrantor{}, 0},
+		{authority.Decided{}, 0},
+	} {
+		if got := (movingGrantor{}).Step(at.message); got != at.want {
+			t.Errorf("%T %v is step %d; want %d", at.message, at.message, got, at.want)
+		}
+	}
+}
+
+// TestOnlyWhoMayKeepIsAskedBack: a grant that nobody here has asks nobody to give way.
+func TestOnlyWhoMayKeepIsAskedBack(t *testing.T) {
+	space, err := grantor.New(grantor.Config{Config: authority.Config{Self: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []protocol.Message{authority.Decided{Kind: lock.Granted}, authority.Decided{Kind: lock.Granted, Keep: true}, authority.Acks{}} {
+		if got := (movingGrantor{}).Asked(space, m); got != KeepsNothing {
+			t.Errorf("%v finds %d; want %d", m, got, KeepsNothing)
+		}
+	}
+}
+
+// standIn is a space of which a test says what it is.
+type standIn struct {
+	protocol.Machine
+	becoming, decides bool
+	unused            int
+	keeping           Keeping
+}
+
+// movingStandIn reads that.
+type movingStandIn struct{ movingGrantor }
+
+func (movingStandIn) Becoming(space protocol.Machine) bool { return space.(*standIn).becoming }
+func (movingStandIn) Unused(space protocol.Machine) int    { return space.(*standIn).unused }
+func (movingStandIn) Asked(space protocol.Machine, _ any) Keeping {
+	return space.(*standIn).keeping
+}
+
+// standIns makes a world of members whose spaces are stand-ins.
+func standIns(members int) (*world, []*standIn) {
+	c := config("grantor")
+	c.Members = members
+	c.Protocol.Moving = movingStandIn{}
+	c.Protocol.Decides = func(space protocol.Machine) (uint64, bool) { return 1, space.(*standIn).decides }
+	if err := c.check(); err != nil {
+		panic(err)
+	}
+	w := newWorld(&c, 1, nil, newCounts(false))
+	w.settings.holdOn, w.settings.strikes, w.settings.eager = 1, false, 0
+	var spaces []*standIn
+	for i, m := range w.members {
+		s := &standIn{}
+		m.up, m.id, m.spaces, m.view = true, protocol.ID(i+1), []protocol.Machine{s}, &protocol.View{Lease: &protocol.Lease{Member: protocol.Never}}
+		w.network.id[m.id] = m.place
+		spaces = append(spaces, s)
+	}
+	return w, spaces
+}
+
+// TestMembersThatBecomeAtOnceAreCounted when there is one more of them, and not while there
+// are as many.
+func TestMembersThatBecomeAtOnceAreCounted(t *testing.T) {
+	w, spaces := standIns(5)
+	becomes := func(i int, becoming bool) {
+		spaces[i].becoming = becoming
+		w.moved(w.members[i])
+		w.moved(w.members[i])
+	}
+	becomes(0, true)
+	becomes(1, true)
+	becomes(2, true)
+	becomes(1, false)
+	becomes(1, true)
+	w.ends(w.members[2])
+	becomes(3, true)
+	becomes(4, true)
+	if want := [mostTurks + 1]int{2: 1, 3: 3, 4: 1}; w.count.moves.atOnce != want {
+		t.Errorf("at once: %v; want %v", w.count.moves.atOnce, want)
+	}
+}
+
+// TestTurksThatATableGoesThroughAreCounted where it comes to one who decides.
+func TestTurksThatATableGoesThroughAreCounted(t *testing.T) {
+	w, spaces := standIns(4)
+	table := grantor.TransferTable{Last: true}
+	hands := func(from, to int, decides bool) {
+		spaces[to].becoming, spaces[to].decides = true, false
+		w.moved(w.members[to])
+		w.sends(w.members[from], int32(to), table)
+		after := w.takes(w.members[to], w.members[from].id, table)
+		spaces[to].becoming, spaces[to].decides = false, decides
+		w.moved(w.members[to])
+		after()
+	}
+	hands(0, 1, false)
+	hands(1, 2, false)
+	hands(2, 3, true)
+	if want := [mostTurks + 1]int{3: 1}; w.count.moves.chains != want {
+		t.Fatalf("chains: %v; want %v", w.count.moves.chains, want)
+	}
+	hands(3, 0, true)
+	if want := [mostTurks + 1]int{1: 1, 3: 1}; w.count.moves.chains != want {
+		t.Errorf("what somebody hands over who has decided is a new chain: %v; want %v", w.count.moves.chains, want)
+	}
+	if w.takes(w.members[1], w.members[0].id, table) != nil {
+		t.Error("a table counts that nobody waits for")
+	}
+}
+
+// TestCrashesCountByWhatIsOnItsWay, once for each step, whoever has sent it or is to get it.
+func TestCrashesCountByWhatIsOnItsWay(t *testing.T) {
+	w, spaces := standIns(3)
+	sent := func(from, to int, m protocol.Message) {
+		w.at(1, task{kind: taskMessage, to: int32(to), id: uint64(w.members[to].id), from: uint64(w.members[from].id), port: uint16(userSpace), fact: m})
+	}
+	sent(0, 1, grantor.Depose{})
+	sent(0, 1, grantor.Depose{})
+	sent(1, 0, grantor.TransferTable{Last: true})
+	sent(1, 2, grantor.Deposed{})
+	sent(2, 1, authority.Acks{})
+	w.strikes(w.members[0])
+	spaces[2].unused = 1
+	w.strikes(w.members[2])
+	want := moves{elder: 2}
+	want.struck[0][StepDepose], want.struck[1][StepTable], want.struck[1][StepDeposed], want.held[heldLost] = 1, 1, 1, 1
+	if w.count.moves != want {
+		t.Errorf("counted: %+v\nwant     %+v", w.count.moves, want)
+	}
+}
+
+// TestWhatBecomesOfKeptGrantsIsCounted: asked back, unused and in use; void; and given back
+// after its time.
+func TestWhatBecomesOfKeptGrantsIsCounted(t *testing.T) {
+	w, spaces := standIns(3)
+	for _, at := range []struct{ before, then Keeping }{
+		{KeepsUnused, KeepsNothing}, {KeepsUsed, KeepsNothing}, {KeepsUsed, KeepsNothing}, {KeepsUsed, KeepsUsed},
+	} {
+		spaces[0].keeping = at.before
+		after := w.takes(w.members[0], w.members[1].id, authority.Decided{})
+		spaces[0].keeping = at.then
+		after()
+	}
+	spaces[0].unused = 1
+	w.woken(w.members[0], 3)
+	if got, want := w.count.moves.held, [heldCount]int{heldUnused: 1, heldUsed: 2, heldTooLong: 2}; got != want {
+		t.Errorf("held on: %v; want %v", got, want)
+	}
+}
+
+// TestMovesAreInTheProfile, of a protocol whose authority moves, and of no other.
+func TestMovesAreInTheProfile(t *testing.T) {
+	c := config("grantor")
+	s := full(&c, profileSeeds)
+	p, err := s.Profile(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"transfer crash of the sender of invite", "transfer crash of an elder between depose and deposed", "transfer four becoming at once", "transfer a table through three turks", "held on crash of who keeps something"} {
+		if !slices.Contains(p.Never, want) {
+			t.Errorf("%q is missing in what was never hit: %q", want, p.Never)
+		}
+	}
+	hit := &s.counts.moves
+	hit.elder = 1
+	for i := range hit.struck {
+		for step := range hit.struck[i] {
+			hit.struck[i][step] = 1
+		}
+	}
+	for i := range hit.atOnce {
+		hit.atOnce[i], hit.chains[i] = 1, 1
+	}
+	for i := range hit.held {
+		hit.held[i] = 1
+	}
+	sum := newCounts(true)
+	sum.moves.add(hit)
+	sum.moves.add(hit)
+	s.counts.moves = sum.moves
+	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.moves.struck[1][StepTable] != 2 || sum.moves.held[heldLent] != 2 || sum.moves.chains[4] != 2 {
+		t.Errorf("all was hit: %v %q %+v", err, p.Never, sum.moves)
+	}
+}
+
+// TestEagerRunsArePlayedAgain: what members that are made the authority at once go through,
+// who takes part and is struck, and who is struck that keeps something, stands in the script.
+func TestEagerRunsArePlayedAgain(t *testing.T) {
+	c := config("grantor")
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for seed := uint64(1); seed <= 200 && (kinds["rush"] < 2 || kinds["strikes"] < 2 || kinds["snatch"] < 2); seed++ {
+		s := newWorld(&c, seed, nil, newCounts(false)).settings
+		of := map[string]bool{"rush": s.eager > 0 && !s.strikes, "strikes": s.strikes, "snatch": s.snatch > 0}
+		if !slices.ContainsFunc([]string{"rush", "strikes", "snatch"}, func(kind string) bool { return of[kind] && kinds[kind] < 2 }) {
+			continue
+		}
+		for kind, is := range of {
+			if is {
+				kinds[kind]++
+			}
+		}
+		var drawn, told bytes.Buffer
+		script, _, err := Record(c, seed, &drawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Play(script, Stage{Protocol: c.Protocol, Trace: &told})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(drawn.Bytes(), told.Bytes()) {
+			t.Errorf("seed %d, told: %v, %s", seed, got.Outcome, differ(drawn.String(), told.String()))
+		}
+		for _, wrong := range got.Wrong {
+			t.Errorf("seed %d: %v: %s", seed, &wrong.Choice, wrong.Allowed)
+		}
+	}
+	if len(kinds) < 3 {
+		t.Errorf("of 200 seeds there are %v", kinds)
+	}
+}
