@@ -82,6 +82,11 @@ func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
 // onInfo takes the elder's answer.
 func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *protocol.Effects) {
 	s := m.seek
+	if (s == nil || msg.Number != s.question.Number) && m.isNamed(from, msg) {
+		m.seek = nil
+		m.begin(now, msg, out)
+		return
+	}
 	if s == nil || msg.Number != s.question.Number || from != s.elder.ID || msg.Tenure != m.view.Lease.Tenure {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: nobody has asked", msg, from)})
 		return
@@ -117,6 +122,14 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 		m.unpark(now, out)
 		m.answered = false
 	}
+}
+
+// isNamed reports whether the elder names this member in answer to a question that was given
+// up: the elder goes by it, and the grantor before keeps its table for this member. An epoch has
+// one elder, which forgets nothing in it; and who was named since has a higher version.
+func (m *Machine) isNamed(from protocol.ID, msg *Info) bool {
+	return m.admitted() && from == m.elderPlace().ID && msg.Tenure == m.view.Lease.Tenure && msg.Grantor == m.own() &&
+		m.heard.Before(msg.Version) && msg.Version.Epoch == m.view.Epoch.Counter && msg.malformed() == nil
 }
 
 // malformed says what no elder tells about a reign.
