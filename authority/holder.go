@@ -154,7 +154,11 @@ func (m *Machine) holderRepeat(call protocol.CallID, r *record, q *lock.Request,
 	}
 	d := r.decision(lock.Granted)
 	if r.end != protocol.Never {
-		d.Hold = max(1, lock.Shrink(r.end-q.Arrived, m.config.Table.Drift))
+		// What is left by this clock is not what is left by the authority's, which counts as well.
+		d.Hold = min(lock.Shrink(r.end-q.Arrived, m.config.Table.Drift), r.limit-q.Arrived)
+		if d.Hold <= 0 {
+			d.Kind, d.Hold, d.Err = lock.Refused, 0, holdfast.HoldLimit // the authority may have freed it
+		}
 	}
 	out.Decide(call, &d)
 	if r.revoked {
@@ -395,7 +399,7 @@ func (m *Machine) holderRestore(now protocol.Time, s *lock.Seat) uint64 {
 	if s.Token == 0 {
 		r.request.WaitEnd = left
 	} else {
-		r.state, r.token, r.since, r.end, r.revoked, r.confirmed = held, s.Token, now-s.Age, left, s.Revoked, true
+		r.state, r.token, r.since, r.end, r.limit, r.revoked, r.confirmed = held, s.Token, now-s.Age, left, protocol.Never, s.Revoked, true
 		r.loss = holdfast.Broken // mostly; the table has not kept why
 	}
 	h.enter(r)

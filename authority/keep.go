@@ -198,7 +198,7 @@ func (m *Machine) decidedKept(now protocol.Time, r *record, msg *Decided, out *p
 
 // extendLent sets the hold limit of what was lent here: the authority has none for it.
 func (m *Machine) extendLent(now protocol.Time, call protocol.CallID, r *record, hold lock.Time, out *protocol.Effects) {
-	r.end = protocol.Never
+	r.end, r.limit = protocol.Never, protocol.Never
 	if hold > 0 {
 		r.end = lock.After(now, lock.Stretch(hold, m.config.Table.Drift))
 	}

@@ -35,6 +35,7 @@ type record struct {
 	token     holdfast.Token
 	since     protocol.Time
 	end       protocol.Time // when its hold limit has ended on every client's clock; or Never
+	limit     protocol.Time // until when its client may be told to hold, where another member counts the limit; or Never
 	revoked   bool
 	loss      holdfast.Loss // why it is revoked
 	confirmed bool          // the authority of the newest epoch has given it, or knows it
@@ -233,7 +234,7 @@ func (h *holder) leaveCount(r *record) {
 
 // take makes a waiting record a held one.
 func (h *holder) take(r *record, token holdfast.Token, since, end protocol.Time) {
-	r.state, r.token, r.since, r.end, r.confirmed = held, token, since, end, true
+	r.state, r.token, r.since, r.end, r.limit, r.confirmed = held, token, since, end, protocol.Never, true
 	r.sent, r.due, r.pause = true, protocol.Never, 0
 	h.sessions[r.request.Session].holds++
 	h.held++

@@ -366,6 +366,9 @@ func (m *Machine) granted(now protocol.Time, r *record, msg *Decided, out *proto
 	}
 	m.holder.take(r, msg.Token, now, end)
 	r.keep = msg.Keep
+	if msg.Hold > 0 {
+		r.limit = lock.After(r.request.Arrived, msg.Hold)
+	}
 	d := r.decision(lock.Granted)
 	d.Waited, d.Hold = max(0, now-r.request.Arrived), msg.Hold
 	out.Decide(protocol.CallID{}, &d)
@@ -383,13 +386,13 @@ func (m *Machine) extended(r *record, msg *Decided, out *protocol.Effects) {
 		m.refuseExtension(r, msg.Err, out)
 		return
 	}
-	end := protocol.Never
+	end, limit := protocol.Never, protocol.Never
 	if x.hold > 0 {
-		end = lock.After(x.sent, lock.Stretch(x.hold, m.config.Table.Drift))
+		end, limit = lock.After(x.sent, lock.Stretch(x.hold, m.config.Table.Drift)), lock.After(x.sent, x.hold)
 	}
 	for mate := m.holder.names[r.request.Name].first; mate != nil; mate = mate.links[ofName].next {
 		if mate.state == held && mate.token == r.token && mate.request.Session == r.request.Session {
-			mate.end = end
+			mate.end, mate.limit = end, limit
 			m.remind(mate)
 		}
 	}
