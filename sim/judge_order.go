@@ -12,6 +12,7 @@ import (
 // place is a request that stands in an authority's queue.
 type place struct {
 	key   requestKey
+	wish  requestKey // what its member asks the authority for
 	reign protocol.Epoch
 	since instant
 }
@@ -54,7 +55,9 @@ func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
 // wishes is called when a member asks an authority for what a client has asked for.
 func (j *judge) wishes(wish, key requestKey) { j.wished[wish] = key }
 
-// stands is called when an authority says that it has queued what a member asks for.
+// stands is called when an authority says that it has queued what a member asks for. A
+// member that asks for the same request by another wish has given the one before up: that
+// was refused, and was queued by a copy that came later. So the request arrives again.
 func (j *judge) stands(name string, wish requestKey, reign protocol.Epoch) {
 	reign = j.reignOf(reign)
 	r := j.record(name)
@@ -64,13 +67,13 @@ func (j *judge) stands(name string, wish requestKey, reign protocol.Epoch) {
 	}
 	for i := range r.queue {
 		if at := &r.queue[i]; at.key == key {
-			if reign.Counter > at.reign.Counter || j.sides != nil && reign != at.reign {
-				*at = place{key, reign, j.clock()}
+			if reign.Counter > at.reign.Counter || j.sides != nil && reign != at.reign || wish != at.wish {
+				*at = place{key, wish, reign, j.clock()}
 			}
 			return
 		}
 	}
-	r.queue = append(r.queue, place{key, reign, j.clock()})
+	r.queue = append(r.queue, place{key, wish, reign, j.clock()})
 }
 
 // lends is called when a member is about to grant by itself what it keeps of a space whose

@@ -254,6 +254,13 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 			h.granting(hold(2, reign+1))
 			h.granting(hold(1, reign+2))
 		}},
+		"asked for anew by another wish": {"", func(h *witness) {
+			stand(h, 3*time.Second)
+			h.wishes(requestKey{key(1).session, 12}, key(1))
+			h.stands("n", requestKey{key(1).session, 12}, protocol.Epoch{Counter: 1})
+			h.granting(hold(2, reign+1))
+			h.granting(hold(1, reign+2))
+		}},
 		"another reign": {"", func(h *witness) {
 			stand(h, 3*time.Second)
 			h.granting(hold(2, 2*reign+1))
