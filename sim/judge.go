@@ -69,9 +69,17 @@ type record struct {
 	passed  []passing
 	recent  [16]holdfast.Token // the latest that were granted
 	grants  int
+	given   [16]gift // the latest that an authority has told a member of
+	gifts   int
 
 	reigns  map[protocol.Epoch]*[3]told // highest, in partition mode any
 	through []passage                   // by member, in partition mode any
+}
+
+// gift is a grant that an authority has told a member of, and when it did first.
+type gift struct {
+	token holdfast.Token
+	at    instant
 }
 
 // passage is the latest token of an exclusive grant that a member has told of.

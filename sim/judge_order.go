@@ -76,6 +76,28 @@ func (j *judge) stands(name string, wish requestKey, reign protocol.Epoch) {
 	r.queue = append(r.queue, place{key, wish, reign, j.clock()})
 }
 
+// gives is called when an authority tells a member of a grant. Its client may have given it up,
+// and a later request of the same owner may enter it before it is given back: that one passes
+// nobody who was not passed by the grant itself.
+func (j *judge) gives(name string, token holdfast.Token) {
+	r := j.record(name)
+	if slices.ContainsFunc(r.given[:], func(g gift) bool { return g.token == token }) {
+		return
+	}
+	r.given[r.gifts%len(r.given)] = gift{token, j.clock()}
+	r.gifts++
+}
+
+// sent is when the request was sent to which a grant was given, as far as is known: the one
+// that enters it may have been sent later.
+func (r *record) sent(g *grant, asked instant) instant {
+	i := slices.IndexFunc(r.given[:], func(of gift) bool { return of.token == g.token })
+	if i < 0 {
+		return asked
+	}
+	return min(asked, r.given[i].at)
+}
+
 // lends is called when a member is about to grant by itself what it keeps of a space whose
 // members hold on: then it is the authority for that name, until it is asked to give way.
 // Whoever stands in the queue of the space's authority has not arrived there yet.
@@ -135,7 +157,7 @@ func (j *judge) overtakes(r *record, g *grant) {
 	case len(r.queue) == 0:
 		r.passed = r.passed[:0]
 	case !f.lent:
-		r.passed = append(r.passed, passing{key, f.asked, g.token, reign})
+		r.passed = append(r.passed, passing{key, r.sent(g, f.asked), g.token, reign})
 	}
 }
 

@@ -254,6 +254,12 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 			h.granting(hold(2, reign+1))
 			h.granting(hold(1, reign+2))
 		}},
+		"entering what was granted before": {"", func(h *witness) {
+			h.gives("n", reign+2)
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+2))
+			h.granting(hold(1, reign+3))
+		}},
 		"asked for anew by another wish": {"", func(h *witness) {
 			stand(h, 3*time.Second)
 			h.wishes(requestKey{key(1).session, 12}, key(1))

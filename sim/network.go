@@ -97,6 +97,8 @@ func (n *network) follow(from *member, m protocol.Message) {
 		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
 	}
 	switch at, ok := w.protocol.Position(m); {
+	case ok && at.Token != 0:
+		w.judge.gives(at.Name, at.Token)
 	case ok && at.Gone:
 		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
 	case ok && n.current(at):
