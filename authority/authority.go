@@ -15,10 +15,11 @@ type authority struct {
 	table    *lock.Table
 	epoch    protocol.Epoch // of the newest view under which it is the authority
 	version  Version
-	paused   bool // the table is paused
-	served   bool // it has granted in this reign, or could have
-	frozen   bool // it is about to end, and grants nothing more
-	opened   bool // a reign that outlives epochs has seen an open view
+	paused   bool           // the table is paused
+	served   bool           // it has granted in this reign, or could have
+	frozen   bool           // it is about to end, and grants nothing more
+	met      protocol.Epoch // under which it has granted, or could have
+	opened   bool           // a reign that outlives epochs has seen an open view
 	peers    []*peer
 	departed []departed
 	asked    protocol.Time // since when reports are asked for
@@ -49,12 +50,23 @@ const keptDecisions = 256
 // a timer: a role that has ended grants nothing (membership.md §3).
 func (m *Machine) serves(now protocol.Time) bool {
 	return m.deciding && !m.halted && !m.authority.frozen && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.serveFrom() &&
-		(m.authority.served || m.authority.complete()) && !m.authority.table.Exhausted()
+		m.informed() && !m.spent()
 }
 
 // complete reports whether every member of the view has told what it holds.
 func (c *authority) complete() bool {
 	return !slices.ContainsFunc(c.peers, func(p *peer) bool { return !p.reported }) || protocol.Mutated("missing responder ignored")
+}
+
+// informed reports whether it is known what everybody holds who may hold anything. A reign
+// that has granted knows that: whoever joins has nothing yet. But where reigns outlive epochs
+// in mode any, another epoch may have joined sides of a partition, each with holders of its own.
+func (m *Machine) informed() bool {
+	c := m.authority
+	if m.config.Any && m.config.Outlives {
+		return c.met == c.epoch || c.complete()
+	}
+	return c.served || c.complete()
 }
 
 // serveFrom is when all that was promised before this reign has run out. A member that
@@ -98,6 +110,9 @@ func (m *Machine) authorityWake() protocol.Time {
 func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	serves := m.serves(now)
+	if serves {
+		c.met = c.epoch
+	}
 	if c.paused {
 		c.waits = protocol.Never
 		switch from := m.serveFrom(); {
@@ -118,7 +133,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	case !serves && !c.paused:
 		c.paused = true
 		c.table.Pause()
-		if c.table.Exhausted() && !m.config.Outlives {
+		if m.spent() && !m.config.Outlives {
 			out.Raise(&protocol.NeedEpoch{Above: c.epoch.Counter})
 		}
 	}
@@ -158,7 +173,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 		return
 	}
 	m.authority.table.Acquire(now, r, &m.scratch)
-	if m.authority.table.Exhausted() { // now, perhaps
+	if m.spent() { // now, perhaps
 		m.attend(now, out)
 	}
 	m.tell(now, wishKey{}, out)

@@ -68,7 +68,7 @@ func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 		} else if m.authority.table.Suspending() > 0 {
 			c.Why = "a suspension waits until nothing is held; nothing new is granted meanwhile"
 		}
-	case !m.authority.served && !m.authority.complete():
+	case !m.informed():
 		missing := 0
 		for _, p := range m.authority.peers {
 			if !p.reported {
@@ -81,7 +81,7 @@ func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 	case now < from:
 		c.State, c.Until = protocol.Recovering, from
 		c.Why = "waiting until what was promised before has run out"
-	case m.authority.table.Exhausted():
+	case m.spent():
 		c.State, c.Why = protocol.Recovering, "the reign's tokens are used up; a new reign is about to begin"
 	default:
 		c.Why = "the " + m.config.Title + "'s lease has run out"

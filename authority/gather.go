@@ -39,6 +39,9 @@ func (m *Machine) onInfoAnswer(now protocol.Time, p *peer, msg *InfoAnswer, out 
 	for i := range msg.Seats {
 		m.takeSeat(now, p, &msg.Seats[i], out)
 	}
+	if m.deciding {
+		m.takeEnds(now, p, msg.Released, out)
+	}
 	if !msg.Last {
 		m.requestInfo(now, p, out)
 		return
@@ -54,6 +57,34 @@ func (m *Machine) onInfoAnswer(now protocol.Time, p *peer, msg *InfoAnswer, out 
 	}
 	if m.deciding {
 		m.attend(now, out)
+	}
+}
+
+// takeEnds ends what a member has released that the table has already: one that was inherited
+// knows of it, and in mode any asks nevertheless.
+func (m *Machine) takeEnds(now protocol.Time, p *peer, released []Ended, out *protocol.Effects) {
+	ended := map[Ended]bool{}
+	var sessions []lock.SessionID
+	for _, e := range released {
+		if p.owns(e) {
+			ended[e] = true
+			sessions = append(sessions, e.Session)
+		}
+	}
+	slices.SortFunc(sessions, func(a, b lock.SessionID) int { return cmp.Compare(a.Number, b.Number) })
+	for _, session := range slices.Compact(sessions) {
+		names := map[uint64]string{}
+		var wishes []uint64
+		m.authority.table.Requests(session, func(wish uint64, name string) {
+			if ended[Ended{session, wish}] {
+				names[wish] = name
+				wishes = append(wishes, wish)
+			}
+		})
+		for _, wish := range wishes {
+			m.outrunLost(func(s lock.SessionID, lent uint64) bool { return s == session && lent == wish }) // how far it has counted is not reported
+			m.onRelease(now, p, Released{Ended: Ended{session, wish}}, names[wish], out)
+		}
 	}
 }
 

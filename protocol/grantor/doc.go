@@ -133,6 +133,10 @@
 // A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
 // what they hold is renewed with their leases (membership.md, V13).
 //
+// In partition mode any a new epoch may have joined sides that went on alone. So a reign that
+// goes on grants nothing in it before every member of the view has reported, and the elder has
+// given it that epoch to count in: who comes from another side has heard of tokens up to there.
+//
 // A role belongs to a place in the views: a member under a tenure, without a gap
 // (protocol.Member.Since). One that was left out, and is back, has to be named anew: others
 // may have been named meanwhile, and may be gone again.

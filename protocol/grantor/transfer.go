@@ -106,8 +106,8 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 		m.loseTable(now, out)
 		return
 	}
-	if msg.Chunk != t.chunk {
-		return
+	if msg.Chunk != t.chunk || now >= m.view.Lease.Member {
+		return // without a lease nobody takes a grant, not even by a table: it asks again
 	}
 	t.estate.Reign, t.estate.Count = msg.Estate.Reign, msg.Estate.Count
 	t.estate.Seats = append(t.estate.Seats, msg.Estate.Seats...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -218,4 +219,41 @@ func (p *pair) step(at protocol.ID, ev protocol.Event) {
 		p.told[d.Session] = d.Kind
 	}
 	p.out.Reset()
+}
+
+// TestHeirsWithoutALease take no table, and ask again: what it would tell their clients to hold
+// nobody vouches for.
+func TestHeirsWithoutALease(t *testing.T) {
+	m, out := asking(t)
+	now := view(1, 4)
+	now.Lease.Member = 0
+	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: now}, out)
+	out.Reset()
+	receive := func(fact protocol.Message) {
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: fact}, out)
+	}
+	serves := func() bool {
+		_, decides := m.(*grantor.Machine).Reign()
+		return decides
+	}
+	version := authority.Version{Epoch: 4, Number: 2}
+	receive(grantor.Info{
+		Number: 1, Grantor: grantor.Place{ID: 2, Since: 1}, Version: version,
+		Beginning: grantor.Inheriting, Previous: grantor.Place{ID: 1, Since: 1}, Reign: 4,
+	})
+	table := grantor.TransferTable{Version: version, Last: true, Estate: authority.Estate{Reign: 4, Count: 1}}
+	receive(table)
+	if serves() {
+		t.Error("it serves without a lease")
+	}
+	out.Reset()
+	now.Lease.Member = protocol.Never
+	m.Step(m.Wake(), protocol.Event{Kind: protocol.Tick}, out)
+	if len(out.Sends) != 1 || out.Sends[0].Message != (protocol.Message)(grantor.TransferRequest{Version: version}) {
+		t.Errorf("sent %v, want a request for the table", out.Sends)
+	}
+	receive(table)
+	if !serves() {
+		t.Error("it does not serve with the table and a lease")
+	}
 }
