@@ -26,7 +26,7 @@ func TestClaimedCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := member.Append(nil, 1, authority.Release{})
+	end, err := member.Append(nil, 1, authority.EndSession{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestClaimedCounts(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	attempts := 0
 	for _, count := range []uint64{100, 1 << 16, 1 << 20, 1 << 31, 1<<32 - 1, 1 << 62, 1<<64 - 1} {
-		for _, whole := range [][]byte{answer, release} {
+		for _, whole := range [][]byte{answer, end} {
 			frame := binary.AppendUvarint(append([]byte(nil), whole[:len(whole)-1]...), count)
 			c := knock(t, b)
 			c.say(&api.MemberFrame{Hello: politely()})
