@@ -96,7 +96,7 @@ func TestGrantorLeavesInGoodOrder(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			for _, elder := range []bool{true, false} {
-				c := newGrantors(t, func(c *node.Config) { c.Lease = 5 * time.Second })
+				c := newGrantors(t, func(c *node.Config) { c.Lease = 8 * time.Second })
 				leaver := c.coordinator(t)
 				if !elder {
 					leaver = c.other(t, leaver)

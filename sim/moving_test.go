@@ -193,7 +193,7 @@ func TestMovesAreInTheProfile(t *testing.T) {
 		}
 	}
 	hit := &s.counts.moves
-	hit.elder = 1
+	hit.elder, s.counts.placed = 1, 1
 	for i := range hit.struck {
 		for step := range hit.struck[i] {
 			hit.struck[i][step] = 1
