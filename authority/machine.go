@@ -65,13 +65,13 @@ func (c *Config) resolve() error {
 	}
 	switch {
 	case c.Self == 0:
-		return fmt.Errorf("Self is 0; give the member's id")
+		return fmt.Errorf("%s is 0; give the member's id", "Self")
 	case c.Patience < 0:
-		return fmt.Errorf("Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
+		return fmt.Errorf("%s is %v; a positive duration is allowed, and 0 for its default", "Patience", c.Patience)
 	case c.Chunk < 0 || c.Chunk > maxChunk:
-		return fmt.Errorf("Chunk is %d; 1 to %d is allowed, and 0 for its default", c.Chunk, maxChunk)
+		return fmt.Errorf("%s is %d; 1 to %d is allowed, and 0 for its default", "Chunk", c.Chunk, maxChunk)
 	case c.Operators < 0:
-		return fmt.Errorf("Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
+		return fmt.Errorf("%s is %d; a positive number is allowed, and 0 for its default", "Operators", c.Operators)
 	}
 	return nil
 }

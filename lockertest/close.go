@@ -144,13 +144,32 @@ func (s *stage) closeOfSpace() {
 }
 
 // closeLeavesNoGoroutine uses a Locker in every way and compares the goroutines before
-// it was opened with those after it was closed.
+// it was opened with those after it was closed. What a Locker leaves it leaves each time;
+// servers in the same process may open connections among themselves meanwhile, which stay,
+// and are not opened again.
 func (s *stage) closeLeavesNoGoroutine() {
 	other := s.locker()
 	name := s.name()
 	held := s.lock(other, name)
-	before := goleak.IgnoreCurrent()
+	var left error
+	for range leakTrials {
+		if left = s.leftByClose(name); left == nil {
+			break
+		}
+	}
+	if left != nil {
+		s.Errorf("goroutines are left after Close, %d times: %v", leakTrials, left)
+	}
+	s.unlock(held)
+}
 
+// leakTrials is how often a Locker may leave goroutines until they are taken for its own.
+const leakTrials = 4
+
+// leftByClose returns what is left of a Locker that was used and closed, when it had some
+// time to end. Somebody else holds the name.
+func (s *stage) leftByClose(name string) error {
+	before := goleak.IgnoreCurrent()
 	locks := s.locker()
 	lock := s.lock(locks, s.name("held"))
 	child, cancel := context.WithCancel(lock.Context())
@@ -167,12 +186,11 @@ func (s *stage) closeLeavesNoGoroutine() {
 	s.gaveUp(closed, holdfast.ErrClosed)
 	<-child.Done()
 
+	until, stop := context.WithTimeout(s.ctx, s.caps.Patience/(2*leakTrials))
+	defer stop()
 	err := goleak.Find(before)
-	for err != nil && s.ctx.Err() == nil {
+	for err != nil && until.Err() == nil {
 		err = goleak.Find(before)
 	}
-	if err != nil {
-		s.Errorf("goroutines are left after Close: %v", err)
-	}
-	s.unlock(held)
+	return err
 }
