@@ -10,6 +10,7 @@ import (
 // when it is asked first. What is asked for afterwards is sent as a wish of its own.
 type report struct {
 	taken  bool
+	epoch  protocol.Epoch // under which it was taken
 	wishes []uint64
 	cuts   []int         // where each chunk ends
 	due    protocol.Time // when to send the last chunk again, because nobody has said that it is known
@@ -130,7 +131,9 @@ func (m *Machine) keptInfoRequest(now protocol.Time, out *protocol.Effects) {
 // answerInfo sends a chunk. Asked again, it sends what has become of the same part.
 func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effects) {
 	h := &m.holder
-	if !h.report.taken {
+	// A reign that outlives epochs asks again whom it has seen leave: he may have got something
+	// since, from another side of a partition. What it has begun to take it goes on with.
+	if !h.report.taken || chunk == 0 && h.report.epoch != m.view.Epoch {
 		m.holder.letAllGo()
 		m.takeReport()
 	}
@@ -185,7 +188,7 @@ func (m *Machine) repeatReport(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) takeReport() {
 	h := &m.holder
 	h.stage = reporting
-	h.report = report{taken: true, due: protocol.Never}
+	h.report = report{taken: true, epoch: m.view.Epoch, due: protocol.Never}
 	bytes, begun := 0, 0
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.reported, r.freed = r.state != ending, r.state == ending
@@ -205,7 +208,7 @@ func (m *Machine) takeReport() {
 func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	h.stage = known
-	h.report = report{taken: true, due: protocol.Never, cuts: h.report.cuts, wishes: h.report.wishes}
+	h.report = report{taken: true, epoch: h.report.epoch, due: protocol.Never, cuts: h.report.cuts, wishes: h.report.wishes}
 	h.unconfirmed, h.vouchDue = 0, protocol.Never
 	var records []*record
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
