@@ -115,6 +115,11 @@ func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRe
 		}
 		return
 	}
+	if h := &m.holder; msg.Chunk == 0 && h.report.epoch != m.view.Epoch {
+		// A reign that outlives epochs asks again whom it has seen leave: he may have got something
+		// since, from another side of a partition. What it has begun to take it goes on with.
+		h.report.taken = false
+	}
 	m.answerInfo(now, msg.Chunk, out)
 }
 
@@ -131,9 +136,7 @@ func (m *Machine) keptInfoRequest(now protocol.Time, out *protocol.Effects) {
 // answerInfo sends a chunk. Asked again, it sends what has become of the same part.
 func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effects) {
 	h := &m.holder
-	// A reign that outlives epochs asks again whom it has seen leave: he may have got something
-	// since, from another side of a partition. What it has begun to take it goes on with.
-	if !h.report.taken || chunk == 0 && h.report.epoch != m.view.Epoch {
+	if !h.report.taken {
 		m.holder.letAllGo()
 		m.takeReport()
 	}
