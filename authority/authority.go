@@ -226,7 +226,11 @@ func (m *Machine) authorityExtend(now protocol.Time, r *protocol.Extend, out *pr
 // authorityEndSession ends all that a session holds or waits for.
 func (m *Machine) authorityEndSession(now protocol.Time, r *protocol.EndSession, out *protocol.Effects) {
 	m.attend(now, out)
-	m.authority.endVisits(func(q *lock.Request) bool { return q.Session == r.Session })
+	var err error
+	if r.Why != "" {
+		err = r.Why
+	}
+	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == r.Session }, err, out)
 	m.authority.table.EndSession(now, r.Session, r.Why, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }

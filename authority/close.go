@@ -45,6 +45,9 @@ func (m *Machine) closeSpace(now protocol.Time, call protocol.CallID, out *proto
 	for m.holder.idle.first != nil {
 		m.giveBack(now, m.holder.idle.first, out)
 	}
+	if m.deciding {
+		m.refuseVisits(now, func(*lock.Request) bool { return true }, errClosed(), out)
+	}
 	for _, s := range m.ownSessions() {
 		revoke := &protocol.Revoke{Session: s, Why: holdfast.MemberLost}
 		if m.deciding {

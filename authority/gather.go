@@ -82,8 +82,8 @@ func (m *Machine) takeEnds(now protocol.Time, p *peer, released []Ended, out *pr
 			}
 		})
 		for _, wish := range wishes {
-			m.outrunLost(func(s lock.SessionID, lent uint64) bool { return s == session && lent == wish }) // how far it has counted is not reported
-			m.onRelease(now, p, Released{Ended: Ended{session, wish}}, names[wish], out)
+			last := m.authority.furthestLent(names[wish], wishKey{p.id, wish}) // how far it has counted is not reported
+			m.onRelease(now, p, Released{Ended{session, wish}, last}, names[wish], out)
 		}
 	}
 }

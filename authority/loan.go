@@ -167,6 +167,15 @@ func (c *authority) outrunLent() uint32 {
 	return uint32(last)
 }
 
+// furthestLent is how far a member can have counted under a grant that it may keep; 0 where it
+// may not.
+func (c *authority) furthestLent(name string, key wishKey) holdfast.Token {
+	if l := c.loans[name]; l != nil && l.key == key {
+		return furthest(l.token)
+	}
+	return 0
+}
+
 // furthest is how far a member can have counted that may keep a grant.
 func furthest(token holdfast.Token) holdfast.Token {
 	reign, count := uint64(token)>>32, uint64(uint32(token))
@@ -249,4 +258,23 @@ func (m *Machine) keepVisits(visits []visit) {
 // endVisits forgets the requests that match.
 func (c *authority) endVisits(match func(*lock.Request) bool) {
 	c.visits = slices.DeleteFunc(c.visits, func(v visit) bool { return match(&v.request) })
+}
+
+// refuseVisits ends what matches of this member's own clients, and says so: it would be
+// granted after its client was told to stop. Without an error the client has ended it itself.
+func (m *Machine) refuseVisits(now protocol.Time, match func(*lock.Request) bool, err error, out *protocol.Effects) {
+	m.authority.endVisits(func(r *lock.Request) bool {
+		if protocol.ID(r.Session.Member) != m.self || !match(r) {
+			return false
+		}
+		kind := lock.Refused
+		if err == nil {
+			kind = lock.Released
+		}
+		m.holderDecided(&lock.Decision{
+			Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
+			Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Waited: max(0, now-r.Arrived), Err: err,
+		}, out)
+		return true
+	})
 }

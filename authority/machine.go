@@ -65,15 +65,20 @@ func (c *Config) resolve() error {
 	}
 	switch {
 	case c.Self == 0:
-		return fmt.Errorf("%s is 0; give the member's id", "Self")
+		return flaw("Self", 0, "give the member's id")
 	case c.Patience < 0:
-		return fmt.Errorf("%s is %v; a positive duration is allowed, and 0 for its default", "Patience", c.Patience)
+		return flaw("Patience", c.Patience, "a positive duration is allowed, and 0 for its default")
 	case c.Chunk < 0 || c.Chunk > maxChunk:
-		return fmt.Errorf("%s is %d; 1 to %d is allowed, and 0 for its default", "Chunk", c.Chunk, maxChunk)
+		return flaw("Chunk", c.Chunk, fmt.Sprintf("1 to %d is allowed, and 0 for its default", maxChunk))
 	case c.Operators < 0:
-		return fmt.Errorf("%s is %d; a positive number is allowed, and 0 for its default", "Operators", c.Operators)
+		return flaw("Operators", c.Operators, "a positive number is allowed, and 0 for its default")
 	}
 	return nil
+}
+
+// flaw names a field, its value and what is allowed. Whose field it is the protocol says.
+func flaw(field string, value any, allowed string) error {
+	return fmt.Errorf("%s is %v; %s", field, value, allowed)
 }
 
 func (r *Rules) check() error {

@@ -15,6 +15,7 @@ import (
 // authorityRevoke revokes what a session has in the table.
 func (m *Machine) authorityRevoke(now protocol.Time, r *protocol.Revoke, out *protocol.Effects) {
 	m.attend(now, out)
+	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == r.Session }, holdfast.ErrUnavailable, out)
 	m.authority.table.RevokeSession(now, r.Session, r.Why, holdfast.ErrUnavailable, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }

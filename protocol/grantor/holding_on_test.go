@@ -116,3 +116,27 @@ func TestMuchUsedNames(t *testing.T) {
 		t.Errorf("%d messages for 2²⁰ uses and some, want two grants' worth", n)
 	}
 }
+
+// TestVisitsAreBounded: 1024 requests that do not want to wait wait for a member to say whether
+// it uses a name. One more is refused at once.
+func TestVisitsAreBounded(t *testing.T) {
+	const most = 1024
+	p := newPair(t, stage.Options{HoldOn: time.Minute})
+	p.lock(1, 1, 1, "first")
+	p.unlock(1, 1, 1, "first")
+	p.lock(2, 1, 1, "kept")
+	p.unlock(2, 1, 1, "kept")
+	try := func(n uint64) lock.Kind { // what is sent stays on its way
+		s := sessionOf(1, n+10)
+		p.step(1, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &lock.Request{Session: s, ID: 1, Name: "kept", Try: true}})
+		return p.told[s]
+	}
+	for n := range uint64(most) {
+		if kind := try(n); kind != lock.Queued {
+			t.Fatalf("request %d is %v", n, kind)
+		}
+	}
+	if kind := try(most); kind != lock.Refused {
+		t.Errorf("one more than %d is %v", most, kind)
+	}
+}
