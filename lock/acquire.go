@@ -65,8 +65,9 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		return
 	}
 	passes := t.gate == nil && r.Name != Whole || t.permits(s, r)
-	atOnce := passes && t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(t.entries.at(e), r.Mode, int32(r.Units)))
-	if !atOnce && (r.WaitEnd <= now || r.Try && t.serving()) {
+	free := passes && t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(t.entries.at(e), r.Mode, int32(r.Units)))
+	atOnce := free && !t.limits.Permitted
+	if !free && (r.WaitEnd <= now || r.Try && t.serving()) {
 		t.turnAway(now, e, passes, r, out)
 		return
 	}

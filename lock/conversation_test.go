@@ -16,7 +16,7 @@ import (
 // conversation plays the scripts in testdata: what is asked of a table, and below
 // it word for word what the table says. A script is rewritten with -rewrite.
 //
-//	new [drift=…] [names=…] [waiters=…] [locks=…] [history=…]
+//	new [drift=…] [names=…] [waiters=…] [locks=…] [history=…] [permitted]
 //	reign R [count=…]                                 BeginReign, then Resume
 //	at 5s                                             time passes; Tick
 //	late 5s                                           time passes, and the table is not told
@@ -25,6 +25,7 @@ import (
 //	break NAME [token=1.1] · extend s1 NAME token=1.1 hold=5s
 //	adopt s1 #1 NAME token=1.1 [until=5s] [revoked] [shared] [slots=2/5] [owner=…] · adopt-revoked …
 //	displace s1 #1 NAME token=1.1 below=1.3+1.2 [shared] [slots=2/5] · revoke s1 NAME token=1.1
+//	permit s1 #1 NAME token=1.1 · deny s1 #1 NAME · end-holds · grants NAME token=1.1     in a permitted table
 //	pause · resume · show NAME · counts [s1] · restore [limit=…] [at=5s]
 //
 // The name of the table itself, which suspends it, is written as whole.
@@ -103,8 +104,29 @@ func (c *conversation) play(t *testing.T, d *datadriven.TestData) {
 		c.counts(words)
 	case "restore":
 		c.restore(t, words)
+	case "permit", "deny", "end-holds", "grants":
+		c.permit(d.Cmd, words)
 	default:
 		c.succeed(t, d, words)
+	}
+}
+
+// permit plays what only a protocol asks that grants by permission.
+func (c *conversation) permit(cmd string, words words) {
+	known := true
+	switch cmd {
+	case "permit":
+		known = c.table.Permit(c.now, words.session, words.name, words.id, words.token, &c.out)
+	case "deny":
+		known = c.table.Deny(c.now, words.session, words.name, words.id, holdfast.ErrConflict, &c.out)
+	case "end-holds":
+		held := func(_ string, _ SessionID, _ uint64, token holdfast.Token) bool { return token != 0 }
+		c.table.EndWhere(c.now, holdfast.MemberLost, held, &c.out)
+	case "grants":
+		c.say("granted: %v", c.table.Grants(words.name, words.token))
+	}
+	if !known {
+		c.say("unknown")
 	}
 }
 
@@ -275,7 +297,7 @@ func parseWords(t *testing.T, d *datadriven.TestData) words {
 			w.session = SessionID{Member: 1, Number: number}
 		case err == nil && arg.Key[0] == '#':
 			w.id = number
-		case arg.Key == "shared" || arg.Key == "try" || arg.Key == "revoked":
+		case arg.Key == "shared" || arg.Key == "try" || arg.Key == "revoked" || arg.Key == "permitted":
 			w.flags[arg.Key] = true
 		case arg.Key == "whole":
 			w.name = Whole
@@ -323,7 +345,7 @@ func (w words) duration(t *testing.T, key string) time.Duration {
 func (w words) config(t *testing.T) Config {
 	c := Config{
 		WaitersPerName: w.number(t, "waiters"), Names: w.number(t, "names"),
-		LocksPerSession: w.number(t, "locks"), History: w.number(t, "history"),
+		LocksPerSession: w.number(t, "locks"), History: w.number(t, "history"), Permitted: w.flags["permitted"],
 	}
 	if w.values["drift"] != "" {
 		drift, err := strconv.ParseFloat(w.values["drift"], 64)

@@ -86,7 +86,11 @@ func (t *Table) grant(now Time, i int32, out *[]Decision) {
 	}
 	t.count++
 	t.last = token
+	t.grantUnder(now, token, i, s, x, out)
+}
 
+// grantUnder is grant under a token that is the highest of its name.
+func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *seat, x *entry, out *[]Decision) {
 	t.given[token%givenSeats] = i
 
 	arrived := s.since
@@ -151,6 +155,9 @@ func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 			t.reenterQueued(now, held, i, out)
 			continue
 		}
+		if t.limits.Permitted {
+			return // for Permit
+		}
 		if t.fits(x, s.mode, t.units(s)) && t.ready(e, i, s) {
 			t.dequeue(i)
 			t.grant(now, i, out)
@@ -194,8 +201,8 @@ func (t *Table) giveUp(now Time, i int32, out *[]Decision) {
 	*out = append(*out, d)
 }
 
-// reenterQueued lets the head of a queue into the grant that its owner was given
-// while it waited, or refuses it where it wants another shape.
+// reenterQueued lets a waiter into the grant that its owner was given while it waited, or
+// refuses it where it wants another shape.
 func (t *Table) reenterQueued(now Time, held, i int32, out *[]Decision) {
 	s := t.seats.at(i)
 	h := t.seats.at(held)

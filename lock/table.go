@@ -39,6 +39,9 @@ type Config struct {
 	// History is how many ended grants the table remembers for Show, of all names
 	// together. Zero means 1,024.
 	History int
+	// Permitted says that the table knows of one member's requests only, and others of
+	// theirs: it grants nothing by itself, but what [Table.Permit] says. See permit.go.
+	Permitted bool
 }
 
 func (c Config) resolve() (Config, error) {
@@ -164,8 +167,11 @@ func (t *Table) Resume(now Time, out *[]Decision) {
 	t.settleAll(now, out)
 }
 
-// serving reports whether new grants may be given.
-func (t *Table) serving() bool { return t.reign != 0 && !t.paused && t.count < MaxCount }
+// serving reports whether new grants may be given. Where they have to be permitted, the
+// tokens are not this table's to give.
+func (t *Table) serving() bool {
+	return !t.paused && (t.limits.Permitted || t.reign != 0 && t.count < MaxCount)
+}
 
 // Names returns how many names are live: held or waited for. [Whole] is one of them while
 // it is.

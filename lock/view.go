@@ -40,4 +40,55 @@ type Wait struct {
 	Request uint64
 	Since   Time
 	Until   Time // its wait limit, or Never
+	// For lists the members whose permission it waits for, where it has asked members.
+	For []uint64
+}
+
+// After moves the times of a grant by a clock's reading: Never stays.
+func (g Grant) After(by Time) Grant {
+	g.Since, g.Until = later(g.Since, by), later(g.Until, by)
+	return g
+}
+
+// After moves the times of a copy by a clock's reading: what is told to another member is told
+// relative to when it was sent, because nobody compares two members' clocks.
+func (l Lock) After(by Time) Lock {
+	holders, waiters, ended := make([]Grant, len(l.Holders)), make([]Wait, len(l.Waiters)), make([]Grant, len(l.History))
+	for i, g := range l.Holders {
+		holders[i] = g.After(by)
+	}
+	for i, g := range l.History {
+		ended[i] = g.After(by)
+	}
+	for i, w := range l.Waiters {
+		w.Since, w.Until = later(w.Since, by), later(w.Until, by)
+		waiters[i] = w
+	}
+	l.Holders, l.Waiters, l.History = holders, waiters, ended
+	return l
+}
+
+// later moves a time: Never stays.
+func later(t, by Time) Time {
+	if t == Never {
+		return t
+	}
+	return t + by
+}
+
+// Part leaves out the first skip holders and waiters, and what is more than room. More
+// is what to skip the next time; 0 at the end. What has ended is in the first part.
+func (l Lock) Part(skip, room int) (part Lock, more int) {
+	all := len(l.Holders) + len(l.Waiters)
+	end := min(all, skip+room)
+	if skip > 0 {
+		l.History = nil
+	}
+	holders := len(l.Holders)
+	l.Holders = l.Holders[min(skip, holders):min(end, holders)]
+	l.Waiters = l.Waiters[max(0, min(skip-holders, all-holders)):max(0, end-holders)]
+	if end < all {
+		more = end
+	}
+	return l, more
 }

@@ -1,0 +1,114 @@
+package lock
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// In protocol permission nobody has a table of all: each member's has the requests of its own
+// clients (Config.Permitted), and the members ask one another. So the table queues what is
+// asked for, and the protocol says which of that is granted, and under which token. All else
+// is as in every table: who enters what its owner holds, limits, ends, what people see.
+
+// Permit grants a request that waits for name, wherever in the queue it stands, under a token
+// that is higher than that of every other grant of the name here. It reports whether the
+// request waits. What is permitted must fit beside what is held here.
+func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token holdfast.Token, out *[]Decision) bool {
+	i := t.findWaiter(s, name, request)
+	if i == 0 {
+		return false
+	}
+	at := t.seats.at(i)
+	x := t.entries.at(at.entry)
+	if !t.limits.Permitted || !t.fits(x, at.mode, t.units(at)) {
+		panic(fmt.Sprintf("lock: %q is permitted %v to request %d of %v, which does not fit", name, at.mode, request, s))
+	}
+	if x.holders != 0 {
+		if last := t.seats.at(t.seats.at(x.holders).links[ofEntry].prev); last.token >= token {
+			panic(fmt.Sprintf("lock: %q is permitted under token %d after token %d", name, token, last.token))
+		}
+	}
+	e := at.entry
+	t.dequeue(i)
+	t.grantUnder(now, token, i, at, x, out)
+	t.gatherOwner(now, i, out)
+	t.settle(now, e, out)
+	return true
+}
+
+// gatherOwner lets whatever its owner has asked for besides into the grant of seat held,
+// wherever it waits, or refuses it where it wants another shape. Were it left there, it could be
+// permitted too, and one owner would have two grants.
+func (t *Table) gatherOwner(now Time, held int32, out *[]Decision) {
+	s := t.seats.at(held)
+	head := t.entries.at(s.entry).queue
+	if head == 0 || t.owner(s) == "" {
+		return
+	}
+	var same []int32
+	for i := head; i != 0; i = t.next(ofEntry, head, i) {
+		if at := t.seats.at(i); at.session == s.session && t.owner(at) == t.owner(s) {
+			same = append(same, i)
+		}
+	}
+	for _, i := range same {
+		if t.end(t.seats.at(i)) <= now {
+			t.giveUp(now, i, out)
+			continue
+		}
+		t.reenterQueued(now, held, i, out)
+	}
+}
+
+// Deny refuses a request that waits for name because of err, and reports whether it did.
+func (t *Table) Deny(now Time, s SessionID, name string, request uint64, err error, out *[]Decision) bool {
+	i := t.findWaiter(s, name, request)
+	if i == 0 {
+		return false
+	}
+	d := t.refusal(now, i, err)
+	e := t.seats.at(i).entry
+	t.drop(i)
+	*out = append(*out, d)
+	t.settle(now, e, out)
+	return true
+}
+
+// Queued returns what a request that waits for name is told: that it is Queued, behind how many
+// of this table. It reports whether the request waits.
+func (t *Table) Queued(s SessionID, name string, request uint64) (d Decision, waits bool) {
+	i := t.findWaiter(s, name, request)
+	if i == 0 {
+		return d, false
+	}
+	return t.queued(i), true
+}
+
+// findWaiter returns the seat of a request that waits, or 0.
+func (t *Table) findWaiter(s SessionID, name string, request uint64) int32 {
+	e, known := t.entryOf(name), t.sessionOf(s)
+	if e == 0 || known == 0 {
+		return 0
+	}
+	i := t.findRequest(e, known, request)
+	if i == 0 || t.seats.at(i).token != 0 {
+		return 0
+	}
+	return i
+}
+
+// Grants reports whether anybody holds name under token.
+func (t *Table) Grants(name string, token holdfast.Token) bool {
+	e := t.entryOf(name)
+	if e == 0 {
+		return false
+	}
+	first := t.entries.at(e).holders
+	for i := first; i != 0; i = t.next(ofEntry, first, i) {
+		if t.seats.at(i).token == token {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,222 @@
+package lock
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"pgregory.net/rapid"
+)
+
+// permitted drives a table that grants by permission only.
+type permitted struct {
+	table *Table
+	now   Time
+	ids   uint64
+	token holdfast.Token
+	asked []Request // whatever was queued, until it is told otherwise
+	out   []Decision
+}
+
+// TestPermittedGrantsWhatItIsTold: every grant is one that was permitted, under that token, or
+// one more hold of an owner in a grant that it has; whatever else happens. Nobody has two
+// grants of a name, and whoever is permitted gets what was asked for.
+func TestPermittedGrantsWhatItIsTold(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := &permitted{table: newTable(rt, Config{Permitted: true, LocksPerSession: 20})}
+		rt.Repeat(map[string]func(*rapid.T){
+			"":        func(rt *rapid.T) { checkTable(rt, p.table) },
+			"acquire": p.acquire,
+			"permit":  p.permit,
+			"deny":    p.deny,
+			"release": func(rt *rapid.T) {
+				name := p.name(rt)
+				if holders := p.table.Show(name).Holders; len(holders) > 0 {
+					g := rapid.SampledFrom(holders).Draw(rt, "holder")
+					if err := p.table.Release(p.now, g.Session, name, g.Token, 0, &p.out); err != nil {
+						rt.Fatal(err)
+					}
+				}
+				p.follow(rt, 0)
+			},
+			"cancel": func(rt *rapid.T) {
+				if r := p.waiter(rt); r.ID != 0 {
+					p.table.Cancel(p.now, r.Session, r.Name, r.ID, &p.out)
+				}
+				p.follow(rt, 0)
+			},
+			"tick": func(rt *rapid.T) {
+				p.now += 20 * Time(rapid.IntRange(0, 3).Draw(rt, "passes"))
+				p.table.Tick(p.now, &p.out)
+				p.follow(rt, 0)
+			},
+			"break": func(rt *rapid.T) {
+				name := p.name(rt)
+				if broken, err := p.table.Break(p.now, name, 0, &p.out); (err == nil) != (len(p.table.Show(name).Holders) > 0) {
+					rt.Fatalf("broke %v: %v", broken, err)
+				}
+				p.follow(rt, 0)
+			},
+			"end session": func(rt *rapid.T) {
+				p.table.EndSession(p.now, drawSession(rt), holdfast.SessionExpired, &p.out)
+				p.follow(rt, 0)
+			},
+			"pause": func(rt *rapid.T) { p.table.Pause() },
+			"resume": func(rt *rapid.T) {
+				p.table.Resume(p.now, &p.out)
+				p.follow(rt, 0)
+			},
+		})
+	})
+}
+
+func (p *permitted) name(rt *rapid.T) string { return rapid.SampledFrom(worldNames).Draw(rt, "name") }
+
+func (p *permitted) acquire(rt *rapid.T) {
+	p.ids++
+	r := Request{
+		Session: drawSession(rt), ID: p.ids, Name: p.name(rt), Owner: rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "owner"),
+		Mode: holdfast.Mode(rapid.IntRange(0, 2).Draw(rt, "mode")), Try: rapid.IntRange(0, 3).Draw(rt, "try") == 0,
+		Arrived: p.now, WaitEnd: Never,
+	}
+	if r.Mode == holdfast.ModeSlots {
+		r.Units, r.Capacity = rapid.IntRange(1, 3).Draw(rt, "units"), 5
+	}
+	if rapid.Bool().Draw(rt, "limited") {
+		r.WaitEnd = p.now + 20*Time(rapid.IntRange(0, 3).Draw(rt, "wait"))
+	}
+	p.table.Acquire(p.now, &r, &p.out)
+	if len(p.out) == 1 && p.out[0].Kind == Queued {
+		p.asked = append(p.asked, r)
+	}
+	p.follow(rt, 0)
+}
+
+// waiter draws a request that waits, or the zero one.
+func (p *permitted) waiter(rt *rapid.T) Request {
+	if len(p.asked) == 0 {
+		return Request{}
+	}
+	return rapid.SampledFrom(p.asked).Draw(rt, "waiter")
+}
+
+func (p *permitted) permit(rt *rapid.T) {
+	r := p.waiter(rt)
+	shown := p.table.Show(r.Name)
+	units := r.Units
+	for _, g := range shown.Holders {
+		if g.Mode != r.Mode || g.Mode == holdfast.ModeExclusive {
+			return
+		}
+		units += g.Units
+	}
+	if r.ID == 0 || r.Mode == holdfast.ModeSlots && units > r.Capacity {
+		return
+	}
+	p.token += holdfast.Token(rapid.IntRange(1, 3).Draw(rt, "by"))
+	if !p.table.Permit(p.now, r.Session, r.Name, r.ID, p.token, &p.out) {
+		rt.Fatalf("request %d waits and is not granted", r.ID)
+	}
+	if first := p.out[0]; first.Kind != Granted || first.Request != r.ID || first.Token != p.token || first.Mode != r.Mode || first.Units != r.Units {
+		rt.Fatalf("request %d is told %+v, under token %d", r.ID, first, p.token)
+	}
+	if !p.table.Grants(r.Name, p.token) {
+		rt.Fatalf("token %d was granted and is not there", p.token)
+	}
+	p.follow(rt, p.token)
+}
+
+func (p *permitted) deny(rt *rapid.T) {
+	r := p.waiter(rt)
+	if r.ID == 0 {
+		return
+	}
+	if !p.table.Deny(p.now, r.Session, r.Name, r.ID, &HeldBy{Owner: "z"}, &p.out) || p.out[0].Kind != Refused || p.out[0].Request != r.ID {
+		rt.Fatalf("request %d waits and is told %+v", r.ID, p.out)
+	}
+	if p.table.Deny(p.now, r.Session, r.Name, r.ID, holdfast.ErrConflict, &p.out) {
+		rt.Fatalf("request %d is refused twice", r.ID)
+	}
+	p.follow(rt, 0)
+}
+
+// follow reads what was told, and checks it where token was permitted, or none.
+func (p *permitted) follow(rt *rapid.T, token holdfast.Token) {
+	for _, d := range p.out {
+		if d.Kind == Granted && d.Token != token && d.Owner == "" {
+			rt.Fatalf("told %+v, and nobody permitted it", d)
+		}
+		if d.Kind != Queued {
+			p.asked = slices.DeleteFunc(p.asked, func(r Request) bool {
+				return r.ID == d.Request && r.Session == d.Session && r.Name == d.Name
+			})
+		}
+	}
+	p.out = p.out[:0]
+	waiting := 0
+	for _, name := range worldNames {
+		shown := p.table.Show(name)
+		waiting += len(shown.Waiters)
+		for before, w := range shown.Waiters {
+			d, waits := p.table.Queued(w.Session, name, w.Request)
+			if !waits || d.Kind != Queued || d.Position != before || d.Request != w.Request || d.Name != name {
+				rt.Fatalf("request %d of %q waits behind %d and is told %v, %+v", w.Request, name, before, waits, d)
+			}
+		}
+		for _, g := range shown.Holders {
+			if d, waits := p.table.Queued(g.Session, name, 1<<40); waits {
+				rt.Fatalf("a request that nobody has made is told %+v", d)
+			}
+		}
+		owners := map[string]bool{}
+		for _, g := range shown.Holders {
+			owner := fmt.Sprint(g.Session, g.Owner)
+			if g.Token > p.token || owners[owner] && g.Owner != "" && !g.Revoked {
+				rt.Fatalf("%q is held by %+v", name, shown.Holders)
+			}
+			owners[owner] = !g.Revoked
+		}
+	}
+	if waiting != len(p.asked) {
+		rt.Fatalf("%d wait, and %d have been told nothing else", waiting, len(p.asked))
+	}
+}
+
+// TestPermitRefusesToLie: what does not fit, what would order grants the wrong way, and what a
+// table decides by itself cannot be permitted.
+func TestPermitRefusesToLie(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		config Config
+		token  holdfast.Token
+		mode   holdfast.Mode
+		panics bool
+	}{
+		{"it fits", Config{Permitted: true}, 8, holdfast.ModeShared, false},
+		{"beside a holder", Config{Permitted: true}, 8, holdfast.ModeExclusive, true},
+		{"the token of another", Config{Permitted: true}, 7, holdfast.ModeShared, true},
+		{"a lower token", Config{Permitted: true}, 6, holdfast.ModeShared, true},
+		{"a table of all", Config{}, 8, holdfast.ModeShared, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table := newTable(t, c.config)
+			table.Pause()
+			var out []Decision
+			ask := func(id uint64, mode holdfast.Mode) {
+				table.Acquire(0, &Request{Session: SessionID{1, 1}, ID: id, Name: "a", Mode: mode, WaitEnd: Never}, &out)
+			}
+			ask(1, holdfast.ModeShared)
+			if c.config.Permitted {
+				table.Permit(0, SessionID{1, 1}, "a", 1, 7, &out)
+			}
+			ask(2, c.mode)
+			defer func() {
+				if r := recover(); (r != nil) != c.panics {
+					t.Errorf("permitted: %v", r)
+				}
+			}()
+			table.Permit(0, SessionID{1, 1}, "a", 2, c.token, &out)
+		})
+	}
+}
