@@ -18,7 +18,6 @@ import (
 // before (P3).
 func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Seat, end protocol.Time, out *protocol.Effects) {
 	table := m.authority.table
-	m.outrunSide(s.Token)
 	err := table.Adopt(now, s, end)
 	if errors.Is(err, holdfast.ErrConflict) {
 		err = m.adoptRival(now, s, end)
@@ -26,17 +25,6 @@ func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Seat, end pro
 	}
 	if err != nil {
 		out.Note(Ignored{What: fmt.Sprintf("report of member %d: %v", of, err)})
-	}
-}
-
-// outrunSide makes every token to come higher than one that was given on another side of a
-// partition, in mode any. A reign that outlives epochs takes reports before it is counted anew
-// (spent), and sides that were apart may have counted in epochs of one number.
-func (m *Machine) outrunSide(token holdfast.Token) {
-	table, reign, count := m.authority.table, uint64(token)>>32, uint32(token)
-	beyond := token > lock.Token(table.Reign(), table.Count())
-	if m.config.Any && m.config.Outlives && beyond && reign <= m.view.Epoch.Counter && count <= lock.MaxCount {
-		table.BeginReign(reign, count)
 	}
 }
 

@@ -15,11 +15,10 @@ type authority struct {
 	table    *lock.Table
 	epoch    protocol.Epoch // of the newest view under which it is the authority
 	version  Version
-	paused   bool           // the table is paused
-	served   bool           // it has granted in this reign, or could have
-	frozen   bool           // it is about to end, and grants nothing more
-	met      protocol.Epoch // under which it has granted, or could have
-	opened   bool           // a reign that outlives epochs has seen an open view
+	paused   bool // the table is paused
+	served   bool // it has granted in this reign, or could have
+	frozen   bool // it is about to end, and grants nothing more
+	opened   bool // a reign that outlives epochs has seen an open view
 	peers    []*peer
 	departed []departed
 	asked    protocol.Time // since when reports are asked for
@@ -50,23 +49,12 @@ const keptDecisions = 256
 // a timer: a role that has ended grants nothing (membership.md §3).
 func (m *Machine) serves(now protocol.Time) bool {
 	return m.deciding && !m.halted && !m.authority.frozen && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.serveFrom() &&
-		m.informed() && !m.spent()
+		(m.authority.served || m.authority.complete()) && !m.authority.table.Exhausted()
 }
 
 // complete reports whether every member of the view has told what it holds.
 func (c *authority) complete() bool {
 	return !slices.ContainsFunc(c.peers, func(p *peer) bool { return !p.reported }) || protocol.Mutated("missing responder ignored")
-}
-
-// informed reports whether it is known what everybody holds who may hold anything. A reign
-// that has granted knows that: whoever joins has nothing yet. But where reigns outlive epochs
-// in mode any, another epoch may have joined sides of a partition, each with holders of its own.
-func (m *Machine) informed() bool {
-	c := m.authority
-	if m.config.Any && m.config.Outlives {
-		return c.met == c.epoch || c.complete()
-	}
-	return c.served || c.complete()
 }
 
 // serveFrom is when all that was promised before this reign has run out. A member that
@@ -110,9 +98,6 @@ func (m *Machine) authorityWake() protocol.Time {
 func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	serves := m.serves(now)
-	if serves {
-		c.met = c.epoch
-	}
 	if c.paused {
 		c.waits = protocol.Never
 		switch from := m.serveFrom(); {
@@ -133,7 +118,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	case !serves && !c.paused:
 		c.paused = true
 		c.table.Pause()
-		if m.spent() && !m.config.Outlives {
+		if c.table.Exhausted() && !m.config.Outlives {
 			out.Raise(&protocol.NeedEpoch{Above: c.epoch.Counter})
 		}
 	}
@@ -155,8 +140,8 @@ func (m *Machine) authorityTick(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *protocol.Effects) {
 	m.attend(now, out)
 	err := m.overLocks(r)
-	if m.instance.closed && !m.knows(r) {
-		err = errClosed()
+	if m.instance.Closed() && !m.knows(r) {
+		err = m.instance.ErrClosed()
 	}
 	d := lock.Decision{
 		Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
@@ -173,7 +158,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 		return
 	}
 	m.authority.table.Acquire(now, r, &m.scratch)
-	if m.spent() { // now, perhaps
+	if m.authority.table.Exhausted() { // now, perhaps
 		m.attend(now, out)
 	}
 	m.tell(now, wishKey{}, out)

@@ -2,7 +2,6 @@ package authority
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
@@ -16,8 +15,7 @@ import (
 
 // instance is the space at this member, as far as its own clients are concerned.
 type instance struct {
-	closed  bool
-	closers []protocol.CallID // wait to be told that nothing of this member's is left
+	protocol.Instance
 
 	// sessions are those of this member that may have something in its own table, once they
 	// were listed: since then nothing has come to it.
@@ -25,28 +23,18 @@ type instance struct {
 	listed   bool
 }
 
-// errClosed is why nothing is taken any more.
-func errClosed() error {
-	return fmt.Errorf("%w: the space is closed on this member", holdfast.ErrUnavailable)
-}
-
 // closeSpace tells all of this member's clients to stop.
 func (m *Machine) closeSpace(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	i := &m.instance
-	if len(i.closers) >= m.config.Operators {
-		out.Reply(call, &protocol.SpaceOpen{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
-		return // it is being closed
-	}
-	i.closers = append(i.closers, call)
-	if i.closed {
+	if !i.Close(call, m.config.Operators, out) {
 		return
 	}
-	i.closed, i.sessions, i.listed = true, nil, false
+	i.sessions, i.listed = nil, false
 	for m.holder.idle.first != nil {
 		m.giveBack(now, m.holder.idle.first, out)
 	}
 	if m.deciding {
-		m.refuseVisits(now, func(*lock.Request) bool { return true }, errClosed(), out)
+		m.refuseVisits(now, func(*lock.Request) bool { return true }, i.ErrClosed(), out)
 	}
 	for _, s := range m.ownSessions() {
 		revoke := &protocol.Revoke{Session: s, Why: holdfast.MemberLost}
@@ -56,16 +44,6 @@ func (m *Machine) closeSpace(now protocol.Time, call protocol.CallID, out *proto
 			m.holderRevoke(now, revoke, out)
 		}
 	}
-}
-
-// openSpace takes wishes of this member's clients again.
-func (m *Machine) openSpace(call protocol.CallID, out *protocol.Effects) {
-	m.instance.closed = false
-	for _, closer := range m.instance.closers {
-		out.Reply(closer, &protocol.SpaceOpen{Open: true, Err: fmt.Errorf("%w: the space was opened again meanwhile", holdfast.ErrConflict)})
-	}
-	m.instance.closers = nil
-	out.Reply(call, &protocol.SpaceOpen{Open: true})
 }
 
 // ownSessions lists the sessions of this member that have something in the space.
@@ -83,14 +61,14 @@ func (m *Machine) ownSessions() (sessions []lock.SessionID) {
 }
 
 // Closed reports whether the space's instance at this member is closed, or about to be.
-func (m *Machine) Closed() bool { return m.instance.closed }
+func (m *Machine) Closed() bool { return m.instance.Closed() }
 
 // Closing reports whether somebody waits to be told that nothing of this member's clients is
 // left anywhere, and nothing is.
 func (m *Machine) Closing() bool {
 	i := &m.instance
 	switch {
-	case len(i.closers) == 0 || len(m.holder.records) > 0:
+	case !i.Awaited() || len(m.holder.records) > 0:
 		return false
 	case !m.deciding:
 		return true
@@ -113,12 +91,7 @@ func (m *Machine) decide() {
 }
 
 // Conclude tells whoever has closed the space that it is.
-func (m *Machine) Conclude(out *protocol.Effects) {
-	for _, closer := range m.instance.closers {
-		out.Reply(closer, &protocol.SpaceOpen{})
-	}
-	m.instance.closers = nil
-}
+func (m *Machine) Conclude(out *protocol.Effects) { m.instance.Conclude(out) }
 
 // Empty reports whether nobody holds and nobody waits in this member's table. It is for an
 // authority that leaves, once nothing of its own clients is left.

@@ -8,7 +8,7 @@ import (
 
 // condition says how the space is, as far as this member knows by itself.
 func (m *Machine) condition(now protocol.Time) *protocol.Condition {
-	c := &protocol.Condition{State: protocol.Unavailable, Until: protocol.Never, Class: m.class(), Closed: m.instance.closed}
+	c := &protocol.Condition{State: protocol.Unavailable, Until: protocol.Never, Class: m.class(), Closed: m.instance.Closed()}
 	c.Elder, c.Version, c.Transfers = m.about.Elder, m.reign.Version.Number, m.about.Transfers
 	if m.authority != nil {
 		table := m.authority.table
@@ -68,7 +68,7 @@ func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 		} else if m.authority.table.Suspending() > 0 {
 			c.Why = "a suspension waits until nothing is held; nothing new is granted meanwhile"
 		}
-	case !m.informed():
+	case !m.authority.served && !m.authority.complete():
 		missing := 0
 		for _, p := range m.authority.peers {
 			if !p.reported {
@@ -81,7 +81,7 @@ func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 	case now < from:
 		c.State, c.Until = protocol.Recovering, from
 		c.Why = "waiting until what was promised before has run out"
-	case m.spent():
+	case m.authority.table.Exhausted():
 		c.State, c.Why = protocol.Recovering, "the reign's tokens are used up; a new reign is about to begin"
 	default:
 		c.Why = "the " + m.config.Title + "'s lease has run out"

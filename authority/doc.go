@@ -59,11 +59,12 @@
 //
 // # A reign that outlives its epoch
 //
-// In protocol grantor a reign goes on under another epoch (Rules.Outlives). Its authority
-// keeps its table, and grants nothing from its promise to a candidate until it has the new
-// view. Holders ask it to vouch for what they hold (Vouch), and go on; what nobody has
-// vouched for at Lease.Carried is revoked, and released when its client has stopped. A
-// newcomer that cannot hold anything is not asked for a report.
+// In protocol grantor a reign goes on under another epoch (Rules.Outlives), but in partition
+// mode any, where the protocol ends it there. Its authority keeps its table, and grants
+// nothing from its promise to a candidate until it has the new view. Holders ask it to vouch
+// for what they hold (Vouch), and go on; what nobody has vouched for at Lease.Carried is
+// revoked, and released when its client has stopped. A newcomer that cannot hold anything is
+// not asked for a report.
 //
 // # Holding on
 //

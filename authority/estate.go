@@ -239,15 +239,7 @@ func (m *Machine) Wants() bool {
 func (m *Machine) Asks() bool { return len(m.holder.operations) > 0 }
 
 // Exhausted reports whether this member is the authority, and its reign has no tokens left.
-func (m *Machine) Exhausted() bool { return m.deciding && m.spent() }
-
-// spent reports whether no more tokens can be given. In mode any the tokens of an epoch are
-// used up when the next one begins: sides of a partition may have met in it, and whoever comes
-// from another side has heard of tokens up to that epoch (membership.md §8: from the merge on
-// they rise).
-func (m *Machine) spent() bool {
-	return m.authority.table.Exhausted() || m.config.Any && m.config.Outlives && m.reign.Number < m.view.Epoch.Counter
-}
+func (m *Machine) Exhausted() bool { return m.deciding && m.authority.table.Exhausted() }
 
 // Reign returns the reign in which this member, the authority, counts tokens; 0 where it is
 // none.
@@ -277,11 +269,8 @@ func (m *Machine) Freeze() {
 
 // Recount goes on counting tokens in a higher reign. A lower one, or the same, is none.
 func (m *Machine) Recount(now protocol.Time, reign uint64, count uint32, out *protocol.Effects) {
-	if m.authority == nil || reign <= m.reign.Number || reign < m.authority.table.Reign() {
+	if m.authority == nil || reign <= m.authority.table.Reign() {
 		return
-	}
-	if table := m.authority.table; reign == table.Reign() {
-		count = max(count, table.Count()) // members of another side have brought tokens of that one
 	}
 	m.authority.table.BeginReign(reign, count)
 	m.reign.Number, m.reign.Count = reign, count

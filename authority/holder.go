@@ -121,8 +121,8 @@ func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock
 	if p := h.sessions[q.Session]; err == nil && p != nil && p.count >= m.config.Table.LocksPerSession {
 		err = &holdfast.LimitError{Limit: "locks_per_session", Value: int64(m.config.Table.LocksPerSession)}
 	}
-	if err == nil && m.instance.closed {
-		err = errClosed()
+	if err == nil && m.instance.Closed() {
+		err = m.instance.ErrClosed()
 	}
 	if err == nil && m.holder.unused > 0 && m.lend(now, call, q, out) {
 		return

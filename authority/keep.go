@@ -52,7 +52,7 @@ func (r *record) spent() bool {
 // lends reports whether this member may give what it keeps to a client: it follows an
 // authority, under a lease that has not ended, and has promised nobody to follow another.
 func (m *Machine) lends(now protocol.Time) bool {
-	return m.config.HoldOn > 0 && m.speaks() && !m.instance.closed && now < m.lease.Member && m.view.Epoch.Counter >= m.lease.Promised
+	return m.config.HoldOn > 0 && m.speaks() && !m.instance.Closed() && now < m.lease.Member && m.view.Epoch.Counter >= m.lease.Promised
 }
 
 // Unused returns how many grants this member keeps that no client of its uses.

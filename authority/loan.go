@@ -183,14 +183,16 @@ func furthest(token holdfast.Token) holdfast.Token {
 }
 
 // inheritLoans takes every grant of another member that the authority before may have let it
-// keep for one that it did, and asks for those that are waited for.
+// keep for one that it did, and asks for those that are waited for. What has a hold limit its
+// member keeps no more; and asking tells the grant again, without a limit, perhaps to one who
+// has not heard of it yet.
 func (m *Machine) inheritLoans(now protocol.Time, seats []lock.Seat, out *protocol.Effects) {
 	if m.config.HoldOn == 0 {
 		return
 	}
 	for i := range seats {
 		s := &seats[i]
-		if protocol.ID(s.Session.Member) != m.self && s.Token != 0 && s.Mode == holdfast.ModeExclusive && s.Owner == "" && s.Name != lock.Whole {
+		if protocol.ID(s.Session.Member) != m.self && s.Token != 0 && s.Mode == holdfast.ModeExclusive && s.Owner == "" && s.Left == lock.Never && s.Name != lock.Whole {
 			m.authority.loans[s.Name] = &loan{key: wishKey{protocol.ID(s.Session.Member), s.Request}, session: s.Session, token: s.Token}
 		}
 	}

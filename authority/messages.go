@@ -307,17 +307,8 @@ func (m Ask) String() string {
 
 func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Stamp) }
 
-// wishBits is how much of a wish's number counts the wishes of a tenure; above stands
-// how often the lease had lapsed.
-const wishBits = 40
-
-// number renders the number of a wish: w7 is the seventh of a tenure without lapses.
-func number(wish uint64) string {
-	if lapses := wish >> wishBits; lapses > 0 {
-		return fmt.Sprintf("w%d.%d", lapses, wish&(1<<wishBits-1))
-	}
-	return fmt.Sprintf("w%d", wish)
-}
+// number renders the number of a wish.
+func number(wish uint64) string { return protocol.ShowNumber("w", wish) }
 
 // Vocabulary lists one value of each type that is sent here. Whoever writes such values down,
 // or reads them, needs to know of no others.

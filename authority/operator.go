@@ -90,7 +90,7 @@ func (m *Machine) otherCall(now protocol.Time, ev protocol.Event, out *protocol.
 		}
 		out.Reply(ev.Call, transferred)
 	case *protocol.OpenSpace:
-		m.openSpace(ev.Call, out)
+		m.instance.Open(ev.Call, out)
 	case *protocol.CloseSpace:
 		m.closeSpace(now, ev.Call, out)
 	case *protocol.StepDown:
@@ -209,18 +209,18 @@ func (m *Machine) collect(now protocol.Time, o *operation, msg *Answer, out *pro
 	case AskBreak:
 		grants := make([]lock.Grant, len(msg.Grants))
 		for i, g := range msg.Grants {
-			grants[i] = grantAt(g, now)
+			grants[i] = g.After(now)
 		}
 		out.Reply(o.call, &protocol.Broken{Grants: grants, Err: msg.Err})
 		return true
 	case AskInspect:
 		condition := conditionAt(msg.Condition, now)
-		condition.Closed = m.instance.closed // at this member, which was asked
+		condition.Closed = m.instance.Closed() // at this member, which was asked
 		out.Reply(o.call, &condition)
 		return true
 	}
 	for _, l := range msg.Locks {
-		l = lockAt(l, now)
+		l = l.After(now)
 		if n := len(o.scanned.Locks); n > 0 && o.ask.Skip > 0 {
 			last := &o.scanned.Locks[n-1]
 			last.Holders, last.Waiters = append(last.Holders, l.Holders...), append(last.Waiters, l.Waiters...)
@@ -280,8 +280,8 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 	answer := Answer{Number: msg.Number, Skip: msg.Skip}
 	switch msg.Kind {
 	case AskShow:
-		shown, more := cut(m.authority.table.Show(msg.Name), msg.Skip, m.config.Chunk)
-		answer.Locks, answer.More = []lock.Lock{since(shown, now)}, more
+		shown, more := m.authority.table.Show(msg.Name).Part(msg.Skip, m.config.Chunk)
+		answer.Locks, answer.More = []lock.Lock{shown.After(-now)}, more
 	case AskScan:
 		m.scanPart(now, msg, &answer)
 	case AskBreak:
@@ -298,7 +298,7 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 		grants, err := m.breakName(now, &protocol.Break{Name: msg.Name, Token: msg.Token, Reason: msg.Reason}, out)
 		answer.Err = err
 		for _, g := range grants {
-			answer.Grants = append(answer.Grants, grantAt(g, -now))
+			answer.Grants = append(answer.Grants, g.After(-now))
 		}
 		p.broken = append(p.broken, answer)
 	case AskInspect:
@@ -317,31 +317,14 @@ func (m *Machine) scanPart(now protocol.Time, msg *Ask, answer *Answer) {
 		visited := false
 		cursor = m.authority.table.Scan(cursor, 1, func(l lock.Lock) {
 			visited = true
-			l, answer.More = cut(l, 0, room)
+			l, answer.More = l.Part(0, room)
 			room -= max(1, len(l.Holders)+len(l.Waiters))
-			answer.Locks = append(answer.Locks, since(l, now))
+			answer.Locks = append(answer.Locks, l.After(-now))
 		})
 		if answer.Next = cursor; cursor == 0 || answer.More > 0 || !visited {
 			return
 		}
 	}
-}
-
-// cut leaves out the first skip holders and waiters, and what is more than room. More
-// is what to skip the next time; 0 at the end.
-func cut(l lock.Lock, skip, room int) (_ lock.Lock, more int) {
-	all := len(l.Holders) + len(l.Waiters)
-	end := min(all, skip+room)
-	if skip > 0 {
-		l.History = nil
-	}
-	holders := len(l.Holders)
-	l.Holders = l.Holders[min(skip, holders):min(end, holders)]
-	l.Waiters = l.Waiters[max(0, min(skip-holders, all-holders)):max(0, end-holders)]
-	if end < all {
-		more = end
-	}
-	return l, more
 }
 
 // at moves a time by a clock's reading: Never stays.
@@ -361,28 +344,3 @@ func conditionAt(c protocol.Condition, by protocol.Time) protocol.Condition {
 	}
 	return c
 }
-
-func grantAt(g lock.Grant, by protocol.Time) lock.Grant {
-	g.Since, g.Until = at(g.Since, by), at(g.Until, by)
-	return g
-}
-
-// lockAt moves the times of a copy.
-func lockAt(l lock.Lock, by protocol.Time) lock.Lock {
-	holders, waiters, ended := make([]lock.Grant, len(l.Holders)), make([]lock.Wait, len(l.Waiters)), make([]lock.Grant, len(l.History))
-	for i, g := range l.Holders {
-		holders[i] = grantAt(g, by)
-	}
-	for i, g := range l.History {
-		ended[i] = grantAt(g, by)
-	}
-	for i, w := range l.Waiters {
-		w.Since, w.Until = at(w.Since, by), at(w.Until, by)
-		waiters[i] = w
-	}
-	l.Holders, l.Waiters, l.History = holders, waiters, ended
-	return l
-}
-
-// since tells the times of a copy relative to now, for another clock.
-func since(l lock.Lock, now protocol.Time) lock.Lock { return lockAt(l, -now) }

@@ -47,7 +47,7 @@ type word struct {
 // tenureOf returns the tenure that a wish belongs to: a session's number begins with
 // its incarnation, a wish's with its lapses.
 func tenureOf(session lock.SessionID, wish uint64) protocol.Tenure {
-	return protocol.Tenure{Incarnation: session.Number >> 32, Lapses: wish >> wishBits}
+	return protocol.Tenure{Incarnation: session.Number >> 32, Lapses: wish >> protocol.NumberBits}
 }
 
 func (c *authority) peer(id protocol.ID) *peer {

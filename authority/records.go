@@ -243,8 +243,8 @@ func (h *holder) take(r *record, token holdfast.Token, since, end protocol.Time)
 // nextWish draws a number that this incarnation never uses again.
 func (h *holder) nextWish() uint64 {
 	h.wishes++
-	if h.wishes >= 1<<wishBits {
+	if h.wishes >= 1<<protocol.NumberBits {
 		panic("authority: a tenure has run out of wishes")
 	}
-	return h.lapses<<wishBits | h.wishes
+	return h.lapses<<protocol.NumberBits | h.wishes
 }

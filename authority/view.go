@@ -32,9 +32,6 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 		m.unconfirm()
 	}
 	m.holder.doubtful = m.holder.doubtful || m.doubts(view)
-	if same {
-		reign.Number, reign.Count = m.reign.Number, m.reign.Count // it may have been counted anew
-	}
 	m.view, m.lease, m.reign, m.halted = view, view.Lease, reign, false
 	if m.lease.Tenure.Lapses != m.holder.lapses {
 		m.holderLapsed(now, m.lease.Tenure, out)

@@ -238,8 +238,11 @@ func TestClientsOfALapsedMember(t *testing.T) {
 // one decides for. The lease is long enough for a busy machine: whoever loses it loses
 // what it holds.
 func TestConformanceInACluster(t *testing.T) {
-	for _, protocol := range []string{"central", "grantor"} {
+	for _, protocol := range []string{"central", "grantor", "permission"} {
 		t.Run(protocol, func(t *testing.T) {
+			if protocol != "central" {
+				skipShort(t)
+			}
 			t.Parallel()
 			conformsInACluster(t, protocol)
 		})
@@ -263,6 +266,7 @@ func conformsInACluster(t *testing.T, protocol string) {
 		return locks
 	}, lockertest.Caps{
 		Class:             holdfast.Fenced,
+		LooseTokens:       loose(protocol),
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,

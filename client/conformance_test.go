@@ -16,6 +16,10 @@ import (
 	"github.com/holdfast-locks/holdfast/server"
 )
 
+// loose reports whether tokens of shared and slots grants do not order: stamps are of exclusive
+// locks alone.
+func loose(protocol string) bool { return protocol == "permission" }
+
 // serveMember serves a member on a listener until the test ends.
 func serveMember(t *testing.T, l net.Listener, change func(*server.Config)) *node.Node {
 	t.Helper()
@@ -92,9 +96,27 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOfGrantors: the same where the member is its own grantor.
 func TestConformanceOfGrantors(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	l := loopback(t)
 	conforms(t, serveMemberOf(t, "grantor", l, nil), l.Addr().String())
+}
+
+// TestConformanceOfPeers: the same where members ask one another for permission.
+func TestConformanceOfPeers(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	l := loopback(t)
+	conforms(t, serveMemberOf(t, "permission", l, nil), l.Addr().String())
+}
+
+// skipShort leaves out what differs in the member's rules alone, and in nothing that a client
+// does.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("clients of every protocol are alike; run without -short")
+	}
 }
 
 // TestConformanceOverTLS: the same with certificates on both sides.
@@ -130,6 +152,7 @@ func conforms(t *testing.T, n *node.Node, address string, options ...client.Opti
 		return locks
 	}, lockertest.Caps{
 		Class:             holdfast.Fenced,
+		LooseTokens:       loose(n.Spaces()[0].Protocol),
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,

@@ -32,6 +32,7 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	if r.proposal == nil {
+		m.part(now, out)
 		if next := m.next(now); next != nil {
 			m.propose(now, next, out)
 		}
@@ -130,7 +131,7 @@ func (m *Machine) next(now protocol.Time) *election.View {
 	live := map[protocol.ID]bool{}
 	for _, member := range r.view.Members {
 		place, stays := m.placeOf(now, member)
-		live[member.ID] = stays || r.track(member.ID, now).leaving
+		live[member.ID] = stays || r.track(member.ID, now).leaving || slices.Contains(r.outcasts, member.ID)
 		if stays {
 			next.Members = append(next.Members, place)
 		}
@@ -152,7 +153,7 @@ func (m *Machine) placeOf(now protocol.Time, member election.Member) (place elec
 		return member, true
 	}
 	t := r.track(member.ID, now)
-	if t.leaving || now >= t.heard+m.patienceWith(t) {
+	if t.leaving || now >= t.heard+m.patienceWith(t) || slices.Contains(r.outcasts, member.ID) {
 		return member, false
 	}
 	if i := r.joining(member.ID); i >= 0 && member.Tenure.Before(r.joins[i].Tenure) {
@@ -223,10 +224,12 @@ func (m *Machine) join(address string, out *protocol.Effects) {
 	j := Join{
 		Self: m.config.member(m.self, m.lease.Tenure), Version: ProtocolVersion, Promised: m.cell.promised(),
 		Lease: m.config.Lease, Drift: m.config.Drift, Definitions: m.config.Definitions, Founders: m.config.Founders,
+		Hears: m.hears,
 	}
 	if m.cell.Accepted != nil {
 		j.Cluster = m.cell.Accepted.Cluster
 	}
+	m.putOff = ""
 	out.SendTo(address, j)
 }
 
@@ -251,6 +254,10 @@ func (m *Machine) onJoin(now protocol.Time, from protocol.ID, j Join, out *proto
 		return
 	}
 	if place, listed := r.view.Of(from); listed && !place.Tenure.Before(j.Self.Tenure) {
+		return
+	}
+	if name, is := r.stillParted(&j); is {
+		out.Send(from, PutOff{Tenure: j.Self.Tenure, Unheard: name})
 		return
 	}
 	if t := r.tracks[from]; t != nil {

@@ -21,6 +21,7 @@ import (
 //	start [a b…]   crash a…   lose a   pause a 3s   isolate a [b…]   heal
 //	run 2s         show a     leave a [empty]        want a 8s [clients]
 //	hint a b [alive]          lost KIND…             disk a fail|ok
+//	unheard a [b…]            what a space at a does not hear
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if strings.HasPrefix(path, "testdata/fuzz/") {
@@ -77,6 +78,8 @@ func (c *conversation) say(words []string) {
 		c.site(args[0]).live.want(c.duration(args[1]), len(args) > 2)
 	case "hint":
 		c.site(args[0]).hint(args[1]+":1", len(args) > 2)
+	case "unheard":
+		c.unheard(args[0], args[1:])
 	case "lost":
 		c.lost = args
 	case "disk":
@@ -202,6 +205,15 @@ func (c *conversation) raise(p *process, fact any) {
 	case *Unfit:
 		c.tell("%s        unfit: %v", p.site.name, fact.Err)
 	}
+}
+
+// unheard has a space at a member say whom it does not hear.
+func (c *conversation) unheard(name string, others []string) {
+	fact := &protocol.Unheard{}
+	for _, other := range others {
+		fact.IDs = append(fact.IDs, c.site(other).live.self)
+	}
+	c.site(name).live.step(protocol.Event{Kind: protocol.Raised, Port: 1, Fact: fact})
 }
 
 // show writes what a member tells people.

@@ -40,7 +40,7 @@
 //	leave.go      leaving                   exclusion.go  who is waited for, and how long
 //	force.go      an operator's views       raise.go      another epoch for the same view
 //	merge.go      sides that meet           status.go     what is raised, and told to people
-//	terms.go      what all must agree on
+//	terms.go      what all must agree on    apart.go      members that do not hear each other
 //
 // # Invariants
 //
@@ -105,6 +105,8 @@
 //   - A founder without a cell says from which second it knows of epochs
 //     ([election.StatusAnswer].Promised): a candidate that has been up for long knows the
 //     wall clock only by its own, which may be slow.
+//   - When a coordinator resigns, its most senior member stands at once, and each other one T
+//     later for each that is before it: all hear of it in the same instant.
 //   - Whoever leaves elects nobody. Where all founders that answer are leaving, nobody is
 //     waited for: a cluster that is stopped as a whole ends at once.
 //   - All founders may take a shorter lease in a restart of all; what was lent under the
@@ -132,4 +134,9 @@
 //   - A lapsed tenure's clients may believe for the horizon after it: the cell goes on
 //     saying so until then.
 //   - Whoever must agree to a view and has no place in it is sent it nevertheless.
+//   - A newcomer has no lease before its coordinator has written the view that it comes with.
+//     One that forgets it may be a quorum of the view before, and wait for nobody.
+//   - Polls say nothing of the links between members of which none coordinates. Where a space
+//     needs them and says that one is broken, the view goes on without one of its two ends, as
+//     without a lost member, until that has heard the other one again.
 package membership

@@ -157,7 +157,7 @@ func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
 		return
 	}
 	m.coordinator, m.heard, m.followed, m.doubted = from, now, true, false
-	m.deferred = 0
+	m.deferred, m.hears, m.putOff = 0, nil, ""
 	m.abandon()
 }
 
@@ -170,7 +170,7 @@ func (m *Machine) pollAnswer(now protocol.Time, seq uint64) PollAnswer {
 	return PollAnswer{
 		Epoch: v.Epoch, View: v.Number, Seq: seq, At: now, Tenure: m.lease.Tenure,
 		Wants: m.need.Want, Horizon: m.written.Horizon, Reported: m.reported(),
-		Leaving: m.exit != nil, Empty: m.exit.empty(),
+		Leaving: m.exit != nil, Empty: m.exit.empty(), Unheard: m.notHeard(),
 	}
 }
 

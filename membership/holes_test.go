@@ -47,6 +47,7 @@ func holes() []hole {
 		{"V26 no wait after a view that was still waiting", "open ignored", nil},
 		{"V27 chain of uninstalled views", "chain of uninstalled views", nil},
 		{"V28 dropped tenure admitted again", "dropped tenure admitted again", wakesInTime},
+		{"lent before it is written", "lent before it is written", lentUnwritten},
 		{"exclusion wait", "exclusion wait off", survivors},
 		{"drift", "no drift margin", nil},
 		{"phase 1", "phase 1 asks too few", nil},
@@ -338,6 +339,26 @@ func wakesInTime(t testing.TB) string {
 	c.tryAt = c.local()
 	c.step(protocol.Event{Kind: protocol.Tick})
 	n.run(6 * second)
+	return n.found
+}
+
+// lentUnwritten: a is alone, and proposes a view with b. Its disk does not take that; b's does. If
+// a crashes now it is a quorum of the view that it remembers, and knows nothing of b: so b
+// must have nothing that would have to be waited for.
+func lentUnwritten(t testing.TB) string {
+	n := newNet(t, 13, 1, 1, nil)
+	n.start("a")
+	n.gather(10*second, "a")
+	n.faulty = func(s *site) bool { return s.name == "a" }
+	n.start("b")
+	a, b := n.site("a").live, n.site("b").live
+	n.until(3*second, "that b has accepted a view with itself", func() bool { return b.written.Accepted.Rank(b.self) >= 0 })
+	n.run(second / 2) // two rounds of polls, of which the second could lend what b has said of its clock
+	if b.believes() && a.written.Accepted.Rank(b.self) < 0 {
+		return "b has a lease of a view that only it remembers"
+	}
+	n.faulty = func(*site) bool { return false }
+	n.gather(10*second, "a", "b")
 	return n.found
 }
 

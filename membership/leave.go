@@ -2,6 +2,7 @@ package membership
 
 import (
 	"slices"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -128,4 +129,33 @@ func (m *Machine) answerLeave(out *protocol.Effects) {
 	if m.alone() {
 		m.exit = nil // it goes on, should nobody end it
 	}
+}
+
+// onResign: the coordinator has given up its role in good order. The next is elected
+// at once, by the most senior one: all hear of it in the same instant, and two that stood
+// together would leave one of them without a place, and its holders without time. Each other
+// one gives those before it T to stand.
+func (m *Machine) onResign(now protocol.Time, from protocol.ID, resigned Resign) {
+	if m.reign != nil || from != m.coordinator || !m.followed || resigned.Epoch != m.cell.promised() {
+		return
+	}
+	m.followed = false
+	m.tryAt = now
+	if m.exit == nil {
+		m.tryAt += m.config.Patience * time.Duration(m.seniorsBut(from))
+	}
+}
+
+// seniorsBut counts the founders of the accepted view that are more senior than this member, but
+// for one.
+func (m *Machine) seniorsBut(leaver protocol.ID) (count int) {
+	v := m.cell.Accepted
+	own := election.Seat{ID: m.self, Name: m.config.Name, Priority: m.config.Priority}
+	for _, member := range v.Members {
+		seat := election.Seat{ID: member.ID, Name: member.Name}
+		if member.ID != m.self && member.ID != leaver && member.Founder && m.rules.Senior(v, seat, own) {
+			count++
+		}
+	}
+	return count
 }

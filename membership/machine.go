@@ -30,6 +30,7 @@ type Machine struct {
 	inner      []any          // messages of this member to itself
 	forgotten  uint64         // no epoch that an earlier life may have followed is above it; 0 with a cell
 	unfit      bool
+	unheard    map[protocol.Port][]protocol.ID // by whom of the spaces at this member
 }
 
 // New makes a member. The error names the field that is wrong.
@@ -115,6 +116,8 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 		m.onNeedEpoch(now, fact, out)
 	case *protocol.Confirmed:
 		m.onConfirmed(ev.Port, fact)
+	case *protocol.Unheard:
+		m.onUnheard(ev.Port, fact)
 	}
 }
 
@@ -164,6 +167,8 @@ func (m *Machine) onMessage(now protocol.Time, from protocol.ID, msg any, out *p
 		m.onJoin(now, from, msg, out)
 	case Unwelcome:
 		m.onUnwelcome(msg, out)
+	case PutOff:
+		m.onPutOff(msg)
 	case Dropped:
 		m.onDropped(now, msg, out)
 	case Resign:

@@ -52,6 +52,9 @@ type (
 		Reported bool
 		Leaving  bool
 		Empty    bool // with Leaving: it holds nothing and has promised nothing to any client
+		// Unheard lists the members, sorted, whom a space at the sender has not heard for some
+		// time though it needs their answers.
+		Unheard []protocol.ID
 	}
 
 	// ViewAck answers a NewView that was accepted and synced.
@@ -68,6 +71,8 @@ type (
 		Definitions []string
 		Founders    []string // sorted
 		Cluster     uint64   // of the newest view that it knows; 0 where it knows none
+		// Hears lists the members that have answered its latest STATUS_POLL.
+		Hears []protocol.ID
 	}
 
 	// Unwelcome answers a Join that is refused for good.
@@ -76,6 +81,13 @@ type (
 		What   string          // what the two sides disagree on
 		Ours   string
 		Yours  string
+	}
+
+	// PutOff answers a Join that is refused for now: the sender and a member of the view, which is
+	// named, were found not to hear each other, and the sender has not heard it since.
+	PutOff struct {
+		Tenure  protocol.Tenure // of the Join
+		Unheard string
 	}
 
 	// Dropped answers a Join, or a PollAnswer, of a tenure that no view of the
@@ -119,6 +131,9 @@ func (m PollAnswer) String() string {
 	if m.Leaving {
 		text += fmt.Sprintf(" leaving empty=%v", m.Empty)
 	}
+	if len(m.Unheard) > 0 {
+		text += fmt.Sprintf(" does not hear %v", m.Unheard)
+	}
 	return text
 }
 
@@ -132,6 +147,10 @@ func (m Unwelcome) String() string {
 	return fmt.Sprintf("unwelcome: %s is %q here, %q there", m.What, m.Ours, m.Yours)
 }
 
+func (m PutOff) String() string {
+	return fmt.Sprintf("put off %d:%d until it hears %s", m.Tenure.Incarnation, m.Tenure.Lapses, m.Unheard)
+}
+
 func (m Dropped) String() string {
 	return fmt.Sprintf("dropped %d:%d @%d", m.Tenure.Incarnation, m.Tenure.Lapses, m.Epoch.Counter)
 }
@@ -142,7 +161,7 @@ func (m Resign) String() string { return fmt.Sprintf("resign @%d", m.Epoch.Count
 // or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		Poll{}, NewView{}, PollAnswer{}, ViewAck{}, Join{}, Unwelcome{}, Dropped{}, Resign{},
+		Poll{}, NewView{}, PollAnswer{}, ViewAck{}, Join{}, Unwelcome{}, PutOff{}, Dropped{}, Resign{},
 		&Leave{}, &Left{}, &Force{}, &Forced{}, &Who{}, &Self{}, &Unfit{},
 	}
 }

@@ -30,7 +30,7 @@ func plausible(msg any) bool {
 	case ViewAck:
 		return msg.Answer.plausible()
 	case Join:
-		return possible(msg.Promised) && possibleMember(&msg.Self)
+		return possible(msg.Promised) && possibleMember(&msg.Self) && len(msg.Hears) <= 2*maxPlaces // of a view, and founders
 	case Dropped:
 		return possible(msg.Epoch)
 	case Resign:
@@ -52,7 +52,17 @@ func (p *Poll) plausible() bool {
 }
 
 func (a *PollAnswer) plausible() bool {
-	return possible(a.Epoch) && a.View <= latest && lasting(a.At, a.Wants, a.Horizon)
+	return possible(a.Epoch) && a.View <= latest && lasting(a.At, a.Wants, a.Horizon) && ascending(a.Unheard)
+}
+
+// ascending reports whether a list can be of the members of a view: each once, in order.
+func ascending(ids []protocol.ID) bool {
+	for i := 1; i < len(ids); i++ {
+		if ids[i-1] >= ids[i] {
+			return false
+		}
+	}
+	return len(ids) <= maxPlaces
 }
 
 // plausibleView reports whether a view can be one, so that a cell that has it can be read

@@ -37,6 +37,9 @@ type reign struct {
 	leavers   []protocol.ID      // who have left, and are still to be told that they are out
 	joins     []election.Member  // who asks for a place, each with its newest tenure
 	rivals    []rival            // who asks for a place under a name that is taken
+	apart     []apart            // who does not hear whom
+	outcasts  []protocol.ID      // who has to go for it
+	parted    []parted           // who has gone for it
 	count     uint32
 	merged    bool          // it joins sides that went on alone
 	lookAt    protocol.Time // when missing founders are asked for again
@@ -72,6 +75,7 @@ type track struct {
 	told     bool // it has said in this reign what it wants
 	wants    time.Duration
 	recalls  time.Duration // the horizon that it remembers
+	unheard  []protocol.ID // whom it does not hear
 }
 
 // win begins a reign: phases 3 and 4.
@@ -259,7 +263,9 @@ func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
 
 // pollMember sends one poll, or the view in its place until it was accepted. The echo
 // is what gives a lease, so only a place in the view under the tenure that it is from
-// gets one: nobody whom the view drops is renewed (V24, V28).
+// gets one: nobody whom the view drops is renewed (V24, V28). A newcomer gets its first when
+// this member's own acceptance is written: a next life that knew nothing of it might be a
+// quorum by itself, miss nobody, and wait for nothing.
 func (m *Machine) pollMember(now protocol.Time, view *election.View, member election.Member, role time.Duration, out *protocol.Effects) {
 	r := m.reign
 	t := r.track(member.ID, now)
@@ -269,7 +275,8 @@ func (m *Machine) pollMember(now protocol.Time, view *election.View, member elec
 	}
 	place, listed := view.Of(member.ID)
 	withheld := protocol.Mutated("survivors end their locks") && !r.served
-	if listed && t.known && place.Tenure == t.tenure && !withheld {
+	remembered := r.view.Rank(member.ID) >= 0 || r.track(m.self, now).acked >= view.Number || protocol.Mutated("lent before it is written")
+	if listed && t.known && place.Tenure == t.tenure && !withheld && remembered {
 		poll.Echo, poll.Tenure = t.at, t.tenure
 		t.echoed, t.lent = t.received, true
 	}
@@ -322,7 +329,7 @@ func (m *Machine) onPollAnswer(now protocol.Time, from protocol.ID, a PollAnswer
 // take records what a member says of itself.
 func (t *track) take(now protocol.Time, a PollAnswer, horizonSince uint64) {
 	t.tenure, t.at, t.known, t.received, t.told = a.Tenure, a.At, true, now, true
-	t.wants, t.reported, t.leaving, t.empty = a.Wants, a.Reported, a.Leaving, a.Empty
+	t.wants, t.reported, t.leaving, t.empty, t.unheard = a.Wants, a.Reported, a.Leaving, a.Empty, a.Unheard
 	if a.Seq >= horizonSince || a.Seq == 0 {
 		t.recalls = a.Horizon
 	}
@@ -331,7 +338,7 @@ func (t *track) take(now protocol.Time, a PollAnswer, horizonSince uint64) {
 // renewed: the member begins another tenure, of which nothing is known yet.
 func (t *track) renewed(now protocol.Time, tenure protocol.Tenure) {
 	t.tenure, t.heard = tenure, now
-	t.at, t.known, t.told, t.reported, t.leaving, t.empty = 0, false, false, false, false, false
+	t.at, t.known, t.told, t.reported, t.leaving, t.empty, t.unheard = 0, false, false, false, false, false, nil
 }
 
 func (m *Machine) onViewAck(now protocol.Time, from protocol.ID, ack ViewAck, out *protocol.Effects) {

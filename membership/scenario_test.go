@@ -694,3 +694,52 @@ func TestNewReignWhenTokensAreUsedUp(t *testing.T) {
 	n.gather(5*second, "a", "b", "c")
 	n.kept("a", "b", "c")
 }
+
+// TestOneSuccessorStands: when the coordinator resigns, one hears of it a little before the other,
+// and is told that the other is well. Two that stood at once would each be halted by its own
+// promise: one would win without the other, which would be out of the view for longer than what
+// its clients hold lasts.
+func TestOneSuccessorStands(t *testing.T) {
+	for _, late := range []string{"b", "c"} {
+		n := ready(t, 3, 0)
+		n.delay = func() time.Duration { return time.Millisecond }
+		n.lag = n.delay
+		n.run(second) // what was under way by other delays has arrived
+		epoch, resigned := n.site("b").live.view.Epoch.Counter, 0
+		n.filter = func(from, to *site, msg any) bool {
+			by := time.Duration(0)
+			switch msg.(type) {
+			case Resign:
+				resigned++
+				if to.name == late {
+					by = 2100 * time.Microsecond
+				}
+			case election.StatusAnswer:
+				if from.name == "a" && to.name != late {
+					by = 1700 * time.Microsecond
+				}
+			}
+			if by == 0 {
+				return true
+			}
+			sender, receiver := from.live.self, to.live
+			n.after(by, func() { receiver.step(protocol.Event{Kind: protocol.Receive, From: sender, Fact: msg}) })
+			return false
+		}
+		n.site("a").live.call(&Leave{})
+		n.run(second / 2)
+		if resigned == 0 {
+			t.Fatal("nobody has resigned")
+		}
+		for _, name := range []string{"b", "c"} {
+			p := n.site(name).live
+			if v := p.view; v.Epoch.Counter != epoch+1 || len(v.Members) != 2 || !p.believes() || p.lease.Tenure.Lapses != 0 {
+				t.Errorf("%s late: %s is in view %d of epoch %d with %d members, believes %v, lapses %d; want the two of them, by one election",
+					late, name, v.Number, v.Epoch.Counter, len(v.Members), p.believes(), p.lease.Tenure.Lapses)
+			}
+		}
+		n.filter = nil
+		n.run(6 * second)
+		n.quiet()
+	}
+}

@@ -23,6 +23,8 @@ type search struct {
 	until       protocol.Time // when the answers of the present phase must be there
 	repeatAt    protocol.Time // when they are asked for again
 	forcing     *forcing      // an operator's wish; nil where there is none
+	hears       []protocol.ID // who has answered the latest survey
+	putOff      string        // whom this member has to hear before it gets a place; "" where nobody says so
 }
 
 // content reports whether somebody leads this member: there is nothing to look for.
@@ -259,6 +261,10 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 	verdict := survey.Judge(m.rules)
 	rank := m.rank(verdict.Newest)
 	m.survey = nil
+	m.hears = nil
+	for _, a := range survey.Answers {
+		m.hears = append(m.hears, a.Self.ID)
+	}
 	yields := verdict.Decision == election.Yield && m.deferred < 2
 	if m.outvoted(survey, out) {
 		return
@@ -466,14 +472,5 @@ func (m *Machine) onHint(now protocol.Time, hint protocol.Hint) {
 		m.doubted = !hint.Alive
 	case hint.Alive && !m.followed && m.survey == nil && m.ballot == nil:
 		m.tryAt = min(m.tryAt, now+m.jitter(m.config.poll()))
-	}
-}
-
-// onResign: the coordinator has given up its role in good order. The next is elected
-// at once.
-func (m *Machine) onResign(now protocol.Time, from protocol.ID, resigned Resign) {
-	if m.reign == nil && from == m.coordinator && m.followed && resigned.Epoch == m.cell.promised() {
-		m.followed = false
-		m.tryAt = now
 	}
 }

@@ -152,6 +152,8 @@ func (m *Machine) whyJoining() string {
 		return "it cannot take part"
 	case m.status() == election.Halted:
 		return "an election is under way"
+	case m.putOff != "":
+		return fmt.Sprintf("it and member %s do not hear each other, and a space needs that they do: mend their link", m.putOff)
 	case m.dissents() && m.config.Founder:
 		theirs, ours := firstDifference(m.cell.Accepted.Terms, m.terms)
 		return fmt.Sprintf("waiting for every founder to agree on %q in the place of %q", ours, theirs)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -91,8 +92,8 @@ type Config struct {
 // Space defines a lockspace. All members of a cluster have the same definitions.
 type Space struct {
 	Name      string
-	Protocol  string // central or grantor; zero means central
-	Partition string // primary or any, the same in all spaces; zero means primary
+	Protocol  string // central, grantor or permission; zero means central
+	Partition string // primary or any, the same in all spaces, and not any with permission; zero means primary
 	Preempt   bool   // the highest id coordinates, as published; zero means seniority
 	// Placement, of protocol grantor alone, lets grantorship move by itself to the member that
 	// locks most: it is the window in which the grantor counts, from 1 s to 1 h. Zero means
@@ -101,6 +102,16 @@ type Space struct {
 	// HoldOn, of protocol grantor alone, is how long a member keeps a grant that its clients
 	// use no more, from 1 s to 1 h. Zero means that it keeps none.
 	HoldOn time.Duration
+	// Capacity, of protocol permission alone, is how many members may use a name at once: every
+	// lock is asked for with Slots(1, Capacity) then. At most holdfast.MaxCapacity. Zero means
+	// that a lock is whatever it is asked for.
+	Capacity int
+	// Defer, of protocol permission alone, says that a member that cannot give its permission
+	// yet says so at once, for one more message.
+	Defer bool
+	// Retain, of protocol permission alone, says that a member keeps the permissions that it
+	// was given for an exclusive lock until somebody else asks for the name.
+	Retain bool
 }
 
 // Limits bound a member. Zero values mean the defaults of the fields' comments.
@@ -165,7 +176,7 @@ func (c *Config) checkSpaces() error {
 		}
 		switch first := &c.Spaces[0]; {
 		case !slices.ContainsFunc(seat.Protocols(), func(p seat.Protocol) bool { return p.Name == s.Protocol }):
-			return fmt.Errorf("space %q: protocol %q: this version has central and grantor", s.Name, s.Protocol)
+			return fmt.Errorf("space %q: protocol %q: this version has central, grantor and permission", s.Name, s.Protocol)
 		case s.Partition != "primary" && s.Partition != "any":
 			return fmt.Errorf("space %q: partition %q: primary or any is allowed", s.Name, s.Partition)
 		case i > 0 && c.Spaces[i-1].Name == s.Name:
@@ -181,20 +192,37 @@ func (c *Config) checkSpaces() error {
 	return nil
 }
 
-// checkOptions judges the options that only protocol grantor has.
+// checkOptions judges the options that one protocol alone has.
 func (s *Space) checkOptions() error {
+	for _, option := range []struct {
+		field, protocol, value string
+		given                  bool
+	}{
+		{"Placement", "grantor", s.Placement.String(), s.Placement != 0},
+		{"HoldOn", "grantor", s.HoldOn.String(), s.HoldOn != 0},
+		{"Capacity", "permission", strconv.Itoa(s.Capacity), s.Capacity != 0},
+		{"Defer", "permission", "true", s.Defer},
+		{"Retain", "permission", "true", s.Retain},
+	} {
+		if option.given && s.Protocol != option.protocol {
+			return fmt.Errorf("space %q: %s is %s, and protocol %s does not have it; leave it out, or use protocol %s",
+				s.Name, option.field, option.value, s.Protocol, option.protocol)
+		}
+	}
 	const least, most = time.Second, time.Hour
 	for _, option := range []struct {
 		field string
 		value time.Duration
 	}{{"Placement", s.Placement}, {"HoldOn", s.HoldOn}} {
-		switch {
-		case option.value == 0:
-		case s.Protocol != "grantor":
-			return fmt.Errorf("space %q: %s is %v, and protocol %s does not have it; leave it out, or use protocol grantor", s.Name, option.field, option.value, s.Protocol)
-		case option.value < least || option.value > most:
+		if option.value != 0 && (option.value < least || option.value > most) {
 			return fmt.Errorf("space %q: %s is %v; %v to %v is allowed, and 0 for off", s.Name, option.field, option.value, least, most)
 		}
+	}
+	switch {
+	case s.Capacity < 0 || s.Capacity > holdfast.MaxCapacity:
+		return fmt.Errorf("space %q: Capacity is %d; 1 to %d is allowed, and 0 for off", s.Name, s.Capacity, holdfast.MaxCapacity)
+	case s.Protocol == "permission" && s.Partition == "any":
+		return fmt.Errorf("space %q: partition is any, and in protocol permission nobody could merge what sides have granted; use primary, or protocol central or grantor", s.Name)
 	}
 	return nil
 }

@@ -79,6 +79,7 @@ func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time) 
 	for _, space := range c.Spaces {
 		s.Spaces = append(s.Spaces, seat.Space{
 			Name: space.Name, Protocol: space.Protocol, Placement: space.Placement, HoldOn: space.HoldOn,
+			Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
 		})
 	}
 	return s
@@ -96,6 +97,15 @@ func (c *Config) definitions() (lines []string) {
 		}
 		if s.HoldOn != 0 {
 			line += ", hold_on " + s.HoldOn.String()
+		}
+		if s.Capacity != 0 {
+			line += fmt.Sprintf(", capacity %d", s.Capacity)
+		}
+		if s.Defer {
+			line += ", defer"
+		}
+		if s.Retain {
+			line += ", retain"
 		}
 		lines = append(lines, line)
 	}

@@ -11,10 +11,16 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, protocol := range []string{"central", "grantor"} {
-		t.Run(protocol, func(t *testing.T) {
+	for name, spaces := range map[string][]node.Space{
+		"central": spacesOf("central"), "grantor": spacesOf("grantor"),
+		"permission": spacesOf("permission"), "permission kept": keeping(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "central" {
+				t.Skip("a member alone drives the other protocols as this one; run without -short")
+			}
 			conforms(t, start(t, node.Config{
-				Spaces: spacesOf(protocol),
+				Spaces: spaces,
 				Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
 			}))
 		})
@@ -24,6 +30,15 @@ func TestConformance(t *testing.T) {
 // spacesOf are those that the suite locks in, of one protocol.
 func spacesOf(protocol string) []node.Space {
 	return []node.Space{{Name: "default", Protocol: protocol}, {Name: "billing", Protocol: protocol}}
+}
+
+// keeping are spaces whose members defer in words, and keep the permissions that they get.
+func keeping() []node.Space {
+	spaces := spacesOf("permission")
+	for i := range spaces {
+		spaces[i].Defer, spaces[i].Retain = true, true
+	}
+	return spaces
 }
 
 // TestConformanceElsewhere: the same through a member that another one decides for. The
@@ -37,8 +52,12 @@ func TestConformanceElsewhere(t *testing.T) {
 	}
 	for name, spaces := range map[string][]node.Space{
 		"central": spacesOf("central"), "grantor": spacesOf("grantor"), "grantor holding on": holding,
+		"permission": spacesOf("permission"), "permission kept": keeping(),
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && (name == "grantor" || name == "permission") {
+				t.Skip("with its options it does all this and more; run without -short")
+			}
 			c := startCluster(t, 3, func(c *node.Config) {
 				c.Lease, c.Patience = 8*time.Second, 800*time.Millisecond
 				c.Spaces = spaces
@@ -81,6 +100,7 @@ func conforms(t *testing.T, n *node.Node) {
 		return locks
 	}, lockertest.Caps{
 		Class:             holdfast.Fenced,
+		LooseTokens:       n.Spaces()[0].Protocol == "permission", // stamps are of exclusive locks alone
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -202,6 +203,9 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.change(func() {})
 		case membership.Ordered:
 			n.noteOrder(note)
+		case membership.Parted:
+			n.logger.Warn("a member leaves the view because it and others do not hear each other, which a space needs: mend their links",
+				"member", note.Member, "others", strings.Join(note.From, ","))
 		case membership.Unsaved:
 			n.logger.Error("the stable cell cannot be written", "error", note.Err)
 		case grantor.Placing:

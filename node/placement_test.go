@@ -42,20 +42,33 @@ func TestGrantorshipFollowsTheLoad(t *testing.T) {
 	c.endAndReplay(t)
 }
 
-// TestOptionsAreAgreed: a member whose space has another placement, or holds on otherwise, is
-// refused with both values.
+// TestOptionsAreAgreed: a member whose space has other options is refused with both values.
 func TestOptionsAreAgreed(t *testing.T) {
-	theirs := node.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second, HoldOn: time.Minute}
-	c := startCluster(t, 3, func(c *node.Config) { c.Spaces = []node.Space{theirs} })
-	for name, test := range map[string]struct {
-		own   node.Space
-		words []string
-	}{
+	grantors := node.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second, HoldOn: time.Minute}
+	optionsAreAgreed(t, grantors, map[string]disagreement{
 		"another window": {node.Space{Name: "default", Protocol: "grantor", Placement: 30 * time.Second, HoldOn: time.Minute}, []string{"placement 10s", "placement 30s"}},
 		"no placement":   {node.Space{Name: "default", Protocol: "grantor", HoldOn: time.Minute}, []string{"placement 10s, hold_on 1m0s", "partition primary, hold_on 1m0s"}},
 		"no holding on":  {node.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second}, []string{"hold_on 1m0s", `partition primary, placement 10s"`}},
-	} {
-		t.Run(name, func(t *testing.T) {
+	})
+	peers := node.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true, Retain: true}
+	optionsAreAgreed(t, peers, map[string]disagreement{
+		"another capacity": {node.Space{Name: "default", Protocol: "permission", Capacity: 3, Defer: true, Retain: true}, []string{"capacity 2, defer, retain", "capacity 3, defer, retain"}},
+		"no deferring":     {node.Space{Name: "default", Protocol: "permission", Capacity: 2, Retain: true}, []string{"capacity 2, defer, retain", "capacity 2, retain"}},
+		"no retaining":     {node.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true}, []string{"capacity 2, defer, retain", `capacity 2, defer"`}},
+	})
+}
+
+// disagreement is a space of a member whose options are not those of the others, and what it
+// is told.
+type disagreement struct {
+	own   node.Space
+	words []string
+}
+
+func optionsAreAgreed(t *testing.T, theirs node.Space, strangers map[string]disagreement) {
+	c := startCluster(t, 3, func(c *node.Config) { c.Spaces = []node.Space{theirs} })
+	for name, test := range strangers {
+		t.Run(theirs.Protocol+" "+name, func(t *testing.T) {
 			stranger, err := node.Start(context.Background(), node.Config{
 				Name: "stranger", Listen: "unix://" + filepath.Join(t.TempDir(), "s"), Join: c.configs[0].Join, Lease: c.configs[0].Lease,
 				Spaces: []node.Space{test.own},

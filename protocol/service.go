@@ -170,8 +170,16 @@ type (
 		Locks     int // names held or wanted
 		Waiters   int
 		Sessions  int // sessions that hold or wait
+		// Awaited says which member waits for whose reply, where members ask one another.
+		Awaited []Awaited
 	}
 )
+
+// Awaited is how many requests of a member wait for another member's reply.
+type Awaited struct {
+	Member, Reply ID
+	Requests      int
+}
 
 // Handover is an authority that is being handed over.
 type Handover struct {

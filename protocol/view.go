@@ -173,6 +173,12 @@ type NeedHorizon struct {
 	Clients bool
 }
 
+// Unheard is raised by a machine above, down to the membership, whenever it changes: members
+// of the view that have answered nothing for several copies of what they were sent, though the
+// coordinator may hear both them and this member. What has stood for a lease costs one of
+// the two its place in the view, so that the others can go on: see package membership.
+type Unheard struct{ IDs []ID }
+
 // NeedEpoch asks the coordinator's lower machine for a new epoch under the same
 // view, because the count of tokens in the present one is exhausted.
 type NeedEpoch struct{ Above uint64 }

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -31,6 +32,16 @@ func Protocols() []Protocol {
 				})
 			},
 			Vocabulary: grantor.Vocabulary(),
+		},
+		{
+			Name: "permission",
+			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+				return permission.New(permission.Config{
+					Self: self, Table: s.Table, Patience: s.Patience,
+					Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain, Any: s.Available,
+				})
+			},
+			Vocabulary: permission.Vocabulary(),
 		},
 	}
 }

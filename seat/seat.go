@@ -42,6 +42,8 @@ type Space struct {
 	Name, Protocol string
 	Placement      time.Duration // protocol grantor; zero means off
 	HoldOn         time.Duration // protocol grantor; zero means off
+	Capacity       int           // protocol permission; zero means none
+	Defer, Retain  bool          // protocol permission
 }
 
 // Chance draws what nobody can know before.

@@ -18,7 +18,7 @@ func chance() seat.Chance { return seat.Chance{Rand: rand.New(rand.NewPCG(1, 2))
 // each port, and the same again from the same seat and chance.
 func TestBuild(t *testing.T) {
 	s := &seat.Seat{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second, Spaces: []seat.Space{
-		{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "central"},
+		{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "permission", Capacity: 2, Defer: true, Retain: true},
 	}}
 	var ids []protocol.ID
 	for range 2 {
@@ -70,6 +70,8 @@ func TestBadSeats(t *testing.T) {
 		`space "default" has protocol "paxos"`:        {Spaces: []seat.Space{{Name: "default", Protocol: "paxos"}}},
 		"membership: Drift is 0.7":                    {Spaces: spaces, Drift: 0.7},
 		"lock table: Names -1":                        {Spaces: spaces, Table: lock.Config{Names: -1}},
+		"permission: Capacity is -1":                  {Spaces: []seat.Space{{Name: "default", Protocol: "permission", Capacity: -1}}},
+		"permission: partition mode any":              {Spaces: []seat.Space{{Name: "default", Protocol: "permission"}}, Available: true},
 		"session: Spaces is 0":                        {},
 		"session: MaxTTL is 48h0m0s":                  {Spaces: spaces, MaxTTL: 48 * time.Hour},
 		"membership: Name is empty; a member of a cl": {Spaces: spaces, Founders: []string{"a:1", "b:1"}},

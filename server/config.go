@@ -87,6 +87,10 @@ type Space struct {
 	Partition string // "primary" or "any"
 	// Placement and HoldOn are options of protocol grantor, for status to show. Zero means off.
 	Placement, HoldOn time.Duration
+	// Capacity, Defer and Retain are options of protocol permission, for status to show. Zero
+	// means off.
+	Capacity      int
+	Defer, Retain bool
 }
 
 // Identity is who this member is.

@@ -121,11 +121,15 @@ func (s *service) lockDocument(view protocol.View, space *Space, l lock.Lock) wi
 		document.Holders = append(document.Holders, s.holderDocument(view, g))
 	}
 	for i, w := range l.Waiters {
-		document.Waiters = append(document.Waiters, wire.Wait{
+		waits := wire.Wait{
 			Owner: w.Owner, Session: w.Session.String(), Member: view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
 			Mode: w.Mode, Units: w.Units, Since: wire.At(s.driver.Wall(w.Since)), Until: s.wallOrNone(w.Until),
 			Position: i, Reason: w.Reason,
-		})
+		}
+		for _, id := range w.For {
+			waits.For = append(waits.For, view.Name(protocol.ID(id)))
+		}
+		document.Waiters = append(document.Waiters, waits)
 	}
 	for _, g := range l.History {
 		document.History = append(document.History, s.grantDocument(view, g))

@@ -105,9 +105,15 @@ func (s *service) roster() *roster {
 
 // authority returns who decides in the default space; 0 while nobody is known to. That is
 // the view's coordinator, unless an elder names somebody: then it is whoever was found when
-// the space was looked at last.
+// the space was looked at last. Where all members decide, this one is as good as any, and
+// nobody is sent elsewhere.
 func (s *service) authority(view *protocol.View) protocol.ID {
 	seen := s.seen.Load()
+	if seen != nil && len(seen.Authority) > 1 {
+		if self := protocol.ID(s.identity().Member.ID); slices.Contains(seen.Authority, self) {
+			return self
+		}
+	}
 	switch {
 	case seen == nil || seen.Elder == 0:
 		return view.Coordinator

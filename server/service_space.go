@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -70,7 +71,11 @@ func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done 
 	if done == "" {
 		return nil
 	}
-	s.logger.Warn("space "+done, "space", space.Name, "by", in.By, "reason", in.Reason)
+	level := slog.LevelInfo
+	if op == opSuspend || op == opCloseSpace {
+		level = slog.LevelWarn // clients get no lock there until it is undone
+	}
+	s.logger.Log(context.Background(), level, "space "+done, "space", space.Name, "by", in.By, "reason", in.Reason)
 	if in.By != "" {
 		done += " by " + in.By
 	}

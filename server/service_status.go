@@ -53,6 +53,7 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
 		Version: condition.Version, Closed: condition.Closed,
 		Placement: wire.Duration(space.Placement), HoldOn: wire.Duration(space.HoldOn),
+		Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
 	}
 	if condition.Elder != 0 {
 		document.Elder = view.Name(condition.Elder)
@@ -60,6 +61,11 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 	for _, h := range condition.Transfers {
 		document.Transfers = append(document.Transfers, wire.Handover{
 			From: view.Name(h.From), To: view.Name(h.To), Since: wire.At(s.driver.Wall(h.Since)),
+		})
+	}
+	for _, a := range condition.Awaited {
+		document.Awaited = append(document.Awaited, wire.Awaited{
+			Member: view.Name(a.Member), Reply: view.Name(a.Reply), Requests: a.Requests,
 		})
 	}
 	if g := s.suspension(space, condition); g != nil {

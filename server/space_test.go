@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
@@ -49,7 +50,7 @@ func (m *movable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 			out.Reply(ev.Call, answer)
 		}
 		return
-	case *protocol.Inspect:
+	case *protocol.Inspect, *protocol.Show:
 		if m.answer != nil {
 			if answer := m.answer(ev.Fact); answer != nil {
 				out.Reply(ev.Call, answer)
@@ -169,7 +170,8 @@ func TestOpenAndCloseRows(t *testing.T) {
 	}
 }
 
-// TestStatusOfAMovableSpace has its elder, its version, what is being handed over, that
+// TestStatusOfAMovableSpace has its elder, its version, what is being handed over, who waits for
+// whose reply, that
 // it is closed here, and its options; of others it says that there is nothing of the kind.
 func TestStatusOfAMovableSpace(t *testing.T) {
 	m := &movable{answer: func(fact any) any {
@@ -179,17 +181,19 @@ func TestStatusOfAMovableSpace(t *testing.T) {
 		return &protocol.Condition{
 			State: protocol.Transferring, Why: "the table is on its way", Until: protocol.Never, Reign: 3, Version: 7, Elder: bedMember,
 			Authority: []protocol.ID{8}, Closed: true, Transfers: []protocol.Handover{{From: bedMember, To: 8, Since: time.Second}},
+			Awaited: []protocol.Awaited{{Member: 8, Reply: bedMember, Requests: 3}},
 		}
 	}}
 	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = two
 		c.Spaces[1].Placement, c.Spaces[1].HoldOn = 10*time.Second, time.Minute
+		c.Spaces[0].Capacity, c.Spaces[0].Defer, c.Spaces[0].Retain = 2, true, true
 	})
 	got := b.get(200, "/v1/status")
 	for _, want := range []string{
 		`"authority":["b"],"reign":"3","state":"transferring","why":"the table is on its way","locks":0,"waiters":0,"sessions":0,"elder":"a","version":"7","transfers":[{"from":"a","to":"b","since":"`,
-		`"}],"closed":true,"placement":"10s","hold_on":"1m0s"}`,
-		`"sessions":0,"elder":"","version":"0","transfers":[],"closed":false}`,
+		`"}],"awaited":[{"member":"b","reply":"a","requests":3}],"closed":true,"placement":"10s","hold_on":"1m0s"}`,
+		`"sessions":0,"elder":"","version":"0","transfers":[],"closed":false,"capacity":2,"defer":true,"retain":true}`,
 	} {
 		if !strings.Contains(got.raw, want) {
 			t.Errorf("%s\nhas no %s", got.raw, want)
@@ -219,11 +223,68 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 		{bedMember, []protocol.ID{8}, "b.example:4040"},
 		{bedMember, nil, ""},
 		{bedMember, []protocol.ID{99}, ""},
+		{0, nil, "a.example:4040"},
 	} {
 		condition.Elder, condition.Authority = c.elder, c.authority
 		b.service.lookAt(space, &spaceState{})
 		if got := b.service.roster().authority; got != c.want {
 			t.Errorf("with the elder %v and the authority %v clients are sent to %q, want %q", c.elder, c.authority, got, c.want)
+		}
+	}
+}
+
+// TestShowSaysWhosePermissionIsMissing: by the members' names, and of nobody for who has asked
+// nobody.
+func TestShowSaysWhosePermissionIsMissing(t *testing.T) {
+	m := &movable{answer: func(fact any) any {
+		show, is := fact.(*protocol.Show)
+		if !is {
+			return nil
+		}
+		return &lock.Lock{Name: show.Name, Waiters: []lock.Wait{
+			{Session: lock.SessionID{Member: bedMember, Number: 1}, Until: lock.Never, For: []uint64{8, 99}},
+			{Session: lock.SessionID{Member: 8, Number: 2}, Until: lock.Never},
+		}}
+	}}
+	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
+	got := b.get(200, "/v1/spaces/any/locks/x")
+	for _, want := range []string{
+		`"member":"a","client":"","mode":"exclusive","units":0,"since":`, `"position":0,"reason":"","for":["b","2r"]}`,
+		`"position":1,"reason":""}`,
+	} {
+		if !strings.Contains(got.raw, want) {
+			t.Errorf("%s\nhas no %s", got.raw, want)
+		}
+	}
+}
+
+// TestClientsStayWhereAllDecide: in a space without anybody in charge no client is sent to the
+// view's coordinator.
+func TestClientsStayWhereAllDecide(t *testing.T) {
+	condition := &protocol.Condition{State: protocol.Ready}
+	m := &movable{answer: func(fact any) any {
+		if _, is := fact.(*protocol.Inspect); is {
+			told := *condition
+			return &told
+		}
+		return nil
+	}}
+	b := newBedOf(t, calm{}, m.wrap, func(c *Config) {
+		c.View = func() protocol.View {
+			view := two()
+			view.Coordinator = 8
+			return view
+		}
+	}, nil)
+	space := &Space{Name: holdfast.DefaultSpace, Port: 2}
+	for want, authority := range map[string][]protocol.ID{
+		"a.example:4040": {bedMember, 8},
+		"b.example:4040": {8},
+	} {
+		condition.Authority = authority
+		b.service.lookAt(space, &spaceState{})
+		if got := b.service.roster().authority; got != want {
+			t.Errorf("where %v decide clients are sent to %q, want %q", authority, got, want)
 		}
 	}
 }
@@ -253,8 +314,8 @@ func TestDeedsOverGRPC(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`level=WARN msg="space transferred to b" space=any by=ops`, `level=WARN msg="space closed on member a" space=any by=ops`,
-		`level=WARN msg="space opened on member a" space=any by=ops`,
+		`level=INFO msg="space transferred to b" space=any by=ops`, `level=WARN msg="space closed on member a" space=any by=ops`,
+		`level=INFO msg="space opened on member a" space=any by=ops`,
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, &log)

@@ -211,7 +211,7 @@ func TestSuspendOverGRPC(t *testing.T) {
 	}
 	c.say(opTry(3, "x"))
 	c.granted(3)
-	for _, want := range []string{`level=WARN msg="space suspended" space=default by=ops reason=restore`, `level=WARN msg="space resumed" space=default by=ops reason=done`} {
+	for _, want := range []string{`level=WARN msg="space suspended" space=default by=ops reason=restore`, `level=INFO msg="space resumed" space=default by=ops reason=done`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, &log)
 		}

@@ -93,6 +93,7 @@ type Wait struct {
 	Until    Time          `json:"until,omitzero"` // of its wait limit
 	Position int           `json:"position"`       // how many wait before it
 	Reason   string        `json:"reason"`
+	For      List[string]  `json:"for,omitzero"` // members whose permission it waits for, where it has asked members
 }
 
 // Broken lists the grants that an operator has broken.
@@ -172,11 +173,15 @@ type Space struct {
 	Elder      string         `json:"elder"`                // who names the authority; "" where nobody does
 	Version    uint64         `json:"version,string"`       // which of the authorities of one reign it is; 0 where there is one
 	Transfers  List[Handover] `json:"transfers"`            // authorities that are being handed over
+	Awaited    List[Awaited]  `json:"awaited,omitempty"`    // which member waits for whose reply, where members ask one another
 	Closed     bool           `json:"closed"`               // the space's instance at the member that answers is closed
 	Suspension *Grant         `json:"suspension,omitempty"` // state suspended: by whom, and why
 
 	Placement Duration `json:"placement,omitzero"` // the window in which the authority counts who locks most; 0 means off
 	HoldOn    Duration `json:"hold_on,omitzero"`   // how long a member keeps a grant that is used no more; 0 means off
+	Capacity  int      `json:"capacity,omitzero"`  // how many members may use a name at once; 0 means off
+	Defer     bool     `json:"defer,omitzero"`     // a member that cannot give its permission yet says so
+	Retain    bool     `json:"retain,omitzero"`    // a member keeps permissions until somebody else asks for the name
 }
 
 // Handover is an authority that is on its way from one member to another, by their names.
@@ -184,6 +189,13 @@ type Handover struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Since Time   `json:"since"`
+}
+
+// Awaited is how many requests of a member wait for another one's reply, by their names.
+type Awaited struct {
+	Member   string `json:"member"`
+	Reply    string `json:"reply"`
+	Requests int    `json:"requests"`
 }
 
 // Event is one thing that happened. Event is one of waiting, granted, released,

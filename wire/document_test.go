@@ -37,7 +37,8 @@ func TestDocuments(t *testing.T) {
 			Member: "a", Started: at, View: 7, Epoch: 3, Coordinator: "b", Places: []wire.ForcedPlace{{Name: "b", Address: "h:1", Founder: true}},
 			Named: []string{"a"}, Rivals: []string{"b"}, Wait: wire.Duration(3150 * time.Millisecond), Code: "0123abcd",
 		},
-		`{"owner":"","session":"a-1","member":"m","client":"c","mode":"shared","units":0,"since":"2026-11-21T18:04:05.000000600Z","position":0,"reason":""}`: wire.Wait{Session: "a-1", Member: "m", Client: "c", Mode: holdfast.ModeShared, Since: at},
+		`{"owner":"","session":"a-1","member":"m","client":"c","mode":"shared","units":0,"since":"2026-11-21T18:04:05.000000600Z","position":0,"reason":""}`:                     wire.Wait{Session: "a-1", Member: "m", Client: "c", Mode: holdfast.ModeShared, Since: at},
+		`{"owner":"o","session":"a-1","member":"m","client":"c","mode":"exclusive","units":0,"since":"2026-11-21T18:04:05.000000600Z","position":1,"reason":"","for":["b","c"]}`: wire.Wait{Owner: "o", Session: "a-1", Member: "m", Client: "c", Since: at, Position: 1, For: []string{"b", "c"}},
 		`{"version":"v1","cluster":"c","member":{"name":"a","id":"18446744073709551615","incarnation":"3","founder":true,"address":"h:1","http":"","since":"2026-11-21T18:04:05.000000600Z","state":"normal","election":"normal"},"view":{"number":"7","coordinator":"a","members":[],"why":""},"spaces":[]}`: wire.Status{
 			Version: "v1", Cluster: "c", View: wire.View{Number: 7, Coordinator: "a"},
 			Member: wire.Member{Name: "a", ID: 1<<64 - 1, Incarnation: 3, Founder: true, Address: "h:1", Since: at, State: "normal", Election: "normal"},
@@ -48,6 +49,10 @@ func TestDocuments(t *testing.T) {
 		`{"name":"g","protocol":"grantor","class":"fenced","partition":"primary","authority":["a"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"b","version":"2","transfers":[],"closed":false,"placement":"10s","hold_on":"1m0s"}`: wire.Space{
 			Name: "g", Protocol: "grantor", Class: holdfast.Fenced, Partition: "primary", Authority: []string{"a"}, Reign: 12, State: "ready",
 			Elder: "b", Version: 2, Placement: wire.Duration(10 * time.Second), HoldOn: wire.Duration(time.Minute),
+		},
+		`{"name":"p","protocol":"permission","class":"fenced","partition":"primary","authority":["a","b"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"","version":"0","transfers":[],"awaited":[{"member":"b","reply":"a","requests":3}],"closed":false,"capacity":2,"defer":true,"retain":true}`: wire.Space{
+			Name: "p", Protocol: "permission", Class: holdfast.Fenced, Partition: "primary", Authority: []string{"a", "b"}, Reign: 12, State: "ready",
+			Awaited: []wire.Awaited{{Member: "b", Reply: "a", Requests: 3}}, Capacity: 2, Defer: true, Retain: true,
 		},
 		`{"event":"lost","time":"2026-11-21T18:04:05.000000600Z","space":"default","name":"x","owner":"o","token":"17179869185","why":"hold_limit","member":"b"}`: wire.Event{Event: "lost", Time: at, Space: "default", Name: "x", Owner: "o", Token: big, Why: "hold_limit", Member: "b"},
 		`{"type":"about:blank","title":"Limit reached","status":429,"detail":"lock \"x\": limit sessions of 7 reached","code":"limit","space":"default","name":"x","limit":"sessions","value":7}`: wire.NewProblem(

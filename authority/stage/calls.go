@@ -30,6 +30,15 @@ func (s *Stage) use(args []string) {
 	fmt.Fprintf(&s.said, "%s%s was granted %s %d of %d times\n", said, args[0], args[2], granted, times)
 }
 
+// quietly lets a line happen, and says nothing of it.
+func (s *Stage) quietly(words []string) {
+	s.t.Helper()
+	said := s.Said()
+	s.Say(strings.Join(words, " "))
+	s.said.Reset()
+	s.said.WriteString(said)
+}
+
 // CallOf reads a wish of a client of a member, or of an operator there.
 func CallOf(t testing.TB, self protocol.ID, word string, args []string, now protocol.Time) any {
 	t.Helper()
@@ -74,6 +83,24 @@ func CallOf(t testing.TB, self protocol.ID, word string, args []string, now prot
 	}
 	t.Fatalf("unknown word %q", word)
 	return nil
+}
+
+// scanOf reads [limit=N] [cursor=N].
+func scanOf(t testing.TB, args []string) *protocol.Scan {
+	t.Helper()
+	scan := &protocol.Scan{Limit: 10}
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "limit":
+			scan.Limit = int(Number(t, value))
+		case "cursor":
+			scan.Cursor = Number(t, value)
+		default:
+			t.Fatalf("scan: unknown word %q", arg)
+		}
+	}
+	return scan
 }
 
 // whole puts the name of the whole table where other requests have theirs.

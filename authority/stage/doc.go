@@ -1,5 +1,6 @@
-// Package stage plays conversations with the machines of a protocol in which one member
-// keeps the lock table for all. The tests of such protocols use it; nothing else does.
+// Package stage plays conversations with the machines of a protocol: one in which one member
+// keeps the lock table for all, or one of peers. The tests of such protocols use it; nothing
+// else does.
 //
 // A conversation is a file that a person can read: what happens to each member, and below
 // each line what the machines did about it. Every message is printed when it is sent, every
@@ -10,18 +11,21 @@
 //
 // # Members and views
 //
-//	members [chunk=N] [operators=N] [parked=N] [placement=10s] [hold_on=1m] [any] [named] a b c
+//	members [chunk=N] [operators=N] [parked=N] [placement=10s] [hold_on=1m]
+//	        [capacity=K] [defer] [retain] [any] [named] a b c
 //	                  a new cluster, in which nobody has a view
 //	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [merged]
 //	     [since=c@2] [dropped=c@5s]                   raised at those in to=
 //	halt b 5          b has promised epoch 5          lapse c       c's lease has ended
 //	carried c 3s      until when c carries unconfirmed holds
+//	lease c 3s        until when c may hold; for ever at first
 //	crash a           a takes and sends nothing any more
 //	start a           a begins a life that knows nothing of the one before
 //
-// With named, answers that show a lock say whose each session is. Each view has the next number, but for one that is the last again, with other flags. Since
-// when a member has its place in all views the stage counts by itself; since= says it
-// otherwise.
+// With named, answers that show a lock say whose each session is. Each view has the next
+// number, but for one that is the last again, with other flags. Since when a member has its
+// place in all views the stage counts by itself; since= says it otherwise. Any line can begin
+// with quietly: then it happens, and nothing is said of it.
 //
 // # What is asked
 //
@@ -29,7 +33,8 @@
 //	unlock a1 #1 X    cancel a1 #1 X    extend a1 #1 X 5s    end a1 [why]    list a1
 //	use a1 30 X       a1 locks and unlocks X so often, of which only the number is told
 //	suspend a1 #1 [wait=1s] [hold=1s] [owner=o]   resume a1 #1   lock and unlock [lock.Whole]
-//	break b X    show b X    scan b    inspect b              b: the member that is asked
+//	break b X    show b X    inspect b                        b: the member that is asked
+//	scan b [limit=10] [cursor=N]
 //	transfer b c      b is asked to make c the authority
 //	open b    close b the space's instance at b
 //	leave b           b is about to leave the views, and asked whether it may

@@ -36,6 +36,8 @@ func (s *Stage) step(m *member, ev protocol.Event) {
 			fmt.Fprintf(&s.said, "%s: confirmed epoch %d\n", m.name, fact.Epoch)
 		case *protocol.NeedEpoch:
 			fmt.Fprintf(&s.said, "%s: needs an epoch above %d\n", m.name, fact.Above)
+		case *protocol.Unheard:
+			fmt.Fprintf(&s.said, "%s: does not hear %s\n", m.name, s.names(fact.IDs))
 		default:
 			fmt.Fprintf(&s.said, "%s: raise %+v\n", m.name, fact)
 		}

@@ -93,22 +93,41 @@ func (s *Stage) result(r any) string {
 			return "stepping down"
 		}
 		return "stepped down"
+	case *protocol.Unanswered:
+		return "unanswered" + reason(r.Err)
+	case *protocol.Scanned:
+		return s.page(r)
 	case *lock.Lock:
 		if s.named {
 			return shown(r, s.client)
 		}
 	case *protocol.Condition:
-		text := Result(r)
+		text := strings.TrimSpace(Result(r))
+		for _, a := range r.Awaited {
+			text += fmt.Sprintf(" %s waits for %s: %d", s.names([]protocol.ID{a.Member}), s.names([]protocol.ID{a.Reply}), a.Requests)
+		}
 		if r.Elder == 0 {
 			return text
 		}
-		text = strings.TrimSpace(text) + fmt.Sprintf(" elder=%s authority=%s version=%d", s.names([]protocol.ID{r.Elder}), s.names(r.Authority), r.Version)
+		text += fmt.Sprintf(" elder=%s authority=%s version=%d", s.names([]protocol.ID{r.Elder}), s.names(r.Authority), r.Version)
 		for _, h := range r.Transfers {
 			text += fmt.Sprintf(" transfer=%s>%s", s.names([]protocol.ID{h.From}), s.names([]protocol.ID{h.To}))
 		}
 		return text
 	}
 	return Result(r)
+}
+
+// page renders a part of a listing.
+func (s *Stage) page(page *protocol.Scanned) string {
+	text := "scanned"
+	for i := range page.Locks {
+		text += " [" + s.result(&page.Locks[i]) + "]"
+	}
+	if page.Next != 0 {
+		text += fmt.Sprintf(" next=%d", page.Next)
+	}
+	return text
 }
 
 // client names a session by its member.

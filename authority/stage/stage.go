@@ -18,6 +18,8 @@ type Options struct {
 	Chunk, Operators, Parked int
 	Any                      bool
 	Placement, HoldOn        time.Duration
+	Capacity                 int
+	Defer, Retain            bool
 }
 
 // Maker makes the machine of one member.
@@ -141,7 +143,9 @@ func (s *Stage) Say(line string) {
 		s.flow(args)
 	case "use":
 		s.use(args)
-	case "halt", "lapse", "carried", "crash", "start":
+	case "quietly":
+		s.quietly(args)
+	case "halt", "lapse", "carried", "lease", "crash", "start":
 		s.standing(s.member(args[0]), words[0], args[1:])
 	default:
 		s.ask(words[0], args)
@@ -181,6 +185,12 @@ func (s *Stage) start(args []string) {
 			s.options.Placement = Duration(s.t, value)
 		case key == "hold_on" && set:
 			s.options.HoldOn = Duration(s.t, value)
+		case key == "capacity" && set:
+			s.options.Capacity = int(Number(s.t, value))
+		case key == "defer":
+			s.options.Defer = true
+		case key == "retain":
+			s.options.Retain = true
 		case key == "any":
 			s.options.Any = true
 		case key == "named":
@@ -216,6 +226,8 @@ func (s *Stage) standing(m *member, word string, args []string) {
 		s.revive(m)
 	case "carried":
 		m.lease.Carried = Duration(s.t, args[0])
+	case "lease":
+		m.lease.Member = Duration(s.t, args[0])
 	case "halt":
 		m.lease.Promised = Number(s.t, args[0])
 		s.step(m, protocol.Event{Kind: protocol.Raised, Fact: &protocol.Halted{Promised: m.lease.Promised}})
@@ -240,7 +252,7 @@ func (s *Stage) ask(word string, args []string) {
 	case "leave":
 		fact = &protocol.StepDown{}
 	case "scan":
-		fact = &protocol.Scan{Limit: 10}
+		fact = scanOf(s.t, args[1:])
 	case "show", "break", "inspect":
 		fact = CallOf(s.t, m.id, word, args[1:], s.now)
 	default:

@@ -138,10 +138,14 @@ func (l *loader) checkPartition() {
 		}
 		for _, space := range c.Spaces[1:] {
 			if value := space.Option(name); value != first.Option(name) {
+				fix := "write " + name + "=" + first.Option(name) + " here, or change the others"
+				if !space.takes(name, first.Option(name)) {
+					fix = "write " + name + "=" + value + " in the others, or give this one another protocol"
+				}
 				l.complain(Problem{"spaces." + space.Name, quote(space.String()), c.origins["spaces."+space.Name],
 					fmt.Sprintf("its %s is %s, and that of space %s is %s; a member has one view for all its spaces",
 						name, value, first.Name, first.Option(name)),
-					"the same " + name + " in all spaces", "write " + name + "=" + first.Option(name) + " here, or change the others"})
+					"the same " + name + " in all spaces", fix})
 				break
 			}
 		}

@@ -262,6 +262,47 @@ func TestOptionsOfGrantors(t *testing.T) {
 	}
 }
 
+func TestOptionsOfPermission(t *testing.T) {
+	for _, test := range []struct {
+		options                   string
+		deferred, retain, preempt bool
+		capacity                  int
+		file                      string
+	}{
+		{options: "", file: "{protocol: permission}"},
+		{options: ",defer=false,retain=false,capacity=off,partition=primary", file: "{protocol: permission, defer: false, retain: false, capacity: off, partition: primary}"},
+		{",defer=true,preempt=true", true, false, true, 0, "{protocol: permission, defer: true, preempt: true}"},
+		{",retain=true", false, true, false, 0, "{protocol: permission, retain: true}"},
+		{",capacity=1", false, false, false, 1, "{protocol: permission, capacity: 1}"},
+		{",capacity=2147483647,defer=true", true, false, false, 2147483647, "{protocol: permission, defer: true, capacity: 2147483647}"},
+	} {
+		for _, sources := range []Sources{
+			{Flags: map[string]string{"spaces": "default=permission" + test.options}},
+			{File: write(t, "h.yaml", "spaces:\n  default: "+test.file+"\n")},
+		} {
+			s := mustLoad(t, sources).Spaces[0]
+			if got := s.OptionSwitch("defer"); got != test.deferred {
+				t.Errorf("%+v: defer is %v", sources, got)
+			}
+			if got := s.OptionSwitch("retain"); got != test.retain {
+				t.Errorf("%+v: retain is %v", sources, got)
+			}
+			if got := s.OptionCount("capacity"); got != test.capacity {
+				t.Errorf("%+v: capacity is %d", sources, got)
+			}
+			if got := s.OptionSwitch("preempt"); got != test.preempt {
+				t.Errorf("%+v: preempt is %v", sources, got)
+			}
+		}
+	}
+	for _, other := range []string{"central", "grantor,placement=30s"} {
+		s := mustLoad(t, Sources{Flags: map[string]string{"spaces": "a=" + other}}).Spaces[1]
+		if s.OptionCount("capacity") != 0 || s.OptionCount("placement") != 0 || s.OptionSwitch("retain") {
+			t.Errorf("%v has options of another protocol", s)
+		}
+	}
+}
+
 // TestFilePath: the flag --config, then HOLDFAST_CONFIG, name the file.
 func TestFilePath(t *testing.T) {
 	one, two := write(t, "one.yaml", "name: one"), write(t, "two.yaml", "name: two")

@@ -63,6 +63,12 @@
 // a grant that its clients use no more: off, on (1m), or how long. All members have the same
 // options, or are refused with both values.
 //
+// # Options of permission
+//
+// A space of protocol permission has three more: defer and retain, true or false, and capacity,
+// which is off or how many members may use a name at once. It has no partition any. All members
+// have the same options here too.
+//
 // # Where it listens
 //
 // listen is HOST:PORT, or unix:///PATH, or both with a comma between. Other members reach
@@ -76,7 +82,7 @@
 //
 // # What this version does not serve
 //
-// Protocols central and grantor, nothing kept in data. What asks for more (another
-// protocol, a data folder) is refused in plain words rather than started as something
-// less.
+// Protocols central, grantor and permission, nothing kept in data. What asks for more
+// (another protocol, a data folder) is refused in plain words rather than started as
+// something less.
 package config

@@ -57,7 +57,7 @@ func FuzzEnvironment(f *testing.F) {
 	for _, key := range Keys() {
 		f.Add(key.Env, key.Default, "HOLDFAST_STATE", "none")
 	}
-	f.Add("HOLDFAST_SPACES", "a=central,preempt=true;b=grantor;;=;a", "HOLDFAST_JOIN", "a:1,b:2,")
+	f.Add("HOLDFAST_SPACES", "a=central,preempt=true;b=grantor;c=permission,capacity=2;;=;a", "HOLDFAST_JOIN", "a:1,b:2,")
 	f.Add("HOLDFAST_LESE", "3s", "HOLDFAST_NAME", "a\x00b")
 	f.Add("HOLDFAST_STATE", "~/\u2028 #x: [", "HOLDFAST_LISTEN", "[fe80::1%25]:0")
 	f.Fuzz(func(t *testing.T, name, value, other, text string) {

@@ -99,6 +99,7 @@ func TestPrintRoundTrip(t *testing.T) {
 		{"spaces": "default=central,partition=any,preempt=true;0=central,partition=any,preempt=true;null=central,preempt=true,partition=any"},
 		{"spaces": "null=central;1.5=central,partition=primary;-=central,preempt=false"},
 		{"spaces": "a=grantor,placement=on,hold_on=off;b=grantor,placement=90s,hold_on=1m30s"},
+		{"spaces": "default=permission,capacity=2,defer=true;a=permission,retain=true;b=permission,capacity=off"},
 		{"join": "LOCALHOST:04041,127.0.0.1:4040,[::FFFF:127.0.0.1]:4042", "expect": "3"},
 		{"join": "[fe80::1%25eth0]:1,lock-0.Example.:4040", "listen": "[fe80::2%25eth0]:1", "insecure": "true"},
 		{"listen": ":1", "tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert, "tls.client_auth": "verify"},

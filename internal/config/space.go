@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,19 +18,23 @@ const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
 const usual = "central"
 
 // served are the names of the protocols that this version serves.
-func served() []string { return []string{usual, "grantor"} }
+func served() []string { return []string{usual, "grantor", "permission"} }
 
 // protocols are the names of all protocols, served or not.
 func protocols() []string {
-	return append(served(), "bakery", "permission", "consensus", "claim")
+	return append(served(), "bakery", "consensus", "claim")
 }
 
 // option is something that a space may set, and the words for its values, the default
-// first. With usual it may also be a length of time, and the word on stands for that one.
+// first. With usual it may also be a length of time, and the word on stands for that one;
+// with most a whole number from 1 to that.
 type option struct {
 	name  string
 	words []string
 	usual time.Duration
+	most  int
+	// refused says of words that another protocol takes why this one does not.
+	refused map[string]flaw
 }
 
 // optionSpan is which lengths of time an option may be.
@@ -38,16 +43,27 @@ var optionSpan = span{time.Second, time.Hour}
 // optionsOf are those of a protocol that is served: on a partition only the side with a
 // quorum grants (primary), or every side does (any); with preempt the member with the
 // highest id coordinates. What placement and hold_on do, and the lengths that on stands
-// for, package protocol/grantor says.
+// for, package protocol/grantor says; what defer, retain and capacity do, package
+// protocol/permission.
 func optionsOf(protocol string) []option {
 	options := []option{
 		{name: "partition", words: []string{"primary", "any"}},
 		{name: "preempt", words: []string{"false", "true"}},
 	}
-	if protocol == "grantor" {
+	switch protocol {
+	case "grantor":
 		options = append(options,
-			option{"placement", []string{"off", "on"}, 10 * time.Second},
-			option{"hold_on", []string{"off", "on"}, time.Minute})
+			option{name: "placement", words: []string{"off", "on"}, usual: 10 * time.Second},
+			option{name: "hold_on", words: []string{"off", "on"}, usual: time.Minute})
+	case "permission":
+		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
+			"nobody could merge what the sides of a partition have granted",
+			"leave it out for primary, or use protocol central or grantor",
+		}}}
+		options = append(options,
+			option{name: "defer", words: []string{"false", "true"}},
+			option{name: "retain", words: []string{"false", "true"}},
+			option{name: "capacity", words: []string{"off"}, most: holdfast.MaxCapacity})
 	}
 	return options
 }
@@ -58,6 +74,9 @@ func (o *option) allowed() string {
 	if o.usual != 0 {
 		allowed += ", " + optionSpan.String()
 	}
+	if o.most != 0 {
+		allowed += fmt.Sprintf(", 1 to %d", o.most)
+	}
 	return allowed
 }
 
@@ -65,6 +84,13 @@ func (o *option) allowed() string {
 func (o *option) judge(value string) *flaw {
 	if slices.Contains(o.words, value) {
 		return nil
+	}
+	if wrong, known := o.refused[value]; known {
+		return &wrong
+	}
+	if _, err := strconv.Atoi(value); err == nil && o.most != 0 {
+		_, wrong := readCount(value, 1, o.most)
+		return wrong
 	}
 	_, err := time.ParseDuration(value)
 	if o.usual == 0 || err != nil {
@@ -194,13 +220,36 @@ func (s Space) OptionDuration(name string) time.Duration {
 	return 0
 }
 
+// OptionCount is the number that an option is: 0 where it is off, or the protocol does not
+// have it.
+func (s Space) OptionCount(name string) int {
+	value := s.Option(name)
+	for _, o := range optionsOf(s.Protocol) {
+		if o.name == name && o.most != 0 {
+			if n, wrong := readCount(value, 1, o.most); wrong == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// OptionSwitch is whether an option is on that is true or false.
+func (s Space) OptionSwitch(name string) bool { return s.Option(name) == "true" }
+
+// takes reports whether an option of the space's protocol can have that value.
+func (s Space) takes(name, value string) bool {
+	return slices.ContainsFunc(optionsOf(s.Protocol), func(o option) bool { return o.name == name && o.judge(value) == nil })
+}
+
 // checkSpace judges protocol and options.
 func (l *loader) checkSpace(s setting) {
 	refuse := func(wrong, allowed, fix string) {
 		l.badSpaces = true
 		l.complain(Problem{"spaces." + s.Space.Name, quote(s.Space.String()), s.Origin, wrong, allowed, fix})
 	}
-	use := "use " + strings.Join(served(), " or ")
+	last := len(served()) - 1
+	use := "use " + strings.Join(served()[:last], ", ") + " or " + served()[last]
 	switch {
 	case slices.Contains(served(), s.Space.Protocol):
 	case slices.Contains(protocols(), s.Space.Protocol):

@@ -23,7 +23,8 @@
 // A reign is a grantor's term. Its [authority.Version] is (the view's epoch, number). An
 // epoch has one coordinator, hence one elder: versions never restart, whoever is elder (H3).
 // Unlike a coordinator's, a grantor's reign outlives epochs: an elder's or a coordinator's
-// crash does not touch it. It ends with the grantor's tenure, or by a Depose.
+// crash does not touch it. It ends with the grantor's tenure, or by a Depose; and in partition
+// mode any with its epoch.
 //
 // # Roles
 //
@@ -133,9 +134,12 @@
 // A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
 // what they hold is renewed with their leases (membership.md, V13).
 //
-// In partition mode any a new epoch may have joined sides that went on alone. So a reign that
-// goes on grants nothing in it before every member of the view has reported, and the elder has
-// given it that epoch to count in: who comes from another side has heard of tokens up to there.
+// In partition mode any a reign ends with its epoch, as a coordinator's does. Another epoch may
+// have joined sides that went on alone, and gives places to members of sides of lower epochs:
+// they hold what no table has, and have heard of tokens and versions up to there. So the next
+// grantor recovers, whoever it is; of those who exclude each other all but one are told
+// (duplicate); and no reign is settled, but under a cluster's first view. Who joins the view
+// of a reign that goes on is asked for a report, and so is everybody by whoever inherits it.
 //
 // A role belongs to a place in the views: a member under a tenure, without a gap
 // (protocol.Member.Since). One that was left out, and is back, has to be named anew: others

@@ -230,7 +230,8 @@ func (m *Machine) name(asker Place, out *protocol.Effects) *Info {
 		return nil
 	}
 	beginning := Settled
-	if (x.named || x.left || !m.view.Open) && !protocol.Mutated("recovery skipped") {
+	joined := m.config.Any && m.view.Number > 1 // somebody may have, from another side of a partition
+	if (x.named || x.left || joined || !m.view.Open) && !protocol.Mutated("recovery skipped") {
 		beginning = Recovering
 	}
 	m.enter(asker, beginning)

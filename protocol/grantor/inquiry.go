@@ -61,9 +61,9 @@ func (m *Machine) inquire(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// supersede takes a grantor for gone where somebody has heard of a newer one, as members of
-// two sides of a partition may, in mode any: who has would take nothing from it. It ends
-// when it hears of the next one.
+// supersede takes a grantor for gone where somebody has heard of a newer one, which an elder may
+// have named that was cut off from it, under a view that was never installed: who has would take
+// nothing from it. It ends when it hears of the next one.
 func (m *Machine) supersede() {
 	x := &m.elder.entry
 	if x.named && x.version.Before(m.elder.heard) {

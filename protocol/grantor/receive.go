@@ -26,10 +26,18 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 			m.keepEarly(ev, out)
 			return
 		}
+		if msg.Grantor.ID != 0 && m.over(msg.Version) {
+			m.ignoreOver(ev, out) // the elder is asked again
+			return
+		}
 		m.onInfo(now, ev.From, &msg, out)
 	case Depose:
 		if m.foretells(msg.Version) {
 			m.keepEarly(ev, out)
+			return
+		}
+		if m.over(msg.Version) {
+			m.ignoreOver(ev, out)
 			return
 		}
 		m.onDepose(now, ev.From, &msg, out)
@@ -103,7 +111,7 @@ func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.St
 		return
 	}
 	if m.reign.Version != s.Version || m.reign.Authority != ev.From {
-		if s.Version.Before(m.heard) && !protocol.Mutated("stale grant accepted") {
+		if (s.Version.Before(m.heard) || m.over(s.Version)) && !protocol.Mutated("stale grant accepted") {
 			out.Note(Ignored{What: fmt.Sprintf("void %v from member %d", ev.Fact, ev.From)})
 			return
 		}
@@ -140,6 +148,11 @@ func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.St
 // of this view or of one before can have given it. Were it believed, and nobody's, no other
 // would ever be: so it is kept until a view of such an epoch comes.
 func (m *Machine) foretells(v authority.Version) bool { return m.view.Epoch.Counter < v.Epoch }
+
+// ignoreOver notes an elder's word about a reign that has ended with its epoch.
+func (m *Machine) ignoreOver(ev protocol.Event, out *protocol.Effects) {
+	out.Note(Ignored{What: fmt.Sprintf("%v from member %d: that reign has ended with its epoch", ev.Fact, ev.From)})
+}
 
 // park keeps a message until it is known who grants. One beyond the bound is dropped: its
 // sender repeats it.

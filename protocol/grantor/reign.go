@@ -31,6 +31,7 @@ func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.Effects) {
 	m.view, m.halted = view, false
 	m.arrive(view)
+	m.endReigns()
 	if m.reign.Authority != 0 && !m.present(m.place) {
 		m.reign, m.place = authority.Reign{}, Place{}
 	}
@@ -48,6 +49,29 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	m.early = nil
 	for _, ev := range early {
 		m.onReceive(now, ev, out)
+	}
+}
+
+// over reports whether a reign has ended with the epoch in which it was begun, as in mode any
+// every one does. Another epoch may have joined sides of a partition, and even one that has not
+// gives places to members that come from a side of a lower epoch: they hold what no table of
+// before has, under tokens up to there, and may have heard of a version above that of a reign
+// which had gone on. They would follow nobody.
+func (m *Machine) over(v authority.Version) bool {
+	return m.config.Any && v.Epoch < m.view.Epoch.Counter
+}
+
+// endReigns ends what belongs to reigns that are over: that which this member follows or has, a
+// table that it waits for, and one that it keeps for somebody.
+func (m *Machine) endReigns() {
+	if m.over(m.reign.Version) {
+		m.reign, m.place = authority.Reign{}, Place{}
+	}
+	if m.turk != nil && m.over(m.turk.version) {
+		m.turk = nil
+	}
+	if m.estate != nil && m.over(m.estate.heir.version) {
+		m.estate = nil
 	}
 }
 

@@ -11,14 +11,16 @@ import (
 
 // The fewest bytes that an element of a list can have.
 const (
+	leastID       = 8
 	leastEnded    = 10
 	leastReleased = 11
 	leastSeat     = 24
 	leastGrant    = 19
-	leastWait     = 17
+	leastWait     = 18
 	leastLock     = 8
 
 	leastHandover = 17
+	leastAwaited  = 17
 	leastDecided  = 20
 )
 
@@ -208,14 +210,18 @@ func (c *coder) answer(v *authority.Answer) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Number)
 	c.count(&v.Skip)
-	for i := range list(c, &v.Locks, leastLock) {
-		c.lock(&v.Locks[i])
-	}
+	c.locks(&v.Locks)
 	number(c, &v.Next)
 	c.count(&v.More)
 	c.grants(&v.Grants)
 	c.failure(&v.Err)
 	c.condition(&v.Condition)
+}
+
+func (c *coder) locks(v *[]lock.Lock) {
+	for i := range list(c, v, leastLock) {
+		c.lock(&(*v)[i])
+	}
 }
 
 func (c *coder) lock(v *lock.Lock) {
@@ -261,6 +267,9 @@ func (c *coder) waiter(v *lock.Wait) {
 	number(c, &v.Request)
 	c.span(&v.Since)
 	c.span(&v.Until)
+	for i := range list(c, &v.For, leastID) {
+		fixed(c, &v.For[i])
+	}
 }
 
 func (c *coder) condition(v *protocol.Condition) {
@@ -279,6 +288,19 @@ func (c *coder) condition(v *protocol.Condition) {
 		c.handover(&v.Transfers[i])
 	}
 	c.truth(&v.Closed)
+	c.awaited(&v.Awaited)
+}
+
+func (c *coder) awaited(v *[]protocol.Awaited) {
+	for i := range list(c, v, leastAwaited) {
+		c.await(&(*v)[i])
+	}
+}
+
+func (c *coder) await(v *protocol.Awaited) {
+	fixed(c, &v.Member)
+	fixed(c, &v.Reply)
+	c.count(&v.Requests)
 }
 
 func (c *coder) handover(v *protocol.Handover) {

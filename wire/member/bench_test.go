@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
 // hot are the messages of a lock and unlock, and of a poll, with what they usually
@@ -15,6 +16,7 @@ import (
 func hot() []protocol.Message {
 	epoch, tenure := protocol.Epoch{Counter: 28_000_000, Candidate: 1 << 63}, protocol.Tenure{Incarnation: 7}
 	stamp := authority.Stamp{Epoch: epoch, Tenure: tenure, Acks: []uint64{4711}, Known: true}
+	tag := permission.Tag{View: 3, Epoch: epoch, Tenure: tenure}
 	session := lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}
 	ended := authority.Ended{Session: session, Wish: 4712}
 	return []protocol.Message{
@@ -23,6 +25,8 @@ func hot() []protocol.Message {
 		}},
 		authority.Decided{Stamp: stamp, Ended: ended, Kind: lock.Granted, Name: "accounts/4711/balance", Token: 28_000_000<<32 | 99},
 		authority.Release{Stamp: stamp, Ended: ended, Name: "accounts/4711/balance"},
+		permission.Request{Tag: tag, Number: 4712, Clock: 28_000_000<<32 | 99, Name: "accounts/4711/balance"},
+		permission.Reply{Tag: tag, Number: 4712, Last: 28_000_000<<32 | 98, Count: 1},
 		membership.Poll{Epoch: epoch, View: 3, Seq: 991, Echo: time.Hour, Tenure: tenure, Role: 3 * time.Second, Installed: true, Open: true},
 	}
 }

@@ -227,7 +227,7 @@ func (c *coder) numbers(v *[]uint64) {
 }
 
 func (c *coder) ids(v *[]protocol.ID) {
-	for i := range list(c, v, 8) {
+	for i := range list(c, v, leastID) {
 		fixed(c, &(*v)[i])
 	}
 }

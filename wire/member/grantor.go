@@ -35,7 +35,7 @@ func kindOfGrantor(m protocol.Message) kind {
 	case grantor.NotGrantor:
 		return kindNotGrantor
 	}
-	return 0
+	return kindOfPermission(m)
 }
 
 func (c *coder) writeGrantor(m protocol.Message) {
@@ -63,7 +63,7 @@ func (c *coder) writeGrantor(m protocol.Message) {
 	case grantor.NotGrantor:
 		c.notGrantor(&m)
 	default:
-		c.fail(ErrKind)
+		c.writePermission(m)
 	}
 }
 
@@ -114,8 +114,7 @@ func (c *coder) readGrantor(k kind) protocol.Message {
 		c.notGrantor(&m)
 		return m
 	}
-	c.fail(ErrKind)
-	return nil
+	return c.readPermission(k)
 }
 
 func (c *coder) place(v *grantor.Place) {

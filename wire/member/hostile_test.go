@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
 type stranger struct{}
@@ -71,7 +72,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a port too high", []byte{0xff, 0xff, 0xff, 0x01, byte(kindAcks)}, ErrRange},
 		{"a number of 11 bytes", bytes.Repeat([]byte{0xff}, 11), ErrRange},
 		{"type 0", []byte{1, 0}, ErrKind},
-		{"a type that nobody has", []byte{1, 99}, ErrKind},
+		{"a type that nobody has", []byte{1, 127}, ErrKind},
 		{"a type between those of two protocols", []byte{1, byte(kindVouch) + 1}, ErrKind},
 		{"a truth of 2", changed(whole(authority.Acks{}), 1, 2), ErrRange},
 		{"a kind of decision that nobody has", []byte(strings.Replace(string(whole(authority.Decided{Kind: lock.Granted, Name: "n"})), "\x01\x01n", "\x40\x01n", 1)), ErrRange},
@@ -81,6 +82,11 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a version that is neither there nor not", changed(whole(authority.Acks{}), 5, 2), ErrRange},
 		{"a question of no kind", changed(whole(grantor.Question{}), 4, byte(grantor.Count)+1), ErrRange},
 		{"a reign that begins in no way", changed(whole(grantor.Info{}), 14, byte(grantor.Inheriting)+1), ErrRange},
+		{"a request in no mode", changed(whole(permission.Request{}), 4, byte(holdfast.ModeSlots)+1), ErrRange},
+		{"an ask of no kind", changed(whole(permission.Ask{}), 7, byte(permission.AskCount)+1), ErrRange},
+		{"units beyond 32 bits", whole(permission.Free{Uses: 1 << 40}), ErrRange},
+		{"more names than the bytes", changed(whole(permission.Ask{}), 6, 100), ErrLong},
+		{"more locks than the bytes", changed(whole(permission.Answer{}), 8, 1), ErrLong},
 		{"more seats than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
 		{"more words than the bytes", changed(whole(grantor.TransferTable{}), 1, 1), ErrLong},
 		{"a chunk beyond 32 bits", append(whole(grantor.TransferRequest{})[:3], 0xff, 0xff, 0xff, 0xff, 0x1f), ErrRange},

@@ -27,6 +27,7 @@ const (
 	kindUnwelcome
 	kindDropped
 	kindResign
+	kindPutOff
 )
 
 const (
@@ -57,12 +58,24 @@ const (
 	kindNotGrantor
 )
 
+const (
+	kindRequest kind = 96 + iota
+	kindReply
+	kindFree
+	kindDefer
+	kindDiffers
+	kindClockRequest
+	kindClockAnswer
+	kindAskPeer    // permission.Ask
+	kindPeerAnswer // permission.Answer
+)
+
 // names has what the metrics call each type.
 var names = [...]string{
 	kindStatusPoll: "StatusPoll", kindStatusAnswer: "StatusAnswer", kindElection: "Election",
 	kindPromise: "Promise", kindRefuse: "Refuse", kindPoll: "Poll", kindNewView: "NewView",
 	kindPollAnswer: "PollAnswer", kindViewAck: "ViewAck", kindJoin: "Join",
-	kindUnwelcome: "Unwelcome", kindDropped: "Dropped", kindResign: "Resign",
+	kindUnwelcome: "Unwelcome", kindDropped: "Dropped", kindResign: "Resign", kindPutOff: "PutOff",
 	kindAcquire: "Acquire", kindRelease: "Release", kindExtend: "Extend",
 	kindEndSession: "EndSession", kindDecided: "Decided", kindInfoRequest: "InfoRequest",
 	kindInfoAnswer: "InfoAnswer", kindAcks: "Acks", kindAsk: "Ask", kindAnswer: "Answer",
@@ -71,10 +84,14 @@ var names = [...]string{
 	kindInquiry: "Inquiry", kindTestimony: "Testimony", kindTransferRequest: "TransferRequest",
 	kindTransferTable: "TransferTable", kindInvite: "Invite", kindInvited: "Invited",
 	kindNotGrantor: "NotGrantor",
+	kindRequest:    "Request", kindReply: "Reply", kindFree: "Free", kindDefer: "Defer",
+	kindDiffers: "Differs", kindClockRequest: "ClockRequest", kindClockAnswer: "ClockAnswer",
+	kindAskPeer: "Ask", kindPeerAnswer: "Answer",
 }
 
 // Name returns the name of a message's type without its package, or "" if members do
-// not send such messages to one another.
+// not send such messages to one another. Two protocols may have messages of one name: a
+// space has one protocol.
 func Name(m protocol.Message) string { return names[kindOf(m)] }
 
 // kindOf returns the number of a message's type; 0 where it has none.
@@ -106,6 +123,8 @@ func kindOf(m protocol.Message) kind {
 		return kindDropped
 	case membership.Resign:
 		return kindResign
+	case membership.PutOff:
+		return kindPutOff
 	case authority.Acquire:
 		return kindAcquire
 	case authority.Release:
@@ -220,6 +239,8 @@ func (c *coder) writeMembership(m protocol.Message) {
 		c.dropped(&m)
 	case membership.Resign:
 		c.resign(&m)
+	case membership.PutOff:
+		c.putOff(&m)
 	default:
 		c.writeGrantor(m)
 	}
@@ -321,6 +342,10 @@ func (c *coder) readMembership(k kind) protocol.Message {
 	case kindUnwelcome:
 		var m membership.Unwelcome
 		c.unwelcome(&m)
+		return m
+	case kindPutOff:
+		var m membership.PutOff
+		c.putOff(&m)
 		return m
 	case kindDropped:
 		var m membership.Dropped

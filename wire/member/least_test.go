@@ -19,12 +19,14 @@ func TestLeast(t *testing.T) {
 	}{
 		"member":     {leastMember, func(c *coder) { c.member(&election.Member{}) }},
 		"electorate": {leastElectorate, func(c *coder) { c.electorate(&election.Electorate{}) }},
+		"id":         {leastID, func(c *coder) { fixed(c, new(protocol.ID)) }},
 		"ended":      {leastEnded, func(c *coder) { c.ended(&authority.Ended{}) }},
 		"seat":       {leastSeat, func(c *coder) { c.seat(&lock.Seat{}) }},
 		"grant":      {leastGrant, func(c *coder) { c.grant(&lock.Grant{}) }},
 		"wait":       {leastWait, func(c *coder) { c.waiter(&lock.Wait{}) }},
 		"lock":       {leastLock, func(c *coder) { c.lock(&lock.Lock{}) }},
 		"handover":   {leastHandover, func(c *coder) { c.handover(&protocol.Handover{}) }},
+		"awaited":    {leastAwaited, func(c *coder) { c.await(&protocol.Awaited{}) }},
 		"decided":    {leastDecided, func(c *coder) { c.decision(&authority.Decided{}) }},
 	} {
 		c := coder{writing: true}

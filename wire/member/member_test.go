@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
 // all has one message of each type, without anything in it.
@@ -33,17 +34,19 @@ func all() []protocol.Message {
 	return []protocol.Message{
 		election.StatusPoll{}, election.StatusAnswer{}, election.Election{}, election.Promise{}, election.Refuse{},
 		membership.Poll{}, membership.NewView{}, membership.PollAnswer{}, membership.ViewAck{},
-		membership.Join{}, membership.Unwelcome{}, membership.Dropped{}, membership.Resign{},
+		membership.Join{}, membership.Unwelcome{}, membership.PutOff{}, membership.Dropped{}, membership.Resign{},
 		authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 		authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
 		authority.Vouch{},
 		grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
 		grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
+		permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
+		permission.ClockRequest{}, permission.ClockAnswer{}, permission.Ask{}, permission.Answer{},
 	}
 }
 
 // parts are types of the lists of messages that are no messages, but within some.
-var parts = []string{"Stamp", "Ended", "Released", "AskKind", "Place", "Kind", "Beginning"}
+var parts = []string{"Stamp", "Ended", "Released", "AskKind", "Place", "Kind", "Beginning", "Tag", "Counts"}
 
 // TestKnowsEveryMessage walks the lists of messages of the packages that speak to
 // other members: what is declared there has a number, a name and both directions.
@@ -58,6 +61,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 	}
 	for _, file := range []string{
 		"../../election/messages.go", "../../membership/messages.go", "../../authority/messages.go", "../../protocol/grantor/messages.go",
+		"../../protocol/permission/messages.go",
 	} {
 		for _, name := range declared(t, file) {
 			if !known[name] {
@@ -154,6 +158,9 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case authority.AskKind:
 		v.SetUint(random.Uint64N(uint64(authority.AskInspect) + 1))
 		return
+	case permission.AskKind:
+		v.SetUint(random.Uint64N(uint64(permission.AskCount) + 1))
+		return
 	case protocol.State:
 		v.SetUint(random.Uint64N(uint64(protocol.Ready) + 1))
 		return
@@ -235,6 +242,7 @@ func examples(t testing.TB) (lines []string) {
 		random := rand.New(rand.NewPCG(7, uint64(kindOf(empty))))
 		value := reflect.New(reflect.TypeOf(empty)).Elem()
 		fill(random, value)
+		lengthen(random, value)
 		b, err := Append(nil, 3, value.Interface().(protocol.Message))
 		if err != nil {
 			t.Fatal(err)
@@ -242,6 +250,28 @@ func examples(t testing.TB) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%T %s", empty, hex.EncodeToString(b)))
 	}
 	return lines
+}
+
+// lengthen gives every list that is empty an element, so that the format of none goes unseen.
+func lengthen(random *rand.Rand, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			lengthen(random, v.Field(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			lengthen(random, v.Elem())
+		}
+	case reflect.Slice:
+		if v.Len() == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			fill(random, v.Index(0))
+		}
+		for i := range v.Len() {
+			lengthen(random, v.Index(i))
+		}
+	}
 }
 
 // TestFormatStays: another format needs another transport.Version.

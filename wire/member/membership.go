@@ -125,6 +125,7 @@ func (c *coder) pollAnswer(v *membership.PollAnswer) {
 	c.truth(&v.Reported)
 	c.truth(&v.Leaving)
 	c.truth(&v.Empty)
+	c.ids(&v.Unheard)
 }
 
 func (c *coder) join(v *membership.Join) {
@@ -136,6 +137,12 @@ func (c *coder) join(v *membership.Join) {
 	c.texts(&v.Definitions)
 	c.texts(&v.Founders)
 	fixed(c, &v.Cluster)
+	c.ids(&v.Hears)
+}
+
+func (c *coder) putOff(v *membership.PutOff) {
+	c.tenure(&v.Tenure)
+	text(c, &v.Unheard)
 }
 
 func (c *coder) unwelcome(v *membership.Unwelcome) {

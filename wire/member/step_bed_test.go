@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -22,15 +23,15 @@ import (
 // advanced: the victim, whose every step is checked, and two others that are honest by
 // themselves. Everything in it follows from the bytes that drive it.
 type stepBed struct {
-	t        testing.TB
-	now      protocol.Time
-	places   [3]*place
-	victim   *place
-	wire     []parcel
-	heard    []parcel // what honest members have sent to the victim, the latest
-	quiet    bool     // nothing honest reaches the victim
-	listed   int      // names that the victim has told of
-	grantors bool     // the spaces are of protocol grantor
+	t      testing.TB
+	mode   stepMode
+	now    protocol.Time
+	places [3]*place
+	victim *place
+	wire   []parcel
+	heard  []parcel // what honest members have sent to the victim, the latest
+	quiet  bool     // nothing honest reaches the victim
+	listed int      // names that the victim has told of
 }
 
 // place is one member. Its id is its number, counted from 1.
@@ -55,20 +56,33 @@ func addressOf(id protocol.ID) string { return fmt.Sprintf("10.0.0.%d:4040", id)
 
 // stepMode is what a bed is like, as the first byte of a script says.
 type stepMode struct {
-	victim    int  // the first of the members coordinates
-	available bool // partition mode any
-	grantors  bool // the spaces are of protocol grantor, otherwise of central
+	victim    int    // the first of the members coordinates
+	available bool   // partition mode any
+	protocol  string // of the spaces
+	retain    bool   // protocol permission: options retain and defer
+	capacity  int    // protocol permission: its option
 }
 
-func modeOf(b byte) stepMode { return stepMode{int(b & 1), b&2 != 0, b&4 != 0} }
+func modeOf(b byte) stepMode {
+	mode := stepMode{victim: int(b & 1), protocol: "central"}
+	switch {
+	case b&8 != 0:
+		mode.protocol, mode.retain, mode.capacity = "permission", b&2 != 0, int(b&4)/2
+	case b&4 != 0:
+		mode.protocol, mode.available = "grantor", b&2 != 0
+	default:
+		mode.available = b&2 != 0
+	}
+	return mode
+}
 
 // stepModes is how many there are.
-const stepModes = 8
+const stepModes = 16
 
 // newStepBed forms the cluster and gives its clients a few locks.
 func newStepBed(t testing.TB, mode stepMode) *stepBed {
 	t.Helper()
-	b := &stepBed{t: t, now: time.Hour, grantors: mode.grantors}
+	b := &stepBed{t: t, mode: mode, now: time.Hour}
 	for i := range b.places {
 		b.places[i] = b.found(protocol.ID(i+1), mode)
 	}
@@ -123,8 +137,11 @@ func (b *stepBed) found(id protocol.ID, mode stepMode) *place {
 
 func newSpace(id protocol.ID, mode stepMode) (protocol.Machine, error) {
 	table := lock.Config{WaitersPerName: 8, LocksPerSession: 8}
-	if mode.grantors {
+	switch mode.protocol {
+	case "grantor":
 		return grantor.New(grantor.Config{Config: authority.Config{Self: id, Chunk: 2, Table: table, Any: mode.available}})
+	case "permission":
+		return permission.New(permission.Config{Self: id, Table: table, Capacity: mode.capacity, Defer: mode.retain, Retain: mode.retain})
 	}
 	return central.New(central.Config{Self: id, Chunk: 2, Table: table, Any: mode.available})
 }
@@ -258,7 +275,10 @@ func (b *stepBed) wish(which byte) {
 	port := protocol.Port(1 + which>>7)
 	name := [...]string{"x", "y", "z"}[int(which>>3)%3]
 	mode := [...]holdfast.Mode{holdfast.ModeExclusive, holdfast.ModeShared, holdfast.ModeSlots}[int(which>>5)%3]
-	if b.grantors && b.decree(p, port, which) {
+	if b.mode.capacity != 0 {
+		mode = holdfast.ModeSlots
+	}
+	if b.mode.protocol != "central" && b.decree(p, port, which) {
 		b.deliver()
 		return
 	}
@@ -286,7 +306,7 @@ func (b *stepBed) wish(which byte) {
 	b.deliver()
 }
 
-// decree lets an operator want something of a space of grantors, where the byte says so.
+// decree lets an operator want something of a whole space, where the byte says so.
 func (b *stepBed) decree(p *place, port protocol.Port, which byte) bool {
 	switch which >> 4 & 15 {
 	case 6, 14:

@@ -1,0 +1,206 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Members that do not hear each other, though their coordinator hears both.
+//
+// Polls go between the coordinator and each member, so the view says nothing of the links
+// between the others. Most protocols need none of them. Where every member needs an answer of
+// every other one, two that do not hear each other are in each other's way for as long as that
+// lasts, and whoever waits for one of them waits as well. A machine above says so at the one that
+// waits (protocol.Unheard), its answers to polls tell the coordinator (PollAnswer.Unheard), and
+// what has stood for D costs one of the two its place: whoever is a party to most such pairs;
+// of several a guest before a founder, and the most junior. More than half of all founders stay,
+// or nobody goes: a view that nobody could succeed is worse than names that nobody gets.
+//
+// It is dropped as one that is lost: its lease is waited for. It asks for a place again, and gets
+// it when it has heard all those whom it was parted from (Join.Hears): each answers its
+// STATUS_POLL. A coordinator that was just elected does not know of earlier ones' pairs, and finds
+// out anew.
+
+// apart is two members of which one does not hear the other, mostly.
+type apart struct {
+	says, of protocol.ID
+	since    protocol.Time
+}
+
+// parted is a member that has lost its place, and one whom it must have heard to get another.
+type parted struct{ id, from protocol.ID }
+
+// onUnheard takes whom a space at this member does not hear.
+func (m *Machine) onUnheard(port protocol.Port, fact *protocol.Unheard) {
+	if len(fact.IDs) == 0 {
+		delete(m.unheard, port)
+		return
+	}
+	if m.unheard == nil {
+		m.unheard = map[protocol.Port][]protocol.ID{}
+	}
+	m.unheard[port] = fact.IDs
+}
+
+// notHeard lists whom any space at this member does not hear.
+func (m *Machine) notHeard() (ids []protocol.ID) {
+	//tidy:unordered they are put in order
+	for _, some := range m.unheard {
+		ids = append(ids, some...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// part looks at who does not hear whom, and chooses who has to go for it.
+func (m *Machine) part(now protocol.Time, out *protocol.Effects) {
+	r := m.reign
+	before := r.apart
+	r.apart = nil
+	for _, member := range r.view.Members {
+		t := r.track(member.ID, now)
+		if member.ID == m.self || t.tenure != member.Tenure {
+			continue
+		}
+		for _, of := range t.unheard {
+			if of == m.self || r.view.Rank(of) < 0 {
+				continue // this member hears whom it polls, and the others are out already
+			}
+			pair := apart{member.ID, of, now}
+			if i := slices.IndexFunc(before, func(a apart) bool { return a.says == pair.says && a.of == pair.of }); i >= 0 {
+				pair.since = before[i].since
+			}
+			r.apart = append(r.apart, pair)
+		}
+	}
+	chosen := r.outcasts
+	r.outcasts = m.outcast(now)
+	for _, id := range r.outcasts {
+		if !slices.Contains(chosen, id) {
+			out.Note(Parted{Member: r.nameOf(id), From: r.namesOf(r.partedFrom(now, m.config.Lease, id))})
+		}
+	}
+}
+
+// outcast chooses who has to go, so that of no two that have not heard each other for D both
+// stay.
+func (m *Machine) outcast(now protocol.Time) (out []protocol.ID) {
+	r := m.reign
+	for len(r.apart) > 0 && !protocol.Mutated("members stay that do not hear each other") {
+		var worst election.Member
+		most := 0
+		for _, member := range r.view.Members { // the most junior comes last
+			n := 0
+			for _, id := range r.partedFrom(now, m.config.Lease, member.ID) {
+				if !slices.Contains(out, id) {
+					n++
+				}
+			}
+			switch {
+			case n == 0, slices.Contains(out, member.ID), member.Founder && !m.spares(out):
+			case n > most, n == most && (worst.Founder || !member.Founder):
+				worst, most = member, n
+			}
+		}
+		if most == 0 {
+			return out
+		}
+		out = append(out, worst.ID)
+	}
+	return out
+}
+
+// spares reports whether another founder can go beside those who have to: more than half of all
+// founders stay.
+func (m *Machine) spares(out []protocol.ID) bool {
+	stay := 0
+	for _, member := range m.reign.view.Members {
+		if member.Founder && !slices.Contains(out, member.ID) {
+			stay++
+		}
+	}
+	return 2*(stay-1) > len(m.rules.Founders)
+}
+
+// partedFrom lists the members whom one has not heard for a time, or who have not heard it.
+func (r *reign) partedFrom(now, lease protocol.Time, id protocol.ID) (from []protocol.ID) {
+	for _, pair := range r.apart {
+		switch {
+		case now < pair.since+lease:
+		case pair.says == id && !slices.Contains(from, pair.of):
+			from = append(from, pair.of)
+		case pair.of == id && !slices.Contains(from, pair.says):
+			from = append(from, pair.says)
+		}
+	}
+	return from
+}
+
+// partWith notes whom those must have heard who have lost their places with the present view.
+func (m *Machine) partWith(now protocol.Time) {
+	r := m.reign
+	for _, id := range r.outcasts {
+		if r.view.Rank(id) >= 0 {
+			continue // chosen after this change had begun
+		}
+		for _, from := range r.partedFrom(now, m.config.Lease, id) {
+			if at := (parted{id, from}); !slices.Contains(r.parted, at) {
+				r.parted = append(r.parted, at)
+			}
+		}
+	}
+	// A member without a cell comes back as another, and its former self never: the oldest are
+	// forgotten, and who comes back nevertheless is found out anew.
+	r.parted = r.parted[max(0, len(r.parted)-maxParted):]
+	r.outcasts = nil
+}
+
+// maxParted is how many parted members a coordinator remembers, by pairs.
+const maxParted = 1000
+
+// stillParted returns a member of the view whom a newcomer was parted from and has not heard
+// since; where there is none the newcomer is parted no more.
+func (r *reign) stillParted(j *Join) (name string, is bool) {
+	for _, at := range r.parted {
+		if at.id == j.Self.ID && r.view.Rank(at.from) >= 0 && !slices.Contains(j.Hears, at.from) {
+			return r.nameOf(at.from), true
+		}
+	}
+	r.parted = slices.DeleteFunc(r.parted, func(at parted) bool { return at.id == j.Self.ID })
+	return "", false
+}
+
+// onPutOff: this member gets no place before it has heard somebody.
+func (m *Machine) onPutOff(p PutOff) {
+	if m.reign == nil && p.Tenure == m.lease.Tenure {
+		m.putOff = p.Unheard
+	}
+}
+
+// nameOf is what a member of the view is called.
+func (r *reign) nameOf(id protocol.ID) string {
+	place, _ := r.view.Of(id)
+	return place.Name
+}
+
+func (r *reign) namesOf(ids []protocol.ID) (names []string) {
+	for _, id := range ids {
+		names = append(names, r.nameOf(id))
+	}
+	return names
+}
+
+// Parted notes that a member loses its place, because it and some others do not hear each
+// other, and a space needs that they do.
+type Parted struct {
+	Member string
+	From   []string
+}
+
+func (n Parted) String() string {
+	return fmt.Sprintf("member %s leaves the view, because it and %s do not hear each other: mend their link", n.Member, strings.Join(n.From, ", "))
+}

@@ -1,0 +1,58 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Instance is a space at one member, as far as that member's own clients are concerned: it can
+// be closed, and opened again ([CloseSpace], [OpenSpace]). What others have in the space is not
+// touched by that. The zero Instance is open.
+type Instance struct {
+	closed  bool
+	closers []CallID // wait to be told that nothing of this member's is left
+}
+
+// Closed reports whether the instance is closed, or about to be.
+func (i *Instance) Closed() bool { return i.closed }
+
+// Awaited reports whether somebody waits to be told that nothing is left.
+func (i *Instance) Awaited() bool { return len(i.closers) > 0 }
+
+// Close closes the instance, and reports whether it was open: then all of this member's clients
+// are to be told to stop. Of those who ask for it at most so many are told when it is done;
+// one more is told so, and it is closed nevertheless.
+func (i *Instance) Close(call CallID, most int, out *Effects) (wasOpen bool) {
+	if len(i.closers) >= most {
+		out.Reply(call, &SpaceOpen{Err: &holdfast.LimitError{Limit: "operators", Value: int64(most)}})
+		return false
+	}
+	i.closers = append(i.closers, call)
+	wasOpen = !i.closed
+	i.closed = true
+	return wasOpen
+}
+
+// Open opens the instance. Whoever waits for its being closed is told that it is not.
+func (i *Instance) Open(call CallID, out *Effects) {
+	i.closed = false
+	i.tell(SpaceOpen{Open: true, Err: fmt.Errorf("%w: the space was opened again meanwhile", holdfast.ErrConflict)}, out)
+	out.Reply(call, &SpaceOpen{Open: true})
+}
+
+// Conclude tells whoever has closed the instance that nothing of this member's is left.
+func (i *Instance) Conclude(out *Effects) { i.tell(SpaceOpen{}, out) }
+
+func (i *Instance) tell(answer SpaceOpen, out *Effects) {
+	for _, closer := range i.closers {
+		told := answer
+		out.Reply(closer, &told)
+	}
+	i.closers = nil
+}
+
+// ErrClosed is why nothing is taken while the instance is closed.
+func (i *Instance) ErrClosed() error {
+	return fmt.Errorf("%w: the space is closed on this member", holdfast.ErrUnavailable)
+}

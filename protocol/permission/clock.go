@@ -1,0 +1,191 @@
+package permission
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Stamp orders requests: the smaller one is the older one (Lamport, CACM 21(7), 1978).
+type Stamp struct {
+	Clock  uint64
+	Member protocol.ID
+}
+
+// Before orders stamps by clock, then by member. It is a strict order of all stamps.
+func (s Stamp) Before(o Stamp) bool {
+	return s.Clock < o.Clock || s.Clock == o.Clock && s.Member < o.Member
+}
+
+// countOf is the part of a clock below its epoch's.
+const countOf = 1<<32 - 1
+
+// maxClock is the highest count that an honest member's clock has: stamps end at lock.MaxCount,
+// and what is outrun after that is far from reaching half as much again.
+const maxClock = lock.MaxCount + lock.MaxCount/2
+
+// possible reports whether an honest member can have come to a clock, or a token, under this
+// epoch. One that is beyond would carry this member's own into the next epoch.
+func (m *Machine) possible(clock uint64) bool {
+	return clock>>32 <= m.view.Epoch.Counter && clock&countOf <= maxClock
+}
+
+// see raises this member's clock to one that it has heard of: the highest ever, and never a
+// lower one that comes late (E1).
+func (m *Machine) see(clock uint64) {
+	if protocol.Mutated("clock follows the last message") {
+		m.clock = max(m.lastStamp, clock)
+		return
+	}
+	m.clock = max(m.clock, clock)
+}
+
+// begin raises the clock to where that of a view's epoch begins.
+func (m *Machine) begin(view *protocol.View) {
+	m.clock = max(m.clock, view.Epoch.Counter<<32|uint64(view.Count))
+}
+
+// exhausted reports whether no more stamps can be given in this epoch. The coordinator, who can
+// ask for another one, may not have heard of a clock that is so high: then it is told.
+func (m *Machine) exhausted(now protocol.Time, out *protocol.Effects) bool {
+	if m.clock&countOf < lock.MaxCount {
+		return false
+	}
+	if i := m.peerAt(m.view.Coordinator); i >= 0 && m.peers[i].clock < m.clock && m.learned {
+		m.unlearn()
+		m.learn(now, out)
+	}
+	return true
+}
+
+// needEpoch asks for another epoch where this one's stamps are used up, whoever wants the next
+// one: only the coordinator can.
+func (m *Machine) needEpoch(out *protocol.Effects) {
+	if m.admitted() && m.view.Coordinator == m.self && m.wanted != m.view.Epoch && m.clock&countOf >= lock.MaxCount {
+		m.wanted = m.view.Epoch
+		out.Raise(&protocol.NeedEpoch{Above: m.view.Epoch.Counter})
+	}
+}
+
+// stamp gives a request its place in the order of all: it is younger than everything that
+// this member has heard of.
+func (m *Machine) stamp(r *request) {
+	m.clock++
+	r.clock = m.clock
+	m.lastStamp = r.clock
+}
+
+// stampAll stamps what has come while nothing could be stamped, in the order in which it came.
+func (m *Machine) stampAll(now protocol.Time, out *protocol.Effects) {
+	for len(m.unstamped) > 0 && !m.exhausted(now, out) {
+		r := m.unstamped[0]
+		m.unstamped = m.unstamped[1:]
+		if r.dropped {
+			continue
+		}
+		m.stamp(r)
+		m.touch(r.name)
+		m.news = append(m.news, r)
+	}
+}
+
+// ahead is how far a member's tokens may be above what every peer has seen of its clock. As much
+// is outrun when a member is lost: what it gave last, nobody may have heard of.
+const ahead = 1 << 20
+
+// outrun raises the clock above every token that members can have given who have left, and has
+// everybody's clock told anew: what was given here is not above what the others have seen
+// by more than it may be, and the others have raised theirs before they say so.
+func (m *Machine) outrun(lost int) {
+	if lost > 0 && !protocol.Mutated("tokens of the lost not outrun") {
+		// Where that is beyond the epoch's count nothing is given before the next epoch.
+		m.clock += min(uint64(lost)*ahead, countOf-m.clock&countOf)
+		m.floor = m.clock
+	}
+	m.unlearn()
+}
+
+// unlearn begins to ask for everybody's clock.
+func (m *Machine) unlearn() {
+	m.learned = false
+	for i := range m.peers {
+		m.peers[i].told = false
+	}
+}
+
+// knows notes that a peer's clock is at least so much.
+func (m *Machine) knows(peer protocol.ID, clock uint64) {
+	if i := m.peerAt(peer); i >= 0 {
+		m.peers[i].clock = max(m.peers[i].clock, clock)
+	}
+}
+
+// runsAhead reports whether this member has given so many tokens that others have to hear of
+// its clock before it gives another one.
+func (m *Machine) runsAhead() bool {
+	for i := range m.peers {
+		if p := &m.peers[i]; !p.harmless && m.clock+2*slots > p.clock+ahead {
+			return true
+		}
+	}
+	return false
+}
+
+// token is that of a request that enters: doc.go says why it rises.
+//
+// An exclusive grant's is its stamp's clock, or what is above all that was given by
+// anybody who has replied, by this member, and by those who are lost. Any other grant's is a
+// number that nobody else gives who holds beside it: of those that are more than this member's
+// clock, the next one that is in its slot.
+func (m *Machine) token(r *request) holdfast.Token {
+	token := max(r.clock, uint64(r.last)+1, uint64(m.given)+1, m.floor+1)
+	if r.shape.mode != holdfast.ModeExclusive {
+		token = max(m.clock, token) + 1
+		token += (uint64(m.slot) + slots - token%slots) % slots
+	}
+	m.clock = max(m.clock, token)
+	m.given = max(m.given, holdfast.Token(token))
+	return holdfast.Token(token)
+}
+
+// slots is how many members of a view can have tokens that are told apart.
+const slots = 64
+
+// takeSlot takes the first slot that none of the others has. Of several that have none yet each
+// leaves one to every other that stands before it in the view: so no two take the same,
+// whichever of them hears of the other's first.
+func (m *Machine) takeSlot() {
+	if m.slot != 0 {
+		return
+	}
+	ahead := 0
+	var taken []int
+	for _, member := range m.view.Members {
+		if member.ID == m.self {
+			break
+		}
+		if i := m.peerAt(member.ID); i >= 0 && m.peers[i].slot == 0 {
+			ahead++
+		}
+	}
+	for i := range m.peers {
+		taken = append(taken, m.peers[i].slot)
+	}
+	for slot := 1; ; slot++ {
+		if slices.Contains(taken, slot) {
+			continue
+		}
+		if ahead == 0 {
+			m.slot = slot
+			return
+		}
+		ahead--
+	}
+}
+
+// peerAt is a member's place among the peers, or −1.
+func (m *Machine) peerAt(id protocol.ID) int {
+	return slices.IndexFunc(m.peers, func(p peer) bool { return p.place.id == id })
+}

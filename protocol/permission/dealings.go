@@ -1,0 +1,66 @@
+package permission
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Dealings is what a member has to do with its peers.
+type Dealings struct {
+	// Holds and Asks are how many requests of its clients hold, and how many ask.
+	Holds, Asks int
+	// Defers is at how many names it lets peers wait though none of its clients holds: one
+	// has asked before them.
+	Defers int
+	// Keeps is of how many names it keeps permissions (Config.Retain).
+	Keeps int
+}
+
+// Dealings returns what this member has to do with its peers.
+func (m *Machine) Dealings() Dealings {
+	d := Dealings{Keeps: m.recent.count}
+	//tidy:unordered they are counted
+	for _, nm := range m.names {
+		held := 0
+		for _, r := range nm.asked() {
+			if r.held {
+				held++
+			} else {
+				d.Asks++
+			}
+		}
+		d.Holds += held
+		if held == 0 && len(nm.debts) > 0 && len(nm.asked()) > 0 {
+			d.Defers++
+		}
+	}
+	return d
+}
+
+// Keeps reports whether this member keeps a peer's permission for a name.
+func (m *Machine) Keeps(name string, of protocol.ID) bool {
+	nm := m.names[name]
+	return nm != nil && slices.Contains(nm.kept, of)
+}
+
+// Wish returns which request of a client asks by a number, or has entered by it. None does that
+// has ended, or has to wait for its turn at this member.
+func (m *Machine) Wish(number uint64) (session lock.SessionID, request uint64, asks bool) {
+	r := m.asked[number]
+	if r == nil {
+		return lock.SessionID{}, 0, false
+	}
+	return r.key.session, r.key.id, !r.held
+}
+
+// Heard reports whether a peer's request has been taken in: whatever is stamped here from now on
+// is younger, and needs the peer's permission.
+func (m *Machine) Heard(from protocol.ID, r *Request) bool {
+	if !m.admitted() || m.peerAt(from) < 0 {
+		return false
+	}
+	p := &m.peers[m.peerAt(from)]
+	return r.Tag == Tag{View: m.view.Number, Epoch: m.view.Epoch, Tenure: p.place.tenure} && p.clock >= r.Clock && !p.harmless
+}

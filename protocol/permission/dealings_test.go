@@ -1,0 +1,77 @@
+package permission_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
+)
+
+// TestDealingsAreRead: what a member has to do with its peers while a name goes from one to the
+// other, where permissions are kept.
+func TestDealingsAreRead(t *testing.T) {
+	s := newSchedule(t, 1, 2, 1, permission.Config{Retain: true})
+	s.stay, s.left = 1, 10
+	s.wishes = func(*schedule) lock.Request { return lock.Request{} }
+	a, b := s.members[0], s.members[1]
+	settle := func() {
+		for len(s.transit) > 0 {
+			s.deliver()
+		}
+	}
+	are := func(when string, ofA, ofB permission.Dealings) {
+		t.Helper()
+		if got := a.machine.Dealings(); got != ofA {
+			t.Errorf("%s: a has %+v; want %+v", when, got, ofA)
+		}
+		if got := b.machine.Dealings(); got != ofB {
+			t.Errorf("%s: b has %+v; want %+v", when, got, ofB)
+		}
+	}
+	s.act(a.clients[0])
+	are("a asks", permission.Dealings{Asks: 1}, permission.Dealings{})
+	asked := a.asks
+	if session, request, asks := a.machine.Wish(asked.Number); session != a.clients[0].session || request != 1 || !asks {
+		t.Errorf("number %d of a is request %d of %v, and asks: %v", asked.Number, request, session, asks)
+	}
+	if b.machine.Heard(a.id, &asked) {
+		t.Error("b has heard what is under way to it")
+	}
+	s.act(b.clients[0])
+	s.deliver()
+	s.deliver()
+	are("both ask", permission.Dealings{Asks: 1, Defers: 1}, permission.Dealings{Asks: 1})
+	if !b.machine.Heard(a.id, &asked) {
+		t.Error("b has not heard of a's request, which has reached it")
+	}
+	other := asked
+	other.View++
+	if b.machine.Heard(a.id, &other) || b.machine.Heard(7, &asked) {
+		t.Error("b has heard what is of another view, or of nobody")
+	}
+	settle()
+	are("a holds", permission.Dealings{Holds: 1, Keeps: 1}, permission.Dealings{Asks: 1})
+	if _, request, asks := a.machine.Wish(asked.Number); request != 1 || asks {
+		t.Errorf("number %d has entered, and is request %d, and asks: %v", asked.Number, request, asks)
+	}
+	if !a.machine.Keeps(contested, b.id) || a.machine.Keeps("another", b.id) {
+		t.Error("a keeps b's permission for the contested name, and for no other")
+	}
+	s.act(a.clients[0]) // it unlocks
+	settle()
+	are("b holds", permission.Dealings{}, permission.Dealings{Holds: 1, Keeps: 1})
+	if session, _, _ := a.machine.Wish(asked.Number); session != (lock.SessionID{}) {
+		t.Errorf("number %d has ended, and is one of %v", asked.Number, session)
+	}
+	if a.machine.Keeps(contested, b.id) {
+		t.Error("a keeps what it has given back")
+	}
+	s.act(b.clients[0])
+	settle()
+	are("nobody holds", permission.Dealings{}, permission.Dealings{Keeps: 1})
+	s.step(b, protocol.Event{Kind: protocol.Raised, Fact: &protocol.Lapsed{Tenure: protocol.Tenure{Lapses: 1}}})
+	if b.machine.Heard(a.id, &asked) || b.machine.Dealings() != (permission.Dealings{}) {
+		t.Errorf("b has no lease any more, and has %+v", b.machine.Dealings())
+	}
+}

@@ -1,0 +1,262 @@
+package permission_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
+)
+
+// witness is member 1 of three, which holds H, wants W and has deferred member 2 at H: so every
+// message could change something.
+type witness struct {
+	t       *testing.T
+	machine *permission.Machine
+	out     protocol.Effects
+}
+
+// tag is that of member 2 in the view of a witness.
+var tag = permission.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
+
+func newWitness(t *testing.T, config permission.Config) *witness {
+	t.Helper()
+	config.Self = 1
+	machine, err := permission.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &witness{t: t, machine: machine}
+	w.step(protocol.Event{Kind: protocol.Raised, Fact: viewOf(3, 1, 4)})
+	for _, from := range []protocol.ID{2, 3} {
+		w.receive(from, permission.ClockAnswer{Tag: tag, Clock: 4 << 32, Slot: int(from)})
+	}
+	slots := lock.Request{Mode: holdfast.ModeSlots, Units: 2, Capacity: 3}
+	w.lock("H", 1, slots)
+	w.receive(2, permission.Reply{Tag: tag, Number: 1})
+	if out := w.receive(3, permission.Reply{Tag: tag, Number: 1}); len(out.Replies) != 1 || out.Replies[0].Decision.Kind != lock.Granted {
+		t.Fatalf("H: replies %v", out.Replies)
+	}
+	w.receive(2, permission.Request{Tag: tag, Number: 1, Clock: 4<<32 + 90, Name: "H", Mode: holdfast.ModeSlots, Units: 2, Capacity: 3})
+	w.lock("W", 2, slots)
+	return w
+}
+
+// step takes one event, and returns what came of it.
+func (w *witness) step(ev protocol.Event) protocol.Effects {
+	w.t.Helper()
+	w.machine.Step(0, ev, &w.out)
+	out := w.out
+	w.out = protocol.Effects{}
+	return out
+}
+
+func (w *witness) receive(from protocol.ID, message protocol.Message) protocol.Effects {
+	w.t.Helper()
+	return w.step(protocol.Event{Kind: protocol.Receive, From: from, Fact: message})
+}
+
+func (w *witness) lock(name string, id uint64, want lock.Request) protocol.Effects {
+	w.t.Helper()
+	want.Session, want.ID, want.Name, want.WaitEnd = lock.SessionID{Member: 1, Number: 1}, id, name, lock.Never
+	return w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: id}, Fact: &want})
+}
+
+// future is all that a witness does when it goes on: W is granted, H given back, N asked for, and
+// operators ask what there is.
+func (w *witness) future() (told []protocol.Effects) {
+	w.t.Helper()
+	call := func(fact any) {
+		told = append(told, w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 99}, Fact: fact}))
+	}
+	told = append(told, w.receive(3, permission.Reply{Tag: tag, Number: 2}), w.receive(2, permission.Free{Tag: tag, Number: 2, Uses: 1}))
+	if n := len(told[1].Replies); n != 1 || told[1].Replies[0].Decision.Kind != lock.Granted {
+		w.t.Fatalf("W: replies %v", told[1].Replies)
+	}
+	call(&protocol.Release{Session: lock.SessionID{Member: 1, Number: 1}, Name: "H", Request: 1})
+	told = append(told, w.lock("N", 3, lock.Request{}))
+	call(&protocol.Show{Name: "W"})
+	call(&protocol.Inspect{})
+	return told
+}
+
+// TestMalformedMessages: each is noted, and all that its receiver does later is what one does that
+// has not received it.
+func TestMalformedMessages(t *testing.T) {
+	request := permission.Request{Tag: tag, Number: 7, Clock: 4<<32 + 95, Name: "Q", Mode: holdfast.ModeSlots, Units: 1, Capacity: 3}
+	asks := func(wrong func(*permission.Request)) protocol.Message {
+		message := request
+		wrong(&message)
+		return message
+	}
+	above, beyond := uint64(5)<<32, uint64(5)<<32-1
+	other := tag
+	other.Tenure.Lapses = 1
+	for name, message := range map[string]protocol.Message{
+		"a clock of a higher epoch":     asks(func(r *permission.Request) { r.Clock = above }),
+		"a clock past all stamps":       asks(func(r *permission.Request) { r.Clock = beyond }),
+		"no number":                     asks(func(r *permission.Request) { r.Number = 0 }),
+		"an empty name":                 asks(func(r *permission.Request) { r.Name = "" }),
+		"too long a name":               asks(func(r *permission.Request) { r.Name = strings.Repeat("n", holdfast.MaxName+1) }),
+		"a name that is no text":        asks(func(r *permission.Request) { r.Name = "\xff" }),
+		"an unknown mode":               asks(func(r *permission.Request) { r.Mode = 9 }),
+		"no units":                      asks(func(r *permission.Request) { r.Units = 0 }),
+		"negative units":                asks(func(r *permission.Request) { r.Units = -1 }),
+		"more units than the capacity":  asks(func(r *permission.Request) { r.Units = 4 }),
+		"a capacity above the highest":  asks(func(r *permission.Request) { r.Capacity = holdfast.MaxCapacity + 1 }),
+		"exclusive units":               asks(func(r *permission.Request) { r.Mode = holdfast.ModeExclusive }),
+		"a tenure that the view lacks":  asks(func(r *permission.Request) { r.Tag = other }),
+		"a view that has passed":        asks(func(r *permission.Request) { r.View = 0 }),
+		"an epoch of another candidate": asks(func(r *permission.Request) { r.Epoch.Candidate = 2 }),
+		"a token of a higher epoch":     permission.Reply{Tag: tag, Number: 2, Last: holdfast.Token(above)},
+		"a token past all stamps":       permission.Reply{Tag: tag, Number: 2, Last: holdfast.Token(beyond)},
+		"a negative count":              permission.Reply{Tag: tag, Number: 2, Count: -1},
+		"nothing used":                  permission.Free{Tag: tag, Number: 2},
+		"negative use":                  permission.Free{Tag: tag, Number: 2, Uses: -1},
+		"too much used":                 permission.Free{Tag: tag, Number: 2, Uses: holdfast.MaxCapacity + 1},
+		"used under a higher epoch":     permission.Free{Tag: tag, Number: 2, Uses: 1, Last: holdfast.Token(above)},
+		"a negative age":                permission.Defer{Tag: tag, Number: 2, By: lock.HeldBy{Age: -time.Second}},
+		"fewer others than none":        permission.Defer{Tag: tag, Number: 2, By: lock.HeldBy{Others: -1}},
+		"differs by nothing":            permission.Differs{Tag: tag, Number: 2},
+		"differs by too much":           permission.Differs{Tag: tag, Number: 2, Capacity: holdfast.MaxCapacity + 1},
+		"a told clock too high":         permission.ClockAnswer{Tag: tag, Clock: above, Slot: 2},
+		"a told clock past all stamps":  permission.ClockAnswer{Tag: tag, Clock: beyond, Slot: 2},
+		"a told slot below 0":           permission.ClockAnswer{Tag: tag, Clock: 4 << 32, Slot: -1},
+		"an asking clock too high":      permission.ClockRequest{Tag: tag, Clock: above, Slot: 2},
+		"an asking clock past stamps":   permission.ClockRequest{Tag: tag, Clock: beyond, Slot: 2},
+		"an asking slot below 0":        permission.ClockRequest{Tag: tag, Clock: 4 << 32, Slot: -1},
+		"an unknown ask":                permission.Ask{Tag: tag, Number: 1, Kind: permission.AskCount + 1},
+		"too many names":                permission.Ask{Tag: tag, Number: 1, Kind: permission.AskShow, Names: make([]string, 65)},
+		"a negative skip":               permission.Ask{Tag: tag, Number: 1, Kind: permission.AskShow, Skip: -1},
+		"a break of nothing":            permission.Ask{Tag: tag, Number: 1, Kind: permission.AskBreak},
+		"another protocol's message":    stranger{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWitness(t, permission.Config{})
+			out := w.receive(2, message)
+			if len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0].String(), "ignored ") {
+				t.Errorf("%v: notes %v", message, out.Notes)
+			}
+			if len(out.Replies) != 0 {
+				t.Errorf("%v: replies %v", message, out.Replies)
+			}
+			unchanged(t, w)
+		})
+	}
+}
+
+// TestMessagesAboutNothing: what names a request, or a question, that this member does not have
+// may be late and honest; it changes nothing.
+func TestMessagesAboutNothing(t *testing.T) {
+	for _, message := range []protocol.Message{
+		permission.Reply{Tag: tag, Number: 77},
+		permission.Reply{Tag: tag},
+		permission.Free{Tag: tag, Number: 77, Uses: 1},
+		permission.Free{Tag: tag, Number: 1, Uses: 3}, // it holds already
+		permission.Defer{Tag: tag, Number: 77},
+		permission.Defer{Tag: tag, Number: 1},
+		permission.Differs{Tag: tag, Number: 77, Capacity: 3},
+		permission.Differs{Tag: tag, Number: 1, Capacity: 4},
+		permission.Answer{Tag: tag, Number: 77, More: 1, Counts: permission.Counts{Locks: -1}},
+	} {
+		t.Run(fmt.Sprint(message), func(t *testing.T) {
+			w := newWitness(t, permission.Config{})
+			if out := w.receive(2, message); len(out.Sends)+len(out.Replies)+len(out.Raises) != 0 {
+				t.Errorf("sent %v, replied %v, raised %v", out.Sends, out.Replies, out.Raises)
+			}
+			unchanged(t, w)
+		})
+	}
+}
+
+// unchanged: what a witness does is what another one does that has been told nothing.
+func unchanged(t *testing.T, w *witness) {
+	t.Helper()
+	told, otherwise := w.future(), newWitness(t, permission.Config{}).future()
+	if !reflect.DeepEqual(told, otherwise) {
+		t.Errorf("it does\n%+v\nand one that has not received it\n%+v", told, otherwise)
+	}
+}
+
+// stranger is no message of this protocol.
+type stranger struct{}
+
+func (stranger) String() string { return "stranger" }
+
+// TestEarlyMessagesAreBounded: of a view that is about to come 1024 are kept, and one more is
+// dropped.
+func TestEarlyMessagesAreBounded(t *testing.T) {
+	const kept = 1024
+	w := newWitness(t, permission.Config{})
+	next := tag
+	next.View = 2
+	for i := range kept + 1 {
+		message := permission.Request{Tag: next, Number: uint64(i + 1), Clock: 4<<32 + 95, Name: fmt.Sprint("n", i)}
+		if out := w.receive(2, message); len(out.Sends)+len(out.Notes) != 0 {
+			t.Fatalf("early message %d: sent %v, noted %v", i, out.Sends, out.Notes)
+		}
+	}
+	var replies []uint64
+	for _, send := range w.step(protocol.Event{Kind: protocol.Raised, Fact: viewOf(3, 2, 4)}).Sends {
+		if reply, is := send.Message.(permission.Reply); is {
+			replies = append(replies, reply.Number)
+		}
+	}
+	if len(replies) != kept || replies[kept-1] != kept {
+		t.Errorf("under the next view %d are replied to, the last of them number %d", len(replies), replies[len(replies)-1])
+	}
+}
+
+// TestNewNamesTheWrongField: in the words of whoever has given it.
+func TestNewNamesTheWrongField(t *testing.T) {
+	for _, test := range []struct {
+		config permission.Config
+		says   string
+	}{
+		{permission.Config{}, "permission: Self is 0; "},
+		{permission.Config{Self: 1, Patience: -1}, "permission: Patience is -1ns; "},
+		{permission.Config{Self: 1, Operators: -1}, "permission: Operators is -1; "},
+		{permission.Config{Self: 1, Capacity: -1}, "permission: Capacity is -1; "},
+		{permission.Config{Self: 1, Capacity: holdfast.MaxCapacity + 1}, "permission: Capacity is "},
+		{permission.Config{Self: 1, Any: true}, "permission: partition mode any is not possible"},
+	} {
+		if _, err := permission.New(test.config); err == nil || !strings.HasPrefix(err.Error(), test.says) {
+			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.says)
+		}
+	}
+}
+
+// TestAnswersOfPeersAreChecked: whatever peers answer an operator, the operator is answered by
+// what was asked for, once, and copies and parts that nobody has asked for are passed over.
+func TestAnswersOfPeersAreChecked(t *testing.T) {
+	w := newWitness(t, permission.Config{})
+	w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 9}, Fact: &protocol.Show{Name: "H"}})
+	stolen := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Mode: holdfast.ModeSlots, Units: 2, Token: 9}
+	for _, answer := range []permission.Answer{
+		{Tag: tag, Number: 1, Skip: 7},
+		{Tag: tag, Number: 1, Skip: -1, More: -1},
+		{Tag: tag, Number: 2},
+		{Tag: tag, Number: 1, Locks: []lock.Lock{{Name: "Q"}, {Name: "H", Capacity: 3, Holders: []lock.Grant{stolen}}}, More: -3},
+		{Tag: tag, Number: 1},
+	} {
+		if out := w.receive(2, answer); len(out.Sends)+len(out.Replies) != 0 {
+			t.Errorf("%+v: sent %v, replied %v", answer, out.Sends, out.Replies)
+		}
+	}
+	out := w.receive(3, permission.Answer{Tag: tag, Number: 1})
+	if len(out.Replies) != 1 {
+		t.Fatalf("replies %v", out.Replies)
+	}
+	shown, is := out.Replies[0].Result.(*lock.Lock)
+	if !is || shown.Name != "H" || len(shown.Holders) != 1 || shown.Units > 3 {
+		t.Errorf("shown %+v", shown)
+	}
+	if out := w.receive(3, permission.Answer{Tag: tag, Number: 1}); len(out.Replies) != 0 {
+		t.Errorf("a copy is answered %v", out.Replies)
+	}
+}

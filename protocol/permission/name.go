@@ -1,0 +1,220 @@
+package permission
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// name is what is kept of a name that this member's clients hold or want, that others were
+// deferred for, or of which permissions are kept. There is none for any other.
+type name struct {
+	text    string
+	own     []*request // this member's own: in order of arrival, which is that of stamps; first those that have asked
+	debts   []debt     // in order of arrival
+	kept    []protocol.ID
+	last    holdfast.Token // the highest that those had given who are kept
+	touched bool
+	links   links // among those whose permissions are kept
+}
+
+// debt is a peer's request that has not got this member's Reply.
+type debt struct {
+	peer   protocol.ID
+	number uint64
+	stamp  Stamp
+	shape  shape
+	told   int // how many units it was told that this member uses; everything at first
+}
+
+// everything is the bound of who has said nothing: whatever the capacity is.
+const everything = holdfast.MaxCapacity + 1
+
+// maxDebts is how many of one peer's requests for one name are remembered. A peer that has more
+// has given up most of them; what it still wants it asks for again.
+const maxDebts = 64
+
+// shape is what a request is for.
+type shape struct {
+	mode            holdfast.Mode
+	units, capacity int // slots only
+}
+
+func (s shape) String() string {
+	if s.mode != holdfast.ModeSlots {
+		return s.mode.String()
+	}
+	return fmt.Sprintf("slots %d/%d", s.units, s.capacity)
+}
+
+// nameOf returns the state of a name, and makes it where there is none.
+func (m *Machine) nameOf(text string) *name {
+	nm := m.names[text]
+	if nm == nil {
+		nm = &name{text: text}
+		m.names[text] = nm
+	}
+	return nm
+}
+
+// touch remembers that a name is to be settled before the step ends.
+func (m *Machine) touch(nm *name) {
+	if !nm.touched {
+		nm.touched = true
+		m.touched = append(m.touched, nm)
+	}
+}
+
+// asked lists the requests that ask or hold.
+func (nm *name) asked() []*request {
+	for i, r := range nm.own {
+		if r.number == 0 {
+			return nm.own[:i]
+		}
+	}
+	return nm.own
+}
+
+// settle does what follows from what has changed at names: peers are answered who can be
+// now, and whose turn it is asks.
+func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
+	for i := 0; i < len(m.touched); i++ {
+		nm := m.touched[i]
+		nm.touched = false
+		if protocol.Mutated("own clients before those deferred") {
+			m.attend(now, nm, out)
+		}
+		m.payDebts(now, nm, out)
+		m.attend(now, nm, out)
+		if !nm.touched {
+			m.forget(nm)
+		}
+	}
+	clear(m.touched)
+	m.touched = m.touched[:0]
+	m.askAgain(now, out)
+}
+
+// forget drops the state of a name that nobody needs any more.
+func (m *Machine) forget(nm *name) {
+	if len(nm.own) == 0 && len(nm.debts) == 0 && len(nm.kept) == 0 {
+		delete(m.names, nm.text)
+	}
+}
+
+// claim is what this member has at a name before a request of a peer.
+type claim struct {
+	uses    int      // units that it uses, where both are slots and fit one capacity
+	blocks  bool     // something that nothing fits beside
+	differs int      // slots of another capacity: which
+	first   *request // the first of what is before it
+	others  int      // how many more hold
+}
+
+// free reports whether there is nothing.
+func (c *claim) free() bool { return c.first == nil }
+
+// heldBy says whose it is.
+func (c *claim) heldBy(now protocol.Time) lock.HeldBy {
+	by := *c.first.heldBy(now)
+	by.Others = c.others
+	return by
+}
+
+// fits reports whether a request may enter beside what is before it here.
+func (c *claim) fits(s shape) bool {
+	return !c.blocks && c.differs == 0 && s.mode == holdfast.ModeSlots && c.uses+s.units <= s.capacity
+}
+
+// before is what this member has at a name before a peer's request of that stamp: what holds,
+// whatever its stamp is (E4), and what is wanted by an older stamp.
+func (m *Machine) before(nm *name, stamp Stamp, s shape) (c claim) {
+	for _, r := range nm.own {
+		older := r.clock != 0 && (Stamp{r.clock, m.self}).Before(stamp)
+		switch {
+		case r.held && !protocol.Mutated("a holder replies to an older stamp"), older:
+		case r.number == 0:
+			return c // so are all behind it
+		default:
+			continue
+		}
+		if m.config.Capacity == 0 && r.shape.mode == holdfast.ModeShared && s.mode == holdfast.ModeShared {
+			continue
+		}
+		if c.first == nil {
+			c.first = r
+		} else if r.held {
+			c.others++
+		}
+		switch {
+		case m.config.Capacity != 0 || r.shape.mode != holdfast.ModeSlots || s.mode != holdfast.ModeSlots:
+			c.blocks = true
+		case r.shape.capacity != s.capacity:
+			c.differs = r.shape.capacity
+		default:
+			c.uses += r.shape.units
+		}
+	}
+	return c
+}
+
+// admissible reports whether a request may ask beside those that are before it here. One
+// member's requests for a name do not compete in other members' queues: they have one here.
+func (m *Machine) admissible(ahead []*request, s shape) bool {
+	if len(ahead) == 0 {
+		return true
+	}
+	if m.config.Capacity != 0 || s.mode == holdfast.ModeExclusive {
+		return false
+	}
+	units := s.units
+	for _, r := range ahead {
+		if r.shape.mode != s.mode || r.shape.capacity != s.capacity {
+			return false
+		}
+		units += r.shape.units
+	}
+	return units <= s.capacity
+}
+
+// attend has those requests of a name ask whose turn it is, and those enter that have asked and
+// have waited for one of this member's own since.
+func (m *Machine) attend(now protocol.Time, nm *name, out *protocol.Effects) {
+	if !m.ready() {
+		return
+	}
+	for i := 0; i < len(nm.own); i++ {
+		r := nm.own[i]
+		switch {
+		case r.held:
+		case r.number != 0:
+			m.enterIfAllowed(now, r, out)
+		case r.clock == 0:
+			return
+		case m.admissible(nm.own[:i], r.shape):
+			m.ask(now, r, out)
+		default:
+			m.denyTries(now, nm, i, out)
+			return
+		}
+		if i >= len(nm.own) || nm.own[i] != r {
+			return // it has been refused; the name is touched
+		}
+	}
+}
+
+// denyTries refuses those that do not want to wait and stand behind others here, from a place
+// on. They have come while nobody could be asked.
+func (m *Machine) denyTries(now protocol.Time, nm *name, from int, out *protocol.Effects) {
+	if m.tries == 0 {
+		return
+	}
+	for _, r := range slices.Clone(nm.own[from:]) {
+		if r.try {
+			m.deny(now, r, nm.own[0].heldBy(now), out)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package permission
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Config is what a member needs to know to take part.
+type Config struct {
+	// Self is this member's id. Required.
+	Self protocol.ID
+	// Table bounds what this member's own clients may ask for; the zero value has the table's
+	// defaults. All members have the same.
+	Table lock.Config
+	// Patience is T: how long an answer is waited for before a message is repeated, first;
+	// each time twice as long, up to eight times as long. Zero means 250 ms.
+	Patience time.Duration
+	// Operators is how many calls of operators may wait for the others' answers at this
+	// member. Zero means 64.
+	Operators int
+	// Capacity, if not zero, makes each name K entries, of which a member uses one at a time
+	// (Raymond): every lock is one of K slots then. At most holdfast.MaxCapacity. All members
+	// have the same.
+	Capacity int
+	// Defer says that who defers a request says so. All members have the same.
+	Defer bool
+	// Retain says that a permission is kept until its giver asks for the name. All members
+	// have the same.
+	Retain bool
+	// Any says that the member is in partition mode any, which is refused.
+	Any bool
+}
+
+// resolve puts the defaults in the place of zeros, and says what is not allowed.
+func (c *Config) resolve() error {
+	if c.Patience == 0 {
+		c.Patience = 250 * time.Millisecond
+	}
+	if c.Operators == 0 {
+		c.Operators = 64
+	}
+	c.Table.Permitted = true
+	switch {
+	case c.Self == 0:
+		return fmt.Errorf("permission: Self is 0; give the member's id")
+	case c.Patience < 0:
+		return fmt.Errorf("permission: Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
+	case c.Operators < 0:
+		return fmt.Errorf("permission: Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
+	case c.Capacity < 0 || c.Capacity > holdfast.MaxCapacity:
+		return fmt.Errorf("permission: Capacity is %d; 1 to %d is allowed, and 0 for none", c.Capacity, holdfast.MaxCapacity)
+	case c.Any:
+		return fmt.Errorf("permission: partition mode any is not possible, because nobody could merge what sides have granted; use primary, or protocol central or grantor")
+	}
+	return nil
+}
+
+// Machine is one member's part: a peer.
+type Machine struct {
+	config Config
+	self   protocol.ID
+	table  *lock.Table    // of this member's own clients
+	view   *protocol.View // the newest; nil before the first
+	place  place          // this member's own in it; zero where it has none under its tenure
+	halted bool           // promised to a candidate: nobody enters under the view any more
+	peers  []peer         // the others of the view, in order of seniority
+	// absent is how many have left, as far as is known, who may still hold something;
+	// untold where nobody here can say.
+	absent   int
+	openFrom protocol.Time // when an open view lets this member count them as gone
+
+	clock     uint64         // the highest that was seen, or given to a stamp
+	lastStamp uint64         // the clock of the latest one
+	given     holdfast.Token // the highest token that this member has given
+	slot      int            // from 1, unlike any other's of the view; 0 before it is known
+	floor     uint64         // above it are the tokens of those who were lost
+	learned   bool           // every member of the view has told its clock since this one is in it
+	unsaid    bool           // what is not answered has not been asked under this view yet
+	clockDue  protocol.Time  // when to ask again
+	clockWait protocol.Time
+	wanted    protocol.Epoch // the epoch whose tokens were found to be used up
+
+	names     map[string]*name
+	byKey     map[requestKey]*request
+	asked     map[uint64]*request // by number: those that ask, or have entered
+	unstamped []*request          // in order of arrival
+	tries     int                 // of byKey
+	numbers   uint64
+	lapses    uint64 // of the tenure that they are given in
+	arrivals  uint64
+	reminders protocol.Reminders[due]
+	leaseDue  protocol.Time    // when to look again whether there is a lease
+	recount   bool             // whom this member does not hear may have changed
+	complains bool             // the membership was told that there are some
+	early     []protocol.Event // of a view that is about to come
+	recent    recent           // names whose permissions are kept
+
+	touched   []*name
+	again     []again    // permissions that were given back and are wanted
+	news      []*request // that may have to be told that they wait
+	scratch   []lock.Decision
+	answering answering
+	instance  protocol.Instance
+	operators operators
+}
+
+// answering is the call that is being answered within this step.
+type answering struct {
+	call    protocol.CallID
+	session lock.SessionID
+	request uint64
+	queued  *lock.Decision // the answer, if nothing better comes within the step
+}
+
+// New makes a member's machine. The error names the field that is wrong.
+func New(c Config) (*Machine, error) {
+	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	table, err := lock.New(c.Table)
+	if err != nil {
+		return nil, err
+	}
+	table.Pause()
+	return &Machine{
+		config: c, self: c.Self, table: table, absent: untold, openFrom: protocol.Never,
+		clockDue: protocol.Never, leaseDue: protocol.Never,
+		names: map[string]*name{}, byKey: map[requestKey]*request{}, asked: map[uint64]*request{},
+	}, nil
+}
+
+// Wake returns when there is something to do.
+func (m *Machine) Wake() protocol.Time {
+	at := min(m.table.Wake(), m.operators.wake())
+	if m.admitted() {
+		at = min(at, m.reminders.First(), m.clockDue, m.leaseDue)
+		if m.absent != 0 {
+			at = min(at, m.openFrom)
+		}
+	}
+	return at
+}
+
+// Step takes one event.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch ev.Kind {
+	case protocol.Tick:
+		m.onTick(now, out)
+	case protocol.Call:
+		m.onCall(now, &ev, out)
+	case protocol.Receive:
+		m.onReceive(now, ev, out)
+	case protocol.Raised:
+		m.onRaised(now, ev, out)
+	}
+	m.settle(now, out)
+	m.needEpoch(out)
+	m.sayUnheard(out)
+	m.conclude(out)
+}
+
+func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
+	m.table.Tick(now, &m.scratch)
+	m.tell(now, out)
+	m.operatorsTick(now, out)
+	if !m.admitted() {
+		return
+	}
+	if m.absent != 0 && m.openFrom <= now {
+		m.absent = 0
+		m.attendAll(now, out)
+	}
+	if m.clockDue <= now {
+		m.askClocks(now, out)
+	}
+	if m.leaseDue <= now {
+		m.leaseDue = protocol.Never
+		m.attendAll(now, out)
+	}
+	m.repeat(now, out)
+}
+
+// onRaised takes what the membership says.
+func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.View:
+		m.onView(now, fact, out)
+	case *protocol.Halted:
+		m.halted = true
+		m.table.Pause()
+	case *protocol.Lapsed:
+		m.onLapsed(now, fact.Tenure, out)
+	}
+}
+
+// onReceive takes a message from a peer. Whom it is from the transport knows for certain;
+// what it says is checked.
+func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	tagged, known := ev.Fact.(interface{ Tagged() Tag })
+	if !known {
+		out.Note(Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+		return
+	}
+	if !m.hears(ev, tagged.Tagged(), out) {
+		return
+	}
+	m.heardFrom(ev.From)
+	if err := m.impossible(ev.Fact); err != nil {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %v", ev.Fact, ev.From, err)})
+		return
+	}
+	switch msg := ev.Fact.(type) {
+	case Request:
+		m.onRequest(now, ev.From, &msg, out)
+	case Reply:
+		m.onReply(now, ev.From, &msg, out)
+	case Free:
+		m.onFree(now, ev.From, &msg, out)
+	case Defer:
+		m.onDefer(now, ev.From, &msg, out)
+	case Differs:
+		m.onDiffers(now, ev.From, &msg, out)
+	case ClockRequest:
+		// Whoever asks has no slot yet, mostly, and takes one by the answers: only what it answers to
+		// this member counts as told.
+		m.onClock(now, ev.From, msg.Clock, msg.Slot, false, out)
+		out.Send(ev.From, ClockAnswer{Tag: m.tag(), Clock: m.clock, Slot: m.slot})
+	case ClockAnswer:
+		m.onClock(now, ev.From, msg.Clock, msg.Slot, true, out)
+	case Ask:
+		m.onAsk(now, ev.From, &msg, out)
+	case Answer:
+		m.onAnswer(now, ev.From, &msg, out)
+	}
+}
+
+// Ignored notes what was not acted upon.
+type Ignored struct{ What string }
+
+func (n Ignored) String() string { return "ignored " + n.What }

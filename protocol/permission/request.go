@@ -1,0 +1,343 @@
+package permission
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// request is one of this member's clients': a process of the published algorithms. It waits
+// for its turn at this member (number 0), asks (number, not held), or holds.
+type request struct {
+	key     requestKey
+	arrival uint64
+	name    *name
+	owner   string // for people; its client where it named none
+	shape   shape
+	try     bool
+	clock   uint64 // of its stamp; 0 while it has none
+
+	number uint64
+	bounds []bound        // of the peers that have answered
+	last   holdfast.Token // the highest that they have given
+	due    protocol.Time
+	pause  protocol.Time
+
+	by      *lock.HeldBy // who is before it, as far as a peer has said
+	waits   bool         // a peer lets it wait
+	told    bool         // that it has to wait
+	held    bool
+	token   holdfast.Token
+	since   protocol.Time
+	dropped bool
+}
+
+// requestKey names a request for ever.
+type requestKey struct {
+	session lock.SessionID
+	id      uint64
+	name    string
+}
+
+// bound is what a peer has answered: how much it uses before the request at most.
+type bound struct {
+	peer     protocol.ID
+	uses     int
+	deferred bool // it has said that it will reply later
+}
+
+// due is a reminder that a request is to be repeated.
+type due uint64
+
+// Before orders requests by their numbers.
+func (d due) Before(o due) bool { return d < o }
+
+// boundOf returns what a peer uses before the request at most.
+func (r *request) boundOf(peer protocol.ID) int {
+	for i := range r.bounds {
+		if r.bounds[i].peer == peer {
+			return r.bounds[i].uses
+		}
+	}
+	return everything
+}
+
+// answeredBy reports whether a peer has said anything about the request.
+func (r *request) answeredBy(peer protocol.ID) bool {
+	return slices.ContainsFunc(r.bounds, func(b bound) bool { return b.peer == peer })
+}
+
+// learn takes a bound. It never rises: what a peer asks for later is younger.
+func (r *request) learn(peer protocol.ID, uses int, deferred bool) {
+	for i := range r.bounds {
+		if b := &r.bounds[i]; b.peer == peer {
+			b.uses, b.deferred = min(b.uses, uses), b.deferred || deferred
+			return
+		}
+	}
+	r.bounds = append(r.bounds, bound{peer, uses, deferred})
+}
+
+// unlearn forgets what a peer has said, which has left or has come back.
+func (r *request) unlearn(peer protocol.ID) {
+	r.bounds = slices.DeleteFunc(r.bounds, func(b bound) bool { return b.peer == peer })
+}
+
+// heldBy says who it is that others wait for.
+func (r *request) heldBy(now protocol.Time) *lock.HeldBy {
+	by := &lock.HeldBy{Owner: r.owner, Holder: r.key.session}
+	if r.held {
+		by.Age = now - r.since
+	}
+	return by
+}
+
+// enroll begins a request that the table has queued.
+func (m *Machine) enroll(now protocol.Time, q *lock.Request, out *protocol.Effects) {
+	m.arrivals++
+	nm := m.nameOf(q.Name)
+	r := &request{
+		key: requestKey{q.Session, q.ID, q.Name}, arrival: m.arrivals, name: nm, owner: cmp.Or(q.Owner, q.Client),
+		shape: shape{q.Mode, q.Units, q.Capacity}, try: q.Try, due: protocol.Never,
+	}
+	m.byKey[r.key] = r
+	if r.try {
+		m.tries++
+	}
+	nm.own = append(nm.own, r)
+	if m.ready() && len(m.unstamped) == 0 && !m.exhausted(now, out) {
+		m.stamp(r)
+	} else {
+		m.unstamped = append(m.unstamped, r)
+	}
+	m.touch(nm)
+}
+
+// ask asks all peers whose permission is not kept, and enters if that is enough.
+func (m *Machine) ask(now protocol.Time, r *request, out *protocol.Effects) {
+	m.numbers++
+	r.number = m.lapses<<protocol.NumberBits | m.numbers
+	m.asked[r.number] = r
+	m.useKept(r)
+	m.send(now, r, out)
+	m.enterIfAllowed(now, r, out)
+}
+
+// send sends a request to everybody whose Reply is missing, and sees to its being repeated.
+func (m *Machine) send(now protocol.Time, r *request, out *protocol.Effects) {
+	msg := m.message(r)
+	sent, said := false, true
+	for i := range m.peers {
+		p := m.peers[i].place.id
+		if r.boundOf(p) == 0 {
+			continue
+		}
+		if r.pause != 0 {
+			m.probe(now, &m.peers[i])
+		}
+		out.Send(p, msg)
+		sent = true
+		said = said && slices.ContainsFunc(r.bounds, func(b bound) bool { return b.peer == p && b.deferred })
+	}
+	if !sent {
+		r.due = protocol.Never
+		return
+	}
+	if r.pause != 0 {
+		m.letWait(r) // somebody would have answered
+	}
+	pause := protocol.Longer(r.pause, m.config.Patience)
+	if said {
+		pause = protocol.Longer(8*m.config.Patience, m.config.Patience) // they are alive, and will reply
+	}
+	m.repeatLater(now, r, pause)
+}
+
+// message is what peers are asked: one value for all of them.
+func (m *Machine) message(r *request) protocol.Message {
+	return Request{
+		Tag: m.tag(), Number: r.number, Clock: r.clock, Name: r.name.text,
+		Mode: r.shape.mode, Units: r.shape.units, Capacity: r.shape.capacity, Try: r.try,
+	}
+}
+
+// repeatLater sees to it that a request is repeated after a pause.
+func (m *Machine) repeatLater(now protocol.Time, r *request, pause protocol.Time) {
+	r.pause, r.due = pause, now+pause
+	m.reminders.Push(r.due, due(r.number))
+}
+
+// sentOnce reports whether a request is sent once under a view, as in the published algorithms. A
+// debt that is a flag does harm there alone: what is asked again is answered again.
+func sentOnce() bool {
+	return protocol.Mutated("request sent once") || protocol.Mutated("a debt is a flag")
+}
+
+// repeat asks again what has not been answered.
+func (m *Machine) repeat(now protocol.Time, out *protocol.Effects) {
+	for m.reminders.First() <= now {
+		r := m.asked[uint64(m.reminders.Pop().Key)]
+		if r != nil && !r.held && r.due <= now && !sentOnce() {
+			m.send(now, r, out)
+		}
+	}
+}
+
+// allowed reports whether a request may enter: what peers use before it at most, what this
+// member uses, and what it wants are within the capacity.
+func (m *Machine) allowed(r *request) bool {
+	if m.config.Capacity != 0 {
+		missing := m.absent
+		if m.absent == untold {
+			return false
+		}
+		for i := range m.peers {
+			if r.boundOf(m.peers[i].place.id) > 0 {
+				missing++
+			}
+		}
+		return missing <= m.config.Capacity-1
+	}
+	if m.absent != 0 && !protocol.Mutated("who has left is not waited for") {
+		return false
+	}
+	uses := r.shape.units
+	for i := range m.peers {
+		if m.peers[i].harmless {
+			continue
+		}
+		switch bound := r.boundOf(m.peers[i].place.id); {
+		case bound == 0:
+		case bound == everything, r.shape.mode != holdfast.ModeSlots:
+			return false
+		default:
+			uses += bound
+		}
+	}
+	for _, other := range r.name.asked() {
+		if other != r && (other.held || other.number < r.number) {
+			uses += other.shape.units
+		}
+	}
+	return r.shape.mode != holdfast.ModeSlots || uses <= r.shape.capacity
+}
+
+// enterIfAllowed grants a request that has what it needs. It looks at the clock, not at a
+// timer: under a lease that has ended nobody enters.
+func (m *Machine) enterIfAllowed(now protocol.Time, r *request, out *protocol.Effects) {
+	if r.held || r.number == 0 || !m.ready() {
+		return
+	}
+	if !m.allowed(r) {
+		// Who may still hold and has left says nothing: that is waited for, as for an authority.
+		if r.try && m.absent == 0 && m.answered(r) {
+			m.deny(now, r, r.inTheWay(now), out)
+		}
+		return
+	}
+	if now >= m.view.Lease.Member {
+		// A member that was just admitted has no lease yet, and nothing says when it gets one.
+		m.leaseDue = now + m.config.Patience
+		return
+	}
+	if m.clock&countOf > lock.MaxCount && m.exhausted(now, out) {
+		return // the last stamp of an epoch can still be entered by, and what is beyond it cannot
+	}
+	if m.runsAhead() {
+		m.unlearn()
+		m.learn(now, out)
+		return
+	}
+	r.held, r.since, r.due = true, now, protocol.Never
+	r.token = m.token(r)
+	m.keepBounds(r)
+	r.bounds = nil
+	if !m.table.Permit(now, r.key.session, r.key.name, r.key.id, r.token, &m.scratch) {
+		panic("permission: a request is permitted that the table does not know")
+	}
+	m.tell(now, out)
+}
+
+// inTheWay says who it is that a request that all have answered cannot enter beside.
+func (r *request) inTheWay(now protocol.Time) *lock.HeldBy {
+	if r.by != nil {
+		return r.by
+	}
+	for _, other := range r.name.asked() {
+		if other != r {
+			return other.heldBy(now)
+		}
+	}
+	return &lock.HeldBy{}
+}
+
+// answered reports whether every peer has said something about a request.
+func (m *Machine) answered(r *request) bool {
+	for i := range m.peers {
+		if !m.peers[i].harmless && !r.answeredBy(m.peers[i].place.id) {
+			return false
+		}
+	}
+	return true
+}
+
+// deny refuses a request that waits.
+func (m *Machine) deny(now protocol.Time, r *request, err error, out *protocol.Effects) {
+	if m.table.Deny(now, r.key.session, r.key.name, r.key.id, err, &m.scratch) {
+		m.tell(now, out)
+	}
+}
+
+// drop ends a request, whatever it was: others may enter now. Nothing is told to those who
+// were asked: what they reply is about a number that is nobody's any more.
+func (m *Machine) drop(r *request) {
+	if r.number != 0 && !r.held {
+		m.keepBounds(r)
+	}
+	r.dropped = true
+	if r.try {
+		m.tries--
+	}
+	delete(m.byKey, r.key)
+	if !r.held || m.config.Capacity == 0 || !protocol.Mutated("one counter for replies") {
+		delete(m.asked, r.number)
+	}
+	nm := r.name
+	if i := slices.Index(nm.own, r); i >= 0 {
+		nm.own = slices.Delete(nm.own, i, i+1)
+	}
+	m.touch(nm)
+	m.reminders.Sweep(len(m.asked), func(reminder protocol.Reminder[due]) bool {
+		r := m.asked[uint64(reminder.Key)]
+		return r != nil && !r.held && r.due == reminder.At
+	})
+}
+
+// attendAll looks at everybody who asks again, because what keeps all from entering may be over.
+func (m *Machine) attendAll(now protocol.Time, out *protocol.Effects) {
+	m.resume(now, out)
+	if !m.ready() {
+		return
+	}
+	m.stampAll(now, out)
+	for _, r := range m.asking() {
+		if !r.dropped {
+			m.enterIfAllowed(now, r, out)
+		}
+	}
+}
+
+// asking lists the requests that ask, in the order of their numbers.
+func (m *Machine) asking() (list []*request) {
+	//tidy:unordered they are put in order
+	for _, r := range m.asked {
+		if !r.held {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *request) int { return cmp.Compare(a.number, b.number) })
+	return list
+}

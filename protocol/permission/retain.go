@@ -1,0 +1,145 @@
+package permission
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// maxRetained is how many names are remembered of which permissions are kept and that nobody
+// here uses.
+const maxRetained = 1024
+
+// links place a name among those whose permissions are kept.
+type links struct {
+	prev, next *name
+	in         bool
+}
+
+// recent are the names whose permissions are kept, in the order in which they were used.
+type recent struct {
+	first, last *name
+	count       int
+}
+
+func (q *recent) add(nm *name) {
+	q.remove(nm)
+	nm.links = links{prev: q.last, in: true}
+	if q.last != nil {
+		q.last.links.next = nm
+	} else {
+		q.first = nm
+	}
+	q.last = nm
+	q.count++
+}
+
+func (q *recent) remove(nm *name) {
+	at := nm.links
+	if !at.in {
+		return
+	}
+	if at.prev != nil {
+		at.prev.links.next = at.next
+	} else {
+		q.first = at.next
+	}
+	if at.next != nil {
+		at.next.links.prev = at.prev
+	} else {
+		q.last = at.prev
+	}
+	nm.links = links{}
+	q.count--
+}
+
+// keepBounds keeps the permissions that an exclusive request has got, as far as they were not
+// asked back.
+func (m *Machine) keepBounds(r *request) {
+	if !m.config.Retain || r.shape.mode != holdfast.ModeExclusive {
+		return
+	}
+	for _, b := range r.bounds {
+		if b.uses == 0 && !slices.Contains(r.name.kept, b.peer) {
+			r.name.kept = append(r.name.kept, b.peer)
+		}
+	}
+	if len(r.name.kept) == 0 {
+		return
+	}
+	r.name.last = max(r.name.last, r.last)
+	m.recent.add(r.name)
+	for m.recent.count > maxRetained {
+		m.forgetKept(m.recent.first)
+	}
+}
+
+// useKept gives a request the permissions that are kept.
+func (m *Machine) useKept(r *request) {
+	if len(r.name.kept) > 0 {
+		r.last = max(r.last, r.name.last)
+	}
+	for _, peer := range r.name.kept {
+		r.learn(peer, 0, false)
+	}
+}
+
+// again is a permission that a request had, and that is to be asked for once more: its giver
+// has taken it back.
+type again struct {
+	request *request
+	peer    protocol.ID
+}
+
+// giveBack gives a peer back the permission that is kept of it: it is about to use the name. Those
+// ask it again who rely on that and come after it; who shares with it need not.
+func (m *Machine) giveBack(nm *name, peer protocol.ID, shares bool) {
+	nm.kept = slices.DeleteFunc(nm.kept, func(id protocol.ID) bool { return id == peer })
+	if len(nm.kept) == 0 {
+		m.recent.remove(nm)
+	}
+	if !m.config.Retain {
+		return
+	}
+	for _, r := range nm.asked() {
+		if !r.held && r.boundOf(peer) == 0 && !(shares && r.shape.mode == holdfast.ModeShared) {
+			r.unlearn(peer)
+			m.again = append(m.again, again{r, peer})
+		}
+	}
+}
+
+// askAgain asks those peers, and nobody else, who have taken back what a request still needs.
+func (m *Machine) askAgain(now protocol.Time, out *protocol.Effects) {
+	for _, a := range m.again {
+		if r := a.request; !r.dropped && !r.held {
+			out.Send(a.peer, m.message(r))
+			m.letWait(r)
+			if r.due == protocol.Never {
+				m.repeatLater(now, r, m.config.Patience)
+			}
+		}
+	}
+	clear(m.again)
+	m.again = m.again[:0]
+}
+
+// forgetKept forgets the permissions of a name.
+func (m *Machine) forgetKept(nm *name) {
+	nm.kept = nil
+	m.recent.remove(nm)
+	m.touch(nm)
+}
+
+// forgetKeptOf forgets the permissions of a peer that has left.
+func (m *Machine) forgetKeptOf(peer protocol.ID) {
+	for nm := m.recent.first; nm != nil; {
+		next := nm.links.next
+		nm.kept = slices.DeleteFunc(nm.kept, func(id protocol.ID) bool { return id == peer })
+		if len(nm.kept) == 0 {
+			m.forgetKept(nm)
+		}
+		nm = next
+	}
+}

@@ -1,0 +1,239 @@
+package permission
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// pair is two members, 1 and 2, on one clock. What they say to each other arrives when it is
+// delivered; what they tell their clients is listed.
+type pair struct {
+	t       *testing.T
+	now     protocol.Time
+	members map[protocol.ID]*Machine
+	wire    []parcel
+	told    []string
+	ops     uint64
+}
+
+type parcel struct {
+	from, to protocol.ID
+	message  protocol.Message
+}
+
+func newPair(t *testing.T, c Config) *pair {
+	t.Helper()
+	p := &pair{t: t, now: time.Hour, members: map[protocol.ID]*Machine{}}
+	for id := protocol.ID(1); id <= 2; id++ {
+		c.Self = id
+		m, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.members[id] = m
+	}
+	p.view(1, true, 1, 2)
+	p.deliver()
+	return p
+}
+
+// view raises a view of these members at each of them.
+func (p *pair) view(number uint64, open bool, ids ...protocol.ID) {
+	for _, id := range ids {
+		v := &protocol.View{
+			Number: number, Epoch: protocol.Epoch{Counter: 5, Candidate: 1}, Coordinator: ids[0], Installed: true, Open: open,
+			GrantFrom: protocol.Never, Lease: &protocol.Lease{Member: protocol.Never, Tenure: protocol.Tenure{Incarnation: 1}},
+		}
+		for _, member := range ids {
+			v.Members = append(v.Members, protocol.Member{ID: member, Name: string('a' + rune(member) - 1), Tenure: protocol.Tenure{Incarnation: 1}, Since: 1})
+		}
+		p.step(id, protocol.Event{Kind: protocol.Raised, Fact: v})
+	}
+}
+
+func (p *pair) step(id protocol.ID, ev protocol.Event) {
+	var out protocol.Effects
+	p.members[id].Step(p.now, ev, &out)
+	for _, sent := range out.Sends {
+		p.wire = append(p.wire, parcel{id, sent.To, sent.Message})
+	}
+	for _, reply := range out.Replies {
+		d := reply.Decision
+		text := fmt.Sprintf("%d/%d %v", d.Session.Member, d.Request, d.Kind)
+		switch d.Kind {
+		case lock.Queued:
+			text += fmt.Sprintf(" %d", d.Position)
+		case lock.Refused:
+			text += ": " + d.Err.Error()
+		}
+		p.told = append(p.told, text)
+	}
+}
+
+func (p *pair) deliver() {
+	for len(p.wire) > 0 {
+		next := p.wire[0]
+		p.wire = p.wire[1:]
+		if p.members[next.to] != nil {
+			p.step(next.to, protocol.Event{Kind: protocol.Receive, From: next.from, Fact: next.message})
+		}
+	}
+}
+
+// pass lets time pass, and delivers at once.
+func (p *pair) pass(d time.Duration) {
+	for end := p.now + d; ; {
+		at := end
+		for _, id := range []protocol.ID{1, 2} {
+			if m := p.members[id]; m != nil {
+				at = min(at, max(p.now, m.Wake()))
+			}
+		}
+		if p.now = at; at == end {
+			return
+		}
+		for _, id := range []protocol.ID{1, 2} {
+			if m := p.members[id]; m != nil && m.Wake() <= p.now {
+				p.step(id, protocol.Event{Kind: protocol.Tick})
+			}
+		}
+		p.deliver()
+	}
+}
+
+func (p *pair) call(id protocol.ID, fact any) {
+	p.ops++
+	p.step(id, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: uint64(id), Op: p.ops}, Fact: fact})
+}
+
+func (p *pair) acquire(id protocol.ID, request uint64, change func(*lock.Request)) {
+	r := &lock.Request{Session: lock.SessionID{Member: uint64(id), Number: 1}, ID: request, Name: "a", WaitEnd: protocol.Never, Arrived: p.now}
+	if change != nil {
+		change(r)
+	}
+	p.call(id, r)
+}
+
+func (p *pair) release(id protocol.ID, request uint64) {
+	p.call(id, &protocol.Release{Session: lock.SessionID{Member: uint64(id), Number: 1}, Name: "a", Request: request})
+}
+
+// wants compares what clients were told with what they should have been.
+func (p *pair) wants(want ...string) {
+	p.t.Helper()
+	if !slices.Equal(p.told, want) {
+		p.t.Errorf("told %q, want %q", p.told, want)
+	}
+	p.told = nil
+}
+
+// TestWhoWaitsIsToldSo: at once behind others of its member, and when a peer has let it wait for
+// as long as an answer is waited for; once, and nobody who is granted before.
+func TestWhoWaitsIsToldSo(t *testing.T) {
+	p := newPair(t, Config{})
+	p.acquire(1, 1, nil)
+	p.deliver()
+	p.wants("1/1 queued -1", "1/1 granted")
+	p.acquire(1, 2, nil)
+	p.acquire(1, 3, nil)
+	p.wants("1/2 queued 0", "1/3 queued 1")
+	p.acquire(2, 1, nil)
+	p.deliver()
+	p.wants("2/1 queued -1")
+	p.pass(249 * time.Millisecond)
+	p.wants()
+	p.pass(10 * time.Second)
+	p.wants("2/1 queued 0")
+	p.release(1, 1)
+	p.deliver()
+	p.wants("1/1 released", "1/2 granted")
+}
+
+// TestWhoWaitsIsToldSoByADefer: where a peer that defers says so.
+func TestWhoWaitsIsToldSoByADefer(t *testing.T) {
+	p := newPair(t, Config{Defer: true})
+	p.acquire(1, 1, nil)
+	p.deliver()
+	p.acquire(2, 1, nil)
+	p.told = nil
+	p.deliver()
+	p.wants("2/1 queued 0")
+	slots := func(r *lock.Request) { r.Name, r.Mode, r.Units, r.Capacity = "b", holdfast.ModeSlots, 2, 3 }
+	p.acquire(1, 2, slots)
+	p.deliver()
+	p.acquire(2, 2, slots)
+	p.told = nil
+	p.deliver()
+	p.wants("2/2 queued 0")
+	p.pass(10 * time.Second)
+	p.wants()
+}
+
+// TestTryWaitsForTheLost: while somebody who has left may hold anything, nobody can say who does,
+// so who does not want to wait for holders waits for that, as for an authority.
+func TestTryWaitsForTheLost(t *testing.T) {
+	for _, opens := range []bool{true, false} {
+		p := newPair(t, Config{})
+		p.acquire(2, 1, nil) // so it is known to use names
+		p.deliver()
+		p.told = nil
+		delete(p.members, 2)
+		p.view(2, false, 1)
+		p.acquire(1, 1, func(r *lock.Request) { r.Try, r.WaitEnd = true, p.now+5*time.Second })
+		p.pass(4 * time.Second)
+		p.wants("1/1 queued 0")
+		if opens {
+			p.view(2, true, 1)
+			p.wants("1/1 granted")
+			continue
+		}
+		p.pass(2 * time.Second)
+		p.wants("1/1 refused: " + holdfast.ErrUnavailable.Error())
+	}
+}
+
+// TestOneAnswerToSeveral: several requests of a member are answered at once when what was before
+// them has ended, also where the one that the answer names has been given up: nobody waits for
+// the next time at which he would ask again.
+func TestOneAnswerToSeveral(t *testing.T) {
+	for _, mode := range []holdfast.Mode{holdfast.ModeShared, holdfast.ModeSlots} {
+		p := newPair(t, Config{})
+		p.acquire(1, 1, nil)
+		p.deliver()
+		for request := uint64(1); request <= 3; request++ {
+			p.acquire(2, request, func(r *lock.Request) {
+				if r.Mode = mode; mode == holdfast.ModeSlots {
+					r.Units, r.Capacity = 1, 5
+				}
+			})
+		}
+		p.deliver()
+		p.call(2, &protocol.Cancel{Session: lock.SessionID{Member: 2, Number: 1}, Name: "a", Request: 3})
+		p.told = nil
+		p.release(1, 1)
+		p.deliver()
+		p.wants("1/1 released", "2/1 granted", "2/2 granted")
+	}
+}
+
+// TestTryIsRefusedByAHolder at once, with who that is.
+func TestTryIsRefusedByAHolder(t *testing.T) {
+	p := newPair(t, Config{})
+	p.acquire(1, 1, func(r *lock.Request) { r.Owner = "job-7" })
+	p.deliver()
+	p.told = nil
+	p.acquire(2, 1, func(r *lock.Request) { r.Try, r.WaitEnd = true, p.now+5*time.Second })
+	p.deliver()
+	held := &holdfast.HeldError{Owner: "job-7"}
+	p.wants("2/1 queued -1", "2/1 refused: "+held.Error())
+	if !errors.Is(held, holdfast.ErrHeld) {
+		t.Error("who is refused is told no ErrHeld")
+	}
+}

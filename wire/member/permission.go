@@ -1,0 +1,185 @@
+package member
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
+)
+
+// What members ask one another for that lock by permission.
+
+// kindOfPermission is the part of kindOf for these messages.
+func kindOfPermission(m protocol.Message) kind {
+	switch m.(type) {
+	case permission.Request:
+		return kindRequest
+	case permission.Reply:
+		return kindReply
+	case permission.Free:
+		return kindFree
+	case permission.Defer:
+		return kindDefer
+	case permission.Differs:
+		return kindDiffers
+	case permission.ClockRequest:
+		return kindClockRequest
+	case permission.ClockAnswer:
+		return kindClockAnswer
+	case permission.Ask:
+		return kindAskPeer
+	case permission.Answer:
+		return kindPeerAnswer
+	}
+	return 0
+}
+
+func (c *coder) writePermission(m protocol.Message) {
+	switch m := m.(type) {
+	case permission.Request:
+		c.request(&m)
+	case permission.Reply:
+		c.reply(&m)
+	case permission.Free:
+		c.free(&m)
+	case permission.Defer:
+		c.deferral(&m)
+	case permission.Differs:
+		c.differs(&m)
+	case permission.ClockRequest:
+		c.clockRequest(&m)
+	case permission.ClockAnswer:
+		c.clockAnswer(&m)
+	case permission.Ask:
+		c.askPeer(&m)
+	case permission.Answer:
+		c.peerAnswer(&m)
+	default:
+		c.fail(ErrKind)
+	}
+}
+
+func (c *coder) readPermission(k kind) protocol.Message {
+	switch k {
+	case kindRequest:
+		var m permission.Request
+		c.request(&m)
+		return m
+	case kindReply:
+		var m permission.Reply
+		c.reply(&m)
+		return m
+	case kindFree:
+		var m permission.Free
+		c.free(&m)
+		return m
+	case kindDefer:
+		var m permission.Defer
+		c.deferral(&m)
+		return m
+	case kindDiffers:
+		var m permission.Differs
+		c.differs(&m)
+		return m
+	case kindClockRequest:
+		var m permission.ClockRequest
+		c.clockRequest(&m)
+		return m
+	case kindClockAnswer:
+		var m permission.ClockAnswer
+		c.clockAnswer(&m)
+		return m
+	case kindAskPeer:
+		var m permission.Ask
+		c.askPeer(&m)
+		return m
+	case kindPeerAnswer:
+		var m permission.Answer
+		c.peerAnswer(&m)
+		return m
+	}
+	c.fail(ErrKind)
+	return nil
+}
+
+func (c *coder) tag(v *permission.Tag) {
+	number(c, &v.View)
+	c.epoch(&v.Epoch)
+	c.tenure(&v.Tenure)
+}
+
+func (c *coder) request(v *permission.Request) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	number(c, &v.Clock)
+	text(c, &v.Name)
+	enum(c, &v.Mode, holdfast.ModeSlots)
+	c.count(&v.Units)
+	c.count(&v.Capacity)
+	c.truth(&v.Try)
+}
+
+func (c *coder) reply(v *permission.Reply) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	number(c, &v.Last)
+	c.count(&v.Count)
+	text(c, &v.Name)
+}
+
+func (c *coder) free(v *permission.Free) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	number(c, &v.Last)
+	c.count(&v.Uses)
+	c.held(&v.By)
+}
+
+func (c *coder) deferral(v *permission.Defer) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	c.held(&v.By)
+}
+
+func (c *coder) differs(v *permission.Differs) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	c.count(&v.Capacity)
+}
+
+func (c *coder) clockRequest(v *permission.ClockRequest) {
+	c.tag(&v.Tag)
+	number(c, &v.Clock)
+	c.count(&v.Slot)
+}
+
+func (c *coder) clockAnswer(v *permission.ClockAnswer) {
+	c.tag(&v.Tag)
+	number(c, &v.Clock)
+	c.count(&v.Slot)
+}
+
+func (c *coder) askPeer(v *permission.Ask) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	enum(c, &v.Kind, permission.AskCount)
+	c.texts(&v.Names)
+	number(c, &v.Token)
+	text(c, &v.Reason)
+	number(c, &v.Cursor)
+	c.count(&v.Limit)
+	c.count(&v.Skip)
+}
+
+func (c *coder) peerAnswer(v *permission.Answer) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	c.count(&v.Skip)
+	c.locks(&v.Locks)
+	number(c, &v.Next)
+	c.count(&v.More)
+	c.grants(&v.Grants)
+	c.count(&v.Counts.Locks)
+	c.count(&v.Counts.Waiters)
+	c.count(&v.Counts.Sessions)
+	c.awaited(&v.Counts.Awaited)
+}
