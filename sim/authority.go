@@ -34,6 +34,9 @@ func (w *world) viewed(m *member, v *protocol.View) {
 	if w.settings.faults.Has(Preempt) {
 		w.preempted(m, v)
 	}
+	if w.protocol.Peering != nil {
+		w.joins(m, v)
+	}
 	w.tell.viewed(m, v)
 	m.view = v
 	if w.settings.locals && m.local == nil {

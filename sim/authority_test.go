@@ -100,7 +100,7 @@ func TestTheJudgeSeesBounds(t *testing.T) {
 		"one unit too many":          {units(2, 2), "P1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{judge: newWitness().judge}
+			w := &world{protocol: &Protocol{}, judge: newWitness().judge}
 			w.checkBounds(tt.shown)
 			judgedAs(t, w.judge, tt.promise)
 		})

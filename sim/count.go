@@ -25,6 +25,7 @@ type counts struct {
 	grown     int                   // cores that came to need more members
 	costs     [deedCount]int        // deeds whose messages were counted
 	moves     moves                 // what concerns an authority that moves
+	peers     [peerCount]int        // what concerns members that ask one another
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
@@ -105,6 +106,9 @@ func (c *counts) add(o *counts) {
 	c.absent += o.absent
 	c.grown += o.grown
 	c.moves.add(&o.moves)
+	for i, n := range o.peers {
+		c.peers[i] += n
+	}
 	for i, n := range o.costs {
 		c.costs[i] += n
 	}

@@ -86,6 +86,9 @@ func (p *Protocol) handlers() (all []handler) {
 		add("space", protocol.Tick, nil)
 		add("space", protocol.Call, reachedByLocks...)
 	}
+	if p.Peers {
+		add("membership", protocol.Raised, &protocol.Unheard{})
+	}
 	if p.Moves {
 		add("space", protocol.Call, &protocol.Transfer{}, &protocol.StepDown{})
 		add("membership", protocol.Raised, &protocol.NeedEpoch{})
@@ -99,8 +102,8 @@ type exercise struct {
 	hits       int
 }
 
-// exercised lists what runs can hit: faults, losses, what concerns an authority that moves,
-// messages, handlers.
+// exercised lists what runs can hit: faults, losses, what concerns an authority that moves or
+// members that ask one another, messages, handlers.
 func (s *Summary) exercised(c *Config) (all []exercise) {
 	row := func(sort, name string, n int) { all = append(all, exercise{sort, name, n}) }
 	for _, f := range (c.Faults & (c.Protocol.Faults | Beyond)).All() {
@@ -135,6 +138,9 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	}
 	if c.Protocol.Locks {
 		for _, why := range losses {
+			if why == holdfast.AuthorityChanged && c.Protocol.Peers {
+				continue // there is no authority
+			}
 			row("loss", string(why), s.counts.losses[why])
 		}
 		if c.Faults.Has(Any) && c.Protocol.Faults.Has(Any) {
@@ -142,6 +148,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 		}
 	}
 	s.counts.moves.list(c, row)
+	s.counts.listPeers(c, row)
 	for _, m := range c.Protocol.Universe.Below {
 		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{true, reflect.TypeOf(m)}])
 	}

@@ -55,7 +55,8 @@
 //     are in one view that may grant, and nothing is left in the authority's table. While
 //     only a core is healed this holds for its members, and for every client that is well.
 //   - P5 order: nobody is granted a name before one who stood in the authority's queue
-//     when he asked, within a reign.
+//     when he asked, within a reign; and where nobody is in charge, no exclusive lock before
+//     one that was asked for by a request of which all had heard (hearing.go).
 //   - P6 exactly once: a request has one token, and none after it was released.
 //   - P7 foreign unlocks: releases of other sessions' tokens are sent, and refused.
 //   - P8 bounds: a refusal names a bound as it is configured; no queue is longer.
@@ -84,7 +85,9 @@
 // machine was stepped with (coverage.go); where the authority moves, at which step of a
 // transfer who takes part has crashed, how many were to become it at once, through how many a
 // table went, and what became of grants that members keep (moving.go). Members are made the
-// authority at once, and struck, in eager runs above all (eager.go). Of a thousand runs or more with all faults,
+// authority at once, and struck, in eager runs above all (eager.go). Where nobody is in charge,
+// what a crash takes with it, who joins while others ask, late replies, and permissions that are
+// kept (peering.go). Of a thousand runs or more with all faults,
 // whatever was never hit fails the profile: nobody has looked for what it would have found.
 //
 // # What it is not

@@ -11,7 +11,7 @@ import (
 func grantorProtocol() Protocol {
 	return Protocol{
 		Name: "grantor", Fewest: 3, Most: 7, Locks: true, Moves: true,
-		Faults: Within.Without(Any) &^ ofStores,
+		Faults: Within &^ ofStores,
 		Build: func(s Seat) (Built, error) {
 			built, err := Membership(s)
 			if err != nil {

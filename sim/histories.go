@@ -142,15 +142,19 @@ func (h *histories) taken(key requestKey) {
 	}
 }
 
-// modelOf is what a name is that users lock like that.
-func modelOf(n *lockName) history.Model {
+// modelOf is what a name is that users lock like that, under a protocol.
+func modelOf(n *lockName, p *Protocol) history.Model {
+	model := history.ReentrantFencedMutex()
 	switch n.use {
 	case holdfast.ModeShared:
-		return history.SharedExclusive()
+		model = history.SharedExclusive()
 	case holdfast.ModeSlots:
-		return history.Permits()
+		model = history.Permits()
 	}
-	return history.ReentrantFencedMutex()
+	if p.Loose {
+		model = model.Loose()
+	}
+	return model
 }
 
 // slice is of how many seeds one has its histories compared when nobody asks for that: it
@@ -178,7 +182,7 @@ func (w *world) checkHistories() error {
 			continue
 		}
 		log.look(w.now)
-		model := modelOf(n)
+		model := modelOf(n, w.protocol)
 		if shown == nil || log.Len() > shown.Len() {
 			shown, as = log, model
 		}

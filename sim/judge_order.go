@@ -44,7 +44,9 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 
 // P5, order within a reign, as it can be seen from outside: once a request stands in
 // the queue of a reign's authority, nobody whose request is sent later is granted the
-// name before it in that reign.
+// name before it in that reign. Where members ask one another a request for an exclusive lock
+// stands when all that are in the view have heard of it, and it is exclusive locks alone that
+// must not come before it (hearing.go).
 
 // asks is called when a client sends a request for the first time.
 func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
@@ -156,7 +158,7 @@ func (j *judge) overtakes(r *record, g *grant) {
 	switch {
 	case len(r.queue) == 0:
 		r.passed = r.passed[:0]
-	case !f.lent:
+	case !f.lent && !(j.loose && g.mode != holdfast.ModeExclusive):
 		r.passed = append(r.passed, passing{key, r.sent(g, f.asked), g.token, reign})
 	}
 }

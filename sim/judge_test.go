@@ -222,16 +222,18 @@ func judgedAs(t *testing.T, j *judge, promise string) {
 	}
 }
 
-// TestTheJudgeSeesWhoOvertakes: session 1 stands in the queue of reign 1, under wish
-// 11, before session 2 asks.
+// stand lets session 1 stand in the queue of reign 1, under wish 11, from 2 s on, and session 2
+// ask.
+func stand(h *witness, asked2 instant) {
+	h.asks(key(1), somebody("user"), wish{name: "n"})
+	h.wishes(requestKey{key(1).session, 11}, key(1))
+	h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, protocol.Epoch{Counter: 1})
+	h.at(asked2).asks(key(2), somebody("user"), wish{name: "n"})
+	h.at(5 * time.Second)
+}
+
+// TestTheJudgeSeesWhoOvertakes one that stands in the queue before he asks.
 func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
-	stand := func(h *witness, asked2 instant) {
-		h.asks(key(1), somebody("user"), wish{name: "n"})
-		h.wishes(requestKey{key(1).session, 11}, key(1))
-		h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, protocol.Epoch{Counter: 1})
-		h.at(asked2).asks(key(2), somebody("user"), wish{name: "n"})
-		h.at(5 * time.Second)
-	}
 	judgedAll(t, map[string]happening{
 		"overtaken": {"P5", func(h *witness) {
 			stand(h, 3*time.Second)
@@ -285,6 +287,29 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 			stand(h, 3*time.Second)
 			h.granting(hold(2, reign+1, under(9)))
 			h.ended(first, "")
+			h.granting(hold(1, reign+2))
+		}},
+	})
+}
+
+// TestTheJudgeOrdersExclusiveLocksAlone where tokens of others do not order.
+func TestTheJudgeOrdersExclusiveLocksAlone(t *testing.T) {
+	judgedAll(t, map[string]happening{
+		"an exclusive one overtakes": {"P5", func(h *witness) {
+			h.loose = true
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+1))
+			h.granting(hold(1, reign+2))
+		}},
+		"a shared one overtakes": {"", func(h *witness) {
+			h.loose = true
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+1, shared))
+			h.granting(hold(1, reign+2))
+		}},
+		"a shared one overtakes, where all tokens order": {"P5", func(h *witness) {
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+1, shared))
 			h.granting(hold(1, reign+2))
 		}},
 	})

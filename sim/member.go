@@ -57,6 +57,8 @@ type member struct {
 	local   *local
 	asking  *lock.Request // what the present step asks for
 
+	heard map[uint64]hearers // who has heard of what it asks for in this life (hearing.go)
+
 	// What coverage knows of the present life (moving.go).
 	becoming bool  // it is to become the authority
 	turks    uint8 // through how many the table came that it hands over
@@ -82,7 +84,7 @@ func (m *member) start() {
 	}
 	m.up, m.paused, m.leaving, m.left, m.back = true, false, false, false, 0
 	m.inbox = m.inbox[:0]
-	m.sinks, m.last, m.view = map[uint64]sink{}, 0, nil
+	m.sinks, m.last, m.view, m.heard = map[uint64]sink{}, 0, nil, nil
 	m.began = m.clock.read(w.now)
 	w.within(m.name, "life", int(m.life))
 	seat := Seat{
@@ -91,6 +93,7 @@ func (m *member) start() {
 		Lease: w.settings.lease, Drift: w.settings.drift, Any: w.settings.faults.Has(Any), Preempt: w.settings.faults.Has(Preempt),
 		Table:     lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
 		Placement: w.settings.placement, HoldOn: w.settings.holdOn,
+		Defer: w.settings.deferring, Retain: w.settings.retaining, Capacity: w.settings.capacity,
 	}
 	m.wrong, m.misfit = m.misfit, fits
 	m.wrong.spoil(&seat)

@@ -162,7 +162,10 @@ func (w *world) sends(from *member, to int32, m protocol.Message) {
 
 // takes is called before a message reaches a member, and returns what to call when it has.
 func (w *world) takes(m *member, from protocol.ID, message any) (after func()) {
-	if w.protocol.Moving == nil {
+	switch {
+	case w.protocol.Peering != nil:
+		return w.meets(m, from, message)
+	case w.protocol.Moving == nil:
 		return nil
 	}
 	if w.settings.holdOn > 0 {
@@ -235,6 +238,9 @@ func (w *world) woken(m *member, before int) {
 // with it what it keeps.
 func (w *world) strikes(m *member) {
 	moving := w.protocol.Moving
+	if w.protocol.Peering != nil {
+		w.bereaves(m)
+	}
 	if moving == nil {
 		return
 	}

@@ -118,6 +118,10 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: a bound is negative; 0 means its default")
 	case s.misplaced(p, s.Placement) || s.misplaced(p, s.HoldOn):
 		return fmt.Errorf("sim: script: placement %v, hold_on %v; 1s to 1h is allowed where authorities move, and 0s for off", s.Placement, s.HoldOn)
+	case !p.Peers && (s.Defer || s.Retain || s.Capacity != 0):
+		return fmt.Errorf("sim: script: defer, retain and capacity are allowed where peers ask one another, and protocol %s is none of those", s.Protocol)
+	case s.Capacity < 0 || s.Capacity > 1000:
+		return fmt.Errorf("sim: script: capacity %d; 1 to 1000 is allowed, and 0 for none", s.Capacity)
 	}
 	if err := p.Check(s.Faults); err != nil {
 		return fmt.Errorf("sim: script: %w", err)

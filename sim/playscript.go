@@ -43,6 +43,8 @@ type Script struct {
 	Waiters, LocksPerSession, Sessions int
 	// The options of a space of grantors. 0 means off.
 	Placement, HoldOn time.Duration
+	Defer, Retain     bool
+	Capacity          int
 	Choices           []Choice
 }
 
@@ -66,7 +68,7 @@ func (s *Script) settings() settings {
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellWords[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
-		costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn,
+		costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
 	}
 	for _, n := range s.Names {
 		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
@@ -80,7 +82,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
-		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: s.holdOn,
+		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: s.holdOn, Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
 	}
 	for _, n := range s.names {
 		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})

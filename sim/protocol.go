@@ -37,6 +37,18 @@ type Protocol struct {
 	// Decides, if not nil, reads off the space of a member whether that one decides, and in
 	// which reign it counts tokens. Nil means that the coordinator does, in its epoch.
 	Decides func(space protocol.Machine) (reign uint64, decides bool)
+	// Peers says that nobody is in charge: each member speaks for its own clients. Such a protocol
+	// has Own.
+	Peers bool
+	// Peering, if not nil, reads off members that ask one another what they have heard and what
+	// they have to do with one another: from when on a request has its place (P5), where there is
+	// no authority that queues it, and what coverage counts.
+	Peering Peering
+	// Loose says that tokens of what is not exclusive identify, and do not order.
+	Loose bool
+	// Own, if not nil, reads off the space of a member how it is there and what that member's
+	// clients have in it, where nobody can say that of all. Nil means that somebody can.
+	Own func(space protocol.Machine, now protocol.Time) *protocol.Condition
 	// Costs, if not nil, lists what users' deeds take in messages between the spaces of so
 	// many members, where nothing goes wrong. That is checked in runs without faults. Nil
 	// means that it is not.
@@ -116,11 +128,14 @@ type Seat struct {
 	Table    lock.Config
 	// Placement and HoldOn are the options of a space of protocol grantor. Zero means off.
 	Placement, HoldOn time.Duration
+	// Defer, Retain and Capacity are those of one of protocol permission. Zero means off.
+	Defer, Retain bool
+	Capacity      int
 }
 
 // space is the member's one space.
 func (s *Seat) space() seats.Space {
-	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn}
+	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity}
 }
 
 // Built are the machines of one life, to be stacked.
@@ -144,7 +159,7 @@ type Standing struct {
 
 // Protocols lists the protocols that can be simulated.
 func Protocols() []Protocol {
-	return []Protocol{centralProtocol(), grantorProtocol(), electionProtocol()}
+	return []Protocol{centralProtocol(), grantorProtocol(), permissionProtocol(), electionProtocol()}
 }
 
 // Find returns the protocol of that name.

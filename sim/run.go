@@ -357,10 +357,24 @@ func (w *world) leftovers() (found []string) {
 	if !w.protocol.Locks {
 		return nil
 	}
+	if w.protocol.Own != nil {
+		for _, m := range w.members {
+			if w.demanded(m) && m.up {
+				found = append(found, leftover(m, w.protocol.Own(m.space(), m.now()))...)
+			}
+		}
+		return found
+	}
 	m, condition := w.condition()
+	if condition == nil {
+		return []string{"nobody says how the space is"}
+	}
+	return leftover(m, condition)
+}
+
+// leftover says what is left of what a member says.
+func leftover(m *member, condition *protocol.Condition) (found []string) {
 	switch {
-	case condition == nil:
-		found = append(found, "nobody says how the space is")
 	case condition.State != protocol.Ready:
 		found = append(found, fmt.Sprintf("the space is %v on %s: %s", condition.State, m, condition.Why))
 	case condition.Locks > 0 || condition.Waiters > 0:

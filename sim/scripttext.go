@@ -88,6 +88,9 @@ func settingsOfScripts() []setting {
 		number("sessions", func(s *Script) *int { return &s.Sessions }, false),
 		length("placement", func(s *Script) *time.Duration { return &s.Placement }, false),
 		length("hold_on", func(s *Script) *time.Duration { return &s.HoldOn }, false),
+		flag("defer", func(s *Script) *bool { return &s.Defer }),
+		flag("retain", func(s *Script) *bool { return &s.Retain }),
+		number("capacity", func(s *Script) *int { return &s.Capacity }, false),
 	}
 }
 

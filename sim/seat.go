@@ -44,6 +44,15 @@ func (s *Seat) definition() string {
 	if s.HoldOn != 0 {
 		line += ", hold_on " + s.HoldOn.String()
 	}
+	if s.Defer {
+		line += ", defer"
+	}
+	if s.Retain {
+		line += ", retain"
+	}
+	if s.Capacity != 0 {
+		line += fmt.Sprintf(", capacity %d", s.Capacity)
+	}
 	return line
 }
 
@@ -79,7 +88,7 @@ func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (p
 	built, err := p.Build(Seat{
 		Protocol: p.Name, Name: s.Name, Address: s.Address, Founder: s.Founder, Join: s.Founders, Kept: true, Cell: cell.Encode(),
 		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
-		Placement: space.Placement, HoldOn: space.HoldOn,
+		Placement: space.Placement, HoldOn: space.HoldOn, Defer: space.Defer, Retain: space.Retain, Capacity: space.Capacity,
 	})
 	if err != nil {
 		return nil, err

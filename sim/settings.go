@@ -50,6 +50,9 @@ type settings struct {
 	sessions        int
 	placement       time.Duration // the options of a space of grantors; 0 means off
 	holdOn          time.Duration
+	deferring       bool          // the options of a space of peers: who defers says so,
+	retaining       bool          // permissions are kept,
+	capacity        int           // and each name is so many entries; 0 means none
 	eager           time.Duration // how often several members become the authority at once (eager.go); 0 means never
 	strikes         bool          // who takes part in a transfer crashes
 	snatch          time.Duration // how often a member crashes that keeps something; 0 means never
@@ -249,6 +252,9 @@ const optionsStream = 0x6f7074696f6e7690
 // drawOptions draws the options of a space whose authority moves: each has a third of the
 // runs in which users' messages are not counted.
 func (s *settings) drawOptions(c *Config, r *rand.Rand) {
+	if c.Protocol.Peers && c.Faults != 0 {
+		s.drawPeers(r)
+	}
 	if !c.Protocol.Moves || c.Faults == 0 {
 		return
 	}
@@ -263,6 +269,20 @@ func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 	s.holdOn = between(time.Second, 20*time.Second)
 	if s.placement > 0 {
 		s.hurry()
+	}
+}
+
+// drawPeers draws the options of a space in which nobody is in charge. Where each name is some
+// entries, every lock is one of them.
+func (s *settings) drawPeers(r *rand.Rand) {
+	s.deferring, s.retaining = r.IntN(3) == 0, r.IntN(3) == 0
+	if capacity := 1 + r.IntN(s.members+1); r.IntN(4) == 0 {
+		s.capacity = capacity
+	}
+	for i := range s.names {
+		if s.capacity != 0 {
+			s.names[i].use, s.names[i].capacity = holdfast.ModeSlots, s.capacity
+		}
 	}
 }
 
@@ -317,6 +337,9 @@ func (s *settings) String() string {
 	}
 	if s.placement > 0 || s.holdOn > 0 {
 		row("options", "placement %v, hold_on %v (0s is off)", s.placement, s.holdOn)
+	}
+	if s.deferring || s.retaining || s.capacity > 0 {
+		row("options", "defer %v, retain %v, capacity %d (0 is none)", s.deferring, s.retaining, s.capacity)
 	}
 	row("think, hold", "%v, %v", s.think, s.holding)
 	row("bounds", "waiters_per_name %d, locks_per_session %d (0 is the default)", s.waiters, s.locksPerSession)

@@ -113,7 +113,7 @@ func (w *worker) probe(time.Duration) {
 	w.until = protocol.Never
 	name := world.settings.names[(w.probes+w.number)%len(world.settings.names)].name
 	world.trace("%s probes %s", w, name)
-	w.request = w.client.stream.ask(wish{name: name}, w)
+	w.request = w.client.stream.ask(world.whole(name), w)
 }
 
 // granted begins the work under a lock.

@@ -82,7 +82,7 @@ func (w *world) stage() {
 	s := &w.settings
 	w.weather = s.weather
 	w.judge = newJudge(func() instant { return w.now })
-	w.judge.limits = limitsOf(s)
+	w.judge.limits, w.judge.loose = limitsOf(s), w.protocol.Loose
 	if s.faults.Has(Any) {
 		w.judge.sides = newSides(w)
 	} else if w.compared {
@@ -296,17 +296,32 @@ func (w *world) wallOf(m *member) time.Duration {
 	return membership.Origin*time.Second + 1000*time.Hour + w.now + m.wall
 }
 
+// whole is a wish for a name that nothing fits beside or, where every lock is one of some
+// entries, for one of them.
+func (w *world) whole(name string) wish {
+	if capacity := w.settings.capacity; capacity != 0 {
+		return wish{name: name, mode: holdfast.ModeSlots, units: 1, capacity: capacity}
+	}
+	return wish{name: name}
+}
+
 // wish draws what a user wants: of workers, some name an owner.
 func (w *world) wish(who *worker) wish {
 	s := &w.settings
 	n := pick(w, "name", s.names)
 	want := wish{name: n.name, mode: holdfast.ModeExclusive}
-	if n.use != holdfast.ModeExclusive && !w.oneIn("exclusive", 3) {
+	if n.use != holdfast.ModeExclusive && (s.capacity != 0 || !w.oneIn("exclusive", 3)) {
 		want.mode = n.use
 	}
 	if want.mode == holdfast.ModeSlots {
 		want.capacity = n.capacity
-		want.units = 1 + w.number("more-units", n.capacity)
+		want.units = 1
+		if s.capacity == 0 {
+			want.units += w.number("more-units", n.capacity)
+			if w.protocol.Peers && w.oneIn("other-capacity", 12) {
+				want.capacity++ // peers refuse that, each by what it knows itself
+			}
+		}
 	}
 	switch patiences[w.among("waits", len(patiences)-1, patiences[:])] {
 	case "not":

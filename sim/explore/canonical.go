@@ -29,6 +29,7 @@ const (
 type ranking struct {
 	horizons [classes]int64
 	chained  bool // it is asked whether a view follows another directly
+	counted  bool // numbers without a class are told apart by all of their difference
 	numbers  []snapshot.Number
 	ranks    []uint64
 	far      []int64 // instants of which the order alone matters
@@ -187,7 +188,10 @@ func (r *ranking) collect(w *world) {
 		if n.Class != 0 && n.Class != asks && !(n.Class == views && r.chained) {
 			step = min(1, step)
 		}
-		r.ranks = append(r.ranks, rank+min(gap, step))
+		if !r.counted || n.Class != 0 {
+			step = min(gap, step)
+		}
+		r.ranks = append(r.ranks, rank+step)
 	}
 }
 

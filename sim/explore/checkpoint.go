@@ -30,7 +30,7 @@ type checkpoint struct {
 	Elapsed     time.Duration
 }
 
-const checkpointMagic = "holdfast exploration 2\n"
+const checkpointMagic = "holdfast exploration 3\n"
 
 // Exploration is one that may be stopped and gone on with.
 type Exploration struct{ searcher *searcher }

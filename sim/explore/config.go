@@ -39,6 +39,7 @@ type Config struct {
 	// HoldOn is for how long a member keeps a grant that none of its users needs, where the
 	// authority can be handed over. Zero means not at all; else it is 1 s to 1 h.
 	HoldOn time.Duration
+	Options
 	// Fast lets any one member's clock run faster than the others by Drift, or none's.
 	Fast bool
 
@@ -84,6 +85,10 @@ func (c *Config) check() error {
 		return fmt.Errorf("explore: Transfers is %d, and protocol %s hands over nothing; 0 is allowed", c.Transfers, c.Protocol.Name)
 	case c.HoldOn != 0 && (!c.Protocol.Moves || c.HoldOn < time.Second || c.HoldOn > time.Hour):
 		return fmt.Errorf("explore: HoldOn is %v with protocol %s; 0 is allowed, and with grantor 1s to 1h", c.HoldOn, c.Protocol.Name)
+	case !c.Protocol.Peers && (c.Capacity != 0 || c.Units != 0 || c.Retain || c.Defer):
+		return fmt.Errorf("explore: Capacity is %d, Units %d, Retain %v, Defer %v, and in protocol %s no peers ask one another; 0 and false are allowed", c.Capacity, c.Units, c.Retain, c.Defer, c.Protocol.Name)
+	case c.Capacity < 0 || c.Capacity > maxBudget || c.Units < 0 || c.Units == 1 || c.Units > maxBudget || c.Capacity != 0 && c.Units != 0:
+		return fmt.Errorf("explore: Capacity is %d, and Units %d; 0 to %d is allowed, 1 unit is not, and not both", c.Capacity, c.Units, maxBudget)
 	case c.Lease < time.Millisecond || c.Lease > time.Hour:
 		return fmt.Errorf("explore: Lease is %v; %v to %v is allowed", c.Lease, time.Millisecond, time.Hour)
 	case !(c.Drift >= 0 && c.Drift <= 0.5):
@@ -150,6 +155,7 @@ func (c *Config) String() string {
 	if c.HoldOn > 0 {
 		text += fmt.Sprintf(" hold_on=%v", c.HoldOn)
 	}
+	text += c.Options.String()
 	if c.Fast {
 		text += " fast-clock"
 	}

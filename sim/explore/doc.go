@@ -34,7 +34,8 @@
 //
 // # What is checked
 //
-// In every state, from the holder's side: nobody believes in a lock beside another (P1); of the
+// In every state, from the holder's side: nobody believes in a lock beside another, or in more
+// units than there are (P1); of the
 // members one at a time may grant, and knows of everybody whose lease runs (P1, as in sim's
 // authority.go). In every transition: tokens of a name rise (P2), a grant is told when nobody
 // believes any more, and the unlock of a believed lock is not refused (P3), and a request
@@ -67,6 +68,8 @@
 //     heard of it. Whoever counts here has heard of it: an epoch is raised above all that
 //     are known, everything else is counted by one member. A token is two numbers, since
 //     its upper half is compared with epochs; and so is whatever is as large.
+//     Where peers ask one another their clocks leap, to a slot or above what the lost may have
+//     given, and are compared with a bound: there each number is told apart by its value.
 //     The counters of the membership are known better (rules.go): rounds of polls are
 //     compared within an epoch alone, by whoever sent them and those who answered, so their
 //     order is kept and nothing else.
@@ -93,8 +96,8 @@
 // later ones are lost. Jitter is a constant, another one for each
 // member. Timers are late by up to a quantum. Clocks are right, or one of them is
 // fast by all of the drift. Wall clocks stand still: with cells nothing hangs on them. Disks
-// write what they are told; a crash may come before or after. Users want exclusive locks,
-// without limits of time. Clients that are processes of their own are sim's.
+// write what they are told; a crash may come before or after. Users want exclusive locks, or where
+// peers ask one another slots, without limits of time. Clients that are processes of their own are sim's.
 //
 // Digests have 128 bits; the report says how likely it is that two states had one.
 //
@@ -107,4 +110,5 @@
 //	action.go     what can happen       canonical.go   when two states are one
 //	step.go       a member's step       judge.go       what is checked
 //	user.go       who takes locks       trace.go       a counter-example, for people
+//	options.go    of a space of peers
 package explore

@@ -48,10 +48,15 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		{"election", func(c *Config) { c.Delays = 1 }, 153},
 		{"central", func(c *Config) { c.Users, c.Dawdles = 1, 1 }, 160},
 		{"central", func(c *Config) { c.Users, c.Names, c.Losses = 2, 2, 1 }, 807},
-		{"grantor", func(c *Config) { c.Users, c.Transfers = 1, 2 }, 984},
+		{"grantor", func(c *Config) { c.Users, c.Transfers = 1, 2 }, 1083},
 		// A grantor that has joined just now has its first lease after all reports.
 		{"grantor", func(c *Config) { c.Users, c.Crashes = 1, 1 }, 1409},
 		{"grantor", func(c *Config) { c.Members, c.Users, c.Calls, c.Crashes, c.HoldOn = 2, 2, 2, 1, time.Second }, 2026},
+		{"permission", func(c *Config) { c.Users, c.Calls, c.Delays = 3, 2, 1 }, 753},
+		{"permission", func(c *Config) { c.Users, c.Dawdles, c.Capacity, c.Quantum = 3, 2, 2, 300*time.Millisecond }, 731},
+		{"permission", func(c *Config) { c.Users, c.Dawdles, c.Units, c.Quantum = 3, 2, 3, 300*time.Millisecond }, 584},
+		{"permission", func(c *Config) { c.Users, c.Calls, c.Dawdles, c.Retain, c.Defer = 2, 2, 1, true, true }, 347},
+		{"permission", func(c *Config) { c.Users, c.Calls, c.Crashes, c.Quantum = 2, 2, 1, 300*time.Millisecond }, 1886},
 	} {
 		c := configured(t, at.name, at.with)
 		r := explored(t, c, Limits{Jobs: 2})
@@ -190,6 +195,7 @@ func busy(t *testing.T, name string) Config {
 		if c.Protocol.Moves {
 			c.Transfers = 9
 		}
+		c.Retain, c.Defer = c.Protocol.Peers, c.Protocol.Peers
 	})
 	if err := c.check(); err != nil {
 		t.Fatal(err)
@@ -292,6 +298,9 @@ func TestConfigurations(t *testing.T) {
 		{func(c *Config) { c.Protocol = sim.Protocol{} }, "Protocol"},
 		{func(c *Config) { c.Members = 8 }, "Members is 8"},
 		{func(c *Config) { c.Users = 1 }, "no locks"},
+		{func(c *Config) { c.Units = 3 }, "no peers"},
+		{func(c *Config) { c.Protocol, _ = sim.Find("permission"); c.Capacity, c.Units = 2, 3 }, "Capacity is 2, and Units 3"},
+		{func(c *Config) { c.Protocol, _ = sim.Find("permission"); c.Units = 1 }, "Units 1"},
 		{func(c *Config) { c.Lease = time.Microsecond }, "Lease is 1µs"},
 		{func(c *Config) { c.Drift = 0.7 }, "Drift is 0.7"},
 		{func(c *Config) { c.Drift, c.Fast = 0.1, true }, "Fast"},

@@ -29,7 +29,7 @@ func (e *engine) violate(promise, format string, arguments ...any) {
 func (e *engine) judge(w *world) {
 	for i := range w.Users {
 		for j := range i {
-			if w.Users[i].Name == w.Users[j].Name && w.believes(i) && w.believes(j) {
+			if w.believes(i) && w.beside(i, j) && e.excess(w, i) {
 				e.violate("P1", "%s holds %q under token %d, and so does %s under token %d", w.who(j), nameOf(w.Users[j].Name),
 					w.Users[j].Token, w.who(i), w.Users[i].Token)
 			}

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
@@ -58,7 +60,37 @@ func (c *Config) silence() int64 { return int64(2 * 3 * (c.Lease / 10)) }
 // rules say what the fields of the membership are for, and which of them say nothing when.
 // What has no rule is taken for something that matters.
 func rules(c *Config) []snapshot.Rule {
-	return slices.Concat(mootRules(c), numberRules(c), timeRules())
+	all := slices.Concat(mootRules(c), numberRules(c), timeRules())
+	if c.Protocol.Peers {
+		all = append(all, peerRules()...)
+	}
+	return all
+}
+
+// peerRules are about what peers keep for people, or to be quicker, each of them in a table of its
+// own, and about what they know of views.
+func peerRules() []snapshot.Rule {
+	machine, table := reflect.TypeFor[permission.Machine](), reflect.TypeFor[lock.Table]()
+	of := func(in reflect.Type, field string) reflect.Type {
+		f, _ := in.FieldByName(field)
+		return f.Type
+	}
+	return []snapshot.Rule{
+		{In: of(machine, "unstamped").Elem().Elem(), Field: "since", Moot: always},
+		{In: of(of(table, "seats"), "first").Elem().Elem(), Field: "since", Moot: always},
+		{In: table, Field: "history.ended", Moot: always},
+		{In: reflect.TypeFor[lock.HeldBy](), Field: "Age", Moot: always},
+		{In: machine, Field: "openFrom", Class: deadlines},
+		{In: machine, Field: "clockDue", Class: deadlines},
+		{In: machine, Field: "leaseDue", Class: deadlines},
+		{In: of(machine, "peers").Elem(), Field: "probeFrom", Moot: unless("unanswered"), Class: deadlines},
+		{In: of(machine, "place"), Field: "since", Class: views, Group: same},
+		{In: reflect.TypeFor[permission.Tag](), Field: "View", Class: views, Group: same},
+		// Where to look first for a token: it is looked for elsewhere, too.
+		{In: table, Field: "given", Moot: always},
+		// Room that is kept from one step to the next.
+		{In: table, Field: "touched", Moot: hasNone("touched")},
+	}
 }
 
 // mootRules are about what is kept for people, and what is set again before it is read.
@@ -66,6 +98,7 @@ func mootRules(c *Config) []snapshot.Rule {
 	machine := reflect.TypeFor[membership.Machine]()
 	return []snapshot.Rule{
 		{In: machine, Field: "since", Moot: always},
+		{In: machine, Field: "search.putOff", Moot: always},
 		{In: machine, Path: "keeping", Field: "inflight", Moot: unless("saving")},
 		{In: machine, Path: "keeping", Field: "sentAt", Moot: unless("pause")},
 		{In: machine, Path: "standing", Field: "heard", Moot: unless("followed"), Class: heard},
@@ -168,6 +201,11 @@ func unless(path ...string) func(reflect.Value) bool {
 		}
 		return in.IsZero()
 	}
+}
+
+// hasNone says that a slice is moot while it is empty: then it may be nil or not.
+func hasNone(field string) func(reflect.Value) bool {
+	return func(in reflect.Value) bool { return in.FieldByName(field).Len() == 0 }
 }
 
 // counterOf names a group by the counter of an epoch.

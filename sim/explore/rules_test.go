@@ -218,7 +218,7 @@ func (s *stranger) thin(f snapshot.Ruled) {
 // TestRulesAreRight: a state, and another one that is the same by the rules, go on through
 // states that are the same, whatever happens to both.
 func TestRulesAreRight(t *testing.T) {
-	for _, name := range []string{"election", "central", "grantor"} {
+	for _, name := range []string{"election", "central", "grantor", "permission"} {
 		c := busy(t, name)
 		e := engineOf(t, &c)
 		for seed := range uint64(6) {

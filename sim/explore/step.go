@@ -35,7 +35,7 @@ func newEngine(c *Config) (*engine, error) {
 		return nil, fmt.Errorf("explore: %w", err)
 	}
 	e := &engine{config: c, copier: copier}
-	e.rank.horizons, e.rank.chained = c.horizons(), c.Protocol.Moves
+	e.rank.horizons, e.rank.chained, e.rank.counted = c.horizons(), c.Protocol.Moves, c.Protocol.Peers
 	for place := range c.Members {
 		e.addresses = append(e.addresses, address(place))
 	}

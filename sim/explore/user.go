@@ -89,10 +89,13 @@ func (e *engine) begins(w *world, i int, name uint8) error {
 	if e.tell != nil {
 		e.tell("%s wants %q", w.who(i), nameOf(name))
 	}
-	now := w.members[u.Member].clock(w.now)
-	return e.act(w, u.Member, call(i, u.Last, userSpace, &lock.Request{
-		Session: u.Session, ID: u.Last, Name: nameOf(name), Arrived: now, WaitEnd: protocol.Never,
-	}))
+	wish := &lock.Request{
+		Session: u.Session, ID: u.Last, Name: nameOf(name), Arrived: w.members[u.Member].clock(w.now), WaitEnd: protocol.Never,
+	}
+	if units, capacity := e.config.Demand(i); capacity > 0 {
+		wish.Mode, wish.Units, wish.Capacity = holdfast.ModeSlots, units, capacity
+	}
+	return e.act(w, u.Member, call(i, u.Last, userSpace, wish))
 }
 
 // unlocks lets a user give back what he believes that he has.
@@ -156,17 +159,43 @@ func (e *engine) granted(w *world, i int, d *lock.Decision) {
 		e.violate("P6", "request %d of %s acts twice, under tokens %d and %d", d.Request, w.who(i), u.Token, d.Token)
 		return
 	}
-	if uint64(d.Token) <= w.Highest[u.Name] {
-		e.violate("P2", "%s is told token %d for %q, after token %d was told", w.who(i), d.Token, d.Name, w.Highest[u.Name])
+	_, capacity := e.config.Demand(i)
+	if capacity == 0 || !e.config.Protocol.Loose {
+		if uint64(d.Token) <= w.Highest[u.Name] {
+			e.violate("P2", "%s is told token %d for %q, after token %d was told", w.who(i), d.Token, d.Name, w.Highest[u.Name])
+		}
+		w.Highest[u.Name] = uint64(d.Token)
 	}
-	w.Highest[u.Name] = uint64(d.Token)
 	u.Phase, u.Token = holding, d.Token
 	for other := range w.Users {
-		if other != i && w.Users[other].Name == u.Name && w.believes(other) {
+		switch {
+		case other == i || !w.beside(i, other):
+		case capacity == 0 || e.excess(w, i):
 			e.violate("P3", "%s is told that %q is granted under token %d, while %s believes that it holds it under token %d",
 				w.who(i), d.Name, d.Token, w.who(other), w.Users[other].Token)
+		case w.Users[other].Token == d.Token:
+			e.violate("P2", "%s is told token %d for %q, under which %s holds units of it", w.who(i), d.Token, d.Name, w.who(other))
 		}
 	}
+}
+
+// beside reports whether another user takes himself for a holder of the name that one is about.
+func (w *world) beside(i, other int) bool {
+	return w.Users[other].Name == w.Users[i].Name && w.believes(other)
+}
+
+// excess reports whether those who take themselves for holders of a user's name have more than
+// there is of it.
+func (e *engine) excess(w *world, i int) bool {
+	_, capacity := e.config.Demand(i)
+	used := 0
+	for other := range w.Users {
+		if w.beside(i, other) {
+			units, _ := e.config.Demand(other)
+			used += max(1, units)
+		}
+	}
+	return used > max(1, capacity)
 }
 
 // end ends the users of a process that has ended.

@@ -156,6 +156,7 @@ func (e *engine) start(w *world, m *member) error {
 		// It shows the same at each start: with cells nothing hangs on it.
 		Wall:  wall - time.Duration(float64(base(m.place, m.lives))/(1+e.config.Drift)),
 		Table: lock.Config{Drift: e.config.Drift, History: 1}, HoldOn: e.config.HoldOn,
+		Capacity: e.config.Capacity, Retain: e.config.Retain, Defer: e.config.Defer,
 	}
 	built, err := e.config.Protocol.Build(seat)
 	if err != nil {

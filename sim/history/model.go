@@ -16,6 +16,7 @@ type Model struct {
 	reentrant bool // owners enter what they hold
 	shared    bool // readers beside readers
 	permits   bool // units of a capacity
+	loose     bool // tokens of what is not exclusive identify, and do not order
 }
 
 // Mutex is a lock that one holds at a time. Modes, owners and tokens mean nothing.
@@ -40,6 +41,13 @@ func SharedExclusive() Model {
 // which is one for all who hold at a time. Who wants it exclusively has it alone.
 func Permits() Model {
 	return Model{name: "permits", fenced: true, reentrant: true, permits: true}
+}
+
+// Loose is the model in which only an exclusive grant's token is above all before it: those of
+// grants that fit beside each other come in any order, as where nobody is in charge.
+func (m Model) Loose() Model {
+	m.name, m.loose = "loose "+m.name, true
+	return m
 }
 
 // String returns the name.
@@ -138,6 +146,10 @@ func (m Model) grant(s *state, do step) (*state, bool) {
 		return s, false
 	}
 	next := s.with(i, i, wanted)
+	if m.loose && wanted.mode != holdfast.ModeExclusive {
+		next.highest = max(s.highest, wanted.token)
+		return next, true
+	}
 	if m.fenced && wanted.token <= s.highest {
 		return next, m.reentrant && do.kept
 	}

@@ -92,6 +92,39 @@ func kept(t *testing.T, row *Row, seed uint64) {
 	}
 }
 
+// TestOrderShowsItsRowsAlone: that somebody comes out of order shows nothing of a row that is about
+// something else.
+func TestOrderShowsItsRowsAlone(t *testing.T) {
+	for _, at := range []struct {
+		breaks, broken string
+		want           bool
+	}{{"P1", "P5", false}, {"P4", "P5", false}, {"P5", "P5", true}, {"P1", "P3", true}} {
+		row := Row{Breaks: at.breaks}
+		if got := row.Shows(&sim.Result{Outcome: sim.Violated, Violation: &sim.Violation{Promise: at.broken}}); got != at.want {
+			t.Errorf("%s broken shows what breaks %s: %v; want %v", at.broken, at.breaks, got, at.want)
+		}
+	}
+}
+
+// TestTheFlagIsWhatIsFound: "a debt is a flag" switches repetition off, too. That alone breaks
+// nothing where no message is lost, so what is found there is the flag.
+func TestTheFlagIsWhatIsFound(t *testing.T) {
+	row, err := Find("a debt is a flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row.Rule = "request sent once"
+	for seed := row.From(); seed <= row.To(); seed++ {
+		result, err := row.Run(seed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Outcome != sim.OK {
+			t.Errorf("seed %d, where requests are sent once and no message is lost: %v %v", seed, result.Outcome, result.Violation)
+		}
+	}
+}
+
 func foundBy(result *sim.Result) Found {
 	return Found{Seed: result.Seed, Promise: result.Violation.Promise, Steps: result.Steps}
 }

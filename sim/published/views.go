@@ -12,7 +12,7 @@ func views() []Row {
 				"One that has slept proposes a view of itself alone, accepts it, and is its own quorum for ever.",
 		},
 		{
-			Rule: "promise forgotten", Protocol: "central", Source: "membership.md §9, V4", Breaks: "P2", Budget: 400,
+			Rule: "promise forgotten", Protocol: "central", Source: "membership.md §9, V4", Breaks: "P2", Budget: 600,
 			Hole: "What a member has promised is not on its disk when it says so. " +
 				"It restarts, promises another candidate the same, and two coordinate.",
 		},
@@ -128,7 +128,12 @@ func found() []Row {
 				"Its view has it under the tenure that has ended, so it leads without a lease, for ever.",
 		},
 		{
-			Rule: "horizon remembered by a proposal", Protocol: "election", Source: "found here", Breaks: "P3", Budget: 1, First: 1307, Rare: 3_000,
+			Rule: "lent before it is written", Protocol: "permission", Source: "found here", Breaks: "P1", Budget: 1, First: 501918, Rare: 12_000,
+			Hole: "A coordinator that is alone polls a newcomer under a view that its own disk has not taken yet. " +
+				"It crashes, is a quorum of the view that it remembers, misses nobody, and serves while the newcomer's lease goes on.",
+		},
+		{
+			Rule: "horizon remembered by a proposal", Protocol: "election", Source: "found here", Breaks: "P3", Budget: 1, First: 2108, Rare: 3_000,
 			Hole: "While a coordinator changes the view, it promises clients what those in the new one remember. " +
 				"The proposal is forgotten with its coordinator, and whoever is elected by the former view waits for less.",
 		},

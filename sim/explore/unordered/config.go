@@ -1,0 +1,103 @@
+package unordered
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/explore"
+)
+
+// Config says what is explored.
+type Config struct {
+	// Protocol is what the members run: one in which peers ask one another. Required; see
+	// sim.Find.
+	Protocol sim.Protocol
+	// Members is how many there are: 1 to 5. Zero means 3.
+	Members int
+	// Users is how many want the one name that there is, each through a member: the first through
+	// the first, and so on. 1 to 8. Zero means one for each member.
+	Users int
+	// Calls is how often each user locks it, one time after the other: 1 to 8. Zero means once.
+	Calls int
+	// Asks is how often all of them together lock it at most, whoever it is. Zero means that nothing
+	// but Calls bounds that.
+	Asks int
+	// Options are those of the space, and what users want of the name.
+	explore.Options
+}
+
+// Check fills in what is not given. The error names what is wrong and what is allowed.
+func (c *Config) Check() error {
+	if c.Members == 0 {
+		c.Members = 3
+	}
+	if c.Users == 0 {
+		c.Users = c.Members
+	}
+	if c.Calls == 0 {
+		c.Calls = 1
+	}
+	if c.Asks == 0 {
+		c.Asks = c.Users * c.Calls
+	}
+	switch {
+	case !c.Protocol.Peers:
+		return fmt.Errorf("unordered: in protocol %q no peers ask one another; permission is allowed", c.Protocol.Name)
+	case c.Members < 1 || c.Members > 5:
+		return fmt.Errorf("unordered: Members is %d; 1 to 5 is allowed", c.Members)
+	case c.Users < 1 || c.Users > 8 || c.Calls < 1 || c.Calls > 8:
+		return fmt.Errorf("unordered: Users is %d, and Calls %d; 1 to 8 of each are allowed", c.Users, c.Calls)
+	case c.Asks < 1 || c.Asks > c.Users*c.Calls:
+		return fmt.Errorf("unordered: Asks is %d; 1 to %d are allowed, as often as %d users may lock the name", c.Asks, c.Users*c.Calls, c.Users)
+	case c.Capacity < 0 || c.Capacity > 8 || c.Units < 0 || c.Units == 1 || c.Units > 8 || c.Capacity != 0 && c.Units != 0:
+		return fmt.Errorf("unordered: Capacity is %d, and Units %d; 0 to 8 is allowed, 1 unit is not, and not both", c.Capacity, c.Units)
+	}
+	return nil
+}
+
+// String says what is explored, in the words of the command line.
+func (c *Config) String() string {
+	return fmt.Sprintf("protocol=%s unordered members=%d users=%d calls=%d asks=%d%v", c.Protocol.Name, c.Members, c.Users, c.Calls, c.Asks, &c.Options)
+}
+
+// Limits say what an exploration may cost.
+type Limits struct {
+	// States bounds how many are visited. Zero means no bound. At the bound the exploration
+	// stops, and says so.
+	States int
+	// Progress is told now and then how far it is; nil means nobody is.
+	Progress func(Report)
+}
+
+// Report is what an exploration has found.
+type Report struct {
+	Config      Config
+	States      int
+	Transitions int
+	Depth       int    // of the longest run
+	Stopped     string // why it ended early; "" where it did not
+	Found       *Found // nil where no promise is broken
+	Elapsed     time.Duration
+}
+
+// Found is a counter-example.
+type Found struct {
+	Promise string   // P1, P2, P4, P6, or note
+	Story   string   // what was seen, in a sentence
+	Path    []string // what happened, from the beginning
+}
+
+// Complete reports whether every state that can be reached was looked at, and none breaks a
+// promise.
+func (r *Report) Complete() bool { return r.Stopped == "" && r.Found == nil }
+
+// Speed is how many states were visited in a second.
+func (r *Report) Speed() float64 { return float64(r.States) / max(r.Elapsed.Seconds(), 1e-9) }
+
+// Odds bounds the probability that two states had one digest, so that one was missed.
+func (r *Report) Odds() float64 {
+	n := float64(r.States)
+	return n * n / math.Exp2(129)
+}

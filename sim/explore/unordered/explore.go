@@ -1,0 +1,119 @@
+package unordered
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
+)
+
+// look is a state that a run is in, and what has not been tried from there.
+type look struct {
+	world *world
+	left  []action
+	by    action // what has led here
+}
+
+// Explore visits every state that can be reached, until none is left, a promise is broken, ctx is
+// done or a limit is met.
+func Explore(ctx context.Context, c Config, l Limits) (Report, error) {
+	if err := c.Check(); err != nil {
+		return Report{}, err
+	}
+	copier, err := snapshot.New(rules()...)
+	if err != nil {
+		return Report{}, fmt.Errorf("unordered: %w", err)
+	}
+	s := &search{engine: engine{config: c, copier: copier}, limits: l, known: map[digest]struct{}{}, began: time.Now()}
+	s.report.Config = c
+	w, err := s.engine.beginning()
+	if err != nil {
+		return Report{}, fmt.Errorf("unordered: %w", err)
+	}
+	s.visit(w, action{})
+	err = s.run(ctx)
+	s.report.Elapsed = time.Since(s.began)
+	if err != nil {
+		return s.report, fmt.Errorf("unordered: %w", err)
+	}
+	return s.report, nil
+}
+
+// search is one exploration, depth first: of the states of one run each is kept, and of all others
+// their names.
+type search struct {
+	engine engine
+	limits Limits
+	known  map[digest]struct{}
+	path   []look
+	report Report
+	began  time.Time
+}
+
+// tellEvery is after how many transitions somebody is told how far it is, and ctx is looked at.
+const tellEvery = 10_000
+
+func (s *search) run(ctx context.Context) error {
+	for len(s.path) > 0 && s.report.Found == nil {
+		at := &s.path[len(s.path)-1]
+		if len(at.left) == 0 {
+			s.path = s.path[:len(s.path)-1]
+			continue
+		}
+		if s.report.Transitions%tellEvery == 0 {
+			if ctx.Err() != nil {
+				s.report.Stopped = ctx.Err().Error()
+				return nil
+			}
+			s.progress()
+		}
+		if s.limits.States > 0 && s.report.States >= s.limits.States {
+			s.report.Stopped = fmt.Sprintf("%d states", s.report.States)
+			return nil
+		}
+		a := at.left[0]
+		at.left = at.left[1:]
+		after, err := s.engine.take(at.world, a)
+		if err != nil {
+			return err
+		}
+		s.report.Transitions++
+		s.visit(after, a)
+	}
+	return nil
+}
+
+func (s *search) progress() {
+	if s.limits.Progress != nil {
+		told := s.report
+		told.Elapsed = time.Since(s.began)
+		s.limits.Progress(told)
+	}
+}
+
+// visit goes on from a state that was not known, or ends where the step to it has shown something.
+func (s *search) visit(w *world, by action) {
+	left := w.actions()
+	if len(left) == 0 {
+		s.engine.rest(w)
+	}
+	if found := s.engine.found; found != nil {
+		s.report.Found = found
+		for i := 1; i < len(s.path); i++ {
+			found.Path = append(found.Path, s.path[i-1].world.tell(s.path[i].by))
+		}
+		if len(s.path) > 0 {
+			found.Path = append(found.Path, s.path[len(s.path)-1].world.tell(by))
+		}
+		return
+	}
+	name := w.name()
+	if _, known := s.known[name]; known {
+		return
+	}
+	s.known[name] = struct{}{}
+	s.report.States++
+	s.report.Depth = max(s.report.Depth, len(s.path))
+	s.path = append(s.path, look{w, left, by})
+}

@@ -1,0 +1,116 @@
+package unordered
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+func of(t *testing.T, with func(*Config)) Config {
+	t.Helper()
+	protocol, known := sim.Find("permission")
+	if !known {
+		t.Fatal("there is no protocol permission")
+	}
+	c := Config{Protocol: protocol}
+	with(&c)
+	return c
+}
+
+func explored(t *testing.T, c Config, l Limits) Report {
+	t.Helper()
+	r, err := Explore(context.Background(), c, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestEveryOrder: whatever arrives when, nobody is in another's place and nobody is left behind. The
+// counts are what they are: a change of the machines may change them, and shows here.
+func TestEveryOrder(t *testing.T) {
+	for _, at := range []struct {
+		with   func(*Config)
+		states int
+	}{
+		{func(c *Config) { c.Members, c.Users, c.Calls = 1, 2, 2 }, 101},
+		{func(c *Config) { c.Members, c.Calls = 2, 3 }, 675},
+		{func(*Config) {}, 4556},
+		{func(c *Config) { c.Calls, c.Asks, c.Users = 2, 3, 2 }, 682},
+		{func(c *Config) { c.Users, c.Capacity = 2, 2 }, 561},
+		{func(c *Config) { c.Users, c.Units = 2, 3 }, 397},
+		{func(c *Config) { c.Members, c.Users, c.Units = 2, 3, 4 }, 2135},
+		{func(c *Config) { c.Members, c.Calls, c.Retain = 2, 3, true }, 421},
+		{func(c *Config) { c.Users, c.Calls, c.Retain = 2, 2, true }, 693},
+		{func(c *Config) { c.Members, c.Calls, c.Defer = 2, 2, true }, 931},
+	} {
+		r := explored(t, of(t, at.with), Limits{})
+		if !r.Complete() {
+			t.Errorf("%v is not complete: %s, %+v", &r.Config, r.Stopped, r.Found)
+		}
+		if r.States < at.states/2 || r.States > at.states*2 {
+			t.Errorf("%v has %d states; it had about %d", &r.Config, r.States, at.states)
+		}
+		t.Logf("%v: %d states, %d transitions, runs of up to %d steps", &r.Config, r.States, r.Transitions, r.Depth)
+	}
+}
+
+// TestPublishedFaultsAreFound: with a rule switched off, a run that breaks a promise is found, and
+// told from its beginning to its end.
+func TestPublishedFaultsAreFound(t *testing.T) {
+	defer mutation.Switch("")
+	for _, at := range []struct {
+		rule, promise string
+		with          func(*Config)
+	}{
+		{"clock follows the last message", "P1", func(c *Config) { c.Calls = 2 }},
+		{"a debt is a flag", "P4", func(c *Config) { c.Members, c.Users, c.Units = 2, 3, 4 }},
+	} {
+		mutation.Switch(at.rule)
+		r := explored(t, of(t, at.with), Limits{States: 500_000})
+		if r.Found == nil || r.Found.Promise != at.promise {
+			t.Errorf("without %q: %+v, %s in %d states; want %s", at.rule, r.Found, r.Stopped, r.States, at.promise)
+			continue
+		}
+		if path := r.Found.Path; len(path) == 0 || len(path) > r.Depth+1 || !strings.HasPrefix(path[0], "user ") {
+			t.Errorf("without %q the run has %d steps of %d, and begins with %q", at.rule, len(path), r.Depth, path[0])
+		}
+		t.Logf("without %q: %s, %s in %d states, %d steps", at.rule, r.Found.Promise, r.Found.Story, r.States, len(r.Found.Path))
+	}
+}
+
+// TestStops at its limits, and says so.
+func TestStops(t *testing.T) {
+	told := 0
+	c := of(t, func(c *Config) { c.Calls = 2 })
+	r := explored(t, c, Limits{States: 3000, Progress: func(Report) { told++ }})
+	if r.Complete() || r.Stopped != "3000 states" || r.States != 3000 || told == 0 {
+		t.Errorf("with at most 3000 states: %d states, stopped by %q, %+v, told %d times", r.States, r.Stopped, r.Found, told)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if r, err := Explore(ctx, c, Limits{}); err != nil || r.Complete() || r.Stopped == "" {
+		t.Errorf("with a context that is done: %+v, %v", r, err)
+	}
+}
+
+// TestBadConfig names what is wrong.
+func TestBadConfig(t *testing.T) {
+	central, _ := sim.Find("central")
+	for want, c := range map[string]Config{
+		"no peers ask":   {Protocol: central},
+		"Members is 6":   of(t, func(c *Config) { c.Members = 6 }),
+		"Users is 9":     of(t, func(c *Config) { c.Users = 9 }),
+		"Calls -1":       of(t, func(c *Config) { c.Calls = -1 }),
+		"Asks is 7":      of(t, func(c *Config) { c.Asks, c.Calls = 7, 2 }),
+		"Units 1":        of(t, func(c *Config) { c.Units = 1 }),
+		"Capacity is 2,": of(t, func(c *Config) { c.Capacity, c.Units = 2, 3 }),
+	} {
+		if _, err := Explore(context.Background(), c, Limits{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v; want %q", c, err, want)
+		}
+	}
+}

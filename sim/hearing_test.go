@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// peerStandIn is a space of which a test says what it is.
+type peerStandIn struct {
+	protocol.Machine
+	dealings Dealings
+	asks     map[uint64]requestKey
+	deaf     bool
+	meets    Meeting
+}
+
+// peeringStandIn reads that.
+type peeringStandIn struct{}
+
+func (peeringStandIn) Asks(message any) (Plea, bool) {
+	plea, is := message.(Plea)
+	return plea, is
+}
+
+func (peeringStandIn) Wish(space protocol.Machine, number uint64) (lock.SessionID, uint64, bool) {
+	key, asks := space.(*peerStandIn).asks[number]
+	return key.session, key.id, asks
+}
+
+func (peeringStandIn) Heard(space protocol.Machine, _ protocol.ID, _ any) bool {
+	return !space.(*peerStandIn).deaf
+}
+func (peeringStandIn) Dealings(space protocol.Machine) Dealings { return space.(*peerStandIn).dealings }
+func (peeringStandIn) Meets(space protocol.Machine, _ protocol.ID, _ any) Meeting {
+	return space.(*peerStandIn).meets
+}
+
+// peerStandIns makes a world of members whose spaces are stand-ins, in one view.
+func peerStandIns(members int) (*world, []*peerStandIn) {
+	c := config("permission")
+	c.Members = members
+	c.Protocol.Peering = peeringStandIn{}
+	if err := c.check(); err != nil {
+		panic(err)
+	}
+	w := newWorld(&c, 1, nil, newCounts(false))
+	view := &protocol.View{Number: 1, Lease: &protocol.Lease{Member: protocol.Never}}
+	var spaces []*peerStandIn
+	for i, m := range w.members {
+		s := &peerStandIn{asks: map[uint64]requestKey{}}
+		m.up, m.id, m.life, m.spaces, m.view = true, protocol.ID(i+1), 1, []protocol.Machine{s}, view
+		w.network.id[m.id] = m.place
+		view.Members = append(view.Members, protocol.Member{ID: m.id, Since: 1})
+		spaces = append(spaces, s)
+	}
+	return w, spaces
+}
+
+// TestARequestStandsWhenAllHaveHeardIt, each in its present life and in the asker's view, and as
+// long as it asks.
+func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
+	plea := Plea{Name: "n", Number: 7, Reign: protocol.Epoch{Counter: 1}}
+	for name, tt := range map[string]struct {
+		stands  bool
+		happens func(w *world, spaces []*peerStandIn, hears func(member int))
+	}{
+		"all":               {true, func(_ *world, _ []*peerStandIn, hears func(int)) { hears(1); hears(2) }},
+		"one has not heard": {false, func(_ *world, _ []*peerStandIn, hears func(int)) { hears(1); hears(1) }},
+		"one has not taken it in": {false, func(_ *world, spaces []*peerStandIn, hears func(int)) {
+			spaces[2].deaf = true
+			hears(1)
+			hears(2)
+		}},
+		"one has heard it in an earlier life": {false, func(w *world, _ []*peerStandIn, hears func(int)) {
+			hears(1)
+			w.members[1].life++
+			hears(2)
+		}},
+		"one is down": {false, func(w *world, _ []*peerStandIn, hears func(int)) {
+			hears(1)
+			w.members[1].up = false
+			hears(2)
+		}},
+		"all that are left in the view": {true, func(w *world, _ []*peerStandIn, hears func(int)) {
+			w.members[0].view = &protocol.View{Number: 2, Members: w.members[0].view.Members[:2]}
+			hears(1)
+		}},
+		"it has entered": {false, func(_ *world, spaces []*peerStandIn, hears func(int)) {
+			hears(1)
+			delete(spaces[0].asks, 7)
+			hears(2)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, spaces := peerStandIns(3)
+			spaces[0].asks[7] = key(1)
+			w.now = time.Second
+			tt.happens(w, spaces, func(member int) {
+				if after := w.takes(w.members[member], w.members[0].id, plea); after != nil {
+					after()
+				}
+			})
+			queue := w.judge.record("n").queue
+			if stands := len(queue) == 1; stands != tt.stands {
+				t.Fatalf("it stands: %v; want %v", stands, tt.stands)
+			}
+			if tt.stands && (queue[0].key != key(1) || queue[0].since != time.Second || queue[0].reign.Counter != 1) {
+				t.Errorf("%+v stands", queue[0])
+			}
+		})
+	}
+}
+
+// TestWhoComesIntoAViewAgainStandsNowhere: its requests are asked for anew, by other stamps.
+func TestWhoComesIntoAViewAgainStandsNowhere(t *testing.T) {
+	for since, stands := range map[uint64]bool{1: true, 2: false} {
+		w, _ := peerStandIns(3)
+		w.judge.wishes(key(9), key(1)) // of member 1
+		w.judge.stands("n", key(9), protocol.Epoch{Counter: 1})
+		view := *w.members[0].view
+		view.Members = append([]protocol.Member{{ID: 1, Since: since}}, view.Members[1:]...)
+		w.viewed(w.members[0], &view)
+		if got := len(w.judge.record("n").queue) == 1; got != stands {
+			t.Errorf("in the view since %d: it stands %v; want %v", since, got, stands)
+		}
+	}
+}
+
+// TestPleasAreForgotten that ask no more.
+func TestPleasAreForgotten(t *testing.T) {
+	w, spaces := peerStandIns(3)
+	for number := range uint64(10 * mostPleas) {
+		spaces[0].asks = map[uint64]requestKey{number: key(1)}
+		w.takes(w.members[1], w.members[0].id, Plea{Name: "n", Number: number})()
+		if n := len(w.members[0].heard); n > mostPleas {
+			t.Fatalf("%d are remembered", n)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
+)
+
+// permissionProtocol is one space of protocol permission over the membership.
+func permissionProtocol() Protocol {
+	return Protocol{
+		Name: "permission", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true,
+		Faults: Within.Without(Any) &^ ofStores,
+		Build: func(s Seat) (Built, error) {
+			built, err := Membership(s)
+			if err != nil {
+				return built, err
+			}
+			space, err := permission.New(permission.Config{
+				Self: built.ID, Table: s.Table, Any: s.Any, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity,
+			})
+			built.Spaces = []protocol.Machine{space}
+			return built, err
+		},
+		Own: func(space protocol.Machine, now protocol.Time) *protocol.Condition {
+			return space.(*permission.Machine).Own(now)
+		},
+		Costs:   permissionCosts,
+		Peering: peersOfPermission{},
+		Routine: routine,
+		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
+			permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
+			permission.ClockRequest{}, permission.ClockAnswer{}, permission.Ask{}, permission.Answer{},
+		}},
+	}
+}
+
+// permissionCosts are Ricart and Agrawala's: a request to each of the others and a reply from
+// each, whatever is locked as long as nobody else wants it.
+func permissionCosts(members int) []Cost {
+	cycle := 2 * (members - 1)
+	costs := []Cost{
+		{Deed: CycleElsewhere, Mode: holdfast.ModeShared, Least: cycle, Most: cycle, Formula: "2 (n - 1)"},
+		{Deed: CycleElsewhere, Mode: holdfast.ModeSlots, Units: 2, Capacity: 3, Least: cycle, Most: cycle, Formula: "2 (n - 1)"},
+		{Deed: HandOver, Least: 2 * cycle, Most: 2 * cycle, Formula: "2 * 2 (n - 1)"},
+	}
+	for _, deed := range []Deed{CycleAtCoordinator, CycleElsewhere} {
+		costs = append(costs, Cost{Deed: deed, Least: cycle, Most: cycle, Formula: "2 (n - 1)"})
+	}
+	// The name is held by one who has asked for it, too.
+	return append(costs, Cost{Deed: TryRefused, Least: cycle, Most: cycle, Tail: cycle, Formula: "2 (n - 1)"})
+}
+
+// peersOfPermission is what can be read off peers and their messages.
+type peersOfPermission struct{}
+
+// Asks reads off a request for an exclusive lock its number, and the reign of its stamp. One that
+// does not want to wait has no place: who refuses it forgets it.
+func (peersOfPermission) Asks(m any) (Plea, bool) {
+	r, is := m.(permission.Request)
+	return Plea{r.Name, r.Number, protocol.Epoch{Counter: r.Clock >> 32}}, is && r.Mode == holdfast.ModeExclusive && !r.Try
+}
+
+// Wish reads off a space which request of a client asks by a number, or has entered.
+func (peersOfPermission) Wish(space protocol.Machine, number uint64) (lock.SessionID, uint64, bool) {
+	return space.(*permission.Machine).Wish(number)
+}
+
+// Heard reads off a space whether it has taken in a peer's request.
+func (peersOfPermission) Heard(space protocol.Machine, from protocol.ID, m any) bool {
+	r, is := m.(permission.Request)
+	return is && space.(*permission.Machine).Heard(from, &r)
+}
+
+// Dealings reads off a space what its member has to do with its peers.
+func (peersOfPermission) Dealings(space protocol.Machine) Dealings {
+	return Dealings(space.(*permission.Machine).Dealings())
+}
+
+// Meets reads off a request that it asks for a permission back, and off a reply whether the
+// request that it names has ended, and how many it settles.
+func (peersOfPermission) Meets(space protocol.Machine, from protocol.ID, m any) Meeting {
+	peer := space.(*permission.Machine)
+	switch m := m.(type) {
+	case permission.Request:
+		if peer.Keeps(m.Name, from) {
+			return MeetsKept
+		}
+	case permission.Reply:
+		session, _, _ := peer.Wish(m.Number)
+		switch {
+		case m.Count > 1:
+			return MeetsSeveral
+		case session == (lock.SessionID{}) && peer.Dealings().Asks > 0:
+			return MeetsNewer
+		}
+	}
+	return MeetsNothing
+}

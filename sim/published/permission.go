@@ -1,0 +1,55 @@
+package published
+
+// permission has the holes of the algorithms in which nobody is in charge: of Ricart and
+// Agrawala's as it is taught, of Raymond's and Raynal's as they are easily misread, and of what
+// views add to them.
+func permission() []Row {
+	return []Row{
+		{
+			Rule: "clock follows the last message", Protocol: "permission", Source: "Ricart and Agrawala, course notes", Breaks: "P1", Budget: 50,
+			Hole: "A clock is set to the higher of this member's last stamp and the last one that was heard, so that an older one sets it back. " +
+				"The next request has a stamp as old as the holder's, and both enter.",
+		},
+		{
+			Rule: "one counter for replies", Protocol: "permission", Source: "Raymond, read with one counter", Breaks: "P1", Budget: 600,
+			Hole: "Of K entries, replies are counted, and not told apart by the request that they answer. " +
+				"A late reply to a former request counts for the present one, and lets one more in than there are entries.",
+		},
+		{
+			Rule: "a debt is a flag", Protocol: "permission", Source: "Raynal, read with a boolean", Breaks: "P4", Faults: "duplicate,reorder", Budget: 100,
+			Hole: "That a peer was deferred is a flag, and a request is sent once, as published. " +
+				"A peer that asks for units again while the same one still has something before it gets one answer for two requests, that to the first, and waits for ever.",
+		},
+		{
+			Rule: "request sent once", Protocol: "permission", Source: "Ricart and Agrawala, Raymond, Raynal", Breaks: "P4", Faults: "loss", Budget: 20,
+			Hole: "A request is sent once, because links lose nothing. " +
+				"One does, and who waits for the answer waits for ever.",
+		},
+		{
+			Rule: "own clients before those deferred", Protocol: "permission", Source: "Roucairol and Carvalho, read greedily", Breaks: "P5", Budget: 100,
+			Hole: "A member that keeps permissions lets its own next client in before it answers those whom it has deferred. " +
+				"Who asked later and at the right member comes first, again and again.",
+		},
+		{
+			Rule: "who has left is not waited for", Protocol: "permission", Source: "membership.md §7.5", Breaks: "P1", Budget: 50,
+			Hole: "Who asks needs the permission of those alone who are in the view. " +
+				"One that the view has dropped still holds, until its lease ends.",
+		},
+		{
+			Rule: "a holder replies to an older stamp", Protocol: "permission", Source: "Ricart and Agrawala, in views", Breaks: "P1", Budget: 100,
+			Hole: "Whoever holds defers only those that have a younger stamp than it. " +
+				"One that asks by an older one is let in beside it.",
+		},
+		{
+			Rule: "members stay that do not hear each other", Protocol: "permission", Source: "links, ours", Breaks: "P4",
+			Faults: "partition,one-way,disk-full", Budget: 600,
+			Hole: "The view keeps whoever its coordinator hears. " +
+				"Two members that do not hear each other, while it hears both, wait for each other's permission for as long as that lasts.",
+		},
+		{
+			Rule: "tokens of the lost not outrun", Protocol: "permission", Source: "tokens, ours", Breaks: "P2", Budget: 100,
+			Hole: "A view without some members goes on from the clocks of those who are left. " +
+				"What the lost have given last nobody may have heard of, and it is given again.",
+		},
+	}
+}
