@@ -31,6 +31,10 @@ func (p *program) benchCommand() *cli.Command {
 			"Where they are named, the same with protocol grantor: local-grantor, grantor, grantor-member; a member in this\n" +
 			"process beside two others, one of which grants (grantor-own), and that with hold_on=1m (grantor-kept): of these\n" +
 			"two the messages for each lock are counted.\n" +
+			"Where they are named, too, clusters of 3, 5 and 9 members that are all in this process: central-3 and the like,\n" +
+			"permission-3, and that with retain=true (permission-3-retain). As many workers as members sit at one each; else\n" +
+			"they sit at those that do not coordinate, or all at the coordinator (central-3-coordinator). All messages between\n" +
+			"these are counted, and --delay puts the members further apart. docs/bench.md has their tables.\n" +
 			"With --server it measures that cluster, and raw and limit beside it if it is on this machine: without hold,\n" +
 			"unless --workloads names it; CPU and memory are those that its members tell at /metrics, if they all do, and\n" +
 			"a ping is the making of a TCP connection. It locks names that begin with bench/.\n" +
@@ -159,7 +163,7 @@ func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.
 func host(order *benchOrder) load.Host {
 	return load.Host{
 		System: runtime.GOOS, Machine: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Version: version(),
-		Pinned: order.server == nil && target.Pins(),
+		Pinned: order.server == nil && target.Pins(), Delay: order.bed.Delay.Microseconds(),
 	}
 }
 

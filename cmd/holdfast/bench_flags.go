@@ -22,6 +22,7 @@ func benchFlags() []cli.Flag {
 		durationFlag("duration", 0, "how long each timed measurement takes in each round (default: 500ms)"),
 		textFlag("workers", "`NUMBERS` of workers (default: 1,64,512, and 1,8,64 on the hot name)"),
 		textFlag("think", "`TIMES` for which workers keep each lock (default: 0,1ms,10ms)"),
+		durationFlag("delay", 0, "how much longer a message takes between members that are all in this process (default: 0, most: 50ms)"),
 		switchFlag("quick", "measure for a shorter time: 2 rounds of 100ms, one of hold with 50,000 locks"),
 		seedFlag("what draws the names, and the pauses of a soak"),
 		durationFlag("soak", 0, "keep a cluster busy for `DURATION` instead (--targets central, the default, or remote, or remote-tls)"),
@@ -75,6 +76,9 @@ func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
 		return nil, err
 	}
 	if err := o.readSoak(c); err != nil {
+		return nil, err
+	}
+	if err := o.readDelay(c); err != nil {
 		return nil, err
 	}
 	if !running {
@@ -139,6 +143,24 @@ func (o *benchOrder) readSoak(c *cli.Command) error {
 		if c.IsSet(other) {
 			return usageError(c.Name, "flags --soak and --%s: a soak has its own load; give one of them", other)
 		}
+	}
+	return nil
+}
+
+// mostDelay is the longest delay of messages: what is asked for is not repeated before its
+// answer can be there.
+const mostDelay = 50 * time.Millisecond
+
+// readDelay reads how far the members are from each other. Beside what has no delay, their
+// figures would say nothing.
+func (o *benchOrder) readDelay(c *cli.Command) error {
+	o.bed.Delay = c.Duration("delay")
+	switch i := slices.IndexFunc(o.targets, func(name string) bool { return !target.Delayed(name) }); {
+	case o.bed.Delay < 0 || o.bed.Delay > mostDelay:
+		return usageError(c.Name, "flag --delay: %v: want 0 to %v", o.bed.Delay, mostDelay)
+	case o.bed.Delay > 0 && i >= 0:
+		return usageError(c.Name, "flag --delay: target %s has no members that are all in this process; name those that have: %s",
+			o.targets[i], strings.Join(slices.DeleteFunc(target.Names(), func(name string) bool { return !target.Delayed(name) }), ", "))
 	}
 	return nil
 }

@@ -39,3 +39,37 @@ func TestGuideToTheSimulator(t *testing.T) {
 		}
 	}
 }
+
+// howLong is for how long docs/bench.md measures.
+var howLong = regexp.MustCompile(`--rounds [0-9]+( --duration [0-9a-z]+)?`)
+
+// TestGuideToTheBench runs the commands of docs/bench.md, with the fewest members of each
+// and for a short time.
+func TestGuideToTheBench(t *testing.T) {
+	if testing.Short() {
+		t.Skip("clusters are too much beside the race detector")
+	}
+	text, err := os.ReadFile("../../docs/bench.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := build(t)
+	blocks := strings.Split(string(text), "\n```console\n$ ")[1:]
+	if len(blocks) < 2 {
+		t.Fatalf("docs/bench.md has %d commands", len(blocks))
+	}
+	for _, block := range blocks {
+		command, _, _ := strings.Cut(block, "\n```\n")
+		fewest := strings.Replace(command, " in 3 5 9;", " in 3;", 1)
+		if fewest == command || !howLong.MatchString(command) {
+			t.Fatalf("%s\nis for other members, or for an unknown time", command)
+		}
+		shell := exec.Command("bash", "-c", howLong.ReplaceAllString(fewest, "--rounds 1 --duration 50ms"))
+		shell.Dir = t.TempDir()
+		shell.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
+		out, err := shell.CombinedOutput()
+		if err != nil || !regexp.MustCompile(`(?m)^bench: ok in=`).Match(out) {
+			t.Errorf("%s\nends with %v\n%s", command, err, out)
+		}
+	}
+}

@@ -214,8 +214,9 @@ func (m *member) config(environ []string) (node.Config, error) {
 	for _, space := range s.Spaces {
 		c.Spaces = append(c.Spaces, node.Space{
 			Name: space.Name, Protocol: space.Protocol,
-			Partition: space.Option("partition"), Preempt: space.Option("preempt") == "true",
+			Partition: space.Option("partition"), Preempt: space.OptionSwitch("preempt"),
 			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
+			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
 		})
 	}
 	return c, nil
@@ -271,6 +272,7 @@ func (m *member) spaces() []server.Space {
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
 			Class: holdfast.Fenced, Partition: space.Option("partition"),
 			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
+			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
 		}
 		if served.Partition == "any" {
 			served.Class = holdfast.Available

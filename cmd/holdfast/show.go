@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -89,11 +91,23 @@ func grantTable(who, end string, grants []wire.Grant, capacity int) *table {
 	return t
 }
 
+// waitTable lists the queue, with whose permission is waited for where members are asked.
 func waitTable(lock *wire.Lock) *table {
-	t := newTable("WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", "SINCE", "UNTIL", "REASON")
+	heads := []string{"WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", "SINCE", "UNTIL", "REASON"}
+	asked := slices.ContainsFunc(lock.Waiters, func(w wire.Wait) bool { return len(w.For) > 0 })
+	if asked {
+		heads = append(heads, "WAITS FOR")
+	}
+	t := newTable(heads...)
 	for _, w := range lock.Waiters {
-		t.row(shownOwner(w.Owner, w.Client), strconv.Itoa(w.Position), shownMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
-			w.Client, shownTime(w.Since), shownTime(w.Until), w.Reason)
+		cells := []string{
+			shownOwner(w.Owner, w.Client), strconv.Itoa(w.Position), shownMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
+			w.Client, shownTime(w.Since), shownTime(w.Until), w.Reason,
+		}
+		if asked {
+			cells = append(cells, strings.Join(w.For, ","))
+		}
+		t.row(cells...)
 	}
 	return t
 }

@@ -31,6 +31,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			"and so is all that users can do. complete means that no state is left to be looked at, at any depth. The\n" +
 			"shortest run that breaks a promise is written as a trace. What --checkpoint has kept of an exploration\n" +
 			"that was stopped, by --memory or by an interrupt, --resume goes on with.\n" +
+			"With --unordered every order in which messages can arrive is visited instead, without time and faults.\n" +
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).",
 		Flags: []cli.Flag{
 			protocolFlag, from, lease,
@@ -38,15 +39,21 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("users", 0, "how many `USERS`, each through a member; 0 where the protocol has no locks, and else 2"),
 			countFlag("locks", 1, "how many `NAMES` they lock"),
 			countFlag("calls", 1, "how many `LOCKS` each user takes, one after the other"),
+			countFlag("asks", 0, "with --unordered, how many `LOCKS` all users take at most, whoever it is; 0 is as many as --calls lets them"),
 			countFlag("dawdles", 1, "how many `TIMES` a user takes his time, before he asks or gives back"),
 			countFlag("transfers", 0, "how many `TIMES` an operator makes a member the authority, where that can be handed over"),
 			durationFlag("hold-on", 0, "for how much `TIME` a member keeps a grant that is not used, where the authority can be handed over; 0 is not at all"),
+			countFlag("capacity", 0, "how many `ENTRIES` each name has, where peers ask one another; users want one of them. 0 is none: they want the whole name"),
+			countFlag("units", 0, "how many `UNITS` each name has, where peers ask one another; users want 1, 2 and so on of them, in turn; 0 is the whole name"),
+			switchFlag("retain", "peers keep a permission until its giver asks"),
+			switchFlag("defer", "peers that defer a request say so"),
 			countFlag("crashes", 1, "how many `CRASHES` of members a run may have"),
 			countFlag("restarts", 0, "after how many `RESTARTS` of those faults may still come; another one ends all faults"),
 			countFlag("pauses", 0, "how many `PAUSES` of members a run may have"),
 			countFlag("losses", 0, "how many `MESSAGES` may be lost"),
 			countFlag("duplicates", 0, "how many `MESSAGES` may come twice"),
 			countFlag("delays", 0, "how many `MESSAGES` may come later than others, at any time"),
+			switchFlag("unordered", "messages arrive in any order, no time passes, and nothing breaks, where peers ask one another; goes with members, users, calls, asks, capacity, units, retain, defer and trace"),
 			switchFlag("fast-clock", "one member's clock may run faster, by all of the drift"),
 			durationFlag("quantum", 0, "the grain of `TIME`; a sixtieth of the lease without it"),
 			countFlag("depth", 0, "at most so many `STEPS` of a run; then nothing is complete"),
@@ -64,6 +71,12 @@ func (p *program) simExploreCommand() *cli.Command {
 func (p *program) simExplore(ctx context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
+	}
+	if c.Bool("unordered") {
+		return p.simUnordered(ctx, c)
+	}
+	if c.IsSet("asks") {
+		return usageError("sim explore", "flag --asks says nothing without --unordered: leave it out, or add that")
 	}
 	if c.Int("jobs") < 1 || c.Int("memory") < 1 {
 		return usageError("sim explore", "flags --jobs %d --memory %d: want at least 1 of each", c.Int("jobs"), c.Int("memory"))
@@ -121,11 +134,17 @@ func simExploreConfig(c *cli.Command) (explore.Config, error) {
 		Pauses: c.Int("pauses"), Losses: c.Int("losses"), Duplicates: c.Int("duplicates"), Delays: c.Int("delays"), Transfers: c.Int("transfers"),
 		Fast: c.Bool("fast-clock"), Formed: c.String("from") == "formed", Lease: c.Duration("lease"),
 		Quantum: c.Duration("quantum"), HoldOn: c.Duration("hold-on"), Depth: c.Int("depth"),
+		Options: exploredOptions(c),
 	}
 	if users > 0 {
 		config.Names, config.Calls, config.Dawdles = c.Int("locks"), c.Int("calls"), c.Int("dawdles")
 	}
 	return config, nil
+}
+
+// exploredOptions reads the options of a space in which peers ask one another.
+func exploredOptions(c *cli.Command) explore.Options {
+	return explore.Options{Capacity: c.Int("capacity"), Units: c.Int("units"), Retain: c.Bool("retain"), Defer: c.Bool("defer")}
 }
 
 // exploring tells every few seconds how far the exploration is.

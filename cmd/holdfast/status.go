@@ -79,13 +79,15 @@ func spaceTable(status *wire.Status) *table {
 }
 
 // moreTables tell of spaces what few have to tell: who names their authorities, what they
-// are set to do by themselves, who has suspended them, what is being handed over, and what is
-// closed on the member that answers.
+// are set to do by themselves, who has suspended them, what is being handed over, who
+// waits for whose reply, and what is closed on the member that answers.
 func moreTables(status *wire.Status) (tables []*table) {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
 	options := newTable("SPACE", "PLACEMENT", "HOLD_ON")
+	peers := newTable("SPACE", "CAPACITY", "DEFER", "RETAIN")
 	suspended := newTable("SUSPENDED", "BY", "THROUGH", "SINCE", "REASON")
 	transfers := newTable("TRANSFER", "FROM", "TO", "SINCE")
+	awaited := newTable("SPACE", "WAITS", "FOR_REPLY_OF", "REQUESTS")
 	closed := newTable("CLOSED", "ON")
 	told := map[*table]bool{}
 	for _, space := range status.Spaces {
@@ -98,6 +100,14 @@ func moreTables(status *wire.Status) (tables []*table) {
 			options.row(space.Name, shownOption(space.Placement), shownOption(space.HoldOn))
 			told[options] = true
 		}
+		if space.Capacity != 0 || space.Defer || space.Retain {
+			capacity := "off"
+			if space.Capacity != 0 {
+				capacity = strconv.Itoa(space.Capacity)
+			}
+			peers.row(space.Name, capacity, strconv.FormatBool(space.Defer), strconv.FormatBool(space.Retain))
+			told[peers] = true
+		}
 		if g := space.Suspension; g != nil {
 			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, shownTime(g.Since), g.Reason)
 			told[suspended] = true
@@ -106,12 +116,16 @@ func moreTables(status *wire.Status) (tables []*table) {
 			transfers.row(space.Name, h.From, h.To, shownTime(h.Since))
 			told[transfers] = true
 		}
+		for _, a := range space.Awaited {
+			awaited.row(space.Name, a.Member, a.Reply, strconv.Itoa(a.Requests))
+			told[awaited] = true
+		}
 		if space.Closed {
 			closed.row(space.Name, status.Member.Name)
 			told[closed] = true
 		}
 	}
-	for _, t := range []*table{elders, options, suspended, transfers, closed} {
+	for _, t := range []*table{elders, options, peers, suspended, transfers, awaited, closed} {
 		if told[t] {
 			tables = append(tables, t)
 		}

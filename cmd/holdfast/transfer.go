@@ -85,7 +85,8 @@ func (p *program) spaceCloseCommand() *cli.Command {
 		UsageText: name + " space close SPACE [--server ADDRESS] [flags]",
 		Description: "Whoever holds a lock of the space through the member is told to stop, whoever waits for one is refused, and\n" +
 			"nothing new is granted through it; if the member is the authority it hands that over. What the space is,\n" +
-			"and what other members have in it, does not change. A restart of the member opens it.\n" +
+			"and what other members have in it, does not change; with protocol permission the member goes on answering\n" +
+			"them. A restart of the member opens it.\n" +
 			"\n" +
 			"It waits until all have stopped, up to --timeout; after that it exits with 69, and the space is closed\n" +
 			"all the same.",

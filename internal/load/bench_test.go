@@ -64,24 +64,29 @@ func TestPredict(t *testing.T) {
 	const ping = 20 * time.Microsecond // two messages
 	for _, tt := range []struct {
 		cell  Cell
+		sends Messages
 		ping  time.Duration
 		kept  time.Duration
 		want  float64
 		known bool
 	}{
-		{Cell{Uncontended, 1, 0}, ping, 0, 1e6 / 30, true}, // 1/(W+3T)
-		{Cell{Hot, 1, 0}, ping, 0, 1e6 / 30, true},
-		{Cell{Uncontended, 1, time.Millisecond}, ping, time.Millisecond, 1e6 / 1030, true},
-		{Cell{Hot, 8, 0}, ping, 0, 1e6 / 20, true}, // 1/(W+2T)
-		{Cell{Hot, 8, time.Millisecond}, ping, 1100 * time.Microsecond, 1e6 / 1120, true},
-		{Cell{Drain, 1000, 0}, ping, 0, 1e6 / 20, true},
-		{Cell{Uncontended, 64, 0}, ping, 0, 0, false},
-		{Cell{Hold, 64, 0}, ping, 0, 0, false},
-		{Cell{Hot, 8, 0}, 0, 0, 0, false}, // without messages and use there is no bound
-		{Cell{Hot, 8, time.Millisecond}, 0, time.Millisecond, 1000, true},
+		{Cell{Uncontended, 1, 0}, OneAsked, ping, 0, 1e6 / 30, true}, // 1/(W+3T)
+		{Cell{Hot, 1, 0}, OneAsked, ping, 0, 1e6 / 30, true},
+		{Cell{Uncontended, 1, time.Millisecond}, OneAsked, ping, time.Millisecond, 1e6 / 1030, true},
+		{Cell{Hot, 8, 0}, OneAsked, ping, 0, 1e6 / 20, true}, // 1/(W+2T)
+		{Cell{Hot, 8, time.Millisecond}, OneAsked, ping, 1100 * time.Microsecond, 1e6 / 1120, true},
+		{Cell{Drain, 1000, 0}, OneAsked, ping, 0, 1e6 / 20, true},
+		{Cell{Uncontended, 64, 0}, OneAsked, ping, 0, 0, false},
+		{Cell{Hold, 64, 0}, OneAsked, ping, 0, 0, false},
+		{Cell{Uncontended, 1, 0}, AllAsked, ping, 0, 1e6 / 20, true}, // 1/(W+2T)
+		{Cell{Hot, 8, 0}, AllAsked, ping, 0, 1e6 / 10, true},         // 1/(W+T)
+		{Cell{Hot, 8, time.Millisecond}, AllAsked, ping, time.Millisecond, 1e6 / 1010, true},
+		{Cell{Hot, 8, 0}, NoMessages, ping, 0, 0, false}, // without messages and use there is no bound
+		{Cell{Hot, 8, time.Millisecond}, NoMessages, ping, time.Millisecond, 1000, true},
+		{Cell{Hot, 8, 0}, NoLocks, ping, 0, 0, false},
 	} {
-		if got, known := Predict(tt.cell, tt.ping, tt.kept); known != tt.known || math.Abs(got-tt.want) > 0.001 {
-			t.Errorf("%v, ping %v: %v, %v; want %v, %v", tt.cell, tt.ping, got, known, tt.want, tt.known)
+		if got, known := Predict(tt.cell, tt.sends, tt.ping, tt.kept); known != tt.known || math.Abs(got-tt.want) > 0.001 {
+			t.Errorf("%v, sends %v, ping %v: %v, %v; want %v, %v", tt.cell, tt.sends, tt.ping, got, known, tt.want, tt.known)
 		}
 	}
 }

@@ -73,6 +73,10 @@
 // the notes say nothing: nobody waits but for the machine. A target without messages has
 // T = 0: then W alone bounds it, and nothing does without W.
 //
+// Where all others are asked at once and nobody is told of a release (Ricart and Agrawala), one
+// worker alone takes request + reply + W, and processes that queue wait for one reply: 1/(W+2T)
+// and 1/(W+T) uses a second, whatever the number of members.
+//
 // The notes count messages and nothing else. Measured figures differ from the predicted
 // ones by the software at both ends; by a target whose Unlock waits for an answer (limit:
 // four messages for one worker, not three) or returns when the release is on its way (ours:

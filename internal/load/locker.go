@@ -54,7 +54,7 @@ type Target interface {
 	Usage(ctx context.Context, settle bool) (Usage, error)
 }
 
-// Messenger is a Target that has other messages than the course's manager.
+// Messenger is a Target that says how it asks for locks; others ask a manager.
 type Messenger interface {
 	Messages() Messages
 }
@@ -67,10 +67,10 @@ type Pinger interface {
 	Ping(ctx context.Context, d time.Duration) (time.Duration, error)
 }
 
-// Counter is a Target whose member is in this process, and that counts its messages.
+// Counter is a Target with members in this process, whose messages it counts.
 type Counter interface {
-	// Counted is how many messages the member has sent to others for what is locked, and
-	// received from them.
+	// Counted is how many messages were sent so far for what is locked: those that a member
+	// here has sent to others or received from them, or, where all members are here, all.
 	Counted() uint64
 }
 
@@ -97,10 +97,12 @@ type Foreign interface{ Foreign() }
 // Messages says what a target sends.
 type Messages int
 
-// What a Messenger sends.
+// What a target sends.
 const (
-	NoMessages Messages = iota + 1 // its locks cost none
-	NoLocks                        // it has no locks
+	OneAsked   Messages = iota // a manager is asked, and told of each release
+	NoMessages                 // its locks cost none
+	NoLocks                    // it has no locks
+	AllAsked                   // all others are asked at once, and who releases answers whoever is next
 )
 
 // Usage is what processes have used. A figure that cannot be known is 0.

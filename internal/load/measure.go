@@ -70,14 +70,14 @@ func (b *bench) ping(ctx context.Context, t Target, d time.Duration) (time.Durat
 
 // predict is Predict where it applies to the target.
 func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (float64, bool) {
-	m, known := t.(Messenger)
-	switch {
-	case known && m.Messages() == NoMessages:
-		return Predict(cell, 0, kept)
-	case known && m.Messages() == NoLocks, ping == 0:
+	sends := OneAsked
+	if m, known := t.(Messenger); known {
+		sends = m.Messages()
+	}
+	if ping == 0 && sends != NoMessages {
 		return 0, false
 	}
-	return Predict(cell, ping, kept)
+	return Predict(cell, sends, ping, kept)
 }
 
 // spent is what has been used up to a moment.

@@ -3,16 +3,27 @@ package load
 import "time"
 
 // Predict is the rate that the course's formulas give for a cell, in uses of a lock each
-// second, from the time of a ping-pong, which is two messages, and the time for which a
-// lock was really kept. It is false where they say nothing; see the package's page.
-func Predict(cell Cell, ping, kept time.Duration) (float64, bool) {
+// second, from what is sent, the time of a ping-pong, which is two messages, and the time for
+// which a lock was really kept. It is false where they say nothing; see the package's page.
+func Predict(cell Cell, sends Messages, ping, kept time.Duration) (float64, bool) {
 	message := ping / 2
-	var period time.Duration
+	alone, next := 3*message, 2*message // request, grant, release; release and the next grant
+	switch sends {
+	case AllAsked:
+		alone, next = 2*message, message // requests, replies; a reply
+	case NoMessages:
+		alone, next = 0, 0
+	case NoLocks:
+		return 0, false
+	}
+	period := kept
 	switch {
 	case cell.Alone() && (cell.Workload == Uncontended || cell.Workload == Hot):
-		period = kept + 3*message // request, grant, use, release
+		period += alone
 	case cell.Workload == Hot || cell.Workload == Drain:
-		period = kept + 2*message // release and the next grant, use
+		period += next
+	default:
+		return 0, false
 	}
 	if period <= 0 {
 		return 0, false

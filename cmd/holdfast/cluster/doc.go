@@ -6,6 +6,7 @@
 //	crash_test.go           SIGKILL: the coordinator, all members
 //	grantor_test.go         SIGKILL and SIGTERM: the grantor, the elder, both
 //	transfer_test.go        grantorship in a circle, under load
+//	permission_test.go      SIGKILL: peers that hold, wait, do neither; joining under load
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
 //	record_test.go          what members record, replayed
 //	watch_test.go           what happens through any member, watched at one

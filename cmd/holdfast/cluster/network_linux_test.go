@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // network is a bridge with members on it, each in a network namespace of its own. The
@@ -27,9 +28,9 @@ type network struct {
 	hosts []netip.Addr
 }
 
-// layNetwork starts a cluster of three in namespaces, and workers. Where that cannot be
-// done, the test is skipped.
-func layNetwork(t *testing.T, workers int) (*bed, *network) {
+// layNetwork starts a cluster of three in namespaces, and workers. Flags are further ones of
+// each member. Where that cannot be done, the test is skipped.
+func layNetwork(t *testing.T, workers int, flags ...string) (*bed, *network) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
@@ -57,7 +58,7 @@ func layNetwork(t *testing.T, workers int) (*bed, *network) {
 		addresses = append(addresses, n.address(i))
 	}
 	b := prepare(t, trial.Settings{
-		Addresses: addresses, Flags: []string{"--insecure"},
+		Addresses: addresses, Flags: append(flags, "--insecure"),
 		Around: func(i int) []string { return []string{"ip", "netns", "exec", n.space(i)} },
 	})
 	b.begin(workers)
@@ -278,5 +279,34 @@ func TestOneWayCuts(t *testing.T) {
 		b.tell("the cut was mended")
 		b.healed()
 	}
+	b.judge()
+}
+
+// TestPeersApart: two peers do not reach each other, and the coordinator reaches both. Neither
+// gets the other's permission, so one of the two loses its place, and the clients of all three go
+// on through the others. It is told why, and is back when they reach each other again.
+func TestPeersApart(t *testing.T) {
+	b, n := layNetwork(t, 6, peers)
+	c := b.index(b.coordinator())
+	one, other := (c+1)%3, (c+2)%3
+	n.cut(one, other)
+	n.block(other, one)
+	mark, at := b.fault("%s and %s, of which neither coordinates, were parted", b.cluster.Members[one].Name, b.cluster.Members[other].Name)
+	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	status, err := b.cluster.AwaitStatus(b.ctx, b.cluster.Members[c], "a view of two", func(s *wire.Status) bool { return len(s.View.Members) == 2 })
+	b.check(err)
+	out := one
+	if slices.ContainsFunc(status.View.Members, func(m wire.Member) bool { return m.Name == b.cluster.Members[one].Name }) {
+		out = other
+	}
+	_, err = b.cluster.AwaitStatus(b.ctx, b.cluster.Members[out], "a member that says why it has no place", func(s *wire.Status) bool {
+		return strings.Contains(s.View.Why, "do not hear each other")
+	})
+	b.check(err)
+	b.tell("%s has lost its place, and says why", b.cluster.Members[out].Name)
+	n.unblock(one, other)
+	n.mend(other, one)
+	b.tell("they reach each other again")
+	b.healed()
 	b.judge()
 }

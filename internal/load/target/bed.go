@@ -26,6 +26,9 @@ type Config struct {
 	// a profile of its whole life, with its name behind the file's: FILE.remote, FILE.limit,
 	// and FILE.remote-2 when it is started again. Empty means none.
 	CPUProfile, MemoryProfile string
+	// Delay is how much longer each message takes between the members of targets that are all
+	// in this process; see [Delayed]. Zero means as long as it takes over the loopback.
+	Delay time.Duration
 	// Unpinned leaves every process on all CPUs, where one worker is measured too.
 	Unpinned bool
 }
@@ -45,15 +48,16 @@ type Bed struct {
 
 // Names lists the targets that New knows, in the order in which they are measured.
 func Names() []string {
-	return []string{
+	return append([]string{
 		"raw", "limit", "limit-queued", "limit-tls", "local", "local-grantor", "remote", "remote-tls",
 		"central", "central-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept",
-	}
+	}, allSpreadNames()...)
 }
 
 // Rare are those that are measured only where somebody names them.
 func Rare() []string {
-	return []string{"limit-queued", "limit-tls", "local-grantor", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"}
+	return append([]string{"limit-queued", "limit-tls", "local-grantor", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"},
+		allSpreadNames()...)
 }
 
 // Usual are those that are measured where nobody says which.
@@ -149,6 +153,11 @@ func (b *Bed) Targets(names []string) ([]load.Target, error) {
 		"grantor-member": func() load.Target { return &three{cluster: b.clusters[grantors]} },
 		"grantor-own":    func() load.Target { return &own{bed: b} },
 		"grantor-kept":   func() load.Target { return &own{bed: b, kept: true} },
+	}
+	for _, count := range sizes() {
+		for _, t := range b.spreads(count) {
+			makers[t.Name()] = func() load.Target { return t }
+		}
 	}
 	for _, name := range names {
 		if makers[name] == nil {

@@ -6,6 +6,8 @@
 //	limits.go      package limit's lock server in a child
 //	members.go     Holdfast: one member here, one in a child; central.go: three in children
 //	own.go         one member here beside two in children
+//	spread.go      clusters of 3, 5 and 9 members that are all here; hear.go: how they hear
+//	               each other, and how far they are apart
 //	running.go     a cluster that somebody else has started; metrics.go: what it tells
 //	encryption.go  the certificates of a run
 //	profile.go     where time and memory go
@@ -20,6 +22,19 @@
 // share one connection, as those of limit and of a member do, each with one message under
 // way at a time; messages that are there together travel in one piece, both ways. That is
 // the most that a protocol with one small message each way for a cycle could reach.
+//
+// # Clusters in this process
+//
+// central-3, permission-9 and the like are clusters whose members are all in this process, as
+// where each program embeds its own (package node): they reach each other by the real
+// transport, over TCP on the loopback, and workers use them directly. So a hand-off costs what
+// the protocol costs, all messages of the space are counted, and their way can be made longer
+// (--delay). As many workers as there are members have one each; otherwise they sit in turns at
+// those that do not coordinate. What a lock costs at the coordinator of protocol central stands
+// apart (central-3-coordinator). Of permission there is one with option retain.
+//
+// All members share this process's CPUs, its heap and its collector. A message between
+// processes costs more, by what it takes to wake another one.
 //
 // # TLS
 //

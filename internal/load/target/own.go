@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/transport"
 )
 
 // grantors is the protocol of targets that have grantors.
@@ -73,7 +69,7 @@ func (o *own) start(ctx context.Context) error {
 		o.members = append(o.members, member)
 	}
 	o.node, err = node.Start(ctx, node.Config{
-		Name: names[last], Address: addresses[last], Join: addresses, Expect: len(addresses), Peers: o.hear(addresses[last]),
+		Name: names[last], Address: addresses[last], Join: addresses, Expect: len(addresses), Peers: hear(addresses[last], &o.messages, 0, &o.hearing),
 		State: o.bed.fresh("member-" + names[last]), Spaces: []node.Space{space},
 	})
 	if err != nil {
@@ -88,25 +84,6 @@ func (o *own) start(ctx context.Context) error {
 		return err
 	}
 	return o.node.Transfer(ctx, "", names[0])
-}
-
-// hear makes what carries messages to the others, and counts them.
-func (o *own) hear(address string) func(func() transport.Identity) (transport.Transport, error) {
-	return func(introduce func() transport.Identity) (transport.Transport, error) {
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			return nil, err
-		}
-		peers, err := node.NewTransport(introduce, node.Link{Observer: &o.messages})
-		if err != nil {
-			return nil, errors.Join(err, listener.Close())
-		}
-		o.hearing.Go(func() {
-			// Where it fails the member is silent, and what is measured fails.
-			_ = peers.Serve(listener)
-		})
-		return peers, nil
-	}
 }
 
 func (o *own) Stop() error {
@@ -139,20 +116,3 @@ func (o *own) Connect(context.Context, int) (load.Client, error) { return open{l
 
 // Counted is how many messages of its space this process has sent and received.
 func (o *own) Counted() uint64 { return o.messages.count.Load() }
-
-// messages counts those of spaces, both ways. What the memberships say to each other is
-// said whether or not anybody locks.
-type messages struct {
-	transport.Silent
-	count atomic.Uint64
-}
-
-func (m *messages) Sent(port protocol.Port, _ protocol.Message) { m.add(port) }
-
-func (m *messages) Received(port protocol.Port, _ protocol.Message) { m.add(port) }
-
-func (m *messages) add(port protocol.Port) {
-	if port != protocol.Below {
-		m.count.Add(1)
-	}
-}

@@ -23,9 +23,11 @@ import (
 // childWord makes the test program a child of itself.
 const childWord = "be-a-child"
 
+// TestMain looks for goroutines that outlive what began them. A probe of memberlist's
+// that is under way at its end cannot be ended: it waits for its own deadline, and goes.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 4 || os.Args[1] != childWord {
-		goleak.VerifyTestMain(m)
+		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 		return
 	}
 	folder := os.Args[2]
@@ -164,7 +166,7 @@ func TestChildFails(t *testing.T) {
 // and ends all the same.
 func TestNotReady(t *testing.T) {
 	b := bed(t)
-	for _, name := range []string{"remote", "central", "grantor", "grantor-own"} {
+	for _, name := range []string{"remote", "central", "grantor", "grantor-own", "permission-3"} {
 		targets, err := b.Targets([]string{name})
 		if err != nil {
 			t.Fatal(err)

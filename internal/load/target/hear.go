@@ -1,0 +1,115 @@
+package target
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/transport/grpc"
+)
+
+// hear makes what carries messages between a member in this process and others, over TCP,
+// and counts those of spaces. What it hears takes so much longer on its way. What serves the
+// address ends with the member, and the group knows when.
+func hear(address string, count *messages, delay time.Duration, hearing *sync.WaitGroup) func(func() transport.Identity) (transport.Transport, error) {
+	return func(introduce func() transport.Identity) (transport.Transport, error) {
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		over, err := node.NewTransport(introduce, node.Link{Observer: count})
+		if err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+		hearing.Go(func() {
+			// Where it fails the member is silent, and what is measured fails.
+			_ = over.Serve(listener)
+		})
+		if delay == 0 {
+			return over, nil
+		}
+		return &distant{Transport: over, delay: delay, way: make(chan parcel, parcels), ended: make(chan struct{})}, nil
+	}
+}
+
+// messages counts those of spaces, both ways. What the memberships say to each other is
+// said whether or not anybody locks.
+type messages struct {
+	transport.Silent
+	count atomic.Uint64
+}
+
+func (m *messages) Sent(port protocol.Port, _ protocol.Message) { m.add(port) }
+
+func (m *messages) Received(port protocol.Port, _ protocol.Message) { m.add(port) }
+
+func (m *messages) add(port protocol.Port) {
+	if port != protocol.Below {
+		m.count.Add(1)
+	}
+}
+
+// distant is a transport with a delay: what arrives is delivered so much later, in the order
+// in which it has arrived.
+type distant struct {
+	*grpc.Transport
+	delay time.Duration
+	way   chan parcel
+	ended chan struct{}
+	work  sync.WaitGroup
+}
+
+// parcel is what has arrived together, and when it is to be delivered.
+type parcel struct {
+	due    time.Time
+	events []protocol.Event
+}
+
+// parcels is how many are on their way at most. Then connections are read no further, as on
+// a line that is full.
+const parcels = 1 << 14
+
+// Listen begins to deliver.
+func (d *distant) Listen(deliver transport.Deliver) {
+	d.work.Go(func() { d.carry(deliver) })
+	d.Transport.Listen(func(events []protocol.Event) {
+		select {
+		case d.way <- parcel{time.Now().Add(d.delay), slices.Clone(events)}:
+		case <-d.ended:
+		}
+	})
+}
+
+// carry delivers each parcel when it is due.
+func (d *distant) carry(deliver transport.Deliver) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case p := <-d.way:
+			timer.Reset(time.Until(p.due))
+			select {
+			case <-timer.C:
+				deliver(p.events)
+			case <-d.ended:
+				return
+			}
+		case <-d.ended:
+			return
+		}
+	}
+}
+
+// Close ends it; what is still on its way is lost.
+func (d *distant) Close() error {
+	close(d.ended)
+	err := d.Transport.Close()
+	d.work.Wait()
+	return err
+}

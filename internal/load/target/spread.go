@@ -1,0 +1,222 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// peers is the protocol of targets in which members ask each other.
+const peers = "permission"
+
+// sizes are how many members the clusters have that are all in this process.
+func sizes() []int { return []int{3, 5, 9} }
+
+// spread is a cluster that is all in this process, with its workers at members of their
+// own, or all at the coordinator.
+type spread struct {
+	gathering   *gathering
+	coordinator bool
+}
+
+// spreadNames are the names of its kinds of so many members.
+func spreadNames(count int) []string {
+	central, permission := "central-"+strconv.Itoa(count), peers+"-"+strconv.Itoa(count)
+	return []string{central + "-coordinator", central, permission, permission + "-retain"}
+}
+
+// allSpreadNames are the names of all of them.
+func allSpreadNames() (names []string) {
+	for _, count := range sizes() {
+		names = append(names, spreadNames(count)...)
+	}
+	return names
+}
+
+// spreads makes all targets of so many members. Those of protocol central share a cluster.
+func (b *Bed) spreads(count int) []load.Target {
+	central := &gathering{bed: b, count: count, space: node.Space{Protocol: "central"}}
+	return []load.Target{
+		&spread{gathering: central, coordinator: true},
+		&spread{gathering: central},
+		&spread{gathering: &gathering{bed: b, count: count, space: node.Space{Protocol: peers}}},
+		&spread{gathering: &gathering{bed: b, count: count, space: node.Space{Protocol: peers, Retain: true}}},
+	}
+}
+
+// Delayed reports whether a delay of messages between members applies to a target.
+func Delayed(name string) bool { return slices.Contains(allSpreadNames(), name) }
+
+func (s *spread) Name() string {
+	names := spreadNames(s.gathering.count)
+	switch {
+	case s.coordinator:
+		return names[0]
+	case s.gathering.space.Protocol != peers:
+		return names[1]
+	case !s.gathering.space.Retain:
+		return names[2]
+	}
+	return names[3]
+}
+
+// Supports says that memory is not measured: all members share that of this process.
+func (s *spread) Supports(c load.Cell) bool { return c.Workload != load.Hold }
+
+// Messages says how a lock is asked for.
+func (s *spread) Messages() load.Messages {
+	switch {
+	case s.coordinator:
+		return load.NoMessages
+	case s.gathering.space.Protocol == peers:
+		return load.AllAsked
+	}
+	return load.OneAsked
+}
+
+// Ping is a ping-pong as it is between the members: with their delay, there and back.
+func (s *spread) Ping(ctx context.Context, d time.Duration) (time.Duration, error) {
+	ping, err := s.gathering.bed.Ping(ctx, d)
+	return ping + 2*s.gathering.bed.config.Delay, err
+}
+
+func (s *spread) Start(ctx context.Context) error { return s.gathering.start(ctx) }
+
+func (s *spread) Stop() error { return s.gathering.stop() }
+
+// Usage is nothing: what the members use counts as the workers'.
+func (s *spread) Usage(context.Context, bool) (load.Usage, error) { return load.Usage{}, nil }
+
+// Counted is how many messages of their space the members have sent each other. Each was
+// noted where it left and where it arrived.
+func (s *spread) Counted() uint64 { return s.gathering.messages.count.Load() / 2 }
+
+// Connect places the workers: one at each member, where there are as many of them, and
+// otherwise in turns at those that do not coordinate, so that what is cheaper at the
+// coordinator is not mixed with what it is elsewhere.
+func (s *spread) Connect(_ context.Context, workers int) (load.Client, error) {
+	nodes := s.gathering.nodes
+	at := slices.IndexFunc(nodes, func(n *node.Node) bool { return n.View().Coordinator == n.Identity().ID })
+	switch {
+	case at < 0:
+		return nil, fmt.Errorf("find the coordinator of %s: no member says that it is", s.Name())
+	case s.coordinator:
+		return places{nodes[at : at+1]}, nil
+	case workers == len(nodes):
+		return places{nodes}, nil
+	}
+	return places{slices.Concat(nodes[:at], nodes[at+1:])}, nil
+}
+
+// places are members that workers sit at in turns.
+type places struct{ nodes []*node.Node }
+
+// Worker gives a worker its member.
+func (p places) Worker(ctx context.Context, number int) (load.Locker, error) {
+	return locks{p.nodes[number%len(p.nodes)]}.Worker(ctx, number)
+}
+
+// Close leaves the members as they are.
+func (places) Close() error { return nil }
+
+// gathering is a cluster of members in this process, which reach each other over the
+// loopback. Several targets may share it.
+type gathering struct {
+	bed      *Bed
+	count    int
+	space    node.Space // its Name is the default one
+	users    int
+	nodes    []*node.Node
+	messages messages
+	hearing  sync.WaitGroup
+}
+
+func (g *gathering) start(ctx context.Context) error {
+	if g.users++; g.users > 1 {
+		return nil
+	}
+	err := g.startAll(ctx)
+	if err != nil {
+		err = errors.Join(err, g.stop())
+	}
+	return err
+}
+
+func (g *gathering) startAll(ctx context.Context) error {
+	addresses, err := trial.FreeAddresses(g.count)
+	if err != nil {
+		return err
+	}
+	g.space.Name = holdfast.DefaultSpace
+	for i, address := range addresses {
+		name := "m" + strconv.Itoa(i+1)
+		n, err := node.Start(ctx, node.Config{
+			Name: name, Address: address, Join: addresses, Expect: g.count,
+			Peers: hear(address, &g.messages, g.bed.config.Delay, &g.hearing),
+			State: g.bed.fresh("member-" + name), Spaces: []node.Space{g.space},
+		})
+		if err != nil {
+			return err
+		}
+		g.nodes = append(g.nodes, n)
+	}
+	for _, n := range g.nodes {
+		if err := n.WaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return g.awaitAll(ctx)
+}
+
+// awaitAll waits until all members have the view of all: a member is ready as soon as a
+// quorum is.
+func (g *gathering) awaitAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, gatherLimit)
+	defer cancel()
+	ticks := time.NewTicker(askAgain)
+	defer ticks.Stop()
+	for {
+		views := make([]protocol.View, 0, g.count)
+		for _, n := range g.nodes {
+			views = append(views, n.View())
+		}
+		if !slices.ContainsFunc(views, func(v protocol.View) bool {
+			return len(v.Members) < g.count || v.Number != views[0].Number || v.Epoch != views[0].Epoch
+		}) {
+			return nil
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %d members have one view: %w", g.count, context.Cause(ctx))
+		}
+	}
+}
+
+// gatherLimit is how long members may take to have one view, once each can grant.
+const gatherLimit = 30 * time.Second
+
+func (g *gathering) stop() error {
+	if g.users--; g.users > 0 {
+		return nil
+	}
+	var closing sync.WaitGroup
+	errs := make([]error, len(g.nodes))
+	for i, n := range g.nodes {
+		closing.Go(func() { errs[i] = n.Close() })
+	}
+	closing.Wait()
+	g.hearing.Wait()
+	g.nodes = nil
+	return errors.Join(errs...)
+}
