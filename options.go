@@ -131,5 +131,7 @@ func Require(class Class) Option { return func(r *Request) { r.Require = class }
 
 // OnQueued calls f once if the request has to wait: when the authority has queued
 // it, with how many wait before it. f runs while the request waits and must not
-// block. A request that is granted or refused at once never calls it.
+// block. A request that is granted or refused at once never calls it. In spaces of
+// protocol permission it counts those of the same member, whose queue is the only one
+// that is known.
 func OnQueued(f func(position int)) Option { return func(r *Request) { r.Queued = f } }

@@ -193,7 +193,7 @@ func (m *memory) Close() error {
 		return nil
 	}
 	if a.fault == "goroutine left" {
-		go leftBehind(a)
+		a.behind.Go(a.leftBehind)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -213,12 +213,8 @@ func (m *memory) Close() error {
 	return nil
 }
 
-// leftBehind stays for as long as a test of its fault may look for it.
-func leftBehind(a *authority) {
-	timer := time.NewTimer(10 * time.Second)
-	defer timer.Stop()
-	<-timer.C
-}
+// leftBehind stays until the test of its fault has looked for it.
+func (a *authority) leftBehind() { <-a.looked }
 
 // kill ends a session as if it had not been renewed.
 func (a *authority) kill(_ testing.TB, locks holdfast.Locker) {

@@ -20,6 +20,8 @@ type authority struct {
 	maxWaiters      int
 	locksPerSession int
 	start           time.Time
+	looked          chan struct{}  // closed by end
+	behind          sync.WaitGroup // what the fault "goroutine left" has left
 
 	mu       sync.Mutex
 	names    map[place]*entry
@@ -59,7 +61,14 @@ func newAuthority(fault string) *authority {
 	return &authority{
 		fault: fault, spaces: []string{holdfast.DefaultSpace, "second", "third"}, class: holdfast.Fenced,
 		maxWaiters: 300, locksPerSession: 100, start: time.Now(), names: map[place]*entry{},
+		looked: make(chan struct{}),
 	}
+}
+
+// end lets what a fault has left behind end, and waits for it.
+func (a *authority) end() {
+	close(a.looked)
+	a.behind.Wait()
 }
 
 func (a *authority) fits(e *entry, w *want) bool {

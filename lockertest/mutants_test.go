@@ -125,6 +125,7 @@ func TestMutants(t *testing.T) {
 func complaint(t *testing.T, fault, checkName string, patience time.Duration) string {
 	t.Helper()
 	a := newAuthority(fault)
+	defer a.end()
 	if fault == "class ignored" {
 		a.class = 0
 	}
