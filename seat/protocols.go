@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -51,7 +52,7 @@ func Protocols() []Protocol {
 func Vocabulary(protocols []Protocol) []any {
 	all := slices.Concat(
 		storage.Vocabulary(),
-		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), authority.Vocabulary(), session.Vocabulary(),
+		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), authority.Vocabulary(), clientele.Vocabulary(), session.Vocabulary(),
 	)
 	for _, p := range protocols {
 		all = append(all, p.Vocabulary...)

@@ -20,8 +20,8 @@ func TestTheUniverseIsComplete(t *testing.T) {
 			listed[fmt.Sprintf("%T", m)] = true
 		}
 	}
-	parts := map[string]bool{"authority.Stamp": true, "authority.Ended": true, "authority.AskKind": true, "authority.Version": true, "grantor.Place": true, "grantor.Kind": true, "grantor.Beginning": true, "permission.Tag": true, "permission.Stamp": true, "permission.AskKind": true} // of messages
-	for _, path := range []string{"../election/messages.go", "../membership/messages.go", "../authority/messages.go", "../protocol/grantor/messages.go", "../protocol/permission/messages.go"} {
+	parts := map[string]bool{"authority.Stamp": true, "authority.Ended": true, "authority.AskKind": true, "authority.Version": true, "grantor.Place": true, "grantor.Kind": true, "grantor.Beginning": true, "permission.Stamp": true, "clientele.Tag": true, "clientele.AskKind": true} // of messages
+	for _, path := range []string{"../election/messages.go", "../membership/messages.go", "../authority/messages.go", "../clientele/messages.go", "../protocol/grantor/messages.go", "../protocol/permission/messages.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -32,7 +33,7 @@ func permissionProtocol() Protocol {
 		Routine: routine,
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
 			permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
-			permission.ClockRequest{}, permission.ClockAnswer{}, permission.Ask{}, permission.Answer{},
+			permission.ClockRequest{}, permission.ClockAnswer{}, clientele.Ask{}, clientele.Answer{},
 		}},
 	}
 }

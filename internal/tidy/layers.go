@@ -23,12 +23,12 @@ var ruleStd = []string{
 }
 
 // ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership", "session", "authority", "protocol/...", "seat"}
+var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership", "session", "authority", "clientele", "protocol/...", "seat"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
 // Other storage drivers than the member's own cell reach an edge as values.
 var edgeOwn = []string{
-	"", "lock", "storage", "protocol", "membership", "session", "authority", "protocol/...",
+	"", "lock", "storage", "protocol", "membership", "session", "authority", "clientele", "protocol/...",
 	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "internal/clock",
 	"internal/certificate", "internal/socket", "seat", "recording",
 }

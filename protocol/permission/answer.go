@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -12,10 +13,10 @@ import (
 // onRequest answers a peer that wants a name: at once, or when nothing is before it here any
 // more. A copy of a request is answered as the first one was, or better.
 func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, out *protocol.Effects) {
-	wanted := shape{msg.Mode, msg.Units, msg.Capacity}
+	wanted := shape{Mode: msg.Mode, Units: msg.Units, Capacity: msg.Capacity}
 	if err := m.malformed(msg, wanted); err != nil {
 		// By value: the hot path's message must not outlive this step.
-		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %v", *msg, from, err)})
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: %v", *msg, from, err)})
 		return
 	}
 	m.see(msg.Clock)
@@ -24,7 +25,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 	p.harmless = false // what is answered here, or later
 	nm := m.names[msg.Name]
 	if nm == nil {
-		out.Send(from, Reply{Tag: m.tag(), Number: msg.Number, Last: m.given})
+		out.Send(from, Reply{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given})
 		return
 	}
 	c := m.before(nm, Stamp{msg.Clock, from}, wanted)
@@ -33,7 +34,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 		m.reply(nm, from, msg.Number, wanted, out)
 		m.touch(nm)
 	case c.differs != 0:
-		out.Send(from, Differs{Tag: m.tag(), Number: msg.Number, Capacity: c.differs})
+		out.Send(from, Differs{Tag: m.standing.Tag(), Number: msg.Number, Capacity: c.differs})
 	default:
 		m.postpone(now, nm, from, msg, wanted, &c, out)
 	}
@@ -48,12 +49,12 @@ func (m *Machine) malformed(msg *Request, wanted shape) error {
 	case msg.Number == 0:
 		return fmt.Errorf("number 0")
 	case !m.possible(msg.Clock):
-		return fmt.Errorf("clock %s in epoch %d", clockText(msg.Clock), m.view.Epoch.Counter)
-	case wanted.mode > holdfast.ModeSlots:
-		return fmt.Errorf("unknown mode %v", wanted.mode)
-	case wanted.mode == holdfast.ModeSlots && (wanted.units < 1 || wanted.capacity < wanted.units || wanted.capacity > holdfast.MaxCapacity):
-		return fmt.Errorf("slots %d/%d", wanted.units, wanted.capacity)
-	case wanted.mode != holdfast.ModeSlots && (wanted.units != 0 || wanted.capacity != 0):
+		return fmt.Errorf("clock %s in epoch %d", clockText(msg.Clock), m.standing.View.Epoch.Counter)
+	case wanted.Mode > holdfast.ModeSlots:
+		return fmt.Errorf("unknown mode %v", wanted.Mode)
+	case wanted.Mode == holdfast.ModeSlots && (wanted.Units < 1 || wanted.Capacity < wanted.Units || wanted.Capacity > holdfast.MaxCapacity):
+		return fmt.Errorf("slots %d/%d", wanted.Units, wanted.Capacity)
+	case wanted.Mode != holdfast.ModeSlots && (wanted.Units != 0 || wanted.Capacity != 0):
 		return fmt.Errorf("units without slots")
 	}
 	return nil
@@ -62,16 +63,16 @@ func (m *Machine) malformed(msg *Request, wanted shape) error {
 // reply gives permission for a request, and with it for all that its member has asked for
 // before it: those have older stamps.
 func (m *Machine) reply(nm *name, to protocol.ID, number uint64, wanted shape, out *protocol.Effects) {
-	count, shares := 1, wanted.mode == holdfast.ModeShared
+	count, shares := 1, wanted.Mode == holdfast.ModeShared
 	nm.debts = slices.DeleteFunc(nm.debts, func(d debt) bool {
 		settled := d.peer == to && d.number <= number
 		if settled && d.number < number {
 			count++
 		}
-		shares = shares && (!settled || d.shape.mode == holdfast.ModeShared)
+		shares = shares && (!settled || d.shape.Mode == holdfast.ModeShared)
 		return settled
 	})
-	answer := Reply{Tag: m.tag(), Number: number, Last: m.given, Count: count}
+	answer := Reply{Tag: m.standing.Tag(), Number: number, Last: m.given, Count: count}
 	if count > 1 {
 		answer.Name = nm.text
 	}
@@ -87,12 +88,12 @@ func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *R
 		copied = m.owe(nm, debt{peer: from, number: msg.Number, stamp: Stamp{msg.Clock, from}, shape: wanted, told: everything}, c, fits)
 	}
 	if fits {
-		out.Send(from, Free{Tag: m.tag(), Number: msg.Number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
+		out.Send(from, Free{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
 		m.giveBack(nm, from, false) // it may enter beside what is used here
 		return
 	}
 	if msg.Try || copied || m.config.Defer {
-		out.Send(from, Defer{Tag: m.tag(), Number: msg.Number, By: c.heldBy(now)})
+		out.Send(from, Defer{Tag: m.standing.Tag(), Number: msg.Number, By: c.heldBy(now)})
 	}
 }
 
@@ -106,7 +107,7 @@ func (m *Machine) owe(nm *name, d debt, c *claim, fits bool) (known bool) {
 		if nm.debts[i].peer != d.peer {
 			continue
 		}
-		if nm.debts[i].number == d.number || d.shape.mode == holdfast.ModeSlots && protocol.Mutated("a debt is a flag") {
+		if nm.debts[i].number == d.number || d.shape.Mode == holdfast.ModeSlots && protocol.Mutated("a debt is a flag") {
 			nm.debts[i].told = min(nm.debts[i].told, d.told)
 			return true
 		}
@@ -142,7 +143,7 @@ func (m *Machine) payDebts(now protocol.Time, nm *name, out *protocol.Effects) {
 		}
 		if c.fits(d.shape) && c.uses < d.told {
 			d.told = c.uses
-			out.Send(d.peer, Free{Tag: m.tag(), Number: d.number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
+			out.Send(d.peer, Free{Tag: m.standing.Tag(), Number: d.number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
 			m.giveBack(nm, d.peer, false)
 		}
 		i++
@@ -166,7 +167,7 @@ func (m *Machine) impossible(message any) error {
 	}
 	switch {
 	case !m.possible(uint64(last)):
-		return fmt.Errorf("token %s in epoch %d", clockText(uint64(last)), m.view.Epoch.Counter)
+		return fmt.Errorf("token %s in epoch %d", clockText(uint64(last)), m.standing.View.Epoch.Counter)
 	case units < 1 || units > holdfast.MaxCapacity:
 		return fmt.Errorf("%d units; 1 to %d are possible", units, holdfast.MaxCapacity)
 	case numbers < 0:
@@ -191,7 +192,7 @@ func (m *Machine) onReply(now protocol.Time, from protocol.ID, msg *Reply, out *
 	var few [4]*request // mostly there is one, and who enters may change the list
 	for _, earlier := range append(few[:0], nm.asked()...) {
 		later := earlier.number > msg.Number && !(m.config.Capacity != 0 && protocol.Mutated("one counter for replies"))
-		if later || earlier.held || earlier.dropped {
+		if later || earlier.Held || earlier.Dropped {
 			continue
 		}
 		m.take(earlier, from, 0, false, msg.Last)
@@ -202,14 +203,14 @@ func (m *Machine) onReply(now protocol.Time, from protocol.ID, msg *Reply, out *
 // onFree takes how much a peer uses before a request.
 func (m *Machine) onFree(now protocol.Time, from protocol.ID, msg *Free, out *protocol.Effects) {
 	r := m.asked[msg.Number]
-	if r == nil || r.held || r.shape.mode != holdfast.ModeSlots || m.config.Capacity != 0 {
+	if r == nil || r.Held || r.Shape.Mode != holdfast.ModeSlots || m.config.Capacity != 0 {
 		return
 	}
 	m.take(r, from, msg.Uses, true, msg.Last)
-	r.by = &msg.By
+	r.By = &msg.By
 	m.enterIfAllowed(now, r, out)
-	if !r.held && m.answered(r) {
-		m.letWait(r)
+	if !r.Held && m.answered(r) {
+		m.clients.LetWait(r)
 	}
 }
 
@@ -227,13 +228,13 @@ func (m *Machine) take(r *request, from protocol.ID, uses int, deferred bool, la
 // onDefer takes that a peer will reply later. Who does not want to wait for it is refused.
 func (m *Machine) onDefer(now protocol.Time, from protocol.ID, msg *Defer, out *protocol.Effects) {
 	r := m.asked[msg.Number]
-	if r == nil || r.held {
+	if r == nil || r.Held {
 		return
 	}
 	r.learn(from, everything, true)
-	m.letWait(r)
-	r.by = &msg.By
-	if !r.try {
+	m.clients.LetWait(r)
+	r.By = &msg.By
+	if !r.Try {
 		return
 	}
 	deferred := 0
@@ -245,14 +246,14 @@ func (m *Machine) onDefer(now protocol.Time, from protocol.ID, msg *Defer, out *
 	if deferred < max(m.config.Capacity, 1) {
 		return // there may be an entry left
 	}
-	m.deny(now, r, r.by, out)
+	m.clients.Deny(now, r, r.By, out)
 }
 
 // onDiffers refuses slots of another capacity than those that are live.
 func (m *Machine) onDiffers(now protocol.Time, from protocol.ID, msg *Differs, out *protocol.Effects) {
 	r := m.asked[msg.Number]
-	if r == nil || r.held || r.shape.mode != holdfast.ModeSlots {
+	if r == nil || r.Held || r.Shape.Mode != holdfast.ModeSlots {
 		return
 	}
-	m.deny(now, r, fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, r.shape.capacity, msg.Capacity), out)
+	m.clients.Deny(now, r, fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, r.Shape.Capacity, msg.Capacity), out)
 }

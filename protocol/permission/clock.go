@@ -29,7 +29,7 @@ const maxClock = lock.MaxCount + lock.MaxCount/2
 // possible reports whether an honest member can have come to a clock, or a token, under this
 // epoch. One that is beyond would carry this member's own into the next epoch.
 func (m *Machine) possible(clock uint64) bool {
-	return clock>>32 <= m.view.Epoch.Counter && clock&countOf <= maxClock
+	return clock>>32 <= m.standing.View.Epoch.Counter && clock&countOf <= maxClock
 }
 
 // see raises this member's clock to one that it has heard of: the highest ever, and never a
@@ -53,7 +53,7 @@ func (m *Machine) exhausted(now protocol.Time, out *protocol.Effects) bool {
 	if m.clock&countOf < lock.MaxCount {
 		return false
 	}
-	if i := m.peerAt(m.view.Coordinator); i >= 0 && m.peers[i].clock < m.clock && m.learned {
+	if i := m.peerAt(m.standing.View.Coordinator); i >= 0 && m.peers[i].clock < m.clock && m.learned {
 		m.unlearn()
 		m.learn(now, out)
 	}
@@ -63,9 +63,9 @@ func (m *Machine) exhausted(now protocol.Time, out *protocol.Effects) bool {
 // needEpoch asks for another epoch where this one's stamps are used up, whoever wants the next
 // one: only the coordinator can.
 func (m *Machine) needEpoch(out *protocol.Effects) {
-	if m.admitted() && m.view.Coordinator == m.self && m.wanted != m.view.Epoch && m.clock&countOf >= lock.MaxCount {
-		m.wanted = m.view.Epoch
-		out.Raise(&protocol.NeedEpoch{Above: m.view.Epoch.Counter})
+	if m.standing.Admitted() && m.standing.View.Coordinator == m.self && m.wanted != m.standing.View.Epoch && m.clock&countOf >= lock.MaxCount {
+		m.wanted = m.standing.View.Epoch
+		out.Raise(&protocol.NeedEpoch{Above: m.standing.View.Epoch.Counter})
 	}
 }
 
@@ -82,12 +82,12 @@ func (m *Machine) stampAll(now protocol.Time, out *protocol.Effects) {
 	for len(m.unstamped) > 0 && !m.exhausted(now, out) {
 		r := m.unstamped[0]
 		m.unstamped = m.unstamped[1:]
-		if r.dropped {
+		if r.Dropped {
 			continue
 		}
 		m.stamp(r)
 		m.touch(r.name)
-		m.news = append(m.news, r)
+		m.clients.Review(r)
 	}
 }
 
@@ -141,7 +141,7 @@ func (m *Machine) runsAhead() bool {
 // clock, the next one that is in its slot.
 func (m *Machine) token(r *request) holdfast.Token {
 	token := max(r.clock, uint64(r.last)+1, uint64(m.given)+1, m.floor+1)
-	if r.shape.mode != holdfast.ModeExclusive {
+	if r.Shape.Mode != holdfast.ModeExclusive {
 		token = max(m.clock, token) + 1
 		token += (uint64(m.slot) + slots - token%slots) % slots
 	}
@@ -162,7 +162,7 @@ func (m *Machine) takeSlot() {
 	}
 	ahead := 0
 	var taken []int
-	for _, member := range m.view.Members {
+	for _, member := range m.standing.View.Members {
 		if member.ID == m.self {
 			break
 		}
@@ -187,5 +187,5 @@ func (m *Machine) takeSlot() {
 
 // peerAt is a member's place among the peers, or −1.
 func (m *Machine) peerAt(id protocol.ID) int {
-	return slices.IndexFunc(m.peers, func(p peer) bool { return p.place.id == id })
+	return slices.IndexFunc(m.peers, func(p peer) bool { return p.place.ID == id })
 }

@@ -25,7 +25,7 @@ func (m *Machine) Dealings() Dealings {
 	for _, nm := range m.names {
 		held := 0
 		for _, r := range nm.asked() {
-			if r.held {
+			if r.Held {
 				held++
 			} else {
 				d.Asks++
@@ -52,15 +52,15 @@ func (m *Machine) Wish(number uint64) (session lock.SessionID, request uint64, a
 	if r == nil {
 		return lock.SessionID{}, 0, false
 	}
-	return r.key.session, r.key.id, !r.held
+	return r.Key.Session, r.Key.ID, !r.Held
 }
 
 // Heard reports whether a peer's request has been taken in: whatever is stamped here from now on
 // is younger, and needs the peer's permission.
 func (m *Machine) Heard(from protocol.ID, r *Request) bool {
-	if !m.admitted() || m.peerAt(from) < 0 {
+	if !m.standing.Admitted() || m.peerAt(from) < 0 {
 		return false
 	}
 	p := &m.peers[m.peerAt(from)]
-	return r.Tag == Tag{View: m.view.Number, Epoch: m.view.Epoch, Tenure: p.place.tenure} && p.clock >= r.Clock && !p.harmless
+	return r.Tag == m.standing.TagOf(p.place) && p.clock >= r.Clock && !p.harmless
 }

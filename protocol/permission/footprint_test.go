@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -225,10 +226,9 @@ func TestNamesThatNobodyWantsCostNothing(t *testing.T) {
 					}
 				}
 				left := []int{
-					len(m.names) - m.recent.count, len(m.byKey), len(m.asked), len(m.unstamped), len(m.early), len(m.touched), len(m.again),
-					len(m.scratch), len(m.operators.calls), m.table.Holds(), m.table.Waiters(), m.table.Names(), m.table.Sessions(),
+					len(m.names) - m.recent.count, len(m.asked), len(m.unstamped), len(m.standing.Early()), len(m.touched), len(m.again),
 				}
-				if slices.Max(left) > 0 {
+				if slices.Max(left) > 0 || !m.clients.Empty() || !m.survey.Empty() {
 					t.Errorf("%+v, seed %d: member %d has left %v", config, seed, m.self, left)
 				}
 			}
@@ -242,13 +242,13 @@ func TestNamesThatNobodyWantsCostNothing(t *testing.T) {
 
 // ready makes member 1 of two, which knows the other's clock, and what the other's messages
 // begin with.
-func ready(t *testing.T, config Config) (*crowd, *Machine, Tag) {
+func ready(t *testing.T, config Config) (*crowd, *Machine, clientele.Tag) {
 	t.Helper()
 	c := newCrowd(t, 1, 2, config)
 	c.healed = true
 	c.transit = nil
 	m := c.members[0].machine
-	tag := Tag{View: 1, Epoch: m.view.Epoch}
+	tag := clientele.Tag{View: 1, Epoch: m.standing.View.Epoch}
 	c.step(c.members[0], protocol.Event{Kind: protocol.Receive, From: 2, Fact: ClockAnswer{Tag: tag, Clock: 4 << 32, Slot: 2}})
 	if !m.ready() {
 		t.Fatal("the member is not ready")
@@ -258,7 +258,7 @@ func ready(t *testing.T, config Config) (*crowd, *Machine, Tag) {
 
 // enter asks member 1 for a name and lets member 2 reply where that is asked. It says whether it
 // was.
-func (c *crowd) enter(tag Tag, name string) (asked bool) {
+func (c *crowd) enter(tag clientele.Tag, name string) (asked bool) {
 	c.t.Helper()
 	c.transit = nil
 	c.ids++
@@ -269,7 +269,7 @@ func (c *crowd) enter(tag Tag, name string) (asked bool) {
 		c.step(c.members[0], protocol.Event{Kind: protocol.Receive, From: 2, Fact: Reply{Tag: tag, Number: request.Number}})
 		asked = true
 	}
-	if m := c.members[0].machine; m.table.Holds() != 1 {
+	if m := c.members[0].machine; m.Dealings().Holds != 1 {
 		c.t.Fatalf("%q is not held", name)
 	}
 	return asked

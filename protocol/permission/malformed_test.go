@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
@@ -22,7 +23,7 @@ type witness struct {
 }
 
 // tag is that of member 2 in the view of a witness.
-var tag = permission.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
+var tag = clientele.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
 
 func newWitness(t *testing.T, config permission.Config) *witness {
 	t.Helper()
@@ -130,10 +131,10 @@ func TestMalformedMessages(t *testing.T) {
 		"an asking clock too high":      permission.ClockRequest{Tag: tag, Clock: above, Slot: 2},
 		"an asking clock past stamps":   permission.ClockRequest{Tag: tag, Clock: beyond, Slot: 2},
 		"an asking slot below 0":        permission.ClockRequest{Tag: tag, Clock: 4 << 32, Slot: -1},
-		"an unknown ask":                permission.Ask{Tag: tag, Number: 1, Kind: permission.AskCount + 1},
-		"too many names":                permission.Ask{Tag: tag, Number: 1, Kind: permission.AskShow, Names: make([]string, 65)},
-		"a negative skip":               permission.Ask{Tag: tag, Number: 1, Kind: permission.AskShow, Skip: -1},
-		"a break of nothing":            permission.Ask{Tag: tag, Number: 1, Kind: permission.AskBreak},
+		"an unknown ask":                clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskCount + 1},
+		"too many names":                clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskShow, Names: make([]string, 65)},
+		"a negative skip":               clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskShow, Skip: -1},
+		"a break of nothing":            clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskBreak},
 		"another protocol's message":    stranger{},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestMessagesAboutNothing(t *testing.T) {
 		permission.Defer{Tag: tag, Number: 1},
 		permission.Differs{Tag: tag, Number: 77, Capacity: 3},
 		permission.Differs{Tag: tag, Number: 1, Capacity: 4},
-		permission.Answer{Tag: tag, Number: 77, More: 1, Counts: permission.Counts{Locks: -1}},
+		clientele.Answer{Tag: tag, Number: 77, More: 1, Counts: clientele.Counts{Locks: -1}},
 	} {
 		t.Run(fmt.Sprint(message), func(t *testing.T) {
 			w := newWitness(t, permission.Config{})
@@ -237,7 +238,7 @@ func TestAnswersOfPeersAreChecked(t *testing.T) {
 	w := newWitness(t, permission.Config{})
 	w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 9}, Fact: &protocol.Show{Name: "H"}})
 	stolen := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Mode: holdfast.ModeSlots, Units: 2, Token: 9}
-	for _, answer := range []permission.Answer{
+	for _, answer := range []clientele.Answer{
 		{Tag: tag, Number: 1, Skip: 7},
 		{Tag: tag, Number: 1, Skip: -1, More: -1},
 		{Tag: tag, Number: 2},
@@ -248,7 +249,7 @@ func TestAnswersOfPeersAreChecked(t *testing.T) {
 			t.Errorf("%+v: sent %v, replied %v", answer, out.Sends, out.Replies)
 		}
 	}
-	out := w.receive(3, permission.Answer{Tag: tag, Number: 1})
+	out := w.receive(3, clientele.Answer{Tag: tag, Number: 1})
 	if len(out.Replies) != 1 {
 		t.Fatalf("replies %v", out.Replies)
 	}
@@ -256,7 +257,7 @@ func TestAnswersOfPeersAreChecked(t *testing.T) {
 	if !is || shown.Name != "H" || len(shown.Holders) != 1 || shown.Units > 3 {
 		t.Errorf("shown %+v", shown)
 	}
-	if out := w.receive(3, permission.Answer{Tag: tag, Number: 1}); len(out.Replies) != 0 {
+	if out := w.receive(3, clientele.Answer{Tag: tag, Number: 1}); len(out.Replies) != 0 {
 		t.Errorf("a copy is answered %v", out.Replies)
 	}
 }

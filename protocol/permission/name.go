@@ -1,10 +1,10 @@
 package permission
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -38,17 +38,7 @@ const everything = holdfast.MaxCapacity + 1
 const maxDebts = 64
 
 // shape is what a request is for.
-type shape struct {
-	mode            holdfast.Mode
-	units, capacity int // slots only
-}
-
-func (s shape) String() string {
-	if s.mode != holdfast.ModeSlots {
-		return s.mode.String()
-	}
-	return fmt.Sprintf("slots %d/%d", s.units, s.capacity)
-}
+type shape = clientele.Shape
 
 // nameOf returns the state of a name, and makes it where there is none.
 func (m *Machine) nameOf(text string) *name {
@@ -119,14 +109,14 @@ func (c *claim) free() bool { return c.first == nil }
 
 // heldBy says whose it is.
 func (c *claim) heldBy(now protocol.Time) lock.HeldBy {
-	by := *c.first.heldBy(now)
+	by := *c.first.HeldBy(now)
 	by.Others = c.others
 	return by
 }
 
 // fits reports whether a request may enter beside what is before it here.
 func (c *claim) fits(s shape) bool {
-	return !c.blocks && c.differs == 0 && s.mode == holdfast.ModeSlots && c.uses+s.units <= s.capacity
+	return !c.blocks && c.differs == 0 && s.Mode == holdfast.ModeSlots && c.uses+s.Units <= s.Capacity
 }
 
 // before is what this member has at a name before a peer's request of that stamp: what holds,
@@ -135,27 +125,27 @@ func (m *Machine) before(nm *name, stamp Stamp, s shape) (c claim) {
 	for _, r := range nm.own {
 		older := r.clock != 0 && (Stamp{r.clock, m.self}).Before(stamp)
 		switch {
-		case r.held && !protocol.Mutated("a holder replies to an older stamp"), older:
+		case r.Held && !protocol.Mutated("a holder replies to an older stamp"), older:
 		case r.number == 0:
 			return c // so are all behind it
 		default:
 			continue
 		}
-		if m.config.Capacity == 0 && r.shape.mode == holdfast.ModeShared && s.mode == holdfast.ModeShared {
+		if m.config.Capacity == 0 && r.Shape.Mode == holdfast.ModeShared && s.Mode == holdfast.ModeShared {
 			continue
 		}
 		if c.first == nil {
 			c.first = r
-		} else if r.held {
+		} else if r.Held {
 			c.others++
 		}
 		switch {
-		case m.config.Capacity != 0 || r.shape.mode != holdfast.ModeSlots || s.mode != holdfast.ModeSlots:
+		case m.config.Capacity != 0 || r.Shape.Mode != holdfast.ModeSlots || s.Mode != holdfast.ModeSlots:
 			c.blocks = true
-		case r.shape.capacity != s.capacity:
-			c.differs = r.shape.capacity
+		case r.Shape.Capacity != s.Capacity:
+			c.differs = r.Shape.Capacity
 		default:
-			c.uses += r.shape.units
+			c.uses += r.Shape.Units
 		}
 	}
 	return c
@@ -167,17 +157,17 @@ func (m *Machine) admissible(ahead []*request, s shape) bool {
 	if len(ahead) == 0 {
 		return true
 	}
-	if m.config.Capacity != 0 || s.mode == holdfast.ModeExclusive {
+	if m.config.Capacity != 0 || s.Mode == holdfast.ModeExclusive {
 		return false
 	}
-	units := s.units
+	units := s.Units
 	for _, r := range ahead {
-		if r.shape.mode != s.mode || r.shape.capacity != s.capacity {
+		if r.Shape.Mode != s.Mode || r.Shape.Capacity != s.Capacity {
 			return false
 		}
-		units += r.shape.units
+		units += r.Shape.Units
 	}
-	return units <= s.capacity
+	return units <= s.Capacity
 }
 
 // attend has those requests of a name ask whose turn it is, and those enter that have asked and
@@ -189,12 +179,12 @@ func (m *Machine) attend(now protocol.Time, nm *name, out *protocol.Effects) {
 	for i := 0; i < len(nm.own); i++ {
 		r := nm.own[i]
 		switch {
-		case r.held:
+		case r.Held:
 		case r.number != 0:
 			m.enterIfAllowed(now, r, out)
 		case r.clock == 0:
 			return
-		case m.admissible(nm.own[:i], r.shape):
+		case m.admissible(nm.own[:i], r.Shape):
 			m.ask(now, r, out)
 		default:
 			m.denyTries(now, nm, i, out)
@@ -209,12 +199,12 @@ func (m *Machine) attend(now protocol.Time, nm *name, out *protocol.Effects) {
 // denyTries refuses those that do not want to wait and stand behind others here, from a place
 // on. They have come while nobody could be asked.
 func (m *Machine) denyTries(now protocol.Time, nm *name, from int, out *protocol.Effects) {
-	if m.tries == 0 {
+	if m.clients.Tries() == 0 {
 		return
 	}
 	for _, r := range slices.Clone(nm.own[from:]) {
-		if r.try {
-			m.deny(now, r, nm.own[0].heldBy(now), out)
+		if r.Try {
+			m.clients.Deny(now, r, nm.own[0].HeldBy(now), out)
 		}
 	}
 }

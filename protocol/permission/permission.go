@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -43,7 +44,6 @@ func (c *Config) resolve() error {
 	if c.Operators == 0 {
 		c.Operators = 64
 	}
-	c.Table.Permitted = true
 	switch {
 	case c.Self == 0:
 		return fmt.Errorf("permission: Self is 0; give the member's id")
@@ -61,13 +61,12 @@ func (c *Config) resolve() error {
 
 // Machine is one member's part: a peer.
 type Machine struct {
-	config Config
-	self   protocol.ID
-	table  *lock.Table    // of this member's own clients
-	view   *protocol.View // the newest; nil before the first
-	place  place          // this member's own in it; zero where it has none under its tenure
-	halted bool           // promised to a candidate: nobody enters under the view any more
-	peers  []peer         // the others of the view, in order of seniority
+	config   Config
+	self     protocol.ID
+	standing *clientele.Standing
+	clients  *clientele.Clients[*request]
+	survey   *clientele.Survey[*request] // what operators ask
+	peers    []peer                      // the others of the view, in order of seniority
 	// absent is how many have left, as far as is known, who may still hold something;
 	// untold where nobody here can say.
 	absent   int
@@ -85,35 +84,18 @@ type Machine struct {
 	wanted    protocol.Epoch // the epoch whose tokens were found to be used up
 
 	names     map[string]*name
-	byKey     map[requestKey]*request
 	asked     map[uint64]*request // by number: those that ask, or have entered
 	unstamped []*request          // in order of arrival
-	tries     int                 // of byKey
 	numbers   uint64
 	lapses    uint64 // of the tenure that they are given in
-	arrivals  uint64
 	reminders protocol.Reminders[due]
-	leaseDue  protocol.Time    // when to look again whether there is a lease
-	recount   bool             // whom this member does not hear may have changed
-	complains bool             // the membership was told that there are some
-	early     []protocol.Event // of a view that is about to come
-	recent    recent           // names whose permissions are kept
+	leaseDue  protocol.Time // when to look again whether there is a lease
+	recount   bool          // whom this member does not hear may have changed
+	complains bool          // the membership was told that there are some
+	recent    recent        // names whose permissions are kept
 
-	touched   []*name
-	again     []again    // permissions that were given back and are wanted
-	news      []*request // that may have to be told that they wait
-	scratch   []lock.Decision
-	answering answering
-	instance  protocol.Instance
-	operators operators
-}
-
-// answering is the call that is being answered within this step.
-type answering struct {
-	call    protocol.CallID
-	session lock.SessionID
-	request uint64
-	queued  *lock.Decision // the answer, if nothing better comes within the step
+	touched []*name
+	again   []again // permissions that were given back and are wanted
 }
 
 // New makes a member's machine. The error names the field that is wrong.
@@ -121,22 +103,26 @@ func New(c Config) (*Machine, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
 	}
-	table, err := lock.New(c.Table)
+	m := &Machine{
+		config: c, self: c.Self, standing: &clientele.Standing{Self: c.Self}, absent: untold, openFrom: protocol.Never,
+		clockDue: protocol.Never, leaseDue: protocol.Never,
+		names: map[string]*name{}, asked: map[uint64]*request{},
+	}
+	var err error
+	m.clients, err = clientele.New(clientele.Config{
+		Protocol: "permission", Table: c.Table, Patience: c.Patience, Operators: c.Operators,
+	}, m.standing, wishes{m})
 	if err != nil {
 		return nil, err
 	}
-	table.Pause()
-	return &Machine{
-		config: c, self: c.Self, table: table, absent: untold, openFrom: protocol.Never,
-		clockDue: protocol.Never, leaseDue: protocol.Never,
-		names: map[string]*name{}, byKey: map[requestKey]*request{}, asked: map[uint64]*request{},
-	}, nil
+	m.survey = clientele.NewSurvey(m.clients)
+	return m, nil
 }
 
 // Wake returns when there is something to do.
 func (m *Machine) Wake() protocol.Time {
-	at := min(m.table.Wake(), m.operators.wake())
-	if m.admitted() {
+	at := min(m.clients.Wake(), m.survey.Wake())
+	if m.standing.Admitted() {
 		at = min(at, m.reminders.First(), m.clockDue, m.leaseDue)
 		if m.absent != 0 {
 			at = min(at, m.openFrom)
@@ -160,14 +146,13 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.settle(now, out)
 	m.needEpoch(out)
 	m.sayUnheard(out)
-	m.conclude(out)
+	m.clients.Conclude(out)
 }
 
 func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
-	m.table.Tick(now, &m.scratch)
-	m.tell(now, out)
-	m.operatorsTick(now, out)
-	if !m.admitted() {
+	m.clients.Tick(now, out)
+	m.survey.Tick(now, out)
+	if !m.standing.Admitted() {
 		return
 	}
 	if m.absent != 0 && m.openFrom <= now {
@@ -190,8 +175,8 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 	case *protocol.View:
 		m.onView(now, fact, out)
 	case *protocol.Halted:
-		m.halted = true
-		m.table.Pause()
+		m.standing.Halted = true
+		m.clients.Pause()
 	case *protocol.Lapsed:
 		m.onLapsed(now, fact.Tenure, out)
 	}
@@ -200,17 +185,17 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 // onReceive takes a message from a peer. Whom it is from the transport knows for certain;
 // what it says is checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	tagged, known := ev.Fact.(interface{ Tagged() Tag })
+	tagged, known := ev.Fact.(interface{ Tagged() clientele.Tag })
 	if !known {
-		out.Note(Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+		out.Note(clientele.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
 		return
 	}
-	if !m.hears(ev, tagged.Tagged(), out) {
+	if !m.standing.Hears(ev, tagged.Tagged(), out) {
 		return
 	}
 	m.heardFrom(ev.From)
 	if err := m.impossible(ev.Fact); err != nil {
-		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %v", ev.Fact, ev.From, err)})
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: %v", ev.Fact, ev.From, err)})
 		return
 	}
 	switch msg := ev.Fact.(type) {
@@ -228,17 +213,12 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		// Whoever asks has no slot yet, mostly, and takes one by the answers: only what it answers to
 		// this member counts as told.
 		m.onClock(now, ev.From, msg.Clock, msg.Slot, false, out)
-		out.Send(ev.From, ClockAnswer{Tag: m.tag(), Clock: m.clock, Slot: m.slot})
+		out.Send(ev.From, ClockAnswer{Tag: m.standing.Tag(), Clock: m.clock, Slot: m.slot})
 	case ClockAnswer:
 		m.onClock(now, ev.From, msg.Clock, msg.Slot, true, out)
-	case Ask:
-		m.onAsk(now, ev.From, &msg, out)
-	case Answer:
-		m.onAnswer(now, ev.From, &msg, out)
+	case clientele.Ask:
+		m.survey.OnAsk(now, ev.From, &msg, out)
+	case clientele.Answer:
+		m.survey.OnAnswer(now, ev.From, &msg, out)
 	}
 }
-
-// Ignored notes what was not acted upon.
-type Ignored struct{ What string }
-
-func (n Ignored) String() string { return "ignored " + n.What }

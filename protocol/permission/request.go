@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -12,34 +13,15 @@ import (
 // request is one of this member's clients': a process of the published algorithms. It waits
 // for its turn at this member (number 0), asks (number, not held), or holds.
 type request struct {
-	key     requestKey
-	arrival uint64
-	name    *name
-	owner   string // for people; its client where it named none
-	shape   shape
-	try     bool
-	clock   uint64 // of its stamp; 0 while it has none
+	clientele.Request
+	name  *name
+	clock uint64 // of its stamp; 0 while it has none
 
 	number uint64
 	bounds []bound        // of the peers that have answered
 	last   holdfast.Token // the highest that they have given
 	due    protocol.Time
 	pause  protocol.Time
-
-	by      *lock.HeldBy // who is before it, as far as a peer has said
-	waits   bool         // a peer lets it wait
-	told    bool         // that it has to wait
-	held    bool
-	token   holdfast.Token
-	since   protocol.Time
-	dropped bool
-}
-
-// requestKey names a request for ever.
-type requestKey struct {
-	session lock.SessionID
-	id      uint64
-	name    string
 }
 
 // bound is what a peer has answered: how much it uses before the request at most.
@@ -86,27 +68,10 @@ func (r *request) unlearn(peer protocol.ID) {
 	r.bounds = slices.DeleteFunc(r.bounds, func(b bound) bool { return b.peer == peer })
 }
 
-// heldBy says who it is that others wait for.
-func (r *request) heldBy(now protocol.Time) *lock.HeldBy {
-	by := &lock.HeldBy{Owner: r.owner, Holder: r.key.session}
-	if r.held {
-		by.Age = now - r.since
-	}
-	return by
-}
-
 // enroll begins a request that the table has queued.
-func (m *Machine) enroll(now protocol.Time, q *lock.Request, out *protocol.Effects) {
-	m.arrivals++
-	nm := m.nameOf(q.Name)
-	r := &request{
-		key: requestKey{q.Session, q.ID, q.Name}, arrival: m.arrivals, name: nm, owner: cmp.Or(q.Owner, q.Client),
-		shape: shape{q.Mode, q.Units, q.Capacity}, try: q.Try, due: protocol.Never,
-	}
-	m.byKey[r.key] = r
-	if r.try {
-		m.tries++
-	}
+func (m *Machine) enroll(now protocol.Time, r *request, out *protocol.Effects) {
+	nm := m.nameOf(r.Key.Name)
+	r.name = nm
 	nm.own = append(nm.own, r)
 	if m.ready() && len(m.unstamped) == 0 && !m.exhausted(now, out) {
 		m.stamp(r)
@@ -131,7 +96,7 @@ func (m *Machine) send(now protocol.Time, r *request, out *protocol.Effects) {
 	msg := m.message(r)
 	sent, said := false, true
 	for i := range m.peers {
-		p := m.peers[i].place.id
+		p := m.peers[i].place.ID
 		if r.boundOf(p) == 0 {
 			continue
 		}
@@ -147,7 +112,7 @@ func (m *Machine) send(now protocol.Time, r *request, out *protocol.Effects) {
 		return
 	}
 	if r.pause != 0 {
-		m.letWait(r) // somebody would have answered
+		m.clients.LetWait(r) // somebody would have answered
 	}
 	pause := protocol.Longer(r.pause, m.config.Patience)
 	if said {
@@ -159,8 +124,8 @@ func (m *Machine) send(now protocol.Time, r *request, out *protocol.Effects) {
 // message is what peers are asked: one value for all of them.
 func (m *Machine) message(r *request) protocol.Message {
 	return Request{
-		Tag: m.tag(), Number: r.number, Clock: r.clock, Name: r.name.text,
-		Mode: r.shape.mode, Units: r.shape.units, Capacity: r.shape.capacity, Try: r.try,
+		Tag: m.standing.Tag(), Number: r.number, Clock: r.clock, Name: r.name.text,
+		Mode: r.Shape.Mode, Units: r.Shape.Units, Capacity: r.Shape.Capacity, Try: r.Try,
 	}
 }
 
@@ -180,7 +145,7 @@ func sentOnce() bool {
 func (m *Machine) repeat(now protocol.Time, out *protocol.Effects) {
 	for m.reminders.First() <= now {
 		r := m.asked[uint64(m.reminders.Pop().Key)]
-		if r != nil && !r.held && r.due <= now && !sentOnce() {
+		if r != nil && !r.Held && r.due <= now && !sentOnce() {
 			m.send(now, r, out)
 		}
 	}
@@ -195,7 +160,7 @@ func (m *Machine) allowed(r *request) bool {
 			return false
 		}
 		for i := range m.peers {
-			if r.boundOf(m.peers[i].place.id) > 0 {
+			if r.boundOf(m.peers[i].place.ID) > 0 {
 				missing++
 			}
 		}
@@ -204,41 +169,41 @@ func (m *Machine) allowed(r *request) bool {
 	if m.absent != 0 && !protocol.Mutated("who has left is not waited for") {
 		return false
 	}
-	uses := r.shape.units
+	uses := r.Shape.Units
 	for i := range m.peers {
 		if m.peers[i].harmless {
 			continue
 		}
-		switch bound := r.boundOf(m.peers[i].place.id); {
+		switch bound := r.boundOf(m.peers[i].place.ID); {
 		case bound == 0:
-		case bound == everything, r.shape.mode != holdfast.ModeSlots:
+		case bound == everything, r.Shape.Mode != holdfast.ModeSlots:
 			return false
 		default:
 			uses += bound
 		}
 	}
 	for _, other := range r.name.asked() {
-		if other != r && (other.held || other.number < r.number) {
-			uses += other.shape.units
+		if other != r && (other.Held || other.number < r.number) {
+			uses += other.Shape.Units
 		}
 	}
-	return r.shape.mode != holdfast.ModeSlots || uses <= r.shape.capacity
+	return r.Shape.Mode != holdfast.ModeSlots || uses <= r.Shape.Capacity
 }
 
 // enterIfAllowed grants a request that has what it needs. It looks at the clock, not at a
 // timer: under a lease that has ended nobody enters.
 func (m *Machine) enterIfAllowed(now protocol.Time, r *request, out *protocol.Effects) {
-	if r.held || r.number == 0 || !m.ready() {
+	if r.Held || r.number == 0 || !m.ready() {
 		return
 	}
 	if !m.allowed(r) {
 		// Who may still hold and has left says nothing: that is waited for, as for an authority.
-		if r.try && m.absent == 0 && m.answered(r) {
-			m.deny(now, r, r.inTheWay(now), out)
+		if r.Try && m.absent == 0 && m.answered(r) {
+			m.clients.Deny(now, r, r.inTheWay(now), out)
 		}
 		return
 	}
-	if now >= m.view.Lease.Member {
+	if now >= m.standing.View.Lease.Member {
 		// A member that was just admitted has no lease yet, and nothing says when it gets one.
 		m.leaseDue = now + m.config.Patience
 		return
@@ -251,24 +216,20 @@ func (m *Machine) enterIfAllowed(now protocol.Time, r *request, out *protocol.Ef
 		m.learn(now, out)
 		return
 	}
-	r.held, r.since, r.due = true, now, protocol.Never
-	r.token = m.token(r)
+	r.due = protocol.Never
 	m.keepBounds(r)
 	r.bounds = nil
-	if !m.table.Permit(now, r.key.session, r.key.name, r.key.id, r.token, &m.scratch) {
-		panic("permission: a request is permitted that the table does not know")
-	}
-	m.tell(now, out)
+	m.clients.Permit(now, r, m.token(r), out)
 }
 
 // inTheWay says who it is that a request that all have answered cannot enter beside.
 func (r *request) inTheWay(now protocol.Time) *lock.HeldBy {
-	if r.by != nil {
-		return r.by
+	if r.By != nil {
+		return r.By
 	}
 	for _, other := range r.name.asked() {
 		if other != r {
-			return other.heldBy(now)
+			return other.HeldBy(now)
 		}
 	}
 	return &lock.HeldBy{}
@@ -277,32 +238,20 @@ func (r *request) inTheWay(now protocol.Time) *lock.HeldBy {
 // answered reports whether every peer has said something about a request.
 func (m *Machine) answered(r *request) bool {
 	for i := range m.peers {
-		if !m.peers[i].harmless && !r.answeredBy(m.peers[i].place.id) {
+		if !m.peers[i].harmless && !r.answeredBy(m.peers[i].place.ID) {
 			return false
 		}
 	}
 	return true
 }
 
-// deny refuses a request that waits.
-func (m *Machine) deny(now protocol.Time, r *request, err error, out *protocol.Effects) {
-	if m.table.Deny(now, r.key.session, r.key.name, r.key.id, err, &m.scratch) {
-		m.tell(now, out)
-	}
-}
-
-// drop ends a request, whatever it was: others may enter now. Nothing is told to those who
+// ended forgets a request, whatever it was: others may enter now. Nothing is told to those who
 // were asked: what they reply is about a number that is nobody's any more.
-func (m *Machine) drop(r *request) {
-	if r.number != 0 && !r.held {
+func (m *Machine) ended(r *request) {
+	if r.number != 0 && !r.Held {
 		m.keepBounds(r)
 	}
-	r.dropped = true
-	if r.try {
-		m.tries--
-	}
-	delete(m.byKey, r.key)
-	if !r.held || m.config.Capacity == 0 || !protocol.Mutated("one counter for replies") {
+	if !r.Held || m.config.Capacity == 0 || !protocol.Mutated("one counter for replies") {
 		delete(m.asked, r.number)
 	}
 	nm := r.name
@@ -312,7 +261,7 @@ func (m *Machine) drop(r *request) {
 	m.touch(nm)
 	m.reminders.Sweep(len(m.asked), func(reminder protocol.Reminder[due]) bool {
 		r := m.asked[uint64(reminder.Key)]
-		return r != nil && !r.held && r.due == reminder.At
+		return r != nil && !r.Held && r.due == reminder.At
 	})
 }
 
@@ -324,7 +273,7 @@ func (m *Machine) attendAll(now protocol.Time, out *protocol.Effects) {
 	}
 	m.stampAll(now, out)
 	for _, r := range m.asking() {
-		if !r.dropped {
+		if !r.Dropped {
 			m.enterIfAllowed(now, r, out)
 		}
 	}
@@ -334,7 +283,7 @@ func (m *Machine) attendAll(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) asking() (list []*request) {
 	//tidy:unordered they are put in order
 	for _, r := range m.asked {
-		if !r.held {
+		if !r.Held {
 			list = append(list, r)
 		}
 	}

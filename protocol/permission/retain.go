@@ -57,7 +57,7 @@ func (q *recent) remove(nm *name) {
 // keepBounds keeps the permissions that an exclusive request has got, as far as they were not
 // asked back.
 func (m *Machine) keepBounds(r *request) {
-	if !m.config.Retain || r.shape.mode != holdfast.ModeExclusive {
+	if !m.config.Retain || r.Shape.Mode != holdfast.ModeExclusive {
 		return
 	}
 	for _, b := range r.bounds {
@@ -103,7 +103,7 @@ func (m *Machine) giveBack(nm *name, peer protocol.ID, shares bool) {
 		return
 	}
 	for _, r := range nm.asked() {
-		if !r.held && r.boundOf(peer) == 0 && !(shares && r.shape.mode == holdfast.ModeShared) {
+		if !r.Held && r.boundOf(peer) == 0 && !(shares && r.Shape.Mode == holdfast.ModeShared) {
 			r.unlearn(peer)
 			m.again = append(m.again, again{r, peer})
 		}
@@ -113,9 +113,9 @@ func (m *Machine) giveBack(nm *name, peer protocol.ID, shares bool) {
 // askAgain asks those peers, and nobody else, who have taken back what a request still needs.
 func (m *Machine) askAgain(now protocol.Time, out *protocol.Effects) {
 	for _, a := range m.again {
-		if r := a.request; !r.dropped && !r.held {
+		if r := a.request; !r.Dropped && !r.Held {
 			out.Send(a.peer, m.message(r))
-			m.letWait(r)
+			m.clients.LetWait(r)
 			if r.due == protocol.Never {
 				m.repeatLater(now, r, m.config.Patience)
 			}

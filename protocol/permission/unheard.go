@@ -44,7 +44,7 @@ func (m *Machine) sayUnheard(out *protocol.Effects) {
 	var ids []protocol.ID
 	for i := range m.peers {
 		if m.peers[i].unheard() {
-			ids = append(ids, m.peers[i].place.id)
+			ids = append(ids, m.peers[i].place.ID)
 		}
 	}
 	if len(ids) > 0 || m.complains {

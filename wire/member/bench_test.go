@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -16,7 +17,7 @@ import (
 func hot() []protocol.Message {
 	epoch, tenure := protocol.Epoch{Counter: 28_000_000, Candidate: 1 << 63}, protocol.Tenure{Incarnation: 7}
 	stamp := authority.Stamp{Epoch: epoch, Tenure: tenure, Acks: []uint64{4711}, Known: true}
-	tag := permission.Tag{View: 3, Epoch: epoch, Tenure: tenure}
+	tag := clientele.Tag{View: 3, Epoch: epoch, Tenure: tenure}
 	session := lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}
 	ended := authority.Ended{Session: session, Wish: 4712}
 	return []protocol.Message{

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
@@ -83,10 +84,10 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a question of no kind", changed(whole(grantor.Question{}), 4, byte(grantor.Count)+1), ErrRange},
 		{"a reign that begins in no way", changed(whole(grantor.Info{}), 14, byte(grantor.Inheriting)+1), ErrRange},
 		{"a request in no mode", changed(whole(permission.Request{}), 4, byte(holdfast.ModeSlots)+1), ErrRange},
-		{"an ask of no kind", changed(whole(permission.Ask{}), 7, byte(permission.AskCount)+1), ErrRange},
+		{"an ask of no kind", changed(whole(clientele.Ask{}), 7, byte(clientele.AskCount)+1), ErrRange},
 		{"units beyond 32 bits", whole(permission.Free{Uses: 1 << 40}), ErrRange},
-		{"more names than the bytes", changed(whole(permission.Ask{}), 6, 100), ErrLong},
-		{"more locks than the bytes", changed(whole(permission.Answer{}), 8, 1), ErrLong},
+		{"more names than the bytes", changed(whole(clientele.Ask{}), 6, 100), ErrLong},
+		{"more locks than the bytes", changed(whole(clientele.Answer{}), 8, 1), ErrLong},
 		{"more seats than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
 		{"more words than the bytes", changed(whole(grantor.TransferTable{}), 1, 1), ErrLong},
 		{"a chunk beyond 32 bits", append(whole(grantor.TransferRequest{})[:3], 0xff, 0xff, 0xff, 0xff, 0x1f), ErrRange},

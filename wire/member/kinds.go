@@ -66,8 +66,8 @@ const (
 	kindDiffers
 	kindClockRequest
 	kindClockAnswer
-	kindAskPeer    // permission.Ask
-	kindPeerAnswer // permission.Answer
+	kindAskPeer    // clientele.Ask
+	kindPeerAnswer // clientele.Answer
 )
 
 // names has what the metrics call each type.

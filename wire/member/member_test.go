@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
@@ -41,7 +42,7 @@ func all() []protocol.Message {
 		grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
 		grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
 		permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
-		permission.ClockRequest{}, permission.ClockAnswer{}, permission.Ask{}, permission.Answer{},
+		permission.ClockRequest{}, permission.ClockAnswer{}, clientele.Ask{}, clientele.Answer{},
 	}
 }
 
@@ -60,7 +61,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 		}
 	}
 	for _, file := range []string{
-		"../../election/messages.go", "../../membership/messages.go", "../../authority/messages.go", "../../protocol/grantor/messages.go",
+		"../../election/messages.go", "../../membership/messages.go", "../../authority/messages.go", "../../clientele/messages.go", "../../protocol/grantor/messages.go",
 		"../../protocol/permission/messages.go",
 	} {
 		for _, name := range declared(t, file) {
@@ -158,8 +159,8 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case authority.AskKind:
 		v.SetUint(random.Uint64N(uint64(authority.AskInspect) + 1))
 		return
-	case permission.AskKind:
-		v.SetUint(random.Uint64N(uint64(permission.AskCount) + 1))
+	case clientele.AskKind:
+		v.SetUint(random.Uint64N(uint64(clientele.AskCount) + 1))
 		return
 	case protocol.State:
 		v.SetUint(random.Uint64N(uint64(protocol.Ready) + 1))

@@ -25,12 +25,8 @@ func kindOfPermission(m protocol.Message) kind {
 		return kindClockRequest
 	case permission.ClockAnswer:
 		return kindClockAnswer
-	case permission.Ask:
-		return kindAskPeer
-	case permission.Answer:
-		return kindPeerAnswer
 	}
-	return 0
+	return kindOfClientele(m)
 }
 
 func (c *coder) writePermission(m protocol.Message) {
@@ -49,12 +45,8 @@ func (c *coder) writePermission(m protocol.Message) {
 		c.clockRequest(&m)
 	case permission.ClockAnswer:
 		c.clockAnswer(&m)
-	case permission.Ask:
-		c.askPeer(&m)
-	case permission.Answer:
-		c.peerAnswer(&m)
 	default:
-		c.fail(ErrKind)
+		c.writeClientele(m)
 	}
 }
 
@@ -88,23 +80,8 @@ func (c *coder) readPermission(k kind) protocol.Message {
 		var m permission.ClockAnswer
 		c.clockAnswer(&m)
 		return m
-	case kindAskPeer:
-		var m permission.Ask
-		c.askPeer(&m)
-		return m
-	case kindPeerAnswer:
-		var m permission.Answer
-		c.peerAnswer(&m)
-		return m
 	}
-	c.fail(ErrKind)
-	return nil
-}
-
-func (c *coder) tag(v *permission.Tag) {
-	number(c, &v.View)
-	c.epoch(&v.Epoch)
-	c.tenure(&v.Tenure)
+	return c.readClientele(k)
 }
 
 func (c *coder) request(v *permission.Request) {
@@ -156,30 +133,4 @@ func (c *coder) clockAnswer(v *permission.ClockAnswer) {
 	c.tag(&v.Tag)
 	number(c, &v.Clock)
 	c.count(&v.Slot)
-}
-
-func (c *coder) askPeer(v *permission.Ask) {
-	c.tag(&v.Tag)
-	number(c, &v.Number)
-	enum(c, &v.Kind, permission.AskCount)
-	c.texts(&v.Names)
-	number(c, &v.Token)
-	text(c, &v.Reason)
-	number(c, &v.Cursor)
-	c.count(&v.Limit)
-	c.count(&v.Skip)
-}
-
-func (c *coder) peerAnswer(v *permission.Answer) {
-	c.tag(&v.Tag)
-	number(c, &v.Number)
-	c.count(&v.Skip)
-	c.locks(&v.Locks)
-	number(c, &v.Next)
-	c.count(&v.More)
-	c.grants(&v.Grants)
-	c.count(&v.Counts.Locks)
-	c.count(&v.Counts.Waiters)
-	c.count(&v.Counts.Sessions)
-	c.awaited(&v.Counts.Awaited)
 }

@@ -1,4 +1,4 @@
-package permission
+package clientele
 
 import (
 	"cmp"
@@ -17,11 +17,11 @@ type part struct {
 
 // show copies names, from one of their holders and waiters on, counted through, as many as
 // one answer tells. More is where to go on; 0 at the end.
-func (m *Machine) show(names []string, skip int) (shown []lock.Lock, more int) {
+func (s *Survey[R]) show(names []string, skip int) (shown []lock.Lock, more int) {
 	passed, room := 0, maxTold
 	for _, text := range names {
-		l := m.table.Show(text)
-		m.markWaits(&l)
+		l := s.clients.table.Show(text)
+		s.clients.markWaits(&l)
 		if len(names) > 1 {
 			l.History = nil
 		}
@@ -44,24 +44,24 @@ func (m *Machine) show(names []string, skip int) (shown []lock.Lock, more int) {
 	return shown, 0
 }
 
-// markWaits says of whom a request that asks waits for.
-func (m *Machine) markWaits(l *lock.Lock) {
+// markWaits says for whom the requests wait.
+func (c *Clients[R]) markWaits(l *lock.Lock) {
 	for i := range l.Waiters {
 		w := &l.Waiters[i]
-		r := m.byKey[requestKey{w.Session, w.Request, l.Name}]
-		if r == nil || r.number == 0 {
+		r, known := c.requests[Key{w.Session, w.Request, l.Name}]
+		if !known {
 			continue
 		}
-		for i := range m.peers {
-			if p := &m.peers[i]; m.awaits(r, p) {
-				w.For = append(w.For, uint64(p.place.id))
+		for peer := range c.standing.Others() {
+			if c.protocol.Awaits(r, peer.ID) {
+				w.For = append(w.For, uint64(peer.ID))
 			}
 		}
 	}
 }
 
 // scanned is a page of a listing. A name that several members have is listed with the first.
-func (m *Machine) scanned(o *operation) *protocol.Scanned {
+func (s *Survey[R]) scanned(o *operation) *protocol.Scanned {
 	page := &protocol.Scanned{}
 	for _, text := range o.names {
 		first := slices.IndexFunc(o.parts, func(p part) bool {
@@ -70,7 +70,7 @@ func (m *Machine) scanned(o *operation) *protocol.Scanned {
 		if first >= 0 {
 			continue
 		}
-		if l := m.merge(text, o.parts); len(l.Holders)+len(l.Waiters) > 0 {
+		if l := merge(text, o.parts); len(l.Holders)+len(l.Waiters) > 0 {
 			l.History = nil
 			page.Locks = append(page.Locks, l)
 		}
@@ -78,7 +78,7 @@ func (m *Machine) scanned(o *operation) *protocol.Scanned {
 	switch {
 	case o.next != 0:
 		page.Next = uint64(o.lister)<<cursorBits | o.next
-	case o.lister+1 < len(m.view.Members):
+	case o.lister+1 < len(s.standing.View.Members):
 		page.Next = uint64(o.lister+1) << cursorBits
 	}
 	return page
@@ -86,7 +86,7 @@ func (m *Machine) scanned(o *operation) *protocol.Scanned {
 
 // merge makes of what members know of a name what people see of it. They have not said it at
 // one moment: what does not fit beside what somebody has said later has ended meanwhile.
-func (m *Machine) merge(text string, parts []part) lock.Lock {
+func merge(text string, parts []part) lock.Lock {
 	shown := lock.Lock{Name: text}
 	for i := len(parts) - 1; i >= 0; i-- {
 		l := &parts[i].lock

@@ -1,4 +1,4 @@
-package permission
+package clientele
 
 import (
 	"cmp"
@@ -13,10 +13,18 @@ import (
 // What people ask is known by nobody alone: each member knows of its own clients. So an
 // operator's call is asked of all, and answered when all have answered.
 
-// operators are the calls that wait for that.
-type operators struct {
-	calls  []*operation
-	number uint64
+// Survey is what operators ask of all members through this one. Its methods are called within
+// the steps of one machine.
+type Survey[R Own] struct {
+	clients  *Clients[R]
+	standing *Standing
+	calls    []*operation // that wait for the others
+	number   uint64
+}
+
+// NewSurvey makes the survey of the space that the clients are in.
+func NewSurvey[R Own](clients *Clients[R]) *Survey[R] {
+	return &Survey[R]{clients: clients, standing: clients.standing}
 }
 
 // operation is an operator's call that waits for peers.
@@ -62,34 +70,13 @@ const (
 	cursorOf   = 1<<cursorBits - 1
 )
 
-func (o *operators) wake() protocol.Time {
+// Wake returns when to ask again, or to give up.
+func (s *Survey[R]) Wake() protocol.Time {
 	at := protocol.Never
-	for _, c := range o.calls {
+	for _, c := range s.calls {
 		at = min(at, c.deadline, c.due)
 	}
 	return at
-}
-
-// operate takes an operator's call.
-func (m *Machine) operate(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
-	switch fact := ev.Fact.(type) {
-	case *protocol.OpenSpace:
-		m.instance.Open(ev.Call, out)
-		return
-	case *protocol.CloseSpace:
-		m.closeSpace(now, ev.Call, out)
-		return
-	case *protocol.StepDown:
-		out.Reply(ev.Call, &protocol.SteppedDown{}) // there is nothing to hand over
-		return
-	case *protocol.Transfer:
-		out.Reply(ev.Call, &protocol.Transferred{Authority: m.everybody(), Err: fmt.Errorf("%w: in protocol permission nobody is in charge", holdfast.ErrUnsupported)})
-		return
-	case *protocol.Show, *protocol.Scan, *protocol.Break, *protocol.Inspect:
-		m.consult(now, ev.Call, fact, out)
-	default:
-		out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
-	}
 }
 
 // firstOf is what a listing asks first: the names that one member has.
@@ -97,10 +84,38 @@ func firstOf(s *protocol.Scan) Ask {
 	return Ask{Kind: AskScan, Cursor: s.Cursor & cursorOf, Limit: max(1, min(s.Limit, maxNames))}
 }
 
-// consult asks all peers what an operator wants to know or to be done, and does it here.
-func (m *Machine) consult(now protocol.Time, call protocol.CallID, fact any, out *protocol.Effects) {
-	o := &operation{call: call, due: protocol.Never}
+// Empty reports whether no call waits.
+func (s *Survey[R]) Empty() bool { return len(s.calls) == 0 }
+
+// OnCall takes what an operator wants to know or to be done: all peers are asked, and it is done
+// here. It reports whether the call was one of these.
+func (s *Survey[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
+	o := newOperation(ev.Call, ev.Fact)
+	if o == nil {
+		return false
+	}
+	config := &s.clients.config
+	switch {
+	case !s.standing.Admitted():
+		s.unanswered(now, o, holdfast.ErrUnavailable, out)
+		return true
+	case len(s.calls) >= config.Operators && !s.standing.Alone():
+		s.unanswered(now, o, &holdfast.LimitError{Limit: "operators", Value: int64(config.Operators)}, out)
+		return true
+	}
 	patience := protocol.Time(patienceOfAsk)
+	if o.ask.Kind == AskCount {
+		patience = patienceOfInspect
+	}
+	o.deadline = now + patience*config.Patience
+	s.calls = append(s.calls, o)
+	s.askAll(now, o, out)
+	return true
+}
+
+// newOperation takes an operator's question, which is the caller's own; nil for any other call.
+func newOperation(call protocol.CallID, fact any) *operation {
+	o := &operation{call: call, due: protocol.Never}
 	switch fact := fact.(type) {
 	case *protocol.Show:
 		o.fact, o.ask = &protocol.Show{Name: fact.Name}, Ask{Kind: AskShow, Names: []string{fact.Name}}
@@ -110,107 +125,99 @@ func (m *Machine) consult(now protocol.Time, call protocol.CallID, fact any, out
 	case *protocol.Break:
 		o.fact, o.ask = &protocol.Break{Name: fact.Name}, Ask{Kind: AskBreak, Names: []string{fact.Name}, Token: fact.Token, Reason: fact.Reason}
 	case *protocol.Inspect:
-		o.fact, o.ask, patience = &protocol.Inspect{}, Ask{Kind: AskCount}, patienceOfInspect
+		o.fact, o.ask = &protocol.Inspect{}, Ask{Kind: AskCount}
+	default:
+		return nil
 	}
-	switch {
-	case !m.admitted():
-		m.unanswered(now, o, holdfast.ErrUnavailable, out)
-		return
-	case len(m.operators.calls) >= m.config.Operators && len(m.peers) > 0:
-		m.unanswered(now, o, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
-		return
-	}
-	o.deadline = now + patience*m.config.Patience
-	m.operators.calls = append(m.operators.calls, o)
-	m.askAll(now, o, out)
+	return o
 }
 
 // askAll asks whoever is to answer, and answers for this member.
-func (m *Machine) askAll(now protocol.Time, o *operation, out *protocol.Effects) {
-	m.operators.number++
-	o.ask.Number, o.missing, o.pause = m.operators.number, nil, 0
-	for rank, member := range m.view.Members {
+func (s *Survey[R]) askAll(now protocol.Time, o *operation, out *protocol.Effects) {
+	s.number++
+	o.ask.Number, o.missing, o.pause = s.number, nil, 0
+	for rank, member := range s.standing.View.Members {
 		switch {
 		case o.ask.Kind == AskScan && rank != o.lister:
-		case member.ID == m.self:
-			answer := m.answer(now, &o.ask, out)
-			m.collect(o, rank, &answer)
+		case member.ID == s.standing.Self:
+			answer := s.answer(now, &o.ask, out)
+			o.collect(rank, &answer)
 			for answer.More > 0 {
 				again := o.ask
 				again.Skip = answer.More
-				answer = m.answer(now, &again, out)
-				m.collect(o, rank, &answer)
+				answer = s.answer(now, &again, out)
+				o.collect(rank, &answer)
 			}
 		default:
 			o.missing = append(o.missing, question{peer: member.ID})
 		}
 	}
-	m.sendAsks(now, o, out)
-	m.advance(now, o, out)
+	s.sendAsks(now, o, out)
+	s.advance(now, o, out)
 }
 
-func (m *Machine) sendAsks(now protocol.Time, o *operation, out *protocol.Effects) {
+func (s *Survey[R]) sendAsks(now protocol.Time, o *operation, out *protocol.Effects) {
 	o.due = protocol.Never
 	for _, q := range o.missing {
 		ask := o.ask
-		ask.Tag, ask.Skip = m.tag(), q.skip
+		ask.Tag, ask.Skip = s.standing.Tag(), q.skip
 		out.Send(q.peer, ask)
 	}
 	if len(o.missing) > 0 {
-		o.pause = protocol.Longer(o.pause, m.config.Patience)
+		o.pause = protocol.Longer(o.pause, s.clients.config.Patience)
 		o.due = now + o.pause
 	}
 }
 
-// onAsk answers for this member's clients.
-func (m *Machine) onAsk(now protocol.Time, from protocol.ID, msg *Ask, out *protocol.Effects) {
+// OnAsk answers for this member's clients.
+func (s *Survey[R]) OnAsk(now protocol.Time, from protocol.ID, msg *Ask, out *protocol.Effects) {
 	if len(msg.Names) > maxNames || msg.Skip < 0 || msg.Kind == AskBreak && len(msg.Names) != 1 || msg.Kind < AskShow || msg.Kind > AskCount {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %d names, %d to skip", msg, from, len(msg.Names), msg.Skip)})
 		return
 	}
-	answer := m.answer(now, msg, out)
+	answer := s.answer(now, msg, out)
 	for i := range answer.Locks {
 		answer.Locks[i] = answer.Locks[i].After(-now)
 	}
 	for i := range answer.Grants {
 		answer.Grants[i] = answer.Grants[i].After(-now)
 	}
-	answer.Tag = m.tag()
+	answer.Tag = s.standing.Tag()
 	out.Send(from, answer)
 }
 
 // answer is what this member's clients have, by this member's clock.
-func (m *Machine) answer(now protocol.Time, ask *Ask, out *protocol.Effects) Answer {
+func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) Answer {
 	a := Answer{Number: ask.Number, Skip: ask.Skip}
 	switch ask.Kind {
 	case AskShow:
-		a.Locks, a.More = m.show(ask.Names, ask.Skip)
+		a.Locks, a.More = s.show(ask.Names, ask.Skip)
 	case AskScan:
-		a.Next = m.table.Scan(ask.Cursor, max(1, min(ask.Limit, maxNames)), func(l lock.Lock) {
+		a.Next = s.clients.table.Scan(ask.Cursor, max(1, min(ask.Limit, maxNames)), func(l lock.Lock) {
 			a.Locks = append(a.Locks, lock.Lock{Name: l.Name})
 		})
 	case AskBreak:
 		// Nobody may hold it here: then there is nothing to break, which is no error of this member's.
-		grants, err := m.table.Break(now, ask.Names[0], ask.Token, &m.scratch)
+		grants, err := s.clients.table.Break(now, ask.Names[0], ask.Token, &s.clients.scratch)
 		if err == nil {
 			a.Grants = grants
 			out.Note(Broke{Name: ask.Names[0], Token: ask.Token, Reason: ask.Reason})
 		}
-		m.tell(now, out)
+		s.clients.tell(out)
 	case AskCount:
-		a.Counts = m.counts()
+		a.Counts = s.clients.Counts()
 	}
 	return a
 }
 
-// onAnswer takes a peer's answer, or a part of it.
-func (m *Machine) onAnswer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) {
-	for _, o := range m.operators.calls {
+// OnAnswer takes a peer's answer, or a part of it.
+func (s *Survey[R]) OnAnswer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) {
+	for _, o := range s.calls {
 		if o.ask.Number != msg.Number {
 			continue
 		}
 		i := slices.IndexFunc(o.missing, func(q question) bool { return q.peer == from && q.skip == msg.Skip })
-		rank := slices.IndexFunc(m.view.Members, func(member protocol.Member) bool { return member.ID == from })
+		rank := slices.IndexFunc(s.standing.View.Members, func(member protocol.Member) bool { return member.ID == from })
 		if i < 0 || rank < 0 {
 			return // a copy
 		}
@@ -220,22 +227,22 @@ func (m *Machine) onAnswer(now protocol.Time, from protocol.ID, msg *Answer, out
 		for j := range msg.Grants {
 			msg.Grants[j] = msg.Grants[j].After(now)
 		}
-		m.collect(o, rank, msg)
+		o.collect(rank, msg)
 		if msg.More > msg.Skip {
 			o.missing[i].skip = msg.More
 			ask := o.ask
-			ask.Tag, ask.Skip = m.tag(), msg.More
+			ask.Tag, ask.Skip = s.standing.Tag(), msg.More
 			out.Send(from, ask)
 			return
 		}
 		o.missing = slices.Delete(o.missing, i, i+1)
-		m.advance(now, o, out)
+		s.advance(now, o, out)
 		return
 	}
 }
 
 // collect takes what one member knows.
-func (m *Machine) collect(o *operation, rank int, a *Answer) {
+func (o *operation) collect(rank int, a *Answer) {
 	for _, l := range a.Locks {
 		if o.ask.Kind == AskScan {
 			o.names = append(o.names, l.Name)
@@ -257,22 +264,22 @@ func (m *Machine) collect(o *operation, rank int, a *Answer) {
 }
 
 // advance answers an operation to which everybody has answered, or asks what comes next.
-func (m *Machine) advance(now protocol.Time, o *operation, out *protocol.Effects) {
+func (s *Survey[R]) advance(now protocol.Time, o *operation, out *protocol.Effects) {
 	if len(o.missing) > 0 {
 		return
 	}
 	if o.ask.Kind == AskScan && len(o.names) > 0 {
 		o.ask = Ask{Kind: AskShow, Names: o.names}
-		m.askAll(now, o, out)
+		s.askAll(now, o, out)
 		return
 	}
-	m.operators.calls = slices.DeleteFunc(m.operators.calls, func(other *operation) bool { return other == o })
+	s.calls = slices.DeleteFunc(s.calls, func(other *operation) bool { return other == o })
 	switch fact := o.fact.(type) {
 	case *protocol.Show:
-		shown := m.merge(fact.Name, o.parts)
+		shown := merge(fact.Name, o.parts)
 		out.Reply(o.call, &shown)
 	case *protocol.Scan:
-		out.Reply(o.call, m.scanned(o))
+		out.Reply(o.call, s.scanned(o))
 	case *protocol.Break:
 		broken := &protocol.Broken{Grants: o.grants}
 		if len(o.grants) == 0 {
@@ -280,60 +287,65 @@ func (m *Machine) advance(now protocol.Time, o *operation, out *protocol.Effects
 		}
 		out.Reply(o.call, broken)
 	case *protocol.Inspect:
-		out.Reply(o.call, m.condition(now, o.counts))
+		out.Reply(o.call, s.clients.protocol.Condition(now, o.counts))
 	}
 }
 
-// operatorsTick asks again, and gives up what was waited for long enough.
-func (m *Machine) operatorsTick(now protocol.Time, out *protocol.Effects) {
-	for _, o := range slices.Clone(m.operators.calls) {
+// Tick asks again, and gives up what was waited for long enough.
+func (s *Survey[R]) Tick(now protocol.Time, out *protocol.Effects) {
+	for _, o := range slices.Clone(s.calls) {
 		switch {
 		case o.deadline <= now:
-			m.operators.calls = slices.DeleteFunc(m.operators.calls, func(other *operation) bool { return other == o })
-			m.unanswered(now, o, holdfast.ErrUnavailable, out)
-		case o.due <= now && m.admitted():
-			m.sendAsks(now, o, out)
+			s.calls = slices.DeleteFunc(s.calls, func(other *operation) bool { return other == o })
+			s.unanswered(now, o, holdfast.ErrUnavailable, out)
+		case o.due <= now && s.standing.Admitted():
+			s.sendAsks(now, o, out)
 		case o.due <= now:
 			o.due = protocol.Never
 		}
 	}
 }
 
-// turnOperations asks anew under another view, whose members are others.
-func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
-	for _, o := range slices.Clone(m.operators.calls) {
+// Renew asks anew under another view, whose members are others.
+func (s *Survey[R]) Renew(now protocol.Time, out *protocol.Effects) {
+	for _, o := range slices.Clone(s.calls) {
 		o.parts, o.counts, o.names, o.next = nil, Counts{}, nil, 0
 		if fact, scans := o.fact.(*protocol.Scan); scans {
 			o.ask = firstOf(fact)
 		}
-		m.askAll(now, o, out)
+		s.askAll(now, o, out)
 	}
 }
 
-// endOperations answers what is under way when this member is in no view any more.
-func (m *Machine) endOperations(now protocol.Time, out *protocol.Effects) {
-	calls := m.operators.calls
-	m.operators.calls = nil
+// End answers what is under way when this member is in no view any more.
+func (s *Survey[R]) End(now protocol.Time, out *protocol.Effects) {
+	calls := s.calls
+	s.calls = nil
 	for _, o := range calls {
-		m.unanswered(now, o, holdfast.ErrUnavailable, out)
+		s.unanswered(now, o, holdfast.ErrUnavailable, out)
 	}
 }
 
 // unanswered answers a call that not everybody has answered. A Break may have been done where
 // that was heard.
-func (m *Machine) unanswered(now protocol.Time, o *operation, err error, out *protocol.Effects) {
+func (s *Survey[R]) unanswered(now protocol.Time, o *operation, err error, out *protocol.Effects) {
 	switch o.fact.(type) {
 	case *protocol.Break:
 		out.Reply(o.call, &protocol.Broken{Grants: o.grants, Err: err})
 	case *protocol.Inspect:
-		c := m.Own(now)
+		c := s.Own(now)
 		if c.Why == "" && len(o.missing) > 0 {
-			c.State, c.Why = protocol.Recovering, fmt.Sprintf("%s does not answer", m.view.Name(o.missing[0].peer))
+			c.State, c.Why = protocol.Recovering, fmt.Sprintf("%s does not answer", s.standing.View.Name(o.missing[0].peer))
 		}
 		out.Reply(o.call, c)
 	default:
 		out.Reply(o.call, &protocol.Unanswered{Err: err})
 	}
+}
+
+// Own is how the space is at this member, with what its own clients have.
+func (s *Survey[R]) Own(now protocol.Time) *protocol.Condition {
+	return s.clients.protocol.Condition(now, s.clients.Counts())
 }
 
 // Broke notes what an operator took from its holders here, and why.

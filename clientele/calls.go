@@ -1,0 +1,159 @@
+package clientele
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// patienceOfTry is how long the answers to a request are waited for that does not want to wait
+// at all, in units of patience, where Config.Answers is zero.
+const patienceOfTry = 2
+
+// OnCall takes a wish of this member's clients, and whether the space is open to them. It
+// reports whether the call was one of these.
+func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
+	switch fact := ev.Fact.(type) {
+	case *lock.Request:
+		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.ID}
+		c.acquire(now, fact, out)
+	case *protocol.Release:
+		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request}
+		c.release(now, fact, out)
+	case *protocol.Cancel:
+		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request}
+		c.cancel(now, fact, out)
+	case *protocol.Extend:
+		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request}
+		c.extend(now, fact, out)
+	case *protocol.EndSession:
+		c.table.EndSession(now, fact.Session, fact.Why, &c.scratch)
+		c.tell(out)
+	case *protocol.Revoke:
+		c.table.RevokeSession(now, fact.Session, fact.Why, holdfast.ErrUnavailable, &c.scratch)
+		c.tell(out)
+	case *protocol.CountHolds:
+		holds, _ := c.table.Session(fact.Session)
+		out.Reply(ev.Call, &protocol.Holds{Count: holds})
+	case *protocol.ListRequests:
+		list := &protocol.Requests{}
+		c.table.Requests(fact.Session, func(request uint64, name string) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name})
+		})
+		out.Reply(ev.Call, list)
+	case *protocol.OpenSpace:
+		c.instance.Open(ev.Call, out)
+	case *protocol.CloseSpace:
+		c.closeSpace(now, ev.Call, out)
+	default:
+		return false
+	}
+	return true
+}
+
+// acquire queues a request here, and lets the protocol begin it.
+func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.Effects) {
+	if err := c.refusal(q); err != nil {
+		c.scratch = append(c.scratch, lock.Decision{
+			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner,
+			Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Err: err,
+		})
+		c.tell(out)
+		return
+	}
+	if q.WaitEnd <= now && c.protocol.Ready() {
+		// It waits for nobody who holds, but for what peers say: nobody knows it before.
+		asks := *q
+		asks.Try, asks.WaitEnd = true, now+c.patienceOfTry()
+		q = &asks
+	}
+	_, known := c.requests[keyOf(q)]
+	c.table.Acquire(now, q, &c.scratch)
+	if n := len(c.scratch); !known && n > 0 && c.scratch[n-1].Kind == lock.Queued {
+		c.enroll(now, q, out)
+	}
+	c.tell(out)
+}
+
+func (c *Clients[R]) patienceOfTry() protocol.Time {
+	if c.config.Answers != 0 {
+		return protocol.Time(c.config.Answers) * c.config.Patience
+	}
+	return patienceOfTry * c.config.Patience
+}
+
+// enroll begins a request that the table has queued.
+func (c *Clients[R]) enroll(now protocol.Time, q *lock.Request, out *protocol.Effects) {
+	c.arrivals++
+	r := c.protocol.Keep(newRequest(q, c.arrivals))
+	c.requests[keyOf(q)] = r
+	if q.Try {
+		c.tries++
+	}
+	c.protocol.Enroll(now, r, out)
+}
+
+// refusal says why a request is not taken at all, or nil.
+func (c *Clients[R]) refusal(q *lock.Request) error {
+	if _, known := c.requests[keyOf(q)]; known {
+		return nil // told again, whatever has changed since
+	}
+	switch {
+	case q.Name == lock.Whole:
+		return fmt.Errorf("%w: a space of protocol %s cannot be suspended, because nobody is in charge of it", holdfast.ErrUnsupported, c.config.Protocol)
+	case protocol.ID(q.Session.Member) != c.standing.Self:
+		return fmt.Errorf("%w: session %v belongs to another member", holdfast.ErrConflict, q.Session)
+	case c.instance.Closed():
+		return c.instance.ErrClosed()
+	}
+	return c.protocol.Refusal(q)
+}
+
+// release gives up a hold. Peers that wait for it are answered in the same step.
+func (c *Clients[R]) release(now protocol.Time, r *protocol.Release, out *protocol.Effects) {
+	if err := c.table.Release(now, r.Session, r.Name, r.Token, r.Request, &c.scratch); err != nil {
+		c.scratch = append(c.scratch, lock.Decision{
+			Kind: lock.Refused, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Err: err,
+		})
+	}
+	c.tell(out)
+}
+
+// cancel ends a request for good. What peers answer to it from here on is about nothing.
+func (c *Clients[R]) cancel(now protocol.Time, r *protocol.Cancel, out *protocol.Effects) {
+	if !c.table.Cancel(now, r.Session, r.Name, r.Request, &c.scratch) {
+		c.scratch = append(c.scratch, lock.Decision{Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name})
+	}
+	c.tell(out)
+}
+
+// extend replaces a hold limit.
+func (c *Clients[R]) extend(now protocol.Time, r *protocol.Extend, out *protocol.Effects) {
+	d := lock.Decision{Kind: lock.Granted, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Hold: r.Hold}
+	if err := c.table.Extend(now, r.Session, r.Name, r.Token, r.Hold); err != nil {
+		d.Kind, d.Err = lock.Refused, err
+	}
+	c.scratch = append(c.scratch, d)
+	c.tell(out)
+}
+
+// closeSpace tells all clients to stop (protocol.CloseSpace), and nothing new is taken. As a
+// peer the member goes on answering, for without its answers nobody could enter.
+func (c *Clients[R]) closeSpace(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+	if !c.instance.Close(call, c.config.Operators, out) {
+		return
+	}
+	for _, s := range c.table.SessionsOf(uint64(c.standing.Self)) {
+		c.table.RevokeSession(now, s, holdfast.MemberLost, holdfast.ErrUnavailable, &c.scratch)
+	}
+	c.tell(out)
+}
+
+// tellClosed tells whoever has closed the space that nothing of this member's is left.
+func (c *Clients[R]) tellClosed(out *protocol.Effects) {
+	if c.instance.Awaited() && c.table.Holds()+c.table.Waiters() == 0 {
+		c.instance.Conclude(out)
+	}
+}

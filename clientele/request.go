@@ -1,0 +1,81 @@
+package clientele
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Request is one of this member's clients', from when the table queues it until nothing of it
+// is left here. A protocol embeds it in what it keeps of a request itself.
+type Request struct {
+	Key     Key
+	Arrival uint64 // counts those of this member
+	Owner   string // for people; its client where it named none
+	Shape   Shape
+	Try     bool          // it waits for what peers say, and not for those who hold
+	Hold    time.Duration // the hold limit that it asks for; 0 is none
+
+	// By is who is before it, as far as a peer has said; the protocol sets it.
+	By *lock.HeldBy
+
+	Held    bool // with Token, since Since; else it waits
+	Token   holdfast.Token
+	Since   protocol.Time
+	Waits   bool // it is known to have to wait: [Clients.LetWait]
+	told    bool // so has been its client
+	Dropped bool // it has ended: whoever still has it lets go of it
+}
+
+// Key names a request for ever.
+type Key struct {
+	Session lock.SessionID
+	ID      uint64
+	Name    string
+}
+
+// Shape is what a request is for.
+type Shape struct {
+	Mode            holdfast.Mode
+	Units, Capacity int // slots only
+}
+
+func (s Shape) String() string {
+	if s.Mode != holdfast.ModeSlots {
+		return s.Mode.String()
+	}
+	return fmt.Sprintf("slots %d/%d", s.Units, s.Capacity)
+}
+
+// Own is what a protocol keeps of a request: a pointer to what embeds a Request.
+type Own interface {
+	comparable
+	Requested() *Request
+}
+
+// Requested returns the request itself, for [Own].
+func (r *Request) Requested() *Request { return r }
+
+// HeldBy says who it is that others wait for.
+func (r *Request) HeldBy(now protocol.Time) *lock.HeldBy {
+	by := &lock.HeldBy{Owner: r.Owner, Holder: r.Key.Session}
+	if r.Held {
+		by.Age = now - r.Since
+	}
+	return by
+}
+
+// keyOf names what a client asks for.
+func keyOf(q *lock.Request) Key { return Key{q.Session, q.ID, q.Name} }
+
+// newRequest is what a client asks for.
+func newRequest(q *lock.Request, arrival uint64) Request {
+	return Request{
+		Key: keyOf(q), Arrival: arrival, Owner: cmp.Or(q.Owner, q.Client),
+		Shape: Shape{q.Mode, q.Units, q.Capacity}, Try: q.Try, Hold: q.Hold,
+	}
+}

@@ -1,0 +1,145 @@
+package clientele
+
+import (
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// unknownPosition is the position in a queue that nobody knows: nobody sees all who wait.
+const unknownPosition = -1
+
+// answering is the call that is being answered within this step.
+type answering struct {
+	call    protocol.CallID
+	session lock.SessionID
+	request uint64
+	queued  *lock.Decision // the answer, if nothing better comes within the step
+}
+
+// keptDecisions is how much scratch is kept from one step to the next.
+const keptDecisions = 256
+
+// tell tells what the table has decided, in order, and takes note of it: what has ended, or has
+// entered what its owner holds, asks no more.
+func (c *Clients[R]) tell(out *protocol.Effects) {
+	decided := c.scratch
+	c.scratch = nil
+	for i := range decided {
+		d := &decided[i]
+		c.follow(d)
+		c.decide(d, out)
+	}
+	if cap(decided) <= keptDecisions && c.scratch == nil {
+		c.scratch = decided[:0]
+	}
+}
+
+// follow brings the requests in line with a decision.
+func (c *Clients[R]) follow(d *lock.Decision) {
+	r, known := c.requests[keyOfDecision(d)]
+	waits := known && !r.Requested().Held
+	switch d.Kind {
+	case lock.Granted:
+		if waits {
+			c.drop(r) // it has entered the grant of its owner
+		}
+	case lock.Refused, lock.Released, lock.Lost:
+		if waits {
+			if by, held := d.Err.(*lock.HeldBy); held && by.Holder == (lock.SessionID{}) {
+				d.Err = c.protocol.Explain(r, d.Err)
+			}
+			c.drop(r)
+			return
+		}
+		if d.Token == 0 {
+			return
+		}
+		for _, r := range c.protocol.Named(d.Name) {
+			if at := r.Requested(); at.Held && at.Token == d.Token && !c.table.Grants(d.Name, d.Token) {
+				c.drop(r)
+				return
+			}
+		}
+	}
+}
+
+func keyOfDecision(d *lock.Decision) Key { return Key{d.Session, d.Request, d.Name} }
+
+// decide tells a decision: the first one about what is being asked in this step answers the
+// call, and every other goes where its session can be reached. That a request is queued is told
+// only where nothing better comes within the step.
+func (c *Clients[R]) decide(d *lock.Decision, out *protocol.Effects) {
+	a := &c.answering
+	mine := a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0)
+	if d.Kind == lock.Queued {
+		if mine {
+			queued := *d
+			a.queued = &queued
+			return
+		}
+		c.place(d)
+	}
+	var to protocol.CallID
+	if mine {
+		to = a.call
+		*a = answering{}
+	}
+	out.Decide(to, d)
+}
+
+// place says at which place of this member's queue a request stands, when it is known that it
+// has to wait: behind others here, or because a peer lets it wait. Where there are others, their
+// clients may stand before it too, and nobody counts those.
+func (c *Clients[R]) place(d *lock.Decision) {
+	if r, known := c.requests[keyOfDecision(d)]; !known || !c.standing.Admitted() || !c.protocol.Knows(r) {
+		d.Position = unknownPosition
+	}
+}
+
+// LetWait notes that a request has to wait, because of a peer.
+func (c *Clients[R]) LetWait(r R) {
+	if at := r.Requested(); !at.Waits {
+		at.Waits = true
+		c.Review(r)
+	}
+}
+
+// Review sees to it that a request's client is told its place if [Protocol].Knows is so of it
+// by the end of the step, and was not before.
+func (c *Clients[R]) Review(r R) { c.news = append(c.news, r) }
+
+// tellWaits tells those that they have to wait of whom that was not known when they came.
+func (c *Clients[R]) tellWaits(out *protocol.Effects) {
+	for _, own := range c.news {
+		r := own.Requested()
+		if r.told || r.Try || r.Dropped || r.Held {
+			continue
+		}
+		d, waits := c.table.Queued(r.Key.Session, r.Key.Name, r.Key.ID)
+		if !waits {
+			continue
+		}
+		if c.place(&d); d.Position != unknownPosition {
+			r.told = true
+			out.Decide(protocol.CallID{}, &d)
+		}
+	}
+	clear(c.news)
+	c.news = c.news[:0]
+}
+
+// Conclude ends a step: it answers what was asked in it and has not been decided, and tells who
+// has to wait of whom that was not known before.
+func (c *Clients[R]) Conclude(out *protocol.Effects) {
+	if queued := c.answering.queued; queued != nil {
+		c.place(queued)
+		if r, known := c.requests[keyOfDecision(queued)]; known {
+			at := r.Requested()
+			at.told = at.told || queued.Position != unknownPosition
+		}
+		out.Decide(c.answering.call, queued)
+	}
+	c.tellWaits(out)
+	c.answering = answering{}
+	c.tellClosed(out)
+}

@@ -1,0 +1,77 @@
+package member
+
+import (
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What members ask one another for operators, where each has a table of its own clients.
+
+// kindOfClientele is the part of kindOf for these messages.
+func kindOfClientele(m protocol.Message) kind {
+	switch m.(type) {
+	case clientele.Ask:
+		return kindAskPeer
+	case clientele.Answer:
+		return kindPeerAnswer
+	}
+	return 0
+}
+
+func (c *coder) writeClientele(m protocol.Message) {
+	switch m := m.(type) {
+	case clientele.Ask:
+		c.askPeer(&m)
+	case clientele.Answer:
+		c.peerAnswer(&m)
+	default:
+		c.fail(ErrKind)
+	}
+}
+
+func (c *coder) readClientele(k kind) protocol.Message {
+	switch k {
+	case kindAskPeer:
+		var m clientele.Ask
+		c.askPeer(&m)
+		return m
+	case kindPeerAnswer:
+		var m clientele.Answer
+		c.peerAnswer(&m)
+		return m
+	}
+	c.fail(ErrKind)
+	return nil
+}
+
+func (c *coder) tag(v *clientele.Tag) {
+	number(c, &v.View)
+	c.epoch(&v.Epoch)
+	c.tenure(&v.Tenure)
+}
+
+func (c *coder) askPeer(v *clientele.Ask) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	enum(c, &v.Kind, clientele.AskCount)
+	c.texts(&v.Names)
+	number(c, &v.Token)
+	text(c, &v.Reason)
+	number(c, &v.Cursor)
+	c.count(&v.Limit)
+	c.count(&v.Skip)
+}
+
+func (c *coder) peerAnswer(v *clientele.Answer) {
+	c.tag(&v.Tag)
+	number(c, &v.Number)
+	c.count(&v.Skip)
+	c.locks(&v.Locks)
+	number(c, &v.Next)
+	c.count(&v.More)
+	c.grants(&v.Grants)
+	c.count(&v.Counts.Locks)
+	c.count(&v.Counts.Waiters)
+	c.count(&v.Counts.Sessions)
+	c.awaited(&v.Counts.Awaited)
+}
