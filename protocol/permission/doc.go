@@ -5,13 +5,14 @@
 //
 // # One page
 //
-// Each member is a peer. It has a [lock.Table] of its own clients' requests, and nobody else's.
-// A request gets a [Stamp], (clock, member), when it arrives: clocks are Lamport's, so stamps
-// are one order of all requests, and the smaller is the older. At a member the requests for a
-// name queue; whose turn it is there asks all others (Request). A peer answers at once that it
-// has nothing before it (Reply), or later, when that is so: when it holds the name itself, or
-// wants it by an older stamp. Who has all replies holds the lock. No message passes a member
-// that is neither asker nor asked, and nobody keeps a table for all.
+// Each member is a peer. It has a [lock.Table] of its own clients' requests, and nobody else's;
+// what there is to do about those, and about people, is in package clientele. A request gets a
+// [Stamp], (clock, member), when it arrives: clocks are Lamport's, so stamps are one order of all
+// requests, and the smaller is the older. At a member the requests for a name queue; whose turn
+// it is there asks all others (Request). A peer answers at once that it has nothing before it
+// (Reply), or later, when that is so: when it holds the name itself, or wants it by an older
+// stamp. Who has all replies holds the lock. No message passes a member that is neither asker nor
+// asked, and nobody keeps a table for all.
 //
 //	exclusive         n−1 requests, n−1 replies                      2(n−1)
 //	units of M        a peer that uses k says so at once (Free), and
@@ -136,8 +137,7 @@
 //
 // State is kept for names that this member's clients hold or want, or that others were deferred
 // for, and no other. Debts: 64 a peer and name; an older one is forgotten, and comes back when its peer
-// asks again. Messages of a view that is about to come: 1024. Operators' calls:
-// Config.Operators, then ErrLimit. Limits of clients' requests are the table's.
+// asks again. What comes early, operators' calls and clients' requests package clientele bounds.
 //
 // # What it does not do
 //
@@ -152,12 +152,10 @@
 //
 // # Files
 //
-//	permission.go  Config, Machine, Step       view.go     views, newcomers, who may still hold
+//	permission.go  Config, Machine, Step       view.go     newcomers, who may still hold
 //	messages.go                                clock.go    stamps and tokens
-//	client.go      calls of clients            request.go  a request: asking, entering, ending
+//	client.go      what clients need of it     request.go  a request: asking, entering, ending
 //	name.go        what is kept of a name      answer.go   what a peer is answered, and when
-//	operator.go    what people ask             retain.go   permissions that are kept
-//	listing.go     what they are shown         condition.go how it is
-//	close.go       a space closed at one member
-//	unheard.go     peers that do not answer    dealings.go what can be read off a member
+//	unheard.go     peers that do not answer    retain.go   permissions that are kept
+//	dealings.go    what can be read off it     condition.go how it is
 package permission
