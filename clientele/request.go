@@ -26,9 +26,10 @@ type Request struct {
 	Held    bool // with Token, since Since; else it waits
 	Token   holdfast.Token
 	Since   protocol.Time
-	Waits   bool // it is known to have to wait: [Clients.LetWait]
-	told    bool // so has been its client
-	Dropped bool // it has ended: whoever still has it lets go of it
+	Waits   bool          // it is known to have to wait: [Clients.LetWait]
+	told    bool          // so has been its client
+	Lost    holdfast.Loss // why it has ended, if it was held and lost
+	Dropped bool          // it has ended: whoever still has it lets go of it
 }
 
 // Key names a request for ever.

@@ -56,6 +56,7 @@ func (c *Clients[R]) follow(d *lock.Decision) {
 		}
 		for _, r := range c.protocol.Named(d.Name) {
 			if at := r.Requested(); at.Held && at.Token == d.Token && !c.table.Grants(d.Name, d.Token) {
+				at.Lost = d.Loss
 				c.drop(r)
 				return
 			}

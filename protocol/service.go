@@ -172,6 +172,8 @@ type (
 		Sessions  int // sessions that hold or wait
 		// Awaited says which member waits for whose reply, where members ask one another.
 		Awaited []Awaited
+		// Candidates says which member could be one of the leaders, where leaders are elected.
+		Candidates []Candidate
 	}
 )
 
@@ -179,6 +181,14 @@ type (
 type Awaited struct {
 	Member, Reply ID
 	Requests      int
+}
+
+// Candidate is a member as one of those who can be made leaders.
+type Candidate struct {
+	Member   ID
+	Priority int  // 1 is the most eligible; 0 leads
+	Eligible bool // it could be elected
+	Why      string
 }
 
 // Handover is an authority that is being handed over.

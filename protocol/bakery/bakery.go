@@ -1,0 +1,359 @@
+package bakery
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Config is what a member needs to know to take part.
+type Config struct {
+	// Self is this member's id. Required.
+	Self protocol.ID
+	// Founders is how many founders the cluster has: snaplock's number of neighbours. Required.
+	// All members have the same.
+	Founders int
+	// Table bounds what this member's own clients may ask for; the zero value has the table's
+	// defaults. All members have the same.
+	Table lock.Config
+	// Patience is T: how long an answer is waited for before something is said again, first;
+	// each time twice as long, up to eight times as long. Zero means 250 ms.
+	Patience time.Duration
+	// Operators is how many calls of operators may wait for the others' answers at this
+	// member. Zero means 64.
+	Operators int
+	// Priority says how eligible this member is as a leader: 1 is the most, 14 the least, and Off
+	// never. Zero means 14.
+	Priority int
+	// Random tells candidates of one priority apart: drawn once, at the start.
+	Random uint32
+	// PID is the process, which is part of a candidate's address. Zero means 1.
+	PID int
+	// Published says that the steps of a lock are said one by one, as snaplock does: 20 messages
+	// between leaders, where 8 are enough. All members have the same.
+	Published bool
+	// Grace is how long a name stays taken after a hold limit has passed, so that its holder,
+	// which is told, can stop. Zero means not at all. All members have the same.
+	Grace time.Duration
+	// GraceOfHold says that Grace is snaplock's: as long as the hold limit, and a minute at least.
+	// All members have the same.
+	GraceOfHold bool
+	// Any says that the member is in partition mode any, which is refused.
+	Any bool
+}
+
+// Off is the Priority of a member that is never a leader.
+const Off = 15
+
+// defaultPriority is that of a member that has not been given any.
+const defaultPriority = 14
+
+// maxCapacity is the highest capacity of slots: leaders tell each other who uses them.
+const maxCapacity = 4096
+
+// resolve puts the defaults in the place of zeros, and says what is not allowed.
+func (c *Config) resolve() error {
+	if c.Patience == 0 {
+		c.Patience = 250 * time.Millisecond
+	}
+	if c.Operators == 0 {
+		c.Operators = 64
+	}
+	if c.Priority == 0 {
+		c.Priority = defaultPriority
+	}
+	if c.PID == 0 {
+		c.PID = 1
+	}
+	c.Table.Permitted = true
+	switch {
+	case c.Self == 0:
+		return fmt.Errorf("bakery: Self is 0; give the member's id")
+	case c.Founders < 1:
+		return fmt.Errorf("bakery: Founders is %d; give how many founders the cluster has, 1 or more", c.Founders)
+	case c.Patience < 0:
+		return fmt.Errorf("bakery: Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
+	case c.Operators < 0:
+		return fmt.Errorf("bakery: Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
+	case c.Priority < 1 || c.Priority > Off:
+		return fmt.Errorf("bakery: Priority is %d; 1 to 14 is allowed, %d for off, and 0 for its default", c.Priority, Off)
+	case c.PID < 0:
+		return fmt.Errorf("bakery: PID is %d; a process has a positive number", c.PID)
+	case c.Grace < 0:
+		return fmt.Errorf("bakery: Grace is %v; a positive duration is allowed, and 0 for none", c.Grace)
+	case c.Grace != 0 && c.GraceOfHold:
+		return fmt.Errorf("bakery: Grace is %v and GraceOfHold is set; give one of them", c.Grace)
+	case c.Any:
+		return fmt.Errorf("bakery: partition mode any is not possible, because a lock is decided by a majority of the leaders; use primary, or protocol central or grantor")
+	}
+	return nil
+}
+
+// Machine is one member's part: for its own clients, as an elector, and as a leader.
+type Machine struct {
+	config   Config
+	standing *clientele.Standing
+	clients  *clientele.Clients[*request]
+	survey   *clientele.Survey[*request]
+	open     bool          // nobody who has left the view can hold anything
+	openFrom protocol.Time // when an open view lets this member count them as gone
+
+	// As a member.
+	poll     poll
+	term     Election         // whose leaders this member talks to; zero where it knows none
+	promised Term             // no older election is taken
+	mine     map[Key]*request // those that have tickets
+	byName   map[string][]*request
+	ended    []*request // whose tickets are to be ended
+	numbers  uint64
+	next     int // which leader gets the next request
+	graces   []grace
+	leaseDue protocol.Time
+
+	// Under a term.
+	links     []*link // in order of ids
+	hearSelf  []Body
+	early     []protocol.Event // of a term that is about to come
+	recount   bool             // whom this member does not hear may have changed
+	complains bool             // the membership was told that there are some
+
+	// As a leader.
+	leads  bool
+	others []protocol.ID // the other leaders, by rank
+	rank   int
+	serves bool
+	book   *book
+	former *former // what it knew as a leader of the term before, while that may be needed
+	gather gather  // what a leader of a new term collects
+	parked []parked
+	used   bool   // the tokens of the term's epoch are used up
+	wanted uint64 // the epoch above which the membership was asked for one
+}
+
+// New makes a member's machine. The error names the field that is wrong.
+func New(c Config) (*Machine, error) {
+	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	m := &Machine{
+		config: c, standing: &clientele.Standing{Self: c.Self}, openFrom: protocol.Never, leaseDue: protocol.Never,
+		mine: map[Key]*request{}, byName: map[string][]*request{}, poll: poll{due: protocol.Never, again: protocol.Never},
+	}
+	clients, err := clientele.New[*request](clientele.Config{
+		Protocol: "bakery", Table: c.Table, Patience: c.Patience, Operators: c.Operators, Answers: patienceOfTry,
+	}, m.standing, proxy{m})
+	if err != nil {
+		return nil, err
+	}
+	m.clients, m.survey = clients, clientele.NewSurvey(clients)
+	return m, nil
+}
+
+// patienceOfTry is how long a request that does not want to wait waits for the leaders, in units of
+// patience.
+const patienceOfTry = 4
+
+// Wake returns when there is something to do.
+func (m *Machine) Wake() protocol.Time {
+	at := min(m.clients.Wake(), m.survey.Wake(), m.gracesWake())
+	if m.standing.Admitted() {
+		at = min(at, m.linksWake(), m.poll.due, m.poll.again, m.leaseDue)
+		if !m.open {
+			at = min(at, m.openFrom)
+		}
+	}
+	return at
+}
+
+// Step takes one event.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch ev.Kind {
+	case protocol.Tick:
+		m.onTick(now, out)
+	case protocol.Call:
+		m.onCall(now, &ev, out)
+	case protocol.Receive:
+		m.onReceive(now, ev, out)
+	case protocol.Raised:
+		m.onRaised(now, ev, out)
+	}
+	m.tellEnds(now, out)
+	m.hearOneself(now, out)
+	m.sayUnheard(out)
+	m.clients.Conclude(out)
+}
+
+func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
+	m.clients.Tick(now, out)
+	m.survey.Tick(now, out)
+	m.endGraces(now, out)
+	if !m.standing.Admitted() {
+		return
+	}
+	if !m.open && m.openFrom <= now {
+		m.onOpen(now, out)
+	}
+	if m.leaseDue <= now {
+		m.leaseDue = protocol.Never
+		m.takeLocks(now, out)
+	}
+	m.pollTick(now, out)
+	m.mindLinks(now, out)
+}
+
+// onCall takes a wish of this member's clients, or of an operator.
+func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
+	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
+		return
+	}
+	switch ev.Fact.(type) {
+	case *protocol.StepDown:
+		out.Reply(ev.Call, &protocol.SteppedDown{}) // the leaders that are left go on
+	case *protocol.Transfer:
+		out.Reply(ev.Call, &protocol.Transferred{
+			Authority: idsOf(m.term.Leaders), Err: fmt.Errorf("%w: in protocol bakery leaders are elected", holdfast.ErrUnsupported),
+		})
+	default:
+		out.Note(clientele.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+	}
+}
+
+// onRaised takes what the membership says.
+func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.View:
+		m.onView(now, fact, out)
+	case *protocol.Lapsed:
+		m.leave(now, out)
+	}
+}
+
+// onReceive takes a message. Whom it is from the transport knows for certain; what it says is
+// checked.
+func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if letter, is := ev.Fact.(Letter); is {
+		if err := malformed(letter.Body); err != nil {
+			out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: %v", letter, ev.From, err)})
+			return
+		}
+		m.onLetter(now, ev, &letter, out)
+		return
+	}
+	tagged, known := ev.Fact.(interface{ Tagged() clientele.Tag })
+	if !known {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+		return
+	}
+	if !m.standing.Hears(ev, tagged.Tagged(), out) {
+		return
+	}
+	switch msg := ev.Fact.(type) {
+	case Started:
+		m.onStarted(now, ev.From, &msg, out)
+	case Elect:
+		m.onElect(ev.From, &msg, out)
+	case Elected:
+		m.onElected(now, ev.From, &msg, out)
+	case Leaders:
+		m.onLeaders(now, ev.From, &msg, out)
+	case Refused:
+		m.onRefused(ev.From, &msg, out)
+	case Exhausted:
+		m.onExhausted(&msg, out)
+	case clientele.Ask:
+		m.survey.OnAsk(now, ev.From, &msg, out)
+	case clientele.Answer:
+		m.survey.OnAnswer(now, ev.From, &msg, out)
+	}
+}
+
+// onBody takes what a member says under the term.
+func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *protocol.Effects) {
+	switch msg := body.(type) {
+	case Locked:
+		m.onLocked(now, from, &msg, out)
+		return
+	case Queued:
+		m.onQueued(&msg)
+		return
+	case Failed:
+		m.onFailed(now, &msg, out)
+		return
+	case Unlocked:
+		return
+	case Tickets:
+		m.onTickets(now, from, &msg, out)
+		return
+	case Claim:
+		if m.leads && m.term.After == (Term{}) && !m.serves {
+			m.onClaimOfAll(now, from, &msg, out)
+			return
+		}
+	}
+	switch {
+	case !m.leads:
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d, for a leader", body, from)})
+	case !m.serves:
+		m.parked = append(m.parked, parked{from, body})
+	default:
+		m.onWord(now, from, body, out)
+	}
+}
+
+// parked is what waits until a leader serves. Its sender keeps its bounds.
+type parked struct {
+	from protocol.ID
+	body Body
+}
+
+// onWord takes what is said to a leader that serves.
+func (m *Machine) onWord(now protocol.Time, from protocol.ID, body Body, out *protocol.Effects) {
+	switch msg := body.(type) {
+	case Lock:
+		m.onLock(now, from, &msg, out)
+	case Unlock:
+		m.onUnlock(now, from, &msg, out)
+	case Claim:
+		m.onClaim(now, from, &msg, out)
+	case Raise:
+		m.onRaise(now, from, &msg, out)
+	case Entering:
+		m.onEntering(now, from, &msg, out)
+	case Entered:
+		m.onEntered(now, from, &msg, out)
+	case GetMax:
+		m.onGetMax(now, from, &msg, out)
+	case Max:
+		m.onMax(now, &msg, out)
+	case Add:
+		m.onAdd(now, from, &msg, out)
+	case Added:
+		m.onAdded(now, from, &msg, out)
+	case Exiting:
+		m.onExiting(now, from, &msg, out)
+	case Ready:
+		m.onReady(from, &msg)
+	case Activate:
+		m.onActivate(now, from, &msg, out)
+	case Activated:
+		m.onActivated(now, from, &msg, out)
+	case Drop:
+		m.onDrop(now, from, &msg, out)
+	}
+}
+
+// hearOneself takes what this member has said to itself, in turn.
+func (m *Machine) hearOneself(now protocol.Time, out *protocol.Effects) {
+	for len(m.hearSelf) > 0 {
+		said := m.hearSelf
+		m.hearSelf = nil
+		for _, body := range said {
+			m.onBody(now, m.config.Self, body, out)
+		}
+		m.tellEnds(now, out)
+	}
+}

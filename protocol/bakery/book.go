@@ -1,0 +1,206 @@
+package bakery
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// book is what a leader knows: of each name who is choosing a number, and who has one.
+type book struct {
+	names   map[string]*page
+	tickets map[Key]*ticket
+	// floor is no less than any grant number of a name that has no page.
+	floor uint64
+}
+
+// page is a name in the book: it is there while anybody is entering or has a ticket.
+type page struct {
+	name     string
+	count    uint64    // the highest grant number of the name that is known here
+	entering []*ticket // in the order in which they were heard of
+	tickets  []*ticket // that have a number, in order of it
+	waits    []*ticket // this leader's own, from when they get a number until they are ready
+}
+
+// step is how far a ticket is, as far as this leader knows.
+type step uint8
+
+const (
+	entering step = iota + 1 // choosing a number
+	counting                 // published: its master asks for the highest one
+	adding                   // it has a number, and other leaders are being told
+	waiting                  // for those who were choosing when it got it
+	ready                    // for its turn
+	locked                   // its master has told its member
+)
+
+// ticket is a client's request in the book.
+type ticket struct {
+	Ticket
+	page   *page
+	master protocol.ID
+	step   step
+	number uint64 // 0 while it is choosing
+	chosen bool   // it has exited: nobody waits for it to choose any more
+
+	// What only its master keeps.
+	heard  []protocol.ID // the leaders that have answered to its entering
+	still  []Key         // who was choosing when it got its number, and has not exited
+	exited []Key         // who has exited since others are told of its number
+	early  bool          // they were asked to agree when they were told
+	asked  bool          // they were asked to agree, and may do so
+	token  holdfast.Token
+	since  protocol.Time // when it was locked
+	told   bool          // its member was told that it has to wait
+
+	// wanted says, at another leader, that its master was told that it is not the first here, and is to be
+	// told when it is.
+	wanted bool
+
+	// What was taken over from the term before.
+	formerly protocol.ID // who was its master
+	named    bool        // who was has named it
+	orphan   bool        // who was is gone, and its member has not claimed it yet
+	claimed  bool        // its member has
+}
+
+func newBook() *book { return &book{names: map[string]*page{}, tickets: map[Key]*ticket{}} }
+
+// pageOf returns the page of a name, and begins one where there is none.
+func (b *book) pageOf(name string) *page {
+	p := b.names[name]
+	if p == nil {
+		p = &page{name: name, count: b.floor}
+		b.names[name] = p
+	}
+	return p
+}
+
+// enter takes up a ticket that is choosing its number. What the book has under its key is of
+// another time, and goes.
+func (b *book) enter(t Ticket, master protocol.ID) *ticket {
+	if known := b.tickets[t.Key]; known != nil {
+		b.remove(known)
+	}
+	p := b.pageOf(t.Name)
+	entered := &ticket{Ticket: t, page: p, master: master, step: entering}
+	p.entering = append(p.entering, entered)
+	b.tickets[t.Key] = entered
+	return entered
+}
+
+// add gives a ticket its number. It goes on choosing until it exits.
+func (b *book) add(t *ticket, number uint64) {
+	t.number, t.step = number, adding
+	p := t.page
+	at, _ := slices.BinarySearchFunc(p.tickets, t, compare)
+	p.tickets = slices.Insert(p.tickets, at, t)
+}
+
+// exit ends a ticket's choosing.
+func (b *book) exit(t *ticket) {
+	t.chosen = true
+	t.page.entering = slices.DeleteFunc(t.page.entering, func(o *ticket) bool { return o == t })
+}
+
+// remove ends a ticket.
+func (b *book) remove(t *ticket) {
+	p := t.page
+	same := func(o *ticket) bool { return o == t }
+	if !t.chosen {
+		p.entering = slices.DeleteFunc(p.entering, same)
+	}
+	if t.step >= adding {
+		p.tickets = slices.DeleteFunc(p.tickets, same)
+	}
+	p.leaveWaits(t)
+	delete(b.tickets, t.Key)
+	if len(p.entering)+len(p.tickets) == 0 {
+		b.floor = max(b.floor, p.count)
+		delete(b.names, p.name)
+	}
+}
+
+// leaveWaits notes that a ticket is ready, or gone.
+func (p *page) leaveWaits(t *ticket) {
+	p.waits = slices.DeleteFunc(p.waits, func(o *ticket) bool { return o == t })
+}
+
+// compare orders tickets by number, then by key.
+func compare(a, b *ticket) int {
+	if c := cmp.Compare(a.number, b.number); c != 0 {
+		return c
+	}
+	return a.Key.Compare(b.Key)
+}
+
+// max returns the highest number on a page.
+func (p *page) max() uint64 {
+	if len(p.tickets) == 0 {
+		return 0
+	}
+	return p.tickets[len(p.tickets)-1].number
+}
+
+// choosing lists who is choosing a number, but for one.
+func (p *page) choosing(but Key) (keys []Key) {
+	for _, t := range p.entering {
+		if t.Key != but {
+			keys = append(keys, t.Key)
+		}
+	}
+	return keys
+}
+
+// beside reports whether two tickets can be locked at one time, units apart.
+func beside(a, b *Ticket) bool {
+	return a.Mode == b.Mode && a.Mode != holdfast.ModeExclusive && a.Capacity == b.Capacity
+}
+
+// before looks at who stands before a ticket: whether it fits beside them all, as far as this
+// leader knows, and which units they are for. Where it does not, by is the first that is in the way.
+func (p *page) before(t *ticket) (parts []Part, by *ticket) {
+	units := t.Units
+	for _, o := range p.tickets {
+		if o == t {
+			break
+		}
+		if !beside(&t.Ticket, &o.Ticket) {
+			return nil, o
+		}
+		if t.Mode == holdfast.ModeSlots {
+			units += o.Units
+			parts = append(parts, Part{o.Key, o.Units})
+			if units > t.Capacity {
+				return nil, o
+			}
+		}
+	}
+	return parts, nil
+}
+
+// differing returns the capacity of slots on the page that is another one than a ticket's, or 0.
+func (p *page) differing(t *Ticket) int {
+	if t.Mode != holdfast.ModeSlots {
+		return 0
+	}
+	for _, o := range p.tickets {
+		if o.Mode == holdfast.ModeSlots && o.Capacity != t.Capacity {
+			return o.Capacity
+		}
+	}
+	return 0
+}
+
+// heldBy says who a ticket is, for whoever waits for it.
+func (t *ticket) heldBy(now protocol.Time) *lock.HeldBy {
+	by := &lock.HeldBy{Owner: t.Owner, Holder: t.Session}
+	if t.step == locked && t.since != 0 {
+		by.Age = now - t.since
+	}
+	return by
+}

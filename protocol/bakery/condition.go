@@ -1,0 +1,101 @@
+package bakery
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Led notes who leads from now on.
+type Led struct {
+	Term    Term
+	Leaders []protocol.ID
+}
+
+func (n Led) String() string { return fmt.Sprintf("leaders of %v are %v", n.Term, n.Leaders) }
+
+// Condition says how the space is: snaplock's LOCKREADY and NOLOCK, and why.
+func (p proxy) Condition(now protocol.Time, counts clientele.Counts) *protocol.Condition {
+	c, stands := p.clients.Describe(counts)
+	if !stands {
+		return c
+	}
+	c.Candidates = p.listCandidates()
+	if p.term.Term == (Term{}) || !p.Ready() {
+		c.Why = p.whyNobody()
+		return c
+	}
+	c.Authority, c.Reign, c.Version = idsOf(p.term.Leaders), p.term.Term.Epoch, p.term.Term.View
+	c.State = protocol.Ready
+	if p.leads && !p.serves {
+		c.State, c.Why = protocol.Recovering, p.whyNotServing()
+		if p.term.After == (Term{}) && !p.open && p.openFrom != protocol.Never {
+			c.Until = p.openFrom
+		}
+	}
+	return c
+}
+
+// whyNobody says why nobody leads.
+func (m *Machine) whyNobody() string {
+	switch m.poll.refused {
+	case RefusedIncomplete:
+		return fmt.Sprintf("leaders are elected when all %d founders are here", m.config.Founders)
+	case RefusedOff:
+		var names []string
+		for _, id := range m.poll.missing {
+			names = append(names, m.standing.View.Name(id))
+		}
+		return fmt.Sprintf("%d candidates are needed to elect leaders, and no candidates are %s", m.seats(), strings.Join(names, ", "))
+	case RefusedEpoch:
+		return "a new epoch is about to begin, because nobody knows what tokens the former leaders have given"
+	}
+	return "leaders are being elected"
+}
+
+// whyNotServing says what a leader waits for.
+func (m *Machine) whyNotServing() string {
+	switch {
+	case m.term.After != (Term{}):
+		return "waiting for the tickets of the former leaders"
+	case !m.open:
+		return "waiting until nobody who has left can hold anything"
+	}
+	return "waiting until all members have told what their clients hold"
+}
+
+// listCandidates says of each member why it is a candidate for leader, or none.
+func (m *Machine) listCandidates() (list []protocol.Candidate) {
+	for _, c := range m.poll.candidates {
+		shown := protocol.Candidate{Member: c.ID, Priority: c.Priority}
+		switch {
+		case m.ranked(c.ID):
+			shown.Priority, shown.Why = 0, "leads"
+		case c.Guest:
+			shown.Why = "a guest is none"
+		case c.Priority == Off:
+			shown.Why = "its candidate is off"
+		case !c.valid():
+			shown.Why = "what it says of itself cannot be"
+		default:
+			shown.Why, shown.Eligible = "can be elected", true
+		}
+		list = append(list, shown)
+	}
+	return list
+}
+
+// ranked reports whether a member leads, as far as is known here.
+func (m *Machine) ranked(id protocol.ID) bool {
+	for _, leader := range m.term.Leaders {
+		if leader.ID == id && m.present(leader) {
+			return true
+		}
+	}
+	return false
+}
+
+// Own is how the space is at this member, with what its own clients have.
+func (m *Machine) Own(now protocol.Time) *protocol.Condition { return m.survey.Own(now) }

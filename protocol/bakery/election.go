@@ -1,0 +1,432 @@
+package bakery
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Who leads. Every view has one elector: the member with the smallest address. Each member tells
+// it who it is and which leaders it knows; when all have, the elector says that these go on, or makes
+// others. snaplock elects as soon as a quorum has been heard, by a wall clock's date, and whoever
+// hears of an election believes it; here a majority of the view, the coordinator among it, has agreed to
+// take no older one, and each view has its own elector, whom its members hear under that view only.
+
+// poll is a view's election, as a member and as the elector see it.
+type poll struct {
+	// As a member.
+	due    protocol.Time // when to tell the elector again
+	pause  protocol.Time
+	copies int // in a row that the elector has left unanswered
+
+	// What this member knows of the outcome.
+	settled    bool // the elector has said who leads, or why nobody does
+	refused    Refusal
+	missing    []protocol.ID
+	candidates []Candidate
+
+	// As the elector.
+	started  []heardOf // in order of seniority
+	election Election  // what the view is asked to agree to
+	agreed   []protocol.ID
+	done     bool          // it has
+	again    protocol.Time // when to ask again
+	delay    protocol.Time
+}
+
+// heardOf is what the elector was told by a member.
+type heardOf struct {
+	from protocol.ID
+	Started
+}
+
+// maxLeaders is how many leaders there are at most: with three of them each step waits for the
+// faster one of two.
+const maxLeaders = 3
+
+// elector returns who elects under the view.
+func (m *Machine) elector() protocol.ID {
+	first := m.standing.View.Members[0]
+	for _, member := range m.standing.View.Members[1:] {
+		if cmp.Or(cmp.Compare(member.Address, first.Address), cmp.Compare(member.ID, first.ID)) < 0 {
+			first = member
+		}
+	}
+	return first.ID
+}
+
+// takePoll begins a view's election.
+func (m *Machine) takePoll(now protocol.Time, out *protocol.Effects) {
+	m.poll = poll{due: protocol.Never, again: protocol.Never, candidates: m.poll.candidates}
+	m.start(now, out)
+}
+
+// start tells the elector who this member is, and sees to its being told again.
+func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
+	own, _ := m.standing.View.Of(m.config.Self)
+	msg := Started{
+		Tag: m.standing.Tag(),
+		Candidate: Candidate{
+			ID: m.config.Self, Priority: m.config.Priority, Random: m.config.Random,
+			Address: own.Address, PID: m.config.PID, Name: own.Name, Guest: !own.Founder,
+		},
+		Known: m.term, Promised: m.promised, Serves: m.serves, Used: m.used,
+	}
+	if e := m.elector(); e != m.config.Self {
+		out.Send(e, msg)
+	} else {
+		m.onStarted(now, e, &msg, out)
+	}
+	m.poll.due = protocol.Never
+	if !m.poll.settled {
+		m.poll.pause = protocol.Longer(m.poll.pause, m.config.Patience)
+		m.poll.due = now + m.poll.pause
+	}
+}
+
+// pollTick says again what was not answered.
+func (m *Machine) pollTick(now protocol.Time, out *protocol.Effects) {
+	if m.poll.due <= now {
+		if m.elector() != m.config.Self {
+			m.poll.copies++
+			m.recount = m.recount || m.poll.copies > maxUnheard
+		}
+		m.start(now, out)
+	}
+	if m.poll.again <= now {
+		m.propose(now, out)
+	}
+}
+
+// onStarted takes what a member tells the elector, and answers as far as something is decided.
+func (m *Machine) onStarted(now protocol.Time, from protocol.ID, msg *Started, out *protocol.Effects) {
+	if m.elector() != m.config.Self {
+		return
+	}
+	p := &m.poll
+	if i := slices.IndexFunc(p.started, func(h heardOf) bool { return h.from == from }); i >= 0 {
+		p.started[i].Started = *msg
+	} else {
+		p.started = append(p.started, heardOf{from, *msg})
+	}
+	if len(p.started) == len(m.standing.View.Members) && !p.done && p.election.Term == (Term{}) {
+		m.decide(now, out)
+		return
+	}
+	m.answer(now, from, out)
+}
+
+// answer tells a member how the election stands, if that is known.
+func (m *Machine) answer(now protocol.Time, to protocol.ID, out *protocol.Effects) {
+	p := &m.poll
+	switch {
+	case p.refused != 0:
+		m.tell(now, to, Refused{Tag: m.standing.Tag(), Why: p.refused, Missing: p.missing, Candidates: p.candidates}, out)
+	case p.done:
+		m.tell(now, to, Leaders{Tag: m.standing.Tag(), Election: p.election, Candidates: p.candidates}, out)
+	case p.election.Term == (Term{}) && len(p.started) == len(m.standing.View.Members):
+		// These go on until they can hand over what they have.
+		m.tell(now, to, Leaders{Tag: m.standing.Tag(), Election: m.newest(), Candidates: p.candidates}, out)
+	case to != m.config.Self:
+		out.Send(to, Elected{Tag: m.standing.Tag()}) // it is heard, and has to wait
+	}
+}
+
+// tell tells a member of the view, this one too, something of the election.
+func (m *Machine) tell(now protocol.Time, to protocol.ID, msg protocol.Message, out *protocol.Effects) {
+	if to != m.config.Self {
+		out.Send(to, msg)
+		return
+	}
+	switch msg := msg.(type) {
+	case Leaders:
+		m.onLeaders(now, to, &msg, out)
+	case Refused:
+		m.onRefused(to, &msg, out)
+	}
+}
+
+// announce tells all members how the election stands.
+func (m *Machine) announce(now protocol.Time, out *protocol.Effects) {
+	view := m.standing.View
+	for i := range view.Members {
+		m.answer(now, view.Members[i].ID, out)
+	}
+}
+
+// newest returns the newest election that any member knows.
+func (m *Machine) newest() (known Election) {
+	for i := range m.poll.started {
+		if k := m.poll.started[i].Known; known.Term.Before(k.Term) {
+			known = k
+		}
+	}
+	return known
+}
+
+// startedBy returns what a member has told the elector.
+func (m *Machine) startedBy(id protocol.ID) *Started {
+	for i := range m.poll.started {
+		if m.poll.started[i].from == id {
+			return &m.poll.started[i].Started
+		}
+	}
+	return nil
+}
+
+// decide makes up the elector's mind, when all have told it who they are: those who lead go on,
+// others are elected, or there is no election, and why.
+func (m *Machine) decide(now protocol.Time, out *protocol.Effects) {
+	p := &m.poll
+	known := m.newest()
+	stay := m.staying(&known)
+	p.candidates = m.candidates(stay)
+	why, missing := m.obstacle()
+	leaders := stay
+	if why == 0 {
+		leaders = m.choose(stay)
+	}
+	majority := len(stay) > len(known.Leaders)/2 // of none there is no majority
+	used := slices.ContainsFunc(p.started, func(h heardOf) bool { return h.Used && h.Known.Term == known.Term })
+	next := Election{
+		Term: Term{m.standing.View.Epoch.Counter, m.standing.View.Number}, Leaders: leaders,
+		After: known.Term, AfterLeaders: known.Leaders, Count: m.standing.View.Count,
+	}
+	renew := used && next.Term.Epoch > known.Term.Epoch
+	switch {
+	case majority && slices.Equal(leaders, known.Leaders) && !renew:
+		p.election, p.done = known, true
+	case majority && m.serving(&known) > len(known.Leaders)/2:
+		p.election = next
+	case majority && m.mayServe(&known):
+		// It is not known yet what they have to hand over. They say when they serve.
+	case why != 0:
+		p.refused, p.missing = why, missing
+	case m.highest(known.Term).Epoch >= next.Term.Epoch:
+		// What tokens the leaders before have given in this epoch, nobody knows.
+		p.refused, p.missing = RefusedEpoch, nil
+	default:
+		next.After, next.AfterLeaders = Term{}, nil
+		p.election = next
+	}
+	if p.election.Term != (Term{}) && !p.done {
+		m.propose(now, out)
+		return
+	}
+	m.announce(now, out)
+}
+
+// staying lists the leaders of an election who are still here, by rank.
+func (m *Machine) staying(known *Election) (stay []clientele.Place) {
+	for _, leader := range known.Leaders {
+		if m.present(leader) {
+			stay = append(stay, leader)
+		}
+	}
+	return stay
+}
+
+// serving counts the leaders of an election who have all tickets.
+func (m *Machine) serving(known *Election) (count int) {
+	for _, leader := range m.staying(known) {
+		if s := m.startedBy(leader.ID); s != nil && s.Serves && s.Known.Term == known.Term {
+			count++
+		}
+	}
+	return count
+}
+
+// mayServe reports whether those leaders who do not serve yet can come to it: from what members hold, or
+// from what a majority of the leaders before them has.
+func (m *Machine) mayServe(known *Election) bool {
+	if known.After == (Term{}) {
+		return true
+	}
+	here := 0
+	for _, leader := range known.AfterLeaders {
+		if m.present(leader) {
+			here++
+		}
+	}
+	return here > len(known.AfterLeaders)/2
+}
+
+// highest returns the newest term that any member knows or was asked to agree to.
+func (m *Machine) highest(known Term) Term {
+	for i := range m.poll.started {
+		if promised := m.poll.started[i].Promised; known.Before(promised) {
+			known = promised
+		}
+	}
+	return known
+}
+
+// seats is how many leaders the cluster has: all, where it has no more than three founders.
+func (m *Machine) seats() int { return min(maxLeaders, m.config.Founders) }
+
+// obstacle says why nobody new can be elected, or 0. A cluster of up to three needs all its
+// founders, a larger one more than half (which every view has) and three that are not off.
+func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
+	founders, candidates := 0, 0
+	for i := range m.poll.started {
+		c := &m.poll.started[i].Candidate
+		if !c.Guest {
+			founders++
+		}
+		if c.eligible() {
+			candidates++
+		} else {
+			who = append(who, c.ID)
+		}
+	}
+	switch {
+	case m.config.Founders <= maxLeaders && founders < m.config.Founders:
+		return RefusedIncomplete, nil
+	case candidates < m.seats():
+		return RefusedOff, who
+	}
+	return 0, nil
+}
+
+// eligible reports whether a member can be made a leader. Guests come and go, so they are not.
+func (c *Candidate) eligible() bool { return !c.Guest && c.Priority != Off && c.valid() }
+
+// valid reports whether what a candidate says of itself can be true.
+func (c *Candidate) valid() bool {
+	return c.Priority >= 1 && c.Priority <= Off && c.Address != "" && c.PID >= 1 && c.Name != ""
+}
+
+// compareCandidates orders by what makes eligible: priority, then what is drawn, and at last what is
+// different for sure.
+func compareCandidates(a, b Candidate) int {
+	return cmp.Or(
+		cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Random, b.Random),
+		cmp.Compare(a.Address, b.Address), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID),
+	)
+}
+
+// candidates lists the members as candidates, the most eligible first; who leads counts as priority 0.
+func (m *Machine) candidates(stay []clientele.Place) (list []Candidate) {
+	for i := range m.poll.started {
+		c := m.poll.started[i].Candidate
+		if slices.ContainsFunc(stay, func(p clientele.Place) bool { return p.ID == c.ID }) {
+			c.Priority = 0
+		}
+		list = append(list, c)
+	}
+	slices.SortFunc(list, compareCandidates)
+	return list
+}
+
+// choose keeps the leaders who are here and fills their number up with the most eligible candidates.
+func (m *Machine) choose(stay []clientele.Place) []clientele.Place {
+	leaders := slices.Clone(stay)
+	for _, c := range m.poll.candidates {
+		place := m.placeOf(c.ID)
+		if len(leaders) < m.seats() && c.Priority != 0 && c.eligible() {
+			leaders = append(leaders, place)
+		}
+	}
+	return leaders
+}
+
+// propose asks the view to agree to an election.
+func (m *Machine) propose(now protocol.Time, out *protocol.Effects) {
+	p := &m.poll
+	p.delay = protocol.Longer(p.delay, m.config.Patience)
+	p.again = now + p.delay
+	for member := range m.standing.Others() {
+		if !slices.Contains(p.agreed, member.ID) {
+			out.Send(member.ID, Elect{Tag: m.standing.Tag(), Election: p.election})
+		}
+	}
+	m.agree(now, m.config.Self, out)
+}
+
+// onElect agrees to take no older election.
+func (m *Machine) onElect(from protocol.ID, msg *Elect, out *protocol.Effects) {
+	if from != m.elector() || msg.Election.Term.Before(m.promised) || msg.Election.Term.Before(m.term.Term) {
+		return
+	}
+	m.poll.copies = 0
+	m.recount = m.complains
+	m.promised = msg.Election.Term
+	out.Send(from, Elected{Tag: m.standing.Tag(), Term: m.promised})
+}
+
+// onElected takes a member's agreement; or, from the elector, that it has heard this member and cannot
+// say anything yet.
+func (m *Machine) onElected(now protocol.Time, from protocol.ID, msg *Elected, out *protocol.Effects) {
+	switch {
+	case from == m.elector():
+		m.poll.copies = 0
+		m.recount = m.complains
+	case msg.Term != (Term{}) && msg.Term == m.poll.election.Term && !m.poll.done:
+		m.agree(now, from, out)
+	}
+}
+
+// agree counts a member's agreement. A majority of the view is enough if the coordinator is in it, who
+// is the one that remembers for as long as the epoch lasts which terms it has had.
+func (m *Machine) agree(now protocol.Time, from protocol.ID, out *protocol.Effects) {
+	p := &m.poll
+	if from == m.config.Self {
+		m.promised = p.election.Term
+	}
+	if !slices.Contains(p.agreed, from) {
+		p.agreed = append(p.agreed, from)
+	}
+	if p.done || len(p.agreed) <= len(m.standing.View.Members)/2 || !slices.Contains(p.agreed, m.standing.View.Coordinator) {
+		return
+	}
+	p.done, p.again = true, protocol.Never
+	m.announce(now, out)
+}
+
+// onLeaders takes who leads.
+func (m *Machine) onLeaders(now protocol.Time, from protocol.ID, msg *Leaders, out *protocol.Effects) {
+	if from != m.elector() || msg.Election.Term.Before(m.promised) && m.promised.View == m.standing.View.Number {
+		return
+	}
+	p := &m.poll
+	p.settled, p.refused, p.due, p.copies, p.candidates = true, 0, protocol.Never, 0, msg.Candidates
+	m.recount = m.complains
+	if m.term.Term.Before(msg.Election.Term) {
+		m.adopt(now, &msg.Election, out)
+	}
+}
+
+// onRefused takes why nobody leads.
+func (m *Machine) onRefused(from protocol.ID, msg *Refused, out *protocol.Effects) {
+	if from != m.elector() {
+		return
+	}
+	p := &m.poll
+	p.settled, p.refused, p.missing, p.candidates = true, msg.Why, msg.Missing, msg.Candidates
+	p.due, p.copies = protocol.Never, 0
+	m.recount = m.complains
+	if msg.Why == RefusedEpoch {
+		m.needEpoch(m.standing.View.Epoch.Counter, out)
+	}
+}
+
+// needEpoch asks the membership for another epoch, where this member coordinates.
+func (m *Machine) needEpoch(above uint64, out *protocol.Effects) {
+	view := m.standing.View
+	if view.Coordinator == m.config.Self && m.wanted < above && view.Epoch.Counter <= above {
+		m.wanted = above
+		out.Raise(&protocol.NeedEpoch{Above: above})
+	}
+}
+
+// onExhausted takes, as the coordinator, that the tokens of an epoch are used up.
+func (m *Machine) onExhausted(msg *Exhausted, out *protocol.Effects) { m.needEpoch(msg.Epoch, out) }
+
+// restart lets the elector decide anew, when leaders have come to serve who did not.
+func (m *Machine) reportServing(now protocol.Time, out *protocol.Effects) {
+	if m.standing.Admitted() {
+		m.start(now, out)
+	}
+}

@@ -1,0 +1,158 @@
+package bakery
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What is said under a term must arrive, once and in the order in which it was said: the published
+// protocol counts on TCP for that, and a ticket's steps make no sense in another order. The
+// contract between members promises less, so each pair of members keeps a link: letters are
+// numbered, taken in turn only, and sent again until the other end says that it has taken them. That
+// rides along on what is said in the other direction; where nothing is, one word of its own says
+// it after a while. A link ends with the term: both ends start anew.
+
+// link is this member's end of one.
+type link struct {
+	to     clientele.Place
+	sent   uint64 // the number of the newest letter
+	queue  []Body // what was not heard yet, the newest last: its number is sent
+	seen   uint64 // up to which number the other end's letters were taken
+	due    protocol.Time
+	pause  protocol.Time
+	heard  bool          // nothing that was taken is still to be confirmed
+	hearBy protocol.Time // when it is confirmed, if nothing is said before
+	copies int           // in a row that were not heard
+}
+
+const (
+	// maxCopies is how many letters are sent again at a time: the oldest ones.
+	maxCopies = 64
+	// maxQueue is how much may be unheard on one link before its leader takes no further tickets.
+	maxQueue = 1 << 16
+)
+
+// linkTo returns this member's end of the link to another one of the view.
+func (m *Machine) linkTo(to protocol.ID) *link {
+	i, found := slices.BinarySearchFunc(m.links, to, func(l *link, id protocol.ID) int { return cmp.Compare(l.to.ID, id) })
+	if !found {
+		m.links = slices.Insert(m.links, i, &link{to: m.placeOf(to), due: protocol.Never, hearBy: protocol.Never, heard: true})
+	}
+	return m.links[i]
+}
+
+// say says something to a member under the term: at once where that is this one.
+func (m *Machine) say(now protocol.Time, to protocol.ID, body Body, out *protocol.Effects) {
+	if to == m.config.Self {
+		m.hearSelf = append(m.hearSelf, body)
+		return
+	}
+	l := m.linkTo(to)
+	l.queue = append(l.queue, body)
+	l.sent++
+	if l.due == protocol.Never {
+		l.pause = protocol.Longer(0, m.config.Patience)
+		l.due = now + l.pause
+	}
+	m.post(l, l.sent, body, out)
+}
+
+// post sends a letter, which confirms what was taken.
+func (m *Machine) post(l *link, seq uint64, body Body, out *protocol.Effects) {
+	l.heard, l.hearBy = true, protocol.Never
+	out.Send(l.to.ID, Letter{Term: m.term.Term, From: m.standing.Place, To: l.to, Seq: seq, Seen: l.seen, Body: body})
+}
+
+// onLetter takes what is said under the term, in turn.
+func (m *Machine) onLetter(now protocol.Time, ev protocol.Event, msg *Letter, out *protocol.Effects) {
+	switch {
+	case m.term.Term.Before(msg.Term):
+		m.keepEarly(ev)
+		return
+	case msg.Term != m.term.Term || !m.standing.Admitted():
+		return // of a term that is over
+	case msg.To != m.standing.Place || ev.From != msg.From.ID || !m.present(msg.From):
+		return // one of the two has lost its place, or has not got it yet: then it is said again
+	}
+	l := m.linkTo(ev.From)
+	l.take(now, msg.Seen, m.config.Patience)
+	m.recount = m.recount || l.copies > maxUnheard
+	l.copies = 0
+	_, nothing := msg.Body.(Heard)
+	switch {
+	case nothing:
+		return
+	case msg.Seq != l.seen+1:
+		if msg.Seq <= l.seen { // a copy: it has not heard that it was taken
+			m.post(l, 0, Heard{}, out)
+		}
+		return
+	case m.leads && !m.serves && len(m.parked) >= maxQueue:
+		return // it will be said again
+	}
+	l.seen++
+	if l.heard {
+		l.heard, l.hearBy = false, now+m.config.Patience/2
+	}
+	m.onBody(now, ev.From, msg.Body, out)
+}
+
+// take notes up to which number the other end has taken what was said.
+func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) {
+	first := l.sent - uint64(len(l.queue)) + 1
+	if seen < first || seen > l.sent {
+		return
+	}
+	l.queue = slices.Delete(l.queue, 0, int(seen-first+1))
+	l.pause, l.due = protocol.Longer(0, patience), protocol.Never
+	if len(l.queue) > 0 {
+		l.due = now + l.pause
+	}
+}
+
+// mindLinks says again what was not heard, and confirms what was.
+func (m *Machine) mindLinks(now protocol.Time, out *protocol.Effects) {
+	for _, l := range m.links {
+		if l.due <= now {
+			l.pause = protocol.Longer(l.pause, m.config.Patience)
+			l.due = now + l.pause
+			l.copies++
+			m.recount = m.recount || l.copies > maxUnheard
+			first := l.sent - uint64(len(l.queue)) + 1
+			for i := range l.queue[:min(len(l.queue), maxCopies)] {
+				m.post(l, first+uint64(i), l.queue[i], out)
+			}
+		}
+		if l.hearBy <= now {
+			m.post(l, 0, Heard{}, out)
+		}
+	}
+}
+
+// linksWake returns when there is something to do for links.
+func (m *Machine) linksWake() protocol.Time {
+	at := protocol.Never
+	for _, l := range m.links {
+		at = min(at, l.due, l.hearBy)
+	}
+	return at
+}
+
+// cut ends the links to members that have lost their places: nobody waits for what they have
+// not heard, and who comes back starts anew.
+func (m *Machine) cut() {
+	m.links = slices.DeleteFunc(m.links, func(l *link) bool { return !m.present(l.to) })
+}
+
+// congested returns a leader that leaves so much unheard that no further tickets are taken.
+func (m *Machine) congested() (protocol.ID, bool) {
+	for _, leader := range m.others {
+		if l := m.linkTo(leader); len(l.queue) >= maxQueue {
+			return leader, true
+		}
+	}
+	return 0, false
+}

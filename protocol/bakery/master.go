@@ -1,0 +1,485 @@
+package bakery
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What a leader does for the tickets that it is the master of. Each step is said to the other leaders, and
+// the first answer ends it: with this leader's own knowledge it is that of a majority. The later
+// one changes nothing.
+
+// onLock draws a ticket for a member's request.
+func (m *Machine) onLock(now protocol.Time, from protocol.ID, msg *Lock, out *protocol.Effects) {
+	t := &msg.Ticket
+	if t.For.ID != from || t.Key.Member != from || !m.present(t.For) {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
+		return
+	}
+	if m.book.tickets[t.Key] != nil {
+		return // it was claimed, or begun again, before this came
+	}
+	if failed := m.refusal(t); failed != nil {
+		failed.Key = t.Key
+		m.say(now, from, *failed, out)
+		return
+	}
+	m.draw(now, *t, out).claimed = true
+}
+
+// draw begins a ticket.
+func (m *Machine) draw(now protocol.Time, t Ticket, out *protocol.Effects) *ticket {
+	if known := m.book.tickets[t.Key]; known != nil {
+		m.remove(now, known, out) // of the term before, with a number that too few know
+	}
+	x := m.book.enter(t, m.config.Self)
+	if t.Try {
+		if by := m.inTheWay(x, m.config.Self); by != nil {
+			m.fail(now, x, Failed{Why: FailedHeld, By: by.heldBy(now)}, out)
+			return x
+		}
+	}
+	m.sayAll(now, Entering{Ticket: t}, out)
+	if m.alone() {
+		m.number(now, x, 0, out)
+	}
+	return x
+}
+
+// inTheWay returns the first ticket of a master that another one, which has no number yet, would have to
+// wait for.
+func (m *Machine) inTheWay(x *ticket, master protocol.ID) *ticket {
+	units := x.Units
+	for _, t := range x.page.tickets {
+		if t == x {
+			continue
+		}
+		fits := beside(&x.Ticket, &t.Ticket)
+		if x.Mode == holdfast.ModeSlots {
+			units += t.Units
+			fits = fits && units <= x.Capacity
+		}
+		if !fits && t.master == master {
+			return t
+		}
+	}
+	return nil
+}
+
+// refusal says why no ticket is drawn, or nil.
+func (m *Machine) refusal(t *Ticket) *Failed {
+	p := m.book.names[t.Name]
+	if _, congested := m.congested(); congested {
+		return &Failed{Why: FailedLimit, Limit: maxQueue}
+	}
+	if p == nil {
+		return nil
+	}
+	if most := m.mostTickets(); len(p.entering)+len(p.tickets) >= most {
+		return &Failed{Why: FailedOverflow, Limit: most}
+	}
+	if differ := p.differing(t); differ != 0 {
+		return &Failed{Why: FailedConflict, Differ: differ}
+	}
+	return nil
+}
+
+// alone reports whether this leader is all of them.
+func (m *Machine) alone() bool { return len(m.others) == 0 }
+
+// sayAll says something to the other leaders.
+func (m *Machine) sayAll(now protocol.Time, body Body, out *protocol.Effects) {
+	for _, to := range m.others {
+		if m.here(to) {
+			m.say(now, to, body, out)
+		}
+	}
+}
+
+// here reports whether a leader of the term has its place still.
+func (m *Machine) here(leader protocol.ID) bool {
+	return slices.ContainsFunc(m.term.Leaders, func(p clientele.Place) bool { return p.ID == leader && m.present(p) })
+}
+
+// own returns a ticket that this leader is the master of, or nil.
+func (m *Machine) own(key Key) *ticket {
+	if t := m.book.tickets[key]; t != nil && t.master == m.config.Self {
+		return t
+	}
+	return nil
+}
+
+// onEntered takes that another leader knows a ticket, and goes on by the first such answer.
+func (m *Machine) onEntered(now protocol.Time, from protocol.ID, msg *Entered, out *protocol.Effects) {
+	x := m.own(msg.Key)
+	if x == nil {
+		return
+	}
+	x.heard = append(x.heard, from)
+	switch {
+	case x.step == locked:
+		return
+	case msg.Differs != 0 && x.Mode == holdfast.ModeSlots:
+		m.fail(now, x, Failed{Why: FailedConflict, Differ: msg.Differs}, out)
+		return
+	case msg.By != nil && x.Try:
+		m.fail(now, x, Failed{Why: FailedHeld, By: msg.By}, out)
+		return
+	case x.step != entering:
+		m.refuseTry(now, x, out)
+		return
+	}
+	if m.config.Published {
+		x.step = counting
+		m.sayAll(now, GetMax{Key: x.Key}, out)
+		return
+	}
+	m.number(now, x, msg.Max, out)
+}
+
+// onMax takes the highest number that another leader knows.
+func (m *Machine) onMax(now protocol.Time, msg *Max, out *protocol.Effects) {
+	if x := m.own(msg.Key); x != nil && x.step == counting {
+		m.number(now, x, msg.Max, out)
+	}
+}
+
+// number gives a ticket the next number. In the merged set, if nobody else is choosing here and it
+// is the first, leaders where that is so too have nothing to wait for, and agree at once.
+func (m *Machine) number(now protocol.Time, x *ticket, highest uint64, out *protocol.Effects) {
+	m.book.add(x, max(x.page.max(), highest)+1)
+	x.page.waits = append(x.page.waits, x)
+	if m.alone() {
+		m.settle(now, x, nil, out)
+		m.ask(now, x, out)
+		return
+	}
+	add := Add{Key: x.Key, Number: x.number}
+	if !m.config.Published && len(x.page.entering) == 1 && m.fits(x) {
+		add.Activate, add.Count = true, x.page.count
+		x.early = true
+	}
+	m.sayAll(now, add, out)
+}
+
+// fits reports whether a ticket fits beside all that stand before it, as far as this leader knows.
+func (m *Machine) fits(x *ticket) bool {
+	_, by := x.page.before(x)
+	return by == nil
+}
+
+// onAdded takes that another leader knows a ticket's number, and who was choosing there when it was told.
+func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *protocol.Effects) {
+	x := m.own(msg.Key)
+	if x == nil {
+		return
+	}
+	if x.step != adding {
+		if x.early && !msg.Activated {
+			m.say(now, from, m.exiting(x), out)
+		}
+		return
+	}
+	m.settle(now, x, msg.Entering, out)
+	switch {
+	case m.config.Published:
+		m.sayAll(now, Exiting{Key: x.Key}, out)
+		m.readied(now, x, out)
+	case !x.early:
+		m.sayAll(now, m.exiting(x), out)
+	case !msg.Activated:
+		m.say(now, from, m.exiting(x), out)
+	case x.step == ready:
+		x.asked = true
+		m.onVote(now, x, from, &msg.Vote, out)
+	}
+	m.refuseTry(now, x, out)
+	m.tellQueued(now, x, out)
+}
+
+// settle notes for whom a ticket that has its number waits: who was choosing here or there, and has not exited
+// meanwhile. What was said there before an exit was heard here may come after it: without the
+// memory of those who have exited it would be waited for them for ever.
+func (m *Machine) settle(now protocol.Time, x *ticket, there []Key, out *protocol.Effects) {
+	still := x.page.choosing(x.Key)
+	if protocol.Mutated("still entering from the own map") {
+		there = nil
+	}
+	for _, key := range there {
+		gone := slices.Contains(x.exited, key) && !protocol.Mutated("no memory of who has exited")
+		if key != x.Key && !gone && !slices.Contains(still, key) {
+			still = append(still, key)
+		}
+	}
+	x.step, x.still, x.exited = waiting, still, nil
+	m.book.exit(x)
+	m.hasExited(now, x.page, x.Key, out)
+	if len(x.still) == 0 {
+		x.step = ready
+		x.page.leaveWaits(x)
+	}
+}
+
+// exiting says, in the merged set, that a ticket has exited; that it is ready; and asks for agreement if it
+// is the first here.
+func (m *Machine) exiting(x *ticket) Exiting {
+	e := Exiting{Key: x.Key, Ready: x.step >= ready}
+	if x.step == ready && !m.exhausted(x) && m.fits(x) {
+		e.Activate, e.Count = true, x.page.count
+		x.asked = true
+	}
+	return e
+}
+
+// hasExited notes that nobody has to wait any more for a ticket to choose its number.
+func (m *Machine) hasExited(now protocol.Time, p *page, key Key, out *protocol.Effects) {
+	for _, x := range slices.Clone(p.waits) {
+		if x.step == adding {
+			x.exited = append(x.exited, key)
+			continue
+		}
+		x.still = slices.DeleteFunc(x.still, func(k Key) bool { return k == key })
+		if x.step == waiting && len(x.still) == 0 {
+			x.step = ready
+			p.leaveWaits(x)
+			m.readied(now, x, out)
+		}
+	}
+}
+
+// readied goes on with a ticket that waits for nobody to choose any more, if it does not.
+func (m *Machine) readied(now protocol.Time, x *ticket, out *protocol.Effects) {
+	if x.step != ready {
+		return
+	}
+	if m.config.Published {
+		m.sayAll(now, Ready{Key: x.Key}, out)
+	}
+	m.ask(now, x, out)
+	m.refuseTry(now, x, out)
+	m.tellQueued(now, x, out)
+}
+
+// ask asks the other leaders to agree that a ticket is locked, if it is the first here.
+func (m *Machine) ask(now protocol.Time, x *ticket, out *protocol.Effects) {
+	if x.step != ready || x.asked || x.orphan || m.exhausted(x) || !m.fits(x) {
+		return
+	}
+	x.asked = true
+	if m.alone() {
+		m.lock(now, x, x.page.count+1, out)
+		return
+	}
+	m.sayAll(now, Activate{Key: x.Key, Count: x.page.count}, out)
+}
+
+// exhausted reports whether the epoch has no grant number for a ticket any more.
+func (m *Machine) exhausted(x *ticket) bool {
+	if x.page.count < lock.MaxCount {
+		return false
+	}
+	m.used = true
+	return true
+}
+
+// onActivated takes another leader's answer.
+func (m *Machine) onActivated(now protocol.Time, from protocol.ID, msg *Activated, out *protocol.Effects) {
+	if x := m.own(msg.Key); x != nil {
+		m.onVote(now, x, from, &msg.Vote, out)
+		m.refuseTry(now, x, out)
+	}
+}
+
+// onVote locks a ticket that is the first here and there. Who stands before it at all is known to one of the
+// two; for slots, all of them together must leave enough.
+func (m *Machine) onVote(now protocol.Time, x *ticket, from protocol.ID, vote *Vote, out *protocol.Effects) {
+	if x.step != ready || !x.asked || !vote.First {
+		return
+	}
+	parts, by := x.page.before(x)
+	if by != nil || !together(x, parts, vote.Before) {
+		x.asked = false // asked again when one of them has ended
+		return
+	}
+	if vote.Count <= x.page.count {
+		// Another grant was counted meanwhile. Who leads at another rank counts from elsewhere, so that two who
+		// meet in this do not meet again.
+		m.say(now, from, Activate{Key: x.Key, Count: x.page.count + uint64(m.rank)}, out)
+		return
+	}
+	m.lock(now, x, vote.Count, out)
+}
+
+// together reports whether slots fit beside those that stand before them here and there.
+func together(x *ticket, here, there []Part) bool {
+	units := x.Units
+	for _, p := range here {
+		units += p.Units
+	}
+	for _, p := range there {
+		if !slices.Contains(here, p) {
+			units += p.Units
+		}
+	}
+	return x.Mode != holdfast.ModeSlots || units <= x.Capacity
+}
+
+// lock tells a ticket's member that it is locked.
+func (m *Machine) lock(now protocol.Time, x *ticket, count uint64, out *protocol.Effects) {
+	x.page.count = count
+	x.step, x.since = locked, now
+	x.token = holdfast.Token(m.term.Term.Epoch<<32 | count)
+	m.say(now, x.For.ID, Locked{Key: x.Key, Token: x.token}, out)
+}
+
+// onRaise gives a ticket a grant number above another one.
+func (m *Machine) onRaise(now protocol.Time, from protocol.ID, msg *Raise, out *protocol.Effects) {
+	x := m.own(msg.Key)
+	if x == nil || x.For.ID != from || x.step != locked || uint64(msg.Above)>>32 > m.term.Term.Epoch {
+		return
+	}
+	x.step, x.asked = ready, false
+	if uint64(msg.Above)>>32 == m.term.Term.Epoch {
+		x.page.count = max(x.page.count, uint64(msg.Above)&(1<<32-1))
+	}
+	m.ask(now, x, out)
+}
+
+// refuseTry refuses a ticket that does not want to wait and has to: somebody stands before it, and the master of
+// that one, which knows whether it has ended, has been heard since.
+func (m *Machine) refuseTry(now protocol.Time, x *ticket, out *protocol.Effects) {
+	if !x.Try || x.step != ready {
+		return
+	}
+	_, by := x.page.before(x)
+	if by != nil && (by.master == m.config.Self || slices.Contains(x.heard, by.master)) {
+		m.fail(now, x, Failed{Why: FailedHeld, By: by.heldBy(now)}, out)
+	}
+}
+
+// tellQueued tells a ticket's member once that it has to wait, and behind how many.
+func (m *Machine) tellQueued(now protocol.Time, x *ticket, out *protocol.Effects) {
+	if x.told || x.Try || x.orphan || x.step > ready || x.asked {
+		return
+	}
+	at := slices.Index(x.page.tickets, x)
+	if at <= 0 {
+		return
+	}
+	x.told = true
+	m.say(now, x.For.ID, Queued{Key: x.Key, Position: at}, out)
+}
+
+// fail tells a ticket's member why it is not locked, and ends it.
+func (m *Machine) fail(now protocol.Time, x *ticket, why Failed, out *protocol.Effects) {
+	why.Key = x.Key
+	m.say(now, x.For.ID, why, out)
+	m.end(now, x, out)
+}
+
+// onUnlock ends a ticket at its member's wish.
+func (m *Machine) onUnlock(now protocol.Time, from protocol.ID, msg *Unlock, out *protocol.Effects) {
+	x := m.own(msg.Key)
+	if x != nil && x.For.ID != from {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
+		return
+	}
+	if x != nil {
+		m.end(now, x, out)
+	}
+	m.say(now, from, Unlocked{Key: msg.Key}, out)
+}
+
+// end ends a ticket of this leader's.
+func (m *Machine) end(now protocol.Time, x *ticket, out *protocol.Effects) {
+	m.sayAll(now, Drop{Key: x.Key}, out)
+	m.remove(now, x, out)
+}
+
+// remove takes a ticket out of the book. Who has waited for it goes on, whatever the reason: for its choosing, or
+// for its turn.
+func (m *Machine) remove(now protocol.Time, t *ticket, out *protocol.Effects) {
+	choosing := !t.chosen
+	m.book.remove(t)
+	if choosing {
+		m.hasExited(now, t.page, t.Key, out)
+	}
+	m.turn(now, t.page, out)
+}
+
+// turn goes on with those whose turn it is on a page: from the first ticket on, until one does not fit.
+// None behind it does.
+func (m *Machine) turn(now protocol.Time, p *page, out *protocol.Effects) {
+	units := 0
+	for i, t := range p.tickets {
+		if i > 0 && !beside(&p.tickets[i-1].Ticket, &t.Ticket) {
+			return
+		}
+		if units += t.Units; t.Mode == holdfast.ModeSlots && units > t.Capacity {
+			return
+		}
+		switch {
+		case t.master == m.config.Self:
+			m.ask(now, t, out)
+		case t.wanted:
+			m.say(now, t.master, Activated{Key: t.Key, Vote: m.vote(t, 0)}, out)
+		}
+	}
+}
+
+// activateAll goes on with all whose turn it is, when this leader begins to serve.
+func (m *Machine) activateAll(now protocol.Time, out *protocol.Effects) {
+	names := make([]string, 0, len(m.book.names))
+	//tidy:unordered they are put in order
+	for name := range m.book.names {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		m.turn(now, m.book.names[name], out)
+	}
+}
+
+// onClaim takes what a member has at this leader under a new term: what is not claimed has ended.
+func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *protocol.Effects) {
+	for i := range msg.Claims {
+		c := &msg.Claims[i]
+		x := m.own(c.Ticket.Key)
+		switch {
+		case c.Ticket.For.ID != from || c.Ticket.Key.Member != from || c.Ticket.For != m.placeOf(from):
+			out.Note(clientele.Ignored{What: fmt.Sprintf("a claim of %v from member %d", c.Ticket.Key, from)})
+		case x != nil:
+			x.claimed, x.orphan = true, false
+			if c.Token != 0 && x.step != locked {
+				x.step, x.token, x.since = locked, c.Token, now
+			}
+		case c.Token == 0:
+			m.draw(now, c.Ticket, out).claimed = true
+		default:
+			out.Note(clientele.Ignored{What: fmt.Sprintf("a claim of %v, which is locked and unknown, from member %d", c.Ticket.Key, from)})
+		}
+	}
+	if !msg.Done {
+		return
+	}
+	place := m.placeOf(from)
+	for _, x := range m.book.all() {
+		if x.master == m.config.Self && x.For == place && !x.claimed {
+			m.end(now, x, out)
+		}
+	}
+	m.activateAll(now, out)
+}
+
+// mostTickets is how many tickets a name may have. Each member's own table bounds how many of its clients
+// wait, so this is for those whose tables are larger.
+func (m *Machine) mostTickets() int { return maxTickets }
+
+// maxTickets is snaplock's limit of a hundred for those who are entering, for all tickets of a name and
+// generous enough for crowds.
+const maxTickets = 1 << 17

@@ -1,0 +1,328 @@
+package bakery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What a member does for its own clients: it asks a leader for a ticket, and ends it. It is snaplock's
+// client, and its proxy.
+
+// request is a client's request.
+type request struct {
+	clientele.Request
+	arrived protocol.Time
+	ticket  Ticket          // with a key, once a leader was asked
+	master  clientele.Place // that leader, or who has followed it; zero before
+	queued  bool            // it is known to wait
+	locked  holdfast.Token  // what it was told while this member had no lease; 0 for nothing
+}
+
+// grace is a ticket whose hold limit has passed: it stays locked for a while.
+type grace struct {
+	request *request
+	until   protocol.Time
+}
+
+// proxy is what this member's clients need of the protocol.
+type proxy struct{ *Machine }
+
+// Ready reports whether there are leaders who can be asked.
+func (p proxy) Ready() bool {
+	here := 0
+	for _, leader := range p.term.Leaders {
+		if p.standing.Admitted() && p.present(leader) {
+			here++
+		}
+	}
+	return here > len(p.term.Leaders)/2
+}
+
+// Refusal says why a request is not taken at all.
+func (p proxy) Refusal(q *lock.Request) error {
+	if q.Mode == holdfast.ModeSlots && q.Capacity > maxCapacity {
+		return fmt.Errorf("%w: slots %d/%d are asked for, and in protocol bakery a capacity is at most %d, because leaders tell each other who uses it; use protocol central or grantor",
+			holdfast.ErrUnsupported, q.Units, q.Capacity, maxCapacity)
+	}
+	return nil
+}
+
+// Keep makes what is kept of a request.
+func (p proxy) Keep(r clientele.Request) *request { return &request{Request: r} }
+
+// Enroll asks a leader for a ticket, if there is one.
+func (p proxy) Enroll(now protocol.Time, r *request, out *protocol.Effects) {
+	r.arrived = now
+	p.byName[r.Requested().Key.Name] = append(p.byName[r.Requested().Key.Name], r)
+	if p.Ready() {
+		p.askLeader(now, r, out)
+	}
+}
+
+// Ended ends a request's ticket, at the end of the step.
+func (p proxy) Ended(r *request) {
+	name := r.Request.Key.Name
+	if left := slices.DeleteFunc(p.byName[name], func(o *request) bool { return o == r }); len(left) > 0 {
+		p.byName[name] = left
+	} else {
+		delete(p.byName, name)
+	}
+	if r.master.ID != 0 {
+		p.Machine.ended = append(p.Machine.ended, r)
+	}
+}
+
+// Named lists this member's requests for a name.
+func (p proxy) Named(name string) []*request { return p.byName[name] }
+
+// Explain says why a request was not granted in time.
+func (p proxy) Explain(r *request, err error) error {
+	switch {
+	case r.By != nil:
+		return r.By
+	case r.master.ID != 0 && !r.queued:
+		var names []string
+		for _, leader := range p.term.Leaders {
+			names = append(names, p.standing.View.Name(leader.ID))
+		}
+		return fmt.Errorf("%w: no answer yet from the leaders, %s", holdfast.ErrUnavailable, strings.Join(names, ", "))
+	}
+	return err
+}
+
+// Knows reports whether a request is known to have to wait.
+func (p proxy) Knows(r *request) bool { return r.queued }
+
+// Awaits reports whether a request waits for what a leader says.
+func (p proxy) Awaits(r *request, peer protocol.ID) bool { return !r.Held && r.master.ID == peer }
+
+// askLeader asks a leader for a ticket: this member itself, where it leads; else one after the other, the first by
+// chance.
+func (m *Machine) askLeader(now protocol.Time, r *request, out *protocol.Effects) {
+	m.numbers++
+	key := r.Request.Key
+	r.master = m.pick()
+	r.ticket = Ticket{
+		Key: Key{m.config.Self, m.standing.Place.Tenure.Incarnation, m.numbers}, For: m.standing.Place, Name: key.Name,
+		Mode: r.Shape.Mode, Units: r.Shape.Units, Capacity: r.Shape.Capacity, Try: r.Try, Owner: r.Owner, Session: key.Session,
+	}
+	m.mine[r.ticket.Key] = r
+	m.say(now, r.master.ID, Lock{Ticket: r.ticket}, out)
+}
+
+// pick returns the leader that gets the next request.
+func (m *Machine) pick() clientele.Place {
+	if m.leads {
+		return m.standing.Place
+	}
+	for range m.term.Leaders {
+		m.next++
+		if leader := m.term.Leaders[m.next%len(m.term.Leaders)]; m.present(leader) {
+			return leader
+		}
+	}
+	return m.term.Leaders[0]
+}
+
+// askAll asks for tickets for those requests that have none.
+func (m *Machine) askAll(now protocol.Time, out *protocol.Effects) {
+	for _, r := range m.clients.Waiting() {
+		if r.master.ID == 0 && !r.Dropped {
+			m.askLeader(now, r, out)
+		}
+	}
+}
+
+// rename forgets the tickets of what waits: they were those of a stay that has ended.
+func (m *Machine) rename() {
+	clear(m.mine)
+	m.ended = nil
+	for _, r := range m.clients.Waiting() {
+		r.ticket, r.master, r.queued, r.locked, r.By, r.Waits = Ticket{}, clientele.Place{}, false, 0, nil, false
+	}
+}
+
+// claimsPerPart bounds what one message claims.
+const claimsPerPart = 128
+
+// claimAll tells the leaders of a new term what this member has: each what it is the master of now; and
+// where they follow nobody, all of them what is held.
+func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
+	rebuilt := m.term.After == (Term{})
+	claims := make([][]Claimed, len(m.term.Leaders))
+	for _, r := range m.claimed() {
+		rank := slices.Index(m.term.Leaders, r.master)
+		if rank < 0 || rebuilt {
+			rank = 0
+		}
+		r.master = m.term.Leaders[rank]
+		c := Claimed{Ticket: r.ticket, Token: max(r.Token, r.locked)}
+		if c.Token == 0 {
+			c.Age = now - r.arrived
+		}
+		for at := range claims {
+			if at == rank || rebuilt && c.Token != 0 {
+				claims[at] = append(claims[at], c)
+			}
+		}
+	}
+	for rank, list := range claims {
+		to := m.term.Leaders[rank].ID
+		for len(list) > claimsPerPart {
+			m.say(now, to, Claim{Claims: list[:claimsPerPart]}, out)
+			list = list[claimsPerPart:]
+		}
+		m.say(now, to, Claim{Claims: list, Done: true}, out)
+	}
+	m.askAll(now, out)
+}
+
+// claimed lists what has tickets, in the order in which they were asked for.
+func (m *Machine) claimed() []*request {
+	list := make([]*request, 0, len(m.mine))
+	//tidy:unordered they are put in order
+	for _, r := range m.mine {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b *request) int { return a.ticket.Key.Compare(b.ticket.Key) })
+	return list
+}
+
+// onLocked takes that a ticket is locked. What nobody wants any more is given back.
+func (m *Machine) onLocked(now protocol.Time, from protocol.ID, msg *Locked, out *protocol.Effects) {
+	r := m.mine[msg.Key]
+	switch {
+	case r == nil:
+		m.say(now, from, Unlock{Key: msg.Key}, out)
+	case !r.Held && !r.Dropped:
+		r.locked = msg.Token
+		m.takeLock(now, r, out)
+	}
+}
+
+// takeLock lets a request hold what it was told: under a lease only, by the clock and not by a timer.
+func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects) {
+	if now >= m.standing.View.Lease.Member {
+		// A member that was just admitted has no lease yet, and nothing says when it gets one.
+		m.leaseDue = now + m.config.Patience
+		return
+	}
+	for _, other := range m.byName[r.Request.Key.Name] {
+		if other.Held && other.Token >= r.locked {
+			r.locked = 0
+			m.say(now, r.master.ID, Raise{Key: r.ticket.Key, Above: other.Token}, out)
+			return
+		}
+	}
+	token := r.locked
+	r.locked = 0
+	m.clients.Permit(now, r, token, out)
+}
+
+// takeLocks takes what had to wait for a lease.
+func (m *Machine) takeLocks(now protocol.Time, out *protocol.Effects) {
+	if m.leaseDue == protocol.Never {
+		return
+	}
+	m.leaseDue = protocol.Never
+	for _, r := range m.claimed() {
+		if r.locked != 0 && !r.Held && !r.Dropped {
+			m.takeLock(now, r, out)
+		}
+	}
+}
+
+// onQueued takes that a ticket has to wait.
+func (m *Machine) onQueued(msg *Queued) {
+	if r := m.mine[msg.Key]; r != nil && !r.Held && !r.Dropped {
+		r.queued = true
+		m.clients.LetWait(r)
+	}
+}
+
+// onFailed takes why a ticket will not be locked.
+func (m *Machine) onFailed(now protocol.Time, msg *Failed, out *protocol.Effects) {
+	r := m.mine[msg.Key]
+	if r == nil || r.Held || r.Dropped {
+		return
+	}
+	r.master = clientele.Place{} // there is no ticket to be ended
+	m.clients.Deny(now, r, m.failure(r, msg), out)
+	delete(m.mine, msg.Key)
+}
+
+// failure is what a client is told.
+func (m *Machine) failure(r *request, msg *Failed) error {
+	switch msg.Why {
+	case FailedHeld:
+		if msg.By != nil {
+			return msg.By
+		}
+		return &lock.HeldBy{}
+	case FailedConflict:
+		return fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, r.Shape.Capacity, msg.Differ)
+	case FailedLimit:
+		return &holdfast.LimitError{Limit: "unheard", Value: int64(msg.Limit)}
+	}
+	return &holdfast.LimitError{Limit: "waiters", Value: int64(msg.Limit)}
+}
+
+// tellEnds ends the tickets of what has ended in this step: at once, or when the grace is over in which its holder,
+// which was told that its hold limit has passed, can stop.
+func (m *Machine) tellEnds(now protocol.Time, out *protocol.Effects) {
+	for len(m.ended) > 0 {
+		ended := m.ended
+		m.ended = nil
+		for _, r := range ended {
+			if d := m.grace(r); r.Lost == holdfast.HoldLimit && d > 0 {
+				m.graces = append(m.graces, grace{r, now + d})
+				continue
+			}
+			m.unlock(now, r, out)
+		}
+	}
+}
+
+// unlock ends a ticket.
+func (m *Machine) unlock(now protocol.Time, r *request, out *protocol.Effects) {
+	if m.mine[r.ticket.Key] != r {
+		return
+	}
+	delete(m.mine, r.ticket.Key)
+	if m.standing.Admitted() {
+		m.say(now, r.master.ID, Unlock{Key: r.ticket.Key}, out)
+	}
+}
+
+// grace is how long a name stays taken after a request's hold limit.
+func (m *Machine) grace(r *request) time.Duration {
+	if m.config.GraceOfHold {
+		return max(r.Hold, time.Minute)
+	}
+	return m.config.Grace
+}
+
+// endGraces ends the tickets whose grace is over.
+func (m *Machine) endGraces(now protocol.Time, out *protocol.Effects) {
+	for _, g := range m.graces {
+		if g.until <= now {
+			m.unlock(now, g.request, out)
+		}
+	}
+	m.graces = slices.DeleteFunc(m.graces, func(g grace) bool { return g.until <= now })
+}
+
+func (m *Machine) gracesWake() protocol.Time {
+	at := protocol.Never
+	for _, g := range m.graces {
+		at = min(at, g.until)
+	}
+	return at
+}

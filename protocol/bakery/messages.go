@@ -1,0 +1,335 @@
+package bakery
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// The messages, all sent as values. What is said about leaders is tagged with the view; what is said
+// under a term goes in letters.
+//
+//	member → elector     Started Elected    elector → members    Elect Leaders Refused
+//	leader → coordinator Exhausted
+//
+//	master → leaders     Entering GetMax Add Exiting Ready Activate Drop
+//	leader → master      Entered Max Added Activated
+//	leader → leaders     Tickets
+//	member → leader      Lock Unlock Claim Raise
+//	leader → member      Locked Queued Failed Unlocked
+//	both ends of a link  Heard
+type (
+	// Term names an election of leaders by the view in which it was held: the epoch's counter and
+	// the view's number. A view has one elector, so it is snaplock's election date, which is a wall
+	// clock's there. The zero Term is none.
+	Term struct{ Epoch, View uint64 }
+
+	// Election is the outcome of one.
+	Election struct {
+		Term    Term
+		Leaders []clientele.Place // one to three, by rank
+		// After is the election before, whose leaders hand their tickets over; zero where
+		// members tell what they hold instead.
+		After        Term
+		AfterLeaders []clientele.Place
+		// Count is where grant numbers begin, if After has another epoch or is zero.
+		Count uint32
+	}
+
+	// Candidate is who can be made a leader, and why a member is or is none.
+	Candidate struct {
+		ID       protocol.ID
+		Priority int // 1 to 14; 15 is off
+		Random   uint32
+		Address  string
+		PID      int
+		Name     string
+		Guest    bool
+	}
+
+	// Key names a ticket for ever: the request of a member's client for whom it was drawn.
+	Key struct {
+		Member      protocol.ID
+		Incarnation uint64
+		Number      uint64
+	}
+
+	// Ticket is what a master tells the other leaders of a ticket when it enters.
+	Ticket struct {
+		Key      Key
+		For      clientele.Place // who has asked
+		Name     string
+		Mode     holdfast.Mode
+		Units    int // slots only
+		Capacity int // slots only
+		Try      bool
+		Owner    string // for people
+		Session  lock.SessionID
+	}
+
+	// Started tells the elector of a view who a member is, and which leaders it knows
+	// (LOCKSTARTED). It is repeated until the elector has answered under that view.
+	Started struct {
+		clientele.Tag
+		Candidate Candidate
+		Known     Election // the newest that was confirmed; zero where there was none
+		Promised  Term     // the newest that it was asked to agree to
+		Serves    bool     // it is one of those leaders and has all their tickets
+		Used      bool     // it is one of those leaders and the tokens of their epoch are used up
+	}
+	// Elect asks a member to take no older election than this one (LOCKLEADERS, first half).
+	Elect struct {
+		clientele.Tag
+		Election Election
+	}
+	// Elected says that it will not.
+	Elected struct {
+		clientele.Tag
+		Term Term
+	}
+	// Leaders says who leads (LOCKLEADERS): a majority of the view has agreed, or nothing has changed.
+	Leaders struct {
+		clientele.Tag
+		Election   Election
+		Candidates []Candidate
+	}
+	// Refused says why there is no election, as nobody leads.
+	Refused struct {
+		clientele.Tag
+		Why        Refusal
+		Missing    []protocol.ID // who has not been heard, or is off
+		Candidates []Candidate
+	}
+	// Exhausted tells the coordinator that the tokens of an epoch are used up, or that leaders
+	// are needed who use none of its tokens.
+	Exhausted struct {
+		clientele.Tag
+		Epoch uint64
+	}
+
+	// Letter brings what is said under a term. A link is a pair of members under one term; it
+	// loses nothing and keeps its order, because what is not heard is sent again and what comes
+	// out of turn is not taken.
+	Letter struct {
+		Term     Term
+		From, To clientele.Place
+		Seq      uint64 // counts what was said on this link from 1; 0 for Heard
+		Seen     uint64 // up to which number what is said in the other direction was taken
+		Body     Body
+	}
+	// Body is what a letter says: one of the types below.
+	Body interface{ String() string }
+	// Heard says Seen where there is nothing else to say.
+	Heard struct{}
+
+	// Entering begins a ticket (LOCKENTERING): its master is choosing a number for it.
+	Entering struct {
+		Ticket Ticket
+	}
+	// Entered says that the sender knows (LOCKENTERED). In the merged set it has what Max has.
+	Entered struct {
+		Key Key
+		Max uint64 // merged: the highest number of the name here; 0 where there is none
+		// Differs is the capacity of slots that are live under the name, where it is another one
+		// than the ticket's.
+		Differs int
+		// By is who stands before a ticket that does not want to wait, as far as the sender's
+		// own tickets are concerned; nil where nobody does.
+		By *lock.HeldBy
+	}
+	// GetMax asks for the highest number of the ticket's name (GETMAXTICKET).
+	GetMax struct {
+		Key Key
+	}
+	// Max tells it (MAXTICKET).
+	Max struct {
+		Key Key
+		Max uint64
+	}
+	// Add gives a ticket its number (ADDTICKET).
+	Add struct {
+		Key    Key
+		Number uint64
+		// Activate, in the merged set, says that the ticket exits, is ready and asks for the sender's
+		// agreement where nobody else is entering; Count is then what it is in Activate.
+		Activate bool
+		Count    uint64
+	}
+	// Added says that the sender has it (TICKETADDED), and who is choosing a number there for the
+	// same name. Activated, in the merged set, says that the ticket has exited there, and Vote what it
+	// says in Activated.
+	Added struct {
+		Key       Key
+		Entering  []Key
+		Activated bool
+		Vote      Vote
+	}
+	// Exiting says that a ticket has its number (LOCKEXITING): nobody waits for it to choose any
+	// more. In the merged set Ready and Activate say that it is ready, and ask for agreement.
+	Exiting struct {
+		Key      Key
+		Ready    bool
+		Activate bool
+		Count    uint64
+	}
+	// Ready says that a ticket waits for nobody who is choosing (TICKETREADY).
+	Ready struct {
+		Key Key
+	}
+	// Activate asks whether the ticket is the first (ACTIVATELOCK). Count is the highest grant number of
+	// the name that its master knows.
+	Activate struct {
+		Key   Key
+		Count uint64
+	}
+	// Activated answers it (LOCKACTIVATED): at once, and again when it has become the first.
+	Activated struct {
+		Key  Key
+		Vote Vote
+	}
+	// Vote is what a leader says to a ticket's being granted.
+	Vote struct {
+		// First says that no ticket stands before it there that it does not fit beside.
+		First bool
+		// Before lists the units of slots that stand before it there.
+		Before []Part
+		// Count is the grant number that the sender has set aside for it.
+		Count uint64
+	}
+	// Part is a ticket and the units it is for.
+	Part struct {
+		Key   Key
+		Units int
+	}
+	// Drop ends a ticket (DROPTICKET).
+	Drop struct {
+		Key Key
+	}
+
+	// Tickets hands over what a leader of the term before has: names in order, in parts (LOCKTICKETS).
+	Tickets struct {
+		Names []NameState
+		Floor uint64 // no grant number of a name that is not listed is higher
+		Done  bool
+	}
+	// NameState is a name in a leader's book, with the tickets that have a number.
+	NameState struct {
+		Name    string
+		Count   uint64
+		Tickets []Numbered
+	}
+	// Numbered is a ticket with its number.
+	Numbered struct {
+		Ticket Ticket
+		Number uint64
+		Master clientele.Place
+		Ready  bool
+	}
+
+	// Lock asks a leader for a ticket (LOCK).
+	Lock struct {
+		Ticket Ticket
+	}
+	// Unlock ends a ticket: it was locked, or is not wanted any more (UNLOCK).
+	Unlock struct {
+		Key Key
+	}
+	// Claim tells a leader of a new term what the sender has of it: what is not claimed is gone. A
+	// leader that has died and come back claims nothing (ALIVE and ABSOLUTELY, unasked).
+	Claim struct {
+		Claims []Claimed
+		Done   bool
+	}
+	// Claimed is a request of the sender's clients that holds, or waits.
+	Claimed struct {
+		Ticket Ticket
+		Token  holdfast.Token // 0 where it waits
+		Age    protocol.Time  // how long it has waited
+	}
+
+	// Locked says that a ticket is locked (LOCKED).
+	Locked struct {
+		Key   Key
+		Token holdfast.Token
+	}
+	// Queued says that so many tickets stand before a ticket.
+	Queued struct {
+		Key      Key
+		Position int
+	}
+	// Failed says that a ticket is not locked and will not be (LOCKFAILED).
+	Failed struct {
+		Key    Key
+		Why    Failure
+		Limit  int          // FailedOverflow
+		Differ int          // FailedConflict
+		By     *lock.HeldBy // FailedHeld
+	}
+	// Raise asks for a grant number above one that the sender's clients hold beside it: grants that
+	// are held at one time are not decided in order.
+	Raise struct {
+		Key   Key
+		Above holdfast.Token
+	}
+	// Unlocked says that a ticket has ended (UNLOCKED).
+	Unlocked struct {
+		Key Key
+	}
+)
+
+// Refusal says why a view has no leaders.
+type Refusal uint8
+
+// The refusals.
+const (
+	// RefusedIncomplete: of up to three founders each must be there.
+	RefusedIncomplete Refusal = iota + 1
+	// RefusedOff: too many members are off, or guests, for three candidates.
+	RefusedOff
+	// RefusedEpoch: leaders that follow nobody need an epoch that nobody has given tokens in.
+	RefusedEpoch
+)
+
+// Failure says why a ticket is not locked.
+type Failure uint8
+
+// The failures.
+const (
+	// FailedHeld: it does not want to wait, and somebody is before it (snaplock's timedout).
+	FailedHeld Failure = iota + 1
+	// FailedOverflow: too many tickets for one name (overflow).
+	FailedOverflow
+	// FailedConflict: slots of another capacity are live (invalid).
+	FailedConflict
+	// FailedLimit: the leader has too much to say to another one that does not answer.
+	FailedLimit
+)
+
+// Before reports whether t is older.
+func (t Term) Before(o Term) bool {
+	return t.Epoch < o.Epoch || t.Epoch == o.Epoch && t.View < o.View
+}
+
+// Compare orders keys; tickets of one number are in that order.
+func (k Key) Compare(o Key) int {
+	switch {
+	case k == o:
+		return 0
+	case k.Member < o.Member,
+		k.Member == o.Member && k.Incarnation < o.Incarnation,
+		k.Member == o.Member && k.Incarnation == o.Incarnation && k.Number < o.Number:
+		return -1
+	}
+	return 1
+}
+
+// Vocabulary lists one value of each type that is sent here. Whoever writes such values down,
+// or reads them, needs to know of no others.
+func Vocabulary() []any {
+	return []any{
+		Started{}, Elect{}, Elected{}, Leaders{}, Refused{}, Exhausted{}, Letter{},
+		Heard{}, Entering{}, Entered{}, GetMax{}, Max{}, Add{}, Added{}, Exiting{}, Ready{}, Activate{}, Activated{}, Drop{},
+		Tickets{}, Lock{}, Unlock{}, Claim{}, Raise{}, Locked{}, Queued{}, Failed{}, Unlocked{},
+	}
+}

@@ -1,0 +1,185 @@
+package bakery
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What a leader does when another one goes a step with a ticket.
+
+// foreign returns a ticket of another leader's, or nil.
+func (m *Machine) foreign(from protocol.ID, key Key, out *protocol.Effects) *ticket {
+	if t := m.book.tickets[key]; t != nil && t.master == from {
+		return t
+	}
+	out.Note(clientele.Ignored{What: fmt.Sprintf("a step of %v by member %d, which has no such ticket", key, from)})
+	return nil
+}
+
+// onEntering takes that a ticket is choosing its number.
+func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering, out *protocol.Effects) {
+	if !m.here(from) {
+		return
+	}
+	if known := m.book.tickets[msg.Ticket.Key]; known != nil {
+		m.remove(now, known, out) // of the term before: its master begins again
+	}
+	t := m.book.enter(msg.Ticket, from)
+	answer := Entered{Key: t.Key, Differs: t.page.differing(&t.Ticket)}
+	if !m.config.Published {
+		answer.Max = t.page.max()
+	}
+	if t.Try {
+		if by := m.inTheWay(t, m.config.Self); by != nil {
+			answer.By = by.heldBy(now)
+		}
+	}
+	m.say(now, from, answer, out)
+}
+
+// onGetMax tells the highest number of a name.
+func (m *Machine) onGetMax(now protocol.Time, from protocol.ID, msg *GetMax, out *protocol.Effects) {
+	if t := m.foreign(from, msg.Key, out); t != nil {
+		m.say(now, from, Max{Key: t.Key, Max: t.page.max()}, out)
+	}
+}
+
+// onAdd takes a ticket's number, and says who is choosing here.
+func (m *Machine) onAdd(now protocol.Time, from protocol.ID, msg *Add, out *protocol.Effects) {
+	t := m.foreign(from, msg.Key, out)
+	if t == nil || t.step != entering {
+		return
+	}
+	answer := Added{Key: t.Key, Entering: t.page.choosing(t.Key)}
+	m.book.add(t, msg.Number)
+	if msg.Activate && len(answer.Entering) == 0 {
+		t.step = ready
+		m.book.exit(t)
+		m.hasExited(now, t.page, t.Key, out)
+		answer.Activated, answer.Vote = true, m.vote(t, msg.Count)
+	}
+	m.say(now, from, answer, out)
+	m.refuseTries(now, t.page, out)
+}
+
+// refuseTries refuses this leader's own tickets that do not want to wait, as far as they have to now.
+func (m *Machine) refuseTries(now protocol.Time, p *page, out *protocol.Effects) {
+	for i := 0; i < len(p.tickets); {
+		x := p.tickets[i]
+		if x.Try && x.master == m.config.Self {
+			m.refuseTry(now, x, out)
+		}
+		if i < len(p.tickets) && p.tickets[i] == x {
+			i++
+		}
+	}
+}
+
+// onExiting takes that a ticket has its number.
+func (m *Machine) onExiting(now protocol.Time, from protocol.ID, msg *Exiting, out *protocol.Effects) {
+	t := m.foreign(from, msg.Key, out)
+	if t == nil {
+		return
+	}
+	if t.step < waiting {
+		t.step = waiting
+	}
+	if !t.chosen {
+		m.book.exit(t)
+		m.hasExited(now, t.page, t.Key, out)
+	}
+	if msg.Ready {
+		t.step = ready
+	}
+	if msg.Activate {
+		m.say(now, from, Activated{Key: t.Key, Vote: m.vote(t, msg.Count)}, out)
+	}
+}
+
+// onReady takes that a ticket waits for nobody to choose.
+func (m *Machine) onReady(from protocol.ID, msg *Ready) {
+	if t := m.book.tickets[msg.Key]; t != nil && t.master == from {
+		t.step = ready
+	}
+}
+
+// onActivate says whether a ticket is the first.
+func (m *Machine) onActivate(now protocol.Time, from protocol.ID, msg *Activate, out *protocol.Effects) {
+	t := m.foreign(from, msg.Key, out)
+	if t == nil {
+		return
+	}
+	t.step = ready
+	m.say(now, from, Activated{Key: t.Key, Vote: m.vote(t, msg.Count)}, out)
+}
+
+// vote is what this leader says to a ticket's being granted. If it does not agree now, it will as soon as
+// it can. The grant number that it sets aside is above all that it knows, and above count.
+func (m *Machine) vote(t *ticket, count uint64) Vote {
+	parts, by := t.page.before(t)
+	t.wanted = by != nil
+	if by != nil {
+		t.page.count = max(t.page.count, count)
+		return Vote{}
+	}
+	t.page.count = max(t.page.count, count) + 1
+	return Vote{First: true, Before: parts, Count: t.page.count}
+}
+
+// onDrop ends a ticket.
+func (m *Machine) onDrop(now protocol.Time, from protocol.ID, msg *Drop, out *protocol.Effects) {
+	if t := m.book.tickets[msg.Key]; t != nil && t.master == from {
+		m.remove(now, t, out)
+	}
+}
+
+// malformed says what is wrong with what no honest member says.
+func malformed(body Body) error {
+	check := func(t *Ticket) error {
+		if err := holdfast.CheckName(t.Name); err != nil {
+			return err
+		}
+		slots := t.Mode == holdfast.ModeSlots
+		switch {
+		case t.Key.Number == 0 || t.Key.Member == 0:
+			return fmt.Errorf("no key")
+		case t.Mode > holdfast.ModeSlots:
+			return fmt.Errorf("unknown mode %v", t.Mode)
+		case slots && (t.Units < 1 || t.Capacity < t.Units || t.Capacity > maxCapacity):
+			return fmt.Errorf("slots %d/%d", t.Units, t.Capacity)
+		case !slots && (t.Units != 0 || t.Capacity != 0):
+			return fmt.Errorf("units without slots")
+		}
+		return nil
+	}
+	switch msg := body.(type) {
+	case nil:
+		return fmt.Errorf("nothing is said")
+	case Entering:
+		return check(&msg.Ticket)
+	case Lock:
+		return check(&msg.Ticket)
+	case Add:
+		if msg.Number == 0 {
+			return fmt.Errorf("number 0")
+		}
+	case Claim:
+		for i := range msg.Claims {
+			if err := check(&msg.Claims[i].Ticket); err != nil {
+				return err
+			}
+		}
+	case Tickets:
+		for i := range msg.Names {
+			for j := range msg.Names[i].Tickets {
+				if err := check(&msg.Names[i].Tickets[j].Ticket); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

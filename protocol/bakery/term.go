@@ -1,0 +1,344 @@
+package bakery
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A term begins when a member hears who leads. Leaders of the term before stop at that moment, and
+// hand what they have to those of the new one: whoever leads from now on serves when it has that of a
+// majority of them, because every ticket that counts is known to a majority. Where no majority
+// is left, each member tells the new leaders what its clients hold, and they serve when all have and
+// nobody else can hold anything. Who has just come, or come back, knows nothing and serves no
+// sooner than any other.
+
+// former is what a leader had when its term ended: the same for all who ask.
+type former struct {
+	Election
+	book *book
+}
+
+// placeOf returns the place of a leader of that term.
+func (f *former) placeOf(id protocol.ID) clientele.Place {
+	for _, leader := range f.Leaders {
+		if leader.ID == id {
+			return leader
+		}
+	}
+	return clientele.Place{}
+}
+
+// gather is what a leader of a new term collects before it serves.
+type gather struct {
+	from    []protocol.ID // whose tickets, or claims, are complete
+	waiting []claimedBy   // of those that members wait for, where they follow nobody
+}
+
+// claimedBy is a claim, by this leader's clock.
+type claimedBy struct {
+	Claimed
+	since protocol.Time
+}
+
+// setTerm takes another election's outcome, with nothing known of it.
+func (m *Machine) setTerm(e Election) {
+	m.term, m.links, m.hearSelf, m.parked = e, nil, nil, nil
+	m.leads, m.serves, m.others, m.rank, m.book, m.gather = false, false, nil, 0, nil, gather{}
+	for rank, leader := range e.Leaders {
+		if leader == m.standing.Place {
+			m.leads, m.rank = true, rank
+		} else {
+			m.others = append(m.others, leader.ID)
+		}
+	}
+}
+
+// adopt begins a term.
+func (m *Machine) adopt(now protocol.Time, e *Election, out *protocol.Effects) {
+	if m.serves {
+		m.former = &former{m.term, m.book}
+	}
+	m.setTerm(*e)
+	m.promised = e.Term
+	out.Note(Led{Term: e.Term, Leaders: idsOf(e.Leaders)})
+	if m.leads {
+		m.book = newBook()
+		m.book.floor = uint64(e.Count)
+		m.used = false
+		m.handOver(now, out)
+	}
+	m.claimAll(now, out)
+	m.serveIfAble(now, out)
+	early := m.early
+	m.early = nil
+	for _, ev := range early {
+		if letter, is := ev.Fact.(Letter); is {
+			m.onLetter(now, ev, &letter, out)
+		}
+	}
+	m.clients.Resume(now, out)
+	m.takeLocks(now, out)
+}
+
+// handOver gives what this member had as a leader of the term before to the others, and to itself.
+func (m *Machine) handOver(now protocol.Time, out *protocol.Effects) {
+	if m.former == nil || m.former.Term != m.term.After {
+		return
+	}
+	parts := m.former.parts()
+	for _, to := range m.others {
+		for _, part := range parts {
+			m.say(now, to, part, out)
+		}
+	}
+	m.inherit()
+	m.gather.from = append(m.gather.from, m.config.Self)
+}
+
+// namesPerPart and ticketsPerPart bound what one message hands over.
+const (
+	namesPerPart   = 64
+	ticketsPerPart = 256
+)
+
+// parts writes a book down, names in order.
+func (f *former) parts() (parts []Tickets) {
+	b := f.book
+	names := make([]string, 0, len(b.names))
+	//tidy:unordered they are put in order
+	for name := range b.names {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	part, tickets := Tickets{Floor: b.floor}, 0
+	for _, name := range names {
+		p := b.names[name]
+		state := NameState{Name: name, Count: p.count}
+		for _, t := range p.tickets {
+			if tickets == ticketsPerPart {
+				part.Names = append(part.Names, state)
+				parts, part, tickets = append(parts, part), Tickets{Floor: b.floor}, 0
+				state.Tickets = nil
+			}
+			state.Tickets = append(state.Tickets, Numbered{Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Ready: t.step >= ready})
+			tickets++
+		}
+		if part.Names = append(part.Names, state); len(part.Names) == namesPerPart {
+			parts, part, tickets = append(parts, part), Tickets{Floor: b.floor}, 0
+		}
+	}
+	part.Done = true
+	return append(parts, part)
+}
+
+// inherit takes over what this member itself had. Those tickets whose number enough leaders know keep
+// it, whatever they had still to wait for: whoever was choosing chooses anew, and gets a higher one.
+// Its own others begin again.
+func (m *Machine) inherit() {
+	b := m.former.book
+	m.inheritCounts(b.floor, nil)
+	names := make([]*page, 0, len(b.names))
+	//tidy:unordered they are put in order
+	for _, p := range b.names {
+		names = append(names, p)
+	}
+	slices.SortFunc(names, func(a, b *page) int { return cmp.Compare(a.name, b.name) })
+	for _, p := range names {
+		for _, t := range p.tickets {
+			if t.master == m.config.Self && t.step < waiting {
+				continue
+			}
+			kept := m.inheritTicket(Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master)})
+			if t.master == m.config.Self {
+				kept.token, kept.since = t.token, t.since
+				if t.step == locked {
+					kept.step = locked
+				}
+			}
+		}
+		for _, t := range slices.Concat(p.entering, p.tickets) {
+			if t.master == m.config.Self && t.step < waiting {
+				m.gather.waiting = append(m.gather.waiting, claimedBy{Claimed: Claimed{Ticket: t.Ticket}}) // in order
+			}
+		}
+		m.inheritCounts(b.floor, &NameState{Name: p.name, Count: p.count})
+	}
+}
+
+// inheritCounts takes over how far grants were counted, where the new term goes on in the same epoch.
+func (m *Machine) inheritCounts(floor uint64, name *NameState) {
+	if m.term.After.Epoch != m.term.Term.Epoch {
+		return
+	}
+	m.book.floor = max(m.book.floor, floor)
+	if name == nil {
+		return
+	}
+	if p := m.book.names[name.Name]; p != nil {
+		p.count = max(p.count, name.Count)
+	} else {
+		m.book.floor = max(m.book.floor, name.Count)
+	}
+}
+
+// inheritTicket takes over a ticket that has a number. Of two numbers the higher one is the later.
+func (m *Machine) inheritTicket(n Numbered) *ticket {
+	if known := m.book.tickets[n.Ticket.Key]; known != nil {
+		if known.number >= n.Number {
+			return known
+		}
+		m.book.remove(known)
+	}
+	master := m.successor(n.Master)
+	t := m.book.enter(n.Ticket, master)
+	m.book.add(t, n.Number)
+	m.book.exit(t)
+	t.step, t.formerly = ready, n.Master.ID
+	t.orphan = master == m.config.Self && n.Master != m.standing.Place
+	return t
+}
+
+// successor returns who is the master of a ticket under the term: who was it, if it leads, else the leader of
+// the first rank.
+func (m *Machine) successor(master clientele.Place) protocol.ID {
+	if slices.Contains(m.term.Leaders, master) {
+		return master.ID
+	}
+	return m.term.Leaders[0].ID
+}
+
+// onTickets takes what a leader of the term before has. What it was the master of it knows best.
+func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, out *protocol.Effects) {
+	former := slices.ContainsFunc(m.term.AfterLeaders, func(p clientele.Place) bool { return p == m.placeOf(from) })
+	if !m.leads || !former || slices.Contains(m.gather.from, from) {
+		return
+	}
+	for i := range msg.Names {
+		state := &msg.Names[i]
+		for _, n := range state.Tickets {
+			t := m.book.tickets[n.Ticket.Key]
+			if !m.serves {
+				t = m.inheritTicket(n) // else all that counts is known
+			}
+			if t != nil && n.Master == m.placeOf(from) {
+				t.named = true
+			}
+		}
+		m.inheritCounts(msg.Floor, state)
+	}
+	m.inheritCounts(msg.Floor, nil)
+	if !msg.Done {
+		return
+	}
+	m.gather.from = append(m.gather.from, from)
+	m.purge(now, from, out)
+	m.serveIfAble(now, out)
+}
+
+// purge drops the tickets of a master that does not name them: they have ended, and this leader was told
+// by one who had not heard of it.
+func (m *Machine) purge(now protocol.Time, master protocol.ID, out *protocol.Effects) {
+	for _, t := range m.book.all() {
+		if t.master == master && !t.named && t.formerly == master {
+			m.remove(now, t, out)
+		}
+	}
+}
+
+// serveIfAble begins to serve, when this leader knows enough.
+func (m *Machine) serveIfAble(now protocol.Time, out *protocol.Effects) {
+	if !m.leads || m.serves || !m.gathered() {
+		return
+	}
+	m.serves, m.former = true, nil
+	out.Note(protocol.Serving{Reign: m.term.Term.Epoch})
+	m.dropLost(now, out)
+	again := m.gather.waiting
+	m.gather.waiting = nil
+	slices.SortStableFunc(again, func(a, b claimedBy) int { return cmp.Compare(a.since, b.since) })
+	for i := range again {
+		m.draw(now, again[i].Ticket, out)
+	}
+	parked := m.parked
+	m.parked = nil
+	for _, p := range parked {
+		m.onBody(now, p.from, p.body, out)
+	}
+	m.activateAll(now, out)
+	m.reportServing(now, out)
+}
+
+// gathered reports whether this leader has the tickets of a majority of those before it; or, where it
+// follows nobody, the claims of all members who were there before it was elected, and nobody else can
+// hold anything.
+func (m *Machine) gathered() bool {
+	if m.term.After != (Term{}) {
+		return len(m.gather.from) > len(m.term.AfterLeaders)/2
+	}
+	if !m.open {
+		return false
+	}
+	for i := range m.standing.View.Members {
+		member := &m.standing.View.Members[i]
+		if member.Since <= m.term.Term.View && !slices.Contains(m.gather.from, member.ID) {
+			return false
+		}
+	}
+	return true
+}
+
+// onClaimOfAll takes what a member has, where leaders follow nobody: all of them take what is held, and
+// the first one also what is waited for.
+func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, out *protocol.Effects) {
+	for i := range msg.Claims {
+		c := &msg.Claims[i]
+		switch {
+		case c.Ticket.For.ID != from || c.Ticket.Key.Member != from:
+			out.Note(clientele.Ignored{What: "a claim of member " + c.Ticket.Key.String() + " by another one"})
+		case c.Token != 0:
+			m.hold(now, c)
+		case m.rank == 0:
+			m.gather.waiting = append(m.gather.waiting, claimedBy{*c, now - c.Age})
+		}
+	}
+	if msg.Done && !slices.Contains(m.gather.from, from) {
+		m.gather.from = append(m.gather.from, from)
+		m.serveIfAble(now, out)
+	}
+}
+
+// hold takes up a ticket that is locked, before all that will have a number.
+func (m *Machine) hold(now protocol.Time, c *Claimed) {
+	t := m.inheritTicket(Numbered{Ticket: c.Ticket, Master: m.term.Leaders[0]})
+	t.step, t.token, t.orphan = locked, c.Token, false
+	if t.since == 0 {
+		t.since = now
+	}
+}
+
+// dropLost ends the tickets of those who have left, as far as they cannot hold anything any more; and those that
+// were not granted at once.
+func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
+	if !m.serves {
+		return
+	}
+	for _, t := range m.book.all() {
+		if t.master == m.config.Self && !m.present(t.For) && (m.open || t.step < locked && !t.orphan) {
+			m.end(now, t, out)
+		}
+	}
+}
+
+// all lists the tickets, in order of their keys.
+func (b *book) all() []*ticket {
+	list := make([]*ticket, 0, len(b.tickets))
+	//tidy:unordered they are put in order
+	for _, t := range b.tickets {
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b *ticket) int { return a.Key.Compare(b.Key) })
+	return list
+}
