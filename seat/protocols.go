@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
@@ -43,6 +44,17 @@ func Protocols() []Protocol {
 				})
 			},
 			Vocabulary: permission.Vocabulary(),
+		},
+		{
+			Name: "bakery",
+			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+				return bakery.New(bakery.Config{
+					Self: self, Founders: max(1, len(s.Founders)), Table: s.Table, Patience: s.Patience,
+					Priority: space.Candidate, Random: space.Random, PID: s.PID,
+					Published: space.Published, Grace: space.Grace, GraceOfHold: space.GraceOfHold, Any: s.Available,
+				})
+			},
+			Vocabulary: bakery.Vocabulary(),
 		},
 	}
 }

@@ -33,6 +33,7 @@ type Seat struct {
 	MaxTTL              time.Duration
 	Sessions            int
 	Table               lock.Config
+	PID                 int           // of the process; zero means that it is not known
 	Wall                time.Duration // the wall clock at the start, since the Unix epoch
 }
 
@@ -44,6 +45,11 @@ type Space struct {
 	HoldOn         time.Duration // protocol grantor; zero means off
 	Capacity       int           // protocol permission; zero means none
 	Defer, Retain  bool          // protocol permission
+	Candidate      int           // protocol bakery: this member's priority; zero means its default
+	Random         uint32        // protocol bakery: drawn at the start
+	Published      bool          // protocol bakery
+	Grace          time.Duration // protocol bakery; zero means none
+	GraceOfHold    bool          // protocol bakery
 }
 
 // Chance draws what nobody can know before.

@@ -130,7 +130,9 @@ type Seat struct {
 	Placement, HoldOn time.Duration
 	// Defer, Retain and Capacity are those of one of protocol permission. Zero means off.
 	Defer, Retain bool
-	Capacity      int
+	// Published is that of one of protocol bakery: its steps are said one by one.
+	Published bool
+	Capacity  int
 }
 
 // space is the member's one space.
@@ -159,7 +161,7 @@ type Standing struct {
 
 // Protocols lists the protocols that can be simulated.
 func Protocols() []Protocol {
-	return []Protocol{centralProtocol(), grantorProtocol(), permissionProtocol(), electionProtocol()}
+	return []Protocol{centralProtocol(), grantorProtocol(), permissionProtocol(), bakeryProtocol(), electionProtocol()}
 }
 
 // Find returns the protocol of that name.
