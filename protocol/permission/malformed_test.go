@@ -132,9 +132,6 @@ func TestMalformedMessages(t *testing.T) {
 		"an asking clock past stamps":   permission.ClockRequest{Tag: tag, Clock: beyond, Slot: 2},
 		"an asking slot below 0":        permission.ClockRequest{Tag: tag, Clock: 4 << 32, Slot: -1},
 		"an unknown ask":                clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskCount + 1},
-		"too many names":                clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskShow, Names: make([]string, 65)},
-		"a negative skip":               clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskShow, Skip: -1},
-		"a break of nothing":            clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskBreak},
 		"another protocol's message":    stranger{},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,30 +186,6 @@ type stranger struct{}
 
 func (stranger) String() string { return "stranger" }
 
-// TestEarlyMessagesAreBounded: of a view that is about to come 1024 are kept, and one more is
-// dropped.
-func TestEarlyMessagesAreBounded(t *testing.T) {
-	const kept = 1024
-	w := newWitness(t, permission.Config{})
-	next := tag
-	next.View = 2
-	for i := range kept + 1 {
-		message := permission.Request{Tag: next, Number: uint64(i + 1), Clock: 4<<32 + 95, Name: fmt.Sprint("n", i)}
-		if out := w.receive(2, message); len(out.Sends)+len(out.Notes) != 0 {
-			t.Fatalf("early message %d: sent %v, noted %v", i, out.Sends, out.Notes)
-		}
-	}
-	var replies []uint64
-	for _, send := range w.step(protocol.Event{Kind: protocol.Raised, Fact: viewOf(3, 2, 4)}).Sends {
-		if reply, is := send.Message.(permission.Reply); is {
-			replies = append(replies, reply.Number)
-		}
-	}
-	if len(replies) != kept || replies[kept-1] != kept {
-		t.Errorf("under the next view %d are replied to, the last of them number %d", len(replies), replies[len(replies)-1])
-	}
-}
-
 // TestNewNamesTheWrongField: in the words of whoever has given it.
 func TestNewNamesTheWrongField(t *testing.T) {
 	for _, test := range []struct {
@@ -229,35 +202,5 @@ func TestNewNamesTheWrongField(t *testing.T) {
 		if _, err := permission.New(test.config); err == nil || !strings.HasPrefix(err.Error(), test.says) {
 			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.says)
 		}
-	}
-}
-
-// TestAnswersOfPeersAreChecked: whatever peers answer an operator, the operator is answered by
-// what was asked for, once, and copies and parts that nobody has asked for are passed over.
-func TestAnswersOfPeersAreChecked(t *testing.T) {
-	w := newWitness(t, permission.Config{})
-	w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 9}, Fact: &protocol.Show{Name: "H"}})
-	stolen := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Mode: holdfast.ModeSlots, Units: 2, Token: 9}
-	for _, answer := range []clientele.Answer{
-		{Tag: tag, Number: 1, Skip: 7},
-		{Tag: tag, Number: 1, Skip: -1, More: -1},
-		{Tag: tag, Number: 2},
-		{Tag: tag, Number: 1, Locks: []lock.Lock{{Name: "Q"}, {Name: "H", Capacity: 3, Holders: []lock.Grant{stolen}}}, More: -3},
-		{Tag: tag, Number: 1},
-	} {
-		if out := w.receive(2, answer); len(out.Sends)+len(out.Replies) != 0 {
-			t.Errorf("%+v: sent %v, replied %v", answer, out.Sends, out.Replies)
-		}
-	}
-	out := w.receive(3, clientele.Answer{Tag: tag, Number: 1})
-	if len(out.Replies) != 1 {
-		t.Fatalf("replies %v", out.Replies)
-	}
-	shown, is := out.Replies[0].Result.(*lock.Lock)
-	if !is || shown.Name != "H" || len(shown.Holders) != 1 || shown.Units > 3 {
-		t.Errorf("shown %+v", shown)
-	}
-	if out := w.receive(3, clientele.Answer{Tag: tag, Number: 1}); len(out.Replies) != 0 {
-		t.Errorf("a copy is answered %v", out.Replies)
 	}
 }

@@ -1,0 +1,205 @@
+package clientele
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// TestTheProtocolDecides: what is asked for is queued, at a place that nobody knows, until the
+// protocol grants or refuses it; and each request ends once.
+func TestTheProtocolDecides(t *testing.T) {
+	m := newMember(t, 2)
+	m.told(m.ask(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1")
+	m.told(m.ask(2, nil), "2 queued -1")
+	m.told(m.ask(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1") // a copy
+	w := m.wish(1)
+	if w.Owner != "o" || w.Hold != time.Minute || w.Arrival != 1 || w.Shape.Mode != holdfast.ModeExclusive || w.Held {
+		t.Errorf("kept is %+v", w)
+	}
+	m.told(m.permit(1, 7), "1 granted 7")
+	if !w.Held || w.Token != 7 || w.Since != m.now {
+		t.Errorf("held is %+v", w)
+	}
+	m.told(m.step(func(out *protocol.Effects) {
+		m.clients.Deny(m.now, m.wish(2), w.HeldBy(m.now+time.Second), out)
+	}), "2 refused: "+(&lock.HeldBy{Owner: "o"}).Error())
+	m.has("2")
+	m.told(m.call(&protocol.Release{Session: session, Name: "n", Request: 1}), "1 released")
+	m.has("2", "1")
+	m.told(m.call(&protocol.Release{Session: session, Name: "n", Request: 1}), "1 refused: "+holdfast.ErrNotHeld.Error())
+	m.told(m.call(&protocol.EndSession{Session: session}))
+	if !m.clients.Empty() {
+		t.Errorf("something is left of clients that have nothing: %+v", m.clients)
+	}
+}
+
+// TestPlacesAreToldWhenTheyAreKnown: once, and to nobody who does not wait.
+func TestPlacesAreToldWhenTheyAreKnown(t *testing.T) {
+	m := newMember(t, 2)
+	m.ask(1, nil)
+	m.ask(2, nil)
+	m.ask(3, func(q *lock.Request) { q.Name, q.Try, q.WaitEnd = "another", true, m.now+time.Second })
+	if m.clients.Tries() != 1 {
+		t.Errorf("%d tries, want 1", m.clients.Tries())
+	}
+	let := func(ids ...uint64) protocol.Effects {
+		return m.step(func(out *protocol.Effects) {
+			for _, id := range ids {
+				m.clients.LetWait(m.wish(id))
+			}
+		})
+	}
+	m.told(let(2, 3), "2 queued 1")
+	m.told(let(2))
+	m.told(m.step(func(out *protocol.Effects) {
+		m.clients.LetWait(m.wish(1))
+		m.clients.Permit(m.now, m.wish(1), 5, out)
+	}), "1 granted 5")
+	m.told(m.step(func(*protocol.Effects) { m.clients.Review(m.wish(2)) }))
+	alone := newMember(t, 1)
+	alone.told(alone.ask(1, nil), "1 queued 0")
+	alone.standing.Leave()
+	alone.told(alone.ask(2, nil), "2 queued -1")
+}
+
+// TestOwnersHaveOneGrant: what an owner has asked for besides enters it, and ends.
+func TestOwnersHaveOneGrant(t *testing.T) {
+	m := newMember(t, 2)
+	owned := func(q *lock.Request) { q.Owner = "o" }
+	m.ask(1, owned)
+	m.ask(2, owned)
+	m.told(m.permit(2, 9), "2 granted 9", "1 granted 9")
+	m.has("1")
+	m.told(m.call(&protocol.Release{Session: session, Name: "n", Token: 9, Request: 1}), "1 released")
+	m.has("1")
+	m.told(m.call(&protocol.Release{Session: session, Name: "n", Token: 9, Request: 2}), "2 released")
+	m.has("1", "2")
+}
+
+// TestWhoDoesNotWaitWaitsForAnswers: for two patiences where peers can be asked, and the
+// protocol says why they were not enough; not at all where nobody can be asked.
+func TestWhoDoesNotWaitWaitsForAnswers(t *testing.T) {
+	m := newMember(t, 2)
+	now := func(q *lock.Request) { q.WaitEnd = m.now }
+	m.told(m.ask(1, now), "1 queued -1")
+	if w := m.wish(1); !w.Try {
+		t.Errorf("%+v waits for holders", w)
+	}
+	m.told(m.pass(2*time.Second - 1))
+	m.why = errors.New("b is silent")
+	m.told(m.pass(1), "1 refused: b is silent")
+	if m.clients.Tries() != 0 {
+		t.Errorf("%d tries are left", m.clients.Tries())
+	}
+	patient := newMember(t, 2)
+	patient.clients.config.Answers = 5
+	patient.ask(1, func(q *lock.Request) { q.WaitEnd = patient.now })
+	patient.told(patient.pass(5*time.Second - 1))
+	patient.why = m.why
+	patient.told(patient.pass(1), "1 refused: b is silent")
+	m.ready = false
+	m.clients.Pause()
+	m.told(m.ask(2, now), "2 refused: "+holdfast.ErrUnavailable.Error())
+	m.has("1")
+}
+
+// TestRefused: what is not taken at all, and a copy of what was taken before.
+func TestRefused(t *testing.T) {
+	m := newMember(t, 2)
+	m.ask(1, nil)
+	for _, test := range []struct {
+		change func(*lock.Request)
+		err    error
+		says   string
+	}{
+		{func(q *lock.Request) { q.Name = lock.Whole }, holdfast.ErrUnsupported, "protocol toy"},
+		{func(q *lock.Request) { q.Session.Member = 2 }, holdfast.ErrConflict, "another member"},
+		{func(q *lock.Request) { q.Mode = holdfast.ModeShared }, holdfast.ErrUnsupported, ""},
+	} {
+		out := m.ask(9, test.change)
+		if d := out.Replies[0].Decision; d.Kind != lock.Refused || !errors.Is(d.Err, test.err) || !strings.Contains(d.Err.Error(), test.says) {
+			t.Errorf("told %+v, want %v", d, test.err)
+		}
+	}
+	m.told(m.ask(1, func(q *lock.Request) { q.Mode = holdfast.ModeShared }), "1 queued -1")
+}
+
+// TestCallsOfSessions: what a session has, and how it ends.
+func TestCallsOfSessions(t *testing.T) {
+	m := newMember(t, 2)
+	m.ask(1, nil)
+	m.ask(2, nil)
+	m.permit(1, 7)
+	if holds := m.call(&protocol.CountHolds{Session: session}).Replies[0].Result.(*protocol.Holds); holds.Count != 1 {
+		t.Errorf("%d holds", holds.Count)
+	}
+	if list := m.call(&protocol.ListRequests{Session: session}).Replies[0].Result.(*protocol.Requests).List; len(list) != 2 {
+		t.Errorf("requests %v", list)
+	}
+	m.told(m.call(&protocol.Extend{Session: session, Request: 1, Name: "n", Token: 7, Hold: time.Second}), "1 granted 7")
+	m.told(m.call(&protocol.Extend{Session: session, Request: 1, Name: "n", Token: 8, Hold: time.Second}), "1 refused: "+holdfast.ErrNotHeld.Error())
+	m.told(m.call(&protocol.Cancel{Session: session, Request: 5, Name: "n"}), "5 released")
+	m.told(m.call(&protocol.Cancel{Session: session, Request: 2, Name: "n"}), "2 released")
+	m.told(m.pass(time.Minute), "1 lost 7") // its hold limit
+	m.has("2", "1")
+	m.ask(3, nil)
+	m.ask(4, nil)
+	m.permit(3, 9)
+	m.told(m.step(func(out *protocol.Effects) { m.clients.Lose(m.now, holdfast.MemberLost, out) }), "3 lost 9")
+	if waiting := m.clients.Waiting(); len(waiting) != 1 || waiting[0].Key.ID != 4 {
+		t.Errorf("waiting are %v", waiting)
+	}
+	m.call(&protocol.EndSession{Session: session, Why: holdfast.SessionExpired})
+	m.has("2", "1", "3", "4")
+	if !m.clients.Empty() {
+		t.Error("something is left of clients that are gone")
+	}
+}
+
+// TestClosedHere: clients are told to stop, nothing new is taken, and whoever has closed the space
+// is told when nothing is left. So many may wait for that, and one more is told so.
+func TestClosedHere(t *testing.T) {
+	m := newMember(t, 2)
+	m.ask(1, nil)
+	m.permit(1, 7)
+	for range 3 {
+		if out := m.call(&protocol.CloseSpace{}); results[*protocol.SpaceOpen](out) != nil {
+			t.Errorf("closed while something is held: %+v", out.Replies)
+		}
+	}
+	var limit *holdfast.LimitError
+	if told := results[*protocol.SpaceOpen](m.call(&protocol.CloseSpace{})); len(told) != 1 || !errors.As(told[0].Err, &limit) {
+		t.Errorf("the fourth is told %+v", told)
+	}
+	if d := m.ask(2, nil).Replies[0].Decision; d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrUnavailable) {
+		t.Errorf("told %+v", d)
+	}
+	if told := results[*protocol.SpaceOpen](m.call(&protocol.Release{Session: session, Name: "n", Request: 1})); len(told) != 3 || told[0].Err != nil {
+		t.Errorf("told %+v", told)
+	}
+	m.call(&protocol.OpenSpace{})
+	m.told(m.ask(3, nil), "3 queued -1")
+}
+
+// results picks results of one type out of what was told.
+func results[T any](out protocol.Effects) (found []T) {
+	for _, reply := range out.Replies {
+		if result, is := reply.Result.(T); is {
+			found = append(found, result)
+		}
+	}
+	return found
+}
+
+// TestNewNamesTheWrongField of the table's bounds.
+func TestNewNamesTheWrongField(t *testing.T) {
+	if _, err := New(Config{Table: lock.Config{Names: -1}}, &Standing{Self: 1}, new(member)); err == nil || !strings.Contains(err.Error(), "Names -1") {
+		t.Errorf("New = %v", err)
+	}
+}

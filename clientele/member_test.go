@@ -1,0 +1,212 @@
+package clientele
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// member is member 1 under the simplest protocol: the test says what is granted.
+type member struct {
+	t        *testing.T
+	now      protocol.Time
+	standing *Standing
+	clients  *Clients[*wish]
+	survey   *Survey[*wish]
+	wishes   []*wish
+	ready    bool
+	why      error // what Explain says
+	ended    []string
+	ops      uint64
+}
+
+type wish struct {
+	Request
+	awaits []protocol.ID
+}
+
+func newMember(t *testing.T, members int) *member {
+	t.Helper()
+	m := &member{t: t, now: time.Hour, standing: &Standing{Self: 1}, ready: true}
+	var err error
+	m.clients, err = New(Config{Protocol: "toy", Patience: time.Second, Operators: 3}, m.standing, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.survey = NewSurvey(m.clients)
+	m.view(1, members)
+	return m
+}
+
+// view is accepted by the member, and has it.
+func (m *member) view(number uint64, members int) protocol.Effects {
+	view := &protocol.View{Number: number, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Coordinator: 1, Lease: &protocol.Lease{Member: protocol.Never}}
+	for i := range members {
+		view.Members = append(view.Members, protocol.Member{ID: protocol.ID(i + 1), Name: string(rune('a' + i)), Since: 1})
+	}
+	var out protocol.Effects
+	if !m.standing.Take(view) {
+		m.standing.Settle()
+		m.survey.Renew(m.now, &out)
+	}
+	m.clients.Resume(m.now, &out)
+	m.clients.Conclude(&out)
+	return out
+}
+
+func (m *member) Ready() bool { return m.ready }
+
+func (m *member) Refusal(q *lock.Request) error {
+	if q.Mode == holdfast.ModeShared {
+		return holdfast.ErrUnsupported
+	}
+	return nil
+}
+
+func (m *member) Keep(r Request) *wish { return &wish{Request: r} }
+
+func (m *member) Enroll(_ protocol.Time, w *wish, _ *protocol.Effects) {
+	m.wishes = append(m.wishes, w)
+}
+
+func (m *member) Ended(w *wish) {
+	if !w.Dropped {
+		m.t.Errorf("request %d has ended, and is not dropped", w.Key.ID)
+	}
+	m.ended = append(m.ended, fmt.Sprint(w.Key.ID))
+	m.wishes = slices.DeleteFunc(m.wishes, func(other *wish) bool { return other == w })
+}
+
+func (m *member) Named(name string) (named []*wish) {
+	for _, w := range m.wishes {
+		if w.Key.Name == name {
+			named = append(named, w)
+		}
+	}
+	return named
+}
+
+func (m *member) Explain(_ *wish, err error) error {
+	if m.why != nil {
+		return m.why
+	}
+	return err
+}
+
+func (m *member) Knows(w *wish) bool { return w.Waits || m.standing.Alone() }
+
+func (m *member) Awaits(w *wish, peer protocol.ID) bool { return slices.Contains(w.awaits, peer) }
+
+func (m *member) Condition(_ protocol.Time, counts Counts) *protocol.Condition {
+	c, stands := m.clients.Describe(counts)
+	if stands {
+		c.State = protocol.Ready
+	}
+	return c
+}
+
+// step takes an event, or does something, as one step.
+func (m *member) step(do func(out *protocol.Effects)) protocol.Effects {
+	var out protocol.Effects
+	do(&out)
+	m.clients.Conclude(&out)
+	return out
+}
+
+func (m *member) call(fact any) protocol.Effects {
+	m.t.Helper()
+	m.ops++
+	ev := &protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: m.ops}, Fact: fact}
+	return m.step(func(out *protocol.Effects) {
+		if !m.clients.OnCall(m.now, ev, out) && !m.survey.OnCall(m.now, ev, out) {
+			m.t.Errorf("%T is no call of clients or operators", fact)
+		}
+	})
+}
+
+func (m *member) receive(from protocol.ID, message protocol.Message) protocol.Effects {
+	return m.step(func(out *protocol.Effects) {
+		ev := protocol.Event{Kind: protocol.Receive, From: from, Fact: message}
+		if !m.standing.Hears(ev, message.(interface{ Tagged() Tag }).Tagged(), out) {
+			return
+		}
+		switch message := message.(type) {
+		case Ask:
+			m.survey.OnAsk(m.now, from, &message, out)
+		case Answer:
+			m.survey.OnAnswer(m.now, from, &message, out)
+		}
+	})
+}
+
+// pass lets time pass, and says what came of it at the end.
+func (m *member) pass(d time.Duration) protocol.Effects {
+	m.now += d
+	return m.step(func(out *protocol.Effects) {
+		m.clients.Tick(m.now, out)
+		m.survey.Tick(m.now, out)
+	})
+}
+
+var session = lock.SessionID{Member: 1, Number: 1}
+
+// ask asks for an exclusive lock of n, or for what change makes of that.
+func (m *member) ask(id uint64, change func(*lock.Request)) protocol.Effects {
+	m.t.Helper()
+	q := &lock.Request{Session: session, ID: id, Name: "n", WaitEnd: protocol.Never, Arrived: m.now}
+	if change != nil {
+		change(q)
+	}
+	return m.call(q)
+}
+
+func (m *member) wish(id uint64) *wish {
+	m.t.Helper()
+	for _, w := range m.wishes {
+		if w.Key.ID == id {
+			return w
+		}
+	}
+	m.t.Fatalf("there is no request %d", id)
+	return nil
+}
+
+func (m *member) permit(id uint64, token holdfast.Token) protocol.Effects {
+	m.t.Helper()
+	return m.step(func(out *protocol.Effects) { m.clients.Permit(m.now, m.wish(id), token, out) })
+}
+
+// told compares what clients were told with what they should have been.
+func (m *member) told(out protocol.Effects, want ...string) {
+	m.t.Helper()
+	var got []string
+	for i := range out.Replies {
+		d := &out.Replies[i].Decision
+		text := fmt.Sprintf("%d %v", d.Request, d.Kind)
+		switch d.Kind {
+		case lock.Queued:
+			text += fmt.Sprintf(" %d", d.Position)
+		case lock.Granted, lock.Lost:
+			text += fmt.Sprintf(" %d", d.Token)
+		case lock.Refused:
+			text += ": " + d.Err.Error()
+		}
+		got = append(got, text)
+	}
+	if !slices.Equal(got, want) {
+		m.t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+// has compares the requests that have ended so far with those that should have.
+func (m *member) has(ended ...string) {
+	m.t.Helper()
+	if !slices.Equal(m.ended, ended) {
+		m.t.Errorf("ended are %q, want %q", m.ended, ended)
+	}
+}

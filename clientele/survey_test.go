@@ -1,0 +1,271 @@
+package clientele
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// askOf returns what one peer is asked.
+func askOf(t *testing.T, out protocol.Effects, peer protocol.ID) Ask {
+	t.Helper()
+	for _, sent := range out.Sends {
+		if ask, is := sent.Message.(Ask); is && sent.To == peer {
+			return ask
+		}
+	}
+	t.Fatalf("member %d is asked nothing: %v", peer, out.Sends)
+	return Ask{}
+}
+
+// other is a hold of a client of member 2, which it says to have begun a second ago.
+func other(token holdfast.Token) lock.Lock {
+	grant := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Token: token, Since: -time.Second, Until: protocol.Never}
+	return lock.Lock{Name: "n", Holders: []lock.Grant{grant}, Token: token}
+}
+
+// TestShowAsksAll: what each says of its own clients is put together; and whom the requests that
+// wait here wait for is what the protocol says.
+func TestShowAsksAll(t *testing.T) {
+	m := newMember(t, 3)
+	m.ask(1, nil)
+	m.wish(1).awaits = []protocol.ID{2, 3}
+	out := m.call(&protocol.Show{Name: "n"})
+	ask := askOf(t, out, 2)
+	if ask.Kind != AskShow || !slices.Equal(ask.Names, []string{"n"}) || askOf(t, out, 3).Number != ask.Number {
+		t.Fatalf("asked %+v", ask)
+	}
+	tag := m.standing.Tag()
+	m.receive(2, Answer{Tag: tag, Number: ask.Number, Locks: []lock.Lock{other(8)}})
+	shown := results[*lock.Lock](m.receive(3, Answer{Tag: tag, Number: ask.Number}))
+	if len(shown) != 1 || len(shown[0].Holders) != 1 || shown[0].Holders[0].Since != m.now-time.Second {
+		t.Fatalf("shown %+v", shown)
+	}
+	if w := shown[0].Waiters; len(w) != 1 || !slices.Equal(w[0].For, []uint64{2, 3}) {
+		t.Errorf("waiters %+v", w)
+	}
+}
+
+// TestPeersAreAnswered for this member's clients alone, in times relative to now.
+func TestPeersAreAnswered(t *testing.T) {
+	m := newMember(t, 2)
+	m.ask(1, nil)
+	m.permit(1, 7)
+	m.ask(2, nil)
+	m.wish(2).awaits = []protocol.ID{2}
+	m.pass(3 * time.Second)
+	tag := m.standing.Tag()
+	answer := func(ask Ask) Answer {
+		t.Helper()
+		ask.Tag, ask.Number = tag, 5
+		out := m.receive(2, ask)
+		if len(out.Sends) != 1 || out.Sends[0].To != 2 {
+			t.Fatalf("%v: sent %v", ask, out.Sends)
+		}
+		return out.Sends[0].Message.(Answer)
+	}
+	if a := answer(Ask{Kind: AskShow, Names: []string{"n"}}); len(a.Locks) != 1 || a.Locks[0].Holders[0].Since != -3*time.Second || a.Number != 5 || a.Tag != tag {
+		t.Errorf("shown %+v", a)
+	}
+	if a := answer(Ask{Kind: AskScan, Limit: 9}); len(a.Locks) != 1 || a.Locks[0].Name != "n" || a.Next != 0 {
+		t.Errorf("listed %+v", a)
+	}
+	want := Counts{Locks: 1, Waiters: 1, Sessions: 1, Awaited: []protocol.Awaited{{Member: 1, Reply: 2, Requests: 1}}}
+	if a := answer(Ask{Kind: AskCount}); fmt.Sprint(a.Counts) != fmt.Sprint(want) {
+		t.Errorf("counted %+v, want %+v", a.Counts, want)
+	}
+	if a := answer(Ask{Kind: AskBreak, Names: []string{"n"}, Token: 6}); len(a.Grants) != 0 {
+		t.Errorf("broken under another token: %+v", a.Grants)
+	}
+	if a := answer(Ask{Kind: AskBreak, Names: []string{"n"}, Token: 7, Reason: "stuck"}); len(a.Grants) != 1 {
+		t.Errorf("broken %+v", a.Grants)
+	}
+}
+
+// TestMalformedAsks are noted, and not answered.
+func TestMalformedAsks(t *testing.T) {
+	m := newMember(t, 2)
+	for name, ask := range map[string]Ask{
+		"no kind":            {},
+		"an unknown kind":    {Kind: AskCount + 1},
+		"too many names":     {Kind: AskShow, Names: make([]string, maxNames+1)},
+		"a negative skip":    {Kind: AskShow, Skip: -1},
+		"a break of nothing": {Kind: AskBreak},
+		"a break of two":     {Kind: AskBreak, Names: []string{"a", "b"}},
+	} {
+		ask.Tag = m.standing.Tag()
+		out := m.receive(2, ask)
+		if len(out.Sends)+len(out.Replies) != 0 || len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0].String(), "ignored ") {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// TestAnswersAreChecked: whatever peers answer an operator, the operator is answered by what was
+// asked for, once, and copies and parts that nobody has asked for are passed over.
+func TestAnswersAreChecked(t *testing.T) {
+	m := newMember(t, 3)
+	m.ask(1, func(q *lock.Request) { q.Mode, q.Units, q.Capacity = holdfast.ModeSlots, 2, 3 })
+	m.permit(1, 7)
+	m.call(&protocol.Show{Name: "n"})
+	tag := m.standing.Tag()
+	stolen := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Mode: holdfast.ModeSlots, Units: 2, Token: 9}
+	for _, answer := range []Answer{
+		{Number: 1, Skip: 7},
+		{Number: 1, Skip: -1, More: -1},
+		{Number: 2},
+		{Number: 1, Locks: []lock.Lock{{Name: "Q"}, {Name: "n", Capacity: 3, Holders: []lock.Grant{stolen}}}, More: -3},
+		{Number: 1},
+	} {
+		answer.Tag = tag
+		if out := m.receive(2, answer); len(out.Sends)+len(out.Replies) != 0 {
+			t.Errorf("%+v: sent %v, replied %v", answer, out.Sends, out.Replies)
+		}
+	}
+	shown := results[*lock.Lock](m.receive(3, Answer{Tag: tag, Number: 1}))
+	if len(shown) != 1 || shown[0].Name != "n" || len(shown[0].Holders) != 1 || shown[0].Units > 3 {
+		t.Errorf("shown %+v", shown)
+	}
+	if out := m.receive(3, Answer{Tag: tag, Number: 1}); len(out.Replies) != 0 || !m.survey.Empty() {
+		t.Errorf("a copy is answered %v", out.Replies)
+	}
+}
+
+// TestPartsAreAskedFor: an answer that says that there is more is followed by a question for it.
+func TestPartsAreAskedFor(t *testing.T) {
+	m := newMember(t, 2)
+	ask := askOf(t, m.call(&protocol.Show{Name: "n"}), 2)
+	again := askOf(t, m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number, Locks: []lock.Lock{other(8)}, More: 1}), 2)
+	if again.Skip != 1 || again.Number != ask.Number {
+		t.Fatalf("asked %+v", again)
+	}
+	if out := m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number}); len(out.Replies) != 0 {
+		t.Error("a copy of the first part ends it")
+	}
+	if shown := results[*lock.Lock](m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number, Skip: 1})); len(shown) != 1 {
+		t.Errorf("shown %+v", shown)
+	}
+}
+
+// TestManyWaitersAreShownInParts: at most 256 in one answer, and none twice.
+func TestManyWaitersAreShownInParts(t *testing.T) {
+	m := newMember(t, 2)
+	for id := range uint64(maxTold + 2) {
+		m.ask(id+1, nil)
+	}
+	ask := Ask{Tag: m.standing.Tag(), Number: 1, Kind: AskShow, Names: []string{"n"}}
+	first := m.receive(2, ask).Sends[0].Message.(Answer)
+	ask.Skip = first.More
+	rest := m.receive(2, ask).Sends[0].Message.(Answer)
+	if len(first.Locks[0].Waiters) != maxTold || first.More != maxTold || len(rest.Locks[0].Waiters) != 2 || rest.More != 0 {
+		t.Errorf("%d and %d waiters, more from %d and %d", len(first.Locks[0].Waiters), len(rest.Locks[0].Waiters), first.More, rest.More)
+	}
+	if out := m.call(&protocol.Show{Name: "n"}); askOf(t, out, 2).Skip != 0 {
+		t.Errorf("asked %v", out.Sends)
+	}
+}
+
+// TestListingsGoFromMemberToMember: a name that two have is listed with the first of them.
+func TestListingsGoFromMemberToMember(t *testing.T) {
+	m := newMember(t, 2)
+	m.ask(1, nil)
+	m.permit(1, 7)
+	about := askOf(t, m.call(&protocol.Scan{Limit: 10}), 2)
+	if about.Kind != AskShow || !slices.Equal(about.Names, []string{"n"}) {
+		t.Fatalf("asked %+v", about)
+	}
+	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number}))
+	if len(page) != 1 || len(page[0].Locks) != 1 || page[0].Next == 0 {
+		t.Fatalf("listed %+v", page)
+	}
+	next := askOf(t, m.call(&protocol.Scan{Cursor: page[0].Next, Limit: 10}), 2)
+	if next.Kind != AskScan || next.Cursor != 0 {
+		t.Fatalf("asked %+v", next)
+	}
+	about = askOf(t, m.receive(2, Answer{Tag: next.Tag, Number: next.Number, Locks: []lock.Lock{{Name: "n"}, {Name: "o"}}}), 2)
+	both := other(8)
+	both.Name = "o"
+	page = results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{other(6), both}}))
+	if len(page) != 1 || len(page[0].Locks) != 1 || page[0].Locks[0].Name != "o" || page[0].Next != 0 {
+		t.Errorf("listed %+v", page)
+	}
+}
+
+// TestBreaksAreDoneOnce, though every view asks again, and told with what each has broken.
+func TestBreaksAreDoneOnce(t *testing.T) {
+	m := newMember(t, 2)
+	grant := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Token: 7}
+	ask := askOf(t, m.call(&protocol.Break{Name: "n", Token: 7, Reason: "stuck"}), 2)
+	if ask.Kind != AskBreak || ask.Token != 7 || ask.Reason != "stuck" {
+		t.Fatalf("asked %+v", ask)
+	}
+	m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number, Grants: []lock.Grant{grant}, More: 1})
+	again := askOf(t, m.view(2, 2), 2)
+	if again.Number == ask.Number || again.View != 2 {
+		t.Fatalf("asked again %+v", again)
+	}
+	broken := results[*protocol.Broken](m.receive(2, Answer{Tag: again.Tag, Number: again.Number, Grants: []lock.Grant{grant}}))
+	if len(broken) != 1 || len(broken[0].Grants) != 1 || broken[0].Err != nil {
+		t.Errorf("broken %+v", broken)
+	}
+	ask = askOf(t, m.call(&protocol.Break{Name: "n", Token: 9}), 2)
+	broken = results[*protocol.Broken](m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number}))
+	if len(broken) != 1 || !errors.Is(broken[0].Err, holdfast.ErrNotHeld) {
+		t.Errorf("broken %+v", broken)
+	}
+}
+
+// TestSilentMembersAreGivenUp: after having been asked again, with who it is where that is asked.
+func TestSilentMembersAreGivenUp(t *testing.T) {
+	m := newMember(t, 2)
+	m.call(&protocol.Inspect{})
+	m.call(&protocol.Show{Name: "n"})
+	if at := m.survey.Wake(); at != m.now+time.Second {
+		t.Errorf("it wakes at %v", at)
+	}
+	if out := m.pass(time.Second); len(out.Sends) != 2 || len(out.Replies) != 0 {
+		t.Errorf("asked again %+v", out)
+	}
+	about := results[*protocol.Condition](m.pass(3 * time.Second))
+	if len(about) != 1 || about[0].State != protocol.Recovering || about[0].Why != "b does not answer" {
+		t.Errorf("told %+v", about)
+	}
+	told := results[*protocol.Unanswered](m.pass(16 * time.Second))
+	if len(told) != 1 || !errors.Is(told[0].Err, holdfast.ErrUnavailable) || !m.survey.Empty() {
+		t.Errorf("told %+v", told)
+	}
+	m.call(&protocol.Break{Name: "n"})
+	m.standing.Leave()
+	ended := results[*protocol.Broken](m.step(func(out *protocol.Effects) { m.survey.End(m.now, out) }))
+	if len(ended) != 1 || !errors.Is(ended[0].Err, holdfast.ErrUnavailable) {
+		t.Errorf("told %+v", ended)
+	}
+	if told := results[*protocol.Unanswered](m.call(&protocol.Show{Name: "n"})); len(told) != 1 {
+		t.Errorf("who is in no view tells %+v", told)
+	}
+}
+
+// TestOperatorsAreBounded: of calls that wait for a member that is silent, so many are taken.
+func TestOperatorsAreBounded(t *testing.T) {
+	m := newMember(t, 2)
+	for range 3 {
+		if out := m.call(&protocol.Show{Name: "a"}); len(out.Replies) != 0 {
+			t.Fatalf("answered at once: %+v", out.Replies)
+		}
+	}
+	told := results[*protocol.Unanswered](m.call(&protocol.Show{Name: "a"}))
+	var limit *holdfast.LimitError
+	if len(told) != 1 || !errors.As(told[0].Err, &limit) || limit.Limit != "operators" || limit.Value != 3 {
+		t.Errorf("the fourth is told %+v", told)
+	}
+	if alone := newMember(t, 1); len(alone.call(&protocol.Show{Name: "a"}).Replies) != 1 {
+		t.Error("who is alone waits for others")
+	}
+}
