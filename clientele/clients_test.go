@@ -151,7 +151,11 @@ func TestCallsOfSessions(t *testing.T) {
 	m.ask(3, nil)
 	m.ask(4, nil)
 	m.permit(3, 9)
+	third := m.wish(3)
 	m.told(m.step(func(out *protocol.Effects) { m.clients.Lose(m.now, holdfast.MemberLost, out) }), "3 lost 9")
+	if third.Lost != holdfast.MemberLost || !third.Dropped {
+		t.Errorf("lost is %+v", third)
+	}
 	if waiting := m.clients.Waiting(); len(waiting) != 1 || waiting[0].Key.ID != 4 {
 		t.Errorf("waiting are %v", waiting)
 	}
