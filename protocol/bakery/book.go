@@ -13,6 +13,8 @@ import (
 type book struct {
 	names   map[string]*page
 	tickets map[Key]*ticket
+	// serials has the highest serial of each master that was heard of, this leader's own too.
+	serials map[protocol.ID]uint64
 	// floor is no less than any grant number of a name that has no page.
 	floor uint64
 }
@@ -44,18 +46,18 @@ type ticket struct {
 	page   *page
 	master protocol.ID
 	step   step
+	serial uint64 // its master's
 	number uint64 // 0 while it is choosing
 	chosen bool   // it has exited: nobody waits for it to choose any more
 
 	// What only its master keeps.
-	heard  []protocol.ID // the leaders that have answered to its entering
-	still  []Key         // who was choosing when it got its number, and has not exited
-	exited []Key         // who has exited since others are told of its number
-	early  bool          // they were asked to agree when they were told
-	asked  bool          // they were asked to agree, and may do so
-	token  holdfast.Token
-	since  protocol.Time // when it was locked
-	told   bool          // its member was told that it has to wait
+	heard []protocol.ID // the leaders that have answered to its entering
+	still []Key         // who was choosing when it got its number, and has not exited
+	early bool          // they were asked to agree when they were told
+	asked bool          // they were asked to agree, and may do so
+	token holdfast.Token
+	since protocol.Time // when it was locked
+	told  bool          // its member was told that it has to wait
 
 	// wanted says, at another leader, that its master was told that it is not the first here, and is to be
 	// told when it is.
@@ -68,7 +70,9 @@ type ticket struct {
 	claimed  bool        // its member has
 }
 
-func newBook() *book { return &book{names: map[string]*page{}, tickets: map[Key]*ticket{}} }
+func newBook() *book {
+	return &book{names: map[string]*page{}, tickets: map[Key]*ticket{}, serials: map[protocol.ID]uint64{}}
+}
 
 // pageOf returns the page of a name, and begins one where there is none.
 func (b *book) pageOf(name string) *page {
@@ -82,12 +86,13 @@ func (b *book) pageOf(name string) *page {
 
 // enter takes up a ticket that is choosing its number. What the book has under its key is of
 // another time, and goes.
-func (b *book) enter(t Ticket, master protocol.ID) *ticket {
+func (b *book) enter(t Ticket, master protocol.ID, serial uint64) *ticket {
 	if known := b.tickets[t.Key]; known != nil {
 		b.remove(known)
 	}
 	p := b.pageOf(t.Name)
-	entered := &ticket{Ticket: t, page: p, master: master, step: entering}
+	entered := &ticket{Ticket: t, page: p, master: master, serial: serial, step: entering}
+	b.serials[master] = max(b.serials[master], serial)
 	p.entering = append(p.entering, entered)
 	b.tickets[t.Key] = entered
 	return entered
@@ -147,13 +152,13 @@ func (p *page) max() uint64 {
 }
 
 // choosing lists who is choosing a number, but for one.
-func (p *page) choosing(but Key) (keys []Key) {
+func (p *page) choosing(but Key) (list []Choosing) {
 	for _, t := range p.entering {
 		if t.Key != but {
-			keys = append(keys, t.Key)
+			list = append(list, Choosing{t.Key, t.master, t.serial})
 		}
 	}
-	return keys
+	return list
 }
 
 // beside reports whether two tickets can be locked at one time, units apart.

@@ -37,14 +37,14 @@ func (m *Machine) draw(now protocol.Time, t Ticket, out *protocol.Effects) *tick
 	if known := m.book.tickets[t.Key]; known != nil {
 		m.remove(now, known, out) // of the term before, with a number that too few know
 	}
-	x := m.book.enter(t, m.config.Self)
+	x := m.book.enter(t, m.config.Self, m.book.serials[m.config.Self]+1)
 	if t.Try {
 		if by := m.inTheWay(x, m.config.Self); by != nil {
 			m.fail(now, x, Failed{Why: FailedHeld, By: by.heldBy(now)}, out)
 			return x
 		}
 	}
-	m.sayAll(now, Entering{Ticket: t}, out)
+	m.sayAll(now, Entering{Ticket: t, Serial: x.serial}, out)
 	if m.alone() {
 		m.number(now, x, 0, out)
 	}
@@ -203,20 +203,24 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 }
 
 // settle notes for whom a ticket that has its number waits: who was choosing here or there, and has not exited
-// meanwhile. What was said there before an exit was heard here may come after it: without the
-// memory of those who have exited it would be waited for them for ever.
-func (m *Machine) settle(now protocol.Time, x *ticket, there []Key, out *protocol.Effects) {
+// meanwhile. What was said there may be older than an exit that was heard of here, and would be waited
+// for then for ever: a serial tells (the tombstones of the model).
+func (m *Machine) settle(now protocol.Time, x *ticket, there []Choosing, out *protocol.Effects) {
 	still := x.page.choosing(x.Key)
 	if protocol.Mutated("still entering from the own map") {
 		there = nil
 	}
-	for _, key := range there {
-		gone := slices.Contains(x.exited, key) && !protocol.Mutated("no memory of who has exited")
-		if key != x.Key && !gone && !slices.Contains(still, key) {
-			still = append(still, key)
+	for _, y := range there {
+		known := m.book.serials[y.Master] >= y.Serial // if it is choosing still, it is in still
+		if !slices.Contains(still, y) && (!known || protocol.Mutated("no memory of who has exited")) {
+			still = append(still, y)
 		}
 	}
-	x.step, x.still, x.exited = waiting, still, nil
+	x.still = make([]Key, 0, len(still))
+	for _, y := range still {
+		x.still = append(x.still, y.Key)
+	}
+	x.step = waiting
 	m.book.exit(x)
 	m.hasExited(now, x.page, x.Key, out)
 	if len(x.still) == 0 {
@@ -239,10 +243,6 @@ func (m *Machine) exiting(x *ticket) Exiting {
 // hasExited notes that nobody has to wait any more for a ticket to choose its number.
 func (m *Machine) hasExited(now protocol.Time, p *page, key Key, out *protocol.Effects) {
 	for _, x := range slices.Clone(p.waits) {
-		if x.step == adding {
-			x.exited = append(x.exited, key)
-			continue
-		}
 		x.still = slices.DeleteFunc(x.still, func(k Key) bool { return k == key })
 		if x.step == waiting && len(x.still) == 0 {
 			x.step = ready

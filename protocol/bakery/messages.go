@@ -126,6 +126,8 @@ type (
 	// Entering begins a ticket (LOCKENTERING): its master is choosing a number for it.
 	Entering struct {
 		Ticket Ticket
+		// Serial counts the tickets that the sender has begun in this term, from 1.
+		Serial uint64
 	}
 	// Entered says that the sender knows (LOCKENTERED). In the merged set it has what Max has.
 	Entered struct {
@@ -161,7 +163,7 @@ type (
 	// says in Activated.
 	Added struct {
 		Key       Key
-		Entering  []Key
+		Entering  []Choosing
 		Activated bool
 		Vote      Vote
 	}
@@ -187,6 +189,13 @@ type (
 	Activated struct {
 		Key  Key
 		Vote Vote
+	}
+	// Choosing is a ticket that is choosing its number. Who has heard of its master's serial, and does
+	// not know the ticket as one that is choosing, has heard of its exit.
+	Choosing struct {
+		Key    Key
+		Master protocol.ID
+		Serial uint64
 	}
 	// Vote is what a leader says to a ticket's being granted.
 	Vote struct {

@@ -27,7 +27,7 @@ func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering,
 	if known := m.book.tickets[msg.Ticket.Key]; known != nil {
 		m.remove(now, known, out) // of the term before: its master begins again
 	}
-	t := m.book.enter(msg.Ticket, from)
+	t := m.book.enter(msg.Ticket, from, msg.Serial)
 	answer := Entered{Key: t.Key, Differs: t.page.differing(&t.Ticket)}
 	if !m.config.Published {
 		answer.Max = t.page.max()

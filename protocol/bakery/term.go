@@ -193,7 +193,7 @@ func (m *Machine) inheritTicket(n Numbered) *ticket {
 		m.book.remove(known)
 	}
 	master := m.successor(n.Master)
-	t := m.book.enter(n.Ticket, master)
+	t := m.book.enter(n.Ticket, master, 0)
 	m.book.add(t, n.Number)
 	m.book.exit(t)
 	t.step, t.formerly = ready, n.Master.ID

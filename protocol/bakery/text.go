@@ -46,6 +46,8 @@ func shapeText(mode holdfast.Mode, units, capacity int) string {
 	return mode.String()
 }
 
+func (c Choosing) String() string { return c.Key.String() }
+
 func (v Vote) String() string {
 	if !v.First {
 		return "not the first"
