@@ -198,7 +198,6 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 		m.onOpen(now, out)
 	}
 	if m.leaseDue <= now {
-		m.leaseDue = protocol.Never
 		m.takeLocks(now, out)
 	}
 	m.pollTick(now, out)

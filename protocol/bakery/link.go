@@ -44,10 +44,14 @@ func (m *Machine) linkTo(to protocol.ID) *link {
 	return m.links[i]
 }
 
-// say says something to a member under the term: at once where that is this one.
+// say says something to a member under the term: at once where that is this one, and not at all where it has
+// left.
 func (m *Machine) say(now protocol.Time, to protocol.ID, body Body, out *protocol.Effects) {
 	if to == m.config.Self {
 		m.hearSelf = append(m.hearSelf, body)
+		return
+	}
+	if _, listed := m.standing.View.Of(to); !listed {
 		return
 	}
 	l := m.linkTo(to)

@@ -221,12 +221,12 @@ func (m *Machine) settle(now protocol.Time, x *ticket, there []Choosing, out *pr
 		x.still = append(x.still, y.Key)
 	}
 	x.step = waiting
-	m.book.exit(x)
-	m.hasExited(now, x.page, x.Key, out)
 	if len(x.still) == 0 {
 		x.step = ready
 		x.page.leaveWaits(x)
 	}
+	m.book.exit(x)
+	m.hasExited(now, x.page, x.Key, out)
 }
 
 // exiting says, in the merged set, that a ticket has exited; that it is ready; and asks for agreement if it

@@ -296,7 +296,7 @@ func (m *Machine) unlock(now protocol.Time, r *request, out *protocol.Effects) {
 		return
 	}
 	delete(m.mine, r.ticket.Key)
-	if m.standing.Admitted() {
+	if m.standing.Admitted() && m.present(r.master) {
 		m.say(now, r.master.ID, Unlock{Key: r.ticket.Key}, out)
 	}
 }
