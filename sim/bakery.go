@@ -10,7 +10,7 @@ import (
 // bakeryProtocol is one space of protocol bakery over the membership.
 func bakeryProtocol() Protocol {
 	return Protocol{
-		Name: "bakery", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true,
+		Name: "bakery", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true, Founders: 3,
 		Faults: Within.Without(Any) &^ ofStores,
 		Build: func(s Seat) (Built, error) {
 			built, err := Membership(s)

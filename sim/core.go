@@ -163,7 +163,7 @@ func (w *world) suffices(c *core) bool {
 	}
 	there := map[protocol.ID]bool{}
 	var views []*election.View
-	everybody := true // of the founders
+	everybody, founders, here := true, 0, 0 // of the founders
 	for i, m := range w.members {
 		id, accepted := m.remembers()
 		there[id] = c.in[i]
@@ -171,6 +171,15 @@ func (w *world) suffices(c *core) bool {
 			views = append(views, accepted...)
 		}
 		everybody = everybody && (c.in[i] || !m.founder)
+		if m.founder {
+			founders++
+			if c.in[i] {
+				here++
+			}
+		}
+	}
+	if here < min(w.protocol.Founders, founders) {
+		return false
 	}
 	newest := election.NewestOf(views...)
 	if newest == nil || everybody || w.settings.faults.Has(Any) || !w.fits(newest) {
