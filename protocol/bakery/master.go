@@ -455,8 +455,11 @@ func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *
 			out.Note(clientele.Ignored{What: fmt.Sprintf("a claim of %v from member %d", c.Ticket.Key, from)})
 		case x != nil:
 			x.claimed, x.orphan = true, false
-			if c.Token != 0 && x.step != locked {
+			switch {
+			case c.Token != 0 && x.step != locked:
 				x.step, x.token, x.since = locked, c.Token, now
+			case c.Token == 0 && x.step == locked: // what it was told came too late for the term before
+				m.say(now, from, Locked{Key: x.Key, Token: x.token}, out)
 			}
 		case c.Token == 0:
 			m.draw(now, c.Ticket, out).claimed = true
