@@ -1,0 +1,144 @@
+// Package bakery is the protocol in which three leaders number tickets: Lamport's Bakery (CACM 17(8),
+// 1974) as snaplock has it, of which each step waits for the faster of two answers. Any one leader can
+// be lost at any time: the other two know of every ticket, and nothing is rebuilt.
+//
+// # One page
+//
+// Each member has a [lock.Table] of its own clients' requests (package clientele). For each it asks a
+// leader for a ticket (Lock); a leader asks itself. That leader is the ticket's master, and alone says
+// anything about it. Leaders keep one book: of each name who is choosing a number, and who has one, in order
+// of it.
+//
+//	                         snaplock, published             merged (the default)
+//	choose a number          Entering, Entered               Entering, Entered with the highest number
+//	                         GetMax, Max
+//	tell it                  Add, Added                      Add, which exits, is ready and asks at once
+//	exit, be ready           Exiting, Ready                  where nobody else is choosing; Added, with the
+//	be the first             Activate, Activated             answer; else Exiting, which asks, Activated
+//	between three leaders    20 messages, 4 round trips      8, 2 round trips (12, 3 where others are choosing)
+//	between two; one         10; 0                           4; 0
+//	end                      2 Drop                          2 Drop
+//
+// A member that is no leader has Lock and Locked, Unlock and Unlocked besides. A ticket that has to wait is
+// told so once (Queued); when those before it have ended its master asks for the others' agreement
+// (Activate), and one that cannot agree yet says so again as soon as it can (Activated): nobody polls.
+//
+// # Who leads
+//
+// Each view has an elector: the member with the smallest address. All others tell it who they are and
+// which leaders they know (Started). If those are complete they go on (Leaders); a newcomer learns them so.
+// Otherwise who leads stays, as if its priority were 0, and of the other founders that are not off those with the
+// smallest (priority, random number, address, process, name) fill up to three. A cluster of up to three
+// founders needs all of them to elect anybody new, a larger one more than half, and three candidates; else
+// there is no election, and status says why (Refused). Leaders that are left, and are a majority of what they
+// were, go on without a new one.
+//
+// An election is named by a Term: the epoch's counter and the view's number, which is what snaplock's wall
+// clock date was for. Before anybody hears of it, a majority of the view with the coordinator in it has
+// agreed to take no older one (Elect, Elected). Whoever then hears of it leaves the term before for good:
+// each message is of one term, and of no other.
+//
+// # From one term to the next
+//
+// A leader that leaves a term hands its tickets over as they were at that moment (Tickets), to all leaders of
+// the next. A leader serves when it has those of a majority of the leaders before: it has every ticket
+// that was told to a majority, and no other counts. Who was choosing chooses again; who has a number keeps
+// it. Whose master is gone, is the ticket of the leader of the first rank. Each member claims what it has of each
+// leader's (Claim); what it does not claim has ended. That is snaplock's question whether a client is alive,
+// answered before it is asked.
+//
+// Where no majority of the former leaders is left, new ones follow nobody: each member tells all of
+// them what its clients hold, which is the copy that is never lost as long as anybody holds, and they serve when
+// all have and the view is open, so that nobody else can hold anything. What tokens were given before, nobody
+// knows then: it takes another epoch. Who waits is numbered by the first of them in the order of age.
+//
+// A leader that was away or has started again has another place in the view, so it is none: it gets tickets
+// only as a new one.
+//
+// # Safety
+//
+// Let x and y be tickets for one name that exclude each other, with masters A and C. A step is known to a
+// majority: a ticket's master and the one who has answered. Say y has its number told to {C, p}, and x
+// has entered and got the highest numbers at {A, q}. The two have a leader r in common. If x came to r
+// first, y's answer from r, or C's own book, says that x is choosing, and y waits for its exit: from then on a
+// majority knows x's number. If y came to r first, x has a higher number. So when y is ready, whoever has a
+// smaller number is known to a majority, and nobody can get one any more. y is locked when it is the first in
+// its master's book and in that of one other: what is before it is in one of the two.
+//
+// The published protocol takes who is choosing from the master's own book only. A ticket that the other knows
+// to be choosing, and the master not yet, may get a smaller number afterwards: two hold the lock (W1). And
+// what an answer says is choosing may have exited in the master's book before, and would be waited for
+// without end: each master counts its tickets, and whoever has heard of a later one knows that an earlier one
+// that it does not list has exited.
+//
+// Modes: before a ticket there may be others that it fits beside, shared ones or slots of one capacity. For slots
+// the answer lists whose units those are: two masters' books together have them all.
+//
+// Leases: a member takes Locked under its own lease only, and in its own term. A ticket of a member that has
+// left ends when a view without it is open (protocol.View.Open): until then its clients may believe that they
+// hold. Leaders need no lease: what they decide without the others counts for nothing.
+//
+// # Tokens
+//
+// (epoch of the term, grant number). Who agrees sets a number aside that is above all it knows for the name
+// and above the master's; the master takes it if it is above its own, and asks again otherwise. So two
+// leaders know each number, and the next grant of the name, which one of the two has a part in, gets a higher
+// one. A name that nobody wants any more is forgotten, and its number with it: no name's numbers begin below the
+// highest that was forgotten. Grants that are held beside each other are decided beside each other: their
+// tokens differ, and are not in the order of time.
+//
+// # Grace
+//
+// snaplock's lock ends twice: its holder is told to stop (UNLOCKING), and the lock is free after a grace
+// (UNLOCKED). Here the holder is told that its hold limit has passed as everywhere, and the name stays taken for
+// Config.Grace. A session that ends, and a member that is lost, have waits of their own, which are the lease's.
+//
+// # Links
+//
+// The protocol counts on messages that arrive once and in order. What is said between two members under a term
+// is numbered, taken in turn, and said again until it is heard (link.go). Who leaves three copies in a row
+// unheard is told to the membership (protocol.Unheard), which does without one of the two.
+//
+// # The published holes, and how each is closed
+//
+//	W1   two masters hold one lock        who is choosing is taken from both books, less those known to have exited
+//	W2   who answered is not recorded     each answer counts with its sender, and not twice
+//	W3   two partial views elect          views; an elector each; a majority with the coordinator agrees
+//	W4   lost wake-up                     whatever ends a ticket tells those who wait for its choosing, and for its turn
+//	W5   tickets merged into one          a list of values, and tests with many
+//	W6   a healthy leader is replaced     who leads stays
+//	W6b  an id that changes               drawn once at the start
+//	W7   amnesia                          a leader is a place in the views, and serves after a majority's tickets
+//	W7b  no UNLOCKED after a timeout      every Unlock is answered
+//	W7c  durations are raised in silence  a hold limit is taken as it is asked for
+//	W8   serials that are wrong           keys are the member's own, for ever
+//	W9   duration left out                a hold limit is optional
+//	W10  UNLOCK while not ready is lost   it waits, and ends a ticket in every step
+//	W11  one failure fails all            failures name their ticket
+//	W12  wall clocks are compared         limits are counted by the member that was asked, on its own clock
+//	W13  no wake-up with one leader       one path for all numbers of leaders
+//	W14  numbers overflow                 they have 64 bits, and begin again with each term and idle name
+//	W15  deadlocks of lock order          out of scope: LockAll takes several names in one order
+//	W16  anybody drops any ticket         only its master does, and its own member
+//	W17  no fencing token                 see above
+//
+// # Bounds
+//
+// Tickets of a name: 131,072. What one leader leaves unheard: 65,536 letters; then nothing more is taken
+// (ErrLimit, unheard). Slots: a capacity of up to 4096. Letters and messages of what is about to come: 1024.
+// Limits of clients' requests are the table's.
+//
+// # What it does not do
+//
+// Nobody can hold a whole space, and leaders cannot be handed over: ErrUnsupported. Partition mode any is
+// refused: half of the leaders decide nothing. A grace ends with the member whose client held.
+//
+// # Files
+//
+//	bakery.go    Config, Machine, Step      book.go       names, tickets and their order
+//	messages.go  text.go                    master.go     the steps of a leader's own tickets
+//	view.go      views, who has left        replica.go    the steps of the others'
+//	election.go  who leads                  term.go       from one term to the next
+//	member.go    what clients want          link.go       what is said arrives
+//	condition.go how it is
+package bakery

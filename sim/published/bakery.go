@@ -1,0 +1,17 @@
+package published
+
+// bakery has the holes of snaplock: the one that its model has, and what a fix of it must not forget.
+func bakery() []Row {
+	return []Row{
+		{
+			Rule: "still entering from the own map", Protocol: "bakery", Source: "snaplock, W1", Breaks: "P1", Budget: 2000,
+			Hole: "Whom a ticket waits for to choose a number is taken from its master's own book. " +
+				"One that only the leader who answered knows of gets a smaller number afterwards, and both are locked.",
+		},
+		{
+			Rule: "no memory of who has exited", Protocol: "bakery", Source: "snaplock, W1 half mended", Breaks: "P4", Budget: 300,
+			Hole: "Whom a ticket waits for is taken from both books, as they are. " +
+				"One that has exited here, and not yet there when the answer was sent, is waited for without end.",
+		},
+	}
+}
