@@ -25,6 +25,10 @@ func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering,
 		return
 	}
 	if known := m.book.tickets[msg.Ticket.Key]; known != nil {
+		if known.serial != 0 {
+			out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: it has begun before", msg, from)})
+			return
+		}
 		m.remove(now, known, out) // of the term before: its master begins again
 	}
 	t := m.book.enter(msg.Ticket, from, msg.Serial)

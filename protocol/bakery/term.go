@@ -159,7 +159,7 @@ func (m *Machine) inherit() {
 				}
 			}
 		}
-		for _, t := range slices.Concat(p.entering, p.tickets) {
+		for _, t := range p.entering { // one that is being told its number is among them
 			if t.master == m.config.Self && t.step < waiting {
 				m.gather.waiting = append(m.gather.waiting, claimedBy{Claimed: Claimed{Ticket: t.Ticket}}) // in order
 			}
