@@ -17,7 +17,8 @@
 // Each test looks whether its fault has happened: at the process's state and its exit
 // status, at the link, at the route. None of them judges by time: on a machine that is
 // starved a member's lease may lapse without anybody's fault, and all that must hold
-// then does. Those that need root, and the ip command, say so when they skip.
+// then does. One that asserts that a lock is held throughout has a lease that such a machine
+// keeps (steady). Those that need root, and the ip command, say so when they skip.
 //
 // # Figures
 //

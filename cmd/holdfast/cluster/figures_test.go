@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,7 +85,7 @@ func TestReconcile(t *testing.T) {
 	defer probe.Close()
 	first, err := probe.Lock(b.ctx, "probe")
 	b.check(err)
-	b.check(first.Unlock(b.ctx))
+	b.giveBack(first)
 	b.check(victim.Kill())
 	_, at := b.fault("%s, the coordinator, was killed", victim.Name)
 	var known time.Duration
@@ -125,6 +126,15 @@ func TestReconcile(t *testing.T) {
 	t.Logf("reconciled after the coordinator's crash: lease=%v held=%d kept=%d lost=%v all_known_after=%.2fs next_grant_after=%.2fs bound_without_locks=%.2fs",
 		*lease, len(locks), kept, lost, known.Seconds(), took.Seconds(), bound(*lease).Seconds())
 	b.check(b.cluster.End(b.ctx))
+}
+
+// giveBack unlocks what may have been lost meanwhile: where nothing is asserted of a stay, a
+// lapse of the member's lease on a starved machine is nobody's fault.
+func (b *bed) giveBack(lock *holdfast.Lock) {
+	b.Helper()
+	if err := lock.Unlock(b.ctx); !errors.Is(err, holdfast.ErrLost) {
+		b.check(err)
+	}
 }
 
 // alive counts the locks that their holders have.
@@ -179,7 +189,7 @@ func (b *bed) wantHeld(probe *client.Client, locks []*holdfast.Lock) {
 		if lock.Context().Err() == nil {
 			b.Errorf("%s was granted under %v while its holder has it under %v", lock.Name(), got.Token(), lock.Token())
 		}
-		b.check(got.Unlock(b.ctx))
+		b.giveBack(got)
 	}
 }
 
@@ -203,7 +213,7 @@ func TestFirstView(t *testing.T) {
 			b.check(err)
 			lock, err := locks.Lock(b.ctx, "first")
 			b.check(err)
-			b.check(lock.Unlock(b.ctx))
+			b.giveBack(lock)
 			b.check(locks.Close())
 			t.Logf("first view: members=%d lease=%v all_ready=%.2fs of which the wait for a former life is %.2fs",
 				size, *lease, took.Seconds(), (*lease + time.Duration(float64(*lease)*drift)).Seconds())

@@ -72,8 +72,9 @@ func (b *bureau) files(name string) client.Option {
 	return client.TLSFiles(client.Files{CA: b.path("members"), Cert: b.path(name), Key: b.path(name + "-key")})
 }
 
-// prepareTLS makes a cluster under mutual TLS that has not started.
-func prepareTLS(t *testing.T) (*bureau, *bed) {
+// prepareTLS makes a cluster under mutual TLS that has not started, whose members have a
+// lease.
+func prepareTLS(t *testing.T, lease time.Duration) (*bureau, *bed) {
 	t.Helper()
 	t.Parallel()
 	b := newBureau(t)
@@ -83,13 +84,13 @@ func prepareTLS(t *testing.T) (*bureau, *bed) {
 		b.issue(b.members, name, issuer.Wish{Name: name, Hosts: []string{host}, Member: true})
 	}
 	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
-	return b, prepare(t, trial.Settings{Addresses: addresses, FlagsOf: b.flags, Options: []client.Option{b.files("job-7")}})
+	return b, prepare(t, trial.Settings{Addresses: addresses, Lease: lease, FlagsOf: b.flags, Options: []client.Option{b.files("job-7")}})
 }
 
 // TestAuthorityIsReplaced: three members under mutual TLS change the clients' authority,
 // and their own certificates, while a lock is held, and nobody has to restart.
 func TestAuthorityIsReplaced(t *testing.T) {
-	b, c := prepareTLS(t)
+	b, c := prepareTLS(t, steady())
 	c.check(c.cluster.Start(c.ctx))
 	locks, err := client.Dial(c.ctx, c.cluster.Servers(0), b.files("job-7"))
 	c.check(err)
@@ -125,15 +126,15 @@ func TestAuthorityIsReplaced(t *testing.T) {
 	if _, err := locks.TryLock(c.ctx, "another"); err != nil {
 		t.Errorf("the client that was there before: %v", err)
 	}
-	// A member that starts again meets the others under the new certificates.
-	last := c.cluster.Members[2]
+	for _, m := range c.cluster.Members {
+		m.Options = []client.Option{b.files("new-job")}
+	}
+	// A member that starts again meets the others under the new certificates. It is none
+	// that the lock depends on: neither its authority nor the one that the client goes through.
+	last := c.another(c.coordinator(), c.cluster.Members[0])
 	c.check(last.Kill())
 	c.check(last.Start())
 	c.check(last.AwaitReady(c.ctx))
-	asked := []client.Option{b.files("new-job")}
-	for _, m := range c.cluster.Members {
-		m.Options = asked
-	}
 	c.check(c.cluster.AwaitView(c.ctx, last, c.cluster.Members...))
 	c.check(lock.Check())
 	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
@@ -166,7 +167,7 @@ func (b *bed) persist(what string, yes func(context.Context) bool) {
 // TestWrongName: a member whose certificate carries another member's name does not start,
 // and one that does so all the same is refused by the others, who say both names.
 func TestWrongName(t *testing.T) {
-	b, c := prepareTLS(t)
+	b, c := prepareTLS(t, *lease)
 	one, two, odd := c.cluster.Members[0], c.cluster.Members[1], c.cluster.Members[2]
 	b.issue(b.members, "c", issuer.Wish{Name: "impostor", Member: true})
 	c.check(odd.Start())

@@ -112,7 +112,7 @@ func (w *watching) sees(through *trial.Member, name string) {
 // it cannot see when another is killed.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3)})
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady()})
 	b.check(b.cluster.Start(b.ctx))
 	at := b.coordinator()
 	second := b.another(at)
