@@ -19,6 +19,13 @@ type cluster struct {
 	nodes   []*node.Node
 }
 
+// steady gives members a lease that a busy machine keeps, in a test that asserts that
+// something is held throughout. Members that get no processor for three tenths of a lease
+// may elect another coordinator, and for a whole one lose what is held through them.
+// Such tests are parallel, because most of their time is the wait for that lease at the
+// beginning. The others have a short one.
+func steady(c *node.Config) { c.Lease = 8 * time.Second }
+
 // startCluster starts founders and waits until each can grant.
 func startCluster(t testing.TB, size int, change ...func(*node.Config)) *cluster {
 	t.Helper()
@@ -127,7 +134,8 @@ func bounded(t testing.TB) context.Context {
 
 // TestClusterLocks: a name is one name, whichever member it is asked through.
 func TestClusterLocks(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, steady)
 	var last holdfast.Token
 	for round := range 2 {
 		for i, n := range c.nodes {
@@ -159,7 +167,8 @@ func TestClusterLocks(t *testing.T) {
 // TestClusterLosesItsCoordinator: who holds keeps, who waits is granted in the end, and
 // what the coordinator's own process held is free.
 func TestClusterLosesItsCoordinator(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, steady)
 	first := c.coordinator(t)
 	b := c.other(t, first)
 	d := c.other(t, first, b)
@@ -186,7 +195,8 @@ func TestClusterLosesItsCoordinator(t *testing.T) {
 // TestClusterMembersComeAndGo, one after the other: locks through the others stay, and
 // the last view has everybody.
 func TestClusterMembersComeAndGo(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, steady)
 	for i := range c.nodes {
 		holder := c.other(t, i)
 		l := take(t, c.nodes[holder], "through")
@@ -216,7 +226,8 @@ func TestClusterMembersComeAndGo(t *testing.T) {
 
 // TestLeaveStopsHolders: who holds through a member that leaves is told to stop.
 func TestLeaveStopsHolders(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, steady)
 	i := c.other(t, c.coordinator(t))
 	l := take(t, c.nodes[i], "x")
 	if err := c.nodes[i].Leave(bounded(t)); err != nil {
@@ -230,7 +241,8 @@ func TestLeaveStopsHolders(t *testing.T) {
 
 // TestDrainWaitsForHolders: it takes nothing new, and leaves with the last hold.
 func TestDrainWaitsForHolders(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, steady)
 	i := c.other(t, c.coordinator(t))
 	n := c.nodes[i]
 	l := take(t, n, "x")
@@ -264,7 +276,8 @@ func TestDrainWaitsForHolders(t *testing.T) {
 
 // TestGuestsHold, grant nothing, and need nobody's permission to come and go.
 func TestGuestsHold(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, steady)
 	guest, err := node.Start(context.Background(), node.Config{
 		Name: "guest", Listen: "unix://" + filepath.Join(t.TempDir(), "g"), Join: c.configs[0].Join, Lease: c.configs[0].Lease,
 	})

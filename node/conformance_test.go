@@ -58,8 +58,8 @@ func TestConformanceElsewhere(t *testing.T) {
 			if testing.Short() && (name == "grantor" || name == "permission") {
 				t.Skip("with its options it does all this and more; run without -short")
 			}
-			c := startCluster(t, 3, func(c *node.Config) {
-				c.Lease, c.Patience = 8*time.Second, 800*time.Millisecond
+			c := startCluster(t, 3, steady, func(c *node.Config) {
+				c.Patience = 800 * time.Millisecond
 				c.Spaces = spaces
 				c.Limits = node.Limits{WaitersPerName: 300, LocksPerSession: 250}
 			})

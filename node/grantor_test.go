@@ -52,7 +52,8 @@ func (c *cluster) endAndReplay(t *testing.T) {
 // TestGrantorshipMoves from member to member with all that is held and waited for; who
 // holds and who waits notices nothing.
 func TestGrantorshipMoves(t *testing.T) {
-	c := newGrantors(t)
+	t.Parallel()
+	c := newGrantors(t, steady)
 	mine := take(t, c.nodes[0], "x")
 	theirs := take(t, c.nodes[1], "y", holdfast.Shared())
 	waits := queue(t, bounded(t), c.nodes[2], "x")
@@ -96,7 +97,7 @@ func TestGrantorLeavesInGoodOrder(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			for _, elder := range []bool{true, false} {
-				c := newGrantors(t, func(c *node.Config) { c.Lease = 8 * time.Second })
+				c := newGrantors(t, steady)
 				leaver := c.coordinator(t)
 				if !elder {
 					leaver = c.other(t, leaver)

@@ -17,8 +17,7 @@ import (
 func holders(tb testing.TB) (elsewhere holdfast.Locker, grantor *node.Node, sent *atomic.Int64) {
 	tb.Helper()
 	sent = &atomic.Int64{}
-	c := startCluster(tb, 3, func(c *node.Config) {
-		c.Lease = 8 * time.Second
+	c := startCluster(tb, 3, steady, func(c *node.Config) {
 		c.Spaces = []node.Space{{Name: "default", Protocol: "grantor", HoldOn: time.Hour}}
 		c.Observe = func(_ protocol.Time, effects *protocol.Effects) {
 			for i := range effects.Sends {

@@ -21,7 +21,8 @@ func limitedBy(t *testing.T, err error, limit string, value int64) {
 // TestLimitsOfACluster: the limits of a space are its table's, whichever member is
 // asked; those of sessions are each member's own.
 func TestLimitsOfACluster(t *testing.T) {
-	c := startCluster(t, 3, func(config *node.Config) {
+	t.Parallel()
+	c := startCluster(t, 3, steady, func(config *node.Config) {
 		config.Limits = node.Limits{Names: 3, WaitersPerName: 2, Sessions: 2}
 	})
 	coordinator := c.coordinator(t)

@@ -12,7 +12,8 @@ import (
 // TestGrantorshipFollowsTheLoad: with placement the member that locks most becomes the grantor
 // by itself, and what others hold and wait for stays as it is.
 func TestGrantorshipFollowsTheLoad(t *testing.T) {
-	c := newGrantors(t, func(c *node.Config) { c.Spaces[0].Placement = time.Second })
+	t.Parallel()
+	c := newGrantors(t, steady, func(c *node.Config) { c.Spaces[0].Placement = time.Second })
 	mine := take(t, c.nodes[0], "x")
 	waits := queue(t, bounded(t), c.nodes[1], "x")
 	busy := c.nodes[2]

@@ -15,7 +15,8 @@ import (
 // TestSuspendACluster: a space that was suspended through one member grants nothing through
 // any, another may be suspended beside it, and it is resumed through whichever member.
 func TestSuspendACluster(t *testing.T) {
-	c := startCluster(t, 3, func(config *node.Config) { config.Spaces = []node.Space{{Name: "billing"}} })
+	t.Parallel()
+	c := startCluster(t, 3, steady, func(config *node.Config) { config.Spaces = []node.Space{{Name: "billing"}} })
 	ctx := bounded(t)
 	a, b, last := c.nodes[0], c.nodes[1], c.nodes[2]
 	held, err := b.Space("billing").Lock(ctx, "orders/42")
@@ -68,7 +69,8 @@ func TestSuspendACluster(t *testing.T) {
 
 // TestSuspensionEndsWithItsMember: whoever was asked for it holds it, and nobody else.
 func TestSuspensionEndsWithItsMember(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, steady)
 	ctx := bounded(t)
 	i := c.other(t, c.coordinator(t))
 	if err := c.nodes[i].Suspend(ctx, "", "restore"); err != nil {

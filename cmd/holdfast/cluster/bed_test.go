@@ -65,9 +65,10 @@ func withProgram(m *testing.M) int {
 const patience = 2 * time.Minute
 
 // steady is the members' lease in a test that asserts that something is held throughout, and
-// not only what must hold where it is lost. Whoever gets no processor for a lease loses it,
-// rightly: a machine that is shared has been seen to stand still for 1.5 s. The first view
-// waits that long once more, so tests that nothing of the kind can fail have the short one.
+// not only what must hold where it is lost. Members that get no processor for three tenths of
+// a lease may elect another coordinator, and for a whole one lose what is held through them;
+// a machine that others share has been seen to stand still for more than a second. The first
+// view waits for a lease, so tests that nothing of the kind can fail have the short one.
 func steady() time.Duration { return max(*lease, 8*time.Second) }
 
 // bed is a cluster with workers.
