@@ -28,7 +28,7 @@ func bakeryProtocol() Protocol {
 			return space.(*bakery.Machine).Own(now)
 		},
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
-			bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{}, bakery.Exhausted{},
+			bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{},
 			bakery.Letter{}, clientele.Ask{}, clientele.Answer{},
 		}},
 	}

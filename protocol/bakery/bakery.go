@@ -122,16 +122,17 @@ type Machine struct {
 	complains bool             // the membership was told that there are some
 
 	// As a leader.
-	leads  bool
-	others []protocol.ID // the other leaders, by rank
-	rank   int
-	serves bool
-	book   *book
-	former *former // what it knew as a leader of the term before, while that may be needed
-	gather gather  // what a leader of a new term collects
-	parked []parked
-	used   bool   // the tokens of the term's epoch are used up
-	wanted uint64 // the epoch above which the membership was asked for one
+	leads   bool
+	others  []protocol.ID // the other leaders, by rank
+	rank    int
+	serves  bool
+	book    *book
+	former  *former // what it knew as a leader of the term before, while that may be needed
+	gather  gather  // what a leader of a new term collects
+	parked  []parked
+	used    bool          // the tokens of the term's epoch are used up
+	usedDue protocol.Time // when to say so again
+	wanted  uint64        // the epoch above which the membership was asked for one
 }
 
 // New makes a member's machine. The error names the field that is wrong.
@@ -165,6 +166,9 @@ func (m *Machine) Wake() protocol.Time {
 		if !m.open {
 			at = min(at, m.openFrom)
 		}
+		if m.used {
+			at = min(at, m.usedDue)
+		}
 	}
 	return at
 }
@@ -183,6 +187,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	}
 	m.tellEnds(now, out)
 	m.hearOneself(now, out)
+	m.sayUsed(now, out)
 	m.sayUnheard(out)
 	m.clients.Conclude(out)
 }

@@ -111,6 +111,9 @@ func (m *Machine) onStarted(now protocol.Time, from protocol.ID, msg *Started, o
 	} else {
 		p.started = append(p.started, heardOf{from, *msg})
 	}
+	if msg.Used && p.done && p.election.Term.Epoch < m.standing.View.Epoch.Counter {
+		p.done, p.election = false, Election{} // they went on, and cannot any more
+	}
 	if len(p.started) == len(m.standing.View.Members) && !p.done && p.election.Term == (Term{}) {
 		m.decide(now, out)
 		return
@@ -424,9 +427,9 @@ func (m *Machine) needEpoch(above uint64, out *protocol.Effects) {
 // onExhausted takes, as the coordinator, that the tokens of an epoch are used up.
 func (m *Machine) onExhausted(msg *Exhausted, out *protocol.Effects) { m.needEpoch(msg.Epoch, out) }
 
-// restart lets the elector decide anew, when leaders have come to serve who did not.
+// reportServing tells the elector that this leader has come to serve: it may have waited for that. It is
+// told again until it has heard it.
 func (m *Machine) reportServing(now protocol.Time, out *protocol.Effects) {
-	if m.standing.Admitted() {
-		m.start(now, out)
-	}
+	m.poll.settled, m.poll.pause = false, 0
+	m.start(now, out)
 }

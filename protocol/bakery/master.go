@@ -181,7 +181,7 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 	}
 	if x.step != adding {
 		if x.early && !msg.Activated {
-			m.say(now, from, m.exiting(x), out)
+			m.say(now, from, m.exiting(now, x), out)
 		}
 		return
 	}
@@ -191,9 +191,9 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 		m.sayAll(now, Exiting{Key: x.Key}, out)
 		m.readied(now, x, out)
 	case !x.early:
-		m.sayAll(now, m.exiting(x), out)
+		m.sayAll(now, m.exiting(now, x), out)
 	case !msg.Activated:
-		m.say(now, from, m.exiting(x), out)
+		m.say(now, from, m.exiting(now, x), out)
 	case x.step == ready:
 		x.asked = true
 		m.onVote(now, x, from, &msg.Vote, out)
@@ -231,9 +231,9 @@ func (m *Machine) settle(now protocol.Time, x *ticket, there []Choosing, out *pr
 
 // exiting says, in the merged set, that a ticket has exited; that it is ready; and asks for agreement if it
 // is the first here.
-func (m *Machine) exiting(x *ticket) Exiting {
+func (m *Machine) exiting(now protocol.Time, x *ticket) Exiting {
 	e := Exiting{Key: x.Key, Ready: x.step >= ready}
-	if x.step == ready && !m.exhausted(x) && m.fits(x) {
+	if x.step == ready && !m.exhausted(now, x) && m.fits(x) {
 		e.Activate, e.Count = true, x.page.count
 		x.asked = true
 	}
@@ -267,7 +267,7 @@ func (m *Machine) readied(now protocol.Time, x *ticket, out *protocol.Effects) {
 
 // ask asks the other leaders to agree that a ticket is locked, if it is the first here.
 func (m *Machine) ask(now protocol.Time, x *ticket, out *protocol.Effects) {
-	if x.step != ready || x.asked || x.orphan || m.exhausted(x) || !m.fits(x) {
+	if x.step != ready || x.asked || x.orphan || m.exhausted(now, x) || !m.fits(x) {
 		return
 	}
 	x.asked = true
@@ -278,13 +278,33 @@ func (m *Machine) ask(now protocol.Time, x *ticket, out *protocol.Effects) {
 	m.sayAll(now, Activate{Key: x.Key, Count: x.page.count}, out)
 }
 
-// exhausted reports whether the epoch has no grant number for a ticket any more.
-func (m *Machine) exhausted(x *ticket) bool {
+// exhausted reports whether the epoch has no grant number for a ticket any more. Then leaders of another
+// one are needed.
+func (m *Machine) exhausted(now protocol.Time, x *ticket) bool {
 	if x.page.count < lock.MaxCount {
 		return false
 	}
-	m.used = true
+	if !m.used {
+		m.used, m.usedDue = true, now
+	}
 	return true
+}
+
+// sayUsed asks for another epoch, until there is one.
+func (m *Machine) sayUsed(now protocol.Time, out *protocol.Effects) {
+	if !m.used || m.usedDue > now || !m.standing.Admitted() {
+		return
+	}
+	m.usedDue = now + 8*m.config.Patience
+	switch view := m.standing.View; {
+	case view.Epoch.Counter > m.term.Term.Epoch:
+		m.poll.settled = false
+		m.start(now, out) // the elector does not know yet
+	case view.Coordinator == m.config.Self:
+		m.needEpoch(m.term.Term.Epoch, out)
+	default:
+		out.Send(view.Coordinator, Exhausted{Tag: m.standing.Tag(), Epoch: m.term.Term.Epoch})
+	}
 }
 
 // onActivated takes another leader's answer.

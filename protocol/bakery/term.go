@@ -62,12 +62,11 @@ func (m *Machine) adopt(now protocol.Time, e *Election, out *protocol.Effects) {
 		m.former = &former{m.term, m.book}
 	}
 	m.setTerm(*e)
-	m.promised = e.Term
+	m.promised, m.used = e.Term, false
 	out.Note(Led{Term: e.Term, Leaders: idsOf(e.Leaders)})
 	if m.leads {
 		m.book = newBook()
 		m.book.floor = uint64(e.Count)
-		m.used = false
 		m.handOver(now, out)
 	}
 	m.claimAll(now, out)
