@@ -10,7 +10,7 @@ import (
 // bakeryProtocol is one space of protocol bakery over the membership.
 func bakeryProtocol() Protocol {
 	return Protocol{
-		Name: "bakery", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true, Founders: 3,
+		Name: "bakery", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true, Founders: 3, Leads: true,
 		Faults: Within.Without(Any) &^ ofStores,
 		Build: func(s Seat) (Built, error) {
 			built, err := Membership(s)
@@ -19,7 +19,7 @@ func bakeryProtocol() Protocol {
 			}
 			space, err := bakery.New(bakery.Config{
 				Self: built.ID, Founders: max(1, len(s.Join)), Table: s.Table, Any: s.Any,
-				Random: s.Rand.Uint32(), Published: s.Published,
+				Random: s.Random, Published: s.Published, Grace: s.Grace,
 			})
 			built.Spaces = []protocol.Machine{space}
 			return built, err

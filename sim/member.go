@@ -94,6 +94,7 @@ func (m *member) start() {
 		Table:     lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
 		Placement: w.settings.placement, HoldOn: w.settings.holdOn,
 		Defer: w.settings.deferring, Retain: w.settings.retaining, Capacity: w.settings.capacity,
+		Published: w.settings.published, Grace: w.settings.grace, Random: rand.New(rand.NewPCG(uint64(m.place), uint64(m.life))).Uint32(),
 	}
 	m.wrong, m.misfit = m.misfit, fits
 	m.wrong.spoil(&seat)

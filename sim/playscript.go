@@ -45,6 +45,8 @@ type Script struct {
 	Placement, HoldOn time.Duration
 	Defer, Retain     bool
 	Capacity          int
+	Published         bool
+	Grace             time.Duration
 	Choices           []Choice
 }
 
@@ -69,6 +71,7 @@ func (s *Script) settings() settings {
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
 		costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
+		published: s.Published, grace: s.Grace,
 	}
 	for _, n := range s.Names {
 		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
@@ -83,6 +86,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
 		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: s.holdOn, Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
+		Published: s.published, Grace: s.grace,
 	}
 	for _, n := range s.names {
 		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})

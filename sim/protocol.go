@@ -40,6 +40,8 @@ type Protocol struct {
 	// Founders is how many founders must be there, if there are as many, for the spaces to recover by
 	// themselves from the loss of all that is remembered. Zero means that a quorum is enough.
 	Founders int
+	// Leads says that several members decide together (the options of protocol bakery).
+	Leads bool
 	// Peers says that nobody is in charge: each member speaks for its own clients. Such a protocol
 	// has Own.
 	Peers bool
@@ -133,14 +135,16 @@ type Seat struct {
 	Placement, HoldOn time.Duration
 	// Defer, Retain and Capacity are those of one of protocol permission. Zero means off.
 	Defer, Retain bool
-	// Published is that of one of protocol bakery: its steps are said one by one.
+	// Published and Grace are those of one of protocol bakery, and Random is what its candidate has drawn.
 	Published bool
+	Grace     time.Duration
+	Random    uint32
 	Capacity  int
 }
 
 // space is the member's one space.
 func (s *Seat) space() seats.Space {
-	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity}
+	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random}
 }
 
 // Built are the machines of one life, to be stacked.

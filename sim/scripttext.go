@@ -91,6 +91,8 @@ func settingsOfScripts() []setting {
 		flag("defer", func(s *Script) *bool { return &s.Defer }),
 		flag("retain", func(s *Script) *bool { return &s.Retain }),
 		number("capacity", func(s *Script) *int { return &s.Capacity }, false),
+		flag("published", func(s *Script) *bool { return &s.Published }),
+		length("grace", func(s *Script) *time.Duration { return &s.Grace }, false),
 	}
 }
 

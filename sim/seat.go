@@ -50,6 +50,12 @@ func (s *Seat) definition() string {
 	if s.Retain {
 		line += ", retain"
 	}
+	if s.Published {
+		line += ", published"
+	}
+	if s.Grace != 0 {
+		line += ", grace " + s.Grace.String()
+	}
 	if s.Capacity != 0 {
 		line += fmt.Sprintf(", capacity %d", s.Capacity)
 	}
@@ -89,6 +95,7 @@ func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (p
 		Protocol: p.Name, Name: s.Name, Address: s.Address, Founder: s.Founder, Join: s.Founders, Kept: true, Cell: cell.Encode(),
 		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
 		Placement: space.Placement, HoldOn: space.HoldOn, Defer: space.Defer, Retain: space.Retain, Capacity: space.Capacity,
+		Published: space.Published, Grace: space.Grace, Random: space.Random,
 	})
 	if err != nil {
 		return nil, err

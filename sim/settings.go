@@ -53,6 +53,8 @@ type settings struct {
 	deferring       bool          // the options of a space of peers: who defers says so,
 	retaining       bool          // permissions are kept,
 	capacity        int           // and each name is so many entries; 0 means none
+	published       bool          // that of a space of leaders: each step is said by itself
+	grace           time.Duration // and how long a name stays taken after a hold limit; 0 means not at all
 	eager           time.Duration // how often several members become the authority at once (eager.go); 0 means never
 	strikes         bool          // who takes part in a transfer crashes
 	snatch          time.Duration // how often a member crashes that keeps something; 0 means never
@@ -252,7 +254,11 @@ const optionsStream = 0x6f7074696f6e7690
 // drawOptions draws the options of a space whose authority moves: each has a third of the
 // runs in which users' messages are not counted.
 func (s *settings) drawOptions(c *Config, r *rand.Rand) {
-	if c.Protocol.Peers && c.Faults != 0 {
+	switch {
+	case c.Faults == 0:
+	case c.Protocol.Leads:
+		s.drawLeaders(r)
+	case c.Protocol.Peers:
 		s.drawPeers(r)
 	}
 	if !c.Protocol.Moves || c.Faults == 0 {
@@ -283,6 +289,14 @@ func (s *settings) drawPeers(r *rand.Rand) {
 		if s.capacity != 0 {
 			s.names[i].use, s.names[i].capacity = holdfast.ModeSlots, s.capacity
 		}
+	}
+}
+
+// drawLeaders draws the options of a space that is led by several members.
+func (s *settings) drawLeaders(r *rand.Rand) {
+	s.published = r.IntN(3) == 0
+	if grace := time.Duration(r.Int64N(int64(4 * time.Second))); r.IntN(3) == 0 {
+		s.grace = grace.Round(time.Millisecond)
 	}
 }
 
@@ -337,6 +351,9 @@ func (s *settings) String() string {
 	}
 	if s.placement > 0 || s.holdOn > 0 {
 		row("options", "placement %v, hold_on %v (0s is off)", s.placement, s.holdOn)
+	}
+	if s.published || s.grace > 0 {
+		row("options", "published %v, grace %v (0s is none)", s.published, s.grace)
 	}
 	if s.deferring || s.retaining || s.capacity > 0 {
 		row("options", "defer %v, retain %v, capacity %d (0 is none)", s.deferring, s.retaining, s.capacity)

@@ -152,7 +152,7 @@ func (m *Machine) inherit() {
 			}
 			kept := m.inheritTicket(Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master)})
 			if t.master == m.config.Self {
-				kept.token, kept.since = t.token, t.since
+				kept.token, kept.since, kept.orphan = t.token, t.since, t.orphan
 				if t.step == locked {
 					kept.step = locked
 				}
@@ -196,7 +196,7 @@ func (m *Machine) inheritTicket(n Numbered) *ticket {
 	m.book.add(t, n.Number)
 	m.book.exit(t)
 	t.step, t.formerly = ready, n.Master.ID
-	t.orphan = master == m.config.Self && n.Master != m.standing.Place
+	t.orphan = master == m.config.Self // whoever was it before does not say whether it is locked
 	return t
 }
 
