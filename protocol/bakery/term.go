@@ -183,6 +183,15 @@ func (m *Machine) inheritCounts(floor uint64, name *NameState) {
 	}
 }
 
+// raise brings the count of each name up to the floor: a leader that had forgotten the name may have counted
+// that far in it.
+func (b *book) raise() {
+	//tidy:unordered each by itself
+	for _, p := range b.names {
+		p.count = max(p.count, b.floor)
+	}
+}
+
 // inheritTicket takes over a ticket that has a number. Of two numbers the higher one is the later.
 func (m *Machine) inheritTicket(n Numbered) *ticket {
 	if known := m.book.tickets[n.Ticket.Key]; known != nil {
@@ -253,6 +262,7 @@ func (m *Machine) serveIfAble(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	m.serves, m.former = true, nil
+	m.book.raise()
 	out.Note(protocol.Serving{Reign: m.term.Term.Epoch})
 	m.dropLost(now, out)
 	again := m.gather.waiting
