@@ -269,7 +269,11 @@ func (m *Machine) serveIfAble(now protocol.Time, out *protocol.Effects) {
 	m.gather.waiting = nil
 	slices.SortStableFunc(again, func(a, b claimedBy) int { return cmp.Compare(a.since, b.since) })
 	for i := range again {
-		m.draw(now, again[i].Ticket, out)
+		if t := &again[i].Ticket; m.present(t.For) {
+			m.draw(now, *t, out)
+		} else {
+			m.sayAll(now, Drop{Key: t.Key}, out)
+		}
 	}
 	parked := m.parked
 	m.parked = nil

@@ -32,6 +32,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	m.cut()
 	m.recount = m.complains
 	m.count(now, view, out)
+	m.dropLost(now, out)
 	if !same {
 		m.survey.Renew(now, out)
 		m.takePoll(now, out)
