@@ -21,6 +21,7 @@ const (
 
 	leastHandover = 17
 	leastAwaited  = 17
+	leastNominee  = 11
 	leastDecided  = 20
 )
 
@@ -289,6 +290,9 @@ func (c *coder) condition(v *protocol.Condition) {
 	}
 	c.truth(&v.Closed)
 	c.awaited(&v.Awaited)
+	for i := range list(c, &v.Candidates, leastNominee) {
+		c.nominee(&v.Candidates[i])
+	}
 }
 
 func (c *coder) awaited(v *[]protocol.Awaited) {
@@ -301,6 +305,13 @@ func (c *coder) await(v *protocol.Awaited) {
 	fixed(c, &v.Member)
 	fixed(c, &v.Reply)
 	c.count(&v.Requests)
+}
+
+func (c *coder) nominee(v *protocol.Candidate) {
+	fixed(c, &v.Member)
+	c.count(&v.Priority)
+	c.truth(&v.Eligible)
+	text(c, &v.Why)
 }
 
 func (c *coder) handover(v *protocol.Handover) {

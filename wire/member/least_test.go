@@ -26,6 +26,7 @@ func TestLeast(t *testing.T) {
 		"wait":       {leastWait, func(c *coder) { c.waiter(&lock.Wait{}) }},
 		"lock":       {leastLock, func(c *coder) { c.lock(&lock.Lock{}) }},
 		"handover":   {leastHandover, func(c *coder) { c.handover(&protocol.Handover{}) }},
+		"nominee":    {leastNominee, func(c *coder) { c.nominee(&protocol.Candidate{}) }},
 		"awaited":    {leastAwaited, func(c *coder) { c.await(&protocol.Awaited{}) }},
 		"decided":    {leastDecided, func(c *coder) { c.decision(&authority.Decided{}) }},
 	} {
