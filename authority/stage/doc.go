@@ -43,7 +43,8 @@
 //
 //	cut a>b           messages are lost               twice a>b     each arrives twice
 //	slow a>b          messages stay on their way      flow a>b [last]   and arrive now, the last one first
-//	cut a>b:Kind      so for one kind of messages only; the same with twice, slow and flow
+//	cut a>b:Kind      so for one kind of messages only; the same with twice, slow and flow. A letter
+//	                  is of the kind of its Body
 //	heal              all links are good again
 //	at 3s             time passes
 //	count             how many messages of which kind there were since the last count

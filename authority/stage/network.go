@@ -53,8 +53,11 @@ func (s *Stage) step(m *member, ev protocol.Event) {
 	m.out.Reset()
 }
 
-// kindOf is the type of a message, without its package.
+// kindOf is the type of a message, without its package; of one that brings another, that one's.
 func kindOf(message protocol.Message) string {
+	if bringing, is := message.(interface{ Kind() string }); is {
+		return bringing.Kind()
+	}
 	name := fmt.Sprintf("%T", message)
 	return name[strings.LastIndexByte(name, '.')+1:]
 }

@@ -1,6 +1,9 @@
 package bakery
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -314,6 +317,13 @@ const (
 	// FailedLimit: the leader has too much to say to another one that does not answer.
 	FailedLimit
 )
+
+// Kind returns the name of what the letter says, without its package. A letter is only how that
+// travels: whoever counts messages by their types, or loses those of one type, means what they say.
+func (m Letter) Kind() string {
+	name := fmt.Sprintf("%T", m.Body)
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
 
 // Before reports whether t is older.
 func (t Term) Before(o Term) bool {
