@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
@@ -19,6 +20,13 @@ func hot() []protocol.Message {
 	stamp := authority.Stamp{Epoch: epoch, Tenure: tenure, Acks: []uint64{4711}, Known: true}
 	tag := clientele.Tag{View: 3, Epoch: epoch, Tenure: tenure}
 	session := lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}
+	place := clientele.Place{ID: protocol.ID(session.Member), Tenure: tenure, Since: 3}
+	key := bakery.Key{Member: place.ID, Incarnation: 7, Number: 4712}
+	letter := bakery.Letter{Term: bakery.Term{Epoch: epoch.Counter, View: 3}, From: place, To: place, Seq: 40_712, Seen: 40_711}
+	saying := func(body bakery.Body) bakery.Letter {
+		letter.Body = body
+		return letter
+	}
 	ended := authority.Ended{Session: session, Wish: 4712}
 	return []protocol.Message{
 		authority.Acquire{Stamp: stamp, Wish: lock.Seat{
@@ -28,6 +36,9 @@ func hot() []protocol.Message {
 		authority.Release{Stamp: stamp, Ended: ended, Name: "accounts/4711/balance"},
 		permission.Request{Tag: tag, Number: 4712, Clock: 28_000_000<<32 | 99, Name: "accounts/4711/balance"},
 		permission.Reply{Tag: tag, Number: 4712, Last: 28_000_000<<32 | 98, Count: 1},
+		saying(bakery.Entering{Ticket: bakery.Ticket{Key: key, For: place, Name: "accounts/4711/balance", Session: session}, Serial: 12_006}),
+		saying(bakery.Add{Key: key, Number: 7, Activate: true, Count: 4_096}),
+		saying(bakery.Locked{Key: key, Token: 28_000_000<<32 | 99}),
 		membership.Poll{Epoch: epoch, View: 3, Seq: 991, Echo: time.Hour, Tenure: tenure, Role: 3 * time.Second, Installed: true, Open: true},
 	}
 }

@@ -11,6 +11,7 @@
 //	list       its length as a varint, then its elements
 //	optional   a truth, then the value if there is one; a version that is zero is none
 //	error      its kind, then what it says (failure.go)
+//	body       what a letter says: the number of its type, then its fields (letter.go)
 //
 // Each type has one function that does both directions, so that they cannot disagree
 // (what every hot message has in it is written apart, for speed, and a test compares);

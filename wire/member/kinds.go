@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 )
 
 // kind is the number of a type of message. Numbers are part of the format: they are
@@ -70,6 +71,41 @@ const (
 	kindPeerAnswer // clientele.Answer
 )
 
+const (
+	kindStarted kind = 128 + iota
+	kindElect
+	kindElected
+	kindLeaders
+	kindRefused
+	kindExhausted
+	kindLetter
+)
+
+// What letters say, and nothing else does.
+const (
+	kindHeard kind = 160 + iota
+	kindEntering
+	kindEntered
+	kindGetMax
+	kindMax
+	kindAdd
+	kindAdded
+	kindExiting
+	kindReady
+	kindActivate
+	kindActivated
+	kindDrop
+	kindTickets
+	kindLock
+	kindUnlock
+	kindClaim
+	kindRaise
+	kindLocked
+	kindQueued
+	kindFailed
+	kindUnlocked
+)
+
 // names has what the metrics call each type.
 var names = [...]string{
 	kindStatusPoll: "StatusPoll", kindStatusAnswer: "StatusAnswer", kindElection: "Election",
@@ -87,12 +123,24 @@ var names = [...]string{
 	kindRequest:    "Request", kindReply: "Reply", kindFree: "Free", kindDefer: "Defer",
 	kindDiffers: "Differs", kindClockRequest: "ClockRequest", kindClockAnswer: "ClockAnswer",
 	kindAskPeer: "Ask", kindPeerAnswer: "Answer",
+	kindStarted: "Started", kindElect: "Elect", kindElected: "Elected", kindLeaders: "Leaders",
+	kindRefused: "Refused", kindExhausted: "Exhausted", kindLetter: "Letter", kindHeard: "Heard",
+	kindEntering: "Entering", kindEntered: "Entered", kindGetMax: "GetMax", kindMax: "Max",
+	kindAdd: "Add", kindAdded: "Added", kindExiting: "Exiting", kindReady: "Ready",
+	kindActivate: "Activate", kindActivated: "Activated", kindDrop: "Drop", kindTickets: "Tickets",
+	kindLock: "Lock", kindUnlock: "Unlock", kindClaim: "Claim", kindRaise: "Raise",
+	kindLocked: "Locked", kindQueued: "Queued", kindFailed: "Failed", kindUnlocked: "Unlocked",
 }
 
 // Name returns the name of a message's type without its package, or "" if members do
-// not send such messages to one another. Two protocols may have messages of one name: a
-// space has one protocol.
-func Name(m protocol.Message) string { return names[kindOf(m)] }
+// not send such messages to one another; of a letter, the name of what it says. Two
+// protocols may have messages of one name: a space has one protocol.
+func Name(m protocol.Message) string {
+	if letter, is := m.(bakery.Letter); is {
+		return names[kindOfBody(letter.Body)]
+	}
+	return names[kindOf(m)]
+}
 
 // kindOf returns the number of a message's type; 0 where it has none.
 func kindOf(m protocol.Message) kind {

@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 )
 
 // TestLeast: an element of a list has at least as many bytes as the decoder counts
@@ -28,6 +30,13 @@ func TestLeast(t *testing.T) {
 		"handover":   {leastHandover, func(c *coder) { c.handover(&protocol.Handover{}) }},
 		"nominee":    {leastNominee, func(c *coder) { c.nominee(&protocol.Candidate{}) }},
 		"awaited":    {leastAwaited, func(c *coder) { c.await(&protocol.Awaited{}) }},
+		"stay":       {leastStay, func(c *coder) { c.stay(&clientele.Place{}) }},
+		"candidate":  {leastCandidate, func(c *coder) { c.candidate(&bakery.Candidate{}) }},
+		"choosing":   {leastChoosing, func(c *coder) { c.choosing(&bakery.Choosing{}) }},
+		"part":       {leastPart, func(c *coder) { c.part(&bakery.Part{}) }},
+		"state":      {leastState, func(c *coder) { c.state(&bakery.NameState{}) }},
+		"numbered":   {leastNumbered, func(c *coder) { c.numbered(&bakery.Numbered{}) }},
+		"claimed":    {leastClaimed, func(c *coder) { c.claimed(&bakery.Claimed{}) }},
 		"decided":    {leastDecided, func(c *coder) { c.decision(&authority.Decided{}) }},
 	} {
 		c := coder{writing: true}

@@ -26,7 +26,7 @@ func kindOfPermission(m protocol.Message) kind {
 	case permission.ClockAnswer:
 		return kindClockAnswer
 	}
-	return kindOfClientele(m)
+	return kindOfBakery(m)
 }
 
 func (c *coder) writePermission(m protocol.Message) {
@@ -46,7 +46,7 @@ func (c *coder) writePermission(m protocol.Message) {
 	case permission.ClockAnswer:
 		c.clockAnswer(&m)
 	default:
-		c.writeClientele(m)
+		c.writeBakery(m)
 	}
 }
 
@@ -81,7 +81,7 @@ func (c *coder) readPermission(k kind) protocol.Message {
 		c.clockAnswer(&m)
 		return m
 	}
-	return c.readClientele(k)
+	return c.readBakery(k)
 }
 
 func (c *coder) request(v *permission.Request) {
