@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
@@ -61,11 +62,29 @@ type stepMode struct {
 	protocol  string // of the spaces
 	retain    bool   // protocol permission: options retain and defer
 	capacity  int    // protocol permission: its option
+	published bool   // protocol bakery: its option
+	pair      bool   // protocol bakery: only the first and the last member lead
 }
+
+// stepModes lists the bytes that say which modes there are.
+func stepModes() (all []byte) {
+	for b := range byte(16) {
+		all = append(all, b)
+	}
+	for b := range byte(6) {
+		all = append(all, bakeryMode|b)
+	}
+	return all
+}
+
+// bakeryMode is the bit of protocol bakery.
+const bakeryMode = 64
 
 func modeOf(b byte) stepMode {
 	mode := stepMode{victim: int(b & 1), protocol: "central"}
 	switch {
+	case b&bakeryMode != 0:
+		mode.protocol, mode.published, mode.pair = "bakery", b&2 != 0, b&4 != 0
 	case b&8 != 0:
 		mode.protocol, mode.retain, mode.capacity = "permission", b&2 != 0, int(b&4)/2
 	case b&4 != 0:
@@ -75,9 +94,6 @@ func modeOf(b byte) stepMode {
 	}
 	return mode
 }
-
-// stepModes is how many there are.
-const stepModes = 16
 
 // newStepBed forms the cluster and gives its clients a few locks.
 func newStepBed(t testing.TB, mode stepMode) *stepBed {
@@ -142,6 +158,13 @@ func newSpace(id protocol.ID, mode stepMode) (protocol.Machine, error) {
 		return grantor.New(grantor.Config{Config: authority.Config{Self: id, Chunk: 2, Table: table, Any: mode.available}})
 	case "permission":
 		return permission.New(permission.Config{Self: id, Table: table, Capacity: mode.capacity, Defer: mode.retain, Retain: mode.retain})
+	case "bakery":
+		// The most eligible ones are those who draw the smallest number.
+		c := bakery.Config{Self: id, Founders: 3, Random: uint32(id+1) % 2, Table: table, Published: mode.published}
+		if mode.pair {
+			c.Founders = 2 // of so few all lead
+		}
+		return bakery.New(c)
 	}
 	return central.New(central.Config{Self: id, Chunk: 2, Table: table, Any: mode.available})
 }
@@ -323,7 +346,7 @@ func (b *stepBed) decree(p *place, port protocol.Port, which byte) bool {
 
 // TestStepBed: left alone, the members grant, report and list.
 func TestStepBed(t *testing.T) {
-	for which := range byte(stepModes) {
+	for _, which := range stepModes() {
 		mode := modeOf(which)
 		b := newStepBed(t, mode)
 		b.inspect()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 )
 
 // The steps of a script, each a byte with what follows it:
@@ -37,7 +38,7 @@ const mostSteps = 48
 // life can read, does not wake for nothing, and tells of names, holders and waiters
 // within their bounds.
 func FuzzStep(f *testing.F) {
-	for mode := range byte(stepModes) {
+	for _, mode := range stepModes() {
 		f.Add([]byte{mode})
 		f.Add([]byte{mode, stepSilence, stepPass, 255, stepPass, 255, stepWish, 1, stepSilence, stepPass, 255})
 		for twist := range byte(24) {
@@ -49,6 +50,7 @@ func FuzzStep(f *testing.F) {
 		for from := range byte(3) {
 			f.Add(append([]byte{4 | from, stepForge, from + 1}, unhex(f, encoded)...))
 			f.Add(append([]byte{from, stepForge, from + 1}, unhex(f, encoded)...))
+			f.Add(append([]byte{bakeryMode | 2*from, stepForge, from + 1}, unhex(f, encoded)...))
 			f.Add(append([]byte{8 | 2*from, stepForge, from + 1}, unhex(f, encoded)...))
 		}
 	}
@@ -126,10 +128,20 @@ func twist(bytes []byte, where int, what byte) []byte {
 	v.Set(reflect.ValueOf(message))
 	var values []reflect.Value
 	collect(v, &values)
+	letter, is := message.(bakery.Letter)
+	var body reflect.Value
+	if is {
+		body = reflect.New(reflect.TypeOf(letter.Body)).Elem()
+		body.Set(reflect.ValueOf(letter.Body))
+		collect(body, &values)
+	}
 	if len(values) == 0 {
 		return nil
 	}
 	change(values[where%len(values)], what)
+	if is {
+		v.FieldByName("Body").Set(body)
+	}
 	twisted, err := Append(nil, port, v.Interface().(protocol.Message))
 	if err != nil {
 		return nil
@@ -237,7 +249,7 @@ func (b *stepBed) inspect() {
 					b.t.Errorf("%q is held without a token", l.Name)
 				}
 				by := uint64(0)
-				if b.mode.protocol == "permission" {
+				if b.mode.protocol == "permission" || b.mode.protocol == "bakery" {
 					// Each member tells of its own, and may enter because another one has lied.
 					by = g.Session.Member
 				}
