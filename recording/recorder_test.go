@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/recording/literal"
 	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/session"
@@ -109,9 +110,24 @@ func drawn(r *rand.Rand, of reflect.Type, deep int) reflect.Value {
 			}
 		}
 	case reflect.Interface:
-		v.Set(reflect.ValueOf(sentinels()[r.IntN(len(sentinels()))].Err))
+		if of == reflect.TypeFor[error]() {
+			v.Set(reflect.ValueOf(sentinels()[r.IntN(len(sentinels()))].Err))
+			break
+		}
+		said := sayings()
+		v.Set(drawn(r, reflect.TypeOf(said[r.IntN(len(said))]), deep))
 	}
 	return v
+}
+
+// sayings has a value of each type that can stand where a letter of protocol bakery has what it says.
+func sayings() (all []bakery.Body) {
+	for _, value := range bakery.Vocabulary() {
+		if body, is := value.(bakery.Body); is {
+			all = append(all, body)
+		}
+	}
+	return all
 }
 
 // member is a member alone whose steps are recorded.
