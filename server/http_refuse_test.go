@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/authority"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -181,11 +183,26 @@ func TestRefusedMembersAreCounted(t *testing.T) {
 	members := b.server.service.observer.Members()
 	members.Refused(transport.NoProof)
 	members.Received(1, authority.Release{})
+	for _, body := range []bakery.Body{bakery.Heard{}, bakery.Locked{}, bakery.Heard{}} {
+		members.Received(1, bakery.Letter{Body: body})
+	}
+	b.server.service.observer.Observe(0, &protocol.Effects{Sends: []protocol.Envelope{{Port: 1, Message: bakery.Letter{Body: bakery.Lock{}}}}})
 	if n := b.refused("member_" + transport.NoProof); n != 1 {
 		t.Errorf("counted %v", n)
 	}
-	if text := b.get(200, "/metrics").raw; !strings.Contains(text, `holdfast_messages_total{direction="received",space="default",type="Release"} 1`) {
-		t.Error("what a member has sent is not counted")
+	text := b.get(200, "/metrics").raw
+	for _, counted := range []string{
+		`direction="received",space="default",type="Release"} 1`,
+		`direction="received",space="default",type="Heard"} 2`, // letters count as what they say
+		`direction="received",space="default",type="Locked"} 1`,
+		`direction="sent",space="default",type="Lock"} 1`,
+	} {
+		if !strings.Contains(text, "holdfast_messages_total{"+counted) {
+			t.Errorf("what members have sent is not counted: %s", counted)
+		}
+	}
+	if strings.Contains(text, `type="Letter"`) {
+		t.Error("letters are counted as such")
 	}
 }
 

@@ -147,8 +147,12 @@ func (o *Observer) spaceAt(port protocol.Port) string {
 	return o.spaces[port-1].name
 }
 
-// typeName returns the name of a message's type without its package.
+// typeName returns the name of a message's type without its package; of one that brings another,
+// that one's.
 func typeName(message any) string {
+	if bringing, is := message.(interface{ Kind() string }); is {
+		return bringing.Kind()
+	}
 	name := fmt.Sprintf("%T", message)
 	return name[strings.LastIndexByte(name, '.')+1:]
 }

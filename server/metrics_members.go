@@ -28,14 +28,19 @@ type heard struct {
 	counters map[heardKey]prometheus.Counter
 }
 
+// heardKey has the type of a message; brings is that of what it brings, where it says so.
 type heardKey struct {
 	port    protocol.Port
 	message reflect.Type
+	brings  string
 }
 
 // Received counts one message.
 func (m membersObserver) Received(port protocol.Port, message protocol.Message) {
-	h, key := &m.o.heard, heardKey{port, reflect.TypeOf(message)}
+	h, key := &m.o.heard, heardKey{port: port, message: reflect.TypeOf(message)}
+	if bringing, is := message.(interface{ Kind() string }); is {
+		key.brings = bringing.Kind()
+	}
 	h.mu.RLock()
 	counter := h.counters[key]
 	h.mu.RUnlock()
