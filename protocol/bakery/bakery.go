@@ -255,6 +255,10 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	if !m.standing.Hears(ev, tagged.Tagged(), out) {
 		return
 	}
+	if e := electionIn(ev.Fact); e != nil && !e.valid() {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: no such election can be", ev.Fact, ev.From)})
+		return
+	}
 	switch msg := ev.Fact.(type) {
 	case Started:
 		m.onStarted(now, ev.From, &msg, out)

@@ -46,6 +46,32 @@ type heardOf struct {
 // faster one of two.
 const maxLeaders = 3
 
+// electionIn returns the election of which a message tells, if it tells of any.
+func electionIn(message any) *Election {
+	switch msg := message.(type) {
+	case Started:
+		return &msg.Known
+	case Elect:
+		return &msg.Election
+	case Leaders:
+		return &msg.Election
+	}
+	return nil
+}
+
+// valid reports whether an election can have had that outcome.
+func (e *Election) valid() bool {
+	led := func(t Term, leaders []clientele.Place) bool {
+		for i, leader := range leaders {
+			if leader.ID == 0 || slices.ContainsFunc(leaders[:i], func(p clientele.Place) bool { return p.ID == leader.ID }) {
+				return false
+			}
+		}
+		return len(leaders) <= maxLeaders && (len(leaders) == 0) == (t == Term{})
+	}
+	return led(e.Term, e.Leaders) && led(e.After, e.AfterLeaders)
+}
+
 // elector returns who elects under the view.
 func (m *Machine) elector() protocol.ID {
 	first := m.standing.View.Members[0]

@@ -214,6 +214,11 @@ func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects)
 		m.leaseDue = now + m.config.Patience
 		return
 	}
+	if !m.fitsHere(r) { // only a leader that errs says so
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v is locked beside what is held here", &r.ticket)})
+		r.locked = 0
+		return
+	}
 	for _, other := range m.byName[r.Request.Key.Name] {
 		if other.Held && other.Token >= r.locked {
 			r.locked = 0
@@ -224,6 +229,21 @@ func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects)
 	token := r.locked
 	r.locked = 0
 	m.clients.Permit(now, r, token, out)
+}
+
+// fitsHere reports whether a request can hold its name beside this member's other clients.
+func (m *Machine) fitsHere(r *request) bool {
+	units := r.ticket.Units
+	for _, other := range m.byName[r.Request.Key.Name] {
+		if !other.Held {
+			continue
+		}
+		units += other.ticket.Units
+		if !beside(&r.ticket, &other.ticket) || units > r.ticket.Capacity {
+			return false
+		}
+	}
+	return true
 }
 
 // takeLocks takes what had to wait for a lease.

@@ -170,6 +170,10 @@ func malformed(body Body) error {
 		if msg.Number == 0 {
 			return fmt.Errorf("number 0")
 		}
+	case Locked:
+		if msg.Token == 0 {
+			return fmt.Errorf("no token")
+		}
 	case Claim:
 		for i := range msg.Claims {
 			if err := check(&msg.Claims[i].Ticket); err != nil {
