@@ -156,6 +156,8 @@ func (m *Machine) number(now protocol.Time, x *ticket, highest uint64, out *prot
 	if m.alone() {
 		m.settle(now, x, nil, out)
 		m.ask(now, x, out)
+		m.refuseTry(now, x, out)
+		m.tellQueued(now, x, out)
 		return
 	}
 	add := Add{Key: x.Key, Number: x.number}
