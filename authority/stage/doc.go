@@ -12,15 +12,19 @@
 // # Members and views
 //
 //	members [chunk=N] [operators=N] [parked=N] [placement=10s] [hold_on=1m]
-//	        [capacity=K] [defer] [retain] [any] [named] a b c
+//	        [capacity=K] [defer] [retain] [any] [named] [published] [founders=N]
+//	        [priority=a:1,b:off] [random=a:7] [address=a:z] [grace=1s] [grace=snaplock] a b c
 //	                  a new cluster, in which nobody has a view
 //	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [merged]
-//	     [since=c@2] [dropped=c@5s]                   raised at those in to=
+//	     [since=c@2] [dropped=c@5s] [coordinator=b]   raised at those in to=
 //	halt b 5          b has promised epoch 5          lapse c       c's lease has ended
 //	carried c 3s      until when c carries unconfirmed holds
 //	lease c 3s        until when c may hold; for ever at first
 //	crash a           a takes and sends nothing any more
 //	start a           a begins a life that knows nothing of the one before
+//
+// The first founders= of the members are founders, and all where it is not said; the others are
+// guests. Each listens at its name, where address= says nothing else.
 //
 // With named, answers that show a lock say whose each session is. Each view has the next
 // number, but for one that is the last again, with other flags. Since when a member has its

@@ -106,6 +106,9 @@ func (s *Stage) result(r any) string {
 		for _, a := range r.Awaited {
 			text += fmt.Sprintf(" %s waits for %s: %d", s.names([]protocol.ID{a.Member}), s.names([]protocol.ID{a.Reply}), a.Requests)
 		}
+		if len(r.Candidates) > 0 {
+			return text + s.leaders(r)
+		}
 		if r.Elder == 0 {
 			return text
 		}
@@ -116,6 +119,15 @@ func (s *Stage) result(r any) string {
 		return text
 	}
 	return Result(r)
+}
+
+// leaders renders who leads, and who could.
+func (s *Stage) leaders(r *protocol.Condition) string {
+	text := " leaders=" + s.names(r.Authority)
+	for _, c := range r.Candidates {
+		text += fmt.Sprintf("\n    %s priority=%d: %s", s.names([]protocol.ID{c.Member}), c.Priority, c.Why)
+	}
+	return text
 }
 
 // page renders a part of a listing.

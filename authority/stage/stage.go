@@ -20,6 +20,12 @@ type Options struct {
 	Placement, HoldOn        time.Duration
 	Capacity                 int
 	Defer, Retain            bool
+	Published                bool
+	Founders                 int
+	Priority                 int
+	Random                   uint32
+	Grace                    time.Duration
+	GraceOfHold              bool
 }
 
 // Maker makes the machine of one member.
@@ -31,7 +37,8 @@ type Stage struct {
 	t       testing.TB
 	create  Maker
 	options Options
-	named   bool // answers say whose a session is
+	own     map[string]string // options of one member: its name and the option's
+	named   bool              // answers say whose a session is
 	said    strings.Builder
 	now     protocol.Time
 	members []*member
@@ -168,38 +175,23 @@ func (s *Stage) byID(id protocol.ID) *member { return s.members[id-1] }
 
 // start makes a cluster.
 func (s *Stage) start(args []string) {
-	s.options, s.named = Options{}, false
+	s.options, s.named, s.own = Options{}, false, map[string]string{}
 	s.members, s.transit, s.slow, s.now, s.views, s.used = nil, nil, nil, 0, 0, 0
 	clear(s.links)
 	clear(s.sent)
+	var names []string
 	for _, arg := range args {
-		key, value, set := strings.Cut(arg, "=")
-		switch {
-		case key == "chunk" && set:
-			s.options.Chunk = int(Number(s.t, value))
-		case key == "operators" && set:
-			s.options.Operators = int(Number(s.t, value))
-		case key == "parked" && set:
-			s.options.Parked = int(Number(s.t, value))
-		case key == "placement" && set:
-			s.options.Placement = Duration(s.t, value)
-		case key == "hold_on" && set:
-			s.options.HoldOn = Duration(s.t, value)
-		case key == "capacity" && set:
-			s.options.Capacity = int(Number(s.t, value))
-		case key == "defer":
-			s.options.Defer = true
-		case key == "retain":
-			s.options.Retain = true
-		case key == "any":
-			s.options.Any = true
-		case key == "named":
-			s.named = true
-		default:
-			m := &member{name: arg, id: protocol.ID(len(s.members) + 1)}
-			s.members = append(s.members, m)
-			s.revive(m)
+		if !s.option(arg) {
+			names = append(names, arg)
 		}
+	}
+	if s.options.Founders == 0 {
+		s.options.Founders = len(names)
+	}
+	for _, name := range names {
+		m := &member{name: name, id: protocol.ID(len(s.members) + 1)}
+		s.members = append(s.members, m)
+		s.revive(m)
 	}
 }
 
@@ -208,6 +200,7 @@ func (s *Stage) revive(m *member) {
 	s.t.Helper()
 	options := s.options
 	options.Self = m.id
+	s.ownOptions(m, &options)
 	machine, err := s.create(options)
 	if err != nil {
 		s.t.Fatal(err)

@@ -15,7 +15,7 @@ func (s *Stage) raise(args []string) {
 			of = append(of, m.name)
 		}
 	}
-	again := false
+	again, coordinator := false, ""
 	view := protocol.View{Installed: true}
 	since := map[string]uint64{}
 	for _, arg := range args {
@@ -39,6 +39,8 @@ func (s *Stage) raise(args []string) {
 			view.Open = true
 		case "merged":
 			view.Merged = true
+		case "coordinator":
+			coordinator = value
 		case "since":
 			name, number, _ := strings.Cut(value, "@")
 			since[name] = Number(s.t, number)
@@ -54,13 +56,19 @@ func (s *Stage) raise(args []string) {
 	view.Number = s.views
 	for _, name := range of {
 		m := s.member(name)
-		own := protocol.Member{ID: m.id, Name: name, Tenure: m.lease.Tenure, Since: s.place(m)}
+		own := protocol.Member{
+			ID: m.id, Name: name, Address: s.address(m), Founder: int(m.id) <= s.options.Founders,
+			Tenure: m.lease.Tenure, Since: s.place(m),
+		}
 		if number, said := since[name]; said {
 			own.Since, m.placed.since = number, number
 		}
 		view.Members = append(view.Members, own)
 	}
 	view.Coordinator = view.Members[0].ID
+	if coordinator != "" {
+		view.Coordinator = s.member(coordinator).id
+	}
 	view.Epoch.Candidate = view.Coordinator
 	if to == nil {
 		to = of
