@@ -56,14 +56,11 @@ func (s *Stage) raise(args []string) {
 	view.Number = s.views
 	for _, name := range of {
 		m := s.member(name)
-		own := protocol.Member{
-			ID: m.id, Name: name, Address: s.address(m), Founder: int(m.id) <= s.options.Founders,
-			Tenure: m.lease.Tenure, Since: s.place(m),
-		}
+		place := s.place(m)
 		if number, said := since[name]; said {
-			own.Since, m.placed.since = number, number
+			place, m.placed.since = number, number
 		}
-		view.Members = append(view.Members, own)
+		view.Members = append(view.Members, s.listed(m, place))
 	}
 	view.Coordinator = view.Members[0].ID
 	if coordinator != "" {
@@ -78,6 +75,14 @@ func (s *Stage) raise(args []string) {
 		own.Lease = &m.lease
 		m.lease.Promised = max(m.lease.Promised, view.Epoch.Counter)
 		s.step(m, protocol.Event{Kind: protocol.Raised, Fact: &own})
+	}
+}
+
+// listed is a member as a view has it.
+func (s *Stage) listed(m *member, since uint64) protocol.Member {
+	return protocol.Member{
+		ID: m.id, Name: m.name, Address: s.address(m), Founder: int(m.id) <= s.options.Founders,
+		Tenure: m.lease.Tenure, Since: since,
 	}
 }
 
