@@ -30,6 +30,25 @@ func (s *Stage) use(args []string) {
 	fmt.Fprintf(&s.said, "%s%s was granted %s %d of %d times\n", said, args[0], args[2], granted, times)
 }
 
+// crowd lets a session want a name so many times, or as many names as begin with one, and says
+// only how many of them it got at once.
+func (s *Stage) crowd(args []string) {
+	s.t.Helper()
+	said := s.Said()
+	times := Number(s.t, args[1])
+	for i := range times {
+		s.used++
+		name := args[2]
+		if stem, many := strings.CutSuffix(name, "*"); many {
+			name = fmt.Sprintf("%s%d", stem, i+1)
+		}
+		s.ask("lock", []string{args[0], fmt.Sprintf("#%d", 1000+s.used), name})
+		s.settle()
+	}
+	granted := strings.Count(s.Said(), " granted ")
+	fmt.Fprintf(&s.said, "%s%s was granted %d of %d\n", said, args[0], granted, times)
+}
+
 // quietly lets a line happen, and says nothing of it.
 func (s *Stage) quietly(words []string) {
 	s.t.Helper()

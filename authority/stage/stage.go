@@ -150,6 +150,8 @@ func (s *Stage) Say(line string) {
 		s.flow(args)
 	case "use":
 		s.use(args)
+	case "crowd":
+		s.crowd(args)
 	case "quietly":
 		s.quietly(args)
 	case "halt", "lapse", "carried", "lease", "crash", "start":
