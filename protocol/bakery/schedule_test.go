@@ -1,0 +1,359 @@
+package bakery_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
+)
+
+// A schedule lets the clients of some members want one name again and again, and delivers the
+// messages in an order that a seed draws. Each pair of members keeps the order of what one says
+// to the other, and no time passes, so nothing is said again and each message is one that the
+// algorithm needs; or the network loses, doubles and mixes them, and time passes. What clients are
+// told is held against the properties of the algorithm when it happens, and messages are counted.
+
+const contested = "X"
+
+// restless is how many turns a run may take; it takes some thousands.
+const restless = 200_000
+
+// schedule is one run.
+type schedule struct {
+	t       testing.TB
+	failed  bool
+	rand    *rand.Rand
+	now     protocol.Time
+	stay    int  // holders give back once in so many turns
+	lossy   bool // the network keeps nothing
+	inOrder bool // it keeps all, and what is said first comes first
+	members []*peer
+	transit []flight
+	wishes  func(*schedule) lock.Request // what is wanted next; its mode and units
+	left    int                          // wishes to come
+
+	inside  map[lock.SessionID]*lock.Decision
+	keys    map[lock.SessionID]bakery.Key // of the newest ticket that was drawn for a client
+	numbers map[bakery.Key]uint64         // of tickets that have one and have not ended
+	ended   map[bakery.Key]bool
+	sent    map[string]int   // letters, by what they say
+	tokens  []holdfast.Token // of exclusive grants, in their order
+	most    int              // inside at once
+	waited  int              // requests that were told to wait
+	grants  int
+}
+
+// peer is one member and its clients, each of which wants or holds one lock at a time.
+type peer struct {
+	id      protocol.ID
+	machine *bakery.Machine
+	clients []*client
+	out     protocol.Effects
+}
+
+type client struct {
+	session lock.SessionID
+	request uint64
+	state   state
+	token   holdfast.Token
+}
+
+type state uint8
+
+const (
+	idle state = iota
+	waits
+	holds
+)
+
+type flight struct {
+	from, to protocol.ID
+	message  protocol.Message
+}
+
+// newSchedule makes the members of one view, of which up to three lead, and so many clients at each.
+func newSchedule(t testing.TB, seed uint64, members, clients int, config bakery.Config) *schedule {
+	s := &schedule{
+		t: t, rand: rand.New(rand.NewPCG(seed, 17)), inside: map[lock.SessionID]*lock.Decision{},
+		keys: map[lock.SessionID]bakery.Key{}, numbers: map[bakery.Key]uint64{}, ended: map[bakery.Key]bool{},
+		sent: map[string]int{},
+	}
+	for i := range members {
+		config.Self, config.Founders = protocol.ID(i+1), members
+		machine, err := bakery.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &peer{id: config.Self, machine: machine}
+		for j := range clients {
+			p.clients = append(p.clients, &client{session: lock.SessionID{Member: uint64(p.id), Number: uint64(j + 1)}})
+		}
+		s.members = append(s.members, p)
+	}
+	for _, p := range s.members {
+		s.step(p, protocol.Event{Kind: protocol.Raised, Fact: viewOf(members, 1, 4)})
+	}
+	s.drain()
+	clear(s.sent)
+	s.stay = 1 + s.rand.IntN(8)
+	return s
+}
+
+// viewOf is an open view of the members 1 to n, all of them founders, of which the first
+// coordinates, and elects.
+func viewOf(n int, number, epoch uint64) *protocol.View {
+	view := &protocol.View{
+		Number: number, Epoch: protocol.Epoch{Counter: epoch, Candidate: 1}, Coordinator: 1, Installed: true, Open: true,
+		Lease: &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
+	}
+	for i := range n {
+		name := string(rune('a' + i))
+		view.Members = append(view.Members, protocol.Member{ID: protocol.ID(i + 1), Name: name, Address: name, Founder: true, Since: 1})
+	}
+	return view
+}
+
+// errorf says what is wrong with a run, and ends it.
+func (s *schedule) errorf(format string, args ...any) {
+	s.t.Helper()
+	s.failed = true
+	s.t.Errorf(format, args...)
+}
+
+// drain delivers what is on its way until nothing is.
+func (s *schedule) drain() {
+	for len(s.transit) > 0 {
+		s.deliver()
+	}
+}
+
+// run draws what happens next until all wishes are granted and given back.
+func (s *schedule) run() {
+	for turns := 0; !s.failed; turns++ {
+		able := s.able()
+		switch {
+		case len(s.transit) == 0 && len(able) == 0 && (!s.lossy || s.resting()):
+			s.rest()
+			return
+		case turns > restless:
+			s.errorf("the members never rest")
+		case s.lossy && (len(s.transit)+len(able) == 0 || s.rand.IntN(20) == 0):
+			s.pass()
+		case len(able) == 0, len(s.transit) > 0 && s.rand.IntN(3) > 0:
+			s.deliver()
+		default:
+			s.act(able[s.rand.IntN(len(able))])
+		}
+	}
+}
+
+// able lists the clients that can do something.
+func (s *schedule) able() (able []*client) {
+	for _, p := range s.members {
+		for _, c := range p.clients {
+			if c.state == holds || c.state == idle && s.left > 0 {
+				able = append(able, c)
+			}
+		}
+	}
+	return able
+}
+
+// resting reports whether no member waits for any time to come.
+func (s *schedule) resting() bool {
+	return !slices.ContainsFunc(s.members, func(p *peer) bool { return p.machine.Wake() != protocol.Never })
+}
+
+// pass lets some time pass.
+func (s *schedule) pass() {
+	s.now += time.Duration(s.rand.Int64N(int64(100 * time.Millisecond)))
+	for _, p := range s.members {
+		if p.machine.Wake() <= s.now {
+			s.step(p, protocol.Event{Kind: protocol.Tick})
+		}
+	}
+}
+
+// rest looks at where a run has ended: nobody wants anything any more.
+func (s *schedule) rest() {
+	for _, p := range s.members {
+		for _, c := range p.clients {
+			if c.state != idle {
+				s.errorf("client %v is left behind in state %d", c.session, c.state)
+			}
+		}
+	}
+	if len(s.inside) != 0 {
+		s.errorf("%d are inside at the end", len(s.inside))
+	}
+	if len(s.numbers) != 0 {
+		s.errorf("%d tickets are left", len(s.numbers))
+	}
+}
+
+// act lets a client do what comes next for it.
+func (s *schedule) act(c *client) {
+	if c.state == holds && len(s.transit) > 0 && s.rand.IntN(s.stay) > 0 {
+		s.deliver()
+		return
+	}
+	p := s.members[c.session.Member-1]
+	var fact any
+	if c.state == holds {
+		delete(s.inside, c.session)
+		c.state = idle
+		fact = &protocol.Release{Session: c.session, Name: contested, Request: c.request, Token: c.token}
+	} else {
+		s.left--
+		c.request++
+		wish := s.wishes(s)
+		wish.Session, wish.ID, wish.Name, wish.Arrived, wish.WaitEnd = c.session, c.request, contested, s.now, lock.Never
+		c.state = waits
+		fact = &wish
+	}
+	s.step(p, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
+}
+
+// deliver delivers one message: the first of a pair of members, or any.
+func (s *schedule) deliver() {
+	i := s.rand.IntN(len(s.transit))
+	switch {
+	case s.inOrder:
+		i = 0
+	case !s.lossy:
+		drawn := s.transit[i]
+		i = slices.IndexFunc(s.transit, func(f flight) bool { return f.from == drawn.from && f.to == drawn.to })
+	}
+	f := s.transit[i]
+	s.transit = slices.Delete(s.transit, i, i+1)
+	s.step(s.members[f.to-1], protocol.Event{Kind: protocol.Receive, From: f.from, Fact: f.message})
+}
+
+func (s *schedule) step(p *peer, ev protocol.Event) {
+	p.machine.Step(s.now, ev, &p.out)
+	out := p.out
+	p.out = protocol.Effects{}
+	for _, note := range out.Notes {
+		s.note(p, note)
+	}
+	for _, send := range out.Sends {
+		s.tally(send.Message)
+		copies := 1
+		if s.lossy {
+			copies = []int{0, 1, 1, 1, 1, 2}[s.rand.IntN(6)]
+		}
+		for range copies {
+			s.transit = append(s.transit, flight{p.id, send.To, send.Message})
+		}
+	}
+	for _, reply := range out.Replies {
+		s.told(p, &reply.Decision)
+	}
+}
+
+// note takes what a member notes: who leads, at first, and nothing that it has ignored.
+func (s *schedule) note(p *peer, note protocol.Note) {
+	switch note.(type) {
+	case bakery.Led, protocol.Serving:
+	default:
+		s.errorf("member %d: %v", p.id, note)
+	}
+}
+
+// tally counts what a letter says, and keeps which tickets have which numbers.
+func (s *schedule) tally(message protocol.Message) {
+	letter, is := message.(bakery.Letter)
+	if !is {
+		return
+	}
+	s.sent[kindOf(letter.Body)]++
+	switch body := letter.Body.(type) {
+	case bakery.Entering:
+		s.keys[body.Ticket.Session] = body.Ticket.Key
+	case bakery.Add:
+		if !s.ended[body.Key] {
+			s.numbers[body.Key] = body.Number
+		}
+	case bakery.Drop:
+		s.ended[body.Key] = true
+		delete(s.numbers, body.Key)
+	}
+}
+
+// told holds a decision against what must be true of it.
+func (s *schedule) told(p *peer, d *lock.Decision) {
+	c := p.clients[d.Session.Number-1]
+	switch d.Kind {
+	case lock.Queued:
+		s.waited++
+	case lock.Released:
+	case lock.Granted:
+		c.state, c.token = holds, d.Token
+		decision := *d
+		s.inside[c.session] = &decision
+		s.grants++
+		s.most = max(s.most, len(s.inside))
+		s.compatible()
+		if d.Mode == holdfast.ModeExclusive {
+			s.ordered(d)
+		}
+	default:
+		s.errorf("client %v is told %v: %v", c.session, d.Kind, d.Err)
+	}
+}
+
+// compatible looks at who is inside: M1, for all modes.
+func (s *schedule) compatible() {
+	units, shared, exclusive, capacity := 0, 0, 0, 0
+	tokens := map[holdfast.Token]bool{}
+	for _, d := range s.inside {
+		tokens[d.Token] = true
+		switch d.Mode {
+		case holdfast.ModeShared:
+			shared++
+		case holdfast.ModeSlots:
+			units, capacity = units+d.Units, d.Capacity
+		default:
+			exclusive++
+		}
+	}
+	alone := exclusive == 1 && shared+units == 0
+	if !alone && (exclusive > 0 || shared > 0 && units > 0 || units > capacity) {
+		s.errorf("inside at once: %d exclusive, %d shared, %d units of %d", exclusive, shared, units, capacity)
+	}
+	if len(tokens) != len(s.inside) {
+		s.errorf("%d are inside under %d tokens", len(s.inside), len(tokens))
+	}
+}
+
+// ordered looks at an exclusive grant: its token is above those of all before it, and no ticket that has
+// a number comes before its own: M6.
+func (s *schedule) ordered(d *lock.Decision) {
+	if n := len(s.tokens); n > 0 && slices.Max(s.tokens) >= d.Token {
+		s.errorf("token %d is granted after %d", d.Token, slices.Max(s.tokens))
+	}
+	s.tokens = append(s.tokens, d.Token)
+	key := s.keys[d.Session]
+	//tidy:unordered each is looked at
+	for other, number := range s.numbers {
+		if number < s.numbers[key] || number == s.numbers[key] && other.Compare(key) < 0 {
+			s.errorf("%v with number %d is granted before %v with number %d", key, s.numbers[key], other, number)
+		}
+	}
+}
+
+// each plays so many schedules, each a subtest of its own only where it fails.
+func each(t *testing.T, seeds int, play func(t testing.TB, seed uint64)) {
+	t.Helper()
+	for seed := range uint64(seeds) {
+		play(t, seed)
+		if t.Failed() {
+			t.Fatalf("in the schedule of seed %d", seed)
+		}
+	}
+}
