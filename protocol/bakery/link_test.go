@@ -1,0 +1,163 @@
+package bakery
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// wire joins the links of two members, which say to each other what means nothing: that tickets
+// have ended, with a number each. It loses, doubles and mixes letters as long as it is bad.
+type wire struct {
+	t       *testing.T
+	rand    *rand.Rand
+	now     protocol.Time
+	ends    [2]*Machine
+	outs    [2]protocol.Effects
+	transit []Letter
+	bad     bool
+	said    [2]uint64 // by each end
+	lost    int
+}
+
+func newWire(t *testing.T, seed uint64) *wire {
+	w := &wire{t: t, rand: rand.New(rand.NewPCG(seed, 23)), bad: true}
+	places := []clientele.Place{{ID: 1, Since: 1}, {ID: 2, Since: 1}}
+	for i := range w.ends {
+		m, err := New(Config{Self: protocol.ID(i + 1), Founders: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ends[i] = m
+		m.standing.Take(&protocol.View{
+			Number: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Coordinator: 1, Installed: true,
+			Members: []protocol.Member{{ID: 1, Name: "a", Address: "a", Since: 1}, {ID: 2, Name: "b", Address: "b", Since: 1}},
+			Lease:   &protocol.Lease{Member: protocol.Never},
+		})
+		m.standing.Settle()
+		m.setTerm(Election{Term: Term{4, 1}, Leaders: places})
+	}
+	return w
+}
+
+// say lets an end say the next number.
+func (w *wire) say(end int) {
+	w.said[end]++
+	w.ends[end].say(w.now, protocol.ID(2-end), Unlocked{Key: Key{Member: 1, Number: w.said[end]}}, &w.outs[end])
+	w.collect(end)
+}
+
+func (w *wire) collect(end int) {
+	for _, send := range w.outs[end].Sends {
+		copies := 1
+		if w.bad {
+			copies = []int{0, 0, 1, 1, 1, 2}[w.rand.IntN(6)]
+		}
+		if copies == 0 {
+			w.lost++
+		}
+		for range copies {
+			w.transit = append(w.transit, send.Message.(Letter))
+		}
+	}
+	w.outs[end].Reset()
+}
+
+// deliver delivers any letter. Where it is taken, it is the next one that was said.
+func (w *wire) deliver() {
+	w.t.Helper()
+	i := w.rand.IntN(len(w.transit))
+	letter := w.transit[i]
+	w.transit = slices.Delete(w.transit, i, i+1)
+	end := int(letter.To.ID) - 1
+	m := w.ends[end]
+	before := m.linkTo(letter.From.ID).seen
+	m.onLetter(w.now, protocol.Event{Kind: protocol.Receive, From: letter.From.ID, Fact: letter}, &letter, &w.outs[end])
+	w.collect(end)
+	after := m.linkTo(letter.From.ID).seen
+	if after == before {
+		return
+	}
+	if body := letter.Body.(Unlocked); after != before+1 || letter.Seq != after || body.Key.Number != after {
+		w.t.Fatalf("number %d in letter %d is taken after %d, as %d", body.Key.Number, letter.Seq, before, after)
+	}
+}
+
+func (w *wire) pass(d time.Duration) {
+	w.now += d
+	for i, m := range w.ends {
+		m.mindLinks(w.now, &w.outs[i])
+		w.collect(i)
+	}
+}
+
+// TestLinksKeepOrder: over a network that loses a third of all letters, doubles some and mixes all, each letter
+// is taken once and in turn; and when the network is good again, nothing is left to be said.
+func TestLinksKeepOrder(t *testing.T) {
+	lost := 0
+	for seed := range uint64(300) {
+		w := newWire(t, seed)
+		for range 600 {
+			switch n := w.rand.IntN(100); {
+			case n < 30:
+				w.say(w.rand.IntN(2))
+			case n < 85 && len(w.transit) > 0:
+				w.deliver()
+			default:
+				w.pass(time.Duration(w.rand.Int64N(int64(300 * time.Millisecond))))
+			}
+		}
+		w.bad = false
+		for turns := 0; ; turns++ {
+			for len(w.transit) > 0 {
+				w.deliver()
+			}
+			at := min(w.ends[0].linksWake(), w.ends[1].linksWake())
+			if at == protocol.Never {
+				break
+			}
+			if turns > 1000 {
+				t.Fatalf("seed %d: the links never rest", seed)
+			}
+			w.pass(max(0, at-w.now))
+		}
+		for i, m := range w.ends {
+			l := m.linkTo(protocol.ID(2 - i))
+			if l.sent != w.said[i] || len(l.queue) != 0 || l.seen != w.said[1-i] || l.copies != 0 {
+				t.Errorf("seed %d: member %d said %d of %d, %d are unheard; it took %d of %d", seed, i+1, l.sent, w.said[i], len(l.queue), l.seen, w.said[1-i])
+			}
+		}
+		lost += w.lost
+	}
+	if lost == 0 {
+		t.Error("nothing was ever lost")
+	}
+}
+
+// TestLinksRepeatTheOldest: of many letters that are unheard so many are said again at a time, the oldest, and
+// later each time.
+func TestLinksRepeatTheOldest(t *testing.T) {
+	w := newWire(t, 1)
+	for range maxCopies + 10 {
+		w.say(0)
+	}
+	var pauses []time.Duration
+	for range 6 {
+		w.transit = nil
+		at := w.ends[0].linksWake()
+		pauses = append(pauses, at-w.now)
+		w.bad = false
+		w.pass(at - w.now)
+		if len(w.transit) != maxCopies || w.transit[0].Seq != 1 || w.transit[maxCopies-1].Seq != maxCopies {
+			t.Fatalf("said again: %v", w.transit)
+		}
+	}
+	const ms = time.Millisecond
+	if want := []time.Duration{250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 2000 * ms, 2000 * ms}; !slices.Equal(pauses, want) {
+		t.Errorf("pauses %v, want %v", pauses, want)
+	}
+}

@@ -1,0 +1,223 @@
+package bakery_test
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
+)
+
+// witness is member 1 of four, which elects, leads with 2 and 3, holds H, and has a ticket for W that waits
+// for 2's: so every message could change something. Member 4 does not lead.
+type witness struct {
+	t       *testing.T
+	machine *bakery.Machine
+	out     protocol.Effects
+	said    map[protocol.ID]uint64 // letters of each other member
+}
+
+// tag is that of all members in the view of a witness.
+var tag = clientele.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
+
+// term is that of the leaders 1, 2 and 3.
+var term = bakery.Term{Epoch: 4, View: 1}
+
+func keyOf(member protocol.ID, number uint64) bakery.Key {
+	return bakery.Key{Member: member, Number: number}
+}
+
+func placeOf(member protocol.ID) clientele.Place { return clientele.Place{ID: member, Since: 1} }
+
+// ticketOf is an exclusive ticket of a member's.
+func ticketOf(member protocol.ID, number uint64, name string) bakery.Ticket {
+	return bakery.Ticket{Key: keyOf(member, number), For: placeOf(member), Name: name}
+}
+
+func startedBy(member protocol.ID) bakery.Started {
+	name := string(rune('a' + member - 1))
+	return bakery.Started{Tag: tag, Candidate: bakery.Candidate{ID: member, Priority: 14, Address: name, PID: 1, Name: name}}
+}
+
+func newWitness(t *testing.T, config bakery.Config) *witness {
+	t.Helper()
+	config.Self, config.Founders = 1, 4
+	machine, err := bakery.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &witness{t: t, machine: machine, said: map[protocol.ID]uint64{}}
+	w.step(protocol.Event{Kind: protocol.Raised, Fact: viewOf(4, 1, 4)})
+	for _, member := range []protocol.ID{2, 3, 4} {
+		w.receive(member, startedBy(member))
+	}
+	for _, member := range []protocol.ID{2, 3} {
+		w.receive(member, bakery.Elected{Tag: tag, Term: term})
+	}
+	for _, member := range []protocol.ID{2, 3, 4} {
+		w.say(member, bakery.Claim{Done: true})
+	}
+	w.lock("H", 1)
+	w.say(2, bakery.Entered{Key: keyOf(1, 1)})
+	out := w.say(2, bakery.Added{Key: keyOf(1, 1), Activated: true, Vote: bakery.Vote{First: true, Count: 1}})
+	if len(out.Replies) != 1 || out.Replies[0].Decision.Kind != lock.Granted {
+		t.Fatalf("H: replies %v, sends %v", out.Replies, out.Sends)
+	}
+	w.say(2, bakery.Entering{Ticket: ticketOf(2, 1, "W"), Serial: 1})
+	w.say(2, bakery.Add{Key: keyOf(2, 1), Number: 1, Activate: true})
+	w.lock("W", 2)
+	w.say(2, bakery.Entered{Key: keyOf(1, 2), Max: 1})
+	w.say(2, bakery.Added{Key: keyOf(1, 2)})
+	return w
+}
+
+// step takes one event, and returns what came of it.
+func (w *witness) step(ev protocol.Event) protocol.Effects {
+	w.t.Helper()
+	w.machine.Step(0, ev, &w.out)
+	out := w.out
+	w.out = protocol.Effects{}
+	return out
+}
+
+func (w *witness) receive(from protocol.ID, message protocol.Message) protocol.Effects {
+	w.t.Helper()
+	return w.step(protocol.Event{Kind: protocol.Receive, From: from, Fact: message})
+}
+
+// say lets a member say something under the term, in turn.
+func (w *witness) say(from protocol.ID, body bakery.Body) protocol.Effects {
+	w.t.Helper()
+	w.said[from]++
+	return w.receive(from, w.letter(from, body))
+}
+
+// letter is the newest of a member's.
+func (w *witness) letter(from protocol.ID, body bakery.Body) bakery.Letter {
+	return bakery.Letter{Term: term, From: placeOf(from), To: placeOf(1), Seq: w.said[from], Body: body}
+}
+
+func (w *witness) lock(name string, id uint64) protocol.Effects {
+	w.t.Helper()
+	want := lock.Request{Session: lock.SessionID{Member: 1, Number: 1}, ID: id, Name: name, WaitEnd: lock.Never}
+	return w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: id}, Fact: &want})
+}
+
+// future is all that a witness does when it goes on: W is granted, H given back, N asked for, and
+// operators ask what there is. What it says is compared without the numbers of letters.
+func (w *witness) future() (told []protocol.Effects) {
+	w.t.Helper()
+	call := func(fact any) {
+		told = append(told, w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 99}, Fact: fact}))
+	}
+	told = append(told, w.say(2, bakery.Drop{Key: keyOf(2, 1)}))
+	told = append(told, w.say(3, bakery.Activated{Key: keyOf(1, 2), Vote: bakery.Vote{First: true, Count: 2}}))
+	call(&protocol.Release{Session: lock.SessionID{Member: 1, Number: 1}, Name: "H", Request: 1})
+	told = append(told, w.lock("N", 3))
+	call(&protocol.Show{Name: "W"})
+	call(&protocol.Inspect{})
+	for i := range told {
+		for j, send := range told[i].Sends {
+			if letter, is := send.Message.(bakery.Letter); is {
+				letter.Seq, letter.Seen = 0, 0
+				told[i].Sends[j].Message = letter
+			}
+		}
+	}
+	if n := len(told[1].Replies); n != 1 || told[1].Replies[0].Decision.Kind != lock.Granted {
+		w.t.Fatalf("W: replies %v", told[1].Replies)
+	}
+	return told
+}
+
+// unchanged: what a witness does is what another one does that has been told nothing.
+func unchanged(t *testing.T, w *witness) {
+	t.Helper()
+	told, otherwise := w.future(), newWitness(t, bakery.Config{}).future()
+	if !reflect.DeepEqual(told, otherwise) {
+		t.Errorf("it does\n%+v\nand one that has not received it\n%+v", told, otherwise)
+	}
+}
+
+// malformedBodies are what no honest member says.
+func malformedBodies() map[string]bakery.Body {
+	lock := func(wrong func(*bakery.Ticket)) bakery.Body {
+		ticket := ticketOf(2, 7, "Q")
+		wrong(&ticket)
+		return bakery.Lock{Ticket: ticket}
+	}
+	nameless := ticketOf(2, 7, "")
+	return map[string]bakery.Body{
+		"nothing":                      nil,
+		"an empty name":                lock(func(t *bakery.Ticket) { t.Name = "" }),
+		"too long a name":              lock(func(t *bakery.Ticket) { t.Name = strings.Repeat("n", holdfast.MaxName+1) }),
+		"a name that is no text":       lock(func(t *bakery.Ticket) { t.Name = "\xff" }),
+		"an unknown mode":              lock(func(t *bakery.Ticket) { t.Mode = 9 }),
+		"no key":                       lock(func(t *bakery.Ticket) { t.Key.Number = 0 }),
+		"a key of nobody":              lock(func(t *bakery.Ticket) { t.Key.Member = 0 }),
+		"exclusive units":              lock(func(t *bakery.Ticket) { t.Units = 1 }),
+		"no units":                     lock(func(t *bakery.Ticket) { t.Mode, t.Capacity = holdfast.ModeSlots, 1 }),
+		"more units than the capacity": lock(func(t *bakery.Ticket) { t.Mode, t.Units, t.Capacity = holdfast.ModeSlots, 3, 2 }),
+		"a capacity above the highest": lock(func(t *bakery.Ticket) { t.Mode, t.Units, t.Capacity = holdfast.ModeSlots, 1, 4097 }),
+		"an entering without a name":   bakery.Entering{Ticket: nameless, Serial: 2},
+		"number 0":                     bakery.Add{Key: keyOf(2, 1)},
+		"a claim without a name":       bakery.Claim{Claims: []bakery.Claimed{{Ticket: nameless}}},
+		"tickets without a name": bakery.Tickets{
+			Names: []bakery.NameState{{Tickets: []bakery.Numbered{{Ticket: nameless, Number: 1}}}},
+		},
+	}
+}
+
+// TestMalformedLetters: each is noted and not taken, and all that its receiver does later is what one does that
+// has not received it.
+func TestMalformedLetters(t *testing.T) {
+	for name, body := range malformedBodies() {
+		t.Run(name, func(t *testing.T) {
+			w := newWitness(t, bakery.Config{})
+			letter := w.letter(2, body)
+			letter.Seq++
+			out := w.receive(2, letter)
+			if len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0].String(), "ignored ") {
+				t.Errorf("%v: notes %v", body, out.Notes)
+			}
+			unchanged(t, w)
+		})
+	}
+}
+
+// TestLettersOutOfPlace: a letter of another term, of a stay that has ended, of somebody else or out of
+// turn changes nothing.
+func TestLettersOutOfPlace(t *testing.T) {
+	drop := bakery.Drop{Key: keyOf(2, 1)}
+	for name, wrong := range map[string]func(*bakery.Letter){
+		"an older term":           func(l *bakery.Letter) { l.Term.Epoch = 3 },
+		"no term":                 func(l *bakery.Letter) { l.Term = bakery.Term{} },
+		"a later term":            func(l *bakery.Letter) { l.Term.View = 2 },
+		"of another member":       func(l *bakery.Letter) { l.From = placeOf(3) },
+		"of another stay":         func(l *bakery.Letter) { l.From.Since = 0 },
+		"of another tenure":       func(l *bakery.Letter) { l.From.Tenure.Lapses = 1 },
+		"to another member":       func(l *bakery.Letter) { l.To = placeOf(3) },
+		"to another stay":         func(l *bakery.Letter) { l.To.Tenure.Incarnation = 1 },
+		"a jump":                  func(l *bakery.Letter) { l.Seq++ },
+		"the highest number":      func(l *bakery.Letter) { l.Seq = math.MaxUint64 },
+		"a number that was taken": func(l *bakery.Letter) { l.Seq-- },
+		"the first number":        func(l *bakery.Letter) { l.Seq = 1 },
+		"number 0":                func(l *bakery.Letter) { l.Seq = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWitness(t, bakery.Config{})
+			letter := w.letter(2, drop)
+			letter.Seq++
+			wrong(&letter)
+			if out := w.receive(2, letter); len(out.Replies)+len(out.Raises) != 0 {
+				t.Errorf("replied %v, raised %v", out.Replies, out.Raises)
+			}
+			unchanged(t, w)
+		})
+	}
+}
