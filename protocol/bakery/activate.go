@@ -71,10 +71,9 @@ func (m *Machine) onVote(now protocol.Time, x *ticket, from protocol.ID, vote *V
 		x.asked = false // asked again when one of them has ended
 		return
 	}
-	if vote.Count <= x.page.count {
-		// Another grant was counted meanwhile. Who leads at another rank counts from elsewhere, so that two who
-		// meet in this do not meet again.
-		m.say(now, from, Activate{Key: x.Key, Count: x.page.count + uint64(m.rank)}, out)
+	if vote.Count <= x.page.given {
+		// Two leaders have set one number aside for two tickets of this master's, or less than a member has asked for.
+		m.say(now, from, Activate{Key: x.Key, Count: x.page.count}, out)
 		return
 	}
 	m.lock(now, x, vote.Count, out)
@@ -96,7 +95,7 @@ func together(x *ticket, here, there []Part) bool {
 
 // lock tells a ticket's member that it is locked.
 func (m *Machine) lock(now protocol.Time, x *ticket, count uint64, out *protocol.Effects) {
-	x.page.count = count
+	x.page.count, x.page.given = max(x.page.count, count), count
 	x.step, x.since = locked, now
 	x.token = holdfast.Token(m.term.Term.Epoch<<32 | count)
 	m.say(now, x.For.ID, Locked{Key: x.Key, Token: x.token}, out)
@@ -110,7 +109,8 @@ func (m *Machine) onRaise(now protocol.Time, from protocol.ID, msg *Raise, out *
 	}
 	x.step, x.asked = ready, false
 	if uint64(msg.Above)>>32 == m.term.Term.Epoch {
-		x.page.count = max(x.page.count, uint64(msg.Above)&(1<<32-1))
+		above := uint64(msg.Above) & (1<<32 - 1)
+		x.page.count, x.page.given = max(x.page.count, above), max(x.page.given, above)
 	}
 	m.ask(now, x, out)
 }

@@ -23,6 +23,7 @@ type book struct {
 type page struct {
 	name     string
 	count    uint64    // the highest grant number of the name that is known here
+	given    uint64    // the highest one that this leader's own tickets have
 	entering []*ticket // in the order in which they were heard of
 	tickets  []*ticket // that have a number, in order of it
 	waits    []*ticket // this leader's own, from when they get a number until they are ready

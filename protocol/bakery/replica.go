@@ -2,6 +2,7 @@ package bakery
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/clientele"
@@ -129,8 +130,17 @@ func (m *Machine) vote(t *ticket, count uint64) Vote {
 		t.page.count = max(t.page.count, count)
 		return Vote{}
 	}
-	t.page.count = max(t.page.count, count) + 1
+	t.page.count = m.above(max(t.page.count, count), t.master)
 	return Vote{First: true, Before: parts, Count: t.page.count}
+}
+
+// above returns the next grant number above count that is the master's to give. The numbers are dealt out by rank, so that
+// two masters never meet in one, whoever sets it aside for them: they would ask again and again, each time raising
+// what the other one has been told.
+func (m *Machine) above(count uint64, master protocol.ID) uint64 {
+	leaders := uint64(len(m.term.Leaders))
+	rank := uint64(max(0, slices.Index(idsOf(m.term.Leaders), master)))
+	return count + 1 + (rank+leaders-count%leaders)%leaders
 }
 
 // onDrop ends a ticket.

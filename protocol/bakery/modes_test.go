@@ -1,0 +1,61 @@
+package bakery_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
+)
+
+// modes draws any mode.
+func modes(s *schedule) lock.Request {
+	const capacity = 3
+	switch s.rand.IntN(3) {
+	case 0:
+		return lock.Request{Mode: holdfast.ModeExclusive}
+	case 1:
+		return lock.Request{Mode: holdfast.ModeShared}
+	}
+	return lock.Request{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}
+}
+
+// TestModesBeside: clients of every mode and several at each member want one name. Who is inside
+// is compatible, and nobody is left behind.
+func TestModesBeside(t *testing.T) {
+	for _, published := range []bool{false, true} {
+		for _, n := range sizes {
+			beside := 0
+			each(t, schedules, func(t testing.TB, seed uint64) {
+				s := newSchedule(t, seed, n, 3, bakery.Config{Published: published})
+				s.wishes, s.left = modes, wanted
+				s.run()
+				if s.most > 1 {
+					beside++
+				}
+			})
+			if beside == 0 {
+				t.Errorf("published=%t n=%d: nobody was ever inside beside others", published, n)
+			}
+		}
+	}
+}
+
+// TestModesOverALossyNetwork: the same over a network that loses, doubles and mixes all messages, as time passes.
+func TestModesOverALossyNetwork(t *testing.T) {
+	for _, published := range []bool{false, true} {
+		for _, n := range sizes {
+			for _, wishes := range []func(*schedule) lock.Request{modes} {
+				each(t, schedules/10, func(t testing.TB, seed uint64) {
+					s := newSchedule(t, seed, n, 2, bakery.Config{Published: published})
+					s.lossy = true
+					s.wishes, s.left = wishes, wanted
+					s.run()
+					if s.grants != wanted {
+						t.Errorf("published=%t n=%d: %d of %d were granted", published, n, s.grants, wanted)
+					}
+				})
+			}
+		}
+	}
+}
