@@ -20,7 +20,7 @@ type Config struct {
 	Expect     int      // how many founders there are; 0 means that it was not given
 	State      string   // "" means the user's state folder; see StateDir
 	Data       string   // always "" in this version
-	Priority   int      // 1 to 14; 0 means off
+	Candidate  int      // 1 to 14; 0 means off
 	Lease      time.Duration
 	Patience   time.Duration
 	Drift      float64

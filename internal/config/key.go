@@ -80,7 +80,7 @@ func memberKeys() []Key {
 			"Folder of the stable cell; none keeps nothing across restarts; without it the user's state folder, by name."),
 		textKey("data", "", func(c *Config) *string { return &c.Data },
 			"empty", "Folder of what durable protocols keep; no protocol of this version does."),
-		priorityKey(),
+		candidateKey(),
 	}
 }
 

@@ -35,7 +35,7 @@ join: []    # default
 # expect: not given    # default
 state: ""    # default
 data: ""    # default
-priority: 8    # default
+candidate: 14    # default
 lease: 2.5s    # file PATH line 1
 patience: 250ms    # default
 drift: 0.05    # default
@@ -93,13 +93,14 @@ func TestPrintRoundTrip(t *testing.T) {
 	for _, flags := range []map[string]string{
 		{},
 		{"name": "null"}, {"name": "true"}, {"name": "1e3"}, {"name": "-"}, {"name": "0x10"}, {"name": "2001-01-01"},
-		{"listen": "[::1]:4040", "http": "[::]:0", "insecure": "true", "expect": "1", "priority": "off"},
+		{"listen": "[::1]:4040", "http": "[::]:0", "insecure": "true", "expect": "1", "candidate": "off"},
 		{"state": "/no such/“folder”: #1\u2028\ufeff", "drift": "0.0000001"},
 		{"state": "~"}, {"state": "none"}, {"state": "a, b]}"}, {"state": "'"}, {"state": `\"`},
 		{"spaces": "default=central,partition=any,preempt=true;0=central,partition=any,preempt=true;null=central,preempt=true,partition=any"},
 		{"spaces": "null=central;1.5=central,partition=primary;-=central,preempt=false"},
 		{"spaces": "a=grantor,placement=on,hold_on=off;b=grantor,placement=90s,hold_on=1m30s"},
 		{"spaces": "default=permission,capacity=2,defer=true;a=permission,retain=true;b=permission,capacity=off"},
+		{"spaces": "default=bakery,messages=published,grace=snaplock;a=bakery,grace=1m30s;b=bakery,grace=0,messages=merged"},
 		{"join": "LOCALHOST:04041,127.0.0.1:4040,[::FFFF:127.0.0.1]:4042", "expect": "3"},
 		{"join": "[fe80::1%25eth0]:1,lock-0.Example.:4040", "listen": "[fe80::2%25eth0]:1", "insecure": "true"},
 		{"listen": ":1", "tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert, "tls.client_auth": "verify"},

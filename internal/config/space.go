@@ -18,20 +18,22 @@ const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
 const usual = "central"
 
 // served are the names of the protocols that this version serves.
-func served() []string { return []string{usual, "grantor", "permission"} }
+func served() []string { return []string{usual, "grantor", "permission", "bakery"} }
 
 // protocols are the names of all protocols, served or not.
 func protocols() []string {
-	return append(served(), "bakery", "consensus", "claim")
+	return append(served(), "consensus", "claim")
 }
 
 // option is something that a space may set, and the words for its values, the default
 // first. With usual it may also be a length of time, and the word on stands for that one;
-// with most a whole number from 1 to that.
+// with timed a length of time too, without such a word; with most a whole number from 1 to
+// that.
 type option struct {
 	name  string
 	words []string
 	usual time.Duration
+	timed bool
 	most  int
 	// refused says of words that another protocol takes why this one does not.
 	refused map[string]flaw
@@ -44,7 +46,7 @@ var optionSpan = span{time.Second, time.Hour}
 // quorum grants (primary), or every side does (any); with preempt the member with the
 // highest id coordinates. What placement and hold_on do, and the lengths that on stands
 // for, package protocol/grantor says; what defer, retain and capacity do, package
-// protocol/permission.
+// protocol/permission; and what messages and grace do, package protocol/bakery.
 func optionsOf(protocol string) []option {
 	options := []option{
 		{name: "partition", words: []string{"primary", "any"}},
@@ -64,6 +66,14 @@ func optionsOf(protocol string) []option {
 			option{name: "defer", words: []string{"false", "true"}},
 			option{name: "retain", words: []string{"false", "true"}},
 			option{name: "capacity", words: []string{"off"}, most: holdfast.MaxCapacity})
+	case "bakery":
+		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
+			"a lock is decided by a majority of the leaders",
+			"leave it out for primary, or use protocol central or grantor",
+		}}}
+		options = append(options,
+			option{name: "messages", words: []string{"merged", "published"}},
+			option{name: "grace", words: []string{"0", "snaplock"}, timed: true})
 	}
 	return options
 }
@@ -71,7 +81,7 @@ func optionsOf(protocol string) []option {
 // allowed says what the option may be.
 func (o *option) allowed() string {
 	allowed := strings.Join(o.words, ", ")
-	if o.usual != 0 {
+	if o.isTime() {
 		allowed += ", " + optionSpan.String()
 	}
 	if o.most != 0 {
@@ -79,6 +89,9 @@ func (o *option) allowed() string {
 	}
 	return allowed
 }
+
+// isTime reports whether the option may be a length of time.
+func (o *option) isTime() bool { return o.timed || o.usual != 0 }
 
 // judge says what is wrong with a value; the flaw of one that is none at all needs no words.
 func (o *option) judge(value string) *flaw {
@@ -93,7 +106,7 @@ func (o *option) judge(value string) *flaw {
 		return wrong
 	}
 	_, err := time.ParseDuration(value)
-	if o.usual == 0 || err != nil {
+	if !o.isTime() || err != nil {
 		return &flaw{"", suggest(value, o.words, "leave it out for "+o.words[0])}
 	}
 	_, wrong := readDuration(value, optionSpan, showDuration(o.usual))

@@ -12,15 +12,15 @@ import (
 
 // Bounds of values. What they are measured against stands beside them.
 const (
-	minLease    = 100 * time.Millisecond // shorter ones end by scheduling alone
-	maxLease    = time.Hour
-	minPatience = time.Millisecond
-	maxPatience = 5 * time.Minute
-	maxDrift    = 0.5
-	minTTL      = time.Second
-	maxTTL      = time.Hour
-	maxPriority = 14
-	maxCount    = math.MaxInt32
+	minLease     = 100 * time.Millisecond // shorter ones end by scheduling alone
+	maxLease     = time.Hour
+	minPatience  = time.Millisecond
+	maxPatience  = 5 * time.Minute
+	maxDrift     = 0.5
+	minTTL       = time.Second
+	maxTTL       = time.Hour
+	maxCandidate = 14
+	maxCount     = math.MaxInt32
 
 	maxNameBytes    = holdfast.MaxName
 	minMessageBytes = 4096 // one request with the longest name, owner and reason
@@ -129,24 +129,24 @@ func expectKey() Key {
 	return key
 }
 
-func priorityKey() Key {
+func candidateKey() Key {
 	const off = "off"
-	key := countKey("priority", "8", 1, maxPriority, func(c *Config) *int { return &c.Priority },
-		"This member's candidacy for the leaders of protocol bakery.")
-	key.Allowed = fmt.Sprintf("1 to %d, or off", maxPriority)
+	key := countKey("candidate", "14", 1, maxCandidate, func(c *Config) *int { return &c.Candidate },
+		"How eligible this member is as a leader of spaces of protocol bakery: 1 is the most, off is never.")
+	key.Allowed = fmt.Sprintf("1 to %d, or off", maxCandidate)
 	number := key.read
 	key.read = func(c *Config, text string) *flaw {
 		if text == off {
-			c.Priority = 0
+			c.Candidate = 0
 			return nil
 		}
 		return number(c, text)
 	}
 	key.show = func(c *Config) string {
-		if c.Priority == 0 {
+		if c.Candidate == 0 {
 			return off
 		}
-		return strconv.Itoa(c.Priority)
+		return strconv.Itoa(c.Candidate)
 	}
 	return key
 }
