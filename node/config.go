@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/transport"
 )
@@ -40,6 +41,10 @@ type Config struct {
 	// Priority orders founders by seniority when the cluster is formed, the smallest
 	// (Priority, Name) first. Zero is the most senior.
 	Priority int
+	// Candidate says how eligible this member is as a leader of spaces of protocol bakery: 1 is
+	// the most, 14 the least, and NoCandidate never. It is this member's own, and not agreed.
+	// Zero means 14.
+	Candidate int
 	// Patience is T of membership.md, how long an answer of another member is waited
 	// for. Zero means 250 ms, or a twelfth of the lease if that is less.
 	Patience time.Duration
@@ -89,11 +94,14 @@ type Config struct {
 	Clock clock.Clock
 }
 
+// NoCandidate is the Candidate of a member that never leads.
+const NoCandidate = bakery.Off
+
 // Space defines a lockspace. All members of a cluster have the same definitions.
 type Space struct {
 	Name      string
-	Protocol  string // central, grantor or permission; zero means central
-	Partition string // primary or any, the same in all spaces, and not any with permission; zero means primary
+	Protocol  string // central, grantor, permission or bakery; zero means central
+	Partition string // primary or any, the same in all spaces, and not any with permission or bakery; zero means primary
 	Preempt   bool   // the highest id coordinates, as published; zero means seniority
 	// Placement, of protocol grantor alone, lets grantorship move by itself to the member that
 	// locks most: it is the window in which the grantor counts, from 1 s to 1 h. Zero means
@@ -112,6 +120,16 @@ type Space struct {
 	// Retain, of protocol permission alone, says that a member keeps the permissions that it
 	// was given for an exclusive lock until somebody else asks for the name.
 	Retain bool
+	// Published, of protocol bakery alone, says that leaders tell each other the steps of a lock
+	// one by one, as snaplock does: 20 messages, where 8 are enough.
+	Published bool
+	// Grace, of protocol bakery alone, is how long a name stays taken after a hold limit has
+	// passed, so that its holder, which is told, can stop: from 1 s to 1 h. Zero means not at
+	// all.
+	Grace time.Duration
+	// GraceOfHold, of protocol bakery alone, stands for snaplock's Grace: as long as the hold
+	// limit, and a minute at least.
+	GraceOfHold bool
 }
 
 // Limits bound a member. Zero values mean the defaults of the fields' comments.
@@ -176,7 +194,7 @@ func (c *Config) checkSpaces() error {
 		}
 		switch first := &c.Spaces[0]; {
 		case !slices.ContainsFunc(seat.Protocols(), func(p seat.Protocol) bool { return p.Name == s.Protocol }):
-			return fmt.Errorf("space %q: protocol %q: this version has central, grantor and permission", s.Name, s.Protocol)
+			return fmt.Errorf("space %q: protocol %q: this version has central, grantor, permission and bakery", s.Name, s.Protocol)
 		case s.Partition != "primary" && s.Partition != "any":
 			return fmt.Errorf("space %q: partition %q: primary or any is allowed", s.Name, s.Partition)
 		case i > 0 && c.Spaces[i-1].Name == s.Name:
@@ -203,6 +221,9 @@ func (s *Space) checkOptions() error {
 		{"Capacity", "permission", strconv.Itoa(s.Capacity), s.Capacity != 0},
 		{"Defer", "permission", "true", s.Defer},
 		{"Retain", "permission", "true", s.Retain},
+		{"Published", "bakery", "true", s.Published},
+		{"Grace", "bakery", s.Grace.String(), s.Grace != 0},
+		{"GraceOfHold", "bakery", "true", s.GraceOfHold},
 	} {
 		if option.given && s.Protocol != option.protocol {
 			return fmt.Errorf("space %q: %s is %s, and protocol %s does not have it; leave it out, or use protocol %s",
@@ -213,7 +234,7 @@ func (s *Space) checkOptions() error {
 	for _, option := range []struct {
 		field string
 		value time.Duration
-	}{{"Placement", s.Placement}, {"HoldOn", s.HoldOn}} {
+	}{{"Placement", s.Placement}, {"HoldOn", s.HoldOn}, {"Grace", s.Grace}} {
 		if option.value != 0 && (option.value < least || option.value > most) {
 			return fmt.Errorf("space %q: %s is %v; %v to %v is allowed, and 0 for off", s.Name, option.field, option.value, least, most)
 		}
@@ -223,6 +244,10 @@ func (s *Space) checkOptions() error {
 		return fmt.Errorf("space %q: Capacity is %d; 1 to %d is allowed, and 0 for off", s.Name, s.Capacity, holdfast.MaxCapacity)
 	case s.Protocol == "permission" && s.Partition == "any":
 		return fmt.Errorf("space %q: partition is any, and in protocol permission nobody could merge what sides have granted; use primary, or protocol central or grantor", s.Name)
+	case s.Protocol == "bakery" && s.Partition == "any":
+		return fmt.Errorf("space %q: partition is any, and in protocol bakery a lock is decided by a majority of the leaders; use primary, or protocol central or grantor", s.Name)
+	case s.Grace != 0 && s.GraceOfHold:
+		return fmt.Errorf("space %q: Grace is %v, and GraceOfHold is true; give one of them", s.Name, s.Grace)
 	}
 	return nil
 }
@@ -231,6 +256,9 @@ func (s *Space) checkOptions() error {
 func (c *Config) checkNumbers() error {
 	if !(c.Drift >= 0 && c.Drift <= 0.5) { // so that it is no NaN either
 		return fmt.Errorf("field Drift is %v; 0 to 0.5 is allowed", c.Drift)
+	}
+	if c.Candidate < 0 || c.Candidate > NoCandidate {
+		return fmt.Errorf("field Candidate is %d; 1 to %d is allowed, %d for never, and 0 for %d", c.Candidate, NoCandidate-1, NoCandidate, NoCandidate-1)
 	}
 	for _, field := range []struct {
 		name  string

@@ -3,6 +3,8 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -67,20 +69,27 @@ func (c *Config) checkCluster() error {
 	return nil
 }
 
-// seat is what the member's machines are made from.
-func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time) *seat.Seat {
+// seat is what the member's machines are made from. What is drawn here stands in it, and so in
+// recordings; it is no part of the chance that the machines are given.
+func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *seat.Seat {
 	s := &seat.Seat{
 		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
 		Founders: c.founders(), Founder: !c.guest(), Priority: c.Priority, Preempt: c.preempt(), Available: c.any(),
 		Kept: kept, Cell: remembered, Serves: c.Serves, Definitions: c.definitions(),
 		Lease: c.Lease, Patience: c.Patience, Drift: c.Drift, TTL: c.TTL, MaxTTL: c.Limits.TTL, Sessions: c.Limits.Sessions,
-		Table: c.table(), Wall: time.Duration(started.UnixNano()),
+		Table: c.table(), PID: os.Getpid(), Wall: time.Duration(started.UnixNano()),
 	}
 	for _, space := range c.Spaces {
-		s.Spaces = append(s.Spaces, seat.Space{
+		made := seat.Space{
 			Name: space.Name, Protocol: space.Protocol, Placement: space.Placement, HoldOn: space.HoldOn,
 			Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
-		})
+			Published: space.Published, Grace: space.Grace, GraceOfHold: space.GraceOfHold,
+		}
+		if space.Protocol == "bakery" {
+			// Each space has a number of its own, so that they do not all have the same leaders.
+			made.Candidate, made.Random = c.Candidate, draws.Uint32()
+		}
+		s.Spaces = append(s.Spaces, made)
 	}
 	return s
 }
@@ -106,6 +115,15 @@ func (c *Config) definitions() (lines []string) {
 		}
 		if s.Retain {
 			line += ", retain"
+		}
+		if s.Published {
+			line += ", messages published"
+		}
+		switch {
+		case s.GraceOfHold:
+			line += ", grace snaplock"
+		case s.Grace != 0:
+			line += ", grace " + s.Grace.String()
 		}
 		lines = append(lines, line)
 	}

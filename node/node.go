@@ -136,7 +136,7 @@ func (n *Node) build() (protocol.Machine, error) {
 	if err := n.openTrace(); err != nil {
 		return nil, err
 	}
-	from := n.config.seat(kept, remembered, n.started)
+	from := n.config.seat(kept, remembered, n.started, secretRand())
 	built, err := seat.Build(from, n.chance(), seat.Protocols())
 	if err != nil {
 		return nil, err

@@ -57,6 +57,12 @@ func TestOptionsAreAgreed(t *testing.T) {
 		"no deferring":     {node.Space{Name: "default", Protocol: "permission", Capacity: 2, Retain: true}, []string{"capacity 2, defer, retain", "capacity 2, retain"}},
 		"no retaining":     {node.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true}, []string{"capacity 2, defer, retain", `capacity 2, defer"`}},
 	})
+	leaders := node.Space{Name: "default", Protocol: "bakery", Published: true, GraceOfHold: true}
+	optionsAreAgreed(t, leaders, map[string]disagreement{
+		"merged messages": {node.Space{Name: "default", Protocol: "bakery", GraceOfHold: true}, []string{"messages published, grace snaplock", "partition primary, grace snaplock"}},
+		"another grace":   {node.Space{Name: "default", Protocol: "bakery", Published: true, Grace: 5 * time.Second}, []string{"grace snaplock", "grace 5s"}},
+		"no grace":        {node.Space{Name: "default", Protocol: "bakery", Published: true}, []string{"grace snaplock", `messages published"`}},
+	})
 }
 
 // disagreement is a space of a member whose options are not those of the others, and what it

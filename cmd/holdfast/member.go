@@ -201,7 +201,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 	c := node.Config{
 		Name: name, Address: m.address(), HTTP: m.http, State: state, Serves: true,
 		Join: s.Join, Expect: s.Expect, Peers: m.connect,
-		Lease: s.Lease, Patience: s.Patience, Drift: s.Drift,
+		Candidate: cmp.Or(s.Candidate, node.NoCandidate), Lease: s.Lease, Patience: s.Patience, Drift: s.Drift,
 		Limits: node.Limits{
 			TTL: s.Limits.TTL, Sessions: s.Limits.Sessions,
 			LocksPerSession: s.Limits.LocksPerSession, WaitersPerName: s.Limits.WaitersPerName, Names: s.Limits.Names,
@@ -217,6 +217,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 			Partition: space.Option("partition"), Preempt: space.OptionSwitch("preempt"),
 			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
 			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
+			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",
 		})
 	}
 	return c, nil
@@ -273,6 +274,7 @@ func (m *member) spaces() []server.Space {
 			Class: holdfast.Fenced, Partition: space.Option("partition"),
 			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
 			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
+			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",
 		}
 		if served.Partition == "any" {
 			served.Class = holdfast.Available
