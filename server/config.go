@@ -91,6 +91,23 @@ type Space struct {
 	// means off.
 	Capacity      int
 	Defer, Retain bool
+	// Published, Grace and GraceOfHold are options of protocol bakery, for status to show. Zero
+	// means off.
+	Published   bool
+	Grace       time.Duration
+	GraceOfHold bool
+}
+
+// grace is how long a name stays taken after a hold limit, as the option is spelled; "" where
+// it does not.
+func (s *Space) grace() string {
+	switch {
+	case s.GraceOfHold:
+		return "snaplock"
+	case s.Grace != 0:
+		return s.Grace.String()
+	}
+	return ""
 }
 
 // Identity is who this member is.

@@ -53,7 +53,10 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
 		Version: condition.Version, Closed: condition.Closed,
 		Placement: wire.Duration(space.Placement), HoldOn: wire.Duration(space.HoldOn),
-		Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
+		Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain, Grace: space.grace(),
+	}
+	if space.Published {
+		document.Messages = "published"
 	}
 	if condition.Elder != 0 {
 		document.Elder = view.Name(condition.Elder)
@@ -66,6 +69,11 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 	for _, a := range condition.Awaited {
 		document.Awaited = append(document.Awaited, wire.Awaited{
 			Member: view.Name(a.Member), Reply: view.Name(a.Reply), Requests: a.Requests,
+		})
+	}
+	for _, c := range condition.Candidates {
+		document.Candidates = append(document.Candidates, wire.Candidate{
+			Member: view.Name(c.Member), Priority: c.Priority, Eligible: c.Eligible, Why: c.Why,
 		})
 	}
 	if g := s.suspension(space, condition); g != nil {

@@ -201,6 +201,38 @@ func TestStatusOfAMovableSpace(t *testing.T) {
 	}
 }
 
+// TestStatusOfLeaders has the leaders, their term, who could be one and why, and the options.
+func TestStatusOfLeaders(t *testing.T) {
+	m := &movable{answer: func(fact any) any {
+		if _, is := fact.(*protocol.Inspect); !is {
+			return nil
+		}
+		return &protocol.Condition{
+			State: protocol.Unavailable, Why: "leaders are being elected", Until: protocol.Never, Reign: 3, Version: 7, Authority: []protocol.ID{8},
+			Candidates: []protocol.Candidate{{Member: bedMember, Priority: 15, Why: "its candidate is off"}, {Member: 8, Priority: 2, Eligible: true, Why: "can be elected"}},
+		}
+	}}
+	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) {
+		c.View = two
+		c.Spaces[1].Published, c.Spaces[1].GraceOfHold = true, true
+		c.Spaces[0].Grace = 90 * time.Second
+	})
+	got := b.get(200, "/v1/status")
+	const candidates = `"candidates":[{"member":"a","priority":15,"eligible":false,"why":"its candidate is off"},{"member":"b","priority":2,"eligible":true,"why":"can be elected"}]}`
+	for _, want := range []string{
+		`"authority":["b"],"reign":"3","state":"unavailable","why":"leaders are being elected"`,
+		`"version":"7","transfers":[],"closed":false,"messages":"published","grace":"snaplock",` + candidates,
+		`"version":"0","transfers":[],"closed":false,"grace":"1m30s"}`,
+	} {
+		if !strings.Contains(got.raw, want) {
+			t.Errorf("%s\nhas no %s", got.raw, want)
+		}
+	}
+	if got := b.get(503, "/readyz"); !strings.Contains(got.raw, "unavailable: leaders are being elected") {
+		t.Errorf("readyz: %s", got.raw)
+	}
+}
+
 // TestClientsAreSentToTheGrantor: where an elder names the authority of the default space,
 // clients are told of that one, and of nobody while there is none.
 func TestClientsAreSentToTheGrantor(t *testing.T) {

@@ -171,7 +171,7 @@ type Space struct {
 	Sessions  int            `json:"sessions"`
 
 	Elder      string         `json:"elder"`                // who names the authority; "" where nobody does
-	Version    uint64         `json:"version,string"`       // which of the authorities of one reign it is; 0 where there is one
+	Version    uint64         `json:"version,string"`       // which of the authorities of one reign it is, or the view whose leaders they are; 0 where there is one
 	Transfers  List[Handover] `json:"transfers"`            // authorities that are being handed over
 	Awaited    List[Awaited]  `json:"awaited,omitempty"`    // which member waits for whose reply, where members ask one another
 	Closed     bool           `json:"closed"`               // the space's instance at the member that answers is closed
@@ -182,6 +182,10 @@ type Space struct {
 	Capacity  int      `json:"capacity,omitzero"`  // how many members may use a name at once; 0 means off
 	Defer     bool     `json:"defer,omitzero"`     // a member that cannot give its permission yet says so
 	Retain    bool     `json:"retain,omitzero"`    // a member keeps permissions until somebody else asks for the name
+
+	Messages   string          `json:"messages,omitzero"`    // published: leaders tell each other the steps of a lock one by one
+	Grace      string          `json:"grace,omitzero"`       // how long a name stays taken after a hold limit, or snaplock
+	Candidates List[Candidate] `json:"candidates,omitempty"` // who could be one of the leaders, where leaders are elected
 }
 
 // Handover is an authority that is on its way from one member to another, by their names.
@@ -196,6 +200,14 @@ type Awaited struct {
 	Member   string `json:"member"`
 	Reply    string `json:"reply"`
 	Requests int    `json:"requests"`
+}
+
+// Candidate is a member as one of those who can be made leaders. Why says why it is one, or none.
+type Candidate struct {
+	Member   string `json:"member"`
+	Priority int    `json:"priority"` // 1 is the most eligible, 14 the least, 15 off; 0 leads
+	Eligible bool   `json:"eligible"` // it could be elected
+	Why      string `json:"why"`
 }
 
 // Event is one thing that happened. Event is one of waiting, granted, released,

@@ -54,6 +54,11 @@ func TestDocuments(t *testing.T) {
 			Name: "p", Protocol: "permission", Class: holdfast.Fenced, Partition: "primary", Authority: []string{"a", "b"}, Reign: 12, State: "ready",
 			Awaited: []wire.Awaited{{Member: "b", Reply: "a", Requests: 3}}, Capacity: 2, Defer: true, Retain: true,
 		},
+		`{"name":"b","protocol":"bakery","class":"fenced","partition":"primary","authority":["a"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"","version":"7","transfers":[],"closed":false,"messages":"published","grace":"snaplock","candidates":[{"member":"a","priority":0,"eligible":false,"why":"leads"},{"member":"b","priority":14,"eligible":true,"why":"can be elected"}]}`: wire.Space{
+			Name: "b", Protocol: "bakery", Class: holdfast.Fenced, Partition: "primary", Authority: []string{"a"}, Reign: 12, Version: 7, State: "ready",
+			Messages: "published", Grace: "snaplock",
+			Candidates: []wire.Candidate{{Member: "a", Why: "leads"}, {Member: "b", Priority: 14, Eligible: true, Why: "can be elected"}},
+		},
 		`{"event":"lost","time":"2026-11-21T18:04:05.000000600Z","space":"default","name":"x","owner":"o","token":"17179869185","why":"hold_limit","member":"b"}`: wire.Event{Event: "lost", Time: at, Space: "default", Name: "x", Owner: "o", Token: big, Why: "hold_limit", Member: "b"},
 		`{"type":"about:blank","title":"Limit reached","status":429,"detail":"lock \"x\": limit sessions of 7 reached","code":"limit","space":"default","name":"x","limit":"sessions","value":7}`: wire.NewProblem(
 			&holdfast.Error{Op: "lock", Space: "default", Name: "x", Err: &holdfast.LimitError{Limit: "sessions", Value: 7}}),

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -80,7 +81,8 @@ func spaceTable(status *wire.Status) *table {
 
 // moreTables tell of spaces what few have to tell: who names their authorities, what they
 // are set to do by themselves, who has suspended them, what is being handed over, who
-// waits for whose reply, and what is closed on the member that answers.
+// waits for whose reply, which leaders are elected out of whom, and what is closed on the
+// member that answers.
 func moreTables(status *wire.Status) (tables []*table) {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
 	options := newTable("SPACE", "PLACEMENT", "HOLD_ON")
@@ -88,6 +90,8 @@ func moreTables(status *wire.Status) (tables []*table) {
 	suspended := newTable("SUSPENDED", "BY", "THROUGH", "SINCE", "REASON")
 	transfers := newTable("TRANSFER", "FROM", "TO", "SINCE")
 	awaited := newTable("SPACE", "WAITS", "FOR_REPLY_OF", "REQUESTS")
+	leaders := newTable("SPACE", "LEADERS", "EPOCH", "VIEW", "MESSAGES", "GRACE")
+	candidates := newTable("SPACE", "CANDIDATE", "PRIORITY", "ELIGIBLE", "WHY")
 	closed := newTable("CLOSED", "ON")
 	told := map[*table]bool{}
 	for _, space := range status.Spaces {
@@ -120,17 +124,34 @@ func moreTables(status *wire.Status) (tables []*table) {
 			awaited.row(space.Name, a.Member, a.Reply, strconv.Itoa(a.Requests))
 			told[awaited] = true
 		}
+		if len(space.Candidates) > 0 {
+			leaders.row(space.Name, strings.Join(space.Authority, ","), strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10),
+				cmp.Or(space.Messages, "merged"), cmp.Or(space.Grace, "0"))
+			told[leaders] = true
+		}
+		for _, c := range space.Candidates {
+			candidates.row(space.Name, c.Member, shownPriority(c.Priority), strconv.FormatBool(c.Eligible), c.Why)
+			told[candidates] = true
+		}
 		if space.Closed {
 			closed.row(space.Name, status.Member.Name)
 			told[closed] = true
 		}
 	}
-	for _, t := range []*table{elders, options, peers, suspended, transfers, awaited, closed} {
+	for _, t := range []*table{elders, options, peers, suspended, transfers, awaited, leaders, candidates, closed} {
 		if told[t] {
 			tables = append(tables, t)
 		}
 	}
 	return tables
+}
+
+// shownPriority is how eligible a member is, as serve takes it.
+func shownPriority(priority int) string {
+	if priority == node.NoCandidate {
+		return "off"
+	}
+	return strconv.Itoa(priority)
 }
 
 // shownOption is an option that is a length of time, as serve takes it.
