@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-locks/holdfast/server"
 )
 
-// loose reports whether tokens of shared and slots grants do not order: stamps are of exclusive
-// locks alone.
-func loose(protocol string) bool { return protocol == "permission" }
+// loose reports whether tokens of shared and slots grants do not order: grants that are held
+// beside each other are given beside each other.
+func loose(protocol string) bool { return protocol == "permission" || protocol == "bakery" }
 
 // serveMember serves a member on a listener until the test ends.
 func serveMember(t *testing.T, l net.Listener, change func(*server.Config)) *node.Node {
@@ -108,6 +108,14 @@ func TestConformanceOfPeers(t *testing.T) {
 	t.Parallel()
 	l := loopback(t)
 	conforms(t, serveMemberOf(t, "permission", l, nil), l.Addr().String())
+}
+
+// TestConformanceOfLeaders: the same where leaders number tickets.
+func TestConformanceOfLeaders(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	l := loopback(t)
+	conforms(t, serveMemberOf(t, "bakery", l, nil), l.Addr().String())
 }
 
 // skipShort leaves out what differs in the member's rules alone, and in nothing that a client
