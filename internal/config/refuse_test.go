@@ -114,7 +114,7 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=bakery,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the leaders; allowed: primary; leave it out for primary, or use protocol central or grantor`},
 		{"a=bakery,messages=publish", "spaces.a", `option messages cannot be "publish"; allowed: merged, published; did you mean published?`},
 		{"a=bakery,grace=on", "spaces.a", `option grace cannot be "on"; allowed: 0, snaplock, 1s to 1h; leave it out for 0`},
-		{"a=bakery,grace=5", "spaces.a", `option grace cannot be "5"; allowed: 0, snaplock, 1s to 1h; leave it out for 0`},
+		{"a=bakery,grace=5", "spaces.a", `option grace cannot be "5"; allowed: 0, snaplock, 1s to 1h; did you mean 0?`},
 		{"a=bakery,grace=10ms", "spaces.a", `option grace cannot be "10ms": it is too short; allowed: 0, snaplock, 1s to 1h; give 1s or more`},
 		{"a=bakery,grace=61m", "spaces.a", `it is too long|give 1h or less`},
 		{"a=bakery,candidate=3", "spaces.a", `protocol bakery has no option "candidate"; allowed: partition, preempt, messages, grace`},
