@@ -324,7 +324,7 @@ func (c *Candidate) eligible() bool { return !c.Guest && c.Priority != Off && c.
 
 // valid reports whether what a candidate says of itself can be true.
 func (c *Candidate) valid() bool {
-	return c.Priority >= 1 && c.Priority <= Off && c.Address != "" && c.PID >= 1 && c.Name != ""
+	return c.Priority >= 1 && c.Priority <= Off && c.PID >= 1 && c.Name != ""
 }
 
 // compareCandidates orders by what makes eligible: priority, then what is drawn, and at last what is
