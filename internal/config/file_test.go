@@ -78,7 +78,7 @@ func TestFileAccepted(t *testing.T) {
 		{"name: yes", func(c *Config) bool { return c.Name == "yes" }},
 		{`name: "null"`, func(c *Config) bool { return c.Name == "null" }},
 		{`http: ""`, func(c *Config) bool { return c.HTTP == "" }},
-		{"candidate: off", func(c *Config) bool { return c.Candidate == 0 }},
+		{"priority: off", func(c *Config) bool { return c.Candidate == 0 }},
 		{"join:\n- 127.0.0.1:4040\n- localhost:4040\nexpect: 1", func(c *Config) bool { return c.Expect == 1 && len(c.Join) == 0 }},
 		{"join: []\ntls:\nspaces:\nlog: {}", func(c *Config) bool { return len(c.Spaces) == 1 && c.Log.Level == "info" }},
 		{"join:", func(c *Config) bool { return len(c.Join) == 0 }},

@@ -35,7 +35,7 @@ join: []    # default
 # expect: not given    # default
 state: ""    # default
 data: ""    # default
-candidate: 14    # default
+priority: 8    # default
 lease: 2.5s    # file PATH line 1
 patience: 250ms    # default
 drift: 0.05    # default
@@ -93,7 +93,7 @@ func TestPrintRoundTrip(t *testing.T) {
 	for _, flags := range []map[string]string{
 		{},
 		{"name": "null"}, {"name": "true"}, {"name": "1e3"}, {"name": "-"}, {"name": "0x10"}, {"name": "2001-01-01"},
-		{"listen": "[::1]:4040", "http": "[::]:0", "insecure": "true", "expect": "1", "candidate": "off"},
+		{"listen": "[::1]:4040", "http": "[::]:0", "insecure": "true", "expect": "1", "priority": "off"},
 		{"state": "/no such/“folder”: #1\u2028\ufeff", "drift": "0.0000001"},
 		{"state": "~"}, {"state": "none"}, {"state": "a, b]}"}, {"state": "'"}, {"state": `\"`},
 		{"spaces": "default=central,partition=any,preempt=true;0=central,partition=any,preempt=true;null=central,preempt=true,partition=any"},

@@ -131,7 +131,7 @@ func expectKey() Key {
 
 func candidateKey() Key {
 	const off = "off"
-	key := countKey("candidate", "14", 1, maxCandidate, func(c *Config) *int { return &c.Candidate },
+	key := countKey("priority", "8", 1, maxCandidate, func(c *Config) *int { return &c.Candidate },
 		"How eligible this member is as a leader of spaces of protocol bakery: 1 is the most, off is never.")
 	key.Allowed = fmt.Sprintf("1 to %d, or off", maxCandidate)
 	number := key.read

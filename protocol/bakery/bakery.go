@@ -27,7 +27,7 @@ type Config struct {
 	// member. Zero means 64.
 	Operators int
 	// Priority says how eligible this member is as a leader: 1 is the most, 14 the least, and Off
-	// never. Zero means 14.
+	// never. Zero means 14, as in snaplock.
 	Priority int
 	// Random tells candidates of one priority apart: drawn once, at the start.
 	Random uint32
