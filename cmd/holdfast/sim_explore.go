@@ -31,7 +31,8 @@ func (p *program) simExploreCommand() *cli.Command {
 			"and so is all that users can do. complete means that no state is left to be looked at, at any depth. The\n" +
 			"shortest run that breaks a promise is written as a trace. What --checkpoint has kept of an exploration\n" +
 			"that was stopped, by --memory or by an interrupt, --resume goes on with.\n" +
-			"With --unordered every order in which messages can arrive is visited instead, without time and faults.\n" +
+			"With --unordered every order in which messages can arrive is visited instead, without time and faults; of protocol\n" +
+			"bakery letters keep their order on each link, and one member may crash.\n" +
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).",
 		Flags: []cli.Flag{
 			protocolFlag, from, lease,
@@ -53,7 +54,8 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("losses", 0, "how many `MESSAGES` may be lost"),
 			countFlag("duplicates", 0, "how many `MESSAGES` may come twice"),
 			countFlag("delays", 0, "how many `MESSAGES` may come later than others, at any time"),
-			switchFlag("unordered", "messages arrive in any order, no time passes, and nothing breaks, where peers ask one another; goes with members, users, calls, asks, capacity, units, retain, defer and trace"),
+			switchFlag("published", "with --unordered, members of protocol bakery say the steps of a lock one by one, as published"),
+			switchFlag("unordered", "messages arrive in any order, no time passes, and nothing breaks, where peers ask one another; goes with members, users, calls, asks, capacity, units, retain, defer, published, crashes (of protocol bakery, and none without the flag) and trace"),
 			switchFlag("fast-clock", "one member's clock may run faster, by all of the drift"),
 			durationFlag("quantum", 0, "the grain of `TIME`; a sixtieth of the lease without it"),
 			countFlag("depth", 0, "at most so many `STEPS` of a run; then nothing is complete"),
@@ -75,8 +77,10 @@ func (p *program) simExplore(ctx context.Context, c *cli.Command) error {
 	if c.Bool("unordered") {
 		return p.simUnordered(ctx, c)
 	}
-	if c.IsSet("asks") {
-		return usageError("sim explore", "flag --asks says nothing without --unordered: leave it out, or add that")
+	for _, flag := range []string{"asks", "published"} {
+		if c.IsSet(flag) {
+			return usageError("sim explore", "flag --%s says nothing without --unordered: leave it out, or add that", flag)
+		}
 	}
 	if c.Int("jobs") < 1 || c.Int("memory") < 1 {
 		return usageError("sim explore", "flags --jobs %d --memory %d: want at least 1 of each", c.Int("jobs"), c.Int("memory"))

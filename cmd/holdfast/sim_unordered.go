@@ -16,9 +16,9 @@ import (
 )
 
 // ordered are the flags of sim explore that say nothing where messages arrive in any order: no time
-// passes there, and nothing breaks.
+// passes there, and nothing breaks but a member of protocol bakery.
 var ordered = []string{
-	"from", "lease", "locks", "dawdles", "transfers", "hold-on", "crashes", "restarts", "pauses", "losses", "duplicates", "delays",
+	"from", "lease", "locks", "dawdles", "transfers", "hold-on", "restarts", "pauses", "losses", "duplicates", "delays",
 	"fast-clock", "quantum", "depth", "jobs", "memory", "checkpoint", "resume",
 }
 
@@ -26,7 +26,7 @@ var ordered = []string{
 func (p *program) simUnordered(ctx context.Context, c *cli.Command) error {
 	for _, flag := range ordered {
 		if c.IsSet(flag) {
-			return usageError("sim explore", "flag --%s says nothing with --unordered, where no time passes and nothing breaks: leave one of the two out", flag)
+			return usageError("sim explore", "flag --%s says nothing with --unordered, where no time passes: leave one of the two out", flag)
 		}
 	}
 	protocol, known := sim.Find(c.String("protocol"))
@@ -35,7 +35,10 @@ func (p *program) simUnordered(ctx context.Context, c *cli.Command) error {
 	}
 	config := unordered.Config{
 		Protocol: protocol, Members: c.Int("members"), Users: c.Int("users"), Calls: c.Int("calls"), Asks: c.Int("asks"),
-		Options: exploredOptions(c),
+		Published: c.Bool("published"), Options: exploredOptions(c),
+	}
+	if c.IsSet("crashes") {
+		config.Crashes = c.Int("crashes")
 	}
 	if err := config.Check(); err != nil {
 		return usageError("sim explore", "%v", err)

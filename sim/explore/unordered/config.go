@@ -24,6 +24,10 @@ type Config struct {
 	// Asks is how often all of them together lock it at most, whoever it is. Zero means that nothing
 	// but Calls bounds that.
 	Asks int
+	// Published makes members of protocol bakery say the steps of a lock one by one.
+	Published bool
+	// Crashes is how many members may crash, of protocol bakery: 0 or 1.
+	Crashes int
 	// Options are those of the space, and what users want of the name.
 	explore.Options
 }
@@ -44,7 +48,13 @@ func (c *Config) Check() error {
 	}
 	switch {
 	case !c.Protocol.Peers:
-		return fmt.Errorf("unordered: in protocol %q no peers ask one another; permission is allowed", c.Protocol.Name)
+		return fmt.Errorf("unordered: in protocol %q no peers ask one another; permission and bakery are allowed", c.Protocol.Name)
+	case c.Protocol.Name != "bakery" && (c.Crashes != 0 || c.Published):
+		return fmt.Errorf("unordered: Crashes is %d, and Published is %t; only in protocol bakery is that allowed", c.Crashes, c.Published)
+	case c.Crashes < 0 || c.Crashes > 1:
+		return fmt.Errorf("unordered: Crashes is %d; 0 and 1 are allowed", c.Crashes)
+	case c.Protocol.Name == "bakery" && (c.Retain || c.Defer):
+		return fmt.Errorf("unordered: Retain and Defer are options of protocol permission")
 	case c.Members < 1 || c.Members > 5:
 		return fmt.Errorf("unordered: Members is %d; 1 to 5 is allowed", c.Members)
 	case c.Users < 1 || c.Users > 8 || c.Calls < 1 || c.Calls > 8:
@@ -59,7 +69,14 @@ func (c *Config) Check() error {
 
 // String says what is explored, in the words of the command line.
 func (c *Config) String() string {
-	return fmt.Sprintf("protocol=%s unordered members=%d users=%d calls=%d asks=%d%v", c.Protocol.Name, c.Members, c.Users, c.Calls, c.Asks, &c.Options)
+	text := fmt.Sprintf("protocol=%s unordered members=%d users=%d calls=%d asks=%d%v", c.Protocol.Name, c.Members, c.Users, c.Calls, c.Asks, &c.Options)
+	if c.Published {
+		text += " published"
+	}
+	if c.Crashes > 0 {
+		text += fmt.Sprintf(" crashes=%d", c.Crashes)
+	}
+	return text
 }
 
 // Limits say what an exploration may cost.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
 // look is a state that a run is in, and what has not been tried from there.
@@ -21,18 +19,20 @@ func Explore(ctx context.Context, c Config, l Limits) (Report, error) {
 	if err := c.Check(); err != nil {
 		return Report{}, err
 	}
-	copier, err := snapshot.New(rules()...)
+	e, err := newEngine(c)
 	if err != nil {
 		return Report{}, fmt.Errorf("unordered: %w", err)
 	}
-	s := &search{engine: engine{config: c, copier: copier}, limits: l, known: map[digest]struct{}{}, began: time.Now()}
+	s := &search{engine: e, limits: l, known: map[digest]struct{}{}, began: time.Now()}
 	s.report.Config = c
 	w, err := s.engine.beginning()
 	if err != nil {
 		return Report{}, fmt.Errorf("unordered: %w", err)
 	}
 	s.visit(w, action{})
-	err = s.run(ctx)
+	if err = s.run(ctx); err == nil && s.report.Found != nil {
+		err = s.shorten(ctx, w)
+	}
 	s.report.Elapsed = time.Since(s.began)
 	if err != nil {
 		return s.report, fmt.Errorf("unordered: %w", err)
@@ -43,7 +43,7 @@ func Explore(ctx context.Context, c Config, l Limits) (Report, error) {
 // search is one exploration, depth first: of the states of one run each is kept, and of all others
 // their names.
 type search struct {
-	engine engine
+	engine *engine
 	limits Limits
 	known  map[digest]struct{}
 	path   []look
@@ -74,7 +74,7 @@ func (s *search) run(ctx context.Context) error {
 		}
 		a := at.left[0]
 		at.left = at.left[1:]
-		after, err := s.engine.take(at.world, a)
+		after, err := s.engine.follow(at.world, a)
 		if err != nil {
 			return err
 		}
@@ -94,17 +94,13 @@ func (s *search) progress() {
 
 // visit goes on from a state that was not known, or ends where the step to it has shown something.
 func (s *search) visit(w *world, by action) {
-	left := w.actions()
-	if len(left) == 0 {
-		s.engine.rest(w)
-	}
 	if found := s.engine.found; found != nil {
 		s.report.Found = found
 		for i := 1; i < len(s.path); i++ {
-			found.Path = append(found.Path, s.path[i-1].world.tell(s.path[i].by))
+			found.Path = append(found.Path, s.engine.tell(s.path[i-1].world, s.path[i].by))
 		}
 		if len(s.path) > 0 {
-			found.Path = append(found.Path, s.path[len(s.path)-1].world.tell(by))
+			found.Path = append(found.Path, s.engine.tell(s.path[len(s.path)-1].world, by))
 		}
 		return
 	}
@@ -115,5 +111,5 @@ func (s *search) visit(w *world, by action) {
 	s.known[name] = struct{}{}
 	s.report.States++
 	s.report.Depth = max(s.report.Depth, len(s.path))
-	s.path = append(s.path, look{w, left, by})
+	s.path = append(s.path, look{w, s.engine.actions(w), by})
 }

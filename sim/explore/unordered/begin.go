@@ -1,0 +1,65 @@
+package unordered
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+// beginning is the state in which every member knows what it has to know of the others (their clocks, or who
+// leads), and nobody has asked for anything.
+func (e *engine) beginning() (*world, error) {
+	w := &world{users: make([]user, e.config.Users), asks: e.config.Asks, views: make([]knowledge, e.config.Members)}
+	for i := range w.users {
+		w.users[i].calls = uint8(e.config.Calls)
+	}
+	var founders []string
+	for place := range e.config.Members {
+		founders = append(founders, address(place))
+	}
+	for place := range e.config.Members {
+		built, err := e.config.Protocol.Build(sim.Seat{
+			Protocol: e.config.Protocol.Name, Name: fmt.Sprintf("m%d", place+1), Address: address(place), Join: founders,
+			Founder: true, Kept: true, Rand: rand.New(rand.NewPCG(uint64(place), 1)), Lease: 3e9, Drift: 0.05,
+			Table: lock.Config{Drift: 0.05, History: 1}, Capacity: e.config.Capacity, Retain: e.config.Retain, Defer: e.config.Defer,
+			Published: e.config.Published,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("start m%d: %w", place+1, err)
+		}
+		e.ids = append(e.ids, built.ID)
+		m, err := e.meet(&member{id: built.ID, machine: built.Spaces[0]})
+		if err != nil {
+			return nil, err
+		}
+		w.members = append(w.members, m)
+	}
+	e.nameAll()
+	for place := range w.members {
+		if err := e.step(w, place, sum([]byte("first view")), func() protocol.Event {
+			return protocol.Event{Kind: protocol.Raised, Fact: e.view(0, unaware)}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	for len(w.transit) > 0 {
+		if err := e.deliver(w, 0); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// nameAll lets stories call members by their names.
+func (e *engine) nameAll() {
+	var names []string
+	for place, id := range e.ids {
+		names = append(names, strconv.FormatUint(uint64(id), 10), fmt.Sprintf("m%d", place+1))
+	}
+	e.names = strings.NewReplacer(names...)
+}

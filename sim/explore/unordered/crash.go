@@ -1,0 +1,107 @@
+package unordered
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
+)
+
+// knowledge is what a member knows of a crash.
+type knowledge uint8
+
+const (
+	unaware  knowledge = iota
+	accepted           // it has taken the view without the one that has crashed
+	opened             // and knows that this one can hold nothing any more
+)
+
+// view is what a member knows of who is there. After a crash the epoch is the same, if its coordinator is.
+func (e *engine) view(crashed int, known knowledge) *protocol.View {
+	v := &protocol.View{
+		Number: 1, Epoch: protocol.Epoch{Counter: 1}, Installed: known != accepted, Open: known != accepted, GrantFrom: protocol.Never,
+		Lease: &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
+	}
+	if crashed > 0 {
+		v.Number = 2
+	}
+	if crashed == 1 {
+		v.Epoch.Counter = 2
+	}
+	for place, id := range e.ids {
+		if place != crashed-1 {
+			v.Members = append(v.Members, protocol.Member{
+				ID: id, Name: fmt.Sprintf("m%d", place+1), Address: address(place), Since: 1, Founder: true,
+			})
+		}
+	}
+	v.Coordinator = v.Members[0].ID
+	v.Epoch.Candidate, v.Lease.Promised = v.Coordinator, v.Epoch.Counter
+	return v
+}
+
+func address(place int) string { return fmt.Sprintf("10.0.0.%d:4040", place+1) }
+
+// crash ends a member, and its users. What it has sent is under way still, and can arrive; that it does not is
+// when it arrives after its receiver has taken the view without its sender, which ignores it.
+func (e *engine) crash(w *world, place int) {
+	w.crashed = place + 1
+	w.members[place] = &member{id: e.ids[place]}
+	w.transit = slices.DeleteFunc(w.transit, func(p *parcel) bool { return p.to == place })
+	for i := range w.users {
+		if e.at(i) != place {
+			continue
+		}
+		u := &w.users[i]
+		u.calls = 0
+		if u.phase == holding {
+			u.phase = lingering
+		} else {
+			u.phase = gone
+		}
+	}
+}
+
+// learns reports whether a member can learn more of a crash now: that nobody who has left can hold
+// anything is known to nobody before all have taken the view without him.
+func (w *world) learns(place int) bool {
+	if w.crashed == 0 || place == w.crashed-1 {
+		return false
+	}
+	if w.views[place] != accepted {
+		return w.views[place] == unaware
+	}
+	for i, known := range w.views {
+		if i != w.crashed-1 && known == unaware {
+			return false
+		}
+	}
+	return true
+}
+
+// learn lets a member learn more of a crash.
+func (e *engine) learn(w *world, place int) error {
+	w.views[place]++
+	known, crashed := w.views[place], w.crashed
+	if known == opened {
+		for i := range w.users {
+			if u := &w.users[i]; u.phase == lingering {
+				u.phase, u.token = gone, 0
+			}
+		}
+	} else {
+		w.transit = slices.DeleteFunc(w.transit, func(p *parcel) bool { return p.to == place && p.from == crashed-1 })
+	}
+	return e.step(w, place, sum(fmt.Appendf(nil, "view without %d, %d", crashed, known)), func() protocol.Event {
+		return protocol.Event{Kind: protocol.Raised, Fact: e.view(crashed, known)}
+	})
+}
+
+// outdate ends what is under way to a member of terms before the one that it follows now: it ignores that.
+func (w *world) outdate(place int, term bakery.Term) {
+	w.transit = slices.DeleteFunc(w.transit, func(p *parcel) bool {
+		letter, is := p.message.(bakery.Letter)
+		return is && p.to == place && letter.Term.Before(term)
+	})
+}

@@ -1,0 +1,295 @@
+package unordered
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
+)
+
+// engine makes states of states.
+type engine struct {
+	config  Config
+	copier  *snapshot.Copier // whose forms have what can matter
+	literal *snapshot.Copier // whose forms have all
+	out     protocol.Effects
+	ids     []protocol.ID
+	names   *strings.Replacer // of ids in stories
+	met     map[digest]*member
+	taken   map[taking]*taken
+	found   *Found // what the latest step shows
+}
+
+func newEngine(c Config) (*engine, error) {
+	copier, err := snapshot.New(rules(&c)...)
+	if err != nil {
+		return nil, err
+	}
+	literal, err := snapshot.New()
+	if err != nil {
+		return nil, err
+	}
+	return &engine{config: c, copier: copier, literal: literal, met: map[digest]*member{}, taken: map[taking]*taken{}}, nil
+}
+
+// taking is that a machine takes an event, and taken what it makes of it. A machine meets the same in
+// many states, so that is kept: most steps are none.
+type taking struct {
+	by    *member
+	event digest
+}
+
+type taken struct {
+	after     *member
+	parcels   []*parcel
+	decisions []lock.Decision
+	notes     []protocol.Note
+	term      bakery.Term // that it follows from now on; zero where that has not changed
+}
+
+// mostTaken bounds how much is kept; then it begins anew.
+const mostTaken = 1 << 18
+
+// at is the place of a user's member.
+func (e *engine) at(user int) int { return user % e.config.Members }
+
+// session is that of a user.
+func (e *engine) session(user int) lock.SessionID {
+	return lock.SessionID{Member: uint64(e.ids[e.at(user)]), Number: uint64(user + 1)}
+}
+
+// follow returns the state that follows, and checks it where nothing happens any more.
+func (e *engine) follow(w *world, a action) (*world, error) {
+	after, err := e.take(w, a)
+	if err == nil {
+		err = e.settle(after)
+	}
+	if err == nil && rests(e.actions(after)) {
+		e.rest(after)
+	}
+	return after, err
+}
+
+// take returns the state that follows.
+func (e *engine) take(w *world, a action) (*world, error) {
+	after := w.clone()
+	switch a.kind {
+	case arrival:
+		return after, e.deliver(after, a.at)
+	case wish:
+		return after, e.act(after, a.at)
+	case viewing:
+		return after, e.learn(after, a.at)
+	}
+	e.crash(after, a.at)
+	return after, nil
+}
+
+func (e *engine) deliver(w *world, i int) error {
+	p := w.transit[i]
+	w.transit = slices.Delete(w.transit, i, i+1)
+	return e.step(w, p.to, p.whole, e.receiving(p))
+}
+
+// receiving is the arrival of a parcel.
+func (e *engine) receiving(p *parcel) func() protocol.Event {
+	return func() protocol.Event {
+		return protocol.Event{Kind: protocol.Receive, From: e.ids[p.from], Fact: p.message}
+	}
+}
+
+// settle lets letters arrive that are next on their links and are answered too late to change anything, now or later:
+// whatever else happens first, the state is the same.
+func (e *engine) settle(w *world) error {
+	for i := 0; i < len(w.transit); i++ {
+		p := w.transit[i]
+		if !p.late() || i > 0 && p.compare(w.transit[i-1]) == 0 {
+			continue
+		}
+		t, err := e.foresee(w, p.to, p.whole, e.receiving(p))
+		if err != nil {
+			return err
+		}
+		if t.after.name != w.members[p.to].name || len(t.parcels)+len(t.decisions)+len(t.notes) > 0 {
+			continue
+		}
+		w.members[p.to] = t.after
+		w.transit = slices.Delete(w.transit, i, i+1)
+		i-- // the next one on the link
+	}
+	return nil
+}
+
+// act lets a user ask, or give back what it holds.
+func (e *engine) act(w *world, i int) error {
+	u := &w.users[i]
+	before := *u
+	if u.phase == holding {
+		u.phase, u.token = idle, 0
+	} else {
+		u.phase = waiting
+		u.calls--
+		w.asks--
+		u.request++
+	}
+	request := u.request
+	named := fmt.Appendf(nil, "user %d phase %d request %d token %d", i, before.phase, request, before.token)
+	return e.step(w, e.at(i), sum(named), func() protocol.Event {
+		ev := protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: request}}
+		if before.phase == holding {
+			ev.Fact = &protocol.Release{Session: e.session(i), Name: contested, Request: request, Token: before.token}
+			return ev
+		}
+		wish := &lock.Request{Session: e.session(i), ID: request, Name: contested, WaitEnd: lock.Never}
+		if units, capacity := e.config.Demand(i); capacity > 0 {
+			wish.Mode, wish.Units, wish.Capacity = holdfast.ModeSlots, units, capacity
+		}
+		ev.Fact = wish
+		return ev
+	})
+}
+
+// foresee returns what a member makes of an event, by the name that this has.
+func (e *engine) foresee(w *world, place int, named digest, event func() protocol.Event) (*taken, error) {
+	key := taking{w.members[place], named}
+	if t := e.taken[key]; t != nil {
+		return t, nil
+	}
+	t, err := e.run(place, key.by, event())
+	if err != nil {
+		return nil, err
+	}
+	if len(e.taken) >= mostTaken {
+		clear(e.taken)
+		clear(e.met)
+	}
+	e.taken[key] = t
+	return t, nil
+}
+
+// step lets a member take an event, by the name that this has.
+func (e *engine) step(w *world, place int, named digest, event func() protocol.Event) error {
+	t, err := e.foresee(w, place, named, event)
+	if err != nil {
+		return err
+	}
+	w.members[place] = t.after
+	if t.term != (bakery.Term{}) {
+		w.outdate(place, t.term)
+	}
+	for _, note := range t.notes {
+		e.violate("note", "m%d: %v", place+1, note)
+	}
+	for _, p := range t.parcels {
+		if p.to != w.crashed-1 {
+			w.post(p)
+		}
+	}
+	for i := range t.decisions {
+		e.told(w, &t.decisions[i])
+	}
+	return nil
+}
+
+// run lets a machine take an event: it is copied first.
+func (e *engine) run(place int, by *member, ev protocol.Event) (*taken, error) {
+	m := *by
+	whole, err := snapshot.Copy(e.copier, &m.machine)
+	if err != nil {
+		return nil, err
+	}
+	m.machine = *whole
+	m.machine.Step(0, ev, &e.out)
+	t := &taken{}
+	if t.after, err = e.meet(&m); err != nil {
+		return nil, err
+	}
+	for _, note := range e.out.Notes {
+		switch note := note.(type) {
+		case bakery.Led:
+			t.term = note.Term
+		case protocol.Serving:
+		case clientele.Ignored:
+			if e.config.Crashes == 0 {
+				t.notes = append(t.notes, note)
+			}
+		default:
+			t.notes = append(t.notes, note)
+		}
+	}
+	for _, send := range e.out.Sends {
+		p, err := e.parcel(place, send)
+		if err != nil {
+			return nil, err
+		}
+		t.parcels = append(t.parcels, p)
+	}
+	for i := range e.out.Replies {
+		t.decisions = append(t.decisions, e.out.Replies[i].Decision)
+	}
+	e.out.Reset()
+	return t, nil
+}
+
+// meet names a machine, and returns the one that was met before if it is the same.
+func (e *engine) meet(m *member) (*member, error) {
+	var err error
+	if m.whole, err = nameOf(e.literal, &m.machine); err != nil {
+		return nil, err
+	}
+	if known := e.met[m.whole]; known != nil {
+		return known, nil
+	}
+	if m.name, err = nameOf(e.copier, &m.machine); err != nil {
+		return nil, err
+	}
+	e.met[m.whole] = m
+	return m, nil
+}
+
+func (e *engine) parcel(from int, send protocol.Envelope) (*parcel, error) {
+	to := slices.Index(e.ids, send.To)
+	if to < 0 {
+		return nil, fmt.Errorf("m%d sends to %d, who is not there: %v", from+1, send.To, send.Message)
+	}
+	p := newParcel(from, to, send.Message)
+	var err error
+	if p.name, err = nameOf(e.copier, &p.message); err != nil {
+		return nil, err
+	}
+	if p.whole, err = nameOf(e.literal, &p.message); err != nil {
+		return nil, err
+	}
+	p.name[0] ^= byte(from<<4 | to) // the rest is a digest: two that differ in this differ
+	p.whole[0] ^= byte(from<<4 | to)
+	return p, nil
+}
+
+// nameOf is the digest of something.
+func nameOf(by *snapshot.Copier, root any) (name digest, err error) {
+	form, err := by.Form(root, 0)
+	if err != nil {
+		return digest{}, err
+	}
+	text := form.Shape[:]
+	for _, n := range form.Numbers {
+		text = binary.LittleEndian.AppendUint64(text, n.Value)
+	}
+	for _, t := range form.Times {
+		text = binary.LittleEndian.AppendUint64(text, uint64(t))
+	}
+	return sum(text), nil
+}
+
+func sum(text []byte) digest {
+	whole := sha256.Sum256(text)
+	return digest(whole[:16])
+}
