@@ -71,8 +71,9 @@ func (m *Machine) onVote(now protocol.Time, x *ticket, from protocol.ID, vote *V
 		x.asked = false // asked again when one of them has ended
 		return
 	}
-	if vote.Count <= x.page.given {
-		// Two leaders have set one number aside for two tickets of this master's, or less than a member has asked for.
+	if vote.Count <= max(x.page.given, x.page.ended) {
+		// Two leaders have set one number aside for two tickets of this master's, or one of them less than was
+		// counted here for another that has ended.
 		m.say(now, from, Activate{Key: x.Key, Count: x.page.count}, out)
 		return
 	}

@@ -24,6 +24,7 @@ type page struct {
 	name     string
 	count    uint64    // the highest grant number of the name that is known here
 	given    uint64    // the highest one that this leader's own tickets have
+	ended    uint64    // what count was when a ticket ended last: no grant that has ended has a higher one here
 	entering []*ticket // in the order in which they were heard of
 	tickets  []*ticket // that have a number, in order of it
 	waits    []*ticket // this leader's own, from when they get a number until they are ready
@@ -79,7 +80,7 @@ func newBook() *book {
 func (b *book) pageOf(name string) *page {
 	p := b.names[name]
 	if p == nil {
-		p = &page{name: name, count: b.floor}
+		p = &page{name: name, count: b.floor, ended: b.floor}
 		b.names[name] = p
 	}
 	return p
@@ -124,6 +125,7 @@ func (b *book) remove(t *ticket) {
 		p.tickets = slices.DeleteFunc(p.tickets, same)
 	}
 	p.leaveWaits(t)
+	p.ended = p.count
 	delete(b.tickets, t.Key)
 	if len(p.entering)+len(p.tickets) == 0 {
 		b.floor = max(b.floor, p.count)

@@ -81,11 +81,13 @@
 // # Tokens
 //
 // (epoch of the term, grant number). Who agrees sets a number aside that is above all it knows for the name
-// and above the master's; the master takes it if it is above its own, and asks again otherwise. So two
-// leaders know each number, and the next grant of the name, which one of the two has a part in, gets a higher
-// one. A name that nobody wants any more is forgotten, and its number with it: no name's numbers begin below the
-// highest that was forgotten. Grants that are held beside each other are decided beside each other: their
-// tokens differ, and are not in the order of time.
+// and above the master's, and is one of the master's: those that leave its rank plus 1 when they are divided by the
+// number of leaders. So two masters never take one number. The master takes it if it is above its own and above all
+// that it had counted when a ticket of the name ended last, and asks again otherwise. Of each grant that has
+// ended its master and the one who agreed know the number, and one of the two has a part in the next one, which
+// gets a higher one. A name that nobody wants any more is forgotten, and its number with it: no name's numbers
+// begin below the highest that was forgotten. Grants that are held beside each other are decided beside each
+// other: their tokens differ, and are not in the order of time.
 //
 // # Grace
 //

@@ -116,7 +116,7 @@ func (w *witness) future() (told []protocol.Effects) {
 		told = append(told, w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 99}, Fact: fact}))
 	}
 	told = append(told, w.say(2, bakery.Drop{Key: keyOf(2, 1)}))
-	told = append(told, w.say(3, bakery.Activated{Key: keyOf(1, 2), Vote: bakery.Vote{First: true, Count: 2}}))
+	told = append(told, w.say(3, bakery.Activated{Key: keyOf(1, 2), Vote: bakery.Vote{First: true, Count: 4}}))
 	call(&protocol.Release{Session: lock.SessionID{Member: 1, Number: 1}, Name: "H", Request: 1})
 	told = append(told, w.lock("N", 3))
 	call(&protocol.Show{Name: "W"})

@@ -189,6 +189,7 @@ func (b *book) raise() {
 	//tidy:unordered each by itself
 	for _, p := range b.names {
 		p.count = max(p.count, b.floor)
+		p.ended = p.count
 	}
 }
 
