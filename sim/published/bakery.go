@@ -4,7 +4,8 @@ package published
 func bakery() []Row {
 	return []Row{
 		{
-			Rule: "still entering from the own map", Protocol: "bakery", Source: "snaplock, W1", Breaks: "P1", Budget: 2000,
+			Rule: "still entering from the own map", Protocol: "bakery", Source: "snaplock, W1", Breaks: "P1",
+			Elsewhere: "TestPublishedFaultsAreFound of sim/explore/unordered",
 			Hole: "Whom a ticket waits for to choose a number is taken from its master's own book. " +
 				"One that only the leader who answered knows of gets a smaller number afterwards, and both are locked.",
 		},
