@@ -240,10 +240,6 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 // checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if letter, is := ev.Fact.(Letter); is {
-		if err := malformed(letter.Body); err != nil {
-			out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: %v", letter, ev.From, err)})
-			return
-		}
 		m.onLetter(now, ev, &letter, out)
 		return
 	}
@@ -286,10 +282,10 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 		m.onLocked(now, from, &msg, out)
 		return
 	case Queued:
-		m.onQueued(&msg)
+		m.onQueued(from, &msg, out)
 		return
 	case Failed:
-		m.onFailed(now, &msg, out)
+		m.onFailed(now, from, &msg, out)
 		return
 	case Unlocked:
 		return

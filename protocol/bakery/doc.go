@@ -142,6 +142,6 @@
 //	view.go      views, who has left        replica.go    the steps of the others'
 //	election.go  who leads                  term.go       from one term to the next
 //	member.go    what clients want          link.go       what is said arrives
-//	activate.go  whose turn it is
+//	activate.go  whose turn it is           malformed.go  what cannot be said
 //	condition.go how it is
 package bakery

@@ -2,6 +2,7 @@ package bakery
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/clientele"
@@ -100,6 +101,11 @@ func (m *Machine) onLetter(now protocol.Time, ev protocol.Event, msg *Letter, ou
 	l.seen++
 	if l.heard {
 		l.heard, l.hearBy = false, now+m.config.Patience/2
+	}
+	// What cannot be said is taken, too: it would be said again for ever, and all that follows it.
+	if err := malformed(msg.Body); err != nil {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, ev.From, err)})
+		return
 	}
 	m.onBody(now, ev.From, msg.Body, out)
 }

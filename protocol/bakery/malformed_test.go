@@ -166,6 +166,10 @@ func malformedBodies() map[string]bakery.Body {
 		"a capacity above the highest": lock(func(t *bakery.Ticket) { t.Mode, t.Units, t.Capacity = holdfast.ModeSlots, 1, 4097 }),
 		"an entering without a name":   bakery.Entering{Ticket: nameless, Serial: 2},
 		"number 0":                     bakery.Add{Key: keyOf(2, 1)},
+		"a number above all":           bakery.Add{Key: keyOf(2, 1), Number: math.MaxUint64},
+		"a highest number above all":   bakery.Entered{Key: keyOf(1, 2), Max: math.MaxUint64},
+		"a vote above all":             bakery.Activated{Key: keyOf(1, 2), Vote: bakery.Vote{First: true, Count: math.MaxUint64}},
+		"a floor above all":            bakery.Tickets{Floor: math.MaxUint64, Done: true},
 		"a claim without a name":       bakery.Claim{Claims: []bakery.Claimed{{Ticket: nameless}}},
 		"tickets without a name": bakery.Tickets{
 			Names: []bakery.NameState{{Tickets: []bakery.Numbered{{Ticket: nameless, Number: 1}}}},
@@ -173,15 +177,13 @@ func malformedBodies() map[string]bakery.Body {
 	}
 }
 
-// TestMalformedLetters: each is noted and not taken, and all that its receiver does later is what one does that
-// has not received it.
+// TestMalformedLetters: each is noted, and all that its receiver does later is what one does that has not received
+// it. It has its turn on its link like any other.
 func TestMalformedLetters(t *testing.T) {
 	for name, body := range malformedBodies() {
 		t.Run(name, func(t *testing.T) {
 			w := newWitness(t, bakery.Config{})
-			letter := w.letter(2, body)
-			letter.Seq++
-			out := w.receive(2, letter)
+			out := w.say(2, body)
 			if len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0].String(), "ignored ") {
 				t.Errorf("%v: notes %v", body, out.Notes)
 			}

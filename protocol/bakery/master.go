@@ -161,7 +161,7 @@ func (m *Machine) number(now protocol.Time, x *ticket, highest uint64, out *prot
 		return
 	}
 	add := Add{Key: x.Key, Number: x.number}
-	if !m.config.Published && len(x.page.entering) == 1 && m.fits(x) {
+	if !m.config.Published && len(x.page.entering) == 1 && !m.exhausted(now, x) && m.fits(x) {
 		add.Activate, add.Count = true, x.page.count
 		x.early = true
 	}

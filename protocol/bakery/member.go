@@ -201,10 +201,21 @@ func (m *Machine) onLocked(now protocol.Time, from protocol.ID, msg *Locked, out
 	switch {
 	case r == nil:
 		m.say(now, from, Unlock{Key: msg.Key}, out)
-	case !r.Held && !r.Dropped:
+	case m.askedOf(r, from, msg, out):
 		r.locked = msg.Token
 		m.takeLock(now, r, out)
 	}
+}
+
+// askedOf reports whether a request waits for what a leader says of it: nobody but its master is believed.
+func (m *Machine) askedOf(r *request, from protocol.ID, body Body, out *protocol.Effects) bool {
+	if r == nil || r.Held || r.Dropped {
+		return false
+	}
+	if r.master.ID != from {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d, which is not its master", body, from)})
+	}
+	return r.master.ID == from
 }
 
 // takeLock lets a request hold what it was told: under a lease only, by the clock and not by a timer.
@@ -260,17 +271,17 @@ func (m *Machine) takeLocks(now protocol.Time, out *protocol.Effects) {
 }
 
 // onQueued takes that a ticket has to wait.
-func (m *Machine) onQueued(msg *Queued) {
-	if r := m.mine[msg.Key]; r != nil && !r.Held && !r.Dropped {
+func (m *Machine) onQueued(from protocol.ID, msg *Queued, out *protocol.Effects) {
+	if r := m.mine[msg.Key]; m.askedOf(r, from, msg, out) {
 		r.queued = true
 		m.clients.LetWait(r)
 	}
 }
 
 // onFailed takes why a ticket will not be locked.
-func (m *Machine) onFailed(now protocol.Time, msg *Failed, out *protocol.Effects) {
+func (m *Machine) onFailed(now protocol.Time, from protocol.ID, msg *Failed, out *protocol.Effects) {
 	r := m.mine[msg.Key]
-	if r == nil || r.Held || r.Dropped {
+	if !m.askedOf(r, from, msg, out) {
 		return
 	}
 	r.master = clientele.Place{} // there is no ticket to be ended

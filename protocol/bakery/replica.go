@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -148,56 +147,4 @@ func (m *Machine) onDrop(now protocol.Time, from protocol.ID, msg *Drop, out *pr
 	if t := m.book.tickets[msg.Key]; t != nil && t.master == from {
 		m.remove(now, t, out)
 	}
-}
-
-// malformed says what is wrong with what no honest member says.
-func malformed(body Body) error {
-	check := func(t *Ticket) error {
-		if err := holdfast.CheckName(t.Name); err != nil {
-			return err
-		}
-		slots := t.Mode == holdfast.ModeSlots
-		switch {
-		case t.Key.Number == 0 || t.Key.Member == 0:
-			return fmt.Errorf("no key")
-		case t.Mode > holdfast.ModeSlots:
-			return fmt.Errorf("unknown mode %v", t.Mode)
-		case slots && (t.Units < 1 || t.Capacity < t.Units || t.Capacity > maxCapacity):
-			return fmt.Errorf("slots %d/%d", t.Units, t.Capacity)
-		case !slots && (t.Units != 0 || t.Capacity != 0):
-			return fmt.Errorf("units without slots")
-		}
-		return nil
-	}
-	switch msg := body.(type) {
-	case nil:
-		return fmt.Errorf("nothing is said")
-	case Entering:
-		return check(&msg.Ticket)
-	case Lock:
-		return check(&msg.Ticket)
-	case Add:
-		if msg.Number == 0 {
-			return fmt.Errorf("number 0")
-		}
-	case Locked:
-		if msg.Token == 0 {
-			return fmt.Errorf("no token")
-		}
-	case Claim:
-		for i := range msg.Claims {
-			if err := check(&msg.Claims[i].Ticket); err != nil {
-				return err
-			}
-		}
-	case Tickets:
-		for i := range msg.Names {
-			for j := range msg.Names[i].Tickets {
-				if err := check(&msg.Names[i].Tickets[j].Ticket); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }
