@@ -26,7 +26,11 @@ func TestACoreIsEnough(t *testing.T) {
 		if w := s.Worst; w != nil {
 			t.Fatalf("%s seed %d: %v %v\n%s", p.Name, w.Seed, w.Outcome, w.Violation, w.Settings)
 		}
-		if served := s.counts.phases[phaseCoreSettled]; served < 30 || served != s.counts.phases[phaseCore] {
+		least := 30
+		if p.Founders > 0 {
+			least = 20 // a core has so many founders, and a cluster of no more has none
+		}
+		if served := s.counts.phases[phaseCoreSettled]; served < least || served != s.counts.phases[phaseCore] {
 			t.Errorf("%s: of %d runs, %d have healed a core and %d were served by it", p.Name, s.Seeds, s.counts.phases[phaseCore], served)
 		}
 		for r, n := range s.counts.rests {
