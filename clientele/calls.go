@@ -20,8 +20,8 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.ID}
 		c.acquire(now, fact, out)
 	case *protocol.Release:
-		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request}
-		c.release(now, fact, out)
+		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request, release: true}
+		c.release(now, ev.Call, fact, out)
 	case *protocol.Cancel:
 		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request}
 		c.cancel(now, fact, out)
@@ -111,14 +111,41 @@ func (c *Clients[R]) refusal(q *lock.Request) error {
 	return c.protocol.Refusal(q)
 }
 
-// release gives up a hold. Peers that wait for it are answered in the same step.
-func (c *Clients[R]) release(now protocol.Time, r *protocol.Release, out *protocol.Effects) {
+// release gives up a hold. Peers that wait for it are answered in the same step. Asked again while
+// others have not heard of it, it is answered with the first one.
+func (c *Clients[R]) release(now protocol.Time, call protocol.CallID, r *protocol.Release, out *protocol.Effects) {
+	held := c.withheld[Key{r.Session, r.Request, r.Name}]
+	if held != nil && len(held.calls) < maxCalls && (r.Token == 0 || r.Token == held.decision.Token) {
+		held.calls = append(held.calls, call)
+		return
+	}
 	if err := c.table.Release(now, r.Session, r.Name, r.Token, r.Request, &c.scratch); err != nil {
 		c.scratch = append(c.scratch, lock.Decision{
 			Kind: lock.Refused, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Err: err,
 		})
 	}
 	c.tell(out)
+}
+
+// withheld is a release of which its client is told when others have heard of it.
+type withheld struct {
+	decision lock.Decision
+	calls    []protocol.CallID
+}
+
+// maxCalls is how many may wait for one release.
+const maxCalls = 16
+
+// TellReleased tells the client of a hold that was released, and withheld, that it is. Of any
+// other it tells nothing.
+func (c *Clients[R]) TellReleased(own R, out *protocol.Effects) {
+	key := own.Requested().release
+	if held := c.withheld[key]; held != nil {
+		delete(c.withheld, key)
+		for _, call := range held.calls {
+			out.Decide(call, &held.decision)
+		}
+	}
 }
 
 // cancel ends a request for good. What peers answer to it from here on is about nothing.

@@ -53,6 +53,10 @@ type Protocol[R Own] interface {
 	Knows(R) bool
 	// Awaits reports whether a request waits for what a peer says, for people.
 	Awaits(r R, peer protocol.ID) bool
+	// Withhold reports whether others still know of a hold that its client has just released, and
+	// is Ended. Then its client is told by [Clients.TellReleased], when they do not any more:
+	// what is told to be free can be had by anybody.
+	Withhold(R) bool
 	// Condition says how the space is, with what its clients have. [Clients.Describe] begins it.
 	Condition(protocol.Time, Counts) *protocol.Condition
 }
@@ -66,7 +70,8 @@ type Clients[R Own] struct {
 	table    *lock.Table
 
 	requests map[Key]R
-	tries    int // of requests
+	withheld map[Key]*withheld // releases that others have not heard of
+	tries    int               // of requests
 	arrivals uint64
 
 	news      []R // that may have to be told that they wait
@@ -84,7 +89,7 @@ func New[R Own](c Config, standing *Standing, p Protocol[R]) (*Clients[R], error
 		return nil, err
 	}
 	table.Pause()
-	return &Clients[R]{config: c, protocol: p, standing: standing, table: table, requests: map[Key]R{}}, nil
+	return &Clients[R]{config: c, protocol: p, standing: standing, table: table, requests: map[Key]R{}, withheld: map[Key]*withheld{}}, nil
 }
 
 // Wake returns when a limit in time ends.
@@ -150,7 +155,7 @@ func (c *Clients[R]) Tries() int { return c.tries }
 // Empty reports whether nothing is left of any client.
 func (c *Clients[R]) Empty() bool {
 	t := c.table
-	return len(c.requests)+len(c.news)+len(c.scratch)+t.Holds()+t.Waiters()+t.Names()+t.Sessions() == 0
+	return len(c.requests)+len(c.withheld)+len(c.news)+len(c.scratch)+t.Holds()+t.Waiters()+t.Names()+t.Sessions() == 0
 }
 
 // Counts is how much the clients have, and whose answers they wait for.

@@ -39,6 +39,49 @@ func TestTheProtocolDecides(t *testing.T) {
 	}
 }
 
+// TestReleasesAreToldWhenOthersKnow: once to each that has asked, and to no more than may wait for it.
+// What else happens to a hold is told at once.
+func TestReleasesAreToldWhenOthersKnow(t *testing.T) {
+	m := newMember(t, 2)
+	release := func(id uint64) protocol.Effects {
+		return m.call(&protocol.Release{Session: session, Name: "n", Token: 7, Request: id})
+	}
+	hold := func() *wish {
+		m.ask(1, nil)
+		w := m.wish(1)
+		w.withhold = true
+		m.permit(1, 7)
+		return w
+	}
+	w := hold()
+	m.told(release(1))
+	m.told(release(1))
+	m.told(m.call(&protocol.Release{Session: session, Name: "n", Token: 6, Request: 1}), "1 refused: "+holdfast.ErrNotHeld.Error())
+	m.told(release(2), "2 refused: "+holdfast.ErrNotHeld.Error())
+	m.has("1")
+	if m.clients.Empty() {
+		t.Error("nothing is left of a release that nobody has been told of")
+	}
+	m.told(m.step(func(out *protocol.Effects) { m.clients.TellReleased(w, out) }), "1 released", "1 released")
+	m.told(m.step(func(out *protocol.Effects) { m.clients.TellReleased(w, out) }))
+	m.told(release(1), "1 refused: "+holdfast.ErrNotHeld.Error())
+
+	hold()
+	for range maxCalls {
+		m.told(release(1))
+	}
+	m.told(release(1), "1 refused: "+holdfast.ErrNotHeld.Error())
+
+	m = newMember(t, 2)
+	hold()
+	m.told(m.call(&protocol.Cancel{Session: session, Name: "n", Request: 1}), "1 released")
+	hold()
+	m.told(m.call(&protocol.EndSession{Session: session, Why: holdfast.SessionExpired}), "1 lost 7")
+	if !m.clients.Empty() {
+		t.Errorf("something is left of clients that have nothing: %+v", m.clients)
+	}
+}
+
 // TestPlacesAreToldWhenTheyAreKnown: once, and to nobody who does not wait.
 func TestPlacesAreToldWhenTheyAreKnown(t *testing.T) {
 	m := newMember(t, 2)

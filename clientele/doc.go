@@ -34,6 +34,9 @@
 // own that embeds [Request], and does what [Protocol] lists. When one ends, for whatever reason,
 // Ended is called, once; from then on it is Dropped, and whoever has kept it passes it over.
 //
+// A release is answered when everybody can have what it has freed. Where others have still to
+// hear of it the protocol withholds the answer ([Protocol].Withhold, [Clients.TellReleased]).
+//
 // All of that is within one step of one machine. Each step ends by [Clients.Conclude].
 //
 // # What clients are told

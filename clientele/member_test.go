@@ -27,7 +27,8 @@ type member struct {
 
 type wish struct {
 	Request
-	awaits []protocol.ID
+	awaits   []protocol.ID
+	withhold bool
 }
 
 func newMember(t *testing.T, members int) *member {
@@ -101,6 +102,8 @@ func (m *member) Explain(_ *wish, err error) error {
 func (m *member) Knows(w *wish) bool { return w.Waits || m.standing.Alone() }
 
 func (m *member) Awaits(w *wish, peer protocol.ID) bool { return slices.Contains(w.awaits, peer) }
+
+func (m *member) Withhold(w *wish) bool { return w.withhold }
 
 func (m *member) Condition(_ protocol.Time, counts Counts) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)

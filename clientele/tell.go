@@ -13,6 +13,7 @@ type answering struct {
 	call    protocol.CallID
 	session lock.SessionID
 	request uint64
+	release bool           // it gives up a hold
 	queued  *lock.Decision // the answer, if nothing better comes within the step
 }
 
@@ -26,16 +27,18 @@ func (c *Clients[R]) tell(out *protocol.Effects) {
 	c.scratch = nil
 	for i := range decided {
 		d := &decided[i]
-		c.follow(d)
-		c.decide(d, out)
+		if ended, held := c.follow(d); !held || !c.withhold(ended, d) {
+			c.decide(d, out)
+		}
 	}
 	if cap(decided) <= keptDecisions && c.scratch == nil {
 		c.scratch = decided[:0]
 	}
 }
 
-// follow brings the requests in line with a decision.
-func (c *Clients[R]) follow(d *lock.Decision) {
+// follow brings the requests in line with a decision. It returns the one whose hold has ended by
+// that, if any has.
+func (c *Clients[R]) follow(d *lock.Decision) (ended R, held bool) {
 	r, known := c.requests[keyOfDecision(d)]
 	waits := known && !r.Requested().Held
 	switch d.Kind {
@@ -49,19 +52,39 @@ func (c *Clients[R]) follow(d *lock.Decision) {
 				d.Err = c.protocol.Explain(r, d.Err)
 			}
 			c.drop(r)
-			return
+			return ended, false
 		}
 		if d.Token == 0 {
-			return
+			return ended, false
 		}
 		for _, r := range c.protocol.Named(d.Name) {
 			if at := r.Requested(); at.Held && at.Token == d.Token && !c.table.Grants(d.Name, d.Token) {
 				at.Lost = d.Loss
 				c.drop(r)
-				return
+				return r, true
 			}
 		}
 	}
+	return ended, false
+}
+
+// withhold reports whether the release that is being asked for has ended a hold of which others
+// still know, and keeps its answer until they do not.
+func (c *Clients[R]) withhold(ended R, d *lock.Decision) bool {
+	if d.Kind != lock.Released || !c.answering.release || !c.answers(d) || !c.protocol.Withhold(ended) {
+		return false
+	}
+	key := keyOfDecision(d)
+	ended.Requested().release = key
+	c.withheld[key] = &withheld{decision: *d, calls: []protocol.CallID{c.answering.call}}
+	c.answering = answering{}
+	return true
+}
+
+// answers reports whether a decision is about what is being asked in this step.
+func (c *Clients[R]) answers(d *lock.Decision) bool {
+	a := &c.answering
+	return a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0)
 }
 
 func keyOfDecision(d *lock.Decision) Key { return Key{d.Session, d.Request, d.Name} }
@@ -70,8 +93,7 @@ func keyOfDecision(d *lock.Decision) Key { return Key{d.Session, d.Request, d.Na
 // call, and every other goes where its session can be reached. That a request is queued is told
 // only where nothing better comes within the step.
 func (c *Clients[R]) decide(d *lock.Decision, out *protocol.Effects) {
-	a := &c.answering
-	mine := a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0)
+	a, mine := &c.answering, c.answers(d)
 	if d.Kind == lock.Queued {
 		if mine {
 			queued := *d

@@ -107,6 +107,7 @@ type Machine struct {
 	term     Election         // whose leaders this member talks to; zero where it knows none
 	promised Term             // no older election is taken
 	mine     map[Key]*request // those that have tickets
+	ending   map[Key]*request // of those that were released, until their clients are told
 	byName   map[string][]*request
 	ended    []*request // whose tickets are to be ended
 	numbers  uint64
@@ -142,7 +143,7 @@ func New(c Config) (*Machine, error) {
 	}
 	m := &Machine{
 		config: c, standing: &clientele.Standing{Self: c.Self}, openFrom: protocol.Never, leaseDue: protocol.Never,
-		mine: map[Key]*request{}, byName: map[string][]*request{}, poll: poll{due: protocol.Never, again: protocol.Never},
+		mine: map[Key]*request{}, ending: map[Key]*request{}, byName: map[string][]*request{}, poll: poll{due: protocol.Never, again: protocol.Never},
 	}
 	clients, err := clientele.New[*request](clientele.Config{
 		Protocol: "bakery", Table: c.Table, Patience: c.Patience, Operators: c.Operators, Answers: patienceOfTry,
@@ -288,6 +289,7 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 		m.onFailed(now, from, &msg, out)
 		return
 	case Unlocked:
+		m.onUnlocked(from, &msg, out)
 		return
 	case Tickets:
 		m.onTickets(now, from, &msg, out)

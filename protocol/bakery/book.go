@@ -191,13 +191,14 @@ func (p *page) before(t *ticket) (parts []Part, by *ticket) {
 	return parts, nil
 }
 
-// differing returns the capacity of slots on the page that is another one than a ticket's, or 0.
-func (p *page) differing(t *Ticket) int {
+// differing returns the capacity of a master's slots on the page that is another one than a ticket's,
+// or 0. Others' slots may have ended, and only their master knows.
+func (p *page) differing(t *Ticket, master protocol.ID) int {
 	if t.Mode != holdfast.ModeSlots {
 		return 0
 	}
 	for _, o := range p.tickets {
-		if o.Mode == holdfast.ModeSlots && o.Capacity != t.Capacity {
+		if o.master == master && o.Mode == holdfast.ModeSlots && o.Capacity != t.Capacity {
 			return o.Capacity
 		}
 	}

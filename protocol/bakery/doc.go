@@ -74,6 +74,11 @@
 // Modes: before a ticket there may be others that it fits beside, shared ones or slots of one capacity. For slots
 // the answer lists whose units those are: two masters' books together have them all.
 //
+// Releases: a client is told that its lock is released when the ticket's master has ended it (Unlocked). Other
+// leaders may have it in their books still. But whether one that does not want to wait is refused, or slots of
+// another capacity, is said by the master of what is in the way, and its answer comes after its Drop. So what was told
+// to be released can be had at once, through any member.
+//
 // Leases: a member takes Locked under its own lease only, and in its own term. A ticket of a member that has
 // left ends when a view without it is open (protocol.View.Open): until then its clients may believe that they
 // hold. Leaders need no lease: what they decide without the others counts for nothing.

@@ -82,7 +82,7 @@ func (m *Machine) refusal(t *Ticket) *Failed {
 	if most := m.mostTickets(); len(p.entering)+len(p.tickets) >= most {
 		return &Failed{Why: FailedOverflow, Limit: most}
 	}
-	if differ := p.differing(t); differ != 0 {
+	if differ := p.differing(t, m.config.Self); differ != 0 {
 		return &Failed{Why: FailedConflict, Differ: differ}
 	}
 	return nil

@@ -23,6 +23,7 @@ type request struct {
 	master  clientele.Place // that leader, or who has followed it; zero before
 	queued  bool            // it is known to wait
 	locked  holdfast.Token  // what it was told while this member had no lease; 0 for nothing
+	tells   bool            // its client is told of its release when its ticket has ended
 }
 
 // grace is a ticket whose hold limit has passed: it stays locked for a while.
@@ -103,6 +104,13 @@ func (p proxy) Knows(r *request) bool { return r.queued }
 // Awaits reports whether a request waits for what a leader says.
 func (p proxy) Awaits(r *request, peer protocol.ID) bool { return !r.Held && r.master.ID == peer }
 
+// Withhold reports that a release is told when the ticket's master has ended it: from then on whoever asks,
+// through any member, finds the name free.
+func (p proxy) Withhold(r *request) bool {
+	r.tells = r.master.ID != 0
+	return r.tells
+}
+
 // askLeader asks a leader for a ticket: this member itself, where it leads; else one after the other, the first by
 // chance.
 func (m *Machine) askLeader(now protocol.Time, r *request, out *protocol.Effects) {
@@ -141,9 +149,13 @@ func (m *Machine) askAll(now protocol.Time, out *protocol.Effects) {
 }
 
 // rename forgets the tickets of what waits: they were those of a stay that has ended.
-func (m *Machine) rename() {
+func (m *Machine) rename(out *protocol.Effects) {
 	clear(m.mine)
 	m.ended = nil
+	for _, r := range m.releases() {
+		m.clients.TellReleased(r, out) // the leaders end it with this member's stay
+	}
+	clear(m.ending)
 	for _, r := range m.clients.Waiting() {
 		r.ticket, r.master, r.queued, r.locked, r.By, r.Waits = Ticket{}, clientele.Place{}, false, 0, nil, false
 	}
@@ -181,14 +193,26 @@ func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
 		}
 		m.say(now, to, Claim{Claims: list, Done: true}, out)
 	}
+	for _, r := range m.releases() {
+		// What is not claimed ends, and who says so here has heard of that.
+		if !slices.Contains(m.term.Leaders, r.master) {
+			r.master = m.term.Leaders[0]
+		}
+		m.say(now, r.master.ID, Unlock{Key: r.ticket.Key}, out)
+	}
 	m.askAll(now, out)
 }
 
 // claimed lists what has tickets, in the order in which they were asked for.
-func (m *Machine) claimed() []*request {
-	list := make([]*request, 0, len(m.mine))
+func (m *Machine) claimed() []*request { return inOrder(m.mine) }
+
+// releases lists what was released and has not ended yet, as far as its client waits for that.
+func (m *Machine) releases() []*request { return inOrder(m.ending) }
+
+func inOrder(tickets map[Key]*request) []*request {
+	list := make([]*request, 0, len(tickets))
 	//tidy:unordered they are put in order
-	for _, r := range m.mine {
+	for _, r := range tickets {
 		list = append(list, r)
 	}
 	slices.SortFunc(list, func(a, b *request) int { return a.ticket.Key.Compare(b.ticket.Key) })
@@ -327,8 +351,19 @@ func (m *Machine) unlock(now protocol.Time, r *request, out *protocol.Effects) {
 		return
 	}
 	delete(m.mine, r.ticket.Key)
+	if r.tells {
+		m.ending[r.ticket.Key] = r
+	}
 	if m.standing.Admitted() && m.present(r.master) {
 		m.say(now, r.master.ID, Unlock{Key: r.ticket.Key}, out)
+	}
+}
+
+// onUnlocked takes that a ticket has ended.
+func (m *Machine) onUnlocked(from protocol.ID, msg *Unlocked, out *protocol.Effects) {
+	if r := m.ending[msg.Key]; r != nil && r.master.ID == from {
+		delete(m.ending, msg.Key)
+		m.clients.TellReleased(r, out)
 	}
 }
 

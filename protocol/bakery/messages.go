@@ -136,8 +136,8 @@ type (
 	Entered struct {
 		Key Key
 		Max uint64 // merged: the highest number of the name here; 0 where there is none
-		// Differs is the capacity of slots that are live under the name, where it is another one
-		// than the ticket's.
+		// Differs is the capacity of slots of the sender's own tickets of the name, where it is
+		// another one than the ticket's.
 		Differs int
 		// By is who stands before a ticket that does not want to wait, as far as the sender's
 		// own tickets are concerned; nil where nobody does.

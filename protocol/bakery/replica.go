@@ -32,7 +32,7 @@ func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering,
 		m.remove(now, known, out) // of the term before: its master begins again
 	}
 	t := m.book.enter(msg.Ticket, from, msg.Serial)
-	answer := Entered{Key: t.Key, Differs: t.page.differing(&t.Ticket)}
+	answer := Entered{Key: t.Key, Differs: t.page.differing(&t.Ticket, m.config.Self)}
 	if !m.config.Published {
 		answer.Max = t.page.max()
 	}

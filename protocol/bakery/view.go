@@ -62,7 +62,7 @@ func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 	m.open, m.openFrom = false, protocol.Never
 	m.recount = m.complains
 	m.clients.Pause()
-	m.rename()
+	m.rename(out)
 }
 
 // count notes from when on nobody outside the view can hold anything.

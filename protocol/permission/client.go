@@ -92,6 +92,9 @@ func (w wishes) Knows(r *request) bool {
 	return len(w.m.peers) == 0 || r.Waits || r.clock != 0 && r.number == 0
 }
 
+// Withhold reports that nobody else knows of what was released here: peers ask this member.
+func (w wishes) Withhold(*request) bool { return false }
+
 // Awaits reports whether a request waits for a peer's Reply.
 func (w wishes) Awaits(r *request, peer protocol.ID) bool {
 	i := w.m.peerAt(peer)
