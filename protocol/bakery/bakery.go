@@ -29,7 +29,8 @@ type Config struct {
 	// Priority says how eligible this member is as a leader: 1 is the most, 14 the least, and Off
 	// never. Zero means 14, as in snaplock.
 	Priority int
-	// Random tells candidates of one priority apart: drawn once, at the start.
+	// Random tells candidates of one priority apart, and says which leader is asked first: drawn once,
+	// at the start.
 	Random uint32
 	// PID is the process, which is part of a candidate's address. Zero means 1.
 	PID int
@@ -144,6 +145,7 @@ func New(c Config) (*Machine, error) {
 	m := &Machine{
 		config: c, standing: &clientele.Standing{Self: c.Self}, openFrom: protocol.Never, leaseDue: protocol.Never,
 		mine: map[Key]*request{}, ending: map[Key]*request{}, byName: map[string][]*request{}, poll: poll{due: protocol.Never, again: protocol.Never},
+		next: int(c.Random % 6), // by chance, whether leaders are two or three
 	}
 	clients, err := clientele.New[*request](clientele.Config{
 		Protocol: "bakery", Table: c.Table, Patience: c.Patience, Operators: c.Operators, Answers: patienceOfTry,
