@@ -112,8 +112,8 @@ type Machine struct {
 	byName   map[string][]*request
 	ended    []*request // whose tickets are to be ended
 	numbers  uint64
-	next     int // which leader gets the next request
-	graces   []grace
+	next     int     // which leader gets the next request
+	graces   []grace // of this member's clients
 	leaseDue protocol.Time
 
 	// Under a term.
@@ -124,17 +124,19 @@ type Machine struct {
 	complains bool             // the membership was told that there are some
 
 	// As a leader.
-	leads   bool
-	others  []protocol.ID // the other leaders, by rank
-	rank    int
-	serves  bool
-	book    *book
-	former  *former // what it knew as a leader of the term before, while that may be needed
-	gather  gather  // what a leader of a new term collects
-	parked  []parked
-	used    bool          // the tokens of the term's epoch are used up
-	usedDue protocol.Time // when to say so again
-	wanted  uint64        // the epoch above which the membership was asked for one
+	leads  bool
+	others []protocol.ID // the other leaders, by rank
+	rank   int
+	serves bool
+	book   *book
+	former *former // what it knew as a leader of the term before, while that may be needed
+	gather gather  // what a leader of a new term collects
+	parked []parked
+	// gracesDue is when the next grace ends of somebody who has left.
+	gracesDue protocol.Time
+	used      bool          // the tokens of the term's epoch are used up
+	usedDue   protocol.Time // when to say so again
+	wanted    uint64        // the epoch above which the membership was asked for one
 }
 
 // New makes a member's machine. The error names the field that is wrong.
@@ -143,7 +145,7 @@ func New(c Config) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{
-		config: c, standing: &clientele.Standing{Self: c.Self}, openFrom: protocol.Never, leaseDue: protocol.Never,
+		config: c, standing: &clientele.Standing{Self: c.Self}, openFrom: protocol.Never, leaseDue: protocol.Never, gracesDue: protocol.Never,
 		mine: map[Key]*request{}, ending: map[Key]*request{}, byName: map[string][]*request{}, poll: poll{due: protocol.Never, again: protocol.Never},
 		next: int(c.Random % 6), // by chance, whether leaders are two or three
 	}
@@ -325,6 +327,8 @@ func (m *Machine) onWord(now protocol.Time, from protocol.ID, body Body, out *pr
 		m.onLock(now, from, &msg, out)
 	case Unlock:
 		m.onUnlock(now, from, &msg, out)
+	case Unlocking:
+		m.onUnlocking(now, from, &msg, out)
 	case Claim:
 		m.onClaim(now, from, &msg, out)
 	case Raise:

@@ -51,6 +51,8 @@ type ticket struct {
 	serial uint64 // its master's
 	number uint64 // 0 while it is choosing
 	chosen bool   // it has exited: nobody waits for it to choose any more
+	// until is when the grace of its holder ends, whose hold limit has passed; 0 where it has none.
+	until protocol.Time
 
 	// What only its master keeps.
 	heard []protocol.ID // the leaders that have answered to its entering

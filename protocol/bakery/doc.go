@@ -98,7 +98,10 @@
 //
 // snaplock's lock ends twice: its holder is told to stop (UNLOCKING), and the lock is free after a grace
 // (UNLOCKED). Here the holder is told that its hold limit has passed as everywhere, and the name stays taken for
-// Config.Grace. A session that ends, and a member that is lost, have waits of their own, which are the lease's.
+// Config.Grace. Its member ends it then. The master has heard how long that is, and has told the other leaders
+// (Unlocking), so it is as long if the member is lost meanwhile, and under the next leaders: only a member that is lost
+// together with all leaders who know takes it along. A session that ends, and a member that is lost before the
+// hold limit, have waits of their own, which are the lease's.
 //
 // # Links
 //
@@ -138,7 +141,7 @@
 // # What it does not do
 //
 // Nobody can hold a whole space, and leaders cannot be handed over: ErrUnsupported. Partition mode any is
-// refused: half of the leaders decide nothing. A grace ends with the member whose client held.
+// refused: half of the leaders decide nothing.
 //
 // # Files
 //
@@ -148,5 +151,5 @@
 //	election.go  who leads                  term.go       from one term to the next
 //	member.go    what clients want          link.go       what is said arrives
 //	activate.go  whose turn it is           malformed.go  what cannot be said
-//	condition.go how it is
+//	grace.go     after a hold limit         condition.go  how it is
 package bakery

@@ -46,6 +46,10 @@ func TestBodiesAboutNothing(t *testing.T) {
 		{2, bakery.Claim{Claims: []bakery.Claimed{{Ticket: foreign}}}},
 		{4, bakery.Claim{Claims: []bakery.Claimed{{Ticket: ticketOf(4, 9, "W"), Token: 9}}}},
 		{2, bakery.Unlock{Key: keyOf(1, 1)}},
+		{2, bakery.Unlocking{Key: keyOf(1, 1), Left: time.Hour}}, // it is neither 2's nor has 2 its ticket
+		{2, bakery.Unlocking{Key: keyOf(1, 77), Left: time.Hour}},
+		{2, bakery.Unlocking{Key: keyOf(2, 1)}},
+		{2, bakery.Unlocking{Key: keyOf(2, 1), Left: -time.Hour}},
 		{2, bakery.Raise{Key: keyOf(1, 1), Above: math.MaxUint64}},
 		{2, bakery.Tickets{Done: true, Floor: 9}}, // these leaders follow nobody
 		{2, bakery.Unlocked{Key: keyOf(1, 1)}},

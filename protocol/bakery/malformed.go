@@ -40,6 +40,10 @@ func malformed(body Body) error {
 		if msg.Token == 0 {
 			return fmt.Errorf("no token")
 		}
+	case Unlocking:
+		if msg.Left <= 0 {
+			return fmt.Errorf("a grace of %v", msg.Left)
+		}
 	case Claim:
 		for i := range msg.Claims {
 			if err := msg.Claims[i].Ticket.malformed(); err != nil {
@@ -100,6 +104,9 @@ func (m *Tickets) malformed() error {
 			n := &state.Tickets[j]
 			if err := cmp.Or(n.Ticket.malformed(), beyond("number", n.Number, maxNumber)); err != nil {
 				return err
+			}
+			if n.Left < 0 {
+				return fmt.Errorf("a grace of %v", n.Left)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/clientele"
@@ -24,12 +23,6 @@ type request struct {
 	queued  bool            // it is known to wait
 	locked  holdfast.Token  // what it was told while this member had no lease; 0 for nothing
 	tells   bool            // its client is told of its release when its ticket has ended
-}
-
-// grace is a ticket whose hold limit has passed: it stays locked for a while.
-type grace struct {
-	request *request
-	until   protocol.Time
 }
 
 // proxy is what this member's clients need of the protocol.
@@ -193,6 +186,9 @@ func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
 		}
 		m.say(now, to, Claim{Claims: list, Done: true}, out)
 	}
+	for _, g := range m.graces {
+		m.say(now, g.request.master.ID, Unlocking{Key: g.request.ticket.Key, Left: g.until - now}, out)
+	}
 	for _, r := range m.releases() {
 		// What is not claimed ends, and who says so here has heard of that.
 		if !slices.Contains(m.term.Leaders, r.master) {
@@ -337,7 +333,7 @@ func (m *Machine) tellEnds(now protocol.Time, out *protocol.Effects) {
 		m.ended = nil
 		for _, r := range ended {
 			if d := m.grace(r); r.Lost == holdfast.HoldLimit && d > 0 {
-				m.graces = append(m.graces, grace{r, now + d})
+				m.beginGrace(now, r, d, out)
 				continue
 			}
 			m.unlock(now, r, out)
@@ -365,30 +361,4 @@ func (m *Machine) onUnlocked(from protocol.ID, msg *Unlocked, out *protocol.Effe
 		delete(m.ending, msg.Key)
 		m.clients.TellReleased(r, out)
 	}
-}
-
-// grace is how long a name stays taken after a request's hold limit.
-func (m *Machine) grace(r *request) time.Duration {
-	if m.config.GraceOfHold {
-		return max(r.Hold, time.Minute)
-	}
-	return m.config.Grace
-}
-
-// endGraces ends the tickets whose grace is over.
-func (m *Machine) endGraces(now protocol.Time, out *protocol.Effects) {
-	for _, g := range m.graces {
-		if g.until <= now {
-			m.unlock(now, g.request, out)
-		}
-	}
-	m.graces = slices.DeleteFunc(m.graces, func(g grace) bool { return g.until <= now })
-}
-
-func (m *Machine) gracesWake() protocol.Time {
-	at := protocol.Never
-	for _, g := range m.graces {
-		at = min(at, g.until)
-	}
-	return at
 }

@@ -3,6 +3,7 @@ package bakery
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/clientele"
@@ -16,10 +17,10 @@ import (
 //	member → elector     Started Elected    elector → members    Elect Leaders Refused
 //	leader → coordinator Exhausted
 //
-//	master → leaders     Entering GetMax Add Exiting Ready Activate Drop
+//	master → leaders     Entering GetMax Add Exiting Ready Activate Unlocking Drop
 //	leader → master      Entered Max Added Activated
 //	leader → leaders     Tickets
-//	member → leader      Lock Unlock Claim Raise
+//	member → leader      Lock Unlock Unlocking Claim Raise
 //	leader → member      Locked Queued Failed Unlocked
 //	both ends of a link  Heard
 type (
@@ -237,6 +238,7 @@ type (
 		Number uint64
 		Master clientele.Place
 		Ready  bool
+		Left   time.Duration // of its holder's grace, or 0
 	}
 
 	// Lock asks a leader for a ticket (LOCK).
@@ -246,6 +248,13 @@ type (
 	// Unlock ends a ticket: it was locked, or is not wanted any more (UNLOCK).
 	Unlock struct {
 		Key Key
+	}
+	// Unlocking says that a ticket stays locked for a grace, though its hold limit has passed and its
+	// holder was told to stop (UNLOCKING); and then even if its member is lost. A master tells the other
+	// leaders.
+	Unlocking struct {
+		Key  Key
+		Left time.Duration
 	}
 	// Claim tells a leader of a new term what the sender has of it: what is not claimed is gone. A
 	// leader that has died and come back claims nothing (ALIVE and ABSOLUTELY, unasked).
@@ -349,6 +358,6 @@ func Vocabulary() []any {
 	return []any{
 		Started{}, Elect{}, Elected{}, Leaders{}, Refused{}, Exhausted{}, Letter{},
 		Heard{}, Entering{}, Entered{}, GetMax{}, Max{}, Add{}, Added{}, Exiting{}, Ready{}, Activate{}, Activated{}, Drop{},
-		Tickets{}, Lock{}, Unlock{}, Claim{}, Raise{}, Locked{}, Queued{}, Failed{}, Unlocked{},
+		Tickets{}, Lock{}, Unlock{}, Unlocking{}, Claim{}, Raise{}, Locked{}, Queued{}, Failed{}, Unlocked{},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -47,6 +48,7 @@ type claimedBy struct {
 func (m *Machine) setTerm(e Election) {
 	m.term, m.links, m.hearSelf, m.parked = e, nil, nil, nil
 	m.leads, m.serves, m.others, m.rank, m.book, m.gather = false, false, nil, 0, nil, gather{}
+	m.gracesDue = protocol.Never
 	for rank, leader := range e.Leaders {
 		if leader == m.standing.Place {
 			m.leads, m.rank = true, rank
@@ -87,13 +89,13 @@ func (m *Machine) handOver(now protocol.Time, out *protocol.Effects) {
 	if m.former == nil || m.former.Term != m.term.After {
 		return
 	}
-	parts := m.former.parts()
+	parts := m.former.parts(now, m.config.Table.Drift)
 	for _, to := range m.others {
 		for _, part := range parts {
 			m.say(now, to, part, out)
 		}
 	}
-	m.inherit()
+	m.inherit(now)
 	m.gather.from = append(m.gather.from, m.config.Self)
 }
 
@@ -104,7 +106,7 @@ const (
 )
 
 // parts writes a book down, names in order.
-func (f *former) parts() (parts []Tickets) {
+func (f *former) parts(now protocol.Time, drift float64) (parts []Tickets) {
 	b := f.book
 	names := make([]string, 0, len(b.names))
 	//tidy:unordered they are put in order
@@ -122,7 +124,9 @@ func (f *former) parts() (parts []Tickets) {
 				parts, part, tickets = append(parts, part), Tickets{Floor: b.floor}, 0
 				state.Tickets = nil
 			}
-			state.Tickets = append(state.Tickets, Numbered{Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Ready: t.step >= ready})
+			state.Tickets = append(state.Tickets, Numbered{
+				Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Ready: t.step >= ready, Left: lock.Shrink(max(0, t.until-now), drift),
+			})
 			tickets++
 		}
 		if part.Names = append(part.Names, state); len(part.Names) == namesPerPart {
@@ -136,7 +140,7 @@ func (f *former) parts() (parts []Tickets) {
 // inherit takes over what this member itself had. Those tickets whose number enough leaders know keep
 // it, whatever they had still to wait for: whoever was choosing chooses anew, and gets a higher one.
 // Its own others begin again.
-func (m *Machine) inherit() {
+func (m *Machine) inherit(now protocol.Time) {
 	b := m.former.book
 	m.inheritCounts(b.floor, nil)
 	names := make([]*page, 0, len(b.names))
@@ -150,7 +154,8 @@ func (m *Machine) inherit() {
 			if t.master == m.config.Self && t.step < waiting {
 				continue
 			}
-			kept := m.inheritTicket(Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master)})
+			kept := m.inheritTicket(now, Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master)})
+			kept.until = max(kept.until, t.until)
 			if t.master == m.config.Self {
 				kept.token, kept.since, kept.orphan = t.token, t.since, t.orphan
 				if t.step == locked {
@@ -194,18 +199,22 @@ func (b *book) raise() {
 }
 
 // inheritTicket takes over a ticket that has a number. Of two numbers the higher one is the later.
-func (m *Machine) inheritTicket(n Numbered) *ticket {
+func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
+	until := protocol.Time(0)
 	if known := m.book.tickets[n.Ticket.Key]; known != nil {
+		m.extendGrace(now, known, n.Left)
 		if known.number >= n.Number {
 			return known
 		}
+		until = known.until
 		m.book.remove(known)
 	}
 	master := m.successor(n.Master)
 	t := m.book.enter(n.Ticket, master, 0)
 	m.book.add(t, n.Number)
 	m.book.exit(t)
-	t.step, t.formerly = ready, n.Master.ID
+	t.step, t.formerly, t.until = ready, n.Master.ID, until
+	m.extendGrace(now, t, n.Left)
 	t.orphan = master == m.config.Self // whoever was it before does not say whether it is locked
 	return t
 }
@@ -230,7 +239,7 @@ func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, o
 		for _, n := range state.Tickets {
 			t := m.book.tickets[n.Ticket.Key]
 			if !m.serves {
-				t = m.inheritTicket(n) // else all that counts is known
+				t = m.inheritTicket(now, n) // else all that counts is known
 			}
 			if t != nil && n.Master == m.placeOf(from) {
 				t.named = true
@@ -326,21 +335,26 @@ func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, 
 
 // hold takes up a ticket that is locked, before all that will have a number.
 func (m *Machine) hold(now protocol.Time, c *Claimed) {
-	t := m.inheritTicket(Numbered{Ticket: c.Ticket, Master: m.term.Leaders[0]})
+	t := m.inheritTicket(now, Numbered{Ticket: c.Ticket, Master: m.term.Leaders[0]})
 	t.step, t.token, t.orphan = locked, c.Token, false
 	if t.since == 0 {
 		t.since = now
 	}
 }
 
-// dropLost ends the tickets of those who have left, as far as they cannot hold anything any more; and those that
-// were not granted at once.
+// dropLost ends the tickets of those who have left, as far as they cannot hold anything any more and have no grace;
+// and those that were not granted at once.
 func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
 	if !m.serves {
 		return
 	}
+	m.gracesDue = protocol.Never
 	for _, t := range m.book.all() {
-		if t.master == m.config.Self && !m.present(t.For) && (m.open || t.step < locked && !t.orphan) {
+		switch {
+		case t.master != m.config.Self || m.present(t.For) || !m.open && (t.step == locked || t.orphan):
+		case t.until > now:
+			m.gracesDue = min(m.gracesDue, t.until)
+		default:
 			m.end(now, t, out)
 		}
 	}

@@ -138,8 +138,9 @@ func (m Tickets) String() string {
 	}
 	return text
 }
-func (m Lock) String() string   { return fmt.Sprintf("lock %v", &m.Ticket) }
-func (m Unlock) String() string { return fmt.Sprintf("unlock %v", m.Key) }
+func (m Lock) String() string      { return fmt.Sprintf("lock %v", &m.Ticket) }
+func (m Unlock) String() string    { return fmt.Sprintf("unlock %v", m.Key) }
+func (m Unlocking) String() string { return fmt.Sprintf("unlocking %v left=%v", m.Key, m.Left) }
 func (m Claim) String() string {
 	text := fmt.Sprintf("claim %d", len(m.Claims))
 	for i := range m.Claims {

@@ -101,7 +101,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"what letters say, outside of one", append([]byte{1}, said(bakery.Unlocked{})[len(heard)-2:]...), ErrKind},
 		{"a letter that ends before what it says", heard[:len(heard)-2], ErrTruncated},
 		{"a letter that says nothing", saying(0), ErrKind},
-		{"a letter that says what nobody does", saying(kindUnlocked + 1), ErrKind},
+		{"a letter that says what nobody does", saying(kindUnlocking + 1), ErrKind},
 		{"a letter in a letter", saying(kindLetter, heard[3:]...), ErrKind},
 		{"a message in a letter", saying(kindAcks, whole(authority.Acks{})[2:]...), ErrKind},
 		{"a refusal of no kind", changed(whole(bakery.Refused{}), 3, byte(bakery.RefusedEpoch)+1), ErrRange},

@@ -104,6 +104,7 @@ const (
 	kindQueued
 	kindFailed
 	kindUnlocked
+	kindUnlocking
 )
 
 // names has what the metrics call each type.
@@ -129,7 +130,7 @@ var names = [...]string{
 	kindAdd: "Add", kindAdded: "Added", kindExiting: "Exiting", kindReady: "Ready",
 	kindActivate: "Activate", kindActivated: "Activated", kindDrop: "Drop", kindTickets: "Tickets",
 	kindLock: "Lock", kindUnlock: "Unlock", kindClaim: "Claim", kindRaise: "Raise",
-	kindLocked: "Locked", kindQueued: "Queued", kindFailed: "Failed", kindUnlocked: "Unlocked",
+	kindLocked: "Locked", kindQueued: "Queued", kindFailed: "Failed", kindUnlocked: "Unlocked", kindUnlocking: "Unlocking",
 }
 
 // Name returns the name of a message's type without its package, or "" if members do

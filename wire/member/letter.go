@@ -71,6 +71,8 @@ func kindOfBody(b bakery.Body) kind {
 		return kindFailed
 	case bakery.Unlocked:
 		return kindUnlocked
+	case bakery.Unlocking:
+		return kindUnlocking
 	}
 	return 0
 }
@@ -127,6 +129,8 @@ func (c *coder) writeWord(b bakery.Body) {
 		c.failed(&m)
 	case bakery.Unlocked:
 		c.key(&m.Key)
+	case bakery.Unlocking:
+		c.unlocking(&m)
 	default:
 		c.fail(ErrKind)
 	}
@@ -223,6 +227,10 @@ func (c *coder) readWord(k kind) bakery.Body {
 		var m bakery.Unlocked
 		c.key(&m.Key)
 		return m
+	case kindUnlocking:
+		var m bakery.Unlocking
+		c.unlocking(&m)
+		return m
 	}
 	c.fail(ErrKind)
 	return nil
@@ -233,7 +241,7 @@ const (
 	leastChoosing = 19
 	leastPart     = 11
 	leastState    = 3
-	leastNumbered = 49
+	leastNumbered = 50
 	leastClaimed  = 38
 )
 
@@ -347,6 +355,12 @@ func (c *coder) numbered(v *bakery.Numbered) {
 	number(c, &v.Number)
 	c.stay(&v.Master)
 	c.truth(&v.Ready)
+	c.span(&v.Left)
+}
+
+func (c *coder) unlocking(v *bakery.Unlocking) {
+	c.key(&v.Key)
+	c.span(&v.Left)
 }
 
 func (c *coder) claim(v *bakery.Claim) {

@@ -58,7 +58,7 @@ func bodies() []bakery.Body {
 		bakery.Heard{}, bakery.Entering{}, bakery.Entered{}, bakery.GetMax{}, bakery.Max{}, bakery.Add{}, bakery.Added{},
 		bakery.Exiting{}, bakery.Ready{}, bakery.Activate{}, bakery.Activated{}, bakery.Drop{}, bakery.Tickets{},
 		bakery.Lock{}, bakery.Unlock{}, bakery.Claim{}, bakery.Raise{},
-		bakery.Locked{}, bakery.Queued{}, bakery.Failed{}, bakery.Unlocked{},
+		bakery.Locked{}, bakery.Queued{}, bakery.Failed{}, bakery.Unlocked{}, bakery.Unlocking{},
 	}
 }
 

@@ -1,0 +1,84 @@
+package bakery
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A lock whose hold limit has passed ends twice: its holder is told, and its name is free when a grace is over.
+// The holder's member ends it then. If that member is lost meanwhile, the leaders know how long the grace
+// lasts still.
+
+// grace is a ticket whose hold limit has passed: it stays locked for a while.
+type grace struct {
+	request *request
+	until   protocol.Time
+}
+
+// grace is how long a name stays taken after a request's hold limit.
+func (m *Machine) grace(r *request) time.Duration {
+	if m.config.GraceOfHold {
+		return max(r.Hold, time.Minute)
+	}
+	return m.config.Grace
+}
+
+// beginGrace keeps a ticket, and tells its master how long.
+func (m *Machine) beginGrace(now protocol.Time, r *request, d time.Duration, out *protocol.Effects) {
+	m.graces = append(m.graces, grace{r, now + d})
+	if m.standing.Admitted() && m.present(r.master) {
+		m.say(now, r.master.ID, Unlocking{Key: r.ticket.Key, Left: d}, out)
+	}
+}
+
+// endGraces ends the tickets whose grace is over.
+func (m *Machine) endGraces(now protocol.Time, out *protocol.Effects) {
+	for _, g := range m.graces {
+		if g.until <= now {
+			m.unlock(now, g.request, out)
+		}
+	}
+	m.graces = slices.DeleteFunc(m.graces, func(g grace) bool { return g.until <= now })
+	if m.serves && m.gracesDue <= now {
+		m.dropLost(now, out)
+	}
+}
+
+// gracesWake returns when the next grace is over: of a client of this member, or of one who has left.
+func (m *Machine) gracesWake() protocol.Time {
+	at := protocol.Never
+	if m.serves {
+		at = m.gracesDue
+	}
+	for _, g := range m.graces {
+		at = min(at, g.until)
+	}
+	return at
+}
+
+// onUnlocking takes how long a ticket stays locked at the most. Its master tells the other leaders.
+func (m *Machine) onUnlocking(now protocol.Time, from protocol.ID, msg *Unlocking, out *protocol.Effects) {
+	t := m.book.tickets[msg.Key]
+	switch {
+	case t == nil:
+	case t.master == m.config.Self && t.For.ID == from:
+		m.extendGrace(now, t, msg.Left)
+		m.sayAll(now, *msg, out)
+	case t.master == from && from != m.config.Self:
+		m.extendGrace(now, t, msg.Left)
+	default:
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
+	}
+}
+
+// extendGrace notes how long a ticket stays locked if its member is lost: by the slowest clock.
+func (m *Machine) extendGrace(now protocol.Time, t *ticket, left time.Duration) {
+	if left > 0 {
+		t.until = max(t.until, lock.After(now, lock.Stretch(left, m.config.Table.Drift)))
+	}
+}
