@@ -237,7 +237,6 @@ type (
 		Ticket Ticket
 		Number uint64
 		Master clientele.Place
-		Ready  bool
 		Left   time.Duration // of its holder's grace, or 0
 	}
 

@@ -125,7 +125,7 @@ func (f *former) parts(now protocol.Time, drift float64) (parts []Tickets) {
 				state.Tickets = nil
 			}
 			state.Tickets = append(state.Tickets, Numbered{
-				Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Ready: t.step >= ready, Left: lock.Shrink(max(0, t.until-now), drift),
+				Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Left: lock.Shrink(max(0, t.until-now), drift),
 			})
 			tickets++
 		}
