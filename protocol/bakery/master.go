@@ -186,10 +186,12 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 		}
 		return
 	}
+	if m.config.Published {
+		m.sayAll(now, Exiting{Key: x.Key}, out) // before what others are now that have waited for it
+	}
 	m.settle(now, x, msg.Entering, out)
 	switch {
 	case m.config.Published:
-		m.sayAll(now, Exiting{Key: x.Key}, out)
 		m.readied(now, x, out)
 	case !x.early:
 		m.sayAll(now, m.exiting(now, x), out)
