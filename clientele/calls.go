@@ -102,7 +102,7 @@ func (c *Clients[R]) refusal(q *lock.Request) error {
 	}
 	switch {
 	case q.Name == lock.Whole:
-		return fmt.Errorf("%w: a space of protocol %s cannot be suspended, because nobody is in charge of it", holdfast.ErrUnsupported, c.config.Protocol)
+		return fmt.Errorf("%w: a space of protocol %s cannot be suspended, because each member speaks for its own clients alone", holdfast.ErrUnsupported, c.config.Protocol)
 	case protocol.ID(q.Session.Member) != c.standing.Self:
 		return fmt.Errorf("%w: session %v belongs to another member", holdfast.ErrConflict, q.Session)
 	case c.instance.Closed():
