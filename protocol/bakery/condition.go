@@ -23,7 +23,8 @@ func (p proxy) Condition(now protocol.Time, counts clientele.Counts) *protocol.C
 		return c
 	}
 	c.Candidates = p.listCandidates()
-	if p.term.Term == (Term{}) || !p.Ready() {
+	// Where an election is refused nobody serves: of leaders that are here, what they wait for is gone.
+	if p.term.Term == (Term{}) || !p.Ready() || p.poll.refused != 0 {
 		c.Why = p.whyNobody()
 		return c
 	}
@@ -43,16 +44,36 @@ func (m *Machine) whyNobody() string {
 	switch m.poll.refused {
 	case RefusedIncomplete:
 		return fmt.Sprintf("leaders are elected when all %d founders are here", m.config.Founders)
-	case RefusedOff:
-		var names []string
-		for _, id := range m.poll.missing {
-			names = append(names, m.standing.View.Name(id))
-		}
-		return fmt.Sprintf("%d candidates are needed to elect leaders, and no candidates are %s", m.seats(), strings.Join(names, ", "))
+	case RefusedFew:
+		return m.whyFew()
 	case RefusedEpoch:
 		return "a new epoch is about to begin, because nobody knows what tokens the former leaders have given"
 	}
 	return "leaders are being elected"
+}
+
+// whyFew says that there are too few candidates, and which members are none.
+func (m *Machine) whyFew() string {
+	needed, are, none := "1 candidate is needed to elect a leader", "are", ""
+	if seats := m.seats(); seats > 1 {
+		needed = fmt.Sprintf("%d candidates are needed to elect leaders", seats)
+	}
+	there := len(m.poll.candidates) - len(m.poll.missing)
+	if there == 1 {
+		are = "is"
+	}
+	var names []string
+	for _, id := range m.poll.missing {
+		names = append(names, m.standing.View.Name(id))
+	}
+	switch len(names) {
+	case 0:
+	case 1:
+		none = fmt.Sprintf(": %s is none", names[0])
+	default:
+		none = fmt.Sprintf(": %s are none", strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("%s, and there %s %d%s", needed, are, there, none)
 }
 
 // whyNotServing says what a leader waits for.

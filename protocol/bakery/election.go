@@ -314,7 +314,7 @@ func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 	case m.config.Founders <= maxLeaders && founders < m.config.Founders:
 		return RefusedIncomplete, nil
 	case candidates < m.seats():
-		return RefusedOff, who
+		return RefusedFew, who
 	}
 	return 0, nil
 }

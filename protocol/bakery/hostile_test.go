@@ -84,7 +84,7 @@ func TestElectionsByOthers(t *testing.T) {
 		bakery.Elect{Tag: tag, Election: of(2)},
 		bakery.Elected{Tag: tag, Term: bakery.Term{Epoch: 4, View: 2}},
 		bakery.Elected{Tag: tag},
-		bakery.Refused{Tag: tag, Why: bakery.RefusedOff},
+		bakery.Refused{Tag: tag, Why: bakery.RefusedFew},
 		bakery.Refused{Tag: tag, Why: 9, Missing: []protocol.ID{0, 99}},
 		clientele.Answer{Tag: tag, Number: 77, More: 1, Counts: clientele.Counts{Locks: -1}},
 	} {

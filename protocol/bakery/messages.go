@@ -102,7 +102,7 @@ type (
 	Refused struct {
 		clientele.Tag
 		Why        Refusal
-		Missing    []protocol.ID // who has not been heard, or is off
+		Missing    []protocol.ID // RefusedFew: who is no candidate
 		Candidates []Candidate
 	}
 	// Exhausted tells the coordinator that the tokens of an epoch are used up, or that leaders
@@ -305,8 +305,9 @@ type Refusal uint8
 const (
 	// RefusedIncomplete: of up to three founders each must be there.
 	RefusedIncomplete Refusal = iota + 1
-	// RefusedOff: too many members are off, or guests, for three candidates.
-	RefusedOff
+	// RefusedFew: too few members are candidates; the others are off, guests, or say of themselves
+	// what cannot be.
+	RefusedFew
 	// RefusedEpoch: leaders that follow nobody need an epoch that nobody has given tokens in.
 	RefusedEpoch
 )

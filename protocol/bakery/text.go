@@ -163,8 +163,8 @@ func (r Refusal) String() string {
 	switch r {
 	case RefusedIncomplete:
 		return "incomplete"
-	case RefusedOff:
-		return "off"
+	case RefusedFew:
+		return "few"
 	case RefusedEpoch:
 		return "epoch"
 	}
