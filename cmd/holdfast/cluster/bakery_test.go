@@ -1,79 +1,148 @@
 package cluster
 
 import (
-	"strings"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // led is the flag that gives the default space to protocol bakery: of three founders all lead.
-const led = "--space=default=bakery"
+var led = spaceOf("bakery")
 
-// TestHoldingLeaderKilled: what was held through it passes on when nobody can believe in it any
-// more, under a higher token, and its holder is told.
-func TestHoldingLeaderKilled(t *testing.T) {
-	b := lay(t, 6, led)
-	for _, coordinates := range []bool{true, false} {
-		victim := b.coordinator()
-		if !coordinates {
-			victim = b.another(victim)
-		}
-		keeper, kept := b.keep(victim)
-		b.check(victim.Kill())
-		mark, _ := b.fault("%s, a leader through which the register is held, was killed", victim.Name)
-		b.awaitPassed(mark, kept)
-		write, end := b.goOn(keeper, kept)
-		if write.Kind != trial.Refused || end.Kind != trial.Lost {
-			b.Errorf("the holder was told %s and %s: its lock has passed on", write.Kind, end.Kind)
-		}
-		b.check(victim.Start())
-		b.healed()
+// leaders returns who leads, by rank, as a member sees it once that is so many, and none of those
+// who must not.
+func (b *bed) leaders(seenBy *trial.Member, count int, without ...*trial.Member) (all []*trial.Member) {
+	b.Helper()
+	status, err := b.cluster.AwaitStatus(b.ctx, seenBy, fmt.Sprintf("%d lead", count), func(s *wire.Status) bool {
+		space := s.Spaces[0]
+		return space.State == "ready" && len(space.Authority) == count && !slices.ContainsFunc(without, func(m *trial.Member) bool {
+			return slices.Contains(space.Authority, m.Name)
+		})
+	})
+	b.check(err)
+	for _, name := range status.Spaces[0].Authority {
+		all = append(all, b.cluster.Member(name))
 	}
-	b.judge()
+	return all
 }
 
-// TestLeaderKilledBesideAHolder: who holds through another leader keeps what it has, and who waits is
-// granted it in the end, whichever leader was the master of its ticket.
-func TestLeaderKilledBesideAHolder(t *testing.T) {
-	b := lay(t, 6, led)
-	for _, victim := range b.cluster.Members {
-		keeper, kept := b.keep(b.another(victim))
-		b.check(victim.Kill())
-		mark, at := b.fault("%s, a leader, was killed", victim.Name)
-		write, end := b.goOn(keeper, kept)
-		if write.Kind == trial.Refused || end.Kind == trial.Lost {
-			b.Errorf("the holder was told %s and %s: it holds through a member that lives", write.Kind, end.Kind)
-		}
-		b.awaitPassed(mark, kept)
-		b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
-		b.check(victim.Start())
-		b.healed()
-	}
-	b.judge()
+// queue is who waits in line for what somebody holds.
+type queue struct {
+	*bed
+	held    []*holdfast.Lock
+	granted chan *holdfast.Lock
+	work    sync.WaitGroup
 }
 
-// TestFourthMemberForwards: a member that does not lead asks those who do, and takes the place of one
-// that is lost.
-func TestFourthMemberForwards(t *testing.T) {
-	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 4), Flags: []string{led}})
-	b.check(b.cluster.Start(b.ctx))
-	victim := b.another(b.coordinator())
-	var used []string
-	for _, m := range b.cluster.Others(victim) {
-		used = append(used, m.Address)
-	}
-	for i := range used {
-		// Each goes to another member first, and to none that will be killed.
-		_, err := b.crew.Hire("holdfast://"+strings.Join(append(used[i:len(used):len(used)], used[:i]...), ","), i == 2)
+// line lets clients of some members hold names, and others of each of them wait for those.
+func (b *bed) line(through []*trial.Member, names int) *queue {
+	b.Helper()
+	q := &queue{bed: b, held: b.holdMany(through, names), granted: make(chan *holdfast.Lock, names*len(through))}
+	queued := make(chan struct{}, cap(q.granted))
+	for _, m := range through {
+		waiting, err := client.Dial(b.ctx, m.Address)
 		b.check(err)
+		b.Cleanup(func() { _ = waiting.Close() }) // its member has ended by then
+		for _, lock := range q.held {
+			q.work.Go(func() {
+				next, err := waiting.Lock(b.ctx, lock.Name(), holdfast.OnQueued(func(int) { queued <- struct{}{} }))
+				if err != nil {
+					b.Errorf("%s through %s: %v", lock.Name(), m.Name, err)
+				} else if err = next.Unlock(context.WithoutCancel(b.ctx)); err != nil {
+					b.Errorf("%s through %s under %v: %v", lock.Name(), m.Name, next.Token(), err)
+				}
+				q.granted <- next
+			})
+		}
 	}
-	b.check(b.crew.AwaitAll(b.ctx, 0, 0, b.crew.Workers()...))
-	b.check(victim.Kill())
-	mark, at := b.fault("%s was killed", victim.Name)
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
-	b.check(victim.Start())
-	b.healed()
+	for range cap(queued) {
+		select {
+		case <-queued:
+		case <-b.ctx.Done():
+			b.Fatal("not all who wait were told so")
+		}
+	}
+	b.tell("%d names are held, and %d wait for them", names, cap(queued))
+	return q
+}
+
+// pass gives back all that is held, none of which may be lost, and wants everybody in line to be granted
+// it in turn, under rising tokens.
+func (q *queue) pass() {
+	q.Helper()
+	last := map[string]holdfast.Token{}
+	for _, lock := range q.held {
+		last[lock.Name()] = lock.Token()
+		if err := lock.Unlock(q.ctx); err != nil {
+			q.Errorf("%s, held through a member that lives: %v", lock.Name(), err)
+		}
+	}
+	q.work.Wait()
+	close(q.granted)
+	tokens := map[string][]holdfast.Token{}
+	for next := range q.granted {
+		if next != nil {
+			tokens[next.Name()] = append(tokens[next.Name()], next.Token())
+		}
+	}
+	for name, given := range tokens {
+		slices.Sort(given)
+		if len(slices.Compact(given)) != len(given) || given[0] <= last[name] {
+			q.Errorf("%s was granted under %v after %v", name, given, last[name])
+		}
+	}
+	q.tell("nothing was lost, and everybody in line was granted it")
+}
+
+// TestLeaderOfEachRankKilled under load: nothing is lost that is held through the others, one of which does
+// not lead but has tickets at each of the leaders, and nobody who waits. That one takes the place
+// of the dead, who comes back with nothing, and does not lead.
+func TestLeaderOfEachRankKilled(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 4), Lease: steady(), Flags: []string{led}})
+	b.begin(8)
+	for rank := range 3 {
+		victim := b.leaders(b.cluster.Members[0], 3)[rank]
+		others := b.cluster.Others(victim)
+		q := b.line(others, 24)
+		mark, at := b.kill(fmt.Sprintf("the leader of rank %d,", rank), victim)
+		b.leaders(others[0], 3, victim)
+		q.pass()
+		b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+		b.revive()
+		b.leaders(victim, 3, victim)
+	}
+	b.judge()
+}
+
+// TestLeaderComesBack: where three founders are all there are, two lead until the third is back, and it
+// leads again, with what the others know of.
+func TestLeaderComesBack(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
+	b.begin(6)
+	for rank := range 3 {
+		victim := b.leaders(b.cluster.Members[0], 3)[rank]
+		others := b.cluster.Others(victim)
+		b.kill(fmt.Sprintf("the leader of rank %d,", rank), victim)
+		q := b.line(others, 24)
+		b.leaders(others[0], 2, victim)
+		b.check(victim.Start())
+		all := b.leaders(victim, 3)
+		slices.SortFunc(all, func(x, y *trial.Member) int { return cmp.Compare(x.Name, y.Name) })
+		if !slices.Equal(all, b.cluster.Members) {
+			b.Errorf("%v lead, want all three founders", all)
+		}
+		q.pass()
+		b.healed()
+	}
 	b.judge()
 }

@@ -3,10 +3,11 @@
 // tell (nobody's stay overlaps another's, tokens rise, no write out of order).
 //
 //	bed_test.go             a cluster, and workers through all of its members
+//	killed_test.go          SIGKILL and SIGTERM, asked of several protocols: who holds, waits, decides
 //	crash_test.go           SIGKILL: the coordinator, all members
-//	grantor_test.go         SIGKILL and SIGTERM: the grantor, the elder, both
+//	grantor_test.go         SIGKILL: the grantor, the elder, both
+//	bakery_test.go          SIGKILL: the leader of each rank, which comes back with nothing
 //	transfer_test.go        grantorship in a circle, under load
-//	permission_test.go      SIGKILL: peers that hold, wait, do neither; joining under load
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
 //	record_test.go          what members record, replayed
 //	watch_test.go           what happens through any member, watched at one

@@ -55,12 +55,10 @@ func (b *bed) gaps(role string, bound time.Duration, choose func() *trial.Member
 		b.crew.Note(trial.Event{Kind: trial.Calm})
 		victim, since := choose(), b.crew.Mark()
 		before := b.await("a grant", since, func(e trial.Event) bool { return e.Kind == trial.Entered })
-		b.check(victim.Kill())
-		mark, _ := b.fault("%s, the %s, was killed", victim.Name, role)
+		mark, _ := b.kill("the "+role, victim)
 		b.awaitReign(mark, before.Token)
 		gaps = append(gaps, trial.LongestGap(b.crew.History(since)))
-		b.check(victim.Start())
-		b.healed()
+		b.revive()
 	}
 	b.judge()
 	slices.Sort(gaps)
@@ -86,8 +84,7 @@ func TestReconcile(t *testing.T) {
 	first, err := probe.Lock(b.ctx, "probe")
 	b.check(err)
 	b.giveBack(first)
-	b.check(victim.Kill())
-	_, at := b.fault("%s, the coordinator, was killed", victim.Name)
+	_, at := b.kill("the coordinator", victim)
 	var known time.Duration
 	var looking sync.WaitGroup
 	looking.Go(func() {

@@ -16,10 +16,7 @@ func TestForcedView(t *testing.T) {
 	survivor := b.another(b.coordinator())
 	keeper, kept := b.keep(survivor)
 	lost := b.cluster.Others(survivor)
-	for _, m := range lost {
-		b.check(m.Kill())
-	}
-	mark, _ := b.fault("all but %s were killed", survivor.Name)
+	mark, _ := b.kill("all but "+survivor.Name, lost...)
 	admin, err := client.DialAdmin(survivor.Address)
 	b.check(err)
 	defer admin.Close()
@@ -36,9 +33,6 @@ func TestForcedView(t *testing.T) {
 		b.Errorf("who held without a quorum was told %s", end.Kind)
 	}
 	b.awaitReign(mark, kept.Token)
-	for _, m := range lost {
-		b.check(m.Start())
-	}
-	b.healed()
+	b.revive()
 	b.judge()
 }

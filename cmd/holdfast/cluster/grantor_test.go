@@ -10,7 +10,7 @@ import (
 )
 
 // grantors is the flag that gives the default space to protocol grantor.
-const grantors = "--space=default=grantor"
+var grantors = spaceOf("grantor")
 
 // transfer makes a member the grantor, as an operator does who asks some member.
 func (b *bed) transfer(through, to *trial.Member) {
@@ -36,16 +36,9 @@ func (b *bed) appoint(m *trial.Member) {
 // them, and its tokens are higher. The elder stays.
 func TestGrantorKilled(t *testing.T) {
 	b := lay(t, 6, grantors)
-	elder := b.coordinator()
-	victim := b.another(elder)
+	victim := b.another(b.coordinator())
 	b.appoint(victim)
-	keeper, kept := b.keep(b.another(elder, victim))
-	b.check(victim.Kill())
-	mark, _ := b.fault("%s, the grantor, was killed", victim.Name)
-	b.awaitReign(mark, kept.Token)
-	b.goOn(keeper, kept)
-	b.check(victim.Start())
-	b.healed()
+	b.killAuthority("the grantor", victim)
 	b.judge()
 }
 
@@ -57,15 +50,13 @@ func TestElderKilled(t *testing.T) {
 	grantor := b.another(victim)
 	b.appoint(grantor)
 	keeper, kept := b.keep(b.another(victim, grantor))
-	b.check(victim.Kill())
-	mark, at := b.fault("%s, the elder, was killed", victim.Name)
+	mark, at := b.kill("the elder", victim)
 	b.goOn(keeper, kept)
 	b.awaitPassed(mark, kept)
 	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
 	next := b.coordinator()
 	b.transfer(next, b.another(victim, grantor))
-	b.check(victim.Start())
-	b.healed()
+	b.revive()
 	b.judge()
 }
 
@@ -76,51 +67,15 @@ func TestElderAndGrantorKilled(t *testing.T) {
 		b := lay(t, 6, grantors)
 		victim := b.coordinator()
 		b.appoint(victim)
-		b.elderAndGrantorKilled(victim)
+		b.killAuthority("the elder and the grantor", victim)
+		b.judge()
 	})
 	t.Run("two members", func(t *testing.T) {
 		b := lay(t, 6, grantors)
 		elder := b.coordinator()
 		grantor := b.another(elder)
 		b.appoint(grantor)
-		b.elderAndGrantorKilled(elder, grantor)
+		b.killAuthority("the elder and the grantor", elder, grantor)
+		b.judge()
 	})
-}
-
-func (b *bed) elderAndGrantorKilled(victims ...*trial.Member) {
-	b.Helper()
-	keeper, kept := b.keep(b.another(victims...))
-	for _, m := range victims {
-		b.check(m.Kill())
-	}
-	mark, _ := b.fault("the elder and the grantor were killed")
-	if len(victims) > 1 {
-		b.check(victims[0].Start())
-	}
-	b.awaitReign(mark, kept.Token)
-	b.goOn(keeper, kept)
-	for _, m := range victims {
-		if !m.Running() {
-			b.check(m.Start())
-		}
-	}
-	b.healed()
-	b.judge()
-}
-
-// TestGrantorsLeave one after the other, each while it grants, and are started again: who
-// keeps the register through another member keeps it, and who waits is granted it next.
-func TestGrantorsLeave(t *testing.T) {
-	b := lay(t, 6, grantors)
-	for _, m := range b.cluster.Members {
-		b.appoint(m)
-		keeper, kept := b.keep(b.another(m))
-		mark := b.crew.Mark()
-		b.leave(m)
-		b.goOn(keeper, kept)
-		b.awaitPassed(mark, kept)
-		b.check(m.Start())
-		b.healed()
-	}
-	b.judge()
 }

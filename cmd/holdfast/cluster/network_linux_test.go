@@ -286,7 +286,7 @@ func TestOneWayCuts(t *testing.T) {
 // gets the other's permission, so one of the two loses its place, and the clients of all three go
 // on through the others. It is told why, and is back when they reach each other again.
 func TestPeersApart(t *testing.T) {
-	b, n := layNetwork(t, 6, peers)
+	b, n := layNetwork(t, 6, spaceOf("permission"))
 	c := b.index(b.coordinator())
 	one, other := (c+1)%3, (c+2)%3
 	n.cut(one, other)

@@ -21,13 +21,7 @@ func TestRecordingsReplay(t *testing.T) {
 	}})
 	b.begin(2)
 	victim := b.coordinator()
-	keeper, kept := b.keep(b.another(victim))
-	b.check(victim.Kill())
-	mark, _ := b.fault("%s, the coordinator, was killed", victim.Name)
-	b.awaitReign(mark, kept.Token)
-	b.goOn(keeper, kept)
-	b.check(victim.Start())
-	b.healed()
+	b.killAuthority("the coordinator", victim)
 	b.judge()
 	for _, m := range b.cluster.Members {
 		lives := []string{"the member has ended"}

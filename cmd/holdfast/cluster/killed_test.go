@@ -1,0 +1,164 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/trial"
+)
+
+// What is asked of several protocols, whatever their members are called in them: each test
+// here runs for those that it lists, and what is one protocol's own is in its file.
+
+// spaceOf is the flag that gives the default space to a protocol.
+func spaceOf(protocol string) string { return "--space=default=" + protocol }
+
+// inEach runs a test for the default space of each of some protocols.
+func inEach(t *testing.T, test func(t *testing.T, space string), protocols ...string) {
+	t.Helper()
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) { test(t, spaceOf(protocol)) })
+	}
+}
+
+// kill kills members, at once as far as that goes, and returns where the history stood.
+func (b *bed) kill(what string, victims ...*trial.Member) (mark int, at time.Duration) {
+	b.Helper()
+	var names []string
+	for _, m := range victims {
+		b.check(m.Kill()) // it looks at the exit status
+		names = append(names, m.Name)
+	}
+	return b.fault("killed: %s, %s", strings.Join(names, " and "), what)
+}
+
+// revive starts all members that do not run, and waits until all is well.
+func (b *bed) revive() {
+	b.Helper()
+	for _, m := range b.cluster.Members {
+		if !m.Running() {
+			b.check(m.Start())
+		}
+	}
+	b.healed()
+}
+
+// killHolder kills a member while the register is held through it: that passes on when nobody
+// can believe in it any more, under a higher token, and its holder is told.
+func (b *bed) killHolder(victim *trial.Member, what string) {
+	b.Helper()
+	keeper, kept := b.keep(victim)
+	mark, _ := b.kill(what+" through which the register is held", victim)
+	b.awaitPassed(mark, kept)
+	b.lostAndRefused(keeper, kept)
+	b.revive()
+}
+
+// killBeside kills a member while the register is held through another one, and others wait
+// through it: they ask elsewhere, whoever holds writes and gives back, and all go on.
+func (b *bed) killBeside(victim *trial.Member, what string) (write, end trial.Event) {
+	b.Helper()
+	keeper, kept := b.keep(b.another(victim))
+	mark, at := b.kill(what+" through which others wait", victim)
+	write, end = b.goOn(keeper, kept)
+	b.awaitPassed(mark, kept)
+	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.revive()
+	return write, end
+}
+
+// killAuthority kills members that decide while the register is held through another one: the
+// next authority learns of that from whoever has it, and gives higher tokens. Where no majority
+// is left, the first of them is started again.
+//
+// Whether the register was held all the while is not asserted: on a starved machine its
+// member's lease may have lapsed. Either way the judge sees it.
+func (b *bed) killAuthority(what string, victims ...*trial.Member) {
+	b.Helper()
+	keeper, kept := b.keep(b.another(victims...))
+	mark, _ := b.kill(what, victims...)
+	if 2*len(b.cluster.Others()) <= len(b.cluster.Members) {
+		b.check(victims[0].Start())
+	}
+	b.awaitReign(mark, kept.Token)
+	b.goOn(keeper, kept)
+	b.revive()
+}
+
+// hireBeside starts a cluster, and workers that never go to one of its members.
+func (b *bed) hireBeside(victim func() *trial.Member, workers int) *trial.Member {
+	b.Helper()
+	b.check(b.cluster.Start(b.ctx))
+	spared := victim()
+	var used []string
+	for _, m := range b.cluster.Others(spared) {
+		used = append(used, m.Address)
+	}
+	for i := range workers {
+		first := i % len(used)
+		_, err := b.crew.Hire("holdfast://"+strings.Join(append(used[first:len(used):len(used)], used[:first]...), ","), i >= (workers+1)/2)
+		b.check(err)
+	}
+	b.check(b.crew.AwaitAll(b.ctx, 0, 0, b.crew.Workers()...))
+	return spared
+}
+
+// TestHolderKilled, whether or not the member coordinates.
+func TestHolderKilled(t *testing.T) {
+	inEach(t, func(t *testing.T, space string) {
+		b := lay(t, 6, space)
+		b.killHolder(b.coordinator(), "the coordinator,")
+		b.killHolder(b.another(b.coordinator()), "a member")
+		b.judge()
+	}, "permission", "bakery")
+}
+
+// TestKilledBesideAHolder: each member in turn, whatever its part is.
+func TestKilledBesideAHolder(t *testing.T) {
+	inEach(t, func(t *testing.T, space string) {
+		t.Parallel()
+		b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{space}})
+		b.begin(6)
+		for _, victim := range b.cluster.Members {
+			if write, end := b.killBeside(victim, "a member"); write.Kind == trial.Refused || end.Kind == trial.Lost {
+				b.Errorf("the holder was told %s and %s: it holds through a member that lives", write.Kind, end.Kind)
+			}
+		}
+		b.judge()
+	}, "permission", "bakery")
+}
+
+// TestIdleMemberKilled: nobody uses it. With permission nobody can enter without it until it is known
+// to be gone.
+func TestIdleMemberKilled(t *testing.T) {
+	inEach(t, func(t *testing.T, space string) {
+		t.Parallel()
+		b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: []string{space}})
+		victim := b.hireBeside(func() *trial.Member { return b.another(b.coordinator()) }, 4)
+		mark, at := b.kill("which nobody uses", victim)
+		b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+		b.revive()
+		b.judge()
+	}, "permission", "bakery")
+}
+
+// TestLeaveInTurn: each member leaves in good order, under load, and is started again. Who keeps the
+// register through another one keeps it, and whoever waits asks the newcomer, too.
+func TestLeaveInTurn(t *testing.T) {
+	inEach(t, func(t *testing.T, space string) {
+		b := lay(t, 6, space)
+		for _, m := range b.cluster.Members {
+			if space == spaceOf("grantor") {
+				b.appoint(m)
+			}
+			keeper, kept := b.keep(b.another(m))
+			mark := b.crew.Mark()
+			b.leave(m)
+			b.goOn(keeper, kept)
+			b.awaitPassed(mark, kept)
+			b.revive()
+		}
+		b.judge()
+	}, "grantor", "permission", "bakery")
+}
