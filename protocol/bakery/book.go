@@ -67,6 +67,10 @@ type ticket struct {
 	// told when it is.
 	wanted bool
 
+	// agreed says that it may be locked, as far as another leader knows: this one has agreed to it, under
+	// this term or one before, or was told of somebody who may have.
+	agreed bool
+
 	// What was taken over from the term before.
 	formerly protocol.ID // who was its master
 	named    bool        // who was has named it

@@ -81,7 +81,9 @@
 //
 // Leases: a member takes Locked under its own lease only, and in its own term. A ticket of a member that has
 // left ends when a view without it is open (protocol.View.Open): until then its clients may believe that they
-// hold. Leaders need no lease: what they decide without the others counts for nothing.
+// hold. What was surely not locked ends at once: its master says so; or, where that is lost too, as a leader's own
+// clients' is, none of the leaders left has agreed to it, which they tell the next with its number (Agreed). So
+// a leader that is lost costs a lease only for what may be held through it. Leaders need no lease: what they decide without the others counts for nothing.
 //
 // # Tokens
 //

@@ -232,11 +232,13 @@ type (
 		Count   uint64
 		Tickets []Numbered
 	}
-	// Numbered is a ticket with its number.
+	// Numbered is a ticket with its number. Agreed says that it may be locked: the sender is its master and
+	// has locked it, or has agreed to that, or knows of somebody who may have.
 	Numbered struct {
 		Ticket Ticket
 		Number uint64
 		Master clientele.Place
+		Agreed bool
 		Left   time.Duration // of its holder's grace, or 0
 	}
 

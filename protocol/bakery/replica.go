@@ -129,7 +129,7 @@ func (m *Machine) vote(t *ticket, count uint64) Vote {
 		t.page.count = max(t.page.count, count)
 		return Vote{}
 	}
-	t.page.count = m.above(max(t.page.count, count), t.master)
+	t.page.count, t.agreed = m.above(max(t.page.count, count), t.master), true
 	return Vote{First: true, Before: parts, Count: t.page.count}
 }
 

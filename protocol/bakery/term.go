@@ -125,7 +125,8 @@ func (f *former) parts(now protocol.Time, drift float64) (parts []Tickets) {
 				state.Tickets = nil
 			}
 			state.Tickets = append(state.Tickets, Numbered{
-				Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Left: lock.Shrink(max(0, t.until-now), drift),
+				Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Agreed: t.mayBeLocked(),
+				Left: lock.Shrink(max(0, t.until-now), drift),
 			})
 			tickets++
 		}
@@ -154,7 +155,7 @@ func (m *Machine) inherit(now protocol.Time) {
 			if t.master == m.config.Self && t.step < waiting {
 				continue
 			}
-			kept := m.inheritTicket(now, Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master)})
+			kept := m.inheritTicket(now, Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master), Agreed: t.mayBeLocked()})
 			kept.until = max(kept.until, t.until)
 			if t.master == m.config.Self {
 				kept.token, kept.since, kept.orphan = t.token, t.since, t.orphan
@@ -202,8 +203,10 @@ func (b *book) raise() {
 func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
 	until := protocol.Time(0)
 	if known := m.book.tickets[n.Ticket.Key]; known != nil {
+		n.Agreed = n.Agreed || known.agreed
 		m.extendGrace(now, known, n.Left)
 		if known.number >= n.Number {
+			known.agreed = n.Agreed
 			return known
 		}
 		until = known.until
@@ -213,7 +216,7 @@ func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
 	t := m.book.enter(n.Ticket, master, 0)
 	m.book.add(t, n.Number)
 	m.book.exit(t)
-	t.step, t.formerly, t.until = ready, n.Master.ID, until
+	t.step, t.formerly, t.agreed, t.until = ready, n.Master.ID, n.Agreed, until
 	m.extendGrace(now, t, n.Left)
 	t.orphan = master == m.config.Self // whoever was it before does not say whether it is locked
 	return t
@@ -335,7 +338,7 @@ func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, 
 
 // hold takes up a ticket that is locked, before all that will have a number.
 func (m *Machine) hold(now protocol.Time, c *Claimed) {
-	t := m.inheritTicket(now, Numbered{Ticket: c.Ticket, Master: m.term.Leaders[0]})
+	t := m.inheritTicket(now, Numbered{Ticket: c.Ticket, Master: m.term.Leaders[0], Agreed: true})
 	t.step, t.token, t.orphan = locked, c.Token, false
 	if t.since == 0 {
 		t.since = now
@@ -343,7 +346,7 @@ func (m *Machine) hold(now protocol.Time, c *Claimed) {
 }
 
 // dropLost ends the tickets of those who have left, as far as they cannot hold anything any more and have no grace;
-// and those that were not granted at once.
+// and at once those that nobody has locked.
 func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
 	if !m.serves {
 		return
@@ -351,13 +354,25 @@ func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
 	m.gracesDue = protocol.Never
 	for _, t := range m.book.all() {
 		switch {
-		case t.master != m.config.Self || m.present(t.For) || !m.open && (t.step == locked || t.orphan):
+		case t.master != m.config.Self || m.present(t.For) || !m.open && (t.step == locked || t.orphan && !m.neverLocked(t)):
 		case t.until > now:
 			m.gracesDue = min(m.gracesDue, t.until)
 		default:
 			m.end(now, t, out)
 		}
 	}
+}
+
+// mayBeLocked reports whether a leader cannot rule out that a ticket is locked, its own or another's.
+func (t *ticket) mayBeLocked() bool { return t.agreed || t.step == locked }
+
+// neverLocked reports whether a lost master has not locked a ticket: it needed the agreement of one of the others,
+// and all of them have said that they have not agreed. What they were told of earlier terms is
+// in that.
+func (m *Machine) neverLocked(t *ticket) bool {
+	return !t.agreed && !slices.ContainsFunc(m.term.AfterLeaders, func(p clientele.Place) bool {
+		return p.ID != t.formerly && !slices.Contains(m.gather.from, p.ID)
+	})
 }
 
 // all lists the tickets, in order of their keys.

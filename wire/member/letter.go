@@ -241,7 +241,7 @@ const (
 	leastChoosing = 19
 	leastPart     = 11
 	leastState    = 3
-	leastNumbered = 49
+	leastNumbered = 50
 	leastClaimed  = 38
 )
 
@@ -354,6 +354,7 @@ func (c *coder) numbered(v *bakery.Numbered) {
 	c.ticket(&v.Ticket)
 	number(c, &v.Number)
 	c.stay(&v.Master)
+	c.truth(&v.Agreed)
 	c.span(&v.Left)
 }
 
