@@ -24,7 +24,7 @@ import (
 var (
 	lease   = flag.Duration("lease", 1500*time.Millisecond, "the members' lease; a tenth of it is their patience")
 	level   = flag.String("log", "warn", "what the members write to their logs, which are shown where a test fails")
-	crashes = flag.Int("crashes", 2, "TestGap: how often the coordinator is killed")
+	crashes = flag.Int("crashes", 2, "TestGap, TestGrantorGap, TestLeaderGap: how often a member is killed")
 	moves   = flag.Int("transfers", 60, "TestTransferGap: how often grantorship is handed over")
 	held    = flag.Int("held", 5000, "TestReconcile: how many locks are held")
 	sizes   = flag.String("members", "3,5", "TestFirstView: how many members, separated by commas")
@@ -120,7 +120,7 @@ func prepare(t *testing.T, settings trial.Settings) *bed {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	settings.Program, settings.Folder, settings.Lease = program, t.TempDir(), cmp.Or(settings.Lease, *lease)
 	settings.Patience = settings.Lease / 10
-	settings.LogLevel = *level
+	settings.LogLevel = cmp.Or(settings.LogLevel, *level)
 	b := &bed{
 		T: t, ctx: ctx, cluster: trial.NewCluster(settings),
 		crew: trial.NewCrew([]string{program, "demo-worker"}, filepath.Join(settings.Folder, "register")),

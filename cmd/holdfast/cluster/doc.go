@@ -14,6 +14,7 @@
 //	leave_test.go           leaving in good order, a rolling restart
 //	network_linux_test.go  members in network namespaces of their own, links cut
 //	figures_test.go         what an operator asks: how long does it take
+//	gap_test.go             the same of leaders, beyond the detection of their failure
 //
 // Each test looks whether its fault has happened: at the process's state and its exit
 // status, at the link, at the route. None of them judges by time: on a machine that is
@@ -28,6 +29,7 @@
 //
 //	go test ./cmd/holdfast/cluster -v -run TestGap -lease 3s -crashes 20
 //	go test ./cmd/holdfast/cluster -v -run TestGrantorGap -lease 3s -crashes 20
+//	go test ./cmd/holdfast/cluster -v -run TestLeaderGap -lease 3s -crashes 30
 //	go test ./cmd/holdfast/cluster -v -run TestTransferGap -transfers 1000
 //	go test ./cmd/holdfast/cluster -v -run TestReconcile -lease 3s -held 100000
 //	go test ./cmd/holdfast/cluster -v -run TestFirstView -lease 3s -members 3,5,7,25

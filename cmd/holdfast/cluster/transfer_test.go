@@ -21,7 +21,7 @@ import (
 // for it, and everybody goes on.
 func TestTransfersUnderLoad(t *testing.T) {
 	b := lay(t, 6, grantors)
-	throng := b.gather("", 4)
+	throng := b.gather(b.cluster.Members, "", 4)
 	admins := b.admins()
 	for i := range 30 {
 		mark := b.crew.Mark()
@@ -41,7 +41,7 @@ func TestTransfersUnderLoad(t *testing.T) {
 func TestTransferGap(t *testing.T) {
 	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: []string{grantors}})
 	b.check(b.cluster.Start(b.ctx))
-	throng := b.gather("hot", 1)
+	throng := b.gather(b.cluster.Members, "hot", 1)
 	admins := b.admins()
 	var windows, before []window
 	for i := range *moves {
@@ -105,8 +105,8 @@ func (b *bed) admins() (admins []*client.Admin) {
 	return admins
 }
 
-// throng is clients of this process, which lock and unlock through all members until they
-// are dispersed. Of a hot name, that all of them want, it judges who has it, and notes when
+// throng is clients of this process, which lock and unlock through members until they are
+// dispersed. Of a hot name, that all of them want, it judges who has it, and notes when
 // it was granted.
 type throng struct {
 	bed     *bed
@@ -125,9 +125,9 @@ type throng struct {
 // names is how many names a throng locks, beside the hot one.
 const names = 1000
 
-// gather begins to lock through each member: the hot name, unless it is "", by a client of
+// gather begins to lock through each of some members: the hot name, unless it is "", by a client of
 // one worker, and others by a client of some.
-func (b *bed) gather(hot string, others int) *throng {
+func (b *bed) gather(through []*trial.Member, hot string, others int) *throng {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.ctx)
 	th := &throng{bed: b, stop: stop, changed: make(chan struct{})}
@@ -138,7 +138,7 @@ func (b *bed) gather(hot string, others int) *throng {
 		b.Cleanup(func() { _ = locks.Close() }) // its member has ended by then
 		return locks
 	}
-	for _, m := range b.cluster.Members {
+	for _, m := range through {
 		if hot != "" {
 			th.hire(ctx, dial(m), true, func() string { return hot })
 		}
