@@ -3,8 +3,10 @@ package lockertest
 import (
 	"context"
 	"errors"
-
-	"go.uber.org/goleak"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 )
@@ -143,22 +145,21 @@ func (s *stage) closeOfSpace() {
 	s.unlock(lock)
 }
 
-// closeLeavesNoGoroutine uses a Locker in every way and compares the goroutines before
-// it was opened with those after it was closed. What a Locker leaves it leaves each time;
-// servers in the same process may open connections among themselves meanwhile, which stay,
-// and are not opened again.
+// closeLeavesNoGoroutine uses a Locker in every way and looks for what it has begun when
+// it was closed. What a Locker leaves it leaves each time; servers in the same process may
+// open connections among themselves meanwhile, which stay, and are not opened again.
 func (s *stage) closeLeavesNoGoroutine() {
 	other := s.locker()
 	name := s.name()
 	held := s.lock(other, name)
-	var left error
-	for range leakTrials {
-		if left = s.leftByClose(name); left == nil {
+	var left []string
+	for trial := range leakTrials {
+		if left = s.leftByClose(name, trial); len(left) == 0 {
 			break
 		}
 	}
-	if left != nil {
-		s.Errorf("goroutines are left after Close, %d times: %v", leakTrials, left)
+	if len(left) > 0 {
+		s.Errorf("goroutines are left after Close, %d times:\n%s", leakTrials, strings.Join(left, "\n\n"))
 	}
 	s.unlock(held)
 }
@@ -167,9 +168,30 @@ func (s *stage) closeLeavesNoGoroutine() {
 const leakTrials = 4
 
 // leftByClose returns what is left of a Locker that was used and closed, when it had some
-// time to end. Somebody else holds the name.
-func (s *stage) leftByClose(name string) error {
-	before := goleak.IgnoreCurrent()
+// time to end. Somebody else holds the name. Goroutines inherit the labels of the one that
+// begins them, so those of other tests, which run beside this one, are told apart.
+func (s *stage) leftByClose(name string, trial int) []string {
+	mark := s.name(trial)
+	pprof.Do(s.ctx, pprof.Labels(leakLabel, mark), func(context.Context) { s.useAndClose(name) })
+	until, stop := context.WithTimeout(s.ctx, s.caps.Patience/(2*leakTrials))
+	defer stop()
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for {
+		left := s.labelled(mark)
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-until.Done():
+			return left
+		}
+	}
+}
+
+// useAndClose uses a new Locker in every way, and closes it.
+func (s *stage) useAndClose(name string) {
 	locks := s.locker()
 	lock := s.lock(locks, s.name("held"))
 	child, cancel := context.WithCancel(lock.Context())
@@ -185,12 +207,23 @@ func (s *stage) leftByClose(name string) error {
 	s.close(locks)
 	s.gaveUp(closed, holdfast.ErrClosed)
 	<-child.Done()
+}
 
-	until, stop := context.WithTimeout(s.ctx, s.caps.Patience/(2*leakTrials))
-	defer stop()
-	err := goleak.Find(before)
-	for err != nil && until.Err() == nil {
-		err = goleak.Find(before)
+// leakLabel is the label of goroutines that a Locker has begun.
+const leakLabel = "lockertest"
+
+// labelled returns the goroutines with a label, alike ones together, each with its calls.
+func (s *stage) labelled(value string) (found []string) {
+	s.Helper()
+	var all strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
+		s.Fatalf("list the goroutines: %v", err)
 	}
-	return err
+	mark := fmt.Sprintf("%q:%q", leakLabel, value)
+	for record := range strings.SplitSeq(all.String(), "\n\n") {
+		if strings.Contains(record, mark) {
+			found = append(found, record)
+		}
+	}
+	return found
 }

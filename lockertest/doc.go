@@ -42,5 +42,6 @@
 // waits, and never with TryLock.
 //
 // Names begin with the name of the subtest, so one authority serves many runs and
-// subtests do not meet. Run keeps no state and its subtests run one after another.
+// subtests do not meet. Run keeps no state and its subtests run one after another; other
+// runs, and other tests, may go on beside it.
 package lockertest
