@@ -90,6 +90,7 @@ func loopback(t *testing.T) net.Listener {
 // TestConformance runs the suite of every Locker over a real connection to a real
 // member.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	l := loopback(t)
 	conforms(t, serveMember(t, l, nil), l.Addr().String())
 }

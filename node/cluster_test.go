@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,10 +47,12 @@ func startCluster(t testing.TB, size int, change ...func(*node.Config)) *cluster
 		c.configs = append(c.configs, config)
 		c.start(t, i)
 	}
-	t.Cleanup(func() {
+	t.Cleanup(func() { // side by side: a coordinator that leaves waits for the next one, who may leave as well
+		var all sync.WaitGroup
 		for i := range c.nodes {
-			c.stop(t, i)
+			all.Go(func() { c.stop(t, i) })
 		}
+		all.Wait()
 	})
 	c.ready(t)
 	return c
@@ -307,6 +310,7 @@ func TestGuestsHold(t *testing.T) {
 
 // TestDisagreementIsRefused with both values.
 func TestDisagreementIsRefused(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	stranger, err := node.Start(context.Background(), node.Config{
 		Name: "stranger", Listen: "unix://" + filepath.Join(t.TempDir(), "s"), Join: c.configs[0].Join, Lease: c.configs[0].Lease,
@@ -359,6 +363,7 @@ func TestClosedWhileAlone(t *testing.T) {
 // TestMembersGossip: members find one another by gossip, over the connections that they
 // have. Nothing tells when a rumour has spread, so it is asked for.
 func TestMembersGossip(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	ctx := bounded(t)
 	again := time.NewTicker(10 * time.Millisecond)

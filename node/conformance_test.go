@@ -11,6 +11,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	for name, spaces := range map[string][]node.Space{
 		"central": spacesOf("central"), "grantor": spacesOf("grantor"),
 		"permission": spacesOf("permission"), "permission kept": keeping(),
@@ -20,6 +21,7 @@ func TestConformance(t *testing.T) {
 			if testing.Short() && name != "central" {
 				t.Skip("a member alone drives the other protocols as this one; run without -short")
 			}
+			t.Parallel()
 			conforms(t, start(t, node.Config{
 				Spaces: spaces,
 				Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
@@ -56,6 +58,7 @@ func published() []node.Space {
 // patience: of a wait that is over while no answer has come for four times as long, nobody
 // can say more than that the authority is not available.
 func TestConformanceElsewhere(t *testing.T) {
+	t.Parallel()
 	holding := spacesOf("grantor")
 	for i := range holding {
 		holding[i].HoldOn = time.Minute
@@ -69,6 +72,10 @@ func TestConformanceElsewhere(t *testing.T) {
 			if testing.Short() && (name == "grantor" || name == "permission") {
 				t.Skip("with its options it does all this and more; run without -short")
 			}
+			if testing.Short() && name == "bakery published" {
+				t.Skip("it sends more messages of the same kinds; run without -short")
+			}
+			t.Parallel()
 			c := startCluster(t, 3, steady, func(c *node.Config) {
 				c.Patience = 800 * time.Millisecond
 				c.Spaces = spaces

@@ -85,6 +85,7 @@ func TestGrantorshipMoves(t *testing.T) {
 // well or not. So the others, who wait for what its clients hold, are granted under the same
 // reign, by the count that goes on, and nobody has to recover.
 func TestGrantorLeavesInGoodOrder(t *testing.T) {
+	t.Parallel()
 	ways := []struct {
 		name string
 		end  func(*node.Node, context.Context) error
@@ -94,17 +95,17 @@ func TestGrantorLeavesInGoodOrder(t *testing.T) {
 		{"close", func(n *node.Node, _ context.Context) error { return n.Close() }},
 	}
 	for i, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
-			t.Parallel()
-			for _, elder := range []bool{true, false} {
+		for role, elder := range map[string]bool{"the elder": true, "another": false} {
+			t.Run(way.name+" of "+role, func(t *testing.T) {
+				t.Parallel()
 				c := newGrantors(t, steady)
 				leaver := c.coordinator(t)
 				if !elder {
 					leaver = c.other(t, leaver)
 				}
 				c.grantorLeaves(t, leaver, i == 1, way.end)
-			}
-		})
+			})
+		}
 	}
 }
 

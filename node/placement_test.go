@@ -45,6 +45,7 @@ func TestGrantorshipFollowsTheLoad(t *testing.T) {
 
 // TestOptionsAreAgreed: a member whose space has other options is refused with both values.
 func TestOptionsAreAgreed(t *testing.T) {
+	t.Parallel()
 	grantors := node.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second, HoldOn: time.Minute}
 	optionsAreAgreed(t, grantors, map[string]disagreement{
 		"another window": {node.Space{Name: "default", Protocol: "grantor", Placement: 30 * time.Second, HoldOn: time.Minute}, []string{"placement 10s", "placement 30s"}},
