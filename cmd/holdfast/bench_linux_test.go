@@ -19,9 +19,11 @@ import (
 // TestBenchLeavesNothing: whatever ends a bench, its servers end with it, and its folder
 // goes.
 func TestBenchLeavesNothing(t *testing.T) {
+	t.Parallel()
 	program := filepath.Join(build(t), name)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
 			folder := t.TempDir()
 			bench := exec.Command(program, "bench", "--self", "--targets", "limit,central", "--workloads", "hot", "--rounds", "1000")
 			bench.Env = append(os.Environ(), "TMPDIR="+folder)
@@ -61,6 +63,7 @@ func TestBenchLeavesNothing(t *testing.T) {
 
 // TestSoakInterrupted: a soak that is ended reports what there is by then, and leaves nothing.
 func TestSoakInterrupted(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	figures := filepath.Join(t.TempDir(), "soak.json")
 	bench := exec.Command(filepath.Join(build(t), name), "bench", "--soak", "1h", "--every", "50ms", "--targets", "remote", "--json", figures)

@@ -49,6 +49,7 @@ func TestGuideToTheBench(t *testing.T) {
 	if testing.Short() {
 		t.Skip("clusters are too much beside the race detector")
 	}
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/bench.md")
 	if err != nil {
 		t.Fatal(err)

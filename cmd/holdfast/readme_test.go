@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/internal/issuer"
@@ -37,14 +38,23 @@ func block(t *testing.T, language string, nth int) string {
 	return text + "\n"
 }
 
-// build builds the binary into a folder of its own and returns that.
+// built builds the binary as users do, once, and returns its path.
+var built = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(workshop, name)
+	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+// build returns a folder of the test's own with the binary in it.
 func build(t *testing.T) string {
 	t.Helper()
+	program, err := built()
+	must(t, err)
 	folder := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", filepath.Join(folder, "holdfast"), ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	must(t, os.Link(program, filepath.Join(folder, name)))
 	return folder
 }
 
@@ -89,6 +99,7 @@ func startMember(t *testing.T, folder string) (listen, http string) {
 
 // TestReadmeShellSession runs the README's shell session with one member.
 func TestReadmeShellSession(t *testing.T) {
+	t.Parallel()
 	folder := build(t)
 	text, server := freePorts(t, folder, block(t, "console", 0))
 	play(t, folder, text, "HOLDFAST_SERVER="+server)
@@ -96,6 +107,7 @@ func TestReadmeShellSession(t *testing.T) {
 
 // TestReadmeTLS runs the README's shell session with certificates.
 func TestReadmeTLS(t *testing.T) {
+	t.Parallel()
 	addresses, err := trial.FreeAddresses(1)
 	must(t, err)
 	folder := t.TempDir()
@@ -130,6 +142,7 @@ func must(t *testing.T, err error) {
 // TestReadmeCluster runs the README's shell session with three members, at an address of
 // its own on the loopback, so that their ports are free.
 func TestReadmeCluster(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has more than one loopback address without being asked")
 	}
@@ -177,6 +190,7 @@ func playIn(t *testing.T, folder, in, text string, environ ...string) {
 
 // TestReadmeSnippet compiles and runs the README's Go program against a member.
 func TestReadmeSnippet(t *testing.T) {
+	t.Parallel()
 	folder := build(t)
 	listen, _ := startMember(t, folder)
 	source := filepath.Join(t.TempDir(), "main.go")

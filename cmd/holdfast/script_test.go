@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -24,10 +25,19 @@ func TestMain(m *testing.M) {
 	testscript.Main(leakless{m}, map[string]func(){name: main})
 }
 
+// workshop is where the tests build the binary that users have.
+var workshop string
+
 // leakless is the tests, and a look for goroutines that they have left behind.
 type leakless struct{ *testing.M }
 
 func (l leakless) Run() (code int) {
+	var err error
+	if workshop, err = os.MkdirTemp("", "holdfast-workshop-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(workshop)
 	goleak.VerifyTestMain(l.M, goleak.Cleanup(func(verdict int) { code = verdict }))
 	return code
 }
@@ -79,6 +89,7 @@ func (l leakless) Run() (code int) {
 //
 // A program that is ended by a signal n has the exit code 128+n for all of these.
 func TestScript(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

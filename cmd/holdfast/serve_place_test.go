@@ -57,6 +57,7 @@ func refusedToServe(t *testing.T, folder, says string, flags ...string) {
 // TestInsecure: an address that other machines can reach needs TLS or a word of consent,
 // which the log repeats.
 func TestInsecure(t *testing.T) {
+	t.Parallel()
 	folder := build(t)
 	refusedToServe(t, folder, "accept the risk with --insecure", "--listen", "0.0.0.0:0")
 	s := serve(t, folder, "--listen", "0.0.0.0:0", "--insecure")
@@ -70,6 +71,7 @@ func TestInsecure(t *testing.T) {
 // TestSocket: a member on a socket alone serves this machine's clients; its place is taken
 // by nobody while it lives, and by the next one when it was killed.
 func TestSocket(t *testing.T) {
+	t.Parallel()
 	folder := build(t)
 	path := filepath.Join(t.TempDir(), "s")
 	place := "unix://" + path
