@@ -23,6 +23,7 @@ type authority struct {
 	departed []departed
 	asked    protocol.Time // since when reports are asked for
 	waits    protocol.Time // when the time comes to grant, while that is all that is waited for
+	unheard  protocol.Time // the earliest of its peers' own
 	pending  []pending     // waits that were reported, until the table is complete
 
 	loans  map[string]*loan // by name: grants that their members may keep
@@ -37,7 +38,7 @@ type authority struct {
 }
 
 func newAuthority(table *lock.Table, version Version) *authority {
-	return &authority{table: table, version: version, paused: true, waits: protocol.Never, loans: map[string]*loan{}, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
+	return &authority{table: table, version: version, paused: true, waits: protocol.Never, unheard: protocol.Never, loans: map[string]*loan{}, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
 }
 
 // keptDecisions is how much scratch is kept from one step to the next: what one step

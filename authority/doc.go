@@ -143,5 +143,5 @@
 //	revoke.go     a member that leaves       close.go     a space that is closed at one
 //	estate.go     what is handed over        keep.go      what a member holds on to
 //	tally.go      who is granted how much    loan.go      and what its authority knows of it
-//	messages.go
+//	silence.go    who waits in vain          messages.go
 package authority

@@ -19,6 +19,7 @@ type peer struct {
 	chunk    uint32 // of its report that is wanted
 	due      protocol.Time
 	pause    protocol.Time
+	unheard  protocol.Time // since when it was told something again and has said nothing; or Never
 
 	acks    []uint64
 	acksDue protocol.Time // when acknowledgements travel by themselves
@@ -75,7 +76,7 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 			c.peers = append(c.peers, before[i])
 			continue
 		}
-		p := &peer{id: member.ID, tenure: member.Tenure, rank: rank, due: protocol.Never, acksDue: protocol.Never}
+		p := &peer{id: member.ID, tenure: member.Tenure, rank: rank, due: protocol.Never, unheard: protocol.Never, acksDue: protocol.Never}
 		c.peers = append(c.peers, p)
 		if p.reported = m.isEmpty(p); !p.reported {
 			c.departed = slices.DeleteFunc(c.departed, func(d departed) bool { return d.id == p.id && d.tenure == p.tenure })
@@ -88,6 +89,7 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 			m.endWaits(now, p, out)
 		}
 	}
+	c.sumUnheard()
 	c.opened = c.opened || m.config.Outlives && m.config.Terms.From(m.view) <= now
 	m.countDown(now, out)
 	m.install(now, out)
@@ -182,6 +184,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		out.Note(Ignored{What: fmt.Sprintf("void %v from member %d", ev.Fact, ev.From)})
 		return
 	}
+	m.authority.hear(p)
 	for _, number := range s.Acks {
 		m.authority.heard(p, number)
 	}
@@ -405,6 +408,9 @@ func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
 		msg := w.message
 		msg.Stamp = m.authorityStamp(p)
 		out.Send(p.id, msg)
+		if msg.Kind != lock.Revoked { // which is answered when the client has stopped
+			c.miss(now, p)
+		}
 		m.remindWord(now, reminded.Key, w)
 	}
 }
@@ -429,6 +435,7 @@ func (m *Machine) ackTo(now protocol.Time, p *peer, wish uint64) {
 func (m *Machine) peersTick(now protocol.Time, out *protocol.Effects) {
 	for _, p := range m.authority.peers {
 		if p.due <= now {
+			m.authority.miss(now, p)
 			m.requestInfo(now, p, out)
 		}
 		if p.acksDue <= now {

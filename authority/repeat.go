@@ -108,19 +108,6 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 // expect notes that an answer is waited for.
 func (m *Machine) expect(now protocol.Time) { m.holder.unanswered = min(m.holder.unanswered, now) }
 
-// Silent returns since when this member waits for others without having heard anything: as
-// a holder for the authority, as the authority for the reports with which its reign begins.
-// Never where it does not wait.
-func (m *Machine) Silent() protocol.Time {
-	switch {
-	case m.authority == nil:
-		return m.holder.unanswered
-	case !m.authority.served && !m.authority.complete():
-		return m.authority.asked
-	}
-	return protocol.Never
-}
-
 func (r *record) ended() Ended { return Ended{Session: r.grantee(), Wish: r.wish} }
 
 // endingBefore lists the releases of the same name that are under way: they come first,

@@ -5,7 +5,9 @@ import "github.com/holdfast-locks/holdfast/protocol"
 // Two members of a view may not hear each other, though the coordinator hears both: then
 // no view will ever say that one of them is gone. The elder coordinates, so it hears
 // everybody, or drops him. So whoever waits in vain for somebody of the view asks the elder
-// to become the grantor (H6: nobody waits for ever for one who is silent).
+// to become the grantor (H6: nobody waits for ever for one who is silent). Where only one way
+// between them is cut, it is the one that does not hear who knows: the grantor that tells a
+// holder something again and again, or the holder that asks.
 
 // patienceWithSilence is how long somebody in the view is waited for, in units of patience:
 // longer than a view takes to drop a member that is gone.

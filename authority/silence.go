@@ -1,0 +1,43 @@
+package authority
+
+import "github.com/holdfast-locks/holdfast/protocol"
+
+// Two members of a view may not hear each other, or one of them not the other, though the
+// coordinator hears both. Who waits in vain knows it, and a protocol can find somebody who
+// hears everybody.
+
+// Silent returns since when this member waits for others without having heard anything: as
+// a holder for the authority; as the authority for the reports with which its reign begins,
+// or for a member that it has told something again. Never where it does not wait.
+func (m *Machine) Silent() protocol.Time {
+	switch {
+	case m.authority == nil:
+		return m.holder.unanswered
+	case !m.authority.served && !m.authority.complete():
+		return m.authority.asked
+	}
+	return m.authority.unheard
+}
+
+// miss notes that a member has to be told something again, because it has not answered. A
+// holder that hears its authority, and is not heard by it, does not know that.
+func (c *authority) miss(now protocol.Time, p *peer) {
+	p.unheard = min(p.unheard, now)
+	c.unheard = min(c.unheard, p.unheard)
+}
+
+// hear notes that a member was heard.
+func (c *authority) hear(p *peer) {
+	if p.unheard != protocol.Never {
+		p.unheard = protocol.Never
+		c.sumUnheard()
+	}
+}
+
+// sumUnheard finds since when anybody of the view is not heard.
+func (c *authority) sumUnheard() {
+	c.unheard = protocol.Never
+	for _, p := range c.peers {
+		c.unheard = min(c.unheard, p.unheard)
+	}
+}
