@@ -194,7 +194,10 @@ func (m *Machine) takeReport() {
 	h.report = report{taken: true, epoch: m.view.Epoch, due: protocol.Never}
 	bytes, begun := 0, 0
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
-		r.reported, r.freed = r.state != ending, r.state == ending
+		// A report lists no sessions that have ended. Where its authority has inherited a table that
+		// knows of one, it is told afterwards.
+		inherited := r.whole && m.config.Outlives && m.config.Any
+		r.reported, r.freed = r.state != ending, r.state == ending && !inherited
 		q := &r.request
 		bytes += len(q.Name) + len(q.Owner) + len(q.Reason) + len(q.Client)
 		if n := len(h.report.wishes); n > begun && (n-begun == m.config.Chunk || bytes > maxChunkBytes) {
