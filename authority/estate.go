@@ -71,8 +71,9 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 	m.enroll(seats)
 	m.adoptWords(now, estate.Words)
 	m.settleOwn(now, own, estate.Words, out)
+	m.inheritLoans(seats)
 	m.authorityView(now, out)
-	m.inheritLoans(now, seats, out)
+	m.callInWanted(now, out)
 	m.confirm(out)
 	m.turnOperations(now, out)
 	return true

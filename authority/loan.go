@@ -183,10 +183,11 @@ func furthest(token holdfast.Token) holdfast.Token {
 }
 
 // inheritLoans takes every grant of another member that the authority before may have let it
-// keep for one that it did, and asks for those that are waited for. What has a hold limit its
-// member keeps no more; and asking tells the grant again, without a limit, perhaps to one who
+// keep for one that it did: before anything of it is freed, for then the tokens that a lost
+// member can have given are outrun, and nothing that is freed is asked for. What has a hold limit
+// its member keeps no more; and asking tells the grant again, without a limit, perhaps to one who
 // has not heard of it yet.
-func (m *Machine) inheritLoans(now protocol.Time, seats []lock.Seat, out *protocol.Effects) {
+func (m *Machine) inheritLoans(seats []lock.Seat) {
 	if m.config.HoldOn == 0 {
 		return
 	}
@@ -196,6 +197,10 @@ func (m *Machine) inheritLoans(now protocol.Time, seats []lock.Seat, out *protoc
 			m.authority.loans[s.Name] = &loan{key: wishKey{protocol.ID(s.Session.Member), s.Request}, session: s.Session, token: s.Token}
 		}
 	}
+}
+
+// callInWanted asks for all that is lent and waited for.
+func (m *Machine) callInWanted(now protocol.Time, out *protocol.Effects) {
 	for _, name := range m.authority.lent() {
 		if m.authority.table.Wanted(name) {
 			m.askBack(now, name, m.authority.loans[name], out)
