@@ -269,9 +269,12 @@ func (t *taking) unlock() {
 	if t.over {
 		return
 	}
-	believed := t.believes(l.member.now())
+	now := l.member.now()
+	believed := t.believes(now)
 	t.end("")
-	if believed || t.want.hold > 0 {
+	// A member whose lease has ended ends it by itself. Where only what was carried over has
+	// ended, the process gives it back (package node, onLeaseEnd).
+	if believed || t.want.hold > 0 || l.member.view != nil && now < l.member.view.Lease.Member {
 		l.member.world.trace("%s unlocks %s, token %d", l, t.want.name, t.token)
 		t.release()
 	}
