@@ -6,6 +6,7 @@
 //	killed_test.go          SIGKILL and SIGTERM, asked of several protocols: who holds, waits, decides
 //	crash_test.go           SIGKILL: the coordinator, all members
 //	grantor_test.go         SIGKILL: the grantor, the elder, both
+//	holding_on_test.go      SIGKILL: a member that keeps names
 //	bakery_test.go          SIGKILL: the leader of each rank, which comes back with nothing
 //	transfer_test.go        grantorship in a circle, under load
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder

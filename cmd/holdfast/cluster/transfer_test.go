@@ -97,10 +97,7 @@ type window struct{ from, to time.Duration }
 func (b *bed) admins() (admins []*client.Admin) {
 	b.Helper()
 	for _, m := range b.cluster.Members {
-		admin, err := client.DialAdmin(m.Address)
-		b.check(err)
-		b.Cleanup(func() { _ = admin.Close() }) // its member has ended by then
-		admins = append(admins, admin)
+		admins = append(admins, b.adminOf(m))
 	}
 	return admins
 }
@@ -132,17 +129,11 @@ func (b *bed) gather(through []*trial.Member, hot string, others int) *throng {
 	ctx, stop := context.WithCancel(b.ctx)
 	th := &throng{bed: b, stop: stop, changed: make(chan struct{})}
 	b.Cleanup(func() { stop(); th.work.Wait() })
-	dial := func(m *trial.Member) *client.Client {
-		locks, err := client.Dial(b.ctx, m.Address)
-		b.check(err)
-		b.Cleanup(func() { _ = locks.Close() }) // its member has ended by then
-		return locks
-	}
 	for _, m := range through {
 		if hot != "" {
-			th.hire(ctx, dial(m), true, func() string { return hot })
+			th.hire(ctx, b.dial(m), true, func() string { return hot })
 		}
-		locks := dial(m)
+		locks := b.dial(m)
 		for range others {
 			th.hire(ctx, locks, false, func() string { return fmt.Sprintf("orders/%d", rand.IntN(names)) })
 		}
