@@ -16,6 +16,9 @@ import (
 type Estate struct {
 	Reign uint64
 	Count uint32
+	// Epoch and View are those of the view under which it was left. Whoever has an older one
+	// would take members that have come since for members that are gone.
+	Epoch, View uint64
 	// Seats are those of the table, in the order in which it is restored. All have the
 	// numbers of their wishes.
 	Seats []lock.Seat
@@ -38,7 +41,9 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 	if !m.Serves() {
 		panic("authority: a reign is left that has not served")
 	}
-	estate := &Estate{Reign: c.table.Reign(), Count: c.table.Count(), Seats: c.copySeats(now)}
+	estate := &Estate{
+		Reign: c.table.Reign(), Count: c.table.Count(), Epoch: m.view.Epoch.Counter, View: m.view.Number, Seats: c.copySeats(now),
+	}
 	//tidy:unordered they are put in order
 	for _, w := range c.words {
 		estate.Words = append(estate.Words, w.message)

@@ -96,7 +96,7 @@ type (
 		Chunk   uint32
 		None    bool
 		Last    bool
-		Estate  authority.Estate // Reign and Count are the same in all parts
+		Estate  authority.Estate // all but Seats and Words is the same in all parts
 	}
 
 	// Invite asks a member to become the grantor. Number tells its answer from those to

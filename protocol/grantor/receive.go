@@ -50,6 +50,10 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	case TransferRequest:
 		m.onTransferRequest(ev.From, &msg, out)
 	case TransferTable:
+		if m.lags(&msg.Estate) {
+			m.keepEarly(ev, out)
+			return
+		}
 		m.onTransferTable(now, ev.From, &msg, out)
 	case Invite:
 		m.onInvite(ev.From, &msg, out)
@@ -148,6 +152,12 @@ func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.St
 // of this view or of one before can have given it. Were it believed, and nobody's, no other
 // would ever be: so it is kept until a view of such an epoch comes.
 func (m *Machine) foretells(v authority.Version) bool { return m.view.Epoch.Counter < v.Epoch }
+
+// lags reports whether a table was left under a view that this member has not accepted yet.
+func (m *Machine) lags(e *authority.Estate) bool {
+	epoch := m.view.Epoch.Counter
+	return epoch < e.Epoch || epoch == e.Epoch && m.view.Number < e.View
+}
 
 // ignoreOver notes an elder's word about a reign that has ended with its epoch.
 func (m *Machine) ignoreOver(ev protocol.Event, out *protocol.Effects) {

@@ -109,9 +109,9 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 	if msg.Chunk != t.chunk || now >= m.view.Lease.Member {
 		return // without a lease nobody takes a grant, not even by a table: it asks again
 	}
-	t.estate.Reign, t.estate.Count = msg.Estate.Reign, msg.Estate.Count
-	t.estate.Seats = append(t.estate.Seats, msg.Estate.Seats...)
-	t.estate.Words = append(t.estate.Words, msg.Estate.Words...)
+	part := msg.Estate
+	part.Seats, part.Words = append(t.estate.Seats, part.Seats...), append(t.estate.Words, part.Words...)
+	t.estate = part
 	t.chunk, t.pause = t.chunk+1, 0
 	switch {
 	case !msg.Last:
@@ -213,10 +213,9 @@ func (m *Machine) sendTable(chunk uint32, out *protocol.Effects) {
 			to = cut{len(b.estate.Seats), len(b.estate.Words)}
 		}
 		msg.Last = int(chunk) == last
-		msg.Estate = authority.Estate{
-			Reign: b.estate.Reign, Count: b.estate.Count,
-			Seats: b.estate.Seats[from.seats:to.seats:to.seats], Words: b.estate.Words[from.words:to.words:to.words],
-		}
+		msg.Estate = *b.estate
+		msg.Estate.Seats = b.estate.Seats[from.seats:to.seats:to.seats]
+		msg.Estate.Words = b.estate.Words[from.words:to.words:to.words]
 		if msg.Last && !b.sent {
 			rest := msg.Estate
 			rest.Seats, rest.Words = slices.Clone(rest.Seats), slices.Clone(rest.Words)

@@ -183,6 +183,8 @@ func (c *coder) transferTable(v *grantor.TransferTable) {
 func (c *coder) estate(v *authority.Estate) {
 	number(c, &v.Reign)
 	number(c, &v.Count)
+	number(c, &v.Epoch)
+	number(c, &v.View)
 	for i := range list(c, &v.Seats, leastSeat) {
 		c.seat(&v.Seats[i])
 	}
