@@ -342,7 +342,9 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 		// Its own clock has ended it; only one that never heard of its grant must hear this.
 		repeats = d.Loss != holdfast.HoldLimit || unheard != nil
 	case lock.Refused:
-		repeats = key != answered
+		// Who has asked asks again, unless it has reported the wish and takes it for queued: then the
+		// word before, which answered the report, has not been heard.
+		repeats = key != answered || unheard != nil
 	default:
 		repeats = !protocol.Mutated("grant told once")
 		msg.Keep = d.Kind == lock.Granted && m.allowKeeping(key, d)
