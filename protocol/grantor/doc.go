@@ -96,8 +96,8 @@
 //
 // It does not go back and forth. Of two members that lock equally often neither locks twice
 // as often as the other; what made it move has to turn into its opposite to move it back. And
-// a reign that began with a table handed over, by itself or by an operator, lasts for 6
-// windows: when loads come and go it moves once in 6 windows at the most. A reign that began
+// a reign that began with a table handed over, by itself or by an operator, or was to and had
+// to recover because the table was lost, lasts for 6 windows: when loads come and go it moves once in 6 windows at the most. A reign that began
 // in another way has no such rest: whoever happened to be named first is not whom the load
 // wants.
 //

@@ -62,23 +62,24 @@ type Machine struct {
 	// view's. The member takes no reign of its own below, and follows none.
 	heard authority.Version
 
-	seek       *seek            // the question to the elder that is under way
-	seekFrom   protocol.Time    // when the elder may be asked again after a refusal; Never where nothing is waited for
-	questions  uint64           // numbers given
-	turk       *turk            // named, and without the table yet
-	estate     *bequest         // deposed, and with a table for the next one
-	elder      *elder           // nil unless this member is elder and was asked
-	elderhood  elderhood        // what it knows of its own epochs as a coordinator
-	parked     []protocol.Event // for a grantor that this member may be about to be
-	early      []protocol.Event // of somebody, or under an epoch, that the next view may have
-	answered   bool             // the elder has just said who grants: who is still unknown he does not know either
-	becoming   bool             // this member is to become the grantor
-	invited    []invitation     // who waits to be told whether it has
-	leaving    *leaving         // a successor is looked for
-	departing  bool             // this member is about to leave the view
-	transfers  []*transfer      // others that are to become it, because an operator or this member has asked them
-	lastInvite uint64           // numbers given
-	placement  *placement       // nil unless this member is the grantor, and Config.Placement is on
+	seek       *seek             // the question to the elder that is under way
+	seekFrom   protocol.Time     // when the elder may be asked again after a refusal; Never where nothing is waited for
+	questions  uint64            // numbers given
+	turk       *turk             // named, and without the table yet
+	estate     *bequest          // deposed, and with a table for the next one
+	elder      *elder            // nil unless this member is elder and was asked
+	elderhood  elderhood         // what it knows of its own epochs as a coordinator
+	parked     []protocol.Event  // for a grantor that this member may be about to be
+	early      []protocol.Event  // of somebody, or under an epoch, that the next view may have
+	answered   bool              // the elder has just said who grants: who is still unknown he does not know either
+	becoming   bool              // this member is to become the grantor
+	invited    []invitation      // who waits to be told whether it has
+	leaving    *leaving          // a successor is looked for
+	departing  bool              // this member is about to leave the view
+	transfers  []*transfer       // others that are to become it, because an operator or this member has asked them
+	lastInvite uint64            // numbers given
+	placement  *placement        // nil unless this member is the grantor, and Config.Placement is on
+	moved      authority.Version // the last reign here that was moved to this member, and recovers
 
 	tended *protocol.View // the newest, where nothing was under way when it was last looked
 

@@ -69,7 +69,11 @@ func (m *Machine) tendPlacement(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	if m.placement == nil || m.placement.version != m.reign.Version {
-		m.beginPlacement(now, 0)
+		rest := int64(0)
+		if m.moved == m.reign.Version {
+			rest = windowsToRest - 1 // it was to have the table of the one before, which was lost
+		}
+		m.beginPlacement(now, rest)
 	}
 	p := m.placement
 	if p.ends <= now {

@@ -13,6 +13,9 @@ func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 		m.part.Recount(now, msg.Reign, msg.Count, out)
 		return
 	}
+	if m.turk != nil && m.turk.lost {
+		m.moved = msg.Version
+	}
 	m.heard, m.turk = msg.Version, nil
 	if msg.Beginning == Inheriting {
 		m.forget(now, out)
