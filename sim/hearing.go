@@ -51,7 +51,7 @@ func (m *member) heardBy(other *member, plea *Plea) {
 		return
 	}
 	asked := requestKey{lock.SessionID{Member: uint64(m.id)}, plea.Number}
-	m.world.judge.wishes(asked, key)
+	m.world.judge.wishes(plea.Name, asked, key)
 	m.world.judge.stands(plea.Name, asked, plea.Reign)
 }
 

@@ -118,7 +118,7 @@ func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
 func TestWhoComesIntoAViewAgainStandsNowhere(t *testing.T) {
 	for since, stands := range map[uint64]bool{1: true, 2: false} {
 		w, _ := peerStandIns(3)
-		w.judge.wishes(key(9), key(1)) // of member 1
+		w.judge.wishes("n", key(9), key(1)) // of member 1
 		w.judge.stands("n", key(9), protocol.Epoch{Counter: 1})
 		view := *w.members[0].view
 		view.Members = append([]protocol.Member{{ID: 1, Since: since}}, view.Members[1:]...)

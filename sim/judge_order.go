@@ -54,8 +54,15 @@ func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
 	j.histories.asks(key, who, want)
 }
 
-// wishes is called when a member asks an authority for what a client has asked for.
-func (j *judge) wishes(wish, key requestKey) { j.wished[wish] = key }
+// wishes is called when a member asks an authority for what a client has asked for. A place
+// that the request has by another wish, which was given up, is none.
+func (j *judge) wishes(name string, wish, key requestKey) {
+	if _, known := j.wished[wish]; !known {
+		r := j.record(name)
+		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key == key && p.wish != wish })
+	}
+	j.wished[wish] = key
+}
 
 // stands is called when an authority says that it has queued what a member asks for. A
 // member that asks for the same request by another wish has given the one before up: that

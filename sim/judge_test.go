@@ -226,7 +226,7 @@ func judgedAs(t *testing.T, j *judge, promise string) {
 // ask.
 func stand(h *witness, asked2 instant) {
 	h.asks(key(1), somebody("user"), wish{name: "n"})
-	h.wishes(requestKey{key(1).session, 11}, key(1))
+	h.wishes("n", requestKey{key(1).session, 11}, key(1))
 	h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, protocol.Epoch{Counter: 1})
 	h.at(asked2).asks(key(2), somebody("user"), wish{name: "n"})
 	h.at(5 * time.Second)
@@ -264,7 +264,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 		}},
 		"asked for anew by another wish": {"", func(h *witness) {
 			stand(h, 3*time.Second)
-			h.wishes(requestKey{key(1).session, 12}, key(1))
+			h.wishes("n", requestKey{key(1).session, 12}, key(1))
 			h.stands("n", requestKey{key(1).session, 12}, protocol.Epoch{Counter: 1})
 			h.granting(hold(2, reign+1))
 			h.granting(hold(1, reign+2))

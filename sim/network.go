@@ -87,7 +87,7 @@ func (n *network) follow(from *member, m protocol.Message) {
 	w := n.world
 	if r := from.asking; r != nil {
 		if at, ok := w.protocol.Wish(m); ok && at.Session == r.Session && at.Name == r.Name {
-			w.judge.wishes(requestKey{at.Session, at.Wish}, requestKey{r.Session, r.ID})
+			w.judge.wishes(at.Name, requestKey{at.Session, at.Wish}, requestKey{r.Session, r.ID})
 			return
 		}
 	}
