@@ -109,7 +109,9 @@
 //
 // The protocol counts on messages that arrive once and in order. What is said between two members under a term
 // is numbered, taken in turn, and said again until it is heard (link.go). Who leaves three copies in a row
-// unheard is told to the membership (protocol.Unheard), which does without one of the two.
+// unheard is told to the membership (protocol.Unheard), which does without one of the two. Until then no answer of a leader
+// that is not heard is missed, since the other one's is enough. But a ticket's number is only its master's to tell: whoever
+// contends with that one for a name, and does not hear it, waits.
 //
 // # The published holes, and how each is closed
 //
