@@ -243,7 +243,7 @@ func TestClientsOfALapsedMember(t *testing.T) {
 // one decides for.
 func TestConformanceInACluster(t *testing.T) {
 	t.Parallel()
-	for _, protocol := range []string{"central", "grantor", "permission"} {
+	for _, protocol := range []string{"central", "grantor", "permission", "bakery"} {
 		t.Run(protocol, func(t *testing.T) {
 			if protocol != "central" {
 				skipShort(t)
