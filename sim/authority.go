@@ -34,7 +34,7 @@ func (w *world) viewed(m *member, v *protocol.View) {
 	if w.settings.faults.Has(Preempt) {
 		w.preempted(m, v)
 	}
-	if w.protocol.Peering != nil {
+	if w.protocol.Peering != nil || w.protocol.Leading != nil {
 		w.joins(m, v)
 	}
 	w.tell.viewed(m, v)

@@ -26,6 +26,7 @@ type counts struct {
 	costs     [deedCount]int        // deeds whose messages were counted
 	moves     moves                 // what concerns an authority that moves
 	peers     [peerCount]int        // what concerns members that ask one another
+	leads     leads                 // what concerns leaders that number tickets
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
@@ -88,6 +89,9 @@ func (c *counts) sent(port protocol.Port, m protocol.Message) {
 	c.messages[message{port == protocol.Below, reflect.TypeOf(m)}]++
 }
 
+// said counts what a message brings, where that is only how it travels.
+func (c *counts) said(body any) { c.messages[message{false, reflect.TypeOf(body)}]++ }
+
 // add adds what happened in another run.
 func (c *counts) add(o *counts) {
 	for machine, tallies := range o.steps {
@@ -106,6 +110,7 @@ func (c *counts) add(o *counts) {
 	c.absent += o.absent
 	c.grown += o.grown
 	c.moves.add(&o.moves)
+	c.leads.add(&o.leads)
 	for i, n := range o.peers {
 		c.peers[i] += n
 	}

@@ -21,6 +21,8 @@ type Universe struct {
 	// Below and Above are the messages between the members' memberships, and between
 	// their spaces.
 	Below, Above []protocol.Message
+	// Brought is what messages between the spaces bring, where some are only how that travels.
+	Brought []any
 }
 
 // reached is what a machine can be stepped with, beside messages.
@@ -149,11 +151,15 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	}
 	s.counts.moves.list(c, row)
 	s.counts.listPeers(c, row)
+	s.counts.listLeads(c, row)
 	for _, m := range c.Protocol.Universe.Below {
 		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{true, reflect.TypeOf(m)}])
 	}
 	for _, m := range s.above(c) {
 		row("message", fmt.Sprint(m), s.counts.messages[message{false, m}])
+	}
+	for _, said := range c.Protocol.Universe.Brought {
+		row("message", fmt.Sprintf("%T", said), s.counts.messages[message{false, reflect.TypeOf(said)}])
 	}
 	for _, h := range c.Protocol.handlers() {
 		row("handler", h.String(), s.counts.handlers[h])

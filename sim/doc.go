@@ -56,7 +56,8 @@
 //     only a core is healed this holds for its members, and for every client that is well.
 //   - P5 order: nobody is granted a name before one who stood in the authority's queue
 //     when he asked, within a reign; and where nobody is in charge, no exclusive lock before
-//     one that was asked for by a request of which all had heard (hearing.go).
+//     one that was asked for by a request of which all had heard (hearing.go). Where leaders number
+//     tickets, none before one that it excludes, and whose number a majority of them knew (leading.go).
 //   - P6 exactly once: a request has one token, and none after it was released.
 //   - P7 foreign unlocks: releases of other sessions' tokens are sent, and refused.
 //   - P8 bounds: a refusal names a bound as it is configured; no queue is longer.
@@ -87,7 +88,9 @@
 // table went, and what became of grants that members keep (moving.go). Members are made the
 // authority at once, and struck, in eager runs above all (eager.go). Where nobody is in charge,
 // what a crash takes with it, who joins while others ask, late replies, and permissions that are
-// kept (peering.go). Of a thousand runs or more with all faults,
+// kept (peering.go). Where leaders number tickets, at which step of one its master, who has answered
+// first or its owner crashes, who takes tickets over, who is told who leads, and what comes too late
+// (leading.go). Of a thousand runs or more with all faults,
 // whatever was never hit fails the profile: nobody has looked for what it would have found.
 //
 // # What it is not
@@ -98,8 +101,8 @@
 // # Rooms
 //
 // A protocol is a [Protocol]: how its machines are built, where P5 is to be checked two
-// functions that read its messages, and where not the coordinator decides one that says who
-// does. Nothing here knows of it otherwise: toy_test.go is one
+// functions that read its messages (or Peering, or Leading), and where not the coordinator decides one
+// that says who does. Nothing here knows of it otherwise: toy_test.go is one
 // of 60 lines, on a [Front] that knows what users ask; that of storetoy_test.go locks
 // through a store. The following have their places, each
 // in a folder below this one: explore (every state of a small cluster), shrink (fewer members,

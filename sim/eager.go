@@ -8,8 +8,10 @@ import (
 // Where the authority moves, a third of the runs that have operators are eager: again and
 // again several members are made the authority in the same moment, each through itself, so
 // that a table passes through all of them; and in two thirds of those, now and then who sends or
-// gets a message of a transfer crashes while it is on its way. And of the runs whose members
-// hold on to what they were granted, in a third some crash that keep something.
+// gets a message of a transfer crashes while it is on its way. Where leaders number tickets, in two
+// ninths of the runs that have crashes one of those crashes now and then that hand tickets over and
+// take them. And of the runs whose members hold on to what they were granted, in a third some crash
+// that keep something.
 
 // eagerStream is what is drawn from, beside the seed, whether a run is eager.
 const eagerStream = 0x6561676572000072
@@ -20,6 +22,9 @@ func (s *settings) drawEager(c *Config, r *rand.Rand) {
 	every := func() time.Duration { return time.Second + time.Duration(r.Int64N(int64(5*time.Second))) }
 	if c.Protocol.Moves && s.faults.Has(Operator) && eager {
 		s.eager, s.strikes = every(), strikes && s.faults.Has(Crash)
+	}
+	if c.Protocol.Leading != nil && s.faults.Has(Crash) && eager {
+		s.strikes = strikes
 	}
 	if s.holdOn > 0 && s.faults.Has(Crash) && snatches {
 		s.snatch = 3 * every()
@@ -66,7 +71,6 @@ func (n *nemesis) rush() {
 // interrupt is called when a message of a transfer is sent. Its sender or its receiver may
 // crash while it is on its way.
 func (n *nemesis) interrupt(step TransferStep, from, to *member) {
-	w := n.world
 	often := 16
 	switch {
 	case step >= StepTable: // there are few
@@ -74,6 +78,12 @@ func (n *nemesis) interrupt(step TransferStep, from, to *member) {
 	case step >= StepDepose:
 		often = 6
 	}
+	n.strikeEither(often, from, to)
+}
+
+// strikeEither lets one of two members crash in a moment, once in so many times.
+func (n *nemesis) strikeEither(often int, from, to *member) {
+	w := n.world
 	if w.healed || !w.settings.strikes && !w.told() || !w.oneIn("struck", often) {
 		return
 	}

@@ -23,7 +23,8 @@ type judge struct {
 	wished    map[requestKey]requestKey // by the number under which a member asks
 	limits    map[string]int64          // the configured bounds
 	sides     *sides                    // in partition mode any; nil in mode primary
-	loose     bool                      // tokens of what is not exclusive do not order
+	loose     bool                      // tokens of what is not exclusive do not order,
+	turns     bool                      // but for an exclusive lock and what is not
 	lost      int                       // locks that ended by something else than their holders
 	losses    map[holdfast.Loss]int     // of those, why
 	survivors survivors

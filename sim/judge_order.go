@@ -23,6 +23,7 @@ type passing struct {
 	asked instant
 	token holdfast.Token
 	reign protocol.Epoch
+	alone bool // it is exclusive
 }
 
 // reignOf is that of an authority, as its tokens tell it; in partition mode any two of
@@ -46,7 +47,8 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 // the queue of a reign's authority, nobody whose request is sent later is granted the
 // name before it in that reign. Where members ask one another a request for an exclusive lock
 // stands when all that are in the view have heard of it, and it is exclusive locks alone that
-// must not come before it (hearing.go).
+// must not come before it (hearing.go). Where leaders number tickets one stands when a majority of them
+// knows its number, and of two that exclude each other none comes before the other (leading.go).
 
 // asks is called when a client sends a request for the first time.
 func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
@@ -154,6 +156,9 @@ func (j *judge) overtakes(r *record, g *grant) {
 			continue
 		}
 		for _, other := range r.passed {
+			if j.loose && !other.alone && (!j.turns || g.mode != holdfast.ModeExclusive) {
+				continue
+			}
 			if other.token < g.token && other.reign == reign && other.asked > stood.since {
 				j.violate("P5", "request %d of session %v stands in the queue of %q since %v and is granted under token %d, after request %d of session %v, which was asked at %v, under token %d",
 					g.request, g.session, g.name, stood.since, g.token, other.key.id, other.key.session, other.asked, other.token)
@@ -165,8 +170,8 @@ func (j *judge) overtakes(r *record, g *grant) {
 	switch {
 	case len(r.queue) == 0:
 		r.passed = r.passed[:0]
-	case !f.lent && !(j.loose && g.mode != holdfast.ModeExclusive):
-		r.passed = append(r.passed, passing{key, r.sent(g, f.asked), g.token, reign})
+	case !f.lent:
+		r.passed = append(r.passed, passing{key, r.sent(g, f.asked), g.token, reign, g.mode == holdfast.ModeExclusive})
 	}
 }
 

@@ -315,6 +315,26 @@ func TestTheJudgeOrdersExclusiveLocksAlone(t *testing.T) {
 	})
 }
 
+// TestTheJudgeOrdersWhatExcludesEachOther where all have their turns, but what is held at one time is not
+// decided in order.
+func TestTheJudgeOrdersWhatExcludesEachOther(t *testing.T) {
+	passes := func(first, second func(*grant)) func(*witness) {
+		return func(h *witness) {
+			h.loose, h.turns = true, true
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+1, second))
+			h.granting(hold(1, reign+2, first))
+		}
+	}
+	exclusive := func(*grant) {}
+	judgedAll(t, map[string]happening{
+		"an exclusive one overtakes an exclusive one": {"P5", passes(exclusive, exclusive)},
+		"a shared one overtakes an exclusive one":     {"P5", passes(exclusive, shared)},
+		"an exclusive one overtakes a shared one":     {"P5", passes(shared, exclusive)},
+		"a shared one overtakes a shared one":         {"", passes(shared, shared)},
+	})
+}
+
 // TestTheJudgeKeepsTheFirst violation, which is the one to explain.
 func TestTheJudgeKeepsTheFirst(t *testing.T) {
 	h := newWitness()

@@ -62,6 +62,8 @@ type member struct {
 	// What coverage knows of the present life (moving.go).
 	becoming bool  // it is to become the authority
 	turks    uint8 // through how many the table came that it hands over
+
+	led led // what coverage knows of it where leaders number tickets (leading.go)
 }
 
 // sink hears what is told to one CallID.Sink.

@@ -125,6 +125,9 @@ func (m *member) space() protocol.Machine {
 
 // moved is called after each step of a member.
 func (w *world) moved(m *member) {
+	if w.protocol.Leading != nil {
+		w.graced(m)
+	}
 	if w.protocol.Moving == nil {
 		return
 	}
@@ -148,6 +151,9 @@ func (w *world) moved(m *member) {
 
 // sends is called when a member sends something to the member at a place.
 func (w *world) sends(from *member, to int32, m protocol.Message) {
+	if w.protocol.Leading != nil {
+		w.tells(from, w.members[to], m)
+	}
 	if w.protocol.Moving == nil {
 		return
 	}
@@ -165,6 +171,8 @@ func (w *world) takes(m *member, from protocol.ID, message any) (after func()) {
 	switch {
 	case w.protocol.Peering != nil:
 		return w.meets(m, from, message)
+	case w.protocol.Leading != nil:
+		return w.finds(m, from, message)
 	case w.protocol.Moving == nil:
 		return nil
 	}
@@ -240,6 +248,9 @@ func (w *world) strikes(m *member) {
 	moving := w.protocol.Moving
 	if w.protocol.Peering != nil {
 		w.bereaves(m)
+	}
+	if w.protocol.Leading != nil {
+		w.bereavesTickets(m)
 	}
 	if moving == nil {
 		return

@@ -63,12 +63,14 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 	told := w.tell.sent(from, w.members[to].name, e.Port, e.Message)
 	if n.cut[from.place][to] > w.now {
 		w.detail("        lost: cut")
+		w.misses(w.members[to], e.Message)
 		w.tell.lost(told, "the network is cut")
 		return
 	}
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
 		w.detail("        lost")
+		w.misses(w.members[to], e.Message)
 		w.tell.lost(told, "lost")
 		return
 	}

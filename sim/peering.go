@@ -111,7 +111,11 @@ func (w *world) joins(m *member, v *protocol.View) {
 		return
 	}
 	w.judge.lapsed(uint64(m.id))
-	if listed && m.othersAsk() {
+	switch {
+	case !listed:
+	case w.protocol.Leading != nil:
+		w.returns(m)
+	case m.othersAsk():
 		w.count.peers[peerJoins]++
 	}
 }

@@ -49,6 +49,9 @@ type Protocol struct {
 	// they have to do with one another: from when on a request has its place (P5), where there is
 	// no authority that queues it, and what coverage counts.
 	Peering Peering
+	// Leading, if not nil, reads off members and messages how far tickets are that leaders number: from
+	// when on one has its place (P5), and what coverage counts.
+	Leading Leading
 	// Loose says that tokens of what is not exclusive identify, and do not order.
 	Loose bool
 	// Own, if not nil, reads off the space of a member how it is there and what that member's

@@ -346,7 +346,7 @@ func (s *settings) String() string {
 	if s.restless > 0 {
 		row("restless", "every %v, modest: %v", s.restless.Round(time.Millisecond), s.modest)
 	}
-	if s.eager > 0 || s.snatch > 0 {
+	if s.eager > 0 || s.strikes || s.snatch > 0 {
 		row("eager", "every %v, struck: %v; who keeps something is struck every %v (0s is never)", s.eager.Round(time.Millisecond), s.strikes, s.snatch.Round(time.Millisecond))
 	}
 	if s.placement > 0 || s.holdOn > 0 {

@@ -82,7 +82,7 @@ func (w *world) stage() {
 	s := &w.settings
 	w.weather = s.weather
 	w.judge = newJudge(func() instant { return w.now })
-	w.judge.limits, w.judge.loose = limitsOf(s), w.protocol.Loose
+	w.judge.limits, w.judge.loose, w.judge.turns = limitsOf(s), w.protocol.Loose, w.protocol.Leading != nil
 	if s.faults.Has(Any) {
 		w.judge.sides = newSides(w)
 	} else if w.compared {

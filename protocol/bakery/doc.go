@@ -85,6 +85,15 @@
 // clients' is, none of the leaders left has agreed to it, which they tell the next with its number (Agreed). So
 // a leader that is lost costs a lease only for what may be held through it. Leaders need no lease: what they decide without the others counts for nothing.
 //
+// # Order
+//
+// First come, first served (P5), from where the doorway ends: when a majority knows x's number, whoever asks
+// for a ticket y after that gets a higher number, for one of those who answer to y's entering, or y's
+// master, has x in its book. If the two exclude each other x is locked first. That outlives a term, as far as
+// leaders take over from leaders: x keeps its number. Who is choosing has no place yet. Between
+// leaders of different epochs, where members tell what they have, the order is that of age.
+// What is held beside each other is not decided in order.
+//
 // # Tokens
 //
 // (epoch of the term, grant number). Who agrees sets a number aside that is above all it knows for the name
@@ -156,4 +165,5 @@
 //	member.go    what clients want          link.go       what is said arrives
 //	activate.go  whose turn it is           malformed.go  what cannot be said
 //	grace.go     after a hold limit         condition.go  how it is
+//	dealings.go  what can be read off, for whoever watches
 package bakery

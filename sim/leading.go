@@ -1,0 +1,324 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What coverage counts of a protocol whose leaders number tickets, and from when on a ticket has its
+// place: at which step of one its master crashes, or who has answered first, or its owner; what becomes
+// of it then; who is told who leads, and what comes too late. It draws nothing and changes nothing.
+
+// Leading reads that off spaces and messages.
+type Leading interface {
+	// Said reads off a message what it brings, where it is only how that travels; else nil.
+	Said(message any) any
+	// Drawn reads off a space the tickets that its member is the master of.
+	Drawn(space protocol.Machine) []Drawn
+	// Serves reads off a space whether its member is a leader that has all tickets.
+	Serves(space protocol.Machine) bool
+	// Graces reads off a space how many names stay taken through it after a hold limit.
+	Graces(space protocol.Machine) int
+	// Tells reads off a message that is sent from a space what it is about.
+	Tells(space protocol.Machine, message any) Telling
+	// Finds reads off a message that is about to reach a space what it finds there.
+	Finds(space protocol.Machine, view *protocol.View, from protocol.ID, message any) Finding
+	// Placed reads off a space that a message has made its member know that a majority knows the
+	// number of a ticket of its own, and which.
+	Placed(space protocol.Machine, message any) (Placed, bool)
+	// Wish reads off the owner's space which request of a client waits by a ticket.
+	Wish(space protocol.Machine, ticket Placed) (session lock.SessionID, request uint64, asks bool)
+}
+
+// Drawn is a ticket at its master: how far it is, whose it is, which other leader has answered first, and
+// which have not answered though one has.
+type Drawn struct {
+	Step         TicketStep
+	Owner, First protocol.ID
+	Slow         []protocol.ID
+}
+
+// Placed is a ticket that has its place: whoever asks from now on comes after it in that reign.
+type Placed struct {
+	Name                string
+	Owner               protocol.ID
+	Incarnation, Number uint64 // of the owner's life, and in that
+	Reign               protocol.Epoch
+}
+
+// TicketStep is how far a ticket is.
+type TicketStep uint8
+
+// The steps of a ticket.
+const (
+	TicketChoosing TicketStep = iota // its number
+	TicketAdded                      // it is being told
+	TicketWaiting                    // for those who were choosing when it was
+	TicketReady                      // for its turn
+	TicketLocked
+	ticketSteps
+)
+
+var ticketNames = [ticketSteps]string{"choosing", "added", "waiting", "ready", "locked"}
+
+// Telling is what a message is about that is sent.
+type Telling uint8
+
+// What a message is about.
+const (
+	TellsNothing   Telling = iota
+	TellsTickets           // it hands tickets over to the next term
+	TellsWhoLeads          // it tells who leads
+	TellsTakenOver         // a ticket is locked that had another master before
+)
+
+// Finding is what a message finds.
+type Finding uint8
+
+// What a message finds.
+const (
+	FindsNothing  Finding = iota
+	FindsEnded            // it answers for a ticket that has ended
+	FindsOlder            // it tells of an election that is older than one that is known
+	FindsLeaders          // it tells who leads
+	FindsNewcomer         // it tells who leads, and has done so before this member came
+	FindsHold             // it claims what is held, of leaders who follow nobody
+	FindsWish             // it claims what is waited for, of those
+	FindsRefused          // it tells that nobody can be elected yet: the first of the reasons
+)
+
+// The reasons for which nobody can be elected.
+const (
+	refusedIncomplete = iota // not all are there that are needed
+	refusedFew               // too few of them can be elected
+	refusedEpoch             // another epoch must come first
+	refusals
+)
+
+// What is counted of leaders.
+const (
+	leadTakenOver = iota // a ticket was locked by who has followed its master
+	leadEmpty            // one that had served came back, while others had tickets
+	leadSender           // a leader crashed whose tickets were on their way to the next term
+	leadReceiver         // one to whom such were on their way
+	leadHold             // what was held was claimed of leaders who follow nobody
+	leadWish             // what was waited for was
+	leadAgain            // who leads was lost on its way to a member, and told it again
+	leadOlder            // an older election came late
+	leadNewcomer         // who has come was told who leads
+	leadGrace            // a name was free after its grace
+	leadEnded            // the slower answer came when its ticket had ended
+	leadSilent           // the slower leader crashed before it had answered: it never will
+	leadRefused          // nobody could be elected, for each of the reasons, and then somebody was
+	leadCount     = leadRefused + refusals
+)
+
+var leadNames = [leadCount]string{
+	"a ticket taken over, then locked", "a leader comes back empty while others have tickets",
+	"crash of the sender of tickets", "crash of the receiver of tickets",
+	"a lock is claimed of leaders who follow nobody", "a wish is claimed of leaders who follow nobody",
+	"who leads, lost and told again", "an older election comes late", "a newcomer is told who leads",
+	"a grace ends", "an answer comes when its ticket has ended", "crash of who has not answered for a ticket that goes on",
+	leadRefused + refusedIncomplete: "an election refused as founders miss, then held",
+	leadRefused + refusedFew:        "an election refused for want of candidates, then held",
+	leadRefused + refusedEpoch:      "an election refused for want of an epoch, then held",
+}
+
+// Who has a part in a ticket.
+const (
+	ticketMaster = iota
+	ticketFirst
+	ticketOwner
+	ticketParts
+)
+
+var partNames = [ticketParts]string{"the master of a ticket that is ", "who has answered first for a ticket that is ", "the owner of a ticket that is "}
+
+// leads is what was counted of leaders, in one run or in many.
+type leads struct {
+	struck [ticketParts][ticketSteps]int // crashes of those who have a part in a ticket
+	hits   [leadCount]int
+}
+
+func (hit *leads) add(o *leads) {
+	for part := range o.struck {
+		for step, n := range o.struck[part] {
+			hit.struck[part][step] += n
+		}
+	}
+	for i, n := range o.hits {
+		hit.hits[i] += n
+	}
+}
+
+// led is what a world follows of a member in such a protocol.
+type led struct {
+	served  bool // it did when it crashed last
+	missed  bool // it was told who leads, and that was lost
+	refused int  // why it was told that nobody can be elected, from 1; 0 where it was not
+	graces  int
+}
+
+// bereavesTickets is called when a member is about to crash.
+func (w *world) bereavesTickets(m *member) {
+	if m.space() == nil {
+		return
+	}
+	var struck [ticketParts][ticketSteps]bool
+	silent := false
+	for _, leader := range w.members {
+		if leader.space() == nil {
+			continue
+		}
+		for _, t := range w.protocol.Leading.Drawn(leader.space()) {
+			struck[ticketMaster][t.Step] = struck[ticketMaster][t.Step] || leader == m
+			struck[ticketFirst][t.Step] = struck[ticketFirst][t.Step] || t.First == m.id
+			struck[ticketOwner][t.Step] = struck[ticketOwner][t.Step] || t.Owner == m.id
+			silent = silent || t.Step > TicketChoosing && slices.Contains(t.Slow, m.id)
+		}
+	}
+	for part := range struck {
+		for step, is := range struck[part] {
+			if is {
+				w.count.leads.struck[part][step]++
+			}
+		}
+	}
+	sends, gets := false, false
+	for i := range w.slots {
+		t := &w.slots[i]
+		if t.kind != taskMessage || protocol.Port(t.port) == protocol.Below || w.protocol.Leading.Tells(nil, t.fact) != TellsTickets {
+			continue
+		}
+		sends = sends || t.from == uint64(m.id)
+		gets = gets || t.to == m.place && t.id == uint64(m.id)
+	}
+	w.exercises(leadSilent, silent)
+	w.exercises(leadSender, sends)
+	w.exercises(leadReceiver, gets)
+	m.led = led{served: m.led.served || w.protocol.Leading.Serves(m.space())}
+}
+
+// exercises counts something of leaders, if it is so.
+func (w *world) exercises(what int, is bool) {
+	if is {
+		w.count.leads.hits[what]++
+	}
+}
+
+// returns is called when a member has a view that lists it: one that had served before it crashed knows
+// nothing any more.
+func (w *world) returns(m *member) {
+	if !m.led.served {
+		return
+	}
+	m.led.served = false
+	for _, other := range w.members {
+		if other != m && other.space() != nil && len(w.protocol.Leading.Drawn(other.space())) > 0 {
+			w.exercises(leadEmpty, true)
+			return
+		}
+	}
+}
+
+// tells is called when a member sends something to another one.
+func (w *world) tells(from, to *member, m protocol.Message) {
+	if said := w.protocol.Leading.Said(m); said != nil {
+		w.count.said(said)
+	}
+	switch w.protocol.Leading.Tells(from.space(), m) {
+	case TellsTakenOver:
+		w.exercises(leadTakenOver, true)
+	case TellsTickets:
+		w.nemesis.strikeEither(2, from, to)
+	}
+}
+
+// misses is called when what a member was told is lost.
+func (w *world) misses(m *member, message protocol.Message) {
+	if w.protocol.Leading != nil && w.protocol.Leading.Tells(nil, message) == TellsWhoLeads {
+		m.led.missed = true
+	}
+}
+
+// finds is called before a message reaches a member, and returns what to call when it has.
+func (w *world) finds(m *member, from protocol.ID, message any) (after func()) {
+	space := m.space()
+	if space == nil || m.view == nil {
+		return nil
+	}
+	switch found := w.protocol.Leading.Finds(space, m.view, from, message); found {
+	case FindsNothing:
+	case FindsEnded:
+		w.exercises(leadEnded, true)
+	case FindsOlder:
+		w.exercises(leadOlder, true)
+	case FindsHold:
+		w.exercises(leadHold, true)
+	case FindsWish:
+		w.exercises(leadWish, true)
+	case FindsLeaders, FindsNewcomer:
+		w.exercises(leadNewcomer, found == FindsNewcomer)
+		w.exercises(leadAgain, m.led.missed)
+		if m.led.refused > 0 {
+			w.exercises(leadRefused+m.led.refused-1, true)
+		}
+		m.led.missed, m.led.refused = false, 0
+	default:
+		m.led.refused = int(found-FindsRefused) + 1
+	}
+	return func() {
+		if m.space() == space {
+			w.places(m, message)
+		}
+	}
+}
+
+// places tells the judge that a ticket has its place: whoever asks from now on comes after it (P5).
+func (w *world) places(master *member, message any) {
+	ticket, placed := w.protocol.Leading.Placed(master.space(), message)
+	place, known := w.network.id[ticket.Owner]
+	if !placed || !known {
+		return
+	}
+	owner := w.members[place]
+	if owner.space() == nil || owner.view == nil || owner.id != ticket.Owner {
+		return
+	}
+	session, request, asks := w.protocol.Leading.Wish(owner.space(), ticket)
+	if !asks {
+		return
+	}
+	wish := requestKey{lock.SessionID{Member: uint64(ticket.Owner)}, ticket.Number}
+	w.judge.wishes(ticket.Name, wish, requestKey{session, request})
+	w.judge.stands(ticket.Name, wish, ticket.Reign)
+}
+
+// graced is called after each step of a member.
+func (w *world) graced(m *member) {
+	before := m.led.graces
+	if m.led.graces = 0; m.space() != nil {
+		m.led.graces = w.protocol.Leading.Graces(m.space())
+	}
+	w.exercises(leadGrace, m.led.graces < before && m.leased())
+}
+
+// listLeads lists what can be hit of leaders.
+func (c *counts) listLeads(config *Config, row func(sort, name string, n int)) {
+	if config.Protocol.Leading == nil || config.Faults == 0 {
+		return
+	}
+	crashes := config.Faults.Has(Crash)
+	for part := range c.leads.struck {
+		for step, n := range c.leads.struck[part] {
+			if crashes && (part != ticketFirst || TicketStep(step) != TicketChoosing) {
+				row("ticket", "crash of "+partNames[part]+ticketNames[step], n)
+			}
+		}
+	}
+	for i, name := range leadNames {
+		row("leaders", name, c.leads.hits[i])
+	}
+}

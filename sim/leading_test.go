@@ -1,0 +1,278 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
+)
+
+// leaderStandIn is a space of which a test says what it is.
+type leaderStandIn struct {
+	protocol.Machine
+	drawn  []Drawn
+	serves bool
+	graces int
+	finds  Finding
+	placed Placed
+	waits  map[uint64]requestKey
+}
+
+// word is a message that tells something.
+type word Telling
+
+func (word) String() string { return "word" }
+
+// leadingStandIn reads that.
+type leadingStandIn struct{}
+
+func (leadingStandIn) Said(any) any                         { return nil }
+func (leadingStandIn) Drawn(space protocol.Machine) []Drawn { return space.(*leaderStandIn).drawn }
+func (leadingStandIn) Serves(space protocol.Machine) bool   { return space.(*leaderStandIn).serves }
+func (leadingStandIn) Graces(space protocol.Machine) int    { return space.(*leaderStandIn).graces }
+func (leadingStandIn) Tells(_ protocol.Machine, m any) Telling {
+	w, _ := m.(word)
+	return Telling(w)
+}
+
+func (leadingStandIn) Finds(space protocol.Machine, _ *protocol.View, _ protocol.ID, _ any) Finding {
+	return space.(*leaderStandIn).finds
+}
+
+func (leadingStandIn) Placed(space protocol.Machine, _ any) (Placed, bool) {
+	placed := space.(*leaderStandIn).placed
+	return placed, placed.Name != ""
+}
+
+func (leadingStandIn) Wish(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
+	key, asks := space.(*leaderStandIn).waits[t.Number]
+	return key.session, key.id, asks
+}
+
+// leaderStandIns makes a world of three members whose spaces are stand-ins, in one view.
+func leaderStandIns() (*world, []*leaderStandIn) {
+	c := config("bakery")
+	c.Members, c.Protocol.Leading = 3, leadingStandIn{}
+	if err := c.check(); err != nil {
+		panic(err)
+	}
+	w := newWorld(&c, 1, nil, newCounts(false))
+	view := &protocol.View{Number: 1, Lease: &protocol.Lease{Member: protocol.Never}}
+	var spaces []*leaderStandIn
+	for i, m := range w.members {
+		s := &leaderStandIn{waits: map[uint64]requestKey{}}
+		m.up, m.id, m.life, m.spaces, m.view = true, protocol.ID(i+1), 1, []protocol.Machine{s}, view
+		w.network.id[m.id] = m.place
+		view.Members = append(view.Members, protocol.Member{ID: m.id, Since: 1})
+		spaces = append(spaces, s)
+	}
+	return w, spaces
+}
+
+// TestCrashesOfTicketsAreCounted for each part that who crashes has in one, and each step, once.
+func TestCrashesOfTicketsAreCounted(t *testing.T) {
+	w, spaces := leaderStandIns()
+	spaces[0].drawn = []Drawn{{TicketReady, 3, 2, nil}, {TicketReady, 3, 2, nil}, {TicketLocked, 1, 3, []protocol.ID{2}}}
+	spaces[1].drawn = []Drawn{{TicketChoosing, 2, 0, nil}}
+	w.strikes(w.members[0])
+	want := leads{}
+	want.struck[ticketMaster][TicketReady]++
+	want.struck[ticketMaster][TicketLocked]++
+	want.struck[ticketOwner][TicketLocked]++
+	if w.count.leads != want {
+		t.Errorf("counted: %+v; want %+v", w.count.leads, want)
+	}
+	w.strikes(w.members[1])
+	want.struck[ticketMaster][TicketChoosing]++
+	want.struck[ticketOwner][TicketChoosing]++
+	want.struck[ticketFirst][TicketReady]++
+	want.hits[leadSilent]++
+	if w.count.leads != want {
+		t.Errorf("counted: %+v; want %+v", w.count.leads, want)
+	}
+}
+
+// TestCrashesOfHandOversAreCounted while tickets are on their way, of who has sent them and who is to get them.
+func TestCrashesOfHandOversAreCounted(t *testing.T) {
+	w, _ := leaderStandIns()
+	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 1, to: 1, id: 2, fact: word(TellsTickets)})
+	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 3, to: 1, id: 2, fact: word(TellsNothing)})
+	for _, at := range []struct{ crashes, sender, receiver int }{{0, 1, 0}, {1, 1, 1}, {2, 1, 1}} {
+		w.strikes(w.members[at.crashes])
+		if hits := w.count.leads.hits; hits[leadSender] != at.sender || hits[leadReceiver] != at.receiver {
+			t.Errorf("after member %d has crashed: %d of a sender, %d of a receiver", at.crashes, hits[leadSender], hits[leadReceiver])
+		}
+	}
+}
+
+// TestWhoComesBackEmptyIsCounted where it had served, and others have tickets.
+func TestWhoComesBackEmptyIsCounted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		served bool
+		others []Drawn
+		want   int
+	}{
+		"a leader":                    {true, []Drawn{{}}, 1},
+		"a leader, and nobody asks":   {true, nil, 0},
+		"one that has not served yet": {false, []Drawn{{}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, spaces := leaderStandIns()
+			spaces[0].serves, spaces[1].drawn = tt.served, tt.others
+			w.strikes(w.members[0])
+			view := *w.members[0].view
+			view.Members = append([]protocol.Member{{ID: 1, Since: 2}}, view.Members[1:]...)
+			w.viewed(w.members[0], &view)
+			w.viewed(w.members[0], &view)
+			if got := w.count.leads.hits[leadEmpty]; got != tt.want {
+				t.Errorf("counted: %d; want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestWhatLeadersAreToldIsCounted: what messages find, who leads when that was refused or lost before, and graces.
+func TestWhatLeadersAreToldIsCounted(t *testing.T) {
+	w, spaces := leaderStandIns()
+	m := w.members[0]
+	finds := func(what Finding) {
+		spaces[0].finds = what
+		w.takes(m, 2, "a message")
+	}
+	for _, what := range []Finding{FindsNothing, FindsEnded, FindsOlder, FindsHold, FindsWish, FindsLeaders} {
+		finds(what)
+	}
+	finds(FindsRefused + refusedFew)
+	w.misses(m, word(TellsWhoLeads))
+	finds(FindsNewcomer)
+	finds(FindsRefused + refusedEpoch)
+	w.misses(m, word(TellsTickets))
+	finds(FindsLeaders)
+	w.tells(w.members[1], m, word(TellsTakenOver))
+	for _, graces := range []int{1, 2, 0} {
+		spaces[0].graces = graces
+		w.moved(m)
+	}
+	want := [leadCount]int{
+		leadEnded: 1, leadOlder: 1, leadHold: 1, leadWish: 1, leadNewcomer: 1, leadAgain: 1, leadTakenOver: 1, leadGrace: 1,
+		leadRefused + refusedFew: 1, leadRefused + refusedEpoch: 1,
+	}
+	if w.count.leads.hits != want {
+		t.Errorf("counted: %v; want %v", w.count.leads.hits, want)
+	}
+}
+
+// TestATicketStandsWhenItIsPlaced, as long as its request waits.
+func TestATicketStandsWhenItIsPlaced(t *testing.T) {
+	for name, tt := range map[string]struct {
+		waits uint64
+		up    bool
+		want  int
+	}{
+		"a request waits": {7, true, 1}, "it has ended": {6, true, 0}, "its member is down": {7, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, spaces := leaderStandIns()
+			spaces[0].placed = Placed{Name: "n", Owner: 3, Number: 7, Reign: protocol.Epoch{Counter: 4}}
+			spaces[2].waits[tt.waits] = requestKey{lock.SessionID{Member: 3, Number: 1}, 9}
+			w.members[2].up = tt.up
+			w.takes(w.members[0], 2, "a message")()
+			if queue := w.judge.record("n").queue; len(queue) != tt.want {
+				t.Errorf("%d stand; want %d", len(queue), tt.want)
+			}
+		})
+	}
+}
+
+// TestLeadersOfBakeryAreRead from messages, and from members that have no view.
+func TestLeadersOfBakeryAreRead(t *testing.T) {
+	read := leadersOfBakery{}
+	space, err := bakery.New(bakery.Config{Self: 1, Founders: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	letter := func(body bakery.Body) bakery.Letter { return bakery.Letter{Body: body} }
+	if said := read.Said(letter(bakery.Drop{})); said != (bakery.Drop{}) {
+		t.Errorf("a letter says %v", said)
+	}
+	for _, at := range []struct {
+		message protocol.Message
+		want    Telling
+	}{
+		{bakery.Leaders{}, TellsWhoLeads}, {letter(bakery.Tickets{}), TellsTickets}, {letter(bakery.Locked{}), TellsNothing},
+		{letter(bakery.Drop{}), TellsNothing}, {clientele.Ask{}, TellsNothing},
+	} {
+		if got := read.Tells(space, at.message); got != at.want {
+			t.Errorf("%v tells %d; want %d", at.message, got, at.want)
+		}
+	}
+	view := &protocol.View{Number: 2, Epoch: protocol.Epoch{Counter: 4}, Members: []protocol.Member{{ID: 1, Since: 2}}}
+	tag := clientele.Tag{View: 2, Epoch: view.Epoch}
+	elected := func(view uint64) bakery.Election { return bakery.Election{Term: bakery.Term{Epoch: 4, View: view}} }
+	for _, at := range []struct {
+		message protocol.Message
+		want    Finding
+	}{
+		{bakery.Refused{Tag: tag, Why: bakery.RefusedIncomplete}, FindsRefused + refusedIncomplete},
+		{bakery.Refused{Tag: tag, Why: bakery.RefusedFew}, FindsRefused + refusedFew},
+		{bakery.Refused{Tag: tag, Why: bakery.RefusedEpoch}, FindsRefused + refusedEpoch},
+		{bakery.Refused{Why: bakery.RefusedFew}, FindsNothing},
+		{bakery.Leaders{Tag: tag, Election: elected(1)}, FindsNewcomer},
+		{bakery.Leaders{Tag: tag, Election: elected(2)}, FindsLeaders},
+		{bakery.Leaders{Election: elected(2)}, FindsNothing},
+		{letter(bakery.Added{}), FindsNothing},
+		{letter(bakery.Claim{Claims: []bakery.Claimed{{}}}), FindsNothing},
+	} {
+		if got := read.Finds(space, view, 2, at.message); got != at.want {
+			t.Errorf("%v finds %d; want %d", at.message, got, at.want)
+		}
+	}
+	if _, placed := read.Placed(space, letter(bakery.Added{})); placed || read.Serves(space) || len(read.Drawn(space)) > 0 || read.Graces(space) > 0 {
+		t.Error("who has no view leads")
+	}
+	if _, _, asks := read.Wish(space, Placed{Owner: 1, Number: 1}); asks {
+		t.Error("who has no clients asks")
+	}
+}
+
+// TestLeadersAreInTheProfile, of a protocol whose leaders number tickets, and of no other.
+func TestLeadersAreInTheProfile(t *testing.T) {
+	c := config("bakery")
+	s := full(&c, profileSeeds)
+	p, err := s.Profile(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range leadNames {
+		if !slices.Contains(p.Never, "leaders "+name) {
+			t.Errorf("%q is missing in what was never hit: %q", name, p.Never)
+		}
+	}
+	for _, name := range []string{"ticket crash of the master of a ticket that is choosing", "ticket crash of the owner of a ticket that is locked"} {
+		if !slices.Contains(p.Never, name) {
+			t.Errorf("%q is missing in what was never hit: %q", name, p.Never)
+		}
+	}
+	one, sum := leads{}, leads{}
+	for part := range one.struck {
+		for step := range one.struck[part] {
+			one.struck[part][step] = 1
+		}
+	}
+	for i := range one.hits {
+		one.hits[i] = 1
+	}
+	sum.add(&one)
+	sum.add(&one)
+	s.counts.leads = sum
+	for _, said := range c.Protocol.Universe.Brought {
+		s.counts.said(said)
+	}
+	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.hits[leadEnded] != 2 || sum.struck[ticketOwner][TicketLocked] != 2 {
+		t.Errorf("all was hit: %v %q %+v", err, p.Never, sum)
+	}
+}
