@@ -48,13 +48,13 @@ var built = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// build returns a folder of the test's own with the binary in it.
+// build returns a folder of the test's own with a way to the binary in it: the two may be on different devices.
 func build(t *testing.T) string {
 	t.Helper()
 	program, err := built()
 	must(t, err)
 	folder := t.TempDir()
-	must(t, os.Link(program, filepath.Join(folder, name)))
+	must(t, os.Symlink(program, filepath.Join(folder, name)))
 	return folder
 }
 
