@@ -1,0 +1,92 @@
+package bakery
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// leading is member 1 of two, which leads and serves, and whose letters nobody hears.
+func leading(t *testing.T) *Machine {
+	t.Helper()
+	m := newWire(t, 1).ends[0]
+	m.serves, m.book = true, newBook()
+	return m
+}
+
+// TestLimitOfCapacity: leaders tell each other who uses slots, so there is a highest capacity.
+func TestLimitOfCapacity(t *testing.T) {
+	p := proxy{leading(t)}
+	slots := func(capacity int) error {
+		return p.Refusal(&lock.Request{Name: "n", Mode: holdfast.ModeSlots, Units: 1, Capacity: capacity})
+	}
+	if err := slots(4096); err != nil {
+		t.Errorf("capacity 4096: %v", err)
+	}
+	if err := slots(4097); !errors.Is(err, holdfast.ErrUnsupported) {
+		t.Errorf("capacity 4097: %v, want %v", err, holdfast.ErrUnsupported)
+	}
+}
+
+// TestLimitOfTickets: a name has so many tickets, of those who are choosing a number and of those who have one.
+func TestLimitOfTickets(t *testing.T) {
+	m := leading(t)
+	wants := &Ticket{Key: Key{1, 0, 1}, Name: "n"}
+	page := m.book.pageOf("n")
+	page.entering, page.tickets = make([]*ticket, 1<<16), make([]*ticket, 1<<16-1)
+	if failed := m.refusal(wants); failed != nil {
+		t.Errorf("after 131,071 tickets: %v", failed)
+	}
+	page.entering = append(page.entering, nil)
+	failed := m.refusal(wants)
+	if failed == nil || failed.Why != FailedOverflow {
+		t.Fatalf("after 131,072 tickets: %v, want %v", failed, FailedOverflow)
+	}
+	limit(t, m, failed, "waiters", 131072)
+	if failed := m.refusal(&Ticket{Key: Key{1, 0, 1}, Name: "another"}); failed != nil {
+		t.Errorf("of another name: %v", failed)
+	}
+}
+
+// TestLimitOfUnheardLetters: a leader takes no tickets while another one leaves so much unheard.
+func TestLimitOfUnheardLetters(t *testing.T) {
+	m := leading(t)
+	wants := &Ticket{Key: Key{1, 0, 1}, Name: "n"}
+	var out protocol.Effects
+	for range 65535 {
+		m.say(0, 2, Unlocked{Key: Key{Member: 1, Number: 1}}, &out)
+	}
+	if failed := m.refusal(wants); failed != nil {
+		t.Errorf("after 65,535 letters: %v", failed)
+	}
+	m.say(0, 2, Unlocked{Key: Key{Member: 1, Number: 1}}, &out)
+	failed := m.refusal(wants)
+	if failed == nil || failed.Why != FailedLimit {
+		t.Fatalf("after 65,536 letters: %v, want %v", failed, FailedLimit)
+	}
+	limit(t, m, failed, "unheard", 65536)
+}
+
+// limit checks which limit a client is told of.
+func limit(t *testing.T, m *Machine, failed *Failed, name string, value int64) {
+	t.Helper()
+	var told *holdfast.LimitError
+	if err := m.failure(&request{}, failed); !errors.As(err, &told) || told.Limit != name || told.Value != value {
+		t.Errorf("told %v, want limit %s of %d", err, name, value)
+	}
+}
+
+// TestLimitOfEarlyLetters: of letters under a term that is about to come so many are kept; the others are
+// said again.
+func TestLimitOfEarlyLetters(t *testing.T) {
+	m := leading(t)
+	for range 1025 {
+		m.keepEarly(protocol.Event{})
+	}
+	if n := len(m.early); n != 1024 {
+		t.Errorf("%d letters are kept, want 1024", n)
+	}
+}
