@@ -32,7 +32,7 @@ func (p *program) benchCommand() *cli.Command {
 			"process beside two others, one of which grants (grantor-own), and that with hold_on=1m (grantor-kept): of these\n" +
 			"two the messages for each lock are counted.\n" +
 			"Where they are named, too, clusters of 3, 5 and 9 members that are all in this process: central-3 and the like,\n" +
-			"permission-3, and that with retain=true (permission-3-retain). As many workers as members sit at one each; else\n" +
+			"permission-3, that with retain=true (permission-3-retain), bakery-3. As many workers as members sit at one each; else\n" +
 			"they sit at those that do not coordinate, or all at the coordinator (central-3-coordinator). All messages between\n" +
 			"these are counted, and --delay puts the members further apart. docs/bench.md has their tables.\n" +
 			"With --server it measures that cluster, and raw and limit beside it if it is on this machine: without hold,\n" +

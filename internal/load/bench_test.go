@@ -81,7 +81,9 @@ func TestPredict(t *testing.T) {
 		{Cell{Uncontended, 1, 0}, AllAsked, ping, 0, 1e6 / 20, true}, // 1/(W+2T)
 		{Cell{Hot, 8, 0}, AllAsked, ping, 0, 1e6 / 10, true},         // 1/(W+T)
 		{Cell{Hot, 8, time.Millisecond}, AllAsked, ping, time.Millisecond, 1e6 / 1010, true},
-		{Cell{Hot, 8, 0}, NoMessages, ping, 0, 0, false}, // without messages and use there is no bound
+		{Cell{Uncontended, 1, 0}, TwiceAsked, ping, 0, 1e6 / 40, true}, // 1/(W+4T)
+		{Cell{Hot, 8, 0}, TwiceAsked, ping, 0, 1e6 / 30, true},         // 1/(W+3T)
+		{Cell{Hot, 8, 0}, NoMessages, ping, 0, 0, false},               // without messages and use there is no bound
 		{Cell{Hot, 8, time.Millisecond}, NoMessages, ping, time.Millisecond, 1000, true},
 		{Cell{Hot, 8, 0}, NoLocks, ping, 0, 0, false},
 	} {

@@ -103,6 +103,7 @@ const (
 	NoMessages                 // its locks cost none
 	NoLocks                    // it has no locks
 	AllAsked                   // all others are asked at once, and who releases answers whoever is next
+	TwiceAsked                 // leaders are asked twice, each time for one answer, and told of each release
 )
 
 // Usage is what processes have used. A figure that cannot be known is 0.

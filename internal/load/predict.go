@@ -11,6 +11,8 @@ func Predict(cell Cell, sends Messages, ping, kept time.Duration) (float64, bool
 	switch sends {
 	case AllAsked:
 		alone, next = 2*message, message // requests, replies; a reply
+	case TwiceAsked:
+		alone, next = 4*message, 3*message // a number, a turn, with their answers; release, a turn, its answer
 	case NoMessages:
 		alone, next = 0, 0
 	case NoLocks:

@@ -31,7 +31,8 @@
 // the protocol costs, all messages of the space are counted, and their way can be made longer
 // (--delay). As many workers as there are members have one each; otherwise they sit in turns at
 // those that do not coordinate. What a lock costs at the coordinator of protocol central stands
-// apart (central-3-coordinator). Of permission there is one with option retain.
+// apart (central-3-coordinator). Of permission there is one with option retain; of the members of
+// bakery-5 and bakery-9 three lead, whom their random numbers choose.
 //
 // All members share this process's CPUs, its heap and its collector. A message between
 // processes costs more, by what it takes to wake another one.

@@ -16,8 +16,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// peers is the protocol of targets in which members ask each other.
-const peers = "permission"
+// The protocols of targets in which members ask each other, and in which they ask leaders.
+const (
+	peers   = "permission"
+	leaders = "bakery"
+)
 
 // sizes are how many members the clusters have that are all in this process.
 func sizes() []int { return []int{3, 5, 9} }
@@ -32,7 +35,7 @@ type spread struct {
 // spreadNames are the names of its kinds of so many members.
 func spreadNames(count int) []string {
 	central, permission := "central-"+strconv.Itoa(count), peers+"-"+strconv.Itoa(count)
-	return []string{central + "-coordinator", central, permission, permission + "-retain"}
+	return []string{central + "-coordinator", central, permission, permission + "-retain", leaders + "-" + strconv.Itoa(count)}
 }
 
 // allSpreadNames are the names of all of them.
@@ -51,6 +54,7 @@ func (b *Bed) spreads(count int) []load.Target {
 		&spread{gathering: central},
 		&spread{gathering: &gathering{bed: b, count: count, space: node.Space{Protocol: peers}}},
 		&spread{gathering: &gathering{bed: b, count: count, space: node.Space{Protocol: peers, Retain: true}}},
+		&spread{gathering: &gathering{bed: b, count: count, space: node.Space{Protocol: leaders}}},
 	}
 }
 
@@ -62,6 +66,8 @@ func (s *spread) Name() string {
 	switch {
 	case s.coordinator:
 		return names[0]
+	case s.gathering.space.Protocol == leaders:
+		return names[4]
 	case s.gathering.space.Protocol != peers:
 		return names[1]
 	case !s.gathering.space.Retain:
@@ -80,6 +86,8 @@ func (s *spread) Messages() load.Messages {
 		return load.NoMessages
 	case s.gathering.space.Protocol == peers:
 		return load.AllAsked
+	case s.gathering.space.Protocol == leaders:
+		return load.TwiceAsked
 	}
 	return load.OneAsked
 }
