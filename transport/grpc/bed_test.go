@@ -163,6 +163,16 @@ func (i *inbox) await(t testing.TB, want string) {
 	wait(t, "to hear "+want, func() (bool, <-chan struct{}) { return i.has(want) })
 }
 
+// awaitMany waits until so many messages were heard, whichever.
+func (i *inbox) awaitMany(t testing.TB, many int) {
+	t.Helper()
+	wait(t, fmt.Sprintf("to hear %d messages", many), func() (bool, <-chan struct{}) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		return len(i.heard) >= many, i.changed
+	})
+}
+
 // has says whether something was heard, and when to ask again.
 func (i *inbox) has(want string) (bool, <-chan struct{}) {
 	i.mu.Lock()
