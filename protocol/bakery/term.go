@@ -152,7 +152,8 @@ func (m *Machine) inherit(now protocol.Time) {
 	slices.SortFunc(names, func(a, b *page) int { return cmp.Compare(a.name, b.name) })
 	for _, p := range names {
 		for _, t := range p.tickets {
-			if t.master == m.config.Self && t.step < waiting {
+			if !m.keepsNumber(t) {
+				m.gather.waiting = append(m.gather.waiting, claimedBy{Claimed: Claimed{Ticket: t.Ticket}}) // in order
 				continue
 			}
 			kept := m.inheritTicket(now, Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master), Agreed: t.mayBeLocked()})
@@ -164,13 +165,19 @@ func (m *Machine) inherit(now protocol.Time) {
 				}
 			}
 		}
-		for _, t := range p.entering { // one that is being told its number is among them
-			if t.master == m.config.Self && t.step < waiting {
-				m.gather.waiting = append(m.gather.waiting, claimedBy{Claimed: Claimed{Ticket: t.Ticket}}) // in order
+		for _, t := range p.entering {
+			if t.master == m.config.Self && t.number == 0 {
+				m.gather.waiting = append(m.gather.waiting, claimedBy{Claimed: Claimed{Ticket: t.Ticket}})
 			}
 		}
 		m.inheritCounts(b.floor, &NameState{Name: p.name, Count: p.count})
 	}
+}
+
+// keepsNumber reports whether a ticket that has a number keeps it in the next term, as far as this leader can say:
+// of its own, what a majority has been told. So who stands before whom outlives a term.
+func (m *Machine) keepsNumber(t *ticket) bool {
+	return t.master != m.config.Self || t.step == locked || t.step >= waiting && !protocol.Mutated("a number outlives its term")
 }
 
 // inheritCounts takes over how far grants were counted, where the new term goes on in the same epoch.

@@ -1,5 +1,7 @@
 package published
 
+import "github.com/holdfast-locks/holdfast/sim"
+
 // bakery has the holes of snaplock: the one that its model has, and what a fix of it must not forget.
 func bakery() []Row {
 	return []Row{
@@ -13,6 +15,11 @@ func bakery() []Row {
 			Rule: "no memory of who has exited", Protocol: "bakery", Source: "snaplock, W1 half mended", Breaks: "P4", Budget: 300,
 			Hole: "Whom a ticket waits for is taken from both books, as they are. " +
 				"One that has exited here, and not yet there when the answer was sent, is waited for without end.",
+		},
+		{
+			Rule: "a number outlives its term", Protocol: "bakery", Source: "the obvious hand-over", Breaks: "P5", Faults: "crash", Bias: sim.Bias{Crowd: true}, Budget: 200,
+			Hole: "Leaders that have been elected begin all tickets again that are not locked, each its own. " +
+				"Who had a number and was waiting gets a higher one than who has asked later, at a leader that was faster.",
 		},
 	}
 }
