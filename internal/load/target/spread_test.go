@@ -51,7 +51,7 @@ func TestSpread(t *testing.T) {
 		{"central-3", one, 2.9, 3.1}, {"central-3", two, 3, 4.2}, // 4: whoever waits is told so
 		{"permission-3", one, 3.9, 4.1}, {"permission-3", two, 3.9, 4.1},
 		{"bakery-3", one, 9.9, 13}, {"bakery-3", two, 9.9, 20}, // 8 and 2 Drops; and what was heard is said where nothing else is
-		{"permission-3-retain", again, 0, 0.1}, {"permission-3-retain", two, 0.1, 2.1}, // the third is not asked again
+		{"permission-3-retain", again, 0, 0.1}, {"permission-3-retain", two, 0.001, 2.1}, // the third is not asked again; how often it changes hands is open
 	} {
 		if got := figure(t, result, tt.target, tt.cell, load.MessagesPerLock); got < tt.least || got > tt.most {
 			t.Errorf("%s, %v: %v messages a lock, want %v to %v", tt.target, tt.cell, got, tt.least, tt.most)
