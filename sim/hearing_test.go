@@ -41,22 +41,8 @@ func (peeringStandIn) Meets(space protocol.Machine, _ protocol.ID, _ any) Meetin
 // peerStandIns makes a world of members whose spaces are stand-ins, in one view.
 func peerStandIns(members int) (*world, []*peerStandIn) {
 	c := config("permission")
-	c.Members = members
-	c.Protocol.Peering = peeringStandIn{}
-	if err := c.check(); err != nil {
-		panic(err)
-	}
-	w := newWorld(&c, 1, nil, newCounts(false))
-	view := &protocol.View{Number: 1, Lease: &protocol.Lease{Member: protocol.Never}}
-	var spaces []*peerStandIn
-	for i, m := range w.members {
-		s := &peerStandIn{asks: map[uint64]requestKey{}}
-		m.up, m.id, m.life, m.spaces, m.view = true, protocol.ID(i+1), 1, []protocol.Machine{s}, view
-		w.network.id[m.id] = m.place
-		view.Members = append(view.Members, protocol.Member{ID: m.id, Since: 1})
-		spaces = append(spaces, s)
-	}
-	return w, spaces
+	c.Members, c.Protocol.Peering = members, peeringStandIn{}
+	return worldOf(&c, func() *peerStandIn { return &peerStandIn{asks: map[uint64]requestKey{}} })
 }
 
 // TestARequestStandsWhenAllHaveHeardIt, each in its present life and in the asker's view, and as

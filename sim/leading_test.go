@@ -57,20 +57,7 @@ func (leadingStandIn) Wish(space protocol.Machine, t Placed) (lock.SessionID, ui
 func leaderStandIns() (*world, []*leaderStandIn) {
 	c := config("bakery")
 	c.Members, c.Protocol.Leading = 3, leadingStandIn{}
-	if err := c.check(); err != nil {
-		panic(err)
-	}
-	w := newWorld(&c, 1, nil, newCounts(false))
-	view := &protocol.View{Number: 1, Lease: &protocol.Lease{Member: protocol.Never}}
-	var spaces []*leaderStandIn
-	for i, m := range w.members {
-		s := &leaderStandIn{waits: map[uint64]requestKey{}}
-		m.up, m.id, m.life, m.spaces, m.view = true, protocol.ID(i+1), 1, []protocol.Machine{s}, view
-		w.network.id[m.id] = m.place
-		view.Members = append(view.Members, protocol.Member{ID: m.id, Since: 1})
-		spaces = append(spaces, s)
-	}
-	return w, spaces
+	return worldOf(&c, func() *leaderStandIn { return &leaderStandIn{waits: map[uint64]requestKey{}} })
 }
 
 // TestCrashesOfTicketsAreCounted for each part that who crashes has in one, and each step, once.

@@ -74,18 +74,8 @@ func standIns(members int) (*world, []*standIn) {
 	c.Members = members
 	c.Protocol.Moving = movingStandIn{}
 	c.Protocol.Decides = func(space protocol.Machine) (uint64, bool) { return 1, space.(*standIn).decides }
-	if err := c.check(); err != nil {
-		panic(err)
-	}
-	w := newWorld(&c, 1, nil, newCounts(false))
+	w, spaces := worldOf(&c, func() *standIn { return &standIn{} })
 	w.settings.holdOn, w.settings.strikes, w.settings.eager = 1, false, 0
-	var spaces []*standIn
-	for i, m := range w.members {
-		s := &standIn{}
-		m.up, m.id, m.spaces, m.view = true, protocol.ID(i+1), []protocol.Machine{s}, &protocol.View{Lease: &protocol.Lease{Member: protocol.Never}}
-		w.network.id[m.id] = m.place
-		spaces = append(spaces, s)
-	}
 	return w, spaces
 }
 
