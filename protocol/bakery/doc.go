@@ -83,7 +83,8 @@
 // left ends when a view without it is open (protocol.View.Open): until then its clients may believe that they
 // hold. What was surely not locked ends at once: its master says so; or, where that is lost too, as a leader's own
 // clients' is, none of the leaders left has agreed to it, which they tell the next with its number (Agreed). So
-// a leader that is lost costs a lease only for what may be held through it. Leaders need no lease: what they decide without the others counts for nothing.
+// a leader that is lost costs a lease only for what may be held through it. Leaders need no lease: what they
+// decide without the others counts for nothing.
 //
 // # Order
 //
@@ -118,9 +119,9 @@
 //
 // The protocol counts on messages that arrive once and in order. What is said between two members under a term
 // is numbered, taken in turn, and said again until it is heard (link.go). Who leaves three copies in a row
-// unheard is told to the membership (protocol.Unheard), which does without one of the two. Until then no answer of a leader
-// that is not heard is missed, since the other one's is enough. But a ticket's number is only its master's to tell: whoever
-// contends with that one for a name, and does not hear it, waits.
+// unheard is told to the membership (protocol.Unheard), which does without one of the two. Until then no answer of
+// a leader that is not heard is missed, since the other one's is enough. But a ticket's number is only its
+// master's to tell: whoever contends with that one for a name, and does not hear it, waits.
 //
 // # The published holes, and how each is closed
 //

@@ -187,7 +187,9 @@ func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
 		m.say(now, to, Claim{Claims: list, Done: true}, out)
 	}
 	for _, g := range m.graces {
-		m.say(now, g.request.master.ID, Unlocking{Key: g.request.ticket.Key, Left: g.until - now}, out)
+		if left := g.until - now; left > 0 { // else it ends when its time is looked at
+			m.say(now, g.request.master.ID, Unlocking{Key: g.request.ticket.Key, Left: left}, out)
+		}
 	}
 	for _, r := range m.releases() {
 		// What is not claimed ends, and who says so here has heard of that.

@@ -97,9 +97,9 @@
 // It does not go back and forth. Of two members that lock equally often neither locks twice
 // as often as the other; what made it move has to turn into its opposite to move it back. And
 // a reign that began with a table handed over, by itself or by an operator, or was to and had
-// to recover because the table was lost, lasts for 6 windows: when loads come and go it moves once in 6 windows at the most. A reign that began
-// in another way has no such rest: whoever happened to be named first is not whom the load
-// wants.
+// to recover because the table was lost, lasts for 6 windows: when loads come and go it moves
+// once in 6 windows at the most. A reign that began in another way has no such rest: whoever
+// happened to be named first is not whom the load wants.
 //
 // It moves by an Invite, as an operator's transfer does (operator.go); the one that is invited
 // becomes the grantor as it would for an operator. One that refuses, because the space is

@@ -1,0 +1,36 @@
+package bakery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// TestGracesThatAreOverAreNotTold: leaders of a new term are told of a grace as long as something is left of it. One
+// that is over, and whose time has not been looked at yet, cannot be told of.
+func TestGracesThatAreOverAreNotTold(t *testing.T) {
+	for _, tt := range []struct {
+		now, left protocol.Time // 0 left: it is not told
+	}{{time.Second, 2 * time.Second}, {3 * time.Second, 0}, {4 * time.Second, 0}} {
+		m := leading(t)
+		m.term.After = Term{4, 0} // leaders who have followed others: a ticket's master goes on
+		key := Key{Member: 1, Number: 1}
+		held := &request{ticket: Ticket{Key: key, Name: "n"}, master: clientele.Place{ID: 2, Since: 1}}
+		m.mine[key], m.graces = held, []grace{{held, 3 * time.Second}}
+		var out protocol.Effects
+		m.claimAll(tt.now, &out)
+		told := protocol.Time(0)
+		for _, sent := range out.Sends {
+			if letter, is := sent.Message.(Letter); is {
+				if unlocking, is := letter.Body.(Unlocking); is {
+					told = unlocking.Left
+				}
+			}
+		}
+		if told != tt.left {
+			t.Errorf("at %v %v are told, want %v", tt.now, told, tt.left)
+		}
+	}
+}
