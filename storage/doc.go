@@ -1,6 +1,7 @@
 // Package storage is what a member keeps elsewhere, as messages: a machine sends them to
 // protocol.Storage and receives the answers, so that the simulator delays, loses and fails
-// disks and stores with the code that loses packets. Nothing here does I/O.
+// disks and stores with the code that loses packets. Nothing here does I/O; what does is a
+// [Store], which a driver implements.
 //
 // Two things answer to that name. A machine knows by the message which it speaks to.
 //
@@ -11,11 +12,15 @@
 // before the answer. After an error the old bytes may be there, or the new ones, never a
 // mixture.
 //
-// # A key-column-value store that members share
+// # A key-column-value store that processes share
 //
-// A store has rows, each under a key; a row has columns in order, each with a value. A
-// [Mutate] adds and deletes columns of one row, a [Slice] reads a range of them, and
-// [Mutated] and [Sliced] answer.
+// A store has rows, each under a key; a row has columns in order, each with a value.
+//
+//	Mutate  adds and deletes columns of one row           Mutated
+//	Slice   reads a range of columns of one row           Sliced
+//	Swap    replaces a column if it is what is expected   Swapped
+//	Clock   asks for the time                             Clocked
+//	Watch   asks to be told when a row changes            Changed, again and again
 //
 // What a machine may rely on:
 //
@@ -25,8 +30,12 @@
 //     an error is seen by every Slice that is asked for later, by whomever.
 //   - Columns come in the order of their bytes, unsigned, a shorter one before those that
 //     it begins.
+//   - Of two additions of one column the one with the higher [Mutate].Timestamp stays,
+//     whichever comes last; of equal ones the one with the higher value.
+//   - A Swap compares and replaces at one instant. A row that is written by Swap is written
+//     by nothing else, and read by slices with Serial.
 //   - Every request is answered once, to the machine that asked, unless its process ends
-//     before.
+//     before. A Watch is answered whenever there may be something new.
 //
 // What it may not rely on:
 //
@@ -38,15 +47,20 @@
 //     columns may be there, may come yet, or may never come. So does an error that is none
 //     of these. Nothing is to be tried blindly again after it; a further Mutate that deletes
 //     what the first has added is how to be rid of that.
-//   - Whose write of one column wins where the clocks of the writers disagree. Some stores
-//     go by Mutate.Timestamp, and a deletion then wins over an addition of the same
-//     timestamp, whichever came first; others go by what comes last. Whoever is right with
-//     both adds no column again that was ever deleted, and deletes under a timestamp that is
-//     no lower than that of the addition.
+//   - That a deletion is remembered. Some stores keep it for a while: then an addition under
+//     a timestamp that is not higher does not bring the column back, whichever came first.
+//     Others forget it at once. Whoever is right with both adds no column again that was
+//     ever deleted, and deletes under a timestamp that is no lower than that of the
+//     addition.
+//   - That a watcher is told. Changed is a hint that saves polling: it comes too often, or
+//     too late, and not at all where the store has no such thing or somebody else writes.
 //
-// Keys and columns are bytes. They are strings here because those do not change, and
+// Keys, columns and values are bytes. They are strings here because those do not change, and
 // compare in the order of the columns.
 //
-// Writes that depend on what a row has, and a durable log, get their messages here when
-// the first protocol that needs them is built.
+// # Drivers
+//
+// Packages storage/memory, pebble, postgres, redis, etcd and cassandra each make a Store of
+// something that exists; storage/open does so from a URL. Package storage/storagetest is
+// what each of them must pass.
 package storage

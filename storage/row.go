@@ -31,12 +31,15 @@ type Mutate struct {
 	Key       string
 	Additions []Entry
 	Deletions []string
-	// Timestamp orders the writes of one column in a store that goes by it: the highest
-	// wins, and of equals a deletion. Mostly it is the writer's wall clock, in microseconds.
+	// Timestamp orders the writes of one column: an addition under a lower one than the
+	// column's own changes nothing. Where the store remembers a deletion, that wins over an
+	// addition under the same or a lower one. Mostly it is the writer's wall clock, in
+	// microseconds.
 	Timestamp int64
-	// TTL is after what time the store forgets the additions, without a further word. Stores
-	// count whole seconds: a part of one counts as one, and the end may come up to a second
-	// early. Zero means never.
+	// TTL is after what time the store may forget the additions, without a further word, by
+	// its own clock. Stores count whole seconds: a part of one counts as one, and the end may
+	// come up to a second early, or later. Zero means never, and a store without
+	// Features.TTL never forgets.
 	TTL time.Duration
 }
 
@@ -55,6 +58,9 @@ type Slice struct {
 	Start string
 	End   string // empty means the end of the row
 	Limit int    // so many columns at most, the first ones. Zero means all
+	// Serial reads a row that is written by Swap: it waits for, or ends, what is under way
+	// there.
+	Serial bool
 }
 
 // Sliced answers a Slice. A row that was never written is empty, and no error.
@@ -64,8 +70,10 @@ type Sliced struct {
 	Err     error
 }
 
-// longestName bounds keys and columns, in bytes, for every store alike.
-const longestName = 65535
+// MaxName is the most bytes that a key or a column may have, for every store alike. It is what
+// fits where there is least room: an entry of a B-tree of PostgreSQL, which is a key and a
+// column, has at most 2704 bytes.
+const MaxName = 1024
 
 // Check returns nil if a store takes the request. The error wraps ErrInvalid, and names what
 // is wrong and what is allowed.
@@ -118,15 +126,15 @@ func (s Slice) Check() error {
 }
 
 func checkKey(key string) error {
-	if key == "" || len(key) > longestName {
-		return fmt.Errorf("a key of %d bytes; 1 to %d are allowed: %w", len(key), longestName, ErrInvalid)
+	if key == "" || len(key) > MaxName {
+		return fmt.Errorf("a key of %d bytes; 1 to %d are allowed: %w", len(key), MaxName, ErrInvalid)
 	}
 	return nil
 }
 
 func checkColumn(column string) error {
-	if column == "" || len(column) > longestName {
-		return fmt.Errorf("a column of %d bytes; 1 to %d are allowed: %w", len(column), longestName, ErrInvalid)
+	if column == "" || len(column) > MaxName {
+		return fmt.Errorf("a column of %d bytes; 1 to %d are allowed: %w", len(column), MaxName, ErrInvalid)
 	}
 	return nil
 }
@@ -174,5 +182,8 @@ func (s Sliced) String() string {
 // Vocabulary lists one value of each type that is sent to storage and from it. Whoever
 // writes such values down, as a recorder does, reads them again with it.
 func Vocabulary() []any {
-	return []any{Save{}, Saved{}, Mutate{}, Mutated{}, Slice{}, Sliced{}}
+	return []any{
+		Save{}, Saved{}, Mutate{}, Mutated{}, Slice{}, Sliced{}, Swap{}, Swapped{},
+		Clock{}, Clocked{}, Watch{}, Unwatch{}, Changed{},
+	}
 }

@@ -10,7 +10,7 @@ import (
 
 // TestWhatNoStoreTakes is refused by name, and with what is allowed.
 func TestWhatNoStoreTakes(t *testing.T) {
-	long := strings.Repeat("k", 65536)
+	long := strings.Repeat("k", storage.MaxName+1)
 	one := []storage.Entry{{Column: "c", Value: "v"}}
 	for _, c := range []struct {
 		request interface{ Check() error }
@@ -19,11 +19,11 @@ func TestWhatNoStoreTakes(t *testing.T) {
 		{storage.Mutate{Key: "k", Additions: one}, ""},
 		{storage.Mutate{Key: long[1:], Additions: one, Deletions: []string{long[1:], "\x00"}, Timestamp: 1, TTL: 1}, ""},
 		{storage.Mutate{Key: "k", Deletions: []string{"c", "c"}}, ""},
-		{storage.Mutate{Additions: one}, "a key of 0 bytes; 1 to 65535 are allowed"},
-		{storage.Mutate{Key: long, Additions: one}, "a key of 65536 bytes; "},
+		{storage.Mutate{Additions: one}, "a key of 0 bytes; 1 to 1024 are allowed"},
+		{storage.Mutate{Key: long, Additions: one}, "a key of 1025 bytes; "},
 		{storage.Mutate{Key: "k"}, "at least one column is to be named"},
-		{storage.Mutate{Key: "k", Additions: []storage.Entry{{}}}, "a column of 0 bytes; 1 to 65535 are allowed"},
-		{storage.Mutate{Key: "k", Deletions: []string{long}}, "a column of 65536 bytes; "},
+		{storage.Mutate{Key: "k", Additions: []storage.Entry{{}}}, "a column of 0 bytes; 1 to 1024 are allowed"},
+		{storage.Mutate{Key: "k", Deletions: []string{long}}, "a column of 1025 bytes; "},
 		{storage.Mutate{Key: "k", Additions: append(one, one...)}, `column "c" is added twice`},
 		{storage.Mutate{Key: "k", Additions: one, Deletions: []string{"c"}}, `column "c" is added and deleted`},
 		{storage.Mutate{Key: "k", Additions: one, Timestamp: -1}, "timestamp -1; 0 or more"},

@@ -1,0 +1,80 @@
+package realstore
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+)
+
+// Postgres starts a PostgreSQL, and returns its URL.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	return StartPostgres(t).URL()
+}
+
+// StartPostgres starts a PostgreSQL with a database postgres and a user postgres, who needs no
+// password, for at most 300 connections. The words in more stand behind those of its command,
+// as "-c", "max_connections=10".
+func StartPostgres(t testing.TB, more ...string) *Server {
+	t.Helper()
+	r := recipe.PostgreSQL()
+	program, err := r.Find()
+	if err != nil {
+		unavailable(t, err)
+	}
+	return start(t, kind{
+		// SIGQUIT is the end without order: nothing is left, and nothing waited for.
+		name: "postgres", ports: r.Ports, drop: r.Drop, end: syscall.SIGQUIT, ask: askPostgres,
+		url: func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=disable" },
+		commands: func(folder string, ports []string) [][]string {
+			return r.Commands(program, folder, ports, append([]string{"-c", "fsync=off", "-c", "max_connections=300"}, more...)...)
+		},
+	})
+}
+
+// The PostgreSQL protocol, version 3.0, as far as it is needed to be let in: a message is a
+// byte that says of what kind (but for the first one), a length that counts itself, and a body.
+const (
+	protocolVersion = 3 << 16
+	readyForQuery   = 'Z'
+	errorResponse   = 'E'
+	terminate       = 'X'
+)
+
+// askPostgres logs in.
+func askPostgres(ctx context.Context, address string) error {
+	connection, err := dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	body := binary.BigEndian.AppendUint32(nil, protocolVersion)
+	body = append(body, "user\x00postgres\x00database\x00postgres\x00\x00"...)
+	startup := binary.BigEndian.AppendUint32(nil, uint32(len(body)+4))
+	if _, err := connection.Write(append(startup, body...)); err != nil {
+		return err
+	}
+	for answers := bufio.NewReader(connection); ; {
+		var head [5]byte
+		if _, err := io.ReadFull(answers, head[:]); err != nil {
+			return err
+		}
+		body := make([]byte, max(4, binary.BigEndian.Uint32(head[1:]))-4)
+		if _, err := io.ReadFull(answers, body); err != nil {
+			return err
+		}
+		switch head[0] {
+		case readyForQuery:
+			_, err := connection.Write([]byte{terminate, 0, 0, 0, 4})
+			return err
+		case errorResponse:
+			return fmt.Errorf("it answers %q", body)
+		}
+	}
+}

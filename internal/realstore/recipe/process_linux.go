@@ -1,0 +1,45 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// EndWithParent lets the system send end to a process when the thread that started it ends.
+func EndWithParent(attributes *syscall.SysProcAttr, end syscall.Signal) { attributes.Pdeathsig = end }
+
+// Family are a process and those that descend from it. One that has ended has no descendants.
+func Family(process int) ([]int, error) {
+	family := []int{process}
+	lists, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(process), "task/*/children"))
+	if err != nil {
+		return nil, fmt.Errorf("list the children of process %d: %w", process, err)
+	}
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it has ended while it was looked at
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the children of process %d: %w", process, err)
+		}
+		for word := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				return nil, fmt.Errorf("list the children of process %d: %w", process, err)
+			}
+			more, err := Family(child)
+			if err != nil {
+				return nil, err
+			}
+			family = append(family, more...)
+		}
+	}
+	return family, nil
+}

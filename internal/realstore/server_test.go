@@ -1,0 +1,164 @@
+package realstore_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/realstore"
+)
+
+// patience bounds what a test waits for, and brief what it waits for in vain.
+const (
+	patience = 20 * time.Second
+	brief    = 50 * time.Millisecond
+)
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	connection, err := net.DialTimeout("tcp", address, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	return connection
+}
+
+// command sends a line to a Redis, and returns the first line of the answer.
+func command(connection net.Conn, line string, wait time.Duration) (string, error) {
+	if err := connection.SetDeadline(time.Now().Add(wait)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(connection, line+"\r\n"); err != nil {
+		return "", err
+	}
+	answer, err := bufio.NewReader(connection).ReadString('\n')
+	return strings.TrimSpace(answer), err
+}
+
+// TestServers start, are killed, and start again at the same address; while they are paused
+// they take connections.
+func TestServers(t *testing.T) {
+	for name, start := range map[string]func(testing.TB, ...string) *realstore.Server{
+		"postgres": realstore.StartPostgres, "redis": realstore.StartRedis, "etcd": realstore.StartEtcd,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			if !strings.Contains(s.URL(), name+"://") || !strings.Contains(s.URL(), s.Address()) {
+				t.Errorf("at %s: %s", s.Address(), s.URL())
+			}
+			s.Kill()
+			if connection, err := net.Dial("tcp", s.Address()); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("after its death: %v, %v", connection, err)
+			}
+			s.Restart()
+			s.Pause()
+			dial(t, s.Address())
+			s.Resume()
+			s.Pause() // and so it ends
+		})
+	}
+}
+
+// TestKept: what Redis has answered is there after its death, and while it is paused it
+// answers nothing.
+func TestKept(t *testing.T) {
+	s := realstore.StartRedis(t)
+	connection := dial(t, s.Address())
+	if answer, err := command(connection, "SET one 1", patience); answer != "+OK" || err != nil {
+		t.Fatal(answer, err)
+	}
+	s.Pause()
+	if answer, err := command(connection, "INCR one", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%q, %v", answer, err)
+	}
+	s.Resume()
+	s.Kill()
+	s.Restart()
+	if answer, err := command(dial(t, s.Address()), "STRLEN one", patience); answer != ":1" || err != nil {
+		t.Error(answer, err)
+	}
+}
+
+// TestKilled: a server ends with a test that is killed.
+func TestKilled(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		realstore.Redis(t) // which says so
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command(program, "-test.run", "^TestToBeKilled$")
+	other.Env = append(os.Environ(), killed+"=1", "TMPDIR="+t.TempDir())
+	said, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var address string
+	if _, err := fmt.Fscanf(said, "at %s\n", &address); err != nil {
+		t.Fatal(err, other.Process.Kill(), other.Wait())
+	}
+	connection := dial(t, address)
+	if answer, err := command(connection, "PING", patience); answer != "+PONG" || err != nil {
+		t.Error(answer, err)
+	}
+	if err := other.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connection.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the server goes on: %v", err)
+	}
+	if err := other.Wait(); err == nil {
+		t.Error("the other test was not killed")
+	}
+}
+
+// recorder is a test that writes down how it ends.
+type recorder struct {
+	testing.TB
+	how string
+}
+
+func (r *recorder) Skipf(format string, words ...any) {
+	r.how = "skipped: " + fmt.Sprintf(format, words...)
+	r.TB.SkipNow()
+}
+
+func (r *recorder) Fatalf(format string, words ...any) {
+	r.how = "failed: " + fmt.Sprintf(format, words...)
+	r.TB.SkipNow()
+}
+
+// TestMissing: where a server is not installed the test is skipped, or fails, as the
+// environment has it.
+func TestMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for value, want := range map[string]string{
+		"":         "skipped: no program redis-server is installed: apt-get install redis-server",
+		"required": "failed: HOLDFAST_STORES=required: no program redis-server is installed: apt-get install redis-server",
+		"some":     `failed: HOLDFAST_STORES is "some"; required is allowed`,
+	} {
+		r := &recorder{}
+		t.Run(value, func(t *testing.T) {
+			t.Setenv("HOLDFAST_STORES", value)
+			r.TB = t
+			realstore.Redis(r)
+		})
+		if !strings.HasPrefix(r.how, want) {
+			t.Errorf("with %q: %s", value, r.how)
+		}
+	}
+}

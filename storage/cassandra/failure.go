@@ -1,0 +1,93 @@
+package cassandra
+
+import (
+	"errors"
+	"fmt"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// doing is what a request does, by which an error says more or less about it.
+type doing int
+
+const (
+	reading  doing = iota // a slice, of whichever kind
+	writing               // a plain mutation
+	swapping              // compare-and-set: several rounds, any of which can break off
+)
+
+// Why a replica has failed, as RequestErrReadFailure and RequestErrWriteFailure tell.
+const (
+	tooManyTombstones  = 1
+	incompatibleSchema = 3
+)
+
+// wrap says of an error what kind it is.
+func wrap(err error, of doing) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", err, kind(err, of))
+}
+
+// kind is what an error says about a request: the one of storage's errors that holds. What is
+// not known here may have done anything.
+func kind(err error, of doing) error {
+	switch {
+	case invalid(err):
+		return storage.ErrInvalid
+	case of == reading && failedFor(err, tooManyTombstones):
+		// Nothing but compaction, after gc_grace_seconds, makes that row readable again.
+		return storage.ErrInvalid
+	case of == reading || refused(err, of):
+		return storage.ErrRefused
+	}
+	return storage.ErrUnknown
+}
+
+// invalid says whether no node will ever do what was asked for.
+func invalid(err error) bool {
+	return is[*gocql.RequestErrInvalid](err) || is[*gocql.RequestErrSyntax](err) || is[*gocql.RequestErrUnauthorized](err) ||
+		is[*gocql.RequestErrConfig](err) || is[*gocql.RequestErrCredentials](err) || is[*gocql.RequestErrAlreadyExists](err) ||
+		errors.Is(err, gocql.ErrSessionClosed) || errors.Is(err, gocql.ErrTooManyStmts)
+}
+
+// refused says whether a write has not begun.
+func refused(err error, of doing) bool {
+	if errors.Is(err, gocql.ErrNoConnections) || errors.Is(err, gocql.ErrNoStreams) || is[*gocql.RequestErrBootstrapping](err) {
+		return true
+	}
+	var unavailable *gocql.RequestErrUnavailable
+	if !errors.As(err, &unavailable) {
+		// A swap may meet an overload when it is agreed on, and only its spreading is left.
+		return of == writing && is[*gocql.RequestErrOverloaded](err)
+	}
+	// Likewise. But then it names the consistency of the spreading.
+	return of == writing || unavailable.Consistency == gocql.Serial || unavailable.Consistency == gocql.LocalSerial
+}
+
+// failedFor says whether a replica has failed for this reason.
+func failedFor(err error, reason uint16) bool {
+	var read *gocql.RequestErrReadFailure
+	var write *gocql.RequestErrWriteFailure
+	reasons := gocql.ErrorMap{}
+	switch {
+	case errors.As(err, &read):
+		reasons = read.ErrorMap
+	case errors.As(err, &write):
+		reasons = write.ErrorMap
+	}
+	for _, found := range reasons {
+		if found == reason {
+			return true
+		}
+	}
+	return false
+}
+
+func is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}

@@ -1,0 +1,48 @@
+package storage
+
+import "fmt"
+
+// Clock asks for the time that writes are dated by. Clocked answers it.
+type Clock struct {
+	ID uint64 // of this request, echoed in Clocked
+	// Own asks for the wall clock of the machine that the process runs on, which is answered
+	// at once. Otherwise it is the store's own.
+	Own bool
+}
+
+// Clocked answers a Clock. The time is that of some instant between the request and the
+// answer.
+type Clocked struct {
+	ID   uint64
+	Time int64 // in microseconds since the Unix epoch
+	Err  error
+}
+
+// Watch asks to be told whenever the row of Key may have changed, until an Unwatch. Changed
+// tells it, the first time when every later change will be told. Nobody answers where the store
+// has no such thing.
+type Watch struct{ Key string }
+
+// Unwatch ends a Watch. A Changed that is on its way may come nevertheless.
+type Unwatch struct{ Key string }
+
+// Changed tells that the row of Key may have changed.
+type Changed struct{ Key string }
+
+func (c Clock) String() string {
+	if c.Own {
+		return fmt.Sprintf("clock #%d of the machine", c.ID)
+	}
+	return fmt.Sprintf("clock #%d of the store", c.ID)
+}
+
+func (c Clocked) String() string {
+	if c.Err != nil {
+		return fmt.Sprintf("clock #%d: %v", c.ID, c.Err)
+	}
+	return fmt.Sprintf("clock #%d: %d µs", c.ID, c.Time)
+}
+
+func (w Watch) String() string   { return fmt.Sprintf("watch %q", w.Key) }
+func (w Unwatch) String() string { return fmt.Sprintf("unwatch %q", w.Key) }
+func (c Changed) String() string { return fmt.Sprintf("changed %q", c.Key) }

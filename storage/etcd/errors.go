@@ -1,0 +1,74 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// errClosed is the error of a request after Close.
+var errClosed = fmt.Errorf("the store was closed: %w", storage.ErrInvalid)
+
+// classify makes an error of the kinds that package storage has, for a request that was sent,
+// perhaps: what says what the request was, and writes whether it writes.
+func classify(err error, what string, writes bool) error {
+	if errors.Is(err, storage.ErrInvalid) || errors.Is(err, storage.ErrRefused) || errors.Is(err, storage.ErrUnknown) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	kind := kindOf(err)
+	if !writes && kind == storage.ErrUnknown {
+		kind = storage.ErrRefused
+	}
+	return fmt.Errorf("%s: %w: %w", what, kind, err)
+}
+
+// What the client's transport says of a request that had no connection to go by.
+const (
+	neverConnected = "Error while dialing"
+	neverEncrypted = "authentication handshake failed"
+	neverSent      = "larger than max"
+)
+
+// kindOf says of a write whether it was done.
+func kindOf(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return storage.ErrUnknown
+	case errors.Is(err, rpctypes.ErrNoSpace), errors.Is(err, rpctypes.ErrTooManyRequests),
+		errors.Is(err, rpctypes.ErrInvalidAuthToken), errors.Is(err, rpctypes.ErrAuthOldRevision),
+		errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return storage.ErrRefused
+	case errors.Is(err, clientv3.ErrNoAvailableEndpoints):
+		return storage.ErrRefused
+	}
+	code, text := status.Code(err), err.Error()
+	if told := (rpctypes.EtcdError{}); errors.As(err, &told) {
+		code = told.Code()
+	}
+	switch code {
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:
+		return storage.ErrInvalid
+	case codes.ResourceExhausted:
+		if strings.Contains(text, neverSent) {
+			return storage.ErrInvalid
+		}
+	case codes.Unavailable:
+		if strings.Contains(text, neverConnected) || strings.Contains(text, neverEncrypted) {
+			return storage.ErrRefused
+		}
+	}
+	return storage.ErrUnknown
+}
+
+// early is the error of a request whose context has ended before it was sent.
+func early(ctx context.Context, what string) error {
+	return fmt.Errorf("%s: %w: %w", what, storage.ErrRefused, ctx.Err())
+}

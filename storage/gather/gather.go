@@ -1,0 +1,173 @@
+package gather
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Answer is what became of a swap.
+type Answer struct {
+	Swapped storage.Swapped
+	Err     error
+}
+
+// Config is what a driver does. All fields are required.
+type Config struct {
+	// Lanes is how many requests are under way at a time; Most is how many swaps one has.
+	Lanes, Most int
+	// One does a swap, as [storage.Store.Swap] promises.
+	One func(ctx context.Context, s *storage.Swap) (storage.Swapped, error)
+	// Many does several in one request, none of which is of another's column, and returns as many
+	// answers, in their order. It sees to it itself that it returns after some time.
+	Many func(swaps []*storage.Swap) []Answer
+}
+
+// Gatherer sends swaps. Its methods may be called from many goroutines.
+type Gatherer struct {
+	config Config
+
+	mu        sync.Mutex
+	queue     []*wish
+	busy      int  // lanes
+	gathering bool // one of them has not begun: it will take what is there then
+}
+
+// wish is a swap on its way.
+type wish struct {
+	swap *storage.Swap
+	done chan Answer // has room for one
+}
+
+// New makes a Gatherer.
+func New(c Config) *Gatherer { return &Gatherer{config: c} }
+
+// Swap does a swap, together with others that are there.
+func (g *Gatherer) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, error) {
+	if ctx.Err() != nil {
+		return g.config.One(ctx, s) // which says so in the words of the driver
+	}
+	w := &wish{swap: s, done: make(chan Answer, 1)}
+	g.mu.Lock()
+	g.queue = append(g.queue, w)
+	if g.gathering || g.busy == g.config.Lanes {
+		g.mu.Unlock()
+		return g.await(ctx, w)
+	}
+	g.busy++
+	g.gathering = true
+	g.mu.Unlock()
+	// Whoever is about to come, because he can run now, comes along.
+	runtime.Gosched()
+	g.mu.Lock()
+	g.gathering = false
+	batch := g.take()
+	g.mu.Unlock()
+	if len(batch) == 1 && batch[0] == w {
+		swapped, err := g.config.One(ctx, s)
+		if batch = g.next(); batch != nil {
+			go g.run(batch)
+		}
+		return swapped, err
+	}
+	if len(batch) > 0 {
+		go g.run(batch)
+	} else if batch = g.next(); batch != nil {
+		go g.run(batch)
+	}
+	return g.await(ctx, w)
+}
+
+// await waits for an answer, or for the end of ctx.
+func (g *Gatherer) await(ctx context.Context, w *wish) (storage.Swapped, error) {
+	select {
+	case a := <-w.done:
+		return a.Swapped, a.Err
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.queue, w); i >= 0 {
+		g.queue = slices.Delete(g.queue, i, i+1)
+		return storage.Swapped{}, fmt.Errorf("swap: %w: %w", storage.ErrRefused, ctx.Err())
+	}
+	return storage.Swapped{}, fmt.Errorf("swap: %w: %w", storage.ErrUnknown, ctx.Err())
+}
+
+// column names what a swap is of.
+type column struct{ key, name string }
+
+// take takes what is sent together out of the queue: the first ones, but no column twice. It is called
+// with the mutex held.
+func (g *Gatherer) take() (batch []*wish) {
+	if len(g.queue) == 1 {
+		batch, g.queue = g.queue, nil
+		return batch
+	}
+	taken := make(map[column]bool, len(g.queue))
+	rest := g.queue[:0:0]
+	for _, w := range g.queue {
+		of := column{w.swap.Key, w.swap.Column}
+		if len(batch) == g.config.Most || taken[of] {
+			rest = append(rest, w)
+			continue
+		}
+		taken[of] = true
+		batch = append(batch, w)
+	}
+	g.queue = rest
+	return batch
+}
+
+// next takes what a lane goes on with; with nothing it is free.
+func (g *Gatherer) next() []*wish {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if batch := g.take(); len(batch) > 0 {
+		return batch
+	}
+	g.busy--
+	return nil
+}
+
+// run sends, as long as there is something.
+func (g *Gatherer) run(batch []*wish) {
+	for ; batch != nil; batch = g.next() {
+		swaps := make([]*storage.Swap, len(batch))
+		for i, w := range batch {
+			swaps[i] = w.swap
+		}
+		for i, a := range g.many(swaps) {
+			batch[i].done <- a
+		}
+	}
+}
+
+// many does swaps, and one of them alone where one is alone.
+func (g *Gatherer) many(swaps []*storage.Swap) []Answer {
+	if len(swaps) > 1 {
+		return g.config.Many(swaps)
+	}
+	// Its caller may be gone: the driver's own time bounds it.
+	swapped, err := g.config.One(context.Background(), swaps[0])
+	return []Answer{{swapped, err}}
+}
+
+// Failed is the same error for so many swaps.
+func Failed(count int, err error) []Answer {
+	return slices.Repeat([]Answer{{Err: err}}, count)
+}
+
+// Apart does swaps one by one, where together they have failed because of one of them, and all
+// were undone.
+func Apart(ctx context.Context, swaps []*storage.Swap, one func(context.Context, *storage.Swap) (storage.Swapped, error)) []Answer {
+	answers := make([]Answer, len(swaps))
+	for i, s := range swaps {
+		answers[i].Swapped, answers[i].Err = one(ctx, s)
+	}
+	return answers
+}

@@ -1,0 +1,142 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Config is how a folder is used.
+type Config struct {
+	// NoSync answers before the disk has what was written. Zero means that it waits.
+	NoSync bool
+	// Now tells the time by which columns are forgotten and which Clock answers. Zero means
+	// time.Now.
+	Now func() time.Time
+}
+
+// format is what is written into a folder when it is made. What changes the form of its
+// entries changes this.
+const format = "holdfast storage 1"
+
+// Open opens the folder that a URL names, as the package's documentation says. An error is an
+// ErrInvalid where the URL or the folder is not what it must be, and an ErrRefused where it may
+// do another time, as when another process has it.
+func Open(ctx context.Context, address string) (*Store, error) {
+	folder, config, err := parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("open store %q: %w: %w", address, err, storage.ErrInvalid)
+	}
+	return OpenFS(ctx, vfs.Default, folder, config)
+}
+
+// parse takes a URL apart.
+func parse(address string) (folder string, config Config, err error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return "", config, err
+	case u.Scheme != "pebble":
+		return "", config, fmt.Errorf("it begins with %q; it must begin with pebble:///", u.Scheme+":")
+	case u.Host != "" || u.User != nil:
+		return "", config, fmt.Errorf("it names the host %q; a folder of this machine has three slashes: pebble:///%s%s", u.Host, u.Host, u.Path)
+	case u.Path == "" || u.Path == "/":
+		return "", config, errors.New("it names no folder; put one behind pebble://, as in pebble:///var/lib/holdfast")
+	case u.Fragment != "":
+		return "", config, fmt.Errorf("it has #%s; write %%23 for a # in a folder's name", u.Fragment)
+	}
+	options, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return "", config, fmt.Errorf("read its options: %w", err)
+	}
+	for name, values := range options {
+		value := values[len(values)-1]
+		switch {
+		case name != "sync":
+			return "", config, fmt.Errorf("it has the option %q; sync is the only one", name)
+		case len(values) > 1 || value != "true" && value != "false":
+			return "", config, fmt.Errorf("its option sync is %q; true or false, once, is allowed", strings.Join(values, ", "))
+		}
+		config.NoSync = value == "false"
+	}
+	return u.Path, config, nil
+}
+
+// OpenFS opens a folder of a file system. Errors are Open's.
+func OpenFS(ctx context.Context, fs vfs.FS, folder string, config Config) (*Store, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open folder %q: %w: %w", folder, storage.ErrRefused, err)
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if err := fs.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make folder %q for a store: %w: %w", folder, err, storage.ErrInvalid)
+	}
+	lock, err := pebble.LockDirectory(folder, fs)
+	if err != nil {
+		return nil, fmt.Errorf("lock folder %q: another process has it, or another store of this one; end that, or give this one a folder of its own: %w: %w", folder, err, storage.ErrRefused)
+	}
+	db, err := pebble.Open(folder, &pebble.Options{
+		FS: fs, Lock: lock, FormatMajorVersion: pebble.FormatValueSeparation, Logger: logger{folder},
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open folder %q: %w: %w", folder, err, storage.ErrInvalid), lock.Close())
+	}
+	if err := check(db); err != nil {
+		return nil, errors.Join(fmt.Errorf("open folder %q: %w", folder, err), db.Close(), lock.Close())
+	}
+	return newStore(db, lock, config), nil
+}
+
+// check looks what made the database, or writes down that this did.
+func check(db *pebble.DB) error {
+	found, closer, err := db.Get([]byte{formatKey})
+	if err == nil {
+		made := string(found)
+		if err := closer.Close(); err != nil {
+			return fmt.Errorf("read its format: %w: %w", err, storage.ErrRefused)
+		}
+		if made != format {
+			return fmt.Errorf("it has the format %.100q, and this version reads %q; use the version that made it, or another folder: %w", made, format, storage.ErrInvalid)
+		}
+		return nil
+	}
+	if !errors.Is(err, pebble.ErrNotFound) {
+		return fmt.Errorf("read its format: %w: %w", err, storage.ErrRefused)
+	}
+	all, err := db.NewIter(nil)
+	if err != nil {
+		return fmt.Errorf("look whether it is empty: %w: %w", err, storage.ErrRefused)
+	}
+	used := all.First()
+	if err := errors.Join(all.Error(), all.Close()); err != nil {
+		return fmt.Errorf("look whether it is empty: %w: %w", err, storage.ErrRefused)
+	}
+	if used {
+		return fmt.Errorf("it has a database that something else has made; use another folder: %w", storage.ErrInvalid)
+	}
+	if err := db.Set([]byte{formatKey}, []byte(format), pebble.Sync); err != nil {
+		return fmt.Errorf("write its format: %w: %w", err, storage.ErrRefused)
+	}
+	return nil
+}
+
+// logger keeps silent but where the database cannot go on.
+type logger struct{ folder string }
+
+func (logger) Infof(string, ...any)  {}
+func (logger) Errorf(string, ...any) {}
+
+// Fatalf must not return.
+func (l logger) Fatalf(text string, args ...any) {
+	panic(fmt.Sprintf("the store in folder %q cannot go on: %s", l.folder, fmt.Sprintf(text, args...)))
+}

@@ -1,0 +1,269 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/watch"
+)
+
+// Store is one handle on an open folder. Others come from Share.
+type Store struct {
+	*folder
+	hub      watch.Hub
+	mu       sync.Mutex // of what follows
+	closed   bool
+	underWay sync.WaitGroup
+}
+
+// folder is what handles share.
+type folder struct {
+	config  Config
+	db      *pebble.DB
+	lock    *pebble.Lock
+	seed    maphash.Seed
+	stripes [256]stripe
+	syncs   sync.WaitGroup // goroutines that wait for the disk
+
+	handles sync.Mutex // of what follows
+	open    map[*Store]struct{}
+}
+
+// stripe is a lock for a part of the rows, and the last that was written to one of them.
+type stripe struct {
+	sync.Mutex
+	last atomic.Pointer[commit]
+}
+
+// commit is a batch that everybody sees and that the disk may not have yet.
+type commit struct {
+	synced chan struct{} // closed when it has
+	err    error         // why it has not, to be read after that
+}
+
+func newStore(db *pebble.DB, lock *pebble.Lock, config Config) *Store {
+	first := &Store{folder: &folder{config: config, db: db, lock: lock, seed: maphash.MakeSeed(), open: map[*Store]struct{}{}}}
+	first.open[first] = struct{}{}
+	return first
+}
+
+// Share makes another handle on the same folder, which is open until the last of them is closed.
+// Once that was, Share is an ErrInvalid.
+func (s *Store) Share() (*Store, error) {
+	s.handles.Lock()
+	defer s.handles.Unlock()
+	if len(s.open) == 0 {
+		return nil, fmt.Errorf("share a store that was closed: %w", storage.ErrInvalid)
+	}
+	other := &Store{folder: s.folder}
+	s.open[other] = struct{}{}
+	return other, nil
+}
+
+// enter begins a request. Who gets no error calls s.underWay.Done.
+func (s *Store) enter(ctx context.Context, what string, check error) error {
+	if check != nil {
+		return fmt.Errorf("%s: %w", what, check)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w: %w", what, storage.ErrRefused, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("%s: the store was closed: %w", what, storage.ErrInvalid)
+	}
+	s.underWay.Add(1)
+	return nil
+}
+
+func (f *folder) stripe(key string) *stripe {
+	return &f.stripes[maphash.String(f.seed, key)%uint64(len(f.stripes))]
+}
+
+// Mutate adds and deletes columns of one row.
+func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
+	if err := s.enter(ctx, "mutate", m.Check()); err != nil {
+		return err
+	}
+	defer s.underWay.Done()
+	tell := len(m.Deletions) > 0
+	err := s.write(ctx, m.Key, tell, func(b *pebble.Batch) error { return change(s.db, b, m, s.config.Now()) })
+	if err != nil {
+		return fmt.Errorf("mutate: %w", err)
+	}
+	return nil
+}
+
+// write applies what fill puts into a batch, under the lock of a row, and waits until the disk
+// has it and what fill has seen. Watchers are told then, if tell says so.
+func (s *Store) write(ctx context.Context, key string, tell bool, fill func(*pebble.Batch) error) error {
+	stripe := s.stripe(key)
+	b := s.db.NewBatch()
+	stripe.Lock()
+	err := fill(b)
+	if err != nil || b.Empty() {
+		stripe.Unlock()
+		if err = errors.Join(err, b.Close()); err != nil {
+			return fmt.Errorf("%w: %w", storage.ErrRefused, err)
+		}
+		// What is to be done is done. That may have been a moment ago.
+		return stripe.wait(ctx, storage.ErrRefused)
+	}
+	done := &commit{synced: make(chan struct{})}
+	// Who sees the batch finds this, for it is there first.
+	stripe.last.Store(done)
+	if s.config.NoSync {
+		err = s.db.Apply(b, pebble.NoSync)
+	} else {
+		err = s.db.ApplyNoSyncWait(b, pebble.Sync)
+	}
+	stripe.Unlock()
+	end := func() {
+		done.err = errors.Join(err, b.Close())
+		close(done.synced)
+		if tell {
+			s.tell(key)
+		}
+	}
+	if err != nil || s.config.NoSync {
+		end()
+		return unknown(done.err)
+	}
+	// The caller may not wait for the disk as long as it takes. The batch does.
+	s.syncs.Go(func() {
+		err = b.SyncWait()
+		end()
+	})
+	select {
+	case <-done.synced:
+		return unknown(done.err)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", storage.ErrUnknown, ctx.Err())
+	}
+}
+
+func unknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", storage.ErrUnknown, err)
+}
+
+// wait returns when the disk has what was written to the stripe before, so that nobody is told of
+// what a crash may take back.
+func (s *stripe) wait(ctx context.Context, kind error) error {
+	last := s.last.Load()
+	if last == nil {
+		return nil
+	}
+	select {
+	case <-last.synced:
+		if last.err != nil {
+			return fmt.Errorf("wait for a write that was under way: %w: %w", kind, last.err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a write that was under way: %w: %w", kind, ctx.Err())
+	}
+}
+
+// Slice reads columns of one row.
+func (s *Store) Slice(ctx context.Context, r *storage.Slice) ([]storage.Entry, error) {
+	if err := s.enter(ctx, "slice", r.Check()); err != nil {
+		return nil, err
+	}
+	defer s.underWay.Done()
+	entries, err := read(s.db, r, s.config.Now().UnixMicro())
+	if err != nil {
+		return nil, fmt.Errorf("slice: %w: %w", storage.ErrRefused, err)
+	}
+	if err := s.stripe(r.Key).wait(ctx, storage.ErrRefused); err != nil {
+		return nil, fmt.Errorf("slice: %w", err)
+	}
+	return entries, nil
+}
+
+// Swap replaces a column if it is what is expected.
+func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
+	if err := s.enter(ctx, "swap", w.Check()); err != nil {
+		return storage.Swapped{}, err
+	}
+	defer s.underWay.Done()
+	var swapped storage.Swapped
+	err := s.write(ctx, w.Key, w.Tell, func(b *pebble.Batch) error {
+		at := within(prefix(w.Key), w.Column)
+		err := find(s.db, at, s.config.Now().UnixMicro(), func(h *held) {
+			swapped.Present, swapped.Value = true, string(h.value)
+		})
+		if err != nil || swapped.Present == w.Absent || swapped.Present && swapped.Value != w.Old {
+			return err
+		}
+		swapped = storage.Swapped{Done: true}
+		return b.Set(at, encode(0, 0, w.New), nil)
+	})
+	if err != nil {
+		return storage.Swapped{}, fmt.Errorf("swap: %w", err)
+	}
+	return swapped, nil
+}
+
+// Clock returns the machine's time.
+func (s *Store) Clock(ctx context.Context) (int64, error) {
+	if err := s.enter(ctx, "clock", nil); err != nil {
+		return 0, err
+	}
+	defer s.underWay.Done()
+	return s.config.Now().UnixMicro(), nil
+}
+
+// Watch has changed called after the row has changed, through whichever handle.
+func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
+	return s.hub.Watch(ctx, key, changed)
+}
+
+// tell tells the watchers of all handles.
+func (f *folder) tell(key string) {
+	f.handles.Lock()
+	defer f.handles.Unlock()
+	for handle := range f.open {
+		handle.hub.Tell(key)
+	}
+}
+
+// Features says that it can do everything, and whether what it has answered is on the disk.
+func (s *Store) Features() storage.Features {
+	return storage.Features{Name: "pebble", Consistent: true, Swap: true, Durable: !s.config.NoSync, TTL: true, Clock: true, Watch: true}
+}
+
+// Close waits for the requests of this handle that are under way, which the disk bounds, and ends its watches. With the
+// last handle it closes the folder.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.underWay.Wait()
+	s.hub.Close()
+	s.handles.Lock()
+	_, open := s.open[s]
+	delete(s.open, s)
+	last := open && len(s.open) == 0
+	s.handles.Unlock()
+	if !last {
+		return nil
+	}
+	s.syncs.Wait() // what was given up before the disk had it
+	if err := errors.Join(s.db.Close(), s.lock.Close()); err != nil {
+		return fmt.Errorf("close the folder: %w", err)
+	}
+	return nil
+}
+
+var _ storage.Store = (*Store)(nil)

@@ -1,0 +1,212 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// settings is what a URL says that PostgreSQL does not know of.
+type settings struct {
+	schema, table string
+	pool, retries int
+	timeout       time.Duration
+}
+
+// longestIdentifier is what PostgreSQL cuts names of tables to, without an error.
+const longestIdentifier = 63
+
+// parse takes our own options out of a URL, and returns the rest.
+func parse(address string) (rest string, is settings, err error) {
+	is = settings{table: "holdfast_locks", pool: 16, retries: 3, timeout: 10 * time.Second}
+	u, err := url.Parse(address)
+	if err != nil {
+		// What it says has the whole address, with the password.
+		return "", is, errors.New("it is no URL; it must be like postgres://user:password@host:5432/database")
+	}
+	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return "", is, fmt.Errorf("it begins with %q; it must begin with postgres://", u.Scheme+":")
+	}
+	// PostgreSQL takes a + for what it is, and a space is %20.
+	options, err := url.ParseQuery(strings.ReplaceAll(u.RawQuery, "+", "%2B"))
+	if err != nil {
+		return "", is, fmt.Errorf("read its options: %w", err)
+	}
+	name := func(to *string) func(string) error {
+		return func(text string) error {
+			if *to = text; text == "" || len(text) > longestIdentifier {
+				return fmt.Errorf("1 to %d bytes are allowed", longestIdentifier)
+			}
+			return nil
+		}
+	}
+	number := func(to *int, least, most int) func(string) error {
+		return func(text string) (err error) {
+			if *to, err = strconv.Atoi(text); err != nil || *to < least || *to > most {
+				return fmt.Errorf("%d to %d is allowed", least, most)
+			}
+			return nil
+		}
+	}
+	own := map[string]func(string) error{
+		"table": name(&is.table), "schema": name(&is.schema), "pool": number(&is.pool, 1, 1000), "retries": number(&is.retries, 0, 100),
+		"timeout": func(text string) (err error) {
+			if is.timeout, err = time.ParseDuration(text); err != nil || is.timeout <= 0 {
+				return errors.New("a duration of more than 0s is allowed, as 10s")
+			}
+			return nil
+		},
+	}
+	for option, set := range own {
+		if values, said := options[option]; said {
+			if err := set(values[len(values)-1]); err != nil {
+				return "", is, fmt.Errorf("its option %s is %q; %w", option, values[len(values)-1], err)
+			}
+			options.Del(option)
+		}
+	}
+	u.RawQuery = strings.ReplaceAll(options.Encode(), "+", "%20")
+	return u.String(), is, nil
+}
+
+// Open connects to the database that a URL names, and makes the table where it is missing, as the
+// package's documentation says. An error is an ErrInvalid where the URL, the user's rights or the
+// table are not what they must be, and an ErrRefused where it may do another time, as when nobody
+// answers there, or a standby does. No error shows a password.
+func Open(ctx context.Context, address string) (*Store, error) {
+	rest, is, err := parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("open a PostgreSQL store: %w: %w", err, storage.ErrInvalid)
+	}
+	config, err := pgxpool.ParseConfig(rest)
+	if err != nil {
+		return nil, fmt.Errorf("open a PostgreSQL store: %w: %w", err, storage.ErrInvalid)
+	}
+	config.MaxConns = int32(is.pool)
+	if config.ConnConfig.ConnectTimeout == 0 || config.ConnConfig.ConnectTimeout > is.timeout {
+		config.ConnConfig.ConnectTimeout = is.timeout
+	}
+	config.ConnConfig.ValidateConnect = primary(config.ConnConfig.ValidateConnect)
+	config.AfterConnect = byIndex
+	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
+	if err != nil {
+		return nil, fmt.Errorf("open a PostgreSQL store: %w: %w", err, storage.ErrInvalid)
+	}
+	ready, cancel := context.WithTimeout(ctx, is.timeout)
+	defer cancel()
+	err = is.prepare(ready, pool)
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open the table %s of a PostgreSQL store: %w", is.name(), err)
+	}
+	return newStore(pool, is), nil
+}
+
+// primary refuses connections to a standby, whatever else the address wants of them.
+func primary(also pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
+	return func(ctx context.Context, c *pgconn.PgConn) error {
+		if err := pgconn.ValidateConnectTargetSessionAttrsPrimary(ctx, c); err != nil {
+			return fmt.Errorf("%w, and what it shows may be old; give the address of the primary", err)
+		}
+		if also == nil {
+			return nil
+		}
+		return also(ctx, c)
+	}
+}
+
+// byIndex has every row looked up by its key, one after the other. Of a table that is new, and so
+// small, a plan would be made that reads all of it, and be kept when it has grown; and it would lock rows in
+// whatever order they lie.
+func byIndex(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+	return err
+}
+
+// name is the table's, for SQL.
+func (is *settings) name() string {
+	if is.schema == "" {
+		return pgx.Identifier{is.table}.Sanitize()
+	}
+	return pgx.Identifier{is.schema, is.table}.Sanitize()
+}
+
+// format is written into the table's comment. What changes its form changes this.
+const format = "holdfast storage 1"
+
+// prepare makes the table, and looks whether it is ours.
+func (is *settings) prepare(ctx context.Context, pool *pgxpool.Pool) error {
+	c, err := pool.Acquire(ctx)
+	if err != nil {
+		return classify(err, false)
+	}
+	defer c.Release()
+	var made *string
+	var exists bool
+	look := func() error {
+		return c.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL, obj_description(to_regclass($1), 'pg_class')", is.name()).Scan(&exists, &made)
+	}
+	if err := look(); err != nil {
+		return classify(err, false)
+	}
+	if !exists {
+		if err := is.create(ctx, c.Conn()); err != nil {
+			return fmt.Errorf("make it: %w", classify(err, false))
+		}
+		if err := look(); err != nil {
+			return classify(err, false)
+		}
+	}
+	switch {
+	case made == nil:
+		return fmt.Errorf("something else has made it; name another by the option table: %w", storage.ErrInvalid)
+	case *made != format:
+		return fmt.Errorf("it has the format %.100q, and this version reads %q; use the version that made it, or name another by the option table: %w", *made, format, storage.ErrInvalid)
+	}
+	return nil
+}
+
+// create makes the table, its index and its schema. A lock that ends with the transaction has
+// others wait who do so at a time: IF NOT EXISTS alone would not.
+func (is *settings) create(ctx context.Context, c *pgx.Conn) error {
+	table := is.name()
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		statements := []string{
+			"SELECT pg_advisory_xact_lock(hashtext('holdfast storage'))",
+			"CREATE TABLE IF NOT EXISTS " + table + ` (
+				key bytea NOT NULL, col bytea NOT NULL, value bytea NOT NULL,
+				stamp bigint NOT NULL, until timestamptz, PRIMARY KEY (key, col)
+			) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05)`,
+			"CREATE INDEX IF NOT EXISTS " + pgx.Identifier{short(is.table) + "_until"}.Sanitize() + " ON " + table + " (until) WHERE until IS NOT NULL",
+			"COMMENT ON TABLE " + table + " IS '" + format + "'",
+		}
+		if is.schema != "" {
+			var exists bool
+			if err := tx.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL", pgx.Identifier{is.schema}.Sanitize()).Scan(&exists); err != nil {
+				return err
+			}
+			if !exists {
+				statements = append(statements[:1:1], append([]string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{is.schema}.Sanitize()}, statements[1:]...)...)
+			}
+		}
+		for _, statement := range statements {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// short leaves room for the ending of an index's name.
+func short(table string) string { return table[:min(len(table), longestIdentifier-len("_until"))] }

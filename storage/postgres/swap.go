@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/gather"
+)
+
+// lanes is how many statements with swaps are under way at a time, each on a connection, and
+// mostSwaps how many swaps one has: it locks their rows until it has ended.
+const (
+	lanes     = 4
+	mostSwaps = 64
+)
+
+// Swap replaces a column if it is what is expected: in one statement with those that are there at
+// the same time.
+func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
+	if err := w.Check(); err != nil {
+		return storage.Swapped{}, fmt.Errorf("swap: %w", err)
+	}
+	if w.Absent {
+		return s.swapOne(ctx, w) // once in the life of a column
+	}
+	return s.swaps.Swap(ctx, w)
+}
+
+// swapMany does swaps in one statement. What is not done by it, because the column has something else, is
+// tried alone, which tells what that is.
+func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
+	ctx, leave, err := s.enter(context.Background(), nil)
+	if err != nil {
+		return gather.Failed(len(swaps), fmt.Errorf("swap: %w", err))
+	}
+	defer leave()
+	done := make([]bool, len(swaps))
+	with := together(swaps)
+	err = s.do(ctx, true, func(c *pgx.Conn) error {
+		clear(done)
+		rows, err := c.Query(ctx, s.ask.swapMany, with...)
+		if err != nil {
+			return err
+		}
+		var at int64
+		_, err = pgx.ForEachRow(rows, []any{&at}, func() error {
+			done[at] = true
+			return nil
+		})
+		return err
+	})
+	switch {
+	case errors.Is(err, storage.ErrInvalid):
+		// It may be one of them that the table does not take, and none was done.
+		return gather.Apart(ctx, swaps, s.swapOne)
+	case err != nil:
+		for _, w := range swaps {
+			if w.Tell && errors.Is(err, storage.ErrUnknown) {
+				s.tell(w.Key)
+			}
+		}
+		return gather.Failed(len(swaps), fmt.Errorf("swap: %w", err))
+	}
+	answers := make([]gather.Answer, len(swaps))
+	for i, w := range swaps {
+		switch {
+		case !done[i]:
+			answers[i].Swapped, answers[i].Err = s.swapOne(ctx, w)
+		default:
+			answers[i].Swapped.Done = true
+			if w.Tell {
+				s.tell(w.Key)
+			}
+		}
+	}
+	return answers
+}
+
+// together is what the statement is given, with the rows in their order: who swaps the same ones locks
+// them in that order, too.
+func together(swaps []*storage.Swap) []any {
+	order := make([]int64, len(swaps))
+	for i := range order {
+		order[i] = int64(i)
+	}
+	slices.SortFunc(order, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(swaps[a].Key, swaps[b].Key), cmp.Compare(swaps[a].Column, swaps[b].Column))
+	})
+	keys, columns := make([][]byte, len(swaps)), make([][]byte, len(swaps))
+	values, olds := make([][]byte, len(swaps)), make([][]byte, len(swaps))
+	for i, at := range order {
+		w := swaps[at]
+		keys[i], columns[i], values[i], olds[i] = []byte(w.Key), []byte(w.Column), []byte(w.New), []byte(w.Old)
+	}
+	return []any{keys, columns, values, olds, order}
+}
+
+// swapOne tries the plain statement first, which costs the server half of the one that shows what the
+// column is instead.
+func (s *Store) swapOne(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
+	if w.Absent {
+		return s.swapShown(ctx, w)
+	}
+	within, leave, err := s.enter(ctx, w.Check())
+	if err != nil {
+		return storage.Swapped{}, fmt.Errorf("swap: %w", err)
+	}
+	var done bool
+	err = s.do(within, true, func(c *pgx.Conn) error {
+		tag, err := c.Exec(within, s.ask.swapPlain, []byte(w.Key), []byte(w.Column), []byte(w.New), []byte(w.Old))
+		done = tag.RowsAffected() == 1
+		return err
+	})
+	leave()
+	switch {
+	case err == nil && !done:
+		return s.swapShown(ctx, w)
+	case w.Tell && (err == nil || errors.Is(err, storage.ErrUnknown)):
+		s.tell(w.Key)
+	}
+	if err != nil {
+		return storage.Swapped{}, fmt.Errorf("swap: %w", err)
+	}
+	return storage.Swapped{Done: true}, nil
+}
+
+// swapShown is a statement that shows the column where it is something else.
+func (s *Store) swapShown(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
+	ctx, leave, err := s.enter(ctx, w.Check())
+	if err != nil {
+		return storage.Swapped{}, fmt.Errorf("swap: %w", err)
+	}
+	defer leave()
+	statement, with := s.ask.swapAbsent, []any{[]byte(w.Key), []byte(w.Column), []byte(w.New)}
+	if !w.Absent {
+		statement, with = s.ask.swap, append(with, []byte(w.Old))
+	}
+	for {
+		var swapped storage.Swapped
+		err = s.do(ctx, true, func(c *pgx.Conn) error {
+			var value []byte
+			err := c.QueryRow(ctx, statement, with...).Scan(&swapped.Done, &value)
+			swapped.Present, swapped.Value = !swapped.Done, string(value)
+			if errors.Is(err, pgx.ErrNoRows) {
+				swapped, err = storage.Swapped{}, nil
+			}
+			return err
+		})
+		// Another has swapped meanwhile, which the statement waited for and does not show.
+		stale := err == nil && !swapped.Done && swapped.Present != w.Absent && swapped.Value == w.Old
+		if stale && ctx.Err() == nil {
+			continue
+		}
+		if stale {
+			err = fmt.Errorf("%w: others swap all the time: %w", storage.ErrRefused, ctx.Err())
+		}
+		if w.Tell && (swapped.Done || errors.Is(err, storage.ErrUnknown)) {
+			s.tell(w.Key)
+		}
+		if err != nil {
+			return storage.Swapped{}, fmt.Errorf("swap: %w", err)
+		}
+		return swapped, nil
+	}
+}

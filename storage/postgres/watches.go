@@ -1,0 +1,225 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// channel is where changes of a table are told. Its name has no more bytes than one may have.
+func channel(schema, table string) string {
+	sum := sha256.Sum256([]byte(schema + "\x00" + table))
+	return "holdfast_" + hex.EncodeToString(sum[:16])
+}
+
+// news is of which rows watchers elsewhere are still to be told.
+type news struct {
+	mu      sync.Mutex
+	waiting map[string]struct{}
+	come    chan struct{} // has room for one: there is something
+}
+
+// mostNews bounds what is kept for a server that does not take it: then watchers are not told.
+const mostNews = 10000
+
+// tell tells the watchers of a row: of this Store now, all others soon.
+func (s *Store) tell(key string) {
+	s.hub.Tell(key)
+	s.news.mu.Lock()
+	if len(s.news.waiting) < mostNews {
+		s.news.waiting[key] = struct{}{}
+	}
+	s.news.mu.Unlock()
+	select {
+	case s.news.come <- struct{}{}:
+	default:
+	}
+}
+
+// take returns all that is to be told.
+func (n *news) take() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	rows := make([]string, 0, len(n.waiting))
+	for key := range n.waiting {
+		// A notification is text, and has room for 8000 bytes.
+		rows = append(rows, base64.RawStdEncoding.EncodeToString([]byte(key)))
+	}
+	clear(n.waiting)
+	return rows
+}
+
+// spread tells watchers elsewhere, until the store is closed.
+func (s *Store) spread() {
+	var rows []string
+	for failed := 0; ; {
+		if failed == 0 {
+			select {
+			case <-s.news.come:
+			case <-s.ctx.Done():
+				return
+			}
+		}
+		rows = append(rows, s.news.take()...)
+		ctx, cancel := context.WithTimeout(s.ctx, s.settings.timeout)
+		err := s.notify(ctx, rows)
+		cancel()
+		if err == nil {
+			rows, failed = nil, 0
+			continue
+		}
+		failed++
+		rows = rows[:min(len(rows), mostNews)]
+		if !pause(s.ctx, delay(failed)) {
+			return
+		}
+	}
+}
+
+func (s *Store) notify(ctx context.Context, rows []string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return s.once(ctx, false, func(c *pgx.Conn) error {
+		_, err := c.Exec(ctx, s.ask.notify, s.channel, rows)
+		return err
+	})
+}
+
+// last tells what is left when the store is closed.
+func (s *Store) last() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = s.notify(ctx, s.news.take()) // watches are hints, and this was the last chance
+}
+
+// delay is how long to wait after so many vain tries: twice as long each time, up to some
+// seconds, and not the same for all who lost a server at the same time.
+func delay(failed int) time.Duration {
+	longest := min(20*time.Millisecond<<min(failed, 10), 5*time.Second)
+	return longest/2 + rand.N(longest/2)
+}
+
+// listener is the connection on which the store hears of changes.
+type listener struct {
+	quiet time.Duration // after which, without a notification, the server is asked whether it is there
+
+	mu      sync.Mutex
+	begun   bool
+	ready   chan struct{} // closed while it listens
+	isReady bool
+}
+
+// Watch has changed called after the row has changed, by whomever. The first of a Store makes a
+// connection.
+func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
+	waiting, leave, err := s.enter(ctx, (storage.Slice{Key: key}).Check())
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	defer leave()
+	// The watch ends with ctx, and at once if it cannot begin.
+	watching, end := context.WithCancel(ctx)
+	if err := s.hub.Watch(watching, key, changed); err != nil {
+		end()
+		return err
+	}
+	select {
+	case <-s.listening():
+		context.AfterFunc(ctx, end) // which ends watching anyway, and frees it
+		return nil
+	case <-waiting.Done():
+		end()
+		return fmt.Errorf("watch: no connection that listens: %w: %w", storage.ErrRefused, waiting.Err())
+	}
+}
+
+// listening begins to listen, if nobody has yet, and returns what is closed while it does.
+func (s *Store) listening() <-chan struct{} {
+	s.listen.mu.Lock()
+	defer s.listen.mu.Unlock()
+	if !s.listen.begun {
+		s.listen.begun = true
+		s.helpers.Go(s.hear)
+	}
+	return s.listen.ready
+}
+
+// set says whether the store listens now.
+func (l *listener) set(ready bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case ready && !l.isReady:
+		close(l.ready)
+	case !ready && l.isReady:
+		l.ready = make(chan struct{})
+	}
+	l.isReady = ready
+}
+
+// hear listens until the store is closed, on one connection after the other.
+func (s *Store) hear() {
+	for failed := 0; s.ctx.Err() == nil; failed++ {
+		if s.hearOne() {
+			failed = 0
+		}
+		s.listen.set(false)
+		if !pause(s.ctx, delay(failed)) {
+			return
+		}
+	}
+}
+
+// hearOne listens on one connection until that is lost, and says whether there was one.
+func (s *Store) hearOne() (heard bool) {
+	connecting, cancel := context.WithTimeout(s.ctx, s.settings.timeout)
+	defer cancel()
+	c, err := pgx.ConnectConfig(connecting, s.pool.Config().ConnConfig)
+	if err != nil {
+		return false // and tries again, as long as the store is open
+	}
+	defer func() {
+		ending, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.Close(ending) // it is lost, or not needed any more
+	}()
+	if _, err := c.Exec(connecting, "LISTEN "+pgx.Identifier{s.channel}.Sanitize()); err != nil {
+		return false
+	}
+	s.listen.set(true)
+	s.hub.TellAll() // of what happened before
+	for {
+		waiting, cancel := context.WithTimeout(s.ctx, s.listen.quiet)
+		told, err := c.WaitForNotification(waiting)
+		over := waiting.Err() != nil
+		cancel()
+		if told != nil {
+			// What is not ours, though on our channel, is of no row.
+			if key, err := base64.RawStdEncoding.DecodeString(told.Payload); err == nil {
+				s.hub.Tell(string(key))
+			}
+		}
+		switch {
+		case err == nil:
+		case s.ctx.Err() != nil || !over || c.IsClosed():
+			return true
+		default:
+			asking, cancel := context.WithTimeout(s.ctx, s.settings.timeout)
+			err := c.Ping(asking)
+			cancel()
+			if err != nil {
+				return true
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/gather"
+)
+
+// lanes is how many scripts with swaps are under way at a time, and mostSwaps how many swaps one
+// has: nothing else is done meanwhile.
+const (
+	lanes     = 4
+	mostSwaps = 64
+)
+
+// Swap replaces a column if it is what is expected: a script, for this one and those that are there
+// at the same time.
+func (s *Store) Swap(ctx context.Context, swap *storage.Swap) (storage.Swapped, error) {
+	if err := swap.Check(); err != nil {
+		return storage.Swapped{}, fmt.Errorf("swap redis: %w", err)
+	}
+	return s.swaps.Swap(ctx, swap)
+}
+
+func (s *Store) swapOne(ctx context.Context, swap *storage.Swap) (storage.Swapped, error) {
+	var answers [1]gather.Answer
+	if err := s.swapAll(ctx, []*storage.Swap{swap}, answers[:]); err != nil {
+		return storage.Swapped{}, err
+	}
+	return answers[0].Swapped, nil
+}
+
+func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
+	answers := make([]gather.Answer, len(swaps))
+	switch err := s.swapAll(context.Background(), swaps, answers); {
+	case err == nil:
+		return answers
+	case errors.Is(err, storage.ErrInvalid):
+		// It may be the row of one of them that is of another kind: the script looks at all kinds
+		// before it writes anything.
+		return gather.Apart(context.Background(), swaps, s.swapOne)
+	default:
+		return gather.Failed(len(swaps), err)
+	}
+}
+
+// swapAll does swaps of different columns, or none of them.
+func (s *Store) swapAll(ctx context.Context, swaps []*storage.Swap, answers []gather.Answer) error {
+	what := "swap redis"
+	keys, args := make([]string, len(swaps)), make([]string, 0, 4*len(swaps))
+	for i, swap := range swaps {
+		expects := "1"
+		if swap.Absent {
+			expects = ""
+		}
+		keys[i] = s.key(swap.Key)
+		args = append(args, swap.Column, swap.New, expects, swap.Old)
+	}
+	return s.try(ctx, what, func(ctx context.Context) error {
+		told, err := s.swap.Exec(ctx, s.client, keys, args).ToArray()
+		if err == nil && len(told) != len(swaps) {
+			err = fmt.Errorf("it answers %d of %d swaps", len(told), len(swaps))
+		}
+		for i := range told {
+			if err == nil {
+				answers[i].Swapped, err = became(&told[i])
+			}
+		}
+		if err != nil {
+			return s.classify(err, what, true)
+		}
+		return nil
+	})
+}
+
+// became reads what became of a swap.
+func became(told *rueidis.RedisMessage) (storage.Swapped, error) {
+	switch {
+	case told.IsNil():
+		return storage.Swapped{}, nil
+	case told.IsInt64():
+		return storage.Swapped{Done: true}, nil
+	}
+	value, err := told.ToString()
+	return storage.Swapped{Present: true, Value: value}, err
+}

@@ -1,0 +1,254 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/watch"
+)
+
+// Watch has changed called after whatever write of the row.
+func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
+	if s.connections.isClosed() {
+		return fmt.Errorf("watch redis: %w", errClosed)
+	}
+	// What ends a watch that never began, and is left to ctx otherwise.
+	watching, cancel := context.WithCancel(ctx)
+	if err := s.hub.Watch(watching, key, changed); err != nil {
+		cancel()
+		return fmt.Errorf("watch redis: %w", err)
+	}
+	name := s.key(key)
+	asked, err := s.tracker.join(name)
+	if err != nil {
+		cancel()
+		return fmt.Errorf("watch redis: %w", err)
+	}
+	context.AfterFunc(watching, func() { s.tracker.leave(name) })
+	limited, end := context.WithTimeout(ctx, s.config.timeout)
+	defer end()
+	select {
+	case <-asked:
+		context.AfterFunc(ctx, cancel)
+		return nil
+	case <-s.tracker.ended:
+		cancel()
+		return fmt.Errorf("watch redis: %w", errClosed)
+	case <-limited.Done():
+		cancel()
+		return fmt.Errorf("watch redis: %w: %w", storage.ErrRefused, errors.Join(limited.Err(), s.tracker.why()))
+	}
+}
+
+// tracker asks the server, on a connection of its own, to be told of writes.
+type tracker struct {
+	client  rueidis.Client
+	hub     *watch.Hub
+	prefix  string
+	timeout time.Duration
+	wake    chan struct{} // has room for one
+	ended   chan struct{}
+	work    sync.WaitGroup
+
+	mu      sync.Mutex
+	rows    map[string]*tracked
+	running bool
+	closed  bool
+	err     error // of the last connection
+}
+
+// tracked is a row that somebody watches.
+type tracked struct {
+	watchers int
+	asked    bool // for, on this connection, since the server last told of it
+	once     sync.Once
+	ready    chan struct{} // closed when it was asked for the first time
+}
+
+func newTracker(client rueidis.Client, hub *watch.Hub, prefix string, timeout time.Duration) *tracker {
+	return &tracker{
+		client: client, hub: hub, prefix: prefix, timeout: timeout,
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), rows: map[string]*tracked{},
+	}
+}
+
+// join adds a watcher of a row, and returns what is closed once every write is told.
+func (k *tracker) join(name string) (<-chan struct{}, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return nil, errClosed
+	}
+	row := k.rows[name]
+	if row == nil {
+		row = &tracked{ready: make(chan struct{})}
+		k.rows[name] = row
+		k.rouse()
+	}
+	row.watchers++
+	if !k.running {
+		k.running = true
+		k.work.Go(k.run)
+	}
+	return row.ready, nil
+}
+
+// leave takes a watcher away. The server tells of the row at most once more.
+func (k *tracker) leave(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if row := k.rows[name]; row != nil {
+		if row.watchers--; row.watchers == 0 {
+			delete(k.rows, name)
+		}
+	}
+}
+
+// why is what was wrong with the last connection.
+func (k *tracker) why() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.err
+}
+
+// rouse has the tracker look for rows that are to be asked for.
+func (k *tracker) rouse() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end has the tracker end, once, and nobody join any more. It does not wait for it.
+func (k *tracker) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	close(k.ended)
+}
+
+// run has one connection after the other.
+func (k *tracker) run() {
+	pause := firstPause
+	for {
+		began := time.Now()
+		err := k.follow()
+		k.mu.Lock()
+		k.err = err
+		for _, row := range k.rows {
+			row.asked = false
+		}
+		k.mu.Unlock()
+		if time.Since(began) > mostPause {
+			pause = firstPause
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-k.ended:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		pause = min(2*pause, mostPause)
+	}
+}
+
+// follow asks for rows, and again for each that was told of, until the connection is lost.
+func (k *tracker) follow() error {
+	connection, release := k.client.Dedicate()
+	defer release()
+	defer connection.Close()
+	lost := connection.SetOnInvalidations(k.told)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-k.ended:
+			cancel()
+		case <-stop:
+		}
+	}()
+	limited, end := context.WithTimeout(ctx, k.timeout)
+	err := connection.Do(limited, connection.B().ClientTracking().On().Build()).Error()
+	end()
+	if err != nil {
+		return err
+	}
+	for {
+		if err := k.ask(ctx, connection); err != nil {
+			return err
+		}
+		select {
+		case <-k.wake:
+		case err := <-lost:
+			return err
+		case <-k.ended:
+			return errClosed
+		}
+	}
+}
+
+// mostAsked is how many rows are asked for at once.
+const mostAsked = 500
+
+// ask asks for the rows that are to be asked for, and tells their watchers: from here on the
+// server tells of the next write, and of what was before they have to look by themselves.
+func (k *tracker) ask(ctx context.Context, connection rueidis.DedicatedClient) error {
+	for {
+		var names []string
+		k.mu.Lock()
+		for name, row := range k.rows {
+			if !row.asked && len(names) < mostAsked {
+				row.asked = true
+				names = append(names, name)
+			}
+		}
+		k.mu.Unlock()
+		if len(names) == 0 {
+			return nil
+		}
+		limited, end := context.WithTimeout(ctx, k.timeout)
+		err := connection.Do(limited, connection.B().Exists().Key(names...).Build()).Error()
+		end()
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			k.mu.Lock()
+			row := k.rows[name]
+			k.mu.Unlock()
+			if row != nil {
+				row.once.Do(func() { close(row.ready) })
+			}
+			k.hub.Tell(strings.TrimPrefix(name, k.prefix))
+		}
+	}
+}
+
+// told is what the server says: these rows were written, or any. It is called on the
+// connection's own goroutine, and also when that ends.
+func (k *tracker) told(names []rueidis.RedisMessage) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if names == nil {
+		for _, row := range k.rows {
+			row.asked = false
+		}
+	}
+	for i := range names {
+		name, err := names[i].ToString()
+		if row := k.rows[name]; err == nil && row != nil {
+			row.asked = false
+		}
+	}
+	k.rouse()
+}

@@ -1,0 +1,151 @@
+package storagetest
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+func closeChecks() []check {
+	return []check{
+		{"close", nil, closeOne},
+		{"close_with_requests", nil, closeWithRequests},
+		{"close_with_watches", needWatch, closeWithWatches},
+		{"use_by_many", nil, useByMany},
+	}
+}
+
+// closeOne handle: it takes nothing any more, the others go on, and what was written stays.
+func closeOne(s *stage) {
+	key := s.row()
+	one := s.open()
+	s.add(one, key, 1, entry("a", "1"))
+	for range 2 {
+		if err := one.Close(); err != nil {
+			s.Errorf("Close: %v", err)
+		}
+		s.each(s.ctx, one, key+"x", func(what string, err error) { s.wantKind(what+" after Close", err, storage.ErrInvalid) })
+	}
+	s.want(s, &storage.Slice{Key: key}, entry("a", "1"))
+	s.want(s, &storage.Slice{Key: key + "x"})
+	s.want(s.open(), &storage.Slice{Key: key}, entry("a", "1"))
+	s.each(s.ctx, s, key, func(what string, err error) {
+		if err != nil {
+			s.Errorf("%s, after another handle was closed: %v", what, err)
+		}
+	})
+}
+
+// closeWithRequests under way: each of them ends, and says what is known of it.
+func closeWithRequests(s *stage) {
+	const workers = 6
+	key := s.row()
+	one := s.open()
+	var mu sync.Mutex
+	said := map[string]error{}
+	underWay := make(chan struct{}, workers)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				column := fmt.Sprintf("%d %04d", w, i)
+				err := one.Mutate(s.ctx, &storage.Mutate{Key: key, Additions: []storage.Entry{entry(column, "v")}, Timestamp: 1})
+				mu.Lock()
+				said[column] = err
+				mu.Unlock()
+				if i == 3 || err != nil && i < 3 {
+					underWay <- struct{}{}
+				}
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	for range workers {
+		<-underWay
+	}
+	if err := one.Close(); err != nil {
+		s.Errorf("Close: %v", err)
+	}
+	all.Wait()
+	there := map[string]bool{}
+	for _, e := range s.read(s, &storage.Slice{Key: key}) {
+		there[e.Column] = true
+	}
+	for column, err := range said {
+		switch k := kind(err); {
+		case err == nil && !there[column]:
+			s.Errorf("column %q was added, and is not there", column)
+		case err != nil && k == nil:
+			s.Errorf("the error of a request under way at Close is of none of the three kinds, or of several: %v", err)
+		case err != nil && k != storage.ErrUnknown && there[column]:
+			s.Errorf("column %q is there: %v", column, err)
+		}
+	}
+}
+
+// closeWithWatches ends them.
+func closeWithWatches(s *stage) {
+	key := s.row()
+	one := s.open()
+	told := s.watched(s.ctx, one, key)
+	s.delete(s.Store, key, 1, told)
+	s.await(told, "the watcher")
+	if err := one.Close(); err != nil {
+		s.Errorf("Close: %v", err)
+	}
+	drain(told)
+	stays := s.watched(s.ctx, s, key)
+	s.delete(s.Store, key, 2, stays)
+	s.await(stays, "the watcher of another handle")
+	select {
+	case <-told:
+		s.Errorf("the watcher of a handle that was closed is told")
+	default:
+	}
+}
+
+// useByMany of one handle, for all that it has.
+func useByMany(s *stage) {
+	const workers, rounds = 12, 10
+	f := s.Features()
+	shared := s.row()
+	s.together(workers, func(w int) {
+		own := fmt.Sprint(shared, " of ", w)
+		for i := range rounds {
+			column := fmt.Sprintf("%d %02d", w, i)
+			for _, key := range []string{shared, own} {
+				m := storage.Mutate{Key: key, Additions: []storage.Entry{entry(column, "v")}, Timestamp: 1}
+				if err := again(func() error { return s.Mutate(s.ctx, &m) }); err != nil {
+					s.Errorf("%s: %v", brief(m), err)
+					return
+				}
+			}
+			entries, err := s.Slice(s.ctx, &storage.Slice{Key: own})
+			if err != nil || len(entries) != i+1 {
+				s.Errorf("worker %d sees %d of %d columns, %v", w, len(entries), i+1, err)
+				return
+			}
+			if f.Swap {
+				if _, ok := s.claim(s.Store, fmt.Sprint(own, "s", i), column); !ok {
+					return
+				}
+			}
+			if f.Clock {
+				if _, err := s.Clock(s.ctx); err != nil {
+					s.Errorf("Clock: %v", err)
+				}
+			}
+			if f.Watch {
+				if err := s.Watch(s.ctx, own, func() {}); err != nil {
+					s.Errorf("Watch: %v", err)
+				}
+			}
+		}
+	})
+	if got := len(s.read(s, &storage.Slice{Key: shared})); got != workers*rounds {
+		s.Errorf("%d columns in the row of all, want %d", got, workers*rounds)
+	}
+}

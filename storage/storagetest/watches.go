@@ -1,0 +1,177 @@
+package storagetest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+func watchChecks() []check {
+	return []check{
+		{"watch_of_deletions", needWatch, watchOfDeletions},
+		{"watch_of_swaps", needWatchedSwap, watchOfSwaps},
+		{"watch_of_many", needWatch, watchOfMany},
+		{"watch_ends", needWatch, watchEnds},
+		{"watch_one_call_at_a_time", needWatch, watchOneCallAtATime},
+	}
+}
+
+// watched begins to watch a row, and returns where it is told.
+func (s *stage) watched(ctx context.Context, store storage.Store, key string) <-chan struct{} {
+	s.Helper()
+	told := make(chan struct{}, 1)
+	err := store.Watch(ctx, key, func() {
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		s.Fatalf("watch %q: %v", cut(key), err)
+	}
+	return told
+}
+
+// drain forgets what was told before, as far as it has come.
+func drain(told <-chan struct{}) {
+	select {
+	case <-told:
+	default:
+	}
+}
+
+// delete adds a column and deletes it again. What a watcher is told of the former is no matter.
+func (s *stage) delete(store storage.Store, key string, i int, told ...<-chan struct{}) {
+	s.Helper()
+	column := fmt.Sprint("column ", i)
+	s.add(store, key, int64(i), entry(column, "v"))
+	for _, t := range told {
+		drain(t)
+	}
+	s.remove(store, key, int64(i), column)
+}
+
+// watchOfDeletions tells of those of every handle, from the first on.
+func watchOfDeletions(s *stage) {
+	stores := s.several(3)
+	for round := range 5 {
+		key := s.row() + "\x00\xff'"
+		// They are there before, so that there is nothing to be told of but that they go.
+		s.add(s, key, 1, entry("0", ""), entry("1", ""), entry("2", ""), entry("3", ""))
+		told := s.watched(s.ctx, stores[0], key)
+		for i := range 4 {
+			drain(told)
+			s.remove(stores[(round+i)%3], key, 2, fmt.Sprint(i))
+			s.await(told, fmt.Sprintf("deletion %d of round %d", i, round))
+		}
+	}
+}
+
+// watchOfSwaps tells of those with Tell.
+func watchOfSwaps(s *stage) {
+	stores := s.several(3)
+	key, value := s.row()+"\x00\xff'", ""
+	told := s.watched(s.ctx, stores[0], key)
+	for i := range 12 {
+		next := fmt.Sprint(i)
+		w := storage.Swap{Key: key, Column: "c", Absent: i == 0, Old: value, New: next}
+		if w.Tell = i%2 == 0; w.Tell {
+			drain(told)
+		}
+		s.swap(stores[i%3], &w, storage.Swapped{Done: true})
+		value = next
+		if w.Tell {
+			s.await(told, fmt.Sprintf("swap %d", i))
+		}
+	}
+}
+
+// watchOfMany has every watcher told, of whatever handle, and of the row that he watches.
+func watchOfMany(s *stage) {
+	const rows = 4
+	stores := s.several(3)
+	var keys [rows]string
+	var watchers [rows][]<-chan struct{}
+	for row := range rows {
+		keys[row] = s.row()
+		for i := range 6 {
+			watchers[row] = append(watchers[row], s.watched(s.ctx, stores[i%3], keys[row]))
+		}
+	}
+	for i := range 3 * rows {
+		row := i % rows
+		s.delete(stores[i%3], keys[row], i, watchers[row]...)
+		for j, told := range watchers[row] {
+			s.await(told, fmt.Sprintf("watcher %d of row %d", j, row))
+		}
+	}
+}
+
+// watchEnds with its context, and the other watchers of the row stay.
+func watchEnds(s *stage) {
+	key := s.row()
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	var calls atomic.Int64
+	if err := s.Watch(ctx, key, func() { calls.Add(1) }); err != nil {
+		s.Fatalf("watch: %v", err)
+	}
+	stays := s.watched(s.ctx, s, key)
+	for i := 0; calls.Load() == 0; i++ {
+		s.delete(s.Store, key, i, stays)
+		s.await(stays, "the watcher who stays")
+	}
+	cancel()
+	// What is on its way may still come. It must come to an end.
+	for i, quiet := 1000, 0; quiet < 25; i++ {
+		before := calls.Load()
+		s.delete(s.Store, key, i, stays)
+		s.await(stays, "the watcher who stays")
+		runtime.Gosched() // whoever is told has his turn
+		if quiet++; calls.Load() != before {
+			quiet = 0
+		}
+		if i == 1200 {
+			s.Fatalf("200 deletions after its context has ended, a watcher is still told")
+		}
+	}
+}
+
+// watchOneCallAtATime for one watcher, however much is told.
+func watchOneCallAtATime(s *stage) {
+	stores := s.several(2)
+	key := s.row()
+	var inside, most atomic.Int64
+	told := make(chan struct{}, 1)
+	err := s.Watch(s.ctx, key, func() {
+		most.Store(max(most.Load(), inside.Add(1)))
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+		for range 1000 {
+			runtime.Gosched() // another may come now
+		}
+		inside.Add(-1)
+	})
+	if err != nil {
+		s.Fatalf("watch: %v", err)
+	}
+	s.together(6, func(w int) {
+		for i := range 10 {
+			m := storage.Mutate{Key: key, Deletions: []string{fmt.Sprintf("%d %d", w, i)}, Timestamp: 1}
+			if err := again(func() error { return stores[w%2].Mutate(s.ctx, &m) }); err != nil {
+				s.Errorf("%s: %v", brief(m), err)
+				return
+			}
+		}
+	})
+	s.delete(s.Store, key, 0)
+	s.await(told, "the watcher")
+	if n := most.Load(); n > 1 {
+		s.Errorf("%d calls at a time", n)
+	}
+}
