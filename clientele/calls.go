@@ -180,7 +180,7 @@ func (c *Clients[R]) closeSpace(now protocol.Time, call protocol.CallID, out *pr
 
 // tellClosed tells whoever has closed the space that nothing of this member's is left.
 func (c *Clients[R]) tellClosed(out *protocol.Effects) {
-	if c.instance.Awaited() && c.table.Holds()+c.table.Waiters() == 0 {
+	if c.instance.Awaited() && c.table.Holds()+c.table.Waiters() == 0 && c.protocol.Settled() {
 		c.instance.Conclude(out)
 	}
 }

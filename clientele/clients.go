@@ -57,6 +57,9 @@ type Protocol[R Own] interface {
 	// is Ended. Then its client is told by [Clients.TellReleased], when they do not any more:
 	// what is told to be free can be had by anybody.
 	Withhold(R) bool
+	// Settled reports whether nothing that this member's clients have given up has still to be
+	// said to others: then a space that is closed here is (protocol.CloseSpace).
+	Settled() bool
 	// Condition says how the space is, with what its clients have. [Clients.Describe] begins it.
 	Condition(protocol.Time, Counts) *protocol.Condition
 }
@@ -128,6 +131,24 @@ func (c *Clients[R]) Deny(now protocol.Time, own R, err error, out *protocol.Eff
 	if c.table.Deny(now, r.Key.Session, r.Key.Name, r.Key.ID, err, &c.scratch) {
 		c.tell(out)
 	}
+}
+
+// Revoke tells the client of a request that holds to stop using it: the hold ends when it says
+// that it has, or with its session.
+func (c *Clients[R]) Revoke(now protocol.Time, own R, why holdfast.Loss, out *protocol.Effects) {
+	r := own.Requested()
+	c.table.Revoke(r.Key.Session, r.Key.Name, r.Token, why, &c.scratch)
+	c.tell(out)
+}
+
+// End ends a request that holds, and tells why.
+func (c *Clients[R]) End(now protocol.Time, own R, why holdfast.Loss, out *protocol.Effects) {
+	r := own.Requested()
+	its := func(name string, _ lock.SessionID, _ uint64, token holdfast.Token) bool {
+		return name == r.Key.Name && token == r.Token
+	}
+	c.table.EndWhere(now, why, its, &c.scratch)
+	c.tell(out)
 }
 
 // Lose ends all that is held, and tells why. What waits goes on waiting.

@@ -101,6 +101,8 @@ func (m *member) Explain(_ *wish, err error) error {
 
 func (m *member) Knows(w *wish) bool { return w.Waits || m.standing.Alone() }
 
+func (m *member) Settled() bool { return true }
+
 func (m *member) Awaits(w *wish, peer protocol.ID) bool { return slices.Contains(w.awaits, peer) }
 
 func (m *member) Withhold(w *wish) bool { return w.withhold }

@@ -19,6 +19,7 @@ type Request struct {
 	Shape   Shape
 	Try     bool          // it waits for what peers say, and not for those who hold
 	Hold    time.Duration // the hold limit that it asks for; 0 is none
+	Belief  time.Duration // how long its client may believe unheard; see lock.Request
 
 	// By is who is before it, as far as a peer has said; the protocol sets it.
 	By *lock.HeldBy
@@ -78,6 +79,6 @@ func keyOf(q *lock.Request) Key { return Key{q.Session, q.ID, q.Name} }
 func newRequest(q *lock.Request, arrival uint64) Request {
 	return Request{
 		Key: keyOf(q), Arrival: arrival, Owner: cmp.Or(q.Owner, q.Client),
-		Shape: Shape{q.Mode, q.Units, q.Capacity}, Try: q.Try, Hold: q.Hold,
+		Shape: Shape{q.Mode, q.Units, q.Capacity}, Try: q.Try, Hold: q.Hold, Belief: q.Belief,
 	}
 }

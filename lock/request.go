@@ -59,6 +59,10 @@ type Request struct {
 	Arrived  Time          // when it reached the authority; anchors Hold's answer
 	WaitEnd  Time          // when to give up waiting; Never means not by itself, with Try too
 	Hold     time.Duration // hold limit; 0 means none
+	// Belief is how long, by the member's clock, the client may go on believing in what it holds
+	// after it was last heard. The member that the session is at sets it; 0 for its own process,
+	// whose users compare with the member's clock.
+	Belief time.Duration
 }
 
 // Kind says what a Decision decides.

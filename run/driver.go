@@ -24,6 +24,9 @@ type Config struct {
 	// Storage keeps what the machine sends to protocol.Storage. Nil refuses every
 	// write, as a storage without room does.
 	Storage Storage
+	// Stores are the key-column-value stores that the machines at these ports ask. A machine
+	// without one is not answered. They stay open when the driver is closed.
+	Stores map[protocol.Port]storage.Store
 	// Peers takes the machine's messages to other members. Nil loses them all, as a
 	// network that is down does.
 	Peers Peers
@@ -96,6 +99,9 @@ type Driver struct {
 	wake        protocol.Time       // what the timer is set to
 	timer       clock.Timer
 
+	shops     map[protocol.Port]*shop
+	immediate []protocol.Event // answers that need nobody else, to be stepped in the same batch
+
 	writer *writer
 	done   chan struct{} // closed by Close
 	ended  sync.WaitGroup
@@ -124,6 +130,10 @@ func New(c Config) (*Driver, error) {
 		wake:    protocol.Never,
 		timer:   c.Clock.NewTimer(),
 		done:    make(chan struct{}),
+	}
+	d.shops = map[protocol.Port]*shop{}
+	for port, store := range c.Stores {
+		d.shops[port] = newShop(store, port, func(ev protocol.Event) { d.Step(ev) }, c.Logger)
 	}
 	d.writer = newWriter(c.Storage, d.receive)
 	d.ended.Go(d.keepTime)
@@ -208,14 +218,28 @@ func (d *Driver) Close() error {
 	close(d.done)
 	d.mu.Unlock()
 	d.writer.close()
+	for _, shop := range d.shops {
+		shop.close()
+	}
 	d.ended.Wait()
 	d.timer.Stop()
 	return nil
 }
 
-// step feeds one event and drains what it caused but the replies, which wait for
-// the end of the batch. It is called with the mutex held.
+// step feeds one event, and what can be answered at once of what it asks for. It is called
+// with the mutex held.
 func (d *Driver) step(ev *protocol.Event) {
+	d.stepOne(ev)
+	for len(d.immediate) > 0 {
+		next := d.immediate[0]
+		d.immediate = d.immediate[1:]
+		d.stepOne(&next)
+	}
+}
+
+// stepOne feeds one event and drains what it caused but the replies, which wait for
+// the end of the batch.
+func (d *Driver) stepOne(ev *protocol.Event) {
 	now := d.Now()
 	before := len(d.effects.Replies)
 	d.stepping = true
@@ -269,6 +293,12 @@ func (d *Driver) send(envelope *protocol.Envelope) {
 	switch {
 	case isSave && envelope.To == protocol.Storage:
 		d.writer.save(save)
+	case envelope.To == protocol.Storage && d.shops[envelope.Port] != nil:
+		if c, isClock := envelope.Message.(storage.Clock); isClock && c.Own {
+			d.immediate = append(d.immediate, ownClock(envelope.Port, c))
+			return
+		}
+		d.shops[envelope.Port].ask(envelope.Message)
 	case d.peers == nil || envelope.To == protocol.Storage || envelope.To == protocol.Rumour:
 		d.logger.Debug("message for nobody", "to", envelope.To, "message", envelope.Message)
 	default:

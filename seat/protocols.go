@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/session"
@@ -55,6 +56,15 @@ func Protocols() []Protocol {
 				})
 			},
 			Vocabulary: bakery.Vocabulary(),
+		},
+		{
+			Name: "claim",
+			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+				return claim.New(claim.Config{
+					Options: space.Claim, Self: self, Table: s.Table, Patience: s.Patience,
+					Random: uint64(space.Random), Store: space.Store,
+				})
+			},
 		},
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Seat is a member at its start. What its fields allow, and what zero means, their
@@ -50,6 +52,8 @@ type Space struct {
 	Published      bool          // protocol bakery
 	Grace          time.Duration // protocol bakery; zero means none
 	GraceOfHold    bool          // protocol bakery
+	Claim          claim.Options // protocol claim
+	Store          storage.Features
 }
 
 // Chance draws what nobody can know before.

@@ -275,6 +275,9 @@ func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request,
 	if r.Arrived == 0 {
 		r.Arrived = now
 	}
+	if p.sort != Local {
+		r.Belief = m.stretch(p.ttl)
+	}
 	if _, waits := p.waiting[r.ID]; waits {
 		p.waiting[r.ID] = ev.Call // who asked again is who is told
 	}

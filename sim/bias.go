@@ -23,6 +23,11 @@ type Bias struct {
 	// Strand lets coordinators leave in the worst moment, again and again: what one has
 	// sent to some member in its last second is under way until another one grants.
 	Strand bool
+	// Keep says that users hold for up to twice as long as claims live.
+	Keep bool
+	// Tight says that each way to a shared store takes up to as long as claims are left alone
+	// before they are checked.
+	Tight bool
 }
 
 // strandAgain lets the next coordinator leave like that.
@@ -85,6 +90,8 @@ func (b Bias) String() string {
 	say(b.Often > 1, fmt.Sprintf("%d times as often", b.Often))
 	say(b.Crowd, "all want one name")
 	say(b.Late > 0, fmt.Sprintf("%d of 10,000 messages late", b.Late))
+	say(b.Keep, "users hold for long")
+	say(b.Tight, "the store is as slow as claims may be written")
 	say(b.Strand, "coordinators leave while their last messages are held up")
 	return strings.Join(all, ", ")
 }
@@ -101,6 +108,9 @@ func (s *settings) bend(b Bias) {
 		s.names = []lockName{{name: "n0"}}
 		s.think, s.holding = 20*time.Millisecond, 200*time.Millisecond
 		s.impatient, s.waiters, s.locksPerSession = 0, 0, 0
+	}
+	if b.Keep {
+		s.holding = 2 * s.claim.Expiry
 	}
 	s.bias = b
 	if b.Late > 0 && s.faults.Has(Delay) {

@@ -83,12 +83,15 @@ func (p *Protocol) handlers() (all []handler) {
 	}
 	if p.Stores {
 		add("space", protocol.Receive, storage.Mutated{}, storage.Sliced{})
+		if p.Claims {
+			add("space", protocol.Receive, storage.Swapped{}, storage.Clocked{}, storage.Changed{})
+		}
 	}
 	if p.Locks {
 		add("space", protocol.Tick, nil)
 		add("space", protocol.Call, reachedByLocks...)
 	}
-	if p.Peers {
+	if p.Peers && !p.Claims {
 		add("membership", protocol.Raised, &protocol.Unheard{})
 	}
 	if p.Moves {
@@ -176,6 +179,9 @@ func (s *Summary) above(c *Config) (all []reflect.Type) {
 	if len(all) > 0 {
 		if c.Protocol.Stores {
 			all = append(all, reflect.TypeFor[storage.Mutate](), reflect.TypeFor[storage.Slice]())
+		}
+		if c.Protocol.Claims {
+			all = append(all, reflect.TypeFor[storage.Swap](), reflect.TypeFor[storage.Clock](), reflect.TypeFor[storage.Watch](), reflect.TypeFor[storage.Unwatch]())
 		}
 		return all
 	}

@@ -235,6 +235,9 @@ func (t *taking) believes(now protocol.Time) bool {
 		return false
 	}
 	v := l.member.view
+	if assured := l.member.assured(); now >= assured {
+		return false
+	}
 	end := v.Lease.Member
 	if uint64(t.token)>>32 < v.Epoch.Counter {
 		end = v.Lease.Carried

@@ -97,6 +97,13 @@ func (m *member) start() {
 		Placement: w.settings.placement, HoldOn: w.settings.holdOn,
 		Defer: w.settings.deferring, Retain: w.settings.retaining, Capacity: w.settings.capacity,
 		Published: w.settings.published, Grace: w.settings.grace, Random: rand.New(rand.NewPCG(uint64(m.place), uint64(m.life))).Uint32(),
+		Claim: w.settings.claim, Store: w.settings.store,
+	}
+	if w.protocol.Claims {
+		seat.Claim.RID = fmt.Sprintf("%s%d", m.name, m.life)
+		if protocol.Mutated("each process has a rid of its own") {
+			seat.Claim.RID = "r"
+		}
 	}
 	m.wrong, m.misfit = m.misfit, fits
 	m.wrong.spoil(&seat)

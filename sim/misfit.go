@@ -65,6 +65,9 @@ func (n *nemesis) misconfigure() {
 	w := n.world
 	m := n.member("member")
 	wrong := func(o *member) bool { return o != m && o.founder && (o.misfit != fits || o.up && o.wrong != fits) }
+	if w.settings.founders < 3 && m.founder {
+		return // nobody is there to say that it is wrong
+	}
 	if m.gone || m.founder && slices.ContainsFunc(w.members, wrong) {
 		return
 	}

@@ -355,7 +355,11 @@ func (n *nemesis) step(f Fault) {
 	w := n.world
 	w.hit(f)
 	m := n.member("member")
-	m.wall += w.skew("by")
+	if by := w.skew("by"); w.protocol.Stores {
+		m.wall = by // and it stays within the bounds
+	} else {
+		m.wall += by
+	}
 	w.tell.happened(f, 0, m.name, "the wall clock of "+m.name+" is set")
 }
 

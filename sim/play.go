@@ -69,6 +69,9 @@ func Play(s *Script, on Stage) (played Played, err error) {
 		tracing: on.Trace != nil, writer: on.Trace, brief: on.Brief, count: newCounts(on.Coverage),
 	}
 	w.settings.stores = on.Protocol.Stores
+	if on.Protocol.Claims {
+		w.settings.claim, w.settings.store, _ = s.Claims.resolve(s.Drift) // it was checked
+	}
 	w.stage()
 	w.observed(on.Observe)
 	played.Result = w.play()
@@ -122,6 +125,12 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: defer, retain and capacity are allowed where peers ask one another, and protocol %s is none of those", s.Protocol)
 	case s.Capacity < 0 || s.Capacity > 1000:
 		return fmt.Errorf("sim: script: capacity %d; 1 to 1000 is allowed, and 0 for none", s.Capacity)
+	}
+	if _, _, err := s.Claims.resolve(s.Drift); p.Claims && err != nil {
+		return fmt.Errorf("sim: script: %w", err)
+	}
+	if !p.Claims && s.Claims != (Claims{}) {
+		return fmt.Errorf("sim: script: wait, expiry, skew, unit, cas, clock, cleaner, store-ttl and store-watch are allowed where locks are claims, and protocol %s has none", s.Protocol)
 	}
 	if err := p.Check(s.Faults); err != nil {
 		return fmt.Errorf("sim: script: %w", err)

@@ -47,6 +47,7 @@ type Script struct {
 	Capacity          int
 	Published         bool
 	Grace             time.Duration
+	Claims            Claims
 	Choices           []Choice
 }
 
@@ -86,7 +87,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
 		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: s.holdOn, Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
-		Published: s.published, Grace: s.grace,
+		Published: s.published, Grace: s.grace, Claims: s.claims(),
 	}
 	for _, n := range s.names {
 		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})

@@ -10,7 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
 	seats "github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Protocol is what the simulator must know of a protocol to run it. Everything else
@@ -72,6 +74,8 @@ type Protocol struct {
 	// Stores says that the machines share a store: they ask for storage.Mutate and
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
 	Stores bool
+	// Claims says that they date what they write there by clocks (the options of protocol claim).
+	Claims bool
 	// Faults are those within the bounds that can happen to this protocol. Zero means all
 	// but mode any, for which a protocol needs rules of its own, and without Stores those of
 	// stores.
@@ -143,11 +147,14 @@ type Seat struct {
 	Grace     time.Duration
 	Random    uint32
 	Capacity  int
+	// Claim is what a space of protocol claim has, and Store what its store can do.
+	Claim claim.Options
+	Store storage.Features
 }
 
 // space is the member's one space.
 func (s *Seat) space() seats.Space {
-	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random}
+	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store}
 }
 
 // Built are the machines of one life, to be stacked.
@@ -171,7 +178,7 @@ type Standing struct {
 
 // Protocols lists the protocols that can be simulated.
 func Protocols() []Protocol {
-	return []Protocol{centralProtocol(), grantorProtocol(), permissionProtocol(), bakeryProtocol(), electionProtocol()}
+	return []Protocol{centralProtocol(), grantorProtocol(), permissionProtocol(), bakeryProtocol(), claimProtocol(), electionProtocol()}
 }
 
 // Find returns the protocol of that name.

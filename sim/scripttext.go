@@ -64,7 +64,7 @@ func settingsOfScripts() []setting {
 			return nil
 		}, false}
 	}
-	return []setting{
+	return slices.Concat([]setting{
 		text("protocol", func(s *Script) *string { return &s.Protocol }, true),
 		text("without", func(s *Script) *string { return &s.Without }, false),
 		number("members", func(s *Script) *int { return &s.Members }, true),
@@ -93,7 +93,7 @@ func settingsOfScripts() []setting {
 		number("capacity", func(s *Script) *int { return &s.Capacity }, false),
 		flag("published", func(s *Script) *bool { return &s.Published }),
 		length("grace", func(s *Script) *time.Duration { return &s.Grace }, false),
-	}
+	}, settingsOfClaims(text, length, flag))
 }
 
 func setFaults(s *Script, v string) (err error) {

@@ -95,7 +95,7 @@ func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (p
 		Protocol: p.Name, Name: s.Name, Address: s.Address, Founder: s.Founder, Join: s.Founders, Kept: true, Cell: cell.Encode(),
 		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
 		Placement: space.Placement, HoldOn: space.HoldOn, Defer: space.Defer, Retain: space.Retain, Capacity: space.Capacity,
-		Published: space.Published, Grace: space.Grace, Random: space.Random,
+		Published: space.Published, Grace: space.Grace, Random: space.Random, Claim: space.Claim, Store: space.Store,
 	})
 	if err != nil {
 		return nil, err

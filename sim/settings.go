@@ -1,13 +1,17 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Settings are what one run is like: everything but what chance decides while it runs.
@@ -50,14 +54,16 @@ type settings struct {
 	sessions        int
 	placement       time.Duration // the options of a space of grantors; 0 means off
 	holdOn          time.Duration
-	deferring       bool          // the options of a space of peers: who defers says so,
-	retaining       bool          // permissions are kept,
-	capacity        int           // and each name is so many entries; 0 means none
-	published       bool          // that of a space of leaders: each step is said by itself
-	grace           time.Duration // and how long a name stays taken after a hold limit; 0 means not at all
-	eager           time.Duration // how often several members become the authority at once (eager.go); 0 means never
-	strikes         bool          // who takes part in a transfer crashes
-	snatch          time.Duration // how often a member crashes that keeps something; 0 means never
+	deferring       bool             // the options of a space of peers: who defers says so,
+	retaining       bool             // permissions are kept,
+	capacity        int              // and each name is so many entries; 0 means none
+	published       bool             // that of a space of leaders: each step is said by itself
+	claim           claim.Options    // those of a space of claims,
+	store           storage.Features // and what its store can do
+	grace           time.Duration    // and how long a name stays taken after a hold limit; 0 means not at all
+	eager           time.Duration    // how often several members become the authority at once (eager.go); 0 means never
+	strikes         bool             // who takes part in a transfer crashes
+	snatch          time.Duration    // how often a member crashes that keeps something; 0 means never
 }
 
 // memory says what the members' cells go through.
@@ -255,6 +261,8 @@ const optionsStream = 0x6f7074696f6e7690
 // runs in which users' messages are not counted.
 func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 	switch {
+	case c.Protocol.Claims:
+		s.drawClaims(r)
 	case c.Faults == 0:
 	case c.Protocol.Leads:
 		s.drawLeaders(r)
@@ -297,6 +305,32 @@ func (s *settings) drawLeaders(r *rand.Rand) {
 	s.published = r.IntN(3) == 0
 	if grace := time.Duration(r.Int64N(int64(4 * time.Second))); r.IntN(3) == 0 {
 		s.grace = grace.Round(time.Millisecond)
+	}
+}
+
+// drawClaims draws the options of a space whose locks stand in a store, and what that can do.
+func (s *settings) drawClaims(r *rand.Rand) {
+	o := &s.claim
+	o.Group = "locks"
+	o.Wait = 40*time.Millisecond + time.Duration(r.IntN(120))*time.Millisecond
+	o.Expiry = 5*time.Second + time.Duration(r.IntN(20))*time.Second
+	o.CAS = r.IntN(3) == 0
+	storeClock, cleaner := r.IntN(4) == 0, r.IntN(3) == 0
+	o.StoreClock, o.Cleaner = storeClock && !o.CAS, cleaner && !o.CAS
+	o.Unit = []claim.Unit{claim.Micro, claim.Micro, claim.Milli, claim.Nano}[r.IntN(4)]
+	s.store = claimStore(r.IntN(2) == 0, r.IntN(2) == 0)
+	o.RID = "r"
+	if err := o.Resolve(s.drift); err != nil {
+		panic(fmt.Sprintf("sim: the options of claims: %v", err))
+	}
+	o.RID = ""
+	for i := range s.names {
+		s.names[i].use, s.names[i].capacity = holdfast.ModeExclusive, 0
+	}
+	// Whoever believes longer than claims may live is refused, and would never have every name.
+	s.ttl = slices.DeleteFunc(s.ttl, func(ttl time.Duration) bool { return cmp.Or(ttl, 10*time.Second)*11/10 > o.Belief() })
+	if len(s.ttl) == 0 {
+		s.ttl = []time.Duration{time.Second}
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -18,7 +19,16 @@ type store struct {
 	world   *world
 	table   table
 	slow    instant // until when requests take long
-	arrival bool    // what comes last wins, whatever its timestamp
+	forgets forgets
+	watches []watch
+}
+
+// watch is a member's wish to be told of a row.
+type watch struct {
+	key  string
+	by   *member
+	life uint32
+	port protocol.Port
 }
 
 // inquiry is a request on its way to the store, and what becomes of it there.
@@ -51,7 +61,7 @@ var (
 // newStore makes the store of a run. A seed draws what its writes are ordered by.
 func newStore(w *world) *store {
 	w.within(theStore, "machine", 0)
-	return &store{world: w, table: table{}, arrival: w.oneIn("by-arrival", 2)}
+	return &store{world: w, table: table{}, forgets: forgets(w.oneIn("forgets", 2))}
 }
 
 // theStore is what the store is called.
@@ -73,6 +83,9 @@ func (w *world) keep(from *member, e *protocol.Envelope) {
 // ask takes a request off a member.
 func (s *store) ask(m *member, port protocol.Port, request protocol.Message) {
 	w := s.world
+	if s.answersAtOnce(m, port, request) {
+		return
+	}
 	w.tape.begin(m.toStore(), named(request))
 	w.count.sent(port, request)
 	if w.tracing {
@@ -99,17 +112,38 @@ func (m *member) toStore() string { return m.name + "→" + theStore }
 
 // named is what the act of a request is called, and inquired that of which it is the answer.
 func named(request protocol.Message) string {
-	if _, reads := request.(storage.Slice); reads {
+	switch request.(type) {
+	case storage.Slice:
 		return "Slice"
+	case storage.Swap:
+		return "Swap"
+	case storage.Clock:
+		return "Clock"
 	}
 	return "Mutate"
 }
 
 func inquired(answer any) string {
-	if _, read := answer.(storage.Sliced); read {
+	switch answer.(type) {
+	case storage.Sliced:
 		return "Slice"
+	case storage.Swapped:
+		return "Swap"
+	case storage.Clocked:
+		return "Clock"
+	case storage.Changed:
+		return "Changed"
 	}
 	return "Mutate"
+}
+
+// writes reports whether a request may leave something behind.
+func writes(request protocol.Message) bool {
+	switch request.(type) {
+	case storage.Mutate, storage.Swap:
+		return true
+	}
+	return false
 }
 
 // takes chooses how long one way takes.
@@ -138,7 +172,7 @@ func (s *store) fail(a *inquiry) {
 	w := s.world
 	w.hit(StoreFail)
 	ways := failures[:]
-	if _, reads := a.request.(storage.Slice); reads {
+	if !writes(a.request) {
 		ways = readFailures
 	}
 	a.fails = ways[w.among("how", 0, ways)]
@@ -159,8 +193,12 @@ func (s *store) reached(a *inquiry) {
 	case storage.Slice:
 		entries, err := s.read(a, &request)
 		answer = storage.Sliced{ID: request.ID, Entries: entries, Err: err}
+	case storage.Swap:
+		answer = s.swap(a, &request)
+	case storage.Clock:
+		answer = storage.Clocked{ID: request.ID, Time: w.trueWall().Microseconds(), Err: s.failed(a)}
 	default:
-		panic(fmt.Sprintf("sim: %s sends %T to its storage, which takes storage.Save, storage.Mutate and storage.Slice", a.by, a.request))
+		panic(fmt.Sprintf("sim: %s sends %T to its storage, which takes what package storage lists", a.by, a.request))
 	}
 	if w.tracing {
 		w.detail("the store answers %s: %v", a.by, answer)
@@ -180,9 +218,36 @@ func (s *store) write(a *inquiry, m *storage.Mutate) error {
 	case "", failDone:
 		s.mutate(m)
 	case failLater:
-		s.world.do(s.world.now+a.after, func() { s.late(a, m) })
+		s.world.do(s.world.now+a.after, func() { s.late(a, func() { s.mutate(m) }) })
 	}
 	return s.failed(a)
+}
+
+// swap does what a Swap asks for, as far as it does not fail. What is done late is compared
+// late.
+func (s *store) swap(a *inquiry, r *storage.Swap) storage.Swapped {
+	if err := r.Check(); err != nil {
+		return storage.Swapped{ID: r.ID, Err: err}
+	}
+	done := storage.Swapped{ID: r.ID}
+	switch a.fails {
+	case "", failDone:
+		done = s.swapNow(r)
+	case failLater:
+		s.world.do(s.world.now+a.after, func() { s.late(a, func() { s.swapNow(r) }) })
+	}
+	if err := s.failed(a); err != nil {
+		return storage.Swapped{ID: r.ID, Err: err}
+	}
+	return done
+}
+
+func (s *store) swapNow(r *storage.Swap) storage.Swapped {
+	done := s.table.swap(r, s.world.now)
+	if done.Done && r.Tell {
+		s.changed(r.Key)
+	}
+	return done
 }
 
 // read does what a Slice asks for, if it does not fail.
@@ -210,12 +275,12 @@ func (s *store) failed(a *inquiry) error {
 }
 
 // late does what was answered with an error long ago.
-func (s *store) late(a *inquiry, m *storage.Mutate) {
+func (s *store) late(a *inquiry, do func()) {
 	w := s.world
 	w.goOn(a.scope)
-	w.detail("the store does late: %v of %s", m, a.by)
-	w.tell.happened(StoreFail, 0, theStore, fmt.Sprintf("the store does late: %v of %s", m, a.by))
-	s.mutate(m)
+	w.detail("the store does late: %v of %s", a.request, a.by)
+	w.tell.happened(StoreFail, 0, theStore, fmt.Sprintf("the store does late: %v of %s", a.request, a.by))
+	do()
 }
 
 // mutate does what a request asks for. How early a column is forgotten is drawn.
@@ -226,7 +291,61 @@ func (s *store) mutate(m *storage.Mutate) {
 		whole := (m.TTL + time.Second - 1).Truncate(time.Second)
 		until = w.now + whole - w.below("early", time.Second)
 	}
-	s.table.mutate(m, w.now, until, s.arrival)
+	s.table.mutate(m, w.now, until, s.forgets)
+	if len(m.Deletions) > 0 {
+		s.changed(m.Key)
+	}
+}
+
+// answersAtOnce does what takes no time: a look at the wall clock of one's own machine, and what
+// is never answered.
+func (s *store) answersAtOnce(m *member, port protocol.Port, request protocol.Message) bool {
+	w := s.world
+	switch request := request.(type) {
+	case storage.Clock:
+		if !request.Own {
+			return false
+		}
+		w.count.sent(port, request)
+		fact := storage.Clocked{ID: request.ID, Time: w.wallOf(m).Microseconds()}
+		w.at(w.now, task{kind: taskStored, to: m.place, life: m.life, port: uint16(port), fact: fact, id: uint64(w.scope().act)})
+	case storage.Watch:
+		w.count.sent(port, request)
+		s.watches = slices.DeleteFunc(s.watches, func(x watch) bool { return !x.by.up || x.life != x.by.life })
+		x := watch{request.Key, m, m.life, port}
+		was := w.scope()
+		w.tape.begin(m.toStore(), "Watch")
+		own := w.scope()
+		w.do(w.now+s.takes("watched"), func() {
+			w.goOn(own)
+			s.watches = append(s.watches, x)
+			s.say(x)
+		})
+		w.goOn(was)
+	case storage.Unwatch:
+		w.count.sent(port, request)
+		s.watches = slices.DeleteFunc(s.watches, func(x watch) bool {
+			return x.key == request.Key && x.by == m && x.life == m.life && x.port == port
+		})
+	default:
+		return false
+	}
+	return true
+}
+
+// changed tells those who watch a row, but sometimes one of them not: nobody may rely on it.
+func (s *store) changed(key string) {
+	for _, x := range s.watches {
+		if x.key == key && !s.world.odds("untold", s.world.weather.storeFail) {
+			s.say(x)
+		}
+	}
+}
+
+func (s *store) say(x watch) {
+	w := s.world
+	t := task{kind: taskStored, to: x.by.place, life: x.life, port: uint16(x.port), fact: storage.Changed{Key: x.key}, id: uint64(w.scope().act)}
+	w.at(w.now+s.takes("tells"), t)
 }
 
 // answered hands an answer to the member that has asked, if it is still there.
@@ -268,5 +387,8 @@ func (s *store) heal() {
 // drawStore draws what a run's store is like, from a source of chance of its own.
 func (s *settings) drawStore(r dice) {
 	s.weather.store = calm().store + r.below(20*time.Millisecond)
+	if s.bias.Tight {
+		s.weather.store = s.claim.Wait
+	}
 	s.weather.storeFail = s.odds(r.Rand, StoreFail, 50, 2000)
 }

@@ -33,36 +33,37 @@ func put(stamp int64, words string) *storage.Mutate {
 	return m
 }
 
-// TestWhoseWriteWins: where timestamps decide, and where what comes last does.
+// TestWhoseWriteWins: the higher timestamp, in a store that remembers what was deleted, and in one
+// that does not.
 func TestWhoseWriteWins(t *testing.T) {
 	type write struct {
 		stamp int64
 		words string
 	}
 	for _, c := range []struct {
-		what               string
-		writes             []write
-		byStamp, byArrival string
+		what                    string
+		writes                  []write
+		remembering, forgetting string
 	}{
 		{"one write", []write{{1, "b=1 a=1"}}, "a=1 b=1", "a=1 b=1"},
 		{"a later stamp", []write{{1, "a=1"}, {2, "a=2"}}, "a=2", "a=2"},
-		{"an earlier stamp that comes later", []write{{2, "a=2"}, {1, "a=1"}}, "a=2", "a=1"},
-		{"equal stamps", []write{{1, "a=2"}, {1, "a=1"}}, "a=2", "a=1"},
+		{"an earlier stamp that comes later", []write{{2, "a=2"}, {1, "a=1"}}, "a=2", "a=2"},
+		{"equal stamps", []write{{1, "a=2"}, {1, "a=1"}}, "a=2", "a=2"},
 		{"equal stamps the other way", []write{{1, "a=1"}, {1, "a=2"}}, "a=2", "a=2"},
 		{"a deletion", []write{{1, "a=1 b=1"}, {2, "-a c=1"}}, "b=1 c=1", "b=1 c=1"},
 		{"a deletion of the same stamp", []write{{1, "a=1"}, {1, "-a"}}, "", ""},
 		{"an addition of the same stamp as the deletion before", []write{{1, "-a"}, {1, "a=1"}}, "", "a=1"},
-		{"a deletion that is dated back", []write{{2, "a=1"}, {1, "-a"}}, "a=1", ""},
+		{"a deletion that is dated back", []write{{2, "a=1"}, {1, "-a"}}, "a=1", "a=1"},
 		{"an addition that lands after its deletion", []write{{2, "-a"}, {1, "a=1"}}, "", "a=1"},
 		{"an addition above a deletion", []write{{1, "-a"}, {2, "a=1"}}, "a=1", "a=1"},
 	} {
-		for arrival, want := range map[bool]string{false: c.byStamp, true: c.byArrival} {
+		for quick, want := range map[forgets]string{false: c.remembering, true: c.forgetting} {
 			all := table{}
 			for i, w := range c.writes {
-				all.mutate(put(w.stamp, w.words), instant(i), 0, arrival)
+				all.mutate(put(w.stamp, w.words), instant(i), 0, quick)
 			}
 			if got := all.columns(storage.Slice{Key: "k"}, time.Second); got != want {
-				t.Errorf("%s, by arrival %v: %q, want %q", c.what, arrival, got, want)
+				t.Errorf("%s, forgetting %v: %q, want %q", c.what, quick, got, want)
 			}
 		}
 	}

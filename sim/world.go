@@ -157,7 +157,20 @@ func (w *world) anyTTL(site string) time.Duration {
 
 // skew chooses how far a wall clock is set from what it should show.
 func (w *world) skew(site string) time.Duration {
-	return w.length(site, 0, func() time.Duration { return w.rand.between(-time.Hour, time.Hour) })
+	most := time.Hour
+	if bound := w.settings.claim.Skew; bound != 0 {
+		// Claims are dated by wall clocks, any two of which differ by less than that.
+		most = bound / 2
+		if w.settings.faults.Has(SkewBeyond) {
+			most *= 20
+		}
+	}
+	return w.length(site, 0, func() time.Duration {
+		if w.settings.claim.Skew != 0 && w.rand.IntN(2) == 0 {
+			return most * time.Duration(2*w.rand.IntN(2)-1) // as far apart as they may be
+		}
+		return w.rand.between(-most, most)
+	})
 }
 
 // dial makes a clock that shows something, and runs at a rate within the drift. The
@@ -293,7 +306,12 @@ func (w *world) founders() []string {
 
 // wallOf is what the wall clock of a member's machine shows.
 func (w *world) wallOf(m *member) time.Duration {
-	return membership.Origin*time.Second + 1000*time.Hour + w.now + m.wall
+	return w.trueWall() + m.wall
+}
+
+// trueWall is what it should show.
+func (w *world) trueWall() time.Duration {
+	return membership.Origin*time.Second + 1000*time.Hour + w.now
 }
 
 // whole is a wish for a name that nothing fits beside or, where every lock is one of some

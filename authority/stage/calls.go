@@ -169,6 +169,8 @@ func requestOf(t testing.TB, r *lock.Request, args []string) *lock.Request {
 			r.WaitEnd = r.Arrived + Duration(t, value)
 		case "hold":
 			r.Hold = Duration(t, value)
+		case "belief":
+			r.Belief = Duration(t, value)
 		default:
 			t.Fatalf("lock: unknown word %q", arg)
 		}

@@ -53,4 +53,32 @@
 //	heal              all links are good again
 //	at 3s             time passes
 //	count             how many messages of which kind there were since the last count
+//
+// # A store
+//
+// Where a protocol's members share a key-column-value store ([PlayStored]), it does what it is asked at
+// once, and answers:
+//
+//	a→store #3 write X +a@1ms −a@0s       request 3 adds a claim of a's to row X, and deletes one
+//	a→store #4 read X from -30.04s        a slice, from a column on
+//	a→store #5 swap X: free 7 ⇒ held 8 a  a conditional write
+//	store→a #4 a@1ms, b@2ms               what was read; of a write, done
+//
+// All wall clocks show the same at the beginning, 0s here; a token 1:2000 is the time 2ms. What members
+// read from their own clocks is not told. Lines for that:
+//
+//	members [wait=100ms] [expiry=30s] [skew=40ms] [retries=3] [unit=ms] [cas] [clock] [cleaner]
+//	        [store=watch,ttl,forgets] a b options of package claim; what the store can do, and whether it
+//	                                      forgets what was deleted
+//	wall b -30ms                          b's wall clock goes that far ahead, or after
+//	cut a>store                           nothing is done, and a is told that it is not known
+//	cut store>a                           it is done, and a is told that it is not known
+//	late a>store                          a is told so at once, and it is done when it flows
+//	slow a>store      slow store>a        requests stay on their way, or answers do; flow lets them go
+//	pass store>a                          those go that wait, and the link stays slow
+//	refuse a>store    deny a>store        nothing is done, for now or ever, and a is told so
+//	cut a>store:Swap 2                    so for requests of one kind only; so for the next two only
+//	foreign X z -3s                       somebody else claims X at a time; erase deletes that
+//	settings [wait=200ms …]               somebody else writes these settings; without any, there are none
+//	rows                                  what is in the store
 package stage

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // flight is a message that is on its way.
@@ -63,6 +64,10 @@ func kindOf(message protocol.Message) string {
 }
 
 func (s *Stage) send(m *member, send protocol.Envelope) {
+	if send.To == protocol.Storage && send.Address == "" {
+		s.keep(m, send.Message)
+		return
+	}
 	to := s.byID(send.To)
 	link := m.name + ">" + to.name
 	kind := kindOf(send.Message)
@@ -93,13 +98,30 @@ func (s *Stage) settle() {
 	for len(s.transit) > 0 {
 		f := s.transit[0]
 		s.transit = s.transit[1:]
+		if f.from == protocol.Storage && s.tells(f) {
+			fmt.Fprintf(&s.said, "  %s→%s %s\n", theStore, s.byID(f.to).name, s.store.answered(f.message))
+		}
 		s.step(s.byID(f.to), protocol.Event{Kind: protocol.Receive, From: f.from, Fact: f.message})
 	}
+}
+
+// tells reports whether an answer of the store is worth telling: it is, but for what members
+// know from their own wall clocks, and for those who do not hear it.
+func (s *Stage) tells(f flight) bool {
+	_, clocked := f.message.(storage.Clocked)
+	return !s.byID(f.to).crashed && (!clocked || s.options.Claims.StoreClock)
 }
 
 // flow lets go what was slow on a link.
 func (s *Stage) flow(args []string) {
 	link := args[0]
+	if s.store != nil && strings.Contains(link, theStore) {
+		if t := s.store.wrong[link]; t.word == "slow" {
+			delete(s.store.wrong, link)
+		}
+		s.release(link)
+		return
+	}
 	delete(s.links, link)
 	var stay, going []flight
 	for _, f := range s.slow {

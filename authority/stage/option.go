@@ -36,6 +36,31 @@ func (s *Stage) option(arg string) bool {
 			s.own[name+" "+key] = is
 		}
 	default:
+		return s.claimOption(key, value)
+	}
+	return true
+}
+
+// claimOption reads an option of those who share a store.
+func (s *Stage) claimOption(key, value string) bool {
+	s.t.Helper()
+	claims := &s.options.Claims
+	switch key {
+	case "wait":
+		claims.Wait = Duration(s.t, value)
+	case "expiry":
+		claims.Expiry = Duration(s.t, value)
+	case "skew":
+		claims.Skew = Duration(s.t, value)
+	case "retries":
+		claims.Retries = int(Number(s.t, value))
+	case "unit":
+		claims.Unit = value
+	case "store":
+		claims.Store.Watch = strings.Contains(value, "watch")
+		claims.Store.TTL = strings.Contains(value, "ttl")
+		s.store.forgets = strings.Contains(value, "forgets")
+	default:
 		return false
 	}
 	return true
@@ -54,6 +79,12 @@ func (s *Stage) flag(key string) bool {
 		s.options.Published = true
 	case "named":
 		s.named = true
+	case "cas":
+		s.options.Claims.CAS = true
+	case "clock":
+		s.options.Claims.StoreClock = true
+	case "cleaner":
+		s.options.Claims.Cleaner = true
 	default:
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Options are what a conversation says of its machines. A zero means the protocol's default.
@@ -26,6 +27,16 @@ type Options struct {
 	Random                   uint32
 	Grace                    time.Duration
 	GraceOfHold              bool
+	Claims                   Claims
+}
+
+// Claims are the options of those who lock by claims in a store, and what that can do.
+type Claims struct {
+	Wait, Expiry, Skew       time.Duration
+	Retries                  int
+	Unit                     string
+	CAS, StoreClock, Cleaner bool
+	Store                    storage.Features
 }
 
 // Maker makes the machine of one member.
@@ -49,6 +60,8 @@ type Stage struct {
 	slow    []flight
 	sent    map[string]int
 	used    uint64 // requests of use
+	reader  Reader // of what stands in the store; nil where there is none
+	store   *store
 }
 
 // member is one of the cluster.
@@ -73,8 +86,26 @@ func New(t testing.TB, create Maker) *Stage {
 	return &Stage{t: t, create: create, links: map[string]string{}, sent: map[string]int{}}
 }
 
+// NewStored makes an empty stage whose members share a store. What stands there a reader tells.
+func NewStored(t testing.TB, create Maker, reader Reader) *Stage {
+	s := New(t, create)
+	s.reader = reader
+	return s
+}
+
 // Play plays each file that fits a pattern; that none does fails the test.
 func Play(t *testing.T, pattern string, create Maker) {
+	t.Helper()
+	play(t, pattern, create, nil)
+}
+
+// PlayStored plays conversations whose members share a store. What stands there a reader tells.
+func PlayStored(t *testing.T, pattern string, create Maker, reader Reader) {
+	t.Helper()
+	play(t, pattern, create, reader)
+}
+
+func play(t *testing.T, pattern string, create Maker, reader Reader) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
 	if err != nil || len(paths) == 0 {
@@ -82,7 +113,7 @@ func Play(t *testing.T, pattern string, create Maker) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			s := New(t, create)
+			s := NewStored(t, create, reader)
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 				s.t = t
 				s.said.Reset()
@@ -142,12 +173,23 @@ func (s *Stage) Say(line string) {
 		s.count()
 	case "heal":
 		clear(s.links)
-	case "cut", "slow", "twice":
-		for _, link := range args {
-			s.links[link] = words[0]
+		if s.store != nil {
+			clear(s.store.wrong)
 		}
+	case "cut", "slow", "twice", "late", "refuse", "deny":
+		s.disturb(words[0], args)
 	case "flow":
 		s.flow(args)
+	case "pass":
+		s.release(args[0])
+	case "foreign", "erase":
+		s.foreign(args, words[0] == "erase")
+	case "settings":
+		s.settings(strings.Join(args, " "))
+	case "rows":
+		s.tellRows()
+	case "wall":
+		s.store.ahead[args[0]] = Duration(s.t, args[1])
 	case "use":
 		s.use(args)
 	case "crowd":
@@ -160,6 +202,19 @@ func (s *Stage) Say(line string) {
 		s.ask(words[0], args)
 	}
 	s.settle()
+}
+
+// disturb says what is wrong with links: of several, the same; of one to the store, for so many
+// requests.
+func (s *Stage) disturb(word string, args []string) {
+	s.t.Helper()
+	if s.store != nil && strings.Contains(args[0], theStore) {
+		s.store.trouble(word, args, func(n string) uint64 { return Number(s.t, n) })
+		return
+	}
+	for _, link := range args {
+		s.links[link] = word
+	}
 }
 
 func (s *Stage) member(name string) *member {
@@ -181,6 +236,9 @@ func (s *Stage) start(args []string) {
 	s.members, s.transit, s.slow, s.now, s.views, s.used = nil, nil, nil, 0, 0, 0
 	clear(s.links)
 	clear(s.sent)
+	if s.reader != nil {
+		s.store = newStore(s.reader)
+	}
 	var names []string
 	for _, arg := range args {
 		if !s.option(arg) {
@@ -209,6 +267,10 @@ func (s *Stage) revive(m *member) {
 	}
 	m.machine, m.crashed, m.placed = machine, false, place{}
 	m.lease.Member, m.lease.Role, m.lease.Carried = protocol.Never, protocol.Never, protocol.Never
+	if s.store != nil {
+		s.step(m, protocol.Event{Kind: protocol.Start})
+		s.settle()
+	}
 }
 
 // standing changes how a member stands.

@@ -94,6 +94,9 @@ func (p proxy) Explain(r *request, err error) error {
 // Knows reports whether a request is known to have to wait.
 func (p proxy) Knows(r *request) bool { return r.queued }
 
+// Settled reports that others ask this member when they want to know.
+func (p proxy) Settled() bool { return true }
+
 // Awaits reports whether a request waits for what a leader says.
 func (p proxy) Awaits(r *request, peer protocol.ID) bool { return !r.Held && r.master.ID == peer }
 

@@ -95,6 +95,9 @@ func (w wishes) Knows(r *request) bool {
 // Withhold reports that nobody else knows of what was released here: peers ask this member.
 func (w wishes) Withhold(*request) bool { return false }
 
+// Settled reports that others ask this member when they want to know.
+func (w wishes) Settled() bool { return true }
+
 // Awaits reports whether a request waits for a peer's Reply.
 func (w wishes) Awaits(r *request, peer protocol.ID) bool {
 	i := w.m.peerAt(peer)

@@ -54,7 +54,7 @@ type Row struct {
 // charge, of the course notes on elections, of the obvious design of views and leases, and what
 // was found here.
 func All() []Row {
-	return slices.Concat(central(), grantor(), permission(), bakery(), election(), leases(), tenures(), views(), successions(), found())
+	return slices.Concat(central(), grantor(), permission(), bakery(), claim(), election(), leases(), tenures(), views(), successions(), found())
 }
 
 // For lists the rows of a protocol, the most telling ones first.

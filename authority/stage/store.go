@@ -1,0 +1,406 @@
+package stage
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Reader says what stands in a store, for people: keys and columns are bytes.
+type Reader interface {
+	Key(key string) string
+	Column(column string) string
+	Entry(e storage.Entry) string
+	// Foreign returns what somebody who is no member of the conversation writes to lock a name, at
+	// a time in microseconds.
+	Foreign(name, who string, at int64) (key string, e storage.Entry)
+	// Settings returns where the settings of all who share the store stand, and what somebody who is
+	// no member of the conversation writes there.
+	Settings(text string) (key string, e storage.Entry)
+}
+
+// Epoch is what all wall clocks show when a conversation begins, in microseconds: a token that
+// is a time is 1:N then, N microseconds later.
+const Epoch = 1 << 32
+
+// theStore is its name in a conversation.
+const theStore = "store"
+
+// store is the key-column-value store of a conversation. It does what it is asked at once, and
+// remembers deletions for ever if it remembers them, but for what the lines say of its links.
+type store struct {
+	reader  Reader
+	rows    map[string][]column
+	watches []watch
+	wrong   map[string]trouble       // by link: a>store, store>a, and the same of one kind only
+	held    []inquiry                // that are on their way, there or back
+	ahead   map[string]time.Duration // of whose wall clocks, by how much
+	forgets bool                     // what was deleted
+}
+
+// column is one, or what is left of it.
+type column struct {
+	storage.Entry
+	stamp   int64
+	deleted bool
+}
+
+type watch struct {
+	by  *member
+	key string
+}
+
+// trouble is what is wrong with a link to the store, for so many requests.
+type trouble struct {
+	word string
+	left int
+}
+
+// inquiry is a request that waits, or its answer.
+type inquiry struct {
+	by      *member
+	request protocol.Message
+	answer  protocol.Message // nil: it is still to be done
+	mute    bool             // it was answered already
+	link    string           // on which it waits
+}
+
+func newStore(reader Reader) *store {
+	return &store{reader: reader, rows: map[string][]column{}, wrong: map[string]trouble{}, ahead: map[string]time.Duration{}}
+}
+
+// trouble reads LINK [N], where the link is one to the store.
+func (s *store) trouble(word string, args []string, number func(string) uint64) {
+	t := trouble{word, 1 << 30}
+	if len(args) > 1 {
+		t.left = int(number(args[1]))
+	}
+	s.wrong[args[0]] = t
+}
+
+// meets returns what is wrong with a link for a request.
+func (s *store) meets(link, kind string) string {
+	for _, l := range []string{link + ":" + kind, link} {
+		if t, is := s.wrong[l]; is && t.left > 0 {
+			t.left--
+			s.wrong[l] = t
+			return t.word
+		}
+	}
+	return ""
+}
+
+// keep takes what a member sends to its storage.
+func (s *Stage) keep(m *member, request protocol.Message) {
+	s.t.Helper()
+	if s.store == nil {
+		s.t.Fatalf("%s asks a store (%v), and this conversation has none", m.name, request)
+	}
+	kind := kindOf(request)
+	if clock, is := request.(storage.Clock); is && clock.Own {
+		micros := Epoch + (s.now + s.store.ahead[m.name]).Microseconds()
+		s.transit = append(s.transit, flight{protocol.Storage, m.id, storage.Clocked{ID: clock.ID, Time: micros}})
+		return
+	}
+	s.sent[kind]++
+	there, back := m.name+">"+theStore, theStore+">"+m.name
+	word := s.store.meets(there, kind)
+	fmt.Fprintf(&s.said, "  %s→%s %s%s\n", m.name, theStore, s.store.asked(request), marks[word])
+	i := inquiry{by: m, request: request, link: there}
+	switch word {
+	case "slow":
+		s.store.held = append(s.store.held, i)
+	case "late":
+		i.mute = true
+		s.store.held = append(s.store.held, i)
+		s.respond(m, failed(request, storage.ErrUnknown))
+	case "cut":
+		s.respond(m, failed(request, storage.ErrUnknown))
+	case "refuse":
+		s.respond(m, failed(request, storage.ErrRefused))
+	case "deny":
+		s.respond(m, failed(request, storage.ErrInvalid))
+	default:
+		i.answer = s.done(m, request)
+		switch s.store.meets(back, kind) {
+		case "slow":
+			i.link = back
+			s.store.held = append(s.store.held, i)
+		case "cut":
+			s.respond(m, failed(request, storage.ErrUnknown))
+		default:
+			s.respond(m, i.answer)
+		}
+	}
+}
+
+// marks are what is told of a request that something is wrong with.
+var marks = map[string]string{"slow": " …", "late": " …", "cut": " ✗", "refuse": " ✗", "deny": " ✗"}
+
+// release lets go what waits on a link to the store.
+func (s *Stage) release(link string) {
+	var stay []inquiry
+	held := s.store.held
+	s.store.held = nil
+	for _, i := range held {
+		switch {
+		case i.link != link && i.link+":"+kindOf(i.request) != link:
+			stay = append(stay, i)
+		case i.answer == nil && i.mute:
+			fmt.Fprintf(&s.said, "  the store does late: %s\n", s.store.asked(i.request))
+			s.done(i.by, i.request)
+		case i.answer == nil:
+			s.respond(i.by, s.done(i.by, i.request))
+		default:
+			s.respond(i.by, i.answer)
+		}
+	}
+	s.store.held = append(stay, s.store.held...)
+}
+
+// respond puts an answer on its way.
+func (s *Stage) respond(m *member, answer protocol.Message) {
+	if answer != nil {
+		s.transit = append(s.transit, flight{protocol.Storage, m.id, answer})
+	}
+}
+
+// failed is the answer to a request that has failed.
+func failed(request protocol.Message, err error) protocol.Message {
+	switch r := request.(type) {
+	case storage.Mutate:
+		return storage.Mutated{ID: r.ID, Err: err}
+	case storage.Slice:
+		return storage.Sliced{ID: r.ID, Err: err}
+	case storage.Swap:
+		return storage.Swapped{ID: r.ID, Err: err}
+	case storage.Clock:
+		return storage.Clocked{ID: r.ID, Err: err}
+	}
+	return nil
+}
+
+// done does what is asked for, and returns the answer.
+func (s *Stage) done(m *member, request protocol.Message) protocol.Message {
+	s.t.Helper()
+	if checked, is := request.(interface{ Check() error }); is {
+		if err := checked.Check(); err != nil {
+			s.t.Fatalf("%s asks what no store does: %v", m.name, err)
+		}
+	}
+	switch r := request.(type) {
+	case storage.Mutate:
+		s.store.mutate(&r)
+		if len(r.Deletions) > 0 {
+			s.tellChanged(r.Key)
+		}
+		return storage.Mutated{ID: r.ID}
+	case storage.Slice:
+		return storage.Sliced{ID: r.ID, Entries: s.store.slice(&r)}
+	case storage.Swap:
+		done := s.store.swap(&r)
+		if done.Done && r.Tell {
+			s.tellChanged(r.Key)
+		}
+		return done
+	case storage.Clock:
+		return storage.Clocked{ID: r.ID, Time: Epoch + s.now.Microseconds()}
+	case storage.Watch:
+		s.store.watches = append(s.store.watches, watch{m, r.Key})
+		return storage.Changed(r)
+	case storage.Unwatch:
+		s.store.watches = slices.DeleteFunc(s.store.watches, func(w watch) bool { return w == watch{m, r.Key} })
+		return nil
+	}
+	s.t.Fatalf("%s sends %T to the store", m.name, request)
+	return nil
+}
+
+func (s *Stage) tellChanged(key string) {
+	for _, w := range s.store.watches {
+		if w.key == key && s.store.meets(theStore+">"+w.by.name, "Changed") == "" {
+			s.respond(w.by, storage.Changed{Key: key})
+		}
+	}
+}
+
+// settings lets somebody who is no member of the conversation say how locks are taken, in the place
+// of what is there.
+func (s *Stage) settings(text string) {
+	key, e := s.store.reader.Settings(text)
+	if text == "" {
+		delete(s.store.rows, key)
+		return
+	}
+	s.store.mutate(&storage.Mutate{Key: key, Additions: []storage.Entry{e}, Timestamp: 1})
+}
+
+// within returns where a column is, or would be.
+func within(row []column, name string) (int, bool) {
+	return slices.BinarySearchFunc(row, name, func(c column, name string) int { return cmp.Compare(c.Column, name) })
+}
+
+// mutate writes as package storage says, and remembers deletions.
+func (s *store) mutate(m *storage.Mutate) {
+	write := func(c column) {
+		row := s.rows[m.Key]
+		i, found := within(row, c.Column)
+		switch {
+		case !found:
+			row = slices.Insert(row, i, c)
+		case c.stamp > row[i].stamp, c.stamp == row[i].stamp && (c.deleted || !row[i].deleted && c.Value > row[i].Value):
+			row[i] = c
+		}
+		s.rows[m.Key] = row
+	}
+	for _, name := range m.Deletions {
+		write(column{storage.Entry{Column: name}, m.Timestamp, true})
+	}
+	if s.forgets {
+		s.rows[m.Key] = slices.DeleteFunc(s.rows[m.Key], func(c column) bool { return c.deleted })
+	}
+	for _, e := range m.Additions {
+		write(column{e, m.Timestamp, false})
+	}
+}
+
+func (s *store) slice(r *storage.Slice) (list []storage.Entry) {
+	for _, c := range s.rows[r.Key] {
+		if !c.deleted && c.Column >= r.Start && (r.End == "" || c.Column < r.End) && (r.Limit == 0 || len(list) < r.Limit) {
+			list = append(list, c.Entry)
+		}
+	}
+	return list
+}
+
+func (s *store) swap(r *storage.Swap) storage.Swapped {
+	row := s.rows[r.Key]
+	i, found := within(row, r.Column)
+	switch {
+	case !found && r.Absent:
+		s.rows[r.Key] = slices.Insert(row, i, column{Entry: storage.Entry{Column: r.Column, Value: r.New}})
+	case found && !r.Absent && row[i].Value == r.Old:
+		row[i].Value = r.New
+	case found:
+		return storage.Swapped{ID: r.ID, Present: true, Value: row[i].Value}
+	default:
+		return storage.Swapped{ID: r.ID}
+	}
+	return storage.Swapped{ID: r.ID, Done: true}
+}
+
+// foreign lets somebody who is no member of the conversation write NAME WHO TIME, or delete it.
+func (s *Stage) foreign(args []string, deletes bool) {
+	s.t.Helper()
+	at := Epoch + Duration(s.t, args[2]).Microseconds()
+	key, e := s.store.reader.Foreign(args[0], args[1], at)
+	m := storage.Mutate{Key: key, Additions: []storage.Entry{e}, Timestamp: at}
+	if deletes {
+		m.Additions, m.Deletions = nil, []string{e.Column}
+	}
+	s.store.mutate(&m)
+	if deletes {
+		s.tellChanged(key)
+	}
+}
+
+// asked says a request in a line.
+func (s *store) asked(request protocol.Message) string {
+	switch r := request.(type) {
+	case storage.Mutate:
+		text := fmt.Sprintf("#%d write %s", r.ID, s.reader.Key(r.Key))
+		for _, e := range r.Additions {
+			text += " +" + s.reader.Entry(e)
+		}
+		for _, name := range r.Deletions {
+			text += " −" + s.reader.Column(name)
+		}
+		if r.TTL > 0 {
+			text += fmt.Sprintf(" ttl=%v", r.TTL)
+		}
+		return text
+	case storage.Slice:
+		text := fmt.Sprintf("#%d read %s", r.ID, s.reader.Key(r.Key))
+		if r.Start != "" && !r.Serial {
+			text += " from " + s.reader.Column(r.Start)
+		}
+		if r.End != "" && !r.Serial {
+			text += " to " + s.reader.Column(r.End)
+		}
+		return text
+	case storage.Swap:
+		old := "nothing"
+		if !r.Absent {
+			old = s.reader.Entry(storage.Entry{Column: r.Column, Value: r.Old})
+		}
+		return fmt.Sprintf("#%d swap %s: %s ⇒ %s", r.ID, s.reader.Key(r.Key), old, s.reader.Entry(storage.Entry{Column: r.Column, Value: r.New}))
+	case storage.Clock:
+		return fmt.Sprintf("#%d what time is it?", r.ID)
+	case storage.Watch:
+		return "watch " + s.reader.Key(r.Key)
+	case storage.Unwatch:
+		return "unwatch " + s.reader.Key(r.Key)
+	}
+	return fmt.Sprint(request)
+}
+
+// answered says an answer in a line.
+func (s *store) answered(answer any) string {
+	switch a := answer.(type) {
+	case storage.Mutated:
+		return fmt.Sprintf("#%d %s", a.ID, orDone(a.Err))
+	case storage.Sliced:
+		if a.Err != nil {
+			return fmt.Sprintf("#%d %v", a.ID, a.Err)
+		}
+		return fmt.Sprintf("#%d %s", a.ID, s.list(a.Entries))
+	case storage.Swapped:
+		switch {
+		case a.Err != nil || a.Done:
+			return fmt.Sprintf("#%d %s", a.ID, orDone(a.Err))
+		case a.Present:
+			return fmt.Sprintf("#%d no: %s", a.ID, s.reader.Entry(storage.Entry{Column: "cell", Value: a.Value}))
+		}
+		return fmt.Sprintf("#%d no: nothing", a.ID)
+	case storage.Clocked:
+		if a.Err != nil {
+			return fmt.Sprintf("#%d %v", a.ID, a.Err)
+		}
+		return fmt.Sprintf("#%d it is %v", a.ID, time.Duration(a.Time-Epoch)*time.Microsecond)
+	case storage.Changed:
+		return "changed " + s.reader.Key(a.Key)
+	}
+	return fmt.Sprint(answer)
+}
+
+func orDone(err error) string {
+	if err == nil {
+		return "done"
+	}
+	return err.Error()
+}
+
+func (s *store) list(entries []storage.Entry) string {
+	texts := []string{"nothing"}[:min(1, max(0, 1-len(entries)))]
+	for _, e := range entries {
+		texts = append(texts, s.reader.Entry(e))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// tellRows says what is in the store.
+func (s *Stage) tellRows() {
+	keys := make([]string, 0, len(s.store.rows))
+	for key := range s.store.rows {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		fmt.Fprintf(&s.said, "row %s: %s\n", s.store.reader.Key(key), s.store.list(s.store.slice(&storage.Slice{Key: key})))
+	}
+}

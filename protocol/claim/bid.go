@@ -1,0 +1,420 @@
+package claim
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// phase is how far a claim has come.
+type phase uint8
+
+const (
+	dating   phase = iota // it needs a timestamp
+	writing               // its column is being written
+	maturing              // it is there, and left alone until it is W old
+	standing              // older ones are before it
+	resting               // it has no column, and waits for others to go
+)
+
+// claim is a try to have a lock: a column in its row, or about to be one.
+type claim struct {
+	of     *name
+	phase  phase
+	renews bool // it is to take the place of a claim that is held by
+
+	stamp     int64         // of its column; with CAS, the token
+	leftovers []int64       // of columns that it may have left behind: the next write deletes them
+	asked     protocol.Time // when the clock was asked for the timestamp
+	got       protocol.Time // when it had answered
+	cutoff    int64         // for the row that is being read: what is older has expired
+	wall      int64         // the timestamp of that moment
+
+	begun   protocol.Time
+	front   protocol.Time // since when it is the first that stands
+	ahead   int           // how many are before it
+	tries   int
+	pause   protocol.Time
+	due     protocol.Time // when to go on, unless it waits for the store
+	waits   bool          // for an answer of the store
+	stale   bool          // what is being read may be older than what the store has told of
+	watches bool          // resting: a change in the row is worth a look
+	gone    bool          // nobody wants it any more
+	end     protocol.Time // held by: until when it is safe to believe so
+	warned  bool          // its holder has been told to stop
+}
+
+// authorityWait is how long who does not want to wait for holders waits for the store.
+const authorityWait = 5 * time.Second
+
+// farAhead is how far the row may be ahead of the clock: what is more is no skew, but a clock
+// that is wrong.
+func (m *Machine) farAhead() time.Duration { return max(time.Second, 2*m.config.Skew) }
+
+// date asks for the time.
+func (m *Machine) date(now protocol.Time, c *claim, out *protocol.Effects) {
+	if m.config.StoreClock {
+		if m.clock.good(now, m) {
+			m.dated(now, c, now, m.clock.at(now), out)
+			return
+		}
+		m.askStoreClock(now, out)
+		c.due = protocol.Never
+		return
+	}
+	out.Send(protocol.Storage, storage.Clock{ID: m.ask(now, askedClock, c.of, c, 0), Own: true})
+}
+
+// dated writes a claim under a timestamp, which is above all that were seen in its row: so tokens
+// rise although clocks differ. It never is ahead of the clock by more than the instant that takes.
+func (m *Machine) dated(now protocol.Time, c *claim, asked protocol.Time, micros int64, out *protocol.Effects) {
+	n, unit := c.of, m.config.Unit
+	stamp := unit.of(micros)
+	least := max(n.seen, n.last) + unit.count(time.Microsecond)
+	if protocol.Mutated("tokens rise above the mark") {
+		least = n.last + 1
+	}
+	ahead := time.Duration(least-stamp) * time.Duration(unit)
+	switch {
+	case ahead <= 0:
+		ahead = 0
+	case ahead > m.farAhead():
+		m.fail(now, c, fmt.Errorf("%w: the row of %q remembers a claim that is %v ahead of this clock, and a skew of %v is allowed; set the clocks of the processes right",
+			holdfast.ErrUnavailable, n.text, ahead.Round(time.Millisecond), m.config.Skew), out)
+		return
+	case ahead > time.Millisecond:
+		c.phase, c.due = dating, now+ahead
+		return
+	default:
+		stamp = least
+	}
+	m.write(now, c, stamp, asked, now+ahead, out)
+}
+
+// write adds the claim's column, and takes back what it has left behind: one mutation.
+func (m *Machine) write(now protocol.Time, c *claim, stamp int64, asked, got protocol.Time, out *protocol.Effects) {
+	n := c.of
+	n.last = max(n.last, stamp)
+	c.phase, c.stamp, c.asked, c.got = writing, stamp, asked, got
+	mutate := storage.Mutate{
+		ID: m.ask(now, askedWrite, n, c, stamp), Key: n.row, Timestamp: m.config.Unit.micros(stamp),
+		Additions: []storage.Entry{{Column: Column(stamp, m.config.RID), Value: claimValue}},
+		Deletions: m.columns(c.leftovers),
+	}
+	if m.config.Store.TTL {
+		mutate.TTL = m.config.Expiry + m.config.Skew + 2*time.Second
+	}
+	out.Send(protocol.Storage, mutate)
+}
+
+// columns names the columns of our claims with these timestamps.
+func (m *Machine) columns(stamps []int64) (columns []string) {
+	for _, stamp := range stamps {
+		columns = append(columns, Column(stamp, m.config.RID))
+	}
+	return columns
+}
+
+// onWritten takes what became of a write. One that took too long counts as one that failed: a rival
+// may have read the row before it was there.
+func (m *Machine) onWritten(now protocol.Time, a asked, err error, out *protocol.Effects) {
+	c := a.claim
+	if c.gone {
+		if !errors.Is(err, storage.ErrRefused) && !errors.Is(err, storage.ErrInvalid) {
+			m.discard(now, c.of, a.stamp)
+		}
+		return
+	}
+	switch {
+	case err == nil && now-c.asked <= m.config.writeBudget(m.config.Table.Drift):
+		c.leftovers, c.tries, c.pause = nil, 0, 0
+		c.phase, c.due = maturing, c.got+m.config.Wait+1
+		return
+	case err == nil:
+		c.leftovers = []int64{a.stamp}
+		err = fmt.Errorf("the write of a claim took %v, and %v is the most with wait=%v and skew=%v",
+			now-c.asked, m.config.writeBudget(m.config.Table.Drift), m.config.Wait, m.config.Skew)
+	case errors.Is(err, storage.ErrInvalid):
+		m.reject(now, c, err, out)
+		return
+	case !errors.Is(err, storage.ErrRefused):
+		c.leftovers = append(c.leftovers, a.stamp)
+	}
+	c.stamp, c.phase, c.due = 0, dating, now
+	if c.tries++; c.tries >= m.config.Retries {
+		m.fail(now, c, fmt.Errorf("%w: the store was asked %d times: %w", holdfast.ErrUnavailable, c.tries, err), out)
+	}
+}
+
+// fail ends the tries of a claim, for a while. Who does not want to wait is refused. Nothing is left
+// behind that is not going to be deleted.
+func (m *Machine) fail(now protocol.Time, c *claim, err error, out *protocol.Effects) {
+	n := c.of
+	n.trouble = err
+	m.retract(now, c)
+	c.tries, c.pause = 0, protocol.Longer(c.pause, m.config.Wait)
+	c.phase, c.watches, c.due = resting, false, now+m.jitter(c.pause)
+	if c.renews {
+		c.phase = dating
+		return
+	}
+	for _, r := range append([]*request(nil), n.queue...) {
+		if r.Try && !r.Dropped {
+			m.clients.Deny(now, r, err, out)
+		}
+	}
+}
+
+// reject refuses everybody: the store will never take this.
+func (m *Machine) reject(now protocol.Time, c *claim, err error, out *protocol.Effects) {
+	n := c.of
+	m.retract(now, c)
+	n.trouble = fmt.Errorf("%w: %w", holdfast.ErrUnavailable, err)
+	if c.renews {
+		n.bid = nil
+		return
+	}
+	m.refuseAll(now, n, n.trouble, out)
+}
+
+// retract has all columns deleted that a claim may have in its row.
+func (m *Machine) retract(now protocol.Time, c *claim) {
+	if c.stamp != 0 && !m.config.CAS && c.phase != writing {
+		m.discard(now, c.of, c.stamp)
+	}
+	for _, stamp := range c.leftovers {
+		m.discard(now, c.of, stamp)
+	}
+	c.stamp, c.leftovers = 0, nil
+}
+
+// drop gives up a bid that nobody wants any more. One that is being written is deleted when
+// the store has answered: a deletion before that may come too early.
+func (m *Machine) drop(n *name) {
+	c := n.bid
+	n.bid, c.gone = nil, true
+	m.retract(m.now, c)
+}
+
+// look reads the row. First the time, because what has expired is told by that.
+func (m *Machine) look(now protocol.Time, c *claim, out *protocol.Effects) {
+	c.due = protocol.Never
+	if m.config.StoreClock {
+		if !m.clock.good(now, m) {
+			m.askStoreClock(now, out)
+			return
+		}
+		m.read(now, c, m.clock.at(now), out)
+		return
+	}
+	out.Send(protocol.Storage, storage.Clock{ID: m.ask(now, askedTime, c.of, c, 0), Own: true})
+}
+
+// read asks for the claims that count: from the oldest that has not expired to the end of the
+// row, where the mark is. What was deleted below that is not passed over one by one.
+func (m *Machine) read(now protocol.Time, c *claim, micros int64, out *protocol.Effects) {
+	unit := m.config.Unit
+	c.wall = unit.of(micros)
+	c.cutoff = max(0, c.wall-unit.count(m.config.Expiry+m.config.Skew))
+	start := binary.BigEndian.AppendUint64(nil, uint64(c.cutoff))
+	c.stale = false
+	out.Send(protocol.Storage, storage.Slice{ID: m.ask(now, askedRead, c.of, c, 0), Key: c.of.row, Start: string(start)})
+}
+
+// seen is what a row says.
+type seen struct {
+	own   bool  // the claim is there
+	ahead int   // claims of others that are before it, or all where it is not there
+	first int64 // the oldest of those
+	rid   string
+	mark  int64 // the highest token that was released
+	by    string
+}
+
+// outdates reports whether a token that is not lower than the claim's was given to others.
+func (s *seen) outdates(c *claim, rid string) bool {
+	return s.mark > c.stamp || s.mark == c.stamp && s.by != rid
+}
+
+// scan reads a row in its order.
+func (m *Machine) scan(c *claim, entries []storage.Entry) (s seen) {
+	n := c.of
+	for i := range entries {
+		e := &entries[i]
+		if e.Column == marks && len(e.Value) > 8 {
+			s.mark, s.by = int64(binary.BigEndian.Uint64([]byte(e.Value))), e.Value[8:]
+			n.seen = max(n.seen, s.mark)
+			continue
+		}
+		stamp, rid, is := ParseColumn(e.Column)
+		switch {
+		case !is || stamp < c.cutoff:
+			continue
+		case rid == m.config.RID:
+			s.own = s.own || stamp == c.stamp
+			continue
+		}
+		n.seen = max(n.seen, stamp)
+		if s.own {
+			continue // it is younger
+		}
+		if s.ahead++; s.ahead == 1 {
+			s.first, s.rid = stamp, rid
+		}
+	}
+	return s
+}
+
+// onRead decides by the row.
+func (m *Machine) onRead(now protocol.Time, a asked, read storage.Sliced, out *protocol.Effects) {
+	c := a.claim
+	if c.gone {
+		return
+	}
+	if read.Err != nil {
+		m.unread(now, c, read.Err, out)
+		return
+	}
+	c.tries, c.pause = 0, 0
+	s := m.scan(c, read.Entries)
+	n := c.of
+	if s.ahead > 0 {
+		n.by = &lock.HeldBy{Owner: s.rid}
+	}
+	switch {
+	case c.phase == resting:
+		m.rest(now, c, &s, out)
+	case now-c.asked > m.config.Expiry/renewalShare:
+		m.again(now, c) // it has stood too long to be of use
+	case !s.own:
+		n.trouble = fmt.Errorf("%w: the claim is not in its row any more", holdfast.ErrUnavailable)
+		c.stamp = 0
+		m.again(now, c)
+		c.due = now + m.jitter(m.config.Wait)
+	case s.ahead > 0 && !(c.renews && protocol.Mutated("nobody stands between a claim and its renewal")):
+		m.junior(now, c, &s, out)
+	case s.outdates(c, m.config.RID) && !protocol.Mutated("tokens rise above the mark"):
+		m.again(now, c) // others have had higher tokens
+	case c.renews:
+		m.renewed(now, c)
+	case !m.serves():
+		c.phase, c.due = standing, now // until this member may let anybody in
+	default:
+		c.end = c.asked + m.shrink(m.config.Expiry-m.config.Skew)
+		m.won(now, c, holdfast.Token(c.stamp), out)
+		m.cleanUp(now, n, c, out)
+	}
+}
+
+// unread takes a read that has failed.
+func (m *Machine) unread(now protocol.Time, c *claim, err error, out *protocol.Effects) {
+	if errors.Is(err, storage.ErrInvalid) {
+		m.reject(now, c, err, out)
+		return
+	}
+	c.due = now
+	if c.tries++; c.tries >= m.config.Retries {
+		m.fail(now, c, fmt.Errorf("%w: the store was asked %d times: %w", holdfast.ErrUnavailable, c.tries, err), out)
+	}
+}
+
+// again writes a claim anew, in the place of what it has in the row.
+func (m *Machine) again(now protocol.Time, c *claim) {
+	if c.stamp != 0 {
+		c.leftovers = append(c.leftovers, c.stamp)
+	}
+	c.stamp, c.phase, c.due = 0, dating, now
+}
+
+// junior lets a claim stand where it is, behind older ones: when those are gone it is the oldest.
+// It makes way where they may have to be renewed, which nobody between the old and the new one
+// survives; and where too many are before it.
+func (m *Machine) junior(now protocol.Time, c *claim, s *seen, out *protocol.Effects) {
+	n := c.of
+	if c.renews {
+		m.retract(now, c)
+		n.bid = nil
+		n.mine.due = now + m.jitter(m.config.Wait)
+		return
+	}
+	m.refuseTries(now, n, out)
+	if c.gone || n.bid != c {
+		return
+	}
+	if m.yields(c, s) || s.ahead > line {
+		m.retract(now, c)
+		c.phase = resting
+		m.rest(now, c, s, out)
+		return
+	}
+	if c.phase != standing {
+		c.phase, c.front, c.ahead = standing, now, 0
+	}
+	if s.ahead == 1 && c.ahead != 1 {
+		c.front = now
+	}
+	c.ahead = s.ahead
+	for _, r := range n.queue {
+		m.clients.LetWait(r)
+	}
+	c.due = min(m.poll(now, c), m.expires(now, c, s.first))
+	if c.stale {
+		c.due = now
+	}
+}
+
+// yields reports whether the oldest claim of others is so old that its holder may be about to
+// renew it.
+func (m *Machine) yields(c *claim, s *seen) bool {
+	unit := m.config.Unit
+	return c.wall-s.first >= unit.count(m.config.Expiry/renewalShare-2*m.config.Wait-m.config.Skew)
+}
+
+// expires returns when a claim of others has expired for us.
+func (m *Machine) expires(now protocol.Time, c *claim, stamp int64) protocol.Time {
+	return now + protocol.Time(stamp-c.cutoff+1)*protocol.Time(m.config.Unit)
+}
+
+// shortestPoll is how soon a row is read again at the soonest.
+const shortestPoll = 2 * time.Millisecond
+
+// longestPoll is how long a row is left unread at the longest while somebody waits, though the store
+// tells of changes: it may have missed one.
+const longestPoll = time.Second
+
+// poll returns when to read the row again. Where the store cannot tell of changes, the first in line looks
+// after a sixteenth of the time that it has stood there, so that of a hold of whatever length it misses
+// little; those behind look less often.
+func (m *Machine) poll(now protocol.Time, c *claim) protocol.Time {
+	if m.config.Store.Watch {
+		return now + m.jitter(max(longestPoll/2, m.config.Wait))
+	}
+	pause := min(max((now-c.front)/16, shortestPoll), longestPoll/8)
+	return now + m.jitter(min(pause*protocol.Time(max(1, c.ahead)), longestPoll))
+}
+
+// rest waits without a column, and goes on when the others are gone, or few and young.
+func (m *Machine) rest(now protocol.Time, c *claim, s *seen, out *protocol.Effects) {
+	if s.ahead == 0 || !m.yields(c, s) && s.ahead < line {
+		c.phase, c.due, c.watches = dating, now, false
+		return
+	}
+	m.refuseTries(now, c.of, out)
+	if c.gone || c.of.bid != c {
+		return
+	}
+	for _, r := range c.of.queue {
+		m.clients.LetWait(r)
+	}
+	c.watches = true
+	c.due = min(now+m.jitter(max(m.config.Wait, 10*shortestPoll)), m.expires(now, c, s.first))
+	if c.stale {
+		c.due = now
+	}
+}

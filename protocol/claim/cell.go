@@ -1,0 +1,455 @@
+package claim
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// With CAS a lock is one column, its cell, which is taken and given back by conditional writes:
+//
+//	1 byte 'F' free or 'H' held | 1 byte flags | 8 bytes token | 4 bytes renewals | 8 bytes lease in µs | rid
+//
+// all big-endian. A cell that is free keeps the token of whoever had it last. No value comes twice.
+// Who holds believes for the lease, from when it asked for that; who waits takes the cell over when it
+// has not changed for (1+δ) times the lease since it was first seen so. So no two clocks are
+// compared.
+
+// cellColumn is the name of the column.
+const cellColumn = "cell"
+
+// waitedFor is the flag that says that others want to be told of the release.
+const waitedFor = 1
+
+// content is what a cell says.
+type content struct {
+	held     bool
+	flags    byte
+	token    uint64
+	renewals uint32
+	lease    time.Duration
+	rid      string
+}
+
+const cellHead = 1 + 1 + 8 + 4 + 8
+
+func (c *content) encode() string {
+	state := byte('F')
+	if c.held {
+		state = 'H'
+	}
+	b := append(make([]byte, 0, cellHead+len(c.rid)), state, c.flags)
+	b = binary.BigEndian.AppendUint64(b, c.token)
+	b = binary.BigEndian.AppendUint32(b, c.renewals)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.lease.Microseconds()))
+	return string(append(b, c.rid...))
+}
+
+// decodeCell reads what encode writes, and reports whether it was that.
+func decodeCell(value string) (c content, ok bool) {
+	if len(value) < cellHead || value[0] != 'F' && value[0] != 'H' {
+		return c, false
+	}
+	b := []byte(value)
+	micros := binary.BigEndian.Uint64(b[14:])
+	c = content{
+		held: value[0] == 'H', flags: value[1], token: binary.BigEndian.Uint64(b[2:]), renewals: binary.BigEndian.Uint32(b[10:]),
+		lease: time.Duration(micros) * time.Microsecond, rid: value[cellHead:],
+	}
+	return c, c.token < 1<<63 && micros <= uint64((48*time.Hour).Microseconds())
+}
+
+// cell is what is known of a lock's cell.
+type cell struct {
+	known  bool // the rest is what it was when it was last heard of
+	absent bool
+	content
+	since protocol.Time // since when it is as it is, as far as was seen: flags do not count
+
+	courtesy protocol.Time // until when others who have waited for it come first
+	freeing  bool          // it is being given back, and nobody waits for that but who released it
+	asked    uint64
+	sentAt   protocol.Time
+	next     content // what is being swapped in
+	by       *claim  // for whom that is; nil where it is given back
+	unsure   bool    // whether a swap was done is not known: it is to be read
+	freeDue  protocol.Time
+	tries    int
+	pause    protocol.Time
+	tell     []*request
+}
+
+// over returns when somebody else's lease of the cell has run out, on every clock.
+func (c *cell) over(m *Machine) protocol.Time {
+	if protocol.Mutated("a lease is waited for on every clock") {
+		return c.since + c.lease
+	}
+	return c.since + m.stretch(c.lease)
+}
+
+// idle reports whether nothing has to be given back.
+func (c *cell) idle() bool { return !c.freeing && c.asked == 0 && !c.unsure && len(c.tell) == 0 }
+
+// ours reports whether the cell says that this process holds it.
+func (m *Machine) ours(c *cell) bool { return c.known && c.held && c.rid == m.config.RID }
+
+// learn takes what the cell is now.
+func (m *Machine) learn(now protocol.Time, n *name, present bool, value string) error {
+	next := content{}
+	if present {
+		var ok bool
+		if next, ok = decodeCell(value); !ok {
+			return fmt.Errorf("the cell of %q has %q in it, which no lock is written as; give locks a table of their own: %w", n.text, value, storage.ErrInvalid)
+		}
+	}
+	before, was := n.cell.content, n.cell.known
+	n.cell.known, n.cell.absent, n.cell.content = true, !present, next
+	before.flags, next.flags = 0, 0
+	if !was || before != next {
+		n.cell.since = now
+	}
+	return nil
+}
+
+// pursueCell goes on with a bid.
+func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
+	k := &n.cell
+	if k.asked != 0 || k.freeing {
+		return // what is under way for the cell is to be known first
+	}
+	old := c.stale || n.changed // what is known of somebody else's
+	switch {
+	case k.unsure, old && !c.renews && k.known && k.held && !m.ours(k):
+		m.readCell(now, n, c, out)
+	case c.renews:
+		next := k.content
+		next.renewals++
+		m.swap(now, n, c, next, out)
+	case !k.known && c.phase == dating, k.known && k.absent:
+		out.Send(protocol.Storage, storage.Clock{ID: m.ask(now, askedClock, n, c, 0), Own: true})
+	case !k.known:
+		m.readCell(now, n, c, out)
+	case m.ours(k) && k.flags&waitedFor != 0:
+		k.freeing = true // others wait for it: it is not handed on within this process
+	case !k.held && now < k.courtesy:
+		c.due = k.courtesy
+	case !k.held || m.ours(k) || now >= k.over(m):
+		m.take(now, n, c, k.token+1, out)
+	default:
+		m.waitForCell(now, n, c, out)
+	}
+}
+
+// datedCell begins with a cell that nobody has had yet, as far as is known: its first token is the
+// time, so that tokens rise also where the store has lost the cell.
+func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *protocol.Effects) {
+	c.phase = writing
+	m.take(now, c.of, c, uint64(max(1, micros)), out)
+}
+
+// take tries to have the cell.
+func (m *Machine) take(now protocol.Time, n *name, c *claim, token uint64, out *protocol.Effects) {
+	next := content{held: true, token: token, lease: m.config.Expiry, rid: m.config.RID}
+	if n.cell.known && n.cell.held && n.cell.rid != m.config.RID {
+		next.flags = n.cell.flags // who waited for the one who is gone waits for us
+	}
+	m.swap(now, n, c, next, out)
+}
+
+// swap asks for another content.
+func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *protocol.Effects) {
+	k := &n.cell
+	s := storage.Swap{Key: n.row, Column: cellColumn, New: next.encode()}
+	if !k.known || k.absent {
+		s.Absent = true
+	} else {
+		s.Old = k.content.encode()
+	}
+	s.Tell = k.known && k.flags&waitedFor != 0 && !next.held
+	s.ID = m.ask(now, askedSwap, n, c, 0)
+	k.asked, k.sentAt, k.next, k.by = s.ID, now, next, c
+	if c != nil {
+		c.stale = false
+	}
+	out.Send(protocol.Storage, s)
+}
+
+// readCell asks what the cell is.
+func (m *Machine) readCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
+	n.cell.asked = m.ask(now, askedCell, n, c, 0)
+	if c != nil {
+		c.due, c.stale = protocol.Never, false
+	}
+	out.Send(protocol.Storage, storage.Slice{ID: n.cell.asked, Key: n.row, Start: cellColumn, End: cellColumn + "\x00", Serial: true})
+}
+
+// onSwapped takes what became of a swap.
+func (m *Machine) onSwapped(now protocol.Time, a asked, done storage.Swapped, out *protocol.Effects) {
+	n := a.name
+	n.cell.asked = 0
+	switch {
+	case done.Err != nil:
+		m.unswapped(now, n, a.claim, done.Err, out)
+		return
+	case done.Done:
+		m.swapped(now, n, a.claim, out)
+	default:
+		if err := m.learn(now, n, done.Present, done.Value); err != nil {
+			m.unswapped(now, n, a.claim, err, out)
+			return
+		}
+		m.missed(now, n, a.claim, out)
+	}
+}
+
+// onCell takes what the cell is.
+func (m *Machine) onCell(now protocol.Time, a asked, read storage.Sliced, out *protocol.Effects) {
+	n := a.name
+	k := &n.cell
+	k.asked = 0
+	err := read.Err
+	if err == nil {
+		present, value := len(read.Entries) == 1, ""
+		if present {
+			value = read.Entries[0].Value
+		}
+		err = m.learn(now, n, present, value)
+	}
+	if err != nil {
+		m.unswapped(now, n, a.claim, err, out)
+		return
+	}
+	wanted, is := k.next, k.content
+	wanted.flags, is.flags = 0, 0
+	if k.unsure && wanted == is && a.claim == k.by {
+		k.unsure = false
+		k.next = k.content
+		m.swapped(now, n, a.claim, out)
+		return
+	}
+	k.unsure = false
+	m.missed(now, n, a.claim, out)
+}
+
+// swapped goes on after a swap that was done: it counts from when it was sent.
+func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
+	k := &n.cell
+	before, is := k.content, k.next
+	held := now - k.since
+	k.known, k.absent, k.content, k.tries, k.pause = true, false, k.next, 0, 0
+	flags := before.flags
+	before.flags, is.flags = 0, 0
+	if before != is {
+		k.since = now
+	}
+	switch {
+	case !k.held:
+		k.freeing = false
+		if flags&waitedFor != 0 {
+			k.courtesy = now + m.jitter(m.courtesy(held))
+		}
+		m.tellFreed(n, out)
+	case c == nil || c.gone: // whoever is next takes it over, or it is given back
+		m.touch(n)
+	case k.rid != m.config.RID:
+		c.phase, c.due = standing, now // it is waited for now, and stands as it did
+	case c.renews:
+		m.renewedCell(now, n, c)
+	case !m.serves():
+		c.phase, c.due = standing, now
+	default:
+		m.tellFreed(n, out) // what was released goes on as this
+		c.asked, c.stamp, c.end = k.sentAt, int64(k.token), k.sentAt+m.config.Expiry
+		if len(n.queue) == 0 || c.end-now < m.config.Belief()+m.config.Wait {
+			n.bid = nil
+			return
+		}
+		m.won(now, c, holdfast.Token(k.token), out)
+	}
+}
+
+// courtesy is how long a process lets others come first who have waited for a cell that it has given
+// back after such a time: as long as they may take to hear of it. Where the store cannot tell
+// them, they look after a share of the time that they have waited (poll).
+func (m *Machine) courtesy(held protocol.Time) protocol.Time {
+	const least, most = 10 * shortestPoll, longestPoll / 4
+	if m.config.Store.Watch {
+		return least
+	}
+	return min(max(held/8, least), most)
+}
+
+// missed goes on where the cell is not what it was taken for.
+func (m *Machine) missed(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
+	k := &n.cell
+	switch {
+	case c != nil && !c.gone && c.renews:
+		if m.ours(k) && n.mine != nil && int64(k.token) == n.mine.stamp {
+			c.due = now // somebody waits for it: that is all that has changed
+			return
+		}
+		// Somebody else has it, or nobody.
+		n.bid = nil
+		if n.mine != nil {
+			n.mine.end, n.mine.due = now, now
+		}
+	case c != nil && !c.gone:
+		c.phase, c.due = standing, now
+	case k.freeing && !(m.ours(k) && n.mine == nil):
+		k.freeing = false // it is not ours any more
+		m.tellFreed(n, out)
+	}
+	m.touch(n)
+}
+
+// unswapped takes an error of the store.
+func (m *Machine) unswapped(now protocol.Time, n *name, c *claim, err error, out *protocol.Effects) {
+	k := &n.cell
+	if !errors.Is(err, storage.ErrRefused) && !errors.Is(err, storage.ErrInvalid) {
+		k.unsure = true
+	}
+	k.tries++
+	k.pause = protocol.Longer(k.pause, m.config.Wait)
+	switch {
+	case c == nil || c.gone:
+		k.freeDue = now + m.jitter(k.pause)
+		if k.tries >= m.config.Retries {
+			m.tellFreed(n, out) // it is free when its lease is over, at the latest
+		}
+		if errors.Is(err, storage.ErrInvalid) {
+			out.Note(Left{Name: n.text, Claims: 1, Err: err})
+			k.freeing, k.unsure, k.known = false, false, false
+			m.tellFreed(n, out)
+		}
+	case errors.Is(err, storage.ErrInvalid):
+		k.known, k.unsure = false, false
+		m.reject(now, c, err, out)
+	default:
+		c.due = now
+		if k.tries >= m.config.Retries {
+			m.fail(now, c, fmt.Errorf("%w: the store was asked %d times: %w", holdfast.ErrUnavailable, k.tries, err), out)
+			k.tries = 0
+		}
+	}
+}
+
+// waitForCell waits for the holder, and says so in the cell, once, so that others are told when it
+// is free. Who does not want to wait is refused.
+func (m *Machine) waitForCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
+	k := &n.cell
+	n.by = &lock.HeldBy{Owner: k.rid}
+	m.refuseTries(now, n, out)
+	if c.gone || n.bid != c {
+		return
+	}
+	for _, r := range n.queue {
+		m.clients.LetWait(r)
+	}
+	if c.phase != standing {
+		c.phase, c.front, c.ahead = standing, now, 1
+	}
+	if m.config.Store.Watch && !n.watched {
+		// What changes before the watch begins is told by its beginning.
+		c.due = now + m.jitter(longestPoll)
+		return
+	}
+	if k.flags&waitedFor == 0 {
+		next := k.content
+		next.flags |= waitedFor
+		m.swap(now, n, c, next, out)
+		return
+	}
+	over := k.over(m)
+	c.due, c.stale = min(m.poll(now, c), over), true
+}
+
+// renewedCell goes on holding by the next renewal.
+func (m *Machine) renewedCell(now protocol.Time, n *name, c *claim) {
+	n.bid = nil
+	if n.holder == nil || n.mine == nil || n.mine.warned {
+		return
+	}
+	n.mine.asked, n.mine.end = n.cell.sentAt, n.cell.sentAt+m.config.Expiry
+	m.hold(n)
+}
+
+// retireCell gives the cell back; or leaves it to whoever of this process is next, where nobody else
+// has said that he waits.
+func (m *Machine) retireCell(now protocol.Time, n *name, r *request, notBefore protocol.Time) {
+	k := &n.cell
+	k.tell = append(k.tell, r)
+	k.freeDue = notBefore
+	if len(n.queue) == 0 || k.flags&waitedFor != 0 || notBefore > now || !m.serves() {
+		k.freeing = true
+	}
+}
+
+// giveBack gives back what this process has and nobody uses.
+func (m *Machine) giveBack(now protocol.Time, n *name, out *protocol.Effects) {
+	k := &n.cell
+	if n.mine == nil && n.bid == nil && m.ours(k) && !k.freeing {
+		k.freeing = true
+	}
+	if k.asked != 0 || k.freeDue > now || !k.freeing && !(k.unsure && n.bid == nil) {
+		return
+	}
+	if k.unsure {
+		m.readCell(now, n, nil, out)
+		return
+	}
+	if !m.ours(k) || n.mine != nil {
+		k.freeing = false
+		m.tellFreed(n, out)
+		return
+	}
+	m.swap(now, n, nil, content{token: k.token}, out)
+}
+
+func (m *Machine) tellFreed(n *name, out *protocol.Effects) {
+	for _, r := range n.cell.tell {
+		m.clients.TellReleased(r, out)
+	}
+	n.cell.tell = nil
+}
+
+// What cells were when they were last given back is remembered, so that the next lock of the name
+// is one write: of so many names. One takes about 100 bytes and its name.
+const remembered = 16384
+
+// memory is the tokens of cells that are free, and the order in which they were learnt.
+type memory struct {
+	tokens map[string]uint64
+	order  []string
+}
+
+// remember keeps what is known of a cell that is free and says nothing but its token, which is how
+// they are given back.
+func (m *Machine) remember(n *name) {
+	k := &n.cell
+	if !m.config.CAS || !k.known || k.absent || k.content != (content{token: k.token}) {
+		return
+	}
+	if m.memory.tokens == nil {
+		m.memory.tokens = map[string]uint64{}
+	}
+	if _, known := m.memory.tokens[n.text]; !known {
+		m.memory.order = append(m.memory.order, n.text)
+	}
+	m.memory.tokens[n.text] = k.token
+	for len(m.memory.order) > remembered {
+		delete(m.memory.tokens, m.memory.order[0])
+		m.memory.order = m.memory.order[1:]
+	}
+}
+
+// recall returns what is remembered of a cell.
+func (m *Machine) recall(text string) cell {
+	token, known := m.memory.tokens[text]
+	return cell{known: known, content: content{token: token}}
+}

@@ -1,0 +1,359 @@
+package claim
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Machine is one process's part: the mediator of its own clients, and what claims for them.
+type Machine struct {
+	config   Config
+	standing *clientele.Standing
+	clients  *clientele.Clients[*request]
+	survey   *clientele.Survey[*request] // what operators ask
+
+	agreement agreement // with the others who use the store
+	clock     reading   // of the store's clock, where claims are dated by that
+	clockDue  protocol.Time
+	leaseDue  protocol.Time // when to look again whether there is a lease
+	lapsing   bool          // what ends now is lost with the member's lease
+
+	now           protocol.Time // of this step
+	memory        memory        // of cells
+	cleaned       map[string]protocol.Time
+	cleanedLiving int
+
+	names     map[string]*name
+	asked     map[uint64]asked // of the store, by number
+	asks      uint64
+	floor     int64 // above it are the timestamps of names that were forgotten
+	chance    uint64
+	reminders protocol.Reminders[due]
+	ends      protocol.Reminders[due] // when the names' claims do, as far as they were not renewed since
+	touched   []*name
+}
+
+// request is one of this process's clients', for an exclusive lock.
+type request struct {
+	clientele.Request
+	belief protocol.Time // how long its client may go on believing after it was last heard
+}
+
+// due names what a reminder is about.
+type due struct{ text string }
+
+// Before orders what is due at one time.
+func (d due) Before(other due) bool { return d.text < other.text }
+
+// inquiryKind says what was asked of the store.
+type inquiryKind uint8
+
+const (
+	askedClock     inquiryKind = iota + 1 // to date a claim
+	askedTime                             // to read the row
+	askedWrite                            // of a claim
+	askedRead                             // of the row
+	askedSweep                            // deletion of claims
+	askedSwap                             // of a cell
+	askedCell                             // what it is
+	askedOld                              // claims that have expired
+	askedCleaning                         // their deletion
+	askedSettings                         // those of the others
+	askedAgreement                        // to write ours down
+	askedStoreTime
+)
+
+// asked is a request to the store that is under way.
+type asked struct {
+	kind  inquiryKind
+	name  *name // nil where it is about none
+	claim *claim
+	stamp int64 // askedWrite: of the column
+	since protocol.Time
+}
+
+// New makes a process's machine. The error names the field that is wrong, or what contradicts
+// what.
+func New(c Config) (*Machine, error) {
+	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	m := &Machine{
+		config: c, standing: &clientele.Standing{Self: c.Self}, clockDue: protocol.Never, leaseDue: protocol.Never,
+		names: map[string]*name{}, asked: map[uint64]asked{}, chance: c.Random,
+	}
+	m.agreement.due = protocol.Never
+	var err error
+	m.clients, err = clientele.New(clientele.Config{
+		Protocol: "claim", Table: c.Table, Patience: c.Patience, Operators: c.Operators,
+		Answers: int((authorityWait + c.Patience - 1) / c.Patience),
+	}, m.standing, wishes{m})
+	if err != nil {
+		return nil, err
+	}
+	m.survey = clientele.NewSurvey(m.clients)
+	return m, nil
+}
+
+// Wake returns when there is something to do.
+func (m *Machine) Wake() protocol.Time {
+	return min(m.clients.Wake(), m.survey.Wake(), m.reminders.First(), m.agreement.due, m.clockDue, m.leaseDue)
+}
+
+// Step takes one event.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.now = now
+	switch ev.Kind {
+	case protocol.Start:
+		m.agree(now, out)
+	case protocol.Tick:
+		m.onTick(now, out)
+	case protocol.Call:
+		m.onCall(now, &ev, out)
+	case protocol.Receive:
+		m.onReceive(now, ev, out)
+	case protocol.Raised:
+		m.onRaised(now, ev, out)
+	}
+	m.settle(now, out)
+	m.clients.Conclude(out)
+}
+
+func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
+	m.clients.Tick(now, out)
+	m.survey.Tick(now, out)
+	if m.agreement.due <= now {
+		m.agree(now, out)
+	}
+	if m.leaseDue <= now {
+		m.leaseDue = protocol.Never
+		m.resume(now, out)
+	}
+	if m.clockDue <= now {
+		m.clockDue = protocol.Never
+		m.touchUndated()
+	}
+	for m.reminders.First() <= now {
+		r := m.reminders.Pop()
+		if n := m.names[r.Key.text]; n != nil && n.reminded == r.At {
+			n.reminded = protocol.Never
+			m.touch(n)
+		}
+	}
+}
+
+// onReceive takes what the store answers, and what other members say to operators.
+func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if ev.From == protocol.Storage {
+		m.onStored(now, ev.Fact, out)
+		return
+	}
+	tagged, known := ev.Fact.(interface{ Tagged() clientele.Tag })
+	if !known {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+		return
+	}
+	if !m.standing.Hears(ev, tagged.Tagged(), out) {
+		return
+	}
+	switch msg := ev.Fact.(type) {
+	case clientele.Ask:
+		m.survey.OnAsk(now, ev.From, &msg, out)
+	case clientele.Answer:
+		m.survey.OnAnswer(now, ev.From, &msg, out)
+	}
+}
+
+// onStored takes an answer of the store to whatever has asked for it.
+func (m *Machine) onStored(now protocol.Time, fact any, out *protocol.Effects) {
+	var id uint64
+	switch fact := fact.(type) {
+	case storage.Changed:
+		if n := m.byRow(fact.Key); n != nil {
+			n.changed = true
+			m.touch(n)
+		}
+		return
+	case storage.Mutated:
+		id = fact.ID
+	case storage.Sliced:
+		id = fact.ID
+	case storage.Swapped:
+		id = fact.ID
+	case storage.Clocked:
+		id = fact.ID
+	}
+	a, known := m.asked[id]
+	if !known {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v: nobody asked for it", fact)})
+		return
+	}
+	delete(m.asked, id)
+	if a.name != nil {
+		a.name.asks--
+		m.touch(a.name)
+	}
+	if a.claim != nil {
+		a.claim.waits = false
+	}
+	switch fact := fact.(type) {
+	case storage.Clocked:
+		m.onClocked(now, a, fact, out)
+	case storage.Mutated:
+		m.onMutated(now, a, fact, out)
+	case storage.Sliced:
+		m.onSliced(now, a, fact, out)
+	case storage.Swapped:
+		m.onSwapped(now, a, fact, out)
+	}
+}
+
+func (m *Machine) onMutated(now protocol.Time, a asked, done storage.Mutated, out *protocol.Effects) {
+	switch a.kind {
+	case askedWrite:
+		m.onWritten(now, a, done.Err, out)
+	case askedSweep:
+		m.onSwept(now, a.name, done.Err, out)
+	case askedAgreement:
+		m.onAgreementWritten(now, done.Err, out)
+	case askedCleaning: // whatever came of it: what is left is cleaned another time
+	}
+}
+
+func (m *Machine) onSliced(now protocol.Time, a asked, read storage.Sliced, out *protocol.Effects) {
+	switch a.kind {
+	case askedRead:
+		m.onRead(now, a, read, out)
+	case askedCell:
+		m.onCell(now, a, read, out)
+	case askedSettings:
+		m.onSettings(now, read, out)
+	case askedOld:
+		m.clean(now, a.name, read, out)
+	}
+}
+
+// ask notes what is about to be asked of the store, and returns its number.
+func (m *Machine) ask(now protocol.Time, kind inquiryKind, n *name, c *claim, stamp int64) uint64 {
+	m.asks++
+	m.asked[m.asks] = asked{kind, n, c, stamp, now}
+	if n != nil {
+		n.asks++
+	}
+	if c != nil {
+		c.waits = true
+	}
+	return m.asks
+}
+
+// ready reports whether anything can be claimed.
+func (m *Machine) ready() bool { return m.agreement.agreed && m.standing.Admitted() }
+
+// serves reports whether anybody may be let in now: this member may be admitted and have no lease
+// yet.
+func (m *Machine) serves() bool { return m.ready() && m.now < m.standing.View.Lease.Member }
+
+// awaitLease looks again soon whether there is a lease: nothing says when it comes.
+func (m *Machine) awaitLease() {
+	if m.ready() && !m.serves() {
+		m.leaseDue = min(m.leaseDue, m.now+m.config.Patience)
+	}
+}
+
+// onRaised takes what the membership says. Claims do not depend on views; but the sessions of this
+// member's clients do, and end with its lease.
+func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.View:
+		m.onView(now, fact, out)
+	case *protocol.Lapsed:
+		m.clients.Pause()
+		m.standing.Leave()
+		m.survey.End(now, out)
+		m.lose(now, out)
+	}
+}
+
+func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.Effects) {
+	before := m.standing.View
+	same := m.standing.Take(view)
+	if before != nil && m.standing.Place.ID != 0 && m.standing.Place.Tenure != view.Lease.Tenure {
+		m.lose(now, out)
+	}
+	anew := m.standing.Settle()
+	if !m.standing.Admitted() {
+		m.clients.Pause()
+		return
+	}
+	if anew || before == nil || before.Epoch != view.Epoch {
+		// What is held here stands in the store, so there is nobody to be told of it.
+		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
+	}
+	if !same {
+		m.survey.Renew(now, out)
+	}
+	m.resume(now, out)
+	for _, early := range m.standing.Early() {
+		m.onReceive(now, early, out)
+	}
+}
+
+// lose ends what is held, because the member's lease has ended. Clients that are not of this
+// process may believe a while longer: so long their claims stay.
+func (m *Machine) lose(now protocol.Time, out *protocol.Effects) {
+	m.lapsing = true
+	m.clients.Lose(now, holdfast.MemberLost, out)
+	m.lapsing = false
+}
+
+// resume lets requests in, once there is a view and an agreement.
+func (m *Machine) resume(now protocol.Time, out *protocol.Effects) {
+	if !m.ready() {
+		return
+	}
+	m.clients.Resume(now, out)
+	for _, r := range m.clients.Waiting() {
+		m.touch(m.names[r.Key.Name])
+	}
+}
+
+// Assured is until when what is held here is safe to be believed in, by this process's own clock:
+// what cannot be renewed in time is lost before that. Users within the process compare it with
+// the clock themselves.
+func (m *Machine) Assured() protocol.Time {
+	for m.ends.First() != protocol.Never {
+		r := m.ends.First()
+		top := m.ends.Pop()
+		if n := m.names[top.Key.text]; n != nil && n.mine != nil && n.holder != nil && n.mine.end == r {
+			m.ends.Push(r, top.Key)
+			return r
+		}
+	}
+	return protocol.Never
+}
+
+// stretch returns what to wait for d to have passed on every clock.
+func (m *Machine) stretch(d protocol.Time) protocol.Time {
+	return lock.Stretch(d, m.config.Table.Drift)
+}
+
+func (m *Machine) shrink(d protocol.Time) protocol.Time {
+	return lock.Shrink(d, m.config.Table.Drift)
+}
+
+// jitter draws a time from half of d to d and a half.
+func (m *Machine) jitter(d protocol.Time) protocol.Time {
+	// A step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): all that is needed is that no two
+	// processes draw the same.
+	m.chance += 0x9e3779b97f4a7c15
+	z := m.chance
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	return d/2 + protocol.Time(z%uint64(max(1, d)))
+}

@@ -1,0 +1,107 @@
+package claim
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/clientele"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// onCall takes a wish of this member's clients, or of an operator.
+func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
+	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
+		return
+	}
+	switch ev.Fact.(type) {
+	case *protocol.StepDown:
+		out.Reply(ev.Call, &protocol.SteppedDown{}) // there is nothing to hand over
+	case *protocol.Transfer:
+		out.Reply(ev.Call, &protocol.Transferred{Err: fmt.Errorf("%w: in protocol claim the store decides", holdfast.ErrUnsupported)})
+	default:
+		out.Note(clientele.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+	}
+}
+
+// wishes is what this protocol does about the requests of a process's clients
+// (clientele.Protocol).
+type wishes struct{ m *Machine }
+
+func (w wishes) Ready() bool { return w.m.ready() }
+
+// Refusal refuses what a claim cannot be for, and clients that could believe in a lock for longer than its
+// claim may live.
+func (w wishes) Refusal(q *lock.Request) error {
+	m := w.m
+	_, hasRow := m.config.row(q.Name)
+	switch {
+	case m.agreement.refusal != nil:
+		return m.agreement.refusal
+	case !hasRow:
+		return fmt.Errorf("%w: it is not the name of a cell, two hexadecimal strings and a slash between them", holdfast.ErrName)
+	case q.Mode != holdfast.ModeExclusive:
+		return fmt.Errorf("%w: in protocol claim a lock is exclusive, and it is asked for in mode %v", holdfast.ErrUnsupported, q.Mode)
+	case q.Belief > m.config.Belief():
+		return fmt.Errorf("%w: the client may believe in a lock for %v after it was last heard, and with expiry=%v at most %v is safe; open its session with a shorter ttl, or raise expiry",
+			holdfast.ErrConflict, q.Belief, m.config.Expiry, m.config.Belief())
+	}
+	return nil
+}
+
+func (w wishes) Keep(r clientele.Request) *request { return &request{Request: r, belief: r.Belief} }
+
+func (w wishes) Enroll(_ protocol.Time, r *request, _ *protocol.Effects) { w.m.enroll(r) }
+
+func (w wishes) Ended(r *request) { w.m.ended(w.m.now, r) }
+
+func (w wishes) Named(text string) []*request {
+	if n := w.m.names[text]; n != nil && n.holder != nil {
+		return []*request{n.holder}
+	}
+	return nil
+}
+
+// Explain says who is before a request, or what is wrong with the store.
+func (w wishes) Explain(r *request, err error) error {
+	n := w.m.names[r.Key.Name]
+	switch {
+	case n == nil:
+		return err
+	case n.trouble != nil:
+		return n.trouble
+	case n.by != nil:
+		return n.by
+	case w.m.agreement.trouble != nil:
+		return w.m.agreement.trouble
+	}
+	return err
+}
+
+// Knows reports whether a request is known to wait: behind others here, or because a claim is
+// older.
+func (w wishes) Knows(r *request) bool {
+	n := w.m.names[r.Key.Name]
+	return r.Waits || n != nil && (n.holder != nil || len(n.queue) > 0 && n.queue[0] != r)
+}
+
+// Withhold reports that the store still says that the name is taken.
+func (w wishes) Withhold(r *request) bool { return true }
+
+// Settled reports whether the store has taken all that this process has given up.
+func (w wishes) Settled() bool {
+	//tidy:unordered nothing is told
+	for _, n := range w.m.names {
+		if len(n.sweep.stamps) > 0 || n.asks > 0 || w.m.config.CAS && (!n.cell.idle() || w.m.ours(&n.cell)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Awaits reports that no member is waited for.
+func (w wishes) Awaits(*request, protocol.ID) bool { return false }
+
+func (w wishes) Condition(_ protocol.Time, counts clientele.Counts) *protocol.Condition {
+	return w.m.condition(counts)
+}

@@ -1,0 +1,80 @@
+package claim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// reading is what a clock has shown: some instant between asked and got.
+type reading struct {
+	asked, got protocol.Time
+	micros     int64 // 0: none yet
+	under      uint64
+	pause      protocol.Time
+}
+
+// good reports whether the reading still tells the time to half of the skew: what it took, and by how
+// much our clock may have gone wrong since.
+func (r *reading) good(now protocol.Time, m *Machine) bool {
+	age := now - r.got
+	return r.micros != 0 && (r.got-r.asked)+(m.stretch(age)-age) <= m.config.Skew/2
+}
+
+// at returns the time, by the reading: never ahead of the clock that was read, as long as ours does
+// not run faster.
+func (r *reading) at(now protocol.Time) int64 { return r.micros + (now - r.got).Microseconds() }
+
+// askStoreClock asks the store for the time, unless it is asked already, or was too slow just now.
+func (m *Machine) askStoreClock(now protocol.Time, out *protocol.Effects) {
+	if m.clock.under != 0 || m.clockDue != protocol.Never && m.clockDue > now {
+		return
+	}
+	m.clock.under = m.ask(now, askedStoreTime, nil, nil, 0)
+	out.Send(protocol.Storage, storage.Clock{ID: m.clock.under})
+}
+
+// onClocked takes the time.
+func (m *Machine) onClocked(now protocol.Time, a asked, fact storage.Clocked, out *protocol.Effects) {
+	switch {
+	case a.kind == askedStoreTime:
+		m.clock.under = 0
+		next := reading{asked: a.since, got: now, micros: fact.Time, pause: m.clock.pause}
+		if fact.Err == nil && next.good(now, m) {
+			next.pause = 0
+			m.clock = next
+			m.touchUndated()
+			return
+		}
+		// The answer came too late, or not: whoever waits for it waits on.
+		m.clock.pause = protocol.Longer(m.clock.pause, m.config.Wait)
+		m.clockDue = now + m.jitter(m.clock.pause)
+	case a.claim.gone:
+	case fact.Err != nil:
+		m.fail(now, a.claim, fact.Err, out)
+	case a.kind == askedTime:
+		m.read(now, a.claim, fact.Time, out)
+	case m.config.CAS:
+		m.datedCell(now, a.claim, fact.Time, out)
+	default:
+		m.dated(now, a.claim, a.since, fact.Time, out)
+	}
+}
+
+// touchUndated lets go on who waits for the store's clock.
+func (m *Machine) touchUndated() {
+	var waiting []*name
+	//tidy:unordered they are put in order
+	for _, n := range m.names {
+		if n.bid != nil && !n.bid.waits && n.bid.due == protocol.Never {
+			waiting = append(waiting, n)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *name) int { return cmp.Compare(a.text, b.text) })
+	for _, n := range waiting {
+		n.bid.due = 0
+		m.touch(n)
+	}
+}

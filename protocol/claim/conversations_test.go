@@ -1,0 +1,104 @@
+package claim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/authority/stage"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// TestConversations plays each testdata/*.txt: several processes that share a store. Package stage
+// lists the commands.
+func TestConversations(t *testing.T) { stage.PlayStored(t, "testdata/*.txt", newMember, reader{}) }
+
+func newMember(o stage.Options) (protocol.Machine, error) {
+	unit, _ := ParseUnit(o.Claims.Unit)
+	store := o.Claims.Store
+	store.Name, store.Consistent, store.Swap, store.Durable, store.Clock = "staged", true, true, true, true
+	return New(Config{
+		Self: o.Self, Operators: o.Operators, Random: uint64(o.Random), Store: store,
+		Options: Options{
+			Wait: o.Claims.Wait, Expiry: o.Claims.Expiry, Skew: o.Claims.Skew, Retries: o.Claims.Retries, Unit: unit,
+			RID: string(rune('a' + o.Self - 1)), Group: "locks",
+			CAS: o.Claims.CAS, StoreClock: o.Claims.StoreClock, Cleaner: o.Claims.Cleaner,
+		},
+	})
+}
+
+// reader says what machines write.
+type reader struct{}
+
+func (reader) Key(key string) string {
+	if key == settingsRow {
+		return "settings"
+	}
+	return key[4+len("locks"):]
+}
+
+// Column writes a claim as rid@time, and less of it, that is the beginning of a slice, as a time. What is not of the
+// time of conversations is a number.
+func (reader) Column(column string) string {
+	switch {
+	case column == marks:
+		return "mark"
+	case column == claimsFrom:
+		return "start"
+	case strings.Contains(column, "\x00") && column[0] == 'a':
+		return strings.Replace(column, "\x00", " by ", 1)
+	case len(column) == 8:
+		return at(int64(binary.BigEndian.Uint64([]byte(column))))
+	}
+	if stamp, rid, is := ParseColumn(column); is && column[0] == 0 {
+		return rid + "@" + at(stamp)
+	}
+	return column
+}
+
+// at tells a timestamp, in whichever unit that is.
+func at(stamp int64) string {
+	for _, unit := range []Unit{Micro, Milli, Nano} {
+		if since := unit.micros(stamp) - stage.Epoch; max(since, -since) < time.Hour.Microseconds() {
+			return fmt.Sprint(time.Duration(since) * time.Microsecond)
+		}
+	}
+	return fmt.Sprint(stamp)
+}
+
+func (r reader) Entry(e storage.Entry) string {
+	switch {
+	case e.Column == marks:
+		return fmt.Sprintf("mark=%s@%s", e.Value[8:], at(int64(binary.BigEndian.Uint64([]byte(e.Value)))))
+	case e.Column == cellColumn:
+		return cellText(e.Value)
+	}
+	return r.Column(e.Column)
+}
+
+func cellText(value string) string {
+	c, is := decodeCell(value)
+	text := fmt.Sprintf("free %s", at(int64(c.token)))
+	switch {
+	case !is:
+		return fmt.Sprintf("%q", value)
+	case c.held:
+		text = fmt.Sprintf("held %s by %s renewals=%d lease=%v", at(int64(c.token)), c.rid, c.renewals, c.lease)
+	}
+	if c.flags&waitedFor != 0 {
+		text += " waited-for"
+	}
+	return text
+}
+
+func (reader) Foreign(name, who string, at int64) (string, storage.Entry) {
+	return Row("locks", name), storage.Entry{Column: Column(at, who), Value: claimValue}
+}
+
+func (reader) Settings(text string) (string, storage.Entry) {
+	prefix, rest, _ := strings.Cut(text, " ")
+	return settingsRow, storage.Entry{Column: prefix + " claims " + rest + "\x00z#1", Value: "z"}
+}

@@ -1,0 +1,204 @@
+package claim
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// What is done about a claim that somebody holds by: it is renewed, its holder is warned where that
+// fails, and it is deleted when the lock is released.
+
+// renewAt is when a claim is to be renewed.
+func (m *Machine) renewAt(c *claim) protocol.Time {
+	return c.asked + m.config.Expiry/renewalShare
+}
+
+// warnAt is when the holder of a claim that was not renewed has to be told, so that it has stopped
+// before the claim expires: a client of another process may hear it only when its session ends.
+func (m *Machine) warnAt(n *name) protocol.Time {
+	return n.mine.end - max(n.holder.belief, m.config.Wait)
+}
+
+// keep looks after what is held.
+func (m *Machine) keep(now protocol.Time, n *name, out *protocol.Effects) {
+	c, r := n.mine, n.holder
+	if c == nil || r == nil {
+		return
+	}
+	switch {
+	case now >= c.end:
+		m.clients.End(now, r, holdfast.SessionExpired, out)
+	case now >= m.warnAt(n):
+		if !c.warned {
+			c.warned = true
+			out.Note(Unrenewed{Name: n.text, Err: n.trouble})
+			m.clients.Revoke(now, r, holdfast.SessionExpired, out)
+		}
+		if n.mine == c {
+			c.due = c.end
+		}
+	default:
+		if now >= c.due && now >= m.renewAt(c) && n.bid == nil {
+			n.bid = &claim{of: n, phase: dating, begun: now, renews: true}
+		}
+		if now >= c.due {
+			c.due = m.warnAt(n)
+		}
+	}
+}
+
+// renewed puts a claim into the place of the one that is held by. None of others stands between
+// them, so nobody is before it when the older one is gone.
+func (m *Machine) renewed(now protocol.Time, c *claim) {
+	n := c.of
+	old := n.mine
+	n.bid = nil
+	if n.holder == nil || old == nil || old.warned {
+		m.retract(now, c)
+		return
+	}
+	c.end = c.asked + m.shrink(m.config.Expiry-m.config.Skew)
+	n.mine = c
+	m.discard(now, n, old.stamp)
+	m.hold(n)
+}
+
+// retire ends what was held: its claims are deleted, not before a time, and the highest stays as the row's
+// mark.
+func (m *Machine) retire(now protocol.Time, n *name, r *request, notBefore protocol.Time) {
+	c := n.mine
+	n.mine = nil
+	if n.bid != nil && n.bid.renews {
+		m.drop(n)
+	}
+	if m.config.CAS {
+		m.retireCell(now, n, r, notBefore)
+		return
+	}
+	n.sweep.marks = true
+	if notBefore > now {
+		n.sweep.later = append(n.sweep.later, postponed{c.stamp, notBefore})
+		n.sweep.due = min(n.sweep.due, notBefore)
+	} else {
+		m.discard(now, n, c.stamp)
+	}
+	n.sweep.tell = append(n.sweep.tell, r)
+}
+
+// sweep is what is to be deleted from a row.
+type sweep struct {
+	stamps  []int64     // of our claims
+	later   []postponed // not before a time
+	marks   bool        // one of them was held by
+	asked   uint64      // the deletion that is under way, or 0
+	sent    []int64     // what that deletes
+	since   protocol.Time
+	due     protocol.Time
+	pause   protocol.Time
+	tries   int
+	tell    []*request // whose clients wait to be told that it is done
+	telling []*request
+}
+
+// postponed is a claim that clients may still believe in.
+type postponed struct {
+	stamp int64
+	at    protocol.Time
+}
+
+// discard has a claim deleted.
+func (m *Machine) discard(now protocol.Time, n *name, stamp int64) {
+	s := &n.sweep
+	if slices.Contains(s.stamps, stamp) && !slices.Contains(s.sent, stamp) {
+		return
+	}
+	if len(s.stamps) == 0 {
+		s.since = now
+	}
+	s.stamps = append(s.stamps, stamp)
+	s.due = now
+	m.touch(n)
+}
+
+// sweepOut deletes what is to be deleted: one mutation for all of it, and the mark. The mark
+// is written under the timestamp that it tells, so that the highest one stays.
+func (m *Machine) sweepOut(now protocol.Time, n *name, out *protocol.Effects) {
+	s := &n.sweep
+	s.later = slices.DeleteFunc(s.later, func(p postponed) bool {
+		if p.at <= now {
+			m.discard(now, n, p.stamp)
+		}
+		return p.at <= now
+	})
+	if s.asked != 0 || s.due > now {
+		return
+	}
+	s.due = protocol.Never
+	for _, p := range s.later {
+		s.due = min(s.due, p.at)
+	}
+	if len(s.stamps) == 0 {
+		return
+	}
+	highest := slices.Max(s.stamps)
+	mutate := storage.Mutate{Key: n.row, Deletions: m.columns(dedup(s.stamps)), Timestamp: m.config.Unit.micros(highest)}
+	if s.marks {
+		value := binary.BigEndian.AppendUint64(nil, uint64(highest))
+		mutate.Additions = []storage.Entry{{Column: marks, Value: string(value) + m.config.RID}}
+	}
+	mutate.ID = m.ask(now, askedSweep, n, nil, 0)
+	s.asked, s.sent = mutate.ID, slices.Clone(s.stamps)
+	s.telling, s.tell = append(s.telling, s.tell...), nil
+	out.Send(protocol.Storage, mutate)
+}
+
+func dedup(stamps []int64) []int64 {
+	sorted := slices.Clone(stamps)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}
+
+// onSwept takes what became of a deletion. One that fails is tried again, until the claims have
+// expired: they are in the way of others until then, and of nobody afterwards.
+func (m *Machine) onSwept(now protocol.Time, n *name, err error, out *protocol.Effects) {
+	s := &n.sweep
+	s.asked = 0
+	if err != nil && !errors.Is(err, storage.ErrInvalid) && now < s.since+m.stretch(m.config.Expiry+2*m.config.Skew) {
+		s.tries++
+		s.pause = protocol.Longer(s.pause, m.config.Wait)
+		s.due = now
+		if s.tries >= m.config.Retries {
+			s.due = now + m.jitter(s.pause)
+			m.tellReleased(s, out) // whatever the store does: the original's deleteLocks never fails
+		}
+		s.sent = nil
+		return
+	}
+	if err != nil {
+		out.Note(Left{Name: n.text, Claims: len(s.sent), Err: err})
+	}
+	for _, stamp := range s.sent {
+		if i := slices.Index(s.stamps, stamp); i >= 0 {
+			s.stamps = slices.Delete(s.stamps, i, i+1)
+		}
+	}
+	s.sent, s.tries, s.pause, s.since = nil, 0, 0, now
+	if len(s.stamps) == 0 && len(s.later) == 0 {
+		s.marks = false
+	} else {
+		s.due = now
+	}
+	m.tellReleased(s, out)
+}
+
+func (m *Machine) tellReleased(s *sweep, out *protocol.Effects) {
+	for _, r := range s.telling {
+		m.clients.TellReleased(r, out)
+	}
+	s.telling = nil
+}

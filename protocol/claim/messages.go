@@ -1,0 +1,43 @@
+package claim
+
+import "fmt"
+
+// Processes that share a store send each other nothing: what they say to it, and it to them, are the
+// messages of package storage. Members of a cluster ask one another for operators, as in every
+// protocol without an authority (package clientele).
+
+// The notes.
+type (
+	// Unrenewed notes that a claim could not be renewed, and its holder is told to stop.
+	Unrenewed struct {
+		Name string
+		Err  error // the latest trouble with the store; nil where others were in the way
+	}
+
+	// Refused notes that nothing can be locked, because others who use the store have other
+	// settings, or because the store does not take them.
+	Refused struct {
+		Group string
+		Err   error
+	}
+
+	// Left notes that claims could not be deleted: they are in others' way until they expire.
+	Left struct {
+		Name   string
+		Claims int
+		Err    error
+	}
+)
+
+func (u Unrenewed) String() string {
+	if u.Err == nil {
+		return fmt.Sprintf("the claim of %q cannot be renewed because others stand behind it", u.Name)
+	}
+	return fmt.Sprintf("the claim of %q cannot be renewed: %v", u.Name, u.Err)
+}
+
+func (r Refused) String() string { return r.Err.Error() }
+
+func (l Left) String() string {
+	return fmt.Sprintf("%d claims of %q are left in the store: %v", l.Claims, l.Name, l.Err)
+}

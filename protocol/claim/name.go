@@ -1,0 +1,252 @@
+package claim
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// name is what there is of a lock in this process: at most one claim that is held, and one that
+// is about to be (the original's mediator, which lets one transaction of a process pass).
+type name struct {
+	text, row string
+	queue     []*request // that wait, in order of arrival
+	holder    *request
+	mine      *claim // what is held by, with the holder
+	bid       *claim // what is to be held by next, or what mine is to be renewed by
+	seen      int64  // the highest timestamp that was seen in the row
+	last      int64  // the highest of a claim of ours
+	sweep     sweep
+	cell      cell // with CAS
+
+	asks     int  // requests to the store that are under way
+	watched  bool // the store is asked to tell of changes
+	changed  bool // it has
+	by       *lock.HeldBy
+	trouble  error         // why it could not be claimed last
+	reminded protocol.Time // when the latest reminder is due
+	touched  bool
+}
+
+// nameOf returns what there is of a lock, and makes it where there is nothing.
+func (m *Machine) nameOf(text string) *name {
+	n := m.names[text]
+	if n == nil {
+		row, _ := m.config.row(text)
+		n = &name{text: text, row: row, seen: m.floor, last: m.floor, reminded: protocol.Never, sweep: sweep{due: protocol.Never}, cell: m.recall(text)}
+		m.names[text] = n
+	}
+	return n
+}
+
+// byRow returns what there is of the lock with a row.
+func (m *Machine) byRow(row string) *name {
+	return m.names[m.config.nameOf(row)]
+}
+
+// touch has a name looked at by the end of the step.
+func (m *Machine) touch(n *name) {
+	if n != nil && !n.touched {
+		n.touched = true
+		m.touched = append(m.touched, n)
+	}
+}
+
+// settle looks at all names that something has happened to.
+func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
+	for len(m.touched) > 0 {
+		n := m.touched[0]
+		m.touched = m.touched[1:]
+		n.touched = false
+		m.attend(now, n, out)
+		m.remind(n)
+		m.forget(n, out)
+	}
+}
+
+// attend does what is due for a name.
+func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
+	m.keep(now, n, out)
+	switch {
+	case n.bid != nil || n.mine != nil || len(n.queue) == 0:
+	case len(n.sweep.later) > 0:
+		m.letBelieve(now, n, out)
+	default:
+		n.bid = &claim{of: n, phase: dating, begun: now}
+	}
+	if n.bid != nil {
+		m.pursue(now, n, out)
+	}
+	n.changed = false
+	m.sweepOut(now, n, out)
+	if m.config.CAS {
+		m.giveBack(now, n, out)
+	}
+	m.watch(n, out)
+}
+
+// letBelieve keeps everybody out whom a claim that was kept for former clients of this process does
+// not: its own clients, who pass its claims over in the row.
+func (m *Machine) letBelieve(now protocol.Time, n *name, out *protocol.Effects) {
+	n.by = &lock.HeldBy{Owner: m.config.RID}
+	m.refuseTries(now, n, out)
+	for _, r := range n.queue {
+		m.clients.LetWait(r)
+	}
+}
+
+// pursue goes on with a bid where nothing of the store's is awaited.
+func (m *Machine) pursue(now protocol.Time, n *name, out *protocol.Effects) {
+	c := n.bid
+	if n.changed && (c.phase == standing || c.phase == resting) {
+		c.due = now
+	}
+	if !c.renews {
+		m.awaitLease()
+	}
+	if c.waits || c.due > now || !m.serves() && !c.renews {
+		if c.waits && n.changed {
+			c.stale = true // what is being read may be older than the change
+		}
+		return
+	}
+	if m.config.CAS {
+		m.pursueCell(now, n, c, out)
+		return
+	}
+	switch c.phase {
+	case dating:
+		m.date(now, c, out)
+	case maturing, standing, resting:
+		m.look(now, c, out)
+	}
+}
+
+// remind sets the name's reminder to what is due first.
+func (m *Machine) remind(n *name) {
+	at := protocol.Never
+	if c := n.bid; c != nil && !c.waits && (c.renews || m.serves()) && n.cell.asked == 0 && !n.cell.freeing {
+		at = c.due
+	}
+	if n.mine != nil {
+		at = min(at, n.mine.due)
+	}
+	if n.sweep.asked == 0 {
+		at = min(at, n.sweep.due)
+	}
+	if k := &n.cell; k.asked == 0 && (k.freeing || k.unsure && n.bid == nil) {
+		at = min(at, k.freeDue)
+	}
+	if at != n.reminded && at != protocol.Never {
+		m.reminders.Push(at, due{n.text})
+	}
+	n.reminded = at
+}
+
+// forget drops a name of which nothing is left.
+func (m *Machine) forget(n *name, out *protocol.Effects) {
+	if n.asks > 0 || n.holder != nil || n.mine != nil || n.bid != nil || len(n.queue)+len(n.sweep.stamps)+len(n.sweep.later)+len(n.sweep.tell) > 0 || n.touched {
+		return
+	}
+	if m.config.CAS && !n.cell.idle() {
+		return
+	}
+	if n.watched {
+		out.Send(protocol.Storage, storage.Unwatch{Key: n.row})
+	}
+	m.floor = max(m.floor, n.last)
+	m.remember(n)
+	delete(m.names, n.text)
+}
+
+// watch asks to be told of changes while somebody waits for one.
+func (m *Machine) watch(n *name, out *protocol.Effects) {
+	wanted := m.config.Store.Watch && n.bid != nil && (n.bid.phase == standing || n.bid.phase == resting && n.bid.watches)
+	switch {
+	case wanted && !n.watched:
+		out.Send(protocol.Storage, storage.Watch{Key: n.row})
+		n.watched = true
+	case n.watched && n.bid == nil && len(n.queue) == 0:
+		out.Send(protocol.Storage, storage.Unwatch{Key: n.row})
+		n.watched = false
+	}
+}
+
+// enroll takes a request that has to wait for a claim.
+func (m *Machine) enroll(r *request) {
+	n := m.nameOf(r.Key.Name)
+	n.queue = append(n.queue, r)
+	m.touch(n)
+}
+
+// ended forgets a request. If it held, its claim is to be deleted, or left to those who may
+// believe in it.
+func (m *Machine) ended(now protocol.Time, r *request) {
+	n := m.names[r.Key.Name]
+	if n == nil {
+		return
+	}
+	m.touch(n)
+	if n.holder != r {
+		n.queue = slices.DeleteFunc(n.queue, func(q *request) bool { return q == r })
+		if len(n.queue) == 0 && n.bid != nil && !n.bid.renews {
+			m.drop(n)
+		}
+		return
+	}
+	n.holder = nil
+	until := now
+	if m.lapsing && !protocol.Mutated("a claim stays while clients may believe") {
+		until += r.belief
+	}
+	m.retire(now, n, r, until)
+}
+
+// won grants the first of those who wait, under the claim that was found to be the oldest.
+func (m *Machine) won(now protocol.Time, c *claim, token holdfast.Token, out *protocol.Effects) {
+	n := c.of
+	n.bid = nil
+	n.trouble, n.by = nil, nil
+	head := n.queue[0]
+	n.queue = n.queue[1:]
+	n.mine, n.holder = c, head
+	m.hold(n)
+	m.clients.Permit(now, head, token, out)
+}
+
+// hold notes until when what is held is assured, and when something is to be done about it.
+func (m *Machine) hold(n *name) {
+	m.ends.Push(n.mine.end, due{n.text})
+	n.mine.due = min(m.renewAt(n.mine), m.warnAt(n))
+	m.ends.Sweep(m.claims(), m.current)
+}
+
+// claims is how many names there are at most that hold something.
+func (m *Machine) claims() int { return len(m.names) }
+
+// current reports whether a reminder of an end still says something.
+func (m *Machine) current(r protocol.Reminder[due]) bool {
+	n := m.names[r.Key.text]
+	return n != nil && n.mine != nil && n.mine.end == r.At
+}
+
+// refuseTries refuses those who do not want to wait, because somebody is before them.
+func (m *Machine) refuseTries(now protocol.Time, n *name, out *protocol.Effects) {
+	for _, r := range slices.Clone(n.queue) {
+		if r.Try && !r.Dropped {
+			m.clients.Deny(now, r, n.by, out)
+		}
+	}
+}
+
+// refuseAll refuses everybody who waits for a name.
+func (m *Machine) refuseAll(now protocol.Time, n *name, err error, out *protocol.Effects) {
+	for _, r := range slices.Clone(n.queue) {
+		if !r.Dropped {
+			m.clients.Deny(now, r, err, out)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package claim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Who claims must wait as long as all others do, for claims that expire when those of all others do.
+// So the settings stand in the store beside the locks, in a row of columns:
+//
+//	"agreed SETTINGS" 0 rid # number    these hold
+//	"asked SETTINGS" 0 rid # number     somebody is about to agree to these
+//
+// Who starts reads the row, and compares with what holds. Where nothing does, it asks, reads again, and
+// agrees if nobody else asks for anything else; otherwise it takes its question back and begins
+// anew. Of two who ask for different things the one that reads last sees both, so they do not both agree;
+// and whoever comes later sees what was agreed. It would not do to take what is asked for what holds:
+// that may be taken back. No column is written twice, because some stores remember deletions.
+
+// agreement is whether the others who use the store have the same settings.
+type agreement struct {
+	agreed  bool
+	refusal error         // why not: somebody has other settings
+	trouble error         // why that is not known
+	step    step          // what is being written
+	alone   bool          // nobody else asked when ours was there: it is agreed, as soon as it is written
+	asked   protocol.Time // when the question was sent that stands there
+	due     protocol.Time // when to ask again
+	pause   protocol.Time
+}
+
+// questionLife is how long a question stands whose process has ended, where the store forgets
+// columns: without an end it would keep everybody from agreeing on anything else.
+const questionLife = time.Minute
+
+// step is one on the way to an agreement.
+type step uint8
+
+const (
+	asking step = iota + 1
+	agreeing
+	withdrawing
+)
+
+const agreedPrefix, askedPrefix = "agreed ", "asked "
+
+// settingsColumn is the name of a column of the row, and parseSettings reads it.
+func (m *Machine) settingsColumn(prefix, number string) string {
+	return prefix + m.config.Settings() + "\x00" + m.config.RID + "#" + number
+}
+
+func parseSettings(column string) (prefix, settings, rid, number string) {
+	text, by, _ := strings.Cut(column, "\x00")
+	prefix = askedPrefix
+	if strings.HasPrefix(text, agreedPrefix) {
+		prefix = agreedPrefix
+	}
+	i := max(0, strings.LastIndexByte(by, '#'))
+	return prefix, strings.TrimPrefix(text, prefix), by[:i], by[min(len(by), i+1):]
+}
+
+// agree asks for the settings of the others.
+func (m *Machine) agree(now protocol.Time, out *protocol.Effects) {
+	m.agreement.due = protocol.Never
+	out.Send(protocol.Storage, storage.Slice{ID: m.ask(now, askedSettings, nil, nil, 0), Key: settingsRow})
+}
+
+// onSettings compares.
+func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protocol.Effects) {
+	if read.Err != nil {
+		m.disagree(now, read.Err, out)
+		return
+	}
+	ours, other, asked := m.config.Settings(), "", []string(nil)
+	for i := range read.Entries {
+		prefix, settings, rid, _ := parseSettings(read.Entries[i].Column)
+		switch {
+		case prefix == agreedPrefix && settings == ours:
+			m.agreed(now, out)
+			return
+		case prefix == agreedPrefix: // they come first
+			m.withdraw(now, read.Entries, out)
+			m.agreement.refusal = m.otherwise(settings)
+			m.refuseEverybody(now, m.agreement.refusal, out)
+			return
+		case rid == m.config.RID:
+			asked = append(asked, read.Entries[i].Column)
+		case settings != ours:
+			other = settings
+		}
+	}
+	switch {
+	case other != "" && (!m.agreement.alone || len(asked) == 0):
+		if !m.withdraw(now, read.Entries, out) {
+			m.disagree(now, fmt.Errorf("somebody else is about to write his: %w", m.otherwise(other)), out)
+		}
+	case len(asked) == 0:
+		m.agreement.step, m.agreement.alone = asking, false
+		column := m.settingsColumn(askedPrefix, strconv.FormatUint(m.asks+1, 10))
+		m.agreement.asked = now
+		m.writeSettings(now, []storage.Entry{{Column: column, Value: m.config.RID}}, nil, out)
+	case now-m.agreement.asked > questionLife/2:
+		m.withdraw(now, read.Entries, out) // others may not see it any more by the time that it is agreed
+	default:
+		m.agreement.step, m.agreement.alone = agreeing, true
+		_, _, _, number := parseSettings(asked[0])
+		m.writeSettings(now, []storage.Entry{{Column: m.settingsColumn(agreedPrefix, number), Value: m.config.RID}}, asked, out)
+	}
+}
+
+// otherwise is the error of who finds other settings.
+func (m *Machine) otherwise(theirs string) error {
+	return fmt.Errorf("%w: the locks in this store are taken with %q, and this process has %q; start it with the former or, when nobody uses the locks, remove those settings (storelock.ForgetSettings)",
+		holdfast.ErrConflict, theirs, m.config.Settings())
+}
+
+// writeSettings writes the row of the settings, under the one timestamp that there is for it.
+func (m *Machine) writeSettings(now protocol.Time, add []storage.Entry, del []string, out *protocol.Effects) {
+	mutate := storage.Mutate{ID: m.ask(now, askedAgreement, nil, nil, 0), Key: settingsRow, Timestamp: 1, Additions: add, Deletions: del}
+	if m.agreement.step == asking && m.config.Store.TTL {
+		mutate.TTL = questionLife
+	}
+	out.Send(protocol.Storage, mutate)
+}
+
+// withdraw takes back what this process has asked, and reports whether there was anything.
+func (m *Machine) withdraw(now protocol.Time, row []storage.Entry, out *protocol.Effects) bool {
+	var own []string
+	for i := range row {
+		if prefix, _, rid, _ := parseSettings(row[i].Column); prefix == askedPrefix && rid == m.config.RID {
+			own = append(own, row[i].Column)
+		}
+	}
+	if len(own) == 0 {
+		return false
+	}
+	m.agreement.step = withdrawing
+	m.writeSettings(now, nil, own, out)
+	return true
+}
+
+// agreed lets requests in.
+func (m *Machine) agreed(now protocol.Time, out *protocol.Effects) {
+	a := &m.agreement
+	a.agreed, a.refusal, a.trouble, a.pause = true, nil, nil, 0
+	out.Note(protocol.Serving{})
+	m.resume(now, out)
+}
+
+// onAgreementWritten goes on with what follows.
+func (m *Machine) onAgreementWritten(now protocol.Time, err error, out *protocol.Effects) {
+	a := &m.agreement
+	switch {
+	case a.refusal != nil:
+	case a.step == withdrawing && !errors.Is(err, storage.ErrInvalid):
+		a.pause = protocol.Longer(a.pause, m.config.Wait)
+		a.due = now + m.jitter(a.pause)
+	case err != nil:
+		m.disagree(now, err, out)
+	case a.step == agreeing:
+		m.agreed(now, out)
+	default:
+		m.agree(now, out)
+	}
+}
+
+// disagree asks again later: it is not known what the others have.
+func (m *Machine) disagree(now protocol.Time, err error, out *protocol.Effects) {
+	a := &m.agreement
+	a.trouble = fmt.Errorf("%w: the settings of those who use this store cannot be read: %w", holdfast.ErrUnavailable, err)
+	if errors.Is(err, storage.ErrInvalid) {
+		a.refusal = a.trouble
+		m.refuseEverybody(now, a.refusal, out)
+		return
+	}
+	a.pause = protocol.Longer(a.pause, m.config.Wait)
+	a.due = now + m.jitter(a.pause)
+}
+
+func (m *Machine) refuseEverybody(now protocol.Time, err error, out *protocol.Effects) {
+	out.Note(Refused{Group: m.config.Group, Err: err})
+	for _, r := range m.clients.Waiting() {
+		if !r.Dropped {
+			m.clients.Deny(now, r, err, out)
+		}
+	}
+}
+
+// ForgetSettings returns what removes the settings that stand in a store beside the locks: for when
+// they are to change, and nobody uses the locks. What it deletes is what a Slice of the row has.
+func ForgetSettings() (row string, timestamp int64) { return settingsRow, 1 }

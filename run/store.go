@@ -1,0 +1,206 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// storeTimeout is how long a request to a store may take: then it is answered as unknown, or, if it
+// writes nothing, as refused. What a driver allows may be less.
+const storeTimeout = 10 * time.Second
+
+// requestsAtOnce is how many requests of one space are with its store at a time. More wait for
+// their turn, in order; machines have a few under way for each name that somebody wants.
+const requestsAtOnce = 512
+
+// keptIdle is how many goroutines that asked the store are kept for what is asked next: drivers call
+// deep, and a new goroutine's stack grows each time.
+const keptIdle = 32
+
+// rewatch is how long is waited before a watch that has failed is tried again.
+const rewatch = time.Second
+
+// shop asks a store on behalf of the machine at a port, each request on a goroutine that has nothing
+// else to do, because it takes a round trip.
+type shop struct {
+	store  storage.Store
+	port   protocol.Port
+	answer func(protocol.Event)
+	logger *slog.Logger
+
+	ctx    context.Context // ends with the driver
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+
+	mu      sync.Mutex
+	queue   []protocol.Message    // that wait for a turn
+	running int                   // goroutines that serve, or are idle
+	idle    int                   // of them, those that nothing is meant for
+	handed  chan protocol.Message // to those who are not idle any more; it has room for all
+	watches map[string]context.CancelFunc
+	closed  bool
+}
+
+func newShop(store storage.Store, port protocol.Port, answer func(protocol.Event), logger *slog.Logger) *shop {
+	s := &shop{store: store, port: port, answer: answer, logger: logger, handed: make(chan protocol.Message, requestsAtOnce), watches: map[string]context.CancelFunc{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// ask takes a request. It does not block: it is called with the driver's mutex held.
+func (s *shop) ask(request protocol.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	switch request := request.(type) {
+	case storage.Watch:
+		s.watch(request.Key)
+		return
+	case storage.Unwatch:
+		if cancel := s.watches[request.Key]; cancel != nil {
+			cancel()
+			delete(s.watches, request.Key)
+		}
+		return
+	}
+	if s.idle > 0 {
+		s.idle--
+		s.handed <- request
+		return
+	}
+	if s.running == requestsAtOnce {
+		s.queue = append(s.queue, request)
+		return
+	}
+	s.running++
+	s.ended.Go(func() { s.serve(request) })
+}
+
+// serve does a request, and then those that have waited for a turn meanwhile, or come later.
+func (s *shop) serve(request protocol.Message) {
+	for request != nil {
+		if answer := s.perform(request); answer != nil {
+			s.tell(answer)
+		}
+		request = s.next()
+	}
+}
+
+// next returns what is to be done next, and nil when this goroutine is not needed any more.
+func (s *shop) next() protocol.Message {
+	request, idle := s.turn()
+	if !idle {
+		return request
+	}
+	select {
+	case request = <-s.handed:
+		return request
+	case <-s.ctx.Done():
+		return nil
+	}
+}
+
+// turn returns what has waited longest, or that this goroutine is idle now, or nothing.
+func (s *shop) turn() (request protocol.Message, idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed || len(s.queue) == 0 && s.idle == keptIdle:
+		s.running--
+		return nil, false
+	case len(s.queue) == 0:
+		s.idle++
+		return nil, true
+	}
+	request = s.queue[0]
+	s.queue = s.queue[1:]
+	return request, false
+}
+
+// perform does what is asked for, and returns the answer.
+func (s *shop) perform(request protocol.Message) protocol.Message {
+	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
+	defer cancel()
+	switch request := request.(type) {
+	case storage.Mutate:
+		return storage.Mutated{ID: request.ID, Err: s.store.Mutate(ctx, &request)}
+	case storage.Slice:
+		entries, err := s.store.Slice(ctx, &request)
+		return storage.Sliced{ID: request.ID, Entries: entries, Err: err}
+	case storage.Swap:
+		swapped, err := s.store.Swap(ctx, &request)
+		swapped.ID, swapped.Err = request.ID, err
+		return swapped
+	case storage.Clock:
+		micros, err := s.store.Clock(ctx)
+		return storage.Clocked{ID: request.ID, Time: micros, Err: err}
+	}
+	s.logger.Debug("message for nobody", "to", "store", "message", request)
+	return nil
+}
+
+func (s *shop) tell(answer protocol.Message) {
+	s.answer(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: s.port, Fact: answer})
+}
+
+// watch tells the machine whenever the row of key may have changed, until it is unwatched. It is
+// called with the mutex held.
+func (s *shop) watch(key string) {
+	if s.watches[key] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.watches[key] = cancel
+	s.ended.Go(func() {
+		defer cancel()
+		changed := make(chan struct{}, 1) // however often it has changed, it is told once
+		signal := func() {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+		for ctx.Err() == nil {
+			err := s.store.Watch(ctx, key, signal)
+			if err == nil {
+				break
+			}
+			s.logger.Debug("watching a row of the store", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(rewatch):
+			}
+		}
+		signal()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+				s.tell(storage.Changed{Key: key})
+			}
+		}
+	})
+}
+
+// close ends all that is under way. The store stays open: it is its owner's.
+func (s *shop) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.ended.Wait()
+}
+
+// ownClock answers a look at the machine's wall clock.
+func ownClock(port protocol.Port, c storage.Clock) protocol.Event {
+	fact := storage.Clocked{ID: c.ID, Time: time.Now().UnixMicro()}
+	return protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: port, Fact: fact}
+}

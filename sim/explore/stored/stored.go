@@ -1,0 +1,138 @@
+package stored
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config says what is explored.
+type Config struct {
+	// CAS takes locks by conditional writes.
+	CAS bool
+	// Watch says that the store tells of changes. Otherwise claims that stand read their row again
+	// and again.
+	Watch bool
+	// Calls is how often each of the two users locks. Zero means 2.
+	Calls int
+	// Slow is how many requests of a run are not done and answered at once: 0 to 2.
+	Slow int
+	// Spread is how many quanta the first locks of the two lie apart, at the most. Zero means 10.
+	Spread int
+}
+
+// Check fills in what is not given. The error names what is wrong and what is allowed.
+func (c *Config) Check() error {
+	if c.Calls == 0 {
+		c.Calls = 2
+	}
+	if c.Spread == 0 {
+		c.Spread = 10
+	}
+	switch {
+	case c.Calls < 1 || c.Calls > 4:
+		return fmt.Errorf("stored: Calls is %d; 1 to 4 is allowed", c.Calls)
+	case c.Slow < 0 || c.Slow > 2:
+		return fmt.Errorf("stored: Slow is %d; 0 to 2 is allowed", c.Slow)
+	case c.Spread < 1 || c.Spread > 100:
+		return fmt.Errorf("stored: Spread is %d; 1 to 100 is allowed", c.Spread)
+	}
+	return nil
+}
+
+// String lists the bounds.
+func (c *Config) String() string {
+	return fmt.Sprintf("2 processes x %d locks, cas=%v watch=%v slow=%d spread=%d; W is %d quanta, the skew %d", c.Calls, c.CAS, c.Watch, c.Slow, c.Spread, wait/quantum, skew/quantum)
+}
+
+// Report is what was found.
+type Report struct {
+	Config  Config
+	Runs    int
+	Steps   int    // of machines
+	Stopped bool   // before all were played
+	Found   *Found // nil where nothing is broken
+	Elapsed time.Duration
+}
+
+// Found is a run that breaks a promise.
+type Found struct {
+	Promise, Story string
+	Choices        []int // that lead to it: see Play
+}
+
+// Explore plays all runs, on so many processors, or until a promise is broken or ctx ends.
+func Explore(ctx context.Context, c Config, jobs int) (Report, error) {
+	if err := c.Check(); err != nil {
+		return Report{}, err
+	}
+	r := Report{Config: c}
+	began := time.Now()
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	var stop atomic.Bool
+	// The first choices are shared out: each is a part of the search.
+	parts := make(chan int)
+	for range max(1, jobs) {
+		group.Go(func() {
+			for first := range parts {
+				runs, steps, found := search(ctx, &c, first, &stop)
+				mu.Lock()
+				r.Runs, r.Steps = r.Runs+runs, r.Steps+steps
+				if found != nil && r.Found == nil {
+					r.Found = found
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for first := range c.starts() {
+		parts <- first
+	}
+	close(parts)
+	group.Wait()
+	r.Stopped = ctx.Err() != nil
+	r.Elapsed = time.Since(began)
+	return r, nil
+}
+
+// starts is in how many ways the first locks may lie apart.
+func (c *Config) starts() int { return 2*c.Spread + 1 }
+
+// search plays all runs that begin with a choice, like an odometer: the last choice that is not at its end
+// is raised, and what follows begins anew.
+func search(ctx context.Context, c *Config, first int, stop *atomic.Bool) (runs, steps int, found *Found) {
+	path := []int{first}
+	for ctx.Err() == nil && !stop.Load() {
+		w, err := play(c, path)
+		runs, steps = runs+1, steps+w.steps
+		if err != nil {
+			stop.Store(true)
+			return runs, steps, &Found{Promise: err.promise, Story: err.story, Choices: w.chosen()}
+		}
+		at := len(w.choices) - 1
+		for at > 0 && w.choices[at].value+1 == w.choices[at].of {
+			at--
+		}
+		if at == 0 {
+			return runs, steps, nil
+		}
+		path = append(path[:0], w.chosen()[:at+1]...)
+		path[at]++
+	}
+	return runs, steps, nil
+}
+
+// Play plays one run, and returns what happens in it, for people.
+func Play(c Config, choices []int) ([]string, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	w, broken := tellingly(&c, choices)
+	if broken != nil {
+		w.say("%s: %s", broken.promise, broken.story)
+	}
+	return w.told, nil
+}

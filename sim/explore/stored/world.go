@@ -1,0 +1,415 @@
+package stored
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/memory"
+)
+
+// What machines are configured for, and what is chosen among. Nothing in between is of interest: a write
+// counts up to W less the skew, less drift, which is between 4 and 5 quanta.
+const (
+	quantum = time.Millisecond
+	wait    = 8 * quantum
+	skew    = 3 * quantum
+	expiry  = 60 * quantum
+	longest = 100 * expiry // in which a run must end
+	wall    = 1 << 50      // µs, what wall clocks show when a run begins
+)
+
+// fate is what becomes of a request that is slow: after what time it is done, or never; after what further
+// time that is answered, or unsure at once.
+type fate struct {
+	done, answered time.Duration
+	never, unsure  bool
+}
+
+// fates are those of writes; of a read those that are not unsure. The first is the usual one.
+func fates() (all []fate, reads int) {
+	for _, done := range []time.Duration{0, 4, 5, 6, 8, 11} {
+		for _, answered := range []time.Duration{0, 5, 9} {
+			all = append(all, fate{done: done * quantum, answered: answered * quantum})
+		}
+	}
+	reads = len(all)
+	for _, done := range []time.Duration{0, 8, 70} {
+		all = append(all, fate{done: done * quantum, unsure: true})
+	}
+	return append(all, fate{never: true, unsure: true}), reads
+}
+
+// choice is one that was made, of so many.
+type choice struct{ value, of int }
+
+// broken is a promise that is.
+type broken struct{ promise, story string }
+
+// world is one run.
+type world struct {
+	config  *Config
+	path    []int
+	choices []choice
+	tells   bool
+	told    []string
+	steps   int
+
+	now     time.Duration
+	queue   []event // by time, and of one time in the order of their coming
+	store   *memory.Store
+	watches map[string]map[int]bool
+	members [2]*member
+	left    int // requests that may be slow
+	highest holdfast.Token
+	broken  *broken
+	fates   []fate
+	reads   int
+}
+
+type event struct {
+	at time.Duration
+	do func()
+}
+
+// member is a process with one user.
+type member struct {
+	number   int
+	machine  *claim.Machine
+	out      protocol.Effects
+	ahead    time.Duration // its wall clock
+	lease    protocol.Lease
+	calls    int // that are still to begin
+	request  uint64
+	token    holdfast.Token
+	believes bool
+	hold     time.Duration
+	woken    time.Duration // the latest wish to be woken
+}
+
+func play(c *Config, path []int) (*world, *broken) {
+	w := &world{config: c, path: path}
+	return w, w.run()
+}
+
+func tellingly(c *Config, path []int) (*world, *broken) {
+	w := &world{config: c, path: path, tells: true}
+	return w, w.run()
+}
+
+func (w *world) say(format string, arguments ...any) {
+	if w.tells {
+		w.told = append(w.told, fmt.Sprintf("%9v  ", w.now)+fmt.Sprintf(format, arguments...))
+	}
+}
+
+// choose takes what the path says, and the first of all where that has ended.
+func (w *world) choose(of int) int {
+	value := 0
+	if at := len(w.choices); at < len(w.path) {
+		value = w.path[at]
+	}
+	w.choices = append(w.choices, choice{value, of})
+	return value
+}
+
+func (w *world) chosen() (list []int) {
+	for _, c := range w.choices {
+		list = append(list, c.value)
+	}
+	return list
+}
+
+// violate notes the first promise that is broken.
+func (w *world) violate(promise, format string, arguments ...any) {
+	if w.broken == nil {
+		w.broken = &broken{promise, fmt.Sprintf(format, arguments...)}
+	}
+}
+
+// at puts something off.
+func (w *world) at(when time.Duration, do func()) {
+	i, _ := slices.BinarySearchFunc(w.queue, when, func(e event, when time.Duration) int {
+		if e.at <= when {
+			return -1
+		}
+		return 1
+	})
+	w.queue = slices.Insert(w.queue, i, event{when, do})
+}
+
+func (w *world) run() *broken {
+	w.left = w.config.Slow
+	w.fates, w.reads = fates()
+	w.watches = map[string]map[int]bool{}
+	w.store = memory.New(memory.Config{Now: func() time.Time { return time.UnixMicro(wall + w.now.Microseconds()) }})
+	apart := w.choose(w.config.starts()) - w.config.Spread
+	ahead := w.choose(3)
+	for i := range w.members {
+		m, err := w.begin(i)
+		if err != nil {
+			w.violate("P4", "process %d does not start: %v", i+1, err)
+			return w.broken
+		}
+		if ahead == i+1 {
+			m.ahead = skew
+		}
+	}
+	const formed = quantum // until then nothing is slow: settings are agreed
+	for i, m := range w.members {
+		w.at(formed+quantum*time.Duration(max(0, apart*(1-2*i))), func() { w.ask(m) })
+	}
+	for len(w.queue) > 0 && w.broken == nil {
+		e := w.queue[0]
+		w.queue = w.queue[1:]
+		if w.now = max(w.now, e.at); w.now > longest {
+			break
+		}
+		e.do()
+		if w.over() {
+			return w.broken
+		}
+	}
+	if w.broken == nil {
+		w.violate("P4", "not all that was asked for was granted and given back in %v", longest)
+	}
+	return w.broken
+}
+
+// over reports whether all users have had all that they want.
+func (w *world) over() bool {
+	for _, m := range w.members {
+		if m.calls > 0 || m.request != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// begin starts a process, with a view.
+func (w *world) begin(i int) (*member, error) {
+	machine, err := claim.New(claim.Config{
+		Options: claim.Options{Wait: wait, Skew: skew, Expiry: expiry, Retries: 2, RID: fmt.Sprintf("p%d", i+1), Group: "g", CAS: w.config.CAS},
+		Self:    protocol.ID(i + 1), Random: uint64(i), Store: storage.Features{Name: "explored", Consistent: true, Swap: true, Durable: true, Watch: w.config.Watch},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &member{number: i, machine: machine, calls: w.config.Calls, woken: protocol.Never, lease: protocol.Lease{Member: protocol.Never}}
+	w.members[i] = m
+	w.step(m, protocol.Event{Kind: protocol.Start})
+	view := &protocol.View{Number: 1, Installed: true, Open: true, Coordinator: 1, Lease: &m.lease}
+	view.Epoch.Counter = 1
+	for j := range w.members {
+		view.Members = append(view.Members, protocol.Member{ID: protocol.ID(j + 1), Since: 1})
+	}
+	w.step(m, protocol.Event{Kind: protocol.Raised, Fact: view})
+	return m, nil
+}
+
+// step lets a machine take an event, and does what it wants done.
+func (w *world) step(m *member, ev protocol.Event) {
+	w.steps++
+	m.machine.Step(w.now, ev, &m.out)
+	out := m.out
+	m.out = protocol.Effects{}
+	for i := range out.Sends {
+		if to := out.Sends[i].To; to == protocol.Storage {
+			w.request(m, out.Sends[i].Message)
+		}
+	}
+	for i := range out.Replies {
+		w.hear(m, &out.Replies[i].Decision)
+	}
+	if wake := m.machine.Wake(); wake != m.woken {
+		m.woken = wake
+		if wake != protocol.Never {
+			w.at(max(wake, w.now), func() {
+				if m.woken == wake {
+					m.woken = protocol.Never
+					w.step(m, protocol.Event{Kind: protocol.Tick})
+				}
+			})
+		}
+	}
+}
+
+func (w *world) receive(m *member, fact any) {
+	w.say("p%d hears %v", m.number+1, fact)
+	w.step(m, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: fact})
+}
+
+// request does what a machine asks of the store, when that is chosen.
+func (w *world) request(m *member, request protocol.Message) {
+	f := fate{}
+	switch r := request.(type) {
+	case storage.Clock:
+		shows := storage.Clocked{ID: r.ID, Time: wall + (w.now + m.ahead).Microseconds()}
+		w.at(w.now, func() { w.receive(m, shows) })
+		return
+	case storage.Watch:
+		if w.watches[r.Key] == nil {
+			w.watches[r.Key] = map[int]bool{}
+		}
+		w.watches[r.Key][m.number] = true
+		w.at(w.now, func() { w.receive(m, storage.Changed(r)) })
+		return
+	case storage.Unwatch:
+		delete(w.watches[r.Key], m.number)
+		return
+	case storage.Slice:
+		f = w.fate(w.reads)
+	default:
+		f = w.fate(len(w.fates))
+	}
+	w.say("p%d asks %v %s", m.number+1, request, f)
+	done := w.now + f.done
+	switch {
+	case f.never:
+	case f.unsure:
+		w.at(done, func() { w.do(request) })
+	default:
+		w.at(done, func() {
+			answer := w.do(request)
+			w.at(w.now+f.answered, func() { w.receive(m, answer) })
+		})
+	}
+	if f.unsure {
+		w.at(w.now, func() { w.receive(m, unsure(request)) })
+	}
+}
+
+func (f fate) String() string {
+	switch {
+	case f.never:
+		return "(unsure, never done)"
+	case f.unsure:
+		return fmt.Sprintf("(unsure, done after %v)", f.done)
+	case f != fate{}:
+		return fmt.Sprintf("(done after %v, answered after %v more)", f.done, f.answered)
+	}
+	return ""
+}
+
+// fate chooses that of a request, as long as there may be slow ones and users have begun.
+func (w *world) fate(among int) fate {
+	if w.left == 0 || w.now == 0 {
+		return fate{}
+	}
+	i := w.choose(among)
+	if i > 0 {
+		w.left--
+	}
+	return w.fates[i]
+}
+
+func unsure(request protocol.Message) any {
+	switch r := request.(type) {
+	case storage.Mutate:
+		return storage.Mutated{ID: r.ID, Err: storage.ErrUnknown}
+	case storage.Swap:
+		return storage.Swapped{ID: r.ID, Err: storage.ErrUnknown}
+	}
+	return nil
+}
+
+// do lets a request take effect.
+func (w *world) do(request protocol.Message) any {
+	ctx := context.Background()
+	switch r := request.(type) {
+	case storage.Mutate:
+		err := w.store.Mutate(ctx, &r)
+		if len(r.Deletions) > 0 {
+			w.changed(r.Key)
+		}
+		return storage.Mutated{ID: r.ID, Err: err}
+	case storage.Slice:
+		entries, err := w.store.Slice(ctx, &r)
+		return storage.Sliced{ID: r.ID, Entries: entries, Err: err}
+	case storage.Swap:
+		swapped, err := w.store.Swap(ctx, &r)
+		swapped.ID, swapped.Err = r.ID, err
+		if swapped.Done && r.Tell {
+			w.changed(r.Key)
+		}
+		return swapped
+	}
+	w.violate("P4", "the store is asked for %v", request)
+	return nil
+}
+
+func (w *world) changed(key string) {
+	for i, m := range w.members {
+		if w.watches[key][i] {
+			w.at(w.now, func() { w.receive(m, storage.Changed{Key: key}) })
+		}
+	}
+}
+
+// The user's name is "x"; sessions are the members'.
+
+func (m *member) session() lock.SessionID {
+	return lock.SessionID{Member: uint64(m.number + 1), Number: 1}
+}
+
+func (w *world) call(m *member, fact any) {
+	w.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: uint64(w.steps + 1)}, Fact: fact})
+}
+
+// ask lets a user ask for the lock, which he holds for nothing or longer than W; the last one for longer,
+// so that it can be seen beside another.
+func (w *world) ask(m *member) {
+	m.calls--
+	m.request = uint64(w.config.Calls - m.calls)
+	m.hold = wait + 2*quantum
+	if m.calls > 0 && w.choose(2) == 1 {
+		m.hold = 0
+	}
+	w.say("user %d wants the lock, for %v", m.number+1, m.hold)
+	w.call(m, &lock.Request{Session: m.session(), ID: m.request, Name: "x", Arrived: w.now, WaitEnd: lock.Never})
+}
+
+// hear takes what a user is told.
+func (w *world) hear(m *member, d *lock.Decision) {
+	switch d.Kind {
+	case lock.Granted:
+		w.granted(m, d)
+	case lock.Released:
+		w.gave(m)
+	case lock.Refused, lock.Lost, lock.Revoked:
+		w.violate("P4", "user %d is told %v: %v%v", m.number+1, d.Kind, d.Err, d.Loss)
+	}
+}
+
+func (w *world) granted(m *member, d *lock.Decision) {
+	w.say("user %d has the lock, token %d", m.number+1, d.Token)
+	if other := w.members[1-m.number]; other.believes {
+		w.violate("P1", "user %d is told that it holds the lock under token %d, while user %d holds it under token %d", m.number+1, d.Token, other.number+1, other.token)
+	}
+	if d.Token <= w.highest {
+		w.violate("P2", "user %d is told token %d, after token %d was told", m.number+1, d.Token, w.highest)
+	}
+	w.highest = max(w.highest, d.Token)
+	m.believes, m.token = true, d.Token
+	w.at(w.now+m.hold, func() {
+		m.believes = false
+		w.say("user %d gives it back", m.number+1)
+		w.call(m, &protocol.Release{Session: m.session(), Request: m.request, Name: "x", Token: m.token})
+	})
+}
+
+// gave goes on with the next lock, at once or a while later.
+func (w *world) gave(m *member) {
+	m.request = 0
+	if m.calls > 0 {
+		m.request = 1 // wants something still
+		later := time.Duration(w.choose(2)) * 4 * quantum
+		w.at(w.now+later, func() { w.ask(m) })
+	}
+}

@@ -1,0 +1,44 @@
+package published
+
+import "github.com/holdfast-locks/holdfast/sim"
+
+// claim has what is easily left out where a store decides that knows nothing of locks: of Titan's
+// ConsistentKeyLocker itself, and of what was added to it.
+func claim() []Row {
+	crowd := sim.Bias{Crowd: true}
+	return []Row{
+		{
+			Rule: "a write may take less than the wait by the skew", Protocol: "claim", Source: "Titan's ConsistentKeyLocker", Breaks: "P1", Budget: 3000,
+			Faults: "delay,skew", Bias: sim.Bias{Whole: true, Tight: true},
+			Hole: "A claim that took as long to write as all wait before they look counts. " +
+				"A rival whose clock is ahead has looked before it was there, and both enter.",
+		},
+		{
+			Rule: "each process has a rid of its own", Protocol: "claim", Source: "Titan's ConsistentKeyLocker, misconfigured", Breaks: "P1", Budget: 50, Bias: crowd,
+			Hole: "Two processes are called the same. " +
+				"Each takes the other's claims for its own, which it passes over.",
+		},
+		{
+			Rule: "tokens rise above the mark", Protocol: "claim", Source: "Titan's ConsistentKeyLocker, with its timestamps as tokens", Breaks: "P2", Budget: 500,
+			Hole: "A grant's token is the timestamp of its claim, whatever others have had. " +
+				"Who comes later with a clock that is behind has a lower one.",
+		},
+		{
+			Rule: "nobody stands between a claim and its renewal", Protocol: "claim", Source: "renewal, ours", Breaks: "P1", Budget: 500, Bias: crowd,
+			Hole: "A holder renews its claim though somebody else's is between the two. " +
+				"That one is the oldest when the first expires, and both hold.",
+		},
+		{
+			Rule: "a claim stays while clients may believe", Protocol: "claim", Source: "sessions over claims, ours", Breaks: "P1", Budget: 2000,
+			Faults: "delay,partition,one-way,pause", Bias: sim.Bias{Whole: true, Often: 4, Crowd: true},
+			Hole: "What a member's clients hold is deleted as soon as its lease ends. " +
+				"They have not heard of it yet, and somebody else enters.",
+		},
+		{
+			Rule: "a lease is waited for on every clock", Protocol: "claim", Source: "leases by compare-and-set", Breaks: "P1", Budget: 4000,
+			Faults: "delay,drift,store-slow", Bias: sim.Bias{Whole: true, Crowd: true, Keep: true},
+			Hole: "A cell is taken over when it has not changed for its lease, by the clock of whoever waits. " +
+				"The holder's clock is slower, and it believes a while longer.",
+		},
+	}
+}
