@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"sync"
 	"testing"
@@ -271,6 +272,22 @@ func (s *stage) granted(w *waiter) *holdfast.Lock {
 		s.Fatalf("a request for %q returned neither a lock nor an error", w.name)
 	}
 	return got.locks[0]
+}
+
+// first waits until one of the requests has ended, and returns which.
+func (s *stage) first(waiters []*waiter) int {
+	s.Helper()
+	ended := make([]reflect.SelectCase, 0, len(waiters)+1)
+	for _, w := range waiters {
+		ended = append(ended, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(w.result)})
+	}
+	ended = append(ended, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(s.ctx.Done())})
+	which, got, _ := reflect.Select(ended)
+	if which == len(waiters) {
+		s.Fatalf("none of %d requests that waited for %q was granted", len(waiters), waiters[0].name)
+	}
+	waiters[which].result <- got.Interface().(outcome) // for whoever looks at it
+	return which
 }
 
 // gaveUp waits until the request ends with the error, without a lock.

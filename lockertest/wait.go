@@ -3,6 +3,7 @@ package lockertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -83,10 +84,19 @@ func (s *stage) cancelWhileWaiting() {
 		}
 	}
 	s.unlock(held)
+	var left []*waiter
 	for i, w := range waiters {
 		if !gone[i] {
-			s.unlock(s.granted(w))
+			left = append(left, w)
 		}
+	}
+	for len(left) > 0 {
+		next := 0
+		if s.caps.NoFIFO {
+			next = s.first(left)
+		}
+		s.unlock(s.granted(left[next]))
+		left = slices.Delete(left, next, next+1)
 	}
 	s.free(name)
 }

@@ -1,0 +1,166 @@
+package storelock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lockertest"
+	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/memory"
+	"github.com/holdfast-locks/holdfast/storelock"
+)
+
+// quick are settings for a store next door and clocks that are one.
+func quick(more ...storelock.Option) []storelock.Option {
+	return append([]storelock.Option{
+		storelock.Wait(10 * time.Millisecond), storelock.Skew(time.Millisecond), storelock.Spaces("billing"),
+		storelock.Limits(node.Limits{WaitersPerName: 300, LocksPerSession: 250}),
+	}, more...)
+}
+
+// opened makes a locker of a process of its own.
+func opened(tb testing.TB, store storage.Store, o ...storelock.Option) *storelock.Locker {
+	tb.Helper()
+	locks, err := storelock.Open(context.Background(), store, o...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := locks.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return locks
+}
+
+// TestConformance over a store in memory: by claims, and by conditional writes. Every Locker is a
+// process of its own.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		options []storelock.Option
+		class   holdfast.Class
+	}{
+		"claims": {quick(), holdfast.Advisory},
+		"cas":    {quick(storelock.CAS()), holdfast.Fenced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := newStore()
+			conforms(t, store, tt.class, tt.options...)
+		})
+	}
+}
+
+// conforms runs the suite of every Locker over a store.
+func conforms(t *testing.T, store storage.Store, class holdfast.Class, o ...storelock.Option) {
+	t.Helper()
+	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
+		locks, err := storelock.Open(context.Background(), store, o...)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return locks
+	}, lockertest.Caps{
+		NoShared: true, NoSlots: true, NoFIFO: true, Class: class, Spaces: []string{"billing"},
+		LocksPerSession: 250, Rounds: 40,
+	})
+}
+
+// TestSettingsMustAgree: who starts with others is told both, and how to go on.
+func TestSettingsMustAgree(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	store := newStore()
+	first := opened(t, store, storelock.Wait(10*time.Millisecond))
+	_, err := storelock.Open(ctx, store, storelock.Wait(20*time.Millisecond))
+	if !errors.Is(err, holdfast.ErrConflict) || !strings.Contains(err.Error(), "wait=10ms") || !strings.Contains(err.Error(), "wait=20ms") {
+		t.Errorf("another wait: %v", err)
+	}
+	if _, err = storelock.Open(ctx, store, storelock.CAS()); !errors.Is(err, holdfast.ErrConflict) {
+		t.Errorf("cas beside claims: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := storelock.ForgetSettings(ctx, store); err != nil {
+		t.Fatal(err)
+	}
+	opened(t, store, storelock.Wait(20*time.Millisecond))
+}
+
+// TestContradictions are refused at the start, with the fix.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]storelock.Option{
+		"raise expiry to":    storelock.Expiry(200 * time.Millisecond),
+		"raise wait to":      storelock.Skew(90 * time.Millisecond),
+		"wait is 1h0m0s":     storelock.Wait(time.Hour),
+		"retries is -1":      storelock.Retries(-1),
+		`control characters`: storelock.RID("\n"),
+	} {
+		if _, err := storelock.Open(context.Background(), newStore(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestOneNameIsNotOneProcess: processes that were given one rid are two, and so are a process and its next
+// life; and a transaction's cell excludes the lock whose row it has.
+func TestOneNameIsNotOneProcess(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	store := newStore()
+	first, second := opened(t, store, quick(storelock.RID("same"))...), opened(t, store, quick(storelock.RID("same"))...)
+	if _, err := first.Lock(ctx, "n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.TryLock(ctx, "n"); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("the other process gets it: %v", err)
+	}
+	tx := storelock.NewTx()
+	table := storelock.Table{Data: newStore(), Locks: first}
+	if err := tx.Claim(ctx, table, holdfast.DefaultSpace, "n", storelock.Absent); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Check(ctx); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("a transaction of the same process gets it: %v", err)
+	}
+	if err := tx.Rollback(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCloseReleases: whoever closes his Locker does not keep others waiting for an expiry.
+func TestCloseReleases(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, o := range map[string][]storelock.Option{"claims": quick(), "cas": quick(storelock.CAS())} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore()
+			first, second := opened(t, store, o...), opened(t, store, o...)
+			held, err := first.Lock(ctx, "n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			next, err := second.Lock(ctx, "n", holdfast.Wait(5*time.Second)) // less than any expiry
+			if err != nil {
+				t.Fatal(err)
+			}
+			if next.Token() <= held.Token() {
+				t.Errorf("token %d after %d", next.Token(), held.Token())
+			}
+		})
+	}
+}
+
+// newStore makes a store in memory.
+func newStore() storage.Store { return memory.New(memory.Config{}) }

@@ -1,0 +1,309 @@
+package storelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Table is a table of one's own, whose cells transactions claim: where its rows are, and where its
+// locks are. The original has the locks of a table X in a table X_lock_.
+type Table struct {
+	Data  storage.Store
+	Locks *Locker
+}
+
+// Expected is what a cell must have for a transaction to write.
+type Expected struct {
+	value  string
+	absent bool
+}
+
+// Absent expects that there is no such cell.
+var Absent = Expected{absent: true}
+
+// Value expects that the cell has this value.
+func Value(v string) Expected { return Expected{value: v} }
+
+// String returns the value, quoted, or "nothing".
+func (e Expected) String() string {
+	if e.absent {
+		return "nothing"
+	}
+	return fmt.Sprintf("%q", e.value)
+}
+
+// MismatchError says that a cell has not the value that was expected. It is an ErrConflict, and
+// nothing was written.
+type MismatchError struct {
+	Key, Column string
+	Want, Have  Expected
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("cell (%q, %q) has %v, and %v was expected", e.Key, e.Column, e.Have, e.Want)
+}
+
+// Is makes it an ErrConflict.
+func (e *MismatchError) Is(target error) bool { return target == holdfast.ErrConflict }
+
+// Tx is a transaction of one goroutine over cells of one or more tables: the original's, whose steps are
+// write, check and delete. Claims are written by [Tx.Claim], checked once by [Tx.Check] or by the first
+// [Tx.Mutate], and deleted by [Tx.Commit] or [Tx.Rollback], one of which must be called.
+//
+// What another transaction of this process has claimed is refused at once, by the local mediator;
+// what another process has claimed is found when the claims are checked. Either is an ErrHeld: roll
+// back, and try again. No claim waits for another.
+//
+// All that a transaction reads and writes must be claimed before by everybody who writes it. Between the check
+// and a write a process may be paused for longer than its claims live; Tx looks at them by the clock
+// before each write, which makes that window short and does not close it: let the table refuse lower
+// tokens (Tx.Token) where that matters. The writes of a transaction are not one: whoever reads without claims may see some of them.
+type Tx struct {
+	claims  map[cell]*staged
+	order   []*staged
+	started bool // mutations: all is checked
+	over    bool
+}
+
+// cell names a lock.
+type cell struct {
+	table       Table
+	key, column string
+}
+
+// staged is a claim on its way.
+type staged struct {
+	cell     cell
+	expected Expected
+	done     chan struct{} // closed when lock or err is there
+	lock     *holdfast.Lock
+	err      error
+	cancel   context.CancelFunc
+}
+
+// NewTx begins a transaction.
+func NewTx() *Tx { return &Tx{claims: map[cell]*staged{}} }
+
+// mediator lets one transaction of a process have a cell at a time, and refuses all others at once.
+type mediator struct {
+	mu    sync.Mutex
+	holds map[cell]*Tx
+}
+
+func newMediator() *mediator { return &mediator{holds: map[cell]*Tx{}} }
+
+// take lets tx have a cell, and reports whether it has.
+func (m *mediator) take(c cell, tx *Tx) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if by := m.holds[c]; by != nil && by != tx {
+		return false
+	}
+	m.holds[c] = tx
+	return true
+}
+
+func (m *mediator) give(c cell, tx *Tx) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.holds[c] == tx {
+		delete(m.holds, c)
+	}
+}
+
+// Claim claims a cell, and remembers what it is expected to have. The claim is being written when it
+// returns; whether it holds, Check says. A cell that is claimed already stays so, with what was
+// expected first. Both parts together have at most 255 bytes. The error is an ErrHeld where another
+// transaction of this process has the cell, an ErrConflict after the first Mutate, an ErrName, or an
+// ErrClosed.
+func (tx *Tx) Claim(ctx context.Context, t Table, key, column string, expected Expected) error {
+	c := cell{t, key, column}
+	name := claim.CellName(key, column)
+	switch {
+	case tx.over:
+		return tx.fail("claim", c, fmt.Errorf("%w: the transaction is over", holdfast.ErrClosed))
+	case tx.started:
+		return tx.fail("claim", c, fmt.Errorf("%w: the transaction has begun to write, so it can claim nothing more; claim all cells first", holdfast.ErrConflict))
+	case tx.claims[c] != nil:
+		return nil
+	case len(key)+len(column) > mostOfCell:
+		return tx.fail("claim", c, fmt.Errorf("%w: key and column have %d bytes; at most %d are allowed", holdfast.ErrName, len(key)+len(column), mostOfCell))
+	}
+	if !t.Locks.mediator.take(c, tx) {
+		return tx.fail("claim", c, fmt.Errorf("%w: another transaction of this process has it", holdfast.ErrHeld))
+	}
+	s := &staged{cell: c, expected: expected, done: make(chan struct{})}
+	staging, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	go func() {
+		defer close(s.done)
+		s.lock, s.err = t.Locks.Space(cells).TryLock(staging, name)
+	}()
+	tx.claims[c] = s
+	tx.order = append(tx.order, s)
+	return nil
+}
+
+// mostOfCell is how long a key and a column may be together, for both to be in a name.
+const mostOfCell = (holdfast.MaxName - 1) / 2
+
+// Check proves that all claims hold: it waits until each has been alone for as long as it must, all
+// at the same time. Each is checked once; later calls say what has become of it by this process's
+// clock. The first error is returned: ErrHeld for a cell that somebody else has claimed before,
+// ErrUnavailable where the store fails, ErrLost for a claim that has expired since, or the context's.
+func (tx *Tx) Check(ctx context.Context) error {
+	for _, s := range tx.order {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return tx.fail("check", s.cell, ctx.Err())
+		}
+		if s.err != nil {
+			return tx.fail("check", s.cell, s.err)
+		}
+		if err := s.lock.Check(); err != nil {
+			return tx.fail("check", s.cell, err)
+		}
+	}
+	return nil
+}
+
+// Token returns the fencing token of a cell that is claimed and checked, and 0 for any other.
+func (tx *Tx) Token(t Table, key, column string) holdfast.Token {
+	s := tx.claims[cell{t, key, column}]
+	if s == nil {
+		return 0
+	}
+	select {
+	case <-s.done:
+	default:
+		return 0
+	}
+	if s.err != nil {
+		return 0
+	}
+	return s.lock.Token()
+}
+
+// Mutate writes to a table. Before the first one all claims are checked, and all expected values compared; where one
+// fails, nothing is written, and nothing will be. The error is one of Check's, a
+// *MismatchError, or the store's.
+func (tx *Tx) Mutate(ctx context.Context, t Table, m *storage.Mutate) error {
+	if tx.over {
+		return fmt.Errorf("mutate: %w: the transaction is over", holdfast.ErrClosed)
+	}
+	if err := tx.Check(ctx); err != nil {
+		return err
+	}
+	if !tx.started {
+		if err := tx.compare(ctx); err != nil {
+			return err
+		}
+		tx.started = true
+		if err := tx.Check(ctx); err != nil { // reading has taken time
+			return err
+		}
+	}
+	return t.Data.Mutate(ctx, m)
+}
+
+// compare reads every cell that was claimed.
+func (tx *Tx) compare(ctx context.Context) error {
+	for _, s := range tx.order {
+		have, err := read(ctx, s.cell)
+		if err != nil {
+			return tx.fail("read", s.cell, err)
+		}
+		if have != s.expected {
+			return &MismatchError{Key: s.cell.key, Column: s.cell.column, Want: s.expected, Have: have}
+		}
+	}
+	return nil
+}
+
+// How a read is repeated that fails for now (the original's storage.read-time and its backoff).
+const (
+	readTime  = 10 * time.Second
+	readPause = 50 * time.Millisecond
+)
+
+// read returns what a cell has.
+func read(ctx context.Context, c cell) (Expected, error) {
+	slice := &storage.Slice{Key: c.key, Start: c.column, End: c.column + "\x00"}
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	for pause := readPause; ; pause *= 2 {
+		entries, err := c.table.Data.Slice(ctx, slice)
+		switch {
+		case err == nil && len(entries) == 0:
+			return Absent, nil
+		case err == nil:
+			return Value(entries[0].Value), nil
+		case errors.Is(err, storage.ErrInvalid) || ctx.Err() != nil:
+			return Expected{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return Expected{}, err
+		case <-time.After(jittered(pause)):
+		}
+	}
+}
+
+// Commit ends the transaction, and deletes its claims: what it has written stays. The error says
+// that a claim was lost before the end; then others may have written meanwhile. Afterwards it does nothing.
+func (tx *Tx) Commit(ctx context.Context) error {
+	if tx.over {
+		return nil
+	}
+	var lost error
+	for _, s := range tx.order {
+		select {
+		case <-s.done:
+			if s.err == nil && tx.started {
+				lost = errors.Join(lost, s.lock.Check())
+			}
+		default:
+		}
+	}
+	return errors.Join(lost, tx.end(ctx))
+}
+
+// Rollback ends the transaction, and deletes its claims, checked or not. What was written stays
+// written: nothing is, before all claims were checked. Afterwards, and after a Commit, it does nothing.
+func (tx *Tx) Rollback(ctx context.Context) error {
+	if tx.over {
+		return nil
+	}
+	return tx.end(ctx)
+}
+
+// end deletes all claims. Whatever the store does, the cells are free for other transactions of
+// this process; a claim that could not be deleted holds others back until it expires.
+func (tx *Tx) end(ctx context.Context) (err error) {
+	tx.over = true
+	for _, s := range tx.order {
+		s.cancel() // a claim that is not checked yet is taken back
+	}
+	for _, s := range tx.order {
+		<-s.done
+		if s.err == nil {
+			if failed := s.lock.Unlock(ctx); failed != nil && !errors.Is(failed, holdfast.ErrLost) {
+				err = errors.Join(err, tx.fail("release", s.cell, failed))
+			}
+		}
+		s.cell.table.Locks.mediator.give(s.cell, tx)
+	}
+	return err
+}
+
+func (tx *Tx) fail(op string, c cell, err error) error {
+	return fmt.Errorf("%s cell (%q, %q): %w", op, c.key, c.column, err)
+}
