@@ -2,11 +2,16 @@ package node
 
 import (
 	"cmp"
+	"crypto/rand"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -15,7 +20,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -100,8 +107,8 @@ const NoCandidate = bakery.Off
 // Space defines a lockspace. All members of a cluster have the same definitions.
 type Space struct {
 	Name      string
-	Protocol  string // central, grantor, permission or bakery; zero means central
-	Partition string // primary or any, the same in all spaces, and not any with permission or bakery; zero means primary
+	Protocol  string // central, grantor, permission, bakery or claim; zero means central
+	Partition string // primary or any, the same in all spaces, and any with central or grantor alone; zero means primary
 	Preempt   bool   // the highest id coordinates, as published; zero means seniority
 	// Placement, of protocol grantor alone, lets grantorship move by itself to the member that
 	// locks most: it is the window in which the grantor counts, from 1 s to 1 h. Zero means
@@ -130,6 +137,23 @@ type Space struct {
 	// GraceOfHold, of protocol bakery alone, stands for snaplock's Grace: as long as the hold
 	// limit, and a minute at least.
 	GraceOfHold bool
+	// Store, of protocol claim alone, is where the claims are written. Whoever has opened it
+	// closes it, after the Node. Required there.
+	Store storage.Store
+	// Claim, of protocol claim alone, is how. Zero fields mean the defaults that they name; an
+	// empty RID is drawn, and an empty Group is the space's name.
+	Claim claim.Options
+}
+
+// Class is how safe locks of the space are. One of protocol claim must have its Store.
+func (s *Space) Class() holdfast.Class {
+	switch {
+	case s.Protocol == "claim":
+		return s.Claim.Class(s.Store.Features())
+	case s.Partition == "any":
+		return holdfast.Available
+	}
+	return holdfast.Fenced
 }
 
 // Limits bound a member. Zero values mean the defaults of the fields' comments.
@@ -186,6 +210,7 @@ func (c *Config) checkSpaces() error {
 		}
 		return cmp.Compare(a.Name, b.Name)
 	})
+	rid := sync.OnceValue(drawRID) // of the process, so of all its spaces
 	for i := range c.Spaces {
 		s := &c.Spaces[i]
 		s.Protocol, s.Partition = cmp.Or(s.Protocol, "central"), cmp.Or(s.Partition, "primary")
@@ -194,7 +219,7 @@ func (c *Config) checkSpaces() error {
 		}
 		switch first := &c.Spaces[0]; {
 		case !slices.ContainsFunc(seat.Protocols(), func(p seat.Protocol) bool { return p.Name == s.Protocol }):
-			return fmt.Errorf("space %q: protocol %q: this version has central, grantor, permission and bakery", s.Name, s.Protocol)
+			return fmt.Errorf("space %q: protocol %q: this version has central, grantor, permission, bakery and claim", s.Name, s.Protocol)
 		case s.Partition != "primary" && s.Partition != "any":
 			return fmt.Errorf("space %q: partition %q: primary or any is allowed", s.Name, s.Partition)
 		case i > 0 && c.Spaces[i-1].Name == s.Name:
@@ -206,8 +231,76 @@ func (c *Config) checkSpaces() error {
 		if err := s.checkOptions(); err != nil {
 			return err
 		}
+		if err := s.checkClaims(c.Drift, c.Spaces[:i], rid); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// checkClaims judges what protocol claim has, and puts in what is not given: a rid that is nobody
+// else's, and a group. Two spaces that share claims would have two mediators, which do not know of each
+// other.
+func (s *Space) checkClaims(drift float64, others []Space, rid func() string) error {
+	if s.Protocol != "claim" {
+		if s.Store != nil || s.Claim != (claim.Options{}) {
+			return fmt.Errorf("space %q: Store or Claim is given, and protocol %s does not have it; leave it out, or use protocol claim", s.Name, s.Protocol)
+		}
+		return nil
+	}
+	if s.Store == nil {
+		return fmt.Errorf("space %q: protocol claim writes its claims into a store, and Store is nil; give one, as store=URL on the command line", s.Name)
+	}
+	s.Claim.Group = cmp.Or(s.Claim.Group, s.Name)
+	// A name that was given is not enough: after a restart, what clients still believe in is held by
+	// claims of the same name, which the process would pass over as its own.
+	switch {
+	case s.Claim.RID == "":
+		s.Claim.RID = rid()
+	case len(s.Claim.RID) > mostRID:
+		return fmt.Errorf("space %q: rid has %d bytes; at most %d are allowed", s.Name, len(s.Claim.RID), mostRID)
+	default:
+		s.Claim.RID += "~" + nonce()
+	}
+	if s.Claim.Cells {
+		s.Claim.RID += "~tx" // a cell may have the row of a lock, and is another mediator's
+	}
+	if err := s.Claim.Resolve(drift); err != nil {
+		return fmt.Errorf("space %q: %w", s.Name, err)
+	}
+	for i := range others {
+		if o := &others[i]; o.Store == s.Store && o.Claim.Group == s.Claim.Group {
+			return fmt.Errorf("spaces %q and %q have one store and group %q, and would give its locks twice; give them groups of their own", o.Name, s.Name, s.Claim.Group)
+		}
+	}
+	return nil
+}
+
+// drawRID makes a name for this process in its claims: where it runs, for people, and a part that
+// nobody else draws. A process that starts again, or has several members, has another one each
+// time.
+func drawRID() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "host"
+	}
+	host = strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return '-'
+		}
+		return r
+	}, host)
+	return fmt.Sprintf("%.64s.%d.%s", host, os.Getpid(), nonce())
+}
+
+// mostRID is how long a rid may be that is given: what makes it this life's is added.
+const mostRID = 96
+
+// nonce is what nobody else draws.
+func nonce() string {
+	var drawn [9]byte
+	rand.Read(drawn[:]) // never fails: crypto/rand ends the process instead
+	return base64.RawURLEncoding.EncodeToString(drawn[:])
 }
 
 // checkOptions judges the options that one protocol alone has.
@@ -244,6 +337,8 @@ func (s *Space) checkOptions() error {
 		return fmt.Errorf("space %q: Capacity is %d; 1 to %d is allowed, and 0 for off", s.Name, s.Capacity, holdfast.MaxCapacity)
 	case s.Protocol == "permission" && s.Partition == "any":
 		return fmt.Errorf("space %q: partition is any, and in protocol permission nobody could merge what sides have granted; use primary, or protocol central or grantor", s.Name)
+	case s.Protocol == "claim" && s.Partition == "any":
+		return fmt.Errorf("space %q: partition is any, and in protocol claim the store decides, which has no sides; use primary, or protocol central or grantor", s.Name)
 	case s.Protocol == "bakery" && s.Partition == "any":
 		return fmt.Errorf("space %q: partition is any, and in protocol bakery a lock is decided by a majority of the leaders; use primary, or protocol central or grantor", s.Name)
 	case s.Grace != 0 && s.GraceOfHold:

@@ -85,6 +85,9 @@ func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time, 
 			Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
 			Published: space.Published, Grace: space.Grace, GraceOfHold: space.GraceOfHold,
 		}
+		if space.Protocol == "claim" {
+			made.Claim, made.Store, made.Random = space.Claim, space.Store.Features(), draws.Uint32()
+		}
 		if space.Protocol == "bakery" {
 			// Each space has a number of its own, so that they do not all have the same leaders.
 			made.Candidate, made.Random = c.Candidate, draws.Uint32()
@@ -118,6 +121,9 @@ func (c *Config) definitions() (lines []string) {
 		}
 		if s.Published {
 			line += ", messages published"
+		}
+		if s.Protocol == "claim" {
+			line += fmt.Sprintf(", store %s, group %s, %s", s.Store.Features().Name, s.Claim.Group, s.Claim.Settings())
 		}
 		switch {
 		case s.GraceOfHold:

@@ -2,7 +2,9 @@ package node
 
 import (
 	"sync/atomic"
+	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -14,6 +16,40 @@ type leased struct {
 	lease *protocol.Lease // nil before the first view
 	told  protocol.Time
 	ends  *atomic.Int64
+
+	assurers []assurer
+}
+
+// assurer is a space that says for itself until when what is held in it is safe.
+type assurer struct {
+	space interface{ Assured() protocol.Time }
+	ends  *atomic.Int64
+}
+
+// Assured returns for how long from now all that this process holds in a space is safe, unless more is
+// assured by then: in a space of protocol claim, until the first of its claims may expire. Where nothing is held,
+// and where the session alone says when locks end, it is holdfast.Forever.
+func (n *Node) Assured(space string) time.Duration {
+	for i := range n.config.Spaces {
+		if n.config.Spaces[i].Name != space || n.assured[i] == nil {
+			continue
+		}
+		if end := n.assured[i].Load(); end != int64(protocol.Never) {
+			return time.Duration(end) - n.driver.Now()
+		}
+	}
+	return holdfast.Forever
+}
+
+// assuredSession is the session as it stands behind the locks of such a space.
+type assuredSession struct {
+	*localSession
+	ends *atomic.Int64
+}
+
+// Deadline returns when what is held in the space ends, unless more is assured by then.
+func (s assuredSession) Deadline() time.Duration {
+	return min(s.localSession.Deadline(), time.Duration(s.ends.Load()))
 }
 
 // Step steps the machine, and tells what its lease has become.
@@ -24,6 +60,10 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		if view, is := out.Raises[raised].(*protocol.View); is {
 			m.lease = view.Lease
 		}
+	}
+	for i := range m.assurers {
+		a := &m.assurers[i]
+		a.ends.Store(int64(a.space.Assured()))
 	}
 	// What is not confirmed yet ends first, and nobody here can tell which that is.
 	if m.lease != nil && m.lease.Carried != m.told {

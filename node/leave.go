@@ -45,6 +45,7 @@ func (n *Node) Drain(ctx context.Context) error {
 func (n *Node) Close() error {
 	n.closing.Do(func() {
 		n.closeSessions()
+		n.closeClaims()
 		limit := n.leaveLimit()
 		if n.alone.Load() {
 			limit = lookAgain
@@ -59,6 +60,31 @@ func (n *Node) Close() error {
 		n.closed = errors.Join(n.closed, n.release())
 	})
 	return n.closed
+}
+
+// closeClaims waits until stores have taken what was given up in spaces of protocol claim. Where
+// one does not answer in time, those locks are free when their claims expire.
+func (n *Node) closeClaims() {
+	ctx, cancel := context.WithTimeout(context.Background(), n.leaveLimit())
+	defer cancel()
+	if err := n.SettleClaims(ctx); err != nil {
+		n.logger.Warn("a store has not taken all that was released: it is free when the claims expire", "error", err)
+	}
+}
+
+// SettleClaims closes the spaces of protocol claim: nothing can be locked there any more. It returns when their
+// stores have taken all that was released. The error names the first space where that was not so
+// when ctx ended.
+func (n *Node) SettleClaims(ctx context.Context) error {
+	for i := range n.config.Spaces {
+		if n.assured[i] == nil {
+			continue
+		}
+		if _, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.CloseSpace{}); err != nil {
+			return &holdfast.Error{Op: "close", Space: n.config.Spaces[i].Name, Err: closedOr(err)}
+		}
+	}
+	return nil
 }
 
 // leaveLimit is how long a member that must go waits for the others, and for its disk.

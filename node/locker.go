@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,6 +20,8 @@ type locker struct {
 	session *localSession
 	space   string
 	port    protocol.Port // 0: there is no such space
+	backing holdfast.Backing
+	class   holdfast.Class
 }
 
 // authorityWait is how long TryLock waits for an authority.
@@ -29,7 +32,14 @@ func (n *Node) lockerOf(s *localSession, space string) locker {
 		space = holdfast.DefaultSpace
 	}
 	i := slices.IndexFunc(n.config.Spaces, func(s Space) bool { return s.Name == space })
-	return locker{node: n, session: s, space: space, port: protocol.Port(i + 1)}
+	l := locker{node: n, session: s, space: space, port: protocol.Port(i + 1), backing: s, class: holdfast.Fenced}
+	if i >= 0 {
+		l.class = n.config.Spaces[i].Class()
+		if ends := n.assured[i]; ends != nil {
+			l.backing = assuredSession{s, ends}
+		}
+	}
+	return l
 }
 
 // Space returns the Locker of another space of this member, with the same session.
@@ -129,8 +139,8 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	switch {
 	case l.port == 0:
 		err = holdfast.ErrSpace
-	case r.Require > holdfast.Fenced:
-		err = holdfast.ErrClass
+	case r.Require > l.class:
+		err = fmt.Errorf("%w: %v is required, and the space offers %v", holdfast.ErrClass, r.Require, l.class)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
@@ -201,7 +211,7 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, a run.Answer, id 
 	}
 	held := holdfast.NewLock(holdfast.Grant{
 		Space: l.space, Name: r.Name, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: a.Token,
-	}, id, end, s, ctx)
+	}, id, end, l.backing, ctx)
 	h := holding{lock: held, port: l.port}
 	s.mu.Lock()
 	defer s.mu.Unlock()

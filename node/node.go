@@ -19,9 +19,11 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/transport/gossip"
@@ -43,6 +45,8 @@ type Node struct {
 	local     *localSession
 	operator  *operator.Operator
 	logger    *slog.Logger
+	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease says that
+	assurers  []assurer
 	departing atomic.Bool
 	alone     atomic.Bool  // it has asked to leave, and nobody has agreed in time
 	ends      atomic.Int64 // when the lease does, on the member's clock
@@ -57,6 +61,7 @@ type Node struct {
 	cell    membership.Cell
 	view    *protocol.View // nil before the first
 	unfit   error
+	faults  map[string]error // by group: why nothing can be locked in a space of protocol claim
 	over    bool
 	forced  *wire.ForcedView // the latest; nil where there is none
 	changed chan struct{}    // closed and replaced whenever view, unfit or a space's state changes
@@ -79,6 +84,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n := &Node{
 		config: c, logger: c.Logger, started: time.Now(),
 		changed: make(chan struct{}), sessions: map[*localSession]struct{}{},
+		faults: map[string]error{},
 	}
 	if err := n.begin(ctx); err != nil {
 		return nil, fmt.Errorf("start member %q: %w", c.Name, errors.Join(err, n.release()))
@@ -96,8 +102,8 @@ func (n *Node) begin(ctx context.Context) error {
 		return err
 	}
 	config := run.Config{
-		Machine: &leased{Machine: machine, ends: &n.ends},
-		Clock:   n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
+		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers},
+		Stores:  n.stores(), Clock: n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
 	}
 	if n.folder != nil {
 		config.Storage = n.folder
@@ -142,7 +148,26 @@ func (n *Node) build() (protocol.Machine, error) {
 		return nil, err
 	}
 	n.member, n.cell = built.Member, built.Member.Cell()
+	n.assured = make([]*atomic.Int64, len(built.Spaces))
+	for i, space := range built.Spaces {
+		if space, is := space.(*claim.Machine); is {
+			n.assured[i] = new(atomic.Int64)
+			n.assured[i].Store(int64(protocol.Never))
+			n.assurers = append(n.assurers, assurer{space, n.assured[i]})
+		}
+	}
 	return n.recorded(from, built)
+}
+
+// stores are those that the spaces ask.
+func (n *Node) stores() map[protocol.Port]storage.Store {
+	stores := map[protocol.Port]storage.Store{}
+	for i := range n.config.Spaces {
+		if store := n.config.Spaces[i].Store; store != nil {
+			stores[protocol.Port(i+1)] = store
+		}
+	}
+	return stores
 }
 
 // openCell reads what the member remembers.
@@ -208,6 +233,13 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 				"member", note.Member, "others", strings.Join(note.From, ","))
 		case membership.Unsaved:
 			n.logger.Error("the stable cell cannot be written", "error", note.Err)
+		case claim.Unrenewed:
+			n.logger.Warn(note.String())
+		case claim.Left:
+			n.logger.Warn(note.String())
+		case claim.Refused:
+			n.logger.Error("nothing can be locked in a space of protocol claim", "group", note.Group, "error", note.Err)
+			n.change(func() { n.faults[note.Group] = note.Err })
 		case grantor.Placing:
 			n.logger.Info("another member locks most: it is asked to become the grantor", "member", n.called(note.To),
 				"its_locks", note.Theirs, "own_locks", note.Own, "in", note.Window, "saves", note.Saves, "costs", note.Costs)

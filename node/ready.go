@@ -14,7 +14,8 @@ import (
 const lookAgain = 200 * time.Millisecond
 
 // WaitReady waits until every space can grant, or could if no operator had suspended it. The error is the context's, with what
-// is still waited for; ErrClosed; or why this member cannot take part.
+// is still waited for; ErrClosed; why this member cannot take part; or an ErrConflict where
+// others use a space's store with other settings.
 func (n *Node) WaitReady(ctx context.Context) error {
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
@@ -61,8 +62,9 @@ func (n *Node) Unfit(ctx context.Context) error {
 	}
 }
 
-// notReady says which space cannot grant, and why; "" when all can.
-func (n *Node) notReady(ctx context.Context) (string, error) {
+// notReady says which space cannot grant, the first of them, and why; "" when all can. The
+// error is that of one that never will.
+func (n *Node) notReady(ctx context.Context) (first string, err error) {
 	for i, s := range n.config.Spaces {
 		reply, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
 		if err != nil {
@@ -72,13 +74,26 @@ func (n *Node) notReady(ctx context.Context) (string, error) {
 		if c.State == protocol.Ready || c.State == protocol.Suspended {
 			continue
 		}
-		text := fmt.Sprintf("space %q is %v: %s", s.Name, c.State, c.Why)
-		if left := c.Until - n.driver.Now(); c.Until != protocol.Never && left > 0 {
-			text += fmt.Sprintf(" (for %v)", left.Round(time.Millisecond))
+		if fault := n.faultOf(&s); fault != nil {
+			return "", &holdfast.Error{Op: "open", Space: s.Name, Err: fault}
 		}
-		return text + n.whyNoView(ctx), nil
+		if first != "" {
+			continue
+		}
+		first = fmt.Sprintf("space %q is %v: %s", s.Name, c.State, c.Why)
+		if left := c.Until - n.driver.Now(); c.Until != protocol.Never && left > 0 {
+			first += fmt.Sprintf(" (for %v)", left.Round(time.Millisecond))
+		}
+		first += n.whyNoView(ctx)
 	}
-	return "", nil
+	return first, nil
+}
+
+// faultOf returns why a space will not be ready before this member is configured otherwise, or nil.
+func (n *Node) faultOf(s *Space) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.faults[s.Claim.Group]
 }
 
 // whyNoView adds why this member is in no view that can serve, if that is so.

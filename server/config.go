@@ -96,6 +96,9 @@ type Space struct {
 	Published   bool
 	Grace       time.Duration
 	GraceOfHold bool
+	// Store and Settings are of protocol claim, for status to show: the URL without its
+	// password, and what all who use it must agree on.
+	Store, Settings string
 }
 
 // grace is how long a name stays taken after a hold limit, as the option is spelled; "" where

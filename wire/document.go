@@ -186,6 +186,9 @@ type Space struct {
 	Messages   string          `json:"messages,omitzero"`    // published: leaders tell each other the steps of a lock one by one
 	Grace      string          `json:"grace,omitzero"`       // how long a name stays taken after a hold limit, or snaplock
 	Candidates List[Candidate] `json:"candidates,omitempty"` // who could be one of the leaders, where leaders are elected
+
+	Store    string `json:"store,omitzero"`    // where locks are kept, as a URL without a password; "" where members keep them
+	Settings string `json:"settings,omitzero"` // what all who use that store agree on
 }
 
 // Handover is an authority that is on its way from one member to another, by their names.

@@ -59,6 +59,9 @@ func TestDocuments(t *testing.T) {
 			Messages: "published", Grace: "snaplock",
 			Candidates: []wire.Candidate{{Member: "a", Why: "leads"}, {Member: "b", Priority: 14, Eligible: true, Why: "can be elected"}},
 		},
+		`{"name":"c","protocol":"claim","class":"advisory","partition":"primary","authority":["a"],"reign":"0","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"","version":"0","transfers":[],"closed":false,"store":"redis://cache/0","settings":"cas"}`: wire.Space{
+			Name: "c", Protocol: "claim", Class: holdfast.Advisory, Partition: "primary", Authority: []string{"a"}, State: "ready", Store: "redis://cache/0", Settings: "cas",
+		},
 		`{"event":"lost","time":"2026-11-21T18:04:05.000000600Z","space":"default","name":"x","owner":"o","token":"17179869185","why":"hold_limit","member":"b"}`: wire.Event{Event: "lost", Time: at, Space: "default", Name: "x", Owner: "o", Token: big, Why: "hold_limit", Member: "b"},
 		`{"type":"about:blank","title":"Limit reached","status":429,"detail":"lock \"x\": limit sessions of 7 reached","code":"limit","space":"default","name":"x","limit":"sessions","value":7}`: wire.NewProblem(
 			&holdfast.Error{Op: "lock", Space: "default", Name: "x", Err: &holdfast.LimitError{Limit: "sessions", Value: 7}}),

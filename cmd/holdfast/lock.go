@@ -37,9 +37,16 @@ func (p *program) lockCommand() *cli.Command {
 			"is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator broke one.\n" +
 			"When a lock is lost the command's whole process group is ended before anybody else can be granted\n" +
 			"the name: by TERM, then KILL. Once that has begun the lock counts as lost, even if the member answers\n" +
-			"again meanwhile.",
-		Flags: clientFlags(append(wishFlags(),
-			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's ttl and of --hold"),
+			"again meanwhile.\n\n" +
+			"With --store no member is needed: the locks are in PostgreSQL, Redis, etcd, Cassandra or a folder, by\n" +
+			"protocol claim, and as safe as the clocks of all who use the store are close together (class advisory);\n" +
+			"by conditional writes, --store-options cas, as safe as the store (class fenced). All who use a store have\n" +
+			"the same options; `holdfast serve --space NAME=claim,store=URL` serves the same locks. A claim is\n" +
+			"renewed while the command runs. If holdfast itself is killed, the command's group is killed too, and the\n" +
+			"claim stays until it expires (expiry, 30s). A password in a URL can be read in process lists: put such\n" +
+			"a URL into $HOLDFAST_STORE.",
+		Flags: clientFlags(append(append(wishFlags(), lockStoreFlags()...),
+			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's ttl (with --store a sixth of expiry) and of --hold"),
 			onLost,
 			switchFlag("skip", "exit 0, silently and without running the command, if the lock cannot be had"),
 			textFlag("status-fd", "write what happens to file descriptor `N`, a JSON object a line"),
@@ -52,6 +59,7 @@ func (p *program) lockCommand() *cli.Command {
 // lockOrder is what the command line asks for.
 type lockOrder struct {
 	*wish
+	store     *storeOrder // nil: a member is asked
 	command   []string
 	killAfter time.Duration
 	explicit  bool // --kill-after was given
@@ -84,6 +92,9 @@ func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 	}
 	if o.onLost != lostTerm {
 		o.killAfter = 0
+	}
+	if o.store, err = p.storeOrder(c); err != nil {
+		return nil, err
 	}
 	return o, o.check()
 }

@@ -28,9 +28,10 @@ type locking struct {
 	status  status
 
 	signals *supervise.Signals
-	client  *client.Client
-	clock   clock.Clock // of deadlines
-	told    []bool      // of which locks it was told how they ended
+	client  lender
+	clock   clock.Clock                        // of deadlines
+	ends    func(*holdfast.Lock) time.Duration // nil: what the lock's own Deadline says
+	told    []bool                             // of which locks it was told how they ended
 
 	// telling keeps in order what different goroutines tell: that the member does not
 	// answer, and how it ends. Everything below is set under it.
@@ -103,9 +104,7 @@ func (l *locking) acquire(ctx context.Context) error {
 	dialing, cancel := context.WithTimeout(ctx, l.order.patience(timeout))
 	defer cancel()
 	var locks []*holdfast.Lock
-	if l.client, err = dial(dialing, l.flags, l.clientOptions()...); err != nil {
-		err = reworded("lock", l.order.names[0], err)
-	} else {
+	if err = l.open(dialing, timeout); err == nil {
 		if l.order.wait > 0 {
 			left := l.order.wait - (l.clock.Now() - began)
 			options = append(slices.Clip(options), holdfast.Wait(max(1, left)))
@@ -129,6 +128,32 @@ func (l *locking) acquire(ctx context.Context) error {
 		l.status.acquired(lock)
 	}
 	return nil
+}
+
+// open connects to a member, or opens a store.
+func (l *locking) open(ctx context.Context, timeout time.Duration) error {
+	if order := l.order.store; order != nil {
+		opened, err := order.openLender(ctx, l.status.space, l.order.patience(timeout), l.clock)
+		if err != nil {
+			return err
+		}
+		l.client, l.ends = opened, opened.deadlineOf
+		return nil
+	}
+	opened, err := dial(ctx, l.flags, l.clientOptions()...)
+	if err != nil {
+		return reworded("lock", l.order.names[0], err)
+	}
+	l.client = opened
+	return nil
+}
+
+// expires says what keeps the name taken that was not released.
+func (l *locking) expires() string {
+	if l.order.store != nil {
+		return "its claim"
+	}
+	return "session " + l.client.Session()
 }
 
 func (l *locking) clientOptions() []client.Option {
@@ -246,8 +271,8 @@ func (l *locking) release(ctx context.Context) error {
 	case err != nil && asked != nil:
 		return asked
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("%w: the release was not acknowledged within %v; the name is free when session %s expires",
-			holdfast.ErrUnavailable, short(timeout), l.client.Session())
+		err = fmt.Errorf("%w: the release was not acknowledged within %v; the name is free when %s expires",
+			holdfast.ErrUnavailable, short(timeout), l.expires())
 		return &holdfast.Error{Op: "unlock", Space: l.status.space, Name: l.order.names[0], Err: err}
 	case err != nil:
 		return err
@@ -279,14 +304,20 @@ func (l *locking) environment() []string {
 	env := slices.DeleteFunc(slices.Clone(l.program.environ), func(variable string) bool {
 		return strings.HasPrefix(variable, sessionVariable+"=")
 	})
+	if order := l.order.store; order != nil {
+		env = order.environment(env, l.status.space)
+	} else {
+		env = slices.DeleteFunc(env, func(variable string) bool {
+			return strings.HasPrefix(variable, storeVariable+"=") || strings.HasPrefix(variable, optionsVariable+"=")
+		})
+		env = append(env, serverVariable+"="+serverOf(l.flags), "HOLDFAST_SPACE="+spaceOf(l.flags))
+	}
 	return append(env,
 		"HOLDFAST_LOCK_NAME="+strings.Join(names, "\n"),
 		"HOLDFAST_LOCK_TOKEN="+strings.Join(tokens, "\n"),
 		"HOLDFAST_LOCK_MODE="+l.locks[0].Mode().String(),
 		"HOLDFAST_LOCK_SESSION="+l.client.Session(),
 		"HOLDFAST_LOCK_DEADLINE="+l.until().UTC().Format(time.RFC3339Nano),
-		"HOLDFAST_SERVER="+serverOf(l.flags),
-		"HOLDFAST_SPACE="+spaceOf(l.flags),
 	)
 }
 
@@ -305,9 +336,13 @@ func (l *locking) until() time.Time {
 // deadline is when the first of the locks ends unless its session is renewed, on the
 // clock of deadlines.
 func (l *locking) deadline() time.Duration {
-	first := l.locks[0].Deadline()
+	ends := l.ends
+	if ends == nil {
+		ends = (*holdfast.Lock).Deadline
+	}
+	first := ends(l.locks[0])
 	for _, lock := range l.locks[1:] {
-		first = min(first, lock.Deadline())
+		first = min(first, ends(lock))
 	}
 	return first
 }

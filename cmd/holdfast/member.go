@@ -13,16 +13,17 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/recording"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/storage/cell"
+	"github.com/holdfast-locks/holdfast/storage/open"
 	"github.com/holdfast-locks/holdfast/transport"
 	members "github.com/holdfast-locks/holdfast/transport/grpc"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -41,6 +42,7 @@ type member struct {
 	identities *certificate.Store // nil without TLS
 	observer   *server.Observer
 	peers      *members.Transport
+	stores     stores // that spaces of protocol claim write to
 	node       *node.Node
 	server     *server.Server
 	ready      atomic.Bool
@@ -54,7 +56,7 @@ type member struct {
 // who this is where no name was given, and because two processes at one address are
 // the mistake that is made most often.
 func (p *program) startMember(ctx context.Context, settings *config.Config, log *slog.Logger) (*member, error) {
-	m := &member{settings: settings, log: log, left: make(chan struct{}), unfit: make(chan error, 1)}
+	m := &member{settings: settings, log: log, stores: stores{}, left: make(chan struct{}), unfit: make(chan error, 1)}
 	var err error
 	if m.identities, err = settings.TLS.Open(log); err != nil {
 		return nil, misconfigured("serve: %w", err)
@@ -62,8 +64,11 @@ func (p *program) startMember(ctx context.Context, settings *config.Config, log 
 	if err := m.hear(); err != nil {
 		return nil, errors.Join(err, m.deafen())
 	}
+	if err := m.openStores(ctx); err != nil {
+		return nil, errors.Join(err, m.deafen(), m.stores.close())
+	}
 	if err := m.join(ctx, p.environ); err != nil {
-		return nil, errors.Join(err, m.deafen())
+		return nil, errors.Join(err, m.deafen(), m.stores.close())
 	}
 	log.Info("listening", "listen", m.listen, "socket", settings.Socket, "http", m.http, "name", m.node.Name())
 	m.warnOpen()
@@ -91,6 +96,18 @@ func (m *member) hear() (err error) {
 		m.web, m.http, err = listen("http", s.HTTP)
 	}
 	return err
+}
+
+// openStores opens what spaces write their claims to.
+func (m *member) openStores(ctx context.Context) error {
+	for _, space := range m.settings.Spaces {
+		if url := space.Store(); url != "" {
+			if err := m.stores.open(ctx, url); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // warnOpen tells what the operator has agreed to.
@@ -142,6 +159,11 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	config.Events = observer.Source()
 	if m.node, err = node.Start(ctx, config); err != nil {
 		return badStart(err)
+	}
+	for i, space := range m.node.Spaces() { // in the order of the settings
+		if space.Protocol == "claim" {
+			m.log.Info("locks are kept in a store", "space", space.Name, "store", open.Redacted(m.settings.Spaces[i].Store()), "class", space.Class().String(), "settings", space.Claim.Settings())
+		}
 	}
 	limits := m.settings.Limits
 	m.server, err = server.New(server.Config{
@@ -213,7 +235,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 	}
 	for _, space := range s.Spaces {
 		c.Spaces = append(c.Spaces, node.Space{
-			Name: space.Name, Protocol: space.Protocol,
+			Name: space.Name, Protocol: space.Protocol, Store: m.stores[space.Store()], Claim: claimsOf(space),
 			Partition: space.Option("partition"), Preempt: space.OptionSwitch("preempt"),
 			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
 			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
@@ -221,6 +243,14 @@ func (m *member) config(environ []string) (node.Config, error) {
 		})
 	}
 	return c, nil
+}
+
+// claimsOf are the options of protocol claim; those of any other protocol are zero.
+func claimsOf(space config.Space) claim.Options {
+	if space.Store() == "" {
+		return claim.Options{}
+	}
+	return space.Claims()
 }
 
 // address is where others reach this member: what stands in their lists, so as it was
@@ -257,6 +287,8 @@ func badStart(err error) error {
 		return err
 	case errors.Is(err, cell.ErrInUse):
 		return misconfigured("serve: %w; stop that one, or give this one another --state", err)
+	case strings.Contains(err.Error(), ": claim: "): // what the store cannot do, with the fix
+		return misconfigured("serve: %w", err)
 	case errors.As(err, &record):
 		return misconfigured("serve: %w; give another file with --trace FILE", err)
 	case strings.Contains(err.Error(), "stable cell in"): // damaged: the sentence says what to do
@@ -268,16 +300,17 @@ func badStart(err error) error {
 // spaces are the node's lockspaces as they are served.
 func (m *member) spaces() []server.Space {
 	var all []server.Space
+	spaces := m.node.Spaces()
 	for i, space := range m.settings.Spaces {
 		served := server.Space{
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
-			Class: holdfast.Fenced, Partition: space.Option("partition"),
+			Class: spaces[i].Class(), Partition: space.Option("partition"),
 			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
 			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
 			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",
 		}
-		if served.Partition == "any" {
-			served.Class = holdfast.Available
+		if url := space.Store(); url != "" {
+			served.Store, served.Settings = open.Redacted(url), spaces[i].Claim.Settings()
 		}
 		all = append(all, served)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -42,7 +43,11 @@ func (m *member) serveUntil(ctx context.Context, ready func()) error {
 	work.Go(func() {
 		defer served()
 		if err := m.node.WaitReady(ctx); err != nil {
-			return // it ends, or cannot take part
+			// It ends, or cannot take part; or others use a space's store with other settings.
+			if refused := new(holdfast.Error); ctx.Err() == nil && errors.As(err, &refused) {
+				cancel(badSpace(err))
+			}
+			return
 		}
 		m.ready.Store(true)
 		ready()
@@ -62,6 +67,14 @@ func (m *member) serveUntil(ctx context.Context, ready func()) error {
 		return fmt.Errorf("serve: %w", cause)
 	}
 	return nil
+}
+
+// badSpace gives the error of a space that will never grant its exit code.
+func badSpace(err error) error {
+	if errors.Is(err, holdfast.ErrConflict) {
+		return &exitError{exitConfiguration, err}
+	}
+	return err
 }
 
 // lookAgain is how often tellRecovery looks what is waited for.
@@ -142,8 +155,12 @@ func (m *member) stop() error {
 	if err := m.server.Shutdown(telling); err != nil {
 		m.log.Warn("some clients were not told", "error", err)
 	}
-	if err := m.node.Close(); err != nil {
-		return fmt.Errorf("serve: leave in good order: %w", err)
+	closed := m.node.Close()
+	if err := m.stores.close(); err != nil {
+		m.log.Warn("a store was not closed in good order", "error", err)
+	}
+	if closed != nil {
+		return fmt.Errorf("serve: leave in good order: %w", closed)
 	}
 	m.log.Info("left")
 	return nil

@@ -188,30 +188,41 @@ func playIn(t *testing.T, folder, in, text string, environ ...string) {
 	}
 }
 
+// TestReadmeStore runs the README's shell session without any server.
+func TestReadmeStore(t *testing.T) {
+	t.Parallel()
+	play(t, build(t), block(t, "console", 3))
+}
+
 // TestReadmeSnippet compiles and runs the README's Go program against a member.
 func TestReadmeSnippet(t *testing.T) {
 	t.Parallel()
 	folder := build(t)
 	listen, _ := startMember(t, folder)
+	runSnippet(t, strings.ReplaceAll(block(t, "go", 0), "localhost:4040", listen), "held: orders/42 true <nil>\n")
+}
+
+// TestReadmeStoreSnippet compiles and runs the README's Go program over a folder.
+func TestReadmeStoreSnippet(t *testing.T) {
+	t.Parallel()
+	runSnippet(t, block(t, "go", 1), "held: orders/42 true advisory\n", "HOLDFAST_STORE=pebble://"+t.TempDir())
+}
+
+// runSnippet compiles and runs a Go program, and compares what it prints.
+func runSnippet(t *testing.T, text, want string, environ ...string) {
+	t.Helper()
 	source := filepath.Join(t.TempDir(), "main.go")
-	text := strings.ReplaceAll(block(t, "go", 0), "localhost:4040", listen)
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, []byte(text), 0o600))
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The program lives in the module without being in its tree.
 	overlay := fmt.Sprintf(`{"Replace":{%q:%q}}`, filepath.Join(root, "internal/snippet/main.go"), source)
 	file := filepath.Join(t.TempDir(), "overlay.json")
-	if err := os.WriteFile(file, []byte(overlay), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(overlay), 0o600))
 	run := exec.Command("go", "run", "-overlay", file, "./internal/snippet")
-	run.Dir = root
+	run.Dir, run.Env = root, append(os.Environ(), environ...)
 	got, err := run.CombinedOutput()
-	if err != nil || string(got) != "held: orders/42 true <nil>\n" {
+	if err != nil || string(got) != want {
 		t.Errorf("the program says %v\n%s", err, got)
 	}
 }

@@ -55,6 +55,10 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("duplicates", 0, "how many `MESSAGES` may come twice"),
 			countFlag("delays", 0, "how many `MESSAGES` may come later than others, at any time"),
 			switchFlag("published", "with --unordered, members of protocol bakery say the steps of a lock one by one, as published"),
+			countFlag("slow", 0, "of protocol claim so many `REQUESTS` to the store are slow or of unknown fate, whichever they are"),
+			countFlag("spread", 0, "of protocol claim the first locks of two users are up to so many `QUANTA` apart; 10 without it"),
+			switchFlag("cas", "of protocol claim locks are taken by conditional writes"),
+			switchFlag("watch", "of protocol claim the store tells of changes"),
 			switchFlag("unordered", "messages arrive in any order, no time passes, and nothing breaks, where peers ask one another; goes with members, users, calls, asks, capacity, units, retain, defer, published, crashes (of protocol bakery, and none without the flag) and trace"),
 			switchFlag("fast-clock", "one member's clock may run faster, by all of the drift"),
 			durationFlag("quantum", 0, "the grain of `TIME`; a sixtieth of the lease without it"),
@@ -76,6 +80,14 @@ func (p *program) simExplore(ctx context.Context, c *cli.Command) error {
 	}
 	if c.Bool("unordered") {
 		return p.simUnordered(ctx, c)
+	}
+	if c.String("protocol") == "claim" {
+		return p.simStored(ctx, c)
+	}
+	for _, flag := range []string{"slow", "spread", "cas", "watch"} {
+		if c.IsSet(flag) {
+			return usageError("sim explore", "flag --%s says nothing without --protocol claim: leave it out, or add that", flag)
+		}
 	}
 	for _, flag := range []string{"asks", "published"} {
 		if c.IsSet(flag) {

@@ -92,6 +92,7 @@ func moreTables(status *wire.Status) (tables []*table) {
 	awaited := newTable("SPACE", "WAITS", "FOR_REPLY_OF", "REQUESTS")
 	leaders := newTable("SPACE", "LEADERS", "EPOCH", "VIEW", "MESSAGES", "GRACE")
 	candidates := newTable("SPACE", "CANDIDATE", "PRIORITY", "ELIGIBLE", "WHY")
+	kept := newTable("SPACE", "STORE", "SETTINGS")
 	closed := newTable("CLOSED", "ON")
 	told := map[*table]bool{}
 	for _, space := range status.Spaces {
@@ -111,6 +112,10 @@ func moreTables(status *wire.Status) (tables []*table) {
 			}
 			peers.row(space.Name, capacity, strconv.FormatBool(space.Defer), strconv.FormatBool(space.Retain))
 			told[peers] = true
+		}
+		if space.Store != "" {
+			kept.row(space.Name, space.Store, space.Settings)
+			told[kept] = true
 		}
 		if g := space.Suspension; g != nil {
 			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, shownTime(g.Since), g.Reason)
@@ -138,7 +143,7 @@ func moreTables(status *wire.Status) (tables []*table) {
 			told[closed] = true
 		}
 	}
-	for _, t := range []*table{elders, options, peers, suspended, transfers, awaited, leaders, candidates, closed} {
+	for _, t := range []*table{elders, options, peers, kept, suspended, transfers, awaited, leaders, candidates, closed} {
 		if told[t] {
 			tables = append(tables, t)
 		}

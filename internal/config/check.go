@@ -17,6 +17,7 @@ func (l *loader) check() {
 	l.checkListen()
 	l.checkCluster()
 	l.checkPartition()
+	l.checkClaims()
 	l.checkFolders()
 	l.checkLease()
 	l.checkTLS()

@@ -69,6 +69,21 @@
 // which is off or how many members may use a name at once. It has no partition any. All members
 // have the same options here too.
 //
+// # Options of claim
+//
+// A space of protocol claim has a store, which is a URL: what stands there package storage/open says.
+// Beside it are wait, expiry, retries, skew, unit, rid, group, cas, clock (machine or store)
+// and cleaner. On the command line a URL goes on, whatever commas it has, until the next comma
+// with an option of the protocol behind it, so etcd://a,b,wait=1s has two hosts; a host that is
+// called cas or cleaner is written with its port, and a semicolon as %3B. There cas and cleaner
+// need no value.
+//
+// A URL may have a password. No complaint shows it, and neither does [Config.PrintConfig], whose
+// output is then no file to start from. [Space.Claims] is what the options say, checked as
+// a whole: what contradicts itself (an expiry that all tries of a write do not fit into), two
+// spaces with one store and one group, and members of a cluster whose store is one process's are
+// refused. That others who use the store have the same settings only the store can say.
+//
 // # Where it listens
 //
 // listen is HOST:PORT, or unix:///PATH, or both with a comma between. Other members reach
@@ -82,7 +97,6 @@
 //
 // # What this version does not serve
 //
-// Protocols central, grantor and permission, nothing kept in data. What asks for more
-// (another protocol, a data folder) is refused in plain words rather than started as
-// something less.
+// Protocol consensus, and what is kept in data. Whoever asks for that is refused in plain words
+// rather than started as something less.
 package config

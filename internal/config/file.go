@@ -106,7 +106,7 @@ func (d *document) rejectSyntax(err error) {
 func (d *document) reject(key string, node *yaml.Node, wrong, allowed, fix string) {
 	value := ""
 	if node.Kind == yaml.ScalarNode {
-		value = quote(node.Value)
+		value = quote(shown("", node.Value))
 	}
 	d.complain(Problem{key, value, inFile(d.path, node.Line), wrong, allowed, fix})
 }

@@ -98,7 +98,7 @@ func spaceKeys() []Key {
 	return []Key{{
 		Name: "spaces", Flag: "space", Kind: Spaces, Default: "default=central", Separator: ";",
 		Allowed: spaceSyntax,
-		Help:    "A lockspace, its protocol and its options: NAME=PROTOCOL[,option=value…], as in jobs=grantor,placement=on; may be repeated.",
+		Help:    "A lockspace, its protocol and its options: NAME=PROTOCOL[,option=value…], as in jobs=grantor,placement=on or app=claim,store=redis://HOST; may be repeated.",
 	}}
 }
 

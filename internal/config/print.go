@@ -14,7 +14,8 @@ import (
 
 // PrintConfig writes the configuration as a file that Load reads again, in the
 // order of Keys, one key a line, each with a comment that says where its value came
-// from. What has no place in a file (config, an expect that was not given) is written as a comment. There are no secrets in a configuration.
+// from. What has no place in a file (config, an expect that was not given) is written as a
+// comment. Passwords in the URLs of stores are not shown: xxxxx stands in their place.
 func (c *Config) PrintConfig(w io.Writer) error {
 	var b strings.Builder
 	section := ""
@@ -70,7 +71,11 @@ func (c *Config) value(key Key) string {
 func showSpace(s Space) string {
 	text := "{protocol: " + scalar(s.Protocol)
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
-		text += ", " + scalar(name) + ": " + scalar(s.Options[name])
+		value := s.Options[name]
+		if name == storeOption {
+			value = shown(name, value)
+		}
+		text += ", " + scalar(name) + ": " + scalar(value)
 	}
 	return text + "}"
 }

@@ -18,23 +18,29 @@ const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
 const usual = "central"
 
 // served are the names of the protocols that this version serves.
-func served() []string { return []string{usual, "grantor", "permission", "bakery"} }
+func served() []string { return []string{usual, "grantor", "permission", "bakery", "claim"} }
 
 // protocols are the names of all protocols, served or not.
 func protocols() []string {
-	return append(served(), "consensus", "claim")
+	return append(served(), "consensus")
 }
 
 // option is something that a space may set, and the words for its values, the default
 // first. With usual it may also be a length of time, and the word on stands for that one;
 // with timed a length of time too, without such a word; with most a whole number from 1 to
-// that.
+// that; with text any that it finds nothing wrong with. Where there are no words, left says
+// what holds when it is left out.
 type option struct {
 	name  string
 	words []string
 	usual time.Duration
 	timed bool
+	span  span // of lengths of time; zero means optionSpan
 	most  int
+	text  func(string) *flaw
+	says  string // what text allows
+	left  string
+	alone bool // its name alone stands for true
 	// refused says of words that another protocol takes why this one does not.
 	refused map[string]flaw
 }
@@ -46,7 +52,8 @@ var optionSpan = span{time.Second, time.Hour}
 // quorum grants (primary), or every side does (any); with preempt the member with the
 // highest id coordinates. What placement and hold_on do, and the lengths that on stands
 // for, package protocol/grantor says; what defer, retain and capacity do, package
-// protocol/permission; and what messages and grace do, package protocol/bakery.
+// protocol/permission; what messages and grace do, package protocol/bakery. Those of claim
+// are claimOptions.
 func optionsOf(protocol string) []option {
 	options := []option{
 		{name: "partition", words: []string{"primary", "any"}},
@@ -74,20 +81,40 @@ func optionsOf(protocol string) []option {
 		options = append(options,
 			option{name: "messages", words: []string{"merged", "published"}},
 			option{name: "grace", words: []string{"0", "snaplock"}, timed: true})
+	case "claim":
+		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
+			"the store decides, which has no sides",
+			"leave it out for primary, or use protocol central or grantor",
+		}}}
+		options = append(options, claimOptions()...)
 	}
 	return options
 }
 
 // allowed says what the option may be.
 func (o *option) allowed() string {
-	allowed := strings.Join(o.words, ", ")
+	allowed := slices.Clone(o.words)
 	if o.isTime() {
-		allowed += ", " + optionSpan.String()
+		allowed = append(allowed, o.spans().String())
 	}
 	if o.most != 0 {
-		allowed += fmt.Sprintf(", 1 to %d", o.most)
+		allowed = append(allowed, fmt.Sprintf("1 to %d", o.most))
 	}
-	return allowed
+	if o.text != nil {
+		allowed = append(allowed, o.says)
+	}
+	return strings.Join(allowed, ", ")
+}
+
+// spans is which lengths of time it may be.
+func (o *option) spans() span { return cmp.Or(o.span, optionSpan) }
+
+// unset is what holds where the option is left out.
+func (o *option) unset() string {
+	if len(o.words) == 0 {
+		return o.left
+	}
+	return o.words[0]
 }
 
 // isTime reports whether the option may be a length of time.
@@ -101,24 +128,27 @@ func (o *option) judge(value string) *flaw {
 	if wrong, known := o.refused[value]; known {
 		return &wrong
 	}
+	if o.text != nil {
+		return o.text(value)
+	}
 	if _, err := strconv.Atoi(value); err == nil && o.most != 0 {
 		_, wrong := readCount(value, 1, o.most)
 		return wrong
 	}
 	_, err := time.ParseDuration(value)
 	if !o.isTime() || err != nil {
-		return &flaw{"", suggest(value, o.words, "leave it out for "+o.words[0])}
+		return &flaw{"", suggest(value, o.words, "leave it out for "+o.unset())}
 	}
-	_, wrong := readDuration(value, optionSpan, showDuration(o.usual))
+	_, wrong := readDuration(value, o.spans(), showDuration(o.usual))
 	return wrong
 }
 
-// String is the space as the command line spells it.
+// String is the space as the command line spells it, without passwords.
 func (s Space) String() string {
 	var b strings.Builder
-	b.WriteString(s.Name + "=" + s.Protocol)
+	b.WriteString(hushed(s.Name) + "=" + hushed(s.Protocol))
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
-		b.WriteString("," + name + "=" + s.Options[name])
+		b.WriteString("," + hushed(name) + "=" + shown(name, s.Options[name]))
 	}
 	return b.String()
 }
@@ -132,7 +162,7 @@ func (l *loader) putSpaces(y layer, text, origin string) {
 		}
 		space, wrong := readSpace(item)
 		if wrong != nil {
-			l.complain(Problem{"spaces", quote(item), origin, wrong.wrong, spaceSyntax, wrong.fix})
+			l.complain(Problem{"spaces", quote(shownItem(item)), origin, wrong.wrong, spaceSyntax, wrong.fix})
 			continue
 		}
 		l.putSpace(y, space, origin)
@@ -142,7 +172,7 @@ func (l *loader) putSpaces(y layer, text, origin string) {
 // putSpace adds one space to a layer, unless its name will not do.
 func (l *loader) putSpace(y layer, space Space, origin string) {
 	if err := holdfast.CheckSpace(space.Name); err != nil {
-		l.complain(Problem{"spaces", quote(space.String()), origin, err.Error(), spaceSyntax, "give the space another name"})
+		l.complain(Problem{"spaces", quote(space.String()), origin, hushed(err.Error()), spaceSyntax, "give the space another name"})
 		return
 	}
 	if !y.setSpace(setting{Space: space, Origin: origin}) {
@@ -156,14 +186,21 @@ func readSpace(text string) (Space, *flaw) {
 	if !found {
 		return Space{}, &flaw{"it names no protocol", "write it as in " + oneLine(text+"="+usual)}
 	}
-	parts := strings.Split(rest, ",")
-	space := Space{Name: strings.TrimSpace(name), Protocol: strings.TrimSpace(parts[0])}
-	for _, part := range parts[1:] {
-		option, value, found := strings.Cut(part, "=")
-		if !found {
-			return Space{}, &flaw{"its option " + quote(part) + " has no value", "write option=value"}
+	protocol, more, others := strings.Cut(rest, ",")
+	space := Space{Name: strings.TrimSpace(name), Protocol: strings.TrimSpace(protocol)}
+	if !others {
+		return space, nil
+	}
+	for _, part := range splitOptions(space.Protocol, more) {
+		name, value, found := strings.Cut(part, "=")
+		alone := slices.ContainsFunc(optionsOf(space.Protocol), func(o option) bool { return o.alone && o.name == strings.TrimSpace(part) })
+		switch {
+		case alone:
+			value = "true"
+		case !found:
+			return Space{}, &flaw{"its option " + quote(hushed(part)) + " has no value", "write option=value"}
 		}
-		if wrong := space.setOption(strings.TrimSpace(option), strings.TrimSpace(value)); wrong != nil {
+		if wrong := space.setOption(strings.TrimSpace(name), strings.TrimSpace(value)); wrong != nil {
 			return Space{}, wrong
 		}
 	}
@@ -205,13 +242,13 @@ func (l *loader) readSpaces() {
 }
 
 // Option is the value of an option: the one that was given, or its default. An option
-// that the protocol does not have is "".
+// that the protocol does not have is "", and so is one whose default the protocol makes.
 func (s Space) Option(name string) string {
 	if value, given := s.Options[name]; given {
 		return value
 	}
 	for _, o := range optionsOf(s.Protocol) {
-		if o.name == name {
+		if o.name == name && len(o.words) > 0 {
 			return o.words[0]
 		}
 	}
@@ -223,12 +260,15 @@ func (s Space) Option(name string) string {
 func (s Space) OptionDuration(name string) time.Duration {
 	value := s.Option(name)
 	for _, o := range optionsOf(s.Protocol) {
-		if o.name == name && value == "on" {
+		switch {
+		case o.name != name:
+		case value == "on":
 			return o.usual
+		default:
+			if length, wrong := readDuration(value, o.spans(), ""); wrong == nil {
+				return length
+			}
 		}
-	}
-	if length, wrong := readDuration(value, optionSpan, ""); wrong == nil {
-		return length
 	}
 	return 0
 }
@@ -269,7 +309,7 @@ func (l *loader) checkSpace(s setting) {
 		refuse("protocol "+s.Space.Protocol+" is not served by this version", "", use)
 		return
 	default:
-		refuse("there is no protocol "+quote(s.Space.Protocol), strings.Join(protocols(), ", "),
+		refuse("there is no protocol "+quote(hushed(s.Space.Protocol)), strings.Join(protocols(), ", "),
 			suggest(s.Space.Protocol, protocols(), use))
 		return
 	}
@@ -279,17 +319,20 @@ func (l *loader) checkSpace(s setting) {
 		at := slices.IndexFunc(options, func(o option) bool { return o.name == name })
 		if at < 0 {
 			known := optionNames(options)
-			refuse(fmt.Sprintf("protocol %s has no option %s", s.Space.Protocol, quote(name)), strings.Join(known, ", "),
+			refuse(fmt.Sprintf("protocol %s has no option %s", s.Space.Protocol, quote(hushed(name))), strings.Join(known, ", "),
 				suggest(name, known, "leave it out"))
 			continue
 		}
 		if wrong := options[at].judge(value); wrong != nil {
-			text := fmt.Sprintf("option %s cannot be %s", name, quote(value))
+			text := fmt.Sprintf("option %s cannot be %s", name, quote(shown(name, value)))
 			if wrong.wrong != "" {
 				text += ": " + wrong.wrong
 			}
 			refuse(text, options[at].allowed(), wrong.fix)
 		}
+	}
+	if _, given := s.Space.Options[storeOption]; s.Space.Protocol == "claim" && !given {
+		refuse("protocol claim writes its claims into a store, and there is no option "+storeOption, "", "give "+storeOption+"=URL, as in "+storeOption+"=postgres://HOST/DATABASE")
 	}
 }
 

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/open"
+	"github.com/holdfast-locks/holdfast/storelock"
+)
+
+// The variables of --store and --store-options.
+const (
+	storeVariable   = "HOLDFAST_STORE"
+	optionsVariable = "HOLDFAST_STORE_OPTIONS"
+	serverVariable  = "HOLDFAST_SERVER"
+)
+
+// lockStoreFlags let locks be taken in a store.
+func lockStoreFlags() []cli.Flag {
+	return []cli.Flag{
+		textFlag("store", "`URL` of a store to take the locks in, without any member: postgres://…, redis://…, etcd://…, cassandra://…, pebble:///FOLDER"),
+		textFlag("store-options", "`OPTION=VALUE[,…]` of locks in a store: wait, expiry, skew, retries, unit, rid, group, clock, cas, cleaner"),
+	}
+}
+
+// storeOrder is where the command line wants its locks if not at a member.
+type storeOrder struct {
+	url     string
+	options string // as they were given
+	claims  claim.Options
+}
+
+// storeOrder reads --store; nil where a member is asked. A flag is stronger than the other's variable:
+// the command of a lock has variables that its parent was given.
+func (p *program) storeOrder(c *cli.Command) (*storeOrder, error) {
+	url, typed, server := c.String("store"), p.typed("store"), p.typed("server")
+	switch {
+	case typed && server:
+		return nil, usageError("lock", "--store and --server exclude each other")
+	case url == "" && c.String("store-options") != "" && p.typed("store-options"):
+		return nil, usageError("lock", "--store-options are of locks in a store; give --store URL")
+	case url == "" || server:
+		return nil, nil
+	case !typed && c.String("server") != "":
+		return nil, usageError("lock", "%s and %s are both set; unset one of them, or give --store or --server", storeVariable, serverVariable)
+	case p.typed("ttl"):
+		return nil, usageError("lock", "--ttl is of sessions at a member; with --store give --store-options expiry=D")
+	}
+	o := &storeOrder{url: url, options: c.String("store-options")}
+	var err error
+	if o.claims, err = config.StoreSettings(url, o.options); err != nil {
+		return nil, misconfigured("lock: %w", err)
+	}
+	return o, nil
+}
+
+// typed reports whether a flag is on the command line, which the parser does not tell from its
+// variable.
+func (p *program) typed(flag string) bool {
+	args := p.args
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.ContainsFunc(args, func(arg string) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		return strings.HasPrefix(arg, "-") && strings.TrimPrefix(name, "-") == flag
+	})
+}
+
+// lender is who lends the locks: a client of a member, or a store's locker.
+type lender interface {
+	LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error)
+	Settle(ctx context.Context) error // all that was released was taken
+	Close() error
+	Session() string
+	TTL() time.Duration      // how long locks go on unrenewed
+	Deadline() time.Duration // when they end, unless they are renewed
+}
+
+// storeLender is a lender that takes locks in a store.
+type storeLender struct {
+	holdfast.Locker // of the space
+	locker          *storelock.Locker
+	store           storage.Store
+	space           string
+	settings        claim.Options
+	clock           clock.Clock
+}
+
+// openLender opens the store and what takes locks there, until ctx ends.
+func (o *storeOrder) openLender(ctx context.Context, space string, limit time.Duration, c clock.Clock) (*storeLender, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	store, err := openStore(ctx, "lock", o.url, limit)
+	if err != nil {
+		return nil, err
+	}
+	locker, err := storelock.Open(ctx, store, storelock.Claims(o.claims), storelock.Spaces(space))
+	if err != nil {
+		err = errors.Join(o.refused(err, limit), store.Close())
+		return nil, err
+	}
+	return &storeLender{locker.Space(space), locker, store, space, locker.Settings(), c}, nil
+}
+
+// refused gives the error of locks that cannot be opened its exit code: a store that does not answer
+// may do so another time, and nothing else will.
+func (o *storeOrder) refused(err error, limit time.Duration) error {
+	where := open.Redacted(o.url)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, holdfast.ErrUnavailable):
+		return &exitError{exitUnavailable, fmt.Errorf("lock: store %s: %w: no answer within %v: %w", where, holdfast.ErrUnavailable, limit, err)}
+	}
+	return misconfigured("lock: store %s: %w", where, err)
+}
+
+// Settle waits until the store has taken what was released.
+func (l *storeLender) Settle(ctx context.Context) error { return l.locker.Settle(ctx) }
+
+// Close releases what is held, and closes the store.
+func (l *storeLender) Close() error { return errors.Join(l.locker.Close(), l.store.Close()) }
+
+// Session names this process as its claims do.
+func (l *storeLender) Session() string { return l.settings.RID }
+
+// TTL is for how long a command may count on a lock that is not renewed: claims are renewed at a third of their
+// expiry, and half of it is left with time for a few tries.
+func (l *storeLender) TTL() time.Duration { return l.settings.Expiry / 2 }
+
+// Deadline is when the command has to have ended: one wait before the first claim may expire, as it is
+// given up then.
+func (l *storeLender) Deadline() time.Duration {
+	if left := l.locker.Assured(l.space); left != holdfast.Forever {
+		return l.clock.Now() + left - l.settings.Wait
+	}
+	return holdfast.Forever
+}
+
+// deadlineOf is when a lock ends on the clock of Deadline: with it, or by its hold limit.
+func (l *storeLender) deadlineOf(lock *holdfast.Lock) time.Duration {
+	end := l.Deadline()
+	if until := lock.Until(); !until.IsZero() {
+		end = min(end, l.clock.Now()+time.Until(until))
+	}
+	return end
+}
+
+// environment is what the command is told of where its locks are: as much as it may know. A URL with a password
+// it knows only if it stood in the environment before.
+func (o *storeOrder) environment(before []string, space string) []string {
+	env := slices.DeleteFunc(before, func(variable string) bool {
+		return strings.HasPrefix(variable, serverVariable+"=") || strings.HasPrefix(variable, optionsVariable+"=") ||
+			strings.HasPrefix(variable, storeVariable+"=") && variable != storeVariable+"="+o.url
+	})
+	if open.Redacted(o.url) == o.url {
+		env = append(env, storeVariable+"="+o.url)
+	}
+	return append(env, optionsVariable+"="+o.options, "HOLDFAST_SPACE="+cmp.Or(space, holdfast.DefaultSpace))
+}

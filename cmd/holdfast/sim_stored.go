@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/sim/explore/stored"
+)
+
+// ofClaims are the flags of sim explore that say something where locks are claims in a store.
+var ofClaims = []string{"protocol", "calls", "slow", "spread", "cas", "watch", "jobs", "trace"}
+
+// simStored plays every run of two processes that lock by claims.
+func (p *program) simStored(ctx context.Context, c *cli.Command) error {
+	for _, flag := range c.LocalFlagNames() {
+		if c.IsSet(flag) && !slices.Contains(ofClaims, flag) {
+			return usageError("sim explore", "flag --%s says nothing with --protocol claim, where these do: %s", flag, strings.Join(ofClaims, ", "))
+		}
+	}
+	config := stored.Config{CAS: c.Bool("cas"), Watch: c.Bool("watch"), Slow: c.Int("slow"), Spread: c.Int("spread")}
+	if c.IsSet("calls") {
+		config.Calls = c.Int("calls")
+	}
+	if err := config.Check(); err != nil {
+		return usageError("sim explore", "%v", err)
+	}
+	if c.Int("jobs") < 1 {
+		return usageError("sim explore", "flag --jobs %d: want at least 1", c.Int("jobs"))
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	r, err := stored.Explore(ctx, config, c.Int("jobs"))
+	if err != nil {
+		return err
+	}
+	figures := fmt.Sprintf("protocol=claim runs=%d steps=%d", r.Runs, r.Steps)
+	took := fmt.Sprintf("in=%.1fs", r.Elapsed.Seconds())
+	if err := written(fmt.Fprintf(p.stdout, "%v\n", &r.Config)); err != nil {
+		return err
+	}
+	switch {
+	case r.Found != nil:
+		return p.foundStored(c.String("trace"), &r, figures, took)
+	case r.Stopped:
+		return written(fmt.Fprintf(p.stdout, "explore: stopped %s violations=0 %s\n", figures, took))
+	}
+	return written(fmt.Fprintf(p.stdout, "explore: complete %s violations=0 %s\n", figures, took))
+}
+
+// foundStored writes the run that breaks a promise, and says what it breaks.
+func (p *program) foundStored(path string, r *stored.Report, figures, took string) error {
+	if path == "" {
+		path = "explore.txt"
+	}
+	told, err := stored.Play(r.Config, r.Found.Choices)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%v\n%s\n", &r.Config, strings.Join(told, "\n"))
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	code, word := exitViolation, "VIOLATION"
+	if r.Found.Promise == "P4" {
+		code, word = exitStuck, "STUCK"
+	}
+	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Story, word, r.Found.Promise, figures, path, took)); err != nil {
+		return err
+	}
+	return &exitError{code: code}
+}
