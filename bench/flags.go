@@ -24,9 +24,12 @@ const (
 	holdLimit = 15 * time.Second
 )
 
+// allNames are those of all targets.
+func allNames() []string { return slices.Concat(target.Names(), peer.Names(), peer.StoredNames()) }
+
 // flags are those of holdfast bench, where they mean the same.
 func flags() []cli.Flag {
-	all := strings.Join(slices.Concat(target.Names(), peer.Names()), ", ")
+	all := strings.Join(allNames(), ", ")
 	usual := strings.Join(slices.Concat(ownUsual(), peer.Usual()), ", ")
 	return []cli.Flag{
 		&cli.StringFlag{Name: "workloads", Usage: "`LIST` of " + strings.Join(load.Workloads(), ", ") + " (default: all)"},
@@ -47,6 +50,8 @@ type order struct {
 	own   []string // names of package target's
 	peers []string // names of package peer's
 	asked bool     // the targets were named
+
+	stored []string // names of Holdfast's own locks in servers of package peer's
 }
 
 func readOrder(c *cli.Command) (*order, error) {
@@ -77,7 +82,7 @@ func readOrder(c *cli.Command) (*order, error) {
 	} else if think != nil {
 		o.load.Think = think
 	}
-	names, err := load.ReadWords(c.String("targets"), slices.Concat(target.Names(), peer.Names()))
+	names, err := load.ReadWords(c.String("targets"), allNames())
 	if err != nil {
 		return nil, usage("flag --targets: %w", err)
 	}
@@ -87,6 +92,6 @@ func readOrder(c *cli.Command) (*order, error) {
 	among := func(list []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(name string) bool { return !slices.Contains(names, name) })
 	}
-	o.own, o.peers = among(target.Names()), among(peer.Names())
+	o.own, o.peers, o.stored = among(target.Names()), among(peer.Names()), among(peer.StoredNames())
 	return o, nil
 }

@@ -163,7 +163,11 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 	if !target.Pins() {
 		p.say("this system does not let processes share one CPU on purpose: rows of one worker are as they come")
 	}
-	result, err := p.measure(ctx, o, holdfast, peers)
+	stored, err := p.stored(ctx, o)
+	if err != nil {
+		return err
+	}
+	result, err := p.measure(ctx, o, holdfast, peers, stored)
 	switch {
 	case errors.Is(err, load.ErrNothing):
 		return usage("%w", err)
@@ -180,7 +184,7 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 }
 
 // measure starts Holdfast's own targets beside the peers, and ends them.
-func (p *program) measure(ctx context.Context, o *order, holdfast string, peers []*peer.Target) (result *load.Result, err error) {
+func (p *program) measure(ctx context.Context, o *order, holdfast string, peers []*peer.Target, stored []load.Target) (result *load.Result, err error) {
 	bed, err := target.NewBed(ctx, target.Config{Child: []string{holdfast, benchChild}})
 	if err != nil {
 		return nil, err
@@ -193,6 +197,7 @@ func (p *program) measure(ctx context.Context, o *order, holdfast string, peers 
 	for _, t := range peers {
 		o.load.Targets = append(o.load.Targets, t)
 	}
+	o.load.Targets = append(o.load.Targets, stored...)
 	o.load.Told = func(step string) { p.say("%s", step) }
 	return load.Run(ctx, o.load)
 }
@@ -200,11 +205,10 @@ func (p *program) measure(ctx context.Context, o *order, holdfast string, peers 
 // peers are the targets that are services of others. One that is not installed is named;
 // it is a mistake only where it was asked for.
 func (p *program) peers(ctx context.Context, o *order) (targets []*peer.Target, err error) {
-	program, err := os.Executable()
+	config, err := peerConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return nil, err
 	}
-	config := peer.Config{Keeper: []string{program, keeperCommand}}
 	for _, name := range o.peers {
 		t, err := config.Target(ctx, name)
 		var missing *peer.Missing
@@ -222,6 +226,39 @@ func (p *program) peers(ctx context.Context, o *order) (targets []*peer.Target, 
 			if _, err := fmt.Fprintf(p.stdout, "measured: %s: %s\n", name, t.Program()); err != nil {
 				return nil, fmt.Errorf("write to standard output: %w", err)
 			}
+		}
+	}
+	return targets, nil
+}
+
+// peerConfig says that this program keeps servers.
+func peerConfig() (peer.Config, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return peer.Config{}, fmt.Errorf("find this program: %w", err)
+	}
+	return peer.Config{Keeper: []string{program, keeperCommand}}, nil
+}
+
+// stored are the targets that are Holdfast's own locks in servers of others. They are measured
+// only where they are asked for, and so none may be missing.
+func (p *program) stored(ctx context.Context, o *order) (targets []load.Target, err error) {
+	config, err := peerConfig()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range o.stored {
+		t, err := config.Stored(ctx, name)
+		var missing *peer.Missing
+		switch {
+		case errors.As(err, &missing):
+			return nil, usage("flag --targets: %w", err)
+		case err != nil:
+			return nil, err
+		}
+		targets = append(targets, t)
+		if _, err := fmt.Fprintf(p.stdout, "measured: %s: %s\n", name, t.Program()); err != nil {
+			return nil, fmt.Errorf("write to standard output: %w", err)
 		}
 	}
 	return targets, nil

@@ -6,9 +6,13 @@
 //	etcd.go        etcd: concurrency.Mutex
 //	redis.go       Redis: redsync.go, rueidislock.go
 //	postgresql.go  PostgreSQL: session advisory locks
+//	stored.go      Holdfast's own locks in these servers
 //	server.go      a server under its keeper, as the bench sees it
 //	keeper.go      the same, as the keeper sees it
 //	usage_*.go     what its processes have used
+//
+// How the servers of etcd, Redis and PostgreSQL are found and started is in
+// internal/realstore/recipe, where tests have it from, too.
 //
 // # What they are, and what their locks are worth
 //
@@ -39,6 +43,12 @@
 //     survived because the holders are asked what they hold; a restart of all at once
 //     waits until what was promised has run out. That is less than etcd's log is worth
 //     (a lock that outlives all members), and it is why it can be faster.
+//   - Holdfast's locks in a store are worth what the store's writes are, and no more: those
+//     in etcd and in PostgreSQL outlive a restart, because each lock and each release is
+//     a write that is synced like any other; those in Redis do not. They are taken by claims
+//     (etcd-store and the like, which wait 100 ms for each) or by conditional writes
+//     (etcd-store-cas). So beside advisory locks, which are never written, they pay for two
+//     transactions.
 //   - limit, in package load/limit, is worth nothing but its speed.
 //
 // # How they are run
@@ -68,6 +78,8 @@
 //   - All workers of a measurement share one client of each service, as they do with ours,
 //     but for PostgreSQL's connections and for etcd's leases: each worker has one of those,
 //     since two with one lease would have one mutex together.
+//   - Holdfast's locks in a store count what they ask it for; those of others are not
+//     counted. Where all want one name each worker has a locker and connections of its own.
 //   - A waiter cannot be seen to be queued: drain waits for half a second before the release.
 //
 // # Nothing is left behind

@@ -10,25 +10,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
 )
 
 // etcd is one member of etcd, and concurrency.Mutex of its own client.
 func etcd() service {
-	return service{
-		name:    "etcd-mutex",
-		program: program{name: "etcd", debian: "etcd-server"},
-		ports:   2,
-		ready:   "ready to serve client requests",
-		setup: func(program string, ports []string) [][]string {
-			client, peer := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
-			return [][]string{{
-				program, "--name", "bench", "--data-dir", folder + "/data",
-				"--listen-client-urls", client, "--advertise-client-urls", client,
-				"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "bench=" + peer,
-			}}
-		},
-		connect: connectEtcd,
-	}
+	return service{name: "etcd-mutex", recipe: recipe.Etcd(), connect: connectEtcd}
 }
 
 // dialLimit is how long a connection may take.

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
 )
 
 // folder stands for the server's own folder in the words of a [Plan].
@@ -109,7 +111,7 @@ func (k *keeper) command(words []string) *exec.Cmd {
 	// shall speak English.
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.folder, "TMPDIR=" + k.folder, "LC_ALL=C"}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	endWithParent(c.SysProcAttr)
+	recipe.EndWithParent(c.SysProcAttr, syscall.SIGKILL)
 	if k.plan.User != 0 {
 		c.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(k.plan.User), Gid: uint32(k.plan.Group)}
 	}

@@ -3,11 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
-	"os"
-	"os/user"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -16,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
 )
 
 // MaxConnections is how many workers or waiters a measurement of PostgreSQL has at most,
@@ -34,32 +31,11 @@ const (
 func postgresql() service {
 	return service{
 		name:    "postgresql",
-		program: program{name: "postgres", pattern: "/usr/lib/postgresql/*/bin/postgres", debian: "postgresql"},
-		ports:   1,
-		ready:   "database system is ready to accept connections",
-		drop:    true,
-		setup: func(program string, ports []string) [][]string {
-			data := folder + "/data"
-			return [][]string{
-				{beside(program, "initdb"), "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync"},
-				{
-					program, "-D", data, "-h", "127.0.0.1", "-p", ports[0], "-k", "",
-					"-c", "max_connections=" + strconv.Itoa(serverConnections), "-c", "max_locks_per_transaction=" + strconv.Itoa(locksPerConnection),
-				},
-			}
-		},
+		recipe:  recipe.PostgreSQL(),
+		more:    []string{"-c", "max_connections=" + strconv.Itoa(serverConnections), "-c", "max_locks_per_transaction=" + strconv.Itoa(locksPerConnection)},
 		bound:   func(_ string, wanted int) int { return min(wanted, MaxConnections) },
 		connect: connectPostgresql,
 	}
-}
-
-// beside is another program of the same package: links are followed, for the folders of
-// some have only a part of it.
-func beside(program, other string) string {
-	if target, err := filepath.EvalSymlinks(program); err == nil {
-		program = target
-	}
-	return filepath.Join(filepath.Dir(program), other)
 }
 
 // leaveQueue lets a wait whose context has ended end at the server too. As shipped pgx
@@ -70,27 +46,6 @@ func leaveQueue(connection *pgconn.PgConn) ctxwatch.Handler {
 
 // cancelLimit is how long the server may take to end a wait.
 const cancelLimit = 5 * time.Second
-
-// unprivileged is whom a server runs as that refuses root; nobody else where the bench is
-// not run by root.
-func unprivileged() (userID, groupID int, err error) {
-	if os.Getuid() != 0 {
-		return 0, 0, nil
-	}
-	found, err := user.Lookup("postgres")
-	if err != nil {
-		if found, err = user.Lookup("nobody"); err != nil {
-			return 0, 0, fmt.Errorf("find a user for a server that refuses to run as root: %w", err)
-		}
-	}
-	if userID, err = strconv.Atoi(found.Uid); err == nil {
-		groupID, err = strconv.Atoi(found.Gid)
-	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("find a user for a server that refuses to run as root: %w", err)
-	}
-	return userID, groupID, nil
-}
 
 // postgresqlClient is a connection for each worker.
 type postgresqlClient struct{ connections []*pgx.Conn }

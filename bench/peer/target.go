@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
@@ -48,7 +49,7 @@ func (t *Target) Bound(workload string, wanted int) int {
 // Start starts the server on free ports with a fresh folder, and waits until the server
 // says that it serves.
 func (t *Target) Start(ctx context.Context) error {
-	addresses, err := trial.FreeAddresses(t.service.ports)
+	addresses, err := trial.FreeAddresses(t.service.recipe.Ports)
 	if err != nil {
 		return err
 	}
@@ -60,9 +61,9 @@ func (t *Target) Start(ctx context.Context) error {
 		}
 		ports = append(ports, port)
 	}
-	plan := Plan{Name: t.service.name, Commands: t.service.setup(t.path, ports), Ready: t.service.ready}
-	if t.service.drop {
-		if plan.User, plan.Group, err = unprivileged(); err != nil {
+	plan := Plan{Name: t.service.name, Commands: t.service.recipe.Commands(t.path, folder, ports, t.service.more...), Ready: t.service.recipe.Ready}
+	if t.service.recipe.Drop {
+		if plan.User, plan.Group, err = recipe.Unprivileged(); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,7 @@ func (t *Target) Usage(_ context.Context, settle bool) (load.Usage, error) {
 }
 
 // Processes are the server's own and those that it has started.
-func (t *Target) Processes() ([]int, error) { return familyOf(t.server.process) }
+func (t *Target) Processes() ([]int, error) { return recipe.Family(t.server.process) }
 
 // atOnce is how many of many things are opened or closed at once.
 const atOnce = 32

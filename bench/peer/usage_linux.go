@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
 )
 
 // tick is the unit of time in /proc, the same on all machines that Go has.
@@ -27,40 +28,10 @@ func proc(process int, file string) string {
 	return filepath.Join("/proc", strconv.Itoa(process), file)
 }
 
-// familyOf are a process and those that descend from it.
-func familyOf(process int) ([]int, error) {
-	family := []int{process}
-	lists, err := filepath.Glob(proc(process, "task/*/children"))
-	if err != nil {
-		return nil, fmt.Errorf("list the children of process %d: %w", process, err)
-	}
-	for _, list := range lists {
-		text, err := os.ReadFile(list)
-		if gone(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list the children of process %d: %w", process, err)
-		}
-		for _, word := range strings.Fields(string(text)) {
-			child, err := strconv.Atoi(word)
-			if err != nil {
-				return nil, fmt.Errorf("list the children of process %d: %w", process, err)
-			}
-			more, err := familyOf(child)
-			if err != nil {
-				return nil, err
-			}
-			family = append(family, more...)
-		}
-	}
-	return family, nil
-}
-
 // usageOf is what a process and its descendants have used, those that have ended
 // included; memory only where it is asked for, for that takes the system a while.
 func usageOf(process int, memory bool) (sum load.Usage, err error) {
-	family, err := familyOf(process)
+	family, err := recipe.Family(process)
 	if err != nil {
 		return sum, err
 	}

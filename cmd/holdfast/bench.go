@@ -22,7 +22,7 @@ func (p *program) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "bench",
 		Usage:     "load and latency, beside raw TCP and the least that a lock server can be",
-		UsageText: name + " bench [--self | --server ADDRESS] [--soak DURATION] [flags]",
+		UsageText: name + " bench [--self | --server ADDRESS | --store URL,...] [--soak DURATION] [flags]",
 		Description: "Measures in rounds, target after target, so that all of them meet the same machine; shows medians and\n" +
 			"their spread. With --self, and where neither flag nor variable names a server, it starts what it measures\n" +
 			"on this machine: ping-pongs (raw), a bare lock server in memory (limit), a member in this process (local)\n" +
@@ -38,6 +38,10 @@ func (p *program) benchCommand() *cli.Command {
 			"With --server it measures that cluster, and raw and limit beside it if it is on this machine: without hold,\n" +
 			"unless --workloads names it; CPU and memory are those that its members tell at /metrics, if they all do, and\n" +
 			"a ping is the making of a TCP connection. It locks names that begin with bench/.\n" +
+			"With --store it measures locks that are kept in stores which run already: by claims (store), for each of\n" +
+			"--store-wait, and by conditional writes (store-cas). What wants the hot name has a process's connections of\n" +
+			"its own, up to 64 of them; what each lock asks the store for is counted. Rows whose keys begin with\n" +
+			"\"holdfast bench\" stay there. docs/bench.md has tables of PostgreSQL, Redis, etcd and Cassandra.\n" +
 			"With one worker, client and servers share one CPU, where the system allows that and --self starts them.\n" +
 			"With --soak it keeps a cluster busy with all kinds of load for a while instead, at about 650 locks a second,\n" +
 			"and shows what memory, goroutines and descriptors do meanwhile.\n" +
@@ -122,14 +126,17 @@ func (o *benchOrder) profile(command string) (finish func() error, err error) {
 // withTargets starts what the bench needs, and ends it when use returns.
 func (p *program) withTargets(ctx context.Context, order *benchOrder, use func(load.Machine, []load.Target) error) (err error) {
 	names := slices.DeleteFunc(slices.Clone(order.targets), func(name string) bool { return order.server != nil && name == "remote" })
-	if len(names) == 0 {
+	if len(names) == 0 && order.server != nil {
 		return use(target.Here{}, []load.Target{order.server})
+	}
+	if len(names) == 0 {
+		return use(target.Here{}, order.stores)
 	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	order.bed.Child, order.bed.Unpinned = []string{program, benchChild}, order.server != nil
+	order.bed.Child, order.bed.Unpinned = []string{program, benchChild}, !order.pinned()
 	bed, err := target.NewBed(ctx, order.bed)
 	if err != nil {
 		return err
@@ -142,12 +149,16 @@ func (p *program) withTargets(ctx context.Context, order *benchOrder, use func(l
 	if len(names) < len(order.targets) {
 		targets = append(targets, order.server)
 	}
-	return use(bed, targets)
+	return use(bed, append(targets, order.stores...))
 }
+
+// pinned reports whether the servers are of this program, so that one worker can share a CPU
+// with them.
+func (o *benchOrder) pinned() bool { return o.server == nil && len(o.stores) == 0 && target.Pins() }
 
 // measure starts what is measured, measures, and ends it.
 func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.Result, err error) {
-	if order.server == nil && !target.Pins() {
+	if order.server == nil && len(order.stores) == 0 && !target.Pins() {
 		p.say("bench: this system does not let processes share one CPU on purpose: rows of one worker are as they come")
 	}
 	order.load.Aims = order.server == nil
@@ -163,7 +174,7 @@ func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.
 func host(order *benchOrder) load.Host {
 	return load.Host{
 		System: runtime.GOOS, Machine: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Version: version(),
-		Pinned: order.server == nil && target.Pins(), Delay: order.bed.Delay.Microseconds(),
+		Pinned: order.pinned(), Delay: order.bed.Delay.Microseconds(),
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 func benchFlags() []cli.Flag {
 	workloads := textFlag("workloads", "`LIST` of "+strings.Join(load.Workloads(), ", ")+" (default: all)")
 	targets := textFlag("targets", "`LIST` of "+strings.Join(target.Names(), ", ")+" (default: all but "+strings.Join(target.Rare(), ", ")+")")
-	own := []cli.Flag{
-		switchFlag("self", "start what is measured, whatever HOLDFAST_SERVER says"),
+	own := append(storeFlags(),
+		switchFlag("self", "start what is measured, whatever HOLDFAST_SERVER and HOLDFAST_STORE say"),
 		workloads, targets,
 		countFlag("rounds", 0, "how often everything is measured (default: 3)"),
 		durationFlag("duration", 0, "how long each timed measurement takes in each round (default: 500ms)"),
@@ -30,7 +30,7 @@ func benchFlags() []cli.Flag {
 		textFlag("json", "`FILE` for the figures as JSON"),
 		textFlag("cpuprofile", "`FILE` for where CPU time goes; what is started writes FILE.remote and the like"),
 		textFlag("memprofile", "`FILE` for where memory is allocated, likewise"),
-	}
+	)
 	space := textFlag("space", "`NAME` of the lockspace")
 	space.DefaultText = "default"
 	for _, flag := range memberFlags() {
@@ -56,12 +56,19 @@ type benchOrder struct {
 	bed     target.Config
 	targets []string
 	server  load.Target // nil with --self
+	stores  []load.Target
+}
+
+// serverGiven reports whether --server stands in the command, and not in a variable only.
+func (p *program) serverGiven() bool {
+	return slices.ContainsFunc(p.args, func(arg string) bool { return strings.HasPrefix(strings.TrimLeft(arg, "-"), "server") })
 }
 
 // benchOrder reads it off the flags.
 func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
-	running := c.String("server") != "" && !c.Bool("self")
-	if c.Bool("self") && slices.ContainsFunc(p.args, func(arg string) bool { return strings.HasPrefix(strings.TrimLeft(arg, "-"), "server") }) {
+	stores := c.String("store") != "" && !c.Bool("self")
+	running := c.String("server") != "" && !c.Bool("self") && !stores
+	if c.Bool("self") && p.serverGiven() {
 		return nil, usageError(c.Name, "flags --self and --server: give one of them")
 	}
 	o := &benchOrder{bed: target.Config{CPUProfile: c.String("cpuprofile"), MemoryProfile: c.String("memprofile")}}
@@ -76,6 +83,9 @@ func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
 		return nil, err
 	}
 	if err := o.readSoak(c); err != nil {
+		return nil, err
+	}
+	if err := o.readStores(c, p.serverGiven()); err != nil {
 		return nil, err
 	}
 	if err := o.readDelay(c); err != nil {
@@ -113,6 +123,10 @@ func (o *benchOrder) readTargets(c *cli.Command, running bool) (err error) {
 		if c.Duration("soak") == 0 && target.OnThisMachine(serverOf(c)) {
 			usual = []string{"raw", "limit", "remote"}
 		}
+	}
+	if c.String("store") != "" && !c.Bool("self") {
+		usual = []string{target.Claims, target.CAS}
+		allowed = append(slices.Clone(allowed), usual...)
 	}
 	if o.targets, err = listFlag(c, "targets", allowed); err != nil {
 		return err

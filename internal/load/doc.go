@@ -8,6 +8,7 @@
 //	cell.go       what is measured of each: workload, workers, think time
 //	bench.go      the rounds
 //	measure.go    one measurement in one round, and what it has cost
+//	requests.go   what a store was asked for, where locks are in one
 //	timed.go      workloads uncontended and hot; drain.go, hold.go: the others
 //	checker.go    who is inside; histogram.go: durations
 //	predict.go    what the course says

@@ -25,13 +25,19 @@ const (
 	ClientAllocs     Metric = "client_allocs"       // objects that the workers' process has allocated, for each lock taken
 	HeapBytesPerLock Metric = "heap_bytes_per_lock" // of the servers' heaps
 	MessagesPerLock  Metric = "messages_per_lock"   // of the workers' own member with others, both ways
+
+	// Of locks in a store; see [Asker].
+	WritesPerLock Metric = "writes_per_lock"
+	ReadsPerLock  Metric = "reads_per_lock"
+	TriesWon      Metric = "tries_won"   // locks for each write that was to take one
+	OfPossible    Metric = "of_possible" // hand-offs for each that the think time leaves room for, with Hot
 )
 
 // rowMetrics are those of a row, detailMetrics what a detail has besides.
 var (
 	rowMetrics = []Metric{
 		OpsPerS, P50, P99, Max, LockP50, HandoffsPerS, Fairness, BytesPerLock, Violations, Errors, PingMicros, PredictedOpsPerS,
-		Count, OfLimit,
+		Count, OfLimit, WritesPerLock, ReadsPerLock, TriesWon, OfPossible,
 	}
 	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock, MessagesPerLock}
 )

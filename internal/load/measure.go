@@ -26,7 +26,7 @@ func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) 
 	}
 	there := cell
 	there.Workers = bound(t, cell.Workload, cell.Workers)
-	client, err := t.Connect(ctx, there.Workers)
+	client, err := connect(ctx, t, there)
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,8 @@ type spent struct {
 	allocated       uint64 // objects, by the workers' process
 	counts          bool   // messages are counted
 	messages        uint64
+	asks            bool // requests to a store are counted
+	requests        Requests
 	cycles          int64
 }
 
@@ -100,6 +102,9 @@ func (b *bench) spent(ctx context.Context, t Target, cycles func() int64) (spent
 	s.allocated, s.cycles = memory.Mallocs, cycles()
 	if counter, counts := t.(Counter); counts {
 		s.counts, s.messages = true, counter.Counted()
+	}
+	if asker, asks := t.(Asker); asks {
+		s.asks, s.requests = true, asker.Asked()
 	}
 	return s, err
 }
@@ -119,6 +124,9 @@ func (f Figures) since(before, after spent) {
 	f[ClientAllocs] = float64(after.allocated-before.allocated) / cycles
 	if after.counts {
 		f[MessagesPerLock] = float64(after.messages-before.messages) / cycles
+	}
+	if after.asks {
+		f.asked(after.requests.minus(before.requests), cycles)
 	}
 }
 

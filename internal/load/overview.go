@@ -55,6 +55,7 @@ func (r *Result) Overview() Table {
 		figure("BYTES/LOCK", BytesPerLock), figure("CLIENT-CPU-µs", ClientCPU), figure("SERVER-CPU-µs", ServerCPU),
 		figure("VIOLATIONS", Violations), figure("ERRORS", Errors),
 	}
+	columns = append(columns, r.requestColumns("")...)
 	var t Table
 	for _, c := range columns {
 		t.Header = append(t.Header, c.header)

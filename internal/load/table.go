@@ -29,6 +29,7 @@ func (r *Result) Tables() (tables []Table) {
 		if r.counted(workload) {
 			columns = append(columns, figure("MESSAGES", MessagesPerLock))
 		}
+		columns = append(columns, r.requestColumns(workload)...)
 		var t Table
 		for _, c := range columns {
 			t.Header = append(t.Header, c.header)

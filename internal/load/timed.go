@@ -211,6 +211,7 @@ func (t *timed) figures(window time.Duration, handoffs uint64) (f Figures, kept 
 	f[HandoffsPerS] = float64(handoffs) / window.Seconds()
 	if cycles > 0 && len(t.workers) > 1 {
 		f[Fairness] = fairness(busiest, idlest)
+		f.possible(t.cell.Think)
 	}
 	return f, keeping.Mean(), first
 }

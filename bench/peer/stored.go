@@ -1,0 +1,141 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/load/target"
+	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/open"
+)
+
+// storedSuffix is how the names of Holdfast's own locks in a server of others end: by claims; by
+// conditional writes with casSuffix behind it.
+const (
+	storedSuffix = "-store"
+	casSuffix    = "-cas"
+)
+
+// storing are the servers that Holdfast keeps locks in, each as the lock beside it has it, with
+// where they are opened.
+func storing() map[string]struct {
+	service service
+	url     string
+} {
+	type server = struct {
+		service service
+		url     string
+	}
+	return map[string]server{
+		"etcd":       {etcd(), "etcd://%s"},
+		"redis":      {redis(""), "redis://%s"},
+		"redis-aof":  {redisAOF(""), "redis://%s"},
+		"postgresql": {postgresql(), "postgres://postgres@%s/postgres?sslmode=disable"},
+	}
+}
+
+// StoredNames lists Holdfast's own locks in servers of others, in the order in which they are
+// measured. None is measured unless it is asked for.
+func StoredNames() (names []string) {
+	for _, server := range []string{"etcd", "redis", "redis-aof", "postgresql"} {
+		names = append(names, server+storedSuffix, server+storedSuffix+casSuffix)
+	}
+	return names
+}
+
+// Stored is Holdfast's own locks in a server of others, which is started as for the locks that
+// stand beside them. It is a [load.Target], a [load.Placer], a [load.Asker] and a
+// [target.Hosted].
+//
+// [target.Hosted]: https://pkg.go.dev/github.com/holdfast-locks/holdfast/internal/load/target#Hosted
+type Stored struct {
+	host  *Target
+	locks load.Target
+}
+
+// Stored is the locks with that name. Where the server is not installed the error is a [*Missing].
+func (c Config) Stored(ctx context.Context, name string) (*Stored, error) {
+	kind, cas := strings.CutSuffix(name, casSuffix)
+	server, found := storing()[strings.TrimSuffix(kind, storedSuffix)]
+	if !found || !slices.Contains(StoredNames(), name) {
+		return nil, fmt.Errorf("%q is no store's; %s are", name, strings.Join(StoredNames(), ", "))
+	}
+	server.service.name = name
+	host, err := c.hosting(ctx, server.service)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stored{host: host}
+	s.locks = target.Over(target.Stored{Name: name, CAS: cas, Open: func(ctx context.Context) (storage.Store, error) {
+		return open.Open(ctx, fmt.Sprintf(server.url, host.address))
+	}})
+	return s, nil
+}
+
+// Name is that of the server, and how its locks are taken.
+func (s *Stored) Name() string { return s.host.Name() }
+
+// Program says which server is measured.
+func (s *Stored) Program() string { return s.host.Program() }
+
+// Supports says that neither drain nor hold is measured.
+func (s *Stored) Supports(c load.Cell) bool { return s.locks.Supports(c) }
+
+// Start starts the server, and opens the store.
+func (s *Stored) Start(ctx context.Context) error {
+	if err := s.host.Start(ctx); err != nil {
+		return err
+	}
+	if err := s.locks.Start(ctx); err != nil {
+		return errors.Join(err, s.host.Stop())
+	}
+	return nil
+}
+
+// Stop ends the locks, and the server.
+func (s *Stored) Stop() error { return errors.Join(s.locks.Stop(), s.host.Stop()) }
+
+// Connect is that of workers of one program.
+func (s *Stored) Connect(ctx context.Context, workers int) (load.Client, error) {
+	return s.locks.Connect(ctx, workers)
+}
+
+// ConnectFor gives workers of the hot name a process each.
+func (s *Stored) ConnectFor(ctx context.Context, c load.Cell) (load.Client, error) {
+	return s.locks.(load.Placer).ConnectFor(ctx, c)
+}
+
+// Asked is what the server was asked for.
+func (s *Stored) Asked() load.Requests { return s.locks.(load.Asker).Asked() }
+
+// Usage is what the server's processes have used.
+func (s *Stored) Usage(ctx context.Context, settle bool) (load.Usage, error) {
+	return s.host.Usage(ctx, settle)
+}
+
+// Processes are the server's.
+func (s *Stored) Processes() ([]int, error) { return s.host.Processes() }
+
+// hosting is a service whose server is found.
+func (c Config) hosting(ctx context.Context, s service) (*Target, error) {
+	if len(c.Keeper) == 0 {
+		return nil, errors.New("field Keeper is empty; want the command that makes this program a keeper")
+	}
+	path, err := s.recipe.Find()
+	if missing := (*recipe.Missing)(nil); errors.As(err, &missing) {
+		return nil, &Missing{s.name, *missing}
+	}
+	if err != nil {
+		return nil, err
+	}
+	version, err := versionOf(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{config: c, service: s, path: path, version: version}, nil
+}

@@ -1,0 +1,137 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/memory"
+)
+
+// kept is a store in memory for a test.
+func kept(url string) Kept {
+	return Kept{URL: url, Open: Together(func(context.Context) (storage.Store, error) { return memory.New(memory.Config{}), nil })}
+}
+
+// TestStored: a lock costs two writes and a read by claims, and two conditional writes with CAS;
+// where processes want one name, they exclude each other, and the figures say how often whoever tries
+// wins, and how much of the time nobody has it.
+func TestStored(t *testing.T) {
+	targets := StoredTargets([]Kept{kept("memory://")}, []string{Claims, CAS}, []time.Duration{10 * time.Millisecond})
+	const think = 10 * time.Millisecond
+	result, err := load.Run(limitedContext(t), load.Config{
+		Targets: targets, Workloads: []string{load.Uncontended, load.Hot}, Workers: []int{4}, Think: []time.Duration{0, think},
+		Rounds: 1, Duration: 300 * time.Millisecond,
+	})
+	if err != nil || result.FirstError != nil {
+		t.Fatal(err, result)
+	}
+	if n := result.Sum(load.Violations) + result.Sum(load.Errors); n > 0 {
+		t.Errorf("%v violations and errors", n)
+	}
+	alone, hot := load.Cell{Workload: load.Uncontended, Workers: 4, Think: think}, load.Cell{Workload: load.Hot, Workers: 4, Think: think}
+	for _, tt := range []struct {
+		target      string
+		cell        load.Cell
+		metric      load.Metric
+		least, most float64
+	}{
+		// At either edge of the window some have asked whose lock is counted beyond it.
+		{"store-memory-10ms", alone, load.WritesPerLock, 1.7, 2.4}, {"store-memory-10ms", alone, load.ReadsPerLock, 0.8, 1.3},
+		{"store-memory-10ms", alone, load.TriesWon, 0.7, 1.3},
+		{"store-memory-cas", alone, load.WritesPerLock, 1.8, 2.3}, {"store-memory-cas", alone, load.ReadsPerLock, 0, 0},
+		{"store-memory-cas", alone, load.TriesWon, 0.8, 1.2},
+		{"store-memory-10ms", hot, load.OfPossible, 0.01, 1.05}, {"store-memory-cas", hot, load.OfPossible, 0.01, 1.05},
+		{"store-memory-10ms", hot, load.TriesWon, 0.01, 1.3}, {"store-memory-cas", hot, load.TriesWon, 0.01, 1.3},
+	} {
+		if got := figure(t, result, tt.target, tt.cell, tt.metric); got < tt.least || got > tt.most {
+			t.Errorf("%s, %v: %s is %v, want %v to %v", tt.target, tt.cell, tt.metric, got, tt.least, tt.most)
+		}
+	}
+	headers := map[string]bool{}
+	for _, table := range result.Tables() {
+		for _, header := range table.Header {
+			headers[header] = true
+		}
+	}
+	for _, header := range []string{"WRITES", "READS", "TRIES-WON", "OF-POSSIBLE"} {
+		if !headers[header] {
+			t.Errorf("no column %s in %v", header, headers)
+		}
+	}
+}
+
+// TestStoredNames: a target says of which store it is, and of which kind.
+func TestStoredNames(t *testing.T) {
+	stores := []Kept{{URL: "redis://a"}, {URL: "PEBBLE:///x"}, {URL: "redis://b"}}
+	var names []string
+	for _, target := range StoredTargets(stores, []string{CAS, Claims}, []time.Duration{time.Second, time.Millisecond}) {
+		names = append(names, target.Name())
+		if target.Supports(load.Cell{Workload: load.Hold}) || target.Supports(load.Cell{Workload: load.Drain}) {
+			t.Errorf("%s is measured with hold or drain", target.Name())
+		}
+	}
+	want := []string{
+		"store-redis-1s", "store-redis-1ms", "store-redis-cas", "store-pebble-1s", "store-pebble-1ms", "store-pebble-cas",
+		"store-redis-2-1s", "store-redis-2-1ms", "store-redis-2-cas",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("%v, want %v", names, want)
+	}
+}
+
+// TestStoredNotThere: what opens no store, and one whose locks cannot be had, start nothing.
+func TestStoredNotThere(t *testing.T) {
+	failed := errors.New("nobody is there")
+	absent := Over(Stored{Name: "absent", Open: func(context.Context) (storage.Store, error) { return nil, failed }})
+	if err := absent.Start(limitedContext(t)); !errors.Is(err, failed) {
+		t.Errorf("%v", err)
+	}
+	if err := absent.Stop(); err != nil {
+		t.Error(err)
+	}
+	wrong := Over(Stored{Name: "wrong", Open: kept("memory://").Open, Wait: time.Hour})
+	if err := wrong.Start(limitedContext(t)); err == nil {
+		t.Error("a wait of an hour is taken")
+	}
+	if err := wrong.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTogether: a store that is opened several times is closed when all are closed, and opened anew
+// afterwards.
+func TestTogether(t *testing.T) {
+	opened := 0
+	opens := Together(func(context.Context) (storage.Store, error) {
+		opened++
+		return memory.New(memory.Config{}), nil
+	})
+	asked := func(s storage.Store) error {
+		_, err := s.Slice(limitedContext(t), &storage.Slice{Key: "k"})
+		return err
+	}
+	for times := 1; times <= 2; times++ {
+		first, err := opens(limitedContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := opens(limitedContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(first.Close(), asked(second)); err != nil || opened != times {
+			t.Errorf("one of two is closed: %v; opened %d times, want %d", err, opened, times)
+		}
+		if err := second.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := asked(second); !errors.Is(err, storage.ErrInvalid) {
+			t.Errorf("both are closed: %v", err)
+		}
+	}
+}
