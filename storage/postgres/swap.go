@@ -16,7 +16,7 @@ import (
 // lanes is how many statements with swaps are under way at a time, each on a connection, and
 // mostSwaps how many swaps one has: it locks their rows until it has ended.
 const (
-	lanes     = 4
+	lanes     = 2
 	mostSwaps = 64
 )
 

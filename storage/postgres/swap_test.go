@@ -9,7 +9,7 @@ import (
 )
 
 // TestSwapsTogetherUseTheIndex: the plan of a statement for many rows, which is made when the table is
-// small and kept, looks each of them up.
+// small and kept, looks each of them up; and no other is made.
 func TestSwapsTogetherUseTheIndex(t *testing.T) {
 	b := newBed(t, "-c", "autovacuum=off")
 	store := b.open(b.server.URL())
@@ -34,6 +34,9 @@ func TestSwapsTogetherUseTheIndex(t *testing.T) {
 	swapAll(storage.Swap{Column: "c", Absent: true, New: "0"}, true)
 	for i := range rounds {
 		swapAll(storage.Swap{Column: "c", Old: fmt.Sprint(i), New: fmt.Sprint(i + 1)}, true)
+	}
+	if count, err := store.Replanned(t.Context()); err != nil || count > 0 {
+		t.Errorf("plans were made anew %d times (%v)", count, err)
 	}
 	if err := store.Close(); err != nil { // by then the server has counted
 		t.Fatal(err)
