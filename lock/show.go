@@ -71,6 +71,12 @@ func (t *Table) Held(s SessionID, name string, token holdfast.Token) bool {
 	return t.findHold(s, name, token, 0) != 0
 }
 
+// Knows reports whether a request of session s holds name or waits for it.
+func (t *Table) Knows(s SessionID, name string, request uint64) bool {
+	e, n := t.entryOf(name), t.sessionOf(s)
+	return e != 0 && n != 0 && t.findRequest(e, n, request) != 0
+}
+
 // Show returns one name in full, with its latest ended grants (at most 16, as far
 // as the table remembers). A free name has no holders and no waiters. Those of [Whole] are
 // the suspensions; a request that is parked because of one waits at its own name, behind

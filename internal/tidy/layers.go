@@ -23,7 +23,7 @@ var ruleStd = []string{
 }
 
 // ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "storage", "protocol", "election", "membership", "session", "authority", "clientele", "protocol/...", "seat"}
+var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "authority", "clientele", "protocol/...", "seat"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
 // Other storage drivers than the member's own cell reach an edge as values.
@@ -50,8 +50,11 @@ func rows() []row {
 	table := []row{{folders: []string{""}}}
 	for i, folder := range ruleOrder {
 		std := ruleStd
-		if folder == "storage" {
+		switch folder {
+		case "storage":
 			std = append([]string{"context"}, ruleStd...) // for the interface that its drivers implement
+		case "lock/replica":
+			std = append([]string{"hash/crc32", "hash/crc64"}, ruleStd...) // sums of what is written down
 		}
 		table = append(table, row{[]string{folder}, append([]string{"", switchFolder}, ruleOrder[:i]...), std, nil})
 	}

@@ -1,0 +1,247 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// Entries and snapshots are written down as they are here for as long as there are logs: what changes
+// their form changes the version that they begin with.
+
+// entryVersion is the first byte of an entry.
+const entryVersion = 1
+
+// The largest texts that are read: names and owners are far shorter (holdfast.CheckName).
+const mostText = 4096
+
+// errMalformed is wrapped by all that is wrong with what is read.
+var errMalformed = errors.New("malformed")
+
+// Append writes an entry behind b.
+func (e *Entry) Append(b []byte) []byte {
+	w := writer{append(b, entryVersion)}
+	w.time(e.At)
+	w.flag(e.Begin)
+	w.number(uint64(len(e.Ops)))
+	for i := range e.Ops {
+		w.op(&e.Ops[i])
+	}
+	return w.b
+}
+
+// Decode reads what Append has written, and nothing beside it. The texts are copies.
+func (e *Entry) Decode(b []byte) error {
+	r := reader{b: b}
+	if version := r.byte(); r.err == nil && version != entryVersion {
+		return fmt.Errorf("entry of version %d, where this program knows %d; use the program that wrote it, or a newer one", version, entryVersion)
+	}
+	e.At, e.Begin = r.time(), r.flag()
+	count := r.count()
+	e.Ops = e.Ops[:0]
+	for range count {
+		if r.err != nil {
+			break
+		}
+		e.Ops = append(e.Ops, r.op())
+	}
+	return r.end("entry")
+}
+
+// op writes what an operation's kind names.
+func (w *writer) op(o *Op) {
+	w.b = append(w.b, byte(o.Kind))
+	if o.Kind != Break {
+		w.session(o.Session)
+	}
+	switch o.Kind {
+	case Open:
+		w.time(o.TTL)
+		w.text(o.Client)
+		w.text(o.Identity)
+		w.b = append(w.b, o.Secret[:]...)
+	case Acquire:
+		w.number(o.Request)
+		w.text(o.Name)
+		w.text(o.Owner)
+		w.text(o.Reason)
+		w.text(o.Client)
+		w.number(uint64(o.Mode))
+		w.number(uint64(o.Units))
+		w.number(uint64(o.Capacity))
+		w.flag(o.Try)
+		w.time(o.Age)
+		w.time(o.Wait)
+		w.time(o.Hold)
+		w.time(o.Belief)
+	case Release:
+		w.number(o.Request)
+		w.text(o.Name)
+		w.number(uint64(o.Token))
+	case Cancel:
+		w.number(o.Request)
+		w.text(o.Name)
+	case Extend:
+		w.text(o.Name)
+		w.number(uint64(o.Token))
+		w.time(o.Hold)
+	case Break:
+		w.text(o.Name)
+		w.number(uint64(o.Token))
+	}
+}
+
+func (r *reader) op() (o Op) {
+	o.Kind = Kind(r.byte())
+	if o.Kind != Break {
+		o.Session = r.session()
+	}
+	switch o.Kind {
+	case End, Expire:
+	case Open:
+		o.TTL, o.Client, o.Identity = r.time(), r.text(), r.text()
+		copy(o.Secret[:], r.bytes(len(o.Secret)))
+	case Acquire:
+		o.Request, o.Name, o.Owner, o.Reason, o.Client = r.number(), r.text(), r.text(), r.text(), r.text()
+		o.Mode, o.Units, o.Capacity = holdfast.Mode(r.small(math.MaxUint8)), r.small(math.MaxInt32), r.small(math.MaxInt32)
+		o.Try = r.flag()
+		o.Age, o.Wait, o.Hold, o.Belief = r.time(), r.time(), r.time(), r.time()
+	case Release:
+		o.Request, o.Name, o.Token = r.number(), r.text(), holdfast.Token(r.number())
+	case Cancel:
+		o.Request, o.Name = r.number(), r.text()
+	case Extend:
+		o.Name, o.Token, o.Hold = r.text(), holdfast.Token(r.number()), r.time()
+	case Break:
+		o.Name, o.Token = r.text(), holdfast.Token(r.number())
+	default:
+		r.fail("an operation of kind %d", o.Kind)
+	}
+	return o
+}
+
+// writer appends.
+type writer struct{ b []byte }
+
+func (w *writer) number(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
+
+// time writes a time that may be lock.Never, or below 0.
+func (w *writer) time(t time.Duration) { w.b = binary.AppendVarint(w.b, int64(t)) }
+
+func (w *writer) flag(set bool) {
+	bit := byte(0)
+	if set {
+		bit = 1
+	}
+	w.b = append(w.b, bit)
+}
+
+func (w *writer) text(s string) {
+	w.number(uint64(len(s)))
+	w.b = append(w.b, s...)
+}
+
+func (w *writer) session(s lock.SessionID) {
+	w.number(s.Member)
+	w.number(s.Number)
+}
+
+// reader reads until something is wrong, which is kept.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail(format string, values ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format+": %w", append(values, errMalformed)...)
+	}
+	r.b = nil
+}
+
+// end is what was wrong, and that nothing is left.
+func (r *reader) end(of string) error {
+	if r.err == nil && len(r.b) > 0 {
+		r.fail("%d bytes follow its end", len(r.b))
+	}
+	if r.err != nil {
+		return fmt.Errorf("read %s: %w", of, r.err)
+	}
+	return nil
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.b) {
+		r.fail("it ends early")
+		return nil
+	}
+	part := r.b[:n]
+	r.b = r.b[n:]
+	return part
+}
+
+func (r *reader) byte() byte {
+	if part := r.bytes(1); part != nil {
+		return part[0]
+	}
+	return 0
+}
+
+// number reads a number that is written in as few bytes as it takes: there is one form of everything.
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint(r.b)
+	if size <= 0 || size > 1 && r.b[size-1] == 0 {
+		r.fail("no number")
+		return 0
+	}
+	r.b = r.b[size:]
+	return n
+}
+
+func (r *reader) time() time.Duration {
+	n := r.number() // as Varint, of which it is a part
+	t := int64(n >> 1)
+	if n&1 != 0 {
+		t = ^t
+	}
+	return time.Duration(t)
+}
+
+func (r *reader) flag() bool {
+	b := r.byte()
+	if b > 1 {
+		r.fail("a flag is %d", b)
+	}
+	return b == 1
+}
+
+// small reads a number that is not above most.
+func (r *reader) small(most uint64) int {
+	n := r.number()
+	if n > most {
+		r.fail("%d, where %d is the most", n, most)
+		return 0
+	}
+	return int(n)
+}
+
+// count reads of how many things there are; each takes a byte at least.
+func (r *reader) count() int { return r.small(uint64(len(r.b))) }
+
+func (r *reader) text() string {
+	n := r.number()
+	if n > mostText {
+		r.fail("a text of %d bytes, where %d are the most", n, mostText)
+		return ""
+	}
+	return string(r.bytes(int(n)))
+}
+
+func (r *reader) session() lock.SessionID {
+	return lock.SessionID{Member: r.number(), Number: r.number()}
+}

@@ -1,0 +1,62 @@
+// Package replica is one copy of a lock table of which there are several: what the entries of a log
+// do to it. Members that apply the same entries in the same order have the same state, and have
+// decided the same. Which entries there are, and in which order, others agree on; this package does not
+// know how.
+//
+// # What the state is
+//
+//	lock.Table   who holds and who waits
+//	sessions     who may; a session outlives the member that its client is connected to
+//	ended        which requests and sessions have had their end, and shall not act again
+//	the time     the table's own, which entries tell
+//	the reign    the high part of every token
+//
+// # An entry
+//
+// An [Entry] has a time and some operations ([Op]). Applying it lets first the time pass, which ends
+// waits and hold limits, and then does one operation after the other. What becomes of each request is
+// appended as a [lock.Decision], on every copy alike; the member that a session's client is connected to
+// tells it.
+//
+// # Time
+//
+// The table's time is told by entries and by nothing else, so that copies agree on what has ended. It
+// goes on by the clock of whoever writes the entries, and never back: an entry whose time is lower counts
+// as one at the time that it is. Where the writer changes it stands still for a while. So waits and hold
+// limits may last longer than was asked for, and never shorter: a holder counts by its own clock, which
+// ends its belief before (lock.Stretch).
+//
+// When a session has expired no copy knows by itself. Its client beats, which is not written down;
+// whoever hears that says in an entry whose beats have failed to come ([Expire]).
+//
+// # Exactly once
+//
+// A request is named by its session and its number. While it holds or waits the table knows it, and
+// tells it again what it is told (lock.Table.Acquire). When it has ended its number is remembered, as
+// long as its session lives, and a repetition is told again how it ended, or, where that is too
+// long ago, that it has. Numbers that follow one another cost nothing: they are kept as ranges, of which a
+// session has [MaxRanges] at most. At that bound the lowest two become one: a number between them that
+// was never seen is taken for one that has ended, and refused.
+//
+// The same holds of sessions: what comes late opens none anew that has ended.
+//
+// A request that is cancelled before it came has ended, too, and does nothing when it comes (P6).
+//
+// # Tokens
+//
+// A reign begins with each entry that says so ([Entry].Begin), and is the next number. So tokens rise as
+// long as the log is one, whoever writes it. What is restored from a copy of the state, while the log that it
+// was taken of may have gone on, begins above a reign that is given ([Replica.Outrun]).
+//
+// # Snapshots
+//
+// [Replica.Snapshot] is the whole state in parts of bounded size, and [Restore] reads them. They begin
+// with a format's name; each part has a checksum that is bound to its place. The history of ended grants is not
+// part of it. Names come in whatever order the copy has them; whether two copies are in the same state
+// [Replica.Digest] tells.
+//
+// # Cost
+//
+// An operation costs what it costs the table, and a look-up of its session. A session takes about 150
+// bytes and its texts; its client's requests that have ended 16 bytes a range.
+package replica

@@ -1,0 +1,95 @@
+package replica
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// Time is the table's own.
+type Time = lock.Time
+
+// Entry is what one entry of the log says.
+type Entry struct {
+	// At is the table's time, by whoever has written the entry.
+	At Time
+	// Begin says that a reign begins with it: another member writes from now on, or the reign before has
+	// given all its tokens.
+	Begin bool
+	// Ops are done one after the other, behind what the time has ended.
+	Ops []Op
+}
+
+// Kind is what an operation does.
+type Kind uint8
+
+// The kinds of operations.
+const (
+	// Open begins a session: Session, TTL, Secret, Client, Identity.
+	Open Kind = iota + 1
+	// End ends a session because its client wants it: what it holds is released.
+	End
+	// Expire ends a session whose client was not heard in time: what it holds is lost.
+	Expire
+	// Acquire asks for a name.
+	Acquire
+	// Release gives up one hold: that of Request or, where that is 0, the latest of Token's owner.
+	Release
+	// Cancel ends a request, whether it waits, holds or has not come yet.
+	Cancel
+	// Extend replaces a grant's hold limit.
+	Extend
+	// Break takes a name from its holders: those of Token, or all where that is 0.
+	Break
+)
+
+var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "none"
+}
+
+// Op is one operation. What its kind does not name is not looked at, nor written down.
+type Op struct {
+	Kind    Kind
+	Session lock.SessionID
+	Request uint64
+	Name    string
+	Token   holdfast.Token
+
+	// Acquire, and Extend: Hold.
+	Owner, Reason string
+	Mode          holdfast.Mode
+	Units         int
+	Capacity      int
+	Try           bool
+	Age           time.Duration // for how long it had waited at the entry's time
+	Wait          time.Duration // how much longer it may; lock.Never means not by itself
+	Hold          time.Duration
+	Belief        time.Duration
+	Client        string // Open too
+	Identity      string // Open: who its client is, as the edge has found out
+	TTL           time.Duration
+	Secret        Secret
+}
+
+// Secret is the SHA-256 of what proves that a client's session is its own: who reads the log, or a copy of
+// the state, cannot say that it is that client.
+type Secret [32]byte
+
+// request makes of an Acquire what the table takes.
+func (o *Op) request(now Time) lock.Request {
+	r := lock.Request{
+		Session: o.Session, ID: o.Request, Name: o.Name, Owner: o.Owner, Reason: o.Reason, Client: o.Client,
+		Mode: o.Mode, Units: o.Units, Capacity: o.Capacity, Try: o.Try,
+		Arrived: now - o.Age, WaitEnd: lock.Never, Hold: o.Hold, Belief: o.Belief,
+	}
+	if o.Wait != lock.Never {
+		r.WaitEnd = lock.After(now, o.Wait)
+	}
+	return r
+}

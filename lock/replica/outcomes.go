@@ -1,0 +1,91 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// request names a request for ever.
+type request struct {
+	session lock.SessionID
+	number  uint64
+}
+
+// outcome is how a request has ended.
+type outcome struct {
+	request
+	kind  lock.Kind
+	class uint8 // of what it was refused for
+	token holdfast.Token
+	loss  holdfast.Loss
+}
+
+// The classes of refusals, by what they wrap. What was refused for something else was refused for 0.
+var classes = [...]error{
+	nil, holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrLimit, holdfast.ErrConflict, holdfast.ErrUnsupported, holdfast.ErrName,
+}
+
+func classOf(err error) uint8 {
+	for i, class := range classes {
+		if class != nil && errors.Is(err, class) {
+			return uint8(i)
+		}
+	}
+	return 0
+}
+
+// outcomes remembers how the latest requests have ended: the oldest gives way.
+type outcomes struct {
+	most  int
+	at    map[request]int // in list
+	list  []outcome       // a ring when it is full
+	first int             // the oldest
+}
+
+func newOutcomes(most int) outcomes { return outcomes{most: most, at: map[request]int{}} }
+
+func (s *outcomes) add(d *lock.Decision) {
+	s.push(outcome{request{d.Session, d.Request}, d.Kind, classOf(d.Err), d.Token, d.Loss})
+}
+
+func (s *outcomes) push(o outcome) {
+	if len(s.list) < s.most {
+		s.at[o.request] = len(s.list)
+		s.list = append(s.list, o)
+		return
+	}
+	if oldest := s.list[s.first].request; s.at[oldest] == s.first {
+		delete(s.at, oldest)
+	}
+	s.list[s.first] = o
+	s.at[o.request] = s.first
+	s.first = (s.first + 1) % s.most
+}
+
+// inOrder visits all, the oldest first.
+func (s *outcomes) inOrder(visit func(*outcome)) {
+	for i := range s.list {
+		visit(&s.list[(s.first+i)%len(s.list)])
+	}
+}
+
+// again is what a request that has ended is told when it comes once more.
+func (s *outcomes) again(o *Op) lock.Decision {
+	d := refusal(o, fmt.Errorf("%w: request %d of session %v has ended, too long ago to say how; give each request a number of its own", holdfast.ErrConflict, o.Request, o.Session))
+	at, known := s.at[request{o.Session, o.Request}]
+	if !known {
+		return d
+	}
+	was := &s.list[at]
+	d.Kind, d.Token, d.Loss, d.Err = was.kind, was.token, was.loss, nil
+	if was.kind == lock.Refused {
+		d.Err = holdfast.ErrConflict
+		if class := classes[was.class]; class != nil {
+			d.Err = class
+		}
+	}
+	return d
+}

@@ -1,0 +1,265 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// Config bounds a replica. All copies have the same: what is refused because of a bound is refused by
+// all.
+type Config struct {
+	// Table bounds the lock table.
+	Table lock.Config
+	// Sessions is how many there may be. Zero means 100,000.
+	Sessions int
+	// Outcomes is of how many requests that have ended, of all sessions together, it is remembered how.
+	// Zero means 16,384.
+	Outcomes int
+}
+
+// The defaults of Config.
+const (
+	DefaultSessions = 100_000
+	DefaultOutcomes = 16_384
+)
+
+// Replica is one copy. Its methods are called by one caller at a time.
+type Replica struct {
+	config   Config
+	table    *lock.Table
+	now      Time
+	reign    uint64
+	sessions map[lock.SessionID]*session
+	outcomes outcomes
+	gone     gone
+}
+
+// Session is a client's presence, as all copies know it.
+type Session struct {
+	ID       lock.SessionID
+	TTL      Time
+	Secret   Secret
+	Client   string // for people
+	Identity string
+	Opened   Time // by the table's time
+}
+
+type session struct {
+	Session
+	ended ended
+}
+
+// Effects is what an entry has done.
+type Effects struct {
+	// Decisions are what became of requests, in the order in which it is to be told.
+	Decisions []lock.Decision
+	// Failures are of operations that did nothing, in their order. Of an Acquire there is none: it has a
+	// decision.
+	Failures []Failure
+}
+
+// Failure is why an operation did nothing.
+type Failure struct {
+	Op  int // its place in the entry
+	Err error
+}
+
+// Reset empties e for the next entry.
+func (e *Effects) Reset() { e.Decisions, e.Failures = e.Decisions[:0], e.Failures[:0] }
+
+// New returns a copy that has applied nothing. The error names the field of c that is wrong.
+func New(c Config) (*Replica, error) {
+	if c.Sessions == 0 {
+		c.Sessions = DefaultSessions
+	}
+	if c.Outcomes == 0 {
+		c.Outcomes = DefaultOutcomes
+	}
+	if c.Sessions < 0 || c.Outcomes < 0 {
+		return nil, fmt.Errorf("replica: Sessions is %d and Outcomes is %d; positive numbers are allowed, and 0 for the defaults", c.Sessions, c.Outcomes)
+	}
+	table, err := lock.New(c.Table)
+	if err != nil {
+		return nil, fmt.Errorf("replica: %w", err)
+	}
+	return &Replica{config: c, table: table, sessions: map[lock.SessionID]*session{}, outcomes: newOutcomes(c.Outcomes), gone: gone{numbers: map[uint64]*ended{}}}, nil
+}
+
+// Table is for looking at: nothing but entries changes it.
+func (r *Replica) Table() *lock.Table { return r.table }
+
+// Now is the table's time: that of the latest entry.
+func (r *Replica) Now() Time { return r.now }
+
+// Reign is that of the tokens that are given; 0 before the first.
+func (r *Replica) Reign() uint64 { return r.reign }
+
+// Len is how many sessions there are.
+func (r *Replica) Len() int { return len(r.sessions) }
+
+// Session returns a session that lives.
+func (r *Replica) Session(id lock.SessionID) (Session, bool) {
+	s := r.sessions[id]
+	if s == nil {
+		return Session{}, false
+	}
+	return s.Session, true
+}
+
+// Sessions visits all that live, in no order.
+func (r *Replica) Sessions(visit func(Session)) {
+	//tidy:unordered whoever asks wants all
+	for _, s := range r.sessions {
+		visit(s.Session)
+	}
+}
+
+// Due is the table's time at which something ends by itself: an entry is to say that it has come. It is
+// [lock.Never] where nothing does.
+func (r *Replica) Due() Time { return r.table.Wake() }
+
+// Exhausted reports that the reign has given all its tokens: an entry is to begin another.
+func (r *Replica) Exhausted() bool { return r.table.Exhausted() }
+
+// Outrun makes the next reign a higher one than that, as after a restore of a state whose log may have
+// gone on: whatever it has given, this one's tokens are above.
+func (r *Replica) Outrun(reign uint64) { r.reign = max(r.reign, reign) }
+
+// Apply does what an entry says.
+func (r *Replica) Apply(e *Entry, out *Effects) {
+	r.now = max(r.now, e.At)
+	from := len(out.Decisions)
+	r.table.Tick(r.now, &out.Decisions)
+	if e.Begin {
+		r.reign++
+		r.table.BeginReign(r.reign, 0)
+		r.table.Resume(r.now, &out.Decisions)
+	}
+	r.settle(out.Decisions[from:])
+	for i := range e.Ops {
+		from = len(out.Decisions)
+		if err := r.do(&e.Ops[i], out); err != nil {
+			out.Failures = append(out.Failures, Failure{i, err})
+		}
+		r.settle(out.Decisions[from:])
+	}
+}
+
+// settle remembers which requests have ended, and how.
+func (r *Replica) settle(decisions []lock.Decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		switch d.Kind {
+		case lock.Refused, lock.Lost, lock.Released:
+		default:
+			continue
+		}
+		if s := r.sessions[d.Session]; s != nil && !s.ended.has(d.Request) {
+			s.ended.add(d.Request)
+			r.outcomes.add(d)
+		}
+	}
+}
+
+// do does one operation.
+func (r *Replica) do(o *Op, out *Effects) error {
+	if o.Kind == Break {
+		_, err := r.table.Break(r.now, o.Name, o.Token, &out.Decisions)
+		return err
+	}
+	s := r.sessions[o.Session]
+	switch {
+	case o.Kind == Open:
+		return r.open(s, o)
+	case s == nil && o.Kind == Acquire:
+		out.Decisions = append(out.Decisions, refusal(o, holdfast.SessionExpired))
+		return nil
+	case s == nil:
+		return holdfast.SessionExpired
+	}
+	switch o.Kind {
+	case End:
+		r.end(s, "", out)
+	case Expire:
+		r.end(s, holdfast.SessionExpired, out)
+	case Acquire:
+		r.acquire(s, o, out)
+	case Release:
+		return r.release(s, o, out)
+	case Cancel:
+		r.cancel(s, o, out)
+	case Extend:
+		return r.table.Extend(r.now, o.Session, o.Name, o.Token, o.Hold)
+	default:
+		return fmt.Errorf("%w: an operation of kind %d, which this version does not know", holdfast.ErrUnsupported, o.Kind)
+	}
+	return nil
+}
+
+// open begins a session. Repeated, it does nothing.
+func (r *Replica) open(s *session, o *Op) error {
+	switch {
+	case s != nil && s.Secret == o.Secret:
+		return nil
+	case s != nil:
+		return fmt.Errorf("%w: session %v is another client's", holdfast.ErrConflict, o.Session)
+	case o.Session == (lock.SessionID{}) || o.TTL <= 0:
+		return fmt.Errorf("%w: session %v with a ttl of %v; it needs an id, and a ttl above 0s", holdfast.ErrConflict, o.Session, o.TTL)
+	case r.gone.has(o.Session):
+		return fmt.Errorf("%w: session %v has ended, and no other may be called so", holdfast.ErrLost, o.Session)
+	case len(r.sessions) >= r.config.Sessions:
+		return &holdfast.LimitError{Limit: "sessions", Value: int64(r.config.Sessions)}
+	}
+	r.sessions[o.Session] = &session{Session: Session{ID: o.Session, TTL: o.TTL, Secret: o.Secret, Client: o.Client, Identity: o.Identity, Opened: r.now}}
+	return nil
+}
+
+// end ends a session, and forgets it behind what that ends.
+func (r *Replica) end(s *session, why holdfast.Loss, out *Effects) {
+	delete(r.sessions, s.ID)
+	r.gone.add(s.ID)
+	r.table.EndSession(r.now, s.ID, why, &out.Decisions)
+}
+
+// acquire asks for a name, unless the request has had its end.
+func (r *Replica) acquire(s *session, o *Op, out *Effects) {
+	if s.ended.has(o.Request) && !r.table.Knows(o.Session, o.Name, o.Request) {
+		out.Decisions = append(out.Decisions, r.outcomes.again(o))
+		return
+	}
+	request := o.request(r.now)
+	r.table.Acquire(r.now, &request, &out.Decisions)
+}
+
+// release gives up a hold. One that has ended is told again how.
+func (r *Replica) release(s *session, o *Op, out *Effects) error {
+	err := r.table.Release(r.now, o.Session, o.Name, o.Token, o.Request, &out.Decisions)
+	if errors.Is(err, holdfast.ErrNotHeld) && o.Request != 0 && s.ended.has(o.Request) {
+		out.Decisions = append(out.Decisions, r.outcomes.again(o))
+		return nil
+	}
+	return err
+}
+
+// cancel ends a request, also one that has not come yet.
+func (r *Replica) cancel(s *session, o *Op, out *Effects) {
+	if r.table.Cancel(r.now, o.Session, o.Name, o.Request, &out.Decisions) {
+		return
+	}
+	if s.ended.has(o.Request) {
+		out.Decisions = append(out.Decisions, r.outcomes.again(o))
+		return
+	}
+	out.Decisions = append(out.Decisions, lock.Decision{Kind: lock.Released, Session: o.Session, Request: o.Request, Name: o.Name})
+}
+
+// refusal is the decision about a request that the table is not asked.
+func refusal(o *Op, err error) lock.Decision {
+	return lock.Decision{
+		Kind: lock.Refused, Session: o.Session, Request: o.Request, Name: o.Name, Owner: o.Owner,
+		Mode: o.Mode, Units: o.Units, Capacity: o.Capacity, Err: err,
+	}
+}

@@ -1,0 +1,489 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bed is a replica and the time of its entries.
+type bed struct {
+	*testing.T
+	*Replica
+	at Time
+}
+
+func newBed(t *testing.T, c Config) *bed {
+	t.Helper()
+	r, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bed{t, r, time.Second}
+	b.apply(Entry{Begin: true})
+	return b
+}
+
+// apply applies an entry as another copy reads it.
+func (b *bed) apply(e Entry) Effects {
+	b.Helper()
+	e.At = b.at
+	var read Entry
+	if err := read.Decode(e.Append(nil)); err != nil {
+		b.Fatalf("%+v: %v", e, err)
+	}
+	var out Effects
+	b.Apply(&read, &out)
+	return out
+}
+
+func (b *bed) do(ops ...Op) Effects {
+	b.Helper()
+	return b.apply(Entry{Ops: ops})
+}
+
+// only returns what was decided about one request.
+func (b *bed) only(ops ...Op) lock.Decision {
+	b.Helper()
+	out := b.do(ops...)
+	if len(out.Decisions) != 1 || len(out.Failures) != 0 {
+		b.Fatalf("%+v; want one decision", out)
+	}
+	return out.Decisions[0]
+}
+
+func id(n uint64) lock.SessionID { return lock.SessionID{Member: 1, Number: n} }
+
+func open(n uint64) Op {
+	return Op{Kind: Open, Session: id(n), TTL: 10 * time.Second, Secret: Secret{byte(n)}, Client: fmt.Sprint("client ", n)}
+}
+
+func acquire(n, request uint64, name string) Op {
+	return Op{Kind: Acquire, Session: id(n), Request: request, Name: name, Wait: lock.Never, Mode: holdfast.ModeExclusive}
+}
+
+func release(n, request uint64, name string, token holdfast.Token) Op {
+	return Op{Kind: Release, Session: id(n), Request: request, Name: name, Token: token}
+}
+
+func TestReleaseGrantsTheNext(t *testing.T) {
+	b := newBed(t, Config{})
+	b.do(open(1), open(2))
+	first := b.only(acquire(1, 1, "a"))
+	if d := b.only(acquire(2, 1, "a")); d.Kind != lock.Queued {
+		t.Fatal(d)
+	}
+	out := b.do(release(1, 1, "a", first.Token))
+	if len(out.Decisions) != 2 || out.Decisions[0].Kind != lock.Released || out.Decisions[1].Kind != lock.Granted || out.Decisions[1].Token <= first.Token {
+		t.Errorf("%+v; want the release and the next grant", out.Decisions)
+	}
+}
+
+// TestRequestsActOnce: also when they are repeated after 10,000 others, and in a copy that was restored
+// (Hazelcast's AbstractFencedLockFailureTest.testRetry…, for locks, tries, unlocks and expired waits).
+func TestRequestsActOnce(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		ends func(b *bed, d lock.Decision) // what ends request 7 of session 1
+		op   Op                            // that is repeated
+		want lock.Decision
+	}{
+		{"lock that waits is granted once", nil, acquire(1, 7, "x"), lock.Decision{Kind: lock.Granted}},
+		{"lock that was released", func(b *bed, d lock.Decision) { b.only(release(1, 7, "x", d.Token)) }, acquire(1, 7, "x"), lock.Decision{Kind: lock.Released}},
+		{"unlock", func(b *bed, d lock.Decision) { b.only(release(1, 7, "x", d.Token)) }, release(1, 7, "x", 0), lock.Decision{Kind: lock.Released}},
+		{"cancel", func(b *bed, d lock.Decision) { b.only(Op{Kind: Cancel, Session: id(1), Request: 7, Name: "x"}) }, Op{Kind: Cancel, Session: id(1), Request: 7, Name: "x"}, lock.Decision{Kind: lock.Released}},
+	} {
+		for _, restored := range []bool{false, true} {
+			t.Run(fmt.Sprint(test.name, restored), func(t *testing.T) {
+				b := newBed(t, Config{Outcomes: 30_000})
+				b.do(open(1), open(2))
+				granted := b.only(acquire(1, 7, "x"))
+				if test.ends != nil {
+					test.ends(b, granted)
+				}
+				for i := uint64(100); i < 10_100; i++ {
+					d := b.only(acquire(1, i, "others"))
+					b.only(release(1, i, "others", d.Token))
+				}
+				if restored {
+					b.Replica = copied(t, b.Replica)
+				}
+				holds := b.Table().Holds()
+				d := b.only(test.op)
+				if d.Kind != test.want.Kind || d.Token != granted.Token || b.Table().Holds() != holds {
+					t.Errorf("told %+v, and %d holds are %d; want %v under %v, and nothing done", d, holds, b.Table().Holds(), test.want.Kind, granted.Token)
+				}
+			})
+		}
+	}
+}
+
+// TestForgottenOutcomeIsRefused: that a request has ended is known longer than how.
+func TestForgottenOutcomeIsRefused(t *testing.T) {
+	b := newBed(t, Config{Outcomes: 3})
+	b.do(open(1))
+	for i := uint64(1); i <= 5; i++ {
+		b.only(release(1, i, "x", b.only(acquire(1, i, "x")).Token))
+	}
+	if d := b.only(acquire(1, 5, "x")); d.Kind != lock.Released {
+		t.Errorf("%+v; want to be told again how it ended", d)
+	}
+	if d := b.only(acquire(1, 1, "x")); d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrConflict) || b.Table().Holds() != 0 {
+		t.Errorf("%+v; want to be told that it has ended", d)
+	}
+}
+
+// TestCancelledBeforeItCame has no effect when it comes.
+func TestCancelledBeforeItCame(t *testing.T) {
+	b := newBed(t, Config{})
+	b.do(open(1))
+	if d := b.only(Op{Kind: Cancel, Session: id(1), Request: 4, Name: "x"}); d.Kind != lock.Released {
+		t.Error(d)
+	}
+	if d := b.only(acquire(1, 4, "x")); d.Kind != lock.Released || b.Table().Holds() != 0 {
+		t.Errorf("%+v: it holds", d)
+	}
+}
+
+// TestRefusalIsToldAgain of the same kind.
+func TestRefusalIsToldAgain(t *testing.T) {
+	b := newBed(t, Config{Table: lock.Config{WaitersPerName: 1}})
+	b.do(open(1), open(2), open(3))
+	b.only(acquire(1, 1, "x"))
+	try := acquire(2, 1, "x")
+	try.Try = true
+	b.only(acquire(2, 2, "x"))
+	for i, op := range []Op{try, acquire(3, 1, "x")} {
+		want := []error{holdfast.ErrHeld, holdfast.ErrLimit}[i]
+		for range 2 {
+			if d := b.only(op); d.Kind != lock.Refused || !errors.Is(d.Err, want) {
+				t.Errorf("%+v; want %v", d, want)
+			}
+		}
+	}
+}
+
+// TestExpiredSession loses what it holds, and what comes of it later is told so.
+func TestExpiredSession(t *testing.T) {
+	b := newBed(t, Config{})
+	b.do(open(1), open(2))
+	held := b.only(acquire(1, 1, "x"))
+	b.do(acquire(2, 1, "x"), acquire(1, 2, "y"))
+	out := b.do(Op{Kind: Expire, Session: id(1)})
+	if len(out.Decisions) != 3 || out.Decisions[0].Loss != holdfast.SessionExpired || out.Decisions[2].Kind != lock.Granted && out.Decisions[1].Kind != lock.Granted {
+		t.Errorf("%+v", out.Decisions)
+	}
+	if d := b.only(acquire(1, 3, "x")); !errors.Is(d.Err, holdfast.SessionExpired) {
+		t.Errorf("%+v", d)
+	}
+	for _, op := range []Op{release(1, 1, "x", held.Token), {Kind: End, Session: id(1)}, {Kind: Expire, Session: id(1)}, {Kind: Extend, Session: id(1), Name: "x", Token: held.Token}} {
+		if out := b.do(op); len(out.Failures) != 1 || !errors.Is(out.Failures[0].Err, holdfast.ErrLost) || len(out.Decisions) != 0 {
+			t.Errorf("%v: %+v", op.Kind, out)
+		}
+	}
+}
+
+// TestTimeComesWithEntries, and never goes back.
+func TestTimeComesWithEntries(t *testing.T) {
+	b := newBed(t, Config{})
+	b.do(open(1), open(2))
+	hold := acquire(1, 1, "x")
+	hold.Hold = time.Second
+	b.only(hold)
+	wait := acquire(2, 1, "x")
+	wait.Wait = 300 * time.Millisecond
+	b.only(wait)
+	if due := b.Due(); due != b.at+300*time.Millisecond {
+		t.Errorf("due at %v", due)
+	}
+	b.at -= time.Second / 2
+	if out := b.apply(Entry{}); len(out.Decisions) != 0 || b.Now() != b.at+time.Second/2 {
+		t.Errorf("%+v at %v", out, b.Now())
+	}
+	b.at += time.Second/2 + 300*time.Millisecond
+	if d := b.only(); d.Kind != lock.Refused || d.Session != id(2) {
+		t.Errorf("%+v; want the end of the wait", d)
+	}
+	b.at = b.Due()
+	if d := b.only(); d.Kind != lock.Lost || d.Loss != holdfast.HoldLimit {
+		t.Errorf("%+v; want the end of the hold", d)
+	}
+}
+
+// TestBounds of sessions, and what is wrong with an Open.
+func TestBounds(t *testing.T) {
+	b := newBed(t, Config{Sessions: 2})
+	other := open(1)
+	other.Secret[5]++
+	for i, test := range []struct {
+		op   Op
+		want error
+	}{
+		{open(1), nil}, {open(1), nil}, {other, holdfast.ErrConflict}, {Op{Kind: Open, Session: id(9)}, holdfast.ErrConflict},
+		{Op{Kind: Open, TTL: 1}, holdfast.ErrConflict}, {open(2), nil}, {open(3), holdfast.ErrLimit}, {open(2), nil}, {Op{Kind: End, Session: id(1)}, nil}, {open(1), holdfast.ErrLost}, {open(3), nil},
+	} {
+		out := b.do(test.op)
+		if (len(out.Failures) > 0) != (test.want != nil) || test.want != nil && !errors.Is(out.Failures[0].Err, test.want) {
+			t.Errorf("%d: %+v; want %v", i, out, test.want)
+		}
+	}
+	if _, err := New(Config{Sessions: -1}); err == nil {
+		t.Error("a negative bound is allowed")
+	}
+}
+
+// TestReignsFollow each other, and a restored state's are above what is said.
+func TestReignsFollow(t *testing.T) {
+	b := newBed(t, Config{})
+	b.do(open(1))
+	first := b.only(acquire(1, 1, "x"))
+	b.apply(Entry{Begin: true})
+	second := b.only(acquire(1, 2, "y"))
+	b.Outrun(1000)
+	b.apply(Entry{Begin: true})
+	third := b.only(acquire(1, 3, "z"))
+	if first.Token>>32 != 1 || second.Token>>32 != 2 || third.Token>>32 != 1001 || b.Reign() != 1001 {
+		t.Errorf("tokens %x %x %x", first.Token, second.Token, third.Token)
+	}
+	if !b.Table().Held(id(1), "x", first.Token) {
+		t.Error("the holder of an earlier reign holds no more")
+	}
+}
+
+// parted is a snapshot.
+func parted(t *testing.T, r *Replica) (parts [][]byte) {
+	t.Helper()
+	if err := r.Snapshot(func(part []byte) error { parts = append(parts, part); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+func restored(c Config, parts [][]byte) (*Replica, error) {
+	s, err := Restore(c)
+	for i := 0; err == nil && i < len(parts); i++ {
+		err = s.Add(parts[i])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Done()
+}
+
+// copied is the replica that a snapshot makes.
+func copied(t *testing.T, r *Replica) *Replica {
+	t.Helper()
+	c, err := restored(r.config, parted(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Digest() != r.Digest() {
+		t.Fatal("the copy is in another state")
+	}
+	return c
+}
+
+// random draws an operation.
+func random(rand *rand.Rand) Op {
+	o := Op{
+		Kind: Kind(1 + rand.IntN(int(Break))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
+		TTL: time.Second, Wait: lock.Never, Mode: holdfast.ModeExclusive, Age: time.Duration(rand.Int64N(1e9)),
+	}
+	if rand.IntN(3) > 0 { // the others mostly end what there is
+		o.Kind = []Kind{Open, Acquire, Acquire, Acquire, Release, Cancel}[rand.IntN(6)]
+	}
+	o.Secret[0] = byte(o.Session.Number)
+	if rand.IntN(3) == 0 {
+		o.Owner = fmt.Sprint("o", rand.IntN(2))
+	}
+	switch rand.IntN(6) {
+	case 0:
+		o.Mode = holdfast.ModeShared
+	case 1:
+		o.Mode, o.Units, o.Capacity = holdfast.ModeSlots, 1+rand.IntN(2), 3
+	case 2:
+		o.Name = lock.Whole
+	}
+	if rand.IntN(3) == 0 {
+		o.Hold = time.Duration(rand.Int64N(5e9))
+	}
+	if rand.IntN(3) == 0 {
+		o.Wait = time.Duration(rand.Int64N(3e9))
+	}
+	o.Try = rand.IntN(5) == 0
+	return o
+}
+
+// TestCopiesAgree: those that read the entries, and those that are restored on the way.
+func TestCopiesAgree(t *testing.T) {
+	for seed := range uint64(300) {
+		rand := rand.New(rand.NewPCG(seed, 0))
+		one := newBed(t, Config{Outcomes: 20, Table: lock.Config{WaitersPerName: 4}})
+		copies := []*Replica{copied(t, one.Replica)}
+		for range 200 {
+			one.at += time.Duration(rand.Int64N(2e8))
+			e := Entry{At: one.at, Begin: rand.IntN(40) == 0}
+			for range rand.IntN(4) {
+				e.Ops = append(e.Ops, random(rand))
+			}
+			var want Effects
+			one.Apply(&e, &want)
+			for _, c := range copies {
+				var got Effects
+				c.Apply(&e, &got)
+				if fmt.Sprint(got) != fmt.Sprint(want) || c.Digest() != one.Digest() {
+					t.Fatalf("seed %d: a copy decides %+v, and the first one %+v", seed, got, want)
+				}
+			}
+			if rand.IntN(30) == 0 {
+				copies = append(copies, copied(t, one.Replica))
+			}
+			checkOnce(t, one.Replica)
+		}
+	}
+}
+
+// checkOnce: no request that has ended holds or waits.
+func checkOnce(t *testing.T, r *Replica) {
+	t.Helper()
+	for _, s := range r.sessions {
+		r.table.Requests(s.ID, func(request uint64, name string) {
+			if s.ended.has(request) && !r.table.Knows(s.ID, name, request) {
+				t.Errorf("request %d of %v at %q has ended and is there", request, s.ID, name)
+			}
+		})
+	}
+}
+
+// TestDamagedSnapshotIsRefused: whatever byte of it is wrong, missing or too many, and parts in another
+// order.
+func TestDamagedSnapshotIsRefused(t *testing.T) {
+	b := newBed(t, Config{})
+	rand := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		b.at += time.Millisecond
+		b.do(random(rand))
+	}
+	b.do(open(1))
+	parts := parted(t, b.Replica)
+	wrong := func(what string, parts [][]byte) {
+		t.Helper()
+		if r, err := restored(b.config, parts); err == nil {
+			t.Errorf("%s: it is restored, with %d sessions", what, r.Len())
+		}
+	}
+	for i, part := range parts {
+		for j := range part {
+			damaged := slices.Clone(parts)
+			damaged[i] = slices.Clone(part)
+			damaged[i][j] ^= 1 << rand.IntN(8)
+			wrong(fmt.Sprintf("byte %d of part %d", j, i), damaged)
+		}
+		wrong(fmt.Sprintf("without part %d", i), slices.Delete(slices.Clone(parts), i, i+1))
+		wrong(fmt.Sprintf("part %d twice", i), slices.Insert(slices.Clone(parts), i, part))
+	}
+	wrong("nothing", nil)
+	slices.Reverse(parts)
+	wrong("from behind", parts)
+}
+
+// TestMembersAreBounded of which it is known what sessions have ended.
+func TestMembersAreBounded(t *testing.T) {
+	b := newBed(t, Config{})
+	for member := uint64(1); member <= MaxMembers+1; member++ {
+		o := open(1)
+		o.Session.Member = member
+		b.do(o, Op{Kind: End, Session: o.Session})
+	}
+	if b.gone.has(lock.SessionID{Member: 1, Number: 1}) || !b.gone.has(lock.SessionID{Member: 2, Number: 1}) || len(b.gone.numbers) != MaxMembers {
+		t.Errorf("%d members are known; want %d, and not the first", len(b.gone.numbers), MaxMembers)
+	}
+	copied(t, b.Replica)
+}
+
+func TestEndedNumbers(t *testing.T) {
+	rand := rand.New(rand.NewPCG(2, 2))
+	var e ended
+	model := map[uint64]bool{}
+	for range 2000 {
+		n := 1 + rand.Uint64N(400)
+		e.add(n)
+		model[n] = true
+		for i, s := range e {
+			if s.first > s.last || i > 0 && s.first <= e[i-1].last+1 {
+				t.Fatalf("%v", e)
+			}
+		}
+	}
+	for n := uint64(0); n < 410; n++ {
+		if e.has(n) != model[n] {
+			t.Fatalf("%d: %v", n, e)
+		}
+	}
+	e = nil
+	for n := uint64(1); n <= 4*MaxRanges; n += 2 {
+		e.add(n)
+	}
+	if len(e) != MaxRanges || !e.has(2) || e.has(4*MaxRanges-2) {
+		t.Errorf("%d ranges, the first %v; want the lowest ones joined", len(e), e[0])
+	}
+}
+
+func FuzzEntry(f *testing.F) {
+	rand := rand.New(rand.NewPCG(3, 3))
+	for range 20 {
+		e := Entry{At: time.Duration(rand.Int64()), Begin: rand.IntN(2) == 0, Ops: []Op{random(rand), random(rand)}}
+		f.Add(e.Append(nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var e, again Entry
+		if e.Decode(b) != nil {
+			return
+		}
+		written := e.Append(nil)
+		if !slices.Equal(written, b) {
+			t.Errorf("read from %x, it is written as %x", b, written)
+		}
+		if err := again.Decode(written); err != nil || !reflect.DeepEqual(e, again) {
+			t.Errorf("%+v is read as %+v: %v", e, again, err)
+		}
+	})
+}
+
+func FuzzRestore(f *testing.F) {
+	r, err := New(Config{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var out Effects
+	rand := rand.New(rand.NewPCG(4, 4))
+	for range 100 {
+		r.Apply(&Entry{Begin: r.Reign() == 0, Ops: []Op{random(rand)}}, &out)
+	}
+	if err := r.Snapshot(func(part []byte) error { f.Add(uint32(len(part)), part[4:]); return nil }); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, number uint32, rest []byte) {
+		s, err := Restore(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.number = number % 3
+		if s.number > 0 {
+			s.sessions, s.members, s.outcomes, s.seats = 5, 5, 5, 5
+		}
+		sum := checksum(s.number, rest)
+		_ = s.Add(append([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, rest...)) // it says so, or takes it
+	})
+}

@@ -1,0 +1,185 @@
+package replica
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// Restorer makes a replica of the parts of a snapshot.
+type Restorer struct {
+	replica *Replica
+	number  uint32 // of the part that comes next
+	kind    byte   // of the latest one
+	// What is still to come, by the header.
+	sessions, members, outcomes, seats int
+	ended                              bool // the table's last chunk was there
+}
+
+// Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
+// restored.
+func Restore(c Config) (*Restorer, error) {
+	r, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Restorer{replica: r}, nil
+}
+
+// Add takes the next part. The error says which part cannot be, and why: what was restored until then is
+// to be thrown away.
+func (s *Restorer) Add(part []byte) error {
+	if err := s.add(part); err != nil {
+		return fmt.Errorf("restore part %d of a replica: %w", s.number, err)
+	}
+	s.number++
+	return nil
+}
+
+// Done returns the replica, when all parts are there.
+func (s *Restorer) Done() (*Replica, error) {
+	if s.number == 0 || s.sessions+s.members+s.outcomes > 0 || s.seats != 0 || !s.ended {
+		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d members, %d outcomes and %d seats are missing: %w",
+			s.number, s.sessions, s.members, s.outcomes, s.seats, errMalformed)
+	}
+	return s.replica, nil
+}
+
+func (s *Restorer) add(part []byte) error {
+	if len(part) < 5 {
+		return fmt.Errorf("it has %d bytes: %w", len(part), errMalformed)
+	}
+	if binary.BigEndian.Uint32(part) != checksum(s.number, part[4:]) {
+		return fmt.Errorf("its checksum is wrong: it is damaged, or in the place of another: %w", errMalformed)
+	}
+	kind := part[4]
+	r := &reader{b: part[5:]}
+	if (s.number == 0) != (kind == partHeader) || kind < s.kind || s.ended {
+		return fmt.Errorf("it is of kind %d, behind kind %d: %w", kind, s.kind, errMalformed)
+	}
+	s.kind = kind
+	if kind == partHeader {
+		s.header(r)
+		return r.end("it")
+	}
+	for len(r.b) > 0 {
+		switch kind {
+		case partSessions:
+			s.session(r)
+		case partGone:
+			s.gone(r)
+		case partOutcomes:
+			s.outcome(r)
+		case partSeats:
+			if s.ended {
+				r.fail("more follows the last chunk")
+				continue
+			}
+			s.chunk(r)
+		default:
+			r.fail("its kind is %d", kind)
+		}
+	}
+	return r.end("it")
+}
+
+func (s *Restorer) header(r *reader) {
+	if is := r.text(); is != format {
+		r.fail("its format is %.40q, where this program knows %q; use the program that wrote it, or a newer one", is, format)
+	}
+	s.replica.now, s.replica.reign = r.time(), uint64(r.small(lock.MaxReign))
+	s.sessions, s.members, s.outcomes, s.seats = r.small(math.MaxInt32), r.small(MaxMembers), r.small(math.MaxInt32), r.small(math.MaxInt32)
+}
+
+func (s *Restorer) session(r *reader) {
+	n := &session{}
+	n.ID, n.TTL, n.Opened, n.Client, n.Identity = r.session(), r.time(), r.time(), r.text(), r.text()
+	copy(n.Secret[:], r.bytes(len(n.Secret)))
+	n.ended = r.ended()
+	switch {
+	case r.err != nil:
+	case s.replica.sessions[n.ID] != nil || s.sessions == 0:
+		r.fail("session %v is one too many", n.ID)
+	default:
+		s.replica.sessions[n.ID] = n
+		s.sessions--
+	}
+}
+
+// ended reads ranges, which may not touch.
+func (r *reader) ended() (e ended) {
+	last, count := uint64(0), r.small(MaxRanges)
+	for i := range count {
+		gap, length := r.number(), r.number()
+		first := last + gap
+		if first < last || first+length < first || i > 0 && gap < 2 {
+			r.fail("the ranges of ended numbers overlap")
+			return nil
+		}
+		last = first + length
+		e = append(e, span{first, last})
+	}
+	return e
+}
+
+func (s *Restorer) gone(r *reader) {
+	member, e := r.number(), r.ended()
+	switch {
+	case r.err != nil:
+	case s.members == 0 || s.replica.gone.numbers[member] != nil:
+		r.fail("member %d is one too many", member)
+	default:
+		*s.replica.gone.of(member) = e
+		s.members--
+	}
+}
+
+func (s *Restorer) outcome(r *reader) {
+	var o outcome
+	o.session, o.request.number = r.session(), r.number()
+	o.kind, o.class = lock.Kind(r.byte()), r.byte()
+	o.token, o.loss = holdfast.Token(r.number()), holdfast.Loss(r.text())
+	switch {
+	case r.err != nil:
+	case int(o.class) >= len(classes) || o.kind != lock.Refused && o.kind != lock.Lost && o.kind != lock.Released:
+		r.fail("request %d of session %v has ended as %d, class %d", o.request.number, o.session, o.kind, o.class)
+	case s.outcomes == 0:
+		r.fail("request %d of session %v is one too many", o.request.number, o.session)
+	default:
+		s.replica.outcomes.push(o)
+		s.outcomes--
+	}
+}
+
+func (s *Restorer) chunk(r *reader) {
+	c := lock.Chunk{From: r.number(), Next: r.number(), Reign: r.number()}
+	c.Count, c.Paused = uint32(r.small(math.MaxUint32)), r.flag()
+	for range r.count() {
+		if r.err != nil {
+			return
+		}
+		c.Seats = append(c.Seats, r.seat())
+	}
+	if r.err != nil {
+		return
+	}
+	if err := s.replica.table.Restore(s.replica.now, c); err != nil {
+		r.fail("%v", err)
+		return
+	}
+	s.seats -= len(c.Seats)
+	s.ended = c.Next == 0
+}
+
+func (r *reader) seat() (s lock.Seat) {
+	s.Name, s.Session, s.Request = r.text(), r.session(), r.number()
+	s.Owner, s.Reason, s.Client = r.text(), r.text(), r.text()
+	s.Mode, s.Units, s.Capacity = holdfast.Mode(r.small(math.MaxUint8)), r.small(math.MaxInt32), r.small(math.MaxInt32)
+	s.Token = holdfast.Token(r.number())
+	s.Age, s.Left, s.Hold = r.time(), r.time(), r.time()
+	s.Revoked, s.Try, s.Turn = r.flag(), r.flag(), r.number()
+	return s
+}

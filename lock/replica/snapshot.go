@@ -1,0 +1,180 @@
+package replica
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/crc32"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// A snapshot is a sequence of parts:
+//
+//	part   = CRC-32C of the part's number and the rest (4 bytes) | kind | records
+//	header = format | now | reign | sessions | members | outcomes | seats     part 0: what there is of each
+//	then sessions, which have ended of each member, outcomes and the table's chunks, in their order
+
+// format is what the first part begins with.
+const format = "holdfast replica 1"
+
+// partBytes is how large a part grows before the next one begins; one record more may be in it.
+const partBytes = 256 << 10
+
+// The kinds of parts.
+const (
+	partHeader byte = iota + 1
+	partSessions
+	partGone
+	partOutcomes
+	partSeats
+)
+
+// chunkSeats is how many seats the table copies at a time.
+const chunkSeats = 512
+
+// Snapshot writes the state down, a part after the other; the slice is keep's. It ends with keep's error.
+// The replica may not be changed meanwhile.
+func (r *Replica) Snapshot(keep func(part []byte) error) error {
+	p := &parts{keep: keep}
+	p.begin(partHeader)
+	w := &p.writer
+	w.text(format)
+	w.time(r.now)
+	w.number(r.reign)
+	w.number(uint64(len(r.sessions)))
+	w.number(uint64(len(r.gone.order)))
+	w.number(uint64(len(r.outcomes.list)))
+	w.number(uint64(r.table.Holds() + r.table.Waiters()))
+	p.begin(partSessions)
+	for _, id := range slices.SortedFunc(maps.Keys(r.sessions), compareSessions) {
+		w.sessionRecord(r.sessions[id])
+		p.split()
+	}
+	p.begin(partGone)
+	for _, member := range r.gone.order {
+		w.number(member)
+		w.ended(*r.gone.numbers[member])
+		p.split()
+	}
+	p.begin(partOutcomes)
+	r.outcomes.inOrder(func(o *outcome) {
+		w.outcome(o)
+		p.split()
+	})
+	p.begin(partSeats)
+	for cursor := uint64(0); ; {
+		c := r.table.Snapshot(r.now, cursor, chunkSeats)
+		w.chunk(&c)
+		if cursor = c.Next; cursor == 0 {
+			break
+		}
+		p.split()
+	}
+	p.finish()
+	return p.err
+}
+
+func compareSessions(a, b lock.SessionID) int {
+	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Number, b.Number))
+}
+
+// parts writes parts.
+type parts struct {
+	writer
+	kind   byte
+	number uint32
+	keep   func([]byte) error
+	err    error
+}
+
+// begin ends a part, if there is one, and begins another.
+func (p *parts) begin(kind byte) {
+	p.finish()
+	p.kind = kind
+	p.b = append(make([]byte, 4, partBytes+1024), kind)
+}
+
+// split goes on in another part where this one is large enough.
+func (p *parts) split() {
+	if len(p.b) >= partBytes {
+		p.begin(p.kind)
+	}
+}
+
+func (p *parts) finish() {
+	if p.b == nil || p.err != nil {
+		return
+	}
+	binary.BigEndian.PutUint32(p.b, checksum(p.number, p.b[4:]))
+	p.err = p.keep(p.b)
+	p.number++
+	p.b = nil
+}
+
+// checksum is of a part in its place.
+func checksum(number uint32, rest []byte) uint32 {
+	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made once, in that package
+	return crc32.Update(crc32.Checksum(binary.BigEndian.AppendUint32(nil, number), castagnoli), castagnoli, rest)
+}
+
+func (w *writer) sessionRecord(s *session) {
+	w.session(s.ID)
+	w.time(s.TTL)
+	w.time(s.Opened)
+	w.text(s.Client)
+	w.text(s.Identity)
+	w.b = append(w.b, s.Secret[:]...)
+	w.ended(s.ended)
+}
+
+// ended writes each range as what lies between it and the former one, and how long it is.
+func (w *writer) ended(e ended) {
+	w.number(uint64(len(e)))
+	last := uint64(0)
+	for _, s := range e {
+		w.number(s.first - last)
+		w.number(s.last - s.first)
+		last = s.last
+	}
+}
+
+func (w *writer) outcome(o *outcome) {
+	w.session(o.session)
+	w.number(o.request.number)
+	w.b = append(w.b, byte(o.kind), o.class)
+	w.number(uint64(o.token))
+	w.text(string(o.loss))
+}
+
+func (w *writer) chunk(c *lock.Chunk) {
+	w.number(c.From)
+	w.number(c.Next)
+	w.number(c.Reign)
+	w.number(uint64(c.Count))
+	w.flag(c.Paused)
+	w.number(uint64(len(c.Seats)))
+	for i := range c.Seats {
+		w.seat(&c.Seats[i])
+	}
+}
+
+func (w *writer) seat(s *lock.Seat) {
+	w.text(s.Name)
+	w.session(s.Session)
+	w.number(s.Request)
+	w.text(s.Owner)
+	w.text(s.Reason)
+	w.text(s.Client)
+	w.number(uint64(s.Mode))
+	w.number(uint64(s.Units))
+	w.number(uint64(s.Capacity))
+	w.number(uint64(s.Token))
+	w.time(s.Age)
+	w.time(s.Left)
+	w.time(s.Hold)
+	w.flag(s.Revoked)
+	w.flag(s.Try)
+	w.number(s.Turn)
+}
