@@ -100,7 +100,7 @@
 //	W2   quorum loss, livelock         the store's; a standing claim is not retried against others
 //	W3   a wait for each lock          essential; with CAS none; hand-overs take none
 //	W4   wait and expiry contradict    refused at the start, with the fix
-//	W5   the mediator's second result  a bid belongs to its name, and no other begins beside it
+//	W5   the mediator's second result  a bid belongs to its name; none begins beside it, nor beside what is held
 //	W6   leaks of slow and old claims  leftovers ride along; swept; TTL; cleaner
 //	W7   timestamp mismatches          own claims of other timestamps are passed over
 //	W8   leaks when retries run out    all leftovers are swept

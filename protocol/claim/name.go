@@ -71,7 +71,7 @@ func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
 	m.keep(now, n, out)
 	switch {
-	case n.bid != nil || n.mine != nil || len(n.queue) == 0:
+	case n.bid != nil || m.taken(n) || len(n.queue) == 0:
 	case len(n.sweep.later) > 0:
 		m.letBelieve(now, n, out)
 	default:
@@ -86,6 +86,15 @@ func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
 		m.giveBack(now, n, out)
 	}
 	m.watch(n, out)
+}
+
+// taken reports whether a claim is held by here. Nobody else of this process may claim then, because a claim of
+// its own rid is passed over in the row (W5 of the spec: there the mediator's refusal is not heeded).
+func (m *Machine) taken(n *name) bool {
+	if !m.config.CAS && protocol.Mutated("no bid begins beside a claim that is held by") {
+		return false
+	}
+	return n.mine != nil
 }
 
 // letBelieve keeps everybody out whom a claim that was kept for former clients of this process does

@@ -14,6 +14,11 @@ func claim() []Row {
 				"A rival whose clock is ahead has looked before it was there, and both enter.",
 		},
 		{
+			Rule: "no bid begins beside a claim that is held by", Protocol: "claim", Source: "Titan's ConsistentKeyLocker, W5", Breaks: "P1", Budget: 20, Bias: crowd, Asserted: true,
+			Hole: "A process claims for one of its clients while another one holds, as where the mediator's refusal is ignored. " +
+				"Both claims have one rid, so the later one passes the former over, and both would hold: a machine notices and stops.",
+		},
+		{
 			Rule: "each process has a rid of its own", Protocol: "claim", Source: "Titan's ConsistentKeyLocker, misconfigured", Breaks: "P1", Budget: 50, Bias: crowd,
 			Hole: "Two processes are called the same. " +
 				"Each takes the other's claims for its own, which it passes over.",
