@@ -24,7 +24,8 @@
 // SERIAL) it is fenced, but for the order of those who wait. Use it where the store has it.
 //
 // All processes that share a store have the same settings: they stand beside the locks, and who
-// starts with others is told both. [ForgetSettings] removes them, for when they are to change.
+// starts with others is told both. [StoredSettings] shows them, and [ForgetSettings] removes them, for when they are
+// to change.
 //
 // # Transactions over your own columns
 //

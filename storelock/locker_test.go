@@ -85,11 +85,20 @@ func TestSettingsMustAgree(t *testing.T) {
 	if _, err = storelock.Open(ctx, store, storelock.CAS()); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("cas beside claims: %v", err)
 	}
+	settings := first.Settings()
+	if stored, err := storelock.StoredSettings(ctx, store); err != nil || len(stored) != 1 || !stored[0].Agreed || stored[0].Settings != settings.Settings() || stored[0].RID == "" {
+		t.Errorf("beside the locks stand %+v, %v; want %q alone", stored, err, settings.Settings())
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := storelock.ForgetSettings(ctx, store); err != nil {
-		t.Fatal(err)
+	for range 2 { // a second time there is nothing to forget
+		if err := storelock.ForgetSettings(ctx, store); err != nil {
+			t.Fatal(err)
+		}
+		if stored, err := storelock.StoredSettings(ctx, store); err != nil || len(stored) != 0 {
+			t.Errorf("beside the locks stand %+v, %v; want nothing", stored, err)
+		}
 	}
 	opened(t, store, storelock.Wait(20*time.Millisecond))
 }

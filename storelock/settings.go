@@ -10,18 +10,31 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
+// StoredSettings returns the settings that stand in a store beside the locks: those that hold, and those that
+// somebody is about to agree to. Nothing stands there before the first process has started.
+func StoredSettings(ctx context.Context, store storage.Store) ([]claim.Written, error) {
+	entries, err := readSettings(ctx, store)
+	return claim.ReadSettings(entries), err
+}
+
+func readSettings(ctx context.Context, store storage.Store) ([]storage.Entry, error) {
+	row, _ := claim.ForgetSettings()
+	entries, err := store.Slice(ctx, &storage.Slice{Key: row})
+	if err != nil {
+		return nil, fmt.Errorf("read the settings beside the locks: %w", err)
+	}
+	return entries, nil
+}
+
 // ForgetSettings removes the settings that stand in a store beside the locks, so that the next process
 // to start writes its own. Nobody may use the locks meanwhile: two processes with different
 // settings both get what either has.
 func ForgetSettings(ctx context.Context, store storage.Store) error {
+	entries, err := readSettings(ctx, store)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
 	row, timestamp := claim.ForgetSettings()
-	entries, err := store.Slice(ctx, &storage.Slice{Key: row})
-	if err != nil {
-		return fmt.Errorf("read the settings beside the locks: %w", err)
-	}
-	if len(entries) == 0 {
-		return nil
-	}
 	m := &storage.Mutate{Key: row, Timestamp: timestamp}
 	for _, e := range entries {
 		m.Deletions = append(m.Deletions, e.Column)

@@ -19,6 +19,7 @@ func (p *program) commands() []*cli.Command {
 		p.resumeCommand(),
 		p.transferCommand(),
 		p.spaceCommand(),
+		p.storeCommand(),
 		p.leaveCommand(),
 		p.drainCommand(),
 		p.forceViewCommand(),

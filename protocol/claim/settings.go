@@ -117,7 +117,7 @@ func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protoc
 
 // otherwise is the error of who finds other settings.
 func (m *Machine) otherwise(theirs string) error {
-	return fmt.Errorf("%w: the locks in this store are taken with %q, and this process has %q; start it with the former or, when nobody uses the locks, remove those settings (storelock.ForgetSettings)",
+	return fmt.Errorf("%w: the locks in this store are taken with %q, and this process has %q; start it with the former or, when nobody uses the locks, remove those settings (holdfast store forget-settings; Go: storelock.ForgetSettings)",
 		holdfast.ErrConflict, theirs, m.config.Settings())
 }
 
@@ -191,6 +191,23 @@ func (m *Machine) refuseEverybody(now protocol.Time, err error, out *protocol.Ef
 			m.clients.Deny(now, r, err, out)
 		}
 	}
+}
+
+// Written is what a process has written beside the locks.
+type Written struct {
+	Settings string
+	Agreed   bool   // they hold; otherwise that process is about to agree to them, or has ended before it could
+	RID      string // of the process
+}
+
+// ReadSettings reads what a Slice of the row of ForgetSettings has.
+func ReadSettings(entries []storage.Entry) []Written {
+	var all []Written
+	for i := range entries {
+		prefix, settings, rid, _ := parseSettings(entries[i].Column)
+		all = append(all, Written{Settings: settings, Agreed: prefix == agreedPrefix, RID: rid})
+	}
+	return all
 }
 
 // ForgetSettings returns what removes the settings that stand in a store beside the locks: for when

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/open"
+	"github.com/holdfast-locks/holdfast/storelock"
+)
+
+// storeCommand looks at what stands in a store beside the locks.
+func (p *program) storeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "store",
+		Usage:     "show or forget the settings that stand in a store beside the locks (protocol claim)",
+		UsageText: name + " store show|forget-settings URL [flags]",
+		Commands:  []*cli.Command{p.storeShowCommand(), p.storeForgetCommand()},
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return usageError(calledAs(c), "there is no command %q: want show or forget-settings", c.Args().First())
+			}
+			return usageError(calledAs(c), "say what to do: show or forget-settings")
+		},
+	}
+}
+
+func (p *program) storeShowCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "show the settings that stand in a store beside the locks",
+		UsageText: name + " store show URL [--store-options OPTION=VALUE[,…]] [--json] [flags]",
+		Description: "Whoever locks in a store compares its settings with those that stand there, and is refused where they differ.\n" +
+			"\"agreed\" ones hold; \"asked\" are those of a process that is just starting, or has ended before it could.\n" +
+			"With --store-options it says whether a process with these would be refused, and exits with 78 if so.\n" +
+			"A password in a URL can be read in process lists: put such a URL into $HOLDFAST_STORE.",
+		Flags:        besideFlags(),
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Action: func(ctx context.Context, c *cli.Command) error {
+			return p.withSettings(ctx, c, func(_ context.Context, _ storage.Store, beside *besideLocks) error {
+				return p.showSettings(c, beside)
+			})
+		},
+	}
+}
+
+func (p *program) storeForgetCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "forget-settings",
+		Usage:     "remove the settings that stand in a store beside the locks, so that they can be changed",
+		UsageText: name + " store forget-settings URL [--confirm CODE] [--store-options OPTION=VALUE[,…]] [--json] [flags]",
+		Description: "The next process that locks in the store writes its own settings there, and all others must have the same.\n" +
+			"The locks themselves, and their tokens, stay as they are.\n" +
+			"\n" +
+			"THE DANGER: a process that still runs goes on with the settings it has, and two with different ones both\n" +
+			"get one lock. The store does not know who uses it: stop all who lock there before, members with such\n" +
+			"spaces and commands alike, and wait until what they held has expired.\n" +
+			"\n" +
+			"It is asked whether they are stopped. Where there is no terminal a first run prints what would be removed\n" +
+			"with a code, changes nothing and exits with 64; a second run with --confirm CODE does it, unless the\n" +
+			"settings have changed meanwhile. With --store-options nothing is removed if those are what holds already.\n" +
+			"A password in a URL can be read in process lists: put such a URL into $HOLDFAST_STORE.",
+		Flags:        append([]cli.Flag{textFlag("confirm", "`CODE` that a first run has printed: do it")}, besideFlags()...),
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Action: func(ctx context.Context, c *cli.Command) error {
+			return p.withSettings(ctx, c, func(ctx context.Context, store storage.Store, beside *besideLocks) error {
+				return p.forgetSettings(ctx, c, store, beside)
+			})
+		},
+	}
+}
+
+// besideFlags say which store is asked, and what is compared with what stands there.
+func besideFlags() []cli.Flag {
+	flags := lockStoreFlags()
+	flags[0] = textFlag("store", "`URL` of the store, where no argument is: postgres://…, redis://…, etcd://…, cassandra://…, pebble:///FOLDER")
+	return append(flags,
+		durationFlag("timeout", askTimeout, "how long to wait for the store's answer"),
+		switchFlag("json", "print one JSON document"),
+	)
+}
+
+// besideLocks is what stands in a store beside the locks, and what somebody wants to stand there. It is
+// what --json prints.
+type besideLocks struct {
+	Store    string          `json:"store"`
+	Settings []storeSettings `json:"settings"`
+	Wanted   string          `json:"wanted,omitempty"` // by --store-options
+	Agrees   *bool           `json:"agrees,omitempty"` // whether a process with those would not be refused
+	Code     string          `json:"code,omitempty"`   // for --confirm
+	Forgot   bool            `json:"forgotten,omitempty"`
+}
+
+type storeSettings struct {
+	Settings string `json:"settings"`
+	State    string `json:"state"` // agreed or asked
+	By       string `json:"by"`
+}
+
+// storeOf reads which store c is about. The options are nil where none were given.
+func (p *program) storeOf(c *cli.Command) (url string, wanted *claim.Options, err error) {
+	called, options := calledAs(c), c.String("store-options")
+	url = c.Args().First()
+	switch {
+	case c.Args().Len() > 1:
+		return "", nil, usageError(called, "give one store, not %d", c.Args().Len())
+	case url != "" && p.typed("store"):
+		return "", nil, usageError(called, "a store is given by an argument and by --store; give it once")
+	case url == "":
+		url = c.String("store")
+	}
+	if url == "" {
+		return "", nil, usageError(called, "no store given; name its URL, as in '%s %s redis://localhost', or set %s", name, called, storeVariable)
+	}
+	claims, err := config.StoreSettings(url, options)
+	switch {
+	case err != nil:
+		return "", nil, misconfigured("%s: %w", called, err)
+	case strings.TrimSpace(options) == "":
+		return url, nil, nil
+	}
+	// What is not given has its default, as in a process that starts; who that is does not matter.
+	claims.Group, claims.RID = holdfast.DefaultSpace, name
+	if err := claims.Resolve(0); err != nil {
+		return "", nil, misconfigured("%s: %w", called, err)
+	}
+	return url, &claims, nil
+}
+
+// withSettings opens the store that c is about, reads what stands there, and lets a function do something
+// with it, within --timeout.
+func (p *program) withSettings(ctx context.Context, c *cli.Command, do func(context.Context, storage.Store, *besideLocks) error) (err error) {
+	url, wanted, err := p.storeOf(c)
+	if err != nil {
+		return err
+	}
+	limit, err := timeoutOf(c)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(ctx, calledAs(c), url, limit)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := store.Close(); closing != nil {
+			err = errors.Join(err, fmt.Errorf("%s: close store %s: %w", calledAs(c), open.Redacted(url), closing))
+		}
+	}()
+	reading, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	written, err := storelock.StoredSettings(reading, store)
+	if err != nil {
+		return unanswered(ctx, c, open.Redacted(url), err)
+	}
+	return do(ctx, store, settingsBeside(open.Redacted(url), written, wanted))
+}
+
+// unanswered gives an error of a request to a store its exit code.
+func unanswered(ctx context.Context, c *cli.Command, where string, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err() // told to end
+	case errors.Is(err, storage.ErrInvalid):
+		return misconfigured("%s: store %s: %w", calledAs(c), where, err)
+	}
+	return &exitError{exitUnavailable, fmt.Errorf("%s: store %s: %w: %w", calledAs(c), where, holdfast.ErrUnavailable, err)}
+}
+
+// settingsBeside puts together what stands in a store, and how that goes with what is wanted.
+func settingsBeside(where string, written []claim.Written, wanted *claim.Options) *besideLocks {
+	b := &besideLocks{Store: where, Settings: []storeSettings{}}
+	agrees := true
+	if wanted != nil {
+		b.Wanted, b.Agrees = wanted.Settings(), &agrees
+	}
+	for _, w := range written {
+		state := "asked"
+		if w.Agreed {
+			state = "agreed"
+			agrees = agrees && w.Settings == b.Wanted
+		}
+		b.Settings = append(b.Settings, storeSettings{w.Settings, state, w.RID})
+	}
+	return b
+}
+
+// holds reports whether what is wanted is what holds already, and nothing else is asked for.
+func (b *besideLocks) holds() bool {
+	return b.Agrees != nil && *b.Agrees &&
+		slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.State == "agreed" }) &&
+		!slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.Settings != b.Wanted })
+}
+
+// code stands for what stands there: whoever confirms it has seen that, and nothing else is removed.
+func (b *besideLocks) code() string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, b.Store, b.Settings)))[:8]
+}
+
+func (p *program) showSettings(c *cli.Command, b *besideLocks) error {
+	if err := p.printSettings(c, b); err != nil || b.Agrees == nil || *b.Agrees {
+		return err
+	}
+	return misconfigured("%s: store %s: a process with %q would be refused; start it with what is agreed or, when nobody uses the locks, remove that: %s store forget-settings",
+		calledAs(c), b.Store, b.Wanted, name)
+}
+
+// printSettings prints what stands there, or that nothing does.
+func (p *program) printSettings(c *cli.Command, b *besideLocks) error {
+	switch {
+	case c.Bool("json"):
+		return printJSON(p.stdout, b)
+	case len(b.Settings) == 0:
+		return written(fmt.Fprintf(p.stdout, "No settings stand beside the locks of %s: the first process to start writes its own.\n", printable(b.Store)))
+	}
+	t := newTable("STORE", "STATE", "BY", "SETTINGS")
+	for _, s := range b.Settings {
+		t.row(b.Store, s.State, s.By, s.Settings)
+	}
+	return p.print(t)
+}
+
+// forgetSettings lets whoever calls it confirm what is to be removed, and does it.
+func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store storage.Store, b *besideLocks) error {
+	if len(b.Settings) == 0 || b.holds() {
+		return p.printSettings(c, b) // there is nothing to be done
+	}
+	switch given := strings.TrimSpace(c.String("confirm")); {
+	case c.IsSet("confirm") && given == "":
+		return usageError(calledAs(c), "flag --confirm is empty: give the code that a run without it prints")
+	case given == "":
+		b.Code = b.code()
+		if err := p.printSettings(c, b); err != nil {
+			return err
+		}
+		if err := p.confirmForgetting(c, b); err != nil {
+			return err
+		}
+	case given != b.code():
+		return &holdfast.Error{Op: calledAs(c), Err: fmt.Errorf("%w: --confirm %s is not the code of what stands in store %s now; run it again without --confirm, and look", holdfast.ErrConflict, given, b.Store)}
+	}
+	limit, err := timeoutOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := storelock.ForgetSettings(ctx, store); err != nil {
+		return unanswered(ctx, c, b.Store, err)
+	}
+	b.Code, b.Wanted, b.Agrees, b.Forgot = "", "", nil, true
+	if c.Bool("json") {
+		return printJSON(p.stdout, b)
+	}
+	return written(fmt.Fprintf(p.stdout, "The settings beside the locks of %s are forgotten: the first process to start writes its own.\n", printable(b.Store)))
+}
+
+// confirmForgetting asks, or says how it is confirmed where nobody can be asked.
+func (p *program) confirmForgetting(c *cli.Command, b *besideLocks) error {
+	if !p.asksPeople(c) {
+		return usageError(calledAs(c), "nothing was changed, because it must be asked whether all who lock there are stopped, and this is no terminal; if they are, run it again with --confirm %s", b.Code)
+	}
+	answer, err := p.question(bufio.NewReader(p.stdin), "THE DANGER: if anybody still locks there, two can hold one lock.\nAll who do are stopped? (yes or no) ")
+	if err != nil {
+		return err
+	}
+	if strings.ToLower(answer) != "yes" {
+		return &exitError{exitUsage, fmt.Errorf("%s: %w", calledAs(c), errNotConfirmed)}
+	}
+	return nil
+}
