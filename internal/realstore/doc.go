@@ -10,6 +10,7 @@
 //	redis.go
 //	etcd.go
 //	cassandra.go
+//	tls.go         the same servers where they speak TLS, and nothing else: StartEtcdTLS and so on
 //	build.go       the etcd server, made from tools/etcd
 //	proxy.go       a network between a driver and its server that loses what tests want lost
 //	recipe         the words that start a server, which bench/peer starts servers with, too

@@ -2,6 +2,7 @@ package realstore
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,29 +23,54 @@ func Etcd(t testing.TB) string {
 // as "--quota-backend-bytes", "16777216".
 func StartEtcd(t testing.TB, more ...string) *Server {
 	t.Helper()
+	return startEtcd(t, kind{
+		ask: func(ctx context.Context, address string) error { return askEtcd(ctx, "http://"+address, nil) },
+		url: func(address string) string { return "etcd://" + address },
+	}, func(string, []string) []string { return more })
+}
+
+// StartEtcdTLS starts a cluster of one etcd whose clients come by TLS.
+func StartEtcdTLS(t testing.TB, secure TLS) *Server {
+	t.Helper()
+	asking := secure.asking(t)
+	return startEtcd(t, kind{
+		tls: &secure,
+		ask: func(ctx context.Context, address string) error { return askEtcd(ctx, "https://"+address, asking) },
+		url: func(address string) string { return "etcds://" + address },
+	}, func(folder string, ports []string) []string {
+		own := "https://127.0.0.1:" + ports[0] // of a flag that stands there twice the second one counts
+		words := []string{"--listen-client-urls", own, "--advertise-client-urls", own, "--cert-file", certFile(folder), "--key-file", keyFile(folder)}
+		if secure.Mutual {
+			words = append(words, "--client-cert-auth", "--trusted-ca-file", caFile(folder))
+		}
+		return words
+	})
+}
+
+// startEtcd fills in what all have.
+func startEtcd(t testing.TB, k kind, more func(folder string, ports []string) []string) *Server {
+	t.Helper()
 	program, err := findEtcd(t.Context())
 	if err != nil {
 		unavailable(t, err)
 	}
 	r := recipe.Etcd()
-	return start(t, kind{
-		name: "etcd", ports: r.Ports, drop: r.Drop, end: syscall.SIGKILL, ask: askEtcd,
-		url: func(address string) string { return "etcd://" + address },
-		commands: func(folder string, ports []string) [][]string {
-			return r.Commands(program, folder, ports, append([]string{"--unsafe-no-fsync"}, more...)...)
-		},
-	})
+	k.name, k.ports, k.drop, k.end = "etcd", r.Ports, r.Drop, syscall.SIGKILL
+	k.commands = func(folder string, ports []string) [][]string {
+		return r.Commands(program, folder, ports, append([]string{"--unsafe-no-fsync"}, more(folder, ports)...)...)
+	}
+	return start(t, k)
 }
 
 // askEtcd asks for its health, which it tells once there is a leader.
-func askEtcd(ctx context.Context, address string) error {
+func askEtcd(ctx context.Context, url string, secure *tls.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/health", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: secure}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return err

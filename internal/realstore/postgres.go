@@ -3,6 +3,7 @@ package realstore
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -23,19 +24,42 @@ func Postgres(t testing.TB) string {
 // as "-c", "max_connections=10".
 func StartPostgres(t testing.TB, more ...string) *Server {
 	t.Helper()
+	return startPostgres(t, kind{
+		ask: func(ctx context.Context, address string) error { return askPostgres(ctx, address, nil) },
+		url: func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=disable" },
+	}, func(string) []string { return more })
+}
+
+// StartPostgresTLS starts such a PostgreSQL whose clients come by TLS.
+func StartPostgresTLS(t testing.TB, secure TLS) *Server {
+	t.Helper()
+	asking := secure.asking(t)
+	return startPostgres(t, kind{
+		tls: &secure,
+		ask: func(ctx context.Context, address string) error { return askPostgres(ctx, address, asking) },
+		url: func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=verify-full" },
+	}, func(folder string) []string {
+		return []string{
+			"-c", "ssl=on", "-c", "ssl_cert_file=" + certFile(folder), "-c", "ssl_key_file=" + keyFile(folder), "-c", "ssl_ca_file=" + caFile(folder),
+			"-c", "hba_file=" + hbaFile(folder),
+		}
+	})
+}
+
+// startPostgres fills in what all have.
+func startPostgres(t testing.TB, k kind, more func(folder string) []string) *Server {
+	t.Helper()
 	r := recipe.PostgreSQL()
 	program, err := r.Find()
 	if err != nil {
 		unavailable(t, err)
 	}
-	return start(t, kind{
-		// SIGQUIT is the end without order: nothing is left, and nothing waited for.
-		name: "postgres", ports: r.Ports, drop: r.Drop, end: syscall.SIGQUIT, ask: askPostgres,
-		url: func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=disable" },
-		commands: func(folder string, ports []string) [][]string {
-			return r.Commands(program, folder, ports, append([]string{"-c", "fsync=off", "-c", "max_connections=300"}, more...)...)
-		},
-	})
+	// SIGQUIT is the end without order: nothing is left, and nothing waited for.
+	k.name, k.ports, k.drop, k.end = "postgres", r.Ports, r.Drop, syscall.SIGQUIT
+	k.commands = func(folder string, ports []string) [][]string {
+		return r.Commands(program, folder, ports, append([]string{"-c", "fsync=off", "-c", "max_connections=300"}, more(folder)...)...)
+	}
+	return start(t, k)
 }
 
 // The PostgreSQL protocol, version 3.0, as far as it is needed to be let in: a message is a
@@ -45,15 +69,31 @@ const (
 	readyForQuery   = 'Z'
 	errorResponse   = 'E'
 	terminate       = 'X'
+
+	encryptionRequest = 80877103 // instead of a version
+	encryptionGranted = 'S'
 )
 
 // askPostgres logs in.
-func askPostgres(ctx context.Context, address string) error {
+func askPostgres(ctx context.Context, address string, secure *tls.Config) error {
 	connection, err := dial(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer connection.Close()
+	if secure != nil {
+		var answer [1]byte
+		if _, err := connection.Write(binary.BigEndian.AppendUint32([]byte{0, 0, 0, 8}, encryptionRequest)); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(connection, answer[:]); err != nil {
+			return err
+		}
+		if answer[0] != encryptionGranted {
+			return fmt.Errorf("it does not speak TLS, and answers %q", answer)
+		}
+		connection = tls.Client(connection, secure)
+	}
 	body := binary.BigEndian.AppendUint32(nil, protocolVersion)
 	body = append(body, "user\x00postgres\x00database\x00postgres\x00\x00"...)
 	startup := binary.BigEndian.AppendUint32(nil, uint32(len(body)+4))

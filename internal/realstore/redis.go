@@ -3,6 +3,7 @@ package realstore
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"strings"
@@ -24,18 +25,45 @@ func Redis(t testing.TB) string {
 // "--requirepass", "secret".
 func StartRedis(t testing.TB, more ...string) *Server {
 	t.Helper()
+	return startRedis(t, kind{
+		ask: func(ctx context.Context, address string) error { return askRedis(ctx, address, nil) },
+		url: func(address string) string { return "redis://" + address },
+	}, func(string, []string) []string { return more })
+}
+
+// StartRedisTLS starts such a Redis whose clients come by TLS.
+func StartRedisTLS(t testing.TB, secure TLS) *Server {
+	t.Helper()
+	asking := secure.asking(t)
+	return startRedis(t, kind{
+		tls: &secure,
+		ask: func(ctx context.Context, address string) error { return askRedis(ctx, address, asking) },
+		url: func(address string) string { return "rediss://" + address },
+	}, func(folder string, ports []string) []string {
+		clients := "no"
+		if secure.Mutual {
+			clients = "yes"
+		}
+		return []string{
+			"--port", "0", "--tls-port", ports[0], "--tls-cert-file", certFile(folder), "--tls-key-file", keyFile(folder),
+			"--tls-ca-cert-file", caFile(folder), "--tls-auth-clients", clients,
+		}
+	})
+}
+
+// startRedis fills in what all have.
+func startRedis(t testing.TB, k kind, more func(folder string, ports []string) []string) *Server {
+	t.Helper()
 	r := recipe.Redis()
 	program, err := r.Find()
 	if err != nil {
 		unavailable(t, err)
 	}
-	return start(t, kind{
-		name: "redis", ports: r.Ports, drop: r.Drop, end: syscall.SIGKILL, ask: askRedis,
-		url: func(address string) string { return "redis://" + address },
-		commands: func(folder string, ports []string) [][]string {
-			return r.Commands(program, folder, ports, append([]string{"--save", "", "--appendonly", "yes", "--appendfsync", "no"}, more...)...)
-		},
-	})
+	k.name, k.ports, k.drop, k.end = "redis", r.Ports, r.Drop, syscall.SIGKILL
+	k.commands = func(folder string, ports []string) [][]string {
+		return r.Commands(program, folder, ports, append([]string{"--save", "", "--appendonly", "yes", "--appendfsync", "no"}, more(folder, ports)...)...)
+	}
+	return start(t, k)
 }
 
 // askLimit is how long a server may take to answer that it serves.
@@ -58,12 +86,15 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // askRedis pings. One that wants a password serves, too.
-func askRedis(ctx context.Context, address string) error {
+func askRedis(ctx context.Context, address string, secure *tls.Config) error {
 	connection, err := dial(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer connection.Close()
+	if secure != nil {
+		connection = tls.Client(connection, secure)
+	}
 	if _, err := connection.Write([]byte("PING\r\n")); err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type kind struct {
 	// ask returns nil if the server at address answers as one that serves.
 	ask func(ctx context.Context, address string) error
 	url func(address string) string
+	tls *TLS           // nil: it speaks in the clear
 	end syscall.Signal // ends it at once, with all of its processes
 }
 
@@ -105,6 +106,11 @@ func (s *Server) begin() (err error) {
 	}
 	if s.folder, err = makeFolder(s.kind.name, s.user, s.group); err != nil {
 		return err
+	}
+	if s.kind.tls != nil {
+		if err = s.kind.tls.write(s.folder, s.user, s.group); err != nil {
+			return err
+		}
 	}
 	s.log = filepath.Join(s.folder, "log")
 	if s.addresses, err = trial.FreeAddresses(s.kind.ports); err != nil {

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"encoding/binary"
+	"net"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/holdfast-locks/holdfast/storage/location"
 )
@@ -59,11 +61,29 @@ func parseURL(url string) (*config, error) {
 	}
 	if encrypted := l.Flag("tls"); encrypted || l.Scheme == "etcds" {
 		scheme, c.client.TLS = "https://", l.TLS()
+		if name := c.client.TLS.ServerName; name != "" {
+			c.client.DialOptions = append(c.client.DialOptions, grpc.WithTransportCredentials(named{credentials.NewTLS(c.client.TLS), name}))
+		}
 	}
 	for _, host := range l.Hosts {
 		c.client.Endpoints = append(c.client.Endpoints, scheme+host)
 	}
 	return c, l.Err()
+}
+
+// named are credentials for servers of one name. The client asks each for a certificate for the host that it
+// dials, whatever its configuration says.
+type named struct {
+	credentials.TransportCredentials
+	name string
+}
+
+func (n named) ClientHandshake(ctx context.Context, _ string, connection net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return n.TransportCredentials.ClientHandshake(ctx, n.name, connection)
+}
+
+func (n named) Clone() credentials.TransportCredentials {
+	return named{n.TransportCredentials.Clone(), n.name}
 }
 
 // failFast has a request that finds no connection fail with why there is none, and so known to

@@ -70,9 +70,9 @@ func (s *Store) spread() {
 			}
 		}
 		rows = append(rows, s.news.take()...)
-		ctx, cancel := context.WithTimeout(s.ctx, s.settings.timeout)
+		ctx, leave := s.lingering()
 		err := s.notify(ctx, rows)
-		cancel()
+		leave()
 		if err == nil {
 			rows, failed = nil, 0
 			continue
@@ -84,6 +84,20 @@ func (s *Store) spread() {
 		}
 	}
 }
+
+// lingering is the context of what is told, which ends only some time after the store is closed: a statement that
+// is cut off costs its connection, and by TLS the pool waits 15 s for the server to see that.
+func (s *Store) lingering() (context.Context, func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.settings.timeout)
+	forget := context.AfterFunc(s.ctx, func() { time.AfterFunc(lastWords, cancel) })
+	return ctx, func() {
+		forget()
+		cancel()
+	}
+}
+
+// lastWords is how long a store that is closed goes on telling at the most.
+const lastWords = time.Second
 
 func (s *Store) notify(ctx context.Context, rows []string) error {
 	if len(rows) == 0 {
@@ -97,7 +111,7 @@ func (s *Store) notify(ctx context.Context, rows []string) error {
 
 // last tells what is left when the store is closed.
 func (s *Store) last() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	_ = s.notify(ctx, s.news.take()) // watches are hints, and this was the last chance
 }

@@ -1,12 +1,7 @@
 package redis_test
 
 import (
-	"crypto/tls"
-	"io"
-	"net"
-	"os"
-	"path/filepath"
-	"sync"
+	"net/url"
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/internal/issuer"
@@ -15,66 +10,105 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/redis"
 )
 
-// encrypt lets clients reach a server by TLS, and returns the address.
-func encrypt(t *testing.T, address string, certificate tls.Certificate) string {
-	t.Helper()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", address)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			copying := func(to, from net.Conn) func() {
-				return func() {
-					_, _ = io.Copy(to, from) // until either ends
-					to.Close()
-					from.Close()
-				}
-			}
-			work.Go(copying(server, client))
-			work.Go(copying(client, server))
-		}
-	})
-	t.Cleanup(func() {
-		if err := listener.Close(); err != nil {
-			t.Error(err)
-		}
-		work.Wait()
-	})
-	return listener.Addr().String()
+// party is an authority, and a client that it has signed a certificate for.
+type party struct {
+	*issuer.Authority
+	trusts, shows url.Values // options
 }
 
-// TestEncrypted: with an authority's certificate it speaks to a server that this authority has
-// issued one to, and to no other.
+func newParty(t *testing.T, name string) party {
+	t.Helper()
+	authority, err := issuer.New(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	ca, err := authority.Write(folder, "ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := authority.Issue(issuer.Wish{Name: "client"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := client.Write(folder, "client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return party{authority, url.Values{"ca": {ca}}, url.Values{"cert": {files.Cert}, "key": {files.Key}}}
+}
+
+// with is a URL with options.
+func with(address string, options ...url.Values) string {
+	all := url.Values{}
+	for _, some := range options {
+		for name, values := range some {
+			all[name] = values
+		}
+	}
+	return address + "?" + all.Encode()
+}
+
+// works writes, reads, swaps and watches.
+func works(t *testing.T, address string) {
+	t.Helper()
+	store := open(t, address)
+	told := make(chan struct{}, 16)
+	if err := store.Watch(t.Context(), "cell", func() { told <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	<-told // it begins
+	if err := store.Mutate(t.Context(), add("row", "c", "v")); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := store.Slice(t.Context(), &storage.Slice{Key: "row"})
+	if err != nil || len(entries) != 1 || entries[0].Value != "v" {
+		t.Errorf("the row has %v, %v; want the value v", entries, err)
+	}
+	swapped, err := store.Swap(t.Context(), &storage.Swap{Key: "cell", Column: "c", Absent: true, New: "v", Tell: true})
+	if err != nil || !swapped.Done {
+		t.Fatalf("the swap: %+v, %v", swapped, err)
+	}
+	<-told
+}
+
+// refuses fails where something is opened by a URL, or the error says something else.
+func refuses(t *testing.T, address, says string) {
+	t.Helper()
+	store, err := redis.Open(t.Context(), address)
+	if err == nil {
+		_ = store.Close() // the test has failed already
+	}
+	of(t, err, storage.ErrRefused, says)
+}
+
+// TestEncrypted: with the certificate of the authority that has signed the server's it works, and with no
+// other; nor where the server's certificate is for another host.
 func TestEncrypted(t *testing.T) {
-	authority, err := issuer.New("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := authority.Issue(issuer.Wish{Hosts: []string{"cache.example"}, Member: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, authority.PEM(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	address := encrypt(t, realstore.StartRedis(t).Address(), certificate.TLS())
-	if err := open(t, "rediss://"+address+"?server_name=cache.example&ca="+ca).Mutate(t.Context(), add("row", "c", "v")); err != nil {
-		t.Error(err)
-	}
-	for options, says := range map[string]string{"?server_name=cache.example": "unknown authority", "?ca=" + ca: "127.0.0.1"} {
-		_, err := redis.Open(t.Context(), "rediss://"+address+options)
-		of(t, err, storage.ErrRefused, says)
-	}
+	ours, others := newParty(t, "ours"), newParty(t, "others")
+	s := realstore.StartRedisTLS(t, realstore.TLS{Authority: ours.Authority})
+	works(t, with(s.URL(), ours.trusts))
+	refuses(t, s.URL(), "certificate signed by unknown authority")
+	refuses(t, with(s.URL(), others.trusts), "certificate signed by unknown authority")
+	refuses(t, with(s.URL(), ours.trusts, url.Values{"server_name": {"elsewhere.example"}}), "elsewhere.example")
+	refuses(t, "redis://"+s.Address(), "")
+}
+
+// TestServerNamed: a server whose certificate is for a name that nobody dials.
+func TestServerNamed(t *testing.T) {
+	ours := newParty(t, "ours")
+	s := realstore.StartRedisTLS(t, realstore.TLS{Authority: ours.Authority, Host: "cache.example"})
+	works(t, with(s.URL(), ours.trusts, url.Values{"server_name": {"cache.example"}}))
+	refuses(t, with(s.URL(), ours.trusts), "127.0.0.1")
+}
+
+// TestMutual: a server that wants clients to prove who they are lets in whom its authority has signed a
+// certificate for, and nobody else.
+func TestMutual(t *testing.T) {
+	ours, others := newParty(t, "ours"), newParty(t, "others")
+	s := realstore.StartRedisTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})
+	works(t, with(s.URL(), ours.trusts, ours.shows))
+	// The server says why, and ends the connection: what comes first is a matter of luck.
+	refuses(t, with(s.URL(), ours.trusts), "open redis at "+s.Address())
+	refuses(t, with(s.URL(), ours.trusts, others.shows), "open redis at "+s.Address())
 }
