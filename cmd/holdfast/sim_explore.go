@@ -48,7 +48,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("units", 0, "how many `UNITS` each name has, where peers ask one another; users want 1, 2 and so on of them, in turn; 0 is the whole name"),
 			switchFlag("retain", "peers keep a permission until its giver asks"),
 			switchFlag("defer", "peers that defer a request say so"),
-			countFlag("crashes", 1, "how many `CRASHES` of members a run may have"),
+			countFlag("crashes", 1, "how many `CRASHES` of members a run may have; of protocol claim none without the flag"),
 			countFlag("restarts", 0, "after how many `RESTARTS` of those faults may still come; another one ends all faults"),
 			countFlag("pauses", 0, "how many `PAUSES` of members a run may have"),
 			countFlag("losses", 0, "how many `MESSAGES` may be lost"),

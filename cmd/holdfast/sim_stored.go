@@ -15,7 +15,7 @@ import (
 )
 
 // ofClaims are the flags of sim explore that say something where locks are claims in a store.
-var ofClaims = []string{"protocol", "calls", "slow", "spread", "cas", "watch", "jobs", "trace"}
+var ofClaims = []string{"protocol", "calls", "slow", "crashes", "spread", "cas", "watch", "jobs", "trace"}
 
 // simStored plays every run of two processes that lock by claims.
 func (p *program) simStored(ctx context.Context, c *cli.Command) error {
@@ -27,6 +27,9 @@ func (p *program) simStored(ctx context.Context, c *cli.Command) error {
 	config := stored.Config{CAS: c.Bool("cas"), Watch: c.Bool("watch"), Slow: c.Int("slow"), Spread: c.Int("spread")}
 	if c.IsSet("calls") {
 		config.Calls = c.Int("calls")
+	}
+	if c.IsSet("crashes") { // its default is of members, and one crash multiplies the runs by hundreds
+		config.Crashes = c.Int("crashes")
 	}
 	if err := config.Check(); err != nil {
 		return usageError("sim explore", "%v", err)

@@ -14,7 +14,11 @@
 //   - whose wall clock is ahead, by the skew, or that none is;
 //   - so many requests to the store as Slow says, whichever they are: each takes effect up to more than W after it was
 //     sent, and is answered at once or later; or it is told that nothing is known of it, and it was done, is done
-//     later, or never. All others are done and answered at once.
+//     later, or never. All others are done and answered at once;
+//   - so many processes crash as Crashes says, whichever they are, each before any of its steps: what it has asked for
+//     takes effect, what stands in the store stays, and its user believes nothing any more. It starts again at
+//     once, after more than W, or when all that it has left has expired, under another name, and its
+//     user wants what he has not had.
 //
 // So the order is open in which requests under way take effect. The search is complete when it has
 // played all combinations; it takes no shortcut.
@@ -27,10 +31,10 @@
 //
 // # What it leaves out
 //
-// Local clocks are right, crashes and lost leases are package sim's, and so are renewals: users hold for
-// less than a third of an expiry.
+// Local clocks are right, lost leases are package sim's, and so are renewals: users hold for less than a third of an
+// expiry. Nobody crashes whose user has had all locks, and no user believes in a lock whose process has crashed.
 //
 // # Files
 //
-//	stored.go  bounds, and the search        world.go  one run
+//	stored.go  bounds, and the search        world.go  one run        crash.go  the end of a process, and the next
 package stored

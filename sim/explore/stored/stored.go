@@ -19,6 +19,9 @@ type Config struct {
 	Calls int
 	// Slow is how many requests of a run are not done and answered at once: 0 to 2.
 	Slow int
+	// Crashes is how many processes crash in a run, at any of their steps, and start again under another
+	// name: 0 to 2. What they have asked the store for takes effect, and what stands there stays.
+	Crashes int
 	// Spread is how many quanta the first locks of the two lie apart, at the most. Zero means 10.
 	Spread int
 }
@@ -36,6 +39,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("stored: Calls is %d; 1 to 4 is allowed", c.Calls)
 	case c.Slow < 0 || c.Slow > 2:
 		return fmt.Errorf("stored: Slow is %d; 0 to 2 is allowed", c.Slow)
+	case c.Crashes < 0 || c.Crashes > 2:
+		return fmt.Errorf("stored: Crashes is %d; 0 to 2 is allowed", c.Crashes)
 	case c.Spread < 1 || c.Spread > 100:
 		return fmt.Errorf("stored: Spread is %d; 1 to 100 is allowed", c.Spread)
 	}
@@ -44,7 +49,7 @@ func (c *Config) Check() error {
 
 // String lists the bounds.
 func (c *Config) String() string {
-	return fmt.Sprintf("2 processes x %d locks, cas=%v watch=%v slow=%d spread=%d; W is %d quanta, the skew %d", c.Calls, c.CAS, c.Watch, c.Slow, c.Spread, wait/quantum, skew/quantum)
+	return fmt.Sprintf("2 processes x %d locks, cas=%v watch=%v slow=%d crashes=%d spread=%d; W is %d quanta, the skew %d", c.Calls, c.CAS, c.Watch, c.Slow, c.Crashes, c.Spread, wait/quantum, skew/quantum)
 }
 
 // Report is what was found.
@@ -112,17 +117,25 @@ func search(ctx context.Context, c *Config, first int, stop *atomic.Bool) (runs,
 			stop.Store(true)
 			return runs, steps, &Found{Promise: err.promise, Story: err.story, Choices: w.chosen()}
 		}
-		at := len(w.choices) - 1
-		for at > 0 && w.choices[at].value+1 == w.choices[at].of {
-			at--
+		if path = w.next(); path == nil {
+			break
 		}
-		if at == 0 {
-			return runs, steps, nil
-		}
-		path = append(path[:0], w.chosen()[:at+1]...)
-		path[at]++
 	}
 	return runs, steps, nil
+}
+
+// next is what leads to the run after this one of the same part, or nil.
+func (w *world) next() []int {
+	at := len(w.choices) - 1
+	for at > 0 && w.choices[at].value+1 == w.choices[at].of {
+		at--
+	}
+	if at == 0 {
+		return nil
+	}
+	path := w.chosen()[:at+1]
+	path[at]++
+	return path
 }
 
 // Play plays one run, and returns what happens in it, for people.

@@ -2,7 +2,10 @@ package stored
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
@@ -30,11 +33,90 @@ func explored(t *testing.T, c Config) Report {
 func TestNothingIsFound(t *testing.T) {
 	for _, c := range []Config{
 		{Watch: true, Calls: 1, Slow: 1}, {CAS: true, Watch: true, Calls: 1, Slow: 1}, {Watch: true, Spread: 3}, {Spread: 3, Calls: 1, Slow: 1}, {CAS: true, Spread: 3},
+		{Watch: true, Calls: 1, Crashes: 1}, {Calls: 1, Crashes: 1}, {CAS: true, Watch: true, Calls: 1, Crashes: 1}, {CAS: true, Calls: 1, Crashes: 1},
 	} {
 		if r := explored(t, c); r.Found != nil || r.Stopped || r.Runs < 20 {
 			t.Errorf("%v: %+v", &c, r)
 		}
 	}
+}
+
+// TestProcessesCrashAnywhere: before they ask, while they claim and while they hold, with all times until they
+// start again; and what they leave behind is waited for as long as it may count.
+func TestProcessesCrashAnywhere(t *testing.T) {
+	for _, cas := range []bool{false, true} {
+		c := &Config{CAS: cas, Watch: true, Calls: 1, Crashes: 1, Spread: 1}
+		seen := map[string]int{}
+		for first := range c.starts() {
+			for path := []int{first}; path != nil; {
+				w, broken := tellingly(c, path)
+				if broken != nil {
+					t.Fatalf("%s: %s\n%s", broken.promise, broken.story, strings.Join(w.told, "\n"))
+				}
+				at := slices.IndexFunc(w.told, func(line string) bool { return strings.Contains(line, " crashes, ") })
+				if at < 0 {
+					seen["nobody"]++
+				} else {
+					seen[kindOf(t, w.told, at)]++
+					seen[w.told[at][strings.Index(w.told[at], "after "):]]++
+				}
+				path = w.next()
+			}
+		}
+		for _, kind := range []string{"nobody", "idle", "claiming", "holding", "released", "after 0s", "after 10ms", "after 66ms"} {
+			if seen[kind] == 0 {
+				t.Errorf("cas=%v: in no run it is %q: %v", cas, kind, seen)
+			}
+		}
+	}
+}
+
+// kindOf says what a process was about when it crashed. Where it held, nobody has the lock soon: its claim is waited
+// for, of which two thirds were left, less W and how long it has held. All are served in the end.
+func kindOf(t *testing.T, told []string, at int) string {
+	who := strings.TrimPrefix(strings.Fields(told[at])[1], "p")
+	latest := func(what string) int { // of its user's lines
+		before := -1
+		for i, line := range told[:at] {
+			if strings.Contains(line, "user "+who+" "+what) {
+				before = i
+			}
+		}
+		return before
+	}
+	kind := "claiming"
+	switch given := latest("gives it back"); {
+	case latest("wants the lock") == at-1:
+		kind = "idle" // its machine has not heard of that
+	case latest("has the lock") >= 0 && (given < 0 || given == at-1):
+		kind = "holding"
+	case given >= 0:
+		kind = "released"
+	}
+	served := false
+	for _, line := range told[at:] {
+		if !strings.Contains(line, " has the lock, token ") {
+			continue
+		}
+		served = true
+		if after := elapsed(t, line) - elapsed(t, told[at]); kind == "holding" && after < expiry/4 {
+			t.Errorf("the lock is had again after %v though its holder has crashed:\n%s", after, strings.Join(told, "\n"))
+		}
+	}
+	if !served {
+		t.Errorf("nobody has the lock after the crash:\n%s", strings.Join(told, "\n"))
+	}
+	return kind
+}
+
+// elapsed is when a line was told.
+func elapsed(t *testing.T, line string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(strings.Fields(line)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // TestRulesOffAreFound: a rule that these runs can show breaks a promise in one of them.
@@ -57,7 +139,7 @@ func TestRulesOffAreFound(t *testing.T) {
 
 // TestConfigIsChecked, with what is allowed.
 func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []Config{{Calls: 5}, {Calls: -1}, {Slow: 3}, {Slow: -1}, {Spread: -1}, {Spread: 101}} {
+	for _, c := range []Config{{Calls: 5}, {Calls: -1}, {Slow: 3}, {Slow: -1}, {Crashes: 3}, {Crashes: -1}, {Spread: -1}, {Spread: 101}} {
 		if _, err := Explore(context.Background(), c, 1); err == nil {
 			t.Errorf("%+v is allowed", c)
 		}

@@ -67,6 +67,7 @@ type world struct {
 	watches map[string]map[int]bool
 	members [2]*member
 	left    int // requests that may be slow
+	crashes int // that may come
 	highest holdfast.Token
 	broken  *broken
 	fates   []fate
@@ -78,14 +79,17 @@ type event struct {
 	do func()
 }
 
-// member is a process with one user.
+// member is one life of a process with one user.
 type member struct {
 	number   int
+	life     int
+	dead     bool
 	machine  *claim.Machine
 	out      protocol.Effects
 	ahead    time.Duration // its wall clock
 	lease    protocol.Lease
 	calls    int // that are still to begin
+	underWay bool
 	request  uint64
 	token    holdfast.Token
 	believes bool
@@ -145,20 +149,19 @@ func (w *world) at(when time.Duration, do func()) {
 }
 
 func (w *world) run() *broken {
-	w.left = w.config.Slow
+	w.left, w.crashes = w.config.Slow, w.config.Crashes
 	w.fates, w.reads = fates()
 	w.watches = map[string]map[int]bool{}
 	w.store = memory.New(memory.Config{Now: func() time.Time { return time.UnixMicro(wall + w.now.Microseconds()) }})
 	apart := w.choose(w.config.starts()) - w.config.Spread
 	ahead := w.choose(3)
 	for i := range w.members {
-		m, err := w.begin(i)
-		if err != nil {
-			w.violate("P4", "process %d does not start: %v", i+1, err)
-			return w.broken
-		}
+		m := &member{number: i, life: 1, calls: w.config.Calls}
 		if ahead == i+1 {
 			m.ahead = skew
+		}
+		if w.begin(m); w.broken != nil {
+			return w.broken
 		}
 	}
 	const formed = quantum // until then nothing is slow: settings are agreed
@@ -193,16 +196,22 @@ func (w *world) over() bool {
 }
 
 // begin starts a process, with a view.
-func (w *world) begin(i int) (*member, error) {
+func (w *world) begin(m *member) {
+	rid := fmt.Sprintf("p%d", m.number+1)
+	if m.life > 1 {
+		rid += fmt.Sprintf(".%d", m.life)
+	}
 	machine, err := claim.New(claim.Config{
-		Options: claim.Options{Wait: wait, Skew: skew, Expiry: expiry, Retries: 2, RID: fmt.Sprintf("p%d", i+1), Group: "g", CAS: w.config.CAS},
-		Self:    protocol.ID(i + 1), Random: uint64(i), Store: storage.Features{Name: "explored", Consistent: true, Swap: true, Durable: true, Watch: w.config.Watch},
+		Options: claim.Options{Wait: wait, Skew: skew, Expiry: expiry, Retries: 2, RID: rid, Group: "g", CAS: w.config.CAS},
+		Self:    protocol.ID(m.number + 1), Random: uint64(m.number + 2*(m.life-1)),
+		Store: storage.Features{Name: "explored", Consistent: true, Swap: true, Durable: true, Watch: w.config.Watch},
 	})
 	if err != nil {
-		return nil, err
+		w.violate("P4", "process %d does not start: %v", m.number+1, err)
+		return
 	}
-	m := &member{number: i, machine: machine, calls: w.config.Calls, woken: protocol.Never, lease: protocol.Lease{Member: protocol.Never}}
-	w.members[i] = m
+	m.machine, m.woken, m.lease = machine, protocol.Never, protocol.Lease{Member: protocol.Never}
+	w.members[m.number] = m
 	w.step(m, protocol.Event{Kind: protocol.Start})
 	view := &protocol.View{Number: 1, Installed: true, Open: true, Coordinator: 1, Lease: &m.lease}
 	view.Epoch.Counter = 1
@@ -210,11 +219,17 @@ func (w *world) begin(i int) (*member, error) {
 		view.Members = append(view.Members, protocol.Member{ID: protocol.ID(j + 1), Since: 1})
 	}
 	w.step(m, protocol.Event{Kind: protocol.Raised, Fact: view})
-	return m, nil
 }
 
-// step lets a machine take an event, and does what it wants done.
+// step lets a machine take an event, unless its process is dead, or crashes before.
 func (w *world) step(m *member, ev protocol.Event) {
+	if !m.dead && !w.crash(m) {
+		w.take(m, ev)
+	}
+}
+
+// take lets a machine take an event, and does what it wants done.
+func (w *world) take(m *member, ev protocol.Event) {
 	w.steps++
 	m.machine.Step(w.now, ev, &m.out)
 	out := m.out
@@ -241,6 +256,9 @@ func (w *world) step(m *member, ev protocol.Event) {
 }
 
 func (w *world) receive(m *member, fact any) {
+	if m.dead {
+		return
+	}
 	w.say("p%d hears %v", m.number+1, fact)
 	w.step(m, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: fact})
 }
@@ -365,7 +383,11 @@ func (w *world) call(m *member, fact any) {
 // ask lets a user ask for the lock, which he holds for nothing or longer than W; the last one for longer,
 // so that it can be seen beside another.
 func (w *world) ask(m *member) {
+	if m.dead {
+		return
+	}
 	m.calls--
+	m.underWay = true
 	m.request = uint64(w.config.Calls - m.calls)
 	m.hold = wait + 2*quantum
 	if m.calls > 0 && w.choose(2) == 1 {
@@ -398,6 +420,9 @@ func (w *world) granted(m *member, d *lock.Decision) {
 	w.highest = max(w.highest, d.Token)
 	m.believes, m.token = true, d.Token
 	w.at(w.now+m.hold, func() {
+		if m.dead {
+			return
+		}
 		m.believes = false
 		w.say("user %d gives it back", m.number+1)
 		w.call(m, &protocol.Release{Session: m.session(), Request: m.request, Name: "x", Token: m.token})
@@ -406,7 +431,7 @@ func (w *world) granted(m *member, d *lock.Decision) {
 
 // gave goes on with the next lock, at once or a while later.
 func (w *world) gave(m *member) {
-	m.request = 0
+	m.request, m.underWay = 0, false
 	if m.calls > 0 {
 		m.request = 1 // wants something still
 		later := time.Duration(w.choose(2)) * 4 * quantum

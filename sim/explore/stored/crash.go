@@ -1,0 +1,39 @@
+package stored
+
+import "time"
+
+// restarts is after what times a process that has crashed starts again: at once; when what it had written last
+// is older than W; when all that it has left behind has expired, for everybody.
+func restarts() []time.Duration {
+	return []time.Duration{0, wait + 2*quantum, expiry + 2*skew}
+}
+
+// crash chooses whether a process crashes before its next step. What was asked of the store is under way, and
+// what stands there stays; its user, who was a part of it, believes nothing any more. It starts again under
+// another name, and its user wants what he has not had.
+func (w *world) crash(m *member) bool {
+	if w.crashes == 0 || w.now == 0 || m.calls == 0 && m.request == 0 {
+		return false
+	}
+	after := restarts()
+	i := w.choose(1 + len(after))
+	if i == 0 {
+		return false
+	}
+	w.crashes--
+	m.dead, m.believes = true, false
+	for _, watching := range w.watches {
+		delete(watching, m.number)
+	}
+	w.say("p%d crashes, and starts again after %v", m.number+1, after[i-1])
+	next := &member{number: m.number, life: m.life + 1, ahead: m.ahead, calls: m.calls}
+	if m.underWay {
+		next.calls++
+	}
+	w.at(w.now+after[i-1], func() {
+		if w.begin(next); w.broken == nil {
+			w.ask(next)
+		}
+	})
+	return true
+}
