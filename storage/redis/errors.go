@@ -39,8 +39,8 @@ func (s *Store) classify(err error, what string, writes bool) error {
 	switch {
 	case errors.Is(err, storage.ErrInvalid), errors.Is(err, storage.ErrRefused):
 		return fmt.Errorf("%s: %w", what, err) // it is of a kind already
-	case !ofServer && s.connections.isClosed() && !writes, errors.Is(err, rueidis.ErrClosing):
-		return fmt.Errorf("%s: %w", what, errClosed)
+	case !ofServer && !writes && (s.connections.isClosed() || errors.Is(err, rueidis.ErrClosing)):
+		return fmt.Errorf("%s: %w", what, errClosed) // of a write under way the client says that, too
 	case errors.As(err, &dialed):
 		kind = storage.ErrRefused
 	case ofServer:
