@@ -1,0 +1,293 @@
+package group
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Time is how long this member has run, by its own clock.
+type Time = time.Duration
+
+// Never is the Time that does not come.
+const Never Time = 1<<63 - 1
+
+// What a call may be refused with.
+var (
+	// ErrNotLeader: another member leads, or nobody does.
+	ErrNotLeader = errors.New("this member does not lead the group")
+	// ErrBusy: too much is proposed that is not committed yet.
+	ErrBusy = errors.New("too much is proposed and not committed yet")
+	// ErrLeads: a leader cannot take its own vote away.
+	ErrLeads = errors.New("this member leads the group, and would not vote any more; let another lead first")
+	// ErrNoVoters: nobody would be left to agree on anything.
+	ErrNoVoters = errors.New("a group needs a member that votes")
+)
+
+// Config is what a member needs to know. Zero values have the defaults that are named.
+type Config struct {
+	// Self is this member. Required.
+	Self uint64
+	// Election is E. Zero means 1 s. Heartbeat is how often a leader beats; zero means a tenth of E.
+	Election, Heartbeat time.Duration
+	// Random draws when to ask for votes.
+	Random uint64
+	// Message is how many bytes of entries one message has, Inflight how many are on the way to one member,
+	// Uncommitted how many of those that were proposed are not committed. Zero means 256 KiB, 4 MiB, 64 MiB.
+	Message, Inflight, Uncommitted uint64
+}
+
+func (c *Config) resolve() error {
+	c.Message = cmp.Or(c.Message, 256<<10)
+	c.Inflight = cmp.Or(c.Inflight, 4<<20)
+	c.Uncommitted = cmp.Or(c.Uncommitted, 64<<20)
+	if c.Election == 0 {
+		c.Election = time.Second
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = c.Election / 10
+	}
+	switch {
+	case c.Self == 0:
+		return errors.New("group: Self is 0; give the member's id")
+	case c.Heartbeat <= 0 || c.Election < 3*c.Heartbeat:
+		return fmt.Errorf("group: Election is %v and Heartbeat is %v; the former is to be three times the latter at least", c.Election, c.Heartbeat)
+	case c.Inflight < c.Message:
+		return fmt.Errorf("group: Inflight is %d and Message is %d; the former is to be no less", c.Inflight, c.Message)
+	}
+	return nil
+}
+
+// Output is what is to be done, in the order of its fields. Whoever has done it resets it.
+type Output struct {
+	// Writes go to the journal, in their order; each is answered by [Group.Written].
+	Writes []Write
+	// Messages go to other members. They may be lost, late, twice and in any order.
+	Messages []Message
+	// Snapshots are to be brought to other members, each with the message that the other is to Hear
+	// then. [Group.Reported] says what became of it.
+	Snapshots []Message
+	// Restored says that the state is that of another snapshot now: it is to be read from the journal,
+	// before Entries are applied, which follow it.
+	Restored *Mark
+	// Wanted says that the snapshot is to be replaced by a newer one ([Group.Compact]): members that need
+	// one are in none.
+	Wanted bool
+	// Entries are committed, in their order, each once.
+	Entries []Entry
+	// Reads are those that were confirmed.
+	Reads []Read
+	// Turned says that Leading, Leader or Term is another than before.
+	Turned bool
+}
+
+// Reset empties o.
+func (o *Output) Reset() {
+	*o = Output{Writes: o.Writes[:0], Messages: o.Messages[:0], Snapshots: o.Snapshots[:0], Entries: o.Entries[:0], Reads: o.Reads[:0]}
+}
+
+// Read is that nobody else led when it was asked for. A state that has applied Index is as new as any
+// that was acknowledged until then.
+type Read struct{ ID, Index uint64 }
+
+// Group is one member's part. Its methods are called by one caller at a time.
+type Group struct {
+	config  Config
+	node    *raft.RawNode
+	log     *raft.MemoryStorage // what the journal has, but for what is being written
+	wanted  bool                // a snapshot that all members are in
+	random  *rand.Rand
+	heard   Time // the leader, or a vote was given
+	draw    Time // for how long after that nobody is asked for votes
+	forgot  bool // the leader, since then
+	beatDue Time
+	conf    *raftpb.ConfState
+
+	writes  []*raftpb.Message // under way, in order
+	written uint64            // the id of the first of them
+	seen    raft.BasicStatus  // as of the last Output
+	vote    uint64
+	// unstable is the highest entry that was ever there or to be written.
+	unstable uint64
+
+	latest   uint64    // the term of the latest entry that was applied
+	changing uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
+	held     []Message // entries that wait for that this member has them itself
+}
+
+// New makes the part of a member that has kept k, at the time now. The error says what is wrong with c, or
+// with what was kept.
+func New(c Config, k *Kept, now Time) (*Group, error) {
+	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	log, err := k.storage()
+	if err != nil {
+		return nil, fmt.Errorf("group: %w", err)
+	}
+	g := &Group{config: c, log: log, random: rand.New(rand.NewPCG(c.Random, c.Self)), heard: now, written: 1, conf: k.Snapshot.conf()}
+	node, err := raft.NewRawNode(&raft.Config{
+		ID: c.Self, ElectionTick: int(c.Election / c.Heartbeat), HeartbeatTick: 1, Storage: shown{log, g}, Applied: k.Snapshot.Index,
+		AsyncStorageWrites: true, MaxSizePerMsg: c.Message, MaxInflightMsgs: 1024, MaxInflightBytes: c.Inflight,
+		MaxCommittedSizePerReady: 1 << 62, MaxUncommittedEntriesSize: c.Uncommitted,
+		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true, Logger: quiet{},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("group: %w", err)
+	}
+	g.node = node
+	g.redraw(now)
+	if v := g.conf.GetVoters(); len(v) == 1 && v[0] == c.Self {
+		g.forgot, g.draw = true, 0 // there is nobody to be waited for
+	}
+	g.seen, g.beatDue = node.BasicStatus(), Never
+	g.vote = g.seen.GetVote()
+	if g.unstable, err = log.LastIndex(); err != nil {
+		return nil, fmt.Errorf("group: %w", err)
+	}
+	return g, nil
+}
+
+// redraw lets a while pass before votes are asked for.
+func (g *Group) redraw(now Time) {
+	g.heard, g.forgot = now, false
+	g.draw = g.config.Election + Time(g.random.Int64N(int64(g.config.Election)))
+}
+
+// Leading reports whether this member leads, as far as it knows; Leader who does, or 0.
+func (g *Group) Leading() bool  { return g.seen.RaftState == raft.StateLeader }
+func (g *Group) Leader() uint64 { return g.seen.Lead }
+
+// Term is that of the present leader, or of the election.
+func (g *Group) Term() uint64 { return g.seen.GetTerm() }
+
+// Wake returns when to Tick.
+func (g *Group) Wake() Time {
+	switch {
+	case g.Leading():
+		return g.beatDue
+	case !g.forgot:
+		return g.heard + g.config.Election
+	}
+	return g.heard + g.draw
+}
+
+// Tick does what time has come for.
+func (g *Group) Tick(now Time, out *Output) {
+	switch {
+	case g.Leading() && now >= g.beatDue:
+		g.beatDue = now + g.config.Heartbeat
+		g.node.Tick()
+	case g.Leading():
+	default:
+		if !g.forgot && now >= g.heard+g.config.Election {
+			g.forgot = true
+			g.must(g.node.ForgetLeader())
+		}
+		if now >= g.heard+g.draw {
+			g.redraw(now)
+			g.forgot = true // it has not heard one
+			g.must(g.node.Campaign())
+		}
+	}
+	g.drain(now, out)
+}
+
+// must panics where the library refuses what it may not refuse.
+func (g *Group) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("group: member %d: %v", g.config.Self, err))
+	}
+}
+
+// Hear takes a message of another member. The error says why it is none; then nothing has changed.
+func (g *Group) Hear(now Time, m *Message, out *Output) error {
+	if err := g.check(m); err != nil {
+		return err
+	}
+	err := g.node.Step(m.raft())
+	status := g.node.BasicStatus()
+	if m.fromLeader() && status.Lead == m.From && status.GetTerm() == m.Term {
+		g.heard, g.forgot = now, false
+	}
+	g.drain(now, out)
+	if err != nil && !errors.Is(err, raft.ErrProposalDropped) {
+		return fmt.Errorf("message of member %d: %w", m.From, err)
+	}
+	return nil
+}
+
+// Propose appends an entry, if this member leads. It is committed when it comes out again; it may be lost
+// where another leads meanwhile. The data is the group's from then on.
+func (g *Group) Propose(now Time, data []byte, out *Output) error {
+	if !g.Leading() {
+		return ErrNotLeader
+	}
+	if err := g.node.Propose(data); err != nil {
+		if g.node.BasicStatus().LeadTransferee != 0 {
+			return ErrNotLeader
+		}
+		return ErrBusy
+	}
+	g.drain(now, out)
+	return nil
+}
+
+// Read asks whether this member still leads. One that leads and has not committed an entry of its term yet does not
+// know what is committed: it is refused like one that does not. The library itself answers in a group of one
+// (v3.7.0), and shows too little after a restart.
+func (g *Group) Read(now Time, id uint64, out *Output) error {
+	if !g.Leading() || g.latest != g.Term() {
+		return ErrNotLeader
+	}
+	g.node.ReadIndex(readContext(id))
+	g.drain(now, out)
+	return nil
+}
+
+// Hand lets another member lead, if this one does and that one is a voter.
+func (g *Group) Hand(now Time, to uint64, out *Output) error {
+	if !g.Leading() {
+		return ErrNotLeader
+	}
+	g.node.TransferLeader(to)
+	g.drain(now, out)
+	return nil
+}
+
+// Unreachable says that messages to a member do not arrive.
+func (g *Group) Unreachable(now Time, member uint64, out *Output) {
+	g.node.ReportUnreachable(member)
+	g.drain(now, out)
+}
+
+// Reported says whether a snapshot has come to a member.
+func (g *Group) Reported(now Time, member uint64, arrived bool, out *Output) {
+	status := raft.SnapshotFailure
+	if arrived {
+		status = raft.SnapshotFinish
+	}
+	g.node.ReportSnapshot(member, status)
+	g.drain(now, out)
+}
+
+// quiet says nothing but what ends the process.
+type quiet struct{}
+
+func (quiet) Debug(...any)              {}
+func (quiet) Debugf(string, ...any)     {}
+func (quiet) Error(...any)              {}
+func (quiet) Errorf(string, ...any)     {}
+func (quiet) Info(...any)               {}
+func (quiet) Infof(string, ...any)      {}
+func (quiet) Warning(...any)            {}
+func (quiet) Warningf(string, ...any)   {}
+func (quiet) Fatal(v ...any)            { panic(fmt.Sprint(v...)) }
+func (quiet) Fatalf(f string, v ...any) { panic(fmt.Sprintf(f, v...)) }
+func (quiet) Panic(v ...any)            { panic(fmt.Sprint(v...)) }
+func (quiet) Panicf(f string, v ...any) { panic(fmt.Sprintf(f, v...)) }

@@ -1,0 +1,276 @@
+package group
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// drain puts into out what the library wants done, until it wants nothing more.
+func (g *Group) drain(now Time, out *Output) {
+	for g.node.HasReady() {
+		ready := g.node.Ready()
+		for _, r := range ready.ReadStates {
+			if len(r.RequestCtx) == 8 {
+				out.Reads = append(out.Reads, Read{binary.BigEndian.Uint64(r.RequestCtx), r.Index})
+			}
+		}
+		for _, m := range ready.Messages {
+			switch m.GetTo() {
+			case raft.LocalAppendThread:
+				g.write(m, out)
+			case raft.LocalApplyThread:
+				g.apply(m, out)
+			default:
+				g.send(m, out)
+			}
+		}
+	}
+	g.turn(now, out)
+}
+
+// send sends a message to another member.
+func (g *Group) send(m *raftpb.Message, out *Output) {
+	t := told(m)
+	switch {
+	case m.GetType() == raftpb.MsgSnap:
+		out.Snapshots = append(out.Snapshots, t)
+	case g.changing != 0 && len(t.Entries) > 0:
+		g.held = append(g.held, t)
+		g.release(out)
+	default:
+		out.Messages = append(out.Messages, t)
+	}
+}
+
+// release sends what was held and is durable here.
+//
+// While it changes who votes a leader sends nobody what it may lose itself. Else one that is to vote no
+// more could have entries that nobody else has, and refuse its vote to the others, which do not know yet that
+// they need it no longer: the library goes by the members of the last entry that it has applied, not by
+// those of the last that it has (Ongaro's dissertation, section 4.1).
+func (g *Group) release(out *Output) {
+	last, err := g.log.LastIndex()
+	g.must(err)
+	kept := g.held[:0]
+	for _, m := range g.held {
+		if g.changing != 0 && m.Entries[len(m.Entries)-1].Index > last {
+			kept = append(kept, m)
+			continue
+		}
+		out.Messages = append(out.Messages, m)
+	}
+	g.held = kept
+}
+
+// settle sees whether changes are over.
+func (g *Group) settle(out *Output) {
+	if g.changing != 0 && (!g.Leading() || g.changing <= g.Kept()) {
+		g.changing = 0
+	}
+	if len(g.held) > 0 {
+		g.release(out)
+	}
+}
+
+// turn notes who leads.
+func (g *Group) turn(now Time, out *Output) {
+	was, is := g.seen, g.node.BasicStatus()
+	g.seen = is
+	led, leads := was.RaftState == raft.StateLeader, is.RaftState == raft.StateLeader
+	switch {
+	case leads && !led:
+		g.beatDue = now + g.config.Heartbeat
+		g.changing = g.unstable // some of what it takes over may be a change
+	case led && !leads:
+		g.redraw(now)
+	}
+	if vote := is.GetVote(); vote != 0 && (vote != g.vote || is.GetTerm() != was.GetTerm()) {
+		g.redraw(now) // who has promised a vote lets the other win
+	}
+	g.vote = is.GetVote()
+	if led != leads || was.Lead != is.Lead || was.GetTerm() != is.GetTerm() {
+		out.Turned = true
+	}
+	g.settle(out)
+	out.Wanted, g.wanted = out.Wanted || g.wanted, false
+}
+
+// shown is the log as the library reads it.
+type shown struct {
+	*raft.MemoryStorage
+	group *Group
+}
+
+// Snapshot is for members that need one. It is none for those that have become members since: the library
+// takes no snapshot whose members it is not among.
+func (s shown) Snapshot() (*raftpb.Snapshot, error) {
+	snapshot, err := s.MemoryStorage.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	in := all(snapshot.GetMetadata().GetConfState())
+	for _, id := range all(s.group.conf) {
+		if !slices.Contains(in, id) {
+			s.group.wanted = true
+			return nil, raft.ErrSnapshotTemporarilyUnavailable
+		}
+	}
+	return snapshot, nil
+}
+
+// all is every member, with and without a vote.
+func all(c *raftpb.ConfState) []uint64 {
+	return slices.Concat(c.GetVoters(), c.GetLearners(), c.GetVotersOutgoing(), c.GetLearnersNext())
+}
+
+// write has the journal keep what the library says.
+func (g *Group) write(m *raftpb.Message, out *Output) {
+	w := Write{ID: g.written + uint64(len(g.writes))}
+	if entries := m.GetEntries(); len(entries) > 0 {
+		w.First = entries[0].GetIndex()
+		for _, e := range entries {
+			w.Records = append(w.Records, record(e))
+		}
+		g.unstable = entries[len(entries)-1].GetIndex()
+	}
+	if m.GetTerm() != 0 && m.Vote != nil {
+		w.State = writeState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit})
+	}
+	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
+		mark := marked(s)
+		w.Snapshot = &mark
+		g.unstable = max(g.unstable, mark.Index)
+	}
+	g.writes = append(g.writes, m)
+	out.Writes = append(out.Writes, w)
+}
+
+// Written says that the journal has synced a write. They are answered in their order.
+func (g *Group) Written(now Time, id uint64, out *Output) {
+	if len(g.writes) == 0 || id != g.written {
+		panic(fmt.Sprintf("group: member %d: write %d was answered, where %d of %d is due", g.config.Self, id, g.written, len(g.writes)))
+	}
+	m := g.writes[0]
+	g.writes = g.writes[1:]
+	g.written++
+	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
+		if err := g.log.ApplySnapshot(s); err != nil && !errors.Is(err, raft.ErrSnapOutOfDate) {
+			g.must(err)
+		} else if err == nil {
+			mark := marked(s)
+			out.Restored, g.conf = &mark, s.GetMetadata().GetConfState()
+			out.Entries = out.Entries[:0] // they are in it
+		}
+	}
+	g.must(g.log.Append(m.GetEntries()))
+	if m.GetTerm() != 0 && m.Vote != nil {
+		g.must(g.log.SetHardState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}))
+	}
+	for _, r := range m.GetResponses() {
+		if r.GetTo() == g.config.Self {
+			if err := g.node.Step(r); !errors.Is(err, raft.ErrStepPeerNotFound) { // which is that it was removed meanwhile
+				g.must(err)
+			}
+			continue
+		}
+		g.send(r, out)
+	}
+	g.drain(now, out)
+}
+
+// apply hands out what is committed, and changes who is a member.
+func (g *Group) apply(m *raftpb.Message, out *Output) {
+	for _, e := range m.GetEntries() {
+		applied := entry(e)
+		g.latest = applied.Term
+		change, err := changed(e)
+		g.must(err)
+		if change != nil {
+			g.conf = g.node.ApplyConfChange(change)
+			conf := members(g.conf)
+			applied.Conf = &conf
+			if g.changing = applied.Index; len(conf.Outgoing) > 0 {
+				g.changing = math.MaxUint64 // until they have gone
+			}
+		}
+		out.Entries = append(out.Entries, applied)
+	}
+	for _, r := range m.GetResponses() {
+		g.must(g.node.Step(r))
+	}
+}
+
+// Kept is up to which entry the journal remembers that they are committed.
+func (g *Group) Kept() uint64 {
+	state, _, err := g.log.InitialState()
+	g.must(err)
+	return state.GetCommit()
+}
+
+// Behind is how many entries are behind the snapshot.
+func (g *Group) Behind() uint64 {
+	snapshot, err := g.log.Snapshot()
+	g.must(err)
+	return g.seen.Applied - min(g.seen.Applied, snapshot.GetMetadata().GetIndex())
+}
+
+// Mark is where a snapshot of the state stands that has applied all Entries so far.
+func (g *Group) Mark() Mark {
+	term, err := g.log.Term(g.seen.Applied)
+	g.must(err)
+	return Mark{Index: g.seen.Applied, Term: term, Conf: members(g.conf)}
+}
+
+// Compact says that the journal has a snapshot at a mark: entries up to so many before it may go.
+// It returns the first one that stays.
+func (g *Group) Compact(at Mark, keep uint64) (first uint64) {
+	if _, err := g.log.CreateSnapshot(at.Index, at.conf(), nil); err != nil && !errors.Is(err, raft.ErrSnapOutOfDate) {
+		g.must(err)
+	}
+	if at.Index > keep {
+		if err := g.log.Compact(at.Index - keep); err != nil && !errors.Is(err, raft.ErrCompacted) {
+			g.must(err)
+		}
+	}
+	first, err := g.log.FirstIndex()
+	g.must(err)
+	return first
+}
+
+// Change proposes who is to vote and who is to have the log without a vote: those that are named in neither go.
+// When it is so an entry comes out that has a Conf. While a change is under way another comes to nothing: whoever
+// wants one compares, and proposes again.
+//
+// Of two voters that leads and is to vote no more would be left with entries that the other has not, which
+// then needs its vote and does not get it: so a leader is to hand over before (ErrLeads). And who has gone may
+// be switched off when [Group.Kept] says that the change is remembered as committed: until then, after a
+// restart, its vote may be needed once more.
+func (g *Group) Change(now Time, voters, learners []uint64, out *Output) error {
+	if !g.Leading() {
+		return ErrNotLeader
+	}
+	if len(voters) == 0 {
+		return ErrNoVoters
+	}
+	if !slices.Contains(voters, g.config.Self) {
+		return ErrLeads
+	}
+	change := g.changes(voters, learners)
+	if len(change.Changes) == 0 {
+		return nil
+	}
+	before := g.changing
+	g.changing = max(before, g.unstable+1) // where it will stand
+	if err := g.node.ProposeConfChange(change); err != nil {
+		g.changing = before
+		return ErrBusy
+	}
+	g.drain(now, out)
+	return nil
+}
