@@ -83,7 +83,7 @@ func (p *program) storeForgetCommand() *cli.Command {
 // besideFlags say which store is asked, and what is compared with what stands there.
 func besideFlags() []cli.Flag {
 	flags := lockStoreFlags()
-	flags[0] = textFlag("store", "`URL` of the store, where no argument is: postgres://…, redis://…, etcd://…, cassandra://…, pebble:///FOLDER")
+	flags[0] = textFlag("store", "`URL` of the store, where no argument is: postgres://…, redis://…, etcd://…, cassandra://…, or the folder of one: /FOLDER")
 	return append(flags,
 		durationFlag("timeout", askTimeout, "how long to wait for the store's answer"),
 		switchFlag("json", "print one JSON document"),

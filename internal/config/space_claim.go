@@ -22,7 +22,7 @@ const storeOption = "store"
 // knows what fits the others.
 func claimOptions() []option {
 	return []option{
-		{name: storeOption, says: strings.Join(schemes(), "://…, ") + "://…", left: "a space of protocol claim has one", text: judgeStore},
+		{name: storeOption, says: strings.Join(schemes(), "://…, ") + "://…, /FOLDER", left: "a space of protocol claim has one", text: judgeStore},
 		{name: "wait", timed: true, span: span{time.Millisecond, time.Minute}, left: "100ms"},
 		{name: "expiry", timed: true, span: span{10 * time.Millisecond, 24 * time.Hour}, left: "30s, or more where wait asks for it"},
 		{name: "retries", most: 100, left: "3"},
@@ -48,9 +48,10 @@ const inMemory = "memory"
 // judgeStore finds what is no URL of a store before anything is opened. It shows nothing that
 // could be a part of a password.
 func judgeStore(url string) *flaw {
+	url = open.Folder(url)
 	scheme, rest, found := strings.Cut(url, "://")
 	if !found {
-		return &flaw{"it is no URL", "write it as in postgres://HOST/DATABASE"}
+		return &flaw{"it is no URL", "write it as in postgres://HOST/DATABASE, or give a folder of this machine from its root on, as in /var/lib/locks"}
 	}
 	switch scheme = strings.ToLower(scheme); {
 	case scheme == inMemory:
@@ -142,7 +143,7 @@ func shownItem(text string) string {
 
 // Store is the URL of the store of a space of protocol claim; "" of any other. It may have a
 // password.
-func (s Space) Store() string { return s.Options[storeOption] }
+func (s Space) Store() string { return open.Folder(s.Options[storeOption]) }
 
 // Claims are the options of protocol claim. What was not given is zero.
 func (s Space) Claims() claim.Options {

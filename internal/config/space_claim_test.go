@@ -109,7 +109,7 @@ func TestClaimRefused(t *testing.T) {
 
 // TestStoreOfOneProcess: members of a cluster cannot share what is one process's.
 func TestStoreOfOneProcess(t *testing.T) {
-	for _, url := range []string{"pebble:///var/lib/locks", "Pebble:///var/lib/locks"} {
+	for _, url := range []string{"pebble:///var/lib/locks", "Pebble:///var/lib/locks", "/var/lib/locks"} {
 		alone := Sources{Flags: map[string]string{"spaces": "a=claim,store=" + url}}
 		mustLoad(t, alone)
 		alone.Flags["join"] = "127.0.0.1:4141"

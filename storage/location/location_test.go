@@ -91,6 +91,9 @@ func TestRedacted(t *testing.T) {
 		"postgres://h/d?user=u&password=secret&a=b":   "postgres://h/d?user=u&password=xxxxx&a=b",
 		"postgres://h/d?user=u&Pass%77ord=secret&a=b": "postgres://h/d?user=u&password=xxxxx&a=b",
 		"u:secret@host":                               "xxxxx",
+		"//u:secret@host":                             "xxxxx",
+		"/u:secret@host":                              "xxxxx",
+		"/var/my locks?":                              "pebble:///var/my%20locks%3F",
 		"":                                            "xxxxx",
 	} {
 		if got := location.Redacted(text); got != want {

@@ -31,10 +31,20 @@ func isSecret(name string) (readable string, secret bool) {
 	return readable, err != nil || strings.Contains(readable, "pass") || strings.Contains(readable, "secret") || strings.Contains(readable, "token")
 }
 
+// Folder makes a URL of the path of a folder, which is what stands alone: /var/lib/locks is
+// pebble:///var/lib/locks. Anything else stays as it is; so does what may be a URL that lacks
+// its scheme.
+func Folder(text string) string {
+	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "@") || strings.Contains(text, "://") {
+		return text
+	}
+	return (&url.URL{Scheme: "pebble", Path: text}).String()
+}
+
 // Redacted is a URL as it may be shown: without its password, and without the values of options
-// that are called after something secret. What is no URL is not shown at all.
+// that are called after something secret. What is neither a URL nor a folder is not shown at all.
 func Redacted(text string) string {
-	scheme, rest, found := strings.Cut(text, "://")
+	scheme, rest, found := strings.Cut(Folder(text), "://")
 	if !found {
 		return hidden
 	}

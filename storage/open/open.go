@@ -54,18 +54,23 @@ func openMemory(ctx context.Context, url string) (storage.Store, error) {
 func Schemes() []string { return slices.Sorted(maps.Keys(openers())) }
 
 // Redacted is a URL as it may be shown: without its password, and without the values of options
-// that are called after something secret. What is no URL is not shown at all.
+// that are called after something secret. What is neither a URL nor a folder is not shown at all.
 func Redacted(url string) string { return location.Redacted(url) }
 
-// Open opens the store of a URL. The error is an ErrInvalid where the URL is not one that can be
+// Folder makes a URL of the path of a folder, as Open does.
+func Folder(path string) string { return location.Folder(path) }
+
+// Open opens the store of a URL; the path of a folder alone, from its root, stands for pebble://
+// and that path. The error is an ErrInvalid where the URL is not one that can be
 // opened, by whatever attempt, and otherwise of the kinds that requests have. It has no password
 // in it.
 func Open(ctx context.Context, url string) (storage.Store, error) {
+	url = Folder(url)
 	scheme, _, found := strings.Cut(url, "://")
 	open := openers()[strings.ToLower(scheme)]
 	if !found || open == nil {
 		// What stands there may be anything, a password too.
-		return nil, fmt.Errorf("open a store: its URL begins with none of %s://: %w", strings.Join(Schemes(), "://, "), storage.ErrInvalid)
+		return nil, fmt.Errorf("open a store: it is no folder from the root on, and its URL begins with none of %s://: %w", strings.Join(Schemes(), "://, "), storage.ErrInvalid)
 	}
 	store, err := open(ctx, url)
 	if err != nil {

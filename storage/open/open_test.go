@@ -3,6 +3,8 @@ package open_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,6 +78,17 @@ func TestWhatIsRefused(t *testing.T) {
 	cancel()
 	if _, err := open.Open(ended, "memory://"); !errors.Is(err, storage.ErrRefused) || !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+	folder := filepath.Join(t.TempDir(), "a folder%?")
+	store, err := open.Open(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(folder); err != nil || len(files) == 0 {
+		t.Errorf("a folder alone is no store: %v %v", files, err)
 	}
 	if got := open.Redacted("redis://u:top-secret@host"); got != "redis://u:xxxxx@host" {
 		t.Error(got)
