@@ -56,6 +56,8 @@ func (e *Entry) Decode(b []byte) error {
 // op writes what an operation's kind names.
 func (w *writer) op(o *Op) {
 	w.b = append(w.b, byte(o.Kind))
+	w.number(o.ID.Member)
+	w.number(o.ID.Number)
 	if o.Kind != Break {
 		w.session(o.Session)
 	}
@@ -98,6 +100,7 @@ func (w *writer) op(o *Op) {
 
 func (r *reader) op() (o Op) {
 	o.Kind = Kind(r.byte())
+	o.ID = OpID{r.number(), r.number()}
 	if o.Kind != Break {
 		o.Session = r.session()
 	}

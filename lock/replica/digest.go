@@ -18,9 +18,11 @@ func (r *Replica) Digest() uint64 {
 		sum += crc64.Checksum(w.b, ecma)
 	}
 	w.b = w.b[:0]
-	for _, member := range r.gone.order {
-		w.number(member)
-		w.ended(*r.gone.numbers[member])
+	for _, l := range [...]*roll{&r.gone, &r.done} {
+		for _, member := range l.order {
+			w.number(member)
+			w.ended(*l.numbers[member])
+		}
 	}
 	r.outcomes.inOrder(w.outcome)
 	sum += crc64.Checksum(w.b, ecma)

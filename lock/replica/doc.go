@@ -38,7 +38,9 @@
 // session has [MaxRanges] at most. At that bound the lowest two become one: a number between them that
 // was never seen is taken for one that has ended, and refused.
 //
-// The same holds of sessions: what comes late opens none anew that has ended.
+// The same holds of sessions: what comes late opens none anew that has ended. And operations have numbers of
+// their own ([OpID]), given by whichever member sends them: it sends them again until it has seen them
+// applied, and the second one does nothing.
 //
 // A request that is cancelled before it came has ended, too, and does nothing when it comes (P6).
 //

@@ -1,44 +1,39 @@
 package replica
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/holdfast-locks/holdfast/lock"
-)
-
-// MaxRanges is how many ranges of ended requests a session has, and how many of ended sessions there are of
-// one member.
+// MaxRanges is how many ranges of ended requests a session has; and how many there are of one member, of the
+// sessions that it has opened and that have ended, and of the operations that it has sent.
 const MaxRanges = 256
 
-// MaxMembers is of how many members it is known which of the sessions that they have opened have ended. Of one
-// more, that is forgotten of the one of which it has been known for longest: what comes late from
-// there could open a session anew, which expires.
+// MaxMembers is of how many members that is known. Of one more, it is forgotten of the one of which it has been
+// known for longest: what comes late from there acts once more.
 const MaxMembers = 4096
 
-// gone is the sessions that have ended.
-type gone struct {
+// roll is numbers that members have given, and that are not to be seen again.
+type roll struct {
 	numbers map[uint64]*ended // by member
 	order   []uint64          // of the members
 }
 
-func (g *gone) has(id lock.SessionID) bool {
-	e := g.numbers[id.Member]
-	return e != nil && e.has(id.Number)
+func newRoll() roll { return roll{numbers: map[uint64]*ended{}} }
+
+func (l *roll) has(member, number uint64) bool {
+	e := l.numbers[member]
+	return e != nil && e.has(number)
 }
 
-func (g *gone) add(id lock.SessionID) { g.of(id.Member).add(id.Number) }
-
 // of returns what there is of a member.
-func (g *gone) of(member uint64) *ended {
-	e := g.numbers[member]
+func (l *roll) of(member uint64) *ended {
+	e := l.numbers[member]
 	if e == nil {
 		e = &ended{}
-		g.numbers[member] = e
-		g.order = append(g.order, member)
+		l.numbers[member] = e
+		l.order = append(l.order, member)
 	}
-	if len(g.order) > MaxMembers {
-		delete(g.numbers, g.order[0])
-		g.order = g.order[1:]
+	if len(l.order) > MaxMembers {
+		delete(l.numbers, l.order[0])
+		l.order = l.order[1:]
 	}
 	return e
 }

@@ -55,6 +55,9 @@ func (k Kind) String() string {
 
 // Op is one operation. What its kind does not name is not looked at, nor written down.
 type Op struct {
+	// ID is the operation's own. The second of two that share it does nothing and has no effects. The zero
+	// OpID is shared with nobody.
+	ID      OpID
 	Kind    Kind
 	Session lock.SessionID
 	Request uint64
@@ -76,6 +79,10 @@ type Op struct {
 	TTL           time.Duration
 	Secret        Secret
 }
+
+// OpID names an operation for ever: the member that has sent it, and a number that this member never
+// uses again.
+type OpID struct{ Member, Number uint64 }
 
 // Secret is the SHA-256 of what proves that a client's session is its own: who reads the log, or a copy of
 // the state, cannot say that it is that client.

@@ -34,7 +34,8 @@ type Replica struct {
 	reign    uint64
 	sessions map[lock.SessionID]*session
 	outcomes outcomes
-	gone     gone
+	gone     roll // sessions
+	done     roll // operations
 }
 
 // Session is a client's presence, as all copies know it.
@@ -85,7 +86,7 @@ func New(c Config) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replica: %w", err)
 	}
-	return &Replica{config: c, table: table, sessions: map[lock.SessionID]*session{}, outcomes: newOutcomes(c.Outcomes), gone: gone{numbers: map[uint64]*ended{}}}, nil
+	return &Replica{config: c, table: table, sessions: map[lock.SessionID]*session{}, outcomes: newOutcomes(c.Outcomes), gone: newRoll(), done: newRoll()}, nil
 }
 
 // Table is for looking at: nothing but entries changes it.
@@ -140,6 +141,12 @@ func (r *Replica) Apply(e *Entry, out *Effects) {
 	}
 	r.settle(out.Decisions[from:])
 	for i := range e.Ops {
+		if id := e.Ops[i].ID; id != (OpID{}) {
+			if r.done.has(id.Member, id.Number) {
+				continue
+			}
+			r.done.of(id.Member).add(id.Number)
+		}
 		from = len(out.Decisions)
 		if err := r.do(&e.Ops[i], out); err != nil {
 			out.Failures = append(out.Failures, Failure{i, err})
@@ -208,7 +215,7 @@ func (r *Replica) open(s *session, o *Op) error {
 		return fmt.Errorf("%w: session %v is another client's", holdfast.ErrConflict, o.Session)
 	case o.Session == (lock.SessionID{}) || o.TTL <= 0:
 		return fmt.Errorf("%w: session %v with a ttl of %v; it needs an id, and a ttl above 0s", holdfast.ErrConflict, o.Session, o.TTL)
-	case r.gone.has(o.Session):
+	case r.gone.has(o.Session.Member, o.Session.Number):
 		return fmt.Errorf("%w: session %v has ended, and no other may be called so", holdfast.ErrLost, o.Session)
 	case len(r.sessions) >= r.config.Sessions:
 		return &holdfast.LimitError{Limit: "sessions", Value: int64(r.config.Sessions)}
@@ -220,7 +227,7 @@ func (r *Replica) open(s *session, o *Op) error {
 // end ends a session, and forgets it behind what that ends.
 func (r *Replica) end(s *session, why holdfast.Loss, out *Effects) {
 	delete(r.sessions, s.ID)
-	r.gone.add(s.ID)
+	r.gone.of(s.ID.Member).add(s.ID.Number)
 	r.table.EndSession(r.now, s.ID, why, &out.Decisions)
 }
 

@@ -304,6 +304,9 @@ func random(rand *rand.Rand) Op {
 		o.Kind = []Kind{Open, Acquire, Acquire, Acquire, Release, Cancel}[rand.IntN(6)]
 	}
 	o.Secret[0] = byte(o.Session.Number)
+	if rand.IntN(2) == 0 {
+		o.ID = OpID{1 + rand.Uint64N(3), 1 + rand.Uint64N(500)}
+	}
 	if rand.IntN(3) == 0 {
 		o.Owner = fmt.Sprint("o", rand.IntN(2))
 	}
@@ -398,6 +401,28 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	wrong("from behind", parts)
 }
 
+// TestOperationsActOnce: whoever did not hear of one sends it again, and another copy of it may come
+// much later.
+func TestOperationsActOnce(t *testing.T) {
+	b := newBed(t, Config{})
+	b.do(open(1), open(2))
+	b.only(acquire(1, 1, "x"))
+	breaks := Op{Kind: Break, Name: "x", ID: OpID{3, 7}}
+	if d := b.only(breaks); d.Kind != lock.Revoked {
+		t.Fatal(d)
+	}
+	b.do(release(1, 1, "x", 0))
+	b.only(acquire(2, 1, "x"))
+	b.Replica = copied(t, b.Replica)
+	if out := b.do(breaks); len(out.Decisions)+len(out.Failures) > 0 {
+		t.Errorf("a break that comes again breaks the next holder: %+v", out)
+	}
+	breaks.ID.Number++
+	if d := b.only(breaks); d.Kind != lock.Revoked || d.Session != id(2) {
+		t.Error(d)
+	}
+}
+
 // TestMembersAreBounded of which it is known what sessions have ended.
 func TestMembersAreBounded(t *testing.T) {
 	b := newBed(t, Config{})
@@ -406,7 +431,7 @@ func TestMembersAreBounded(t *testing.T) {
 		o.Session.Member = member
 		b.do(o, Op{Kind: End, Session: o.Session})
 	}
-	if b.gone.has(lock.SessionID{Member: 1, Number: 1}) || !b.gone.has(lock.SessionID{Member: 2, Number: 1}) || len(b.gone.numbers) != MaxMembers {
+	if b.gone.has(1, 1) || !b.gone.has(2, 1) || len(b.gone.numbers) != MaxMembers {
 		t.Errorf("%d members are known; want %d, and not the first", len(b.gone.numbers), MaxMembers)
 	}
 	copied(t, b.Replica)
@@ -481,7 +506,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		s.number = number % 3
 		if s.number > 0 {
-			s.sessions, s.members, s.outcomes, s.seats = 5, 5, 5, 5
+			s.sessions, s.gone, s.done, s.outcomes, s.seats = 5, 5, 5, 5, 5
 		}
 		sum := checksum(s.number, rest)
 		_ = s.Add(append([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, rest...)) // it says so, or takes it

@@ -15,8 +15,8 @@ type Restorer struct {
 	number  uint32 // of the part that comes next
 	kind    byte   // of the latest one
 	// What is still to come, by the header.
-	sessions, members, outcomes, seats int
-	ended                              bool // the table's last chunk was there
+	sessions, gone, done, outcomes, seats int
+	ended                                 bool // the table's last chunk was there
 }
 
 // Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
@@ -41,9 +41,9 @@ func (s *Restorer) Add(part []byte) error {
 
 // Done returns the replica, when all parts are there.
 func (s *Restorer) Done() (*Replica, error) {
-	if s.number == 0 || s.sessions+s.members+s.outcomes > 0 || s.seats != 0 || !s.ended {
-		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d members, %d outcomes and %d seats are missing: %w",
-			s.number, s.sessions, s.members, s.outcomes, s.seats, errMalformed)
+	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes > 0 || s.seats != 0 || !s.ended {
+		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes and %d seats are missing: %w",
+			s.number, s.sessions, s.gone, s.done, s.outcomes, s.seats, errMalformed)
 	}
 	return s.replica, nil
 }
@@ -70,7 +70,9 @@ func (s *Restorer) add(part []byte) error {
 		case partSessions:
 			s.session(r)
 		case partGone:
-			s.gone(r)
+			r.roll(&s.replica.gone, &s.gone)
+		case partDone:
+			r.roll(&s.replica.done, &s.done)
 		case partOutcomes:
 			s.outcome(r)
 		case partSeats:
@@ -91,7 +93,8 @@ func (s *Restorer) header(r *reader) {
 		r.fail("its format is %.40q, where this program knows %q; use the program that wrote it, or a newer one", is, format)
 	}
 	s.replica.now, s.replica.reign = r.time(), uint64(r.small(lock.MaxReign))
-	s.sessions, s.members, s.outcomes, s.seats = r.small(math.MaxInt32), r.small(MaxMembers), r.small(math.MaxInt32), r.small(math.MaxInt32)
+	s.sessions, s.gone, s.done = r.small(math.MaxInt32), r.small(MaxMembers), r.small(MaxMembers)
+	s.outcomes, s.seats = r.small(math.MaxInt32), r.small(math.MaxInt32)
 }
 
 func (s *Restorer) session(r *reader) {
@@ -125,15 +128,16 @@ func (r *reader) ended() (e ended) {
 	return e
 }
 
-func (s *Restorer) gone(r *reader) {
+// roll reads one member's numbers, of so many members that are still to come.
+func (r *reader) roll(l *roll, missing *int) {
 	member, e := r.number(), r.ended()
 	switch {
 	case r.err != nil:
-	case s.members == 0 || s.replica.gone.numbers[member] != nil:
+	case *missing == 0 || l.numbers[member] != nil:
 		r.fail("member %d is one too many", member)
 	default:
-		*s.replica.gone.of(member) = e
-		s.members--
+		*l.of(member) = e
+		*missing--
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // A snapshot is a sequence of parts:
 //
 //	part   = CRC-32C of the part's number and the rest (4 bytes) | kind | records
-//	header = format | now | reign | sessions | members | outcomes | seats     part 0: what there is of each
-//	then sessions, which have ended of each member, outcomes and the table's chunks, in their order
+//	header = format | now | reign | how many sessions, members, members, outcomes, seats     part 0
+//	then sessions, which have ended by member, which operations were done by member, outcomes and the table's chunks, in their order
 
 // format is what the first part begins with.
 const format = "holdfast replica 1"
@@ -27,6 +27,7 @@ const (
 	partHeader byte = iota + 1
 	partSessions
 	partGone
+	partDone
 	partOutcomes
 	partSeats
 )
@@ -45,6 +46,7 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 	w.number(r.reign)
 	w.number(uint64(len(r.sessions)))
 	w.number(uint64(len(r.gone.order)))
+	w.number(uint64(len(r.done.order)))
 	w.number(uint64(len(r.outcomes.list)))
 	w.number(uint64(r.table.Holds() + r.table.Waiters()))
 	p.begin(partSessions)
@@ -52,11 +54,16 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 		w.sessionRecord(r.sessions[id])
 		p.split()
 	}
-	p.begin(partGone)
-	for _, member := range r.gone.order {
-		w.number(member)
-		w.ended(*r.gone.numbers[member])
-		p.split()
+	for kind, roll := range [...]*roll{partGone: &r.gone, partDone: &r.done} {
+		if roll == nil {
+			continue
+		}
+		p.begin(byte(kind))
+		for _, member := range roll.order {
+			w.number(member)
+			w.ended(*roll.numbers[member])
+			p.split()
+		}
 	}
 	p.begin(partOutcomes)
 	r.outcomes.inOrder(func(o *outcome) {
