@@ -3,7 +3,7 @@
 // disks and stores with the code that loses packets. Nothing here does I/O; what does is a
 // [Store], which a driver implements.
 //
-// Two things answer to that name. A machine knows by the message which it speaks to.
+// Three things answer to that name. A machine knows by the message which it speaks to.
 //
 // # The member's own cell
 //
@@ -11,6 +11,33 @@
 // means that the bytes survive a crash of the process and of the machine: they were synced
 // before the answer. After an error the old bytes may be there, or the new ones, never a
 // mixture.
+//
+// # The member's own journal
+//
+// A journal has several logs, each under a number: one for each shard that the member takes part
+// in. A log has records with consecutive indices, a state that is small, and at most one
+// snapshot, which stands for all records before its first. What any of them mean, the journal
+// does not know.
+//
+//	Append   replaces the log's end, and its state               Appended
+//	Chunk    writes a part of a snapshot that is not there yet   Chunked
+//	Install  makes such parts the log's snapshot, and removes
+//	         records that it stands for                          Installed
+//	Fetch    reads a part of the log's snapshot                  Fetched
+//
+// What a machine may rely on:
+//
+//   - An Append and an Install are atoms: a crash leaves all of one or nothing. Answered without
+//     an error, they survive a crash of the process and of the machine.
+//   - What is asked of one log is done and answered in the order of the asking, a Fetch apart: it
+//     shows what was answered before it was asked for. So a crash leaves what some first ones of
+//     those requests have made, at least of all that were answered.
+//   - What is read is what was written, or an error.
+//
+// What it may not rely on: what an error has left. After an [ErrRefused] or [ErrInvalid] nothing
+// was done, nor will be; after another the Append may be there or not, whole or not at all. A
+// journal that could not write or sync once takes nothing more: nobody could say what the disk
+// has, and another try that succeeds would prove nothing. It begins anew when the member does.
 //
 // # A key-column-value store that processes share
 //
@@ -62,5 +89,6 @@
 //
 // Packages storage/memory, pebble, postgres, redis, etcd and cassandra each make a Store of
 // something that exists; storage/open does so from a URL. Package storage/storagetest is
-// what each of them must pass.
+// what each of them must pass. Package storage/cell keeps the cell, and storage/journal the
+// journal.
 package storage

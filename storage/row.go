@@ -185,5 +185,6 @@ func Vocabulary() []any {
 	return []any{
 		Save{}, Saved{}, Mutate{}, Mutated{}, Slice{}, Sliced{}, Swap{}, Swapped{},
 		Clock{}, Clocked{}, Watch{}, Unwatch{}, Changed{},
+		Append{}, Appended{}, Chunk{}, Chunked{}, Install{}, Installed{}, Fetch{}, Fetched{},
 	}
 }

@@ -1,0 +1,75 @@
+// Package journal keeps a member's logs in a folder of the machine's own disk: records with
+// consecutive indices, a state, and a snapshot for each, as package storage describes them
+// ([storage.Append], [storage.Chunk], [storage.Install], [storage.Fetch]). It is what protocols
+// stand on that promise to remember.
+//
+//	j, err := journal.Open("/var/lib/holdfast/raft", journal.Options{Identity: who})
+//	log, err := j.Recover(3)                  // first of all: what log 3 has
+//	for record, err := range log.Records() {
+//		…
+//	}
+//	err = j.Ask(storage.Append{ID: 1, Log: 3, First: log.Last + 1, Records: …}, func(answer any) {
+//		…                                     // a storage.Appended, once it is synced
+//	})
+//
+// # How it is written
+//
+// One goroutine writes for all logs. What is asked while the disk syncs waits in a queue, and goes
+// into the next batch, all logs together, with one sync for all: who asks alone waits for one
+// sync, and who asks with many others for two at most. Answers come when the batch is synced, in
+// the order of the questions, on that goroutine; so they must not block. A batch of chunks alone
+// is not synced: the Install is that follows.
+//
+// The queue has a bound in requests and one in bytes ([Options]). At it, Ask returns an error that
+// is a storage.ErrRefused and asks nothing; nothing is dropped that was taken.
+//
+// # How it is kept
+//
+// The folder has a lock, which ends with the process, and the folder journal:
+//
+//	identity   the format, and whose journal it is: for people to read
+//	floor      how far the journal had come when it was opened, when something big was written,
+//	           and when it was closed
+//	records/   a database of Pebble
+//
+// The database has, under keys that begin with one byte of kind:
+//
+//	root                         how many batches there were, and a sum over all heads
+//	head of a log                its first and last index, sums of the records there, its state,
+//	                             and the sum of its snapshot
+//	snapshot of a log            its number, how many chunks it has and a sum over them, the meta
+//	record of a log and index    a sum over the record and all before it, and the record
+//	chunk of a log and snapshot  a sum, and the data
+//
+// Every sum (CRC-32C) is also over the log, the index and whatever else says where it belongs. So
+// the root vouches for the heads, they for the records and snapshots, and what is flipped, swapped,
+// stale or missing does not fit. Every batch writes the root and the heads that it changes.
+//
+// # What is found, and what is done about it
+//
+// Open reads all there is, without writing, before it opens the folder for writing; so does [Check],
+// which then has finished. Whatever is wrong is a [CorruptError] that names the folder, the log,
+// the index, and what is wrong. Nothing is repaired: that member has forgotten what it had
+// promised, and its folder has to be put back or the member replaced.
+//
+// What a crash has cut off is no damage: a batch that was not synced is there or not, as a whole.
+// The price is that a last batch which rots on the disk before the next open looks like one that
+// was cut. Everything before it is found, and after a Close that one, too: the floor knows it.
+//
+// # When the disk fails
+//
+// When something in the folder cannot be written, synced, or read as it was written, the
+// journal has failed. From that moment nothing of it reaches the folder any more, which stays as
+// a crash would have left it; requests under way are answered with a [storage.ErrUnknown], and
+// later ones refused with that first error. It is logged once, [Journal.Failed] is closed, and
+// the folder is to be opened again by another process, when the disk is well: nothing that was
+// answered is lost. A sync that failed once is never tried again, because the kernel may have
+// forgotten what it could not write.
+//
+// # How much memory and disk
+//
+// Pebble is kept small: two memtables of 8 MiB, and one more while they are flushed, 2 MiB of
+// cache, 64 open files. The queue has 64 MiB at most, and each record of a log costs four bytes.
+// On the disk there is what the logs have, and some ten times a memtable of what is superseded
+// and not removed yet.
+package journal

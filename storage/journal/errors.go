@@ -1,0 +1,67 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrInUse says that another process has the folder, or another journal of this one.
+var ErrInUse = errors.New("another process has it, or another journal of this one; end that, or give this one a folder of its own")
+
+// ErrNone says that a folder has no journal, where one was expected.
+var ErrNone = errors.New("there is no journal in this folder")
+
+// IdentityError says that a folder is another's.
+type IdentityError struct {
+	Folder      string
+	Has, Wanted []byte
+}
+
+func (e *IdentityError) Error() string {
+	return fmt.Sprintf("the journal in folder %q is that of %q, and %q was to open it; give each member a folder of its own, or start the one that this is of", e.Folder, e.Has, e.Wanted)
+}
+
+// FormatError says that another version has made the folder.
+type FormatError struct {
+	Folder      string
+	Has, Wanted string
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("the journal in folder %q has the format %q, and this version reads %q; use the version that made it", e.Folder, e.Has, e.Wanted)
+}
+
+// CorruptError says that a folder does not have what was written there.
+type CorruptError struct {
+	Folder string
+	Part   string // what is wrong: "record", "snapshot", "identity" …
+	Log    uint64 // which log's, for a part of one
+	Index  uint64 // which record, for a record; which chunk, for a chunk
+	Err    error  // what is wrong about it
+}
+
+func (e *CorruptError) Error() string {
+	part := e.Part
+	switch e.Part {
+	case partRecord, partChunk:
+		part = fmt.Sprintf("%s %d of log %d", e.Part, e.Index, e.Log)
+	case partHead, partSnapshot:
+		part = fmt.Sprintf("the %s of log %d", e.Part, e.Log)
+	}
+	return fmt.Sprintf("the journal in folder %q is damaged: %s: %v; put back a copy of the folder, or replace this member by a new one", e.Folder, part, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// The parts that are found to be wrong.
+const (
+	partRecord   = "record"
+	partChunk    = "chunk"
+	partHead     = "head"
+	partSnapshot = "snapshot"
+	partRoot     = "the root"
+	partDatabase = "the database"
+	partIdentity = "the identity"
+	partFloor    = "the floor"
+)

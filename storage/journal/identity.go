@@ -1,0 +1,92 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// format is the first line of the identity. What changes the form of anything changes this.
+const (
+	formatName = "holdfast journal "
+	format     = formatName + "1"
+)
+
+func identitySum(identity []byte) uint32 { return crc32.Checksum(identity, castagnoli) }
+
+// encodeIdentity makes a text of three lines.
+func encodeIdentity(identity []byte) []byte {
+	text := format + "\n" + strconv.Quote(string(identity)) + "\n"
+	return fmt.Appendf(nil, "%s%08x\n", text, crc32.Checksum([]byte(text), castagnoli))
+}
+
+// readIdentity returns whose journal is at a place.
+func readIdentity(fs vfs.FS, folder, at string) ([]byte, error) {
+	data, err := readFile(fs, fs.PathJoin(at, identityName))
+	if err != nil {
+		return nil, missingOr(err, folder, partIdentity)
+	}
+	first, rest, _ := strings.Cut(string(data), "\n")
+	if strings.HasPrefix(first, formatName) && first != format {
+		return nil, &FormatError{folder, first, format}
+	}
+	quoted, _, _ := strings.Cut(rest, "\n")
+	identity, err := strconv.Unquote(quoted)
+	if err == nil && string(encodeIdentity([]byte(identity))) == string(data) {
+		return []byte(identity), nil
+	}
+	return nil, &CorruptError{folder, partIdentity, 0, 0, fmt.Errorf("the file has %.200q, which is not what a journal writes", data)}
+}
+
+// The floor is how many batches the journal had at least.
+
+func encodeFloor(batches uint64) []byte {
+	value, _ := sealed(0, []byte(floorName), binary.BigEndian.AppendUint64(nil, batches))
+	return value
+}
+
+func writeFloor(d *disk, folder string, batches uint64) error {
+	return d.replace(d.PathJoin(folder, journalName), floorName, encodeFloor(batches))
+}
+
+func readFloor(fs vfs.FS, folder, at string) (uint64, error) {
+	data, err := readFile(fs, fs.PathJoin(at, floorName))
+	if err != nil {
+		return 0, missingOr(err, folder, partFloor)
+	}
+	content, _, err := unseal(0, []byte(floorName), data)
+	if err == nil && len(content) != 8 {
+		err = fmt.Errorf("it has %d bytes; there must be %d", len(data), sumSize+8)
+	}
+	if err != nil {
+		return 0, &CorruptError{folder, partFloor, 0, 0, err}
+	}
+	return binary.BigEndian.Uint64(content), nil
+}
+
+// missingOr says that a file is missing which must be there, or that it cannot be read.
+func missingOr(err error, folder, part string) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return &CorruptError{folder, part, 0, 0, errors.New("it is missing")}
+	}
+	return fmt.Errorf("read %s of folder %q: %w", part, folder, err)
+}
+
+// maxFile bounds the files that are read as a whole.
+const maxFile = 1 << 20
+
+func readFile(fs vfs.FS, name string) (data []byte, err error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err = io.ReadAll(io.LimitReader(f, maxFile))
+	return data, errors.Join(err, f.Close())
+}

@@ -1,0 +1,153 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Options is how a journal is opened.
+type Options struct {
+	// Identity says whose journal it is: it is written into a new folder, and a folder that has
+	// another is refused. Zero means whatever the folder has, and no new one.
+	Identity []byte
+	// MaxRequests bounds the requests that wait or are being done, and as many fetches beside
+	// them. Zero means 4096.
+	MaxRequests int
+	// MaxBytes bounds what they bring. Zero means 64 MiB.
+	MaxBytes int
+	// FS is the file system. Zero means the machine's.
+	FS vfs.FS
+	// Logger is told when the journal fails. Zero means nobody is.
+	Logger *slog.Logger
+}
+
+// Journal is an open folder.
+type Journal struct {
+	folder   string
+	identity []byte
+	logger   *slog.Logger
+	lock     io.Closer
+	disk     *disk
+	writes   *queue
+	fetches  *queue
+	failed   chan struct{} // closed when the journal has failed, and nothing is under way
+	flushed  atomic.Bool   // the floor is to be raised
+
+	use sync.RWMutex // held by who uses db, and to be locked to close it
+	db  *pebble.DB   // nil when it is closed
+
+	writer, reader sync.WaitGroup
+	closing        sync.Once
+	closed         error // what Close returns
+
+	// What follows is the writer's own.
+	logs   map[uint64]*ledger
+	root   root
+	synced uint64 // how many of the root's batches
+}
+
+// Ask asks for a storage.Append, Chunk, Install or Fetch. An error says that nothing is done
+// about it, nor will be: it is a storage.ErrRefused where the queue is full or the journal has
+// failed, and a storage.ErrInvalid otherwise. Without one, answer is called once, with what
+// answers the request: on a goroutine of the journal's, so it must not wait for anything. What the
+// request points to is the journal's until then.
+func (j *Journal) Ask(request any, answer func(any)) error {
+	a := asked{request: request, size: perRequest, answer: answer}
+	var check error
+	switch r := request.(type) {
+	case storage.Append:
+		a.size += r.Size() + 32*len(r.Records)
+		check = r.Check()
+	case storage.Chunk:
+		a.size += len(r.Data)
+		check = r.Check()
+	case storage.Install:
+		a.size += len(r.Meta) + len(r.State)
+		check = r.Check()
+	case storage.Fetch:
+		if err := j.fetches.put(a); err != nil {
+			return fmt.Errorf("ask for %v: %w", r, err)
+		}
+		return nil
+	default:
+		return fmt.Errorf("ask a journal for a %T; an Append, Chunk, Install or Fetch is allowed: %w", request, storage.ErrInvalid)
+	}
+	if check == nil {
+		check = j.writes.put(a)
+	}
+	if check != nil {
+		return fmt.Errorf("ask for %v: %w", request, check)
+	}
+	return nil
+}
+
+// Identity says whose journal it is.
+func (j *Journal) Identity() []byte { return j.identity }
+
+// Failed is closed when the journal has failed, and every request has been answered that it had
+// taken. Err says why.
+func (j *Journal) Failed() <-chan struct{} { return j.failed }
+
+// Err is why the journal has failed, or nil.
+func (j *Journal) Err() error { return j.disk.broken() }
+
+// fail ends everything. It is called by whoever has come upon an error, so it does nothing that
+// takes a while: the writer does the rest.
+func (j *Journal) fail(err error) {
+	why := fmt.Errorf("%w: %w", j.because(err), storage.ErrRefused)
+	j.writes.end(why, true)
+	j.fetches.end(why, true)
+}
+
+func (j *Journal) because(err error) error {
+	return fmt.Errorf("the journal in folder %q takes nothing more since this went wrong: %w; see to the disk, then start the member again", j.folder, err)
+}
+
+// Close does what was asked for, syncs, and closes the folder. A journal that has failed returns
+// why. Another Close returns the same.
+func (j *Journal) Close() error {
+	j.closing.Do(func() {
+		why := fmt.Errorf("the journal in folder %q was closed: %w", j.folder, storage.ErrInvalid)
+		j.writes.end(why, false)
+		j.fetches.end(why, false)
+		j.writer.Wait()
+		j.reader.Wait()
+		if err := j.shut(); err != nil {
+			j.disk.fail(err)
+		}
+		// The database syncs its log when it is closed, also what was written without.
+		j.synced = j.root.batches
+		j.raiseFloor()
+		if err := j.disk.broken(); err != nil {
+			j.closed = j.because(err)
+		}
+		if err := j.lock.Close(); err != nil {
+			j.closed = errors.Join(j.closed, fmt.Errorf("unlock folder %q: %w", j.folder, err))
+		}
+	})
+	return j.closed
+}
+
+// shut closes the database, if it is open.
+func (j *Journal) shut() error {
+	j.use.Lock()
+	defer j.use.Unlock()
+	if j.db == nil {
+		return nil
+	}
+	err := j.db.Close()
+	j.db = nil
+	if err != nil {
+		return fmt.Errorf("close the database: %w", err)
+	}
+	return nil
+}

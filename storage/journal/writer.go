@@ -1,0 +1,168 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// groupBytes is how much goes into one batch, so that nobody waits for much more than that:
+// less than half of a memtable, so that the database takes it as it is.
+const groupBytes = 2 << 20
+
+// write does what is asked, group by group, until there is no more.
+func (j *Journal) write() {
+	defer j.writer.Done()
+	for {
+		group, broken := j.writes.take(groupBytes)
+		if len(group) == 0 {
+			break
+		}
+		var answers []error
+		if broken {
+			answers = j.refuse(group, storage.ErrRefused)
+		} else {
+			answers = j.commit(group)
+		}
+		j.writes.done(group)
+		for i := range group {
+			group[i].answer(answerTo(group[i].request, answers[i]))
+		}
+		if j.flushed.CompareAndSwap(true, false) {
+			j.raiseFloor()
+		}
+	}
+	if err := j.disk.broken(); err != nil {
+		j.reader.Wait()
+		if also := j.shut(); also != nil {
+			err = errors.Join(err, also)
+		}
+		if j.logger != nil {
+			j.logger.Error("the journal has failed and takes nothing more; see to the disk, then start the member again", "folder", j.folder, "err", err)
+		}
+		close(j.failed)
+	}
+}
+
+// refuse is the answer to each of group, since the journal is broken.
+func (j *Journal) refuse(group []asked, kind error) []error {
+	err := fmt.Errorf("%w: %w", j.because(j.disk.broken()), kind)
+	return slices.Repeat([]error{err}, len(group))
+}
+
+// commit writes a group as one batch, and returns what came of each.
+func (j *Journal) commit(group []asked) []error {
+	b := &batch{Batch: j.db.NewBatch()}
+	answers := make([]error, len(group))
+	touched := map[uint64]*ledger{}
+	for i := range group {
+		l := j.ledgerOf(group[i].request)
+		answers[i] = l.do(b, group[i].request)
+		switch {
+		case answers[i] == nil:
+			touched[l.log] = l
+			j.logs[l.log] = l
+		case !errors.Is(answers[i], storage.ErrInvalid):
+			j.disk.fail(answers[i])
+		}
+	}
+	var err error
+	if len(touched) > 0 && j.disk.broken() == nil {
+		err = j.apply(b, touched)
+	}
+	if err := errors.Join(err, b.Close()); err != nil {
+		j.disk.fail(err)
+	}
+	// The database knows of no error that the disk has had. See disk.
+	if j.disk.broken() == nil {
+		return answers
+	}
+	for i, err := range j.refuse(group, storage.ErrUnknown) {
+		if !errors.Is(answers[i], storage.ErrInvalid) {
+			answers[i] = err
+		}
+	}
+	return answers
+}
+
+// apply adds to a batch what vouches for the rest, and writes it.
+func (j *Journal) apply(b *batch, touched map[uint64]*ledger) error {
+	for _, log := range slices.Sorted(maps.Keys(touched)) {
+		by, err := touched[log].seal(b)
+		if err != nil {
+			return err
+		}
+		j.root.heads += by
+	}
+	j.root.batches++
+	if _, err := b.set(0, j.root.encode(), rootKind); err != nil {
+		return fmt.Errorf("write the root: %w", err)
+	}
+	option := pebble.NoSync
+	if b.sync {
+		option = pebble.Sync
+	}
+	if err := j.db.Apply(b.Batch, option); err != nil {
+		return fmt.Errorf("write a batch: %w", err)
+	}
+	if b.sync {
+		j.synced = j.root.batches
+	}
+	return nil
+}
+
+// raiseFloor notes how far the journal has come, for the next that opens it. What cannot be
+// written is an error of the disk, which knows it then.
+func (j *Journal) raiseFloor() {
+	if err := writeFloor(j.disk, j.folder, j.synced); err != nil {
+		j.disk.fail(err)
+	}
+}
+
+// ledgerOf returns the ledger of the log that a request is for. One that is new is kept when
+// something was done.
+func (j *Journal) ledgerOf(request any) *ledger {
+	var log uint64
+	switch r := request.(type) {
+	case storage.Append:
+		log = r.Log
+	case storage.Chunk:
+		log = r.Log
+	case storage.Install:
+		log = r.Log
+	}
+	if l := j.logs[log]; l != nil {
+		return l
+	}
+	return &ledger{log: log, sums: []uint32{0}}
+}
+
+// do puts a request into the batch.
+func (l *ledger) do(b *batch, request any) error {
+	switch r := request.(type) {
+	case storage.Append:
+		return l.append(b, &r)
+	case storage.Chunk:
+		return l.chunk(b, &r)
+	case storage.Install:
+		return l.install(b, &r)
+	}
+	panic(fmt.Sprintf("a %T was taken to be written", request))
+}
+
+func answerTo(request any, err error) any {
+	switch r := request.(type) {
+	case storage.Append:
+		return storage.Appended{ID: r.ID, Err: err}
+	case storage.Chunk:
+		return storage.Chunked{ID: r.ID, Err: err}
+	case storage.Install:
+		return storage.Installed{ID: r.ID, Err: err}
+	}
+	panic(fmt.Sprintf("a %T was taken to be answered", request))
+}
