@@ -23,7 +23,7 @@ var ruleStd = []string{
 }
 
 // ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "authority", "clientele", "protocol/consensus/...", "protocol/...", "seat"}
+var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "authority", "clientele", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "seat"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
 // Other storage drivers than the member's own cell reach an edge as values.
@@ -55,7 +55,7 @@ func rows() []row {
 			std = append([]string{"context"}, ruleStd...) // for the interface that its drivers implement
 		case "lock/replica":
 			std = append([]string{"hash/crc32", "hash/crc64"}, ruleStd...) // sums of what is written down
-		case "protocol/consensus/...":
+		case "protocol/consensus/group":
 			outside = []string{"go.etcd.io/raft", "google.golang.org/protobuf/proto"} // in which that writes down who is a member
 		}
 		table = append(table, row{[]string{folder}, append([]string{"", switchFolder}, ruleOrder[:i]...), std, outside})
@@ -193,7 +193,7 @@ func list(allowed []string) string {
 // speakers may know protobuf and gRPC.
 var speakers = []string{
 	"server", "server/...", "client", "transport", "transport/...", "wire", "wire/...",
-	"cmd/...", "bench", "bench/...", "storage/etcd", "protocol/consensus/...",
+	"cmd/...", "bench", "bench/...", "storage/etcd", "protocol/consensus/group",
 }
 
 var grpcModules = []string{

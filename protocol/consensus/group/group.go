@@ -91,6 +91,11 @@ func (o *Output) Reset() {
 	*o = Output{Writes: o.Writes[:0], Messages: o.Messages[:0], Snapshots: o.Snapshots[:0], Entries: o.Entries[:0], Reads: o.Reads[:0]}
 }
 
+// Any reports whether there is anything to be done.
+func (o *Output) Any() bool {
+	return len(o.Writes)+len(o.Messages)+len(o.Snapshots)+len(o.Entries)+len(o.Reads) > 0 || o.Restored != nil || o.Wanted || o.Turned
+}
+
 // Read is that nobody else led when it was asked for. A state that has applied Index is as new as any
 // that was acknowledged until then.
 type Read struct{ ID, Index uint64 }
@@ -116,6 +121,7 @@ type Group struct {
 	unstable uint64
 
 	latest   uint64    // the term of the latest entry that was applied
+	state    []byte    // what the latest Write with one had
 	changing uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
 	held     []Message // entries that wait for that this member has them itself
 }
@@ -146,7 +152,7 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 		g.forgot, g.draw = true, 0 // there is nobody to be waited for
 	}
 	g.seen, g.beatDue = node.BasicStatus(), Never
-	g.vote = g.seen.GetVote()
+	g.vote, g.state = g.seen.GetVote(), writeState(g.seen.HardState)
 	if g.unstable, err = log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}

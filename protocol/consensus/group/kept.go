@@ -17,7 +17,8 @@ type Kept struct {
 	// Snapshot is where the snapshot stands; at the first start of a first voter the Founding one. The
 	// zero Mark is that of a member that is going to be told everything.
 	Snapshot Mark
-	// Records are the entries behind it, in their order, each as a Write has it.
+	// Records are the entries behind it, in their order, each as a Write has it. Those that it has are
+	// passed over.
 	Records [][]byte
 }
 
@@ -30,6 +31,50 @@ type Write struct {
 	Records  [][]byte
 	State    []byte
 	Snapshot *Mark
+	// Before is, of a Write with a Snapshot and Records, the State between the two, for a journal that writes
+	// them one after the other.
+	Before []byte
+}
+
+// Append writes a mark behind b, as ReadMark reads it.
+func (m *Mark) Append(b []byte) []byte {
+	auto := uint64(0)
+	if m.Conf.AutoLeave {
+		auto = 1
+	}
+	for _, n := range [...]uint64{m.Index, m.Term, auto} {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, ids := range [...][]uint64{m.Conf.Voters, m.Conf.Learners, m.Conf.Outgoing, m.Conf.LearnersNext} {
+		b = binary.AppendUvarint(b, uint64(len(ids)))
+		for _, id := range ids {
+			b = binary.AppendUvarint(b, id)
+		}
+	}
+	return b
+}
+
+// ReadMark reads a mark, and nothing beside it.
+func ReadMark(b []byte) (m Mark, err error) {
+	next := func() uint64 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 {
+			err, b = fmt.Errorf("a mark ends early: %w", errKept), nil
+			return 0
+		}
+		b = b[size:]
+		return n
+	}
+	m.Index, m.Term, m.Conf.AutoLeave = next(), next(), next() == 1
+	for _, ids := range [...]*[]uint64{&m.Conf.Voters, &m.Conf.Learners, &m.Conf.Outgoing, &m.Conf.LearnersNext} {
+		for range min(next(), uint64(len(b))) {
+			*ids = append(*ids, next())
+		}
+	}
+	if err == nil && len(b) > 0 {
+		err = fmt.Errorf("%d bytes follow a mark: %w", len(b), errKept)
+	}
+	return m, err
 }
 
 var errKept = errors.New("damaged")
@@ -55,6 +100,9 @@ func (k *Kept) storage() (*raft.MemoryStorage, error) {
 		e, err := readRecord(record)
 		if err != nil {
 			return nil, err
+		}
+		if e.Index <= k.Snapshot.Index {
+			continue // it was kept for members that are behind
 		}
 		if index++; e.Index != index || e.Term < term {
 			return nil, fmt.Errorf("entry %d of term %d stands where that with number %d and a term of at least %d is due: %w", e.Index, e.Term, index, term, errKept)

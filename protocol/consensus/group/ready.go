@@ -142,10 +142,19 @@ func (g *Group) write(m *raftpb.Message, out *Output) {
 	if m.GetTerm() != 0 && m.Vote != nil {
 		w.State = writeState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit})
 	}
+	switch {
+	case w.State != nil:
+		g.state = w.State
+	case len(w.Records) == 0 && raft.IsEmptySnap(m.GetSnapshot()):
+		w.State = g.state // nothing is to be kept, but answers wait for what was written before
+	}
 	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
 		mark := marked(s)
 		w.Snapshot = &mark
 		g.unstable = max(g.unstable, mark.Index)
+		if w.State != nil && len(w.Records) > 0 {
+			w.Before = writeState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: new(min(m.GetCommit(), mark.Index))})
+		}
 	}
 	g.writes = append(g.writes, m)
 	out.Writes = append(out.Writes, w)
@@ -205,6 +214,15 @@ func (g *Group) apply(m *raftpb.Message, out *Output) {
 		g.must(g.node.Step(r))
 	}
 }
+
+// Writing is how many writes are under way.
+func (g *Group) Writing() int { return len(g.writes) }
+
+// Applied is the index of the latest entry that came out.
+func (g *Group) Applied() uint64 { return g.seen.Applied }
+
+// Members is who is one.
+func (g *Group) Members() Conf { return members(g.conf) }
 
 // Kept is up to which entry the journal remembers that they are committed.
 func (g *Group) Kept() uint64 {

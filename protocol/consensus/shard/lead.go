@@ -1,0 +1,190 @@
+package shard
+
+import (
+	"cmp"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// The bounds of what a leader does at a time.
+const (
+	mostWriting = 2         // entries that the journal has not synced yet
+	mostQueued  = 100_000   // operations that wait to be in one; more are sent again by whoever they are from
+	entryBytes  = 256 << 10 // of an entry; one operation more may be in it
+)
+
+// lead is what only a leader knows.
+type lead struct {
+	term  uint64
+	begun bool // its first entry is proposed
+	ready bool // and applied: all that others have committed is before it
+
+	queue  []replica.Op
+	queued map[replica.OpID]bool // those that are in the queue, or proposed
+
+	// The table's time was from when this clock showed since; and the latest entry is at.
+	from, since protocol.Time
+	at          protocol.Time
+
+	deadlines map[lock.SessionID]*deadline
+	ends      protocol.Reminders[due]
+}
+
+// deadline is when a session ends that is not heard before.
+type deadline struct {
+	ttl, at  protocol.Time
+	expiring bool // an entry says so
+}
+
+// due names the session whose deadline may have come.
+type due struct{ id lock.SessionID }
+
+func (d due) Before(other due) bool { return compareSessions(d.id, other.id) < 0 }
+
+func compareSessions(a, b lock.SessionID) int {
+	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Number, b.Number))
+}
+
+func newLead(term uint64) *lead {
+	return &lead{term: term, queued: map[replica.OpID]bool{}, deadlines: map[lock.SessionID]*deadline{}}
+}
+
+// take queues operations that are not there.
+func (l *lead) take(s *Shard, ops []replica.Op) {
+	for i := range ops {
+		o := &ops[i]
+		if l.queued[o.ID] || len(l.queue) >= mostQueued {
+			continue
+		}
+		l.queued[o.ID] = true
+		l.queue = append(l.queue, *o)
+	}
+}
+
+// time is the table's.
+func (l *lead) time(now protocol.Time) protocol.Time { return max(l.at, l.from+now-l.since) }
+
+// local is when this clock shows what the table's time is to be.
+func (l *lead) local(at protocol.Time) protocol.Time {
+	if at == protocol.Never {
+		return at
+	}
+	return at - l.from + l.since
+}
+
+// wake is when there is something to do.
+func (l *lead) wake(s *Shard) protocol.Time {
+	if !l.ready || s.group.Writing() >= mostWriting {
+		return protocol.Never // until something is applied, or written
+	}
+	at := l.ends.First()
+	if due := s.replica.Due(); due > l.at { // otherwise an entry is under way that says so
+		at = min(at, l.local(due))
+	}
+	return at
+}
+
+// began begins to lead: the table's time goes on from where it is, and every session has its whole ttl.
+func (l *lead) began(s *Shard, now protocol.Time) {
+	l.ready, l.from, l.since, l.at = true, s.replica.Now(), now, s.replica.Now()
+	s.replica.Sessions(func(x replica.Session) { l.open(s, now, x.ID, x.TTL) })
+}
+
+func (l *lead) open(s *Shard, now protocol.Time, id lock.SessionID, ttl protocol.Time) {
+	d := &deadline{ttl: ttl, at: now + lock.Stretch(ttl, s.config.Drift)}
+	l.deadlines[id] = d
+	l.ends.Push(d.at, due{id})
+}
+
+// heard puts off a session's end, and reports whether it lives.
+func (l *lead) heard(s *Shard, arrived protocol.Time, id lock.SessionID) bool {
+	d := l.deadlines[id]
+	if d == nil || d.expiring {
+		return false
+	}
+	d.at = max(d.at, arrived+lock.Stretch(d.ttl, s.config.Drift))
+	return true
+}
+
+// applied takes note of an operation.
+func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
+	if o.ID != (replica.OpID{}) {
+		delete(l.queued, o.ID)
+	}
+	if !l.ready {
+		return // began looks at all sessions
+	}
+	switch o.Kind {
+	case replica.Open:
+		if x, lives := s.replica.Session(o.Session); lives && err == nil && l.deadlines[o.Session] == nil {
+			l.open(s, now, x.ID, x.TTL)
+		}
+	case replica.End, replica.Expire:
+		delete(l.deadlines, o.Session)
+	}
+}
+
+// work proposes what there is to be said.
+func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
+	if !l.begun {
+		e := replica.Entry{Begin: true, At: s.replica.Now()}
+		l.begun = s.group.Propose(now, e.Append(nil), &s.agreed) == nil
+		return
+	}
+	for l.ready && s.group.Writing() < mostWriting {
+		e := replica.Entry{At: l.time(now), Begin: s.replica.Exhausted() && s.replica.Reign() < lock.MaxReign}
+		e.Ops = l.expired(now)
+		size, count := 0, 0
+		for count < len(l.queue) && len(e.Ops) < mostForwarded && size < entryBytes {
+			o := &l.queue[count]
+			size += 200 + len(o.Name) + len(o.Owner) + len(o.Reason) + len(o.Client) + len(o.Identity)
+			e.Ops = append(e.Ops, *o)
+			count++
+		}
+		due := s.replica.Due()
+		if len(e.Ops) == 0 && !e.Begin && (due > e.At || due <= l.at) {
+			return
+		}
+		before := s.group.Writing()
+		if s.group.Propose(now, e.Append(nil), &s.agreed) != nil {
+			l.revive(e.Ops)
+			return
+		}
+		l.at = e.At
+		if l.queue = l.queue[count:]; len(l.queue) == 0 {
+			l.queue = nil
+		}
+		if s.group.Writing() == before {
+			return // it went with another
+		}
+	}
+}
+
+// expired are the ends of sessions that were not heard.
+func (l *lead) expired(now protocol.Time) (ops []replica.Op) {
+	for l.ends.First() <= now && len(ops) < mostForwarded {
+		r := l.ends.Pop()
+		d := l.deadlines[r.Key.id]
+		switch {
+		case d == nil || d.expiring:
+		case d.at > now:
+			l.ends.Push(d.at, r.Key)
+		default:
+			d.expiring = true
+			ops = append(ops, replica.Op{Kind: replica.Expire, Session: r.Key.id})
+		}
+	}
+	return ops
+}
+
+// revive takes back ends that could not be proposed.
+func (l *lead) revive(ops []replica.Op) {
+	for i := range ops {
+		if d := l.deadlines[ops[i].Session]; d != nil && ops[i].Kind == replica.Expire {
+			d.expiring = false
+			l.ends.Push(d.at, due{ops[i].Session})
+		}
+	}
+}

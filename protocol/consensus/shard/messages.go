@@ -1,0 +1,64 @@
+package shard
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+)
+
+// Message is what members of a shard say to each other. Each of its kinds may be lost, late, twice and out of
+// order.
+type Message interface{ String() string }
+
+// Agree is the group's own.
+type Agree struct{ Message group.Message }
+
+// Forward brings operations to who leads.
+type Forward struct{ Ops []replica.Op }
+
+// Beat says which sessions have been heard. Beaten answers it, where this member leads.
+type Beat struct {
+	ID       uint64
+	Sessions []lock.SessionID
+}
+
+// Beaten says that the sessions of a Beat live, but for those in Gone.
+type Beaten struct {
+	ID   uint64
+	Gone []lock.SessionID
+}
+
+// Ask asks what is committed. Told answers it, where this member leads.
+type Ask struct{ ID uint64 }
+
+// Told says that whoever has applied an index is as new as when it was asked.
+type Told struct{ ID, Index uint64 }
+
+// Part is a part of a snapshot. Parted answers it; the last one brings the group's message with it.
+type Part struct {
+	Index  uint64 // where the snapshot stands
+	Number uint64 // of the part, from 0 on
+	Data   []byte
+	Last   *group.Message
+}
+
+// Parted says that the part is there, or that the member does not want it.
+type Parted struct {
+	Index, Number uint64
+	Refused       bool
+}
+
+func (m Agree) String() string   { return m.Message.String() }
+func (m Forward) String() string { return fmt.Sprintf("forward %d operations", len(m.Ops)) }
+func (m Beat) String() string    { return fmt.Sprintf("beat #%d of %d sessions", m.ID, len(m.Sessions)) }
+func (m Beaten) String() string  { return fmt.Sprintf("beaten #%d, %d gone", m.ID, len(m.Gone)) }
+func (m Ask) String() string     { return fmt.Sprintf("ask #%d", m.ID) }
+func (m Told) String() string    { return fmt.Sprintf("told #%d: %d", m.ID, m.Index) }
+func (m Part) String() string {
+	return fmt.Sprintf("part %d of the snapshot at %d, %d bytes, last=%v", m.Number, m.Index, len(m.Data), m.Last != nil)
+}
+func (m Parted) String() string {
+	return fmt.Sprintf("parted %d of the snapshot at %d, refused=%v", m.Number, m.Index, m.Refused)
+}

@@ -1,0 +1,109 @@
+package shard
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// mostForwarded is how many operations one message brings, and one entry has.
+const mostForwarded = 512
+
+// own is this member's operations that it has not seen applied yet.
+type own struct {
+	ops   map[uint64]*replica.Op
+	order []uint64 // their numbers, as they came; some are done
+	next  uint64   // the latest number
+	fresh []uint64 // those that are to be sent
+	again protocol.Time
+	begun bool // again says something
+}
+
+// done forgets an operation, and reports whether it was there.
+func (o *own) done(number uint64) bool {
+	_, known := o.ops[number]
+	delete(o.ops, number)
+	for len(o.order) > 0 && o.ops[o.order[0]] == nil {
+		o.order = o.order[1:]
+	}
+	return known
+}
+
+// unsend has all of them sent again.
+func (o *own) unsend() { o.fresh = append(o.fresh[:0], o.order...) }
+
+// Submit takes an operation of this member's clients, and numbers it. What becomes of it comes out when it is
+// applied. The error is an ErrLimit where too many are under way, or what the journal has failed
+// with.
+func (s *Shard) Submit(now protocol.Time, op replica.Op, out *Output) (number uint64, err error) {
+	switch {
+	case s.failed != nil:
+		return 0, s.failed
+	case len(s.own.ops) >= s.config.Pending:
+		return 0, &holdfast.LimitError{Limit: "pending_operations", Value: int64(s.config.Pending)}
+	}
+	s.own.next++
+	number = s.own.next
+	op.ID = replica.OpID{Member: s.config.Group.Self, Number: number}
+	s.own.ops[number] = &op
+	s.own.order = append(s.own.order, number)
+	s.own.fresh = append(s.own.fresh, number)
+	s.settle(now, out)
+	return number, nil
+}
+
+// Withdraw forgets an operation that nobody waits for any more. It may act all the same.
+func (s *Shard) Withdraw(number uint64) { s.own.done(number) }
+
+// forward brings what is to be sent to whoever leads, and again what was not applied for long.
+func (s *Shard) forward(now protocol.Time, out *Output) {
+	o := &s.own
+	if len(o.ops) == 0 {
+		o.again, o.fresh, o.begun = protocol.Never, o.fresh[:0], false
+		return
+	}
+	if !o.begun {
+		o.begun, o.again = true, now+s.config.Group.Election
+	}
+	if now >= o.again {
+		o.again = now + s.config.Group.Election
+		o.unsend()
+	}
+	leader := s.group.Leader()
+	if len(o.fresh) == 0 || leader == 0 {
+		return
+	}
+	var ops []replica.Op
+	for _, number := range o.fresh {
+		if x := o.ops[number]; x != nil {
+			ops = append(ops, *x)
+		}
+	}
+	o.fresh = o.fresh[:0]
+	if s.lead != nil {
+		s.lead.take(s, ops)
+		return
+	}
+	for part := range slices.Chunk(ops, mostForwarded) {
+		out.Messages = append(out.Messages, Envelope{leader, Forward{part}})
+	}
+}
+
+// forwarded takes operations of another member, if this one leads. Otherwise they are sent again, to whoever does.
+func (s *Shard) forwarded(from uint64, m *Forward) error {
+	if len(m.Ops) > mostForwarded {
+		return fmt.Errorf("%d operations of member %d at once, where %d are the most", len(m.Ops), from, mostForwarded)
+	}
+	for i := range m.Ops {
+		if m.Ops[i].ID.Member != from || m.Ops[i].ID.Number == 0 {
+			return fmt.Errorf("operation %v of member %d, which has not sent it", m.Ops[i].ID, from)
+		}
+	}
+	if s.lead != nil {
+		s.lead.take(s, m.Ops)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+)
+
+// mostWaiting is how many beats and reads wait for a round of the group at most. Who is not waited for asks
+// again.
+const mostWaiting = 10_000
+
+// reads is what waits for a round of the group, here and where another leads.
+type reads struct {
+	// Of this member: what was asked, and, when it is known, the index that is to be applied.
+	asked map[uint64]uint64
+	order []uint64
+	fresh []uint64 // that are to be sent
+	again protocol.Time
+	begun bool
+
+	// Of a leader: what a round is under way for, and what came since.
+	round          uint64 // its number; 0 for none
+	inside, behind []waiting
+	rounds         uint64
+}
+
+// waiting is a beat or a read that a round is to confirm.
+type waiting struct {
+	from     uint64 // the member
+	id       uint64
+	read     bool
+	sessions []lock.SessionID
+	arrived  protocol.Time
+}
+
+// Ask has the number answered when the replica is as new as anything that was acknowledged until now.
+func (s *Shard) Ask(now protocol.Time, id uint64, out *Output) {
+	if _, known := s.reads.asked[id]; s.failed != nil || known {
+		return
+	}
+	s.reads.asked[id] = 0
+	s.reads.order = append(s.reads.order, id)
+	s.reads.fresh = append(s.reads.fresh, id)
+	s.settle(now, out)
+}
+
+// Drop forgets what nobody waits for any more.
+func (s *Shard) Drop(id uint64) { delete(s.reads.asked, id) }
+
+// unsend has everything asked again, of another leader: what this one was to confirm nobody waits for here.
+func (r *reads) unsend() {
+	r.order = slices.DeleteFunc(r.order, func(id uint64) bool { _, known := r.asked[id]; return !known })
+	r.fresh = append(r.fresh[:0], r.order...)
+	r.round, r.inside, r.behind = 0, nil, nil
+}
+
+// askAgain brings what is asked to whoever leads, and does so again when there was no answer.
+func (s *Shard) askAgain(now protocol.Time, out *Output) {
+	r := &s.reads
+	if len(r.asked) == 0 {
+		r.order, r.fresh, r.again, r.begun = r.order[:0], r.fresh[:0], protocol.Never, false
+	} else if !r.begun {
+		r.begun, r.again = true, now+s.config.Group.Election
+	} else if now >= r.again {
+		r.again = now + s.config.Group.Election
+		r.fresh = append(r.fresh[:0], r.order...)
+	}
+	if leader := s.group.Leader(); leader != 0 {
+		for _, id := range r.fresh {
+			if index, known := r.asked[id]; known && index == 0 {
+				s.askLeader(leader, id, out)
+			}
+		}
+		r.fresh = r.fresh[:0]
+	}
+	s.round(now)
+}
+
+// askLeader asks who leads.
+func (s *Shard) askLeader(leader, id uint64, out *Output) {
+	if s.lead != nil {
+		s.await(waiting{from: s.config.Group.Self, id: id, read: true})
+		return
+	}
+	out.Messages = append(out.Messages, Envelope{leader, Ask{id}})
+}
+
+// ask is another member's question.
+func (s *Shard) ask(from, id uint64) { s.await(waiting{from: from, id: id, read: true}) }
+
+// Beat says that sessions of this member were heard now. Beaten comes out, with the same number, when that counts;
+// it does not where nobody leads, or what is said is lost.
+func (s *Shard) Beat(now protocol.Time, m Beat, out *Output) {
+	if s.failed != nil {
+		return
+	}
+	if leader := s.group.Leader(); leader == s.config.Group.Self {
+		s.beat(now, leader, &m)
+	} else if leader != 0 {
+		out.Messages = append(out.Messages, Envelope{leader, m})
+	}
+	s.settle(now, out)
+}
+
+func (s *Shard) beat(now protocol.Time, from uint64, m *Beat) {
+	s.await(waiting{from: from, id: m.ID, sessions: m.Sessions, arrived: now})
+}
+
+func (s *Shard) await(w waiting) {
+	if s.lead != nil && len(s.reads.behind) < mostWaiting {
+		s.reads.behind = append(s.reads.behind, w)
+	}
+}
+
+// round begins a round for all that waits, if none is under way.
+func (s *Shard) round(now protocol.Time) {
+	r := &s.reads
+	if r.round != 0 || len(r.behind) == 0 || !s.Leads() {
+		return
+	}
+	if s.group.Read(now, r.rounds+1, &s.agreed) == nil {
+		r.rounds++
+		r.round, r.inside, r.behind = r.rounds, r.behind, nil
+	}
+}
+
+// confirm answers what a round was for.
+func (s *Shard) confirm(now protocol.Time, read group.Read, out *Output) {
+	r := &s.reads
+	if read.ID != r.round || s.lead == nil {
+		return // of a former term
+	}
+	inside := r.inside
+	r.round, r.inside = 0, nil
+	for i := range inside {
+		w := &inside[i]
+		own := w.from == s.config.Group.Self
+		switch {
+		case w.read && own:
+			s.told(&Told{w.id, read.Index})
+		case w.read:
+			out.Messages = append(out.Messages, Envelope{w.from, Told{w.id, read.Index}})
+		default:
+			b := Beaten{ID: w.id}
+			for _, id := range w.sessions {
+				if !s.lead.heard(s, w.arrived, id) {
+					b.Gone = append(b.Gone, id)
+				}
+			}
+			if own {
+				out.Beaten = append(out.Beaten, b)
+			} else {
+				out.Messages = append(out.Messages, Envelope{w.from, b})
+			}
+		}
+	}
+}
+
+func (s *Shard) beaten(m *Beaten, out *Output) { out.Beaten = append(out.Beaten, *m) }
+
+// told takes the index of a read.
+func (s *Shard) told(m *Told) {
+	if _, known := s.reads.asked[m.ID]; known && m.Index > 0 {
+		s.reads.asked[m.ID] = m.Index
+	}
+}
+
+// answer tells of reads whose index is applied.
+func (s *Shard) answer(out *Output) {
+	applied := s.group.Applied()
+	for _, id := range s.reads.order {
+		if index, known := s.reads.asked[id]; known && index != 0 && index <= applied {
+			delete(s.reads.asked, id)
+			out.Answered = append(out.Answered, id)
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package shard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+)
+
+// Config is what a member needs to know. Zero values have the defaults that are named.
+type Config struct {
+	Group   group.Config
+	Replica replica.Config
+	// Log is the journal's log.
+	Log uint64
+	// Life numbers the lives of this member, each higher than the former: its operations have numbers of
+	// it. Required.
+	Life uint64
+	// Drift is by how much one clock may run faster than another. Zero means 0.05.
+	Drift float64
+	// Every is after how many entries a snapshot is made; Keep how many entries before it stay. Zero
+	// means 10,000 and 1,000.
+	Every, Keep uint64
+	// Pending is how many operations of this member may be under way. Zero means 100,000.
+	Pending int
+}
+
+func (c *Config) resolve() error {
+	c.Every, c.Keep = cmp.Or(c.Every, 10_000), cmp.Or(c.Keep, 1000)
+	c.Pending = cmp.Or(c.Pending, 100_000)
+	c.Group.Election = cmp.Or(c.Group.Election, time.Second)
+	c.Group.Heartbeat = cmp.Or(c.Group.Heartbeat, c.Group.Election/10)
+	c.Drift = cmp.Or(c.Drift, lock.DefaultDrift)
+	switch {
+	case c.Life == 0 || c.Life >= 1<<24:
+		return fmt.Errorf("shard: Life is %d; 1 to %d is allowed", c.Life, 1<<24-1)
+	case c.Pending < 0:
+		return fmt.Errorf("shard: Pending is %d; a positive number is allowed, and 0 for its default", c.Pending)
+	case c.Drift < 0 || c.Drift >= 1:
+		return fmt.Errorf("shard: Drift is %v; 0 to less than 1 is allowed", c.Drift)
+	}
+	return nil
+}
+
+// Kept is what a member finds in its journal when it starts.
+type Kept struct {
+	Group group.Kept
+	// Parts are those of the snapshot; none where there is none but the founding one.
+	Parts [][]byte
+	// Begins is the index that the log begins behind, and Number the snapshot's in the journal.
+	Begins, Number uint64
+}
+
+// Envelope is a message to another member.
+type Envelope struct {
+	To      uint64
+	Message Message
+}
+
+// Result is what became of an operation of this member. Of one that has a decision it says that it was made.
+type Result struct {
+	Number uint64
+	Err    error
+}
+
+// Output is what is to be done. Whoever has done it resets it.
+type Output struct {
+	// Journal is what is to be asked of the journal, in its order; each answer goes to [Shard.Stored].
+	Journal []any
+	// Messages go to other members.
+	Messages []Envelope
+	// Decisions are what became of requests, of all members' clients. After a start they are those of
+	// long ago, too: see the package's comment.
+	Decisions []lock.Decision
+	// Results are of this member's operations, Beaten of its beats, Answered of its reads: the replica
+	// may be looked at now.
+	Results  []Result
+	Beaten   []Beaten
+	Answered []uint64
+	// Turned says that Leader is another than before.
+	Turned bool
+}
+
+// Reset empties o.
+func (o *Output) Reset() {
+	*o = Output{
+		Journal: o.Journal[:0], Messages: o.Messages[:0], Decisions: o.Decisions[:0], Results: o.Results[:0],
+		Beaten: o.Beaten[:0], Answered: o.Answered[:0],
+	}
+}
+
+// Shard is one member's part. Its methods are called by one caller at a time.
+type Shard struct {
+	config  Config
+	group   *group.Group
+	replica *replica.Replica
+	failed  error // what the journal has answered
+
+	own   own
+	lead  *lead // nil where another leads, or nobody
+	reads reads
+
+	journal  map[uint64]request // under way
+	asked    uint64
+	making   *making
+	sending  map[uint64]*sending // to members
+	taking   *taking
+	agreed   group.Output
+	effects  replica.Effects
+	latest   replica.Entry // for decoding
+	snapshot uint64        // where that of the journal stands
+	parts    uint64        // how many it has
+	dropped  uint64        // the entry that the journal's log begins behind
+	number   uint64        // the journal's, of its snapshot
+	series   uint64        // the latest number of one that was begun
+}
+
+// New makes the part of a member that has kept k. The error says what is wrong with c, or with what was kept.
+func New(c Config, k *Kept, now protocol.Time) (*Shard, error) {
+	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	g, err := group.New(c.Group, &k.Group, now)
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	s := &Shard{config: c, group: g, journal: map[uint64]request{}, sending: map[uint64]*sending{}, snapshot: k.Group.Snapshot.Index, parts: uint64(len(k.Parts)), dropped: k.Begins, number: k.Number, series: k.Number}
+	if k.Group.Snapshot.Index > 1 {
+		s.replica, err = restored(c.Replica, k.Parts)
+	} else if len(k.Parts) > 0 {
+		err = errors.New("there are parts of a snapshot where none was made")
+	} else {
+		s.replica, err = replica.New(c.Replica)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	s.own = own{ops: map[uint64]*replica.Op{}, next: c.Life << 40}
+	s.reads = reads{asked: map[uint64]uint64{}}
+	return s, nil
+}
+
+func restored(c replica.Config, parts [][]byte) (*replica.Replica, error) {
+	r, err := replica.Restore(c)
+	for i := 0; err == nil && i < len(parts); i++ {
+		err = r.Add(parts[i])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Done()
+}
+
+// Replica is for looking at, at any time as old as it may be, and after Answered as new as when Ask was called.
+func (s *Shard) Replica() *replica.Replica { return s.replica }
+
+// Leader is who leads, or 0.
+func (s *Shard) Leader() uint64 { return s.group.Leader() }
+
+// Leads reports whether this member does, and has applied all that others have committed before.
+func (s *Shard) Leads() bool { return s.lead != nil && s.lead.ready }
+
+// Members is who takes part.
+func (s *Shard) Members() group.Conf { return s.group.Members() }
+
+// Failed is what the journal has failed with. Nothing more is done then.
+func (s *Shard) Failed() error { return s.failed }
+
+// Wake returns when to Tick.
+func (s *Shard) Wake() protocol.Time {
+	if s.failed != nil {
+		return protocol.Never
+	}
+	at := min(s.group.Wake(), s.own.again, s.reads.again)
+	if s.lead != nil {
+		at = min(at, s.lead.wake(s))
+	}
+	//tidy:unordered the least of all
+	for _, t := range s.sending {
+		at = min(at, t.again)
+	}
+	return at
+}
+
+// Tick does what time has come for.
+func (s *Shard) Tick(now protocol.Time, out *Output) {
+	if s.failed != nil {
+		return
+	}
+	if s.group.Wake() <= now {
+		s.group.Tick(now, &s.agreed)
+	}
+	s.settle(now, out)
+}
+
+// settle does all that follows from what has happened, until nothing does. Each thing that it does waits for
+// something from outside, so it comes to an end.
+func (s *Shard) settle(now protocol.Time, out *Output) {
+	for {
+		s.carry(now, out)
+		s.turn()
+		s.forward(now, out)
+		s.askAgain(now, out)
+		if s.lead != nil {
+			s.lead.work(s, now, out)
+		}
+		s.send(now, out)
+		s.make(out)
+		if !s.agreed.Any() {
+			return
+		}
+	}
+}
+
+// carry does what the group wants.
+func (s *Shard) carry(now protocol.Time, out *Output) {
+	for s.agreed.Any() {
+		o := s.agreed
+		s.agreed = group.Output{}
+		for i := range o.Writes {
+			s.write(&o.Writes[i], out)
+		}
+		for _, m := range o.Messages {
+			out.Messages = append(out.Messages, Envelope{m.To, Agree{m}})
+		}
+		for i := range o.Snapshots {
+			s.bring(now, &o.Snapshots[i], out)
+		}
+		if o.Restored != nil {
+			s.restore(o.Restored)
+		}
+		for i := range o.Entries {
+			s.apply(now, &o.Entries[i], out)
+		}
+		for _, r := range o.Reads {
+			s.confirm(now, r, out)
+		}
+		if o.Wanted {
+			s.begin()
+		}
+		out.Turned = out.Turned || o.Turned
+		s.answer(out)
+	}
+}
+
+// turn notes whether this member leads.
+func (s *Shard) turn() {
+	switch leading := s.group.Leading(); {
+	case leading && (s.lead == nil || s.lead.term != s.group.Term()):
+		s.lead = newLead(s.group.Term())
+	case !leading && s.lead != nil:
+		s.lead = nil
+	default:
+		return
+	}
+	s.own.unsend()
+	s.reads.unsend()
+}
+
+// apply does what a committed entry says.
+func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
+	if e.Kind != 0 || len(e.Data) == 0 {
+		return
+	}
+	if err := s.latest.Decode(e.Data); err != nil {
+		// All others read the same; whoever goes on without it differs from them.
+		panic(fmt.Sprintf("shard: entry %d: %v", e.Index, err))
+	}
+	s.effects.Reset()
+	s.replica.Apply(&s.latest, &s.effects)
+	out.Decisions = append(out.Decisions, s.effects.Decisions...)
+	failures := s.effects.Failures
+	for i := range s.latest.Ops {
+		o := &s.latest.Ops[i]
+		var err error
+		if len(failures) > 0 && failures[0].Op == i {
+			err, failures = failures[0].Err, failures[1:]
+		}
+		if o.ID.Member == s.config.Group.Self && s.own.done(o.ID.Number) {
+			out.Results = append(out.Results, Result{o.ID.Number, err})
+		}
+		if s.lead != nil {
+			s.lead.applied(s, now, o, err)
+		}
+	}
+	if s.latest.Begin && s.lead != nil && e.Term == s.lead.term {
+		s.lead.began(s, now)
+	}
+}
+
+// Hear takes a message of another member. The error says why it is none; then nothing has changed.
+func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	var err error
+	switch m := m.(type) {
+	case Agree:
+		if m.Message.From != from || m.Message.Snapshot != nil {
+			return fmt.Errorf("message %v of member %d, which does not say that", m, from)
+		}
+		err = s.group.Hear(now, &m.Message, &s.agreed)
+	case Forward:
+		err = s.forwarded(from, &m)
+	case Beat:
+		s.beat(now, from, &m)
+	case Beaten:
+		s.beaten(&m, out)
+	case Ask:
+		s.ask(from, m.ID)
+	case Told:
+		s.told(&m)
+	case Part:
+		s.part(now, from, &m, out)
+	case Parted:
+		s.parted(now, from, &m, out)
+	default:
+		return fmt.Errorf("message %T of member %d, which no member says", m, from)
+	}
+	s.settle(now, out)
+	return err
+}

@@ -1,0 +1,330 @@
+package shard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// request is something that the journal was asked.
+type request struct {
+	write  uint64   // of the group, which is written with it; 0 for none
+	made   *making  // our own snapshot: a chunk, or the end of it
+	taken  *taking  // another member's: a chunk
+	sent   *sending // a part is to be sent
+	number uint64   // of the chunk
+}
+
+// ask asks the journal; put gives the request its number.
+func (s *Shard) askJournal(r request, put func(id uint64) any, out *Output) {
+	s.asked++
+	s.journal[s.asked] = r
+	out.Journal = append(out.Journal, put(s.asked))
+}
+
+// write has the journal keep what the group says.
+func (s *Shard) write(w *group.Write, out *Output) {
+	if w.Snapshot != nil {
+		mark, t := w.Snapshot, s.taking
+		if t == nil || t.index != mark.Index {
+			panic(fmt.Sprintf("shard: the group keeps the snapshot at %d, which was not taken", mark.Index))
+		}
+		chunks := t.parts
+		state := w.State
+		if w.Before != nil {
+			state = w.Before
+		}
+		done := w.ID
+		if len(w.Records) > 0 {
+			done = 0
+		}
+		s.making = nil // it is older
+		s.askJournal(request{write: done}, func(id uint64) any {
+			return storage.Install{ID: id, Log: s.config.Log, Snapshot: t.number, Chunks: chunks, Meta: mark.Append(nil), State: state, Drop: mark.Index, Anew: true}
+		}, out)
+		s.snapshot, s.parts, s.dropped, s.number = mark.Index, chunks, mark.Index, t.number
+		if done != 0 {
+			return
+		}
+	}
+	s.askJournal(request{write: w.ID}, func(id uint64) any {
+		return storage.Append{ID: id, Log: s.config.Log, First: w.First, Records: w.Records, State: w.State}
+	}, out)
+}
+
+// Stored takes an answer of the journal. Where that has failed, so has the shard.
+func (s *Shard) Stored(now protocol.Time, answer any, out *Output) {
+	var id uint64
+	var err error
+	var data []byte
+	switch a := answer.(type) {
+	case storage.Appended:
+		id, err = a.ID, a.Err
+	case storage.Chunked:
+		id, err = a.ID, a.Err
+	case storage.Installed:
+		id, err = a.ID, a.Err
+	case storage.Fetched:
+		id, data = a.ID, a.Data
+		if a.Err != nil { // it has another snapshot by now
+			data = nil
+		}
+	}
+	r, known := s.journal[id]
+	if !known || s.failed != nil {
+		return
+	}
+	delete(s.journal, id)
+	if err != nil {
+		s.failed = fmt.Errorf("the journal has failed: %w", err)
+		return
+	}
+	switch {
+	case r.write != 0:
+		s.group.Written(now, r.write, &s.agreed)
+	case r.made != nil && r.made == s.making:
+		s.made(r.number, out)
+	case r.taken != nil && r.taken == s.taking:
+		s.took(now, out)
+	case r.sent != nil:
+		s.fetched(now, r.sent, r.number, data, out)
+	}
+	s.settle(now, out)
+}
+
+// making is a snapshot of our own that is being written.
+type making struct {
+	mark   group.Mark
+	number uint64 // the journal's
+	parts  [][]byte
+	next   uint64 // to be asked for
+}
+
+// make begins a snapshot where the log has grown.
+func (s *Shard) make(out *Output) {
+	if s.making == nil && s.group.Behind() >= s.config.Every {
+		s.begin()
+	}
+	if m := s.making; m != nil && m.next == 0 && len(m.parts) > 0 {
+		s.chunk(m, out)
+	}
+}
+
+// begin copies the state.
+func (s *Shard) begin() {
+	mark := s.group.Mark()
+	if s.making != nil || s.taking != nil || mark.Index <= s.snapshot {
+		return
+	}
+	s.series++
+	m := &making{mark: mark, number: s.series}
+	if err := s.replica.Snapshot(func(part []byte) error { m.parts = append(m.parts, part); return nil }); err != nil {
+		panic(fmt.Sprintf("shard: %v", err)) // there is no other error than ours
+	}
+	s.making = m
+}
+
+// chunk writes the next part, or installs what is written.
+func (s *Shard) chunk(m *making, out *Output) {
+	number := m.next
+	m.next++
+	if number < uint64(len(m.parts)) {
+		s.askJournal(request{made: m, number: number}, func(id uint64) any {
+			return storage.Chunk{ID: id, Log: s.config.Log, Snapshot: m.number, Number: number, Data: m.parts[number]}
+		}, out)
+		return
+	}
+	drop := m.mark.Index - min(m.mark.Index, s.config.Keep)
+	s.askJournal(request{made: m, number: number}, func(id uint64) any {
+		return storage.Install{ID: id, Log: s.config.Log, Snapshot: m.number, Chunks: uint64(len(m.parts)), Meta: m.mark.Append(nil), Drop: max(drop, s.dropped)}
+	}, out)
+}
+
+// made goes on with what is being made.
+func (s *Shard) made(number uint64, out *Output) {
+	m := s.making
+	if number < uint64(len(m.parts)) {
+		s.chunk(m, out)
+		return
+	}
+	s.making, s.snapshot, s.parts, s.number = nil, m.mark.Index, uint64(len(m.parts)), m.number
+	s.dropped = max(s.dropped, s.group.Compact(m.mark, s.config.Keep)-1)
+}
+
+// taking is a snapshot that comes from another member.
+type taking struct {
+	index    uint64
+	number   uint64 // the journal's
+	from     uint64
+	parts    uint64 // that were taken
+	restorer *replica.Restorer
+	last     *group.Message
+	stored   uint64 // by the journal
+}
+
+// part takes a part, if it is the next one.
+func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) {
+	t := s.taking
+	if m.Number == 0 && (t == nil || t.index != m.Index || t.from != from) {
+		if m.Index <= s.snapshot || m.Index <= s.group.Applied() {
+			out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
+			return
+		}
+		restorer, err := replica.Restore(s.config.Replica)
+		if err != nil {
+			panic(fmt.Sprintf("shard: %v", err)) // New has taken the same
+		}
+		s.making = nil
+		s.series++
+		t = &taking{index: m.Index, number: s.series, from: from, restorer: restorer}
+		s.taking = t
+	}
+	switch {
+	case t == nil || t.index != m.Index || t.from != from || m.Number > t.parts || t.last != nil && m.Number >= t.parts:
+		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
+	case m.Number < t.stored:
+		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, false}}) // the answer was lost
+	case m.Number < t.parts: // it is being written
+	case t.restorer.Add(m.Data) != nil:
+		s.taking = nil
+		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
+	default:
+		t.parts++
+		t.last = m.Last
+		s.askJournal(request{taken: t, number: m.Number}, func(id uint64) any {
+			return storage.Chunk{ID: id, Log: s.config.Log, Snapshot: t.number, Number: m.Number, Data: m.Data}
+		}, out)
+	}
+}
+
+// took goes on when the journal has a part.
+func (s *Shard) took(now protocol.Time, out *Output) {
+	t := s.taking
+	out.Messages = append(out.Messages, Envelope{t.from, Parted{t.index, t.stored, false}})
+	t.stored++
+	if t.last == nil || t.stored < t.parts {
+		return
+	}
+	if t.last.From != t.from || t.last.Snapshot == nil || t.last.Snapshot.Index != t.index || s.group.Hear(now, t.last, &s.agreed) != nil {
+		s.taking = nil
+		return
+	}
+	if s.agreed.Writes == nil && t.index <= s.group.Applied() {
+		s.taking = nil // it has come too late to be of use
+	}
+}
+
+// restore goes on from the snapshot that was taken.
+func (s *Shard) restore(mark *group.Mark) {
+	t := s.taking
+	s.taking = nil
+	if t == nil || t.index != mark.Index {
+		panic(fmt.Sprintf("shard: the group is at the snapshot %d, which was not taken", mark.Index))
+	}
+	r, err := t.restorer.Done()
+	if err != nil {
+		panic(fmt.Sprintf("shard: %v", err)) // all parts were there before the group heard of it
+	}
+	s.replica = r
+}
+
+// sending is a snapshot on its way to a member.
+type sending struct {
+	to      uint64
+	message group.Message
+	index   uint64
+	stored  uint64 // the journal's number of it
+	parts   uint64 // there are
+	number  uint64 // that is on its way
+	data    []byte // of it, when it was read
+	tries   int
+	again   protocol.Time
+}
+
+// mostTries is how often a part is sent.
+const mostTries = 5
+
+// bring begins to send a snapshot.
+func (s *Shard) bring(now protocol.Time, m *group.Message, out *Output) {
+	t := &sending{to: m.To, message: *m, index: m.Snapshot.Index, stored: s.number, parts: s.parts, again: protocol.Never}
+	if t.index != s.snapshot || t.parts == 0 {
+		// It is being replaced. The group asks again as soon as it is told, so that is for later.
+		t.tries, t.again = mostTries, now+s.config.Group.Heartbeat
+	}
+	if s.sending[m.To] = t; t.tries > 0 {
+		return
+	}
+	s.fetch(t, out)
+}
+
+func (s *Shard) fetch(t *sending, out *Output) {
+	number := t.number
+	s.askJournal(request{sent: t, number: number}, func(id uint64) any {
+		return storage.Fetch{ID: id, Log: s.config.Log, Snapshot: t.stored, Number: number}
+	}, out)
+}
+
+// fetched sends a part that was read. Nil says that the journal has another snapshot by now.
+func (s *Shard) fetched(now protocol.Time, t *sending, number uint64, data []byte, out *Output) {
+	if s.sending[t.to] != t || t.number != number {
+		return
+	}
+	if data == nil {
+		s.sent(now, t, false)
+		return
+	}
+	t.data, t.tries = data, 0
+	s.transmit(now, t, out)
+}
+
+func (s *Shard) transmit(now protocol.Time, t *sending, out *Output) {
+	p := Part{Index: t.index, Number: t.number, Data: t.data}
+	if t.number+1 == t.parts {
+		p.Last = &t.message
+	}
+	t.tries++
+	t.again = now + s.config.Group.Election
+	out.Messages = append(out.Messages, Envelope{t.to, p})
+}
+
+// sent ends a transfer.
+func (s *Shard) sent(now protocol.Time, t *sending, arrived bool) {
+	delete(s.sending, t.to)
+	s.group.Reported(now, t.to, arrived, &s.agreed)
+}
+
+// parted goes on with the next part.
+func (s *Shard) parted(now protocol.Time, from uint64, m *Parted, out *Output) {
+	t := s.sending[from]
+	switch {
+	case t == nil || t.index != m.Index || t.number != m.Number:
+	case m.Refused:
+		s.sent(now, t, false)
+	case t.number+1 == t.parts:
+		s.sent(now, t, true)
+	default:
+		t.number++
+		t.data, t.again = nil, protocol.Never
+		s.fetch(t, out)
+	}
+}
+
+// send sends parts again that were not answered, and gives a member up that answers none.
+func (s *Shard) send(now protocol.Time, out *Output) {
+	for _, to := range slices.Sorted(maps.Keys(s.sending)) {
+		switch t := s.sending[to]; {
+		case s.lead == nil:
+			delete(s.sending, to)
+		case t.again > now:
+		case t.tries < mostTries:
+			s.transmit(now, t, out)
+		default:
+			s.sent(now, t, false)
+		}
+	}
+}
