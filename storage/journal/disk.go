@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -78,8 +79,25 @@ func (d *disk) read(what, name string, err error) error {
 	return err
 }
 
+// markerPrefix begins the names of files that say by being there which others the database has.
+const markerPrefix = "marker."
+
+// before has a folder know of what was done there until now, before a marker comes or goes. The
+// database syncs the folder only after it has made a file, a marker that names it, and
+// removed the marker of before: a file system that keeps some of that and not the rest, as it
+// may, would leave a marker of nothing, or none.
+func (d *disk) before(name string) error {
+	if !strings.HasPrefix(d.PathBase(name), markerPrefix) {
+		return nil
+	}
+	return d.syncFolder(d.PathDir(name))
+}
+
 // Create and its like make files that writes go to.
 func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := d.before(name); err != nil {
+		return nil, err
+	}
 	return d.open("create", name, func() (vfs.File, error) { return d.FS.Create(name, category) })
 }
 
@@ -117,6 +135,9 @@ func (d *disk) OpenDir(name string) (vfs.File, error) {
 
 // Remove removes a file. One that is not there is the caller's business.
 func (d *disk) Remove(name string) (missing error) {
+	if err := d.before(name); err != nil {
+		return err
+	}
 	err := d.write("remove", name, func() error {
 		err := d.FS.Remove(name)
 		if errors.Is(err, os.ErrNotExist) {

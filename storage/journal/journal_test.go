@@ -43,18 +43,7 @@ func ask(t testing.TB, j *journal.Journal, request any) (answer any, err error) 
 		return nil, err
 	}
 	answer = <-answered
-	switch a := answer.(type) {
-	case storage.Appended:
-		return a, a.Err
-	case storage.Chunked:
-		return a, a.Err
-	case storage.Installed:
-		return a, a.Err
-	case storage.Fetched:
-		return a, a.Err
-	}
-	t.Fatalf("%v is answered by a %T", request, answer)
-	return nil, nil
+	return answer, errorOf(answer)
 }
 
 // do asks for what must be done.
@@ -350,4 +339,19 @@ func TestOtherFormats(t *testing.T) {
 	if _, err = journal.Check(nil, folder); !errors.As(err, new(*journal.FormatError)) {
 		t.Errorf("Check of a later format: %v", err)
 	}
+}
+
+// errorOf returns the error in an answer.
+func errorOf(answer any) error {
+	switch a := answer.(type) {
+	case storage.Appended:
+		return a.Err
+	case storage.Chunked:
+		return a.Err
+	case storage.Installed:
+		return a.Err
+	case storage.Fetched:
+		return a.Err
+	}
+	return fmt.Errorf("a %T is no answer", answer)
 }

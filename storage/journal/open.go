@@ -53,6 +53,10 @@ func open(folder string, options Options) (*Journal, error) {
 		return nil, err
 	}
 	if err := j.begin(options.Identity); err != nil {
+		// What else is wrong follows from what the disk did not do.
+		if broken := j.disk.broken(); broken != nil {
+			err = fmt.Errorf("open folder %q: %w", folder, broken)
+		}
 		return nil, errors.Join(err, j.shut(), j.lock.Close())
 	}
 	j.writer.Add(1)

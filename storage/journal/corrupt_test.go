@@ -1,0 +1,163 @@
+package journal_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/journal"
+)
+
+// files lists the files below a folder, with what they have.
+func files(t testing.TB, fs *vfs.MemFS, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	names, err := fs.List(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		at := fs.PathJoin(folder, name)
+		info, err := fs.Stat(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.IsDir() {
+			for name, text := range files(t, fs, at) {
+				all[name] = text
+			}
+			continue
+		}
+		data, err := fs.UnsafeGetFileDataBuffer(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[at] = string(data)
+	}
+	return all
+}
+
+// small makes a folder with a bit of everything, in tables and in the database's log.
+func small(t testing.TB) *vfs.MemFS {
+	t.Helper()
+	disk := vfs.NewCrashableMem()
+	j := open(t, disk, "f")
+	do(t, j, storage.Append{Log: 1, First: 1, Records: records("one", "two", "three", "four"), State: []byte("state")},
+		storage.Chunk{Log: 1, Snapshot: 1, Data: []byte("chunk")}, storage.Chunk{Log: 1, Snapshot: 1, Number: 1, Data: []byte("chunk")},
+		storage.Install{Log: 1, Snapshot: 1, Chunks: 2, Drop: 2, Meta: []byte("meta")},
+		storage.Append{Log: 2, First: 1, Records: records("same", "same", "same")})
+	shut(t, j)
+	j = open(t, disk, "f")
+	do(t, j, storage.Append{Log: 1, First: 4, Records: records("FOUR", "five")}, storage.Append{Log: 2, First: 4, Records: records("same", "same")},
+		storage.Append{Log: 3, State: []byte("state")}, storage.Chunk{Log: 2, Snapshot: 1, Data: []byte("unfinished")})
+	shut(t, j)
+	return disk
+}
+
+// all tells what the logs of small have.
+func all(t testing.TB, fs vfs.FS) (told []string, err error) {
+	t.Helper()
+	j, err := journal.Open("f", journal.Options{Identity: mine, FS: fs})
+	if err != nil {
+		return nil, err
+	}
+	for log := range uint64(5) {
+		text, e := tell(t, j, log)
+		told, err = append(told, text), errors.Join(err, e)
+	}
+	return told, errors.Join(err, j.Close())
+}
+
+func copyOf(disk *vfs.MemFS) *vfs.MemFS {
+	return disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
+}
+
+// TestEveryByte of a folder that was closed, flipped: what is read is what was written, or an
+// error. Check says so too, and changes nothing.
+func TestEveryByte(t *testing.T) {
+	disk := small(t)
+	right, err := all(t, copyOf(disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, harmless := 0, map[string]int{}
+	random := rand.New(rand.NewPCG(1, 1))
+	for name, text := range files(t, disk, "f") {
+		for i := range text {
+			sick := copyOf(disk)
+			data, err := sick.UnsafeGetFileDataBuffer(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data[i] ^= 1 << random.IntN(8)
+			before := files(t, sick, "f")
+			findings, checkErr := journal.Check(sick, "f")
+			if after := files(t, sick, "f"); fmt.Sprint(before) != fmt.Sprint(after) {
+				t.Fatalf("byte %d of %s: Check has changed something", i, name)
+			}
+			got, err := all(t, sick)
+			switch sound := checkErr == nil && len(findings) == 0; {
+			case err != nil && sound:
+				t.Errorf("byte %d of %s: Check finds nothing, and Open says %v", i, name, err)
+			case err == nil && !sound:
+				t.Errorf("byte %d of %s: Check says %v, %v, and Open nothing", i, name, checkErr, findings)
+			case err == nil && !slices.Equal(got, right):
+				t.Errorf("byte %d of %s: it has\n%q\nand had\n%q", i, name, got, right)
+			case err == nil:
+				harmless[name]++
+			default:
+				found++
+				corrupt, format, identity := (*journal.CorruptError)(nil), (*journal.FormatError)(nil), (*journal.IdentityError)(nil)
+				if !errors.As(err, &corrupt) && !errors.As(err, &format) && !errors.As(err, &identity) {
+					t.Errorf("byte %d of %s: %v", i, name, err)
+				}
+			}
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d flips were found", found)
+	}
+	t.Logf("%d flips were found, these did no harm: %v", found, harmless)
+}
+
+// TestEveryFile that is missing, or cut to half, is found.
+func TestEveryFile(t *testing.T) {
+	disk := small(t)
+	right, err := all(t, copyOf(disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files(t, disk, "f") {
+		for _, cut := range []bool{false, true} {
+			sick := copyOf(disk)
+			if err := sick.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			if cut {
+				f, err := sick.Create(name, vfs.WriteCategoryUnspecified)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := f.Write([]byte(text[:len(text)/2])); err != nil {
+					t.Fatal(err)
+				}
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			findings, checkErr := journal.Check(sick, "f")
+			got, err := all(t, sick)
+			if (err == nil) != (checkErr == nil && len(findings) == 0) {
+				t.Errorf("%s, cut %v: Check says %v, %v, and Open %v", name, cut, findings, checkErr, err)
+			}
+			if err == nil && !slices.Equal(got, right) {
+				t.Errorf("%s, cut %v: it has\n%q\nand had\n%q", name, cut, got, right)
+			}
+		}
+	}
+}
