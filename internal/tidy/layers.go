@@ -26,10 +26,10 @@ var ruleStd = []string{
 var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "authority", "clientele", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "seat"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
-// Other storage drivers than the member's own cell reach an edge as values.
+// Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "authority", "clientele", "protocol/...",
-	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "internal/clock",
+	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/socket", "seat", "recording",
 }
 
