@@ -25,7 +25,7 @@ func BenchmarkAppend(b *testing.B) {
 
 func benchAppend(b *testing.B, logs, appenders int) {
 	var syncs atomic.Int64
-	j := open(b, errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	j := open(b, wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) && strings.HasSuffix(op.Path, ".log") {
 			syncs.Add(1)
 		}

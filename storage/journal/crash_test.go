@@ -184,7 +184,7 @@ func TestPowerCuts(t *testing.T) {
 			disk, looks, writes := vfs.NewCrashableMem(), 0, 0
 			for life := range 3 {
 				k := &cutter{course: c, disk: disk, every: every, random: rand.New(rand.NewPCG(seed, 2+uint64(life)))}
-				j, err := journal.Open("f", journal.Options{Identity: mine, FS: errorfs.Wrap(disk, k)})
+				j, err := journal.Open("f", journal.Options{Identity: mine, FS: wrap(disk, k)})
 				if err != nil {
 					t.Fatal(err)
 				}

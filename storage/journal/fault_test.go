@@ -58,7 +58,7 @@ func TestDiskFails(t *testing.T) {
 		f := &faulty{fails: fails, once: fails%2 == 0, err: syscall.ENOSPC}
 		var logged bytes.Buffer
 		var logging sync.Mutex
-		j, err := journal.Open("f", journal.Options{Identity: mine, FS: errorfs.Wrap(disk, f), Logger: slog.New(slog.NewTextHandler(lockedWriter{&logging, &logged}, nil))})
+		j, err := journal.Open("f", journal.Options{Identity: mine, FS: wrap(disk, f), Logger: slog.New(slog.NewTextHandler(lockedWriter{&logging, &logged}, nil))})
 		if err == nil {
 			opened++
 			c.run(j, 150, 8, 60_000)
@@ -135,7 +135,7 @@ func TestSyncFails(t *testing.T) {
 	f := &faulty{fails: 1, once: true, err: syscall.EIO, only: func(op errorfs.Op) bool {
 		return armed.Load() && inLog(op) && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData)
 	}}
-	j := open(t, errorfs.Wrap(disk, f), "f")
+	j := open(t, wrap(disk, f), "f")
 	do(t, j, storage.Append{Log: 1, First: 1, Records: records("1")})
 	armed.Store(true)
 	refused(t, j, storage.Append{Log: 1, First: 2, Records: records("2")}, storage.ErrUnknown, "input/output error")
@@ -180,7 +180,7 @@ func TestSlowDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &slow{begun: make(chan struct{}), may: make(chan struct{})}
 			close(s.may)
-			bound.Identity, bound.FS = mine, errorfs.Wrap(vfs.NewMem(), s)
+			bound.Identity, bound.FS = mine, wrap(vfs.NewMem(), s)
 			j, err := journal.Open("f", bound)
 			if err != nil {
 				t.Fatal(err)
@@ -249,7 +249,7 @@ func TestDiskDoesNotRead(t *testing.T) {
 		}
 		return nil
 	})
-	fs := errorfs.Wrap(disk, reads)
+	fs := wrap(disk, reads)
 	sick.Store(true)
 	_, err := journal.Open("f", journal.Options{Identity: mine, FS: fs})
 	if !errors.Is(err, syscall.EIO) || errors.As(err, new(*journal.CorruptError)) {
@@ -260,4 +260,17 @@ func TestDiskDoesNotRead(t *testing.T) {
 	}
 	sick.Store(false)
 	shut(t, open(t, fs, "f")) // and nothing was done to it
+}
+
+// wrapped is a file system of errorfs in which files that are used again are watched, too.
+type wrapped struct{ *errorfs.FS }
+
+func wrap(fs vfs.FS, injector errorfs.Injector) vfs.FS { return wrapped{errorfs.Wrap(fs, injector)} }
+
+// ReuseForWrite makes a file of another.
+func (w wrapped) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := w.Rename(from, to); err != nil {
+		return nil, err
+	}
+	return w.OpenReadWrite(to, category)
 }
