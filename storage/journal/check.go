@@ -69,6 +69,11 @@ func examine(fs vfs.FS, folder string) (*seen, error) {
 			v.blame(partDatabase, 0, 0, "it is not that of %q, whose identity is beside it", identity)
 		}
 	}
+	if v.root != nil {
+		if err := v.lookBehind(disk, at, identitySum(identity)); err != nil {
+			return nil, err
+		}
+	}
 	if err := disk.broken(); err != nil {
 		return nil, fmt.Errorf("read folder %q: %w", folder, err)
 	}

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/journal"
 )
 
@@ -199,5 +201,33 @@ func TestPowerCuts(t *testing.T) {
 			}
 			t.Logf("%d cuts before %d writes", looks, writes)
 		})
+	}
+}
+
+// TestPowerCutsOfUnfinishedSnapshots: chunks are not synced, and what says how far the journal has
+// come does not count on them.
+func TestPowerCutsOfUnfinishedSnapshots(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	j := open(t, disk, "f")
+	do(t, j, storage.Append{Log: 1, First: 1, Records: records("1")})
+	lost := 0
+	for n := range uint64(9) {
+		do(t, j, storage.Chunk{Log: 1, Snapshot: 1, Number: n, Data: make([]byte, 50_000)})
+		after := open(t, disk.CrashClone(vfs.CrashCloneCfg{}), "f")
+		want(t, after, 1, `1-1 1:"1"`)
+		if _, err := ask(t, after, storage.Install{Log: 1, Snapshot: 1, Chunks: n + 1}); errors.Is(err, storage.ErrInvalid) {
+			lost++
+		}
+		shut(t, after)
+	}
+	do(t, j, storage.Install{Log: 1, Snapshot: 1, Chunks: 40})
+	after := open(t, disk.CrashClone(vfs.CrashCloneCfg{}), "f")
+	if l, err := after.Recover(1); err != nil || l.Chunks != 40 {
+		t.Errorf("after the Install the log has %+v, %v", l, err)
+	}
+	shut(t, after)
+	shut(t, j)
+	if lost != 40 {
+		t.Errorf("%d of 40 cuts have given the unfinished snapshot up", lost)
 	}
 }

@@ -34,7 +34,8 @@
 //
 // The database has, under keys that begin with one byte of kind:
 //
-//	root                         how many batches there were, and a sum over all heads
+//	root                         how many batches there were, how many of them were synced, and
+//	                             a sum over all heads
 //	head of a log                its first and last index, sums of the records there, its state,
 //	                             and the sum of its snapshot
 //	snapshot of a log            its number, how many chunks it has and a sum over them, the meta
@@ -53,8 +54,9 @@
 // promised, and its folder has to be put back or the member replaced.
 //
 // What a crash has cut off is no damage: a batch that was not synced is there or not, as a whole.
-// The price is that a last batch which rots on the disk before the next open looks like one that
-// was cut. Everything before it is found, and after a Close that one, too: the floor knows it.
+// The price is that the very last batch, if it rots on the disk before the next open, looks like
+// one that was cut. Everything before it is found, for the batch that follows knows that it was
+// synced; and after a Close that one, too, for the floor knows it.
 //
 // # When the disk fails
 //

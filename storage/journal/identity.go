@@ -79,8 +79,8 @@ func missingOr(err error, folder, part string) error {
 	return fmt.Errorf("read %s of folder %q: %w", part, folder, err)
 }
 
-// maxFile bounds the files that are read as a whole.
-const maxFile = 1 << 20
+// maxFile bounds the files that are read as a whole. The database's logs are the largest of them.
+const maxFile = 256 << 20
 
 func readFile(fs vfs.FS, name string) (data []byte, err error) {
 	f, err := fs.Open(name)

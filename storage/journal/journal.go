@@ -124,8 +124,6 @@ func (j *Journal) Close() error {
 		if err := j.shut(); err != nil {
 			j.disk.fail(err)
 		}
-		// The database syncs its log when it is closed, also what was written without.
-		j.synced = j.root.batches
 		j.raiseFloor()
 		if err := j.disk.broken(); err != nil {
 			j.closed = j.because(err)

@@ -191,6 +191,8 @@ func TestSnapshots(t *testing.T) {
 	want(t, j, 5, `10-11 10:"10" 11:"11" state "t" snapshot 2 meta "" "two"`)
 	refused(t, j, chunk(4, 2, "goes on"), storage.ErrInvalid, "comes before chunk 0; write them in their order, from 0 on, after a crash as well")
 	do(t, j, storage.Install{Log: 5, Snapshot: 4, Drop: 5, Anew: true}) // it may be empty, and go back
+	shut(t, j)
+	j = open(t, nil, folder) // and nothing is left that would not fit
 	want(t, j, 5, `6-5 state "t" snapshot 4 meta ""`)
 	want(t, j, 4, `1-1 1:"other"`)
 	want(t, j, 77, `1-0`)

@@ -80,15 +80,17 @@ func unseal(before uint32, at, value []byte) ([]byte, uint32, error) {
 // root is what vouches for all heads.
 type root struct {
 	batches  uint64 // how many were written
+	synced   uint64 // how many of them were synced before this one was written
 	heads    uint64 // the sum of the checksums of all heads
 	identity uint32 // the checksum of the identity
 }
 
-const rootSize = 8 + 8 + 4
+const rootSize = 8 + 8 + 8 + 4
 
 func (r *root) encode() []byte {
 	b := make([]byte, 0, rootSize)
 	b = binary.BigEndian.AppendUint64(b, r.batches)
+	b = binary.BigEndian.AppendUint64(b, r.synced)
 	b = binary.BigEndian.AppendUint64(b, r.heads)
 	return binary.BigEndian.AppendUint32(b, r.identity)
 }
@@ -97,7 +99,7 @@ func decodeRoot(b []byte) (root, error) {
 	if len(b) != rootSize {
 		return root{}, fmt.Errorf("it has %d bytes; there must be %d", len(b), rootSize)
 	}
-	return root{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint32(b[16:])}, nil
+	return root{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:]), binary.BigEndian.Uint32(b[24:])}, nil
 }
 
 // head is what a log has, in short.

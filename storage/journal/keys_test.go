@@ -14,7 +14,7 @@ func FuzzEntry(f *testing.F) {
 	h := head{base: 3, last: 5, baseSum: 1, lastSum: 2, snapshot: 7, state: []byte("state")}
 	s := snapshot{number: 1, chunks: 2, sums: 3, meta: []byte("meta")}
 	for at, content := range map[string][]byte{
-		string(key(rootKind)):           (&root{1, 2, 3}).encode(),
+		string(key(rootKind)):           (&root{1, 2, 3, 4}).encode(),
 		string(key(headKind, 1)):        h.encode(),
 		string(key(snapshotKind, 1)):    s.encode(),
 		string(key(recordKind, 1, 4)):   []byte("record"),
@@ -92,8 +92,8 @@ func TestSumsAreOfAPlace(t *testing.T) {
 // entry is one of a database.
 type entry struct{ at, value []byte }
 
-// build makes the entries of log 4: four records that are all the same, and a snapshot of two
-// chunks.
+// build makes the entries of log 4, four records that are all the same and a snapshot of two
+// chunks, and of log 6, which has a state alone.
 func build() (made []entry) {
 	add := func(before uint32, content []byte, kind byte, numbers ...uint64) uint32 {
 		at := key(kind, numbers...)
@@ -111,6 +111,8 @@ func build() (made []entry) {
 	}
 	h := head{last: 4, lastSum: last, snapshot: add(0, snap.encode(), snapshotKind, 4)}
 	r := root{batches: 9, heads: uint64(add(0, h.encode(), headKind, 4))}
+	h = head{state: []byte("s")}
+	r.heads += uint64(add(0, h.encode(), headKind, 6))
 	add(0, r.encode(), rootKind)
 	return sorted(made)
 }
@@ -165,6 +167,7 @@ func TestVerifierTellsWhatIsWrong(t *testing.T) {
 		{without(key(snapshotKind, 4)), "the snapshot of log 4: it is missing"},
 		{flip(key(snapshotKind, 4)), "the snapshot of log 4: its checksum is"},
 		{without(key(headKind, 4)), "the log has no head"},
+		{without(key(headKind, 6)), "the root: it vouches for heads with the sum"},
 		{flip(key(headKind, 4)), "the head of log 4: its checksum is"},
 		{without(key(rootKind)), "the root: it is missing"},
 		{flip(key(rootKind)), "the root: its checksum is"},
@@ -184,6 +187,32 @@ func TestVerifierTellsWhatIsWrong(t *testing.T) {
 			t.Errorf("it says\n%swant %q in it", told, c.says)
 		case c.says != "" && !strings.HasPrefix(told, `the journal in folder "/f" is damaged: `):
 			t.Errorf("%s does not name the folder", told)
+		}
+	}
+}
+
+// TestRootsAreFound in a log of the database, wherever they stand: in the middle of a block, and
+// across the end of one. What is no root of this journal is not taken for one.
+func TestRootsAreFound(t *testing.T) {
+	const identity = 77
+	value, _ := sealed(0, key(rootKind), (&root{batches: 9, synced: 8, identity: identity}).encode())
+	other, _ := sealed(0, key(rootKind), (&root{batches: 19, synced: 18, identity: identity + 1}).encode())
+	sick := slices.Clone(value)
+	sick[sumSize+15] ^= 16 // 24 synced
+	for before := 0; before < 2*blockSize+100; before++ {
+		if before%blockSize > 100 && before%blockSize < blockSize-100 && before%997 != 0 {
+			continue
+		}
+		data := make([]byte, before, 3*blockSize)
+		for _, b := range value {
+			if n := len(data); n > 0 && n%blockSize == 0 {
+				data = append(data, make([]byte, blockHead)...)
+			}
+			data = append(data, b)
+		}
+		data = append(append(append(data, other...), sick...), make([]byte, 200)...)
+		if found := latestSynced(data, identity); found != 8 {
+			t.Fatalf("behind %d bytes a root knows of %d synced batches, want 8", before, found)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func (j *Journal) apply(b *batch, touched map[uint64]*ledger) error {
 		}
 		j.root.heads += by
 	}
-	j.root.batches++
+	j.root.batches, j.root.synced = j.root.batches+1, j.synced
 	if _, err := b.set(0, j.root.encode(), rootKind); err != nil {
 		return fmt.Errorf("write the root: %w", err)
 	}
