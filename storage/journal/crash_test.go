@@ -211,7 +211,7 @@ func TestPowerCutsOfUnfinishedSnapshots(t *testing.T) {
 	j := open(t, disk, "f")
 	do(t, j, storage.Append{Log: 1, First: 1, Records: records("1")})
 	lost := 0
-	for n := range uint64(9) {
+	for n := range uint64(40) {
 		do(t, j, storage.Chunk{Log: 1, Snapshot: 1, Number: n, Data: make([]byte, 50_000)})
 		after := open(t, disk.CrashClone(vfs.CrashCloneCfg{}), "f")
 		want(t, after, 1, `1-1 1:"1"`)
