@@ -73,5 +73,5 @@
 // Pebble is kept small: two memtables of 8 MiB, and one more while they are flushed, 2 MiB of
 // cache, 64 open files. The queue has 64 MiB at most, and each record of a log costs four bytes.
 // On the disk there is what the logs have, and up to fifteen times a memtable of what is
-// superseded and not removed yet; who writes faster than that is removed waits.
+// superseded and not removed yet; whoever writes faster than Pebble removes it waits.
 package journal
