@@ -110,6 +110,7 @@ type Shard struct {
 	making   *making
 	sending  map[uint64]*sending // to members
 	taking   *taking
+	keeping  *taking // it is being installed
 	agreed   group.Output
 	effects  replica.Effects
 	latest   replica.Entry // for decoding

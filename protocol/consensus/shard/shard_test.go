@@ -43,7 +43,12 @@ type world struct {
 	reads   map[uint64]map[string]holdfast.Token // what a read must show at least
 	asked   uint64
 
-	grants, crashes, lost, answered, moved, snapshots, taken int
+	// A member that is cut off, until when: from all, or only what it says.
+	alone      uint64
+	aloneUntil Time
+	mute       bool
+
+	grants, crashes, lost, answered, moved, snapshots, taken, cuts int
 }
 
 // member is one, with its journal.
@@ -199,7 +204,7 @@ func (w *world) start(m *member) {
 	}
 	m.shard, err = New(Config{
 		Group: group.Config{Self: m.id, Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: w.seed<<20 + m.life},
-		Log:   1, Life: m.life, Every: 40, Keep: 10,
+		Log:   1, Life: m.life, Every: 1 + w.rand.Uint64N(60), Keep: 1 + w.rand.Uint64N(20),
 	}, &Kept{Group: group.Kept{State: m.disk.state, Snapshot: mark, Records: m.disk.records}, Parts: m.disk.chunks, Begins: m.disk.begins, Number: m.disk.snapshot}, m.local(w.now))
 	if err != nil {
 		w.fatalf("member %d: %v", m.id, err)
@@ -242,6 +247,9 @@ func (w *world) carry(m *member, out *Output) {
 		times := 1
 		if w.faults {
 			times = []int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rand.IntN(10)]
+		}
+		if w.now < w.aloneUntil && (m.id == w.alone || e.To == w.alone && !w.mute) {
+			times = 0
 		}
 		for range times {
 			w.transit = append(w.transit, flight{due: w.now + w.delay(), from: m.id, to: e.To, message: e.Message})
@@ -529,13 +537,16 @@ func (w *world) play() {
 			w.crash(m)
 		case n < 4:
 			w.ask(m)
+		case n == 4:
+			w.cuts++
+			w.alone, w.aloneUntil, w.mute = m.id, w.now+Time(w.rand.Int64N(int64(3*time.Second))), w.rand.IntN(3) == 0
 		}
 		for _, u := range slices.Clone(w.users) {
 			w.act(u)
 		}
 		w.run(Time(w.rand.Int64N(int64(20 * time.Millisecond))))
 	}
-	w.faults = false
+	w.faults, w.aloneUntil = false, 0
 	for _, m := range w.members {
 		if m.shard == nil {
 			w.start(m)
@@ -572,11 +583,11 @@ func TestLocksHold(t *testing.T) {
 		w := newWorld(t, seed, []int{1, 3, 3, 5}[seed%4])
 		w.play()
 		sum.grants, sum.crashes, sum.lost, sum.answered = sum.grants+w.grants, sum.crashes+w.crashes, sum.lost+w.lost, sum.answered+w.answered
-		sum.moved, sum.snapshots, sum.taken = sum.moved+w.moved, sum.snapshots+w.snapshots, sum.taken+w.taken
+		sum.moved, sum.snapshots, sum.taken, sum.cuts = sum.moved+w.moved, sum.snapshots+w.snapshots, sum.taken+w.taken, sum.cuts+w.cuts
 	}
-	t.Logf("%d grants, %d crashes, %d locks lost, %d reads, %d times to another member, %d snapshots, %d of them taken from others",
-		sum.grants, sum.crashes, sum.lost, sum.answered, sum.moved, sum.snapshots, sum.taken)
-	if min(sum.grants, sum.crashes, sum.answered, sum.moved, sum.snapshots, sum.taken) == 0 {
+	t.Logf("%d grants, %d crashes, %d locks lost, %d reads, %d times to another member, %d snapshots, %d of them taken from others, %d cuts",
+		sum.grants, sum.crashes, sum.lost, sum.answered, sum.moved, sum.snapshots, sum.taken, sum.cuts)
+	if min(sum.grants, sum.crashes, sum.answered, sum.moved, sum.snapshots, sum.taken, sum.cuts) == 0 {
 		t.Error("something did not happen at all")
 	}
 }

@@ -35,6 +35,7 @@ func (s *Shard) write(w *group.Write, out *Output) {
 			panic(fmt.Sprintf("shard: the group keeps the snapshot at %d, which was not taken", mark.Index))
 		}
 		chunks := t.parts
+		s.taking, s.keeping = nil, t
 		state := w.State
 		if w.Before != nil {
 			state = w.Before
@@ -87,8 +88,8 @@ func (s *Shard) Stored(now protocol.Time, answer any, out *Output) {
 	switch {
 	case r.write != 0:
 		s.group.Written(now, r.write, &s.agreed)
-	case r.made != nil && r.made == s.making:
-		s.made(r.number, out)
+	case r.made != nil:
+		s.made(r.made, r.number, out)
 	case r.taken != nil && r.taken == s.taking:
 		s.took(now, out)
 	case r.sent != nil:
@@ -118,7 +119,10 @@ func (s *Shard) make(out *Output) {
 // begin copies the state.
 func (s *Shard) begin() {
 	mark := s.group.Mark()
-	if s.making != nil || s.taking != nil || mark.Index <= s.snapshot {
+	if s.taking != nil && s.taking.index <= mark.Index {
+		s.taking = nil // the entries have come, and what brought it has gone
+	}
+	if s.making != nil || s.taking != nil || s.keeping != nil || mark.Index <= s.snapshot {
 		return
 	}
 	s.series++
@@ -145,15 +149,21 @@ func (s *Shard) chunk(m *making, out *Output) {
 	}, out)
 }
 
-// made goes on with what is being made.
-func (s *Shard) made(number uint64, out *Output) {
-	m := s.making
-	if number < uint64(len(m.parts)) {
-		s.chunk(m, out)
+// made goes on with what is being made. What is installed counts, though another has been taken since.
+func (s *Shard) made(m *making, number uint64, out *Output) {
+	switch {
+	case number < uint64(len(m.parts)):
+		if m == s.making {
+			s.chunk(m, out)
+		}
 		return
+	case m == s.making:
+		s.making = nil
 	}
-	s.making, s.snapshot, s.parts, s.number = nil, m.mark.Index, uint64(len(m.parts)), m.number
-	s.dropped = max(s.dropped, s.group.Compact(m.mark, s.config.Keep)-1)
+	if m.number > s.number {
+		s.snapshot, s.parts, s.number = m.mark.Index, uint64(len(m.parts)), m.number
+		s.dropped = max(s.dropped, s.group.Compact(m.mark, s.config.Keep)-1)
+	}
 }
 
 // taking is a snapshot that comes from another member.
@@ -171,7 +181,7 @@ type taking struct {
 func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) {
 	t := s.taking
 	if m.Number == 0 && (t == nil || t.index != m.Index || t.from != from) {
-		if m.Index <= s.snapshot || m.Index <= s.group.Applied() {
+		if m.Index <= s.snapshot || m.Index <= s.group.Applied() || s.keeping != nil {
 			out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
 			return
 		}
@@ -212,17 +222,13 @@ func (s *Shard) took(now protocol.Time, out *Output) {
 	}
 	if t.last.From != t.from || t.last.Snapshot == nil || t.last.Snapshot.Index != t.index || s.group.Hear(now, t.last, &s.agreed) != nil {
 		s.taking = nil
-		return
-	}
-	if s.agreed.Writes == nil && t.index <= s.group.Applied() {
-		s.taking = nil // it has come too late to be of use
 	}
 }
 
 // restore goes on from the snapshot that was taken.
 func (s *Shard) restore(mark *group.Mark) {
-	t := s.taking
-	s.taking = nil
+	t := s.keeping
+	s.keeping = nil
 	if t == nil || t.index != mark.Index {
 		panic(fmt.Sprintf("shard: the group is at the snapshot %d, which was not taken", mark.Index))
 	}
