@@ -122,6 +122,7 @@ type Group struct {
 
 	latest   uint64    // the term of the latest entry that was applied
 	state    []byte    // what the latest Write with one had
+	told     uint64    // what that said was committed
 	changing uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
 	held     []Message // entries that wait for that this member has them itself
 }
@@ -152,7 +153,7 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 		g.forgot, g.draw = true, 0 // there is nobody to be waited for
 	}
 	g.seen, g.beatDue = node.BasicStatus(), Never
-	g.vote, g.state = g.seen.GetVote(), writeState(g.seen.HardState)
+	g.vote, g.state, g.told = g.seen.GetVote(), writeState(g.seen.HardState), g.seen.GetCommit()
 	if g.unstable, err = log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}

@@ -31,8 +31,9 @@ type Write struct {
 	Records  [][]byte
 	State    []byte
 	Snapshot *Mark
-	// Before is, of a Write with a Snapshot and Records, the State between the two, for a journal that writes
-	// them one after the other.
+	// Before is, of a Write with Records and a State, that State as long as not all Records are there, for a
+	// journal that writes a Write in several parts, one after the other, the Snapshot first: it says that
+	// nothing is committed that may be missing.
 	Before []byte
 }
 

@@ -141,6 +141,11 @@ func (g *Group) write(m *raftpb.Message, out *Output) {
 	}
 	if m.GetTerm() != 0 && m.Vote != nil {
 		w.State = writeState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit})
+		if len(w.Records) > 0 {
+			there := max(g.told, m.GetSnapshot().GetMetadata().GetIndex())
+			w.Before = writeState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: new(min(m.GetCommit(), there))})
+		}
+		g.told = m.GetCommit()
 	}
 	switch {
 	case w.State != nil:
@@ -152,9 +157,6 @@ func (g *Group) write(m *raftpb.Message, out *Output) {
 		mark := marked(s)
 		w.Snapshot = &mark
 		g.unstable = max(g.unstable, mark.Index)
-		if w.State != nil && len(w.Records) > 0 {
-			w.Before = writeState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: new(min(m.GetCommit(), mark.Index))})
-		}
 	}
 	g.writes = append(g.writes, m)
 	out.Writes = append(out.Writes, w)

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Config is what a member needs to know. Zero values have the defaults that are named.
@@ -26,12 +27,16 @@ type Config struct {
 	// Every is after how many entries a snapshot is made; Keep how many entries before it stay. Zero
 	// means 10,000 and 1,000.
 	Every, Keep uint64
+	// Append is how many bytes of entries the journal is given at once; one entry more may be. Zero means
+	// 4 MiB.
+	Append int
 	// Pending is how many operations of this member may be under way. Zero means 100,000.
 	Pending int
 }
 
 func (c *Config) resolve() error {
 	c.Every, c.Keep = cmp.Or(c.Every, 10_000), cmp.Or(c.Keep, 1000)
+	c.Append = cmp.Or(c.Append, storage.MaxAppend/2)
 	c.Pending = cmp.Or(c.Pending, 100_000)
 	c.Group.Election = cmp.Or(c.Group.Election, time.Second)
 	c.Group.Heartbeat = cmp.Or(c.Group.Heartbeat, c.Group.Election/10)
@@ -39,6 +44,8 @@ func (c *Config) resolve() error {
 	switch {
 	case c.Life == 0 || c.Life >= 1<<24:
 		return fmt.Errorf("shard: Life is %d; 1 to %d is allowed", c.Life, 1<<24-1)
+	case c.Append < 0 || c.Append > storage.MaxAppend/2:
+		return fmt.Errorf("shard: Append is %d; up to %d is allowed, and 0 for that", c.Append, storage.MaxAppend/2)
 	case c.Pending < 0:
 		return fmt.Errorf("shard: Pending is %d; a positive number is allowed, and 0 for its default", c.Pending)
 	case c.Drift < 0 || c.Drift >= 1:

@@ -204,7 +204,7 @@ func (w *world) start(m *member) {
 	}
 	m.shard, err = New(Config{
 		Group: group.Config{Self: m.id, Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: w.seed<<20 + m.life},
-		Log:   1, Life: m.life, Every: 1 + w.rand.Uint64N(60), Keep: 1 + w.rand.Uint64N(20),
+		Log:   1, Life: m.life, Every: 1 + w.rand.Uint64N(60), Keep: 1 + w.rand.Uint64N(20), Append: 1 + w.rand.IntN(400),
 	}, &Kept{Group: group.Kept{State: m.disk.state, Snapshot: mark, Records: m.disk.records}, Parts: m.disk.chunks, Begins: m.disk.begins, Number: m.disk.snapshot}, m.local(w.now))
 	if err != nil {
 		w.fatalf("member %d: %v", m.id, err)

@@ -53,9 +53,29 @@ func (s *Shard) write(w *group.Write, out *Output) {
 			return
 		}
 	}
-	s.askJournal(request{write: w.ID}, func(id uint64) any {
-		return storage.Append{ID: id, Log: s.config.Log, First: w.First, Records: w.Records, State: w.State}
-	}, out)
+	s.append(w, out)
+}
+
+// append writes a group's records, in as many parts as the journal takes.
+func (s *Shard) append(w *group.Write, out *Output) {
+	first, records, state := w.First, w.Records, w.Before
+	for {
+		count, size := 0, 0
+		for count < len(records) && (count == 0 || size+len(records[count]) <= s.config.Append) {
+			size += len(records[count])
+			count++
+		}
+		part := storage.Append{Log: s.config.Log, First: first, Records: records[:count:count], State: state}
+		of := request{}
+		if records = records[count:]; len(records) == 0 {
+			of, part.State = request{write: w.ID}, w.State
+		}
+		s.askJournal(of, func(id uint64) any { part.ID = id; return part }, out)
+		if len(records) == 0 {
+			return
+		}
+		first, state = first+uint64(count), nil
+	}
 }
 
 // Stored takes an answer of the journal. Where that has failed, so has the shard.
