@@ -52,8 +52,8 @@
 //
 // When the log has grown by Config.Every entries, the replica is copied, its parts are written to the
 // journal one after the other, and installed; of the log some entries stay for members that are a little behind. A
-// member that is further behind gets the parts, each acknowledged when its journal has it; the last one brings
-// the group's message, which makes them its state.
+// member that is further behind gets the parts, each acknowledged when its journal has it; behind the last one
+// its group hears of them, and they are its state. One that has come further by itself says so.
 //
 // # What it does not do
 //

@@ -36,12 +36,13 @@ type Ask struct{ ID uint64 }
 // Told says that whoever has applied an index is as new as when it was asked.
 type Told struct{ ID, Index uint64 }
 
-// Part is a part of a snapshot. Parted answers it; the last one brings the group's message with it.
+// Part is a part of a snapshot. Parted answers it.
 type Part struct {
-	Index  uint64 // where the snapshot stands
-	Number uint64 // of the part, from 0 on
-	Data   []byte
-	Last   *group.Message
+	Index   uint64 // where the snapshot stands
+	Number  uint64 // of the part, from 0 on
+	Data    []byte
+	Last    bool
+	Message group.Message // for when all parts are there, or are not needed
 }
 
 // Parted says that the part is there, or that the member does not want it.
@@ -57,7 +58,7 @@ func (m Beaten) String() string  { return fmt.Sprintf("beaten #%d, %d gone", m.I
 func (m Ask) String() string     { return fmt.Sprintf("ask #%d", m.ID) }
 func (m Told) String() string    { return fmt.Sprintf("told #%d: %d", m.ID, m.Index) }
 func (m Part) String() string {
-	return fmt.Sprintf("part %d of the snapshot at %d, %d bytes, last=%v", m.Number, m.Index, len(m.Data), m.Last != nil)
+	return fmt.Sprintf("part %d of the snapshot at %d, %d bytes, last=%v", m.Number, m.Index, len(m.Data), m.Last)
 }
 func (m Parted) String() string {
 	return fmt.Sprintf("parted %d of the snapshot at %d, refused=%v", m.Number, m.Index, m.Refused)

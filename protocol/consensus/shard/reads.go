@@ -25,6 +25,14 @@ type reads struct {
 	round          uint64 // its number; 0 for none
 	inside, behind []waiting
 	rounds         uint64
+	confirmed      []confirmed
+}
+
+// confirmed is a beat that counts when an index is applied: others may have applied what this member has not
+// synced yet, and a client may have been told of the session that is opened there.
+type confirmed struct {
+	waiting
+	index uint64
 }
 
 // waiting is a beat or a read that a round is to confirm.
@@ -54,7 +62,7 @@ func (s *Shard) Drop(id uint64) { delete(s.reads.asked, id) }
 func (r *reads) unsend() {
 	r.order = slices.DeleteFunc(r.order, func(id uint64) bool { _, known := r.asked[id]; return !known })
 	r.fresh = append(r.fresh[:0], r.order...)
-	r.round, r.inside, r.behind = 0, nil, nil
+	r.round, r.inside, r.behind, r.confirmed = 0, nil, nil, nil
 }
 
 // askAgain brings what is asked to whoever leads, and does so again when there was no answer.
@@ -144,17 +152,27 @@ func (s *Shard) confirm(now protocol.Time, read group.Read, out *Output) {
 		case w.read:
 			out.Messages = append(out.Messages, Envelope{w.from, Told{w.id, read.Index}})
 		default:
-			b := Beaten{ID: w.id}
-			for _, id := range w.sessions {
-				if !s.lead.heard(s, w.arrived, id) {
-					b.Gone = append(b.Gone, id)
-				}
+			r.confirmed = append(r.confirmed, confirmed{*w, read.Index})
+		}
+	}
+}
+
+// count puts sessions' ends off whose beats are confirmed.
+func (s *Shard) count(out *Output) {
+	r := &s.reads
+	for len(r.confirmed) > 0 && r.confirmed[0].index <= s.applied {
+		w := &r.confirmed[0]
+		r.confirmed = r.confirmed[1:]
+		b := Beaten{ID: w.id}
+		for _, id := range w.sessions {
+			if !s.lead.heard(s, w.arrived, id) {
+				b.Gone = append(b.Gone, id)
 			}
-			if own {
-				out.Beaten = append(out.Beaten, b)
-			} else {
-				out.Messages = append(out.Messages, Envelope{w.from, b})
-			}
+		}
+		if w.from == s.config.Group.Self {
+			out.Beaten = append(out.Beaten, b)
+		} else {
+			out.Messages = append(out.Messages, Envelope{w.from, b})
 		}
 	}
 }
@@ -170,9 +188,8 @@ func (s *Shard) told(m *Told) {
 
 // answer tells of reads whose index is applied.
 func (s *Shard) answer(out *Output) {
-	applied := s.group.Applied()
 	for _, id := range s.reads.order {
-		if index, known := s.reads.asked[id]; known && index != 0 && index <= applied {
+		if index, known := s.reads.asked[id]; known && index != 0 && index <= s.applied {
 			delete(s.reads.asked, id)
 			out.Answered = append(out.Answered, id)
 		}

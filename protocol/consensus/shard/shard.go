@@ -121,6 +121,7 @@ type Shard struct {
 	agreed   group.Output
 	effects  replica.Effects
 	latest   replica.Entry // for decoding
+	applied  uint64        // the latest entry that was
 	snapshot uint64        // where that of the journal stands
 	parts    uint64        // how many it has
 	dropped  uint64        // the entry that the journal's log begins behind
@@ -137,7 +138,7 @@ func New(c Config, k *Kept, now protocol.Time) (*Shard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	s := &Shard{config: c, group: g, journal: map[uint64]request{}, sending: map[uint64]*sending{}, snapshot: k.Group.Snapshot.Index, parts: uint64(len(k.Parts)), dropped: k.Begins, number: k.Number, series: k.Number}
+	s := &Shard{config: c, group: g, journal: map[uint64]request{}, sending: map[uint64]*sending{}, snapshot: k.Group.Snapshot.Index, parts: uint64(len(k.Parts)), dropped: k.Begins, applied: k.Group.Snapshot.Index, number: k.Number, series: k.Number}
 	if k.Group.Snapshot.Index > 1 {
 		s.replica, err = restored(c.Replica, k.Parts)
 	} else if len(k.Parts) > 0 {
@@ -252,6 +253,9 @@ func (s *Shard) carry(now protocol.Time, out *Output) {
 			s.begin()
 		}
 		out.Turned = out.Turned || o.Turned
+		if s.lead != nil {
+			s.count(out)
+		}
 		s.answer(out)
 	}
 }
@@ -272,6 +276,7 @@ func (s *Shard) turn() {
 
 // apply does what a committed entry says.
 func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
+	s.applied = e.Index
 	if e.Kind != 0 || len(e.Data) == 0 {
 		return
 	}
@@ -324,7 +329,7 @@ func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) err
 	case Told:
 		s.told(&m)
 	case Part:
-		s.part(now, from, &m, out)
+		err = s.part(now, from, &m, out)
 	case Parted:
 		s.parted(now, from, &m, out)
 	default:

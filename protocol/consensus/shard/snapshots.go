@@ -193,17 +193,26 @@ type taking struct {
 	from     uint64
 	parts    uint64 // that were taken
 	restorer *replica.Restorer
-	last     *group.Message
+	message  group.Message
+	last     bool
 	stored   uint64 // by the journal
 }
 
 // part takes a part, if it is the next one.
-func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) {
+func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error {
+	if m.Message.From != from || m.Message.Snapshot == nil || m.Message.Snapshot.Index != m.Index {
+		return fmt.Errorf("%v of member %d, with a message about something else", m, from)
+	}
+	refuse := func() { out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}}) }
+	if m.Index <= s.applied {
+		refuse()
+		return s.group.Hear(now, &m.Message, &s.agreed) // which tells the leader how far this member is
+	}
 	t := s.taking
 	if m.Number == 0 && (t == nil || t.index != m.Index || t.from != from) {
-		if m.Index <= s.snapshot || m.Index <= s.group.Applied() || s.keeping != nil {
-			out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
-			return
+		if s.keeping != nil {
+			refuse()
+			return nil
 		}
 		restorer, err := replica.Restore(s.config.Replica)
 		if err != nil {
@@ -211,25 +220,26 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) {
 		}
 		s.making = nil
 		s.series++
-		t = &taking{index: m.Index, number: s.series, from: from, restorer: restorer}
+		t = &taking{index: m.Index, number: s.series, from: from, message: m.Message, restorer: restorer}
 		s.taking = t
 	}
 	switch {
-	case t == nil || t.index != m.Index || t.from != from || m.Number > t.parts || t.last != nil && m.Number >= t.parts:
-		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
+	case t == nil || t.index != m.Index || t.from != from || m.Number > t.parts || t.last && m.Number >= t.parts:
+		refuse()
 	case m.Number < t.stored:
 		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, false}}) // the answer was lost
 	case m.Number < t.parts: // it is being written
 	case t.restorer.Add(m.Data) != nil:
 		s.taking = nil
-		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
+		refuse()
 	default:
 		t.parts++
-		t.last = m.Last
+		t.last, t.message = m.Last, m.Message
 		s.askJournal(request{taken: t, number: m.Number}, func(id uint64) any {
 			return storage.Chunk{ID: id, Log: s.config.Log, Snapshot: t.number, Number: m.Number, Data: m.Data}
 		}, out)
 	}
+	return nil
 }
 
 // took goes on when the journal has a part.
@@ -237,10 +247,10 @@ func (s *Shard) took(now protocol.Time, out *Output) {
 	t := s.taking
 	out.Messages = append(out.Messages, Envelope{t.from, Parted{t.index, t.stored, false}})
 	t.stored++
-	if t.last == nil || t.stored < t.parts {
+	if !t.last || t.stored < t.parts {
 		return
 	}
-	if t.last.From != t.from || t.last.Snapshot == nil || t.last.Snapshot.Index != t.index || s.group.Hear(now, t.last, &s.agreed) != nil {
+	if s.group.Hear(now, &t.message, &s.agreed) != nil {
 		s.taking = nil
 	}
 }
@@ -256,7 +266,7 @@ func (s *Shard) restore(mark *group.Mark) {
 	if err != nil {
 		panic(fmt.Sprintf("shard: %v", err)) // all parts were there before the group heard of it
 	}
-	s.replica = r
+	s.replica, s.applied = r, mark.Index
 }
 
 // sending is a snapshot on its way to a member.
@@ -309,10 +319,7 @@ func (s *Shard) fetched(now protocol.Time, t *sending, number uint64, data []byt
 }
 
 func (s *Shard) transmit(now protocol.Time, t *sending, out *Output) {
-	p := Part{Index: t.index, Number: t.number, Data: t.data}
-	if t.number+1 == t.parts {
-		p.Last = &t.message
-	}
+	p := Part{Index: t.index, Number: t.number, Data: t.data, Last: t.number+1 == t.parts, Message: t.message}
 	t.tries++
 	t.again = now + s.config.Group.Election
 	out.Messages = append(out.Messages, Envelope{t.to, p})
