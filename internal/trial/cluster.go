@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"slices"
@@ -206,13 +207,25 @@ func (c *Cluster) End(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Ports are taken from below those that systems give to whoever asks for any, Linux from 32768 on, for
+// connections too. Of those somebody else could have one by the time that it is listened on, or while a
+// server there is killed and started again; and who connects to one of them where nobody listens may
+// be given the same one, and meet himself.
+const (
+	firstPort = 10_000
+	ports     = 32_768 - firstPort
+)
+
 // FreeAddresses returns addresses of this machine at which nobody listens at the moment.
 func FreeAddresses(count int) ([]string, error) {
 	var addresses []string
 	var listeners []net.Listener
 	var errs []error
-	for range count {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for tries := 0; len(addresses) < count; tries++ {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports))))
+		if err != nil && tries < 100*count {
+			continue // somebody has it
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("find a free port: %w", err))
 			break
