@@ -90,10 +90,15 @@ func TestSettingsMustAgree(t *testing.T) {
 	if err != nil || len(stored) == 0 {
 		t.Errorf("beside the locks stand %+v, %v; want %q", stored, err, settings.Settings())
 	}
-	for _, one := range stored { // both spaces of the first may have written them
-		if !one.Agreed || one.Settings != settings.Settings() || one.RID == "" {
+	agreed := false
+	for _, one := range stored { // both spaces of the first may have written them, or the second have asked while the first agreed
+		agreed = agreed || one.Agreed
+		if one.Settings != settings.Settings() || one.RID == "" {
 			t.Errorf("beside the locks stands %+v; want %q", one, settings.Settings())
 		}
+	}
+	if !agreed {
+		t.Errorf("nothing is agreed of %+v", stored)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
