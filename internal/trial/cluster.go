@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/client"
@@ -216,13 +217,20 @@ const (
 	ports     = 32_768 - firstPort
 )
 
+// nextPort goes through them from somewhere, so that tests that run at a time never find the same one.
+var nextPort = func() func() int {
+	var next atomic.Uint32
+	next.Store(rand.Uint32N(ports))
+	return func() int { return firstPort + int(next.Add(1)%ports) }
+}()
+
 // FreeAddresses returns addresses of this machine at which nobody listens at the moment.
 func FreeAddresses(count int) ([]string, error) {
 	var addresses []string
 	var listeners []net.Listener
 	var errs []error
 	for tries := 0; len(addresses) < count; tries++ {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports))))
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(nextPort())))
 		if err != nil && tries < 100*count {
 			continue // somebody has it
 		}
