@@ -20,7 +20,7 @@ type request struct {
 	number uint64   // of the chunk
 }
 
-// ask asks the journal; put gives the request its number.
+// askJournal asks the journal for what put makes of the request's number, and remembers what its answer is about.
 func (s *Shard) askJournal(r request, put func(id uint64) any, out *Output) {
 	s.asked++
 	s.journal[s.asked] = r

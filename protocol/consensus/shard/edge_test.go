@@ -1,0 +1,95 @@
+package shard
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+func alone(t *testing.T, c Config) *Shard {
+	t.Helper()
+	c.Group.Self, c.Life = 1, 1
+	s, err := New(c, &Kept{Group: group.Kept{Snapshot: group.Founding([]uint64{1, 2, 3})}, Begins: 1, Number: 1}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestPendingOperationsAreBounded, and whoever withdraws one makes room.
+func TestPendingOperationsAreBounded(t *testing.T) {
+	s := alone(t, Config{Pending: 2})
+	var out Output
+	first, err := s.Submit(0, replica.Op{Kind: replica.Break, Name: "x"}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var numbers [2]uint64
+	var errs [2]error
+	for i := range numbers {
+		numbers[i], errs[i] = s.Submit(0, replica.Op{Kind: replica.Break, Name: "x"}, &out)
+	}
+	if errs[0] != nil || !errors.Is(errs[1], holdfast.ErrLimit) || !strings.Contains(errs[1].Error(), "pending_operations") {
+		t.Errorf("%v; want the third to be refused, by name", errs)
+	}
+	s.Withdraw(first)
+	if next, err := s.Submit(0, replica.Op{Kind: replica.Break, Name: "x"}, &out); err != nil || next <= numbers[0] {
+		t.Errorf("%d, %v; want a higher number than %d", next, err, numbers[0])
+	}
+}
+
+// TestFailedJournalEndsTheShard: nothing is done any more, and whoever asks is told why.
+func TestFailedJournalEndsTheShard(t *testing.T) {
+	s := alone(t, Config{})
+	var out Output
+	s.Tick(s.Wake(), &out)
+	for at := s.Wake(); len(out.Journal) == 0; at = s.Wake() {
+		s.Tick(at, &out)
+	}
+	write, isWrite := out.Journal[0].(storage.Append)
+	if !isWrite {
+		t.Fatalf("%+v", out.Journal)
+	}
+	full := errors.New("no space left on device")
+	out.Reset()
+	s.Stored(1, storage.Appended{ID: write.ID, Err: full}, &out)
+	_, err := s.Submit(1, replica.Op{Kind: replica.Break, Name: "x"}, &out)
+	if !errors.Is(s.Failed(), full) || !errors.Is(err, full) || s.Wake() != protocol.Never {
+		t.Errorf("failed with %v, told %v, wakes at %v", s.Failed(), err, s.Wake())
+	}
+	if err := s.Hear(1, 2, Ask{1}, &out); !errors.Is(err, full) {
+		t.Errorf("heard with %v", err)
+	}
+	s.Tick(1<<40, &out)
+	s.Ask(1, 1, &out)
+	s.Beat(1, Beat{ID: 1}, &out)
+	if len(out.Journal)+len(out.Messages) > 0 {
+		t.Errorf("it goes on: %+v", out)
+	}
+}
+
+// TestForgedMessagesAreRefused, which name somebody else or something that was not said.
+func TestForgedMessagesAreRefused(t *testing.T) {
+	s := alone(t, Config{})
+	mark := group.Founding([]uint64{1, 2, 3})
+	for what, m := range map[string]Message{
+		"another's operation":   Forward{[]replica.Op{{ID: replica.OpID{Member: 3, Number: 1}}}},
+		"one without a number":  Forward{[]replica.Op{{ID: replica.OpID{Member: 2}}}},
+		"too many":              Forward{make([]replica.Op, mostForwarded+1)},
+		"another's word":        Agree{group.Message{From: 3, To: 1, Term: 1, Kind: 8}},
+		"a snapshot at once":    Agree{group.Message{From: 2, To: 1, Term: 1, Kind: 7, Snapshot: &mark}},
+		"a part of nothing":     Part{Index: 5},
+		"a part of another one": Part{Index: 5, Message: group.Message{From: 2, Snapshot: &mark}},
+	} {
+		var out Output
+		if err := s.Hear(0, 2, m, &out); err == nil || len(out.Journal)+len(out.Messages) > 0 {
+			t.Errorf("%s: %v, %+v", what, err, out)
+		}
+	}
+}
