@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"math/rand/v2"
+	"time"
+
 	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
@@ -34,8 +37,67 @@ func claimProtocol() Protocol {
 
 // assured is until when all that users within the process hold is safe, as far as the space knows.
 func (m *member) assured() protocol.Time {
-	if !m.world.protocol.Claims {
-		return protocol.Never
+	if space, is := m.space().(interface{ Assured() protocol.Time }); is {
+		return space.Assured()
 	}
-	return m.space().(*claim.Machine).Assured()
+	return protocol.Never
+}
+
+// drawKeeping draws for how long processes keep what was released, where locks are taken by conditional
+// writes, in half of these runs; and in half of those users come so often that it is wanted meanwhile.
+func (s *settings) drawKeeping(r *rand.Rand) {
+	o := &s.claim
+	const least = 20 * time.Millisecond
+	length := least + time.Duration(r.Int64N(int64(min(time.Second, o.Expiry/10)-least)))
+	drawn, often := r.IntN(2) == 0, r.IntN(2) == 0
+	if !o.CAS || !drawn {
+		return
+	}
+	o.HoldOn = length.Round(time.Millisecond)
+	if often {
+		s.think, s.holding = least, least/2
+	}
+}
+
+// What can happen where processes keep what was released.
+const (
+	keptRegranted = iota
+	keptRewritten
+	keptYielded
+	keptCrashed
+	keptCount
+)
+
+var keptNames = [keptCount]string{"granted again without a write", "written anew while nobody has it", "given back to others who have waited", "crash of who keeps something"}
+
+// countKept counts what a process has done with what was released, in a step.
+func (m *member) countKept() {
+	if m.world.settings.claim.HoldOn == 0 {
+		return
+	}
+	before, now := m.keeping, m.space().(*claim.Machine).Holding()
+	m.keeping = now
+	kept := &m.world.count.kept
+	kept[keptRegranted] += int(now.Regranted - before.Regranted)
+	kept[keptRewritten] += int(now.Rewritten - before.Rewritten)
+	kept[keptYielded] += int(now.Yielded - before.Yielded)
+}
+
+// countCrash counts the crash of a process that keeps something.
+func (m *member) countCrash() {
+	if m.keeping.Kept > 0 {
+		m.world.count.kept[keptCrashed]++
+	}
+}
+
+// listKept lists what can be hit where processes keep what was released.
+func (c *counts) listKept(config *Config, row func(sort, name string, n int)) {
+	if !config.Protocol.Claims {
+		return
+	}
+	for i, name := range keptNames {
+		if i != keptCrashed || config.Faults.Has(Crash) {
+			row("kept", name, c.kept[i])
+		}
+	}
 }

@@ -17,11 +17,12 @@ type Claims struct {
 	TTL, Watch               bool // the store's
 }
 
-// resolve returns the options and the store that a script's are. The error says what is not allowed.
-func (c *Claims) resolve(drift float64) (o claim.Options, store storage.Features, err error) {
+// resolve returns the options and the store that a script's are, whose hold_on stands among those of all
+// protocols. The error says what is not allowed.
+func (c *Claims) resolve(drift float64, holdOn time.Duration) (o claim.Options, store storage.Features, err error) {
 	o = claim.Options{
 		Wait: c.Wait, Expiry: c.Expiry, Skew: c.Skew, CAS: c.CAS, StoreClock: c.StoreClock, Cleaner: c.Cleaner,
-		RID: "r", Group: "locks",
+		HoldOn: holdOn, RID: "r", Group: "locks",
 	}
 	if c.Unit != "" {
 		known := false

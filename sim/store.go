@@ -73,6 +73,10 @@ func (w *world) keep(from *member, e *protocol.Envelope) {
 	switch {
 	case isSave:
 		from.disk.save(save, e.Port)
+	case storage.IsOfLog(e.Message) && w.protocol.Logs:
+		from.journal.ask(errand{e.Port, e.Message})
+	case storage.IsOfLog(e.Message):
+		panic(fmt.Sprintf("sim: %s asks its journal (%v), and protocol %s says of no logs; its Protocol needs Logs", from, e.Message, w.protocol.Name))
 	case w.store == nil:
 		panic(fmt.Sprintf("sim: %s asks a store (%v), and protocol %s says of none; its Protocol needs Stores", from, e.Message, w.protocol.Name))
 	default:

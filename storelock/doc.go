@@ -23,6 +23,9 @@
 // loses nothing that it has acknowledged (pebble, a PostgreSQL primary, etcd, Cassandra with
 // SERIAL) it is fenced, but for the order of those who wait. Use it where the store has it.
 //
+// With [HoldOn] beside it a process keeps what was released for a while, for its own next locks, which are
+// not written then. Others wait so much longer.
+//
 // All processes that share a store have the same settings: they stand beside the locks, and who
 // starts with others is told both. [StoredSettings] shows them, and [ForgetSettings] removes them, for when they are
 // to change.

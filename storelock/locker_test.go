@@ -48,6 +48,7 @@ func TestConformance(t *testing.T) {
 	}{
 		"claims": {quick(), holdfast.Advisory},
 		"cas":    {quick(storelock.CAS()), holdfast.Fenced},
+		"kept":   {quick(storelock.CAS(), storelock.HoldOn(50*time.Millisecond)), holdfast.Fenced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -59,6 +59,12 @@ func Group(group string) Option { return func(c *config) { c.claim.Group = group
 // CAS takes locks by conditional writes, where the store has them. The same in all processes.
 func CAS() Option { return func(c *config) { c.claim.CAS = true } }
 
+// HoldOn keeps what was released for a while after it was taken by a conditional write, for this
+// process's own users: none of their locks of the name needs a write then. Others wait that much
+// longer; who does not want to wait is refused, up to eight times as long where the name is used all the time.
+// It is 1 ms to 1 s, and a tenth of the expiry at most. It goes with CAS, and need not be the same in all processes. The default is 0, which is off.
+func HoldOn(d time.Duration) Option { return func(c *config) { c.claim.HoldOn = d } }
+
 // StoreClock dates claims by the store's clock, where it has one, so that those of the processes
 // need not agree.
 func StoreClock() Option { return func(c *config) { c.claim.StoreClock = true } }

@@ -48,7 +48,8 @@
 //     a write that is synced like any other; those in Redis do not. They are taken by claims
 //     (etcd-store and the like, which wait 100 ms for each) or by conditional writes
 //     (etcd-store-cas). So beside advisory locks, which are never written, they pay for two
-//     transactions.
+//     transactions; where a process keeps what was released (etcd-store-cas-kept), for two of all
+//     locks of a name within a second.
 //   - limit, in package load/limit, is worth nothing but its speed.
 //
 // # How they are run

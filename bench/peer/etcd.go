@@ -3,6 +3,8 @@ package peer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,11 +20,24 @@ func etcd() service {
 	return service{name: "etcd-mutex", recipe: recipe.Etcd(), connect: connectEtcd}
 }
 
+// etcdOfThree are three members, each with a folder of its own, and the client knows all of them.
+func etcdOfThree() service {
+	s := service{name: "etcd-3-mutex", recipe: recipe.Etcd(), extra: true, members: 3, connect: connectEtcd}
+	s.as = func(member int, ports [][]string) []string {
+		var all []string
+		for i, p := range ports {
+			all = append(all, fmt.Sprintf("m%d=http://127.0.0.1:%s", i, p[1]))
+		}
+		return []string{"--name", fmt.Sprintf("m%d", member), "--initial-cluster", strings.Join(all, ",")}
+	}
+	return s
+}
+
 // dialLimit is how long a connection may take.
 const dialLimit = 10 * time.Second
 
 func connectEtcd(ctx context.Context, address string, workers int) (load.Client, error) {
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: dialLimit, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(address, ","), DialTimeout: dialLimit, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, err
 	}

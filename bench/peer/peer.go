@@ -13,16 +13,20 @@ import (
 
 // service is one way to lock something.
 type service struct {
-	name    string
-	recipe  recipe.Recipe
-	more    []string // of the server's command, beside the recipe's
-	extra   bool     // measured only where it is asked for
+	name   string
+	recipe recipe.Recipe
+	more   []string // of the server's command, beside the recipe's
+	// members is how many servers it consists of; 0 is one. As is what one's command has beside, which has to
+	// know where all are.
+	members int
+	as      func(member int, ports [][]string) []string
+	extra   bool // measured only where it is asked for
 	bound   func(workload string, wanted int) int
 	connect func(ctx context.Context, address string, workers int) (load.Client, error)
 }
 
 func services() []service {
-	return []service{etcd(), redsyncOver(redis("redis-redsync")), rueidislockOver(redis("redis-rueidislock")), redsyncOver(redisAOF("redis-aof-redsync")), postgresql()}
+	return []service{etcd(), etcdOfThree(), redsyncOver(redis("redis-redsync")), rueidislockOver(redis("redis-rueidislock")), redsyncOver(redisAOF("redis-aof-redsync")), postgresql()}
 }
 
 // Names lists the services, in the order in which they are measured.

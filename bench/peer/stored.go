@@ -15,10 +15,12 @@ import (
 )
 
 // storedSuffix is how the names of Holdfast's own locks in a server of others end: by claims; by
-// conditional writes with casSuffix behind it.
+// conditional writes with casSuffix behind it, and where a process keeps what was released, with
+// keptSuffix behind that.
 const (
 	storedSuffix = "-store"
 	casSuffix    = "-cas"
+	keptSuffix   = "-kept"
 )
 
 // storing are the servers that Holdfast keeps locks in, each as the lock beside it has it, with
@@ -43,7 +45,7 @@ func storing() map[string]struct {
 // measured. None is measured unless it is asked for.
 func StoredNames() (names []string) {
 	for _, server := range []string{"etcd", "redis", "redis-aof", "postgresql"} {
-		names = append(names, server+storedSuffix, server+storedSuffix+casSuffix)
+		names = append(names, server+storedSuffix, server+storedSuffix+casSuffix, server+storedSuffix+casSuffix+keptSuffix)
 	}
 	return names
 }
@@ -60,7 +62,8 @@ type Stored struct {
 
 // Stored is the locks with that name. Where the server is not installed the error is a [*Missing].
 func (c Config) Stored(ctx context.Context, name string) (*Stored, error) {
-	kind, cas := strings.CutSuffix(name, casSuffix)
+	kind, keeps := strings.CutSuffix(name, keptSuffix)
+	kind, cas := strings.CutSuffix(kind, casSuffix)
 	server, found := storing()[strings.TrimSuffix(kind, storedSuffix)]
 	if !found || !slices.Contains(StoredNames(), name) {
 		return nil, fmt.Errorf("%q is no store's; %s are", name, strings.Join(StoredNames(), ", "))
@@ -71,7 +74,7 @@ func (c Config) Stored(ctx context.Context, name string) (*Stored, error) {
 		return nil, err
 	}
 	s := &Stored{host: host}
-	s.locks = target.Over(target.Stored{Name: name, CAS: cas, Open: func(ctx context.Context) (storage.Store, error) {
+	s.locks = target.Over(target.Stored{Name: name, CAS: cas, Keeps: keeps, Open: func(ctx context.Context) (storage.Store, error) {
 		return open.Open(ctx, fmt.Sprintf(server.url, host.address))
 	}})
 	return s, nil

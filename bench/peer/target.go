@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
@@ -22,8 +24,8 @@ type Target struct {
 	path    string
 	version string
 
-	address string
-	server  *server
+	address string // of all servers, with commas between
+	servers []*server
 }
 
 // Name is the service's.
@@ -46,53 +48,115 @@ func (t *Target) Bound(workload string, wanted int) int {
 	return t.service.bound(workload, wanted)
 }
 
-// Start starts the server on free ports with a fresh folder, and waits until the server
-// says that it serves.
+// Start starts the servers on free ports, each with a fresh folder, and waits until they
+// say that they serve.
 func (t *Target) Start(ctx context.Context) error {
-	addresses, err := trial.FreeAddresses(t.service.recipe.Ports)
+	plans, err := t.plans()
 	if err != nil {
 		return err
 	}
-	var ports []string
-	for _, address := range addresses {
-		_, port, err := net.SplitHostPort(address)
-		if err != nil {
-			return fmt.Errorf("find a free port: %w", err)
-		}
-		ports = append(ports, port)
+	// At once: none of several serves alone.
+	servers := make([]*server, len(plans))
+	err = forEach(len(plans), func(i int) (err error) {
+		servers[i], err = startServer(ctx, t.config.Keeper, plans[i])
+		return err
+	})
+	t.servers = slices.DeleteFunc(servers, func(s *server) bool { return s == nil })
+	if err != nil {
+		return errors.Join(err, t.Stop())
 	}
-	plan := Plan{Name: t.service.name, Commands: t.service.recipe.Commands(t.path, folder, ports, t.service.more...), Ready: t.service.recipe.Ready}
-	if t.service.recipe.Drop {
-		if plan.User, plan.Group, err = recipe.Unprivileged(); err != nil {
-			return err
-		}
-	}
-	t.address = addresses[0]
-	t.server, err = startServer(ctx, t.config.Keeper, plan)
-	return err
+	return nil
 }
 
-// Stop ends the server; its folder goes with it.
-func (t *Target) Stop() error { return t.server.stop() }
+// plans are those of its servers, on free ports.
+func (t *Target) plans() ([]Plan, error) {
+	s := &t.service
+	addresses, err := trial.FreeAddresses(max(1, s.members) * s.recipe.Ports)
+	if err != nil {
+		return nil, err
+	}
+	var clients []string
+	var ports [][]string
+	for of := range slices.Chunk(addresses, s.recipe.Ports) {
+		clients = append(clients, of[0])
+		var own []string
+		for _, address := range of {
+			_, port, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, fmt.Errorf("find a free port: %w", err)
+			}
+			own = append(own, port)
+		}
+		ports = append(ports, own)
+	}
+	t.address = strings.Join(clients, ",")
+	var plans []Plan
+	for i := range ports {
+		more := s.more
+		if s.as != nil {
+			more = slices.Concat(more, s.as(i, ports))
+		}
+		plan := Plan{Name: s.name, Commands: s.recipe.Commands(t.path, folder, ports[i], more...), Ready: s.recipe.Ready}
+		if s.recipe.Drop {
+			if plan.User, plan.Group, err = recipe.Unprivileged(); err != nil {
+				return nil, err
+			}
+		}
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}
+
+// Stop ends the servers; their folders go with them.
+func (t *Target) Stop() error {
+	servers := t.servers
+	t.servers = nil
+	return forEach(len(servers), func(i int) error { return servers[i].stop() })
+}
+
+// said is what its servers have said last.
+func (t *Target) said() string {
+	var all []string
+	for _, s := range t.servers {
+		all = append(all, s.log.String())
+	}
+	return strings.Join(all, "\n")
+}
 
 // Connect opens what all workers share, and what each of them has of its own: the workers,
 // counted from 0, and one more, as workload drain has it.
 func (t *Target) Connect(ctx context.Context, workers int) (load.Client, error) {
 	client, err := t.service.connect(ctx, t.address, workers+1)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w; it says: %v", t.service.name, err, &t.server.log)
+		return nil, fmt.Errorf("connect to %s: %w; it says: %v", t.service.name, err, t.said())
 	}
 	return client, nil
 }
 
 // Usage is what the server's processes have used; memory only with settle, although
 // nothing is thrown away then.
-func (t *Target) Usage(_ context.Context, settle bool) (load.Usage, error) {
-	return usageOf(t.server.process, settle)
+func (t *Target) Usage(_ context.Context, settle bool) (sum load.Usage, err error) {
+	for _, s := range t.servers {
+		used, err := usageOf(s.process, settle)
+		if err != nil {
+			return sum, err
+		}
+		sum = sum.Plus(used)
+	}
+	return sum, nil
 }
 
-// Processes are the server's own and those that it has started.
-func (t *Target) Processes() ([]int, error) { return recipe.Family(t.server.process) }
+// Processes are the servers' own and those that they have started.
+func (t *Target) Processes() (all []int, err error) {
+	for _, s := range t.servers {
+		family, err := recipe.Family(s.process)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, family...)
+	}
+	return all, nil
+}
 
 // atOnce is how many of many things are opened or closed at once.
 const atOnce = 32

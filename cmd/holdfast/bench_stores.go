@@ -56,7 +56,7 @@ func (o *benchOrder) readStores(c *cli.Command, serverGiven bool) error {
 		return usageError(c.Name, "flag --store: %v", err)
 	}
 	o.stores = target.StoredTargets(stores, o.targets, waits)
-	o.targets = slices.DeleteFunc(o.targets, func(name string) bool { return name == target.Claims || name == target.CAS })
+	o.targets = slices.DeleteFunc(o.targets, func(name string) bool { return name == target.Claims || name == target.CAS || name == target.CASKept })
 	if o.load.Think == nil {
 		o.load.Think = []time.Duration{0, storeHold}
 	}

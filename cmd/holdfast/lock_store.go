@@ -31,7 +31,7 @@ const (
 func lockStoreFlags() []cli.Flag {
 	return []cli.Flag{
 		textFlag("store", "`URL` of a store to take the locks in, without any member: postgres://…, redis://…, etcd://…, cassandra://…, or the folder of one: /FOLDER"),
-		textFlag("store-options", "`OPTION=VALUE[,…]` of locks in a store: wait, expiry, skew, retries, unit, rid, group, clock, cas, cleaner"),
+		textFlag("store-options", "`OPTION=VALUE[,…]` of locks in a store: wait, expiry, skew, retries, unit, rid, group, clock, cas, hold_on, cleaner"),
 	}
 }
 

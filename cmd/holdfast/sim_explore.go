@@ -43,7 +43,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("asks", 0, "with --unordered, how many `LOCKS` all users take at most, whoever it is; 0 is as many as --calls lets them"),
 			countFlag("dawdles", 1, "how many `TIMES` a user takes his time, before he asks or gives back"),
 			countFlag("transfers", 0, "how many `TIMES` an operator makes a member the authority, where that can be handed over"),
-			durationFlag("hold-on", 0, "for how much `TIME` a member keeps a grant that is not used, where the authority can be handed over; 0 is not at all"),
+			durationFlag("hold-on", 0, "for how much `TIME` a member keeps a grant that is not used, where the authority can be handed over, or a process what was released, with --cas; 0 is not at all"),
 			countFlag("capacity", 0, "how many `ENTRIES` each name has, where peers ask one another; users want one of them. 0 is none: they want the whole name"),
 			countFlag("units", 0, "how many `UNITS` each name has, where peers ask one another; users want 1, 2 and so on of them, in turn; 0 is the whole name"),
 			switchFlag("retain", "peers keep a permission until its giver asks"),

@@ -15,7 +15,7 @@ import (
 )
 
 // ofClaims are the flags of sim explore that say something where locks are claims in a store.
-var ofClaims = []string{"protocol", "calls", "slow", "crashes", "spread", "cas", "watch", "jobs", "trace"}
+var ofClaims = []string{"protocol", "calls", "slow", "crashes", "spread", "cas", "hold-on", "watch", "jobs", "trace"}
 
 // simStored plays every run of two processes that lock by claims.
 func (p *program) simStored(ctx context.Context, c *cli.Command) error {
@@ -24,7 +24,7 @@ func (p *program) simStored(ctx context.Context, c *cli.Command) error {
 			return usageError("sim explore", "flag --%s says nothing with --protocol claim, where these do: %s", flag, strings.Join(ofClaims, ", "))
 		}
 	}
-	config := stored.Config{CAS: c.Bool("cas"), Watch: c.Bool("watch"), Slow: c.Int("slow"), Spread: c.Int("spread")}
+	config := stored.Config{CAS: c.Bool("cas"), HoldOn: c.Duration("hold-on"), Watch: c.Bool("watch"), Slow: c.Int("slow"), Spread: c.Int("spread")}
 	if c.IsSet("calls") {
 		config.Calls = c.Int("calls")
 	}

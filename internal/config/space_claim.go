@@ -31,6 +31,7 @@ func claimOptions() []option {
 		{name: "rid", says: "1 to 96 bytes", left: "where the process runs", text: judgeBytes(96)},
 		{name: "group", says: "1 to 256 bytes", left: "the name of the space", text: judgeBytes(256)},
 		{name: "cas", words: []string{"false", "true"}, alone: true},
+		{name: "hold_on", words: []string{"off", "on"}, usual: 10 * time.Millisecond, span: span{time.Millisecond, time.Second}},
 		{name: "clock", words: []string{"machine", "store"}},
 		{name: "cleaner", words: []string{"false", "true"}, alone: true},
 	}
@@ -151,7 +152,7 @@ func (s Space) Claims() claim.Options {
 	return claim.Options{
 		Wait: s.OptionDuration("wait"), Expiry: s.OptionDuration("expiry"), Skew: s.OptionDuration("skew"),
 		Retries: s.OptionCount("retries"), Unit: units[s.Option("unit")], RID: s.Option("rid"), Group: s.Option("group"),
-		CAS: s.OptionSwitch("cas"), StoreClock: s.Option("clock") == "store", Cleaner: s.OptionSwitch("cleaner"),
+		CAS: s.OptionSwitch("cas"), HoldOn: s.OptionDuration("hold_on"), StoreClock: s.Option("clock") == "store", Cleaner: s.OptionSwitch("cleaner"),
 	}
 }
 

@@ -27,6 +27,9 @@ func TestOptionsOfClaim(t *testing.T) {
 		{"cas=false,cleaner=false,clock=machine,unit=ns,store=pebble:///a=b,preempt=false", "cas: false, cleaner: false, clock: machine, unit: ns, store: 'pebble:///a=b', preempt: false", "pebble:///a=b",
 			claim.Options{Unit: claim.Nano}},
 		{"store=etcd://cas:1,cleaner:2,cas", "store: 'etcd://cas:1,cleaner:2', cas: true", "etcd://cas:1,cleaner:2", claim.Options{Unit: claim.Micro, CAS: true}},
+		{"store=redis://h,cas,hold_on=on", "store: 'redis://h', cas: true, hold_on: on", "redis://h", claim.Options{Unit: claim.Micro, CAS: true, HoldOn: 10 * time.Millisecond}},
+		{"store=redis://h,hold_on=250ms,cas", "store: 'redis://h', cas: true, hold_on: 250ms", "redis://h", claim.Options{Unit: claim.Micro, CAS: true, HoldOn: 250 * time.Millisecond}},
+		{"store=redis://h,hold_on=off,cas", "store: 'redis://h', cas: true, hold_on: off", "redis://h", claim.Options{Unit: claim.Micro, CAS: true}},
 	} {
 		for _, sources := range []Sources{
 			{Flags: map[string]string{"spaces": "default=claim," + test.options}},
@@ -75,8 +78,11 @@ func TestClaimRefused(t *testing.T) {
 		{store + ",cas=on", "allowed: false, true; leave it out for false"},
 		{store + ",clock=mine", "allowed: machine, store"},
 		{store + ",partition=any", "the store decides, which has no sides|allowed: primary"},
-		{store + ",hold_on=1m,wait=1s", `it has "hold_on="`},
-		{"a=claim,hold_on=1m,store=redis://h", `protocol claim has no option "hold_on"; allowed: partition, preempt, store, wait, expiry, retries, skew, unit, rid, group, cas, clock, cleaner`},
+		{store + ",placement=on,wait=1s", `it has "placement="`},
+		{"a=claim,placement=on,store=redis://h", `protocol claim has no option "placement"; allowed: partition, preempt, store, wait, expiry, retries, skew, unit, rid, group, cas, hold_on, clock, cleaner`},
+		{store + ",cas,hold_on=1m", `option hold_on cannot be "1m": it is too long; allowed: off, on, 1ms to 1s; give 1s or less`},
+		{store + ",cas,hold_on=100us", `option hold_on cannot be "100us": it is too short; allowed: off, on, 1ms to 1s; give 1ms or more`},
+		{store + ",cas,hold_on", `option "hold_on" has no value`},
 		{"a=central,store=redis://h", `protocol central has no option "store"`},
 		{"a=central,cas", `option "cas" has no value`},
 		// Contradictions.
@@ -85,6 +91,9 @@ func TestClaimRefused(t *testing.T) {
 		{store + ",wait=100ms,skew=100ms", "skew is 100ms with wait 100ms|raise wait to 201ms"},
 		{store + ",cas,cleaner", "there are no claims to be cleaned; leave cleaner out"},
 		{store + ",cas,clock=store", "leave clock out"},
+		{store + ",hold_on=on", "hold_on is 10ms and cas is off, and a claim that was released cannot be kept; turn cas on, or leave hold_on out"},
+		{store + ",cas,expiry=5s,hold_on=600ms", "hold_on is 600ms with expiry 5s|raise expiry to 6s at least, or lower hold_on"},
+		{store + ",cas,expiry=5s,hold_on=500ms", ""},
 		{store + ",group=g;b=claim,store=redis://h,group=g", "space a has the same store and the same group|write group=b"},
 		{store + ";b=claim,store=redis://h", ""},
 	} {

@@ -75,14 +75,18 @@ type cell struct {
 	courtesy protocol.Time // until when others who have waited for it come first
 	freeing  bool          // it is being given back, and nobody waits for that but who released it
 	asked    uint64
-	sentAt   protocol.Time
-	next     content // what is being swapped in
-	by       *claim  // for whom that is; nil where it is given back
-	unsure   bool    // whether a swap was done is not known: it is to be read
+	sentAt   protocol.Time // the first that has asked for next
+	next     content       // what is being swapped in
+	starts   uint64        // the first token of that, where it takes the cell; otherwise 0
+	by       *claim        // for whom that is; nil where it is given back
+	unsure   bool          // whether a swap was done is not known: it is to be read
 	freeDue  protocol.Time
 	tries    int
 	pause    protocol.Time
 	tell     []*request
+
+	tokens
+	hold
 }
 
 // over returns when somebody else's lease of the cell has run out, on every clock.
@@ -94,7 +98,9 @@ func (c *cell) over(m *Machine) protocol.Time {
 }
 
 // idle reports whether nothing has to be given back.
-func (c *cell) idle() bool { return !c.freeing && c.asked == 0 && !c.unsure && len(c.tell) == 0 }
+func (c *cell) idle() bool {
+	return !c.freeing && c.asked == 0 && !c.unsure && len(c.tell) == 0 && !c.kept()
+}
 
 // ours reports whether the cell says that this process holds it.
 func (m *Machine) ours(c *cell) bool { return c.known && c.held && c.rid == m.config.RID }
@@ -113,6 +119,9 @@ func (m *Machine) learn(now protocol.Time, n *name, present bool, value string) 
 	before.flags, next.flags = 0, 0
 	if !was || before != next {
 		n.cell.since = now
+	}
+	if !was || before.held != next.held || before.token != next.token || before.rid != next.rid {
+		n.cell.tokens = spent(next.token) // nobody knows which of them were given
 	}
 	return nil
 }
@@ -139,8 +148,10 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 		k.freeing = true // others wait for it: it is not handed on within this process
 	case !k.held && now < k.courtesy:
 		c.due = k.courtesy
+	case k.kept() && now < k.until:
+		m.regrant(now, n, c, out)
 	case !k.held || m.ours(k) || now >= k.over(m):
-		m.take(now, n, c, k.token+1, out)
+		m.take(now, n, c, m.last(k)+1, out)
 	default:
 		m.waitForCell(now, n, c, out)
 	}
@@ -153,18 +164,20 @@ func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *prot
 	m.take(now, c.of, c, uint64(max(1, micros)), out)
 }
 
-// take tries to have the cell.
-func (m *Machine) take(now protocol.Time, n *name, c *claim, token uint64, out *protocol.Effects) {
-	next := content{held: true, token: token, lease: m.config.Expiry, rid: m.config.RID}
+// take tries to have the cell, for tokens from the first on.
+func (m *Machine) take(now protocol.Time, n *name, c *claim, first uint64, out *protocol.Effects) {
+	next := content{held: true, token: first + m.block() - 1, lease: m.config.Expiry, rid: m.config.RID}
 	if n.cell.known && n.cell.held && n.cell.rid != m.config.RID {
 		next.flags = n.cell.flags // who waited for the one who is gone waits for us
 	}
 	m.swap(now, n, c, next, out)
+	n.cell.starts = first
 }
 
 // swap asks for another content.
 func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *protocol.Effects) {
 	k := &n.cell
+	m.letGo(k)
 	s := storage.Swap{Key: n.row, Column: cellColumn, New: next.encode()}
 	if !k.known || k.absent {
 		s.Absent = true
@@ -173,7 +186,10 @@ func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *
 	}
 	s.Tell = k.known && k.flags&waitedFor != 0 && !next.held
 	s.ID = m.ask(now, askedSwap, n, c, 0)
-	k.asked, k.sentAt, k.next, k.by = s.ID, now, next, c
+	if next != k.next {
+		k.sentAt = now // otherwise a former one that was taken for lost may be what is done
+	}
+	k.asked, k.next, k.by, k.starts, k.rewriting = s.ID, next, c, 0, false
 	if c != nil {
 		c.stale = false
 	}
@@ -248,13 +264,20 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	if before != is {
 		k.since = now
 	}
+	if k.starts != 0 {
+		k.tokens, k.used, k.turns = tokens{k.starts, k.starts}, false, 0
+	}
 	switch {
 	case !k.held:
 		k.freeing = false
 		if flags&waitedFor != 0 {
+			m.holding.yielded(k)
 			k.courtesy = now + m.jitter(m.courtesy(held))
 		}
 		m.tellFreed(n, out)
+	case c == nil && k.rewriting && !k.freeing && m.serves() && !m.clients.Closed():
+		m.keepOn(k)
+		m.touch(n)
 	case c == nil || c.gone: // whoever is next takes it over, or it is given back
 		m.touch(n)
 	case k.rid != m.config.RID:
@@ -270,7 +293,7 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 			n.bid = nil
 			return
 		}
-		m.won(now, c, holdfast.Token(k.token), out)
+		m.won(now, c, k.give(), out)
 	}
 }
 
@@ -381,11 +404,14 @@ func (m *Machine) renewedCell(now protocol.Time, n *name, c *claim) {
 
 // retireCell gives the cell back; or leaves it to whoever of this process is next, where nobody else
 // has said that he waits.
-func (m *Machine) retireCell(now protocol.Time, n *name, r *request, notBefore protocol.Time) {
+func (m *Machine) retireCell(now protocol.Time, n *name, c *claim, r *request, notBefore protocol.Time) {
 	k := &n.cell
 	k.tell = append(k.tell, r)
 	k.freeDue = notBefore
-	if len(n.queue) == 0 || k.flags&waitedFor != 0 || notBefore > now || !m.serves() {
+	switch {
+	case notBefore <= now && m.mayKeep(now, k, c):
+		m.keepCell(k, c.asked)
+	case len(n.queue) == 0 || k.flags&waitedFor != 0 || notBefore > now || !m.serves():
 		k.freeing = true
 	}
 }
@@ -393,6 +419,9 @@ func (m *Machine) retireCell(now protocol.Time, n *name, r *request, notBefore p
 // giveBack gives back what this process has and nobody uses.
 func (m *Machine) giveBack(now protocol.Time, n *name, out *protocol.Effects) {
 	k := &n.cell
+	if m.keeps(now, n, out) {
+		return
+	}
 	if n.mine == nil && n.bid == nil && m.ours(k) && !k.freeing {
 		k.freeing = true
 	}
@@ -408,7 +437,7 @@ func (m *Machine) giveBack(now protocol.Time, n *name, out *protocol.Effects) {
 		m.tellFreed(n, out)
 		return
 	}
-	m.swap(now, n, nil, content{token: k.token}, out)
+	m.swap(now, n, nil, content{token: m.last(k)}, out)
 }
 
 func (m *Machine) tellFreed(n *name, out *protocol.Effects) {

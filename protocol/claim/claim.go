@@ -25,6 +25,7 @@ type Machine struct {
 
 	now           protocol.Time // of this step
 	memory        memory        // of cells
+	holding       Holding       // on to cells
 	cleaned       map[string]protocol.Time
 	cleanedLiving int
 
@@ -288,6 +289,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	anew := m.standing.Settle()
 	if !m.standing.Admitted() {
 		m.clients.Pause()
+		m.letAllGo()
 		return
 	}
 	if anew || before == nil || before.Epoch != view.Epoch {
@@ -309,6 +311,7 @@ func (m *Machine) lose(now protocol.Time, out *protocol.Effects) {
 	m.lapsing = true
 	m.clients.Lose(now, holdfast.MemberLost, out)
 	m.lapsing = false
+	m.letAllGo()
 }
 
 // resume lets requests in, once there is a view and an agreement.

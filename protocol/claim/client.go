@@ -11,7 +11,13 @@ import (
 
 // onCall takes a wish of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
-	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
+	if m.clients.OnCall(now, ev, out) {
+		if m.clients.Closed() {
+			m.letAllGo()
+		}
+		return
+	}
+	if m.survey.OnCall(now, ev, out) {
 		return
 	}
 	switch ev.Fact.(type) {
@@ -19,6 +25,10 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		out.Reply(ev.Call, &protocol.SteppedDown{}) // there is nothing to hand over
 	case *protocol.Transfer:
 		out.Reply(ev.Call, &protocol.Transferred{Err: fmt.Errorf("%w: in protocol claim the store decides", holdfast.ErrUnsupported)})
+	case *protocol.ListShards:
+		out.Reply(ev.Call, &protocol.Shards{})
+	case *protocol.Reform:
+		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
 	default:
 		out.Note(clientele.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}

@@ -39,6 +39,11 @@ type Options struct {
 	Cells bool
 	// CAS takes locks by conditional writes instead of claims, where the store has them.
 	CAS bool
+	// HoldOn is for how long after a conditional write a process keeps what it has released, for its
+	// own clients, which then need no write: 1 ms to 1 s, and a tenth of Expiry at most. What they have
+	// used meanwhile is written anew, up to seven times. Others who wait do so for that much longer.
+	// Each process may choose. Zero means off.
+	HoldOn time.Duration
 	// StoreClock dates claims by the clock of the store, where it has one, so that those of the
 	// processes need not agree.
 	StoreClock bool
@@ -112,6 +117,13 @@ func (o *Options) resolveRest() error {
 		return fmt.Errorf("group is %q; 1 to %d bytes are allowed", o.Group, mostGroup)
 	case o.CAS && o.StoreClock:
 		return fmt.Errorf("cas is on and clock is the store's, and with cas no clock is asked for more than the first token; leave clock out")
+	case o.HoldOn != 0 && !o.CAS:
+		return fmt.Errorf("hold_on is %v and cas is off, and a claim that was released cannot be kept; turn cas on, or leave hold_on out", o.HoldOn)
+	case o.HoldOn != 0 && (o.HoldOn < leastHoldOn || o.HoldOn > mostHoldOn):
+		return fmt.Errorf("hold_on is %v; %v to %v is allowed, and 0 for off", o.HoldOn, leastHoldOn, mostHoldOn)
+	case o.HoldOn > o.Expiry/holdOnShare:
+		return fmt.Errorf("hold_on is %v with expiry %v, and what is kept must be far from its expiry; raise expiry to %v at least, or lower hold_on",
+			o.HoldOn, o.Expiry, holdOnShare*o.HoldOn)
 	case o.CAS && o.Cleaner:
 		return fmt.Errorf("cas is on and so is cleaner, and with cas there are no claims to be cleaned; leave cleaner out")
 	}

@@ -25,7 +25,7 @@ func newMember(o stage.Options) (protocol.Machine, error) {
 		Options: Options{
 			Wait: o.Claims.Wait, Expiry: o.Claims.Expiry, Skew: o.Claims.Skew, Retries: o.Claims.Retries, Unit: unit,
 			RID: string(rune('a' + o.Self - 1)), Group: "locks",
-			CAS: o.Claims.CAS, StoreClock: o.Claims.StoreClock, Cleaner: o.Claims.Cleaner,
+			CAS: o.Claims.CAS, HoldOn: o.HoldOn, StoreClock: o.Claims.StoreClock, Cleaner: o.Claims.Cleaner,
 		},
 	})
 }

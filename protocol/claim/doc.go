@@ -89,6 +89,11 @@
 // by the clock of whoever waits. No two clocks are compared, so it is fenced, all but the order of those who wait, where the store loses
 // nothing. Who waits says so in the cell, once, and is told of the release where the store can.
 //
+// With HoldOn (keep.go) a cell that was released stays with its process for a while, as if it were
+// held, and its next client gets it without a write, under the next token of a block that was written with
+// the cell. To others it is a cell that is held; who waits says so in it, and gets it when HoldOn has
+// passed. What was used is written anew then, a few times.
+//
 // # Settings
 //
 // Wait, expiry, skew and unit must be the same for all who share a store. They stand beside the
@@ -112,7 +117,7 @@
 // # Bounds
 //
 // Requests are bounded by the table; claims by one a name and process (two while one is renewed), those before
-// one that stands by 32; remembered cells by 16384. The mark, and a cell, stay in the store for
+// one that stands by 32; remembered cells by 16384, and those that are kept. The mark, and a cell, stay in the store for
 // every name that was ever locked.
 //
 // # What it does not do
@@ -127,8 +132,9 @@
 //	claim.go   Machine, Step            row.go       the layout
 //	config.go  what all agree on        name.go      what there is of a lock here
 //	bid.go     dating, writing, reading held.go      renewing, releasing
-//	cell.go    CAS                      clock.go     the store's time
-//	settings.go                         cleaner.go   claims that have expired
+//	cell.go    CAS                      keep.go      holding on to cells
+//	clock.go   the store's time         cleaner.go   claims that have expired
+//	settings.go
 //	client.go  what clients need of it  condition.go how it is
 //	messages.go                         try.go       what can be read off requests
 package claim

@@ -77,7 +77,7 @@ func (m *Machine) retire(now protocol.Time, n *name, r *request, notBefore proto
 		m.drop(n)
 	}
 	if m.config.CAS {
-		m.retireCell(now, n, r, notBefore)
+		m.retireCell(now, n, c, r, notBefore)
 		return
 	}
 	n.sweep.marks = true

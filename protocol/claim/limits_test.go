@@ -55,3 +55,39 @@ func TestLimitOfStandingClaims(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitOfKeptCells: so many are kept, and one more is given back when it is released.
+func TestLimitOfKeptCells(t *testing.T) {
+	var lines strings.Builder
+	lines.WriteString("quietly members cas hold_on=1s a\nquietly view epoch=4 open\n")
+	for i := range mostKept {
+		fmt.Fprintf(&lines, "quietly lock a1 #%d X%d\nquietly unlock a1 #%d X%d\n", i+1, i, i+1, i)
+	}
+	lines.WriteString("quietly lock a2 #1 more\n")
+	if said := play(t, lines.String()+"unlock a2 #1 more\n"); !strings.Contains(said, "swap more: held") {
+		t.Errorf("one more is kept, too:\n%s", said)
+	}
+	lines.WriteString("quietly lock a2 #2 X7\nunlock a2 #1 more\n") // what is held is not kept
+	if said := play(t, lines.String()); strings.Contains(said, "swap more") {
+		t.Errorf("one that takes the place of another is given back:\n%s", said)
+	}
+}
+
+// TestLimitOfTokens: a cell is taken for so many grants, and the next one is a write.
+func TestLimitOfTokens(t *testing.T) {
+	var lines strings.Builder
+	lines.WriteString("quietly members cas hold_on=1s a\nquietly view epoch=4 open\n")
+	for i := range blockOfTokens - 1 {
+		fmt.Fprintf(&lines, "quietly lock a1 #%d X\nquietly unlock a1 #%d X\n", i+1, i+1)
+	}
+	lines.WriteString("lock a1 #5000 X\nunlock a1 #5000 X\nlock a1 #5001 X\n")
+	said := play(t, lines.String())
+	for _, want := range []string{
+		"call a1 #5000 granted X token=1:4095\n", "swap X: held 4.095ms by a renewals=0 lease=30s ⇒ free 4.095ms\n",
+		"swap X: free 4.095ms ⇒ held 8.191ms by a", "told a1 #5001 granted X token=1:4096\n",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in what is said:\n%s", want, said)
+		}
+	}
+}

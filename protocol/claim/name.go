@@ -141,7 +141,10 @@ func (m *Machine) remind(n *name) {
 		at = c.due
 	}
 	if n.mine != nil {
-		at = min(at, n.mine.due)
+		at = min(at, n.mine.due, m.endOfKeeping(n.mine.asked))
+	}
+	if k := &n.cell; k.kept() {
+		at = min(at, k.until)
 	}
 	if n.sweep.asked == 0 {
 		at = min(at, n.sweep.due)

@@ -45,5 +45,10 @@ func claim() []Row {
 			Hole: "A cell is taken over when it has not changed for its lease, by the clock of whoever waits. " +
 				"The holder's clock is slower, and it believes a while longer.",
 		},
+		{
+			Rule: "a cell names the last token that it is kept for", Protocol: "claim", Source: "holding on, ours", Breaks: "P2", Budget: 200,
+			Hole: "A process counts by itself the tokens of what it keeps, beyond the one that it has written. " +
+				"When it has crashed, whoever takes the cell over goes on from there, and gives them again.",
+		},
 	}
 }

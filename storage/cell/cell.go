@@ -87,8 +87,24 @@ func (c *Cell) replace(data []byte) error {
 	if err := os.Rename(temp, c.path(fileName)); err != nil {
 		return fmt.Errorf("replace stable cell: %w", err)
 	}
-	if err := syncFolder(c.folder); err != nil {
+	if err := SyncFolder(c.folder); err != nil {
 		return fmt.Errorf("sync state folder: %w", err)
+	}
+	return nil
+}
+
+// Replace replaces another small file in a folder that there is, as cells are replaced. Nobody else may
+// do so at the same time.
+func Replace(folder, name string, data []byte) error {
+	path := filepath.Join(folder, name)
+	if err := writeSynced(path+".new", data); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	if err := SyncFolder(folder); err != nil {
+		return fmt.Errorf("sync folder %s: %w", folder, err)
 	}
 	return nil
 }
@@ -113,10 +129,11 @@ func makeFolder(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(above)
+	return SyncFolder(above)
 }
 
-func syncFolder(path string) error {
+// SyncFolder makes the names in a folder outlast a power cut.
+func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
 		return err
@@ -145,6 +162,22 @@ func writeSynced(path string, data []byte) error {
 func (c *Cell) Close() error {
 	if err := c.lock.Close(); err != nil {
 		return fmt.Errorf("unlock state folder %s: %w", c.folder, err)
+	}
+	return nil
+}
+
+// Place gives a folder that is complete its name, which nothing but an empty folder may have. When it has returned nil
+// the folder keeps it, whatever happens.
+func Place(folder, name string) error {
+	if err := SyncFolder(folder); err != nil {
+		return fmt.Errorf("sync folder %s: %w", folder, err)
+	}
+	if err := os.Rename(folder, name); err != nil {
+		return fmt.Errorf("name a folder: %w", err)
+	}
+	above := filepath.Dir(name)
+	if err := SyncFolder(above); err != nil {
+		return fmt.Errorf("sync folder %s: %w", above, err)
 	}
 	return nil
 }

@@ -343,3 +343,22 @@ func TestCloseTwice(t *testing.T) {
 	shut(t, c)
 	says(t, c.Close(), "unlock state folder "+folder)
 }
+
+// TestReplace: another file is there as a whole, and nothing beside it.
+func TestReplace(t *testing.T) {
+	folder := t.TempDir()
+	for _, text := range []string{"first, which is longer", "second"} {
+		if err := cell.Replace(folder, "spaces", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if has, err := os.ReadFile(filepath.Join(folder, "spaces")); err != nil || string(has) != text {
+			t.Errorf("it has %q, %v; want %q", has, err, text)
+		}
+	}
+	if names, err := os.ReadDir(folder); err != nil || len(names) != 1 {
+		t.Errorf("beside it there is %v, %v", names, err)
+	}
+	if err := cell.Replace(filepath.Join(folder, "none"), "spaces", nil); err == nil || !strings.Contains(err.Error(), "none") {
+		t.Errorf("in a folder that is not there: %v", err)
+	}
+}

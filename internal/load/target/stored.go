@@ -16,11 +16,15 @@ import (
 	"github.com/holdfast-locks/holdfast/storelock"
 )
 
-// Claims and CAS are the kinds of targets over a store.
+// Claims, CAS and CASKept are the kinds of targets over a store.
 const (
-	Claims = "store"
-	CAS    = "store-cas"
+	Claims  = "store"
+	CAS     = "store-cas"
+	CASKept = "store-cas-kept"
 )
+
+// keptFor is how long a process keeps what it has released, of kind CASKept: the most that there is.
+const keptFor = time.Second
 
 // Stored says how locks are kept in a store that somebody else has started.
 type Stored struct {
@@ -32,6 +36,8 @@ type Stored struct {
 	// each is left alone; zero means 100 ms.
 	CAS  bool
 	Wait time.Duration
+	// Keeps has a process keep for a second what was released, for workers of its own. It goes with CAS.
+	Keeps bool
 }
 
 // Over is a target over a store.
@@ -97,6 +103,9 @@ func (s *stored) open(ctx context.Context) (*process, error) {
 	options, kind := []storelock.Option{storelock.Wait(s.Wait), storelock.Skew(s.Wait / 20)}, s.Wait.String()
 	if s.CAS {
 		options, kind = []storelock.Option{storelock.CAS()}, "cas"
+	}
+	if s.Keeps {
+		options, kind = append(options, storelock.HoldOn(keptFor)), "cas kept"
 	}
 	store, err := s.Open(ctx)
 	if err != nil {
@@ -216,8 +225,8 @@ type Kept struct {
 }
 
 // StoredTargets are targets over stores: of each, by claims with each of the waits, and by
-// conditional writes, as far as kinds names them. They are called after the scheme of the
-// URL: store-redis-100ms, store-redis-cas; of a second store of one scheme, store-redis-2-cas.
+// conditional writes, without and with keeping what was released, as far as kinds names them. They are called after the scheme of the
+// URL: store-redis-100ms, store-redis-cas, store-redis-cas-kept; of a second store of one scheme, store-redis-2-cas.
 func StoredTargets(stores []Kept, kinds []string, waits []time.Duration) (targets []load.Target) {
 	seen := map[string]int{}
 	for _, kept := range stores {
@@ -233,6 +242,9 @@ func StoredTargets(stores []Kept, kinds []string, waits []time.Duration) (target
 		}
 		if slices.Contains(kinds, CAS) {
 			targets = append(targets, Over(Stored{Name: name + "-cas", Open: kept.Open, CAS: true}))
+		}
+		if slices.Contains(kinds, CASKept) {
+			targets = append(targets, Over(Stored{Name: name + "-cas-kept", Open: kept.Open, CAS: true, Keeps: true}))
 		}
 	}
 	return targets

@@ -21,7 +21,7 @@ func kept(url string) Kept {
 // where processes want one name, they exclude each other, and the figures say how often whoever tries
 // wins, and how much of the time nobody has it.
 func TestStored(t *testing.T) {
-	targets := StoredTargets([]Kept{kept("memory://")}, []string{Claims, CAS}, []time.Duration{10 * time.Millisecond})
+	targets := StoredTargets([]Kept{kept("memory://")}, []string{Claims, CAS, CASKept}, []time.Duration{10 * time.Millisecond})
 	const think = 10 * time.Millisecond
 	result, err := load.Run(limitedContext(t), load.Config{
 		Targets: targets, Workloads: []string{load.Uncontended, load.Hot}, Workers: []int{4}, Think: []time.Duration{0, think},
@@ -34,6 +34,7 @@ func TestStored(t *testing.T) {
 		t.Errorf("%v violations and errors", n)
 	}
 	alone, hot := load.Cell{Workload: load.Uncontended, Workers: 4, Think: think}, load.Cell{Workload: load.Hot, Workers: 4, Think: think}
+	idle := load.Cell{Workload: load.Uncontended, Workers: 4}
 	for _, tt := range []struct {
 		target      string
 		cell        load.Cell
@@ -45,6 +46,8 @@ func TestStored(t *testing.T) {
 		{"store-memory-10ms", alone, load.TriesWon, 0.7, 1.3},
 		{"store-memory-cas", alone, load.WritesPerLock, 1.8, 2.3}, {"store-memory-cas", alone, load.ReadsPerLock, 0, 0},
 		{"store-memory-cas", alone, load.TriesWon, 0.8, 1.2},
+		{"store-memory-cas-kept", idle, load.WritesPerLock, 0, 1.5}, {"store-memory-cas-kept", idle, load.ReadsPerLock, 0, 0},
+		{"store-memory-cas-kept", hot, load.OfPossible, 0, 1.05},
 		{"store-memory-10ms", hot, load.OfPossible, 0.01, 1.05}, {"store-memory-cas", hot, load.OfPossible, 0.01, 1.05},
 		{"store-memory-10ms", hot, load.TriesWon, 0.01, 1.3}, {"store-memory-cas", hot, load.TriesWon, 0.01, 1.3},
 	} {
@@ -69,15 +72,15 @@ func TestStored(t *testing.T) {
 func TestStoredNames(t *testing.T) {
 	stores := []Kept{{URL: "redis://a"}, {URL: "PEBBLE:///x"}, {URL: "redis://b"}}
 	var names []string
-	for _, target := range StoredTargets(stores, []string{CAS, Claims}, []time.Duration{time.Second, time.Millisecond}) {
+	for _, target := range StoredTargets(stores, []string{CASKept, CAS, Claims}, []time.Duration{time.Second, time.Millisecond}) {
 		names = append(names, target.Name())
 		if target.Supports(load.Cell{Workload: load.Hold}) || target.Supports(load.Cell{Workload: load.Drain}) {
 			t.Errorf("%s is measured with hold or drain", target.Name())
 		}
 	}
 	want := []string{
-		"store-redis-1s", "store-redis-1ms", "store-redis-cas", "store-pebble-1s", "store-pebble-1ms", "store-pebble-cas",
-		"store-redis-2-1s", "store-redis-2-1ms", "store-redis-2-cas",
+		"store-redis-1s", "store-redis-1ms", "store-redis-cas", "store-redis-cas-kept", "store-pebble-1s", "store-pebble-1ms", "store-pebble-cas", "store-pebble-cas-kept",
+		"store-redis-2-1s", "store-redis-2-1ms", "store-redis-2-cas", "store-redis-2-cas-kept",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)

@@ -23,6 +23,8 @@
 // So the order is open in which requests under way take effect. The search is complete when it has
 // played all combinations; it takes no shortcut.
 //
+// With HoldOn a process keeps what its user has released, and he may want it again meanwhile; so does the other.
+//
 // # What is checked
 //
 // When a grant is told nobody believes in the lock beside it (P1, P3), and its token is above those before (P2). Each

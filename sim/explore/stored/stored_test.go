@@ -33,6 +33,7 @@ func explored(t *testing.T, c Config) Report {
 func TestNothingIsFound(t *testing.T) {
 	for _, c := range []Config{
 		{Watch: true, Calls: 1, Slow: 1}, {CAS: true, Watch: true, Calls: 1, Slow: 1}, {Watch: true, Spread: 3}, {Spread: 3, Calls: 1, Slow: 1}, {CAS: true, Spread: 3},
+		{CAS: true, HoldOn: 6 * quantum, Watch: true, Spread: 3}, {CAS: true, HoldOn: 5 * quantum, Spread: 3}, {CAS: true, HoldOn: 6 * quantum, Watch: true, Crashes: 1, Spread: 1},
 		{Watch: true, Calls: 1, Crashes: 1}, {Calls: 1, Crashes: 1}, {CAS: true, Watch: true, Calls: 1, Crashes: 1}, {CAS: true, Calls: 1, Crashes: 1},
 	} {
 		if r := explored(t, c); r.Found != nil || r.Stopped || r.Runs < 20 {
@@ -119,10 +120,36 @@ func elapsed(t *testing.T, line string) time.Duration {
 	return d
 }
 
+// TestWhatIsKeptIsGivenAgain without a write, as long as its user comes again in time; and later it is given back
+// to the other, who has waited.
+func TestWhatIsKeptIsGivenAgain(t *testing.T) {
+	for holdOn, seldom := range map[time.Duration]bool{6 * quantum: false, 3 * quantum: true} {
+		c := &Config{CAS: true, HoldOn: holdOn, Watch: true, Calls: 3, Spread: 1}
+		again, anew, yielded := 0, 0, 0
+		for first := range c.starts() {
+			for path := []int{first}; path != nil; {
+				w, broken := play(c, path)
+				if broken != nil {
+					t.Fatalf("%s: %s", broken.promise, broken.story)
+				}
+				for _, m := range w.members {
+					h := m.machine.Holding()
+					again, anew, yielded = again+int(h.Regranted), anew+int(h.Rewritten), yielded+int(h.Yielded)
+				}
+				path = w.next()
+			}
+		}
+		if again == 0 || anew == 0 || seldom && yielded == 0 {
+			t.Errorf("hold_on=%v: %d grants without a write, %d written anew, %d cells given back to who has waited", holdOn, again, anew, yielded)
+		}
+	}
+}
+
 // TestRulesOffAreFound: a rule that these runs can show breaks a promise in one of them.
 func TestRulesOffAreFound(t *testing.T) {
 	for rule, c := range map[string]Config{
 		"a write may take less than the wait by the skew": {Watch: true, Calls: 1, Slow: 1},
+		"a cell names the last token that it is kept for": {CAS: true, HoldOn: 6 * quantum, Watch: true, Crashes: 1},
 	} {
 		mutation.Switch(rule)
 		r := explored(t, c)
@@ -139,7 +166,7 @@ func TestRulesOffAreFound(t *testing.T) {
 
 // TestConfigIsChecked, with what is allowed.
 func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []Config{{Calls: 5}, {Calls: -1}, {Slow: 3}, {Slow: -1}, {Crashes: 3}, {Crashes: -1}, {Spread: -1}, {Spread: 101}} {
+	for _, c := range []Config{{Calls: 5}, {Calls: -1}, {Slow: 3}, {Slow: -1}, {Crashes: 3}, {Crashes: -1}, {Spread: -1}, {Spread: 101}, {HoldOn: quantum}, {CAS: true, HoldOn: 7 * quantum}, {CAS: true, HoldOn: -1}} {
 		if _, err := Explore(context.Background(), c, 1); err == nil {
 			t.Errorf("%+v is allowed", c)
 		}

@@ -202,7 +202,7 @@ func (w *world) begin(m *member) {
 		rid += fmt.Sprintf(".%d", m.life)
 	}
 	machine, err := claim.New(claim.Config{
-		Options: claim.Options{Wait: wait, Skew: skew, Expiry: expiry, Retries: 2, RID: rid, Group: "g", CAS: w.config.CAS},
+		Options: claim.Options{Wait: wait, Skew: skew, Expiry: expiry, Retries: 2, RID: rid, Group: "g", CAS: w.config.CAS, HoldOn: w.config.HoldOn},
 		Self:    protocol.ID(m.number + 1), Random: uint64(m.number + 2*(m.life-1)),
 		Store: storage.Features{Name: "explored", Consistent: true, Swap: true, Durable: true, Watch: w.config.Watch},
 	})

@@ -1,0 +1,210 @@
+package claim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Holding on (Options.HoldOn): a cell that was released stays with the process for a while, as if
+// somebody held it, and goes to the next of its own clients without a write. So it is as safe as
+// what is held: believed in for the lease, from when the write was sent that the cell shows.
+//
+// The cell names the last of a block of tokens, and each grant takes the next one of the block. So
+// whoever takes over a cell whose process has crashed goes on above all that it can have given. What
+// is given back names the last that was given.
+//
+// Of others who wait the process learns when it writes next, because their flag is in the cell. It does
+// so when HoldOn has passed, or the block is used up: no grant, however often the name is wanted
+// here, puts that off. What was used meanwhile is written anew then, beside its grants, as what is held is
+// renewed; but not for ever, so that those who do not wait find the name free at times.
+
+// What HoldOn may be.
+const (
+	leastHoldOn = time.Millisecond
+	mostHoldOn  = time.Second
+	holdOnShare = 10 // of an expiry
+)
+
+// blockOfTokens is for how many grants a cell is taken that may be kept. The first token of a cell is
+// the time in microseconds: what a process that crashes leaves unused of a block is far less than the
+// time until the cell is taken over, so tokens go on being lower than the time.
+const blockOfTokens = 4096
+
+// mostKept is how many cells a process keeps in one space. One more is given back at once.
+const mostKept = 16384
+
+// backTogether is how many times within HoldOn cells are given back, so that those which were taken at about
+// the same time are so together: stores take many writes at a time for less than each by itself.
+const backTogether = 16
+
+// mostTurns is how often a cell is written anew while nobody has it. Then it is given back, however
+// often it is used.
+const mostTurns = 7
+
+// tokens are those of a cell that is ours: of its block, which ends with the one that it shows.
+type tokens struct{ first, offer uint64 }
+
+// spent is a block of which nothing is left.
+func spent(last uint64) tokens { return tokens{last, last + 1} }
+
+// give returns the token of the next grant.
+func (t *tokens) give() holdfast.Token {
+	t.offer++
+	return holdfast.Token(t.offer - 1)
+}
+
+// block is how many tokens a cell is taken for.
+func (m *Machine) block() uint64 {
+	if m.config.HoldOn == 0 || protocol.Mutated("a cell names the last token that it is kept for") {
+		return 1
+	}
+	return blockOfTokens
+}
+
+// last is the highest token of a cell that anybody can have. Where the cell was taken and nobody got
+// it, that is the first one of the block all the same: no content of a cell comes twice.
+func (m *Machine) last(k *cell) uint64 {
+	if !m.ours(k) {
+		return k.token
+	}
+	return max(k.first, k.offer-1)
+}
+
+// hold says until when a cell is kept.
+type hold struct {
+	until   protocol.Time // 0: it is not
+	written protocol.Time // when the write was sent that it was had by
+	late    bool          // it was kept until it began to be given back
+
+	used      bool // it was granted again since it was last written
+	turns     int  // how often it was written anew since it was taken
+	rewriting bool // it is being so
+}
+
+func (h *hold) kept() bool { return h.until != 0 }
+
+// endOfKeeping is until when a cell may be kept that was written at a time; Never where that has come.
+func (m *Machine) endOfKeeping(written protocol.Time) protocol.Time {
+	if m.config.HoldOn == 0 {
+		return protocol.Never
+	}
+	until := written + m.config.HoldOn
+	if until -= until % (m.config.HoldOn / backTogether); until <= m.now {
+		return protocol.Never
+	}
+	return until
+}
+
+// mayKeep reports whether a cell is kept that was held by c until now.
+func (m *Machine) mayKeep(now protocol.Time, k *cell, c *claim) bool {
+	return m.config.HoldOn != 0 && m.endOfKeeping(c.asked) != protocol.Never && m.holding.Kept < mostKept && m.serves() && !m.clients.Closed() &&
+		m.ours(k) && k.flags&waitedFor == 0 && k.tokensLeft() && k.asked == 0 && !k.unsure && !k.freeing
+}
+
+// tokensLeft reports whether the block has another token.
+func (c *cell) tokensLeft() bool {
+	return c.offer <= c.token || protocol.Mutated("a cell names the last token that it is kept for")
+}
+
+// keepCell keeps it: it is free for this process's clients, and for nobody else.
+func (m *Machine) keepCell(k *cell, written protocol.Time) {
+	k.until, k.written, k.late = m.endOfKeeping(written), written, false
+	m.holding.Kept++
+}
+
+// keepOn goes on with keeping a cell that was written anew. Where that took longer than it may be kept, it is
+// due at once.
+func (m *Machine) keepOn(k *cell) {
+	m.keepCell(k, k.sentAt)
+	if k.until == protocol.Never {
+		k.until = m.now
+	}
+	k.used = false
+}
+
+// letGo keeps a cell no longer: it is held, or written.
+func (m *Machine) letGo(k *cell) {
+	if k.kept() {
+		k.until = 0
+		m.holding.Kept--
+	}
+}
+
+// letAllGo has all cells given back that are kept: this process stops to serve.
+func (m *Machine) letAllGo() {
+	if m.holding.Kept == 0 {
+		return
+	}
+	var kept []*name
+	//tidy:unordered they are put in order
+	for _, n := range m.names {
+		if n.cell.kept() {
+			kept = append(kept, n)
+		}
+	}
+	slices.SortFunc(kept, func(a, b *name) int { return cmp.Compare(a.text, b.text) })
+	for _, n := range kept {
+		m.letGo(&n.cell)
+		n.cell.freeing = true
+		m.touch(n)
+	}
+}
+
+// keeps reports whether a cell is kept, and says so to whoever has released it. When its time has
+// come it is written anew where it was used, or given back.
+func (m *Machine) keeps(now protocol.Time, n *name, out *protocol.Effects) bool {
+	k := &n.cell
+	if !k.kept() {
+		return k.rewriting && k.asked != 0
+	}
+	m.tellFreed(n, out)
+	if now < k.until && m.serves() {
+		return true
+	}
+	if k.used && k.turns < mostTurns && k.tokensLeft() && m.serves() {
+		next := k.content
+		next.renewals++
+		m.swap(now, n, nil, next, out)
+		k.rewriting, k.late = true, true
+		k.turns++
+		m.holding.Rewritten++
+		return true
+	}
+	m.letGo(k)
+	k.freeing, k.late = true, true
+	return false
+}
+
+// regrant gives what is kept to the next client, under the next token. It is held by the write that
+// the cell shows.
+func (m *Machine) regrant(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
+	k := &n.cell
+	m.letGo(k)
+	m.tellFreed(n, out)
+	m.holding.Regranted++
+	k.used = true
+	c.asked, c.stamp, c.end = k.written, int64(k.token), k.written+m.config.Expiry
+	m.won(now, c, k.give(), out)
+}
+
+// Holding counts what a process does with cells that were released.
+type Holding struct {
+	Kept      int    // how many it keeps
+	Regranted uint64 // grants without a write
+	Rewritten uint64 // cells that were written anew while nobody had them
+	Yielded   uint64 // cells that were kept while others waited, and given back to them
+}
+
+// Holding returns what this process does with cells that were released.
+func (m *Machine) Holding() Holding { return m.holding }
+
+// yielded counts a cell that others have waited for, when it was given back.
+func (h *Holding) yielded(k *cell) {
+	if k.late {
+		h.Yielded++
+	}
+}
