@@ -17,7 +17,7 @@ import (
 
 // Bounds that no user has had a reason to set.
 const (
-	frameBytes    = 64 << 10 // a frame takes no further message beyond it
+	frameBytes    = 64 << 10 // a frame takes no further message or packet beyond it
 	frameMessages = 1 << 10  // nor beyond this number
 	messageBytes  = 1 << 20  // of one message
 	packetBytes   = 64 << 10 // of one packet of the gossip
@@ -33,8 +33,8 @@ const (
 	window = 1 << 20
 )
 
-// FrameBytes is the largest frame that a member sends: a server must accept messages
-// of that size.
+// FrameBytes is the largest frame that a member accepts, and a server must accept
+// messages of that size. It has room for frameBytes and a message more.
 const FrameBytes = 2 << 20
 
 // Config is what a Transport needs.

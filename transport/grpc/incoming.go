@@ -52,6 +52,7 @@ func (s service) Link(stream grpc.BidiStreamingServer[api.MemberFrame, api.Membe
 		return err
 	}
 	in.wait()
+	s.t.forgetCaller(in) // before the caller hears of the end: its place is free then, though its reader may have an instant to go
 	return in.result
 }
 

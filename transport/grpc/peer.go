@@ -143,7 +143,7 @@ func (p *peer) speak(l *link) {
 // when the link is broken.
 func (p *peer) send(l *link, letters []letter, packets [][]byte) bool {
 	for len(letters)+len(packets) > 0 {
-		n := p.fill(l, letters, packets)
+		n, riding := p.fill(l, letters, packets)
 		if len(p.frame.GetMessages())+len(p.frame.GetPackets()) > 0 {
 			if err := l.send(&p.frame); err != nil {
 				p.lost(letters, packets, transport.Unreachable)
@@ -156,7 +156,7 @@ func (p *peer) send(l *link, letters []letter, packets [][]byte) bool {
 				}
 			}
 		}
-		letters, packets = letters[n:], nil
+		letters, packets = letters[n:], packets[riding:]
 	}
 	p.frame.Packets = nil
 	if cap(p.frame.GetMessages()) > 4*frameBytes {
@@ -165,10 +165,10 @@ func (p *peer) send(l *link, letters []letter, packets [][]byte) bool {
 	return true
 }
 
-// fill makes a frame of the first letters and of all packets, and returns of how many
-// letters. A letter that cannot be sent is crossed out.
-func (p *peer) fill(l *link, letters []letter, packets [][]byte) int {
-	b, n := p.frame.GetMessages()[:0], 0
+// fill makes a frame of the first letters, and of the first packets where those leave
+// room, and returns of how many. A letter that cannot be sent is crossed out.
+func (p *peer) fill(l *link, letters []letter, packets [][]byte) (n, riding int) {
+	b := p.frame.GetMessages()[:0]
 	for n < len(letters) && n < frameMessages && len(b) < frameBytes {
 		before, to := len(b), &letters[n]
 		n++
@@ -187,8 +187,11 @@ func (p *peer) fill(l *link, letters []letter, packets [][]byte) int {
 		}
 		b = next
 	}
-	p.frame.Messages, p.frame.Packets = b, packets
-	return n
+	for size := len(b); riding < len(packets) && size < frameBytes; riding++ {
+		size += len(packets[riding])
+	}
+	p.frame.Messages, p.frame.Packets = b, packets[:riding]
+	return n, riding
 }
 
 // cross drops one letter of a batch.
