@@ -77,6 +77,26 @@ func (t *Table) Knows(s SessionID, name string, request uint64) bool {
 	return e != 0 && n != 0 && t.findRequest(e, n, request) != 0
 }
 
+// Standing returns what a request that holds name or waits for it is told, were it told now: Granted, or Revoked where
+// the grant is to end, or Queued. It reports whether the request does either.
+func (t *Table) Standing(s SessionID, name string, request uint64) (d Decision, known bool) {
+	e, n := t.entryOf(name), t.sessionOf(s)
+	if e == 0 || n == 0 {
+		return d, false
+	}
+	i := t.findRequest(e, n, request)
+	if i == 0 {
+		return d, false
+	}
+	switch seat := t.seats.at(i); {
+	case seat.token == 0:
+		return t.queued(i), true
+	case seat.revoked:
+		return t.revocation(i, losses[seat.why]), true
+	}
+	return t.decision(Granted, i), true
+}
+
 // Show returns one name in full, with its latest ended grants (at most 16, as far
 // as the table remembers). A free name has no holders and no waiters. Those of [Whole] are
 // the suspensions; a request that is parked because of one waits at its own name, behind

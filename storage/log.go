@@ -98,6 +98,30 @@ type Fetched struct {
 	Err  error  // an ErrGone where Snapshot is not the log's
 }
 
+// IsOfLog reports whether a message to the storage is for the journal.
+func IsOfLog(message any) bool {
+	switch message.(type) {
+	case Append, Chunk, Install, Fetch:
+		return true
+	}
+	return false
+}
+
+// AnswerTo is the answer to a request to a journal that has none but whether it was done. It panics where it is none.
+func AnswerTo(request any, err error) any {
+	switch r := request.(type) {
+	case Append:
+		return Appended{ID: r.ID, Err: err}
+	case Chunk:
+		return Chunked{ID: r.ID, Err: err}
+	case Install:
+		return Installed{ID: r.ID, Err: err}
+	case Fetch:
+		return Fetched{ID: r.ID, Err: err}
+	}
+	panic(fmt.Sprintf("storage: a journal is asked for a %T", request))
+}
+
 // Size is how many bytes it brings.
 func (a *Append) Size() int {
 	size := len(a.State)

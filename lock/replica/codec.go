@@ -20,8 +20,8 @@ const entryVersion = 1
 // The largest texts that are read: names and owners are far shorter (holdfast.CheckName).
 const mostText = 4096
 
-// errMalformed is wrapped by all that is wrong with what is read.
-var errMalformed = errors.New("malformed")
+// ErrMalformed is wrapped by all that is wrong with what is read.
+var ErrMalformed = errors.New("malformed")
 
 // Append writes an entry behind b.
 func (e *Entry) Append(b []byte) []byte {
@@ -51,6 +51,50 @@ func (e *Entry) Decode(b []byte) error {
 		e.Ops = append(e.Ops, r.op())
 	}
 	return r.end("entry")
+}
+
+// LeastOp is the fewest bytes that Op.Append writes.
+const LeastOp = 5
+
+// Append writes an operation behind b, as it is in an entry.
+func (o *Op) Append(b []byte) []byte {
+	w := writer{b}
+	w.op(o)
+	return w.b
+}
+
+// Size is how many bytes Append writes at most.
+func (o *Op) Size() int {
+	const numbers = 200 // all of it that is no text
+	return numbers + len(o.Name) + len(o.Owner) + len(o.Reason) + len(o.Client) + len(o.Identity)
+}
+
+// Check says what Append would write of an operation and TakeOp would not read: something that no client asks for.
+func (o *Op) Check() error {
+	if o.Kind < Open || o.Kind > Break {
+		return fmt.Errorf("an operation of kind %d: %w", o.Kind, ErrMalformed)
+	}
+	for _, n := range [...]int{o.Units, o.Capacity} {
+		if n < 0 || n > math.MaxInt32 {
+			return fmt.Errorf("an operation with %d, where 0 to %d is written: %w", n, math.MaxInt32, ErrMalformed)
+		}
+	}
+	for _, s := range [...]string{o.Name, o.Owner, o.Reason, o.Client, o.Identity} {
+		if len(s) > mostText {
+			return fmt.Errorf("an operation with a text of %d bytes, where %d are the most: %w", len(s), mostText, ErrMalformed)
+		}
+	}
+	return nil
+}
+
+// TakeOp takes an operation, as Append writes it, off b, and returns what is left. The texts are copies.
+func TakeOp(b []byte) (o Op, rest []byte, err error) {
+	r := reader{b: b}
+	o = r.op()
+	if r.err != nil {
+		return Op{}, nil, fmt.Errorf("read operation: %w", r.err)
+	}
+	return o, r.b, nil
 }
 
 // op writes what an operation's kind names.
@@ -162,7 +206,7 @@ type reader struct {
 
 func (r *reader) fail(format string, values ...any) {
 	if r.err == nil {
-		r.err = fmt.Errorf(format+": %w", append(values, errMalformed)...)
+		r.err = fmt.Errorf(format+": %w", append(values, ErrMalformed)...)
 	}
 	r.b = nil
 }

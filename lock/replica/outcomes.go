@@ -79,11 +79,17 @@ func (s *outcomes) again(o *Op) lock.Decision {
 	if !known {
 		return d
 	}
-	was := &s.list[at]
-	d.Kind, d.Token, d.Loss, d.Err = was.kind, was.token, was.loss, nil
-	if was.kind == lock.Refused {
+	was := s.list[at].decision()
+	d.Kind, d.Token, d.Loss, d.Err = was.Kind, was.Token, was.Loss, was.Err
+	return d
+}
+
+// decision is what is known of how the request has ended.
+func (o *outcome) decision() lock.Decision {
+	d := lock.Decision{Kind: o.kind, Session: o.session, Request: o.number, Token: o.token, Loss: o.loss}
+	if o.kind == lock.Refused {
 		d.Err = holdfast.ErrConflict
-		if class := classes[was.class]; class != nil {
+		if class := classes[o.class]; class != nil {
 			d.Err = class
 		}
 	}

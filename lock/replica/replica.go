@@ -60,6 +60,17 @@ type Effects struct {
 	// Failures are of operations that did nothing, in their order. Of an Acquire there is none: it has a
 	// decision.
 	Failures []Failure
+	// Breaks are whom a Break has told to stop, in their order. A Break that failed has none.
+	Breaks []Broken
+	// Repeated are the places of operations that were done before: they did nothing, and what they had done
+	// is not told again.
+	Repeated []int
+}
+
+// Broken is what a Break has done.
+type Broken struct {
+	Op     int // its place in the entry
+	Grants []lock.Grant
 }
 
 // Failure is why an operation did nothing.
@@ -69,7 +80,9 @@ type Failure struct {
 }
 
 // Reset empties e for the next entry.
-func (e *Effects) Reset() { e.Decisions, e.Failures = e.Decisions[:0], e.Failures[:0] }
+func (e *Effects) Reset() {
+	e.Decisions, e.Failures, e.Breaks, e.Repeated = e.Decisions[:0], e.Failures[:0], e.Breaks[:0], e.Repeated[:0]
+}
 
 // New returns a copy that has applied nothing. The error names the field of c that is wrong.
 func New(c Config) (*Replica, error) {
@@ -110,6 +123,20 @@ func (r *Replica) Session(id lock.SessionID) (Session, bool) {
 	return s.Session, true
 }
 
+// Ended says of a request of a session that lives how it has ended, and whether it has. Of one that has ended too long ago
+// the decision has kind 0.
+func (r *Replica) Ended(id lock.SessionID, number uint64) (d lock.Decision, ended bool) {
+	s := r.sessions[id]
+	if s == nil || !s.ended.has(number) {
+		return d, false
+	}
+	d = lock.Decision{Session: id, Request: number}
+	if at, known := r.outcomes.at[request{id, number}]; known {
+		d = r.outcomes.list[at].decision()
+	}
+	return d, true
+}
+
 // Sessions visits all that live, in no order.
 func (r *Replica) Sessions(visit func(Session)) {
 	//tidy:unordered whoever asks wants all
@@ -143,12 +170,13 @@ func (r *Replica) Apply(e *Entry, out *Effects) {
 	for i := range e.Ops {
 		if id := e.Ops[i].ID; id != (OpID{}) {
 			if r.done.has(id.Member, id.Number) {
+				out.Repeated = append(out.Repeated, i)
 				continue
 			}
 			r.done.of(id.Member).add(id.Number)
 		}
 		from = len(out.Decisions)
-		if err := r.do(&e.Ops[i], out); err != nil {
+		if err := r.do(i, &e.Ops[i], out); err != nil {
 			out.Failures = append(out.Failures, Failure{i, err})
 		}
 		r.settle(out.Decisions[from:])
@@ -171,10 +199,13 @@ func (r *Replica) settle(decisions []lock.Decision) {
 	}
 }
 
-// do does one operation.
-func (r *Replica) do(o *Op, out *Effects) error {
+// do does the operation at a place of its entry.
+func (r *Replica) do(at int, o *Op, out *Effects) error {
 	if o.Kind == Break {
-		_, err := r.table.Break(r.now, o.Name, o.Token, &out.Decisions)
+		grants, err := r.table.Break(r.now, o.Name, o.Token, &out.Decisions)
+		if err == nil {
+			out.Breaks = append(out.Breaks, Broken{at, grants})
+		}
 		return err
 	}
 	s := r.sessions[o.Session]

@@ -3,9 +3,11 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -401,6 +404,30 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	wrong("from behind", parts)
 }
 
+// TestPartsFitAJournal, whatever texts clients have: one that does not ends the member's part.
+func TestPartsFitAJournal(t *testing.T) {
+	b := newBed(t, Config{})
+	long := strings.Repeat("x", mostText)
+	const seats = 1200
+	for n := range uint64(seats) {
+		o := open(n + 1)
+		o.Client, o.Identity = long, long
+		a := acquire(n+1, 1, fmt.Sprintf("%0*d", holdfast.MaxName, n))
+		a.Owner, a.Reason, a.Client = long, long, long
+		if d := b.only(o, a); d.Kind != lock.Granted {
+			t.Fatal(d)
+		}
+	}
+	parts, size, largest := parted(t, b.Replica), 0, 0
+	for _, part := range parts {
+		size, largest = size+len(part), max(largest, len(part))
+	}
+	if size < seats*5*mostText || largest > storage.MaxPart*3/4 {
+		t.Errorf("%d bytes, and a part of %d; a journal takes %d at once", size, largest, storage.MaxPart)
+	}
+	copied(t, b.Replica)
+}
+
 // TestOperationsActOnce: whoever did not hear of one sends it again, and another copy of it may come
 // much later.
 func TestOperationsActOnce(t *testing.T) {
@@ -462,6 +489,36 @@ func TestEndedNumbers(t *testing.T) {
 	}
 	if len(e) != MaxRanges || !e.has(2) || e.has(4*MaxRanges-2) {
 		t.Errorf("%d ranges, the first %v; want the lowest ones joined", len(e), e[0])
+	}
+}
+
+// TestOperationsAlone: one is written as it is in an entry, no longer than it says, and what would not be read is told of.
+func TestOperationsAlone(t *testing.T) {
+	rand := rand.New(rand.NewPCG(5, 5))
+	for range 500 {
+		want := random(rand)
+		b := want.Append([]byte("before"))[6:]
+		got, rest, err := TakeOp(append(b, "after"...))
+		if err != nil || string(rest) != "after" || !slices.Equal(got.Append(nil), b) || want.Check() != nil || len(b) > want.Size() || len(b) < LeastOp {
+			t.Fatalf("%+v is read as %+v, rest %q, %v; %v, %d of %d bytes", want, got, rest, err, want.Check(), len(b), want.Size())
+		}
+		for n := range b {
+			if _, _, err := TakeOp(b[:n]); !errors.Is(err, ErrMalformed) {
+				t.Fatalf("%d of %d bytes of %+v: %v", n, len(b), want, err)
+			}
+		}
+	}
+	high := Op{
+		ID: OpID{1 << 63, 1 << 63}, Kind: Acquire, Session: lock.SessionID{Member: 1 << 63, Number: 1 << 63}, Request: 1 << 63, Mode: math.MaxUint8,
+		Units: math.MaxInt32, Capacity: math.MaxInt32, Age: lock.Never, Wait: lock.Never, Hold: -1 << 63, Belief: -1 << 63,
+	}
+	if b := high.Append(nil); len(b) > high.Size() || high.Check() != nil {
+		t.Errorf("%d bytes, where %d are the most; %v", len(b), high.Size(), high.Check())
+	}
+	for _, wrong := range []Op{{}, {Kind: Break + 1}, {Kind: Acquire, Units: -1}, {Kind: Acquire, Capacity: 1 << 31}, {Kind: Open, Identity: strings.Repeat("x", mostText+1)}} {
+		if _, _, err := TakeOp(wrong.Append(nil)); err == nil || !errors.Is(wrong.Check(), ErrMalformed) {
+			t.Errorf("kind %d: %v, though it is read with %v", wrong.Kind, wrong.Check(), err)
+		}
 	}
 }
 

@@ -43,22 +43,22 @@ func (s *Restorer) Add(part []byte) error {
 func (s *Restorer) Done() (*Replica, error) {
 	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes > 0 || s.seats != 0 || !s.ended {
 		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes and %d seats are missing: %w",
-			s.number, s.sessions, s.gone, s.done, s.outcomes, s.seats, errMalformed)
+			s.number, s.sessions, s.gone, s.done, s.outcomes, s.seats, ErrMalformed)
 	}
 	return s.replica, nil
 }
 
 func (s *Restorer) add(part []byte) error {
 	if len(part) < 5 {
-		return fmt.Errorf("it has %d bytes: %w", len(part), errMalformed)
+		return fmt.Errorf("it has %d bytes: %w", len(part), ErrMalformed)
 	}
 	if binary.BigEndian.Uint32(part) != checksum(s.number, part[4:]) {
-		return fmt.Errorf("its checksum is wrong: it is damaged, or in the place of another: %w", errMalformed)
+		return fmt.Errorf("its checksum is wrong: it is damaged, or in the place of another: %w", ErrMalformed)
 	}
 	kind := part[4]
 	r := &reader{b: part[5:]}
 	if (s.number == 0) != (kind == partHeader) || kind < s.kind || s.ended {
-		return fmt.Errorf("it is of kind %d, behind kind %d: %w", kind, s.kind, errMalformed)
+		return fmt.Errorf("it is of kind %d, behind kind %d: %w", kind, s.kind, ErrMalformed)
 	}
 	s.kind = kind
 	if kind == partHeader {

@@ -32,8 +32,9 @@ const (
 	partSeats
 )
 
-// chunkSeats is how many seats the table copies at a time.
-const chunkSeats = 512
+// chunkSeats is how many seats the table copies at a time, which are one record: with the longest texts that are read so
+// few that a part is well below what a journal and a message take, 1 MiB.
+const chunkSeats = 32
 
 // Snapshot writes the state down, a part after the other; the slice is keep's. It ends with keep's error.
 // The replica may not be changed meanwhile.

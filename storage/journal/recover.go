@@ -243,3 +243,27 @@ func (j *Journal) fetch(f storage.Fetch) (data []byte, err error) {
 	}
 	return data, nil
 }
+
+// Kept returns all that a log has, its snapshot with it, and whether it has anything: what the log's
+// machine is made from. It is for the beginning, as Recover is.
+func (j *Journal) Kept(log uint64) (kept storage.Kept, known bool, err error) {
+	l, err := j.Recover(log)
+	if err != nil {
+		return kept, false, err
+	}
+	kept = storage.Kept{Log: log, First: l.First, State: l.State, Snapshot: l.Snapshot, Meta: l.Meta}
+	for record, err := range l.Records() {
+		if err != nil {
+			return kept, false, err
+		}
+		kept.Records = append(kept.Records, record.Data)
+	}
+	for number := range l.Chunks {
+		chunk, err := j.fetch(storage.Fetch{Log: log, Snapshot: l.Snapshot, Number: number})
+		if err != nil {
+			return kept, false, err
+		}
+		kept.Chunks = append(kept.Chunks, chunk)
+	}
+	return kept, l.Last > 0 || l.Snapshot > 0 || l.State != nil, nil
+}

@@ -31,7 +31,7 @@ func (j *Journal) write() {
 		}
 		j.writes.done(group)
 		for i := range group {
-			group[i].answer(answerTo(group[i].request, answers[i]))
+			group[i].answer(storage.AnswerTo(group[i].request, answers[i]))
 		}
 		if j.flushed.CompareAndSwap(true, false) {
 			j.raiseFloor()
@@ -153,16 +153,4 @@ func (l *ledger) do(b *batch, request any) error {
 		return l.install(b, &r)
 	}
 	panic(fmt.Sprintf("a %T was taken to be written", request))
-}
-
-func answerTo(request any, err error) any {
-	switch r := request.(type) {
-	case storage.Append:
-		return storage.Appended{ID: r.ID, Err: err}
-	case storage.Chunk:
-		return storage.Chunked{ID: r.ID, Err: err}
-	case storage.Install:
-		return storage.Installed{ID: r.ID, Err: err}
-	}
-	panic(fmt.Sprintf("a %T was taken to be answered", request))
 }

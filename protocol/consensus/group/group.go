@@ -113,16 +113,16 @@ type Group struct {
 	beatDue Time
 	conf    *raftpb.ConfState
 
-	writes  []*raftpb.Message // under way, in order
-	written uint64            // the id of the first of them
-	seen    raft.BasicStatus  // as of the last Output
-	vote    uint64
+	writes []writing        // under way, in order, and what waits for those before it
+	asked  uint64           // the id of the latest Write
+	seen   raft.BasicStatus // as of the last Output
+	vote   uint64
 	// unstable is the highest entry that was ever there or to be written.
 	unstable uint64
 
 	latest   uint64    // the term of the latest entry that was applied
-	state    []byte    // what the latest Write with one had
-	told     uint64    // what that said was committed
+	hard     hardState // as the library said it last
+	told     uint64    // what the latest Write with a State said was committed
 	changing uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
 	held     []Message // entries that wait for that this member has them itself
 }
@@ -137,7 +137,7 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}
-	g := &Group{config: c, log: log, random: rand.New(rand.NewPCG(c.Random, c.Self)), heard: now, written: 1, conf: k.Snapshot.conf()}
+	g := &Group{config: c, log: log, random: rand.New(rand.NewPCG(c.Random, c.Self)), heard: now, conf: k.Snapshot.conf()}
 	node, err := raft.NewRawNode(&raft.Config{
 		ID: c.Self, ElectionTick: int(c.Election / c.Heartbeat), HeartbeatTick: 1, Storage: shown{log, g}, Applied: k.Snapshot.Index,
 		AsyncStorageWrites: true, MaxSizePerMsg: c.Message, MaxInflightMsgs: 1024, MaxInflightBytes: c.Inflight,
@@ -153,7 +153,7 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 		g.forgot, g.draw = true, 0 // there is nobody to be waited for
 	}
 	g.seen, g.beatDue = node.BasicStatus(), Never
-	g.vote, g.state, g.told = g.seen.GetVote(), writeState(g.seen.HardState), g.seen.GetCommit()
+	g.vote, g.hard, g.told = g.seen.GetVote(), hardState{g.seen.GetTerm(), g.seen.GetVote(), g.seen.GetCommit()}, g.seen.GetCommit()
 	if g.unstable, err = log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}

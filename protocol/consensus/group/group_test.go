@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -452,6 +454,9 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 		"from itself":       func(m *Message) { m.From = 1 },
 		"from nobody":       func(m *Message) { m.From = 0 },
 		"of no term":        func(m *Message) { m.Term = 0 },
+		"of the last term":  func(m *Message) { m.Term = math.MaxUint64 },
+		"half a read":       func(m *Message) { m.Context = make([]byte, 7) },
+		"no read's answer":  func(m *Message) { m.Kind, m.Context = 9, make([]byte, 3) },
 		"local":             func(m *Message) { m.Kind = 0 },
 		"of the journal":    func(m *Message) { m.Kind = 19 },
 		"a proposal":        func(m *Message) { m.Kind = 2 },
@@ -495,6 +500,36 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 	for what, c := range map[string]Config{"nobody": {}, "hasty": {Self: 1, Election: 2, Heartbeat: 1}, "narrow": {Self: 1, Inflight: 1}} {
 		if _, err := New(c, &Kept{Snapshot: Founding([]uint64{1})}, 0); err == nil {
 			t.Errorf("%s is taken", what)
+		}
+	}
+}
+
+// TestMarksComeBack, and what is none is told of, wherever it ends and however much it promises.
+func TestMarksComeBack(t *testing.T) {
+	for _, want := range []Mark{{}, Founding([]uint64{1, 1 << 63, 3}), {Index: 7, Term: 300, Conf: Conf{
+		Voters: []uint64{1}, Learners: []uint64{2, 3}, Outgoing: []uint64{4}, LearnersNext: []uint64{5, 300}, AutoLeave: true,
+	}}} {
+		b := want.Append([]byte("before"))[6:]
+		if got, err := ReadMark(b); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v is read as %+v: %v", want, got, err)
+		}
+		if got, rest, err := TakeMark(append(b, "after"...)); err != nil || string(rest) != "after" || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v is taken as %+v, rest %q: %v", want, got, rest, err)
+		}
+		for n := range b {
+			if _, err := ReadMark(b[:n]); !errors.Is(err, ErrDamaged) {
+				t.Errorf("%d bytes of %d are read: %v", n, len(b), err)
+			}
+		}
+	}
+	for what, b := range map[string][]byte{
+		"more":          {1, 1, 0, 0, 0, 0, 0, 0},
+		"a third truth": {1, 1, 2, 0, 0, 0, 0},
+		"more voters":   {1, 1, 0, 5, 1, 0, 0, 0},
+		"more learners": {1, 1, 0, 0, 0, 0, 3, 1, 2},
+	} {
+		if m, err := ReadMark(b); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %+v, %v", what, m, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"go.etcd.io/raft/v3"
@@ -37,7 +38,7 @@ type Write struct {
 	Before []byte
 }
 
-// Append writes a mark behind b, as ReadMark reads it.
+// Append writes a mark behind b, as ReadMark and TakeMark read it.
 func (m *Mark) Append(b []byte) []byte {
 	auto := uint64(0)
 	if m.Conf.AutoLeave {
@@ -56,29 +57,48 @@ func (m *Mark) Append(b []byte) []byte {
 }
 
 // ReadMark reads a mark, and nothing beside it.
-func ReadMark(b []byte) (m Mark, err error) {
-	next := func() uint64 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 {
-			err, b = fmt.Errorf("a mark ends early: %w", errKept), nil
-			return 0
-		}
-		b = b[size:]
-		return n
-	}
-	m.Index, m.Term, m.Conf.AutoLeave = next(), next(), next() == 1
-	for _, ids := range [...]*[]uint64{&m.Conf.Voters, &m.Conf.Learners, &m.Conf.Outgoing, &m.Conf.LearnersNext} {
-		for range min(next(), uint64(len(b))) {
-			*ids = append(*ids, next())
-		}
-	}
-	if err == nil && len(b) > 0 {
-		err = fmt.Errorf("%d bytes follow a mark: %w", len(b), errKept)
+func ReadMark(b []byte) (Mark, error) {
+	m, rest, err := TakeMark(b)
+	if err == nil && len(rest) > 0 {
+		return Mark{}, fmt.Errorf("%d bytes follow a mark: %w", len(rest), ErrDamaged)
 	}
 	return m, err
 }
 
-var errKept = errors.New("damaged")
+// TakeMark takes a mark off b, and returns what is left.
+func TakeMark(b []byte) (m Mark, rest []byte, err error) {
+	next := func(most uint64) uint64 {
+		n, size := binary.Uvarint(b)
+		switch {
+		case err != nil:
+		case size <= 0:
+			err = fmt.Errorf("a mark ends early: %w", ErrDamaged)
+		case n > most:
+			err = fmt.Errorf("a mark with %d, where %d is the most: %w", n, most, ErrDamaged)
+		default:
+			b = b[size:]
+			return n
+		}
+		return 0
+	}
+	m.Index, m.Term, m.Conf.AutoLeave = next(math.MaxUint64), next(math.MaxUint64), next(1) == 1
+	for _, ids := range [...]*[]uint64{&m.Conf.Voters, &m.Conf.Learners, &m.Conf.Outgoing, &m.Conf.LearnersNext} {
+		count := next(uint64(len(b))) // each takes a byte at least
+		if count > 0 {
+			*ids = make([]uint64, count)
+		}
+		for i := range *ids {
+			(*ids)[i] = next(math.MaxUint64)
+		}
+	}
+	if err != nil {
+		return Mark{}, nil, err
+	}
+	return m, b, nil
+}
+
+// ErrDamaged is wrapped by all that is wrong with what is read.
+var ErrDamaged = errors.New("damaged")
 
 // storage is what the library reads.
 func (k *Kept) storage() (*raft.MemoryStorage, error) {
@@ -106,7 +126,7 @@ func (k *Kept) storage() (*raft.MemoryStorage, error) {
 			continue // it was kept for members that are behind
 		}
 		if index++; e.Index != index || e.Term < term {
-			return nil, fmt.Errorf("entry %d of term %d stands where that with number %d and a term of at least %d is due: %w", e.Index, e.Term, index, term, errKept)
+			return nil, fmt.Errorf("entry %d of term %d stands where that with number %d and a term of at least %d is due: %w", e.Index, e.Term, index, term, ErrDamaged)
 		}
 		term = e.Term
 		entries = append(entries, e.raft())
@@ -122,7 +142,7 @@ func (k *Kept) storage() (*raft.MemoryStorage, error) {
 	}
 	if state.GetCommit() > index || state.GetTerm() < term {
 		return nil, fmt.Errorf("the state says term %d and that %d is committed, and there is a snapshot at %d, and entries until %d of term %d: %w",
-			state.GetTerm(), state.GetCommit(), k.Snapshot.Index, index, term, errKept)
+			state.GetTerm(), state.GetCommit(), k.Snapshot.Index, index, term, ErrDamaged)
 	}
 	return log, log.SetHardState(state)
 }
@@ -150,12 +170,12 @@ func numbers(b []byte, count int) (n []uint64, err error) {
 	for range count {
 		value, size := binary.Uvarint(b)
 		if size <= 0 {
-			return nil, fmt.Errorf("a number is missing: %w", errKept)
+			return nil, fmt.Errorf("a number is missing: %w", ErrDamaged)
 		}
 		n, b = append(n, value), b[size:]
 	}
 	if len(b) > 0 {
-		return nil, fmt.Errorf("%d bytes too many: %w", len(b), errKept)
+		return nil, fmt.Errorf("%d bytes too many: %w", len(b), ErrDamaged)
 	}
 	return n, nil
 }
@@ -170,14 +190,14 @@ func record(e *raftpb.Entry) []byte {
 
 func readRecord(b []byte) (*Entry, error) {
 	if len(b) == 0 || b[0] > byte(raftpb.EntryConfChangeV2) {
-		return nil, fmt.Errorf("an entry of %d bytes has no kind: %w", len(b), errKept)
+		return nil, fmt.Errorf("an entry of %d bytes has no kind: %w", len(b), ErrDamaged)
 	}
 	e := &Entry{Kind: b[0]}
 	rest := b[1:]
 	for _, field := range []*uint64{&e.Index, &e.Term} {
 		n, size := binary.Uvarint(rest)
 		if size <= 0 {
-			return nil, fmt.Errorf("an entry of %d bytes ends early: %w", len(b), errKept)
+			return nil, fmt.Errorf("an entry of %d bytes ends early: %w", len(b), ErrDamaged)
 		}
 		*field, rest = n, rest[size:]
 	}

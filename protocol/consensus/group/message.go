@@ -8,12 +8,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// The highest kinds that there are, of messages and of entries.
+const (
+	LastKind      = uint8(raftpb.MsgForgetLeader)
+	LastEntryKind = uint8(raftpb.EntryConfChangeV2)
+)
+
 // Entry is one of the log. Kind 0 is what was proposed; the others are the group's own.
 type Entry struct {
 	Index, Term uint64
 	Kind        uint8
 	Data        []byte
-	// Conf is, of a committed entry that changes who is a member, who is one from then on.
+	// Conf is, of a committed entry that changes who is a member, who is one from then on. It is for this member's
+	// owner, and in no Message.
 	Conf *Conf
 }
 
@@ -32,6 +39,18 @@ type Mark struct {
 // Founding is the mark that a group begins with, at each of its first voters: its snapshot is that of a state
 // to which nothing has happened.
 func Founding(voters []uint64) Mark { return Mark{Index: 1, Term: 1, Conf: Conf{Voters: voters}} }
+
+// Beats reports whether it says only that a leader is there, or that who hears it is.
+func (m *Message) Beats() bool {
+	kind := raftpb.MessageType(m.Kind)
+	return kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp
+}
+
+// Asks reports whether it asks for a vote, or whether one would be given.
+func (m *Message) Asks() bool {
+	kind := raftpb.MessageType(m.Kind)
+	return kind == raftpb.MsgVote || kind == raftpb.MsgPreVote
+}
 
 // Message is what members say to each other, as Raft has it (raftpb.Message).
 type Message struct {
@@ -58,6 +77,9 @@ func (m *Message) fromLeader() bool {
 	return false
 }
 
+// mostTerm is the last term that is heard of. No group comes so far, and the one behind the last number would be 0.
+const mostTerm = uint64(1) << 62
+
 // check says what no member says. The library trusts what it steps, and would stop the process.
 func (g *Group) check(m *Message) error {
 	wrong := func(what string) error { return fmt.Errorf("message %v of member %d: %s", m, m.From, what) }
@@ -76,11 +98,19 @@ func (g *Group) check(m *Message) error {
 		return wrong(fmt.Sprintf("it is to member %d, and this is %d", m.To, g.config.Self))
 	case m.From == 0 || m.From == g.config.Self || m.Term == 0:
 		return wrong("it comes from nobody")
+	case m.Term > mostTerm:
+		return wrong(fmt.Sprintf("it is of term %d, where %d is the last", m.Term, mostTerm))
+	}
+	switch raftpb.MessageType(m.Kind) {
+	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp:
+		if n := len(m.Context); n != 0 && n != len(readContext(0)) {
+			return wrong(fmt.Sprintf("it confirms a read whose number has %d bytes", n))
+		}
 	}
 	last := m.Index
 	for i := range m.Entries {
 		e := &m.Entries[i]
-		if last++; e.Index != last || e.Term > m.Term || e.Term == 0 || e.Kind > uint8(raftpb.EntryConfChangeV2) {
+		if last++; e.Index != last || e.Term > m.Term || e.Term == 0 || e.Kind > LastEntryKind {
 			return wrong(fmt.Sprintf("its entry %d is number %d of term %d", i, e.Index, e.Term))
 		}
 	}

@@ -129,47 +129,83 @@ func all(c *raftpb.ConfState) []uint64 {
 	return slices.Concat(c.GetVoters(), c.GetLearners(), c.GetVotersOutgoing(), c.GetLearnersNext())
 }
 
+// writing is what the library wants kept.
+type writing struct {
+	id      uint64          // of the Write; 0 where nothing has to be kept, and its answers wait for the writes before it
+	message *raftpb.Message // with the answers that are given then
+	state   *hardState      // what the Write had
+}
+
+// hardState is what Raft has a member keep beside its log.
+type hardState struct{ term, vote, commit uint64 }
+
+func (h hardState) raft() *raftpb.HardState {
+	return &raftpb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
+}
+
 // write has the journal keep what the library says.
+//
+// What is committed is no promise: whoever forgets it is told again, by the leader or by becoming it. So it is
+// kept with the next entries, and no sync is spent on it alone; but for the entries that change who is a member,
+// because a member goes by those that it knows to be committed (apply).
 func (g *Group) write(m *raftpb.Message, out *Output) {
-	w := Write{ID: g.written + uint64(len(g.writes))}
+	promised := false
+	if m.GetTerm() != 0 && m.Vote != nil {
+		is := hardState{m.GetTerm(), m.GetVote(), m.GetCommit()}
+		promised = is.term != g.hard.term || is.vote != g.hard.vote
+		g.hard = is
+	}
+	if len(m.GetEntries()) == 0 && raft.IsEmptySnap(m.GetSnapshot()) && !promised && g.changing == 0 {
+		g.writes = append(g.writes, writing{message: m})
+		if len(g.writes) == 1 {
+			g.answered(out)
+		}
+		return
+	}
+	g.keep(m, out)
+}
+
+// keep makes a Write, with all that the library has said of the state.
+func (g *Group) keep(m *raftpb.Message, out *Output) {
+	g.asked++
+	state := g.hard
+	w := Write{ID: g.asked, State: writeState(state.raft())}
+	there := g.told
+	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
+		mark := marked(s)
+		w.Snapshot = &mark
+		there = max(there, mark.Index)
+		g.unstable = max(g.unstable, mark.Index)
+	}
 	if entries := m.GetEntries(); len(entries) > 0 {
 		w.First = entries[0].GetIndex()
 		for _, e := range entries {
 			w.Records = append(w.Records, record(e))
 		}
 		g.unstable = entries[len(entries)-1].GetIndex()
+		w.Before = writeState(hardState{state.term, state.vote, min(state.commit, there)}.raft())
 	}
-	if m.GetTerm() != 0 && m.Vote != nil {
-		w.State = writeState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit})
-		if len(w.Records) > 0 {
-			there := max(g.told, m.GetSnapshot().GetMetadata().GetIndex())
-			w.Before = writeState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: new(min(m.GetCommit(), there))})
-		}
-		g.told = m.GetCommit()
-	}
-	switch {
-	case w.State != nil:
-		g.state = w.State
-	case len(w.Records) == 0 && raft.IsEmptySnap(m.GetSnapshot()):
-		w.State = g.state // nothing is to be kept, but answers wait for what was written before
-	}
-	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
-		mark := marked(s)
-		w.Snapshot = &mark
-		g.unstable = max(g.unstable, mark.Index)
-	}
-	g.writes = append(g.writes, m)
+	g.told = state.commit
+	g.writes = append(g.writes, writing{g.asked, m, &state})
 	out.Writes = append(out.Writes, w)
 }
 
 // Written says that the journal has synced a write. They are answered in their order.
 func (g *Group) Written(now Time, id uint64, out *Output) {
-	if len(g.writes) == 0 || id != g.written {
-		panic(fmt.Sprintf("group: member %d: write %d was answered, where %d of %d is due", g.config.Self, id, g.written, len(g.writes)))
+	if len(g.writes) == 0 || id != g.writes[0].id {
+		panic(fmt.Sprintf("group: member %d: write %d was answered, where %d of %d are under way", g.config.Self, id, len(g.writes), g.asked))
 	}
-	m := g.writes[0]
+	g.answered(out)
+	for len(g.writes) > 0 && g.writes[0].id == 0 {
+		g.answered(out)
+	}
+	g.drain(now, out)
+}
+
+// answered does what waits for that the first write is done.
+func (g *Group) answered(out *Output) {
+	m, state := g.writes[0].message, g.writes[0].state
 	g.writes = g.writes[1:]
-	g.written++
 	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
 		if err := g.log.ApplySnapshot(s); err != nil && !errors.Is(err, raft.ErrSnapOutOfDate) {
 			g.must(err)
@@ -180,8 +216,8 @@ func (g *Group) Written(now Time, id uint64, out *Output) {
 		}
 	}
 	g.must(g.log.Append(m.GetEntries()))
-	if m.GetTerm() != 0 && m.Vote != nil {
-		g.must(g.log.SetHardState(&raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}))
+	if state != nil {
+		g.must(g.log.SetHardState(state.raft()))
 	}
 	for _, r := range m.GetResponses() {
 		if r.GetTo() == g.config.Self {
@@ -192,7 +228,6 @@ func (g *Group) Written(now Time, id uint64, out *Output) {
 		}
 		g.send(r, out)
 	}
-	g.drain(now, out)
 }
 
 // apply hands out what is committed, and changes who is a member.
@@ -209,6 +244,9 @@ func (g *Group) apply(m *raftpb.Message, out *Output) {
 			if g.changing = applied.Index; len(conf.Outgoing) > 0 {
 				g.changing = math.MaxUint64 // until they have gone
 			}
+			if applied.Index > g.told {
+				g.keep(&raftpb.Message{}, out)
+			}
 		}
 		out.Entries = append(out.Entries, applied)
 	}
@@ -217,7 +255,7 @@ func (g *Group) apply(m *raftpb.Message, out *Output) {
 	}
 }
 
-// Writing is how many writes are under way.
+// Writing is how many writes are under way, and how many of what waits for them.
 func (g *Group) Writing() int { return len(g.writes) }
 
 // Applied is the index of the latest entry that came out.
@@ -261,36 +299,4 @@ func (g *Group) Compact(at Mark, keep uint64) (first uint64) {
 	first, err := g.log.FirstIndex()
 	g.must(err)
 	return first
-}
-
-// Change proposes who is to vote and who is to have the log without a vote: those that are named in neither go.
-// When it is so an entry comes out that has a Conf. While a change is under way another comes to nothing: whoever
-// wants one compares, and proposes again.
-//
-// Of two voters that leads and is to vote no more would be left with entries that the other has not, which
-// then needs its vote and does not get it: so a leader is to hand over before (ErrLeads). And who has gone may
-// be switched off when [Group.Kept] says that the change is remembered as committed: until then, after a
-// restart, its vote may be needed once more.
-func (g *Group) Change(now Time, voters, learners []uint64, out *Output) error {
-	if !g.Leading() {
-		return ErrNotLeader
-	}
-	if len(voters) == 0 {
-		return ErrNoVoters
-	}
-	if !slices.Contains(voters, g.config.Self) {
-		return ErrLeads
-	}
-	change := g.changes(voters, learners)
-	if len(change.Changes) == 0 {
-		return nil
-	}
-	before := g.changing
-	g.changing = max(before, g.unstable+1) // where it will stand
-	if err := g.node.ProposeConfChange(change); err != nil {
-		g.changing = before
-		return ErrBusy
-	}
-	g.drain(now, out)
-	return nil
 }

@@ -44,13 +44,50 @@ func TestPendingOperationsAreBounded(t *testing.T) {
 	}
 }
 
+// TestLongOperationsAreForwarded in messages that a transport takes: one that it does not is said again for ever, and
+// what is in it is never done.
+func TestLongOperationsAreForwarded(t *testing.T) {
+	s := alone(t, Config{})
+	var out Output
+	long := strings.Repeat("x", holdfast.MaxText)
+	const count, largest = MostForwarded + 1, entryBytes + 4<<10
+	var last uint64
+	for range count {
+		op := replica.Op{Kind: replica.Acquire, Name: long[:holdfast.MaxName], Owner: long, Reason: long, Client: long}
+		var err error
+		if last, err = s.Submit(0, op, &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Hear(0, 2, Agree{group.Message{Kind: 8, From: 2, To: 1, Term: 1}}, &out); err != nil || s.Leader() != 2 {
+		t.Fatalf("member %d leads: %v", s.Leader(), err)
+	}
+	next, all := last-count+1, 0
+	for _, e := range out.Messages {
+		m, is := e.Message.(Forward)
+		size := 0
+		for i := range m.Ops {
+			if m.Ops[i].ID.Number != next {
+				t.Fatalf("operation %d comes after %d", m.Ops[i].ID.Number, next-1)
+			}
+			next++
+			size += len(m.Ops[i].Append(nil))
+		}
+		if all += size; is && (size == 0 || size > largest) {
+			t.Errorf("%d operations in a message of %d bytes; %d are the most", len(m.Ops), size, largest)
+		}
+	}
+	if next != last+1 || all < 4*largest {
+		t.Errorf("%d operations of %d are missing; the others have %d bytes", last+1-next, count, all)
+	}
+}
+
 // TestFailedJournalEndsTheShard: nothing is done any more, and whoever asks is told why.
 func TestFailedJournalEndsTheShard(t *testing.T) {
 	s := alone(t, Config{})
 	var out Output
-	s.Tick(s.Wake(), &out)
-	for at := s.Wake(); len(out.Journal) == 0; at = s.Wake() {
-		s.Tick(at, &out)
+	if err := s.Hear(0, 2, Agree{group.Message{Kind: 8, From: 2, To: 1, Term: 2}}, &out); err != nil || len(out.Journal) != 1 {
+		t.Fatalf("of a new term it writes %+v: %v", out.Journal, err)
 	}
 	write, isWrite := out.Journal[0].(storage.Append)
 	if !isWrite {
@@ -81,7 +118,7 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 	for what, m := range map[string]Message{
 		"another's operation":   Forward{[]replica.Op{{ID: replica.OpID{Member: 3, Number: 1}}}},
 		"one without a number":  Forward{[]replica.Op{{ID: replica.OpID{Member: 2}}}},
-		"too many":              Forward{make([]replica.Op, mostForwarded+1)},
+		"too many":              Forward{make([]replica.Op, MostForwarded+1)},
 		"another's word":        Agree{group.Message{From: 3, To: 1, Term: 1, Kind: 8}},
 		"a snapshot at once":    Agree{group.Message{From: 2, To: 1, Term: 1, Kind: 7, Snapshot: &mark}},
 		"a part of nothing":     Part{Index: 5},

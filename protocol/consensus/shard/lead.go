@@ -28,6 +28,10 @@ type lead struct {
 	from, since protocol.Time
 	at          protocol.Time
 
+	// refused is until when nothing is proposed, because the group has refused it: another member is about to
+	// lead, or too much is not committed yet.
+	refused protocol.Time
+
 	deadlines map[lock.SessionID]*deadline
 	ends      protocol.Reminders[due]
 }
@@ -83,17 +87,27 @@ func (l *lead) wake(s *Shard) protocol.Time {
 	if due := s.replica.Due(); due > l.at { // otherwise an entry is under way that says so
 		at = min(at, l.local(due))
 	}
-	return at
+	if len(l.queue) > 0 {
+		at = l.refused // otherwise it would be proposed
+	}
+	return max(at, l.refused)
 }
 
 // began begins to lead: the table's time goes on from where it is, and every session has its whole ttl.
 func (l *lead) began(s *Shard, now protocol.Time) {
 	l.ready, l.from, l.since, l.at = true, s.replica.Now(), now, s.replica.Now()
-	s.replica.Sessions(func(x replica.Session) { l.open(s, now, x.ID, x.TTL) })
+	s.replica.Sessions(func(x replica.Session) {
+		if protocol.Mutated("every session has its whole ttl at a new leader") {
+			l.open(s, l.local(x.Opened), x.ID, x.TTL)
+			return
+		}
+		l.open(s, now, x.ID, x.TTL)
+	})
 }
 
-func (l *lead) open(s *Shard, now protocol.Time, id lock.SessionID, ttl protocol.Time) {
-	d := &deadline{ttl: ttl, at: now + lock.Stretch(ttl, s.config.Drift)}
+// open notes that a session was heard.
+func (l *lead) open(s *Shard, heard protocol.Time, id lock.SessionID, ttl protocol.Time) {
+	d := &deadline{ttl: ttl, at: heard + s.patience(ttl)}
 	l.deadlines[id] = d
 	l.ends.Push(d.at, due{id})
 }
@@ -104,8 +118,16 @@ func (l *lead) heard(s *Shard, arrived protocol.Time, id lock.SessionID) bool {
 	if d == nil || d.expiring {
 		return false
 	}
-	d.at = max(d.at, arrived+lock.Stretch(d.ttl, s.config.Drift))
+	d.at = max(d.at, arrived+s.patience(d.ttl))
 	return true
+}
+
+// patience is for how long a session is waited for: a ttl by the slowest clock.
+func (s *Shard) patience(ttl protocol.Time) protocol.Time {
+	if protocol.Mutated("a session is waited for on every clock") {
+		return ttl
+	}
+	return lock.Stretch(ttl, s.config.Drift)
 }
 
 // applied takes note of an operation.
@@ -128,6 +150,9 @@ func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
 
 // work proposes what there is to be said.
 func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
+	if now < l.refused {
+		return
+	}
 	if !l.begun {
 		e := replica.Entry{Begin: true, At: s.replica.Now()}
 		l.begun = s.group.Propose(now, e.Append(nil), &s.agreed) == nil
@@ -137,9 +162,9 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 		e := replica.Entry{At: l.time(now), Begin: s.replica.Exhausted() && s.replica.Reign() < lock.MaxReign}
 		e.Ops = l.expired(now)
 		size, count := 0, 0
-		for count < len(l.queue) && len(e.Ops) < mostForwarded && size < entryBytes {
+		for count < len(l.queue) && len(e.Ops) < MostForwarded && size < entryBytes {
 			o := &l.queue[count]
-			size += 200 + len(o.Name) + len(o.Owner) + len(o.Reason) + len(o.Client) + len(o.Identity)
+			size += o.Size()
 			e.Ops = append(e.Ops, *o)
 			count++
 		}
@@ -150,6 +175,7 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 		before := s.group.Writing()
 		if s.group.Propose(now, e.Append(nil), &s.agreed) != nil {
 			l.revive(e.Ops)
+			l.refused = now + s.config.Group.Heartbeat
 			return
 		}
 		l.at = e.At
@@ -164,7 +190,7 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 
 // expired are the ends of sessions that were not heard.
 func (l *lead) expired(now protocol.Time) (ops []replica.Op) {
-	for l.ends.First() <= now && len(ops) < mostForwarded {
+	for l.ends.First() <= now && len(ops) < MostForwarded {
 		r := l.ends.Pop()
 		d := l.deadlines[r.Key.id]
 		switch {

@@ -2,15 +2,15 @@ package shard
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// mostForwarded is how many operations one message brings, and one entry has.
-const mostForwarded = 512
+// MostForwarded is how many operations one message brings, and one entry has. A message has fewer where they come to
+// more than entryBytes; one operation more may be in it.
+const MostForwarded = 512
 
 // own is this member's operations that it has not seen applied yet.
 type own struct {
@@ -87,15 +87,21 @@ func (s *Shard) forward(now protocol.Time, out *Output) {
 		s.lead.take(s, ops)
 		return
 	}
-	for part := range slices.Chunk(ops, mostForwarded) {
-		out.Messages = append(out.Messages, Envelope{leader, Forward{part}})
+	for len(ops) > 0 {
+		size, count := 0, 0
+		for count < len(ops) && count < MostForwarded && size < entryBytes {
+			size += ops[count].Size()
+			count++
+		}
+		out.Messages = append(out.Messages, Envelope{leader, Forward{ops[:count:count]}})
+		ops = ops[count:]
 	}
 }
 
 // forwarded takes operations of another member, if this one leads. Otherwise they are sent again, to whoever does.
 func (s *Shard) forwarded(from uint64, m *Forward) error {
-	if len(m.Ops) > mostForwarded {
-		return fmt.Errorf("%d operations of member %d at once, where %d are the most", len(m.Ops), from, mostForwarded)
+	if len(m.Ops) > MostForwarded {
+		return fmt.Errorf("%d operations of member %d at once, where %d are the most", len(m.Ops), from, MostForwarded)
 	}
 	for i := range m.Ops {
 		if m.Ops[i].ID.Member != from || m.Ops[i].ID.Number == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/lock"
@@ -73,6 +74,11 @@ type Envelope struct {
 type Result struct {
 	Number uint64
 	Err    error
+	// Broken are whom a Break has told to stop.
+	Broken []lock.Grant
+	// Repeated says that it had been done before, where this member could not see it: what it did then comes out
+	// of the replica no more, and Err is nil whatever it was.
+	Repeated bool
 }
 
 // Output is what is to be done. Whoever has done it resets it.
@@ -89,6 +95,9 @@ type Output struct {
 	Results  []Result
 	Beaten   []Beaten
 	Answered []uint64
+	// Restored says that the replica is another than before, made of a snapshot: what was decided between the two
+	// does not come out.
+	Restored bool
 	// Turned says that Leader is another than before.
 	Turned bool
 }
@@ -233,6 +242,9 @@ func (s *Shard) carry(now protocol.Time, out *Output) {
 		s.agreed = group.Output{}
 		for i := range o.Writes {
 			s.write(&o.Writes[i], out)
+			if protocol.Mutated("what is acknowledged is synced") { // Stored does nothing about it then
+				s.group.Written(now, o.Writes[i].ID, &s.agreed)
+			}
 		}
 		for _, m := range o.Messages {
 			out.Messages = append(out.Messages, Envelope{m.To, Agree{m}})
@@ -242,6 +254,7 @@ func (s *Shard) carry(now protocol.Time, out *Output) {
 		}
 		if o.Restored != nil {
 			s.restore(o.Restored)
+			out.Restored = true
 		}
 		for i := range o.Entries {
 			s.apply(now, &o.Entries[i], out)
@@ -285,26 +298,77 @@ func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
 		panic(fmt.Sprintf("shard: entry %d: %v", e.Index, err))
 	}
 	s.effects.Reset()
-	s.replica.Apply(&s.latest, &s.effects)
-	out.Decisions = append(out.Decisions, s.effects.Decisions...)
-	failures := s.effects.Failures
-	for i := range s.latest.Ops {
-		o := &s.latest.Ops[i]
-		var err error
-		if len(failures) > 0 && failures[0].Op == i {
-			err, failures = failures[0].Err, failures[1:]
-		}
-		if o.ID.Member == s.config.Group.Self && s.own.done(o.ID.Number) {
-			out.Results = append(out.Results, Result{o.ID.Number, err})
-		}
-		if s.lead != nil {
-			s.lead.applied(s, now, o, err)
-		}
+	done := &s.latest
+	if protocol.Mutated("an operation acts once") {
+		done = unnumbered(done)
 	}
+	s.replica.Apply(done, &s.effects)
+	out.Decisions = append(out.Decisions, s.effects.Decisions...)
+	s.tell(now, out)
 	if s.latest.Begin && s.lead != nil && e.Term == s.lead.term {
 		s.lead.began(s, now)
 	}
 }
+
+// unnumbered is an entry whose operations are new to every replica, whatever has come before.
+func unnumbered(e *replica.Entry) *replica.Entry {
+	all := *e
+	all.Ops = slices.Clone(e.Ops)
+	for i := range all.Ops {
+		all.Ops[i].ID = replica.OpID{}
+	}
+	return &all
+}
+
+// tell says what the operations of the entry that was applied have come to.
+func (s *Shard) tell(now protocol.Time, out *Output) {
+	failures, breaks, repeated := s.effects.Failures, s.effects.Breaks, s.effects.Repeated
+	for i := range s.latest.Ops {
+		o := &s.latest.Ops[i]
+		r := Result{Number: o.ID.Number}
+		if len(failures) > 0 && failures[0].Op == i {
+			r.Err, failures = failures[0].Err, failures[1:]
+		}
+		if len(breaks) > 0 && breaks[0].Op == i {
+			r.Broken, breaks = breaks[0].Grants, breaks[1:]
+		}
+		if len(repeated) > 0 && repeated[0] == i {
+			r.Repeated, repeated = true, repeated[1:]
+		}
+		if o.ID.Member == s.config.Group.Self && s.own.done(o.ID.Number) {
+			out.Results = append(out.Results, r)
+		}
+		if s.lead != nil {
+			s.lead.applied(s, now, o, r.Err)
+		}
+	}
+}
+
+// Hand lets another member lead, if this one does and the other has the log. Who leads then comes out as Turned.
+func (s *Shard) Hand(now protocol.Time, to uint64, out *Output) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	err := s.group.Hand(now, to, &s.agreed)
+	s.settle(now, out)
+	return err
+}
+
+// Change proposes who is to vote and who is to have the log without a vote, if this member leads: see [group.Group.Change].
+func (s *Shard) Change(now protocol.Time, voters, learners []uint64, out *Output) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	err := s.group.Change(now, voters, learners, &s.agreed)
+	s.settle(now, out)
+	return err
+}
+
+// Changing reports whether such a change is under way, as far as this member knows, which leads.
+func (s *Shard) Changing() bool { return s.group.Changing() }
+
+// Lacks is how many committed entries a member is not known to have; known says whether it takes part. Only a leader knows.
+func (s *Shard) Lacks(member uint64) (entries uint64, known bool) { return s.group.Lacks(member) }
 
 // Hear takes a message of another member. The error says why it is none; then nothing has changed.
 func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) error {

@@ -107,7 +107,9 @@ func (s *Shard) Stored(now protocol.Time, answer any, out *Output) {
 	}
 	switch {
 	case r.write != 0:
-		s.group.Written(now, r.write, &s.agreed)
+		if !protocol.Mutated("what is acknowledged is synced") { // then it was said when it was asked for
+			s.group.Written(now, r.write, &s.agreed)
+		}
 	case r.made != nil:
 		s.made(r.made, r.number, out)
 	case r.taken != nil && r.taken == s.taking:
@@ -288,14 +290,20 @@ const mostTries = 5
 // bring begins to send a snapshot.
 func (s *Shard) bring(now protocol.Time, m *group.Message, out *Output) {
 	t := &sending{to: m.To, message: *m, index: m.Snapshot.Index, stored: s.number, parts: s.parts, again: protocol.Never}
-	if t.index != s.snapshot || t.parts == 0 {
+	s.sending[m.To] = t
+	switch {
+	case t.index != s.snapshot:
 		// It is being replaced. The group asks again as soon as it is told, so that is for later.
 		t.tries, t.again = mostTries, now+s.config.Group.Heartbeat
+	case t.parts == 0:
+		// It is the founding one, and empty. A founder has it, and says how far it has come: the group did not know, because
+		// an answer to a former term was all that it had heard. Whoever has not needs another.
+		t.parts = 1
+		s.transmit(now, t, out)
+		s.begin()
+	default:
+		s.fetch(t, out)
 	}
-	if s.sending[m.To] = t; t.tries > 0 {
-		return
-	}
-	s.fetch(t, out)
 }
 
 func (s *Shard) fetch(t *sending, out *Output) {
