@@ -89,6 +89,10 @@ func (m *Machine) otherCall(now protocol.Time, ev protocol.Event, out *protocol.
 			transferred.Authority = []protocol.ID{m.reign.Authority}
 		}
 		out.Reply(ev.Call, transferred)
+	case *protocol.ListShards:
+		out.Reply(ev.Call, &protocol.Shards{})
+	case *protocol.Reform:
+		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
 	case *protocol.OpenSpace:
 		m.instance.Open(ev.Call, out)
 	case *protocol.CloseSpace:

@@ -95,6 +95,9 @@ func New[R Own](c Config, standing *Standing, p Protocol[R]) (*Clients[R], error
 	return &Clients[R]{config: c, protocol: p, standing: standing, table: table, requests: map[Key]R{}, withheld: map[Key]*withheld{}}, nil
 }
 
+// Closed reports whether the space is closed: nothing new is taken.
+func (c *Clients[R]) Closed() bool { return c.instance.Closed() }
+
 // Wake returns when a limit in time ends.
 func (c *Clients[R]) Wake() protocol.Time { return c.table.Wake() }
 

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -53,6 +54,54 @@ type (
 		Why     holdfast.Loss
 	}
 
+	// Enroll tells a lasting space, one whose locks and sessions outlast the member that they came through (protocol
+	// consensus), who a session is, before its first request there: the space keeps that beside the locks, so
+	// that another member can take the session over. What ends a session by time is the space's own then, and
+	// a tenure that ends takes nothing from it. There is no answer. Repeated, it does nothing.
+	Enroll struct {
+		Session lock.SessionID
+		// TTL is for how long the session lives after a Beat at least. Its client believes no longer than
+		// that after it has sent what was acknowledged. Required.
+		TTL time.Duration
+		// Proof is the SHA-256 of the secret that makes the session its client's.
+		Proof    [32]byte
+		Client   string // for people
+		Identity string // who the client is, as the edge has found out
+		// Own says that the session lives as long as this member's process: the space beats for it by
+		// itself, and tells it what it has lost when the beats do not get through.
+		Own bool
+	}
+
+	// Beat says that the client of a session was heard when this was stepped. The answer is a *Beaten, when
+	// that counts: whatever becomes of this member, the session lives for its TTL from then on. While
+	// nobody is in charge there is none. A session that was not enrolled is answered at once.
+	Beat struct{ Session lock.SessionID }
+	// Beaten answers Beat. Err is SessionExpired where the session has ended: what it held was told to be
+	// lost, or is about to be.
+	Beaten struct{ Err error }
+
+	// Adopt asks whether a session that another member has served, or this one before a restart, is alive,
+	// and has this member serve it: from then on it is told here what becomes of its requests. The answer is an
+	// *Adopted, as new as when this was asked. Behind it, before anything else, the session is told
+	// what it may not have heard: which of Requests have been lost, and which are revoked.
+	Adopt struct {
+		Session  lock.SessionID
+		Requests []uint64 // that its client has not settled
+		// Last is the latest id that its client had given: what is granted under an id up to it that is not among Requests
+		// is given back. 0 says nothing.
+		Last uint64
+	}
+	// Adopted answers Adopt. Err is SessionExpired where the space does not have the session, and an ErrUnavailable
+	// where nobody could say. Whether who asks is the session's client, is for who has asked to judge.
+	Adopted struct {
+		Enrolled Enroll
+		Err      error
+	}
+
+	// Dismiss says that this member does not serve a session any more: it is told nothing more here. What it
+	// holds and waits for stays, until its TTL is over or another member adopts it. There is no answer.
+	Dismiss struct{ Session lock.SessionID }
+
 	// Revoke tells a session to stop using all that it holds in the space: each hold
 	// gets a Revoked decision because of Why, and is ended by its release or by the
 	// session's end. What the session waits for is Refused with ErrUnavailable. There is
@@ -94,18 +143,36 @@ type (
 	}
 
 	// Show asks for one name in full. The answer is a *lock.Lock.
-	Show struct{ Name string }
+	Show struct {
+		Name string
+		// Stale allows an answer that may be old, from what this member knows. Otherwise it is as new as when it
+		// was asked. It means something only where members have copies of the locks.
+		Stale bool
+	}
 
 	// Scan asks for up to Limit names in a stable order, from Cursor on; 0 is the
 	// start. The answer is a *Scanned.
 	Scan struct {
 		Cursor uint64
 		Limit  int
+		Stale  bool // as of a Show
 	}
 	// Scanned answers Scan; Next is 0 at the end.
 	Scanned struct {
 		Locks []lock.Lock
 		Next  uint64
+	}
+
+	// Copy asks for the state of one of the space's shards, where members have copies of it (protocol consensus). The
+	// answer is a *Copied, as new as when it was asked, or an *Unanswered.
+	Copy struct{ Shard int } // from 0 on
+	// Copied answers Copy.
+	Copied struct {
+		Shards int // how many the space has
+		Reign  uint64
+		// Sessions, Holds and Waiters are how many there are in that shard.
+		Sessions, Holds, Waiters int
+		Parts                    [][]byte // the state, as package lock/replica writes it
 	}
 
 	// Transfer makes a member the space's authority, where the protocol hands that over
@@ -120,6 +187,27 @@ type (
 		// space closed; ErrUnavailable where somebody else was made it meanwhile, or nobody can
 		// say.
 		Err error
+	}
+
+	// Reform changes what a member is where members vote on what a space decides (protocol consensus), in all its
+	// shards. Repeated, it does what is left to be done. The answer is a *Reformed, when all shards have it, and remember
+	// it whoever fails: who was made an Outsider may be switched off then.
+	Reform struct {
+		Member ID
+		As     Role
+	}
+	// Reformed answers Reform. Err is ErrUnsupported where nobody votes, an ErrConflict where the member cannot be made
+	// that, and an ErrUnavailable where nobody could say in time: then it may still be done. What some shards
+	// have done already stays done.
+	Reformed struct{ Err error }
+
+	// ListShards asks who votes on what the space decides. The answer is a *Shards, at once, of what this member
+	// knows: empty where nobody votes.
+	ListShards struct{}
+	// Shards answers ListShards. Known has the members in it that were in some view, as this member has seen them last.
+	Shards struct {
+		List  []Shard
+		Known []Member
 	}
 
 	// OpenSpace begins the space's instance at this member again, after a CloseSpace. Every
@@ -149,7 +237,7 @@ type (
 	// authority: who does not wait for that leaves it to recovery.
 	SteppedDown struct{ Pending bool }
 
-	// Unanswered answers a Show or a Scan that nobody could answer: Err is
+	// Unanswered answers a Show, a Scan or a Copy that nobody could answer: Err is
 	// ErrUnavailable, or a *LimitError where too many wait for their answer.
 	Unanswered struct{ Err error }
 
@@ -176,6 +264,40 @@ type (
 		Candidates []Candidate
 	}
 )
+
+// Role is what a member is where members vote.
+type Role uint8
+
+// The roles of a member.
+const (
+	Outsider Role = iota // it has no part
+	Learner              // it has all that was decided, and no vote
+	Voter
+)
+
+var roleNames = [...]string{"none", "learner", "voter"}
+
+// String returns the name that every format uses.
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return fmt.Sprintf("role %d", uint8(r))
+}
+
+// ParseRole reads what String returns.
+func ParseRole(text string) (Role, error) {
+	if i := slices.Index(roleNames[:], text); i >= 0 {
+		return Role(i), nil
+	}
+	return 0, fmt.Errorf("%.40q is no role of a member: want voter, learner or none", text)
+}
+
+// Shard is a part of a space's names, on which a group of members votes.
+type Shard struct {
+	Leader           ID // 0 where nobody is known to lead
+	Voters, Learners []ID
+}
 
 // Awaited is how many requests of a member wait for another member's reply.
 type Awaited struct {
@@ -223,9 +345,9 @@ func (n Serving) String() string { return fmt.Sprintf("serving reign %d", n.Reig
 // or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Revoke{}, &CountHolds{}, &ListRequests{},
-		&Break{}, &Show{}, &Scan{}, &Inspect{}, &Transfer{}, &OpenSpace{}, &CloseSpace{}, &StepDown{},
-		&Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Unanswered{}, &Condition{}, &Transferred{}, &SpaceOpen{}, &SteppedDown{},
+		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Enroll{}, &Beat{}, &Adopt{}, &Dismiss{}, &Revoke{}, &CountHolds{}, &ListRequests{},
+		&Break{}, &Show{}, &Scan{}, &Copy{}, &Inspect{}, &Transfer{}, &Reform{}, &ListShards{}, &OpenSpace{}, &CloseSpace{}, &StepDown{},
+		&Beaten{}, &Adopted{}, &Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Copied{}, &Unanswered{}, &Condition{}, &Transferred{}, &Reformed{}, &Shards{}, &SpaceOpen{}, &SteppedDown{},
 		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, Hint{},
 	}
 }

@@ -74,7 +74,8 @@ type (
 	Detach struct{}
 
 	// Renew renews a session. The ttl answered counts from Arrived, when the request
-	// that it answers reached this member (0 means now). The answer is a *Renewed.
+	// that it answers reached this member (0 means now). The answer is a *Renewed. Of a session that has used
+	// lasting spaces it comes when they have confirmed it, and not while one of them cannot.
 	Renew struct {
 		ID       lock.SessionID
 		Secret   Secret
@@ -83,7 +84,9 @@ type (
 		TTL      time.Duration // wanted; 0 means as before
 		Arrived  protocol.Time
 
-		resumed bool // for a Resume
+		resumed bool          // for a Resume
+		beaten  bool          // the lasting spaces where the session is enrolled keep it
+		heard   protocol.Time // since when they do
 	}
 	// Renewed answers Renew and Resume. Err is ErrUnknown when the session has ended
 	// or the secret is wrong, ErrForeign when it is another one's, a holdfast.Loss when all that the session held was taken
@@ -92,10 +95,15 @@ type (
 	Renewed struct {
 		TTL  time.Duration
 		Lost []Lost // what the session has lost and could not be told when it happened
-		Err  error
+		// Taken says that the session was taken over from another member, or from another life of this one. What it
+		// held in spaces that do not outlast their member, this answer does not keep: its client must not
+		// believe in it beyond what it was promised there.
+		Taken bool
+		Err   error
 	}
 
-	// Check asks whether a session is alive and its secret right. It renews nothing.
+	// Check asks whether a session is alive and its secret right. It renews nothing. As any other wish that proves
+	// whose it is, it takes a session over that lasting spaces have and this member does not.
 	// The answer is a *Renewed with TTL 0.
 	Check struct {
 		ID       lock.SessionID
@@ -113,7 +121,7 @@ type (
 	}
 	// Ended answers End.
 	Ended struct {
-		Released []Lost // with Decision.Kind Released
+		Released []Lost // with Decision.Kind Released; without what lasting spaces are about to release
 		Err      error
 	}
 

@@ -22,6 +22,13 @@ type Config struct {
 	Secret func() Secret
 	// Spaces is how many spaces the stack has. Required.
 	Spaces int
+	// Lasting has the spaces whose locks and sessions outlast the member that they came through, in ascending
+	// order. See protocol.Enroll.
+	Lasting []protocol.Port
+	// TakesOver says that this desk may take sessions over from other members. What those hold in spaces that do not last
+	// has ended with their members, and whoever is renewed so has to be told (Renewed.Taken): an edge that cannot tell may
+	// have sessions taken over only where all spaces last.
+	TakesOver bool
 	// Drift is how much faster one clock may run than another. Zero means 0.05.
 	Drift float64
 	// Lease is the member's lease, D. Zero means 3 s.
@@ -61,6 +68,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("session: Rand is nil; give a source that was seeded with a secret")
 	case c.Spaces < 1:
 		return fmt.Errorf("session: Spaces is %d; a member has at least one", c.Spaces)
+	case !c.lastingIsInOrder():
+		return fmt.Errorf("session: Lasting is %v; give ports from 1 to %d, each once, in ascending order", c.Lasting, c.Spaces)
 	case !(c.Drift >= 0 && c.Drift <= 0.5): // so that it is no NaN either
 		return fmt.Errorf("session: Drift is %v; 0 to 0.5 is allowed", c.Drift)
 	case c.Lease < 0, c.TTL < 0, c.MaxTTL < 0, c.Sessions < 0:
@@ -69,6 +78,17 @@ func (c *Config) check() error {
 		return fmt.Errorf("session: MaxTTL is %v; up to %v is allowed", c.MaxTTL, longestTTL)
 	}
 	return nil
+}
+
+func (c *Config) lastingIsInOrder() bool {
+	before := protocol.Below
+	for _, port := range c.Lasting {
+		if port <= before || int(port) > c.Spaces {
+			return false
+		}
+		before = port
+	}
+	return true
 }
 
 // drawSecret draws the secret of a session. The configuration is asked each time, and keeps
@@ -96,7 +116,7 @@ type Desk struct {
 	wake   protocol.Time
 
 	lastNumber uint64
-	sessions   map[uint64]*presence
+	sessions   map[lock.SessionID]*presence
 	recent     *presence              // looked up last
 	attached   map[uint64][]*presence // by sink
 	remote     int                    // sessions that are not Local
@@ -110,6 +130,13 @@ type Desk struct {
 	classes [64]int               // sessions, and beliefs, by the horizon that they need, as a power of two
 	parked  []parkedCall          // answers that wait for the horizon
 	beliefs beliefs               // of clients whose sessions have ended before their deadlines
+
+	questions uint64 // how many the desk itself has asked of lasting spaces
+	heard     []answer
+	beats     map[uint64]*beat // that may be answered, by number
+	beatDue   expiryQueue      // of one-shot sessions that a connection waits for
+	renewals  int              // that wait for a beat
+	adoptions adoptions
 
 	// superseded has the sinks that are still attached to the driver, and whose session
 	// another one has resumed: what is read there now was said before.
@@ -139,11 +166,15 @@ type presence struct {
 
 	// waiting has the requests that wait and did not come over the session's own
 	// stream, and who waits for them.
-	waiting map[uint64]protocol.CallID
+	waiting map[uint64]wait
 
 	live map[uint64]protocol.Port // OneShot only: the requests that hold
 
 	back *comeback // Stream only: from a Resume until the first Renew after it
+
+	lasting *lasting // what it has in spaces that outlast this member; nil where it has used none
+	adopted bool     // from another member, or from another life of this one
+	over    bool     // a lasting space has ended it: it is nobody's, until it expires
 }
 
 // parkedCall is an Open or Renew whose answer waits for the horizon.
@@ -163,9 +194,11 @@ func NewDesk(c Config, inner protocol.Machine) (*Desk, error) {
 		inner:      inner,
 		wake:       protocol.Never,
 		lastNumber: c.Incarnation << 32,
-		sessions:   map[uint64]*presence{},
+		sessions:   map[lock.SessionID]*presence{},
 		superseded: map[uint64]bool{},
 		attached:   map[uint64][]*presence{},
+		beats:      map[uint64]*beat{},
+		adoptions:  adoptions{of: map[lock.SessionID]*adoption{}, asked: map[uint64]*adoption{}},
 	}, nil
 }
 
@@ -192,8 +225,10 @@ func (m *Desk) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects)
 	m.settle()
 }
 
-// conclude ends what must end because of what was decided, after that was told.
+// conclude takes up what was answered, and ends what must end because of what was decided, after that was
+// told.
 func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
+	m.attend(now, out)
 	if m.lapsed {
 		m.endTenure(now, out)
 	}
@@ -203,12 +238,13 @@ func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
 	if m.closing.stage != serving {
 		m.concludeClosing(now, out)
 	}
+	m.attend(now, out)
 }
 
 // settle notes when to be woken, once a step: the driver asks after it, and the next
 // step before it does anything.
 func (m *Desk) settle() {
-	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.closing.wake())
+	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.beatDue.First(), m.closing.wake())
 }
 
 // tick does what time has decided.
@@ -219,10 +255,14 @@ func (m *Desk) tick(now protocol.Time, out *protocol.Effects) {
 	m.expire(now, out)
 	m.endRevoked(now, out)
 	m.endBeliefs(now, out)
+	m.beatPresent(now, out)
 }
 
 // onCall takes a wish of a client.
 func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
+	if m.config.TakesOver && len(m.config.Lasting) > 0 && m.takesOver(now, ev, out) {
+		return
+	}
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
 		m.onRequest(now, ev, fact, out)
@@ -278,8 +318,12 @@ func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request,
 	if p.sort != Local {
 		r.Belief = m.stretch(p.ttl)
 	}
-	if _, waits := p.waiting[r.ID]; waits {
-		p.waiting[r.ID] = ev.Call // who asked again is who is told
+	if w, waits := p.waiting[r.ID]; waits {
+		w.call = ev.Call // who asked again is who is told
+		p.waiting[r.ID] = w
+	}
+	if m.config.lasts(ev.Port) {
+		m.introduce(now, p, ev, r, out)
 	}
 	m.pass(now, ev, out)
 }
@@ -317,7 +361,7 @@ func (m *Desk) refuse(call protocol.CallID, s lock.SessionID, request uint64, na
 // has passed; that none serves beyond its time does not hang on that alone.
 func (m *Desk) alive(now protocol.Time, id lock.SessionID) *presence {
 	p := m.find(id)
-	if p == nil || m.hasExpired(p, now) {
+	if p == nil || p.over || m.hasExpired(p, now) {
 		return nil
 	}
 	return p
@@ -328,8 +372,8 @@ func (m *Desk) find(id lock.SessionID) *presence {
 	if m.recent != nil && m.recent.id == id {
 		return m.recent
 	}
-	p := m.sessions[id.Number]
-	if p == nil || p.id != id {
+	p := m.sessions[id]
+	if p == nil {
 		return nil
 	}
 	m.recent = p
@@ -379,9 +423,15 @@ func (m *Desk) pass(now protocol.Time, ev *protocol.Event, out *protocol.Effects
 			}
 		}
 	}
+	answered := false
 	for i := replies; i < len(out.Replies); i++ {
 		if out.Replies[i].Decision.Kind != 0 {
 			m.route(now, i, out)
+		} else if isOwn(&out.Replies[i]) {
+			answered = true
 		}
+	}
+	if answered {
+		m.hear(replies, out)
 	}
 }

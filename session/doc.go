@@ -45,6 +45,45 @@
 // A one-shot session does not expire while a request of it waits: its connection is
 // its presence.
 //
+// # Sessions that outlast their member
+//
+// A space may keep its locks and sessions where the loss of a member ends none of them (protocol
+// consensus; Config.Lasting). Whatever such a space is told of a session, protocol.Enroll and its neighbours say:
+//
+//	first request there ──► Enroll     who it is, for which ttl, and the hash of its secret
+//	a renewal           ──► Beat    ──► Beaten, from all lasting spaces ──► the answer
+//	a session that is not here ──► Adopt ──► Adopted, from all of them ──► it is, and the call goes on
+//	it ends at this member ──► Dismiss    its client ends it ──► EndSession
+//
+// What its client is promised is never more than the ttl that it is enrolled for, from when the Beat was stepped, which is no
+// earlier than the client's sending: that is what the space keeps, whatever becomes of this member. A beat
+// goes to every lasting space, also where this member has not enrolled the session, because another one may have. An answer to it
+// counts for all earlier beats. While nobody is in charge of a space there is none, and the renewal waits, until
+// the deadline that the session has here; there are bounds to how many wait, and at them it is unavailable. What one
+// session has under way is one heartbeat: a space that cannot confirm it holds up the session's other spaces, too.
+// The connection of a one-shot session that waits is its beat: the desk repeats it every third of the ttl.
+//
+// Where a space says that the session has ended, it ends, and its client is told. What it holds in spaces that end with this
+// member stays its own until the deadline that its client may believe in.
+//
+// A reason of this member's ends its part only. A lapse, an expiry, a drain end what the session has in memory; in lasting spaces
+// it is dismissed, and lives for its ttl, for whoever adopts it. So nothing is revoked there by a member that
+// leaves, and who holds nothing elsewhere is told to go at once. A local session's holds there go on through a
+// lapse. With its last lock a one-shot session ends where that was released; other lasting spaces let it expire, because
+// it may have come to them through another member.
+//
+// Whoever names a session that is not here waits until all lasting spaces have said whether they have it. Its secret is compared
+// by its hash, and its client's identity as here. A call that is not its client's leaves it where it was, a space that
+// cannot say makes it unavailable, and only what all say they do not have is unknown. A Resume makes it
+// a Stream; before its answer it is told what it must stop using, and in it what it has lost. Any other call
+// makes it a OneShot, or a Stream that is attached to nothing where a stream has asked for what it has; if a Resume comes
+// behind, the spaces are asked again, because only it says what its client may not have heard. Each answer about such a
+// session says so (Renewed.Taken): it keeps nothing of what the session held in the memory of another member.
+//
+// Several members may serve one session at a time, and nothing tells them. Each is right in what it promises. A
+// grant there that was revoked is released at its deadline only by a member that has renewed the session since it told
+// that: another one does not know that its client has heard.
+//
 // # What is told
 //
 // Decisions of the spaces are addressed to sessions. The desk sends them to the

@@ -32,5 +32,8 @@ var (
 	errNoLease  = fmt.Errorf("%w: this member's lease has run out; another may serve", holdfast.ErrUnavailable)
 	errLeaving  = fmt.Errorf("%w: this member is leaving; another may serve", holdfast.ErrUnavailable)
 	errDraining = fmt.Errorf("%w: this member is being drained; another may serve", holdfast.ErrUnavailable)
+	errBeats    = fmt.Errorf("%w: too many renewals wait until a space keeps their sessions; try again", holdfast.ErrUnavailable)
+	errFull     = fmt.Errorf("%w: this member has too many sessions to take over another; another may serve", holdfast.ErrUnavailable)
+	errUnsure   = fmt.Errorf("%w: a space cannot say whether it has the session; try again", holdfast.ErrUnavailable)
 	errExcess   = fmt.Errorf("%w: the session has lost more than this member can tell", holdfast.ErrLost)
 )

@@ -1,13 +1,25 @@
 package session
 
-import "github.com/holdfast-locks/holdfast/protocol"
+import (
+	"cmp"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
 
 // expiryQueue orders sessions by the time at which something of theirs may have ended.
 // Whoever takes one looks whether it was renewed since.
-type expiryQueue = protocol.Reminders[sessionNumber]
+type expiryQueue = protocol.Reminders[sessionKey]
 
-// sessionNumber is the number of a session of this member.
-type sessionNumber uint64
+// sessionKey is a session, of this member or of another one.
+type sessionKey lock.SessionID
 
-// Before orders by the opening of the sessions.
-func (n sessionNumber) Before(other sessionNumber) bool { return n < other }
+// Before orders by the opening of the sessions, member by member.
+func (k sessionKey) Before(other sessionKey) bool {
+	return compareIDs(lock.SessionID(k), lock.SessionID(other)) < 0
+}
+
+// compareIDs orders sessions by their opening, member by member.
+func compareIDs(a, b lock.SessionID) int {
+	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Number, b.Number))
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -12,8 +13,8 @@ import (
 // (membership.md §6, V20). What they held was told to be lost by their spaces. The
 // sessions of this process go on without what they held: they end with the process.
 func (m *Desk) endTenure(now protocol.Time, out *protocol.Effects) {
-	for _, number := range slices.Sorted(maps.Keys(m.sessions)) {
-		if p := m.sessions[number]; p != nil && p.sort != Local && !protocol.Mutated("session outlives its tenure") {
+	for _, id := range slices.SortedFunc(maps.Keys(m.sessions), compareIDs) {
+		if p := m.sessions[id]; p != nil && p.sort != Local && !protocol.Mutated("session outlives its tenure") {
 			m.outlive(p)
 			m.endAway(now, p, errNoLease, out)
 		}
@@ -34,7 +35,7 @@ func (m *Desk) endAway(now protocol.Time, p *presence, why error, out *protocol.
 // for these, too (membership.md §5, V7).
 type beliefs struct {
 	due     expiryQueue
-	classes map[uint64]int // by session
+	classes map[lock.SessionID]int
 }
 
 // outlive keeps the promise that p has beyond its end.
@@ -43,20 +44,20 @@ func (m *Desk) outlive(p *presence) {
 		return
 	}
 	if m.beliefs.classes == nil {
-		m.beliefs.classes = map[uint64]int{}
+		m.beliefs.classes = map[lock.SessionID]int{}
 	}
-	m.beliefs.classes[p.id.Number] = p.class
+	m.beliefs.classes[p.id] = p.class
 	m.classes[p.class]++
-	m.beliefs.due.Push(p.expires, sessionNumber(p.id.Number))
+	m.beliefs.due.Push(p.expires, sessionKey(p.id))
 }
 
 // endBeliefs forgets the promises that nobody believes in any more.
 func (m *Desk) endBeliefs(now protocol.Time, out *protocol.Effects) {
 	ended := false
 	for m.beliefs.due.First() <= now {
-		number := uint64(m.beliefs.due.Pop().Key)
-		m.classes[m.beliefs.classes[number]]--
-		delete(m.beliefs.classes, number)
+		id := lock.SessionID(m.beliefs.due.Pop().Key)
+		m.classes[m.beliefs.classes[id]]--
+		delete(m.beliefs.classes, id)
 		ended = true
 	}
 	if ended {
@@ -70,7 +71,7 @@ func (m *Desk) endExcess(now protocol.Time, out *protocol.Effects) {
 	excess := m.excess
 	m.excess = nil
 	for _, p := range excess {
-		if m.sessions[p.id.Number] == p {
+		if m.sessions[p.id] == p {
 			m.outlive(p)
 			m.endAway(now, p, errExcess, out)
 		}

@@ -24,14 +24,14 @@ const (
 // its client goes on elsewhere.
 type closing struct {
 	stage   stage
-	leavers []protocol.CallID   // wait to be told that the member has left
-	drained []protocol.CallID   // wait to be told that nothing is held
-	hurried bool                // it leaves whatever is held
-	pending bool                // a space's authority is being handed over
-	passed  bool                // the membership has been told
-	until   protocol.Time       // handing over is waited for
-	holders map[uint64]struct{} // sessions that hold something
-	stirred []uint64            // of those, which may hold less than before
+	leavers []protocol.CallID           // wait to be told that the member has left
+	drained []protocol.CallID           // wait to be told that nothing is held
+	hurried bool                        // it leaves whatever is held
+	pending bool                        // a space's authority is being handed over
+	passed  bool                        // the membership has been told
+	until   protocol.Time               // handing over is waited for
+	holders map[lock.SessionID]struct{} // sessions that hold something
+	stirred []lock.SessionID            // of those, which may hold less than before
 }
 
 // refusal says why nothing new is taken; nil if something is.
@@ -46,12 +46,12 @@ func (c *closing) refusal() error {
 }
 
 // stir notes that a session may hold less than before, once for many decisions about it.
-func (c *closing) stir(number uint64) {
-	if n := len(c.stirred); n > 0 && c.stirred[n-1] == number {
+func (c *closing) stir(id lock.SessionID) {
+	if n := len(c.stirred); n > 0 && c.stirred[n-1] == id {
 		return
 	}
-	if _, holds := c.holders[number]; holds {
-		c.stirred = append(c.stirred, number)
+	if _, holds := c.holders[id]; holds {
+		c.stirred = append(c.stirred, id)
 	}
 }
 
@@ -100,17 +100,17 @@ func (m *Desk) close(now protocol.Time, next stage, out *protocol.Effects) {
 		return
 	}
 	m.closing.stage = next
-	m.closing.holders = map[uint64]struct{}{}
+	m.closing.holders = map[lock.SessionID]struct{}{}
 	m.closing.until = now + m.config.Lease/2
 	m.answerParked(now, out)
-	for _, number := range slices.Sorted(maps.Keys(m.sessions)) {
-		p := m.sessions[number]
+	for _, id := range slices.SortedFunc(maps.Keys(m.sessions), compareIDs) {
+		p := m.sessions[id]
 		switch {
 		case p == nil:
 		case !m.holds(now, p, out):
 			m.sendAway(now, p, out)
 		default:
-			m.closing.holders[number] = struct{}{}
+			m.closing.holders[id] = struct{}{}
 			if next == leaving {
 				m.revokeAll(now, p, out)
 			}
@@ -161,6 +161,9 @@ func (m *Desk) sendAway(now protocol.Time, p *presence, out *protocol.Effects) {
 func (m *Desk) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) {
 	p.away = m.closing.refusal()
 	for port := 1; port <= m.config.Spaces; port++ {
+		if m.config.lasts(protocol.Port(port)) {
+			continue // what it holds there outlasts this member
+		}
 		revoke := &protocol.Revoke{Session: p.id, Why: holdfast.MemberLost}
 		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: revoke}, out)
 	}
@@ -173,12 +176,12 @@ func (m *Desk) concludeClosing(now protocol.Time, out *protocol.Effects) {
 	for len(c.stirred) > 0 {
 		stirred := c.stirred
 		c.stirred = nil
-		for _, number := range stirred {
-			p := m.sessions[number]
-			if _, holder := c.holders[number]; !holder || p != nil && m.holds(now, p, out) {
+		for _, id := range stirred {
+			p := m.sessions[id]
+			if _, holder := c.holders[id]; !holder || p != nil && m.holds(now, p, out) {
 				continue
 			}
-			delete(c.holders, number)
+			delete(c.holders, id)
 			if p != nil {
 				m.sendAway(now, p, out)
 			}
@@ -205,9 +208,13 @@ func (m *Desk) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
 	}
 }
 
-// holds reports whether a session holds anything in any space.
+// holds reports whether a session holds anything that ends with this member's service: in a lasting space
+// nothing does.
 func (m *Desk) holds(now protocol.Time, p *presence, out *protocol.Effects) (anything bool) {
 	for port := 1; port <= m.config.Spaces; port++ {
+		if m.config.lasts(protocol.Port(port)) {
+			continue
+		}
 		holds, is := m.inquire(now, protocol.Port(port), &protocol.CountHolds{Session: p.id}, out).(*protocol.Holds)
 		anything = anything || is && holds.Count > 0
 	}

@@ -34,7 +34,7 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: ttl, class: -1, expires: protocol.Never}
 	opened := &Opened{}
 	if p.sort != Local {
-		if opened.TTL = m.promise(p, now, now); opened.TTL == 0 {
+		if opened.TTL = m.promise(p, now, now, now); opened.TTL == 0 {
 			out.Reply(call, &Opened{Err: m.whyNothing()})
 			return
 		}
@@ -42,7 +42,7 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 	m.lastNumber++
 	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}
 	p.secret = m.drawSecret()
-	m.sessions[p.id.Number] = p
+	m.sessions[p.id] = p
 	if p.sort != OneShot {
 		m.attach(p, call.Sink)
 	}
@@ -60,7 +60,7 @@ func (m *Desk) tooMany(sort Sort) bool {
 	if sort == Local {
 		return len(m.sessions)-m.remote >= m.config.Sessions
 	}
-	return m.remote+len(m.parked) >= m.config.Sessions
+	return m.remote+len(m.parked)+len(m.adoptions.of) >= m.config.Sessions
 }
 
 func (m *Desk) wanted(ttl, otherwise time.Duration) time.Duration {
@@ -143,15 +143,16 @@ func (m *Desk) whyNothing() error {
 }
 
 // promise renews p and returns the ttl to answer, which counts from arrived: when the
-// request that is answered reached this member. It is 0, and p is as before, where
+// request that is answered reached this member. It includes the time waited until heard, since
+// when whoever keeps the session does. It is 0, and p is as before, where
 // there is nothing to promise.
-func (m *Desk) promise(p *presence, now, arrived protocol.Time) time.Duration {
+func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Duration {
 	if !m.horizon.Clients {
 		return 0
 	}
 	// In steps of a tenth of the ttl, so that whoever asks for 10 s is told 10s and
 	// not what the disk took beside it. Less than the truth is always safe.
-	waited := now - arrived
+	waited := max(0, heard-arrived)
 	waited -= waited % max(1, p.ttl/10)
 	lease := max(0, min(m.config.Lease, m.lease.Carried-now))
 	class := max(p.class, min(m.classOf(p.ttl), classOfHorizon(m.horizon.Confirmed)))
@@ -161,6 +162,9 @@ func (m *Desk) promise(p *presence, now, arrived protocol.Time) time.Duration {
 	ttl := min(waited+p.ttl, m.shrink(waited+lease+horizon))
 	if protocol.Mutated("session outlives the lease") {
 		ttl = waited + p.ttl
+	}
+	if p.lasting != nil {
+		ttl = min(ttl, p.lasting.atMost(m, waited))
 	}
 	if ttl < leastTTL {
 		return 0
@@ -173,13 +177,18 @@ func (m *Desk) promise(p *presence, now, arrived protocol.Time) time.Duration {
 		p.class = class
 	}
 	p.expires = max(p.expiresIfSet(), arrived+m.stretch(ttl))
+	m.remindRevoked(p, now)
 	return ttl
 }
 
 // remaining is what is left of the promise that p has, for an answer that renews
 // nothing.
 func (m *Desk) remaining(p *presence, now protocol.Time) time.Duration {
-	return max(0, m.shrink(p.expires-now))
+	left := m.shrink(p.expires - now)
+	if p.lasting != nil {
+		left = min(left, p.lasting.heard+p.lasting.ttl-now)
+	}
+	return max(0, left)
 }
 
 // shrink returns how long a client may count so that this member, whose clock may be
@@ -193,14 +202,14 @@ func (m *Desk) shrink(d time.Duration) time.Duration {
 func (m *Desk) remind(p *presence) {
 	if !p.reminded {
 		p.reminded = true
-		m.expiry.Push(p.expires, sessionNumber(p.id.Number))
+		m.expiry.Push(p.expires, sessionKey(p.id))
 	}
 }
 
 // reminds reports whether a reminder is of a session that there is. Whoever
 // opens and ends sessions of an hour must not leave an hour's reminders behind.
-func (m *Desk) reminds(r protocol.Reminder[sessionNumber]) bool {
-	return m.sessions[uint64(r.Key)] != nil
+func (m *Desk) reminds(r protocol.Reminder[sessionKey]) bool {
+	return m.sessions[lock.SessionID(r.Key)] != nil
 }
 
 func classOfHorizon(h time.Duration) int {
@@ -229,14 +238,17 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 	if renew.Arrived == 0 {
 		renew.Arrived = now
 	}
-	renewed := &Renewed{}
+	renewed := &Renewed{Taken: p.adopted}
 	if !renew.resumed && p.back != nil && p.back.sink == call.Sink {
 		p.back = nil
+	}
+	if m.awaitBeat(now, call, p, renew, out) {
+		return
 	}
 	if p.sort == OneShot || renew.resumed {
 		renewed.Lost = m.told(now, p)
 	}
-	if p.sort == OneShot && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0 {
+	if p.hasOnlyLosses() {
 		// Nothing is left to renew. The session goes on until its deadline, because this
 		// answer may be lost, and its client believes until then.
 		renewed.Err = p.lost[len(p.lost)-1].Decision.Loss
@@ -249,7 +261,10 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 		return
 	}
 	if renewed.Err = m.unable(now); renewed.Err == nil {
-		ttl := m.wanted(renew.TTL, p.ttl)
+		ttl, heard := m.wanted(renew.TTL, p.ttl), now
+		if p.lasting != nil {
+			ttl, heard = min(ttl, p.lasting.ttl), renew.heard
+		}
 		// When too many wait for a slow disk already, what may be promised now has to do.
 		again = again || len(m.parked) >= m.config.Sessions
 		if !m.promisable(now, ttl, again, out) {
@@ -257,7 +272,7 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 			return
 		}
 		p.ttl = ttl
-		if renewed.TTL = m.promise(p, now, renew.Arrived); renewed.TTL == 0 {
+		if renewed.TTL = m.promise(p, now, renew.Arrived, heard); renewed.TTL == 0 {
 			renewed.Err = m.whyNothing()
 		}
 		m.remind(p)
@@ -269,6 +284,11 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 		}
 	}
 	out.Reply(call, renewed)
+}
+
+// hasOnlyLosses reports whether nothing is left of a one-shot session but what it has to be told.
+func (p *presence) hasOnlyLosses() bool {
+	return p.sort == OneShot && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0
 }
 
 // answerParked answers what waited for the horizon.
@@ -335,6 +355,7 @@ func (m *Desk) unattach(p *presence) {
 // onDetach leaves the sessions of a sink that is gone to their TTL.
 func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 	delete(m.superseded, sink)
+	m.adoptions.detach(sink)
 	for len(m.attached[sink]) > 0 {
 		p := m.attached[sink][0]
 		m.unattach(p)
@@ -351,7 +372,7 @@ func (m *Desk) onCheck(now protocol.Time, call protocol.CallID, check *Check, ou
 
 func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 	known := &Known{}
-	if p := m.sessions[who.ID.Number]; p != nil && p.id == who.ID {
+	if p := m.sessions[who.ID]; p != nil {
 		known.Client, known.Until = p.client, p.expires
 	}
 	out.Reply(call, known)
@@ -378,19 +399,28 @@ func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *pro
 // end ends a session in every space and forgets it. Why is "" where its client
 // wished it.
 func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *protocol.Effects) {
-	if m.sessions[p.id.Number] != p {
+	if m.sessions[p.id] != p {
 		return // ended already, by what it was told
 	}
 	p.expires = 0
-	m.closing.stir(p.id.Number)
+	m.closing.stir(p.id)
 	for port := 1; port <= m.config.Spaces; port++ {
 		end := &protocol.EndSession{Session: p.id, Why: why}
+		if m.config.lasts(protocol.Port(port)) {
+			m.part(now, p, protocol.Port(port), why, out)
+			continue
+		}
 		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: end}, out)
 	}
-	delete(m.sessions, p.id.Number)
+	if p.lasting != nil {
+		m.forgoAll(p, p.gone(), out)
+		m.hangUp(p, why, out)
+	}
+	delete(m.sessions, p.id)
 	m.recent = nil
 	m.expiry.Sweep(len(m.sessions), m.reminds)
 	m.revokedDue.Sweep(len(m.sessions), m.reminds)
+	m.beatDue.Sweep(len(m.sessions), m.reminds)
 	if p.sink != 0 {
 		if why != "" {
 			out.Reply(protocol.CallID{Sink: p.sink}, &Expired{ID: p.id, Err: p.away})
@@ -425,7 +455,7 @@ func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
 // expire ends the sessions whose time has come.
 func (m *Desk) expire(now protocol.Time, out *protocol.Effects) {
 	for m.expiry.First() <= now {
-		p := m.sessions[uint64(m.expiry.Pop().Key)]
+		p := m.sessions[lock.SessionID(m.expiry.Pop().Key)]
 		if p == nil {
 			continue // ended since it was queued
 		}

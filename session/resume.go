@@ -50,6 +50,9 @@ func (b *comeback) crossed(sink, request uint64) bool {
 func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume, out *protocol.Effects) {
 	p := m.alive(now, resume.ID)
 	err := p.refusal(resume.Secret, resume.Identity)
+	if err == nil && p.lasting != nil && p.lasting.taken {
+		p.becomeStream()
+	}
 	if err == nil && p.sort != Stream {
 		err = ErrUnknown
 	}

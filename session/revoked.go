@@ -53,7 +53,21 @@ func (m *Desk) routeRevoked(p *presence, reply *protocol.Reply) {
 		p.revoked.byRequest[key] = revocation{port: reply.Port, decision: *d, due: p.expires, number: p.revoked.count}
 		if p.expires != protocol.Never && p.expires != p.revoked.reminded {
 			p.revoked.reminded = p.expires
-			m.revokedDue.Push(p.expires, sessionNumber(p.id.Number))
+			m.revokedDue.Push(p.expires, sessionKey(p.id))
+		}
+	}
+}
+
+// remindRevoked looks again at what a session was told to stop using, now that its client has been heard.
+func (m *Desk) remindRevoked(p *presence, now protocol.Time) {
+	if p.lasting == nil {
+		return
+	}
+	//tidy:unordered it is asked whether there is one
+	for _, r := range p.revoked.byRequest {
+		if r.due <= now {
+			m.revokedDue.Push(now, sessionKey(p.id))
+			return
 		}
 	}
 }
@@ -62,13 +76,16 @@ func (m *Desk) routeRevoked(p *presence, reply *protocol.Reply) {
 // they have not said so.
 func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
 	for m.revokedDue.First() <= now {
-		p := m.sessions[uint64(m.revokedDue.Pop().Key)]
+		p := m.sessions[lock.SessionID(m.revokedDue.Pop().Key)]
 		if p == nil {
 			continue
 		}
 		for _, r := range p.revoked.inOrder() {
 			if r.due > now {
 				continue
+			}
+			if m.config.lasts(r.port) && p.expires <= r.due {
+				continue // who has not renewed here since may not have heard, and be alive through another member
 			}
 			release := &protocol.Release{Session: p.id, Name: r.decision.Name, Token: r.decision.Token, Request: r.decision.Request}
 			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}, out)

@@ -15,6 +15,7 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 	reply := &out.Replies[i]
 	p := m.find(reply.Decision.Session)
 	if p == nil {
+		m.adoptions.keep(reply)
 		return
 	}
 	called := reply.To
@@ -25,7 +26,7 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 		}
 	}
 	if m.closing.stage != serving {
-		m.closing.stir(p.id.Number)
+		m.closing.stir(p.id)
 	}
 	if reply.Decision.Kind == lock.Revoked || len(p.revoked.byRequest) > 0 {
 		m.routeRevoked(p, reply)
@@ -34,7 +35,7 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 		if p.back != nil {
 			p.back.note(&reply.Decision)
 		}
-		p.keepCall(called, &reply.Decision)
+		p.keepCall(called, reply)
 		if reply.Decision.Kind == lock.Lost && p.sort == Stream {
 			m.keepLoss(now, p, reply)
 		}
@@ -87,23 +88,21 @@ func (m *Desk) routeOneShot(now protocol.Time, p *presence, called protocol.Call
 
 // keepCall remembers who waits for a request that did not come over the session's
 // own stream: a single call may name any session.
-func (p *presence) keepCall(called protocol.CallID, d *lock.Decision) {
+func (p *presence) keepCall(called protocol.CallID, reply *protocol.Reply) {
+	d := &reply.Decision
 	switch {
 	case d.Kind != lock.Queued && len(p.waiting) == 0:
 	case d.Kind != lock.Queued:
 		delete(p.waiting, d.Request)
 	case called.Sink != 0 && called.Sink != p.sink:
-		if p.waiting == nil {
-			p.waiting = map[uint64]protocol.CallID{}
-		}
-		p.waiting[d.Request] = called
+		p.await(d.Request, wait{called, reply.Port, d.Name})
 	}
 }
 
 // reach says where the session can be told about a request.
 func (p *presence) reach(request uint64) protocol.CallID {
-	if call, waits := p.waiting[request]; waits {
-		return call
+	if w, waits := p.waiting[request]; waits {
+		return w.call
 	}
 	if p.sink == 0 {
 		return protocol.CallID{}
@@ -167,12 +166,10 @@ func (m *Desk) account(now protocol.Time, p *presence, called protocol.CallID, p
 	_, lived := p.live[d.Request]
 	switch d.Kind {
 	case lock.Queued:
-		if p.waiting == nil {
-			p.waiting = map[uint64]protocol.CallID{}
-		}
 		if !waited {
-			p.waiting[d.Request] = called
+			p.await(d.Request, wait{called, port, d.Name})
 		}
+		m.beatWhilePresent(now, p)
 		return
 	case lock.Granted:
 		if p.live == nil {
@@ -181,13 +178,17 @@ func (m *Desk) account(now protocol.Time, p *presence, called protocol.CallID, p
 		p.live[d.Request] = port
 	case lock.Revoked, lock.Released, lock.Lost:
 		delete(p.live, d.Request)
+	case lock.Refused:
+		if called.Sink == 0 && m.config.lasts(port) {
+			delete(p.live, d.Request) // it came through another member, and waited
+		}
 	}
 	delete(p.waiting, d.Request)
 	if p.expires == 0 || len(p.waiting) > 0 {
 		return // ending already, or another request of it waits
 	}
 	if d.Kind == lock.Released && lived && len(p.live) == 0 {
-		m.end(now, p, "", out)
+		m.endReleased(now, p, port, out)
 		return
 	}
 	if waited {

@@ -226,6 +226,10 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		out.Reply(ev.Call, &protocol.Transferred{
 			Authority: idsOf(m.term.Leaders), Err: fmt.Errorf("%w: in protocol bakery leaders are elected", holdfast.ErrUnsupported),
 		})
+	case *protocol.ListShards:
+		out.Reply(ev.Call, &protocol.Shards{})
+	case *protocol.Reform:
+		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
 	default:
 		out.Note(clientele.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}

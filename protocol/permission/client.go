@@ -20,6 +20,10 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		out.Reply(ev.Call, &protocol.SteppedDown{}) // there is nothing to hand over
 	case *protocol.Transfer:
 		out.Reply(ev.Call, &protocol.Transferred{Authority: m.standing.Everybody(), Err: fmt.Errorf("%w: in protocol permission nobody is in charge", holdfast.ErrUnsupported)})
+	case *protocol.ListShards:
+		out.Reply(ev.Call, &protocol.Shards{})
+	case *protocol.Reform:
+		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
 	default:
 		out.Note(clientele.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}

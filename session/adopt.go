@@ -1,0 +1,360 @@
+package session
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// adoptions are the questions under way whether lasting spaces have a session that this desk does not.
+type adoptions struct {
+	of    map[lock.SessionID]*adoption
+	asked map[uint64]*adoption // by the number of the question
+}
+
+// adoption is one of them: all calls that name the session wait for it.
+type adoption struct {
+	id       lock.SessionID
+	number   uint64
+	requests []uint64        // that their client has not settled, in order
+	last     uint64          // the latest id that it had given
+	ports    []protocol.Port // that have not answered
+	found    []finding
+	unsure   error // a space could not say
+	calls    []parkedCall
+	told     []protocol.Reply // what was decided for the session meanwhile
+}
+
+// finding is a lasting space that has the session, and who that is.
+type finding struct {
+	port protocol.Port
+	who  protocol.Enroll
+}
+
+// mostCalls is how many calls may wait for one session to be taken over.
+const mostCalls = 64
+
+// keep keeps what a session that is being taken over has lost, or must stop using, until there is whom to tell.
+func (a *adoptions) keep(reply *protocol.Reply) {
+	if len(a.of) == 0 || reply.To.Sink != 0 {
+		return
+	}
+	if kind := reply.Decision.Kind; kind != lock.Lost && kind != lock.Revoked {
+		return // its client asks again for what it waits for
+	}
+	if adoption := a.of[reply.Decision.Session]; adoption != nil {
+		adoption.told = append(adoption.told, *reply)
+	}
+}
+
+// detach forgets the streams of a sink that is gone: nothing is to be attached to it.
+func (a *adoptions) detach(sink uint64) {
+	//tidy:unordered each by itself
+	for _, adoption := range a.of {
+		adoption.calls = slices.DeleteFunc(adoption.calls, func(c parkedCall) bool {
+			_, stream := c.fact.(Resume)
+			return stream && c.call.Sink == sink
+		})
+	}
+}
+
+// takesOver has a call wait until the lasting spaces have said whether they have the session that it names, and reports
+// that it does, or was refused. A session that is here is asked about only when its stream comes back to
+// where another call has brought it: then they say what the stream may not have heard.
+func (m *Desk) takesOver(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
+	id := namedBy(ev.Fact)
+	if id == (lock.SessionID{}) {
+		return false
+	}
+	resume, stream := ev.Fact.(*Resume)
+	if p := m.find(id); p != nil {
+		if !stream || p.over || p.lasting == nil || !p.lasting.taken || p.refusal(resume.Secret, resume.Identity) != nil {
+			return false
+		}
+	}
+	m.adopt(now, id, parkedCall{ev.Call, keepCall(ev.Fact)}, out)
+	return true
+}
+
+// namedBy returns the session that a call names and has to prove to be its own; 0 for any other call.
+func namedBy(fact any) lock.SessionID {
+	switch fact := fact.(type) {
+	case *Resume:
+		return fact.ID
+	case *Renew:
+		if !fact.Proven {
+			return fact.ID
+		}
+	case *Check:
+		return fact.ID
+	case *End:
+		if !fact.Proven {
+			return fact.ID
+		}
+	}
+	return lock.SessionID{}
+}
+
+// keepCall returns a copy of a call that names a session: its pointer is the desk's until Step returns.
+func keepCall(fact any) any {
+	switch fact := fact.(type) {
+	case *Resume:
+		kept := *fact
+		kept.Requests = slices.Sorted(slices.Values(fact.Requests))
+		return kept
+	case *Renew:
+		kept := *fact
+		return kept
+	case *Check:
+		return *fact
+	case *End:
+		return *fact
+	}
+	return fact
+}
+
+// adopt asks the lasting spaces about a session, once for all calls that name it.
+func (m *Desk) adopt(now protocol.Time, id lock.SessionID, waiting parkedCall, out *protocol.Effects) {
+	a := m.adoptions.of[id]
+	if err := m.whyNotAdopt(now, id, a); err != nil {
+		refuseCall(waiting, err, out)
+		return
+	}
+	if a != nil {
+		a.calls = append(a.calls, waiting)
+		return
+	}
+	m.questions++
+	a = &adoption{id: id, number: m.questions, ports: slices.Clone(m.config.Lasting), calls: []parkedCall{waiting}}
+	if resume, stream := waiting.fact.(Resume); stream {
+		a.requests, a.last = resume.Requests, resume.Last
+	}
+	m.adoptions.of[id], m.adoptions.asked[a.number] = a, a
+	m.question(now, a.number, func() any {
+		return &protocol.Adopt{Session: id, Requests: slices.Clone(a.requests), Last: a.last}
+	}, out)
+}
+
+// whyNotAdopt says why a session cannot be taken over, or why one call more cannot wait for that; nil if it can.
+func (m *Desk) whyNotAdopt(now protocol.Time, id lock.SessionID, a *adoption) error {
+	if err := m.closing.refusal(); err != nil {
+		return err
+	}
+	if err := m.unable(now); err != nil {
+		return err
+	}
+	if a == nil && m.sessions[id] == nil && m.tooMany(OneShot) || a != nil && len(a.calls) >= mostCalls {
+		return errFull
+	}
+	return nil
+}
+
+// refuseCall answers a call that names a session.
+func refuseCall(waiting parkedCall, err error, out *protocol.Effects) {
+	if _, end := waiting.fact.(End); end {
+		out.Reply(waiting.call, &Ended{Err: err})
+		return
+	}
+	out.Reply(waiting.call, &Renewed{Err: err})
+}
+
+// onAdopted takes what a lasting space says about a session.
+func (m *Desk) onAdopted(now protocol.Time, from answer, adopted *protocol.Adopted, out *protocol.Effects) {
+	a := m.adoptions.asked[from.number]
+	if a == nil {
+		return
+	}
+	at := slices.Index(a.ports, from.port)
+	if at < 0 {
+		return
+	}
+	a.ports = slices.Delete(a.ports, at, at+1)
+	switch {
+	case adopted.Err == nil:
+		a.found = append(a.found, finding{from.port, adopted.Enrolled})
+	case !errors.Is(adopted.Err, holdfast.SessionExpired):
+		a.unsure = adopted.Err
+	}
+	if len(a.ports) == 0 {
+		delete(m.adoptions.of, a.id)
+		delete(m.adoptions.asked, a.number)
+		m.concludeAdoption(now, a, out)
+	}
+}
+
+// concludeAdoption goes on with the calls that have waited, when all spaces have answered. While one cannot say nobody is
+// told that there is no such session; nor is it served by the others alone, because what is promised to its client
+// would be believed of that one's locks, too.
+func (m *Desk) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Effects) {
+	slices.SortFunc(a.found, func(x, y finding) int { return int(x.port) - int(y.port) })
+	p, err := m.find(a.id), m.closing.refusal()
+	if err == nil && a.unsure != nil {
+		err = errUnsure
+	}
+	serves := p != nil && !p.over
+	if serves {
+		join(now, p, a.found)
+	}
+	if err == nil && len(a.found) == 0 {
+		err = ErrUnknown
+		if serves {
+			m.endedThere(now, p, out)
+		}
+	}
+	for _, waiting := range a.calls {
+		if err == nil && p == nil {
+			if wrong := m.makePresence(now, a, waiting.fact, out); wrong != nil {
+				refuseCall(waiting, wrong, out)
+				continue
+			}
+			p = m.find(a.id)
+		}
+		if err != nil {
+			refuseCall(waiting, err, out)
+			continue
+		}
+		m.goOn(now, a, waiting, out)
+	}
+	if p = m.find(a.id); p == nil || p.over {
+		for _, found := range a.found {
+			dismiss := &protocol.Dismiss{Session: a.id}
+			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: found.port, Fact: dismiss}, out)
+		}
+	}
+}
+
+// goOn does what a call wishes that has waited for its session. A stream that names requests which the spaces were not
+// asked about has them asked again.
+func (m *Desk) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *protocol.Effects) {
+	switch fact := waiting.fact.(type) {
+	case Resume:
+		for _, request := range fact.Requests {
+			if _, asked := slices.BinarySearch(a.requests, request); !asked && m.find(a.id).refusal(fact.Secret, fact.Identity) == nil {
+				m.adopt(now, a.id, waiting, out)
+				return
+			}
+		}
+		m.onResume(now, waiting.call, &fact, out)
+	case Renew:
+		m.onRenew(now, waiting.call, fact, false, out)
+	case Check:
+		m.onCheck(now, waiting.call, &fact, out)
+	case End:
+		m.onEnd(now, waiting.call, &fact, out)
+	}
+}
+
+// join adds the spaces that have a session to those where it is enrolled. What its client believes of those came through
+// another member, and is not known here.
+func join(now protocol.Time, p *presence, found []finding) {
+	l := p.lasting
+	for _, f := range found {
+		if slices.Contains(l.ports, f.port) {
+			continue
+		}
+		l.ports = append(l.ports, f.port)
+		if l.ttl == 0 || f.who.TTL < l.ttl {
+			l.ttl = f.who.TTL
+		}
+		l.heard = now - l.ttl
+	}
+	slices.Sort(l.ports)
+	p.ttl = min(p.ttl, l.ttl)
+}
+
+// makePresence makes a session that lasting spaces have one of this desk, if whoever asks is its client. The
+// error says that it is not.
+func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *protocol.Effects) error {
+	secret, identity, stream := credentialsOf(fact)
+	for _, found := range a.found {
+		if err := isClientOf(&found.who, secret, identity); err != nil {
+			return err
+		}
+	}
+	who := a.found[0].who
+	p := &presence{
+		id: a.id, secret: secret, sort: OneShot, client: who.Client, owner: who.Identity, ttl: who.TTL, class: -1,
+		lasting: &lasting{taken: !stream}, adopted: true,
+	}
+	join(now, p, a.found)
+	p.expires = now + m.stretch(p.ttl)
+	m.sessions[p.id] = p
+	m.remote++
+	m.remind(p)
+	if stream || m.hasStream(now, p, out) {
+		p.sort = Stream
+	}
+	for i := range a.told {
+		reply := a.told[i]
+		m.routeRevoked(p, &reply)
+		switch {
+		case p.sort == OneShot:
+			p.lose(loss{Lost: Lost{reply.Port, reply.Decision}})
+		case reply.Decision.Kind == lock.Lost:
+			m.keepLoss(now, p, &reply)
+		}
+	}
+	a.told = nil
+	if p.sort == OneShot {
+		m.recount(now, p, out)
+	}
+	return nil
+}
+
+// hasStream reports whether a stream has asked for what a session has.
+func (m *Desk) hasStream(now protocol.Time, p *presence, out *protocol.Effects) bool {
+	for _, port := range p.lasting.ports {
+		for _, r := range m.requestsOf(now, p, port, out) {
+			if r.ID < SingleCall {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// credentialsOf returns what a call proves, and whether it is a stream's.
+func credentialsOf(fact any) (secret Secret, identity string, stream bool) {
+	switch fact := fact.(type) {
+	case Resume:
+		return fact.Secret, fact.Identity, true
+	case Renew:
+		return fact.Secret, fact.Identity, false
+	case Check:
+		return fact.Secret, fact.Identity, false
+	case End:
+		return fact.Secret, fact.Identity, false
+	}
+	return secret, "", false
+}
+
+// isClientOf says why a session is not that of who asks; nil if it is. One of another member's process is nobody
+// else's.
+func isClientOf(who *protocol.Enroll, secret Secret, identity string) error {
+	proof := sha256.Sum256(secret[:])
+	switch {
+	case subtle.ConstantTimeCompare(proof[:], who.Proof[:]) == 0 || who.Own:
+		return ErrUnknown
+	case who.Identity != "" && who.Identity != identity:
+		return ErrForeign
+	}
+	return nil
+}
+
+// becomeStream makes a session that another call has brought here that of its stream.
+func (p *presence) becomeStream() {
+	p.lasting.taken = false
+	if p.sort == Stream {
+		return
+	}
+	p.sort, p.live = Stream, nil
+	p.lost = slices.DeleteFunc(p.lost, func(l loss) bool { return l.Decision.Kind != lock.Lost })
+	for i := range p.lost {
+		p.lost[i].due = p.expires
+	}
+}

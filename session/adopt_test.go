@@ -1,0 +1,371 @@
+package session_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// secretOf is that of the session that another member has opened.
+var secretOf = session.Secret{1, 2, 3}
+
+// elsewhere is a session that another member has opened, and enrolled in the first vault of a desk.
+func (d *desk) elsewhere() lock.SessionID {
+	id := lock.SessionID{Member: 8, Number: 1<<32 + 5}
+	d.vault.enrolled[id] = protocol.Enroll{
+		Session: id, TTL: 1500 * time.Millisecond, Proof: sha256.Sum256(secretOf[:]), Client: "far", Identity: "i",
+	}
+	return id
+}
+
+// grant has a session hold a name in the first vault, without a word.
+func (d *desk) grant(id lock.SessionID, request uint64, name string) lock.Decision {
+	d.vault.table.Acquire(d.now, &lock.Request{Session: id, ID: request, Name: name, WaitEnd: lock.Never}, &d.vault.out)
+	granted := d.vault.out[len(d.vault.out)-1]
+	d.vault.out = d.vault.out[:0]
+	return granted
+}
+
+// loses has the vault tell what its sessions have lost, and must stop using, behind their adoption.
+func (d *desk) loses(told ...lock.Decision) { d.vault.tell = told }
+
+func resumeOf(id lock.SessionID, requests ...uint64) *session.Resume {
+	return &session.Resume{ID: id, Secret: secretOf, Identity: "i", Requests: requests}
+}
+
+// TestResumeElsewhere: a stream goes on at another member with what it holds, is told first what it must stop using, and
+// what it has lost.
+func TestResumeElsewhere(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.grant(id, 1, "kept")
+	d.grant(id, 2, "settled")
+	revoked := d.grant(id, 4, "revoked")
+	revoked.Kind, revoked.Loss = lock.Revoked, holdfast.Broken
+	lost := lock.Decision{Kind: lock.Lost, Session: id, Request: 3, Name: "lost", Token: 9, Loss: holdfast.Broken}
+	d.loses(lost, revoked)
+	resume := resumeOf(id, 4, 1, 3)
+	resume.Last = 4
+	call := d.ask(1, protocol.Below, resume)
+	if said := d.vault.said(); said != "adopt[1 3 4] beat" {
+		t.Errorf("the space was asked %q", said)
+	}
+	at := func(is func(protocol.Reply) bool) int { return slices.IndexFunc(d.told, is) }
+	stop := at(func(r protocol.Reply) bool { return r.To.Sink == 1 && r.Decision.Kind == lock.Revoked })
+	answer := at(func(r protocol.Reply) bool { return r.To == call })
+	if stop < 0 || answer < stop {
+		t.Errorf("told to stop at %d, answered at %d", stop, answer)
+	}
+	renewed := answered[*session.Renewed](d, call)
+	if renewed == nil || renewed.Err != nil || !renewed.Taken || renewed.TTL > 1500*time.Millisecond || renewed.TTL < 1400*time.Millisecond {
+		t.Fatalf("answered %+v", renewed)
+	}
+	if len(renewed.Lost) != 1 || renewed.Lost[0] != (session.Lost{Port: vaultPort, Decision: lost}) {
+		t.Errorf("lost: %+v", renewed.Lost)
+	}
+	if d.vault.held(id) != 2 {
+		t.Errorf("%d holds are left, want those that it has not settled", d.vault.held(id))
+	}
+	d.ask(1, vaultPort, &protocol.Release{Session: id, Name: "kept", Request: 1})
+	d.lock(1, secondPort, id, 5, "more")
+	if got := d.second.enrolled[id]; got.TTL != 1500*time.Millisecond || got.Client != "far" || got.Identity != "i" || got.Proof != sha256.Sum256(secretOf[:]) {
+		t.Errorf("the other space is told %+v", got)
+	}
+	if counted := answered[*session.Counted](d, d.ask(1, protocol.Below, &session.Count{})); counted.Sessions != 1 {
+		t.Errorf("%d sessions", counted.Sessions)
+	}
+	d.vault.said()
+	d.at(5 * time.Second)
+	if e := d.expired(1); e == nil || e.ID != id || d.vault.said() != "dismiss" {
+		t.Errorf("it is not renewed, and told %+v", e)
+	}
+}
+
+// TestNobodyElseTakesASessionOver: without its secret, and without being who has opened it, it goes back to whoever
+// has it. What no space has is unknown; what one cannot say is not.
+func TestNobodyElseTakesASessionOver(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil func(d *desk, id lock.SessionID, r *session.Resume)
+		want  error
+		said  string
+	}{
+		"wrong secret": {func(_ *desk, _ lock.SessionID, r *session.Resume) { r.Secret[0]++ }, session.ErrUnknown, "adopt[] dismiss"},
+		"foreign":      {func(_ *desk, _ lock.SessionID, r *session.Resume) { r.Identity = "j" }, session.ErrForeign, "adopt[] dismiss"},
+		"of a process": {func(d *desk, id lock.SessionID, _ *session.Resume) {
+			who := d.vault.enrolled[id]
+			who.Own = true
+			d.vault.enrolled[id] = who
+		}, session.ErrUnknown, "adopt[] dismiss"},
+		"ended":        {func(d *desk, id lock.SessionID, _ *session.Resume) { delete(d.vault.enrolled, id) }, session.ErrUnknown, "adopt[]"},
+		"nobody knows": {func(d *desk, _ lock.SessionID, _ *session.Resume) { d.vault.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[]"},
+		"one does not": {func(d *desk, _ lock.SessionID, _ *session.Resume) { d.second.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[] dismiss"},
+		"draining": {func(d *desk, _ lock.SessionID, _ *session.Resume) {
+			d.ask(5, protocol.Below, &session.Drain{})
+		}, holdfast.ErrUnavailable, ""},
+		"no lease": {func(d *desk, _ lock.SessionID, _ *session.Resume) { d.order(order{word: "lapse"}) }, holdfast.ErrUnavailable, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newLasting(t, 7)
+			id := d.elsewhere()
+			resume := resumeOf(id)
+			tt.spoil(d, id, resume)
+			for _, fact := range []any{
+				resume, &session.Renew{ID: id, Secret: resume.Secret, Identity: resume.Identity},
+				&session.Check{ID: id, Secret: resume.Secret, Identity: resume.Identity},
+			} {
+				if r := answered[*session.Renewed](d, d.ask(1, protocol.Below, fact)); r == nil || !errors.Is(r.Err, tt.want) {
+					t.Errorf("%T is answered %+v, want %v", fact, r, tt.want)
+				}
+				if said := d.vault.said(); said != tt.said {
+					t.Errorf("%T: the space is told %q, want %q", fact, said, tt.said)
+				}
+			}
+			end := &session.End{ID: id, Secret: resume.Secret, Identity: resume.Identity}
+			if e := answered[*session.Ended](d, d.ask(1, protocol.Below, end)); e == nil || !errors.Is(e.Err, tt.want) {
+				t.Errorf("an end is answered %+v", e)
+			}
+			if counted := answered[*session.Counted](d, d.ask(1, protocol.Below, &session.Count{})); counted.Sessions != 0 {
+				t.Errorf("%d sessions are here", counted.Sessions)
+			}
+		})
+	}
+}
+
+// TestOthersAreNotAskedAbout: what an edge says of its own stream, and a session that is none, is asked of no space.
+func TestOthersAreNotAskedAbout(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	for _, fact := range []any{&session.Renew{ID: id, Proven: true}, &session.Check{}} {
+		if r := answered[*session.Renewed](d, d.ask(1, protocol.Below, fact)); r == nil || r.Err != session.ErrUnknown {
+			t.Errorf("%+v is answered %+v", fact, r)
+		}
+	}
+	d.lock(1, vaultPort, id, 1, "a")
+	if got := d.decided(1, 1); !slices.Equal(got, []lock.Kind{lock.Refused}) || d.vault.said() != "" {
+		t.Errorf("a request without a session is told %v", got)
+	}
+}
+
+// TestCallsTakeASessionOver: a call that needs no stream is enough, and what the session has there counts for its end.
+func TestCallsTakeASessionOver(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.grant(id, session.SingleCall|1, "a")
+	d.loses(lock.Decision{Kind: lock.Lost, Session: id, Request: session.SingleCall | 2, Name: "b", Token: 9, Loss: holdfast.Broken})
+	if r := answered[*session.Renewed](d, d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})); r == nil || r.Err != nil {
+		t.Fatalf("answered %+v", r)
+	}
+	renew := &session.Renew{ID: id, Secret: secretOf, Identity: "i"}
+	if r := answered[*session.Renewed](d, d.ask(1, protocol.Below, renew)); r == nil || r.Err != nil || len(r.Lost) != 1 || !r.Taken {
+		t.Fatalf("answered %+v", r)
+	}
+	if said := d.vault.said(); said != "adopt[] beat" {
+		t.Errorf("the space was told %q", said)
+	}
+	d.ask(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
+	if said := d.vault.said(); said != "end" {
+		t.Errorf("its last lock is released, and the space is told %q", said)
+	}
+}
+
+// TestCallDoesNotEndAStream: what a stream has is not ended by a single call that gives up the last of it.
+func TestCallDoesNotEndAStream(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.grant(id, 1, "a")
+	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.vault.said()
+	d.ask(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: 1})
+	if said := d.vault.said(); said != "" {
+		t.Errorf("the space is told %q", said)
+	}
+}
+
+// TestStreamComesBehindACall: a stream that comes to where a call has brought its session has the spaces asked what it may
+// not have heard.
+func TestStreamComesBehindACall(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.grant(id, session.SingleCall|1, "a")
+	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.loses(lock.Decision{Kind: lock.Lost, Session: id, Request: 3, Name: "b", Token: 9, Loss: holdfast.Broken})
+	wrong := resumeOf(id, 3)
+	wrong.Secret[5]++
+	if r := answered[*session.Renewed](d, d.ask(3, protocol.Below, wrong)); r == nil || r.Err != session.ErrUnknown {
+		t.Errorf("answered %+v", r)
+	}
+	r := answered[*session.Renewed](d, d.ask(2, protocol.Below, resumeOf(id, 3)))
+	if r == nil || r.Err != nil || len(r.Lost) != 1 || r.Lost[0].Decision.Request != 3 {
+		t.Errorf("answered %+v", r)
+	}
+	r = answered[*session.Renewed](d, d.ask(2, protocol.Below, resumeOf(id, 3)))
+	if said := d.vault.said(); r == nil || r.Err != nil || said != "adopt[] adopt[3] beat beat" {
+		t.Errorf("the space was told %q, and the second is answered %+v", said, r)
+	}
+	d.ask(2, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
+	if said := d.vault.said(); said != "" {
+		t.Errorf("it is a stream's now, and the space is told %q", said)
+	}
+}
+
+// TestEndedWhileItsStreamComes: a session that a call has brought here, and its space has ended since.
+func TestEndedWhileItsStreamComes(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	delete(d.vault.enrolled, id)
+	if r := answered[*session.Renewed](d, d.ask(2, protocol.Below, resumeOf(id))); r == nil || r.Err != session.ErrUnknown {
+		t.Errorf("answered %+v", r)
+	}
+	if counted := answered[*session.Counted](d, d.ask(1, protocol.Below, &session.Count{})); counted.Sessions != 0 {
+		t.Errorf("%d sessions are here", counted.Sessions)
+	}
+}
+
+// TestResumesRace: two streams of one session share the question; the later one has the session.
+func TestResumesRace(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.vault.mute = true
+	first, second := d.ask(1, protocol.Below, resumeOf(id, 1)), d.ask(2, protocol.Below, resumeOf(id, 1))
+	wrong := d.ask(3, protocol.Below, &session.Check{ID: id, Identity: "i"})
+	if said := d.vault.said(); said != "adopt[1]" {
+		t.Errorf("the space was asked %q", said)
+	}
+	d.release(vaultPort, 1)
+	d.release(vaultPort, 2) // the beats
+	for _, call := range []protocol.CallID{first, second} {
+		if r := answered[*session.Renewed](d, call); r == nil || r.Err != nil {
+			t.Errorf("answered %+v", r)
+		}
+	}
+	if r := answered[*session.Renewed](d, wrong); r == nil || r.Err != session.ErrUnknown {
+		t.Errorf("who does not have the secret is answered %+v", r)
+	}
+	if answered[*session.Superseded](d, protocol.CallID{Sink: 1}) == nil {
+		t.Error("the first stream is not told that it is not the session's any more")
+	}
+	d.lock(2, vaultPort, id, 7, "a")
+	if got := d.decided(2, 7); !slices.Equal(got, []lock.Kind{lock.Granted}) {
+		t.Errorf("the second stream is told %v", got)
+	}
+}
+
+// TestRacingResumesDiffer: a stream that names more than the spaces were asked about has them asked again.
+func TestRacingResumesDiffer(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.vault.mute = true
+	first, second := d.ask(1, protocol.Below, resumeOf(id, 1)), d.ask(2, protocol.Below, resumeOf(id, 1, 2))
+	d.release(vaultPort, 1)
+	d.release(vaultPort, 2) // the beat of the first, and the second question
+	d.release(vaultPort, 1) // the beat of the second
+	for _, call := range []protocol.CallID{first, second} {
+		if r := answered[*session.Renewed](d, call); r == nil || r.Err != nil {
+			t.Errorf("answered %+v", r)
+		}
+	}
+	if said := d.vault.said(); said != "adopt[1] beat adopt[1 2] beat" {
+		t.Errorf("the space was told %q", said)
+	}
+}
+
+// TestEndWhileItIsTakenOver: who comes behind the end of a session does not bring it back.
+func TestEndWhileItIsTakenOver(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.vault.mute = true
+	end := d.ask(1, protocol.Below, &session.End{ID: id, Secret: secretOf, Identity: "i"})
+	late := d.ask(2, protocol.Below, &session.Renew{ID: id, Secret: secretOf, Identity: "i"})
+	d.release(vaultPort, 1)
+	if e := answered[*session.Ended](d, end); e == nil || e.Err != nil {
+		t.Errorf("answered %+v", e)
+	}
+	if r := answered[*session.Renewed](d, late); r == nil || r.Err != session.ErrUnknown {
+		t.Errorf("answered %+v", r)
+	}
+	if said := d.vault.said(); said != "adopt[] end dismiss" {
+		t.Errorf("the space was told %q", said)
+	}
+}
+
+// TestStreamGoesBeforeItsSessionComes: nothing is attached to a sink that is gone.
+func TestStreamGoesBeforeItsSessionComes(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.vault.mute = true
+	call := d.ask(1, protocol.Below, resumeOf(id))
+	d.ask(1, protocol.Below, &session.Detach{})
+	d.release(vaultPort, 1)
+	if said := d.vault.said(); said != "adopt[] dismiss" || answered[*session.Renewed](d, call) != nil {
+		t.Errorf("the space was told %q", said)
+	}
+}
+
+// TestLimitOfTakenOverSessions: what is taken over counts among the sessions, and what waits for that, too.
+func TestLimitOfTakenOverSessions(t *testing.T) {
+	d := newLastingOf(t, 7, 2)
+	d.open(1, session.Stream, 0)
+	id := d.elsewhere()
+	d.vault.mute = true
+	var calls []protocol.CallID
+	for range 65 {
+		calls = append(calls, d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"}))
+	}
+	other := id
+	other.Number++
+	for _, call := range []protocol.CallID{calls[64], d.ask(2, protocol.Below, resumeOf(other))} {
+		if r := answered[*session.Renewed](d, call); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
+			t.Errorf("one too many is answered %+v", r)
+		}
+	}
+	var limit *holdfast.LimitError
+	if opened := answered[*session.Opened](d, d.ask(2, protocol.Below, &session.Open{Sort: session.Stream})); opened == nil || !errors.As(opened.Err, &limit) {
+		t.Errorf("a new session is answered %+v", opened)
+	}
+	d.release(vaultPort, 1)
+	for _, call := range calls[:64] {
+		if r := answered[*session.Renewed](d, call); r == nil || r.Err != nil {
+			t.Errorf("answered %+v", r)
+		}
+	}
+	d.vault.mute = false
+	if r := answered[*session.Renewed](d, d.ask(2, protocol.Below, resumeOf(other))); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
+		t.Errorf("with two sessions a third is answered %+v", r)
+	}
+}
+
+// TestUnconfirmedSessionIsNotPromised: what a session was promised elsewhere nobody knows here, so while nothing can be
+// confirmed nothing is said to be left of it.
+func TestUnconfirmedSessionIsNotPromised(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.vault.mute = true
+	call := d.ask(1, protocol.Below, resumeOf(id))
+	d.order(order{word: "lease", span: 0})
+	d.release(vaultPort, 1)
+	if r := answered[*session.Renewed](d, call); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) || r.TTL != 0 {
+		t.Errorf("answered %+v", r)
+	}
+}
+
+// TestRemainderCountsFromTheBeat: a session that comes back while nothing can be promised is told what is left of what its
+// spaces have confirmed.
+func TestRemainderCountsFromTheBeat(t *testing.T) {
+	d := newLasting(t, 7)
+	s := d.open(1, session.Stream, 0)
+	d.lock(1, vaultPort, s.ID, 1, "a")
+	d.at(2500 * time.Millisecond)
+	d.order(order{word: "lease", span: 0})
+	call := d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i"})
+	if r := answered[*session.Renewed](d, call); r == nil || r.Err != nil || r.TTL != 500*time.Millisecond {
+		t.Errorf("enrolled 1.5 s ago for 2 s, and answered %+v", r)
+	}
+}

@@ -1,0 +1,190 @@
+package session
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// beat is a [protocol.Beat] under way, to all lasting spaces: another member may have enrolled the session in more of
+// them than this one knows of. Where it is not enrolled the answer comes at once.
+type beat struct {
+	number uint64
+	p      *presence
+	at     protocol.Time   // when it was stepped
+	ports  []protocol.Port // that have answered neither it nor a later one
+	waits  bool            // call waits for it
+	call   protocol.CallID
+	renew  Renew
+}
+
+// mostBeats is how many beats of one session may be under way. One that is not answered for so long is given up.
+const mostBeats = 8
+
+// answer is what a lasting space says to the desk's own question. It is taken up when all that was decided
+// in the same step has been routed.
+type answer struct {
+	number uint64
+	port   protocol.Port
+	result any
+}
+
+// attend takes up what the lasting spaces have answered.
+func (m *Desk) attend(now protocol.Time, out *protocol.Effects) {
+	for len(m.heard) > 0 {
+		heard := m.heard
+		m.heard = nil
+		for _, a := range heard {
+			switch result := a.result.(type) {
+			case *protocol.Beaten:
+				m.onBeaten(now, a, result.Err, out)
+			case *protocol.Adopted:
+				m.onAdopted(now, a, result, out)
+			}
+		}
+	}
+}
+
+// hear takes the answers to the desk's own questions out of the replies from first on.
+func (m *Desk) hear(first int, out *protocol.Effects) {
+	others := out.Replies[:first]
+	for _, reply := range out.Replies[first:] {
+		if isOwn(&reply) {
+			m.heard = append(m.heard, answer{reply.To.Op, reply.Port, reply.Result})
+			continue
+		}
+		others = append(others, reply)
+	}
+	clear(out.Replies[len(others):])
+	out.Replies = others
+}
+
+// awaitBeat has a renewal wait until every lasting space keeps the session from now on, and reports that it does, or
+// was refused. What renews nothing does not wait.
+func (m *Desk) awaitBeat(now protocol.Time, call protocol.CallID, p *presence, renew Renew, out *protocol.Effects) bool {
+	switch {
+	case p.lasting == nil, p.sort == Local, renew.beaten, m.unable(now) != nil, p.hasOnlyLosses():
+		return false
+	case m.renewals >= m.config.Sessions:
+		out.Reply(call, &Renewed{Err: errBeats})
+		return true
+	}
+	m.renewals++
+	m.beat(now, &beat{p: p, waits: true, call: call, renew: renew}, out)
+	return true
+}
+
+// beat says in all lasting spaces that the client of a session was heard now. The answers are
+// taken up later, even those that come at once.
+func (m *Desk) beat(now protocol.Time, b *beat, out *protocol.Effects) {
+	l := b.p.lasting
+	if len(l.beats) >= mostBeats {
+		m.forgo(l.beats[0], errBeats, out)
+	}
+	m.questions++
+	b.number, b.at, b.ports = m.questions, now, slices.Clone(m.config.Lasting)
+	l.beats = append(l.beats, b)
+	m.beats[b.number] = b
+	m.question(now, b.number, func() any { return &protocol.Beat{Session: b.p.id} }, out)
+}
+
+// question asks all lasting spaces for what they may answer later.
+func (m *Desk) question(now protocol.Time, number uint64, fact func() any, out *protocol.Effects) {
+	for _, port := range m.config.Lasting {
+		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Op: number}, Fact: fact()}, out)
+	}
+}
+
+// forgo gives a beat up, and refuses the renewal that waits for it.
+func (m *Desk) forgo(b *beat, why error, out *protocol.Effects) {
+	delete(m.beats, b.number)
+	l := b.p.lasting
+	l.beats = slices.DeleteFunc(l.beats, func(other *beat) bool { return other == b })
+	if b.waits {
+		m.renewals--
+		out.Reply(b.call, &Renewed{Err: why})
+	}
+}
+
+// forgoAll gives up all beats of a session that is not served any more.
+func (m *Desk) forgoAll(p *presence, why error, out *protocol.Effects) {
+	for p.lasting != nil && len(p.lasting.beats) > 0 {
+		m.forgo(p.lasting.beats[0], why, out)
+	}
+}
+
+// onBeaten takes the answer of a lasting space to a beat, which is one to all earlier ones, too. When all spaces have
+// answered the renewal goes on.
+func (m *Desk) onBeaten(now protocol.Time, a answer, err error, out *protocol.Effects) {
+	b := m.beats[a.number]
+	if b == nil {
+		return // given up, or its session is not served any more
+	}
+	p := b.p
+	if errors.Is(err, holdfast.SessionExpired) {
+		m.endedThere(now, p, out)
+		return
+	}
+	if err != nil {
+		m.forgo(b, err, out)
+		return
+	}
+	for _, earlier := range p.lasting.beats {
+		if earlier.number <= a.number {
+			earlier.ports = slices.DeleteFunc(earlier.ports, func(port protocol.Port) bool { return port == a.port })
+		}
+	}
+	for p.lasting != nil && len(p.lasting.beats) > 0 && len(p.lasting.beats[0].ports) == 0 {
+		first := p.lasting.beats[0]
+		p.lasting.beats = p.lasting.beats[1:]
+		p.lasting.heard = first.at
+		delete(m.beats, first.number)
+		if first.waits {
+			m.renewals--
+			first.renew.beaten, first.renew.heard = true, first.at
+			m.onRenew(now, first.call, first.renew, false, out)
+		}
+	}
+}
+
+// beatWhilePresent beats for a one-shot session from when a connection waits for it until none does.
+func (m *Desk) beatWhilePresent(now protocol.Time, p *presence) {
+	l := p.lasting
+	if l == nil || l.reminded || !p.present() {
+		return
+	}
+	l.reminded = true
+	m.beatDue.Push(max(now, min(l.heard, now)+l.interval()), sessionKey(p.id))
+}
+
+// interval is the time between two beats of a session.
+func (l *lasting) interval() protocol.Time { return max(l.ttl/3, leastTTL) }
+
+// beatPresent beats for the one-shot sessions that a connection waits for.
+func (m *Desk) beatPresent(now protocol.Time, out *protocol.Effects) {
+	for m.beatDue.First() <= now {
+		key := m.beatDue.Pop().Key
+		p := m.sessions[lock.SessionID(key)]
+		if p == nil || p.lasting == nil {
+			continue
+		}
+		p.lasting.reminded = false
+		if p.present() {
+			p.lasting.reminded = true
+			m.beatDue.Push(now+p.lasting.interval(), key)
+			m.beat(now, &beat{p: p}, out)
+		}
+	}
+}
+
+// isOwn reports whether a reply answers a question of the desk's own: no sink has the number zero.
+func isOwn(r *protocol.Reply) bool {
+	return r.To.Sink == 0 && r.To.Op != 0 && r.Decision.Kind == 0 && r.Result != nil
+}
+
+// sortedKeys returns the keys of a map in ascending order, so that a run repeats itself.
+func sortedKeys[V any](of map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(of)) }

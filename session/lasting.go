@@ -1,0 +1,190 @@
+package session
+
+import (
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// lasting is what a session has in spaces that outlast their member.
+type lasting struct {
+	ports []protocol.Port // where it is enrolled, in ascending order
+	// ttl is for how long those spaces keep it after a beat at least: nothing that is promised to its client
+	// lasts longer than that from the beat on.
+	ttl time.Duration
+	// heard is when the latest beat was stepped that all of them have answered, or the first enrolment.
+	heard protocol.Time
+
+	beats    []*beat // under way, in the order of their numbers
+	reminded bool    // it stands in the queue of beats
+	// taken says that it was taken over from another member for a call that was no Resume: what its stream
+	// may not have heard was not asked for.
+	taken bool
+	// last is where the last lock of a one-shot session was released, when that ends it.
+	last protocol.Port
+}
+
+// lasts reports whether the locks of a space outlast its members.
+func (c *Config) lasts(port protocol.Port) bool {
+	return len(c.Lasting) > 0 && slices.Contains(c.Lasting, port)
+}
+
+// enrolled reports whether a lasting space knows the session.
+func (p *presence) enrolled(port protocol.Port) bool {
+	return p.lasting != nil && slices.Contains(p.lasting.ports, port)
+}
+
+// introduce has a lasting space know who asks, before it is asked. A call that does not come over the stream of
+// its session waits for an answer from now on: the space may have to find somebody in charge before it
+// says so.
+func (m *Desk) introduce(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
+	if !p.enrolled(ev.Port) {
+		m.enroll(now, p, ev.Port, out)
+	}
+	if p.sort == OneShot || p.sort == Stream && ev.Call.Sink != p.sink {
+		p.await(r.ID, wait{ev.Call, ev.Port, r.Name})
+		m.beatWhilePresent(now, p)
+	}
+}
+
+// enroll tells a lasting space who a session is.
+func (m *Desk) enroll(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
+	if p.lasting == nil {
+		// What was promised before, and may be longer than what is wanted now, is promised still.
+		ttl := max(p.ttl, m.remaining(p, now), leastTTL)
+		if p.sort == Local {
+			ttl = m.config.TTL
+		}
+		p.lasting = &lasting{ttl: ttl, heard: now}
+	}
+	l := p.lasting
+	l.ports = append(l.ports, port)
+	slices.Sort(l.ports)
+	enroll := &protocol.Enroll{
+		Session: p.id, TTL: l.ttl, Proof: sha256.Sum256(p.secret[:]), Client: p.client, Identity: p.owner, Own: p.sort == Local,
+	}
+	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: enroll}, out)
+}
+
+// atMost bounds the ttl of an answer by what the lasting spaces keep: they count from the beat, and the
+// ttl from waited before it. The client may have counted less of that than this member has.
+func (l *lasting) atMost(m *Desk, waited time.Duration) time.Duration {
+	return m.shrink(waited) + l.ttl
+}
+
+// wait is a call that waits for a request of a session, and did not come over the session's stream.
+type wait struct {
+	call protocol.CallID
+	port protocol.Port
+	name string
+}
+
+// await remembers who waits for a request: who asks again is who is told.
+func (p *presence) await(request uint64, w wait) {
+	if p.waiting == nil {
+		p.waiting = map[uint64]wait{}
+	}
+	p.waiting[request] = w
+}
+
+// part ends what a session is in a lasting space, as far as this member is concerned. Only what its client wishes
+// ends there what it holds. Elsewhere than where its last lock was released nobody here can say that a one-shot session
+// has nothing: another member may have served it, too.
+func (m *Desk) part(now protocol.Time, p *presence, port protocol.Port, why holdfast.Loss, out *protocol.Effects) {
+	if !p.enrolled(port) {
+		return
+	}
+	var fact any = &protocol.Dismiss{Session: p.id}
+	if last := p.lasting.last; why == "" && (last == 0 || last == port) {
+		fact = &protocol.EndSession{Session: p.id}
+	}
+	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: fact}, out)
+}
+
+// hangUp answers the calls that wait for lasting spaces on behalf of a session that is not served any more: nobody
+// else would.
+func (m *Desk) hangUp(p *presence, why holdfast.Loss, out *protocol.Effects) {
+	err := p.gone()
+	for _, request := range sortedKeys(p.waiting) {
+		w := p.waiting[request]
+		if !m.config.lasts(w.port) {
+			continue
+		}
+		delete(p.waiting, request)
+		d := lock.Decision{Kind: lock.Refused, Session: p.id, Request: request, Name: w.name, Err: err}
+		if why == "" {
+			d.Kind, d.Err = lock.Released, nil
+		}
+		out.Decide(w.call, &d)
+		out.Replies[len(out.Replies)-1].Port = w.port
+	}
+}
+
+// gone says why a session is not served any more.
+func (p *presence) gone() error {
+	if p.away != nil {
+		return p.away
+	}
+	return ErrUnknown
+}
+
+// endedThere ends a session that a lasting space has ended. In other spaces its client may believe until the deadline
+// that it has, though it is told now: what it holds there is kept for so long.
+func (m *Desk) endedThere(now protocol.Time, p *presence, out *protocol.Effects) {
+	if p.expires <= now || !m.holds(now, p, out) {
+		m.end(now, p, holdfast.SessionExpired, out)
+		return
+	}
+	p.over = true
+	for _, port := range slices.Clone(p.lasting.ports) {
+		m.part(now, p, port, holdfast.SessionExpired, out)
+	}
+	m.forgoAll(p, ErrUnknown, out)
+	p.lasting = nil
+	m.hangUp(p, holdfast.SessionExpired, out)
+	for _, request := range sortedKeys(p.waiting) {
+		w := p.waiting[request]
+		delete(p.waiting, request)
+		m.refuse(w.call, p.id, request, w.name, ErrUnknown, out)
+		cancel := &protocol.Cancel{Session: p.id, Name: w.name, Request: request}
+		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: w.port, Fact: cancel}, out)
+	}
+	if p.sink != 0 {
+		out.Reply(protocol.CallID{Sink: p.sink}, &Expired{ID: p.id})
+		m.unattach(p)
+	}
+	m.remind(p)
+}
+
+// endReleased ends a one-shot session with the release of its last lock in a space, unless it has others
+// that came through other members.
+func (m *Desk) endReleased(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
+	if p.lasting != nil {
+		if m.recount(now, p, out); len(p.live) > 0 {
+			return
+		}
+		if m.config.lasts(port) {
+			p.lasting.last = port
+		}
+	}
+	m.end(now, p, "", out)
+}
+
+// recount asks the lasting spaces what a one-shot session lives for there.
+func (m *Desk) recount(now protocol.Time, p *presence, out *protocol.Effects) {
+	for _, port := range p.lasting.ports {
+		for _, r := range m.requestsOf(now, p, port, out) {
+			if _, revoked := p.revoked.byRequest[revokedKey{port, r.ID}]; revoked {
+				continue
+			}
+			if p.live == nil {
+				p.live = map[uint64]protocol.Port{}
+			}
+			p.live[r.ID] = port
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package session_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// The ports of a desk whose spaces are of both sorts.
+const (
+	shelfPort  protocol.Port = 1 // ends with its member
+	vaultPort  protocol.Port = 2 // outlasts it
+	secondPort protocol.Port = 3 // so does this one
+)
+
+// vault is a lasting space that does as a test says: a table, and who is enrolled. It answers beats and adoptions at
+// once, unless it is mute: then they wait.
+type vault struct {
+	shelf
+
+	mute     bool
+	waiting  []protocol.Event
+	err      error // the answer to beats and adoptions, where they fail
+	enrolled map[lock.SessionID]protocol.Enroll
+	asked    []string // what the desk has said
+	tell     []lock.Decision
+	stepped  map[uint64]protocol.Time // when a beat was asked for, by its number
+	kept     protocol.Time            // the latest enrolment, or beat that was answered
+}
+
+func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case func(*vault, *protocol.Effects):
+		fact(v, out)
+	case *protocol.Enroll:
+		v.asked = append(v.asked, "enroll")
+		v.enrolled[fact.Session] = *fact
+		v.kept = now
+	case *protocol.Dismiss:
+		v.asked = append(v.asked, "dismiss")
+	case *protocol.Revoke:
+		v.asked = append(v.asked, "revoke")
+		v.shelf.Step(now, ev, out)
+	case *protocol.EndSession:
+		v.asked = append(v.asked, "end"+string(fact.Why))
+		delete(v.enrolled, fact.Session)
+		v.shelf.Step(now, ev, out)
+	case *protocol.Cancel:
+		v.table.Cancel(now, fact.Session, fact.Name, fact.Request, &v.out)
+		v.shelf.Step(now, protocol.Event{}, out)
+	case *protocol.Lapsed: // what it has lasts
+	case *protocol.Beat, *protocol.Adopt:
+		v.take(now, ev, out)
+	case *protocol.ListRequests:
+		list := &protocol.Requests{}
+		v.table.Requests(fact.Session, func(request uint64, name string) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name})
+		})
+		out.Reply(ev.Call, list)
+	default:
+		v.shelf.Step(now, ev, out)
+	}
+}
+
+// take answers a beat or an adoption, now or when the test says so.
+func (v *vault) take(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.Beat:
+		v.asked = append(v.asked, "beat")
+		v.stepped[ev.Call.Op] = now
+	case *protocol.Adopt:
+		v.asked = append(v.asked, fmt.Sprintf("adopt%v", fact.Requests))
+	}
+	if v.mute {
+		v.waiting = append(v.waiting, ev)
+		return
+	}
+	v.answer(&ev, out)
+}
+
+func (v *vault) answer(ev *protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.Beat:
+		v.kept = max(v.kept, v.stepped[ev.Call.Op])
+		out.Reply(ev.Call, &protocol.Beaten{Err: v.err})
+	case *protocol.Adopt:
+		adopted := &protocol.Adopted{Err: v.err}
+		if who, has := v.enrolled[fact.Session]; has {
+			adopted.Enrolled = who
+		} else if v.err == nil {
+			adopted.Err = holdfast.SessionExpired
+		}
+		out.Reply(ev.Call, adopted)
+		for i := range v.tell {
+			out.Decide(protocol.CallID{}, &v.tell[i])
+		}
+	}
+}
+
+// said returns what the desk has said since it was asked for last.
+func (v *vault) said() string {
+	said := strings.Join(v.asked, " ")
+	v.asked = nil
+	return said
+}
+
+// desk is a desk with a shelf and two vaults, below it a membership with a long lease.
+type desk struct {
+	*session.Desk
+	t             *testing.T
+	now           protocol.Time
+	shelf         *shelf
+	vault, second *vault
+	told          []protocol.Reply
+	notes         []string
+	calls         uint64
+}
+
+func newShelf(t *testing.T) shelf {
+	table, err := lock.New(lock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.BeginReign(1, 0)
+	return shelf{table: table}
+}
+
+func newLasting(t *testing.T, member protocol.ID) *desk { return newLastingOf(t, member, 0) }
+
+func newLastingOf(t *testing.T, member protocol.ID, sessions int) *desk {
+	t.Helper()
+	front := newShelf(t)
+	d := &desk{
+		t: t, shelf: &front, now: time.Second,
+		vault:  &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}},
+		second: &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}},
+	}
+	made, err := session.NewDesk(session.Config{
+		Member: member, Incarnation: 1, Rand: rand.New(rand.NewPCG(uint64(member), 4)), Spaces: 3,
+		Lasting: []protocol.Port{vaultPort, secondPort}, TakesOver: true, TTL: 2 * time.Second, Sessions: sessions,
+	}, protocol.Stack(&scripted{}, d.shelf, d.vault, d.second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Desk = made
+	d.step(protocol.Event{Kind: protocol.Start})
+	d.order(order{word: "view"})
+	d.order(order{word: "lease", span: 24 * time.Hour})
+	d.order(order{word: "horizon"})
+	return d
+}
+
+// order tells the membership what to do.
+func (d *desk) order(o order) { d.step(protocol.Event{Kind: protocol.Receive, From: 9, Fact: o}) }
+
+func (d *desk) step(ev protocol.Event) {
+	var out protocol.Effects
+	d.Step(d.now, ev, &out)
+	for _, reply := range out.Replies {
+		if reply.To.Sink == 0 && reply.To.Op != 0 {
+			d.t.Fatalf("an answer to the desk itself comes out: %+v", reply)
+		}
+		d.told = append(d.told, reply)
+	}
+	for _, note := range out.Notes {
+		d.notes = append(d.notes, note.String())
+	}
+}
+
+// at lets time pass.
+func (d *desk) at(to protocol.Time) {
+	d.t.Helper()
+	for wake := d.Wake(); wake <= to; wake = d.Wake() {
+		d.now = max(d.now, wake)
+		d.step(protocol.Event{Kind: protocol.Tick})
+		if d.Wake() == wake && wake < d.now {
+			d.t.Fatalf("the desk still wants to be woken at %v", wake)
+		}
+	}
+	d.now = to
+}
+
+// ask asks something at a sink.
+func (d *desk) ask(sink uint64, port protocol.Port, fact any) protocol.CallID {
+	d.calls++
+	call := protocol.CallID{Sink: sink, Op: 1000 + d.calls}
+	if r, is := fact.(*lock.Request); is {
+		call.Op = r.ID
+	}
+	d.step(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact})
+	return call
+}
+
+// in has a vault do something.
+func (d *desk) in(port protocol.Port, do func(*vault, *protocol.Effects)) {
+	d.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: port, Fact: do})
+}
+
+// release has a mute vault answer what waits, the first n of it.
+func (d *desk) release(port protocol.Port, n int) {
+	d.in(port, func(v *vault, out *protocol.Effects) {
+		for i := range v.waiting[:n] {
+			v.answer(&v.waiting[i], out)
+		}
+		v.waiting = v.waiting[n:]
+	})
+}
+
+// answered returns the latest answer to a call, or nil, and forgets it.
+func answered[T any](d *desk, call protocol.CallID) (result T) {
+	for i := len(d.told) - 1; i >= 0; i-- {
+		if answer, is := d.told[i].Result.(T); is && d.told[i].To == call {
+			d.told = slices.Delete(d.told, i, i+1)
+			return answer
+		}
+	}
+	return result
+}
+
+// decided returns the kinds of the decisions told to a sink about a request, and forgets nothing.
+func (d *desk) decided(sink, request uint64) (kinds []lock.Kind) {
+	for _, reply := range d.told {
+		if reply.To.Sink == sink && reply.Decision.Kind != 0 && reply.Decision.Request == request {
+			kinds = append(kinds, reply.Decision.Kind)
+		}
+	}
+	return kinds
+}
+
+// expired returns what a sink was told of the end of its session, or nil.
+func (d *desk) expired(sink uint64) *session.Expired {
+	return answered[*session.Expired](d, protocol.CallID{Sink: sink})
+}
+
+func (d *desk) open(sink uint64, sort session.Sort, ttl time.Duration) *session.Opened {
+	d.t.Helper()
+	opened := answered[*session.Opened](d, d.ask(sink, protocol.Below, &session.Open{Sort: sort, TTL: ttl, Client: "c", Identity: "i"}))
+	if opened == nil || opened.Err != nil {
+		d.t.Fatalf("opening is answered by %+v", opened)
+	}
+	return opened
+}
+
+func (d *desk) lock(sink uint64, port protocol.Port, id lock.SessionID, request uint64, name string) protocol.CallID {
+	return d.ask(sink, port, &lock.Request{Session: id, ID: request, Name: name, WaitEnd: lock.Never, Arrived: d.now})
+}
+
+func (d *desk) renew(opened *session.Opened, ttl time.Duration) protocol.CallID {
+	return d.ask(9, protocol.Below, &session.Renew{ID: opened.ID, Secret: opened.Secret, Identity: "i", TTL: ttl})
+}
+
+// held reports whether a name is held in a shelf.
+func (m *shelf) held(id lock.SessionID) int {
+	holds, _ := m.table.Session(id)
+	return holds
+}
