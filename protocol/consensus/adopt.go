@@ -1,0 +1,90 @@
+package consensus
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// adoption is a session that is to be served here, while all shards are asked for it.
+type adoption struct {
+	session  lock.SessionID
+	requests []uint64
+	last     uint64
+	missing  int // shards that have not answered
+}
+
+// adopt asks all shards for a session.
+func (m *Machine) adopt(call protocol.CallID, f *protocol.Adopt, out *protocol.Effects) {
+	switch {
+	case m.failed != nil:
+		out.Reply(call, &protocol.Adopted{Err: m.errFailed()})
+		return
+	case m.adoptions >= m.config.Operators:
+		out.Reply(call, &protocol.Adopted{Err: fmt.Errorf("%w: %d sessions are asked for already", holdfast.ErrUnavailable, m.adoptions)})
+		return
+	}
+	a := &adoption{session: f.Session, requests: slices.Clone(f.Requests), last: f.Last, missing: len(m.parts)}
+	m.adoptions++
+	q := &inquiry{call: call, adoption: a, until: m.now + 4*m.config.Election}
+	for _, p := range m.parts {
+		m.inquire(p, q)
+	}
+}
+
+// adopted begins to serve the session, when all shards have said what they have.
+func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
+	a := q.adoption
+	c := m.clients[a.session]
+	if c == nil {
+		c = &client{desk: a.session, id: a.session, requests: map[uint64]*request{}}
+	}
+	m.findElsewhere(c)
+	found := false
+	for _, presence := range c.presences {
+		r := presence.part.shard.Replica()
+		if s, lives := r.Session(a.session); lives {
+			found = true
+			c.enrolled = protocol.Enroll{Session: s.ID, TTL: s.TTL, Proof: s.Secret, Client: s.Client, Identity: s.Identity}
+			r.Table().Requests(s.ID, func(number uint64, name string) { m.take(c, presence.part, number, name) })
+		}
+	}
+	if !found {
+		out.Reply(q.call, &protocol.Adopted{Err: holdfast.SessionExpired})
+		return
+	}
+	m.clients[c.id] = c
+	c.settled, c.open = a.last, map[uint64]bool{}
+	out.Reply(q.call, &protocol.Adopted{Enrolled: c.enrolled})
+	for _, number := range a.requests {
+		c.open[number] = true
+		if r := c.requests[number]; r != nil {
+			if r.revoked {
+				m.retell(r, out)
+			}
+			continue
+		}
+		for _, presence := range c.presences {
+			was, ended := presence.part.shard.Replica().Ended(c.id, number)
+			if ended && (was.Kind == lock.Lost || was.Kind == 0) {
+				out.Decide(protocol.CallID{}, &lock.Decision{Kind: lock.Lost, Session: c.desk, Request: number, Token: was.Token, Loss: lossOf(&was)})
+			}
+		}
+	}
+}
+
+// take makes a record of what a shard has of an adopted session, if there is none.
+func (m *Machine) take(c *client, p *part, number uint64, name string) {
+	if is, known := p.shard.Replica().Table().Standing(c.id, name, number); known && c.requests[number] == nil && c.ending[number] == nil {
+		m.note(c, p, &is)
+	}
+}
+
+// retell tells a client that comes from elsewhere to stop using what was revoked.
+func (m *Machine) retell(r *request, out *protocol.Effects) {
+	is, _ := r.part.shard.Replica().Table().Standing(r.client.id, r.name, r.number)
+	m.tell(r, is, out)
+}

@@ -1,0 +1,373 @@
+package consensus
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// request is one of a client that is served here.
+type request struct {
+	client  *client
+	part    *part
+	number  uint64
+	name    string
+	op      replica.Op // what it was asked with; the session is set when it is sent
+	state   standing
+	token   holdfast.Token
+	untold  *lock.Decision // it holds, and its client is to be told so when its session is known to live
+	revoked bool           // its client was told to stop
+	here    bool           // its client has asked for it through this member, which tells it; otherwise only what it has lost, in case it comes here
+	until   protocol.Time  // when it is refused though nobody decides
+	// elsewhere says that it was asked for through another member before.
+	elsewhere bool
+	arrived   protocol.Time // for the first time: a hold limit counts from then, however often it is asked again
+	waitEnd   protocol.Time
+	work      *work // it is on its way to the table
+}
+
+type standing uint8
+
+const (
+	asked   standing = iota + 1 // nothing is known of it
+	queued                      // it waits
+	granted                     // it holds
+)
+
+// work is an operation of this member that is under way.
+type work struct {
+	op       replica.Op
+	number   uint64
+	client   *client
+	presence *presence       // Open
+	request  *request        // Acquire
+	call     protocol.CallID // Release, Extend, Break: who waits
+	answered bool
+}
+
+func compareSessions(a, b lock.SessionID) int {
+	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Number, b.Number))
+}
+
+// errNobody is why a request is refused that nobody has decided in time.
+var errNobody = fmt.Errorf("%w: no quorum of the space's members has decided in time", holdfast.ErrUnavailable)
+
+// errFailed is why nothing is taken when this member's part has ended.
+func (m *Machine) errFailed() error {
+	return fmt.Errorf("%w: this member's part has ended: %v", holdfast.ErrUnavailable, m.failed)
+}
+
+// onCall takes a wish of this member's clients, or of an operator.
+func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *lock.Request:
+		m.acquire(ev.Call, fact, out)
+	case *protocol.Release:
+		m.release(ev.Call, fact, out)
+	case *protocol.Cancel:
+		m.cancel(ev.Call, fact, out)
+	case *protocol.Extend:
+		m.extend(ev.Call, fact, out)
+	case *protocol.Enroll:
+		m.enroll(fact)
+	case *protocol.Beat:
+		m.onBeat(ev.Call, fact.Session, out)
+	case *protocol.Adopt:
+		m.adopt(ev.Call, fact, out)
+	case *protocol.Dismiss:
+		m.dismiss(fact.Session)
+	case *protocol.EndSession:
+		m.onEndSession(fact, out)
+	case *protocol.Revoke:
+		if c := m.clientOf(fact.Session); c != nil {
+			m.revoke(c, fact.Why, out)
+		}
+		m.concludeClosing(out)
+	case *protocol.CountHolds:
+		out.Reply(ev.Call, &protocol.Holds{Count: m.countHolds(fact.Session)})
+	case *protocol.ListRequests:
+		out.Reply(ev.Call, m.listRequests(fact.Session))
+	default:
+		m.onOperator(ev, out)
+	}
+}
+
+// acquire takes a request.
+func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.Effects) {
+	c := m.clientOf(q.Session)
+	d := lock.Decision{Kind: lock.Queued, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Position: -1}
+	if err := m.refusal(c, q); err != nil {
+		d.Kind, d.Position, d.Err = lock.Refused, 0, err
+		out.Decide(call, &d)
+		return
+	}
+	out.Decide(call, &d)
+	r := c.requests[q.ID]
+	if r == nil {
+		r = &request{client: c, part: m.partOf(q.Name), number: q.ID, name: q.Name, state: asked, arrived: q.Arrived}
+		c.requests[q.ID] = r
+		m.waits++
+	}
+	r.here, r.waitEnd = true, q.WaitEnd
+	r.op = replica.Op{
+		Kind: replica.Acquire, Request: q.ID, Name: q.Name, Owner: q.Owner, Reason: q.Reason, Client: q.Client, Mode: q.Mode,
+		Units: q.Units, Capacity: q.Capacity, Try: q.Try, Hold: q.Hold, Belief: q.Belief,
+	}
+	if r.until = lock.Never; q.WaitEnd != lock.Never {
+		r.until = lock.After(max(q.WaitEnd, m.now), 2*m.config.Election)
+		m.reminders.Push(r.until, due{what: dueRequest, session: q.Session, number: q.ID})
+	}
+	if r.work == nil { // otherwise what it comes to is told when that is known
+		m.ask(r, out)
+	}
+}
+
+// refusal says why a request is not taken, or nil.
+func (m *Machine) refusal(c *client, q *lock.Request) error {
+	switch {
+	case m.failed != nil:
+		return m.errFailed()
+	case c == nil:
+		return fmt.Errorf("%w: session %v is not served by this member", holdfast.ErrConflict, q.Session)
+	case m.removed():
+		return fmt.Errorf("%w: this member was removed from the space", holdfast.ErrUnavailable)
+	case q.Name == lock.Whole && len(m.parts) > 1:
+		return fmt.Errorf("%w: a space of %d shards cannot be suspended as a whole; one of a single shard can", holdfast.ErrUnsupported, len(m.parts))
+	}
+	if r := c.requests[q.ID]; r != nil {
+		if r.name != q.Name {
+			return fmt.Errorf("%w: request %d of session %v is for %q, and was for %q before; give each request a number of its own", holdfast.ErrConflict, q.ID, q.Session, q.Name, r.name)
+		}
+		return nil // told again, whatever has changed since
+	}
+	if m.instance.Closed() {
+		return m.instance.ErrClosed()
+	}
+	// Each table sees its own shard alone.
+	if limit := cmp.Or(m.config.Table.LocksPerSession, lock.DefaultLocksPerSession); len(m.parts) > 1 && len(c.requests) >= limit {
+		return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(limit)}
+	}
+	return nil
+}
+
+// ask sends a request on its way, as soon as its session is open.
+func (m *Machine) ask(r *request, out *protocol.Effects) {
+	switch presence := r.client.presenceAt(r.part); {
+	case presence == nil:
+		m.enter(r.client, r, out)
+	case presence.state == gone:
+		m.refuse(r, holdfast.SessionExpired, out)
+	case presence.state == opening:
+		if !slices.Contains(presence.queue, r) {
+			presence.queue = append(presence.queue, r)
+		}
+	default:
+		op := r.op
+		op.Session, op.Age, op.Wait = r.client.id, m.now-r.arrived, lock.Never
+		if r.waitEnd != lock.Never {
+			op.Wait = max(0, r.waitEnd-m.now)
+		}
+		w := &work{client: r.client, request: r}
+		if err := m.submit(r.part, op, w); err == nil {
+			r.work = w
+		} else if r.state == asked && (r.part.shard.Failed() == nil || r.client.enrolled.Own) {
+			m.refuse(r, err, out) // otherwise it waits in the table, where others may have it go on
+		}
+	}
+}
+
+// giveUp refuses a request that has waited for its time and longer, and nobody has said so.
+func (m *Machine) giveUp(d due, out *protocol.Effects) {
+	c := m.clientOf(d.session)
+	if c == nil {
+		return
+	}
+	r := c.requests[d.number]
+	if r == nil || r.state == granted || r.until > m.now {
+		return
+	}
+	m.withdraw(r, out)
+	m.refuse(r, errNobody, out)
+}
+
+// withdraw ends a request for good, whatever it has come to.
+func (m *Machine) withdraw(r *request, out *protocol.Effects) {
+	if presence := r.client.presenceAt(r.part); presence != nil {
+		if at := slices.Index(presence.queue, r); at >= 0 {
+			presence.queue = slices.Delete(presence.queue, at, at+1)
+			if !r.elsewhere {
+				return // nobody has been asked
+			}
+		}
+	}
+	if r.client.isKnownTo(r.part) {
+		m.submitCancel(r.client, r.part, r.name, r.number, out)
+	}
+}
+
+func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, out *protocol.Effects) {
+	w := &work{client: c}
+	if c.ending == nil {
+		c.ending = map[uint64]*work{}
+	}
+	c.ending[number] = w
+	if err := m.submit(p, replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name}, w); err != nil {
+		out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", number, c.id, err)})
+	}
+}
+
+// cancel ends a request for its client. Whatever comes of it later is given back, so it is answered at once.
+func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {
+	d := lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}
+	if c := m.clientOf(f.Session); c != nil && m.failed == nil {
+		p := m.partOf(f.Name)
+		delete(c.open, f.Request) // it is settled: what comes of it through another member is given back
+		if r := c.requests[f.Request]; r != nil {
+			d.Token = r.token
+			m.withdraw(r, out)
+			m.drop(r, out)
+		} else if c.isKnownTo(p) {
+			m.submitCancel(c, p, f.Name, f.Request, out)
+		}
+	}
+	out.Decide(call, &d)
+}
+
+// release gives up a hold, and is answered when others can have it.
+func (m *Machine) release(call protocol.CallID, f *protocol.Release, out *protocol.Effects) {
+	w := &work{call: call, op: replica.Op{Kind: replica.Release, Session: f.Session, Request: f.Request, Name: f.Name, Token: f.Token}}
+	m.onHeld(w, out)
+}
+
+// extend replaces a hold limit.
+func (m *Machine) extend(call protocol.CallID, f *protocol.Extend, out *protocol.Effects) {
+	w := &work{call: call, op: replica.Op{Kind: replica.Extend, Session: f.Session, Request: f.Request, Name: f.Name, Token: f.Token, Hold: f.Hold}}
+	m.onHeld(w, out)
+}
+
+// onHeld sends an operation about what is held.
+func (m *Machine) onHeld(w *work, out *protocol.Effects) {
+	op := w.op
+	c, p := m.clientOf(op.Session), m.partOf(op.Name)
+	switch {
+	case m.failed != nil && m.owns[op.Session] == nil:
+		return // what becomes of it others will say: the client asks them when this member is gone
+	case m.failed != nil:
+		m.answerHeld(w, op.Session, m.errFailed(), out)
+		return
+	case c == nil || !c.isKnownTo(p):
+		m.answerHeld(w, op.Session, holdfast.ErrNotHeld, out)
+		return
+	}
+	w.client = c
+	op.Session = c.id
+	if err := m.submit(p, op, w); err != nil {
+		if p.shard.Failed() == nil {
+			m.answerHeld(w, c.desk, err, out)
+		}
+		return
+	}
+	if op.Kind == replica.Release {
+		c.giving = append(c.giving, w)
+	}
+}
+
+// isKnownTo reports whether a shard has the session: it was opened there, or another member has opened it, and it may hold
+// something already when this one's word has not come.
+func (c *client) isKnownTo(p *part) bool {
+	if presence := c.presenceAt(p); presence != nil && presence.state != opening {
+		return presence.state == open
+	}
+	if p.shard == nil {
+		return false
+	}
+	_, lives := p.shard.Replica().Session(c.id)
+	return lives
+}
+
+// answerHeld answers a Release or an Extend.
+func (m *Machine) answerHeld(w *work, session lock.SessionID, err error, out *protocol.Effects) {
+	w.answered = true
+	d := lock.Decision{Kind: lock.Released, Session: session, Request: w.op.Request, Name: w.op.Name, Token: w.op.Token}
+	if w.op.Kind == replica.Extend {
+		d.Kind, d.Hold = lock.Granted, w.op.Hold
+	}
+	if err != nil {
+		d.Kind, d.Hold, d.Err = lock.Refused, 0, err
+	}
+	out.Decide(w.call, &d)
+}
+
+// revoke tells a client to stop using what it holds, and refuses what it waits for.
+func (m *Machine) revoke(c *client, why holdfast.Loss, out *protocol.Effects) {
+	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+		r := c.requests[number]
+		switch {
+		case r.state != granted:
+			m.withdraw(r, out)
+			m.refuse(r, holdfast.ErrUnavailable, out)
+		case !r.revoked:
+			r.revoked = true
+			m.tell(r, lock.Decision{Kind: lock.Revoked, Token: r.token, Loss: why}, out)
+		}
+	}
+}
+
+// refuseAll refuses what users of this process wait for, because nothing will come of it here, and what operators have asked.
+// Other clients go elsewhere, and what they wait for goes on there.
+func (m *Machine) refuseAll(out *protocol.Effects) {
+	err := m.errFailed()
+	for _, c := range m.inOrder() {
+		if !c.enrolled.Own {
+			continue
+		}
+		for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+			if r := c.requests[number]; r.state != granted {
+				m.refuse(r, err, out)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.inquiries)) {
+		m.unanswered(id, out)
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.transfers)) {
+		m.untransferred(id, out)
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.reforms)) {
+		m.endReform(id, err, out)
+	}
+}
+
+func (m *Machine) countHolds(id lock.SessionID) (count int) {
+	if c := m.clientOf(id); c != nil {
+		//tidy:unordered they are counted
+		for _, r := range c.requests {
+			if r.state == granted {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+func (m *Machine) listRequests(id lock.SessionID) *protocol.Requests {
+	list := &protocol.Requests{}
+	if c := m.clientOf(id); c != nil {
+		for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+			list.List = append(list.List, protocol.RequestOf{ID: number, Name: c.requests[number].name})
+		}
+	}
+	return list
+}
+
+// isNotHeld reports whether an operation about a hold found none.
+func isNotHeld(err error) bool {
+	return errors.Is(err, holdfast.ErrNotHeld) || errors.Is(err, holdfast.SessionExpired)
+}

@@ -1,0 +1,90 @@
+package consensus
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// leaders are those who decide now, each once.
+func (m *Machine) leaders() (ids []protocol.ID) {
+	for _, p := range m.parts {
+		if p.leader != 0 && !slices.Contains(ids, protocol.ID(p.leader)) {
+			ids = append(ids, protocol.ID(p.leader))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// condition says how the space is, as this member sees it.
+func (m *Machine) condition() *protocol.Condition {
+	c := &protocol.Condition{
+		State: protocol.Unavailable, Until: protocol.Never, Class: holdfast.Fenced, Closed: m.instance.Closed(), Authority: m.leaders(),
+	}
+	c.Why = m.trouble()
+	suspended, suspending := false, 0
+	for _, p := range m.parts {
+		if p.shard == nil {
+			continue
+		}
+		copied := p.shard.Replica()
+		table := copied.Table()
+		c.Reign = max(c.Reign, copied.Reign())
+		c.Locks, c.Waiters, c.Sessions = c.Locks+table.Names(), c.Waiters+table.Waiters(), c.Sessions+table.Sessions()
+		_, is := table.Suspension()
+		suspended, suspending = suspended || is, suspending+table.Suspending()
+	}
+	switch {
+	case c.Why != "":
+	case suspended:
+		c.State = protocol.Suspended
+	default:
+		c.State = protocol.Ready
+		if suspending > 0 {
+			c.Why = "a suspension waits until nothing is held; nothing new is granted meanwhile"
+		}
+	}
+	return c
+}
+
+// trouble says why nothing is decided as far as this member knows; "" where something is.
+func (m *Machine) trouble() string {
+	switch {
+	case m.failed != nil:
+		return fmt.Sprintf("this member's part has ended: %v", m.failed)
+	case m.foreign != 0 && m.leaderless() >= 0:
+		return fmt.Sprintf("this member's log is of cluster %x, and others are of cluster %x: their logs began with other members. Its folder is not the one that it began with; give that back, or let it join as a new member", m.cluster, m.foreign)
+	}
+	for _, p := range m.parts {
+		if p.shard == nil {
+			if m.config.Founders == 1 {
+				return "the log is about to begin"
+			}
+			return fmt.Sprintf("the log has not begun: that takes all %d founders at once", m.config.Founders)
+		}
+	}
+	if at := m.leaderless(); at >= 0 {
+		voters := m.parts[at].shard.Members().Voters
+		if len(voters) == 0 {
+			return "this member has no part in the space yet: it is to be added first"
+		}
+		if m.removed() {
+			return "this member was removed from the space: it is to be added again, or switched off"
+		}
+		return fmt.Sprintf("nobody is known to lead shard %d; that takes %d of %d members", at, len(voters)/2+1, len(voters))
+	}
+	return ""
+}
+
+// removed reports whether this member takes no part any more in some shard.
+func (m *Machine) removed() bool {
+	return slices.ContainsFunc(m.parts, func(p *part) bool { return p.outside && p.leader == 0 })
+}
+
+// leaderless is the first shard that nobody is known to lead, or -1.
+func (m *Machine) leaderless() int {
+	return slices.IndexFunc(m.parts, func(p *part) bool { return p.leader == 0 })
+}

@@ -1,0 +1,356 @@
+package consensus
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Config is what a member needs to know. Zero values have the defaults that are named.
+type Config struct {
+	// Self is this member, and Life the number of its life, each higher than the former. Required.
+	Self protocol.ID
+	Life uint64
+	// Founders is how many founders the cluster has, and Founder whether this member is one. The only member of a cluster is
+	// one. Zero means 1.
+	Founders int
+	Founder  bool
+	// Shards is how many the space has, from the first start on; up to MaxShards. Zero means 1.
+	Shards int
+	// Log is the journal's number of the first shard's log; the others follow. Logs are those that there are, none
+	// before the first start.
+	Log  uint64
+	Logs []storage.Kept
+	// Table bounds the locks; it is the same on all members. Sessions is how many there may be; zero
+	// means 100,000.
+	Table    lock.Config
+	Sessions int
+	// Election is how long a leader is silent before another is sought, Heartbeat how often it speaks. Zero means 1 s, and a
+	// tenth of Election.
+	Election, Heartbeat time.Duration
+	// Random draws when a leader is sought.
+	Random uint64
+	// Operators is how many calls of operators may wait for an answer, and how many adoptions. Zero means 1000.
+	Operators int
+	// Every is after how many entries a snapshot is made, Keep how many entries before it stay. Zero
+	// means 10,000 and 1,000.
+	Every, Keep uint64
+}
+
+// MaxShards is how many shards a space may have.
+const MaxShards = 256
+
+func (c *Config) resolve() error {
+	if c.Founders == 0 {
+		c.Founders, c.Founder = 1, true
+	}
+	c.Shards = cmp.Or(c.Shards, 1)
+	c.Election = cmp.Or(c.Election, time.Second)
+	c.Operators = cmp.Or(c.Operators, 1000)
+	c.Table.Drift = cmp.Or(c.Table.Drift, lock.DefaultDrift)
+	switch {
+	case c.Self == protocol.Storage || c.Self >= protocol.Rumour:
+		return fmt.Errorf("consensus: Self is %d; give the member's id", c.Self)
+	case c.Shards < 0 || c.Shards > MaxShards:
+		return fmt.Errorf("consensus: Shards is %d; 1 to %d is allowed, and 0 for 1", c.Shards, MaxShards)
+	case c.Log == 0:
+		return fmt.Errorf("consensus: Log is 0; give the number of the first shard's log")
+	case c.Operators < 0:
+		return fmt.Errorf("consensus: Operators is %d; a positive number is allowed, and 0 for 1000", c.Operators)
+	case c.Founders < 0:
+		return fmt.Errorf("consensus: Founders is %d; a positive number is allowed", c.Founders)
+	}
+	return nil
+}
+
+// Machine is one member's part of a space.
+type Machine struct {
+	config   Config
+	now      protocol.Time // of this step
+	view     *protocol.View
+	instance protocol.Instance
+	parts    []*part
+	touched  []*part // have done something in this step
+	cluster  uint64  // the number of the founders' ids; 0 until they are known
+	foreign  uint64  // that of somebody who said another
+	failed   error   // what a journal has failed with
+
+	clients   map[lock.SessionID]*client // that are served, by what the space calls them
+	owns      map[lock.SessionID]*client // of them those of this process, by what the desk calls them
+	aliases   uint64                     // how many names those were given
+	inquiries map[uint64]*inquiry        // reads that are not answered
+	asked     uint64                     // the latest number of one, of a beat or of a transfer
+	adoptions int                        // that wait
+	operators int                        // whose calls wait
+	transfers map[uint64]*transfer
+	reforms   map[uint64]*reforming
+	heard     map[protocol.ID]protocol.Time   // when, in any shard
+	known     map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
+	leaving   bool                            // this member is to lead nothing
+	waits     int                             // requests of those who are served
+	reminders protocol.Reminders[due]
+}
+
+// New makes a member's machine. The error names the field that is wrong, or says what is wrong with what a log has kept.
+func New(c Config) (*Machine, error) {
+	if err := c.resolve(); err != nil {
+		return nil, err
+	}
+	m := &Machine{
+		config: c, clients: map[lock.SessionID]*client{}, owns: map[lock.SessionID]*client{},
+		inquiries: map[uint64]*inquiry{}, transfers: map[uint64]*transfer{}, reforms: map[uint64]*reforming{},
+		heard: map[protocol.ID]protocol.Time{}, known: map[protocol.ID]protocol.Member{},
+		asked: c.Life << 40, // an answer to a former life is none to this one
+	}
+	for i := range c.Shards {
+		m.parts = append(m.parts, &part{index: i, work: map[uint64]*work{}, wake: protocol.Never})
+	}
+	for i := range c.Logs {
+		if err := m.recover(&c.Logs[i]); err != nil {
+			return nil, err
+		}
+	}
+	m.config.Logs = nil // it is much, and read
+	return m, nil
+}
+
+// Wake returns when there is something to do.
+func (m *Machine) Wake() protocol.Time {
+	if m.failed != nil {
+		return protocol.Never
+	}
+	at := m.reminders.First()
+	for _, p := range m.parts {
+		at = min(at, p.wake)
+	}
+	return at
+}
+
+// Step takes one event.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.now = now
+	switch ev.Kind {
+	case protocol.Start:
+		m.begin(out)
+	case protocol.Tick:
+		m.tick(out)
+	case protocol.Call:
+		m.onCall(&ev, out)
+	case protocol.Receive:
+		m.onReceive(&ev, out)
+	case protocol.Raised:
+		m.onRaised(&ev, out)
+	}
+	m.settle(out)
+}
+
+// tick does what time has come for.
+func (m *Machine) tick(out *protocol.Effects) {
+	if m.failed != nil {
+		return
+	}
+	for _, p := range m.parts {
+		if p.wake <= m.now {
+			p.shard.Tick(m.now, &p.output)
+			m.touch(p)
+		}
+	}
+	for m.reminders.First() <= m.now {
+		m.remind(m.reminders.Pop().Key, out)
+	}
+}
+
+// onReceive takes what the journal answers, and what other members say.
+func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
+	if ev.From == protocol.Storage {
+		m.onStored(ev.Fact, out)
+		return
+	}
+	letter, is := ev.Fact.(Letter)
+	if !is || int(letter.Shard) >= len(m.parts) || letter.Body == nil {
+		out.Note(Ignored{fmt.Sprintf("message %v of member %d, which this space does not know", ev.Fact, ev.From)})
+		return
+	}
+	if !m.hears(&letter, ev.From, out) || m.failed != nil {
+		return
+	}
+	m.heard[ev.From] = m.now
+	p := m.parts[letter.Shard]
+	if p.shard == nil {
+		if p.voters == nil {
+			m.learnFounding(&letter, ev.From, out)
+		}
+		return // who says it says it again
+	}
+	switch body := letter.Body.(type) {
+	case Yield:
+		m.yield(p, body.To, out)
+		return
+	case Founding:
+		m.onFounding(p, &body, ev.From, out)
+		return
+	case Reform:
+		m.reform(p, ev.From, body, out)
+		return
+	case Reformed:
+		m.onReformed(p, &body, out)
+		return
+	case shard.Agree:
+		m.tellOutside(p, &body, ev.From, out)
+	}
+	if err := p.shard.Hear(m.now, uint64(ev.From), letter.Body, &p.output); err != nil {
+		out.Note(Ignored{fmt.Sprintf("shard %d: %v", p.index, err)})
+	}
+	m.touch(p)
+}
+
+// hears reports whether a message is of this member's cluster. Who knows none takes the first that it hears of.
+func (m *Machine) hears(l *Letter, from protocol.ID, out *protocol.Effects) bool {
+	switch {
+	case l.Cluster == 0:
+		return false
+	case m.cluster == 0 && !m.config.Founder:
+		m.cluster = l.Cluster
+	case m.cluster == 0:
+		m.learnFounding(l, from, out)
+		return false
+	case l.Cluster != m.cluster:
+		m.foreign = l.Cluster
+		out.Note(Ignored{fmt.Sprintf("message of member %d, which is of cluster %x, where this one is of %x", from, l.Cluster, m.cluster)})
+		return false
+	}
+	return true
+}
+
+// onRaised takes what the membership says: who is here. Leases and epochs mean nothing here.
+func (m *Machine) onRaised(ev *protocol.Event, out *protocol.Effects) {
+	view, is := ev.Fact.(*protocol.View)
+	if !is {
+		return
+	}
+	if m.view == nil || m.view.Epoch != view.Epoch {
+		// What is held here does not hang on who coordinates, so there is nobody to be told of it.
+		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
+	}
+	m.view = view
+	m.know()
+	m.found(out)
+	for _, p := range m.parts {
+		m.openEarly(p, out)
+	}
+}
+
+// touch notes that a shard has done something.
+func (m *Machine) touch(p *part) {
+	if !p.touched {
+		p.touched = true
+		m.touched = append(m.touched, p)
+	}
+}
+
+// settle does what shards want done, until none does.
+func (m *Machine) settle(out *protocol.Effects) {
+	for len(m.touched) > 0 {
+		p := m.touched[0]
+		m.touched = m.touched[1:]
+		p.touched = false
+		m.carry(p, out)
+		p.wake = p.shard.Wake()
+	}
+	m.touched = nil
+}
+
+// fail ends this member's part, because its journal has failed: nothing is acknowledged any more.
+func (m *Machine) fail(err error, out *protocol.Effects) {
+	if m.failed != nil {
+		return
+	}
+	m.failed = err
+	out.Note(Failed{err})
+	m.refuseAll(out)
+}
+
+// due says what a reminder is of.
+type due struct {
+	what    what
+	session lock.SessionID
+	number  uint64 // of the request, inquiry or transfer; or the shard
+}
+
+type what uint8
+
+const (
+	dueRequest  what = iota + 1 // it has waited long enough
+	dueInquiry                  // nobody has answered
+	dueTransfer                 // nobody leads who should
+	dueOwn                      // a session of this process is to be beaten for
+	dueLoss                     // or is lost
+	dueBeat                     // a beat was not answered
+	dueReform                   // somebody is to be asked again for a change of who votes
+)
+
+// Before orders what is due at one time.
+func (d due) Before(o due) bool {
+	return cmp.Or(
+		cmp.Compare(d.what, o.what), cmp.Compare(d.session.Member, o.session.Member),
+		cmp.Compare(d.session.Number, o.session.Number), cmp.Compare(d.number, o.number),
+	) < 0
+}
+
+// remind does what a reminder is of, if that is still to be done.
+func (m *Machine) remind(d due, out *protocol.Effects) {
+	switch d.what {
+	case dueRequest:
+		m.giveUp(d, out)
+	case dueInquiry:
+		m.unanswered(d.number, out)
+	case dueTransfer:
+		m.untransferred(d.number, out)
+	case dueOwn:
+		m.beatOwn(d.session, out)
+	case dueLoss:
+		m.lose(d.session, out)
+	case dueBeat:
+		m.beatAgain(m.parts[d.number])
+	case dueReform:
+		m.pursue(d.number, out)
+	}
+}
+
+// wanted reports whether a reminder is of something that is still to be done.
+func (m *Machine) wanted(r protocol.Reminder[due]) bool {
+	if r.Key.what != dueRequest {
+		return true
+	}
+	c := m.clientOf(r.Key.session)
+	if c == nil {
+		return false
+	}
+	q := c.requests[r.Key.number]
+	return q != nil && q.state != granted && q.until == r.At
+}
+
+// Ignored notes what nothing was done about.
+type Ignored struct{ What string }
+
+func (n Ignored) String() string { return "ignored: " + n.What }
+
+// Failed notes that this member's part has ended.
+type Failed struct{ Err error }
+
+func (n Failed) String() string { return fmt.Sprintf("part ended: %v", n.Err) }
+
+// Founded notes that the logs have begun.
+type Founded struct {
+	Cluster uint64
+	Voters  []uint64
+}
+
+func (n Founded) String() string {
+	return fmt.Sprintf("founded cluster %x of %d members", n.Cluster, len(n.Voters))
+}

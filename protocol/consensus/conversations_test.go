@@ -1,0 +1,306 @@
+package consensus
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the conversations say now")
+
+// TestConversations plays each testdata/*.txt: members of a cluster, what they are asked, and below each line what they
+// answered and tell until it has been quiet for a while. Messages take a millisecond each, and so does a sync.
+//
+//	members N [shards=S] [every=E]   a new cluster; who leads is told
+//	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
+//	cut a     heal                   a hears nobody, and nobody hears it
+//	fail a                           a's journal fails from now on
+//	view a,b                         the members' view
+//	enroll a 7 [own] [ttl=3s]        session 7 is a's client's
+//	lock a 7 #1 X [try] [wait=1s] [hold=1s]   unlock a 7 #1 X   cancel a 7 #1 X   extend a 7 #1 X 5s
+//	beat a 7   end a 7   dismiss a 7   adopt b 7 [1,2]   revoke a 7   list a 7   holds a 7
+//	use a 7 100 X                    locks and unlocks X so often, and says how often it was granted
+//	show a X [stale]   scan a [stale]   break a X   inspect a   transfer a b   stepdown a   close a   open a
+//	guest                            one more member, who is no founder, and is in the view from then on
+//	shards a                         a is asked who votes
+//	add a d   promote a d   remove a d   a is asked to make d a learner, a voter, or none of them
+//	pass 2s                          time passes, longer than the half second that follows every line
+func TestConversations(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(text))
+			if got == string(text) {
+				return
+			}
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			t.Errorf("%s: what is said now differs; -rewrite writes it down:\n%s", file, got)
+		})
+	}
+}
+
+type stage struct {
+	*world
+	out    strings.Builder
+	views  uint64
+	used   int
+	hushed bool
+}
+
+func play(t *testing.T, text string) string {
+	s := &stage{}
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.HasPrefix(line, "  ") {
+			continue // what was said then
+		}
+		fmt.Fprintln(&s.out, line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		s.do(t, strings.Fields(line))
+	}
+	return s.out.String()
+}
+
+func (s *stage) say(m *member, text string) {
+	if !s.hushed {
+		fmt.Fprintf(&s.out, "  %s %s\n", m.name(), strings.TrimSpace(text))
+	}
+}
+
+func (s *stage) found(t *testing.T, words []string) {
+	count, _ := strconv.Atoi(words[1])
+	s.world = newWorld(t, count, 1)
+	for _, word := range words[2:] {
+		if n, is := strings.CutPrefix(word, "shards="); is {
+			s.shards, _ = strconv.Atoi(n)
+		} else if n, is := strings.CutPrefix(word, "every="); is {
+			s.every, _ = strconv.ParseUint(n, 10, 64)
+		} else {
+			t.Fatalf("members %s", word)
+		}
+	}
+	s.told = func(m *member, reply *protocol.Reply) {
+		if reply.Result == nil && reply.Decision.Kind == lock.Granted && s.hushed {
+			s.used++
+		}
+		s.say(m, tell(reply))
+	}
+	s.noted = func(m *member, note protocol.Note) {
+		if led, is := note.(Led); is && led.By == m.id {
+			s.say(m, fmt.Sprintf("leads shard %d", led.Shard))
+		}
+		if failed, is := note.(Failed); is {
+			s.say(m, failed.String())
+		}
+	}
+	for _, m := range s.members {
+		s.begin(m)
+	}
+	s.views++
+	s.show(s.views, s.members...)
+}
+
+func (s *stage) member(name string) *member { return s.members[name[0]-'a'] }
+
+func (s *stage) do(t *testing.T, words []string) {
+	t.Helper()
+	verb, quiet := words[0], 500*time.Millisecond
+	if verb == "members" {
+		s.found(t, words)
+		s.pass(quiet)
+		return
+	}
+	switch verb {
+	case "guest":
+		m := &member{id: protocol.ID(len(s.members) + 1), disk: disk{logs: map[uint64]*log{}}, guest: true}
+		s.members = append(s.members, m)
+		s.begin(m)
+		s.views++
+		s.show(s.views, s.up()...)
+	case "heal":
+		clear(s.cut)
+	case "pass":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		quiet += d
+	case "view":
+		var of []*member
+		for name := range strings.SplitSeq(words[1], ",") {
+			of = append(of, s.member(name))
+		}
+		s.views++
+		s.show(s.views, of...)
+	case "crash":
+		m := s.member(words[1])
+		s.crash(m, len(m.asked)/2)
+	case "start":
+		s.begin(s.member(words[1]))
+		s.views++
+		s.show(s.views, s.up()...)
+	case "cut":
+		for _, other := range s.members {
+			s.cut[[2]protocol.ID{s.member(words[1]).id, other.id}], s.cut[[2]protocol.ID{other.id, s.member(words[1]).id}] = true, true
+		}
+	case "fail":
+		s.member(words[1]).refuses = errors.New("no space left on device")
+	case "use":
+		s.use(words)
+	default:
+		s.call(s.member(words[1]), 1, s.fact(t, verb, words))
+	}
+	s.pass(quiet)
+}
+
+// up are the members that are.
+func (s *stage) up() []*member {
+	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.machine == nil })
+}
+
+func (s *stage) use(words []string) {
+	times, _ := strconv.Atoi(words[3])
+	number, _ := strconv.ParseUint(words[2], 10, 64)
+	id := lock.SessionID{Member: 9, Number: number}
+	s.hushed, s.used = true, 0
+	m := s.member(words[1])
+	for i := range times {
+		request := uint64(1000 + i)
+		s.call(m, 1, &lock.Request{Session: id, ID: request, Name: words[4], WaitEnd: lock.Never, Arrived: s.now - m.start})
+		s.pass(20 * time.Millisecond)
+		s.call(m, 1, &protocol.Release{Session: id, Request: request, Name: words[4]})
+		s.pass(20 * time.Millisecond)
+	}
+	s.hushed = false
+	s.say(m, fmt.Sprintf("%d granted", s.used))
+}
+
+// fact makes what a member is asked of a line.
+func (s *stage) fact(t *testing.T, verb string, words []string) any {
+	t.Helper()
+	m := s.member(words[1])
+	arg := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	number, _ := strconv.ParseUint(arg(2), 10, 64)
+	id := lock.SessionID{Member: 9, Number: number}
+	request, _ := strconv.ParseUint(strings.TrimPrefix(arg(3), "#"), 10, 64)
+	options := strings.Join(words[2:], " ")
+	option := func(key string, otherwise time.Duration) time.Duration {
+		if _, rest, is := strings.Cut(options, key+"="); is {
+			d, err := time.ParseDuration(strings.Fields(rest)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		return otherwise
+	}
+	if verb == "enroll" {
+		return &protocol.Enroll{Session: id, TTL: option("ttl", time.Hour), Proof: [32]byte{byte(number)}, Own: strings.Contains(options, "own")}
+	}
+	if verb == "lock" {
+		now := s.now - m.start
+		return &lock.Request{
+			Session: id, ID: request, Name: arg(4), Try: strings.Contains(options, "try"), Arrived: now,
+			WaitEnd: lock.After(now, option("wait", lock.Never)), Hold: option("hold", 0),
+		}
+	}
+	if fact := ofClient(verb, id, request, arg); fact != nil {
+		return fact
+	}
+	return s.ofOperator(t, verb, arg)
+}
+
+// ofClient makes what a client asks.
+func ofClient(verb string, id lock.SessionID, request uint64, arg func(int) string) any {
+	switch verb {
+	case "unlock":
+		return &protocol.Release{Session: id, Request: request, Name: arg(4)}
+	case "cancel":
+		return &protocol.Cancel{Session: id, Request: request, Name: arg(4)}
+	case "extend":
+		d, _ := time.ParseDuration(arg(5))
+		return &protocol.Extend{Session: id, Request: request, Name: arg(4), Hold: d}
+	case "beat":
+		return &protocol.Beat{Session: id}
+	case "end":
+		return &protocol.EndSession{Session: id}
+	case "dismiss":
+		return &protocol.Dismiss{Session: id}
+	case "revoke":
+		return &protocol.Revoke{Session: id, Why: holdfast.MemberLost}
+	case "list":
+		return &protocol.ListRequests{Session: id}
+	case "holds":
+		return &protocol.CountHolds{Session: id}
+	case "adopt":
+		adopt := &protocol.Adopt{Session: id}
+		for word := range strings.SplitSeq(arg(3), ",") {
+			if n, err := strconv.ParseUint(word, 10, 64); err == nil {
+				adopt.Requests = append(adopt.Requests, n)
+			}
+		}
+		return adopt
+	}
+	return nil
+}
+
+// ofOperator makes what an operator asks.
+func (s *stage) ofOperator(t *testing.T, verb string, arg func(int) string) any {
+	t.Helper()
+	switch verb {
+	case "show":
+		return &protocol.Show{Name: arg(2), Stale: arg(3) == "stale"}
+	case "scan":
+		return &protocol.Scan{Limit: 100, Stale: arg(2) == "stale"}
+	case "break":
+		return &protocol.Break{Name: arg(2)}
+	case "inspect":
+		return &protocol.Inspect{}
+	case "transfer":
+		return &protocol.Transfer{To: s.member(arg(2)).id}
+	case "add", "promote", "remove":
+		return &protocol.Reform{Member: s.member(arg(2)).id, As: map[string]protocol.Role{"add": protocol.Learner, "promote": protocol.Voter}[verb]}
+	case "shards":
+		return &protocol.ListShards{}
+	case "stepdown":
+		return &protocol.StepDown{}
+	case "close":
+		return &protocol.CloseSpace{}
+	case "open":
+		return &protocol.OpenSpace{}
+	}
+	t.Fatalf("%q is no command", verb)
+	return nil
+}

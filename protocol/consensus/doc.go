@@ -1,0 +1,110 @@
+// Package consensus is protocol consensus: the lock table, and the sessions of its clients, are replicated by Raft and kept
+// on disks. Holders survive the loss of any minority, the restart of everything, and the loss of the member that
+// they were connected to.
+//
+// # One page
+//
+//	client ── lock.Request ──► Machine ── operation ──► shard ──► who leads it ──► an entry
+//	                             │                                                    │ synced by a quorum
+//	client ◄── Granted ────── Machine ◄── decisions ── shard ◄── applied, at every member
+//
+// A space has one shard or several, each with its own part of the names: a Raft group, a replica of a lock table and
+// a log of the member's journal (package shard; package group says how Raft is used, and lock/replica what
+// entries do). All members have a part in each, and any of them may lead any. This package puts them together as the
+// machine of a space: which shard has a name, which clients are told what by this member, and what
+// operators ask.
+//
+// # What is told when
+//
+// Everything is answered when it is applied here: committed, so synced by a quorum, and done to this member's
+// copy. A request is told at once that it is Queued, at position −1, and then what became of it. A Cancel is answered at once,
+// because whatever comes of the request after it is given back.
+//
+// Every member's copy decides the same; each tells the sessions that it serves, and nobody else. Served is who was
+// enrolled here ([protocol.Enroll]) or adopted ([protocol.Adopt]), as long as it is not dismissed. When a copy is
+// replaced by a snapshot, decisions between the two do not come out: then what is known of each request is compared with
+// what the copy has, and the rest is asked again. What acts twice acts once (package replica).
+//
+// # Sessions
+//
+// A session is known to every shard that it has asked for something: it is opened there by an entry before its
+// first request. From then on the leader ends it when it has not been heard for (1+δ)·ttl. Whichever member
+// serves it says when it was heard ([protocol.Beat]): those of all sessions that come while an answer is under way go together. The
+// answer comes when a round of the group has shown that the leader that heard it still led.
+//
+// A session moves: another member adopts it when its client comes there, having asked the group whether it lives. Requests
+// keep their numbers, so what both members ask for is done once. A grant to a request that its client has settled
+// meanwhile is given back.
+//
+// The sessions of this process (Enroll.Own) are beaten for by the machine. Their users compare the clock with
+// [Machine.Assured]; when that has come everything is told to be lost, and the session goes on under another
+// name towards the group, because the one that it had may have been ended there.
+//
+// A tenure that ends takes nothing from anybody: leases are of no meaning here.
+//
+// # The beginning
+//
+// The first voters of a space are the founders. When this member's view has all of them for the first time, it writes
+// their ids down as the beginning of each log, and takes part when that is synced. All founders write the
+// same; one that misses that view learns it from those who have had it, or who votes by now. The ids together make the cluster's number, which every message between members and everything that is kept
+// carries: who began with others, because a folder was lost, replaced or copied from somewhere
+// else, is not heard, and says so ([protocol.Condition]).
+//
+// # Who votes
+//
+// An operator adds a member as a learner, which gets the log and has no vote; makes it a voter when it has
+// the log; and removes it ([protocol.Reform]). Whoever is asked asks who leads each shard, again and again until all have done
+// it or one says what stands against it: a vote is for a learner that lacks a few entries at most; of
+// those who vote then a majority was heard lately; the last voter stays. A leader that is to go hands over first. The
+// answer says that the leader remembers the change as committed, so who was removed can be switched off.
+//
+// A member that is no founder has an empty log, and no part until it is added; it takes the cluster's number from the
+// first message. Who is removed hears nothing more, is told so when it asks for votes, and says so.
+//
+// # Reads
+//
+// A Show or a Scan is answered when a round of the group has shown that what is shown is as new as the question;
+// a leader that others have replaced answers nobody. With Stale it is what this member has.
+//
+// # A copy, and what is begun with one
+//
+// An operator's Copy is a read: the answer is a shard's whole state, as new as the question. A cluster can begin with such
+// copies ([Afresh]) where the one that they are of is lost. That one may have gone on since, and the copy knows nothing of it:
+//
+//   - its tokens: the new reign is above any that it can have come to, by the wall clock's second (more than one election a
+//     second there are not).
+//   - its holders: a client may believe in what it was granted later. So nothing is granted until the longest belief that it can
+//     have has passed; what suspends the space until then ends by itself, and by nothing else.
+//   - its sessions: none stays. Whoever holds by the copy may have lost or given that up since; and would it be heard here, it
+//     would believe on, while the other cluster, if it lives after all, expires it and grants its names.
+//   - its members: the new one has another id, and the cluster another number, so none of them is heard.
+//
+// A request of a session of the copy is refused, since that has ended: it does not act twice.
+//
+// # When something fails
+//
+// A journal that cannot write, or read what it has written, ends this member's part: nothing more is
+// acknowledged or said, all that is asked is refused, and the condition says why. The others go on. Without a quorum nothing is decided;
+// what waits with a limit is refused some election timeouts after it.
+//
+// # Bounds
+//
+// Requests, sessions and waiters: lock.Config and replica.Config, the same on all members. What one session has in all shards together:
+// lock.Config.LocksPerSession, at the member that serves it. Operations under way: shard.Config.Pending.
+// Operators' calls and adoptions: Config.Operators, each; then a LimitError.
+//
+// # Files
+//
+//	consensus.go  Config, Machine
+//	part.go       a shard as a part of the machine, and its beginning
+//	sessions.go   who is served: enrolled, beaten for, dismissed
+//	adopt.go      sessions that come from elsewhere
+//	calls.go      what clients ask
+//	told.go       what they are told
+//	operator.go   what operators ask
+//	reform.go     who votes
+//	copy.go       copies of shards
+//	afresh.go     clusters that begin with copies
+//	condition.go  how the space is
+//	messages.go
+package consensus

@@ -1,0 +1,87 @@
+package consensus
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// Letter is what members say to each other: a shard's message, and the cluster that it is of.
+type Letter struct {
+	Cluster uint64
+	Shard   uint16
+	Body    shard.Message
+}
+
+func (l Letter) String() string {
+	return fmt.Sprintf("shard %d of cluster %x: %v", l.Shard, l.Cluster, l.Body)
+}
+
+// Routine reports whether it says nothing that anybody waits for: a leader's beat that brings no entries, or its answer.
+func (l Letter) Routine() bool {
+	agree, is := l.Body.(shard.Agree)
+	return is && agree.Message.Beats()
+}
+
+// Yield asks who leads a shard to let another member lead it.
+type Yield struct{ To protocol.ID }
+
+func (y Yield) String() string { return fmt.Sprintf("yield to member %d", y.To) }
+
+// Reform asks who leads a shard to change what a member is in it. Reformed answers it.
+type Reform struct {
+	ID     uint64
+	Member protocol.ID
+	As     protocol.Role
+}
+
+func (r Reform) String() string {
+	return fmt.Sprintf("reform #%d: member %d as %v", r.ID, r.Member, r.As)
+}
+
+// Reformed says what has become of a Reform, or what stands against it. With ID 0 it answers none: it tells a member
+// that speaks as if it took part that it does not.
+type Reformed struct {
+	ID      uint64
+	Verdict Verdict
+	Lacks   uint64 // with LogMissing: how many entries
+}
+
+func (r Reformed) String() string { return fmt.Sprintf("reformed #%d: %v", r.ID, r.Verdict) }
+
+// Verdict is what has become of a Reform.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Done        Verdict = iota
+	NotAdded            // who is to vote is no learner
+	LogMissing          // who is to vote has not got the log yet
+	Unreached           // who is to vote, or too many of those who would vote, were not heard lately
+	LastVoter           // nobody else votes
+	LastVerdict = LastVoter
+)
+
+var verdicts = [...]string{"done", "it was not added", "it has not got the log", "too few are heard", "it is the last one that votes"}
+
+func (v Verdict) String() string {
+	if int(v) < len(verdicts) {
+		return verdicts[v]
+	}
+	return fmt.Sprintf("verdict %d", uint8(v))
+}
+
+// Founding asks with whom the logs have begun; with Voters it says so, or who votes by now.
+type Founding struct{ Voters []uint64 }
+
+func (f Founding) String() string { return fmt.Sprintf("founding %v", f.Voters) }
+
+// Vocabulary lists one value of each type that members say to each other.
+func Vocabulary() []any {
+	return []any{
+		Letter{}, shard.Agree{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.Ask{}, shard.Told{},
+		shard.Part{Message: group.Message{}}, shard.Parted{}, Yield{}, Founding{}, Reform{}, Reformed{},
+	}
+}

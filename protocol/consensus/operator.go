@@ -1,0 +1,363 @@
+package consensus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// inquiry is a question whose answer has to be as new as itself.
+type inquiry struct {
+	call     protocol.CallID
+	part     *part
+	show     *protocol.Show // one of the five is set
+	scan     *protocol.Scan
+	copy     *protocol.Copy
+	adoption *adoption
+	granted  *request // is to be told its grant, if that still stands
+	until    protocol.Time
+}
+
+// patienceOfAsk is for how long a question waits for an answer, in election timeouts.
+const patienceOfAsk = 8
+
+// onOperator takes a wish of an operator.
+func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
+	switch fact := ev.Fact.(type) {
+	case *protocol.Show:
+		show := *fact
+		m.question(&inquiry{call: ev.Call, part: m.partOf(fact.Name), show: &show}, fact.Stale, out)
+	case *protocol.Scan:
+		scan := *fact
+		m.question(&inquiry{call: ev.Call, part: m.parts[min(int(fact.Cursor>>cursorBits), len(m.parts)-1)], scan: &scan}, fact.Stale, out)
+	case *protocol.Copy:
+		m.onCopy(ev.Call, fact, out)
+	case *protocol.Break:
+		m.onBreak(ev.Call, fact, out)
+	case *protocol.Inspect:
+		out.Reply(ev.Call, m.condition())
+	case *protocol.Transfer:
+		m.onTransfer(ev.Call, fact.To, out)
+	case *protocol.ListShards:
+		out.Reply(ev.Call, m.shards())
+	case *protocol.Reform:
+		m.onReform(ev.Call, fact, out)
+	case *protocol.StepDown:
+		m.stepDown(ev.Call, out)
+	case *protocol.OpenSpace:
+		m.instance.Open(ev.Call, out)
+	case *protocol.CloseSpace:
+		m.closeSpace(ev.Call, out)
+	default:
+		out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+	}
+}
+
+// question answers what may be old at once, and asks for the rest.
+func (m *Machine) question(q *inquiry, stale bool, out *protocol.Effects) {
+	switch {
+	case m.failed != nil || q.part.shard == nil || m.view == nil && !stale:
+		out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+	case stale:
+		m.show(q, out)
+	case m.operators >= m.config.Operators:
+		out.Reply(q.call, &protocol.Unanswered{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
+	default:
+		m.operators++
+		q.until = m.now + patienceOfAsk*m.config.Election
+		m.inquire(q.part, q)
+	}
+}
+
+// inquire asks a shard what is committed. Of a shard whose log has not begun there is no answer.
+func (m *Machine) inquire(p *part, q *inquiry) {
+	m.asked++
+	asks := *q
+	asks.part = p
+	m.inquiries[m.asked] = &asks
+	m.reminders.Push(q.until, due{what: dueInquiry, number: m.asked})
+	if p.shard != nil {
+		p.shard.Ask(m.now, m.asked, &p.output)
+		m.touch(p)
+	}
+}
+
+// answer goes on when a shard's copy is as new as a question.
+func (m *Machine) answer(id uint64, out *protocol.Effects) {
+	q := m.inquiries[id]
+	if q == nil {
+		return
+	}
+	delete(m.inquiries, id)
+	switch {
+	case q.granted != nil:
+		m.confirmed(q.granted, out)
+	case q.adoption == nil:
+		m.operators--
+		m.show(q, out)
+	default:
+		if q.adoption.missing--; q.adoption.missing == 0 {
+			m.adoptions--
+			m.adopted(q, out)
+		}
+	}
+}
+
+// unanswered answers what nobody could.
+func (m *Machine) unanswered(id uint64, out *protocol.Effects) {
+	q := m.inquiries[id]
+	if q == nil {
+		return
+	}
+	delete(m.inquiries, id)
+	if q.part.shard != nil {
+		q.part.shard.Drop(id)
+	}
+	switch {
+	case q.granted != nil:
+		if m.failed == nil && m.current(q.granted) && q.granted.untold != nil {
+			m.confirm(q.granted)
+		}
+	case q.adoption == nil:
+		m.operators--
+		out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+	case q.adoption.missing > 0:
+		q.adoption.missing = 0 // one answer for all
+		m.adoptions--
+		out.Reply(q.call, &protocol.Adopted{Err: fmt.Errorf("%w: no quorum of the space's members says whether the session lives", holdfast.ErrUnavailable)})
+	}
+}
+
+// cursorBits are those of a cursor that a table's own has; above stands the shard.
+const cursorBits = 56
+
+// show shows a name, or some, or all that a shard has.
+func (m *Machine) show(q *inquiry, out *protocol.Effects) {
+	if q.copy != nil {
+		out.Reply(q.call, m.copied(q.part))
+		return
+	}
+	table := q.part.shard.Replica().Table()
+	if q.show != nil {
+		shown := m.shown(q.part, table.Show(q.show.Name))
+		out.Reply(q.call, &shown)
+		return
+	}
+	answer := &protocol.Scanned{}
+	next := table.Scan(q.scan.Cursor&(1<<cursorBits-1), q.scan.Limit, func(l lock.Lock) {
+		answer.Locks = append(answer.Locks, m.shown(q.part, l))
+	})
+	switch {
+	case next != 0:
+		answer.Next = next | uint64(q.part.index)<<cursorBits
+	case q.part.index+1 < len(m.parts):
+		answer.Next = uint64(q.part.index+1) << cursorBits
+	}
+	out.Reply(q.call, answer)
+}
+
+// shown makes the times of a copy this member's, and of the sessions of its process what the desk calls them.
+func (m *Machine) shown(p *part, l lock.Lock) lock.Lock {
+	l = l.After(p.shift())
+	for i := range l.Holders {
+		l.Holders[i].Session = m.deskOf(l.Holders[i].Session)
+	}
+	for i := range l.Waiters {
+		l.Waiters[i].Session = m.deskOf(l.Waiters[i].Session)
+	}
+	return l
+}
+
+func (m *Machine) deskOf(id lock.SessionID) lock.SessionID {
+	if c := m.clients[id]; c != nil {
+		return c.desk
+	}
+	return id
+}
+
+// onBreak takes a name from its holders.
+func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol.Effects) {
+	p := m.partOf(f.Name)
+	if m.failed != nil || p.shard == nil || m.view == nil {
+		out.Reply(call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+		return
+	}
+	if err := p.endsByItself(f.Name); err != nil {
+		out.Reply(call, &protocol.Broken{Err: err})
+		return
+	}
+	op := replica.Op{Kind: replica.Break, Name: f.Name, Token: f.Token, Reason: f.Reason}
+	if err := m.submit(p, op, &work{call: call}); err != nil {
+		out.Reply(call, &protocol.Unanswered{Err: err})
+	}
+}
+
+// broken answers a Break.
+func (m *Machine) broken(w *work, result *shard.Result, out *protocol.Effects) {
+	if result.Repeated {
+		// It was done where this member could not see it, and once more might hit somebody else.
+		out.Reply(w.call, &protocol.Unanswered{Err: fmt.Errorf("%w: the lock was broken while this member was behind, and it does not know whose it was", holdfast.ErrUnavailable)})
+		return
+	}
+	answer := &protocol.Broken{Grants: result.Broken, Err: result.Err}
+	p := m.partOf(w.op.Name)
+	for i := range answer.Grants {
+		answer.Grants[i] = answer.Grants[i].After(p.shift())
+		answer.Grants[i].Session = m.deskOf(answer.Grants[i].Session)
+	}
+	out.Reply(w.call, answer)
+}
+
+// Decides reports whether this member leads the first shard and has applied all that others have committed, and in
+// which reign it counts tokens there.
+func (m *Machine) Decides() (reign uint64, decides bool) {
+	if m.parts[0].shard == nil || !m.parts[0].shard.Leads() {
+		return 0, false
+	}
+	return m.parts[0].shard.Replica().Reign(), true
+}
+
+// transfer is a wish that a member lead all shards.
+type transfer struct {
+	call protocol.CallID
+	to   protocol.ID
+}
+
+// onTransfer has a member lead all shards.
+func (m *Machine) onTransfer(call protocol.CallID, to protocol.ID, out *protocol.Effects) {
+	err := error(nil)
+	switch {
+	case m.failed != nil || m.parts[0].shard == nil:
+		err = holdfast.ErrUnavailable
+	case !slices.Contains(m.parts[0].shard.Members().Voters, uint64(to)):
+		err = fmt.Errorf("%w: it has no vote in this space, so it can lead nothing", holdfast.ErrConflict)
+	case m.operators >= m.config.Operators:
+		err = &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}
+	}
+	if err != nil {
+		out.Reply(call, &protocol.Transferred{Authority: m.leaders(), Err: err})
+		return
+	}
+	m.asked++
+	m.operators++
+	m.transfers[m.asked] = &transfer{call, to}
+	m.reminders.Push(m.now+patienceOfAsk*m.config.Election, due{what: dueTransfer, number: m.asked})
+	for _, p := range m.parts {
+		m.yield(p, to, out)
+	}
+	m.transferred(out)
+}
+
+// yield has a member lead a shard, through whoever leads it now.
+func (m *Machine) yield(p *part, to protocol.ID, out *protocol.Effects) {
+	switch {
+	case p.shard == nil || p.leader == 0 || p.leader == uint64(to):
+	case p.leader != uint64(m.config.Self):
+		out.Send(protocol.ID(p.leader), Letter{m.cluster, uint16(p.index), Yield{to}})
+	case slices.Contains(p.shard.Members().Voters, uint64(to)):
+		if err := p.shard.Hand(m.now, uint64(to), &p.output); err != nil {
+			out.Note(Ignored{fmt.Sprintf("shard %d is not handed over: %v", p.index, err)})
+		}
+		m.touch(p)
+	}
+}
+
+// transferred answers transfers that have come to their end.
+func (m *Machine) transferred(out *protocol.Effects) {
+	for _, id := range slices.Sorted(maps.Keys(m.transfers)) {
+		t := m.transfers[id]
+		if !slices.ContainsFunc(m.parts, func(p *part) bool { return p.leader != uint64(t.to) }) {
+			delete(m.transfers, id)
+			m.operators--
+			out.Reply(t.call, &protocol.Transferred{Authority: m.leaders()})
+		}
+	}
+}
+
+// untransferred says that a transfer has not come to its end in time.
+func (m *Machine) untransferred(id uint64, out *protocol.Effects) {
+	t := m.transfers[id]
+	if t == nil {
+		return
+	}
+	delete(m.transfers, id)
+	m.operators--
+	err := fmt.Errorf("%w: it does not lead all shards yet; it may still come to", holdfast.ErrUnavailable)
+	out.Reply(t.call, &protocol.Transferred{Authority: m.leaders(), Err: err})
+}
+
+// stepDown hands over what this member leads, and goes on doing so.
+func (m *Machine) stepDown(call protocol.CallID, out *protocol.Effects) {
+	m.leaving = true
+	pending := false
+	for _, p := range m.parts {
+		m.handOver(p, out)
+		pending = pending || p.leader == uint64(m.config.Self) && m.heir(p) != 0
+	}
+	out.Reply(call, &protocol.SteppedDown{Pending: pending && m.failed == nil})
+}
+
+// handOver lets another member lead a shard that this one leads and is to leave.
+func (m *Machine) handOver(p *part, out *protocol.Effects) {
+	if !m.leaving || p.shard == nil || p.leader != uint64(m.config.Self) || m.failed != nil {
+		return
+	}
+	if heir := m.heir(p); heir != 0 {
+		m.yield(p, heir, out)
+	}
+}
+
+// heir is who could lead a shard in this member's place: a voter that is here; 0 where there is none.
+func (m *Machine) heir(p *part) protocol.ID {
+	if m.view == nil {
+		return 0
+	}
+	for _, id := range p.shard.Members().Voters {
+		if _, here := m.view.Of(protocol.ID(id)); here && id != uint64(m.config.Self) {
+			return protocol.ID(id)
+		}
+	}
+	return 0
+}
+
+// closeSpace tells the clients that this member serves to stop, and takes nothing new.
+func (m *Machine) closeSpace(call protocol.CallID, out *protocol.Effects) {
+	if !m.instance.Close(call, m.config.Operators, out) {
+		return
+	}
+	for _, c := range m.inOrder() {
+		m.revoke(c, holdfast.MemberLost, out)
+	}
+	m.concludeClosing(out)
+}
+
+// concludeClosing tells whoever has closed the space that nothing is left here.
+func (m *Machine) concludeClosing(out *protocol.Effects) {
+	if !m.instance.Awaited() {
+		return
+	}
+	//tidy:unordered whether there is any
+	for _, c := range m.clients {
+		if len(c.requests) > 0 {
+			return
+		}
+	}
+	m.instance.Conclude(out)
+}
+
+// Led notes that a member leads a shard.
+type Led struct {
+	Shard int
+	By    protocol.ID
+	Reign uint64
+}
+
+func (n Led) String() string {
+	return fmt.Sprintf("shard %d is led by member %d, reign %d", n.Shard, n.By, n.Reign)
+}

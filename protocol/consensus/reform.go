@@ -1,0 +1,297 @@
+package consensus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// reforming is a wish that a member be something else in all shards.
+type reforming struct {
+	call    protocol.CallID
+	member  protocol.ID
+	as      protocol.Role
+	done    []bool // by shard
+	until   protocol.Time
+	already int // shards that have done it
+}
+
+// mostLacking is how many committed entries a member may lack that gets a vote: a leader that is asked for locks all
+// the time is never without some on their way.
+const mostLacking = 100
+
+// onReform has all shards change what a member is.
+func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protocol.Effects) {
+	err := error(nil)
+	here := false
+	if m.view != nil {
+		_, here = m.view.Of(f.Member)
+	}
+	switch {
+	case m.failed != nil:
+		err = m.errFailed()
+	case f.As > protocol.Voter:
+		err = fmt.Errorf("%w: %v is none that a member can have", holdfast.ErrConflict, f.As)
+	case m.parts[0].shard == nil || len(m.parts[0].shard.Members().Voters) == 0:
+		err = fmt.Errorf("%w: this member has no part in the space yet; ask one that has", holdfast.ErrUnavailable)
+	case f.As != protocol.Outsider && !here:
+		err = fmt.Errorf("%w: it is not in the view; start it first", holdfast.ErrConflict)
+	case m.operators >= m.config.Operators:
+		err = &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}
+	}
+	if err != nil {
+		out.Reply(call, &protocol.Reformed{Err: err})
+		return
+	}
+	m.asked++
+	m.operators++
+	id := m.asked
+	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfAsk*m.config.Election}
+	m.pursue(id, out)
+}
+
+// pursue asks who leads the shards that have not done it, and again after a while: a change may be under way, or
+// another lead.
+func (m *Machine) pursue(id uint64, out *protocol.Effects) {
+	q := m.reforms[id]
+	if q == nil {
+		return
+	}
+	if m.now >= q.until {
+		m.endReform(id, fmt.Errorf("%w: %d of %d shards have done it in time; the others may still come to, or do it when asked again",
+			holdfast.ErrUnavailable, q.already, len(m.parts)), out)
+		return
+	}
+	m.reminders.Push(min(q.until, m.now+m.config.Election/2), due{what: dueReform, number: id})
+	for _, p := range m.parts {
+		ask := Reform{ID: id, Member: q.member, As: q.as}
+		switch {
+		case q.done[p.index] || p.shard == nil || p.leader == 0:
+		case p.leader == uint64(m.config.Self):
+			m.reform(p, m.config.Self, ask, out)
+		default:
+			out.Send(protocol.ID(p.leader), Letter{m.cluster, uint16(p.index), ask})
+		}
+	}
+}
+
+// onReformed takes what a shard's leader says of a Reform.
+func (m *Machine) onReformed(p *part, r *Reformed, out *protocol.Effects) {
+	q := m.reforms[r.ID]
+	switch {
+	case r.ID == 0:
+		p.outside = true
+	case q == nil || q.done[p.index]:
+	case r.Verdict != Done:
+		err := r.err()
+		if len(m.parts) > 1 {
+			err = fmt.Errorf("%w (in shard %d; %d of %d have done it)", err, p.index, q.already, len(m.parts))
+		}
+		m.endReform(r.ID, err, out)
+	default:
+		q.done[p.index] = true
+		if q.already++; q.already == len(m.parts) {
+			m.endReform(r.ID, nil, out)
+		}
+	}
+}
+
+func (m *Machine) endReform(id uint64, err error, out *protocol.Effects) {
+	q := m.reforms[id]
+	delete(m.reforms, id)
+	m.operators--
+	out.Reply(q.call, &protocol.Reformed{Err: err})
+}
+
+// err says what stands against a Reform.
+func (r *Reformed) err() error {
+	switch r.Verdict {
+	case NotAdded:
+		return fmt.Errorf("%w: it has no part in the space yet; add it first", holdfast.ErrConflict)
+	case LogMissing:
+		return fmt.Errorf("%w: it has not got the log yet, it lacks %d entries; promote it when it has them", holdfast.ErrConflict, r.Lacks)
+	case Unreached:
+		return fmt.Errorf("%w: of those who would vote then, too few are heard to decide anything; bring them back first, or remove those that are gone", holdfast.ErrConflict)
+	case LastVoter:
+		return fmt.Errorf("%w: nobody else has a vote in the space; promote another member first", holdfast.ErrConflict)
+	}
+	return fmt.Errorf("%w: whoever leads says %v, which this member does not know", holdfast.ErrUnavailable, r.Verdict)
+}
+
+// reform changes what a member is in a shard that this member leads, or says why not. It says nothing while that goes on:
+// whoever waits asks again.
+func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effects) {
+	if p.shard == nil || p.leader != uint64(m.config.Self) || !p.shard.Leads() || p.shard.Changing() {
+		return
+	}
+	conf := p.shard.Members()
+	verdict, lacks := m.weigh(p, &conf, r)
+	if verdict != Done || roleOf(&conf, r.Member) == r.As || r.As == protocol.Learner && roleOf(&conf, r.Member) == protocol.Voter {
+		m.answerReform(p, from, Reformed{r.ID, verdict, lacks}, out)
+		if verdict == Done && r.As == protocol.Outsider {
+			m.answerReform(p, r.Member, Reformed{}, out)
+		}
+		return
+	}
+	if r.As == protocol.Outsider && r.Member == m.config.Self {
+		m.yield(p, m.heir(p), out) // who leads then is asked
+		return
+	}
+	voters, learners := reformed(&conf, r)
+	if err := p.shard.Change(m.now, voters, learners, &p.output); err != nil {
+		out.Note(Ignored{fmt.Sprintf("shard %d: member %d does not become %v: %v", p.index, r.Member, r.As, err)})
+	} else {
+		out.Note(Changed{p.index, r.Member, r.As})
+	}
+	m.touch(p)
+}
+
+// answerReform says it to whoever has asked, who may be this member.
+func (m *Machine) answerReform(p *part, to protocol.ID, r Reformed, out *protocol.Effects) {
+	if to == m.config.Self {
+		m.onReformed(p, &r, out)
+		return
+	}
+	out.Send(to, Letter{m.cluster, uint16(p.index), r})
+}
+
+// tellOutside tells a member that asks for votes, and has none itself any more, that it takes no part: nobody who
+// takes part has told it when it was removed.
+func (m *Machine) tellOutside(p *part, agree *shard.Agree, from protocol.ID, out *protocol.Effects) {
+	if !agree.Message.Asks() || !p.shard.Leads() {
+		return
+	}
+	conf := p.shard.Members()
+	if roleOf(&conf, from) == protocol.Outsider && !slices.Contains(conf.Outgoing, uint64(from)) {
+		out.Send(from, Letter{m.cluster, uint16(p.index), Reformed{}})
+	}
+}
+
+// weigh says what stands against a Reform.
+func (m *Machine) weigh(p *part, conf *group.Conf, r Reform) (v Verdict, lacks uint64) {
+	switch is := roleOf(conf, r.Member); {
+	case is == r.As, is == protocol.Voter && r.As == protocol.Learner:
+		return Done, 0
+	case r.As == protocol.Voter && is != protocol.Learner:
+		return NotAdded, 0
+	case r.As == protocol.Voter:
+		lacks, _ := p.shard.Lacks(uint64(r.Member))
+		if lacks > mostLacking {
+			return LogMissing, lacks
+		}
+	case r.As == protocol.Outsider && is == protocol.Voter && len(conf.Voters) == 1:
+		return LastVoter, 0
+	case r.As == protocol.Outsider && r.Member == m.config.Self && m.heir(p) == 0:
+		return Unreached, 0
+	}
+	if voters, _ := reformed(conf, r); !slices.Equal(voters, conf.Voters) && !m.heardEnough(voters, r) {
+		return Unreached, 0
+	}
+	return Done, 0
+}
+
+// reformed is who has the log with a vote and without one when a Reform is done.
+func reformed(conf *group.Conf, r Reform) (voters, learners []uint64) {
+	is := func(id uint64) bool { return id == uint64(r.Member) }
+	voters, learners = slices.DeleteFunc(slices.Clone(conf.Voters), is), slices.DeleteFunc(slices.Clone(conf.Learners), is)
+	switch r.As {
+	case protocol.Voter:
+		voters = append(voters, uint64(r.Member))
+	case protocol.Learner:
+		learners = append(learners, uint64(r.Member))
+	}
+	return voters, learners
+}
+
+// roleOf is what a member is.
+func roleOf(conf *group.Conf, member protocol.ID) protocol.Role {
+	switch {
+	case slices.Contains(conf.Voters, uint64(member)):
+		return protocol.Voter
+	case slices.Contains(conf.Learners, uint64(member)):
+		return protocol.Learner
+	}
+	return protocol.Outsider
+}
+
+// heardEnough reports whether so many of those who would vote were heard lately that they can go on; and who gets a
+// vote, in any case.
+func (m *Machine) heardEnough(voters []uint64, r Reform) bool {
+	heard := 0
+	for _, id := range voters {
+		if m.hearsNow(protocol.ID(id)) {
+			heard++
+		}
+	}
+	return heard > len(voters)/2 && (r.As != protocol.Voter || m.hearsNow(r.Member))
+}
+
+// hearsNow reports whether a member was heard within two election timeouts: a leader hears those who are there several
+// times in one.
+func (m *Machine) hearsNow(id protocol.ID) bool {
+	at, ever := m.heard[id]
+	return id == m.config.Self || ever && m.now < at+2*m.config.Election
+}
+
+// know remembers those who are here, and those who take part, until neither is so.
+func (m *Machine) know() {
+	for _, member := range m.view.Members {
+		m.known[member.ID] = member
+	}
+	part := map[protocol.ID]bool{}
+	for _, p := range m.parts {
+		if p.shard != nil {
+			conf := p.shard.Members()
+			for _, id := range slices.Concat(conf.Voters, conf.Learners, conf.Outgoing, conf.LearnersNext) {
+				part[protocol.ID(id)] = true
+			}
+		}
+	}
+	is := func(id protocol.ID) bool { _, here := m.view.Of(id); return here || part[id] }
+	//tidy:unordered each goes or stays by itself
+	maps.DeleteFunc(m.known, func(id protocol.ID, _ protocol.Member) bool { return !is(id) })
+	//tidy:unordered each goes or stays by itself
+	maps.DeleteFunc(m.heard, func(id protocol.ID, _ protocol.Time) bool { return !is(id) })
+}
+
+// shards says who votes, and who they are.
+func (m *Machine) shards() *protocol.Shards {
+	all := &protocol.Shards{}
+	ids := func(all []uint64) (ids []protocol.ID) {
+		for _, id := range all {
+			ids = append(ids, protocol.ID(id))
+		}
+		return ids
+	}
+	named := map[protocol.ID]bool{}
+	for _, p := range m.parts {
+		if p.shard == nil {
+			return &protocol.Shards{}
+		}
+		conf := p.shard.Members()
+		s := protocol.Shard{Leader: protocol.ID(p.leader), Voters: ids(conf.Voters), Learners: ids(conf.Learners)}
+		all.List = append(all.List, s)
+		for _, id := range slices.Concat(s.Voters, s.Learners) {
+			if member, is := m.known[id]; is && !named[id] {
+				named[id], all.Known = true, append(all.Known, member)
+			}
+		}
+	}
+	return all
+}
+
+// Changed notes that this member, which leads a shard, changes what a member is in it.
+type Changed struct {
+	Shard  int
+	Member protocol.ID
+	As     protocol.Role
+}
+
+func (n Changed) String() string {
+	return fmt.Sprintf("shard %d changes: member %d becomes %v", n.Shard, n.Member, n.As)
+}

@@ -1,0 +1,76 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// nameIn is a name that a shard has.
+func (m *Machine) nameIn(shard int) string {
+	for i := 0; ; i++ {
+		if name := fmt.Sprint("name", i); m.partOf(name).index == shard {
+			return name
+		}
+	}
+}
+
+// TestRefusedUnderAFormerName: what a shard says of a session of the process under its former name, when that session has gone on
+// under another, is about nobody: neither is the beginning of its beats, nor is what waits refused for it.
+func TestRefusedUnderAFormerName(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.limit = 1
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(2 * time.Second)
+	c := w.members[2]
+	for _, p := range c.machine.parts {
+		w.call(w.members[p.leader-1], 9, &protocol.Transfer{To: 1})
+	}
+	w.pass(time.Second)
+	x, y := c.machine.nameIn(0), c.machine.nameIn(1)
+	other, own := lock.SessionID{Member: 9, Number: 7}, lock.SessionID{Member: 9, Number: 9}
+	told := map[lock.SessionID]map[lock.Kind]int{other: {}, own: {}}
+	refusals := []error{}
+	w.told = func(m *member, reply *protocol.Reply) {
+		if reply.Result == nil {
+			told[reply.Decision.Session][reply.Decision.Kind]++
+			if reply.Decision.Kind == lock.Refused {
+				refusals = append(refusals, reply.Decision.Err)
+			}
+		}
+	}
+	ask := func(m *member, id lock.SessionID, number uint64, name string) {
+		w.call(m, number, &lock.Request{Session: id, ID: number, Name: name, WaitEnd: lock.Never, Arrived: w.now - m.start})
+	}
+	a := w.members[0]
+	w.call(a, 1, &protocol.Enroll{Session: other, TTL: time.Hour})
+	ask(a, other, 1, y) // shard 1 has all the sessions that it may
+	w.call(c, 1, &protocol.Enroll{Session: own, TTL: 400 * time.Millisecond, Own: true})
+	ask(c, own, 1, x)
+	w.pass(100 * time.Millisecond)
+	if told[other][lock.Granted] != 1 || told[own][lock.Granted] != 1 {
+		t.Fatalf("told %v", told)
+	}
+	for _, m := range w.members[:2] {
+		w.cut[[2]protocol.ID{m.id, c.id}], w.cut[[2]protocol.ID{c.id, m.id}] = true, true
+	}
+	ask(c, own, 2, y) // nobody answers before it has another name
+	w.pass(600 * time.Millisecond)
+	if told[own][lock.Lost] != 1 || len(refusals) != 0 {
+		t.Fatalf("told %v, refused %v; want it to have lost what it held, and to wait for more", told[own], refusals)
+	}
+	clear(w.cut)
+	w.pass(2 * time.Second)
+	var limit *holdfast.LimitError
+	if told[own][lock.Refused] != 1 || len(refusals) != 1 || !errors.As(refusals[0], &limit) || limit.Limit != "sessions" {
+		t.Errorf("told %v, refused %v; want one refusal for the limit of sessions", told[own], refusals)
+	}
+}

@@ -1,0 +1,438 @@
+package consensus
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// client is a session that is served here.
+type client struct {
+	desk      lock.SessionID // what the desk calls it
+	id        lock.SessionID // what the space calls it: the same, but for a session of this process
+	enrolled  protocol.Enroll
+	presences []*presence
+	requests  map[uint64]*request
+	giving    []*work       // releases that are not answered
+	beatDue   protocol.Time // of a session of this process
+	// When it was adopted its client had given numbers up to settled. Of those it has not settled the ones in open; what comes
+	// of the others is given back.
+	settled uint64
+	open    map[uint64]bool
+	ending  map[uint64]*work // numbers that were told to have ended, before the shard has heard of it
+}
+
+// presence is what a shard knows of a session.
+type presence struct {
+	part  *part
+	state state
+	queue []*request // that wait for it to be open
+	waits []*hearing // beats that do
+	// heard is when the latest beat was asked for that counts, or the session was opened here; it lives for its ttl
+	// from then on. Long ago where neither is known.
+	heard protocol.Time
+	beats bool // for a session of this process: one is under way
+}
+
+type state uint8
+
+const (
+	opening state = iota + 1 // an operation says that it begins
+	open
+	gone // it has ended there
+)
+
+// hearing is a beat of one session for one shard; beat is what waits for all of them.
+type hearing struct {
+	client   *client
+	presence *presence
+	of       *beat
+}
+
+type beat struct {
+	call    protocol.CallID // zero for a session of this process
+	at      protocol.Time
+	missing int
+	err     error
+}
+
+// counts reports whether a beat, or what opens a session, is still of one that is served here, and of what its shard knows of it
+// now: one of this process may go on under another name meanwhile.
+func (m *Machine) counts(h *hearing) bool {
+	return m.serves(h.client) && slices.Contains(h.client.presences, h.presence)
+}
+
+// mostBeaten is how many sessions one message says to be heard.
+const mostBeaten = 4096
+
+// clientOf returns a session that is served here, by what the desk calls it; nil if it is not.
+func (m *Machine) clientOf(id lock.SessionID) *client {
+	if c := m.owns[id]; c != nil {
+		return c
+	}
+	return m.clients[id]
+}
+
+// serves reports whether c is still served, under the name that it has.
+func (m *Machine) serves(c *client) bool { return m.clients[c.id] == c }
+
+// inOrder are the clients, in an order that does not depend on chance.
+func (m *Machine) inOrder() []*client {
+	return slices.SortedFunc(maps.Values(m.clients), func(a, b *client) int { return compareSessions(a.id, b.id) })
+}
+
+// enroll begins to serve a session.
+func (m *Machine) enroll(e *protocol.Enroll) {
+	if m.clientOf(e.Session) != nil {
+		return
+	}
+	c := &client{desk: e.Session, id: e.Session, enrolled: *e, requests: map[uint64]*request{}}
+	if e.Own {
+		m.rename(c)
+		m.owns[c.desk] = c
+	}
+	m.clients[c.id] = c
+}
+
+// rename gives a session of this process a name that the group has not seen.
+func (m *Machine) rename(c *client) {
+	m.aliases++
+	c.id = lock.SessionID{Member: uint64(m.config.Self), Number: m.config.Life<<32 | 1<<31 | m.aliases}
+}
+
+// presenceAt returns what a shard knows of a session, or nil.
+func (c *client) presenceAt(p *part) *presence {
+	for _, presence := range c.presences {
+		if presence.part == p {
+			return presence
+		}
+	}
+	return nil
+}
+
+// enter opens a session in a shard.
+func (m *Machine) enter(c *client, r *request, out *protocol.Effects) {
+	entering := &presence{part: r.part, state: opening, queue: []*request{r}}
+	c.presences = append(c.presences, entering)
+	if r.part.shard == nil || m.view == nil {
+		r.part.early = append(r.part.early, hearing{client: c, presence: entering})
+		return
+	}
+	m.open(c, entering, out)
+}
+
+func (m *Machine) open(c *client, presence *presence, out *protocol.Effects) {
+	presence.heard = m.now
+	err := m.submit(presence.part, replica.Op{
+		Kind: replica.Open, Session: c.id, TTL: c.enrolled.TTL, Secret: replica.Secret(c.enrolled.Proof),
+		Client: c.enrolled.Client, Identity: c.enrolled.Identity,
+	}, &work{client: c, presence: presence})
+	if err != nil {
+		m.closed(c, presence, err, out)
+	}
+}
+
+// opened goes on when a session is known to a shard, or when it cannot be.
+func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
+	c, presence := w.client, w.presence
+	if presence.state != opening || !m.counts(&hearing{client: c, presence: presence}) {
+		return
+	}
+	if err != nil {
+		m.closed(c, presence, err, out)
+		return
+	}
+	presence.state = open
+	queue, waits := presence.queue, presence.waits
+	presence.queue, presence.waits = nil, nil
+	for _, r := range queue {
+		if c.requests[r.number] == r {
+			m.ask(r, out)
+		}
+	}
+	presence.part.behind = append(presence.part.behind, waits...)
+	m.flush(presence.part)
+	if c.enrolled.Own {
+		m.reminders.Push(m.now+c.enrolled.TTL/3, due{what: dueOwn, session: c.desk})
+		m.reminders.Push(presence.heard+c.enrolled.TTL, due{what: dueLoss, session: c.desk})
+	}
+}
+
+// closed refuses what waits for a session that a shard does not take.
+func (m *Machine) closed(c *client, presence *presence, err error, out *protocol.Effects) {
+	presence.state = gone
+	queue, waits := presence.queue, presence.waits
+	at := slices.Index(c.presences, presence)
+	c.presences = slices.Delete(c.presences, at, at+1)
+	for _, r := range queue {
+		m.refuse(r, err, out)
+	}
+	for _, h := range waits {
+		h.of.err = err
+		m.counted(h, out)
+	}
+}
+
+// onBeat says to all shards that know a session that it was heard.
+func (m *Machine) onBeat(call protocol.CallID, id lock.SessionID, out *protocol.Effects) {
+	c := m.clientOf(id)
+	b := &beat{call: call, at: m.now}
+	if c != nil {
+		m.findElsewhere(c)
+		b.missing = len(c.presences)
+		for _, presence := range c.presences {
+			m.hear(&hearing{c, presence, b}, out)
+		}
+	}
+	if c == nil || len(c.presences) == 0 {
+		out.Reply(call, &protocol.Beaten{})
+	}
+}
+
+// findElsewhere finds the shards that know a session through another member.
+func (m *Machine) findElsewhere(c *client) {
+	if len(c.presences) == len(m.parts) {
+		return
+	}
+	for _, p := range m.parts {
+		if p.shard == nil || c.presenceAt(p) != nil {
+			continue
+		}
+		if _, lives := p.shard.Replica().Session(c.id); lives {
+			c.presences = append(c.presences, &presence{part: p, state: open, heard: -lock.Never})
+		}
+	}
+}
+
+// hear lines a beat up for its shard.
+func (m *Machine) hear(h *hearing, out *protocol.Effects) {
+	switch p := h.presence.part; h.presence.state {
+	case opening:
+		h.presence.waits = append(h.presence.waits, h)
+	case gone:
+		h.of.err = holdfast.SessionExpired
+		m.counted(h, out)
+	case open:
+		p.behind = append(p.behind, h)
+		m.flush(p)
+	}
+}
+
+// flush says which sessions were heard, when nothing is said already: what comes meanwhile goes together.
+func (m *Machine) flush(p *part) {
+	if p.beat != 0 || p.shard == nil {
+		return
+	}
+	if p.behind = slices.DeleteFunc(p.behind, func(h *hearing) bool { return !m.counts(h) }); len(p.behind) == 0 {
+		return
+	}
+	m.asked++
+	p.beat, p.beaten = m.asked, m.now
+	count := min(len(p.behind), mostBeaten)
+	p.inside, p.behind = p.behind[:count:count], p.behind[count:]
+	said := shard.Beat{ID: p.beat}
+	for _, h := range p.inside {
+		said.Sessions = append(said.Sessions, h.client.id)
+	}
+	p.shard.Beat(m.now, said, &p.output)
+	m.touch(p)
+	m.awaitBeat(p)
+}
+
+// awaitBeat looks after an answer when it should have come.
+func (m *Machine) awaitBeat(p *part) {
+	if !p.awaited {
+		p.awaited = true
+		m.reminders.Push(p.beaten+m.config.Election, due{what: dueBeat, number: uint64(p.index)})
+	}
+}
+
+// beatAgain says it again, when nobody has answered.
+func (m *Machine) beatAgain(p *part) {
+	p.awaited = false
+	switch {
+	case p.beat == 0:
+	case m.now < p.beaten+m.config.Election:
+		m.awaitBeat(p)
+	default:
+		m.resay(p)
+	}
+}
+
+// resay says again who was heard, to whoever leads now.
+func (m *Machine) resay(p *part) {
+	waiting := append(p.inside, p.behind...)
+	p.beat, p.inside = 0, nil
+	p.behind = slices.DeleteFunc(waiting, func(h *hearing) bool { return !m.counts(h) })
+	m.flush(p)
+}
+
+// beaten takes the answer.
+func (m *Machine) beaten(p *part, b *shard.Beaten, out *protocol.Effects) {
+	if b.ID != p.beat {
+		return
+	}
+	inside := p.inside
+	p.beat, p.inside = 0, nil
+	for _, h := range inside {
+		if !m.counts(h) {
+			continue
+		}
+		h.presence.beats = false
+		if slices.Contains(b.Gone, h.client.id) {
+			h.presence.state = gone
+			h.of.err = holdfast.SessionExpired
+		} else {
+			h.presence.heard = max(h.presence.heard, h.of.at)
+			m.tellGrants(h.client, p, out)
+		}
+		m.counted(h, out)
+	}
+	m.flush(p)
+}
+
+// counted answers a beat when all shards have.
+func (m *Machine) counted(h *hearing, out *protocol.Effects) {
+	h.of.missing--
+	switch {
+	case h.client.enrolled.Own:
+		if h.of.err != nil {
+			m.restart(h.client, out) // it has ended there
+		}
+	case h.of.missing == 0:
+		out.Reply(h.of.call, &protocol.Beaten{Err: h.of.err})
+	}
+}
+
+// beatOwn says that a session of this process was heard, which it is as long as the process lives.
+func (m *Machine) beatOwn(id lock.SessionID, out *protocol.Effects) {
+	c := m.owns[id]
+	if c == nil || c.beatDue > m.now {
+		return
+	}
+	c.beatDue = m.now + c.enrolled.TTL/3
+	m.reminders.Push(c.beatDue, due{what: dueOwn, session: id})
+	for _, presence := range c.presences {
+		if presence.state == open && !presence.beats {
+			presence.beats = true
+			m.hear(&hearing{c, presence, &beat{at: m.now, missing: 1}}, out)
+		}
+	}
+}
+
+// assured is until when what a session of this process holds is safe: all its shards keep it until then.
+func (c *client) assured() protocol.Time {
+	at := protocol.Never
+	for _, presence := range c.presences {
+		if presence.state == open {
+			at = min(at, presence.heard+c.enrolled.TTL)
+		}
+	}
+	return at
+}
+
+// Assured is until when what is held here by sessions of this process is safe to be believed in, by this process's own
+// clock, unless more is heard by then. Users within the process compare it with the clock themselves.
+func (m *Machine) Assured() protocol.Time {
+	at := protocol.Never
+	//tidy:unordered the least of all
+	for _, c := range m.owns {
+		if len(c.requests) > 0 {
+			at = min(at, c.assured())
+		}
+	}
+	return at
+}
+
+// lose ends what a session of this process holds, when nobody has acknowledged its beats for its ttl.
+func (m *Machine) lose(id lock.SessionID, out *protocol.Effects) {
+	c := m.owns[id]
+	if c == nil {
+		return
+	}
+	if at := c.assured(); at > m.now {
+		if at != protocol.Never {
+			m.reminders.Push(at, due{what: dueLoss, session: id})
+		}
+		return
+	}
+	m.restart(c, out)
+}
+
+// restart tells a session of this process that what it held is lost, and lets it go on under another name: the one
+// that it had may have been ended. What waits is asked for again.
+func (m *Machine) restart(c *client, out *protocol.Effects) {
+	delete(m.clients, c.id)
+	m.end(c, out)
+	m.rename(c)
+	m.clients[c.id] = c
+	c.presences, c.giving = nil, nil
+	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+		r := c.requests[number]
+		if r.state == granted {
+			m.lost(r, holdfast.SessionExpired, out)
+			continue
+		}
+		r.state = asked
+		m.ask(r, out)
+	}
+}
+
+// end tells all shards that know a session that it has ended.
+func (m *Machine) end(c *client, out *protocol.Effects) {
+	for _, presence := range c.presences {
+		if presence.state == gone || presence.part.shard == nil {
+			continue
+		}
+		if err := m.submit(presence.part, replica.Op{Kind: replica.End, Session: c.id}, &work{}); err != nil {
+			out.Note(Ignored{What: "the end of a session: " + err.Error() + "; it ends when its ttl is over"})
+		}
+	}
+}
+
+// onEndSession ends what a session has.
+func (m *Machine) onEndSession(e *protocol.EndSession, out *protocol.Effects) {
+	c := m.clientOf(e.Session)
+	if c == nil {
+		return
+	}
+	m.forget(c)
+	m.end(c, out)
+	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+		switch r := c.requests[number]; {
+		case e.Why == "":
+			m.tell(r, lock.Decision{Kind: lock.Released, Token: r.token}, out)
+		case r.state == granted:
+			m.lost(r, e.Why, out)
+		default:
+			m.refuse(r, e.Why, out)
+		}
+	}
+}
+
+// dismiss serves a session no longer: what it has stays.
+func (m *Machine) dismiss(id lock.SessionID) {
+	c := m.clientOf(id)
+	if c == nil {
+		return
+	}
+	m.forget(c)
+	m.waits -= len(c.requests)
+	//tidy:unordered each is withdrawn by itself
+	for _, r := range c.requests {
+		if r.work != nil {
+			r.part.shard.Withdraw(r.work.number) // whoever serves it now asks for it again
+			delete(r.part.work, r.work.number)
+		}
+	}
+}
+
+func (m *Machine) forget(c *client) {
+	delete(m.clients, c.id)
+	delete(m.owns, c.desk)
+}

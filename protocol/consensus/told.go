@@ -1,0 +1,333 @@
+package consensus
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// decided tells a client that is served here what its shard has decided.
+func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effects) {
+	c := m.clients[decision.Session]
+	if c == nil {
+		return
+	}
+	if c.ending[decision.Request] != nil {
+		return // it has been told its end
+	}
+	d := *decision
+	d.Session, d.Since = c.desk, p.here(d.Since)
+	r := c.requests[d.Request]
+	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) && d.Request <= c.settled && !c.open[d.Request] {
+		// Its client has settled it, and another member's word has come late.
+		m.submitCancel(c, p, d.Name, d.Request, out)
+		return
+	}
+	switch d.Kind {
+	case lock.Granted:
+		m.onGranted(c, p, r, &d, out)
+	case lock.Queued:
+		switch {
+		case r == nil:
+			m.note(c, p, &d)
+		case r.state != granted:
+			r.state, r.work = queued, nil
+			if r.here {
+				out.Decide(protocol.CallID{}, &d)
+			}
+		}
+	case lock.Revoked:
+		if r != nil && !r.revoked {
+			r.revoked = true
+			out.Decide(protocol.CallID{}, &d)
+		}
+	case lock.Refused, lock.Lost, lock.Released:
+		m.ended(c, r, &d, out)
+	}
+}
+
+func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, out *protocol.Effects) {
+	if r == nil {
+		r = m.note(c, p, d) // it was asked for through another member
+	}
+	r.state, r.token, r.work, r.untold = granted, d.Token, nil, nil
+	switch presence := c.presenceAt(p); {
+	case !r.here, slices.ContainsFunc(c.giving, func(w *work) bool { return w.isOf(d) }):
+		// Nobody asks here, or it is being given up.
+	case r.elsewhere && d.Hold > 0:
+		// Its hold limit counts from when it was asked for the first time, which was through another member. So this copy
+		// has to be as new as now.
+		told := *d
+		r.untold = &told
+		m.confirm(r)
+	case presence != nil && m.now < presence.heard+c.enrolled.TTL && m.stands(r, d):
+		out.Decide(protocol.CallID{}, d)
+	default:
+		// It has ended already, which is told next. Or the session may have, further on than this copy is, and somebody else
+		// may have the name by now: the next beat that counts says that it has not.
+		told := *d
+		r.untold = &told
+	}
+}
+
+// stands reports whether a grant has not ended, as far as this member can know: not in a later entry that it has applied
+// already, nor by its hold limit, which its client counts from when it asked.
+func (m *Machine) stands(r *request, d *lock.Decision) bool {
+	return r.part.shard.Replica().Table().Held(r.client.id, r.name, r.token) && (d.Hold == 0 || m.now < r.arrived+d.Hold)
+}
+
+// confirm asks whether a grant still stands.
+func (m *Machine) confirm(r *request) {
+	m.inquire(r.part, &inquiry{granted: r, until: m.now + patienceOfAsk*m.config.Election})
+}
+
+// confirmed tells a grant that was not told, now that the copy is as new as when it was granted here.
+func (m *Machine) confirmed(r *request, out *protocol.Effects) {
+	if m.current(r) && r.untold != nil && r.part.shard.Replica().Table().Held(r.client.id, r.name, r.token) {
+		out.Decide(protocol.CallID{}, r.untold)
+		r.untold = nil
+	}
+}
+
+// tellGrants tells a session that lives what it has been granted while nobody here knew whether it does.
+func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
+	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+		if r := c.requests[number]; r.part == p && r.untold != nil && !(r.elsewhere && r.untold.Hold > 0) && m.stands(r, r.untold) {
+			out.Decide(protocol.CallID{}, r.untold)
+			r.untold = nil
+		}
+	}
+}
+
+// giveBack gives back what a client has settled that another member's word has brought it nevertheless.
+func (m *Machine) giveBack(c *client, p *part, out *protocol.Effects) {
+	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+		if r := c.requests[number]; r.part == p && !r.here && number <= c.settled && !c.open[number] {
+			m.withdraw(r, out)
+			m.drop(r, out)
+		}
+	}
+}
+
+// note makes a record of a request that another member has asked for.
+func (m *Machine) note(c *client, p *part, d *lock.Decision) *request {
+	r := &request{client: c, part: p, number: d.Request, name: d.Name, token: d.Token, until: lock.Never, arrived: m.now, waitEnd: lock.Never}
+	// What it was asked with its client says when it asks again. Until then this is enough for a repetition: the table knows it.
+	r.op = replica.Op{Kind: replica.Acquire, Request: d.Request, Name: d.Name, Owner: d.Owner, Mode: d.Mode, Units: d.Units, Capacity: d.Capacity}
+	r.state = granted
+	if d.Kind == lock.Queued {
+		r.state = queued
+	}
+	r.elsewhere = true
+	r.revoked = d.Kind == lock.Revoked
+	c.requests[r.number] = r
+	m.waits++
+	return r
+}
+
+// isOf reports whether a release is of the request of a decision.
+func (w *work) isOf(d *lock.Decision) bool {
+	return w.op.Name == d.Name && (w.op.Request == d.Request || w.op.Request == 0 && w.op.Token == d.Token)
+}
+
+// ended tells who waits for that, and otherwise its client, that a request has had its end.
+func (m *Machine) ended(c *client, r *request, d *lock.Decision, out *protocol.Effects) {
+	at := slices.IndexFunc(c.giving, func(w *work) bool { return w.isOf(d) })
+	if at >= 0 {
+		w := c.giving[at]
+		c.giving = slices.Delete(c.giving, at, at+1)
+		w.answered = true
+		if d.Kind != lock.Released {
+			d.Kind, d.Loss, d.Err = lock.Refused, "", holdfast.ErrNotHeld
+		}
+		out.Decide(w.call, d)
+	} else if r != nil && (r.here || d.Kind == lock.Lost) {
+		if r.untold != nil && d.Kind != lock.Refused {
+			// Its client has not heard that it had it.
+			d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", untoldEnd(d.Loss)
+		}
+		out.Decide(protocol.CallID{}, d)
+	}
+	if r != nil {
+		m.drop(r, out)
+	}
+}
+
+// untoldEnd is why a request is refused that was granted, and whose grant has ended before its client heard of it.
+func untoldEnd(why holdfast.Loss) error {
+	if why == "" {
+		return holdfast.ErrUnavailable
+	}
+	return why
+}
+
+// drop forgets a request that has had its end.
+func (m *Machine) drop(r *request, out *protocol.Effects) {
+	delete(r.client.requests, r.number)
+	delete(r.client.open, r.number)
+	m.waits--
+	m.reminders.Sweep(m.waits+len(m.owns)+len(m.inquiries)+len(m.transfers)+len(m.parts), m.wanted)
+	m.concludeClosing(out)
+}
+
+// tell tells a client what has become of a request, and forgets it where that is its end.
+func (m *Machine) tell(r *request, d lock.Decision, out *protocol.Effects) {
+	d.Session, d.Request, d.Name, d.Owner = r.client.desk, r.number, r.name, r.op.Owner
+	d.Mode, d.Units, d.Capacity = r.op.Mode, r.op.Units, r.op.Capacity
+	out.Decide(protocol.CallID{}, &d)
+	if d.Kind != lock.Revoked {
+		m.drop(r, out)
+	}
+}
+
+func (m *Machine) refuse(r *request, err error, out *protocol.Effects) {
+	m.tell(r, lock.Decision{Kind: lock.Refused, Err: err, Waited: max(0, m.now-r.arrived)}, out)
+}
+
+func (m *Machine) lost(r *request, why holdfast.Loss, out *protocol.Effects) {
+	m.tell(r, lock.Decision{Kind: lock.Lost, Token: r.token, Loss: why}, out)
+}
+
+// done takes what became of an operation of this member, behind what it has decided.
+func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
+	w := p.work[result.Number]
+	if w == nil {
+		return
+	}
+	delete(p.work, result.Number)
+	switch w.op.Kind {
+	case replica.Open:
+		m.opened(w, result.Err, out)
+	case replica.Acquire:
+		if w.request.work == w {
+			w.request.work = nil
+			if result.Repeated && m.current(w.request) {
+				m.ask(w.request, out) // what was decided did not come out
+			}
+		}
+	case replica.Cancel:
+		if w.client.ending[w.op.Request] == w {
+			delete(w.client.ending, w.op.Request)
+		}
+	case replica.Release, replica.Extend:
+		m.doneHeld(p, w, result, out)
+	case replica.Break:
+		m.broken(w, result, out)
+	}
+}
+
+// current reports whether a request is still wanted.
+func (m *Machine) current(r *request) bool {
+	return m.serves(r.client) && r.client.requests[r.number] == r
+}
+
+// doneHeld answers a Release or an Extend that was not answered by a decision.
+func (m *Machine) doneHeld(p *part, w *work, result *shard.Result, out *protocol.Effects) {
+	if w.answered {
+		return
+	}
+	if result.Repeated && m.serves(w.client) {
+		again := &work{client: w.client, call: w.call}
+		if m.submit(p, w.op, again) == nil {
+			m.replaceGiving(w, again)
+			return
+		}
+	}
+	m.replaceGiving(w, nil)
+	err := result.Err
+	if isNotHeld(err) {
+		err = holdfast.ErrNotHeld
+	}
+	m.answerHeld(w, w.client.desk, err, out)
+}
+
+// replaceGiving has another release stand for one that is under way, or none.
+func (m *Machine) replaceGiving(w, by *work) {
+	at := slices.Index(w.client.giving, w)
+	switch {
+	case at < 0:
+	case by == nil:
+		w.client.giving = slices.Delete(w.client.giving, at, at+1)
+	default:
+		w.client.giving[at] = by
+	}
+}
+
+// turned goes on when another leads a shard.
+func (m *Machine) turned(p *part, out *protocol.Effects) {
+	if p.leader == 0 {
+		return
+	}
+	p.outside = false
+	out.Note(Led{p.index, protocol.ID(p.leader), p.shard.Replica().Reign()})
+	if p.beat != 0 {
+		m.resay(p)
+	}
+	m.transferred(out)
+	m.handOver(p, out)
+}
+
+// compare tells the clients what has become of their requests while a shard's copy was replaced by another one.
+func (m *Machine) compare(p *part, out *protocol.Effects) {
+	for _, c := range m.inOrder() {
+		presence := c.presenceAt(p)
+		if presence == nil || presence.state == opening {
+			continue
+		}
+		_, lives := p.shard.Replica().Session(c.id)
+		if !lives && c.enrolled.Own {
+			m.restart(c, out)
+			continue
+		}
+		if !lives {
+			presence.state = gone
+		} else {
+			p.shard.Replica().Table().Requests(c.id, func(number uint64, name string) { m.take(c, p, number, name) })
+			m.giveBack(c, p, out)
+		}
+		for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+			if r := c.requests[number]; r.part == p {
+				m.compareRequest(r, lives, out)
+			}
+		}
+	}
+}
+
+func (m *Machine) compareRequest(r *request, lives bool, out *protocol.Effects) {
+	copied := r.part.shard.Replica()
+	is, known := copied.Table().Standing(r.client.id, r.name, r.number)
+	was, ended := copied.Ended(r.client.id, r.number)
+	switch {
+	case !lives && r.state == granted:
+		m.lost(r, holdfast.SessionExpired, out)
+	case !lives:
+		m.refuse(r, holdfast.SessionExpired, out)
+	case known && is.Kind == lock.Queued, !known && !ended:
+		// It waits, or is on its way.
+	case known && is.Kind == lock.Revoked && r.state == granted:
+		if !r.revoked {
+			r.revoked = true
+			m.tell(r, is, out)
+		}
+	case known && r.state == granted:
+	case !known && r.state == granted:
+		m.lost(r, lossOf(&was), out)
+	case r.work == nil:
+		r.state = asked
+		m.ask(r, out) // it is told in full what it has become
+	}
+}
+
+// lossOf is why a hold has ended that its client has not given up. Of one that has ended too long ago nobody
+// knows it.
+func lossOf(d *lock.Decision) holdfast.Loss {
+	if d.Kind == lock.Lost {
+		return d.Loss
+	}
+	return holdfast.MemberLost
+}

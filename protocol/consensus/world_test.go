@@ -1,0 +1,371 @@
+package consensus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is members with their journals, and the network between them, in simulated time.
+type world struct {
+	*testing.T
+	now      time.Duration
+	members  []*member
+	shards   int
+	founders int
+	transit  []flight
+	cut      map[[2]protocol.ID]bool
+	told     func(m *member, reply *protocol.Reply)
+	noted    func(m *member, note protocol.Note)
+	every    uint64
+	limit    int // of sessions
+}
+
+// member is one, and what its folder has.
+type member struct {
+	id      protocol.ID
+	machine *Machine // nil while it is down
+	life    uint64
+	start   time.Duration
+	disk    disk
+	asked   []flight // of the journal, in order
+	refuses error    // what the journal answers
+	guest   bool     // it is no founder
+}
+
+func (m *member) name() string { return string(rune('a' + m.id - 1)) }
+
+type flight struct {
+	due      time.Duration
+	from, to protocol.ID
+	fact     any
+	life     uint64
+}
+
+// disk is a journal: its logs.
+type disk struct{ logs map[uint64]*log }
+
+type log struct {
+	storage.Kept
+	writing uint64
+	written [][]byte
+}
+
+func (d *disk) of(number uint64) *log {
+	if d.logs[number] == nil {
+		d.logs[number] = &log{Kept: storage.Kept{Log: number, First: 1}}
+	}
+	return d.logs[number]
+}
+
+// do does what is asked, and answers. What no journal takes is a mistake of the machine's.
+func (d *disk) do(t *testing.T, request any) any {
+	t.Helper()
+	switch q := request.(type) {
+	case storage.Append:
+		l := d.of(q.Log)
+		if q.First > 0 {
+			if err := q.Check(); err != nil || q.First < l.First || q.First > l.First+uint64(len(l.Records)) {
+				t.Fatalf("%v to a log that has %d records from %d on: %v", q, len(l.Records), l.First, err)
+			}
+			l.Records = append(slices.Clip(l.Records[:q.First-l.First]), q.Records...)
+		}
+		if q.State != nil {
+			l.State = q.State
+		}
+		return storage.Appended{ID: q.ID}
+	case storage.Chunk:
+		l := d.of(q.Log)
+		if l.writing != q.Snapshot {
+			l.writing, l.written = q.Snapshot, nil
+		}
+		if q.Snapshot <= l.Snapshot || q.Number != uint64(len(l.written)) {
+			t.Fatalf("%v behind %d chunks, and snapshot %d", q, len(l.written), l.Snapshot)
+		}
+		l.written = append(l.written, q.Data)
+		return storage.Chunked{ID: q.ID}
+	case storage.Install:
+		l := d.of(q.Log)
+		if q.Snapshot <= l.Snapshot || q.Chunks != uint64(len(l.written)) {
+			t.Fatalf("%v behind %d chunks, and snapshot %d", q, len(l.written), l.Snapshot)
+		}
+		if q.Anew {
+			l.Records = nil
+		} else {
+			l.Records = l.Records[q.Drop+1-l.First:]
+		}
+		l.First, l.Snapshot, l.Chunks, l.Meta, l.writing, l.written = q.Drop+1, q.Snapshot, l.written, q.Meta, 0, nil
+		if q.State != nil {
+			l.State = q.State
+		}
+		return storage.Installed{ID: q.ID}
+	case storage.Fetch:
+		l := d.of(q.Log)
+		if q.Snapshot != l.Snapshot || q.Number >= uint64(len(l.Chunks)) {
+			return storage.Fetched{ID: q.ID, Err: storage.ErrGone}
+		}
+		return storage.Fetched{ID: q.ID, Data: l.Chunks[q.Number]}
+	}
+	t.Fatalf("the journal is asked for a %T", request)
+	return nil
+}
+
+func newWorld(t *testing.T, count, shards int) *world {
+	w := &world{T: t, founders: count, shards: shards, cut: map[[2]protocol.ID]bool{}}
+	w.told, w.noted = func(*member, *protocol.Reply) {}, func(*member, protocol.Note) {}
+	for i := range count {
+		w.members = append(w.members, &member{id: protocol.ID(i + 1), disk: disk{logs: map[uint64]*log{}}})
+	}
+	return w
+}
+
+const firstLog = 1 << 16
+
+// begin begins a life of a member, with what its folder has.
+func (w *world) begin(m *member) {
+	w.Helper()
+	m.life++
+	c := Config{
+		Self: m.id, Life: m.life, Founders: w.founders, Founder: !m.guest, Shards: w.shards, Log: firstLog,
+		Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: m.life, Every: w.every, Sessions: w.limit,
+	}
+	for i := range w.shards {
+		if l := m.disk.logs[firstLog+uint64(i)]; l != nil {
+			c.Logs = append(c.Logs, l.Kept)
+		}
+	}
+	machine, err := New(c)
+	if err != nil {
+		w.Fatalf("member %s: %v", m.name(), err)
+	}
+	m.machine, m.start = machine, w.now
+	w.step(m, protocol.Event{Kind: protocol.Start})
+}
+
+// show raises a view of those who are up, or of the members that are named.
+func (w *world) show(number uint64, of ...*member) {
+	view := &protocol.View{Number: number, Epoch: protocol.Epoch{Counter: 1, Candidate: 1}, Coordinator: 1, Installed: true}
+	for _, m := range of {
+		view.Members = append(view.Members, protocol.Member{ID: m.id, Name: m.name(), Founder: !m.guest})
+	}
+	for _, m := range of {
+		if m.machine != nil {
+			w.step(m, protocol.Event{Kind: protocol.Raised, Fact: view})
+		}
+	}
+}
+
+// crash ends a life: of what the journal was asked the first so many requests are done.
+func (w *world) crash(m *member, done int) {
+	for _, f := range m.asked[:done] {
+		m.disk.do(w.T, f.fact)
+	}
+	for _, l := range m.disk.logs {
+		l.writing, l.written = 0, nil
+	}
+	m.machine, m.asked = nil, nil
+}
+
+// delay is how long a message takes, and a sync.
+const delay = time.Millisecond
+
+func (w *world) step(m *member, ev protocol.Event) []protocol.Reply {
+	w.Helper()
+	var out protocol.Effects
+	m.machine.Step(w.now-m.start, ev, &out)
+	for _, e := range out.Sends {
+		if e.To == protocol.Storage {
+			due := w.now + delay
+			if n := len(m.asked); n > 0 {
+				due = max(due, m.asked[n-1].due)
+			}
+			m.asked = append(m.asked, flight{due: due, fact: e.Message, life: m.life})
+			continue
+		}
+		if !w.cut[[2]protocol.ID{m.id, e.To}] {
+			w.transit = append(w.transit, flight{due: w.now + delay, from: m.id, to: e.To, fact: e.Message})
+		}
+	}
+	for _, note := range out.Notes {
+		w.noted(m, note)
+	}
+	for i := range out.Replies {
+		w.told(m, &out.Replies[i])
+	}
+	return out.Replies
+}
+
+// call asks a member, and returns what is answered in the same step.
+func (w *world) call(m *member, op uint64, fact any) []protocol.Reply {
+	w.Helper()
+	return w.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: op}, Fact: fact})
+}
+
+// next does what comes first, until end. It reports whether there was anything.
+func (w *world) next(end time.Duration) bool {
+	w.Helper()
+	at, who := end+1, (*member)(nil)
+	what := 0
+	for _, m := range w.members {
+		if m.machine != nil && m.machine.Wake() != protocol.Never && m.start+m.machine.Wake() < at {
+			at, who, what = max(w.now, m.start+m.machine.Wake()), m, 1
+		}
+		if len(m.asked) > 0 && m.asked[0].due < at {
+			at, who, what = m.asked[0].due, m, 2
+		}
+	}
+	first := -1
+	for i := range w.transit {
+		if w.transit[i].due < at {
+			at, first, what = w.transit[i].due, i, 3
+		}
+	}
+	if at > end {
+		w.now = end
+		return false
+	}
+	w.now = at
+	switch what {
+	case 1:
+		w.step(who, protocol.Event{Kind: protocol.Tick})
+	case 2:
+		f := who.asked[0]
+		who.asked = who.asked[1:]
+		answer := who.disk.answer(w.T, f.fact, who.refuses)
+		w.step(who, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: answer})
+	case 3:
+		f := w.transit[first]
+		w.transit = slices.Delete(w.transit, first, first+1)
+		if to := w.members[f.to-1]; to.machine != nil {
+			w.step(to, protocol.Event{Kind: protocol.Receive, From: f.from, Fact: f.fact})
+		}
+	}
+	return true
+}
+
+// answer does what is asked, or refuses it.
+func (d *disk) answer(t *testing.T, request any, refuses error) any {
+	t.Helper()
+	if refuses == nil {
+		return d.do(t, request)
+	}
+	return storage.AnswerTo(request, refuses)
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	w.Helper()
+	for end := w.now + d; w.next(end); {
+	}
+}
+
+// tell says what a reply is, for people.
+func tell(reply *protocol.Reply) string {
+	if reply.Result == nil {
+		d := &reply.Decision
+		text := fmt.Sprintf("%d #%d %v", d.Session.Number, d.Request, d.Kind)
+		if d.Name != "" {
+			text += " " + d.Name
+		}
+		if d.Token != 0 {
+			text += fmt.Sprintf(" %d:%d", d.Token>>32, d.Token&(1<<32-1))
+		}
+		switch {
+		case d.Kind == lock.Queued:
+			text += fmt.Sprintf(" behind %d", d.Position)
+		case d.Err != nil:
+			text += ": " + d.Err.Error()
+		case d.Loss != "":
+			text += ": " + string(d.Loss)
+		}
+		if reply.To.Op != 0 {
+			text += " (answer)"
+		}
+		return text
+	}
+	switch r := reply.Result.(type) {
+	case *protocol.Beaten:
+		return "beaten " + errText(r.Err)
+	case *protocol.Adopted:
+		if r.Err != nil {
+			return "adopted: " + r.Err.Error()
+		}
+		return fmt.Sprintf("adopted %d ttl %v", r.Enrolled.Session.Number, r.Enrolled.TTL)
+	case *lock.Lock:
+		return "shown " + tellLock(r)
+	case *protocol.Scanned:
+		var names []string
+		for i := range r.Locks {
+			names = append(names, tellLock(&r.Locks[i]))
+		}
+		return "scanned " + strings.Join(names, "; ")
+	case *protocol.Broken:
+		var grants []string
+		for _, g := range r.Grants {
+			grants = append(grants, fmt.Sprintf("%d %d:%d", g.Session.Number, g.Token>>32, g.Token&(1<<32-1)))
+		}
+		return strings.TrimSpace("broken " + strings.Join(grants, ", ") + " " + errText(r.Err))
+	case *protocol.Unanswered:
+		return "unanswered: " + r.Err.Error()
+	}
+	return tellOperator(reply)
+}
+
+// tellOperator is the part of tell for what operators ask about the space as a whole.
+func tellOperator(reply *protocol.Reply) string {
+	switch r := reply.Result.(type) {
+	case *protocol.Transferred:
+		return fmt.Sprintf("transferred, led by %v %s", r.Authority, errText(r.Err))
+	case *protocol.Shards:
+		text := "shards"
+		for i, s := range r.List {
+			text += fmt.Sprintf(" %d: voters %v, learners %v;", i, s.Voters, s.Learners)
+		}
+		return text
+	case *protocol.Reformed:
+		return "reformed " + errText(r.Err)
+	case *protocol.SteppedDown:
+		return fmt.Sprintf("stepping down, pending %v", r.Pending)
+	case *protocol.SpaceOpen:
+		return fmt.Sprintf("open %v %s", r.Open, errText(r.Err))
+	case *protocol.Condition:
+		return strings.TrimSpace(fmt.Sprintf("%v, led by %v, %v, %d locks, %d waiters, %d sessions. %s", r.State, r.Authority, r.Class, r.Locks, r.Waiters, r.Sessions, r.Why))
+	case *protocol.Holds:
+		return fmt.Sprintf("holds %d", r.Count)
+	case *protocol.Requests:
+		var list []string
+		for _, q := range r.List {
+			list = append(list, fmt.Sprintf("#%d %s", q.ID, q.Name))
+		}
+		return "requests " + strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%+v", reply.Result)
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func tellLock(l *lock.Lock) string {
+	text := l.Name
+	for _, g := range l.Holders {
+		text += fmt.Sprintf(" held by %d %d:%d", g.Session.Number, g.Token>>32, g.Token&(1<<32-1))
+	}
+	for _, x := range l.Waiters {
+		text += fmt.Sprintf(" waits %d", x.Session.Number)
+	}
+	return text
+}
