@@ -23,7 +23,7 @@ func sentinels() []literal.Sentinel {
 		{Name: "holdfast.ErrName", Err: holdfast.ErrName}, {Name: "holdfast.ErrSpace", Err: holdfast.ErrSpace},
 		{Name: "holdfast.ErrConflict", Err: holdfast.ErrConflict}, {Name: "holdfast.ErrUnsupported", Err: holdfast.ErrUnsupported},
 		{Name: "storage.ErrRefused", Err: storage.ErrRefused}, {Name: "storage.ErrInvalid", Err: storage.ErrInvalid},
-		{Name: "storage.ErrUnknown", Err: storage.ErrUnknown},
+		{Name: "storage.ErrUnknown", Err: storage.ErrUnknown}, {Name: "storage.ErrGone", Err: storage.ErrGone},
 	}
 }
 
@@ -31,7 +31,7 @@ func sentinels() []literal.Sentinel {
 // and those of the protocols given. The error names a type that cannot be written.
 func NewCodec(protocols []seat.Protocol) (*literal.Codec, error) {
 	values := slices.Concat(
-		[]any{about{}, seat.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &holdfast.LimitError{}, holdfast.Loss("")},
+		[]any{about{}, keeping{}, seat.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &holdfast.LimitError{}, holdfast.Loss("")},
 		seat.Vocabulary(protocols),
 	)
 	c, err := literal.New(values, sentinels()...)

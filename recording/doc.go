@@ -17,6 +17,7 @@
 //	Drawn: [1182, 77, 12]
 //	Name: "a"
 //	…                                        every field of the seat.Seat that is not zero
+//	Log: {Kept: {Log: 65536, …}}             a line for each log that its spaces have kept
 //
 //	1 0s start
 //	  send 0 at 0 storage.Save{ID: 1, Data: x"…"}

@@ -1,21 +1,25 @@
 package recording
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/recording/literal"
 	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // The first line of each life. Another version is refused rather than guessed at.
 const (
-	prefix = "holdfast recording "
-	magic  = prefix + "1"
+	prefix     = "holdfast recording "
+	magic      = prefix + "1"
+	keptPrefix = "Log: " // the one field of a keeping
 )
 
 // Header is what a life began with.
@@ -32,6 +36,17 @@ type about struct {
 	ID          protocol.ID
 	Incarnation uint64
 	Drawn       []uint64 // by chance, while the machines were made
+}
+
+// keeping is what a log of one of the seat's spaces has kept: a line for each, since there may be
+// many, and much in each.
+type keeping struct {
+	Log kept
+}
+
+type kept struct {
+	Space int // its place among the seat's, from 0 on
+	Kept  storage.Kept
 }
 
 // module is where the version is found if Holdfast is part of another program.
@@ -62,10 +77,43 @@ func (h *Header) appendTo(b []byte, codec *literal.Codec) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	if b, err = codec.AppendFields(b, &h.Seat); err != nil {
+	plain := h.Seat
+	plain.Spaces = slices.Clone(plain.Spaces)
+	for i := range plain.Spaces {
+		plain.Spaces[i].Logs = nil
+	}
+	if b, err = codec.AppendFields(b, &plain); err != nil {
 		return b, err
 	}
+	for i := range h.Seat.Spaces {
+		for _, log := range h.Seat.Spaces[i].Logs {
+			if b, err = codec.AppendFields(b, &keeping{kept{i, log}}); err != nil {
+				return b, err
+			}
+		}
+	}
 	return append(b, '\n'), nil
+}
+
+// parse reads a line of the header.
+func (h *Header) parse(line string, codec *literal.Codec) error {
+	if !strings.HasPrefix(line, keptPrefix) {
+		err := codec.ParseField(line, &h.about)
+		if wrong := (*literal.Error)(nil); errors.As(err, &wrong) && wrong.Field == "" {
+			return codec.ParseField(line, &h.Seat) // it has no such field
+		}
+		return err
+	}
+	var k keeping
+	if err := codec.ParseField(line, &k); err != nil {
+		return err
+	}
+	if k.Log.Space < 0 || k.Log.Space >= len(h.Seat.Spaces) {
+		return fmt.Errorf("log %d is of space %d; there are %d, from 0 on", k.Log.Kept.Log, k.Log.Space, len(h.Seat.Spaces))
+	}
+	space := &h.Seat.Spaces[k.Log.Space]
+	space.Logs = append(space.Logs, k.Log.Kept)
+	return nil
 }
 
 // versions says what members must agree on to understand one another.

@@ -130,12 +130,7 @@ func (r *Reader) header() (*Header, error) {
 		case line == "":
 			return h, nil
 		}
-		if err := r.codec.ParseField(line, &h.about); err == nil {
-			continue
-		} else if wrong := (*literal.Error)(nil); errors.As(err, &wrong) && wrong.Field != "" {
-			return nil, &Error{r.line, err}
-		}
-		if err := r.codec.ParseField(line, &h.Seat); err != nil {
+		if err := h.parse(line, r.codec); err != nil {
 			return nil, &Error{r.line, err}
 		}
 	}

@@ -3,6 +3,7 @@ package recording
 import (
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -173,4 +174,39 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("%d steps of %d bytes, %v", steps, len(text), err)
 		}
 	})
+}
+
+// TestLogsAreInTheHeader: what the logs of each space have kept is read as it was written, nothing
+// and no bytes apart; a log of a space that is not there is refused.
+func TestLogsAreInTheHeader(t *testing.T) {
+	codec, err := NewCodec(seat.Protocols())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Header{Seat: seat.Seat{Name: "a", Kept: true, Spaces: []seat.Space{
+		{Name: "default", Protocol: "consensus", Shards: 2, Logs: []storage.Kept{
+			{Log: 65536, First: 1, Records: [][]byte{{1, 2}, {}, {3}}, State: []byte{}},
+			{Log: 65537, First: 9, State: []byte("s"), Snapshot: 4, Meta: []byte("m"), Chunks: [][]byte{{7}, {8, 9}}},
+		}},
+		{Name: "plain", Protocol: "central"},
+		{Name: "other", Protocol: "consensus", Logs: []storage.Kept{{Log: 1 << 17, First: 1, Records: [][]byte{[]byte("record")}}}},
+	}}}
+	text, err := want.appendTo(nil, codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := newTestReader(t, string(text)+"1 0s start\n  wake never\n").Life()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if !reflect.DeepEqual(got.Seat, want.Seat) {
+		t.Errorf("read %+v, want %+v:\n%s", got.Seat, want.Seat, text)
+	}
+	if len(want.Seat.Spaces[0].Logs) != 2 {
+		t.Error("the seat itself has lost its logs")
+	}
+	text = []byte(strings.Replace(string(text), "Log: {Space: 2,", "Log: {Space: 3,", 1))
+	if _, err := newTestReader(t, string(text)).Life(); err == nil || !strings.Contains(err.Error(), "log 131072 is of space 3; there are 3, from 0 on") {
+		t.Errorf("a log of no space: %v", err)
+	}
 }

@@ -5,10 +5,10 @@
 // else costs no goroutine hop; what it asks for most, a lock and its release, has calls of
 // its own, which allocate and copy next to nothing ([Driver.Acquire], [Driver.Release]).
 // After every batch of events the driver drains all
-// effects: writes go to the storage, messages to the other members in one go,
-// answers to sinks, each sink being called once a batch. What arrives from another
-// member in one frame is one batch: all its messages are stepped under one lock, and
-// what they cause leaves together. One goroutine waits for the machine's Wake.
+// effects: writes go to the storage, what is asked of logs to the journal, messages to the
+// other members in one go, answers to sinks, each sink being called once a batch. What arrives
+// from another member in one frame is one batch: all its messages are stepped under one lock,
+// and what they cause leaves together. One goroutine waits for the machine's Wake.
 //
 // Nothing here decides anything about locks. The same machines run, unchanged,
 // under package sim.
@@ -18,5 +18,7 @@
 // A [Sink] must neither block nor call back: it puts what it is told in a queue of
 // its own, whose bound and whose behaviour at the bound are its owner's. [Peers] do
 // likewise, and drop what their queues cannot take. The queue
-// of writes to the storage is bounded by the machine, which has one in flight.
+// of writes to the storage is bounded by the machine, which has one in flight. What a [Journal]
+// has no room for waits, and so do its answers while a batch is stepped: both are bounded by what
+// the machines have under way.
 package run

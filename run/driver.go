@@ -27,6 +27,9 @@ type Config struct {
 	// Stores are the key-column-value stores that the machines at these ports ask. A machine
 	// without one is not answered. They stay open when the driver is closed.
 	Stores map[protocol.Port]storage.Store
+	// Journal keeps the logs of the machines that have some. Nil answers each request with an
+	// error. It stays open when the driver is closed; what it answers then nobody hears.
+	Journal Journal
 	// Peers takes the machine's messages to other members. Nil loses them all, as a
 	// network that is down does.
 	Peers Peers
@@ -103,6 +106,7 @@ type Driver struct {
 	immediate []protocol.Event // answers that need nobody else, to be stepped in the same batch
 
 	writer *writer
+	clerk  *clerk        // of the journal
 	done   chan struct{} // closed by Close
 	ended  sync.WaitGroup
 }
@@ -136,8 +140,10 @@ func New(c Config) (*Driver, error) {
 		d.shops[port] = newShop(store, port, func(ev protocol.Event) { d.Step(ev) }, c.Logger)
 	}
 	d.writer = newWriter(c.Storage, d.receive)
+	d.clerk = newClerk(c.Journal, d.Step)
 	d.ended.Go(d.keepTime)
 	d.ended.Go(d.writer.run)
+	d.ended.Go(d.clerk.run)
 	d.Step(protocol.Event{Kind: protocol.Start})
 	return d, nil
 }
@@ -218,6 +224,7 @@ func (d *Driver) Close() error {
 	close(d.done)
 	d.mu.Unlock()
 	d.writer.close()
+	d.clerk.close()
 	for _, shop := range d.shops {
 		shop.close()
 	}
@@ -293,6 +300,8 @@ func (d *Driver) send(envelope *protocol.Envelope) {
 	switch {
 	case isSave && envelope.To == protocol.Storage:
 		d.writer.save(save)
+	case envelope.To == protocol.Storage && storage.IsOfLog(envelope.Message):
+		d.clerk.ask(envelope.Port, envelope.Message)
 	case envelope.To == protocol.Storage && d.shops[envelope.Port] != nil:
 		if c, isClock := envelope.Message.(storage.Clock); isClock && c.Own {
 			d.immediate = append(d.immediate, ownClock(envelope.Port, c))

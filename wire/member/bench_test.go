@@ -7,9 +7,13 @@ import (
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
@@ -27,6 +31,12 @@ func hot() []protocol.Message {
 		letter.Body = body
 		return letter
 	}
+	minute := func(m shard.Message) consensus.Letter { return consensus.Letter{Cluster: 1<<63 + 9, Shard: 3, Body: m} }
+	op := replica.Op{
+		ID: replica.OpID{Member: session.Member, Number: 4712}, Kind: replica.Acquire, Session: session, Request: 4712,
+		Name: "accounts/4711/balance", Client: "teller@web-1 pid 4711", Wait: lock.Never,
+	}
+	entry := replica.Entry{At: 7 * time.Hour, Ops: []replica.Op{op}}
 	ended := authority.Ended{Session: session, Wish: 4712}
 	return []protocol.Message{
 		authority.Acquire{Stamp: stamp, Wish: lock.Seat{
@@ -39,6 +49,13 @@ func hot() []protocol.Message {
 		saying(bakery.Entering{Ticket: bakery.Ticket{Key: key, For: place, Name: "accounts/4711/balance", Session: session}, Serial: 12_006}),
 		saying(bakery.Add{Key: key, Number: 7, Activate: true, Count: 4_096}),
 		saying(bakery.Locked{Key: key, Token: 28_000_000<<32 | 99}),
+		minute(shard.Forward{Ops: []replica.Op{op}}),
+		minute(shard.Agree{Message: group.Message{
+			Kind: 3, From: session.Member, To: 1<<63 + 6, Term: 12, LogTerm: 12, Index: 4_711_000, Commit: 4_711_000,
+			Entries: []group.Entry{{Index: 4_711_001, Term: 12, Data: entry.Append(nil)}},
+		}}),
+		minute(shard.Agree{Message: group.Message{Kind: 4, From: 1<<63 + 6, To: session.Member, Term: 12, Index: 4_711_001}}),
+		minute(shard.Beat{ID: 4712, Sessions: []lock.SessionID{session}}),
 		membership.Poll{Epoch: epoch, View: 3, Seq: 991, Echo: time.Hour, Tenure: tenure, Role: 3 * time.Second, Installed: true, Open: true},
 	}
 }

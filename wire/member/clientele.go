@@ -15,7 +15,7 @@ func kindOfClientele(m protocol.Message) kind {
 	case clientele.Answer:
 		return kindPeerAnswer
 	}
-	return 0
+	return kindOfConsensus(m)
 }
 
 func (c *coder) writeClientele(m protocol.Message) {
@@ -25,7 +25,7 @@ func (c *coder) writeClientele(m protocol.Message) {
 	case clientele.Answer:
 		c.peerAnswer(&m)
 	default:
-		c.fail(ErrKind)
+		c.writeConsensus(m)
 	}
 }
 
@@ -40,8 +40,7 @@ func (c *coder) readClientele(k kind) protocol.Message {
 		c.peerAnswer(&m)
 		return m
 	}
-	c.fail(ErrKind)
-	return nil
+	return c.readConsensus(k)
 }
 
 func (c *coder) tag(v *clientele.Tag) {

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -196,11 +197,33 @@ func (c *coder) readText() string {
 	return string(c.b[c.at-int(n) : c.at])
 }
 
-// list codes the length of a list, makes room for its elements when reading, and
-// returns it for its elements to be coded. None has fewer than least bytes.
-func list[T any](c *coder, v *[]T, least int) []T {
+// data codes bytes, of which there may be most. They are copied out of the bytes.
+func (c *coder) data(v *[]byte, most int) {
 	n := c.varint(uint64(len(*v)))
 	switch {
+	case n > uint64(most):
+		c.fail(ErrLong)
+	case c.writing:
+		c.b = append(c.b, *v...)
+	case n > uint64(len(c.b)-c.at):
+		c.fail(ErrTruncated)
+	case n > 0:
+		c.at += int(n)
+		*v = bytes.Clone(c.b[c.at-int(n) : c.at])
+	}
+}
+
+// list codes the length of a list, makes room for its elements when reading, and
+// returns it for its elements to be coded. None has fewer than least bytes.
+func list[T any](c *coder, v *[]T, least int) []T { return bounded(c, v, least, math.MaxInt) }
+
+// bounded is a list of up to most elements, for those that take much more room than bytes.
+func bounded[T any](c *coder, v *[]T, least, most int) []T {
+	n := c.varint(uint64(len(*v)))
+	switch {
+	case n > uint64(most):
+		c.fail(ErrLong)
+		return nil
 	case c.writing:
 	case n > uint64((len(c.b)-c.at)/least):
 		c.fail(ErrLong)

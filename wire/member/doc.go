@@ -11,7 +11,9 @@
 //	list       its length as a varint, then its elements
 //	optional   a truth, then the value if there is one; a version that is zero is none
 //	error      its kind, then what it says (failure.go)
-//	body       what a letter says: the number of its type, then its fields (letter.go)
+//	body       what a letter says: the number of its type, then its fields (letter.go, consensus.go)
+//	data       its length as a varint, then its bytes
+//	operation  as it is in an entry of a log (replica.Op.Append), a mark as it is kept (group.Mark.Append)
 //
 // Each type has one function that does both directions, so that they cannot disagree
 // (what every hot message has in it is written apart, for speed, and a test compares);
@@ -23,6 +25,6 @@
 // Nothing that is decoded is trusted. A text, a list and a number have bounds; a list
 // is allocated only as far as the bytes that follow can fill it; an enumeration is
 // within its values. Anything else is an error, after which nothing of the message is
-// used. Decoding copies texts, because a name may outlive the frame that brought it by
-// days.
+// used. Decoding copies texts and data, because a name may outlive the frame that brought
+// it by days.
 package member

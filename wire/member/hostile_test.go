@@ -19,8 +19,12 @@ import (
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
@@ -45,6 +49,18 @@ func TestAppendRefuses(t *testing.T) {
 		{bakery.Letter{Body: bakery.Elected{}}, ErrKind}, // never said in one
 		{bakery.Letter{Body: bakery.Letter{Body: bakery.Heard{}}}, ErrKind},
 		{authority.Release{Name: strings.Repeat("x", maxText+1)}, ErrLong},
+		{shard.Ask{}, ErrKind},
+		{consensus.Letter{}, ErrKind},
+		{consensus.Letter{Body: &shard.Ask{}}, ErrKind},
+		{consensus.Letter{Body: consensus.Letter{Body: shard.Ask{}}}, ErrKind},
+		{consensus.Letter{Body: shard.Part{Data: make([]byte, maxData+1)}}, ErrLong},
+		{consensus.Letter{Body: shard.Agree{Message: group.Message{Context: make([]byte, maxContext+1)}}}, ErrLong},
+		{consensus.Letter{Body: shard.Agree{Message: group.Message{Entries: []group.Entry{{Data: make([]byte, maxData+1)}}}}}, ErrLong},
+		{consensus.Letter{Body: shard.Forward{Ops: make([]replica.Op, shard.MostForwarded+1)}}, ErrLong},
+		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{}}}}, ErrRange},
+		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Break + 1}}}}, ErrRange},
+		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Acquire, Units: -1}}}}, ErrRange},
+		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Open, Client: strings.Repeat("x", maxText+1)}}}}, ErrRange},
 	} {
 		b := make([]byte, 6, 8192)
 		copy(b, "before")
@@ -126,6 +142,131 @@ func TestDecodeRefuses(t *testing.T) {
 		port, message, rest, err := Decode(tt.bytes)
 		if !errors.Is(err, tt.want) || port != 0 || message != nil || rest != nil {
 			t.Errorf("%s: %d %v %q %v, want %v", tt.name, port, message, rest, err, tt.want)
+		}
+	}
+}
+
+// TestDecodeRefusesOfShards what no member of protocol consensus says.
+func TestDecodeRefusesOfShards(t *testing.T) {
+	empty := said(t, shard.Ask{})
+	before := empty[:len(empty)-3] // what a letter has before what it says
+	saying := func(k kind, fields ...byte) []byte {
+		return append(binary.AppendUvarint(bytes.Clone(before), uint64(k)), fields...)
+	}
+	changed := func(m shard.Message, at int, to ...byte) []byte {
+		b := said(t, m)
+		return append(b[:len(b)-at], to...)
+	}
+	founding, full := group.Founding([]uint64{1}), bytes.Repeat([]byte{0xff}, 9)
+	marked := shard.Agree{Message: group.Message{Snapshot: &founding}}
+	data := func(size uint64) []byte {
+		return append(binary.AppendUvarint([]byte{0, 0}, size), make([]byte, size)...)
+	}
+	for _, tt := range []struct {
+		name  string
+		bytes []byte
+		want  error
+	}{
+		{"a letter that ends before what it says", before, ErrTruncated},
+		{"a letter that says nothing", saying(0), ErrKind},
+		{"a letter that says what nobody does", saying(kindReformed+1, 0), ErrKind},
+		{"what a leader of the other protocol says", saying(kindHeard), ErrKind},
+		{"a letter in a letter", saying(kindShardLetter, before[3:]...), ErrKind},
+		{"what letters say, outside of one", append([]byte{1}, empty[len(before):]...), ErrKind},
+		{"a message of no kind", saying(kindAgree, group.LastKind+1), ErrRange},
+		{"an entry of no kind", changed(shard.Agree{Message: group.Message{Entries: []group.Entry{{}}}}, 5, group.LastEntryKind+1, 0, 0, 0, 0), ErrRange},
+		{"more entries than the bytes", changed(shard.Agree{}, 2, 1, 0), ErrLong},
+		{"an entry's data beyond the bytes", changed(shard.Agree{Message: group.Message{Entries: []group.Entry{{}}}}, 2, 9, 0), ErrTruncated},
+		{"a context too long", changed(shard.Agree{}, 3, append([]byte{maxContext + 1}, make([]byte, 100)...)...), ErrLong},
+		{"a snapshot that is neither there nor not", changed(shard.Agree{}, 1, 2), ErrRange},
+		{"a snapshot that ends early", changed(marked, 1), group.ErrDamaged},
+		{"a joint configuration left in another way than two", changed(marked, 6, 2, 1, 1, 0, 0, 0), group.ErrDamaged},
+		{"more voters than the bytes", changed(marked, 5, 6, 1, 0, 0, 0), group.ErrDamaged},
+		{"more learners to come than the bytes", changed(marked, 1, 4, 1, 1, 1), group.ErrDamaged},
+		{"a voter beyond 64 bits", changed(marked, 4, append(full, 2, 0, 0, 0)...), group.ErrDamaged},
+		{"more operations than the bytes", changed(shard.Forward{}, 1, 2, 0, 0, 0, 0, 0), ErrLong},
+		{"more operations than are forwarded at once", append(changed(shard.Forward{}, 1, 0x81, 0x04), make([]byte, 1<<16)...), ErrLong},
+		{"an operation of no kind", changed(shard.Forward{}, 1, 1, byte(replica.Break)+1, 0, 0, 0, 0), replica.ErrMalformed},
+		{"an operation that ends early", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Open}}}, 1), replica.ErrMalformed},
+		{"an operation whose text is too long", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Break}}}, 2, 0x81, 0x20), replica.ErrMalformed},
+		{"more sessions than the bytes", changed(shard.Beat{}, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0), ErrLong},
+		{"more that are gone than the bytes", changed(shard.Beaten{}, 1, 1), ErrLong},
+		{"a part beyond the bytes", saying(kindPart, 0, 0, 9, 0), ErrTruncated},
+		{"a part too large", saying(kindPart, data(maxData+1)...), ErrLong},
+		{"a part that is neither the last nor not", saying(kindPart, 0, 0, 0, 2), ErrRange},
+		{"a member's id that ends early", changed(consensus.Yield{}, 1), ErrTruncated},
+	} {
+		port, message, rest, err := Decode(tt.bytes)
+		if !errors.Is(err, tt.want) || port != 0 || message != nil || rest != nil {
+			t.Errorf("%s: %d %v %q %v, want %v", tt.name, port, message, rest, err, tt.want)
+		}
+	}
+}
+
+// said is a letter of protocol consensus.
+func said(t testing.TB, m shard.Message) []byte {
+	t.Helper()
+	b, err := Append(nil, 1, consensus.Letter{Body: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestDecodedIsOnesOwn: a frame's memory is used for the next one, and a message stays as it was.
+func TestDecodedIsOnesOwn(t *testing.T) {
+	for _, line := range examples(t) {
+		name, encoded, _ := strings.Cut(line, " ")
+		b := unhex(t, encoded)
+		_, m, _, err := Decode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b {
+			b[i] ^= 0xff
+		}
+		if again, err := Append(nil, 3, m); err != nil || hex.EncodeToString(again) != encoded {
+			t.Errorf("%s changes with the frame that brought it (%v)", name, err)
+		}
+	}
+}
+
+// TestHostileFramesAreNoBurden: what a message of a whole frame may cost that is a list of the smallest, or promises
+// what is missing.
+func TestHostileFramesAreNoBurden(t *testing.T) {
+	const size = 2 << 20
+	frame := func(m shard.Message, tail, most, least int) []byte { // with as many elements of zeros as there is room for
+		b := said(t, m)
+		b = binary.AppendUvarint(b[:len(b)-tail], uint64(min(most, (size-len(b)-8)/least)))
+		return append(b, make([]byte, size-len(b))...)
+	}
+	founding, part := group.Founding(nil), said(t, shard.Part{})
+	behind := len(said(t, shard.Agree{})) - len(said(t, shard.Ask{})) + 3 // of a part: the length of its data, and what follows that
+	operations := make([]replica.Op, shard.MostForwarded)
+	for i := range operations {
+		operations[i].Kind = replica.End
+	}
+	for _, tt := range []struct {
+		name  string
+		bytes []byte
+		whole bool // it is a message
+		times uint64
+	}{
+		{"operations", said(t, shard.Forward{Ops: operations}), true, 64},
+		{"more operations", frame(shard.Forward{}, 1, size, replica.LeastOp), false, 1},
+		{"operations of which the first is wrong", frame(shard.Forward{}, 1, shard.MostForwarded, replica.LeastOp), false, 1},
+		{"entries", frame(shard.Agree{}, 2, size, leastEntry), true, 16},
+		{"sessions", frame(shard.Beat{}, 1, size, leastSession), true, 2},
+		{"voters", frame(shard.Agree{Message: group.Message{Snapshot: &founding}}, 4, size, 1), true, 9},
+		{"data", frame(shard.Part{}, behind, maxData, 1), true, 1},
+		{"data that is missing", append(part[:len(part)-behind:len(part)-behind], 0xff, 0xff, 0x3f), false, 1},
+	} {
+		_, m, _, err := Decode(tt.bytes)
+		if part, is := m.(consensus.Letter); is && tt.name == "data" && len(part.Body.(shard.Part).Data) != maxData {
+			t.Errorf("the data is %d bytes long", len(part.Body.(shard.Part).Data))
+		}
+		if got, most := leastMemory(tt.bytes), 4096+tt.times*uint64(len(tt.bytes)); got > most || tt.whole != (err == nil) {
+			t.Errorf("%s: %d bytes took %d bytes of memory, of %d (%v)", tt.name, len(tt.bytes), got, most, err)
 		}
 	}
 }

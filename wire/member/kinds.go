@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 )
 
 // kind is the number of a type of message. Numbers are part of the format: they are
@@ -107,6 +108,23 @@ const (
 	kindUnlocking
 )
 
+// What members of protocol consensus say: a letter, and what it says.
+const (
+	kindShardLetter kind = 192 + iota // consensus.Letter
+	kindAgree
+	kindForward
+	kindBeat
+	kindBeaten
+	kindAskShard // shard.Ask
+	kindTold
+	kindPart
+	kindParted
+	kindYield
+	kindFounding
+	kindReform
+	kindReformed
+)
+
 // names has what the metrics call each type.
 var names = [...]string{
 	kindStatusPoll: "StatusPoll", kindStatusAnswer: "StatusAnswer", kindElection: "Election",
@@ -131,14 +149,20 @@ var names = [...]string{
 	kindActivate: "Activate", kindActivated: "Activated", kindDrop: "Drop", kindTickets: "Tickets",
 	kindLock: "Lock", kindUnlock: "Unlock", kindClaim: "Claim", kindRaise: "Raise",
 	kindLocked: "Locked", kindQueued: "Queued", kindFailed: "Failed", kindUnlocked: "Unlocked", kindUnlocking: "Unlocking",
+	kindShardLetter: "Letter", kindAgree: "Agree", kindForward: "Forward", kindBeat: "Beat", kindBeaten: "Beaten",
+	kindAskShard: "Ask", kindTold: "Told", kindPart: "Part", kindParted: "Parted", kindYield: "Yield", kindFounding: "Founding",
+	kindReform: "Reform", kindReformed: "Reformed",
 }
 
 // Name returns the name of a message's type without its package, or "" if members do
 // not send such messages to one another; of a letter, the name of what it says. Two
 // protocols may have messages of one name: a space has one protocol.
 func Name(m protocol.Message) string {
-	if letter, is := m.(bakery.Letter); is {
+	switch letter := m.(type) {
+	case bakery.Letter:
 		return names[kindOfBody(letter.Body)]
+	case consensus.Letter:
+		return names[kindOfMinute(letter.Body)]
 	}
 	return names[kindOf(m)]
 }

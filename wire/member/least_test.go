@@ -1,14 +1,17 @@
 package member
 
 import (
+	"math"
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 )
 
 // TestLeast: an element of a list has at least as many bytes as the decoder counts
@@ -38,11 +41,24 @@ func TestLeast(t *testing.T) {
 		"numbered":   {leastNumbered, func(c *coder) { c.numbered(&bakery.Numbered{}) }},
 		"claimed":    {leastClaimed, func(c *coder) { c.claimed(&bakery.Claimed{}) }},
 		"decided":    {leastDecided, func(c *coder) { c.decision(&authority.Decided{}) }},
+		"entry":      {leastEntry, func(c *coder) { c.entry(&group.Entry{}) }},
+		"session":    {leastSession, func(c *coder) { c.session(&lock.SessionID{}) }},
 	} {
 		c := coder{writing: true}
 		tt.code(&c)
 		if len(c.b) != tt.least {
 			t.Errorf("an empty %s has %d bytes, not %d", name, len(c.b), tt.least)
 		}
+	}
+	least := math.MaxInt // of operations, which are written by their kind
+	for k := replica.Open; k <= replica.Break; k++ {
+		c := coder{writing: true}
+		if !c.operation(&replica.Op{Kind: k}) {
+			t.Fatal(c.err)
+		}
+		least = min(least, len(c.b))
+	}
+	if least != replica.LeastOp {
+		t.Errorf("the shortest operation has %d bytes, not %d", least, replica.LeastOp)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -24,9 +25,13 @@ import (
 	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
@@ -49,7 +54,18 @@ func all() []protocol.Message {
 	for _, body := range bodies() {
 		messages = append(messages, bakery.Letter{Body: body})
 	}
+	for _, minute := range minutes() {
+		messages = append(messages, consensus.Letter{Body: minute})
+	}
 	return messages
+}
+
+// minutes has one value of each type that a shard's letter says, without anything in it.
+func minutes() []shard.Message {
+	return []shard.Message{
+		shard.Agree{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.Ask{}, shard.Told{}, shard.Part{}, shard.Parted{}, consensus.Yield{}, consensus.Founding{},
+		consensus.Reform{}, consensus.Reformed{},
+	}
 }
 
 // bodies has one value of each type that a letter says, without anything in it.
@@ -64,8 +80,11 @@ func bodies() []bakery.Body {
 
 // typeOf returns the name of a message's type, and the number of it; of a letter, those of what it says.
 func typeOf(m protocol.Message) (name string, k kind) {
-	if letter, is := m.(bakery.Letter); is {
+	switch letter := m.(type) {
+	case bakery.Letter:
 		return fmt.Sprintf("%T", letter.Body), kindOfBody(letter.Body)
+	case consensus.Letter:
+		return fmt.Sprintf("%T", letter.Body), kindOfMinute(letter.Body)
 	}
 	return fmt.Sprintf("%T", m), kindOf(m)
 }
@@ -74,6 +93,7 @@ func typeOf(m protocol.Message) (name string, k kind) {
 var parts = []string{
 	"Stamp", "Ended", "Released", "AskKind", "Place", "Kind", "Beginning", "Tag", "Counts",
 	"Term", "Candidate", "Key", "Ticket", "Body", "Choosing", "Vote", "Part", "NameState", "Numbered", "Claimed", "Refusal", "Failure",
+	"Message", "Verdict",
 }
 
 // outcome is bakery.Election, which is within some messages; the message election.Election is another type.
@@ -97,9 +117,11 @@ func TestKnowsEveryMessage(t *testing.T) {
 		check(m, name, k)
 	}
 	check(nil, "bakery.Letter", kindLetter)
+	check(nil, "consensus.Letter", kindShardLetter)
 	for _, file := range []string{
 		"../../election/messages.go", "../../membership/messages.go", "../../authority/messages.go", "../../clientele/messages.go", "../../protocol/grantor/messages.go",
 		"../../protocol/permission/messages.go", "../../protocol/bakery/messages.go",
+		"../../protocol/consensus/messages.go", "../../protocol/consensus/shard/messages.go",
 	} {
 		for _, name := range declared(t, file) {
 			if !known[name] {
@@ -113,7 +135,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 			numbered++
 		}
 	}
-	if tested := len(all()) + 1; numbered != tested { // and the letter itself
+	if tested := len(all()) + 2; numbered != tested { // and the letters themselves
 		t.Errorf("%d types have a number, %d are tested", numbered, tested)
 	}
 }
@@ -207,6 +229,12 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case clientele.AskKind:
 		v.SetUint(random.Uint64N(uint64(clientele.AskCount) + 1))
 		return
+	case protocol.Role:
+		v.SetUint(uint64(random.UintN(uint(protocol.Voter) + 1)))
+		return
+	case consensus.Verdict:
+		v.SetUint(uint64(random.UintN(uint(consensus.LastVerdict) + 1)))
+		return
 	case protocol.State:
 		v.SetUint(random.Uint64N(uint64(protocol.Ready) + 1))
 		return
@@ -229,8 +257,11 @@ func fill(random *rand.Rand, v reflect.Value) {
 		}
 		return
 	}
-	if v.Type() == bodyType {
+	if isBody(v.Type()) {
 		within(v, func(body reflect.Value) { fill(random, body) })
+		return
+	}
+	if fillConsensus(random, v) {
 		return
 	}
 	if v.Kind() == reflect.Interface {
@@ -242,7 +273,31 @@ func fill(random *rand.Rand, v reflect.Value) {
 	fillKind(random, v)
 }
 
-var bodyType = reflect.TypeFor[bakery.Body]()
+// fillConsensus does so with what would not come back as it is.
+func fillConsensus(random *rand.Rand, v reflect.Value) bool {
+	switch value := v.Addr().Interface().(type) {
+	case *replica.Kind:
+		*value = replica.Open + replica.Kind(random.UintN(uint(replica.Break)))
+	case *replica.Op: // whatever its kind does not name is not written
+		fillKind(random, v)
+		value.Units, value.Capacity = value.Units&math.MaxInt32, value.Capacity&math.MaxInt32
+		*value, _, _ = replica.TakeOp(value.Append(nil))
+	case *group.Message:
+		fillKind(random, v)
+		value.Kind = uint8(random.UintN(uint(group.LastKind) + 1))
+	case *group.Entry:
+		fillKind(random, v)
+		value.Kind, value.Conf = uint8(random.UintN(uint(group.LastEntryKind)+1)), nil
+	default:
+		return false
+	}
+	return true
+}
+
+// isBody says whether a type is that of what letters say.
+func isBody(t reflect.Type) bool {
+	return t == reflect.TypeFor[bakery.Body]() || t == reflect.TypeFor[shard.Message]()
+}
 
 // within lets what a letter says be changed.
 func within(v reflect.Value, change func(body reflect.Value)) {
@@ -265,6 +320,10 @@ func fillKind(random *rand.Rand, v reflect.Value) {
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), random.IntN(4), 4))
+		for i := range v.Len() {
+			fill(random, v.Index(i))
+		}
+	case reflect.Array:
 		for i := range v.Len() {
 			fill(random, v.Index(i))
 		}
@@ -333,7 +392,7 @@ func lengthen(random *rand.Rand, v reflect.Value) {
 			lengthen(random, v.Elem())
 		}
 	case reflect.Interface:
-		if v.Type() == bodyType {
+		if isBody(v.Type()) {
 			within(v, func(body reflect.Value) { lengthen(random, body) })
 		}
 	case reflect.Slice:

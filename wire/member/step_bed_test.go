@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/session"
@@ -43,6 +44,8 @@ type place struct {
 	sessions []lock.SessionID
 	op       uint64
 	scanned  []lock.Lock
+	next     uint64 // where the scan goes on
+	journal  journal
 }
 
 // parcel is a message under way.
@@ -64,6 +67,8 @@ type stepMode struct {
 	capacity  int    // protocol permission: its option
 	published bool   // protocol bakery: its option
 	pair      bool   // protocol bakery: only the first and the last member lead
+	sharded   bool   // protocol consensus: three shards
+	short     bool   // protocol consensus: logs are
 }
 
 // stepModes lists the bytes that say which modes there are.
@@ -74,6 +79,9 @@ func stepModes() (all []byte) {
 	for b := range byte(6) {
 		all = append(all, bakeryMode|b)
 	}
+	for b := range byte(8) {
+		all = append(all, consensusMode|b)
+	}
 	return all
 }
 
@@ -83,6 +91,8 @@ const bakeryMode = 64
 func modeOf(b byte) stepMode {
 	mode := stepMode{victim: int(b & 1), protocol: "central"}
 	switch {
+	case b&consensusMode != 0:
+		mode.protocol, mode.sharded, mode.short = "consensus", b&2 != 0, b&4 != 0
 	case b&bakeryMode != 0:
 		mode.protocol, mode.published, mode.pair = "bakery", b&2 != 0, b&4 != 0
 	case b&8 != 0:
@@ -114,6 +124,9 @@ func newStepBed(t testing.TB, mode stepMode) *stepBed {
 		}
 	}
 	b.pass(time.Second)
+	if mode.protocol == "consensus" {
+		b.enroll()
+	}
 	for i := range 8 {
 		b.wish(byte(i))
 	}
@@ -135,8 +148,8 @@ func (b *stepBed) found(id protocol.ID, mode stepMode) *place {
 		b.t.Fatal(err)
 	}
 	var spaces []protocol.Machine
-	for range 2 {
-		space, err := newSpace(id, mode)
+	for number := range uint64(2) {
+		space, err := newSpace(id, (1+number)<<16, mode)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -148,10 +161,10 @@ func (b *stepBed) found(id protocol.ID, mode stepMode) *place {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return &place{id: id, desk: desk}
+	return &place{id: id, desk: desk, journal: journal{t: b.t, logs: map[uint64]*keptLog{}}}
 }
 
-func newSpace(id protocol.ID, mode stepMode) (protocol.Machine, error) {
+func newSpace(id protocol.ID, log uint64, mode stepMode) (protocol.Machine, error) {
 	table := lock.Config{WaitersPerName: 8, LocksPerSession: 8}
 	switch mode.protocol {
 	case "grantor":
@@ -165,6 +178,8 @@ func newSpace(id protocol.ID, mode stepMode) (protocol.Machine, error) {
 			c.Founders = 2 // of so few all lead
 		}
 		return bakery.New(c)
+	case "consensus":
+		return newConsensus(id, log, mode, consensus.Config{Table: table})
 	}
 	return central.New(central.Config{Self: id, Chunk: 2, Table: table, Any: mode.available})
 }
@@ -193,7 +208,7 @@ func (b *stepBed) step(p *place, ev protocol.Event) {
 				p.sessions = append(p.sessions, result.ID)
 			}
 		case *protocol.Scanned:
-			p.scanned = append(p.scanned, result.Locks...)
+			p.scanned, p.next = append(p.scanned, result.Locks...), result.Next
 		}
 	}
 	var saved []uint64
@@ -205,11 +220,16 @@ func (b *stepBed) step(p *place, ev protocol.Event) {
 			saved = append(saved, save.ID)
 			continue
 		}
+		if answer := p.journal.do(sent.Message); answer != nil {
+			p.journal.answers = append(p.journal.answers, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: sent.Port, Fact: answer})
+			continue
+		}
 		b.post(p, sent)
 	}
 	for _, id := range saved {
 		b.step(p, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: protocol.Below, Fact: storage.Saved{ID: id}})
 	}
+	b.answer(p)
 }
 
 // post puts a message on the wire. One that cannot be encoded would be lost each time.

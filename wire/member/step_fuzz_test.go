@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 )
 
 // The steps of a script, each a byte with what follows it:
@@ -51,6 +52,7 @@ func FuzzStep(f *testing.F) {
 			f.Add(append([]byte{4 | from, stepForge, from + 1}, unhex(f, encoded)...))
 			f.Add(append([]byte{from, stepForge, from + 1}, unhex(f, encoded)...))
 			f.Add(append([]byte{bakeryMode | 2*from, stepForge, from + 1}, unhex(f, encoded)...))
+			f.Add(append([]byte{consensusMode | 2*from, stepForge, from + 1}, unhex(f, encoded)...))
 			f.Add(append([]byte{8 | 2*from, stepForge, from + 1}, unhex(f, encoded)...))
 		}
 	}
@@ -128,18 +130,24 @@ func twist(bytes []byte, where int, what byte) []byte {
 	v.Set(reflect.ValueOf(message))
 	var values []reflect.Value
 	collect(v, &values)
-	letter, is := message.(bakery.Letter)
+	var said any // in a letter
+	switch letter := message.(type) {
+	case bakery.Letter:
+		said = letter.Body
+	case consensus.Letter:
+		said = letter.Body
+	}
 	var body reflect.Value
-	if is {
-		body = reflect.New(reflect.TypeOf(letter.Body)).Elem()
-		body.Set(reflect.ValueOf(letter.Body))
+	if said != nil {
+		body = reflect.New(reflect.TypeOf(said)).Elem()
+		body.Set(reflect.ValueOf(said))
 		collect(body, &values)
 	}
 	if len(values) == 0 {
 		return nil
 	}
 	change(values[where%len(values)], what)
-	if is {
+	if said != nil {
 		v.FieldByName("Body").Set(body)
 	}
 	twisted, err := Append(nil, port, v.Interface().(protocol.Message))
@@ -233,13 +241,20 @@ func changeList(v reflect.Value, what byte) {
 	}
 }
 
+// mostPages is how many answers a scan takes: the shards of a space answer one after the other.
+const mostPages = 4
+
 // inspect asks the victim what is held, if it can say so, and checks that this can be so.
 func (b *stepBed) inspect() {
 	b.t.Helper()
 	for port := range protocol.Port(2) {
 		b.victim.scanned = nil
-		b.call(b.victim, port+1, &protocol.Scan{Limit: 1000})
-		b.pass(6 * time.Second)
+		for pages, cursor := 0, uint64(0); pages == 0 || pages < mostPages && cursor != 0; pages++ {
+			b.victim.next = 0
+			b.call(b.victim, port+1, &protocol.Scan{Cursor: cursor, Limit: 1000})
+			b.pass(6 * time.Second)
+			cursor = b.victim.next
+		}
 		for _, l := range b.victim.scanned {
 			b.listed++
 			b.check(l.Name, l.Mode, l.Capacity, len(l.Waiters))
