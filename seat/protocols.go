@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/session"
@@ -65,6 +66,17 @@ func Protocols() []Protocol {
 					Random: uint64(space.Random), Store: space.Store,
 				})
 			},
+		},
+		{
+			Name: "consensus", Lasting: true,
+			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+				alone := len(s.Founders) == 0
+				return consensus.New(consensus.Config{
+					Self: self, Life: space.life, Founders: max(1, len(s.Founders)), Founder: s.Founder || alone, Shards: space.Shards,
+					Log: LogOf(space.Name), Logs: space.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(space.Random),
+				})
+			},
+			Vocabulary: consensus.Vocabulary(),
 		},
 	}
 }

@@ -2,6 +2,7 @@ package seat
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -54,7 +55,23 @@ type Space struct {
 	GraceOfHold    bool          // protocol bakery
 	Claim          claim.Options // protocol claim
 	Store          storage.Features
+	Shards         int            // protocol consensus; zero means 1
+	Logs           []storage.Kept // what its logs have kept; none before the first start
+
+	life uint64 // which of the member's lives it is
 }
+
+// LogOf returns the number that the first log of a space has in the member's journal; its shard i
+// has that and i. It comes of the name, so that it stays the same whichever other spaces there
+// are. It is never 0.
+func LogOf(space string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(space)) // never fails
+	return max(h.Sum64()&^(logsOfSpace-1), logsOfSpace)
+}
+
+// logsOfSpace is how many logs a space may have.
+const logsOfSpace = 1 << 16
 
 // Chance draws what nobody can know before.
 type Chance struct {
@@ -71,6 +88,8 @@ type Protocol struct {
 	// New makes the machine of one space of the member with that id. The error names the
 	// field that is wrong.
 	New func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error)
+	// Lasting says that its locks and sessions outlast the member that they came through (protocol.Enroll).
+	Lasting bool
 	// Vocabulary has a value of each type that its machines send to one another beside
 	// those that holders and authorities do, which several protocols share.
 	Vocabulary []any
@@ -93,18 +112,19 @@ func Build(s *Seat, chance Chance, protocols []Protocol) (*Machines, error) {
 	built := &Machines{Member: member}
 	cell := member.Cell()
 	for at := range s.Spaces {
-		space := &s.Spaces[at]
+		space := s.Spaces[at]
+		space.life = cell.Incarnation
 		i := slices.IndexFunc(protocols, func(p Protocol) bool { return p.Name == space.Protocol })
 		if i < 0 {
 			return nil, fmt.Errorf("seat: space %q has protocol %q, which is not among those that are known", space.Name, space.Protocol)
 		}
-		machine, err := protocols[i].New(s, space, cell.ID)
+		machine, err := protocols[i].New(s, &space, cell.ID)
 		if err != nil {
 			return nil, err
 		}
 		built.Spaces = append(built.Spaces, machine)
 	}
-	built.Desk, err = s.NewDesk(chance, cell, protocol.Stack(member, built.Spaces...))
+	built.Desk, err = s.NewDesk(chance, cell, protocols, protocol.Stack(member, built.Spaces...))
 	return built, err
 }
 
@@ -119,10 +139,17 @@ func (s *Seat) Membership(chance Chance) (*membership.Machine, error) {
 }
 
 // NewDesk makes the desk in front of a stack of machines, from what the member knows of
-// itself in this life.
-func (s *Seat) NewDesk(chance Chance, cell membership.Cell, stack protocol.Machine) (*session.Desk, error) {
+// itself in this life. The protocols say which of its spaces outlast their members.
+func (s *Seat) NewDesk(chance Chance, cell membership.Cell, protocols []Protocol, stack protocol.Machine) (*session.Desk, error) {
+	var lasting []protocol.Port
+	for at := range s.Spaces {
+		if slices.ContainsFunc(protocols, func(p Protocol) bool { return p.Lasting && p.Name == s.Spaces[at].Protocol }) {
+			lasting = append(lasting, protocol.Port(at+1))
+		}
+	}
 	return session.NewDesk(session.Config{
-		Member: cell.ID, Incarnation: cell.Incarnation, Rand: chance.Rand, Secret: chance.Secret, Spaces: len(s.Spaces),
-		Drift: s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,
+		Member: cell.ID, Incarnation: cell.Incarnation, Rand: chance.Rand, Secret: chance.Secret, Spaces: len(s.Spaces), Lasting: lasting,
+		TakesOver: len(lasting) == len(s.Spaces), // clients that come from elsewhere know nothing of Renewed.Taken
+		Drift:     s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,
 	}, stack)
 }

@@ -1,6 +1,7 @@
 package seat_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -42,6 +43,37 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+// TestLastingSpaces: a desk knows by their protocols which spaces outlast their members, and takes sessions over where all do.
+func TestLastingSpaces(t *testing.T) {
+	protocols := seat.Protocols()
+	for i := range protocols {
+		protocols[i].Lasting = protocols[i].Name == "permission"
+	}
+	for _, tt := range []struct {
+		of    []string
+		takes bool
+	}{{[]string{"central"}, false}, {[]string{"central", "permission"}, false}, {[]string{"permission", "permission"}, true}} {
+		s := &seat.Seat{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second}
+		for _, protocol := range tt.of {
+			s.Spaces = append(s.Spaces, seat.Space{Name: "default", Protocol: protocol})
+		}
+		built, err := seat.Build(s, chance(), protocols)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out protocol.Effects
+		built.Desk.Step(0, protocol.Event{Kind: protocol.Start}, &out)
+		out.Reset()
+		check := &session.Check{ID: lock.SessionID{Member: 9, Number: 9}}
+		built.Desk.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: check}, &out)
+		// A session of another member is unknown, unless the spaces may have it: then they are asked, which are
+		// of no such protocol in truth and say nothing.
+		if answered := len(out.Replies) == 1; answered == tt.takes {
+			t.Errorf("spaces %v; the desk answers %+v", tt.of, out.Replies)
+		}
+	}
+}
+
 // TestSecretsAreDrawnApart: where somebody draws secrets, ids and jitter are none of them.
 func TestSecretsAreDrawnApart(t *testing.T) {
 	c, drawn := chance(), 0
@@ -79,5 +111,27 @@ func TestBadSeats(t *testing.T) {
 		if _, err := seat.Build(&s, chance(), seat.Protocols()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// TestLogOf: the numbers of a space's logs come of its name alone. They stand in folders, so they must
+// stay what they are.
+func TestLogOf(t *testing.T) {
+	for name, want := range map[string]uint64{"default": 0xebada51686200000, "": 0xcbf29ce484220000} {
+		if got := seat.LogOf(name); got != want {
+			t.Errorf("the first log of space %q is %#x, want %#x", name, got, want)
+		}
+	}
+	taken := map[uint64]string{}
+	for i := range 1000 {
+		name := fmt.Sprintf("space-%d", i)
+		first := seat.LogOf(name)
+		if first == 0 || first%(1<<16) != 0 {
+			t.Errorf("the first log of space %q is %#x", name, first)
+		}
+		if other, is := taken[first]; is {
+			t.Errorf("spaces %q and %q share log %#x", name, other, first)
+		}
+		taken[first] = name
 	}
 }

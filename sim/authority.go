@@ -164,11 +164,21 @@ func (w *world) lent(m *member, d *lock.Decision) bool {
 	return !decides
 }
 
+// reaches reports whether somebody may hear what is told to a sink: a client that has gone to another member does not.
+func (m *member) reaches(sink uint64) bool {
+	e, stream := m.sinks[sink].(*edge)
+	if !stream {
+		return m.sinks[sink] != nil
+	}
+	of := &e.link.client.stream
+	return !e.link.broken && (of.link == e.link || of.attempt.link == e.link)
+}
+
 // decided takes note of what a member says of a request.
 func (w *world) decided(m *member, reply *protocol.Reply) {
 	d := &reply.Decision
-	if reply.Port != userSpace {
-		return
+	if reply.Port != userSpace || w.protocol.Logs && !m.reaches(reply.To.Sink) {
+		return // or it is told to nobody: the client has gone to another member, which tells it
 	}
 	key := requestKey{d.Session, d.Request}
 	if w.lent(m, d) {

@@ -26,7 +26,9 @@ type counts struct {
 	costs     [deedCount]int        // deeds whose messages were counted
 	moves     moves                 // what concerns an authority that moves
 	peers     [peerCount]int        // what concerns members that ask one another
+	logs      [logCount]int         // what concerns members' journals
 	leads     leads                 // what concerns leaders that number tickets
+	kept      [keptCount]int        // what concerns cells that are kept
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
@@ -113,6 +115,12 @@ func (c *counts) add(o *counts) {
 	c.leads.add(&o.leads)
 	for i, n := range o.peers {
 		c.peers[i] += n
+	}
+	for i, n := range o.kept {
+		c.kept[i] += n
+	}
+	for i, n := range o.logs {
+		c.logs[i] += n
 	}
 	for i, n := range o.costs {
 		c.costs[i] += n

@@ -65,11 +65,21 @@ func (h handler) String() string {
 	return fmt.Sprintf("%s %s %v", h.machine, kindNames[h.kind], h.fact)
 }
 
+// never reports whether runs cannot hit a fact, of that type, or a loss.
+func (p *Protocol) never(fact any) bool {
+	return slices.ContainsFunc(p.Unreached, func(never any) bool {
+		loss, isLoss := never.(holdfast.Loss)
+		return isLoss && fact == loss || !isLoss && reflect.TypeOf(never) == reflect.TypeOf(fact)
+	})
+}
+
 // handlers lists the handlers that a run of the protocol can hit.
 func (p *Protocol) handlers() (all []handler) {
 	add := func(machine string, kind protocol.Kind, facts ...any) {
 		for _, fact := range facts {
-			all = append(all, handler{machine, kind, reflect.TypeOf(fact)})
+			if !p.never(fact) {
+				all = append(all, handler{machine, kind, reflect.TypeOf(fact)})
+			}
 		}
 	}
 	for _, r := range reached {
@@ -86,6 +96,9 @@ func (p *Protocol) handlers() (all []handler) {
 		if p.Claims {
 			add("space", protocol.Receive, storage.Swapped{}, storage.Clocked{}, storage.Changed{})
 		}
+	}
+	if p.Logs {
+		add("space", protocol.Receive, storage.Appended{}, storage.Chunked{}, storage.Installed{}, storage.Fetched{})
 	}
 	if p.Locks {
 		add("space", protocol.Tick, nil)
@@ -128,7 +141,9 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	if cores {
 		row("rest", "clients away", s.counts.absent)
 	}
-	row("run", "with guests", s.counts.guests)
+	if !c.Protocol.Logs {
+		row("run", "with guests", s.counts.guests)
+	}
 	if c.Protocol.Moves && c.Faults != 0 {
 		row("run", "authority follows the load", s.counts.placed)
 	}
@@ -143,7 +158,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	}
 	if c.Protocol.Locks {
 		for _, why := range losses {
-			if why == holdfast.AuthorityChanged && c.Protocol.Peers {
+			if why == holdfast.AuthorityChanged && c.Protocol.Peers || c.Protocol.never(why) {
 				continue // there is no authority
 			}
 			row("loss", string(why), s.counts.losses[why])
@@ -155,7 +170,12 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	s.counts.moves.list(c, row)
 	s.counts.listPeers(c, row)
 	s.counts.listLeads(c, row)
+	s.counts.listKept(c, row)
+	s.counts.listLogs(c, row)
 	for _, m := range c.Protocol.Universe.Below {
+		if c.Protocol.never(m) {
+			continue
+		}
 		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{true, reflect.TypeOf(m)}])
 	}
 	for _, m := range s.above(c) {
@@ -179,6 +199,9 @@ func (s *Summary) above(c *Config) (all []reflect.Type) {
 	if len(all) > 0 {
 		if c.Protocol.Stores {
 			all = append(all, reflect.TypeFor[storage.Mutate](), reflect.TypeFor[storage.Slice]())
+		}
+		if c.Protocol.Logs {
+			all = append(all, reflect.TypeFor[storage.Append](), reflect.TypeFor[storage.Chunk](), reflect.TypeFor[storage.Install](), reflect.TypeFor[storage.Fetch]())
 		}
 		if c.Protocol.Claims {
 			all = append(all, reflect.TypeFor[storage.Swap](), reflect.TypeFor[storage.Clock](), reflect.TypeFor[storage.Watch](), reflect.TypeFor[storage.Unwatch]())

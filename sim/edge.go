@@ -96,12 +96,18 @@ func (e *edge) greet(op *operation) {
 		return
 	}
 	e.session = op.session
+	resume := &session.Resume{ID: op.session, Secret: op.secret, TTL: op.ttl, Requests: op.requests, Last: op.last}
+	if m.world.protocol.Logs {
+		// Any member may have it, and has to ask the others before it says so.
+		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: resume})
+		return
+	}
 	checked, ok := m.ask(protocol.Below, &session.Check{ID: op.session, Secret: op.secret}).(*session.Renewed)
 	if !ok || checked.Err != nil {
 		e.refuse(session.ErrUnknown)
 		return
 	}
-	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Resume{ID: op.session, Secret: op.secret, TTL: op.ttl, Requests: op.requests, Last: op.last}})
+	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: resume})
 }
 
 // refuse refuses the hello and ends the stream.

@@ -19,6 +19,8 @@ const (
 	taskEvents                    // what a member has told arrives at its client
 	taskBreak                     // one end of a link learns that it is broken
 	taskStored                    // the store's answer arrives at a member
+	taskSynced                    // a member's journal has done a group
+	taskFetched                   // it answers what needs no group
 )
 
 // task is something that will happen. Its fields mean what its kind says.
@@ -28,7 +30,7 @@ type task struct {
 	to   int32  // place of a member, number of a client
 	life uint32 // of the member; of the wish to be woken
 	told uint32 // of what is on its way: its number in the story, or 0
-	id   uint64 // taskMessage: the id it is addressed to, taskSaved: the write, taskStored: the act
+	id   uint64 // taskMessage: the id it is addressed to, taskSaved: the write, taskStored, taskFetched: the act
 	from uint64 // taskMessage: who sent it
 	port uint16
 	fact any

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/sim/story"
@@ -16,7 +17,7 @@ import (
 
 // member is a machine at an address, on which a member's process runs: at most one at
 // a time, as the listening socket sees to. The real code begins at desk; what is
-// around it stands for package run, the disk and the operating system.
+// around it stands for package run, the disk, the journal and the operating system.
 type member struct {
 	world   *world
 	place   int32
@@ -25,6 +26,7 @@ type member struct {
 	founder bool
 	kept    bool // it has a stable cell
 	disk    disk
+	journal journal
 	clock   dial          // of the machine: it outlives the process
 	origin  time.Duration // what the clock showed when the run began
 	wall    time.Duration
@@ -63,6 +65,8 @@ type member struct {
 	becoming bool  // it is to become the authority
 	turks    uint8 // through how many the table came that it hands over
 
+	keeping claim.Holding // what it has counted where cells are kept (claim.go)
+
 	led led // what coverage knows of it where leaders number tickets (leading.go)
 }
 
@@ -77,7 +81,7 @@ func (m *member) now() protocol.Time { return m.clock.read(m.world.now) - m.bega
 // start begins a life of the process.
 func (m *member) start() {
 	w := m.world
-	if m.up || m.gone || m.stuck {
+	if m.up || m.gone || m.stuck || !m.journal.opens() {
 		return
 	}
 	m.life++
@@ -97,7 +101,7 @@ func (m *member) start() {
 		Placement: w.settings.placement, HoldOn: w.settings.holdOn,
 		Defer: w.settings.deferring, Retain: w.settings.retaining, Capacity: w.settings.capacity,
 		Published: w.settings.published, Grace: w.settings.grace, Random: rand.New(rand.NewPCG(uint64(m.place), uint64(m.life))).Uint32(),
-		Claim: w.settings.claim, Store: w.settings.store,
+		Claim: w.settings.claim, Store: w.settings.store, Shards: w.settings.shards, Logs: m.journal.kept(),
 	}
 	if w.protocol.Claims {
 		seat.Claim.RID = fmt.Sprintf("%s%d", m.name, m.life)
@@ -127,7 +131,7 @@ func (m *member) start() {
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
 	w.tell.life(story.Started, m, "")
-	m.wakeAt = protocol.Never
+	m.wakeAt, m.keeping = protocol.Never, claim.Holding{}
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 
@@ -141,6 +145,7 @@ func (m *member) step(ev protocol.Event) {
 	m.desk.Step(m.now(), ev, &m.out)
 	m.drain()
 	w.moved(m)
+	m.countKept()
 	m.arm()
 }
 
@@ -310,8 +315,16 @@ func (m *member) crash(life uint32) {
 	}
 	w.trace("%s crashes", m)
 	w.strikes(m)
+	m.countCrash()
 	m.end("crash")
 	m.disk.crash()
+	m.journal.crash()
+}
+
+// forget loses the folder of a member that is down: its cell, and its journal.
+func (m *member) forget() {
+	m.disk.forget()
+	m.journal.forget()
 }
 
 // end stops the process, in a way that has a name: its connections break, its users are gone.
@@ -362,6 +375,7 @@ func (m *member) depart(life uint32) {
 		m.end("left")
 		m.left = true
 		m.disk.finish()
+		m.journal.finish()
 		switch w := m.world; {
 		case w.healed:
 			w.do(w.now+time.Second, m.start)

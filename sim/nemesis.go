@@ -253,7 +253,7 @@ func (n *nemesis) fell(m *member) {
 	if forgets {
 		w.hit(Amnesia)
 		w.befall(Amnesia, 0, []string{m.name}, "%s has lost its cell", m)
-		m.disk.forget()
+		m.forget()
 	}
 }
 

@@ -142,7 +142,7 @@ func (n *nemesis) lose() {
 		if m.up {
 			m.crash(m.life)
 		}
-		m.disk.forget()
+		m.forget()
 		m.gone = true
 		n.lost = append(n.lost, m)
 	}

@@ -70,7 +70,8 @@ func Play(s *Script, on Stage) (played Played, err error) {
 	}
 	w.settings.stores = on.Protocol.Stores
 	if on.Protocol.Claims {
-		w.settings.claim, w.settings.store, _ = s.Claims.resolve(s.Drift) // it was checked
+		w.settings.claim, w.settings.store, _ = s.Claims.resolve(s.Drift, s.HoldOn) // it was checked
+		w.settings.holdOn = 0                                                       // that of grantors
 	}
 	w.stage()
 	w.observed(on.Observe)
@@ -119,14 +120,16 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: protocol %s grants no locks; names, visitors and users-within-members are not allowed", s.Protocol)
 	case s.Waiters < 0 || s.LocksPerSession < 0 || s.Sessions < 0:
 		return fmt.Errorf("sim: script: a bound is negative; 0 means its default")
-	case s.misplaced(p, s.Placement) || s.misplaced(p, s.HoldOn):
+	case s.misplaced(p, s.Placement) || !p.Claims && s.misplaced(p, s.HoldOn):
 		return fmt.Errorf("sim: script: placement %v, hold_on %v; 1s to 1h is allowed where authorities move, and 0s for off", s.Placement, s.HoldOn)
 	case !p.Peers && (s.Defer || s.Retain || s.Capacity != 0):
 		return fmt.Errorf("sim: script: defer, retain and capacity are allowed where peers ask one another, and protocol %s is none of those", s.Protocol)
 	case s.Capacity < 0 || s.Capacity > 1000:
 		return fmt.Errorf("sim: script: capacity %d; 1 to 1000 is allowed, and 0 for none", s.Capacity)
+	case s.Shards < 0 || s.Shards > 256 || s.Shards != 0 && !p.Logs:
+		return fmt.Errorf("sim: script: shards %d; 1 to 256 is allowed where members keep logs, and 0 elsewhere", s.Shards)
 	}
-	if _, _, err := s.Claims.resolve(s.Drift); p.Claims && err != nil {
+	if _, _, err := s.Claims.resolve(s.Drift, s.HoldOn); p.Claims && err != nil {
 		return fmt.Errorf("sim: script: %w", err)
 	}
 	if !p.Claims && s.Claims != (Claims{}) {

@@ -47,6 +47,7 @@ type Script struct {
 	Capacity          int
 	Published         bool
 	Grace             time.Duration
+	Shards            int // logs of each member; 0 means one
 	Claims            Claims
 	Choices           []Choice
 }
@@ -72,7 +73,7 @@ func (s *Script) settings() settings {
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
 		costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
-		published: s.Published, grace: s.Grace,
+		published: s.Published, grace: s.Grace, shards: s.Shards,
 	}
 	for _, n := range s.Names {
 		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
@@ -86,8 +87,8 @@ func (s *settings) script(choices []Choice) *Script {
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
-		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: s.holdOn, Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
-		Published: s.published, Grace: s.grace, Claims: s.claims(),
+		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: max(s.holdOn, s.claim.HoldOn), Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
+		Published: s.published, Grace: s.grace, Shards: s.shards, Claims: s.claims(),
 	}
 	for _, n := range s.names {
 		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})

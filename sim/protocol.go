@@ -74,12 +74,18 @@ type Protocol struct {
 	// Stores says that the machines share a store: they ask for storage.Mutate and
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
 	Stores bool
+	// Logs says that each member has a journal: the machines ask for storage.Append, Chunk, Install
+	// and Fetch, and find in Seat.Logs what their logs have kept.
+	Logs bool
 	// Claims says that they date what they write there by clocks (the options of protocol claim).
 	Claims bool
 	// Faults are those within the bounds that can happen to this protocol. Zero means all
 	// but mode any, for which a protocol needs rules of its own, and without Stores those of
 	// stores.
 	Faults Faults
+	// Unreached has a value of each type of fact, and names of losses, that runs of other protocols hit and this one's
+	// cannot: coverage does not ask for them.
+	Unreached []any
 	// Universe lists what a run can hit, for coverage. What Below and Above do not list is
 	// listed when it is hit. Nil Below means the messages of the membership.
 	Universe Universe
@@ -150,11 +156,15 @@ type Seat struct {
 	// Claim is what a space of protocol claim has, and Store what its store can do.
 	Claim claim.Options
 	Store storage.Features
+	// Shards is how many logs a space has whose members keep some, and Logs what those have kept.
+	// Zero means one.
+	Shards int
+	Logs   []storage.Kept
 }
 
 // space is the member's one space.
 func (s *Seat) space() seats.Space {
-	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store}
+	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store, Shards: s.Shards, Logs: s.Logs}
 }
 
 // Built are the machines of one life, to be stacked.
@@ -178,7 +188,7 @@ type Standing struct {
 
 // Protocols lists the protocols that can be simulated.
 func Protocols() []Protocol {
-	return []Protocol{centralProtocol(), grantorProtocol(), permissionProtocol(), bakeryProtocol(), claimProtocol(), electionProtocol()}
+	return []Protocol{centralProtocol(), grantorProtocol(), permissionProtocol(), bakeryProtocol(), claimProtocol(), consensusProtocol(), electionProtocol()}
 }
 
 // Find returns the protocol of that name.

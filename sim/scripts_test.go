@@ -159,6 +159,7 @@ func TestScriptsThatCannotBePlayed(t *testing.T) {
 		"ttl -1s":        func(s *Script) { s.TTL = -time.Second },
 		"names has none": func(s *Script) { s.Names = nil },
 		"bound":          func(s *Script) { s.Waiters = -1 },
+		"shards 2":       func(s *Script) { s.Shards = 2 },
 	} {
 		s := usualScript()
 		s.Protocol, s.Founders, s.Names = "central", 3, []Name{{Name: "n"}}

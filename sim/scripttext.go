@@ -93,6 +93,7 @@ func settingsOfScripts() []setting {
 		number("capacity", func(s *Script) *int { return &s.Capacity }, false),
 		flag("published", func(s *Script) *bool { return &s.Published }),
 		length("grace", func(s *Script) *time.Duration { return &s.Grace }, false),
+		number("shards", func(s *Script) *int { return &s.Shards }, false),
 	}, settingsOfClaims(text, length, flag))
 }
 

@@ -56,6 +56,9 @@ func (s *Seat) definition() string {
 	if s.Grace != 0 {
 		line += ", grace " + s.Grace.String()
 	}
+	if s.Shards != 0 {
+		line += fmt.Sprintf(", shards %d", s.Shards)
+	}
 	if s.Capacity != 0 {
 		line += fmt.Sprintf(", capacity %d", s.Capacity)
 	}
@@ -96,6 +99,7 @@ func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (p
 		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
 		Placement: space.Placement, HoldOn: space.HoldOn, Defer: space.Defer, Retain: space.Retain, Capacity: space.Capacity,
 		Published: space.Published, Grace: space.Grace, Random: space.Random, Claim: space.Claim, Store: space.Store,
+		Shards: space.Shards, Logs: space.Logs,
 	})
 	if err != nil {
 		return nil, err
@@ -135,7 +139,7 @@ func (m *member) front(s *Seat, built Built, tap *recording.Tap) (protocol.Machi
 	if tap != nil {
 		chance = tap.Chance()
 	}
-	desk, err := plain.NewDesk(chance, cell, protocol.Stack(m.below, m.spaces...))
+	desk, err := plain.NewDesk(chance, cell, Seats(*m.world.protocol), protocol.Stack(m.below, m.spaces...))
 	if err != nil || tap == nil {
 		return desk, err
 	}

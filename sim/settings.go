@@ -61,6 +61,7 @@ type settings struct {
 	claim           claim.Options    // those of a space of claims,
 	store           storage.Features // and what its store can do
 	grace           time.Duration    // and how long a name stays taken after a hold limit; 0 means not at all
+	shards          int              // how many logs members keep for a space; 0 means one
 	eager           time.Duration    // how often several members become the authority at once (eager.go); 0 means never
 	strikes         bool             // who takes part in a transfer crashes
 	snatch          time.Duration    // how often a member crashes that keeps something; 0 means never
@@ -130,6 +131,9 @@ func draw(c *Config, r, later, restless, options, eager *rand.Rand, seed uint64)
 	s.founders = s.members
 	if s.members > 3 && r.IntN(3) == 0 {
 		s.founders -= 1 + r.IntN(min(2, s.members-3))
+	}
+	if c.Protocol.Logs {
+		s.founders = s.members
 	}
 	s.drawFaults(c, r, later)
 	s.drawWeather(r)
@@ -332,6 +336,14 @@ func (s *settings) drawClaims(r *rand.Rand) {
 	if len(s.ttl) == 0 {
 		s.ttl = []time.Duration{time.Second}
 	}
+	s.drawKeeping(r)
+}
+
+// drawLogs draws the options of a space whose members keep logs, from a source of chance of its own.
+func (s *settings) drawLogs(r dice) {
+	if more := 2 + r.IntN(3); r.IntN(3) == 0 {
+		s.shards = more
+	}
 }
 
 // hurry lets users lock so often that it is worth while to have the authority near them, and
@@ -386,8 +398,14 @@ func (s *settings) String() string {
 	if s.placement > 0 || s.holdOn > 0 {
 		row("options", "placement %v, hold_on %v (0s is off)", s.placement, s.holdOn)
 	}
+	if s.claim.HoldOn > 0 {
+		row("options", "cas, hold_on %v", s.claim.HoldOn)
+	}
 	if s.published || s.grace > 0 {
 		row("options", "published %v, grace %v (0s is none)", s.published, s.grace)
+	}
+	if s.shards > 0 {
+		row("options", "shards %d", s.shards)
 	}
 	if s.deferring || s.retaining || s.capacity > 0 {
 		row("options", "defer %v, retain %v, capacity %d (0 is none)", s.deferring, s.retaining, s.capacity)

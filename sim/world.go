@@ -65,6 +65,9 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	if c.Protocol.Stores {
 		w.settings.drawStore(newDice(seed, 0x73746f7265))
 	}
+	if c.Protocol.Logs {
+		w.settings.drawLogs(newDice(seed, 0x6c6f6773))
+	}
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
 	w.observed(c.Observe)
@@ -98,8 +101,8 @@ func (w *world) stage() {
 			founder: i < s.founders,
 		}
 		w.within(m.name, "machine", 0)
-		m.kept = s.memory != forgetful || !w.oneIn("diskless", 4)
-		m.disk.member = m
+		m.kept = s.memory != forgetful || w.protocol.Logs || !w.oneIn("diskless", 4)
+		m.disk.member, m.journal.member = m, m
 		m.clock = w.dial()
 		m.origin = m.clock.shown
 		if s.faults.Has(Skew) {
@@ -240,7 +243,7 @@ const standstill = 10_000
 // concerns names whom a task is for.
 func (w *world) concerns(t *task) string {
 	switch t.kind {
-	case taskMessage, taskSaved, taskTick, taskStored:
+	case taskMessage, taskSaved, taskTick, taskStored, taskSynced, taskFetched:
 		m := w.members[t.to]
 		text := fmt.Sprintf("%s, task %d, at %v of its clock; its desk wants to wake at %v, its membership at %v", m, t.kind, m.now(), m.desk.Wake(), m.below.Wake())
 		for _, space := range m.spaces {
@@ -272,6 +275,10 @@ func (w *world) happen(t *task) {
 		w.learn(t)
 	case taskStored:
 		w.store.answered(t)
+	case taskSynced:
+		w.members[t.to].journal.synced(t)
+	case taskFetched:
+		w.members[t.to].journal.fetched(t)
 	}
 }
 

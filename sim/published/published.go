@@ -51,10 +51,10 @@ type Row struct {
 }
 
 // All lists every row: those of CENTRAL_LOCK2, of Geode, of the algorithms without anybody in
-// charge, of the course notes on elections, of the obvious design of views and leases, and what
+// charge, of what Raft leaves to its users, of the course notes on elections, of the obvious design of views and leases, and what
 // was found here.
 func All() []Row {
-	return slices.Concat(central(), grantor(), permission(), bakery(), claim(), election(), leases(), tenures(), views(), successions(), found())
+	return slices.Concat(central(), grantor(), permission(), bakery(), claim(), agreed(), election(), leases(), tenures(), views(), successions(), found())
 }
 
 // For lists the rows of a protocol, the most telling ones first.

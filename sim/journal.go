@@ -1,0 +1,419 @@
+package sim
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// journal keeps the logs of one member beside its cell, on the same disk, where its protocol has
+// logs (Protocol.Logs). It does what package storage/journal does with a folder: what is asked
+// while the disk syncs waits, and goes into the next group, with one sync for all; groups come one
+// after the other. What is not answered is there after a crash or not, but nothing of it without
+// what was asked before. When the disk fails the journal has failed, which ends the process; the
+// next one begins with what is there.
+//
+// Whatever a log cannot take is a mistake of the machine that asks, and it panics.
+type journal struct {
+	member *member
+	logs   []*ledger // in the order of their numbers
+	queue  []errand  // wait for the next group
+	group  []errand  // are being done
+	failed error     // why it takes nothing more in this life
+}
+
+// errand is a request that is not answered, and the port of who has asked.
+type errand struct {
+	port    protocol.Port
+	request protocol.Message
+}
+
+// What is counted of journals.
+const (
+	logTogether   = iota // a sync was for several requests
+	logSlow              // it took long
+	logFailed            // the journal has failed,
+	logFull              // because there was no room
+	logClosed            // there was no room when the member was to start
+	logLost              // a crash has lost requests that were not answered
+	logDone              // a crash has left some that were not answered
+	logUnfinished        // and has lost a snapshot that was not the log's yet
+	logFound             // a life began with logs
+	logCount
+)
+
+var logNames = [logCount]string{
+	"one sync for several requests", "a sync takes long", "the disk fails", "the disk is full", "the disk is full at a start",
+	"a crash loses requests", "a crash leaves requests that were not answered", "a crash loses an unfinished snapshot", "a start with logs",
+}
+
+// journalFails is of how many groups one fails, where that many writes of a cell fail: a cell is
+// written now and then, and logs all the time.
+const journalFails = 100
+
+var errNoLogs = errors.New("this member keeps no logs: it has no folder for data")
+
+// ask takes a request off the member's machine.
+func (j *journal) ask(e errand) {
+	m, w := j.member, j.member.world
+	w.count.sent(e.port, e.request)
+	if w.tracing {
+		w.tape.current(m.name, "sync")
+		w.detail("%s asks its journal: %v", m, e.request)
+	}
+	j.check(&e)
+	fetch, reads := e.request.(storage.Fetch)
+	switch {
+	case !m.kept:
+		j.reply(w.now, e.port, storage.AnswerTo(e.request, errNoLogs))
+	case j.failed != nil:
+		j.reply(w.now, e.port, storage.AnswerTo(e.request, j.failed))
+	case reads:
+		w.tape.begin(m.name, "fetch")
+		j.reply(w.now+j.takes(true), e.port, fetch)
+	default:
+		if j.queue = append(j.queue, e); len(j.group) == 0 {
+			j.begin()
+		}
+	}
+}
+
+// check panics at what no journal takes, and at a number that two requests have at one time: the
+// machine could not tell their answers apart.
+func (j *journal) check(e *errand) {
+	var err error
+	switch r := e.request.(type) {
+	case storage.Append:
+		err = r.Check()
+	case storage.Chunk:
+		err = r.Check()
+	case storage.Install:
+		err = r.Check()
+	}
+	same := func(o errand) bool { return o.port == e.port && idOf(o.request) == idOf(e.request) }
+	if _, reads := e.request.(storage.Fetch); !reads && (slices.ContainsFunc(j.group, same) || slices.ContainsFunc(j.queue, same)) {
+		err = fmt.Errorf("request %d of port %d is under way already; give each a number of its own: %w", idOf(e.request), e.port, storage.ErrInvalid)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("sim: %s asks its journal (%v): %v", j.member, e.request, err))
+	}
+}
+
+// begin begins the next group, with all that waits, and draws how long it takes.
+func (j *journal) begin() {
+	m, w := j.member, j.member.world
+	j.group, j.queue = j.queue, nil
+	w.tape.begin(m.name, "sync")
+	syncs := slices.ContainsFunc(j.group, func(e errand) bool {
+		_, chunk := e.request.(storage.Chunk)
+		return !chunk
+	})
+	if syncs && len(j.group) > 1 {
+		w.count.logs[logTogether]++
+	}
+	w.at(w.now+j.takes(syncs), task{kind: taskSynced, to: m.place, life: m.life})
+}
+
+// takes draws how long the disk takes for a group or a read: of chunks alone, which nobody
+// syncs, next to nothing.
+func (j *journal) takes(waits bool) time.Duration {
+	w := j.member.world
+	most := w.weather.disk
+	if !waits {
+		most = time.Millisecond
+	}
+	takes := w.length("takes", min(most, time.Millisecond), func() time.Duration { return w.rand.between(50*time.Microsecond, most) })
+	if waits && j.member.disk.slow > w.now {
+		w.hit(DiskSlow)
+		w.count.logs[logSlow]++
+		takes += w.between("slow", 100*time.Millisecond, w.settings.lease)
+	}
+	return takes
+}
+
+// synced ends the group that is being done: all of it is there, and is answered.
+func (j *journal) synced(t *task) {
+	m, w := j.member, j.member.world
+	if !m.up || m.life != t.life || len(j.group) == 0 {
+		return
+	}
+	if m.paused {
+		m.keep(*t)
+		return
+	}
+	w.tape.current(m.name, "sync")
+	own := w.scope()
+	if err := j.fails(true); err != nil {
+		j.fail(err)
+		return
+	}
+	done := j.group
+	j.group = nil
+	j.do(done)
+	w.nemesis.pounce(m)
+	if len(j.queue) > 0 {
+		j.begin()
+	}
+	w.goOn(own)
+	for i := range done {
+		j.tell(done[i].port, storage.AnswerTo(done[i].request, nil))
+	}
+}
+
+// fails reports what goes wrong on the disk, if anything does. A full one can be read.
+func (j *journal) fails(writes bool) error {
+	m, w := j.member, j.member.world
+	switch {
+	case writes && m.disk.full > w.now:
+		w.hit(DiskFull)
+		w.count.logs[logFull]++
+		return errFull
+	case w.odds("fails", w.weather.diskFail/journalFails):
+		w.hit(DiskFail)
+		w.count.logs[logFailed]++
+		return errDisk
+	}
+	return nil
+}
+
+// fail ends the journal, and soon the process: nothing reaches the folder any more, which stays as
+// a crash would leave it, and all that was asked is answered so. Somebody starts the member again.
+func (j *journal) fail(err error) {
+	m, w := j.member, j.member.world
+	w.befall(faultOf(err), 0, []string{m.name}, "the journal of %s fails: %v", m, err)
+	group, waiting := j.group, j.queue
+	j.group, j.queue = nil, nil
+	if len(group) > 0 {
+		j.do(group[:len(group)-w.number("lost", len(group)+1)])
+	}
+	j.failed = fmt.Errorf("the journal takes nothing more since this went wrong: %w: %w", err, storage.ErrRefused)
+	life := m.life
+	w.within(m.name, "broken", int(life))
+	w.do(w.now+w.below("ends", 50*time.Millisecond), func() {
+		if !m.up || m.life != life {
+			return
+		}
+		m.crash(life)
+		w.within(m.name, "broken", int(life))
+		w.do(w.now+w.between("back", time.Second, 3*time.Second), m.start)
+	})
+	unknown := fmt.Errorf("the journal has failed: %w: %w", err, storage.ErrUnknown)
+	for i := range group {
+		j.tell(group[i].port, storage.AnswerTo(group[i].request, unknown))
+	}
+	for i := range waiting {
+		j.tell(waiting[i].port, storage.AnswerTo(waiting[i].request, j.failed))
+	}
+}
+
+// faultOf is the fault that makes a disk say so.
+func faultOf(err error) Fault {
+	if errors.Is(err, errFull) {
+		return DiskFull
+	}
+	return DiskFail
+}
+
+// do does requests, in their order.
+func (j *journal) do(all []errand) {
+	for i := range all {
+		if err := j.log(logOf(all[i].request)).do(all[i].request); err != nil {
+			panic(fmt.Sprintf("sim: %s asks its journal (%v): %v", j.member, all[i].request, err))
+		}
+	}
+}
+
+// log is that of a number, which is there from then on.
+func (j *journal) log(number uint64) *ledger {
+	at, found := slices.BinarySearchFunc(j.logs, number, func(l *ledger, n uint64) int { return cmp.Compare(l.log, n) })
+	if !found {
+		j.logs = slices.Insert(j.logs, at, &ledger{log: number})
+	}
+	return j.logs[at]
+}
+
+// reply answers later, in a step of its own: with an answer, or with what is read then.
+func (j *journal) reply(when instant, port protocol.Port, fact any) {
+	m, w := j.member, j.member.world
+	w.at(when, task{kind: taskFetched, to: m.place, life: m.life, port: uint16(port), fact: fact, id: uint64(w.scope().act)})
+}
+
+// fetched ends a reply.
+func (j *journal) fetched(t *task) {
+	m, w := j.member, j.member.world
+	if !m.up || m.life != t.life {
+		return
+	}
+	if m.paused {
+		m.keep(*t)
+		return
+	}
+	answer := t.fact
+	if f, reads := answer.(storage.Fetch); reads {
+		w.within(m.name, "fetch", int(t.id))
+		answer = j.fetch(&f)
+	}
+	j.tell(protocol.Port(t.port), answer)
+}
+
+// fetch reads a chunk. A disk that cannot be read ends the journal.
+func (j *journal) fetch(f *storage.Fetch) storage.Fetched {
+	if j.failed == nil {
+		if err := j.fails(false); err != nil {
+			j.fail(err)
+		}
+	}
+	if j.failed != nil {
+		return storage.Fetched{ID: f.ID, Err: j.failed}
+	}
+	data, err := j.log(f.Log).fetch(f)
+	if err != nil && !errors.Is(err, storage.ErrGone) {
+		panic(fmt.Sprintf("sim: %s asks its journal (%v): %v", j.member, f, err))
+	}
+	return storage.Fetched{ID: f.ID, Data: data, Err: err}
+}
+
+// tell tells the member's machine what becomes of a request.
+func (j *journal) tell(port protocol.Port, answer any) {
+	m, w := j.member, j.member.world
+	if w.tracing {
+		w.detail("%s hears of its journal: %v", m, answer)
+	}
+	m.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: port, Fact: answer})
+}
+
+// crash decides what is left of the requests that were not answered: some first ones.
+func (j *journal) crash() {
+	m, w := j.member, j.member.world
+	group, pending := len(j.group), slices.Concat(j.group, j.queue)
+	j.group, j.queue = nil, nil
+	if len(pending) > 0 {
+		w.within(m.name, "death", int(m.life))
+		lost := len(pending)
+		if m.disk.full <= w.now {
+			lost = w.number("lost", len(pending)+1)
+		}
+		done := len(pending) - lost
+		j.do(pending[:done])
+		if done > 0 {
+			w.count.logs[logDone]++
+		}
+		if lost > 0 {
+			w.count.logs[logLost]++
+			w.trace("%s loses %d of %d requests of its journal", m, lost, len(pending))
+		}
+		j.blame(done < group)
+	}
+	for _, l := range j.logs {
+		if l.forget() {
+			w.count.logs[logUnfinished]++
+		}
+	}
+}
+
+// blame tells which fault of the disk was at work in a crash, if some of the group was lost that was
+// being written: all of it, or the second half of a request, which the journal's format tells
+// from a whole one.
+func (j *journal) blame(lost bool) {
+	m, w := j.member, j.member.world
+	switch {
+	case !lost:
+	case w.settings.faults.Has(DiskTorn) && w.oneIn("torn-log", 3):
+		w.hit(DiskTorn)
+		w.tell.happened(DiskTorn, 0, m.name, "half of what the journal of "+m.name+" was writing is left")
+	case w.settings.faults.Has(DiskLost):
+		w.hit(DiskLost)
+		w.tell.happened(DiskLost, 0, m.name, "what the journal of "+m.name+" was writing is lost")
+	}
+}
+
+// finish does what was asked: a process that ends in good order closes its journal.
+func (j *journal) finish() {
+	pending := slices.Concat(j.group, j.queue)
+	j.group, j.queue = nil, nil
+	if j.member.disk.full <= j.member.world.now {
+		j.do(pending)
+	}
+	for _, l := range j.logs {
+		l.forget()
+	}
+}
+
+// forget loses the folder.
+func (j *journal) forget() { j.logs, j.queue, j.group = nil, nil, nil }
+
+// opens reports whether the journal can be opened, for which there must be room on the disk. If not,
+// the member is started again when there is.
+func (j *journal) opens() bool {
+	m, w := j.member, j.member.world
+	if !w.protocol.Logs || !m.kept || m.disk.full <= w.now {
+		j.failed = nil
+		return true
+	}
+	w.hit(DiskFull)
+	w.count.logs[logClosed]++
+	w.befall(DiskFull, 0, []string{m.name}, "%s does not start: there is no room for its journal", m)
+	if m.disk.full < protocol.Never {
+		w.do(m.disk.full, m.start)
+	}
+	return false
+}
+
+// kept is what the logs have when a life begins.
+func (j *journal) kept() (all []storage.Kept) {
+	for _, l := range j.logs {
+		if l.known() {
+			all = append(all, l.kept())
+		}
+	}
+	if len(all) > 0 {
+		j.member.world.count.logs[logFound]++
+	}
+	return all
+}
+
+// idOf is the number of a request, and logOf that of its log.
+func idOf(request any) uint64 {
+	id, _ := numbersOf(request)
+	return id
+}
+
+func logOf(request any) uint64 {
+	_, log := numbersOf(request)
+	return log
+}
+
+func numbersOf(request any) (id, log uint64) {
+	switch r := request.(type) {
+	case storage.Append:
+		return r.ID, r.Log
+	case storage.Chunk:
+		return r.ID, r.Log
+	case storage.Install:
+		return r.ID, r.Log
+	case storage.Fetch:
+		return r.ID, r.Log
+	}
+	panic(fmt.Sprintf("sim: a journal is asked for a %T", request))
+}
+
+// listLogs lists what can be hit of journals.
+func (c *counts) listLogs(config *Config, row func(sort, name string, n int)) {
+	if !config.Protocol.Logs {
+		return
+	}
+	needs := [logCount]Faults{
+		logSlow: 1 << DiskSlow, logFailed: 1 << DiskFail, logFull: 1 << DiskFull, logClosed: 1 << DiskFull,
+		logLost: 1 << Crash, logDone: 1 << Crash, logUnfinished: 1 << Crash, logFound: 1 << Crash,
+	}
+	for i, name := range logNames {
+		if needs[i]&^config.Faults == 0 {
+			row("journal", name, c.logs[i])
+		}
+	}
+}

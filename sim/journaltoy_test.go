@@ -1,0 +1,491 @@
+package sim_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/replay"
+	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/journal"
+)
+
+// A scribe grants nothing: it writes into its logs, all that can be written, and puts down in a
+// book that no crash touches what each log is after each request. Whatever its next life finds
+// must be what some first ones of the requests have made, at least of all that were answered.
+
+// page is what is known of one log. What is written there counts from what the present life found.
+type page struct {
+	storage.Kept                   // after all that was asked for
+	written      []string          // chunks of the snapshot that is being written, if any
+	writing      uint64            // its number, or the last one's
+	states       []uint64          // sums of all that the log was
+	answered     int               // of those, how many were
+	asked        []uint64          // the requests that were not answered, in their order
+	safe         uint64            // the snapshot whose Install was answered last
+	chunks       map[string]string // by snapshot and number
+}
+
+// book has the pages of all members, and what was wrong with what they found.
+type book struct {
+	pages map[string]*page // by member and log
+	wrong []string
+
+	found, records, snapshots, answers, errors, fetched, gone int
+}
+
+func newBook() *book { return &book{pages: map[string]*page{}} }
+
+func (b *book) fault(format string, arguments ...any) {
+	b.wrong = append(b.wrong, fmt.Sprintf(format, arguments...))
+}
+
+func sumOf(k *storage.Kept) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %q %q %v %d %q %q", k.First, k.Records, k.State, k.State == nil, k.Snapshot, k.Meta, k.Chunks)
+	return h.Sum64()
+}
+
+// open compares what a life of a member finds of a log with what it may find.
+func (b *book) open(member string, log uint64, found *storage.Kept) *page {
+	name := fmt.Sprint(member, " ", log)
+	if found == nil {
+		found = &storage.Kept{Log: log, First: 1}
+	} else {
+		b.found++
+		b.records += len(found.Records)
+		b.snapshots += len(found.Chunks)
+	}
+	sum := sumOf(found)
+	p := &page{Kept: *found, states: []uint64{sum}, safe: found.Snapshot, writing: found.Snapshot, chunks: map[string]string{}}
+	for i, chunk := range found.Chunks {
+		p.chunks[fmt.Sprint(found.Snapshot, " ", i)] = string(chunk)
+	}
+	if last := b.pages[name]; last != nil && !slices.Contains(last.states[last.answered:], sum) {
+		b.fault("%s has %d records from %d on, snapshot %d, which it was after none of %d requests behind %d that were answered (it was before: %t)",
+			name, len(found.Records), found.First, found.Snapshot, len(last.asked), last.answered, slices.Contains(last.states, sum))
+	} else if last == nil && sum != sumOf(&storage.Kept{First: 1}) {
+		b.fault("%s has what was never written", name)
+	}
+	b.pages[name] = p
+	return p
+}
+
+// note notes that a request is under way which makes the log what it is now.
+func (p *page) note(id uint64) {
+	p.states, p.asked = append(p.states, sumOf(&p.Kept)), append(p.asked, id)
+}
+
+func (p *page) last() uint64 { return p.First - 1 + uint64(len(p.Records)) }
+
+type scribe struct {
+	sim.Front
+	rand   *rand.Rand
+	book   *book
+	pages  []*page
+	fetch  map[uint64]storage.Fetch
+	next   protocol.Time
+	id     uint64
+	failed bool
+	over   bool
+	asks   atomic.Int64  // requests
+	told   chan struct{} // where it is not nil, of each answer
+}
+
+func newScribe(self protocol.ID, member string, chance uint32, shards int, kept []storage.Kept, b *book) *scribe {
+	m := &scribe{Front: sim.Front{Self: self}, rand: rand.New(rand.NewPCG(uint64(chance), uint64(self))), book: b, fetch: map[uint64]storage.Fetch{}}
+	for i := range max(1, shards) {
+		log := seat.LogOf(holdfast.DefaultSpace) + uint64(i)
+		var found *storage.Kept
+		if at := slices.IndexFunc(kept, func(k storage.Kept) bool { return k.Log == log }); at >= 0 {
+			found = &kept[at]
+		}
+		m.pages = append(m.pages, b.open(member, log, found))
+		m.pages[i].Log = log
+	}
+	return m
+}
+
+func (m *scribe) Wake() protocol.Time { return min(m.next, m.Front.Wake()) }
+
+func (m *scribe) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if m.over {
+		return
+	}
+	m.Take(now, ev, out)
+	if ev.Kind == protocol.Receive && ev.From == protocol.Storage {
+		m.hear(ev.Fact)
+		if m.told != nil {
+			m.told <- struct{}{}
+		}
+	}
+	if crash, is := ev.Fact.(func()); is {
+		crash()
+		m.over, m.next = true, protocol.Never
+	}
+	m.Due(now)
+	if now < m.next {
+		return
+	}
+	sent := len(out.Sends)
+	defer func() { m.asks.Add(int64(len(out.Sends) - sent)) }()
+	m.next = now + time.Duration(m.rand.Int64N(int64(30*time.Millisecond)))
+	for _, p := range m.pages {
+		for range m.rand.IntN(4) {
+			if len(p.asked) < 6 && !m.failed {
+				m.write(p, out)
+			}
+		}
+	}
+}
+
+// write asks for something of a log.
+func (m *scribe) write(p *page, out *protocol.Effects) {
+	m.id++
+	text := func() []byte { return fmt.Appendf(nil, "%d of %d", m.id, m.rand.Uint32()) }
+	switch x := m.rand.IntN(20); {
+	case x < 10 || x < 12 && len(p.Records) == 0:
+		m.append(p, p.last()+1, text, out)
+	case x < 12:
+		m.append(p, p.last()-uint64(m.rand.IntN(min(3, len(p.Records)))), text, out)
+	case x < 14:
+		p.State = text()
+		out.Send(protocol.Storage, storage.Append{ID: m.id, Log: p.Log, State: p.State})
+		p.note(m.id)
+	case x < 16 && p.safe > 0:
+		f := storage.Fetch{ID: m.id, Log: p.Log, Snapshot: p.safe}
+		m.fetch[m.id] = f
+		out.Send(protocol.Storage, f)
+	case x < 19 && len(p.written) < 4:
+		if len(p.written) == 0 {
+			p.writing++
+		}
+		data := text()
+		p.written = append(p.written, string(data))
+		out.Send(protocol.Storage, storage.Chunk{ID: m.id, Log: p.Log, Snapshot: p.writing, Number: uint64(len(p.written) - 1), Data: data})
+		p.note(m.id)
+	case len(p.written) > 0:
+		m.install(p, text(), out)
+	}
+}
+
+func (m *scribe) append(p *page, first uint64, text func() []byte, out *protocol.Effects) {
+	a := storage.Append{ID: m.id, Log: p.Log, First: first}
+	for range 1 + m.rand.IntN(3) {
+		a.Records = append(a.Records, text())
+	}
+	if m.rand.IntN(2) == 0 {
+		a.State = text()
+		p.State = a.State
+	}
+	p.Records = slices.Concat(p.Records[:first-p.First], a.Records)
+	out.Send(protocol.Storage, a)
+	p.note(m.id)
+}
+
+func (m *scribe) install(p *page, meta []byte, out *protocol.Effects) {
+	i := storage.Install{ID: m.id, Log: p.Log, Snapshot: p.writing, Chunks: uint64(len(p.written)), Meta: meta, Anew: m.rand.IntN(8) == 0}
+	i.Drop = p.First - 1 + uint64(m.rand.IntN(len(p.Records)+1))
+	if i.Anew {
+		i.Drop, p.Records = p.last()+uint64(m.rand.IntN(5)), nil
+	} else {
+		p.Records = p.Records[i.Drop+1-p.First:]
+	}
+	p.First, p.Snapshot, p.Meta, p.Chunks = i.Drop+1, i.Snapshot, meta, nil
+	for n, chunk := range p.written {
+		p.Chunks = append(p.Chunks, []byte(chunk))
+		p.chunks[fmt.Sprint(i.Snapshot, " ", n)] = chunk
+	}
+	p.written = nil
+	out.Send(protocol.Storage, i)
+	p.note(m.id)
+}
+
+// hear takes an answer.
+func (m *scribe) hear(answer any) {
+	switch a := answer.(type) {
+	case storage.Appended:
+		m.answered(a.ID, a.Err, false)
+	case storage.Chunked:
+		m.answered(a.ID, a.Err, false)
+	case storage.Installed:
+		m.answered(a.ID, a.Err, true)
+	case storage.Fetched:
+		m.read(&a)
+	}
+}
+
+func (m *scribe) answered(id uint64, err error, installs bool) {
+	at := slices.IndexFunc(m.pages, func(p *page) bool { return slices.Contains(p.asked, id) })
+	if at < 0 {
+		m.book.fault("request %d is answered, which is not under way", id)
+		return
+	}
+	p := m.pages[at]
+	if err != nil {
+		m.book.errors++
+		m.failed = true
+		return
+	}
+	if p.asked[0] != id || m.failed {
+		m.book.fault("request %d is answered before %d, or after an error: %t", id, p.asked[0], m.failed)
+	}
+	m.book.answers++
+	p.answered, p.asked = p.answered+1, p.asked[1:]
+	if installs {
+		p.safe++
+		for !m.isSnapshot(p) {
+			p.safe++
+		}
+	}
+}
+
+// isSnapshot reports whether there was one of the number.
+func (m *scribe) isSnapshot(p *page) bool {
+	_, was := p.chunks[fmt.Sprint(p.safe, " 0")]
+	return was
+}
+
+func (m *scribe) read(a *storage.Fetched) {
+	f := m.fetch[a.ID]
+	p := m.pages[slices.IndexFunc(m.pages, func(p *page) bool { return p.Log == f.Log })]
+	switch want := p.chunks[fmt.Sprint(f.Snapshot, " ", f.Number)]; {
+	case errors.Is(a.Err, storage.ErrGone) && f.Snapshot != p.Snapshot:
+		m.book.gone++
+	case a.Err == nil && string(a.Data) == want:
+		m.book.fetched++
+	case a.Err != nil && !errors.Is(a.Err, storage.ErrInvalid):
+		m.book.errors++
+		m.failed = true
+	default:
+		m.book.fault("%v is answered with %v %q, want %q", f, a, a.Data, want)
+	}
+}
+
+func scribes(b *book) sim.Protocol {
+	return sim.Protocol{Name: "scribes", Logs: true, Most: 3, Build: func(s sim.Seat) (sim.Built, error) {
+		built, err := sim.Membership(s)
+		built.Spaces = []protocol.Machine{newScribe(built.ID, s.Name, s.Random, s.Shards, s.Logs, b)}
+		return built, err
+	}}
+}
+
+// What stands between here and the imports knows nothing of the simulator's journal.
+
+// ofJournals are the faults that concern journals, and what ends members in good order.
+func ofJournals() (all sim.Faults) {
+	for _, f := range []sim.Fault{sim.Crash, sim.Pause, sim.DiskSlow, sim.DiskFail, sim.DiskFull, sim.DiskTorn, sim.DiskLost, sim.Leave, sim.Shutdown} {
+		all = all.With(f)
+	}
+	return all
+}
+
+// TestJournalsRemember: whatever happens to members and their disks, their logs have what was
+// answered, and what was not answered in its order.
+func TestJournalsRemember(t *testing.T) {
+	hits := map[string]int{
+		"fault disk-torn": 0, "fault disk-lost": 0, "fault disk-slow": 0, "fault shutdown": 0, "fault leave": 0, "fault pause": 0,
+		"journal one sync for several requests": 0, "journal a sync takes long": 0, "journal the disk fails": 0, "journal the disk is full": 0,
+		"journal the disk is full at a start": 0, "journal a crash loses requests": 0, "journal a crash leaves requests that were not answered": 0,
+		"journal a crash loses an unfinished snapshot": 0, "journal a start with logs": 0,
+		"handler space receive storage.Appended": 0, "handler space receive storage.Chunked": 0, "handler space receive storage.Installed": 0, "handler space receive storage.Fetched": 0,
+	}
+	total := newBook()
+	for seed := uint64(1); seed <= 24; seed++ {
+		b := newBook()
+		c := sim.Config{Protocol: scribes(b), Faults: ofJournals(), Duration: 15 * time.Second, Bias: sim.Bias{Whole: true, Often: 2}}
+		s, err := sim.RunMany(c, seed, 1, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := s.Worst; w != nil {
+			t.Fatalf("seed %d: %v %v\n%s", w.Seed, w.Outcome, w.Violation, w.Settings)
+		}
+		if len(b.wrong) > 0 {
+			t.Fatalf("seed %d: %d times, first %s", seed, len(b.wrong), b.wrong[0])
+		}
+		for what := range hits {
+			hits[what] += exercised(t, s, c, what)
+		}
+		total.found, total.records, total.snapshots = total.found+b.found, total.records+b.records, total.snapshots+b.snapshots
+		total.answers, total.errors, total.fetched, total.gone = total.answers+b.answers, total.errors+b.errors, total.fetched+b.fetched, total.gone+b.gone
+	}
+	for what, n := range hits {
+		if n == 0 {
+			t.Errorf("%s was never hit", what)
+		}
+	}
+	t.Logf("%v; %d logs were found, with %d records, %d chunks; %d answers, %d errors, %d chunks fetched, %d gone", hits,
+		total.found, total.records, total.snapshots, total.answers, total.errors, total.fetched, total.gone)
+	for what, n := range map[string]int{"found": total.found, "records": total.records, "snapshots": total.snapshots, "errors": total.errors, "fetched": total.fetched, "gone": total.gone} {
+		if n < 20 {
+			t.Errorf("%s: %d show little", what, n)
+		}
+	}
+}
+
+// often has journals fail in nearly every run.
+func often(b *book) sim.Config {
+	return sim.Config{Protocol: scribes(b), Faults: ofJournals(), Duration: 10 * time.Second, Bias: sim.Bias{Whole: true, Often: 4}}
+}
+
+// TestWhatAJournalDoesIsTold: the same seed is the same run, and a script of it says all that
+// journals have done.
+func TestWhatAJournalDoesIsTold(t *testing.T) {
+	sharded, said := 0, map[string]bool{}
+	for seed := uint64(1); seed <= 3; seed++ {
+		var drawn, recorded, played bytes.Buffer
+		if _, err := sim.Run(often(newBook()), seed, &drawn); err != nil {
+			t.Fatal(err)
+		}
+		script, _, err := sim.Record(often(newBook()), seed, &recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if script, _, err = sim.ParseScript(script.String()); err != nil {
+			t.Fatal(err)
+		}
+		result, err := sim.Play(script, sim.Stage{Protocol: scribes(newBook()), Trace: &played})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if drawn.String() != recorded.String() || drawn.String() != played.String() {
+			t.Errorf("seed %d is another run when it is recorded (same: %t) or played", seed, drawn.String() == recorded.String())
+		}
+		if len(result.Wrong) > 0 {
+			t.Errorf("seed %d: %v", seed, result.Wrong)
+		}
+		for _, choice := range script.Choices {
+			said[choice.What()+" "+choice.Name()] = true
+		}
+		if script.Shards > 0 {
+			sharded++
+		}
+		script.Shards = 257
+		if _, err := sim.Play(script, sim.Stage{Protocol: scribes(newBook())}); err == nil || !strings.Contains(err.Error(), "shards 257; 1 to 256 is allowed") {
+			t.Errorf("a script with too many shards: %v", err)
+		}
+	}
+	for _, what := range []string{"sync takes", "sync slow", "sync fails", "fetch takes", "death lost", "broken ends", "broken back"} {
+		if !said[what] {
+			t.Errorf("the scripts say nothing of %q", what)
+		}
+	}
+	if sharded == 0 || sharded == 3 {
+		t.Errorf("%d of 3 seeds have several logs", sharded)
+	}
+}
+
+// TestWhoKeepsLogsIsRecorded: fresh machines do again what recorded ones did, life by life, with what
+// their logs had kept; and the story of the run has what went wrong with their journals.
+func TestWhoKeepsLogsIsRecorded(t *testing.T) {
+	texts := map[string]*bytes.Buffer{}
+	var told []story.Happening
+	c := often(newBook())
+	c.Observe = func(h story.Happening) { told = append(told, h) }
+	c.Recording = func(member string) io.Writer {
+		if texts[member] == nil {
+			texts[member] = &bytes.Buffer{}
+		}
+		return texts[member]
+	}
+	if _, err := sim.Run(c, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	lives, b := 0, newBook()
+	for member, text := range texts {
+		again, err := replay.Run(text, replay.Config{Protocols: sim.Seats(scribes(b))})
+		if err != nil || again.Difference != nil {
+			t.Fatalf("member %s: %v\n%v", member, err, again.Difference)
+		}
+		lives += len(again.Lives)
+	}
+	if b.found == 0 || lives <= len(texts) || len(b.wrong) > 0 {
+		t.Errorf("%d logs found in %d lives of %d members; wrong: %q", b.found, lives, len(texts), b.wrong)
+	}
+	if err := story.Check(told); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{"the journal of ", "there is no room for its journal"} {
+		if !slices.ContainsFunc(told, func(h story.Happening) bool { return h.Kind == story.Fault && strings.Contains(h.Text, text) }) {
+			t.Errorf("the story says nothing of %q", text)
+		}
+	}
+}
+
+// TestScribesOnARealJournal: the same machine on package run and a folder, whose machine crashes
+// again and again: what was not synced is there or not.
+func TestScribesOnARealJournal(t *testing.T) {
+	fs, chance, b := vfs.NewCrashableMem(), rand.New(rand.NewPCG(7, 8)), newBook()
+	before, under := 0, int64(0) // answers of former lives; requests under way when the machine crashed
+	for life := range uint32(12) {
+		j, err := journal.Open("folder", journal.Options{Identity: []byte("scribe"), FS: fs, MaxRequests: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []storage.Kept
+		for i := range uint64(2) {
+			k, known, err := j.Kept(seat.LogOf(holdfast.DefaultSpace) + i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known {
+				kept = append(kept, k)
+			}
+		}
+		m, hands := newScribe(1, "a", life, 2, kept, b), clock.NewManual()
+		m.told = make(chan struct{}, 1<<16)
+		d, err := run.New(run.Config{Machine: protocol.Stack(still{}, m), Clock: hands, Journal: j})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for heard := int64(0); heard < 100; {
+			hands.Advance(30 * time.Millisecond)
+			d.Step(protocol.Event{Kind: protocol.Tick, Port: 1})
+			for ; m.asks.Load() > heard+int64(chance.IntN(6)); heard++ {
+				<-m.told
+			}
+		}
+		var after *vfs.MemFS
+		d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: func() { // between two steps: what is answered is known to be
+			under += m.asks.Load() - int64(b.answers+b.fetched+b.gone-before)
+			after = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: chance.IntN(101), RNG: chance})
+		}})
+		if err := errors.Join(d.Close(), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		fs, before = after, b.answers+b.fetched+b.gone
+	}
+	if under == 0 {
+		t.Error("no crash came while a request was under way")
+	}
+	if len(b.wrong) > 0 || b.errors > 0 {
+		t.Fatalf("%d errors; wrong: %q", b.errors, b.wrong)
+	}
+	if b.found < 15 || b.records < 100 || b.snapshots == 0 || b.fetched == 0 {
+		t.Errorf("%d logs were found, with %d records and %d chunks; %d chunks fetched: that shows little", b.found, b.records, b.snapshots, b.fetched)
+	}
+}
+
+// still is a machine that does nothing.
+type still struct{}
+
+func (still) Wake() protocol.Time                                   { return protocol.Never }
+func (still) Step(protocol.Time, protocol.Event, *protocol.Effects) {}

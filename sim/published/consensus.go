@@ -1,0 +1,32 @@
+package published
+
+import "github.com/holdfast-locks/holdfast/sim"
+
+// agreed has what is easily left out between a log that members agree on and the locks that are told from it.
+func agreed() []Row {
+	return []Row{
+		{
+			Rule: "what is acknowledged is synced", Protocol: "consensus", Source: "Raft, section 10.2.1 of Ongaro's dissertation", Breaks: "P3", Budget: 50,
+			Faults: "crash,disk-slow,disk-lost,disk-torn", Bias: sim.Bias{Whole: true, Often: 4},
+			Hole: "A member acknowledges entries, and gives its vote, while its disk still writes them. " +
+				"A power cut takes what others count on, and locks that were told with it.",
+		},
+		{
+			Rule: "every session has its whole ttl at a new leader", Protocol: "consensus", Source: "sessions over Raft", Breaks: "P3", Budget: 50, Bias: sim.Bias{Crowd: true},
+			Hole: "A new leader counts a session's ttl from what the log says of it, which has no beats, and not from when it came to lead. " +
+				"It ends sessions that the former leader has heard, and others get what their clients hold.",
+		},
+		{
+			Rule: "a session is waited for on every clock", Protocol: "consensus", Source: "sessions over Raft", Breaks: "P3", Budget: 1500,
+			Faults: "delay,drift,partition,one-way,pause", Bias: sim.Bias{Whole: true, Often: 4, Crowd: true},
+			Hole: "A session is ended when its ttl is over by the leader's clock. " +
+				"The client's is slower, and it believes a while longer.",
+		},
+		{
+			Rule: "an operation acts once", Protocol: "consensus", Source: "Raft, section 6.3 of Ongaro's dissertation", Breaks: "P6",
+			Hole: "An operation that was sent again, because it was late, is done again. " +
+				"A lock is broken twice, and the second time it is somebody else's.",
+			Elsewhere: "protocol/consensus/shard, TestHolesBite. Requests have numbers, too, so that what clients ask for acts once even so; what operators ask for has none but this",
+		},
+	}
+}
