@@ -14,6 +14,8 @@ import (
 // The names of operators' deeds on whole spaces in errors.
 const (
 	opTransfer   = "transfer"
+	opReform     = "reform"
+	opShards     = "shards"
 	opSuspend    = "suspend"
 	opResume     = "resume"
 	opOpenSpace  = "open"
@@ -37,6 +39,20 @@ func (a *Admin) Transfer(ctx context.Context, space, member string) (*wire.Trans
 	return onSpace[wire.Transferred](ctx, a, opTransfer, &api.TransferRequest{
 		Space: a.space(space), Member: member, By: a.settings.name,
 	}, api.AdminClient.Transfer)
+}
+
+// Reform changes what a member is in a space whose members vote (protocol consensus), and returns when all its shards
+// have it: "learner" has all that is decided and no vote, "voter" is one that has all and votes, "none" takes no part, and may be
+// switched off. The member is given by its name, its address or, where it has left the view, its id. The error is an
+// ErrUnsupported where nobody votes, an ErrConflict that says what stands against it, or an ErrUnavailable; after the
+// latter it may be done nevertheless.
+func (a *Admin) Reform(ctx context.Context, space, member, as string) (*wire.Shards, error) {
+	return onSpace[wire.Shards](ctx, a, opReform, &api.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, api.AdminClient.Reform)
+}
+
+// Shards tells who votes in a space, as the first member that can be reached knows it: no shards where nobody votes.
+func (a *Admin) Shards(ctx context.Context, space string) (*wire.Shards, error) {
+	return onSpace[wire.Shards](ctx, a, opShards, &api.ShardsRequest{Space: a.space(space)}, api.AdminClient.Shards)
 }
 
 // Suspend stops new grants of a space at once, and returns when all that is held has been

@@ -21,6 +21,9 @@ type Caps struct {
 	// LooseTokens says that tokens of shared and slots grants identify and do not
 	// order. Zero means that every new grant of a name has a larger token.
 	LooseTokens bool
+	// Repeats says that a release that is sent again, with the number of its request, is answered as the first was. It
+	// frees nothing either way.
+	Repeats bool
 
 	// Class is the safety class of the default space. Zero means advisory: the suite
 	// then wants whoever requires more to be refused.

@@ -76,6 +76,21 @@ func TestTokensNeverGoBack(t *testing.T) {
 	}
 }
 
+// TestDrawnBefore: a member whose ids were drawn before its first life has those, and is as new as one that draws
+// them itself: it waits for nobody, and its tokens begin at the wall clock.
+func TestDrawnBefore(t *testing.T) {
+	var drawn membership.Cell
+	drawn.ID, drawn.Cluster = membership.Draw(random())
+	_, view, cell := life(t, membership.Config{Kept: true, Serves: true, Cell: drawn, Wall: wall(1000)})
+	_, plain, _ := life(t, membership.Config{Kept: true, Serves: true, Wall: wall(1000)})
+	if drawn.ID == 0 || drawn.Cluster == 0 || cell.ID != drawn.ID || cell.Cluster != drawn.Cluster || cell.Incarnation != 1 {
+		t.Errorf("%+v comes of %+v", cell, drawn)
+	}
+	if view.GrantFrom != 0 || view.Epoch.Counter != plain.Epoch.Counter || view.Count != plain.Count {
+		t.Errorf("it begins with %v of %d at %v; one that draws its ids with %v of %d", view.Count, view.Epoch.Counter, view.GrantFrom, plain.Count, plain.Epoch.Counter)
+	}
+}
+
 // TestWaitAtStart is who waits for what (membership.md §5, V16).
 func TestWaitAtStart(t *testing.T) {
 	lived := membership.Cell{Cluster: 1, ID: 2, Incarnation: 3, Promised: 4}

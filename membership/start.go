@@ -10,12 +10,13 @@ import (
 
 // begin makes this life's cell of the last one's, and says what must be waited for.
 func (m *Machine) begin() {
-	c, fresh := m.config, m.cell.ID == 0
+	c, fresh := m.config, m.cell.Incarnation == 0
 	m.starting, m.wanted = true, true
 	if fresh {
 		m.forgotten = secondsOf(c.Wall) - 1
-		m.cell.ID = protocol.ID(nonzero(c.Rand))
-		m.cell.Cluster = nonzero(c.Rand)
+		if m.cell.ID == 0 {
+			m.cell.ID, m.cell.Cluster = Draw(c.Rand)
+		}
 		if protocol.Mutated("id from the name") {
 			m.cell.ID = named(c.Name)
 		}
@@ -96,6 +97,13 @@ func named(name string) protocol.ID {
 		id = id<<8 | protocol.ID(c)
 	}
 	return id
+}
+
+// Draw draws the ids that a member has from its first life on: its own, and its cluster's. Who must know the first
+// before the machine is made gives it a Cell that has both, and nothing else.
+func Draw(r *rand.Rand) (member protocol.ID, cluster uint64) {
+	member = protocol.ID(nonzero(r))
+	return member, nonzero(r)
 }
 
 func nonzero(r *rand.Rand) uint64 {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/internal/clock"
@@ -21,6 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/transport"
@@ -67,7 +70,11 @@ type Config struct {
 	// carry this member's Name, and RootCAs is the authority that signs members'
 	// certificates. Zero means plain text.
 	TLS *tls.Config
-	// State is the folder of the stable cell. Zero means that none is kept.
+	// Data is the folder of what spaces of protocol consensus keep, which need one; the stable cell is kept
+	// there too, unless State names another folder. It is one member's and one process's, and knows which protocol
+	// each space has: another one later is refused. Zero means that nothing is kept.
+	Data string
+	// State is the folder of the stable cell. Zero means Data, and that none is kept where that is zero too.
 	State string
 	// Trace is the file to which all that the member's machines take and do is recorded, to
 	// be replayed by `holdfast sim replay`; see package recording for what is in it. It is
@@ -99,6 +106,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Clock measures time. Nil means the machine's, which runs through sleep.
 	Clock clock.Clock
+
+	disk vfs.FS // of the journal, for tests; nil means the machine's
 }
 
 // NoCandidate is the Candidate of a member that never leads.
@@ -107,7 +116,7 @@ const NoCandidate = bakery.Off
 // Space defines a lockspace. All members of a cluster have the same definitions.
 type Space struct {
 	Name      string
-	Protocol  string // central, grantor, permission, bakery or claim; zero means central
+	Protocol  string // central, grantor, permission, bakery, claim or consensus; zero means central
 	Partition string // primary or any, the same in all spaces, and any with central or grantor alone; zero means primary
 	Preempt   bool   // the highest id coordinates, as published; zero means seniority
 	// Placement, of protocol grantor alone, lets grantorship move by itself to the member that
@@ -137,6 +146,9 @@ type Space struct {
 	// GraceOfHold, of protocol bakery alone, stands for snaplock's Grace: as long as the hold
 	// limit, and a minute at least.
 	GraceOfHold bool
+	// Shards, of protocol consensus alone, is in how many parts the names are split, each with a leader of its own. It stays as
+	// it is at the first start. At most consensus.MaxShards. Zero means 1.
+	Shards int
 	// Store, of protocol claim alone, is where the claims are written. Whoever has opened it
 	// closes it, after the Node. Required there.
 	Store storage.Store
@@ -168,6 +180,7 @@ type Limits struct {
 func (c *Config) check() error {
 	c.Lease = cmp.Or(c.Lease, 3*time.Second)
 	c.Drift = cmp.Or(c.Drift, 0.05)
+	c.State = cmp.Or(c.State, c.Data)
 	if c.Clock == nil {
 		c.Clock = clock.Real()
 	}
@@ -219,7 +232,7 @@ func (c *Config) checkSpaces() error {
 		}
 		switch first := &c.Spaces[0]; {
 		case !slices.ContainsFunc(seat.Protocols(), func(p seat.Protocol) bool { return p.Name == s.Protocol }):
-			return fmt.Errorf("space %q: protocol %q: this version has central, grantor, permission, bakery and claim", s.Name, s.Protocol)
+			return fmt.Errorf("space %q: protocol %q: this version has central, grantor, permission, bakery, claim and consensus", s.Name, s.Protocol)
 		case s.Partition != "primary" && s.Partition != "any":
 			return fmt.Errorf("space %q: partition %q: primary or any is allowed", s.Name, s.Partition)
 		case i > 0 && c.Spaces[i-1].Name == s.Name:
@@ -231,8 +244,14 @@ func (c *Config) checkSpaces() error {
 		if err := s.checkOptions(); err != nil {
 			return err
 		}
+		if s.Protocol == "consensus" {
+			s.Shards = cmp.Or(s.Shards, 1)
+		}
 		if err := s.checkClaims(c.Drift, c.Spaces[:i], rid); err != nil {
 			return err
+		}
+		if s.Protocol == "consensus" && c.Data == "" {
+			return fmt.Errorf("space %q: protocol consensus keeps its locks on the disk, and Data is empty; give it a folder, as --data DIR on the command line", s.Name)
 		}
 	}
 	return nil
@@ -317,6 +336,7 @@ func (s *Space) checkOptions() error {
 		{"Published", "bakery", "true", s.Published},
 		{"Grace", "bakery", s.Grace.String(), s.Grace != 0},
 		{"GraceOfHold", "bakery", "true", s.GraceOfHold},
+		{"Shards", "consensus", strconv.Itoa(s.Shards), s.Shards != 0},
 	} {
 		if option.given && s.Protocol != option.protocol {
 			return fmt.Errorf("space %q: %s is %s, and protocol %s does not have it; leave it out, or use protocol %s",
@@ -341,6 +361,12 @@ func (s *Space) checkOptions() error {
 		return fmt.Errorf("space %q: partition is any, and in protocol claim the store decides, which has no sides; use primary, or protocol central or grantor", s.Name)
 	case s.Protocol == "bakery" && s.Partition == "any":
 		return fmt.Errorf("space %q: partition is any, and in protocol bakery a lock is decided by a majority of the leaders; use primary, or protocol central or grantor", s.Name)
+	case s.Protocol == "consensus" && s.Partition == "any":
+		return fmt.Errorf("space %q: partition is any, and in protocol consensus a lock is decided by a majority of the founders; use primary, or protocol central or grantor", s.Name)
+	case s.Protocol == "consensus" && s.Preempt:
+		return fmt.Errorf("space %q: Preempt is true, and in protocol consensus no coordinator decides; leave it out", s.Name)
+	case s.Shards < 0 || s.Shards > consensus.MaxShards:
+		return fmt.Errorf("space %q: Shards is %d; 1 to %d is allowed, and 0 for 1", s.Name, s.Shards, consensus.MaxShards)
 	case s.Grace != 0 && s.GraceOfHold:
 		return fmt.Errorf("space %q: Grace is %v, and GraceOfHold is true; give one of them", s.Name, s.Grace)
 	}

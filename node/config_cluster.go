@@ -92,6 +92,9 @@ func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time, 
 			// Each space has a number of its own, so that they do not all have the same leaders.
 			made.Candidate, made.Random = c.Candidate, draws.Uint32()
 		}
+		if space.Protocol == "consensus" {
+			made.Shards, made.Random = space.Shards, draws.Uint32()
+		}
 		s.Spaces = append(s.Spaces, made)
 	}
 	return s
@@ -124,6 +127,9 @@ func (c *Config) definitions() (lines []string) {
 		}
 		if s.Protocol == "claim" {
 			line += fmt.Sprintf(", store %s, group %s, %s", s.Store.Features().Name, s.Claim.Group, s.Claim.Settings())
+		}
+		if s.Protocol == "consensus" {
+			line += fmt.Sprintf(", shards %d", s.Shards)
 		}
 		switch {
 		case s.GraceOfHold:

@@ -16,18 +16,32 @@ func TestConformance(t *testing.T) {
 		"central": spacesOf("central"), "grantor": spacesOf("grantor"),
 		"permission": spacesOf("permission"), "permission kept": keeping(),
 		"bakery": spacesOf("bakery"), "bakery published": published(),
+		"consensus": spacesOf("consensus"), "consensus in shards": sharded(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && name != "central" {
-				t.Skip("a member alone drives the other protocols as this one; run without -short")
+			if testing.Short() && name != "central" && name != "consensus in shards" {
+				t.Skip("a member alone drives the other protocols as these; run without -short")
 			}
 			t.Parallel()
-			conforms(t, start(t, node.Config{
+			c := node.Config{
 				Spaces: spaces,
 				Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
-			}))
+			}
+			if spaces[0].Protocol == "consensus" {
+				c.Data = t.TempDir()
+			}
+			conforms(t, start(t, c))
 		})
 	}
+}
+
+// sharded are spaces whose names have several leaders.
+func sharded() []node.Space {
+	spaces := spacesOf("consensus")
+	for i := range spaces {
+		spaces[i].Shards = 3
+	}
+	return spaces
 }
 
 // spacesOf are those that the suite locks in, of one protocol.
@@ -66,7 +80,7 @@ func TestConformanceElsewhere(t *testing.T) {
 	for name, spaces := range map[string][]node.Space{
 		"central": spacesOf("central"), "grantor": spacesOf("grantor"), "grantor holding on": holding,
 		"permission": spacesOf("permission"), "permission kept": keeping(),
-		"bakery": spacesOf("bakery"), "bakery published": published(),
+		"bakery": spacesOf("bakery"), "bakery published": published(), "consensus": spacesOf("consensus"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && (name == "grantor" || name == "permission") {
@@ -80,6 +94,9 @@ func TestConformanceElsewhere(t *testing.T) {
 				c.Patience = 800 * time.Millisecond
 				c.Spaces = spaces
 				c.Limits = node.Limits{WaitersPerName: 300, LocksPerSession: 250}
+				if spaces[0].Protocol == "consensus" {
+					c.Data = t.TempDir()
+				}
 			})
 			decider := c.coordinator(t)
 			lockFirst(t, c.nodes[decider])
@@ -123,6 +140,7 @@ func conforms(t *testing.T, n *node.Node) {
 	}, lockertest.Caps{
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(n.Spaces()[0].Protocol),
+		Repeats:           n.Spaces()[0].Protocol == "consensus",
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,

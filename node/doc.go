@@ -21,6 +21,10 @@
 // Close comes after them. Where a server serves clients beside the node it is shut down
 // between the two, so that clients can still say that they have stopped.
 //
+// With Config.Data it keeps what spaces of protocol consensus have on the disk, and who it is: locks of clients outside
+// the process are held after it has started again. The folder knows which member's it is and which protocol each
+// space has. When its disk fails the member cannot go on (Unfit).
+//
 // Where a majority of the founders is lost for good, Force goes on without it, on the
 // word of an operator who has read PlanForce. Nothing else may call it.
 //

@@ -1,6 +1,10 @@
 package node
 
 import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -31,6 +35,12 @@ func ReleaseForeign(locks holdfast.Locker, held *holdfast.Lock) error {
 	return nil
 }
 
+// OnDisk has a member keep its logs on another file system.
+func OnDisk(c Config, disk vfs.FS) Config {
+	c.disk = disk
+	return c
+}
+
 // Rumoured returns the addresses of the members that are said to be there.
 func Rumoured(n *Node) []string { return n.rumours.Members() }
 
@@ -42,3 +52,6 @@ func Crash(n *Node) error {
 	})
 	return n.closed
 }
+
+// AwaitView waits until a member is in a view, whether its spaces can grant or not.
+func AwaitView(ctx context.Context, n *Node) error { return n.awaitView(ctx) }

@@ -93,6 +93,9 @@ func (s *localSession) hear(line <-chan lock.Decision) lock.Decision {
 // extended takes the answer: l may live until end, or not.
 func (s *localSession) extended(l *holdfast.Lock, port protocol.Port, end time.Duration, d *lock.Decision) error {
 	if d.Kind == lock.Refused {
+		if err := l.Check(); err != nil {
+			return err // it has ended meanwhile, and knows why
+		}
 		return s.notExtended(l, s.refusal(d.Err))
 	}
 	for _, h := range s.lengthen(l, port, end) {

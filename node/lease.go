@@ -27,7 +27,8 @@ type assurer struct {
 }
 
 // Assured returns for how long from now all that this process holds in a space is safe, unless more is
-// assured by then: in a space of protocol claim, until the first of its claims may expire. Where nothing is held,
+// assured by then: in a space of protocol claim, until the first of its claims may expire, and of protocol consensus, until
+// the group may end the first of its sessions. Where nothing is held,
 // and where the session alone says when locks end, it is holdfast.Forever.
 func (n *Node) Assured(space string) time.Duration {
 	for i := range n.config.Spaces {
@@ -45,6 +46,27 @@ func (n *Node) Assured(space string) time.Duration {
 type assuredSession struct {
 	*localSession
 	ends *atomic.Int64
+}
+
+// lastingSession is the session as it stands behind the locks of a space of protocol consensus: what is held there outlasts the
+// member's lease, and the space alone says until when it is safe.
+type lastingSession struct {
+	*localSession
+	ends *atomic.Int64
+}
+
+// Deadline returns when what is held in the space ends, unless more is assured by then.
+func (s lastingSession) Deadline() time.Duration { return time.Duration(s.ends.Load()) }
+
+// deadlines are all that end locks of this process: the member's lease first, then the spaces of protocol consensus.
+func (n *Node) deadlines() []*atomic.Int64 {
+	all := []*atomic.Int64{&n.ends}
+	for i := range n.config.Spaces {
+		if n.config.Spaces[i].Protocol == "consensus" {
+			all = append(all, n.assured[i])
+		}
+	}
+	return all
 }
 
 // Deadline returns when what is held in the space ends, unless more is assured by then.

@@ -77,7 +77,7 @@ func (n *Node) closeClaims() {
 // when ctx ended.
 func (n *Node) SettleClaims(ctx context.Context) error {
 	for i := range n.config.Spaces {
-		if n.assured[i] == nil {
+		if n.config.Spaces[i].Protocol != "claim" {
 			continue
 		}
 		if _, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.CloseSpace{}); err != nil {
@@ -111,7 +111,7 @@ func (n *Node) release() error {
 	if n.driver != nil {
 		err = n.driver.Close()
 	}
-	err = errors.Join(err, n.disconnect(), n.closeCell(), n.closeTrace())
+	err = errors.Join(err, n.disconnect(), n.closeData(), n.closeCell(), n.closeTrace())
 	n.change(func() { n.over = true })
 	return err
 }

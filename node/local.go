@@ -19,7 +19,7 @@ import (
 // driver's answers, and what stands behind its locks.
 type localSession struct {
 	driver *run.Driver
-	ends   *atomic.Int64 // when the member's lease does
+	ends   []deadline // of what it holds: the member's lease first
 	called func(protocol.ID) string
 	id     lock.SessionID
 	sink   uint64
@@ -32,16 +32,24 @@ type localSession struct {
 	closing       sync.Once
 	over          chan struct{} // closed when the session ends
 
-	mu       sync.Mutex
-	closed   bool
-	waiting  map[uint64]*wait              // by request
-	answers  map[uint64]chan lock.Decision // to calls about a request, by their numbers
-	held     holdings
-	early    map[uint64]lock.Decision // decided before its caller could say that it waits
-	earlier  atomic.Bool              // something was early once: only then is there anything to forget
-	leaseEnd clock.Alarm              // looks after what is held when the lease ends
-	guarded  bool                     // it is set
+	mu      sync.Mutex
+	closed  bool
+	waiting map[uint64]*wait              // by request
+	answers map[uint64]chan lock.Decision // to calls about a request, by their numbers
+	held    holdings
+	early   map[uint64]lock.Decision // decided before its caller could say that it waits
+	earlier atomic.Bool              // something was early once: only then is there anything to forget
 }
+
+// deadline is when locks end unless something is renewed. An alarm looks after them then.
+type deadline struct {
+	at    *atomic.Int64
+	alarm clock.Alarm
+	set   bool
+}
+
+// next returns when that is.
+func (d *deadline) next() time.Duration { return time.Duration(d.at.Load()) }
 
 // number numbers a call that neither acquires nor releases.
 func (s *localSession) number() uint64 { return run.OwnCalls | s.last.Add(1) }
@@ -54,13 +62,13 @@ type wait struct {
 
 var _ holdfast.Backing = (*localSession)(nil)
 
-// openLocal opens a session of the process, whose locks the lease lets live until ends.
+// openLocal opens a session of the process, whose locks end at one of these, the first of which is the lease's end.
 // Called tells the names of members.
-func openLocal(driver *run.Driver, ends *atomic.Int64, called func(protocol.ID) string) (*localSession, error) {
+func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID) string) (*localSession, error) {
 	c, begin := driver.Clock()
 	s := &localSession{
 		driver:    driver,
-		ends:      ends,
+		ends:      make([]deadline, len(ends)),
 		called:    called,
 		alarms:    clock.NewAlarms(c),
 		begin:     begin,
@@ -69,6 +77,9 @@ func openLocal(driver *run.Driver, ends *atomic.Int64, called func(protocol.ID) 
 		waiting:   map[uint64]*wait{},
 		answers:   map[uint64]chan lock.Decision{},
 		early:     map[uint64]lock.Decision{},
+	}
+	for i, at := range ends {
+		s.ends[i].at = at
 	}
 	s.sink = driver.Attach(s)
 	call := protocol.CallID{Sink: s.sink, Op: s.number()}
@@ -165,22 +176,28 @@ func (s *localSession) Now() time.Duration { return s.driver.Now() }
 
 // Deadline returns when what the session holds ends unless the member's lease is
 // renewed: holdfast.Forever for a member alone. The session ends with the process.
-func (s *localSession) Deadline() time.Duration { return time.Duration(s.ends.Load()) }
+func (s *localSession) Deadline() time.Duration { return s.ends[0].next() }
 
-// guard looks after what is held when the lease ends. It is called with the mutex held.
+// guard looks after what is held when the lease ends, or what a space assures. It is called with the mutex held.
 func (s *localSession) guard() {
-	if s.guarded {
-		return
-	}
-	if end := s.Deadline(); end != holdfast.Forever {
-		s.guarded = true
-		s.alarms.Set(&s.leaseEnd, after(s.begin, end), s.onLeaseEnd)
+	for i := range s.ends {
+		s.guardEnd(&s.ends[i])
 	}
 }
 
-// onLeaseEnd ends what the lease does not cover any more, if it was not renewed.
-func (s *localSession) onLeaseEnd() {
-	if s.Deadline() <= s.Now() {
+func (s *localSession) guardEnd(d *deadline) {
+	if d.set {
+		return
+	}
+	if end := d.next(); end != holdfast.Forever {
+		d.set = true
+		s.alarms.Set(&d.alarm, after(s.begin, end), func() { s.onEnd(d) })
+	}
+}
+
+// onEnd ends what a deadline does not cover any more, if it was not moved.
+func (s *localSession) onEnd(d *deadline) {
+	if d.next() <= s.Now() {
 		// Whatever the machine does about it comes first: it knows why.
 		s.driver.Step(protocol.Event{Kind: protocol.Tick})
 		for _, h := range s.takeEnded() {
@@ -189,9 +206,9 @@ func (s *localSession) onLeaseEnd() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.guarded = false
-	if s.held.used > 0 && s.Deadline() > s.Now() {
-		s.guard()
+	d.set = false
+	if s.held.used > 0 && d.next() > s.Now() {
+		s.guardEnd(d)
 	}
 }
 

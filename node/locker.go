@@ -35,7 +35,11 @@ func (n *Node) lockerOf(s *localSession, space string) locker {
 	l := locker{node: n, session: s, space: space, port: protocol.Port(i + 1), backing: s, class: holdfast.Fenced}
 	if i >= 0 {
 		l.class = n.config.Spaces[i].Class()
-		if ends := n.assured[i]; ends != nil {
+		switch ends := n.assured[i]; {
+		case ends == nil:
+		case n.config.Spaces[i].Protocol == "consensus":
+			l.backing = lastingSession{s, ends}
+		default:
 			l.backing = assuredSession{s, ends}
 		}
 	}

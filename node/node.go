@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/seat"
@@ -41,11 +42,12 @@ type Node struct {
 	events    *events.Source      // for the other members
 	rumours   *gossip.Gossip      // nil where nothing carries them
 	folder    *cell.Cell          // nil where no cell is kept
+	data      *data               // nil where nothing but the cell is kept
 	trace     *trace              // nil where nothing is recorded
 	local     *localSession
 	operator  *operator.Operator
 	logger    *slog.Logger
-	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease says that
+	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
 	assurers  []assurer
 	departing atomic.Bool
 	alone     atomic.Bool  // it has asked to leave, and nobody has agreed in time
@@ -76,7 +78,8 @@ var _ holdfast.Locker = (*Node)(nil)
 // returns; one of a cluster looks for the others by then, and may have to wait for them.
 // Either way what an earlier life has promised may still have to be waited for
 // (WaitReady), and locks wait for all of that too. The error names what is wrong: the
-// field, the state folder that is in use or cannot be written, a damaged cell.
+// field, the folder that is in use, another member's, or cannot
+// be written, a damaged cell or log, a space that the folder has with another protocol.
 func Start(ctx context.Context, c Config) (*Node, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("start member: %w", err)
@@ -111,9 +114,13 @@ func (n *Node) begin(ctx context.Context) error {
 	if n.transport != nil {
 		config.Peers = n.transport
 	}
+	if n.data != nil {
+		config.Journal = n.data.journal
+	}
 	if n.driver, err = run.New(config); err != nil {
 		return err
 	}
+	n.watchData()
 	if n.operator, err = n.newOperator(); err != nil {
 		return err
 	}
@@ -143,6 +150,9 @@ func (n *Node) build() (protocol.Machine, error) {
 		return nil, err
 	}
 	from := n.config.seat(kept, remembered, n.started, secretRand())
+	if err := n.openData(from); err != nil {
+		return nil, err
+	}
 	built, err := seat.Build(from, n.chance(), seat.Protocols())
 	if err != nil {
 		return nil, err
@@ -150,7 +160,7 @@ func (n *Node) build() (protocol.Machine, error) {
 	n.member, n.cell = built.Member, built.Member.Cell()
 	n.assured = make([]*atomic.Int64, len(built.Spaces))
 	for i, space := range built.Spaces {
-		if space, is := space.(*claim.Machine); is {
+		if space, is := space.(interface{ Assured() protocol.Time }); is {
 			n.assured[i] = new(atomic.Int64)
 			n.assured[i].Store(int64(protocol.Never))
 			n.assurers = append(n.assurers, assurer{space, n.assured[i]})
@@ -181,7 +191,8 @@ func (n *Node) openCell() (kept bool, remembered membership.Cell, err error) {
 	}
 	n.folder = folder
 	if data == nil {
-		return true, membership.Cell{}, nil
+		remembered, err = n.firstCell()
+		return true, remembered, err
 	}
 	if remembered, err = membership.DecodeCell(data); err != nil {
 		err = fmt.Errorf("read stable cell in %s: %w; a member must not start from a damaged memory: restore the file, or remove it only if no client of the member's former life is left", n.config.State, err)
@@ -233,6 +244,8 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 				"member", note.Member, "others", strings.Join(note.From, ","))
 		case membership.Unsaved:
 			n.logger.Error("the stable cell cannot be written", "error", note.Err)
+		case consensus.Failed:
+			n.logger.Error("this member's part in a space of protocol consensus has ended", "error", note.Err)
 		case claim.Unrenewed:
 			n.logger.Warn(note.String())
 		case claim.Left:
@@ -324,7 +337,7 @@ func (n *Node) openSession() (*localSession, error) {
 	if n.sessions == nil {
 		return nil, holdfast.ErrClosed
 	}
-	s, err := openLocal(n.driver, &n.ends, n.called)
+	s, err := openLocal(n.driver, n.deadlines(), n.called)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (n *Node) WaitReady(ctx context.Context) error {
 }
 
 // Unfit waits until this member cannot take part any more, though it was not closed, and
-// returns why: its cell cannot be written, or it disagrees with the cluster on what all
+// returns why: its cell or its data cannot be written, or it disagrees with the cluster on what all
 // must agree on, which may show at any time. It must be closed then. Otherwise the error
 // is ErrClosed or the context's.
 func (n *Node) Unfit(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/operator"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // newOperator makes what operators' deeds on whole spaces are done with.
@@ -31,6 +32,23 @@ func (n *Node) Transfer(ctx context.Context, space, member string) error {
 // there costs no message from then on.
 func (n *Node) BecomeGrantor(ctx context.Context, space string) error {
 	return n.Transfer(ctx, space, n.Name())
+}
+
+// Reform changes what a member is in a space of protocol consensus, and returns when it is so in all shards, or ctx ends:
+// then it may be done nevertheless. A member is made a learner first, which gets all that was decided, and a voter when
+// it has that; who is made an outsider may be switched off. It is given by its name or address, and one that votes and is not in
+// the view any more by those it had, or its id. The error is an ErrUnsupported in other protocols; an ErrConflict where
+// something stands against it, as that the last voter would go, or too few of those who vote then are heard; an
+// ErrUnavailable where nobody could say in time; an ErrSpace.
+func (n *Node) Reform(ctx context.Context, space, member string, as protocol.Role) error {
+	return ofSpace("reform", space, n.operator.Reform(ctx, space, member, as))
+}
+
+// Shards tells who votes in a space of protocol consensus, as this member knows it; nobody does in other protocols. The
+// error is an ErrSpace, or the context's.
+func (n *Node) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
+	shards, err := n.operator.Shards(ctx, space)
+	return shards, ofSpace("shards", space, err)
 }
 
 // Suspend stops new grants of a space at once, and returns when all that is held has been

@@ -59,7 +59,7 @@ type space struct {
 
 func (s *space) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev.Fact.(type) {
-	case *protocol.Transfer, *protocol.OpenSpace, *protocol.CloseSpace:
+	case *protocol.Transfer, *protocol.OpenSpace, *protocol.CloseSpace, *protocol.Reform, *protocol.ListShards:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.asked = append(s.asked, ev.Fact)

@@ -7,6 +7,8 @@
 //	suspended, err := o.Suspend(ctx, operator.Order{Space: "billing", Reason: "restore", By: "ops", Wait: time.Minute})
 //	resumed, err := o.Resume(ctx, operator.Order{Space: "billing", By: "ops"})
 //
+// It changes who votes in a space whose members do ([Operator.Reform]), too.
+//
 // Handing over, opening and closing are calls of the space's machine. What an [Operator]
 // adds is the names: of the space, which becomes a port, and of members, whose ids the view
 // knows.

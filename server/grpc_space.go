@@ -15,6 +15,18 @@ func (a *grpcAdmin) Transfer(ctx context.Context, r *api.TransferRequest) (*api.
 	}))
 }
 
+// Reform changes what a member is in a space whose members vote.
+func (a *grpcAdmin) Reform(ctx context.Context, r *api.ReformRequest) (*api.JSON, error) {
+	return answerJSON(a.service.reform(ctx, spaceInput{
+		Space: r.GetSpace(), Member: r.GetMember(), As: r.GetAs(), By: visitorOf(ctx).called(r.GetBy()),
+	}))
+}
+
+// Shards tells who votes in a space.
+func (a *grpcAdmin) Shards(ctx context.Context, r *api.ShardsRequest) (*api.JSON, error) {
+	return answerJSON(a.service.shards(ctx, r.GetSpace()))
+}
+
 // Suspend stops new grants of a space. The end of the call before it is answered takes it
 // back.
 func (a *grpcAdmin) Suspend(ctx context.Context, r *api.SuspendRequest) (*api.JSON, error) {

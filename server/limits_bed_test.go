@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
@@ -41,18 +42,33 @@ type served struct {
 // serve starts a member with these limits.
 func serve(t testing.TB, kept node.Limits, limits server.Limits, change ...func(*server.Config)) *served {
 	t.Helper()
+	return serveAs(t, node.Config{State: t.TempDir(), Limits: kept}, limits, change...)
+}
+
+// serveAs serves a member alone that is configured otherwise.
+func serveAs(t testing.TB, member node.Config, limits server.Limits, change ...func(*server.Config)) *served {
+	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
-	observer := server.NewObserver([]string{"default"})
-	n, err := node.Start(t.Context(), node.Config{State: t.TempDir(), Serves: true, Limits: kept, Observe: observer.Observe})
+	names := []string{"default"}
+	for i := range member.Spaces {
+		if name := member.Spaces[i].Name; name != "default" {
+			names = append(names, name)
+		}
+	}
+	observer := server.NewObserver(names)
+	member.Serves, member.Observe = true, observer.Observe
+	n, err := node.Start(t.Context(), member)
 	noError(t, err)
 	t.Cleanup(func() { noError(t, n.Close()) })
 	config := server.Config{
 		Driver: n.Driver(), View: n.View, Who: n.Who, Observer: observer, Limits: limits,
-		Spaces: []server.Space{{Name: "default", Port: 1, Protocol: "central", Class: holdfast.Fenced, Partition: "primary"}},
 		Identity: func() server.Identity {
 			return server.Identity{Member: wire.Member{Name: "a", ID: uint64(n.Identity().ID)}}
 		},
+	}
+	for i, space := range n.Spaces() {
+		config.Spaces = append(config.Spaces, server.Space{Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Partition: "primary"})
 	}
 	for _, f := range change {
 		f(&config)
@@ -99,9 +115,9 @@ func (m *served) secure(config *tls.Config) {
 }
 
 // dial opens a connection of its own.
-func (m *served) dial() *grpc.ClientConn {
+func (m *served) dial(more ...grpc.DialOption) *grpc.ClientConn {
 	m.t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+m.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+m.grpc, append(more, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	noError(m.t, err)
 	m.t.Cleanup(func() { _ = conn.Close() }) // some tests have closed it
 	return conn

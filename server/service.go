@@ -46,6 +46,7 @@ type service struct {
 	switchboard *switchboard
 	requests    *requests
 	losses      *losses
+	snapshots   atomic.Int64 // that are being sent
 
 	// life ends when the server is shut down: what waits then is cancelled.
 	life context.Context

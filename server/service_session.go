@@ -73,13 +73,13 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 	}
 }
 
-// check says whether c is a living session.
+// check says whether c is a living session. The error is unavailable where nobody can say: it may be another member's.
 func (s *service) check(c credentials) error {
 	checked, err := ask[*session.Renewed](s, protocol.Below, &session.Check{ID: c.id, Secret: c.secret, Identity: c.identity})
 	switch {
 	case err != nil:
 		return err
-	case errors.Is(checked.Err, session.ErrForeign):
+	case errors.Is(checked.Err, session.ErrForeign), errors.Is(checked.Err, holdfast.ErrUnavailable):
 		return checked.Err
 	case checked.Err != nil:
 		return errSession(c.id)
@@ -130,7 +130,7 @@ func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err
 		return answer, failed("end", "", "", err)
 	}
 	switch {
-	case errors.Is(ended.Err, session.ErrForeign):
+	case errors.Is(ended.Err, session.ErrForeign), errors.Is(ended.Err, holdfast.ErrUnavailable):
 		return answer, failed("end", "", "", ended.Err)
 	case ended.Err != nil:
 		return answer, failed("end", "", "", errSession(c.id))

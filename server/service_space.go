@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 // The names of operators' deeds on whole spaces, in errors and metrics.
 const (
 	opTransfer   = "transfer"
+	opReform     = "reform"
+	opShards     = "shards"
 	opSuspend    = "suspend"
 	opResume     = "resume"
 	opOpenSpace  = "open"
@@ -29,7 +32,8 @@ const (
 // spaceInput is what an operator asks of a whole space.
 type spaceInput struct {
 	Space  string
-	Member string        // transfer: name or address
+	Member string        // transfer, reform: name or address
+	As     string        // reform: what the member is to be
 	Reason string        // suspend, resume
 	Wait   time.Duration // suspend: how long to wait for what is held; operator.Forever for as long as the call lives
 	By     string        // who does it, for listings and the log
@@ -97,6 +101,73 @@ func (s *service) transfer(ctx context.Context, in spaceInput) (answer wire.Tran
 		return "transferred to " + in.Member, err
 	})
 	return answer, err
+}
+
+// reform changes what a member is in a space whose members vote, and waits until all shards have it.
+func (s *service) reform(ctx context.Context, in spaceInput) (answer wire.Shards, err error) {
+	err = s.onSpace(opReform, in, func(space *Space) (string, error) {
+		if in.Member == "" {
+			return "", wire.Fail(wire.CodeBadRequest, "member: it is missing; name the member whose part is to change")
+		}
+		as, err := protocol.ParseRole(in.As)
+		if err != nil {
+			return "", wire.Fail(wire.CodeBadRequest, "as: "+err.Error())
+		}
+		if err := s.operator.Reform(ctx, space.Name, in.Member, as); err != nil {
+			return "", err
+		}
+		answer, err = s.shardsOf(ctx, space.Name)
+		return fmt.Sprintf("%s made %v", in.Member, as), err
+	})
+	return answer, err
+}
+
+// shards tells who votes in a space.
+func (s *service) shards(ctx context.Context, name string) (answer wire.Shards, err error) {
+	space, err := s.space(name)
+	if err != nil {
+		return answer, failed(opShards, "", "", err)
+	}
+	defer func() { s.observer.operation(space.Name, opShards, err) }()
+	if answer, err = s.shardsOf(ctx, space.Name); err != nil {
+		return answer, failed(opShards, space.Name, "", err)
+	}
+	return answer, nil
+}
+
+// shardsOf names who takes part.
+func (s *service) shardsOf(ctx context.Context, space string) (wire.Shards, error) {
+	answer := wire.Shards{Space: space}
+	found, err := s.operator.Shards(ctx, space)
+	if err != nil {
+		return answer, err
+	}
+	view := s.view()
+	named := func(id protocol.ID) string {
+		if _, here := view.Of(id); !here {
+			for _, known := range found.Known {
+				if known.ID == id && known.Name != "" {
+					return known.Name
+				}
+			}
+		}
+		return view.Name(id)
+	}
+	names := func(ids []protocol.ID) (all []string) {
+		for _, id := range ids {
+			all = append(all, named(id))
+		}
+		slices.Sort(all)
+		return all
+	}
+	for i, shard := range found.List {
+		one := wire.Shard{Shard: i, Voters: names(shard.Voters), Learners: names(shard.Learners)}
+		if shard.Leader != 0 {
+			one.Leader = named(shard.Leader)
+		}
+		answer.Shards = append(answer.Shards, one)
+	}
+	return answer, nil
 }
 
 // suspend stops new grants of a space, and waits until nothing is held.

@@ -115,6 +115,20 @@ type Transferred struct {
 	Authority List[string] `json:"authority"` // names of members
 }
 
+// Shards says who takes part in a space whose members vote, as one member knows it.
+type Shards struct {
+	Space  string      `json:"space"`
+	Shards List[Shard] `json:"shards"` // none where nobody votes
+}
+
+// Shard is who takes part in a shard: names of members or, of those that are unknown to who was asked, ids.
+type Shard struct {
+	Shard    int          `json:"shard"`  // its number, from 0 on
+	Leader   string       `json:"leader"` // "" where nobody is known to lead
+	Voters   List[string] `json:"voters"`
+	Learners List[string] `json:"learners"` // have all that was decided, and no vote
+}
+
 // Opened says whether the instance of a space at the member that was asked is open.
 type Opened struct {
 	Space string `json:"space"`

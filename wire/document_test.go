@@ -30,6 +30,7 @@ func TestDocuments(t *testing.T) {
 		`{"broken":[{"owner":"o","session":"a-1","member":"m","client":"c","mode":"slots","units":2,"token":"17179869185","since":"2026-11-21T18:04:05.000000600Z","reason":"r"}]}`: wire.Broken{Broken: []wire.Grant{grant}},
 		`{"space":"default","name":"x","mode":"exclusive","units":0,"capacity":0,"holders":[],"waiters":[],"history":[]}`:                                                           wire.Lock{Space: "default", Name: "x"},
 		`{"locks":[],"next":""}`: wire.Locks{},
+		`{"space":"s","shards":[{"shard":1,"leader":"","voters":["a"],"learners":[]}]}`: wire.Shards{Space: "s", Shards: []wire.Shard{{Shard: 1, Voters: []string{"a"}}}},
 		`{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops","time":"2026-11-21T18:04:05.000000600Z"}`: wire.ForcedView{
 			View: 8, Replaced: 7, Members: []string{"a"}, Reason: "fire", By: "ops", Time: at,
 		},
@@ -199,7 +200,7 @@ func FuzzDocuments(f *testing.F) {
 		func() any { return new(wire.SessionReleased) }, func() any { return new(wire.Broken) }, func() any { return new(wire.Suspended) },
 		func() any { return new(wire.Status) }, func() any { return new(wire.Event) }, func() any { return new(wire.Problem) },
 		func() any { return new(wire.ForcePlan) }, func() any { return new(wire.ForcedView) },
-		func() any { return new(wire.Transferred) }, func() any { return new(wire.Opened) },
+		func() any { return new(wire.Transferred) }, func() any { return new(wire.Opened) }, func() any { return new(wire.Shards) },
 	}
 	for i, fresh := range kinds {
 		empty, err := json.Marshal(fresh())

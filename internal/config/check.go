@@ -80,7 +80,12 @@ func (c *Config) Exposed() (all []Exposure) {
 func (l *loader) checkFolders() {
 	c := &l.config
 	if l.good("data") && c.Data != "" {
-		l.refuse("data", "no protocol of this version keeps data in a folder", "empty", "leave it out")
+		if info, err := os.Stat(c.Data); err == nil && !info.IsDir() {
+			l.refuse("data", "it is not a folder", "a folder, or empty", "name another path")
+		}
+		if l.good("state") && c.State == noState {
+			l.refuse("state", "what is kept in data is this member's, which would be another one after each start", "a folder, or empty for that of data", "leave it out")
+		}
 	}
 	if !l.good("state") || c.State == "" || c.State == noState {
 		return

@@ -72,8 +72,8 @@
 // # Options of claim
 //
 // A space of protocol claim has a store, which is a URL: what stands there package storage/open says.
-// Beside it are wait, expiry, retries, skew, unit, rid, group, cas, clock (machine or store)
-// and cleaner. On the command line a URL goes on, whatever commas it has, until the next comma
+// Beside it are wait, expiry, retries, skew, unit, rid, group, cas, hold_on (with cas), clock (machine or
+// store) and cleaner. On the command line a URL goes on, whatever commas it has, until the next comma
 // with an option of the protocol behind it, so etcd://a,b,wait=1s has two hosts; a host that is
 // called cas or cleaner is written with its port, and a semicolon as %3B. There cas and cleaner
 // need no value.
@@ -95,8 +95,8 @@
 // advertise is not asked: what is open is where this member listens, and something that
 // encrypts may stand before that.
 //
-// # What this version does not serve
+// # What is kept
 //
-// Protocol consensus, and what is kept in data. Whoever asks for that is refused in plain words
-// rather than started as something less.
+// Spaces of protocol consensus need data, and with data the default space has that protocol unless it is configured. The
+// stable cell is in that folder, too, unless state names another; none is refused with it.
 package config

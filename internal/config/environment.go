@@ -25,6 +25,8 @@ func OtherVariables() []string {
 		"KEEP", "NO_KEEP", "WHILE_PID", "SESSION", "TOKEN",
 		// locks, show, status, transfer, force-view.
 		"PREFIX", "WATCH", "DIRECT", "MEMBERS", "CONFIRM",
+		// snapshot.
+		"REPLACE", "ABOVE", "GRACE",
 		// sim, bench, demo.
 		"PROTOCOL", "SEED", "SEEDS", "FAULTS", "DURATION", "JOBS", "AS_PUBLISHED", "COVERAGE", "LINEARIZABLE", "HISTORY",
 		"TRACE_MEMBER", "SHRINK", "SVG", "SVG_FROM", "SVG_TO", "SVG_EVENTS", "SHOW", "FROM", "TO",

@@ -271,7 +271,7 @@ func (d *document) spaces(node *yaml.Node) {
 			return
 		}
 		if space.Protocol == "" {
-			d.reject(full, value, "it names no protocol", strings.Join(protocols(), ", "), "write {protocol: "+usual+"}")
+			d.reject(full, value, "it names no protocol", strings.Join(served(), ", "), "write {protocol: "+usual+"}")
 			return
 		}
 		d.putSpace(d.layer, space, inFile(d.path, key.Line))

@@ -79,7 +79,7 @@ func memberKeys() []Key {
 			"a folder, none, or empty for the user's state folder",
 			"Folder of the stable cell; none keeps nothing across restarts; without it the user's state folder, by name."),
 		textKey("data", "", func(c *Config) *string { return &c.Data },
-			"empty", "Folder of what durable protocols keep; no protocol of this version does."),
+			"a folder, or empty", "Folder of what spaces of protocol consensus keep, and of the stable cell unless state names one; with it the default space has that protocol."),
 		candidateKey(),
 	}
 }

@@ -41,7 +41,7 @@ func TestRefused(t *testing.T) {
 		{"priority", "15", "too large|give 14 or less"},
 		{"priority", "high", "not a whole number"},
 		{"state", notFolder, "it is not a folder|name another path"},
-		{"data", "/var/lib/holdfast", "no protocol of this version keeps data|leave it out"},
+		{"data", notFolder, "it is not a folder|name another path"},
 		{"lease", "3", `"3" from flag --lease: it is not a duration|allowed: 100ms to 1h, and more than 8 times patience|a number and a unit, as in 3s`},
 		{"lease", "", "it is not a duration"},
 		{"lease", "99ms", "too short|give 100ms or more"},
@@ -110,7 +110,7 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=central,preempt", "spaces", `option "preempt" has no value|write option=value`},
 		{"a=central,preempt=true,preempt=false", "spaces", "given twice"},
 		{"a=central;a=central", "spaces.a", "the space is given twice"},
-		{"billing=consensus", "spaces.billing", `"billing=consensus" from flag --space: protocol consensus is not served by this version; use central, grantor, permission, bakery or claim`},
+		{"billing=consensus", "spaces.billing", `"billing=consensus" from flag --space: protocol consensus keeps its locks on the disk, and data is empty; give it a folder with --data DIR`},
 		{"a=bakery,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the leaders; allowed: primary; leave it out for primary, or use protocol central or grantor`},
 		{"a=bakery,messages=publish", "spaces.a", `option messages cannot be "publish"; allowed: merged, published; did you mean published?`},
 		{"a=bakery,grace=on", "spaces.a", `option grace cannot be "on"; allowed: 0, snaplock, 1s to 1h; leave it out for 0`},
@@ -142,10 +142,9 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=permission,placement=on", "spaces.a", `protocol permission has no option "placement"; allowed: partition, preempt, defer, retain, capacity; leave it out`},
 		{"a=grantor,retain=true", "spaces.a", `protocol grantor has no option "retain"; allowed: partition, preempt, placement, hold_on`},
 		{"a=central,capacity=2", "spaces.a", `protocol central has no option "capacity"; allowed: partition, preempt; leave it out`},
-		{"a=consensus,shards=1", "spaces.a", "not served"},
-		{"default=consensus", "spaces.default", "not served"},
+		{"default=consensus", "spaces.default", "data is empty"},
 		{"a=centrall", "spaces.a", "central, grantor, permission, bakery, claim, consensus|did you mean central?"},
-		{"a=", "spaces.a", `there is no protocol ""|use central, grantor, permission, bakery or claim`},
+		{"a=", "spaces.a", `there is no protocol ""|use central, grantor, permission, bakery, claim or consensus`},
 		{"a=central,shards=1", "spaces.a", `no option "shards"; allowed: partition, preempt; leave it out`},
 		{"a=central,partitoin=any", "spaces.a", "did you mean partition?"},
 		{"a=central,partition=all", "spaces.a", `option partition cannot be "all"; allowed: primary, any`},
@@ -234,5 +233,41 @@ func TestOthersVariables(t *testing.T) {
 		"HOLDFAST_A_SERVICE_HOST=10.0.0.2", "HOLDFAST_A_PORT_4040_TCP=tcp://10.0.0.2:4040")
 	if c := mustLoad(t, Sources{Environ: environ}); c.Origin("lease") != "default" {
 		t.Errorf("lease is from %s", c.Origin("lease"))
+	}
+}
+
+// TestDurableRefused: what spaces of protocol consensus must not have, where there is a folder.
+func TestDurableRefused(t *testing.T) {
+	folder := t.TempDir()
+	for _, test := range []struct{ value, key, parts string }{
+		{"a=consensus,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the founders; allowed: primary`},
+		{"a=consensus,preempt=true", "spaces.a", `option preempt cannot be "true": no coordinator decides its locks; allowed: false`},
+		{"a=consensus,shards=257", "spaces.a", `option shards cannot be "257": it is too large; allowed: 1 to 256; give 256 or less`},
+		{"a=consensus,shards=0", "spaces.a", `option shards cannot be "0": it is too small; allowed: 1 to 256; give 1 or more`},
+	} {
+		found := problems(t, Sources{Flags: map[string]string{"spaces": test.value, "data": folder}})
+		if len(found) != 1 {
+			t.Fatalf("%d problems, want one: %v", len(found), found)
+		}
+		matches(t, found[0], test.key, test.parts)
+	}
+	_, err := Load(Sources{Flags: map[string]string{"state": "none", "data": folder}})
+	if err == nil || !strings.Contains(err.Error(), "another one after each start") {
+		t.Errorf("state none with data: %v", err)
+	}
+}
+
+// TestDurableDefault: with a folder the default space has protocol consensus, unless it is configured.
+func TestDurableDefault(t *testing.T) {
+	folder := t.TempDir()
+	for value, want := range map[string]string{"": "consensus", "a=central": "consensus", "default=grantor": "grantor", "a=consensus,shards=3;default=central": "central"} {
+		c, err := Load(Sources{Flags: map[string]string{"spaces": value, "data": folder}})
+		if err != nil || c.Spaces[0].Protocol != want {
+			t.Errorf("%q: %v, want protocol %s", value, err, want)
+			continue
+		}
+		if state, err := c.StateDir("a", nil); state != folder || err != nil {
+			t.Errorf("%q: the cell is in %q, %v; want %q", value, state, err, folder)
+		}
 	}
 }

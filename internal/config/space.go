@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 )
 
 const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
@@ -18,12 +19,13 @@ const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
 const usual = "central"
 
 // served are the names of the protocols that this version serves.
-func served() []string { return []string{usual, "grantor", "permission", "bakery", "claim"} }
-
-// protocols are the names of all protocols, served or not.
-func protocols() []string {
-	return append(served(), "consensus")
+func served() []string {
+	return []string{usual, "grantor", "permission", "bakery", "claim", durable}
 }
+
+// durable is the protocol that keeps its locks in the folder of data, and that the default space has where there is
+// one and nothing else is configured.
+const durable = "consensus"
 
 // option is something that a space may set, and the words for its values, the default
 // first. With usual it may also be a length of time, and the word on stands for that one;
@@ -81,6 +83,15 @@ func optionsOf(protocol string) []option {
 		options = append(options,
 			option{name: "messages", words: []string{"merged", "published"}},
 			option{name: "grace", words: []string{"0", "snaplock"}, timed: true})
+	case durable:
+		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
+			"a lock is decided by a majority of the founders",
+			"leave it out for primary, or use protocol central or grantor",
+		}}}
+		options[1] = option{name: "preempt", words: []string{"false"}, refused: map[string]flaw{"true": {
+			"no coordinator decides its locks", "leave it out for false",
+		}}}
+		options = append(options, option{name: "shards", most: consensus.MaxShards, left: "1"})
 	case "claim":
 		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
 			"the store decides, which has no sides",
@@ -236,6 +247,9 @@ func (l *loader) readSpaces() {
 			continue
 		}
 		l.config.origins["spaces."+name] = found.Origin
+		if found.Space.Name == holdfast.DefaultSpace && found.Origin == "default" && l.config.Data != "" {
+			found.Space.Protocol = durable
+		}
 		l.checkSpace(found)
 		l.config.Spaces = append(l.config.Spaces, found.Space.clone())
 	}
@@ -305,12 +319,9 @@ func (l *loader) checkSpace(s setting) {
 	use := "use " + strings.Join(served()[:last], ", ") + " or " + served()[last]
 	switch {
 	case slices.Contains(served(), s.Space.Protocol):
-	case slices.Contains(protocols(), s.Space.Protocol):
-		refuse("protocol "+s.Space.Protocol+" is not served by this version", "", use)
-		return
 	default:
-		refuse("there is no protocol "+quote(hushed(s.Space.Protocol)), strings.Join(protocols(), ", "),
-			suggest(s.Space.Protocol, protocols(), use))
+		refuse("there is no protocol "+quote(hushed(s.Space.Protocol)), strings.Join(served(), ", "),
+			suggest(s.Space.Protocol, served(), use))
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Space.Options)) {
@@ -330,6 +341,9 @@ func (l *loader) checkSpace(s setting) {
 			}
 			refuse(text, options[at].allowed(), wrong.fix)
 		}
+	}
+	if s.Space.Protocol == durable && l.good("data") && l.config.Data == "" {
+		refuse("protocol consensus keeps its locks on the disk, and data is empty", "", "give it a folder with --data DIR")
 	}
 	if _, given := s.Space.Options[storeOption]; s.Space.Protocol == "claim" && !given {
 		refuse("protocol claim writes its claims into a store, and there is no option "+storeOption, "", "give "+storeOption+"=URL, as in "+storeOption+"=postgres://HOST/DATABASE")

@@ -14,12 +14,15 @@ import (
 const noState = "none"
 
 // StateDir returns the folder of the stable cell of the member with this name: the
-// one that was configured, or else $XDG_STATE_HOME/holdfast/NAME, or else
+// one that was configured, or else that of data, or else $XDG_STATE_HOME/holdfast/NAME, or else
 // $HOME/.local/state/holdfast/NAME. "" means that the member keeps no cell. Nothing
 // is created. It is an error when there is no home to put the folder in.
 func (c *Config) StateDir(name string, environ []string) (string, error) {
 	switch c.State {
 	case "":
+		if c.Data != "" {
+			return c.Data, nil
+		}
 	case noState:
 		return "", nil
 	default:

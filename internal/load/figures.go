@@ -29,7 +29,7 @@ const (
 	// Of locks in a store; see [Asker].
 	WritesPerLock Metric = "writes_per_lock"
 	ReadsPerLock  Metric = "reads_per_lock"
-	TriesWon      Metric = "tries_won"   // locks for each write that was to take one
+	TriesWon      Metric = "tries_won"   // locks for each write that was to take one; more than 1 where some need none
 	OfPossible    Metric = "of_possible" // hand-offs for each that the think time leaves room for, with Hot
 )
 

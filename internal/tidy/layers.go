@@ -55,6 +55,10 @@ func rows() []row {
 			std = append([]string{"context"}, ruleStd...) // for the interface that its drivers implement
 		case "lock/replica":
 			std = append([]string{"hash/crc32", "hash/crc64"}, ruleStd...) // sums of what is written down
+		case "protocol/...", "seat":
+			std = append([]string{"hash/fnv"}, ruleStd...) // consensus: which shard has a name, and whose a log is
+		case "session":
+			std = append([]string{"crypto/sha256", "crypto/subtle"}, ruleStd...) // what others keep of a client's secret
 		case "protocol/consensus/group":
 			outside = []string{"go.etcd.io/raft", "google.golang.org/protobuf/proto"} // in which that writes down who is a member
 		}
@@ -68,6 +72,7 @@ func rows() []row {
 		row{folders: []string{"internal/issuer", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"authority/stage"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
+		row{folders: []string{"wire/snapshot"}, own: []string{"wire"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
 		row{folders: []string{"events"}, own: with("wire", "wire/api")},
 		row{folders: []string{"transport"}, own: with()},

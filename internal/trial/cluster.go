@@ -31,6 +31,9 @@ type Settings struct {
 	// Around returns what stands before the command of the member at an index, such as a
 	// program that runs it elsewhere. Nil means nothing.
 	Around func(index int) []string
+	// Data returns the data folder of the member with a name, which has its stable cell too. Nil
+	// means that it keeps nothing but a state folder.
+	Data func(name string) string
 	// LogLevel is what the members write to their logs. Zero means warn.
 	LogLevel string
 	// Flags are further flags of each, and FlagsOf those of the member with a name. Nil
@@ -57,8 +60,12 @@ func NewCluster(s Settings) *Cluster {
 			command = s.Around(i)
 		}
 		command = append(slices.Clone(command), s.Program, "serve", "--name", name, "--listen", address, "--http", "",
-			"--state", filepath.Join(s.Folder, "state-"+name),
 			"--join", strings.Join(s.Addresses, ","), "--expect", strconv.Itoa(len(s.Addresses)), "--log-level", cmp.Or(s.LogLevel, "warn"))
+		if s.Data != nil {
+			command = append(command, "--data", s.Data(name))
+		} else {
+			command = append(command, "--state", filepath.Join(s.Folder, "state-"+name))
+		}
 		if s.Lease > 0 {
 			command = append(command, "--lease", s.Lease.String())
 		}

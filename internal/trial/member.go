@@ -71,14 +71,22 @@ func (m *Member) Terminate() error { return m.signal(syscall.SIGTERM) }
 
 // AwaitEnd waits until it has ended by itself, with exit code 0.
 func (m *Member) AwaitEnd(ctx context.Context) error {
+	if _, err := m.AwaitExit(ctx); err != nil {
+		return err
+	}
+	if m.err != nil {
+		return fmt.Errorf("member %s ended badly: %w: %s", m.Name, m.err, m.Log())
+	}
+	return nil
+}
+
+// AwaitExit waits until it has ended, and returns its exit code; -1 where a signal has ended it.
+func (m *Member) AwaitExit(ctx context.Context) (code int, err error) {
 	select {
 	case <-m.ended:
-		if m.err != nil {
-			return fmt.Errorf("member %s ended badly: %w: %s", m.Name, m.err, m.Log())
-		}
-		return nil
+		return m.cmd.ProcessState.ExitCode(), nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the end of member %s: %w; it says: %s", m.Name, ctx.Err(), m.Log())
+		return 0, fmt.Errorf("wait for the end of member %s: %w; it says: %s", m.Name, ctx.Err(), m.Log())
 	}
 }
 

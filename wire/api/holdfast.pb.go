@@ -3017,6 +3017,118 @@ func (x *TransferRequest) GetBy() string {
 	return ""
 }
 
+type ReformRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Member        string                 `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"` // name, address or id; required
+	As            string                 `protobuf:"bytes,3,opt,name=as,proto3" json:"as,omitempty"`         // voter, learner or none; required
+	By            string                 `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReformRequest) Reset() {
+	*x = ReformRequest{}
+	mi := &file_holdfast_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReformRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReformRequest) ProtoMessage() {}
+
+func (x *ReformRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReformRequest.ProtoReflect.Descriptor instead.
+func (*ReformRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *ReformRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *ReformRequest) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *ReformRequest) GetAs() string {
+	if x != nil {
+		return x.As
+	}
+	return ""
+}
+
+func (x *ReformRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type ShardsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardsRequest) Reset() {
+	*x = ShardsRequest{}
+	mi := &file_holdfast_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardsRequest) ProtoMessage() {}
+
+func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardsRequest.ProtoReflect.Descriptor instead.
+func (*ShardsRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ShardsRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
 type SuspendRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
@@ -3029,7 +3141,7 @@ type SuspendRequest struct {
 
 func (x *SuspendRequest) Reset() {
 	*x = SuspendRequest{}
-	mi := &file_holdfast_proto_msgTypes[44]
+	mi := &file_holdfast_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3153,7 @@ func (x *SuspendRequest) String() string {
 func (*SuspendRequest) ProtoMessage() {}
 
 func (x *SuspendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[44]
+	mi := &file_holdfast_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3166,7 @@ func (x *SuspendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendRequest.ProtoReflect.Descriptor instead.
 func (*SuspendRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{44}
+	return file_holdfast_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SuspendRequest) GetSpace() string {
@@ -3096,7 +3208,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_holdfast_proto_msgTypes[45]
+	mi := &file_holdfast_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3220,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[45]
+	mi := &file_holdfast_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3233,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{45}
+	return file_holdfast_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ResumeRequest) GetSpace() string {
@@ -3155,7 +3267,7 @@ type OpenSpaceRequest struct {
 
 func (x *OpenSpaceRequest) Reset() {
 	*x = OpenSpaceRequest{}
-	mi := &file_holdfast_proto_msgTypes[46]
+	mi := &file_holdfast_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3167,7 +3279,7 @@ func (x *OpenSpaceRequest) String() string {
 func (*OpenSpaceRequest) ProtoMessage() {}
 
 func (x *OpenSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[46]
+	mi := &file_holdfast_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3180,7 +3292,7 @@ func (x *OpenSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSpaceRequest.ProtoReflect.Descriptor instead.
 func (*OpenSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{46}
+	return file_holdfast_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *OpenSpaceRequest) GetSpace() string {
@@ -3207,7 +3319,7 @@ type CloseSpaceRequest struct {
 
 func (x *CloseSpaceRequest) Reset() {
 	*x = CloseSpaceRequest{}
-	mi := &file_holdfast_proto_msgTypes[47]
+	mi := &file_holdfast_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3331,7 @@ func (x *CloseSpaceRequest) String() string {
 func (*CloseSpaceRequest) ProtoMessage() {}
 
 func (x *CloseSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[47]
+	mi := &file_holdfast_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +3344,7 @@ func (x *CloseSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSpaceRequest.ProtoReflect.Descriptor instead.
 func (*CloseSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{47}
+	return file_holdfast_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CloseSpaceRequest) GetSpace() string {
@@ -3247,6 +3359,94 @@ func (x *CloseSpaceRequest) GetBy() string {
 		return x.By
 	}
 	return ""
+}
+
+type SnapshotRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"` // "" is default
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotRequest) Reset() {
+	*x = SnapshotRequest{}
+	mi := &file_holdfast_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotRequest) ProtoMessage() {}
+
+func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
+func (*SnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *SnapshotRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+type SnapshotPiece struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotPiece) Reset() {
+	*x = SnapshotPiece{}
+	mi := &file_holdfast_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotPiece) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotPiece) ProtoMessage() {}
+
+func (x *SnapshotPiece) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotPiece.ProtoReflect.Descriptor instead.
+func (*SnapshotPiece) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *SnapshotPiece) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
 }
 
 var File_holdfast_proto protoreflect.FileDescriptor
@@ -3447,7 +3647,14 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x0fTransferRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\tR\x06member\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\"p\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"]\n" +
+	"\rReformRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\tR\x06member\x12\x0e\n" +
+	"\x02as\x18\x03 \x01(\tR\x02as\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\"%\n" +
+	"\rShardsRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\"p\n" +
 	"\x0eSuspendRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
@@ -3463,7 +3670,11 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\"9\n" +
 	"\x11CloseSpaceRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by*;\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"'\n" +
+	"\x0fSnapshotRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\"#\n" +
+	"\rSnapshotPiece\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*;\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
 	"\vMODE_SHARED\x10\x01\x12\x0e\n" +
@@ -3485,18 +3696,21 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04Show\x12\x18.holdfast.v1.ShowRequest\x1a\x11.holdfast.v1.JSON\x125\n" +
 	"\x05Break\x12\x19.holdfast.v1.BreakRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
 	"\x06Status\x12\x1a.holdfast.v1.StatusRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
-	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x11.holdfast.v1.JSON0\x012\xb6\x04\n" +
+	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x11.holdfast.v1.JSON0\x012\xf0\x05\n" +
 	"\x05Admin\x12>\n" +
 	"\x05Leave\x12\x19.holdfast.v1.LeaveRequest\x1a\x1a.holdfast.v1.LeaveResponse\x12>\n" +
 	"\x05Drain\x12\x19.holdfast.v1.DrainRequest\x1a\x1a.holdfast.v1.DrainResponse\x12=\n" +
 	"\tPlanForce\x12\x1d.holdfast.v1.PlanForceRequest\x1a\x11.holdfast.v1.JSON\x12=\n" +
 	"\tForceView\x12\x1d.holdfast.v1.ForceViewRequest\x1a\x11.holdfast.v1.JSON\x12;\n" +
-	"\bTransfer\x12\x1c.holdfast.v1.TransferRequest\x1a\x11.holdfast.v1.JSON\x129\n" +
+	"\bTransfer\x12\x1c.holdfast.v1.TransferRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
+	"\x06Reform\x12\x1a.holdfast.v1.ReformRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
+	"\x06Shards\x12\x1a.holdfast.v1.ShardsRequest\x1a\x11.holdfast.v1.JSON\x129\n" +
 	"\aSuspend\x12\x1b.holdfast.v1.SuspendRequest\x1a\x11.holdfast.v1.JSON\x127\n" +
 	"\x06Resume\x12\x1a.holdfast.v1.ResumeRequest\x1a\x11.holdfast.v1.JSON\x12=\n" +
 	"\tOpenSpace\x12\x1d.holdfast.v1.OpenSpaceRequest\x1a\x11.holdfast.v1.JSON\x12?\n" +
 	"\n" +
-	"CloseSpace\x12\x1e.holdfast.v1.CloseSpaceRequest\x1a\x11.holdfast.v1.JSONB-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
+	"CloseSpace\x12\x1e.holdfast.v1.CloseSpaceRequest\x1a\x11.holdfast.v1.JSON\x12F\n" +
+	"\bSnapshot\x12\x1c.holdfast.v1.SnapshotRequest\x1a\x1a.holdfast.v1.SnapshotPiece0\x01B-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
 
 var (
 	file_holdfast_proto_rawDescOnce sync.Once
@@ -3511,7 +3725,7 @@ func file_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_holdfast_proto_goTypes = []any{
 	(Mode)(0),                  // 0: holdfast.v1.Mode
 	(Class)(0),                 // 1: holdfast.v1.Class
@@ -3559,10 +3773,14 @@ var file_holdfast_proto_goTypes = []any{
 	(*PlanForceRequest)(nil),   // 43: holdfast.v1.PlanForceRequest
 	(*ForceViewRequest)(nil),   // 44: holdfast.v1.ForceViewRequest
 	(*TransferRequest)(nil),    // 45: holdfast.v1.TransferRequest
-	(*SuspendRequest)(nil),     // 46: holdfast.v1.SuspendRequest
-	(*ResumeRequest)(nil),      // 47: holdfast.v1.ResumeRequest
-	(*OpenSpaceRequest)(nil),   // 48: holdfast.v1.OpenSpaceRequest
-	(*CloseSpaceRequest)(nil),  // 49: holdfast.v1.CloseSpaceRequest
+	(*ReformRequest)(nil),      // 46: holdfast.v1.ReformRequest
+	(*ShardsRequest)(nil),      // 47: holdfast.v1.ShardsRequest
+	(*SuspendRequest)(nil),     // 48: holdfast.v1.SuspendRequest
+	(*ResumeRequest)(nil),      // 49: holdfast.v1.ResumeRequest
+	(*OpenSpaceRequest)(nil),   // 50: holdfast.v1.OpenSpaceRequest
+	(*CloseSpaceRequest)(nil),  // 51: holdfast.v1.CloseSpaceRequest
+	(*SnapshotRequest)(nil),    // 52: holdfast.v1.SnapshotRequest
+	(*SnapshotPiece)(nil),      // 53: holdfast.v1.SnapshotPiece
 }
 var file_holdfast_proto_depIdxs = []int32{
 	3,  // 0: holdfast.v1.ClientFrame.operations:type_name -> holdfast.v1.Operation
@@ -3609,31 +3827,37 @@ var file_holdfast_proto_depIdxs = []int32{
 	43, // 41: holdfast.v1.Admin.PlanForce:input_type -> holdfast.v1.PlanForceRequest
 	44, // 42: holdfast.v1.Admin.ForceView:input_type -> holdfast.v1.ForceViewRequest
 	45, // 43: holdfast.v1.Admin.Transfer:input_type -> holdfast.v1.TransferRequest
-	46, // 44: holdfast.v1.Admin.Suspend:input_type -> holdfast.v1.SuspendRequest
-	47, // 45: holdfast.v1.Admin.Resume:input_type -> holdfast.v1.ResumeRequest
-	48, // 46: holdfast.v1.Admin.OpenSpace:input_type -> holdfast.v1.OpenSpaceRequest
-	49, // 47: holdfast.v1.Admin.CloseSpace:input_type -> holdfast.v1.CloseSpaceRequest
-	11, // 48: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
-	25, // 49: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquireResponse
-	28, // 50: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleaseResponse
-	30, // 51: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.RenewResponse
-	32, // 52: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.EndSessionResponse
-	34, // 53: holdfast.v1.Locks.List:output_type -> holdfast.v1.ListResponse
-	23, // 54: holdfast.v1.Locks.Show:output_type -> holdfast.v1.JSON
-	23, // 55: holdfast.v1.Locks.Break:output_type -> holdfast.v1.JSON
-	23, // 56: holdfast.v1.Locks.Status:output_type -> holdfast.v1.JSON
-	23, // 57: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.JSON
-	40, // 58: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.LeaveResponse
-	42, // 59: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.DrainResponse
-	23, // 60: holdfast.v1.Admin.PlanForce:output_type -> holdfast.v1.JSON
-	23, // 61: holdfast.v1.Admin.ForceView:output_type -> holdfast.v1.JSON
-	23, // 62: holdfast.v1.Admin.Transfer:output_type -> holdfast.v1.JSON
-	23, // 63: holdfast.v1.Admin.Suspend:output_type -> holdfast.v1.JSON
-	23, // 64: holdfast.v1.Admin.Resume:output_type -> holdfast.v1.JSON
-	23, // 65: holdfast.v1.Admin.OpenSpace:output_type -> holdfast.v1.JSON
-	23, // 66: holdfast.v1.Admin.CloseSpace:output_type -> holdfast.v1.JSON
-	48, // [48:67] is the sub-list for method output_type
-	29, // [29:48] is the sub-list for method input_type
+	46, // 44: holdfast.v1.Admin.Reform:input_type -> holdfast.v1.ReformRequest
+	47, // 45: holdfast.v1.Admin.Shards:input_type -> holdfast.v1.ShardsRequest
+	48, // 46: holdfast.v1.Admin.Suspend:input_type -> holdfast.v1.SuspendRequest
+	49, // 47: holdfast.v1.Admin.Resume:input_type -> holdfast.v1.ResumeRequest
+	50, // 48: holdfast.v1.Admin.OpenSpace:input_type -> holdfast.v1.OpenSpaceRequest
+	51, // 49: holdfast.v1.Admin.CloseSpace:input_type -> holdfast.v1.CloseSpaceRequest
+	52, // 50: holdfast.v1.Admin.Snapshot:input_type -> holdfast.v1.SnapshotRequest
+	11, // 51: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
+	25, // 52: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquireResponse
+	28, // 53: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleaseResponse
+	30, // 54: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.RenewResponse
+	32, // 55: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.EndSessionResponse
+	34, // 56: holdfast.v1.Locks.List:output_type -> holdfast.v1.ListResponse
+	23, // 57: holdfast.v1.Locks.Show:output_type -> holdfast.v1.JSON
+	23, // 58: holdfast.v1.Locks.Break:output_type -> holdfast.v1.JSON
+	23, // 59: holdfast.v1.Locks.Status:output_type -> holdfast.v1.JSON
+	23, // 60: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.JSON
+	40, // 61: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.LeaveResponse
+	42, // 62: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.DrainResponse
+	23, // 63: holdfast.v1.Admin.PlanForce:output_type -> holdfast.v1.JSON
+	23, // 64: holdfast.v1.Admin.ForceView:output_type -> holdfast.v1.JSON
+	23, // 65: holdfast.v1.Admin.Transfer:output_type -> holdfast.v1.JSON
+	23, // 66: holdfast.v1.Admin.Reform:output_type -> holdfast.v1.JSON
+	23, // 67: holdfast.v1.Admin.Shards:output_type -> holdfast.v1.JSON
+	23, // 68: holdfast.v1.Admin.Suspend:output_type -> holdfast.v1.JSON
+	23, // 69: holdfast.v1.Admin.Resume:output_type -> holdfast.v1.JSON
+	23, // 70: holdfast.v1.Admin.OpenSpace:output_type -> holdfast.v1.JSON
+	23, // 71: holdfast.v1.Admin.CloseSpace:output_type -> holdfast.v1.JSON
+	53, // 72: holdfast.v1.Admin.Snapshot:output_type -> holdfast.v1.SnapshotPiece
+	51, // [51:73] is the sub-list for method output_type
+	29, // [29:51] is the sub-list for method input_type
 	29, // [29:29] is the sub-list for extension type_name
 	29, // [29:29] is the sub-list for extension extendee
 	0,  // [0:29] is the sub-list for field type_name
@@ -3664,14 +3888,14 @@ func file_holdfast_proto_init() {
 		(*Event_Beat)(nil),
 		(*Event_Moved)(nil),
 	}
-	file_holdfast_proto_msgTypes[44].OneofWrappers = []any{}
+	file_holdfast_proto_msgTypes[46].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_proto_rawDesc), len(file_holdfast_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   48,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -561,10 +561,13 @@ const (
 	Admin_PlanForce_FullMethodName  = "/holdfast.v1.Admin/PlanForce"
 	Admin_ForceView_FullMethodName  = "/holdfast.v1.Admin/ForceView"
 	Admin_Transfer_FullMethodName   = "/holdfast.v1.Admin/Transfer"
+	Admin_Reform_FullMethodName     = "/holdfast.v1.Admin/Reform"
+	Admin_Shards_FullMethodName     = "/holdfast.v1.Admin/Shards"
 	Admin_Suspend_FullMethodName    = "/holdfast.v1.Admin/Suspend"
 	Admin_Resume_FullMethodName     = "/holdfast.v1.Admin/Resume"
 	Admin_OpenSpace_FullMethodName  = "/holdfast.v1.Admin/OpenSpace"
 	Admin_CloseSpace_FullMethodName = "/holdfast.v1.Admin/CloseSpace"
+	Admin_Snapshot_FullMethodName   = "/holdfast.v1.Admin/Snapshot"
 )
 
 // AdminClient is the client API for Admin service.
@@ -589,6 +592,11 @@ type AdminClient interface {
 	// Transfer makes a member the authority of a space, where the space's protocol hands
 	// that over. It is answered when that member serves. Whichever member may be asked.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*JSON, error)
+	// Reform changes what a member is in a space whose members vote (protocol consensus), and
+	// is answered when all its shards have it. Whichever member with a part may be asked.
+	Reform(ctx context.Context, in *ReformRequest, opts ...grpc.CallOption) (*JSON, error)
+	// Shards tells who votes in a space, as this member knows it.
+	Shards(ctx context.Context, in *ShardsRequest, opts ...grpc.CallOption) (*JSON, error)
 	// Suspend stops new grants of a space at once, and is answered when all that is held has
 	// been released. It holds until Resume, or until the member that was asked ends.
 	Suspend(ctx context.Context, in *SuspendRequest, opts ...grpc.CallOption) (*JSON, error)
@@ -599,6 +607,10 @@ type AdminClient interface {
 	// CloseSpace ends a space's instance at the member, and is answered when nothing of the
 	// member's is left in it. The end of the call ends the waiting alone.
 	CloseSpace(ctx context.Context, in *CloseSpaceRequest, opts ...grpc.CallOption) (*JSON, error)
+	// Snapshot copies a space of protocol consensus: the pieces of the answer, one behind the
+	// other, are a file as package wire/snapshot describes it. It is as new as the call.
+	// Whichever member may be asked.
+	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotPiece], error)
 }
 
 type adminClient struct {
@@ -659,6 +671,26 @@ func (c *adminClient) Transfer(ctx context.Context, in *TransferRequest, opts ..
 	return out, nil
 }
 
+func (c *adminClient) Reform(ctx context.Context, in *ReformRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_Reform_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) Shards(ctx context.Context, in *ShardsRequest, opts ...grpc.CallOption) (*JSON, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JSON)
+	err := c.cc.Invoke(ctx, Admin_Shards_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) Suspend(ctx context.Context, in *SuspendRequest, opts ...grpc.CallOption) (*JSON, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(JSON)
@@ -699,6 +731,25 @@ func (c *adminClient) CloseSpace(ctx context.Context, in *CloseSpaceRequest, opt
 	return out, nil
 }
 
+func (c *adminClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotPiece], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[0], Admin_Snapshot_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SnapshotRequest, SnapshotPiece]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_SnapshotClient = grpc.ServerStreamingClient[SnapshotPiece]
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -721,6 +772,11 @@ type AdminServer interface {
 	// Transfer makes a member the authority of a space, where the space's protocol hands
 	// that over. It is answered when that member serves. Whichever member may be asked.
 	Transfer(context.Context, *TransferRequest) (*JSON, error)
+	// Reform changes what a member is in a space whose members vote (protocol consensus), and
+	// is answered when all its shards have it. Whichever member with a part may be asked.
+	Reform(context.Context, *ReformRequest) (*JSON, error)
+	// Shards tells who votes in a space, as this member knows it.
+	Shards(context.Context, *ShardsRequest) (*JSON, error)
 	// Suspend stops new grants of a space at once, and is answered when all that is held has
 	// been released. It holds until Resume, or until the member that was asked ends.
 	Suspend(context.Context, *SuspendRequest) (*JSON, error)
@@ -731,6 +787,10 @@ type AdminServer interface {
 	// CloseSpace ends a space's instance at the member, and is answered when nothing of the
 	// member's is left in it. The end of the call ends the waiting alone.
 	CloseSpace(context.Context, *CloseSpaceRequest) (*JSON, error)
+	// Snapshot copies a space of protocol consensus: the pieces of the answer, one behind the
+	// other, are a file as package wire/snapshot describes it. It is as new as the call.
+	// Whichever member may be asked.
+	Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[SnapshotPiece]) error
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -756,6 +816,12 @@ func (UnimplementedAdminServer) ForceView(context.Context, *ForceViewRequest) (*
 func (UnimplementedAdminServer) Transfer(context.Context, *TransferRequest) (*JSON, error) {
 	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
 }
+func (UnimplementedAdminServer) Reform(context.Context, *ReformRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reform not implemented")
+}
+func (UnimplementedAdminServer) Shards(context.Context, *ShardsRequest) (*JSON, error) {
+	return nil, status.Error(codes.Unimplemented, "method Shards not implemented")
+}
 func (UnimplementedAdminServer) Suspend(context.Context, *SuspendRequest) (*JSON, error) {
 	return nil, status.Error(codes.Unimplemented, "method Suspend not implemented")
 }
@@ -767,6 +833,9 @@ func (UnimplementedAdminServer) OpenSpace(context.Context, *OpenSpaceRequest) (*
 }
 func (UnimplementedAdminServer) CloseSpace(context.Context, *CloseSpaceRequest) (*JSON, error) {
 	return nil, status.Error(codes.Unimplemented, "method CloseSpace not implemented")
+}
+func (UnimplementedAdminServer) Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[SnapshotPiece]) error {
+	return status.Error(codes.Unimplemented, "method Snapshot not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -879,6 +948,42 @@ func _Admin_Transfer_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Reform_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReformRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Reform(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Reform_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Reform(ctx, req.(*ReformRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_Shards_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ShardsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Shards(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Shards_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Shards(ctx, req.(*ShardsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_Suspend_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SuspendRequest)
 	if err := dec(in); err != nil {
@@ -951,6 +1056,17 @@ func _Admin_CloseSpace_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Snapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SnapshotRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServer).Snapshot(m, &grpc.GenericServerStream[SnapshotRequest, SnapshotPiece]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_SnapshotServer = grpc.ServerStreamingServer[SnapshotPiece]
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -979,6 +1095,14 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Admin_Transfer_Handler,
 		},
 		{
+			MethodName: "Reform",
+			Handler:    _Admin_Reform_Handler,
+		},
+		{
+			MethodName: "Shards",
+			Handler:    _Admin_Shards_Handler,
+		},
+		{
 			MethodName: "Suspend",
 			Handler:    _Admin_Suspend_Handler,
 		},
@@ -995,6 +1119,12 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Admin_CloseSpace_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Snapshot",
+			Handler:       _Admin_Snapshot_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "holdfast.proto",
 }

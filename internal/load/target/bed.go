@@ -50,13 +50,13 @@ type Bed struct {
 func Names() []string {
 	return append([]string{
 		"raw", "limit", "limit-queued", "limit-tls", "local", "local-grantor", "remote", "remote-tls",
-		"central", "central-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept",
+		"central", "central-member", replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept",
 	}, allSpreadNames()...)
 }
 
 // Rare are those that are measured only where somebody names them.
 func Rare() []string {
-	return append([]string{"limit-queued", "limit-tls", "local-grantor", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"},
+	return append([]string{"limit-queued", "limit-tls", "local-grantor", replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"},
 		allSpreadNames()...)
 }
 
@@ -134,25 +134,25 @@ func (b *Bed) Close() error {
 func (b *Bed) Targets(names []string) ([]load.Target, error) {
 	if b.clusters == nil {
 		b.clusters = map[string]*cluster{}
-		for _, protocol := range []string{"central", grantors} {
+		for _, protocol := range []string{"central", grantors, replicated} {
 			b.clusters[protocol] = &cluster{bed: b, protocol: protocol}
 		}
 	}
 	makers := map[string]func() load.Target{
-		"raw":            func() load.Target { return &raw{bed: b} },
-		"limit":          func() load.Target { return &limited{bed: b, name: "limit"} },
-		"limit-queued":   func() load.Target { return &limited{bed: b, name: "limit-queued", queued: true} },
-		"limit-tls":      func() load.Target { return &limited{bed: b, name: "limit-tls", encrypted: true} },
-		"local":          func() load.Target { return &local{protocol: "central"} },
-		"local-grantor":  func() load.Target { return &local{protocol: grantors} },
-		"remote":         func() load.Target { return &remote{bed: b} },
-		"remote-tls":     func() load.Target { return &remote{bed: b, encrypted: true} },
-		"central":        func() load.Target { return &three{cluster: b.clusters["central"], direct: true} },
-		"central-member": func() load.Target { return &three{cluster: b.clusters["central"]} },
-		"grantor":        func() load.Target { return &three{cluster: b.clusters[grantors], direct: true} },
-		"grantor-member": func() load.Target { return &three{cluster: b.clusters[grantors]} },
-		"grantor-own":    func() load.Target { return &own{bed: b} },
-		"grantor-kept":   func() load.Target { return &own{bed: b, kept: true} },
+		"raw":           func() load.Target { return &raw{bed: b} },
+		"limit":         func() load.Target { return &limited{bed: b, name: "limit"} },
+		"limit-queued":  func() load.Target { return &limited{bed: b, name: "limit-queued", queued: true} },
+		"limit-tls":     func() load.Target { return &limited{bed: b, name: "limit-tls", encrypted: true} },
+		"local":         func() load.Target { return &local{protocol: "central"} },
+		"local-grantor": func() load.Target { return &local{protocol: grantors} },
+		"remote":        func() load.Target { return &remote{bed: b} },
+		"remote-tls":    func() load.Target { return &remote{bed: b, encrypted: true} },
+		"grantor-own":   func() load.Target { return &own{bed: b} },
+		"grantor-kept":  func() load.Target { return &own{bed: b, kept: true} },
+	}
+	for protocol, c := range b.clusters {
+		makers[protocol] = func() load.Target { return &three{cluster: c, direct: true} }
+		makers[protocol+"-member"] = func() load.Target { return &three{cluster: c} }
 	}
 	for _, count := range sizes() {
 		for _, t := range b.spreads(count) {

@@ -102,6 +102,9 @@ func (c *three) Connect(ctx context.Context, _ int) (load.Client, error) {
 	return session{locks{dialled}, dialled}, nil
 }
 
+// replicated is the protocol whose members keep what they agree on in folders.
+const replicated = "consensus"
+
 // cluster is three members in children, whose default space has a protocol. Two targets
 // share it.
 type cluster struct {
@@ -135,6 +138,9 @@ func (c *cluster) startAll(ctx context.Context) (err error) {
 		folder := c.bed.fresh("member-" + name)
 		args := c.bed.memberArgs(name, folder, c.addresses[i],
 			"--join", strings.Join(c.addresses, ","), "--expect", fmt.Sprint(len(c.addresses)), "--space", "default="+c.protocol)
+		if c.protocol == replicated {
+			args = append(args, "--data", folder+"-data")
+		}
 		member, err := c.bed.start("member "+name, "member-"+name, args...)
 		if err != nil {
 			return err
@@ -146,7 +152,13 @@ func (c *cluster) startAll(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.protocol == grantors {
+	if c.protocol == replicated {
+		// Its voters elect a leader whom the view does not name; and direct clients go where the view sends them.
+		if _, err := c.authority(ctx); err != nil {
+			return err
+		}
+	}
+	if c.protocol == grantors || c.protocol == replicated {
 		return appoint(ctx, c.addresses[0], memberNames()[0])
 	}
 	return nil
@@ -171,25 +183,36 @@ func (c *cluster) stop() error {
 	return err
 }
 
-// authority is which of the members is the authority of the default space.
-func (c *cluster) authority(ctx context.Context) (int, error) {
+// authority is which of the members is the authority of the default space. It waits until there is one: a cluster
+// that serves may be about to elect it.
+func (c *cluster) authority(ctx context.Context) (number int, err error) {
 	admin, err := client.DialAdmin(c.addresses[0])
 	if err != nil {
 		return 0, err
 	}
-	status, err := admin.Status(ctx)
-	if err = errors.Join(err, admin.Close()); err != nil {
-		return 0, err
-	}
-	var told []string
-	for _, space := range status.Spaces {
-		if space.Name == holdfast.DefaultSpace {
-			told = space.Authority
+	defer func() { err = errors.Join(err, admin.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	ticks := time.NewTicker(askAgain)
+	defer ticks.Stop()
+	for {
+		status, err := admin.Status(ctx)
+		if err != nil {
+			return 0, err
+		}
+		var told []string
+		for _, space := range status.Spaces {
+			if space.Name == holdfast.DefaultSpace {
+				told = space.Authority
+			}
+		}
+		if i := slices.IndexFunc(memberNames(), func(name string) bool { return slices.Contains(told, name) }); i >= 0 {
+			return i, nil
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return 0, fmt.Errorf("find the authority: %w; member %s says %q", context.Cause(ctx), memberNames()[0], told)
 		}
 	}
-	i := slices.IndexFunc(memberNames(), func(name string) bool { return slices.Contains(told, name) })
-	if i < 0 {
-		return 0, fmt.Errorf("find the authority: member %s says %q", memberNames()[0], told)
-	}
-	return i, nil
 }

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// opSnapshot names the call in errors.
+const opSnapshot = "snapshot"
+
+// Snapshot writes a copy of a space of protocol consensus, as new as the call, to a writer, as it comes; "" means the space of option
+// Space. What was written is a whole file, as `holdfast snapshot restore` reads it, where the error is nil, and of no use
+// otherwise. The error is an ErrUnsupported where the space has another protocol, and a *LimitError while the member
+// sends one to somebody else.
+func (a *Admin) Snapshot(ctx context.Context, space string, to io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	question := &api.SnapshotRequest{Space: a.space(space)}
+	_, err := reach(a, opSnapshot, func(conn *grpc.ClientConn) (*struct{}, error) {
+		pieces, err := api.NewAdminClient(conn).Snapshot(ctx, question)
+		if err != nil {
+			return nil, err
+		}
+		return nil, copyPieces(pieces, to)
+	})
+	return err
+}
+
+// copyPieces writes what comes. That nobody answers is another address's turn only as long as nothing has come.
+func copyPieces(pieces grpc.ServerStreamingClient[api.SnapshotPiece], to io.Writer) error {
+	for sum := 0; ; {
+		piece, err := pieces.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && sum > 0 && unreached(err):
+			return fmt.Errorf("%w: the member's answer has ended after %d bytes: %s", holdfast.ErrUnavailable, sum, status.Convert(err).Message())
+		case err != nil:
+			return err
+		}
+		written, err := to.Write(piece.GetData())
+		if err != nil {
+			return err
+		}
+		sum += written
+	}
+}

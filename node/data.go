@@ -1,0 +1,187 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/cell"
+	"github.com/holdfast-locks/holdfast/storage/journal"
+)
+
+// What Config.Data has: the journal in a folder of its own, and which spaces it is of. The cell may be beside
+// them.
+const (
+	logsName   = "logs"
+	spacesName = "spaces"
+)
+
+// data is what this member keeps beside its cell.
+type data struct {
+	journal  *journal.Journal
+	watching sync.WaitGroup
+	over     chan struct{} // closed when the member is
+}
+
+// firstCell draws the ids of a member that has none, and writes them down before anything is kept in their name:
+// a crash between the two must not leave a folder that is nobody's.
+func (n *Node) firstCell() (membership.Cell, error) {
+	var drawn membership.Cell
+	if n.config.Data == "" {
+		return drawn, nil // the machine draws them
+	}
+	drawn.ID, drawn.Cluster = membership.Draw(secretRand())
+	return drawn, n.folder.Save(storage.Save{Data: drawn.Encode()}).Err
+}
+
+// openData opens the folder of what spaces keep, and brings them what they have kept.
+func (n *Node) openData(s *seat.Seat) error {
+	folder := n.config.Data
+	if folder == "" {
+		return nil
+	}
+	recorded, err := readSpaces(folder)
+	if err != nil {
+		return err
+	}
+	if err := recorded.checkLogs(folder); err != nil {
+		return err
+	}
+	opened, err := journal.Open(filepath.Join(folder, logsName), journal.Options{Identity: identityOf(s.Cell.ID), FS: n.config.disk, Logger: n.logger})
+	if err != nil {
+		return fmt.Errorf("data folder %s: %w", folder, err)
+	}
+	n.data = &data{journal: opened, over: make(chan struct{})}
+	if err := recorded.judge(folder, n.config.Spaces); err != nil {
+		return err
+	}
+	for i := range s.Spaces {
+		if err := n.data.load(folder, &s.Spaces[i], recorded); err != nil {
+			return err
+		}
+	}
+	return recorded.write(folder, n.config.Spaces)
+}
+
+// identityOf says whose journal it is.
+func identityOf(id protocol.ID) []byte {
+	return strconv.AppendUint([]byte("member "), uint64(id), 10)
+}
+
+// load brings a space what its logs have kept.
+func (d *data) load(folder string, space *seat.Space, recorded spaceRecord) error {
+	for i := range space.Shards {
+		kept, known, err := d.journal.Kept(seat.LogOf(space.Name) + uint64(i))
+		switch _, is := recorded[space.Name]; {
+		case err != nil:
+			return fmt.Errorf("data folder %s: space %q: %w", folder, space.Name, err)
+		case known && !is:
+			return fmt.Errorf("data folder %s has logs of space %q, and its file %s does not have the space; put back the file, or a copy of the folder", folder, space.Name, spacesName)
+		case known:
+			space.Logs = append(space.Logs, kept)
+		}
+	}
+	return nil
+}
+
+// watchData ends the member's part when its journal has failed: what was promised can be kept no longer.
+func (n *Node) watchData() {
+	if n.data == nil {
+		return
+	}
+	n.data.watching.Go(func() {
+		select {
+		case <-n.data.over:
+			return
+		case <-n.data.journal.Failed():
+		}
+		err := fmt.Errorf("data folder %s: %w; see to the disk, then start the member again", n.config.Data, n.data.journal.Err())
+		n.logger.Error("this member cannot go on", "error", err)
+		n.change(func() {
+			if n.unfit == nil {
+				n.unfit = err
+			}
+		})
+		n.alone.Store(true)
+	})
+}
+
+// closeData closes the journal. The driver asks it for nothing any more.
+func (n *Node) closeData() error {
+	if n.data == nil {
+		return nil
+	}
+	close(n.data.over)
+	n.data.watching.Wait()
+	if err := n.data.journal.Close(); err != nil {
+		return fmt.Errorf("data folder %s: %w", n.config.Data, err)
+	}
+	return nil
+}
+
+// readSpaces reads which spaces a folder has. None is written in a new one.
+func readSpaces(folder string) (spaceRecord, error) {
+	path := filepath.Join(folder, spacesName)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return spaceRecord{}, nil
+	case err != nil:
+		return nil, fmt.Errorf("read which spaces a data folder has: %w", err)
+	}
+	recorded, err := decodeSpaces(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("data folder %s: file %s: %w", folder, path, err)
+	}
+	return recorded, nil
+}
+
+// checkLogs refuses a folder that has had logs and has none: what this member has promised is forgotten, and it would
+// promise something else.
+func (r spaceRecord) checkLogs(folder string) error {
+	logs := filepath.Join(folder, logsName, "journal") // as package journal calls it
+	_, err := os.Stat(logs)
+	switch {
+	case len(r) == 0 || err == nil:
+		return nil // they are written down when there are logs
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("look for the logs of a data folder: %w", err)
+	}
+	return fmt.Errorf("data folder %s has had spaces, and its folder %s is gone; put it back, or give another folder, in which nothing is held yet", folder, logs)
+}
+
+// write writes down those spaces that are new.
+func (r spaceRecord) write(folder string, spaces []Space) error {
+	if !r.add(spaces) {
+		return nil
+	}
+	if err := cell.Replace(folder, spacesName, r.encode()); err != nil {
+		return fmt.Errorf("write down which spaces a data folder has: %w", err)
+	}
+	return nil
+}
+
+// CheckData verifies all that a data folder keeps, whose member must not run, and changes nothing. It returns what is
+// wrong. The error says why that could not be found out: a journal.ErrNone, journal.ErrInUse or *journal.FormatError, or
+// what the disk says.
+func CheckData(folder string) (found []error, err error) {
+	wrong, err := journal.Check(nil, filepath.Join(folder, logsName))
+	if err != nil {
+		return nil, fmt.Errorf("data folder %s: %w", folder, err)
+	}
+	for _, one := range wrong {
+		found = append(found, one)
+	}
+	if _, err := readSpaces(folder); err != nil {
+		found = append(found, err)
+	}
+	return found, nil
+}

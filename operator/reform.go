@@ -1,0 +1,77 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Reform changes what a member is in a space whose members vote (protocol consensus), and returns when all its shards have
+// it: who is an Outsider then may be switched off. The member is given by its name or its address; one that votes and is
+// not in the view any more by what it had or, where this member has not seen it since it started, by its id as
+// views write ids. The error is an ErrUnsupported where nobody votes; an ErrConflict where no such member is known, or
+// where something stands against it, which the error says; an ErrUnavailable where nobody could say in time; an
+// ErrSpace; or the context's. After the last but one it may be done nevertheless, and after the context's.
+func (o *Operator) Reform(ctx context.Context, space, member string, as protocol.Role) error {
+	port, err := o.port(space)
+	if err != nil {
+		return err
+	}
+	shards, err := ask[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
+	if err != nil {
+		return err
+	}
+	view := o.view()
+	// A space where nobody votes says so first, whoever is named.
+	who, unknown := find(&view, member)
+	if unknown != nil {
+		if gone := findGone(shards, member); gone != 0 {
+			who, unknown = gone, nil
+		}
+	}
+	reformed, err := ask[*protocol.Reformed](ctx, o, port, &protocol.Reform{Member: who, As: as})
+	switch {
+	case err != nil:
+		return err
+	case errors.Is(reformed.Err, holdfast.ErrUnsupported):
+		return o.unsupported(port, "votes of members")
+	case unknown != nil:
+		return unknown
+	case errors.Is(reformed.Err, holdfast.ErrConflict):
+		return wire.Fail(wire.CodeConflict, fmt.Sprintf("member %q cannot be made %v in space %q: %v", member, as, o.name(port), reformed.Err))
+	}
+	return reformed.Err
+}
+
+// Shards tells who votes in a space, as this member knows it, and who they are: none where nobody does. The errors are
+// an ErrSpace and the context's.
+func (o *Operator) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
+	port, err := o.port(space)
+	if err != nil {
+		return nil, err
+	}
+	return ask[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
+}
+
+// findGone returns the id of a member that takes part and is in no view any more; 0 where there is none.
+func findGone(shards *protocol.Shards, member string) protocol.ID {
+	for _, known := range shards.Known {
+		if member != "" && (known.Name == member || known.Address == member) {
+			return known.ID
+		}
+	}
+	var none protocol.View
+	for _, shard := range shards.List {
+		for _, id := range slices.Concat(shard.Voters, shard.Learners) {
+			if none.Name(id) == member {
+				return id
+			}
+		}
+	}
+	return 0
+}

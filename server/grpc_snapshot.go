@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/snapshot"
+)
+
+// opSnapshot names the operation in errors and metrics.
+const opSnapshot = "snapshot"
+
+// snapshotsAtOnce is how many snapshots this member sends at a time: each keeps the state of one shard in memory.
+const snapshotsAtOnce = 1
+
+// Snapshot sends a copy of a space.
+func (a *grpcAdmin) Snapshot(r *api.SnapshotRequest, stream grpc.ServerStreamingServer[api.SnapshotPiece]) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	defer context.AfterFunc(a.ending, cancel)()
+	if a.service.clients != nil {
+		if err := a.service.admit(callerName(ctx), 1, 0, a.service.now()); err != nil {
+			return wire.ToStatus(err)
+		}
+	}
+	err := a.service.snapshot(ctx, r.GetSpace(), visitorOf(ctx).called(""), pieces{stream})
+	switch {
+	case err == nil:
+		return nil
+	case stream.Context().Err() != nil:
+		return status.FromContextError(stream.Context().Err()).Err()
+	case ctx.Err() != nil:
+		return status.Error(codes.Unavailable, "this member is leaving")
+	}
+	a.service.countRefusal(err)
+	return wire.ToStatus(err)
+}
+
+// pieces sends what is written.
+type pieces struct {
+	to grpc.ServerStreamingServer[api.SnapshotPiece]
+}
+
+// Write sends b, which stays its owner's.
+func (p pieces) Write(b []byte) (int, error) {
+	if err := p.to.Send(&api.SnapshotPiece{Data: slices.Clone(b)}); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// snapshot writes a copy of a space, shard by shard, each as new as this call.
+func (s *service) snapshot(ctx context.Context, name, by string, to pieces) (err error) {
+	space, err := s.space(name)
+	if err != nil {
+		return failed(opSnapshot, "", "", err)
+	}
+	defer func() { s.observer.operation(space.Name, opSnapshot, err) }()
+	if space.Protocol != "consensus" {
+		return failed(opSnapshot, space.Name, "", wire.Fail(wire.CodeUnsupported,
+			fmt.Sprintf("protocol %s keeps nothing that outlasts its members, so there is nothing to save; that is for spaces of protocol consensus", space.Protocol)))
+	}
+	if s.snapshots.Add(1) > snapshotsAtOnce {
+		s.snapshots.Add(-1)
+		return failed(opSnapshot, space.Name, "", &holdfast.LimitError{Limit: "snapshots", Value: snapshotsAtOnce})
+	}
+	defer s.snapshots.Add(-1)
+	written, err := s.writeSnapshot(ctx, space, to)
+	if err != nil {
+		return failed(opSnapshot, space.Name, "", err)
+	}
+	s.logger.Info("a snapshot of a space was sent", "space", space.Name, "by", by, "shards", written.Shards, "sessions", written.Sessions, "holds", written.Holds)
+	return nil
+}
+
+// writeSnapshot keeps one shard at a time in memory.
+func (s *service) writeSnapshot(ctx context.Context, space *Space, to pieces) (*snapshot.Summary, error) {
+	identity := s.identity()
+	summary := &snapshot.Summary{Header: snapshot.Header{
+		Cluster: identity.Cluster, Space: space.Name, Protocol: space.Protocol, Saved: wire.At(time.Now().UTC()),
+		TTL: wire.Duration(s.limits.TTL), Member: identity.Member.Name, Version: identity.Version,
+	}}
+	var w *snapshot.Writer
+	for shard := 0; w == nil || shard < summary.Shards; shard++ {
+		copied, err := s.copyShard(ctx, space, shard)
+		if err != nil {
+			return nil, err
+		}
+		if w == nil {
+			summary.Shards = copied.Shards
+			if w, err = snapshot.NewWriter(to, &summary.Header); err != nil {
+				return nil, err
+			}
+		}
+		summary.Sessions, summary.Holds = summary.Sessions+copied.Sessions, summary.Holds+copied.Holds
+		err = w.Shard(&snapshot.Shard{
+			Shard: shard, Reign: copied.Reign, Sessions: copied.Sessions, Holds: copied.Holds, Waiters: copied.Waiters, Parts: len(copied.Parts),
+		})
+		for i := 0; err == nil && i < len(copied.Parts); i++ {
+			err = w.Part(copied.Parts[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return summary, w.End()
+}
+
+// copyShard asks for the state of a shard, as new as this call.
+func (s *service) copyShard(ctx context.Context, space *Space, shard int) (*protocol.Copied, error) {
+	question := &protocol.Copy{Shard: shard}
+	reply, err := s.driver.Ask(ctx, space.Port, question)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", holdfast.ErrUnavailable, err)
+	}
+	return run.AnswerTo[*protocol.Copied](question, reply)
+}
