@@ -39,7 +39,7 @@ func (p *program) benchCommand() *cli.Command {
 			"unless --workloads names it; CPU and memory are those that its members tell at /metrics, if they all do, and\n" +
 			"a ping is the making of a TCP connection. It locks names that begin with bench/.\n" +
 			"With --store it measures locks that are kept in stores which run already: by claims (store), for each of\n" +
-			"--store-wait, and by conditional writes (store-cas). What wants the hot name has a process's connections of\n" +
+			"--store-wait, and by conditional writes (store-cas); where it is named, by these with hold_on=1s (store-cas-kept). What wants the hot name has a process's connections of\n" +
 			"its own, up to 64 of them; what each lock asks the store for is counted. Rows whose keys begin with\n" +
 			"\"holdfast bench\" stay there. docs/bench.md has tables of PostgreSQL, Redis, etcd and Cassandra.\n" +
 			"With one worker, client and servers share one CPU, where the system allows that and --self starts them.\n" +

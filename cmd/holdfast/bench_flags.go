@@ -126,7 +126,7 @@ func (o *benchOrder) readTargets(c *cli.Command, running bool) (err error) {
 	}
 	if c.String("store") != "" && !c.Bool("self") {
 		usual = []string{target.Claims, target.CAS}
-		allowed = append(slices.Clone(allowed), usual...)
+		allowed = append(slices.Clone(allowed), target.Claims, target.CAS, target.CASKept)
 	}
 	if o.targets, err = listFlag(c, "targets", allowed); err != nil {
 		return err

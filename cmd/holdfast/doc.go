@@ -1,6 +1,6 @@
 // Command holdfast is Holdfast for the shell: a member (serve), locks around a
 // command (lock), locks for scripts (acquire, renew, release), what an operator
-// looks at and does (status, locks, show, break, suspend, resume, transfer, space, store, leave,
+// looks at and does (status, locks, show, break, suspend, resume, transfer, space, member, store, snapshot, leave,
 // drain, force-view), and evidence (demo, sim, bench).
 //
 // # Shape

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -183,13 +182,6 @@ func why(reason string) string {
 	return reason
 }
 
-// later are the commands that this version does not have yet.
-func later() []string {
-	return []string{
-		"member", "snapshot", "check",
-	}
-}
-
 // withoutCommand is what happens when the arguments name no command.
 func (p *program) withoutCommand(_ context.Context, c *cli.Command) error {
 	if c.Bool("version") {
@@ -203,8 +195,5 @@ func (p *program) withoutCommand(_ context.Context, c *cli.Command) error {
 
 // noCommand refuses a word that is no command.
 func noCommand(word string) error {
-	if slices.Contains(later(), word) {
-		return usageError("", "%s is not part of this version", word)
-	}
 	return usageError("", "there is no command %q", word)
 }

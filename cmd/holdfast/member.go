@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/internal/socket"
-	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
@@ -48,7 +47,6 @@ type member struct {
 	ready      atomic.Bool
 	left       chan struct{} // closed when an operator's call has let it leave
 	leaving    sync.Once
-	unfit      chan error // why it cannot take part; it must end then
 }
 
 // startMember listens, reads what the member remembers, and makes its server. It
@@ -56,7 +54,7 @@ type member struct {
 // who this is where no name was given, and because two processes at one address are
 // the mistake that is made most often.
 func (p *program) startMember(ctx context.Context, settings *config.Config, log *slog.Logger) (*member, error) {
-	m := &member{settings: settings, log: log, stores: stores{}, left: make(chan struct{}), unfit: make(chan error, 1)}
+	m := &member{settings: settings, log: log, stores: stores{}, left: make(chan struct{})}
 	var err error
 	if m.identities, err = settings.TLS.Open(log); err != nil {
 		return nil, misconfigured("serve: %w", err)
@@ -151,14 +149,9 @@ func (m *member) join(ctx context.Context, environ []string) error {
 		names = append(names, space.Name)
 	}
 	m.observer = server.NewObserver(names)
-	observer := m.observer
-	config.Observe = func(now protocol.Time, effects *protocol.Effects) {
-		observer.Observe(now, effects)
-		m.heed(effects)
-	}
-	config.Events = observer.Source()
+	config.Observe, config.Events = m.observer.Observe, m.observer.Source()
 	if m.node, err = node.Start(ctx, config); err != nil {
-		return badStart(err)
+		return badStart(err, m.settings.Data != "")
 	}
 	for i, space := range m.node.Spaces() { // in the order of the settings
 		if space.Protocol == "claim" {
@@ -168,7 +161,7 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	limits := m.settings.Limits
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
-		Members: m.peers, Others: m.peers, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: observer,
+		Members: m.peers, Others: m.peers, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer,
 		Limits: server.Limits{
 			TTL: limits.TTL, NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,
@@ -197,18 +190,6 @@ func (m *member) identify(name string) error {
 	return nil
 }
 
-// heed looks for the one thing that ends a member from within. It runs in the driver.
-func (m *member) heed(effects *protocol.Effects) {
-	for _, fact := range effects.Raises {
-		if fact, unfit := fact.(*membership.Unfit); unfit {
-			select {
-			case m.unfit <- fact.Err:
-			default: // it was told before
-			}
-		}
-	}
-}
-
 // config is what the node is told.
 func (m *member) config(environ []string) (node.Config, error) {
 	s := m.settings
@@ -221,7 +202,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 		return node.Config{}, err
 	}
 	c := node.Config{
-		Name: name, Address: m.address(), HTTP: m.http, State: state, Serves: true,
+		Name: name, Address: m.address(), HTTP: m.http, State: state, Data: s.Data, Serves: true,
 		Join: s.Join, Expect: s.Expect, Peers: m.connect,
 		Candidate: cmp.Or(s.Candidate, node.NoCandidate), Lease: s.Lease, Patience: s.Patience, Drift: s.Drift,
 		Limits: node.Limits{
@@ -237,9 +218,10 @@ func (m *member) config(environ []string) (node.Config, error) {
 		c.Spaces = append(c.Spaces, node.Space{
 			Name: space.Name, Protocol: space.Protocol, Store: m.stores[space.Store()], Claim: claimsOf(space),
 			Partition: space.Option("partition"), Preempt: space.OptionSwitch("preempt"),
-			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
+			Placement: space.OptionDuration("placement"), HoldOn: holdOnOf(space),
 			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
 			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",
+			Shards: space.OptionCount("shards"),
 		})
 	}
 	return c, nil
@@ -251,6 +233,15 @@ func claimsOf(space config.Space) claim.Options {
 		return claim.Options{}
 	}
 	return space.Claims()
+}
+
+// holdOnOf is the option of protocol grantor, on which all members agree; that of protocol claim is one
+// of claimsOf.
+func holdOnOf(space config.Space) time.Duration {
+	if space.Store() != "" {
+		return 0
+	}
+	return space.OptionDuration("hold_on")
 }
 
 // address is where others reach this member: what stands in their lists, so as it was
@@ -279,20 +270,28 @@ func (m *member) connect(introduce func() transport.Identity) (transport.Transpo
 // defaultTTL is what a session of a member alone gets that asks for nothing.
 const defaultTTL = 10 * time.Second
 
-// badStart adds to an error of the state folder, or of the recording, what can be done about it.
-func badStart(err error) error {
+// badStart adds to an error of the state folder, or of the recording, what can be done about it. With data that is the folder of
+// all that is kept.
+func badStart(err error, data bool) error {
 	var record *recording.OpenError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
+	case errors.Is(err, cell.ErrInUse) && data:
+		return misconfigured("serve: %w; stop that one, or give this one another --data", err)
 	case errors.Is(err, cell.ErrInUse):
 		return misconfigured("serve: %w; stop that one, or give this one another --state", err)
+	case strings.Contains(err.Error(), "data folder"): // the sentence says what to do
+		return misconfigured("serve: %w", err)
 	case strings.Contains(err.Error(), ": claim: "): // what the store cannot do, with the fix
 		return misconfigured("serve: %w", err)
 	case errors.As(err, &record):
 		return misconfigured("serve: %w; give another file with --trace FILE", err)
 	case strings.Contains(err.Error(), "stable cell in"): // damaged: the sentence says what to do
 		return misconfigured("serve: %w", err)
+	}
+	if data {
+		return misconfigured("serve: %w; give a folder that can be written with --data DIR", err)
 	}
 	return misconfigured("serve: %w; give a folder that can be written with --state DIR, or --state none", err)
 }

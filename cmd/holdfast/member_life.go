@@ -52,11 +52,16 @@ func (m *member) serveUntil(ctx context.Context, ready func()) error {
 		m.ready.Store(true)
 		ready()
 	})
+	unfits := make(chan error, 1)
+	work.Go(func() { unfits <- m.node.Unfit(ctx) })
 	var unfit error
 	select {
 	case <-ctx.Done():
 	case <-m.left:
-	case unfit = <-m.unfit:
+	case unfit = <-unfits:
+		if ctx.Err() != nil {
+			unfit = nil
+		}
 	}
 	cause := context.Cause(ctx)
 	cancel(nil)

@@ -24,7 +24,7 @@ import (
 var (
 	lease   = flag.Duration("lease", 1500*time.Millisecond, "the members' lease; a tenth of it is their patience")
 	level   = flag.String("log", "warn", "what the members write to their logs, which are shown where a test fails")
-	crashes = flag.Int("crashes", 2, "TestGap, TestGrantorGap, TestLeaderGap: how often a member is killed")
+	crashes = flag.Int("crashes", 2, "TestGap, TestGrantorGap, TestLeaderGap, TestLastingGap: how often a member is killed")
 	moves   = flag.Int("transfers", 60, "TestTransferGap: how often grantorship is handed over")
 	held    = flag.Int("held", 5000, "TestReconcile: how many locks are held")
 	sizes   = flag.String("members", "3,5", "TestFirstView: how many members, separated by commas")
@@ -61,7 +61,7 @@ func withProgram(m *testing.M) int {
 }
 
 // patience is how long a test waits for what must come. Nothing waits so long but a
-// test that fails.
+// test that fails. A test that kills many members has more, in proportion.
 const patience = 2 * time.Minute
 
 // steady is the members' lease in a test that asserts that something is held throughout, and
@@ -117,7 +117,7 @@ func prepare(t *testing.T, settings trial.Settings) *bed {
 	if testing.Short() {
 		t.Skip("real clusters take a minute or two; run without -short")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience+time.Duration(*crashes)*patience/12)
 	settings.Program, settings.Folder, settings.Lease = program, t.TempDir(), cmp.Or(settings.Lease, *lease)
 	settings.Patience = settings.Lease / 10
 	settings.LogLevel = cmp.Or(settings.LogLevel, *level)
@@ -170,6 +170,9 @@ func (b *bed) coordinator() *trial.Member {
 	b.check(err)
 	return m
 }
+
+// index is the place of a member.
+func (b *bed) index(m *trial.Member) int { return slices.Index(b.cluster.Members, m) }
 
 // another returns a member that runs and is none of these.
 func (b *bed) another(than ...*trial.Member) *trial.Member {

@@ -8,6 +8,8 @@
 //	grantor_test.go         SIGKILL: the grantor, the elder, both
 //	holding_on_test.go      SIGKILL: a member that keeps names
 //	bakery_test.go          SIGKILL: the leader of each rank, which comes back with nothing
+//	consensus_test.go       leaders, all members: nothing is lost
+//	consensus_linux_test.go the leader cut off, its disk full
 //	transfer_test.go        grantorship in a circle, under load
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
 //	record_test.go          what members record, replayed
@@ -21,7 +23,7 @@
 // status, at the link, at the route. None of them judges by time: on a machine that is
 // starved a member's lease may lapse without anybody's fault, and all that must hold
 // then does. One that asserts that a lock is held throughout has a lease that such a machine
-// keeps (steady). Those that need root, and the ip command, say so when they skip.
+// keeps (steady). Those that need root, or the ip command, say so when they skip.
 //
 // # Figures
 //
@@ -31,6 +33,7 @@
 //	go test ./cmd/holdfast/cluster -v -run TestGap -lease 3s -crashes 20
 //	go test ./cmd/holdfast/cluster -v -run TestGrantorGap -lease 3s -crashes 20
 //	go test ./cmd/holdfast/cluster -v -run TestLeaderGap -lease 3s -crashes 30
+//	go test ./cmd/holdfast/cluster -v -run TestLastingGap -lease 3s -crashes 40
 //	go test ./cmd/holdfast/cluster -v -run TestTransferGap -transfers 1000
 //	go test ./cmd/holdfast/cluster -v -run TestReconcile -lease 3s -held 100000
 //	go test ./cmd/holdfast/cluster -v -run TestFirstView -lease 3s -members 3,5,7,25

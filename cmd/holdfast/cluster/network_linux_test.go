@@ -32,6 +32,12 @@ type network struct {
 // each member. Where that cannot be done, the test is skipped.
 func layNetwork(t *testing.T, workers int, flags ...string) (*bed, *network) {
 	t.Helper()
+	return layNetworkOf(t, workers, trial.Settings{Flags: flags})
+}
+
+// layNetworkOf does so for a cluster of these settings, whose addresses it gives.
+func layNetworkOf(t *testing.T, workers int, settings trial.Settings) (*bed, *network) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
@@ -51,16 +57,14 @@ func layNetwork(t *testing.T, workers int, flags ...string) (*bed, *network) {
 	third := rand.IntN(256)
 	n.must("addr", "add", fmt.Sprintf("198.18.%d.254/24", third), "dev", n.name)
 	n.must("link", "set", n.name, "up")
-	var addresses []string
 	for i := range 3 {
 		n.hosts = append(n.hosts, netip.AddrFrom4([4]byte{198, 18, byte(third), byte(1 + i)}))
 		n.addHost(i)
-		addresses = append(addresses, n.address(i))
+		settings.Addresses = append(settings.Addresses, n.address(i))
 	}
-	b := prepare(t, trial.Settings{
-		Addresses: addresses, Flags: append(flags, "--insecure"),
-		Around: func(i int) []string { return []string{"ip", "netns", "exec", n.space(i)} },
-	})
+	settings.Flags = append(settings.Flags, "--insecure")
+	settings.Around = func(i int) []string { return []string{"ip", "netns", "exec", n.space(i)} }
+	b := prepare(t, settings)
 	b.begin(workers)
 	return b, n
 }
@@ -94,9 +98,6 @@ func (n *network) must(arguments ...string) string {
 	}
 	return text
 }
-
-// index is the place of a member.
-func (b *bed) index(m *trial.Member) int { return slices.Index(b.cluster.Members, m) }
 
 // unplug takes a member off the bridge, and looks that the link is down.
 func (n *network) unplug(i int) {

@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// lasting are the settings of a cluster whose default space has protocol consensus. The lease is that of the sessions,
+// too: they outlast the search for a leader, which takes an election timeout (1 s) to two where votes are not split.
+func lasting(t *testing.T) trial.Settings {
+	folder := t.TempDir()
+	return trial.Settings{
+		Lease: steady(), Data: func(name string) string { return filepath.Join(folder, name) },
+	}
+}
+
+// layLasting starts such a cluster of three on loopback, and workers.
+func layLasting(t *testing.T, workers int) *bed {
+	t.Helper()
+	t.Parallel()
+	settings := lasting(t)
+	settings.Addresses = loopback(t, 3)
+	b := prepare(t, settings)
+	b.begin(workers)
+	return b
+}
+
+// leader returns the member that leads the default space, as one sees it that runs.
+func (b *bed) leader(without ...*trial.Member) *trial.Member {
+	b.Helper()
+	status, err := b.cluster.AwaitStatus(b.ctx, b.another(without...), "a member leads that runs", func(s *wire.Status) bool {
+		space := s.Spaces[0]
+		return space.State == "ready" && len(space.Authority) == 1 &&
+			slices.Contains(b.cluster.Others(without...), b.cluster.Member(space.Authority[0]))
+	})
+	b.check(err)
+	return b.cluster.Member(status.Spaces[0].Authority[0])
+}
+
+// errand is a `holdfast lock` that waits for a name, and has it until it is told to end.
+type errand struct {
+	*bed
+	name    string
+	command *exec.Cmd
+	input   io.WriteCloser
+	says    chan said
+	errors  bytes.Buffer // may be read when the command was waited for
+	token   holdfast.Token
+}
+
+// said is a line that it writes about what happens.
+type said struct {
+	Event string
+	Token holdfast.Token
+	Why   string
+}
+
+// send starts an errand that goes to one member first, and to the others when it must.
+func (b *bed) send(first *trial.Member, name string) *errand {
+	b.Helper()
+	e := &errand{bed: b, name: name, says: make(chan said, 100)}
+	e.command = exec.CommandContext(b.ctx, program, "lock", "--server", b.cluster.Servers(b.index(first)), "--status-fd", "1",
+		"--kill-after", "500ms", name, "--", "cat")
+	e.command.Stderr = &e.errors
+	var err error
+	e.input, err = e.command.StdinPipe()
+	b.check(err)
+	out, err := e.command.StdoutPipe()
+	b.check(err)
+	b.check(e.command.Start())
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		defer close(e.says)
+		for lines := json.NewDecoder(out); ; {
+			var s said
+			if lines.Decode(&s) != nil {
+				return // it has ended
+			}
+			e.says <- s
+		}
+	}()
+	b.Cleanup(func() {
+		if e.command.ProcessState == nil {
+			_ = e.command.Process.Kill() // the test has failed
+			<-heard
+			_ = e.command.Wait()
+		}
+	})
+	return e
+}
+
+// until waits until it says that something has happened.
+func (e *errand) until(event string) said {
+	e.Helper()
+	for s := range e.says {
+		if s.Event == event {
+			return s
+		}
+		if s.Event == "lost" || s.Event == "exit" {
+			e.Fatalf("the errand with %s, which was to be %s, is told %+v: %v: %s", e.name, event, s, e.command.Wait(), e.errors.String())
+		}
+	}
+	e.Fatalf("the errand with %s has ended before it was %s: %v: %s", e.name, event, e.command.Wait(), e.errors.String())
+	return said{}
+}
+
+// acquired waits until it has the lock.
+func (e *errand) acquired() *errand {
+	e.Helper()
+	e.token = e.until("acquired").Token
+	return e
+}
+
+// finish lets its command end: it must have had the lock all the while, under the token that it was given.
+func (e *errand) finish() {
+	e.Helper()
+	e.check(e.input.Close())
+	if s := e.until("released"); s.Token != e.token {
+		e.Errorf("%s was released under token %v, and was given under %v", e.name, s.Token, e.token)
+	}
+	for range e.says { // until it has ended
+	}
+	if err := e.command.Wait(); err != nil { // an exit code other than 0
+		e.Errorf("the errand with %s: %v: %s", e.name, err, e.errors.String())
+	}
+	e.tell("the errand under token %v of %s has ended well", e.token, e.name)
+}
+
+// awaitShown asks a member until what it shows of a name is as wanted. While nobody leads it refuses to show anything.
+func (b *bed) awaitShown(through *trial.Member, name, what string, is func(*wire.Lock) bool) *wire.Lock {
+	b.Helper()
+	admin := b.adminOf(through)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		shown, err := admin.Show(b.ctx, "", name)
+		switch {
+		case err == nil && is(shown):
+			return shown
+		case b.ctx.Err() == nil && err != nil && !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
+			b.Fatalf("%s shows %s: %v", through.Name, name, err)
+		}
+		select {
+		case <-look.C:
+		case <-b.ctx.Done():
+			b.Fatalf("%s does not show %s %s: %+v, %v", through.Name, name, what, shown, err)
+		}
+	}
+}
+
+// scene is a name that an errand holds, and others wait for in order.
+type scene struct {
+	*bed
+	holder  *errand
+	waiting []*errand
+}
+
+// set lets an errand through one member hold a name, and others wait for it through some, one after the other.
+func (b *bed) set(name string, holds *trial.Member, wait ...*trial.Member) *scene {
+	b.Helper()
+	s := &scene{bed: b, holder: b.send(holds, name).acquired()}
+	for _, m := range wait {
+		s.waiting = append(s.waiting, b.send(m, name))
+		b.awaitShown(holds, name, "with a waiter more", func(l *wire.Lock) bool { return len(l.Waiters) == len(s.waiting) })
+	}
+	b.tell("%s is held under token %v through %s, and %d wait", name, s.holder.token, holds.Name, len(wait))
+	return s
+}
+
+// stands asserts that a member shows the holder with its token, and all who wait, in their order.
+func (s *scene) stands(through *trial.Member) {
+	s.Helper()
+	shown := s.awaitShown(through, s.holder.name, "held", func(*wire.Lock) bool { return true })
+	if len(shown.Holders) != 1 || shown.Holders[0].Token != s.holder.token || len(shown.Waiters) != len(s.waiting) {
+		s.Fatalf("%s shows %s held by %+v, and waited for by %+v; want token %v, and %d who wait",
+			through.Name, s.holder.name, shown.Holders, shown.Waiters, s.holder.token, len(s.waiting))
+	}
+	s.tell("%s shows %s under token %v", through.Name, s.holder.name, s.holder.token)
+}
+
+// play lets the holder end, and one after the other of those who wait, each of which must be granted the lock in its
+// turn, under a higher token.
+func (s *scene) play() {
+	s.Helper()
+	s.holder.finish()
+	last := s.holder
+	for _, next := range s.waiting {
+		if next.acquired().token <= last.token {
+			s.Errorf("%s was granted under token %v, after %v", next.name, next.token, last.token)
+		}
+		next.finish()
+		last = next
+	}
+}
+
+// keeps lets a worker go on that keeps the register: it must have it still.
+func (b *bed) keeps(keeper *trial.Process, kept trial.Event) {
+	b.Helper()
+	if write, end := b.goOn(keeper, kept); write.Kind != trial.Wrote || end.Kind != trial.Left {
+		b.Errorf("the holder was told %s and %s %s: what is held outlasts its member", write.Kind, end.Kind, end.Why)
+	}
+}
+
+// TestLastingLeaderKilled: everything that is held or waited for through the leader goes on at the others, under the same
+// tokens.
+func TestLastingLeaderKilled(t *testing.T) {
+	b := layLasting(t, 6)
+	victim := b.leader()
+	others := b.cluster.Others(victim)
+	s := b.set("report", victim, victim, others[0], victim)
+	keeper, kept := b.keep(victim)
+	mark, at := b.kill("the leader, through which most is held and waited for", victim)
+	b.tell("%s leads", b.leader(victim).Name)
+	for _, m := range others {
+		s.stands(m)
+	}
+	b.keeps(keeper, kept)
+	b.awaitPassed(mark, kept)
+	s.play()
+	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.revive()
+	b.wantNoneLost(b.judge())
+}
+
+// TestLastingAllKilled: all members are killed and started again on their folders. Everything is as it was.
+func TestLastingAllKilled(t *testing.T) {
+	b := layLasting(t, 6)
+	all := b.cluster.Members
+	s := b.set("report", all[0], all[1], all[2], all[0])
+	keeper, kept := b.keep(all[1])
+	mark, at := b.kill("all members", all...)
+	for _, m := range all {
+		b.check(m.Start())
+	}
+	b.tell("%s leads", b.leader().Name)
+	for _, m := range all {
+		s.stands(m)
+	}
+	b.keeps(keeper, kept)
+	b.awaitPassed(mark, kept)
+	s.play()
+	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.healed()
+	b.wantNoneLost(b.judge())
+}
+
+// wantNoneLost asserts that nobody has lost anything.
+func (b *bed) wantNoneLost(v trial.Verdict) {
+	b.Helper()
+	if v.Lost+v.Stale > 0 {
+		b.Errorf("%d locks were lost, and %d writes refused: what is held outlasts its member", v.Lost, v.Stale)
+	}
+}

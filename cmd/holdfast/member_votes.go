@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// memberCommand changes who votes in a lockspace.
+func (p *program) memberCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "member",
+		Usage:     "change or show who votes in a lockspace (protocol consensus)",
+		UsageText: name + " member add|promote|remove MEMBER | list [--space SPACE] [flags]",
+		Commands: []*cli.Command{
+			p.reformCommand("add", protocol.Learner, "give a member all that is decided, and no vote yet",
+				"Start it before, with a data folder and the others' addresses: `"+name+" serve --data DIR --join ADDR,…`. Then it gets all\n"+
+					"that was decided, and can be promoted. One that votes loses its vote by this, and goes on with the rest."),
+			p.reformCommand("promote", protocol.Voter, "let a member vote that was added",
+				"It must have been added, and lack 100 entries at the most; else it is refused, and says how many it lacks."),
+			p.reformCommand("remove", protocol.Outsider, "take a member out of a lockspace",
+				"Its vote goes with it. One that leads hands over before. Afterwards it may be switched off, and its folder be\n"+
+					"removed; drain it first, for its clients have to move. A member that is gone for good is removed in the same way."),
+			p.memberListCommand(),
+		},
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return usageError(calledAs(c), "there is no command %q: want add, promote, remove or list", c.Args().First())
+			}
+			return usageError(calledAs(c), "say what to do: add, promote, remove or list")
+		},
+	}
+}
+
+// reformCommand gives a member a role.
+func (p *program) reformCommand(verb string, as protocol.Role, usage, description string) *cli.Command {
+	return &cli.Command{
+		Name:      verb,
+		Usage:     usage,
+		UsageText: name + " member " + verb + " MEMBER [--space SPACE] [--json] [flags]",
+		Description: description + "\n" +
+			"\n" +
+			"MEMBER is a name, or an address, as `" + name + " status` shows them. Locking goes on meanwhile, and nobody loses a lock.\n" +
+			"Refused is what would leave no majority of those who vote within hearing. It waits until all shards of the space\n" +
+			"have it, up to --timeout; after that it may be done nevertheless, and doing it again does what is left.\n" +
+			"Exits with 65 where something stands against it, and with 76 where nobody votes in the space.",
+		Flags:        clientFlags(switchFlag("json", "print one JSON document")),
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Action: func(ctx context.Context, c *cli.Command) error {
+			member := c.Args().First()
+			if c.Args().Len() != 1 || member == "" {
+				return usageError(calledAs(c), "give one member, as in '%s member %s d'", name, verb)
+			}
+			var shards *wire.Shards
+			err := askForDeed(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
+				shards, err = admin.Reform(ctx, spaceOf(c), member, as.String())
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return p.printIfJSON(c, shards)
+		},
+	}
+}
+
+func (p *program) memberListCommand() *cli.Command {
+	return &cli.Command{
+		Name:         "list",
+		Usage:        "show who votes in a lockspace, and who leads",
+		UsageText:    name + " member list [--space SPACE] [--json] [flags]",
+		Description:  "A line for each shard, as the member knows it that is asked.",
+		Flags:        clientFlags(switchFlag("json", "print one JSON document")),
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return usageError(calledAs(c), "argument %q: none is wanted", c.Args().First())
+			}
+			var shards *wire.Shards
+			err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+				shards, err = admin.Shards(ctx, spaceOf(c))
+				return err
+			})
+			switch {
+			case err != nil:
+				return err
+			case c.Bool("json"):
+				return printJSON(p.stdout, shards)
+			}
+			all := newTable("SPACE", "SHARD", "LEADER", "VOTERS", "LEARNERS")
+			for _, s := range shards.Shards {
+				all.row(shards.Space, fmt.Sprint(s.Shard), s.Leader, strings.Join(s.Voters, ","), strings.Join(s.Learners, ","))
+			}
+			return p.print(all)
+		},
+	}
+}

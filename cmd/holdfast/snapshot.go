@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/storage/cell"
+	"github.com/holdfast-locks/holdfast/wire/snapshot"
+)
+
+// snapshotCommand saves spaces that last, and restores them.
+func (p *program) snapshotCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "snapshot",
+		Usage:     "save a lockspace to a file, or restore it into a new data folder (protocol consensus)",
+		UsageText: name + " snapshot save FILE | restore FILE… --data DIR [flags]",
+		Commands:  []*cli.Command{p.snapshotSaveCommand(), p.snapshotRestoreCommand()},
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return usageError(calledAs(c), "there is no command %q: want save or restore", c.Args().First())
+			}
+			return usageError(calledAs(c), "say what to do: save or restore")
+		},
+	}
+}
+
+func (p *program) snapshotSaveCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "save",
+		Usage:     "write all that a lockspace of a running cluster has to a file",
+		UsageText: name + " snapshot save FILE [--space SPACE] [--replace] [--json] [flags]",
+		Description: "What was acknowledged before is in it. Locking goes on meanwhile. FILE is there when it is whole, verified and\n" +
+			"on disk, or not at all; only its owner can read it. It has the names of locks, and who holds and waits.\n" +
+			"\n" +
+			"  " + name + " snapshot save --space billing billing.snapshot",
+		Flags: clientFlags(
+			switchFlag("replace", "replace FILE where it is there already"),
+			switchFlag("json", "print one JSON document"),
+		),
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Action:       p.saveSnapshot,
+	}
+}
+
+func (p *program) saveSnapshot(ctx context.Context, c *cli.Command) error {
+	if c.Args().Len() != 1 || c.Args().First() == "" {
+		return usageError(calledAs(c), "want one file, got %d arguments", c.Args().Len())
+	}
+	file, space := c.Args().First(), spaceOf(c)
+	if _, err := os.Lstat(file); err == nil && !c.Bool("replace") {
+		return errFileThere(c, file)
+	}
+	var saved *snapshot.Summary
+	err := askLong(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+		saved, err = saveFile(file, c.Bool("replace"), func(to io.Writer) error {
+			return reworded(calledAs(c), "", admin.Snapshot(ctx, space, to))
+		})
+		if errors.Is(err, fs.ErrExist) {
+			return errFileThere(c, file)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case c.Bool("json"):
+		return printJSON(p.stdout, saved)
+	}
+	_, err = fmt.Fprintf(p.stdout, "saved space %q of cluster %s: %d held, %d waiting, reign %d, %d bytes, in %s\n",
+		saved.Space, saved.Cluster, saved.Holds, saved.Waiters, saved.Reign, saved.Bytes, file)
+	return err
+}
+
+func errFileThere(c *cli.Command, file string) error {
+	return usageError(calledAs(c), "file %s is there already; give another name, or --replace", file)
+}
+
+// saveFile writes a snapshot beside its place, and gives it its name when it is whole and on disk.
+func saveFile(file string, replace bool, write func(io.Writer) error) (saved *snapshot.Summary, err error) {
+	folder := filepath.Dir(file)
+	f, err := os.CreateTemp(folder, filepath.Base(file)+".saving-*") // for its owner alone
+	if err != nil {
+		return nil, fmt.Errorf("make a file for a snapshot: %w", err)
+	}
+	defer func() {
+		if gone := os.Remove(f.Name()); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("remove what was not saved: %w", gone))
+		}
+	}()
+	saved, err = func() (*snapshot.Summary, error) {
+		if err := write(f); err != nil {
+			return nil, err
+		}
+		if err := f.Sync(); err != nil {
+			return nil, fmt.Errorf("write snapshot %s: %w", file, err)
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, fmt.Errorf("read snapshot %s: %w", file, err)
+		}
+		return snapshot.Read(f)
+	}()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if replace {
+		err = os.Rename(f.Name(), file)
+	} else {
+		err = os.Link(f.Name(), file) // which, unlike a rename, replaces nothing
+	}
+	if err != nil {
+		return nil, fmt.Errorf("name snapshot %s: %w", file, err)
+	}
+	if err := cell.SyncFolder(folder); err != nil {
+		return nil, fmt.Errorf("sync folder %s: %w", folder, err)
+	}
+	return saved, nil
+}
+
+func (p *program) snapshotRestoreCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "restore",
+		Usage:     "make a data folder of snapshots, for a member that begins a new cluster alone",
+		UsageText: name + " snapshot restore FILE… --data DIR [--above TOKEN] [--grace D] [--json]",
+		Description: "It asks nobody. DIR must be new or empty. Each FILE is of another space of one cluster. Start the member then\n" +
+			"with `" + name + " serve --data DIR` and the spaces it had; it is a new member of a new cluster, which none of the\n" +
+			"former members hears. Stop those before: two clusters with one space both grant its locks.\n" +
+			"\n" +
+			"Nobody holds anything afterwards, and no session lives on. Tokens are higher than all that were given before, also\n" +
+			"than those given after the snapshot was saved: they count from this machine's clock, so that must not have been set\n" +
+			"back. Where it may have been, say with --above the highest token that is known.\n" +
+			"\n" +
+			"At first nothing is granted for --grace and 5 % more: clients of the former cluster may still believe in what they\n" +
+			"hold. Without it that is as long as the former cluster allowed; 0 says that no such client is left.\n" +
+			"\n" +
+			"  " + name + " snapshot restore billing.snapshot --data /var/lib/holdfast\n" +
+			"\n" +
+			"Exits with 65 where a FILE is damaged or none, and with 78 where DIR is not empty or cannot be made.",
+		Flags: []cli.Flag{
+			// $HOLDFAST_DATA is where a member that runs keeps its own.
+			&cli.StringFlag{Name: "data", Usage: "`DIR` that is made"},
+			textFlag("above", "the highest `TOKEN` that is known to have been given"),
+			durationFlag("grace", 0, "for how long clients may still believe in what they held; 0 says that none is left"),
+			switchFlag("json", "print one JSON document"),
+		},
+		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Action: func(_ context.Context, c *cli.Command) error {
+			order, err := restoreOf(c)
+			if err != nil {
+				return err
+			}
+			return p.restoreSnapshot(c, order)
+		},
+	}
+}
+
+// restoreOf is what the flags say.
+func restoreOf(c *cli.Command) (*node.Restore, error) {
+	order := &node.Restore{Files: c.Args().Slice(), Data: c.String("data"), Grace: c.Duration("grace")}
+	switch {
+	case len(order.Files) == 0:
+		return nil, usageError(calledAs(c), "name a file, as in '%s snapshot restore billing.snapshot --data DIR'", name)
+	case order.Data == "":
+		return nil, usageError(calledAs(c), "flag --data is missing: give the folder that is to be made")
+	case order.Grace < 0:
+		return nil, usageError(calledAs(c), "flag --grace: %v: want 0 or more", order.Grace)
+	case c.IsSet("grace") && order.Grace == 0:
+		order.Grace = node.NoGrace
+	}
+	if text := c.String("above"); text != "" {
+		token, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || token == 0 {
+			return nil, usageError(calledAs(c), "flag --above: %q: want a token, as `%s show` prints it", text, name)
+		}
+		order.Above = holdfast.Token(token)
+	}
+	return order, nil
+}
+
+func (p *program) restoreSnapshot(c *cli.Command, order *node.Restore) error {
+	restored, err := order.Run()
+	switch {
+	case errors.Is(err, snapshot.ErrInvalid):
+		return &exitError{exitBadData, fmt.Errorf("%s: %w", calledAs(c), err)}
+	case err != nil:
+		return misconfigured("%s: %w", calledAs(c), err)
+	case c.Bool("json"):
+		return printJSON(p.stdout, restored)
+	}
+	for i := range restored.Spaces {
+		s := &restored.Spaces[i]
+		_, err := fmt.Fprintf(p.stdout, "restored space %q of cluster %s, saved at %v: tokens above %d, and nothing is granted for the first %v\n",
+			s.Space, s.Cluster, s.Saved, s.Above<<32, time.Duration(s.Grace))
+		if err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(p.stdout, "start the member: %s serve --data %s\n", name, restored.Data)
+	return err
+}
