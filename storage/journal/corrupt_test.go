@@ -63,7 +63,7 @@ func small(t testing.TB) *vfs.MemFS {
 // all tells what the logs of small have.
 func all(t testing.TB, fs vfs.FS) (told []string, err error) {
 	t.Helper()
-	j, err := journal.Open("f", journal.Options{Identity: mine, FS: fs})
+	j, err := journal.Open("f", journal.Options{Identity: mine, FS: fs, Ahead: ahead})
 	if err != nil {
 		return nil, err
 	}

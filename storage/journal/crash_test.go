@@ -97,7 +97,7 @@ func (c *course) now() moment {
 // compare opens what a crash at a moment has left: each log must have what some first ones of its
 // requests have made, all that were answered among them. It returns how many.
 func (c *course) compare(disk vfs.FS, at moment, what string) (done [logs]int) {
-	j, err := journal.Open("f", journal.Options{Identity: mine, FS: disk})
+	j, err := journal.Open("f", journal.Options{Identity: mine, FS: disk, Ahead: ahead})
 	if err != nil {
 		c.Errorf("%s: open: %v", what, err)
 		return done
@@ -191,7 +191,7 @@ func TestPowerCuts(t *testing.T) {
 			disk, looks, writes := vfs.NewCrashableMem(), 0, 0
 			for life := range 3 {
 				k := &cutter{course: c, disk: disk, every: every, random: rand.New(rand.NewPCG(seed, 2+uint64(life)))}
-				j, err := journal.Open("f", journal.Options{Identity: mine, FS: wrap(disk, k)})
+				j, err := journal.Open("f", journal.Options{Identity: mine, FS: wrap(disk, k), Ahead: ahead})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -22,6 +22,7 @@ type disk struct {
 	failed func(error) // called once, by whoever has come upon it
 	locked bool        // the folder is locked already
 	sealed bool        // nothing is written from the beginning on
+	ahead  int64       // how many zeros are written ahead in the database's log: see logFile
 }
 
 // onlyReading is a disk on which nothing is changed.
@@ -66,6 +67,9 @@ func (d *disk) open(what, name string, do func() (vfs.File, error)) (vfs.File, e
 	if made == nil {
 		made = vfs.NewMemFile(nil)
 	}
+	if d.isLog(name) {
+		return d.openLog(made, name)
+	}
 	return &file{File: made, disk: d, name: name}, nil
 }
 
@@ -98,7 +102,17 @@ func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 	if err := d.before(name); err != nil {
 		return nil, err
 	}
-	return d.open("create", name, func() (vfs.File, error) { return d.FS.Create(name, category) })
+	return d.open("create", name, func() (vfs.File, error) {
+		made, err := d.FS.Create(name, category)
+		if err != nil || !d.isLog(name) {
+			return made, err
+		}
+		// Only what was opened for reading, too, can be written at any place.
+		if err := made.Close(); err != nil {
+			return nil, err
+		}
+		return d.FS.OpenReadWrite(name, category)
+	})
 }
 
 // OpenReadWrite opens a file for writing.

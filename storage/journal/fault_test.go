@@ -59,7 +59,7 @@ func TestDiskFails(t *testing.T) {
 		f := &faulty{fails: fails, once: fails%2 == 0, err: syscall.ENOSPC}
 		var logged bytes.Buffer
 		var logging sync.Mutex
-		j, err := journal.Open("f", journal.Options{Identity: mine, FS: wrap(disk, f), Logger: slog.New(slog.NewTextHandler(lockedWriter{&logging, &logged}, nil))})
+		j, err := journal.Open("f", journal.Options{Identity: mine, FS: wrap(disk, f), Ahead: ahead, Logger: slog.New(slog.NewTextHandler(lockedWriter{&logging, &logged}, nil))})
 		if err == nil {
 			opened++
 			c.run(j, 150, 8, 60_000)
@@ -252,7 +252,7 @@ func TestDiskDoesNotRead(t *testing.T) {
 	})
 	fs := wrap(disk, reads)
 	sick.Store(true)
-	_, err := journal.Open("f", journal.Options{Identity: mine, FS: fs})
+	_, err := journal.Open("f", journal.Options{Identity: mine, FS: fs, Ahead: ahead})
 	if !errors.Is(err, syscall.EIO) || errors.As(err, new(*journal.CorruptError)) {
 		t.Errorf("Open: %v", err)
 	}

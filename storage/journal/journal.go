@@ -24,6 +24,9 @@ type Options struct {
 	MaxRequests int
 	// MaxBytes bounds what they bring. Zero means 64 MiB.
 	MaxBytes int
+	// Ahead is how many bytes the database's log is longer than what is written there at the most: zeros, so that most
+	// syncs find a file that has not grown. Zero means 512 KiB.
+	Ahead int
 	// FS is the file system. Zero means the machine's.
 	FS vfs.FS
 	// Logger is told when the journal fails. Zero means nobody is.

@@ -18,10 +18,17 @@ import (
 // mine is the identity of most journals here.
 var mine = []byte("cluster 7, member \"a\"")
 
+// ahead is how far the zeros go in journals that are crashed and damaged at each of their bytes.
+const ahead = 512
+
 // open opens a folder, which the test closes.
 func open(t testing.TB, fs vfs.FS, folder string) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(folder, journal.Options{Identity: mine, FS: fs})
+	o := journal.Options{Identity: mine, FS: fs}
+	if fs != nil {
+		o.Ahead = ahead
+	}
+	j, err := journal.Open(folder, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +321,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 			t.Errorf("Open of %s: %v; want %q in it", at, err, says)
 		}
 	}
-	for _, o := range []journal.Options{{MaxRequests: -1}, {MaxBytes: -1}} {
+	for _, o := range []journal.Options{{MaxRequests: -1}, {MaxBytes: -1}, {Ahead: -1}} {
 		if _, err := journal.Open(filepath.Join(folder, "n"), o); err == nil || !strings.Contains(err.Error(), "is -1; 1 or more is allowed, and 0 for") {
 			t.Errorf("Open with %+v: %v", o, err)
 		}

@@ -45,7 +45,7 @@ func open(folder string, options Options) (*Journal, error) {
 		writes:  newQueue(options.MaxRequests, options.MaxBytes),
 		fetches: newQueue(options.MaxRequests, math.MaxInt),
 	}
-	j.disk = &disk{FS: options.FS, failed: j.fail}
+	j.disk = &disk{FS: options.FS, failed: j.fail, ahead: int64(options.Ahead)}
 	if err := j.disk.makeFolder(folder); err != nil {
 		return nil, fmt.Errorf("make folder %q: %w", folder, err)
 	}
@@ -72,12 +72,17 @@ func (o Options) check() (Options, error) {
 		return o, fmt.Errorf("MaxRequests is %d; 1 or more is allowed, and 0 for 4096", o.MaxRequests)
 	case o.MaxBytes < 0:
 		return o, fmt.Errorf("MaxBytes is %d; 1 or more is allowed, and 0 for 64 MiB", o.MaxBytes)
+	case o.Ahead < 0:
+		return o, fmt.Errorf("Ahead is %d; 1 or more is allowed, and 0 for 512 KiB", o.Ahead)
 	}
 	if o.MaxRequests == 0 {
 		o.MaxRequests = 4096
 	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 64 << 20
+	}
+	if o.Ahead == 0 {
+		o.Ahead = 512 << 10
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default

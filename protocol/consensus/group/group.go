@@ -37,6 +37,9 @@ type Config struct {
 	Election, Heartbeat time.Duration
 	// Random draws when to ask for votes.
 	Random uint64
+	// Linger is for how long a leader may keep from others that entries are committed which they have, unless it has
+	// something else to say to them, or is told to hurry ([Group.Hurry]). Zero means a tenth of Heartbeat.
+	Linger time.Duration
 	// Message is how many bytes of entries one message has, Inflight how many are on the way to one member,
 	// Uncommitted how many of those that were proposed are not committed. Zero means 256 KiB, 4 MiB, 64 MiB.
 	Message, Inflight, Uncommitted uint64
@@ -52,9 +55,12 @@ func (c *Config) resolve() error {
 	if c.Heartbeat == 0 {
 		c.Heartbeat = c.Election / 10
 	}
+	c.Linger = cmp.Or(c.Linger, c.Heartbeat/10)
 	switch {
 	case c.Self == 0:
 		return errors.New("group: Self is 0; give the member's id")
+	case c.Linger < 0 || c.Linger > c.Heartbeat:
+		return fmt.Errorf("group: Linger is %v and Heartbeat is %v; the former is to be positive, and no more than the latter", c.Linger, c.Heartbeat)
 	case c.Heartbeat <= 0 || c.Election < 3*c.Heartbeat:
 		return fmt.Errorf("group: Election is %v and Heartbeat is %v; the former is to be three times the latter at least", c.Election, c.Heartbeat)
 	case c.Inflight < c.Message:
@@ -125,6 +131,9 @@ type Group struct {
 	told     uint64    // what the latest Write with a State said was committed
 	changing uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
 	held     []Message // entries that wait for that this member has them itself
+
+	tidings []Message // what others have of the log is committed, and they are not told yet
+	tellDue Time      // when they are, at the latest
 }
 
 // New makes the part of a member that has kept k, at the time now. The error says what is wrong with c, or
@@ -152,7 +161,7 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 	if v := g.conf.GetVoters(); len(v) == 1 && v[0] == c.Self {
 		g.forgot, g.draw = true, 0 // there is nobody to be waited for
 	}
-	g.seen, g.beatDue = node.BasicStatus(), Never
+	g.seen, g.beatDue, g.tellDue = node.BasicStatus(), Never, Never
 	g.vote, g.hard, g.told = g.seen.GetVote(), hardState{g.seen.GetTerm(), g.seen.GetVote(), g.seen.GetCommit()}, g.seen.GetCommit()
 	if g.unstable, err = log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("group: %w", err)
@@ -177,7 +186,7 @@ func (g *Group) Term() uint64 { return g.seen.GetTerm() }
 func (g *Group) Wake() Time {
 	switch {
 	case g.Leading():
-		return g.beatDue
+		return min(g.beatDue, g.tellDue)
 	case !g.forgot:
 		return g.heard + g.config.Election
 	}
@@ -191,6 +200,9 @@ func (g *Group) Tick(now Time, out *Output) {
 		g.beatDue = now + g.config.Heartbeat
 		g.node.Tick()
 	case g.Leading():
+		if now >= g.tellDue {
+			g.HurryAll(out)
+		}
 	default:
 		if !g.forgot && now >= g.heard+g.config.Election {
 			g.forgot = true

@@ -32,6 +32,7 @@ func (g *Group) drain(now Time, out *Output) {
 		}
 	}
 	g.turn(now, out)
+	g.lag(now)
 }
 
 // send sends a message to another member.
@@ -43,6 +44,7 @@ func (g *Group) send(m *raftpb.Message, out *Output) {
 	case g.changing != 0 && len(t.Entries) > 0:
 		g.held = append(g.held, t)
 		g.release(out)
+	case g.putOff(&t):
 	default:
 		out.Messages = append(out.Messages, t)
 	}
@@ -89,6 +91,7 @@ func (g *Group) turn(now Time, out *Output) {
 		g.changing = g.unstable // some of what it takes over may be a change
 	case led && !leads:
 		g.redraw(now)
+		g.tidings = g.tidings[:0] // of a term that is over
 	}
 	if vote := is.GetVote(); vote != 0 && (vote != g.vote || is.GetTerm() != was.GetTerm()) {
 		g.redraw(now) // who has promised a vote lets the other win

@@ -39,7 +39,8 @@ type lead struct {
 // deadline is when a session ends that is not heard before.
 type deadline struct {
 	ttl, at  protocol.Time
-	expiring bool // an entry says so
+	expiring bool   // an entry says so
+	by       uint64 // the member that has spoken for it last; 0 where that is not known
 }
 
 // due names the session whose deadline may have come.
@@ -112,14 +113,39 @@ func (l *lead) open(s *Shard, heard protocol.Time, id lock.SessionID, ttl protoc
 	l.ends.Push(d.at, due{id})
 }
 
-// heard puts off a session's end, and reports whether it lives.
-func (l *lead) heard(s *Shard, arrived protocol.Time, id lock.SessionID) bool {
+// heard puts off a session's end, because a member has heard it, and reports whether it lives.
+func (l *lead) heard(s *Shard, from uint64, arrived protocol.Time, id lock.SessionID) bool {
 	d := l.deadlines[id]
 	if d == nil || d.expiring {
 		return false
 	}
-	d.at = max(d.at, arrived+s.patience(d.ttl))
+	d.at, d.by = max(d.at, arrived+s.patience(d.ttl)), from
 	return true
+}
+
+// hurry tells the members now that the entry is committed which was applied just now, through which somebody waits for
+// it: those that have asked for something in it, and those that serve the sessions about which it has decided. Where that is
+// not known all are told.
+func (l *lead) hurry(s *Shard) {
+	self := s.config.Group.Self
+	for i := range s.latest.Ops {
+		if m := s.latest.Ops[i].ID.Member; m != self {
+			s.group.Hurry(m, &s.agreed)
+		}
+	}
+	known := l.ready
+	for i := range s.effects.Decisions {
+		d := l.deadlines[s.effects.Decisions[i].Session]
+		if known = known && d != nil && d.by != 0; !known {
+			break
+		}
+		if d.by != self {
+			s.group.Hurry(d.by, &s.agreed)
+		}
+	}
+	if !known {
+		s.group.HurryAll(&s.agreed)
+	}
 }
 
 // patience is for how long a session is waited for: a ttl by the slowest clock.
@@ -145,6 +171,9 @@ func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
 		}
 	case replica.End, replica.Expire:
 		delete(l.deadlines, o.Session)
+	}
+	if d := l.deadlines[o.Session]; d != nil && o.ID.Member != 0 {
+		d.by = o.ID.Member
 	}
 }
 

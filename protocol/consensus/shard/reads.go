@@ -151,6 +151,7 @@ func (s *Shard) confirm(now protocol.Time, read group.Read, out *Output) {
 			s.told(&Told{w.id, read.Index})
 		case w.read:
 			out.Messages = append(out.Messages, Envelope{w.from, Told{w.id, read.Index}})
+			s.group.Hurry(w.from, &s.agreed) // it cannot answer before it knows that all up to Index is committed
 		default:
 			r.confirmed = append(r.confirmed, confirmed{*w, read.Index})
 		}
@@ -165,7 +166,7 @@ func (s *Shard) count(out *Output) {
 		r.confirmed = r.confirmed[1:]
 		b := Beaten{ID: w.id}
 		for _, id := range w.sessions {
-			if !s.lead.heard(s, w.arrived, id) {
+			if !s.lead.heard(s, w.from, w.arrived, id) {
 				b.Gone = append(b.Gone, id)
 			}
 		}

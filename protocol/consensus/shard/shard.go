@@ -304,6 +304,9 @@ func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
 	}
 	s.replica.Apply(done, &s.effects)
 	out.Decisions = append(out.Decisions, s.effects.Decisions...)
+	if s.lead != nil {
+		s.lead.hurry(s)
+	}
 	s.tell(now, out)
 	if s.latest.Begin && s.lead != nil && e.Term == s.lead.term {
 		s.lead.began(s, now)

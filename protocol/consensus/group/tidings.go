@@ -1,0 +1,61 @@
+package group
+
+import (
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// That an entry is committed goes to the others with the next entries, or with the next beat. A message of its own, and its
+// answer, is half of what an entry costs a group that does one thing at a time, and whoever waits for nothing has no use
+// for it. So it is put off for a while ([Config].Linger), and said at once where somebody waits: the owner knows where that is.
+
+// putOff reports whether a message is kept back, because it says only that entries are committed which its receiver has.
+func (g *Group) putOff(m *Message) bool {
+	if raftpb.MessageType(m.Kind) != raftpb.MsgApp {
+		return false
+	}
+	g.tidings = slices.DeleteFunc(g.tidings, func(t Message) bool { return t.To == m.To }) // this one says it, too
+	if len(m.Entries) > 0 || !g.Leading() || g.changing != 0 || !g.replicates(m.To) {
+		return false
+	}
+	g.tidings = append(g.tidings, *m)
+	return true
+}
+
+// replicates reports whether a member takes entries as they come: then one that is lost is said again for other reasons.
+func (g *Group) replicates(member uint64) (does bool) {
+	g.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		does = does || id == member && p.State == tracker.StateReplicate
+	})
+	return does
+}
+
+// Hurry tells a member now what is committed, if that was put off.
+func (g *Group) Hurry(member uint64, out *Output) {
+	for i := range g.tidings {
+		if g.tidings[i].To == member {
+			out.Messages = append(out.Messages, g.tidings[i])
+			g.tidings = slices.Delete(g.tidings, i, i+1)
+			return
+		}
+	}
+}
+
+// HurryAll tells everybody.
+func (g *Group) HurryAll(out *Output) {
+	out.Messages = append(out.Messages, g.tidings...)
+	g.tidings, g.tellDue = g.tidings[:0], Never
+}
+
+// lag sees when it is to be said at the latest.
+func (g *Group) lag(now Time) {
+	switch {
+	case len(g.tidings) == 0:
+		g.tellDue = Never
+	case g.tellDue == Never:
+		g.tellDue = now + g.config.Linger
+	}
+}
