@@ -22,3 +22,12 @@ func (t *Table) Wanted(name string) bool {
 	e := t.entryOf(name)
 	return t.gate != nil || e != 0 && t.entries.at(e).waiting > 0
 }
+
+// Waiting is how many requests wait at a name, but for those that are parked because of a suspension.
+func (t *Table) Waiting(name string) int {
+	e := t.entryOf(name)
+	if e == 0 {
+		return 0
+	}
+	return int(t.entries.at(e).waiting)
+}

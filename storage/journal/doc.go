@@ -20,6 +20,8 @@
 // the order of the questions, on that goroutine; so they must not block. A batch of chunks alone
 // is not synced: the Install is that follows.
 //
+// The database's log has zeros in front of what is written, so that few syncs find a file that has grown ([Options].Ahead).
+//
 // The queue has a bound in requests and one in bytes ([Options]). At it, Ask returns an error that
 // is a storage.ErrRefused and asks nothing; nothing is dropped that was taken.
 //

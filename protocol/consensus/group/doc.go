@@ -24,6 +24,11 @@
 // steps down when a quorum was silent for E (CheckQuorum). A candidate asks first whether it could be elected
 // (PreVote, section 9.6), so one that comes back does not disturb a leader that others hear.
 //
+// # What is committed
+//
+// A leader tells the others that an entry is committed with the next entries, or after Config.Linger, unless its owner knows
+// that somebody waits for it there ([Group.Hurry]).
+//
 // # Reads
 //
 // [Group.Read] tells the index up to which a state must have been applied to be as new as any that was

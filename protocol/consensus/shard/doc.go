@@ -18,7 +18,8 @@
 //
 // The leader gathers what comes while its journal writes, and proposes it as one entry: so there is one
 // sync for whatever has come since the last, and an entry costs the group the same however much is in it.
-// At most two entries are being written.
+// At most two entries are being written. What nobody waits for, a release of a name that nobody wants, or a request that
+// others stand before, waits a moment to go with something that somebody does wait for (queue).
 //
 // # The leader's first entry
 //

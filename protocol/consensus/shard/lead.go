@@ -21,8 +21,7 @@ type lead struct {
 	begun bool // its first entry is proposed
 	ready bool // and applied: all that others have committed is before it
 
-	queue  []replica.Op
-	queued map[replica.OpID]bool // those that are in the queue, or proposed
+	queue queue
 
 	// The table's time was from when this clock showed since; and the latest entry is at.
 	from, since protocol.Time
@@ -53,19 +52,7 @@ func compareSessions(a, b lock.SessionID) int {
 }
 
 func newLead(term uint64) *lead {
-	return &lead{term: term, queued: map[replica.OpID]bool{}, deadlines: map[lock.SessionID]*deadline{}}
-}
-
-// take queues operations that are not there.
-func (l *lead) take(s *Shard, ops []replica.Op) {
-	for i := range ops {
-		o := &ops[i]
-		if l.queued[o.ID] || len(l.queue) >= mostQueued {
-			continue
-		}
-		l.queued[o.ID] = true
-		l.queue = append(l.queue, *o)
-	}
+	return &lead{term: term, queue: newQueue(), deadlines: map[lock.SessionID]*deadline{}}
 }
 
 // time is the table's.
@@ -88,10 +75,7 @@ func (l *lead) wake(s *Shard) protocol.Time {
 	if due := s.replica.Due(); due > l.at { // otherwise an entry is under way that says so
 		at = min(at, l.local(due))
 	}
-	if len(l.queue) > 0 {
-		at = l.refused // otherwise it would be proposed
-	}
-	return max(at, l.refused)
+	return max(min(at, l.queue.wake()), l.refused)
 }
 
 // began begins to lead: the table's time goes on from where it is, and every session has its whole ttl.
@@ -158,9 +142,7 @@ func (s *Shard) patience(ttl protocol.Time) protocol.Time {
 
 // applied takes note of an operation.
 func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
-	if o.ID != (replica.OpID{}) {
-		delete(l.queued, o.ID)
-	}
+	l.queue.applied(o)
 	if !l.ready {
 		return // began looks at all sessions
 	}
@@ -190,17 +172,11 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 	for l.ready && s.group.Writing() < mostWriting {
 		e := replica.Entry{At: l.time(now), Begin: s.replica.Exhausted() && s.replica.Reign() < lock.MaxReign}
 		e.Ops = l.expired(now)
-		size, count := 0, 0
-		for count < len(l.queue) && len(e.Ops) < MostForwarded && size < entryBytes {
-			o := &l.queue[count]
-			size += o.Size()
-			e.Ops = append(e.Ops, *o)
-			count++
-		}
 		due := s.replica.Due()
-		if len(e.Ops) == 0 && !e.Begin && (due > e.At || due <= l.at) {
+		if len(e.Ops) == 0 && !l.queue.ready(now) && !e.Begin && (due > e.At || due <= l.at) {
 			return
 		}
+		count := l.queue.fill(&e)
 		before := s.group.Writing()
 		if s.group.Propose(now, e.Append(nil), &s.agreed) != nil {
 			l.revive(e.Ops)
@@ -208,9 +184,7 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 			return
 		}
 		l.at = e.At
-		if l.queue = l.queue[count:]; len(l.queue) == 0 {
-			l.queue = nil
-		}
+		l.queue.proposed(count)
 		if s.group.Writing() == before {
 			return // it went with another
 		}

@@ -84,7 +84,7 @@ func (s *Shard) forward(now protocol.Time, out *Output) {
 	}
 	o.fresh = o.fresh[:0]
 	if s.lead != nil {
-		s.lead.take(s, ops)
+		s.lead.queue.take(s, now, ops)
 		return
 	}
 	for len(ops) > 0 {
@@ -99,7 +99,7 @@ func (s *Shard) forward(now protocol.Time, out *Output) {
 }
 
 // forwarded takes operations of another member, if this one leads. Otherwise they are sent again, to whoever does.
-func (s *Shard) forwarded(from uint64, m *Forward) error {
+func (s *Shard) forwarded(now protocol.Time, from uint64, m *Forward) error {
 	if len(m.Ops) > MostForwarded {
 		return fmt.Errorf("%d operations of member %d at once, where %d are the most", len(m.Ops), from, MostForwarded)
 	}
@@ -109,7 +109,7 @@ func (s *Shard) forwarded(from uint64, m *Forward) error {
 		}
 	}
 	if s.lead != nil {
-		s.lead.take(s, m.Ops)
+		s.lead.queue.take(s, now, m.Ops)
 	}
 	return nil
 }

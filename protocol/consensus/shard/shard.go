@@ -28,6 +28,9 @@ type Config struct {
 	// Every is after how many entries a snapshot is made; Keep how many entries before it stay. Zero
 	// means 10,000 and 1,000.
 	Every, Keep uint64
+	// Linger is for how long an operation that nobody waits for may wait for others to be in one entry with. Zero means a
+	// fiftieth of the group's Heartbeat.
+	Linger time.Duration
 	// Append is how many bytes of entries the journal is given at once; one entry more may be. Zero means
 	// 4 MiB.
 	Append int
@@ -42,7 +45,10 @@ func (c *Config) resolve() error {
 	c.Group.Election = cmp.Or(c.Group.Election, time.Second)
 	c.Group.Heartbeat = cmp.Or(c.Group.Heartbeat, c.Group.Election/10)
 	c.Drift = cmp.Or(c.Drift, lock.DefaultDrift)
+	c.Linger = cmp.Or(c.Linger, c.Group.Heartbeat/50)
 	switch {
+	case c.Linger < 0:
+		return fmt.Errorf("shard: Linger is %v; a positive duration is allowed, and 0 for its default", c.Linger)
 	case c.Life == 0 || c.Life >= 1<<24:
 		return fmt.Errorf("shard: Life is %d; 1 to %d is allowed", c.Life, 1<<24-1)
 	case c.Append < 0 || c.Append > storage.MaxAppend/2:
@@ -386,7 +392,7 @@ func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) err
 		}
 		err = s.group.Hear(now, &m.Message, &s.agreed)
 	case Forward:
-		err = s.forwarded(from, &m)
+		err = s.forwarded(now, from, &m)
 	case Beat:
 		s.beat(now, from, &m)
 	case Beaten:

@@ -1,0 +1,99 @@
+package shard
+
+import (
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// queue is what is to be in the leader's next entries, in the order in which it came.
+//
+// An entry costs a sync at every member, however much is in it. So what nobody waits for does not begin one: a
+// release of a name that nobody wants, which its client has done with; and a request that stands in a queue anyway, because
+// others are before it. Such an operation goes with the next that somebody waits for, or after [Config].Linger by itself. Who
+// locks one name after the other needs one entry for each then, and so does a name that goes from one to the next.
+type queue struct {
+	ops   []replica.Op
+	known map[replica.OpID]bool // those that are in it, or proposed
+	of    map[string]int        // how many of them there are of a name
+
+	urgent bool          // somebody waits for one of them
+	due    protocol.Time // when the first of those that nobody waits for has waited long enough; of no meaning otherwise
+}
+
+func newQueue() queue { return queue{known: map[replica.OpID]bool{}, of: map[string]int{}} }
+
+// take queues operations that are not there.
+func (q *queue) take(s *Shard, now protocol.Time, ops []replica.Op) {
+	for i := range ops {
+		o := &ops[i]
+		if q.known[o.ID] || len(q.ops) >= mostQueued {
+			continue
+		}
+		if len(q.ops) == 0 {
+			q.urgent, q.due = false, now+s.config.Linger
+		}
+		q.urgent = q.urgent || !q.waits(s, o)
+		q.known[o.ID] = true
+		if o.Name != "" {
+			q.of[o.Name]++
+		}
+		q.ops = append(q.ops, *o)
+	}
+}
+
+// waits reports whether an operation may wait for others: as far as can be said from here nobody is answered or granted anything
+// by it. Whoever is, nevertheless, is so a little later.
+func (q *queue) waits(s *Shard, o *replica.Op) bool {
+	table, underWay := s.replica.Table(), q.of[o.Name]
+	switch o.Kind {
+	case replica.Release:
+		return underWay == 0 && !table.Wanted(o.Name)
+	case replica.Acquire:
+		// Each of those before it has to be granted the name and give it back, or give up.
+		return !o.Try && o.Wait > s.config.Linger && table.Waiting(o.Name) > underWay
+	}
+	return false
+}
+
+// ready reports whether there is something that is to be proposed now.
+func (q *queue) ready(now protocol.Time) bool {
+	return len(q.ops) > 0 && (q.urgent || now >= q.due)
+}
+
+// wake is when there will be.
+func (q *queue) wake() protocol.Time {
+	switch {
+	case len(q.ops) == 0:
+		return protocol.Never
+	case q.urgent:
+		return 0
+	}
+	return q.due
+}
+
+// fill puts into an entry what has room there, and returns how many those are.
+func (q *queue) fill(e *replica.Entry) (count int) {
+	for size := 0; count < len(q.ops) && len(e.Ops) < MostForwarded && size < entryBytes; count++ {
+		size += q.ops[count].Size()
+		e.Ops = append(e.Ops, q.ops[count])
+	}
+	return count
+}
+
+// proposed takes the first ones out.
+func (q *queue) proposed(count int) {
+	if q.ops = q.ops[count:]; len(q.ops) == 0 {
+		q.ops = nil
+	}
+}
+
+// applied takes note of one that an entry has had.
+func (q *queue) applied(o *replica.Op) {
+	if !q.known[o.ID] {
+		return
+	}
+	delete(q.known, o.ID)
+	if q.of[o.Name]--; q.of[o.Name] <= 0 {
+		delete(q.of, o.Name)
+	}
+}
