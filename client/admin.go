@@ -30,6 +30,7 @@ type Admin struct {
 	settings  *settings
 	addresses []wire.Address
 	members   []*grpc.ClientConn // one for each address
+	stale     bool               // what is listed and shown may be old
 }
 
 // DialAdmin prepares calls to a target, as for [Dial]. It does not connect yet.
@@ -235,11 +236,21 @@ func (a *Admin) EndSession(ctx context.Context, session string) (*wire.SessionRe
 	return decode[wire.SessionReleased]("end", answer.GetReleased())
 }
 
+// Stale returns an Admin of the same members whose List and Show may be answered with what is old: with what the member
+// that is asked has, even while nobody is in charge. It makes a difference only where members have copies of the locks (protocol
+// consensus); elsewhere, and without it, the answer is as new as the question. Both have the same connections: to
+// close one closes the other.
+func (a *Admin) Stale() *Admin {
+	stale := *a
+	stale.stale = true
+	return &stale
+}
+
 // List returns one page of the names of a space that begin with prefix and come after
 // the name after; limit 0 means 1000.
 func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*wire.Locks, error) {
 	answer, err := call(ctx, a, "list", &api.ListRequest{
-		Space: a.space(space), Prefix: prefix, After: after, Limit: int32(limit),
+		Space: a.space(space), Prefix: prefix, After: after, Limit: int32(limit), Stale: a.stale,
 	}, api.LocksClient.List)
 	if err != nil {
 		return nil, err
@@ -257,7 +268,7 @@ func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int
 
 // Show returns one name in full. A free name has no holders.
 func (a *Admin) Show(ctx context.Context, space, name string) (*wire.Lock, error) {
-	answer, err := call(ctx, a, "show", &api.ShowRequest{Space: a.space(space), Name: name}, api.LocksClient.Show)
+	answer, err := call(ctx, a, "show", &api.ShowRequest{Space: a.space(space), Name: name, Stale: a.stale}, api.LocksClient.Show)
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (l *grpcLocks) EndSession(ctx context.Context, r *api.EndSessionRequest) (*
 
 // List returns a page of a space's live names.
 func (l *grpcLocks) List(ctx context.Context, r *api.ListRequest) (*api.ListResponse, error) {
-	listed, err := l.service.list(ctx, listInput{Space: r.GetSpace(), Prefix: r.GetPrefix(), After: r.GetAfter(), Limit: int(r.GetLimit())})
+	listed, err := l.service.list(ctx, listInput{Space: r.GetSpace(), Prefix: r.GetPrefix(), After: r.GetAfter(), Limit: int(r.GetLimit()), Stale: r.GetStale()})
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
@@ -109,7 +109,7 @@ func (l *grpcLocks) List(ctx context.Context, r *api.ListRequest) (*api.ListResp
 
 // Show returns one name in full.
 func (l *grpcLocks) Show(_ context.Context, r *api.ShowRequest) (*api.JSON, error) {
-	return answerJSON(l.service.show(r.GetSpace(), r.GetName()))
+	return answerJSON(l.service.show(r.GetSpace(), r.GetName(), r.GetStale()))
 }
 
 // Break takes a name from its holders.

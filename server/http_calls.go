@@ -113,14 +113,35 @@ func (h *web) list(c *exchange) error {
 		}
 		in.Limit = limit
 	}
+	stale, err := c.stale()
+	if err != nil {
+		return inSpace(c, "list", err)
+	}
+	in.Stale = stale
 	listed, err := h.service.list(c.r.Context(), in)
 	return h.answer(c, listed, err)
 }
 
 // show is GET /v1/spaces/{space}/locks/{name…}.
 func (h *web) show(c *exchange) error {
-	shown, err := h.service.show(c.space, c.name)
+	stale, err := c.stale()
+	if err != nil {
+		return inSpace(c, "show", err)
+	}
+	shown, err := h.service.show(c.space, c.name, stale)
 	return h.answer(c, shown, err)
+}
+
+// stale reports whether the answer may be old.
+func (c *exchange) stale() (bool, error) {
+	switch given, is := c.query["stale"]; {
+	case !is || given == "false":
+		return false, nil
+	case given == "true":
+		return true, nil
+	default:
+		return false, wire.Fail(wire.CodeBadRequest, fmt.Sprintf("stale %.40q: want true or false", given))
+	}
 }
 
 // breakLock is POST /v1/spaces/{space}/break.

@@ -310,10 +310,21 @@ func TestListRow(t *testing.T) {
 	if all := b.get(200, "/v1/spaces/default/locks"); len(all.list("locks")) != 701 || all.text("next") != "" {
 		t.Errorf("%d names, next %q", len(all.list("locks")), all.text("next"))
 	}
+	for _, query := range []string{"?stale=true", "?stale=false"} {
+		if all := b.get(200, "/v1/spaces/default/locks"+query); len(all.list("locks")) != 701 {
+			t.Errorf("%s: %d names", query, len(all.list("locks")))
+		}
+		if one := b.get(200, "/v1/spaces/default/locks/other"+query); len(one.list("holders")) != 1 {
+			t.Errorf("%s: %s", query, one.raw)
+		}
+	}
+	if answer := b.get(400, "/v1/spaces/default/locks/other?stale=yes"); answer.text("code") != "bad_request" {
+		t.Errorf("%s", answer.raw)
+	}
 	if none := b.get(200, "/v1/spaces/any/locks"); none.raw != `{"locks":[],"next":""}`+"\n" {
 		t.Errorf("none: %s", none.raw)
 	}
-	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "limit=", "limit=1&limit=2", "page=1", "prefix=%zz"} {
+	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "limit=", "limit=1&limit=2", "page=1", "prefix=%zz", "stale=", "stale=1"} {
 		if answer := b.get(400, "/v1/spaces/default/locks?"+query); answer.text("code") != "bad_request" {
 			t.Errorf("%s: %s", query, answer.raw)
 		}

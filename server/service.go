@@ -98,6 +98,7 @@ type listInput struct {
 	Prefix string
 	After  string // names behind this one; "" from the first
 	Limit  int    // 0 means 1,000, which is also the most
+	Stale  bool   // as old as this member's copy may be, where members have copies
 }
 
 // breakInput takes a name from its holders.

@@ -42,7 +42,7 @@ func (s *service) list(ctx context.Context, in listInput) (answer wire.Locks, er
 		if err := ctx.Err(); err != nil {
 			return answer, failed("list", space.Name, "", err)
 		}
-		chunk, err := ask[*protocol.Scanned](s, space.Port, &protocol.Scan{Cursor: cursor, Limit: scanned})
+		chunk, err := ask[*protocol.Scanned](s, space.Port, &protocol.Scan{Cursor: cursor, Limit: scanned, Stale: in.Stale})
 		if err != nil {
 			return answer, failed("list", space.Name, "", err)
 		}
@@ -97,8 +97,9 @@ func (h *pageHeap) add(l lock.Lock, most int) {
 	}
 }
 
-// show returns one name in full. A free name has no holders.
-func (s *service) show(spaceName, name string) (answer wire.Lock, err error) {
+// show returns one name in full. A free name has no holders. With stale it may be as old as this member's copy is, where
+// members have copies.
+func (s *service) show(spaceName, name string, stale bool) (answer wire.Lock, err error) {
 	space, err := s.space(spaceName)
 	if err != nil {
 		return answer, failed("show", "", "", err)
@@ -107,7 +108,7 @@ func (s *service) show(spaceName, name string) (answer wire.Lock, err error) {
 	if err := s.checkName(name); err != nil {
 		return answer, failed("show", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
 	}
-	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name})
+	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name, Stale: stale})
 	if err != nil {
 		return answer, failed("show", space.Name, name, err)
 	}

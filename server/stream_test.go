@@ -53,7 +53,7 @@ func TestFirstOperationMustBeHello(t *testing.T) {
 	c.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Client: "two\nlines"}}})
 	c.refused(0, wire.CodeName)
 	must(t, c.end())
-	if shown, err := b.service.show("", "y"); err != nil || len(shown.Holders) != 0 {
+	if shown, err := b.service.show("", "y", false); err != nil || len(shown.Holders) != 0 {
 		t.Errorf("what stood behind a refused hello was done: %v, %v", shown, err)
 	}
 }
@@ -346,7 +346,7 @@ func TestBreak(t *testing.T) {
 	if event := c.hear(); event.GetId() != 1 || event.GetLost().GetWhy() != "broken" || !event.GetLost().GetMustRelease() {
 		t.Errorf("heard %v", event)
 	}
-	shown, err := b.service.show("", "x")
+	shown, err := b.service.show("", "x", false)
 	must(t, err)
 	if len(shown.Holders) != 1 || len(shown.Waiters) != 1 {
 		t.Errorf("before the holder has stopped: %+v", shown)
@@ -397,7 +397,7 @@ func TestEnd(t *testing.T) {
 	c.released(0) // the end itself
 	must(t, c.end())
 	other.granted(2)
-	if shown, err := b.service.show("", "behind the end"); err != nil || len(shown.Holders) != 0 {
+	if shown, err := b.service.show("", "behind the end", false); err != nil || len(shown.Holders) != 0 {
 		t.Errorf("an operation behind the end was done: %v %v", shown, err)
 	}
 }

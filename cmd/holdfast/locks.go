@@ -17,10 +17,11 @@ func (p *program) locksCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "locks",
 		Usage:     "list who holds what, and who waits",
-		UsageText: name + " locks [--prefix P] [--json] [--watch] [flags]",
+		UsageText: name + " locks [--prefix P] [--json] [--stale | --watch] [flags]",
 		Flags: clientFlags(
 			textFlag("prefix", "only names that begin with `P`"),
 			switchFlag("json", "print one JSON document a line"),
+			staleFlag(),
 			switchFlag("watch", "print what happens, through whichever member, from now on, until interrupted"),
 		),
 		Action: p.locks,
@@ -31,7 +32,10 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	if c.Bool("watch") {
+	switch {
+	case c.Bool("watch") && c.Bool("stale"):
+		return usageError(c.Name, "flags --watch and --stale: what happens from now on is not old; give one of them")
+	case c.Bool("watch"):
 		return p.watch(ctx, c)
 	}
 	all, err := list(ctx, c)
@@ -48,13 +52,26 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	return p.print(t)
 }
 
+// staleFlag allows an answer that may be old.
+func staleFlag() cli.Flag {
+	return switchFlag("stale", "answer with what the member has that is asked, which may be old, even while nobody leads (protocol consensus)")
+}
+
+// reads is who is asked for what may be old, where that is allowed.
+func reads(c *cli.Command, admin *client.Admin) *client.Admin {
+	if c.Bool("stale") {
+		return admin.Stale()
+	}
+	return admin
+}
+
 // list returns all pages of a listing. Each page may take --timeout.
 func list(ctx context.Context, c *cli.Command) (all []wire.Lock, err error) {
 	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		for after := ""; ; {
 			var page *wire.Locks
 			err := within(ctx, c, func(ctx context.Context) (err error) {
-				page, err = admin.List(ctx, spaceOf(c), c.String("prefix"), after, 0)
+				page, err = reads(c, admin).List(ctx, spaceOf(c), c.String("prefix"), after, 0)
 				return err
 			})
 			if err != nil {

@@ -17,9 +17,9 @@ func (p *program) showCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "show",
 		Usage:       "show one lock in full: holders, queue, token, last grants",
-		UsageText:   name + " show NAME [--json] [flags]",
+		UsageText:   name + " show NAME [--json] [--stale] [flags]",
 		Description: "Exits with 3 when nobody holds it.",
-		Flags:       clientFlags(switchFlag("json", "print one JSON document")),
+		Flags:       clientFlags(switchFlag("json", "print one JSON document"), staleFlag()),
 		Action:      p.show,
 	}
 }
@@ -31,7 +31,7 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 	}
 	var lock *wire.Lock
 	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-		lock, err = admin.Show(ctx, spaceOf(c), wanted)
+		lock, err = reads(c, admin).Show(ctx, spaceOf(c), wanted)
 		return err
 	})
 	if err != nil {

@@ -2355,6 +2355,7 @@ type ListRequest struct {
 	Prefix        string                 `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	Limit         int32                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	After         string                 `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	Stale         bool                   `protobuf:"varint,5,opt,name=stale,proto3" json:"stale,omitempty"` // may be old: answered by the member that is asked, where members have copies
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2417,6 +2418,13 @@ func (x *ListRequest) GetAfter() string {
 	return ""
 }
 
+func (x *ListRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 type ListResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Locks         []*JSON                `protobuf:"bytes,1,rep,name=locks,proto3" json:"locks,omitempty"`
@@ -2473,6 +2481,7 @@ type ShowRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Stale         bool                   `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"` // as of a ListRequest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2519,6 +2528,13 @@ func (x *ShowRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *ShowRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
 }
 
 type BreakRequest struct {
@@ -3609,18 +3625,20 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x11EndSessionRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\"C\n" +
 	"\x12EndSessionResponse\x12-\n" +
-	"\breleased\x18\x01 \x01(\v2\x11.holdfast.v1.JSONR\breleased\"g\n" +
+	"\breleased\x18\x01 \x01(\v2\x11.holdfast.v1.JSONR\breleased\"}\n" +
 	"\vListRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after\"K\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\x12\x14\n" +
+	"\x05stale\x18\x05 \x01(\bR\x05stale\"K\n" +
 	"\fListResponse\x12'\n" +
 	"\x05locks\x18\x01 \x03(\v2\x11.holdfast.v1.JSONR\x05locks\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\tR\x04next\"7\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\"M\n" +
 	"\vShowRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"v\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\"v\n" +
 	"\fBreakRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

@@ -35,6 +35,7 @@ func TestLastingMinority(t *testing.T) {
 	b.awaitPassed(mark, kept)
 	apart := b.crew.Mark()
 	b.refuses(victim, "report")
+	b.remembers(victim, s.holder)
 	for _, m := range others {
 		s.stands(m)
 	}
@@ -42,6 +43,7 @@ func TestLastingMinority(t *testing.T) {
 	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
 	s.play()
 	b.refuses(victim, "report") // all the while
+	b.remembers(victim, s.holder)
 	for _, m := range others {
 		if n.reaches(b.index(victim), b.index(m)) {
 			b.Fatalf("%s reaches %s, from which it was cut off", victim.Name, m.Name)
@@ -81,6 +83,21 @@ func (b *bed) refuses(m *trial.Member, name string) {
 		b.Errorf("%s, which is cut off, was asked for a name: %v", m.Name, err)
 	}
 	b.tell("%s grants and shows nothing: %v", m.Name, err)
+}
+
+// remembers asserts that a member shows what it had, to who does not mind that it is old.
+func (b *bed) remembers(m *trial.Member, e *errand) {
+	b.Helper()
+	shown, err := b.adminOf(m).Stale().Show(b.ctx, "", e.name)
+	b.check(err)
+	if len(shown.Holders) != 1 || shown.Holders[0].Token != e.token {
+		b.Errorf("%s, which is cut off, remembers that %s is held by %+v; want token %v", m.Name, e.name, shown.Holders, e.token)
+	}
+	page, err := b.adminOf(m).Stale().List(b.ctx, "", e.name, "", 0)
+	b.check(err)
+	if len(page.Locks) != 1 || page.Locks[0].Token != e.token {
+		b.Errorf("%s, which is cut off, lists %+v; want %s under token %v", m.Name, page.Locks, e.name, e.token)
+	}
 }
 
 // disk is a file system of its own for the data folder of each member, in memory.
