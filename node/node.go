@@ -246,6 +246,8 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.logger.Error("the stable cell cannot be written", "error", note.Err)
 		case consensus.Failed:
 			n.logger.Error("this member's part in a space of protocol consensus has ended", "error", note.Err)
+		case consensus.Spread:
+			n.logger.Info("another member is to lead a shard: it is handed over", "space", note.Space, "shard", note.Shard, "member", note.To)
 		case claim.Unrenewed:
 			n.logger.Warn(note.String())
 		case claim.Left:

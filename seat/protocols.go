@@ -72,7 +72,7 @@ func Protocols() []Protocol {
 			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
 				alone := len(s.Founders) == 0
 				return consensus.New(consensus.Config{
-					Self: self, Life: space.life, Founders: max(1, len(s.Founders)), Founder: s.Founder || alone, Shards: space.Shards,
+					Self: self, Life: space.life, Founders: max(1, len(s.Founders)), Founder: s.Founder || alone, Space: space.Name, Shards: space.Shards,
 					Log: LogOf(space.Name), Logs: space.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(space.Random),
 				})
 			},

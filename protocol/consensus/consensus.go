@@ -22,6 +22,8 @@ type Config struct {
 	Founder  bool
 	// Shards is how many the space has, from the first start on; up to MaxShards. Zero means 1.
 	Shards int
+	// Space is what people call the space, in what is noted of it.
+	Space string
 	// Log is the journal's number of the first shard's log; the others follow. Logs are those that there are, none
 	// before the first start.
 	Log  uint64
@@ -92,7 +94,8 @@ type Machine struct {
 	heard     map[protocol.ID]protocol.Time   // when, in any shard
 	known     map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
 	leaving   bool                            // this member is to lead nothing
-	waits     int                             // requests of those who are served
+	spreading spreading
+	waits     int // requests of those who are served
 	reminders protocol.Reminders[due]
 }
 
@@ -105,7 +108,8 @@ func New(c Config) (*Machine, error) {
 		config: c, clients: map[lock.SessionID]*client{}, owns: map[lock.SessionID]*client{},
 		inquiries: map[uint64]*inquiry{}, transfers: map[uint64]*transfer{}, reforms: map[uint64]*reforming{},
 		heard: map[protocol.ID]protocol.Time{}, known: map[protocol.ID]protocol.Member{},
-		asked: c.Life << 40, // an answer to a former life is none to this one
+		spreading: spreading{leavers: map[protocol.ID]uint64{}},
+		asked:     c.Life << 40, // an answer to a former life is none to this one
 	}
 	for i := range c.Shards {
 		m.parts = append(m.parts, &part{index: i, work: map[uint64]*work{}, wake: protocol.Never})
@@ -189,7 +193,7 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 	}
 	switch body := letter.Body.(type) {
 	case Yield:
-		m.yield(p, body.To, out)
+		m.onYield(p, body, ev.From, out)
 		return
 	case Founding:
 		m.onFounding(p, &body, ev.From, out)
@@ -202,6 +206,9 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 		return
 	case shard.Agree:
 		m.tellOutside(p, &body, ev.From, out)
+		if body.Message.Hands() {
+			p.given = m.now + m.config.Election
+		}
 	}
 	if err := p.shard.Hear(m.now, uint64(ev.From), letter.Body, &p.output); err != nil {
 		out.Note(Ignored{fmt.Sprintf("shard %d: %v", p.index, err)})
@@ -237,8 +244,10 @@ func (m *Machine) onRaised(ev *protocol.Event, out *protocol.Effects) {
 		// What is held here does not hang on who coordinates, so there is nobody to be told of it.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
+	before := m.view
 	m.view = view
 	m.know()
+	m.arrived(before)
 	m.found(out)
 	for _, p := range m.parts {
 		m.openEarly(p, out)
@@ -292,6 +301,7 @@ const (
 	dueLoss                     // or is lost
 	dueBeat                     // a beat was not answered
 	dueReform                   // somebody is to be asked again for a change of who votes
+	dueSpread                   // what others are to lead is to be looked for
 )
 
 // Before orders what is due at one time.
@@ -319,6 +329,8 @@ func (m *Machine) remind(d due, out *protocol.Effects) {
 		m.beatAgain(m.parts[d.number])
 	case dueReform:
 		m.pursue(d.number, out)
+	case dueSpread:
+		m.look(out)
 	}
 }
 

@@ -61,6 +61,16 @@
 // A member that is no founder has an empty log, and no part until it is added; it takes the cluster's number from the
 // first message. Who is removed hears nothing more, is told so when it asks for votes, and says so.
 //
+// # Who leads
+//
+// The voters that are here take turns in leading the shards: of n, by their ids, that with index i mod n is to lead shard i. Who leads
+// another's hands it over, one shard in an election timeout, when the other one is heard and has the log. It
+// looks only in rounds, which an election, another view or another voter begins; a round ends when nothing is left to do. So
+// what an operator has chosen ([protocol.Transfer]) stays until one of these comes, and a round that is
+// under way then ends. Who is handed a shard begins no round, and keeps it; who does not come to lead is not asked again under
+// one view. So members that disagree on who is heard do not hand a shard to and fro. Who is to leave tells the others, and is given
+// nothing.
+//
 // # Reads
 //
 // A Show or a Scan is answered when a round of the group has shown that what is shown is as new as the question;
@@ -103,6 +113,7 @@
 //	told.go       what they are told
 //	operator.go   what operators ask
 //	reform.go     who votes
+//	spread.go     who leads which shard
 //	copy.go       copies of shards
 //	afresh.go     clusters that begin with copies
 //	condition.go  how the space is

@@ -25,10 +25,16 @@ func (l Letter) Routine() bool {
 	return is && agree.Message.Beats()
 }
 
-// Yield asks who leads a shard to let another member lead it.
+// Yield asks who leads a shard to let another member lead it, whom an operator has chosen for all shards. With To 0 it tells that
+// who says it is to lead nothing any more, because it leaves.
 type Yield struct{ To protocol.ID }
 
-func (y Yield) String() string { return fmt.Sprintf("yield to member %d", y.To) }
+func (y Yield) String() string {
+	if y.To == 0 {
+		return "it is to lead nothing any more"
+	}
+	return fmt.Sprintf("yield to member %d", y.To)
+}
 
 // Reform asks who leads a shard to change what a member is in it. Reformed answers it.
 type Reform struct {

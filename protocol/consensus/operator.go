@@ -248,6 +248,7 @@ func (m *Machine) onTransfer(call protocol.CallID, to protocol.ID, out *protocol
 	m.operators++
 	m.transfers[m.asked] = &transfer{call, to}
 	m.reminders.Push(m.now+patienceOfAsk*m.config.Election, due{what: dueTransfer, number: m.asked})
+	m.choose(to, out)
 	for _, p := range m.parts {
 		m.yield(p, to, out)
 	}
@@ -294,7 +295,10 @@ func (m *Machine) untransferred(id uint64, out *protocol.Effects) {
 
 // stepDown hands over what this member leads, and goes on doing so.
 func (m *Machine) stepDown(call protocol.CallID, out *protocol.Effects) {
-	m.leaving = true
+	if !m.leaving {
+		m.leaving = true
+		m.tellLeaving(out)
+	}
 	pending := false
 	for _, p := range m.parts {
 		m.handOver(p, out)
@@ -313,13 +317,13 @@ func (m *Machine) handOver(p *part, out *protocol.Effects) {
 	}
 }
 
-// heir is who could lead a shard in this member's place: a voter that is here; 0 where there is none.
+// heir is who could lead a shard in this member's place: a voter that is here to stay; 0 where there is none.
 func (m *Machine) heir(p *part) protocol.ID {
 	if m.view == nil {
 		return 0
 	}
 	for _, id := range p.shard.Members().Voters {
-		if _, here := m.view.Of(protocol.ID(id)); here && id != uint64(m.config.Self) {
+		if id := protocol.ID(id); m.isHere(id) && id != m.config.Self && !m.isLeaving(id) {
 			return protocol.ID(id)
 		}
 	}

@@ -27,6 +27,9 @@ type part struct {
 	reign   uint64 // in which this member has last led
 	outside bool   // another member that led said that this one takes no part any more
 
+	given   protocol.Time // until then an election of this member is what the leader before has wanted
+	offered protocol.ID   // was to lead it, under this view, and has not come to
+
 	work map[uint64]*work // operations of this member that are under way, by number
 
 	// The latest entry was applied when this clock showed since, and the table's showed table.

@@ -143,12 +143,26 @@ func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effe
 		return
 	}
 	voters, learners := reformed(&conf, r)
+	m.change(p, voters, learners, Changed{p.index, r.Member, r.As}, out)
+}
+
+// change changes who has the log of a shard that this member leads, with a vote and without one, and notes it.
+func (m *Machine) change(p *part, voters, learners []uint64, noted protocol.Note, out *protocol.Effects) {
+	before := p.shard.Members().Voters
 	if err := p.shard.Change(m.now, voters, learners, &p.output); err != nil {
-		out.Note(Ignored{fmt.Sprintf("shard %d: member %d does not become %v: %v", p.index, r.Member, r.As, err)})
+		out.Note(Ignored{fmt.Sprintf("%v: not yet: %v", noted, err)})
 	} else {
-		out.Note(Changed{p.index, r.Member, r.As})
+		out.Note(noted)
+		if !sameVoters(before, voters) {
+			m.spread()
+		}
 	}
 	m.touch(p)
+}
+
+// sameVoters reports whether two lists have the same members.
+func sameVoters(a, b []uint64) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // answerReform says it to whoever has asked, who may be this member.
@@ -257,6 +271,8 @@ func (m *Machine) know() {
 	maps.DeleteFunc(m.known, func(id protocol.ID, _ protocol.Member) bool { return !is(id) })
 	//tidy:unordered each goes or stays by itself
 	maps.DeleteFunc(m.heard, func(id protocol.ID, _ protocol.Time) bool { return !is(id) })
+	//tidy:unordered each goes or stays by itself
+	maps.DeleteFunc(m.spreading.leavers, func(id protocol.ID, _ uint64) bool { return !m.isHere(id) })
 }
 
 // shards says who votes, and who they are.

@@ -269,6 +269,7 @@ func (m *Machine) turned(p *part, out *protocol.Effects) {
 		m.resay(p)
 	}
 	m.transferred(out)
+	m.elected(p, out)
 	m.handOver(p, out)
 }
 

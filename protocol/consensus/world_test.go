@@ -156,7 +156,7 @@ func (w *world) begin(m *member) {
 func (w *world) show(number uint64, of ...*member) {
 	view := &protocol.View{Number: number, Epoch: protocol.Epoch{Counter: 1, Candidate: 1}, Coordinator: 1, Installed: true}
 	for _, m := range of {
-		view.Members = append(view.Members, protocol.Member{ID: m.id, Name: m.name(), Founder: !m.guest})
+		view.Members = append(view.Members, protocol.Member{ID: m.id, Name: m.name(), Founder: !m.guest, Tenure: protocol.Tenure{Incarnation: m.life}})
 	}
 	for _, m := range of {
 		if m.machine != nil {

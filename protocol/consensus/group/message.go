@@ -52,6 +52,9 @@ func (m *Message) Asks() bool {
 	return kind == raftpb.MsgVote || kind == raftpb.MsgPreVote
 }
 
+// Hands reports whether it is a leader's, for who hears it to lead in its place.
+func (m *Message) Hands() bool { return raftpb.MessageType(m.Kind) == raftpb.MsgTimeoutNow }
+
 // Message is what members say to each other, as Raft has it (raftpb.Message).
 type Message struct {
 	Kind                     uint8

@@ -1,0 +1,213 @@
+package consensus
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// spreading is how this member gets rid of shards that others are to lead.
+type spreading struct {
+	looks   int                    // that are left in this round; 0 where none is under way
+	due     bool                   // a reminder of the next one is on its way
+	leavers map[protocol.ID]uint64 // members that are to lead nothing, and in which of their lives they have said so
+}
+
+// mostLooks is how often a member looks in a round, once in an election timeout, beside once for each shard: a member that comes back
+// is sent what it lacks meanwhile. For those of the view that it does not hear it waits in the first few looks, patienceOfAsk.
+const mostLooks = 100
+
+// spread begins a round, in which this member hands over what it leads and another is to lead. It is begun by what changes who is
+// to lead what: an election, another view, another voter. Between rounds whoever leads goes on, so that what
+// an operator has chosen stays.
+func (m *Machine) spread() {
+	if len(m.parts) == 1 {
+		return
+	}
+	m.spreading.looks = mostLooks + len(m.parts)
+	m.lookAgain()
+}
+
+func (m *Machine) lookAgain() {
+	if !m.spreading.due {
+		m.spreading.due = true
+		m.reminders.Push(m.now+m.config.Election, due{what: dueSpread})
+	}
+}
+
+// look hands over one shard, if there is any that another is to lead, and ends the round if there is none.
+func (m *Machine) look(out *protocol.Effects) {
+	s := &m.spreading
+	s.due = false
+	if s.looks == 0 {
+		return
+	}
+	s.looks--
+	if m.leaving || m.view == nil || !m.spreadOne(out) {
+		s.looks = 0 // who leaves hands over whatever it leads
+	}
+	if s.looks > 0 {
+		m.lookAgain()
+	}
+}
+
+// spreadOne hands over the first shard that can be, and reports whether there may be more to do.
+func (m *Machine) spreadOne(out *protocol.Effects) (more bool) {
+	first := m.spreading.looks >= mostLooks+len(m.parts)-patienceOfAsk
+	for _, p := range m.parts {
+		if !m.leads(p) {
+			continue
+		}
+		if p.shard.Changing() || !p.shard.Leads() {
+			return true
+		}
+		to, missing := m.designated(p)
+		switch {
+		case missing && first:
+			more = true
+		case to == m.config.Self || to == 0 || to == p.offered:
+		case m.lacking(p, to):
+			more = true
+		default:
+			p.offered = to
+			out.Note(Spread{m.config.Space, p.index, m.nameOf(to)})
+			m.yield(p, to, out)
+			return true
+		}
+	}
+	return more
+}
+
+// designated is who is to lead a shard, the same at all members: its voters that are here, by their ids, take turns. Those that are
+// not heard are left out, and missing.
+func (m *Machine) designated(p *part) (to protocol.ID, missing bool) {
+	var ids []protocol.ID
+	for _, id := range p.shard.Members().Voters {
+		switch id := protocol.ID(id); {
+		case !m.isHere(id) || m.isLeaving(id):
+		case m.hearsNow(id):
+			ids = append(ids, id)
+		default:
+			missing = true
+		}
+	}
+	if len(ids) == 0 {
+		return 0, missing
+	}
+	slices.Sort(ids)
+	return ids[p.index%len(ids)], missing
+}
+
+// lacking reports whether a member would have to be sent much before it could lead.
+func (m *Machine) lacking(p *part, id protocol.ID) bool {
+	lacks, known := p.shard.Lacks(uint64(id))
+	return !known || lacks > mostLacking
+}
+
+// leads reports whether this member is known to lead a shard.
+func (m *Machine) leads(p *part) bool {
+	return p.shard != nil && p.leader == uint64(m.config.Self)
+}
+
+func (m *Machine) isHere(id protocol.ID) bool {
+	_, here := m.view.Of(id)
+	return here
+}
+
+// isLeaving reports whether a member has said in its present life that it is to lead nothing.
+func (m *Machine) isLeaving(id protocol.ID) bool {
+	life, said := m.spreading.leavers[id]
+	member, here := m.view.Of(id)
+	return said && here && member.Tenure.Incarnation == life
+}
+
+// arrived begins a round where others are here than before, and lets those be asked again that did not come to lead.
+func (m *Machine) arrived(before *protocol.View) {
+	same := func(a, b protocol.Member) bool { return a.ID == b.ID && a.Tenure == b.Tenure }
+	if before != nil && len(before.Members) == len(m.view.Members) &&
+		!slices.ContainsFunc(m.view.Members, func(a protocol.Member) bool {
+			b, was := before.Of(a.ID)
+			return !was || !same(a, b)
+		}) {
+		return
+	}
+	for _, p := range m.parts {
+		p.offered = 0
+	}
+	m.spread()
+}
+
+// elected goes on when a shard has a leader. One that was elected for want of another may have what others are to lead; one that
+// was handed the shard is to keep it.
+func (m *Machine) elected(p *part, out *protocol.Effects) {
+	if protocol.ID(p.leader) == p.offered {
+		p.offered = 0
+	}
+	if !m.leads(p) {
+		return
+	}
+	if m.leaving {
+		m.tellLeaving(out) // whoever has handed it over does not know
+	}
+	if m.now >= p.given {
+		m.spread()
+	}
+	p.given = 0
+}
+
+// onYield takes what others say of who is to lead: an operator has chosen one for all shards, or who says it is to lead none.
+func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effects) {
+	if y.To != 0 {
+		m.spreading.looks = 0
+		m.yield(p, y.To, out)
+		return
+	}
+	if m.view == nil {
+		return
+	}
+	if member, here := m.view.Of(from); here && !m.isLeaving(from) {
+		m.spreading.leavers[from] = member.Tenure.Incarnation
+		m.spread()
+	}
+}
+
+// choose ends the rounds that could undo what an operator has chosen: this member's, and that of whom it is to be. The others that
+// lead something are asked for that, and end theirs.
+func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
+	m.spreading.looks = 0
+	if to != m.config.Self {
+		out.Send(to, Letter{m.cluster, 0, Yield{to}})
+	}
+}
+
+// tellLeaving tells all that this member is to lead nothing.
+func (m *Machine) tellLeaving(out *protocol.Effects) {
+	if m.view == nil || m.cluster == 0 {
+		return
+	}
+	for _, member := range m.view.Members {
+		if member.ID != m.config.Self {
+			out.Send(member.ID, Letter{m.cluster, 0, Yield{}})
+		}
+	}
+}
+
+// nameOf is what people call a member.
+func (m *Machine) nameOf(id protocol.ID) string {
+	if member, known := m.known[id]; known {
+		return member.Name
+	}
+	return m.view.Name(id)
+}
+
+// Spread notes that this member hands a shard over to the member that is to lead it.
+type Spread struct {
+	Space string
+	Shard int
+	To    string
+}
+
+func (n Spread) String() string {
+	return fmt.Sprintf("shard %d is handed to %s, so that leaders are spread", n.Shard, n.To)
+}

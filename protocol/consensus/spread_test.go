@@ -1,0 +1,143 @@
+package consensus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// settled is a world of so many members, who lead what they are to lead; spread counts the shards that were handed over since.
+func settled(t *testing.T, count, shards int) (w *world, spread *int) {
+	w, spread = newWorld(t, count, shards), new(int)
+	w.noted = func(_ *member, note protocol.Note) {
+		if _, is := note.(Spread); is {
+			*spread++
+		}
+	}
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(5 * time.Second)
+	w.wantSpread()
+	*spread = 0
+	return w, spread
+}
+
+// wantSpread asserts that all agree that the voters take turns.
+func (w *world) wantSpread() {
+	w.Helper()
+	for _, m := range w.members {
+		for i, p := range m.machine.parts {
+			if want := uint64(i%len(w.members) + 1); p.leader != want {
+				w.Errorf("to member %s shard %d is led by %d, want %d", m.name(), i, p.leader, want)
+			}
+		}
+		if looks := m.machine.spreading.looks; looks != 0 || m.machine.spreading.due {
+			w.Errorf("member %s has %d looks left", m.name(), looks)
+		}
+	}
+}
+
+// However many shards there are, members come to rest.
+func TestLeadersAreSpread(t *testing.T) {
+	for _, size := range [][2]int{{2, 2}, {3, 2}, {3, 7}, {5, 16}} {
+		settled(t, size[0], size[1])
+	}
+}
+
+// With one shard nobody ever looks.
+func TestOneShardIsLeftWhereItIs(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(time.Second)
+	w.call(w.members[1], 1, &protocol.Transfer{To: 3})
+	w.pass(time.Second)
+	w.show(2, w.members[1:]...)
+	w.pass(time.Second)
+	for _, m := range w.members {
+		if m.machine.parts[0].leader != 3 || m.machine.spreading.looks != 0 || m.machine.spreading.due {
+			t.Errorf("member %s: led by %d, %+v", m.name(), m.machine.parts[0].leader, m.machine.spreading)
+		}
+	}
+}
+
+// Two that do not hear each other disagree on who is heard. The one between them hands each shard over once at the most.
+func TestABrokenLinkMakesNobodyHandToAndFro(t *testing.T) {
+	w, spread := settled(t, 3, 6)
+	a, c := w.members[0].id, w.members[2].id
+	w.cut[[2]protocol.ID{a, c}], w.cut[[2]protocol.ID{c, a}] = true, true
+	w.pass(20 * time.Second)
+	*spread = 0
+	w.pass(20 * time.Second)
+	if *spread != 0 {
+		t.Errorf("%d shards were handed over while nothing happened", *spread)
+	}
+	clear(w.cut)
+	w.show(2, w.members[:2]...)
+	w.pass(3 * time.Second)
+	w.show(3, w.members...)
+	w.pass(5 * time.Second)
+	w.wantSpread()
+}
+
+// Who is heard and cannot be elected is asked once under a view.
+func TestWhoDoesNotComeToLeadIsNotAskedAgain(t *testing.T) {
+	w, spread := settled(t, 5, 2)
+	w.call(w.members[0], 1, &protocol.Transfer{To: 2})
+	w.pass(time.Second)
+	for _, to := range []protocol.ID{3, 4, 5} { // b alone hears a, and a's vote and b's are two of five
+		w.cut[[2]protocol.ID{1, to}] = true
+	}
+	w.show(2, w.members[:4]...)
+	w.pass(5 * time.Second)
+	w.show(3, w.members...)
+	w.pass(20 * time.Second)
+	if *spread > 4 {
+		t.Errorf("member a, which cannot be elected, was asked %d times under two views", *spread)
+	}
+	*spread = 0
+	w.pass(20 * time.Second)
+	if *spread != 0 {
+		t.Errorf("%d shards were handed over while nothing happened", *spread)
+	}
+	clear(w.cut)
+	w.show(4, w.members[1:]...)
+	w.pass(time.Second)
+	w.show(5, w.members...)
+	w.pass(5 * time.Second)
+	w.wantSpread()
+}
+
+// Who lacks the log is sent it first.
+func TestWhoLacksTheLogIsNotHandedAShard(t *testing.T) {
+	w, spread := settled(t, 3, 2)
+	a := w.members[0]
+	m := a.machine
+	m.spread()
+	p := m.parts[1]
+	if to, missing := m.designated(p); to != 2 || missing {
+		t.Fatalf("member %d is to lead shard 1, missing %v", to, missing)
+	}
+	w.call(a, 1, &protocol.Transfer{To: 1})
+	w.pass(time.Second)
+	w.cut[[2]protocol.ID{1, 2}] = true // b is heard, and hears nothing
+	for i := range 2 * mostLacking {
+		w.call(a, uint64(i+2), &protocol.Break{Name: m.nameIn(1)})
+		w.pass(2 * time.Millisecond)
+	}
+	if !m.lacking(p, 2) || m.lacking(p, 3) {
+		t.Errorf("b lacks the log: %v, c: %v", m.lacking(p, 2), m.lacking(p, 3))
+	}
+	m.heard[2] = m.now
+	m.spread()
+	m.spreading.looks -= patienceOfAsk + 1
+	var out protocol.Effects
+	if !m.spreadOne(&out) || *spread != 0 || len(out.Notes) != 0 {
+		t.Errorf("while b lacks the log: noted %v", out.Notes)
+	}
+}
