@@ -149,6 +149,10 @@ type Space struct {
 	// Shards, of protocol consensus alone, is in how many parts the names are split, each with a leader of its own. It stays as
 	// it is at the first start. At most consensus.MaxShards. Zero means 1.
 	Shards int
+	// Autopilot, of protocol consensus alone, is for how long a member that votes is neither heard nor in the view before the others
+	// go on without its vote: consensus.LeastAutopilot at least, or consensus.NoAutopilot for never. Zero means
+	// consensus.DefaultAutopilot.
+	Autopilot time.Duration
 	// Store, of protocol claim alone, is where the claims are written. Whoever has opened it
 	// closes it, after the Node. Required there.
 	Store storage.Store
@@ -245,7 +249,7 @@ func (c *Config) checkSpaces() error {
 			return err
 		}
 		if s.Protocol == "consensus" {
-			s.Shards = cmp.Or(s.Shards, 1)
+			s.Shards, s.Autopilot = cmp.Or(s.Shards, 1), cmp.Or(s.Autopilot, consensus.DefaultAutopilot)
 		}
 		if err := s.checkClaims(c.Drift, c.Spaces[:i], rid); err != nil {
 			return err
@@ -337,6 +341,7 @@ func (s *Space) checkOptions() error {
 		{"Grace", "bakery", s.Grace.String(), s.Grace != 0},
 		{"GraceOfHold", "bakery", "true", s.GraceOfHold},
 		{"Shards", "consensus", strconv.Itoa(s.Shards), s.Shards != 0},
+		{"Autopilot", "consensus", s.autopilot(), s.Autopilot != 0},
 	} {
 		if option.given && s.Protocol != option.protocol {
 			return fmt.Errorf("space %q: %s is %s, and protocol %s does not have it; leave it out, or use protocol %s",
@@ -367,10 +372,21 @@ func (s *Space) checkOptions() error {
 		return fmt.Errorf("space %q: Preempt is true, and in protocol consensus no coordinator decides; leave it out", s.Name)
 	case s.Shards < 0 || s.Shards > consensus.MaxShards:
 		return fmt.Errorf("space %q: Shards is %d; 1 to %d is allowed, and 0 for 1", s.Name, s.Shards, consensus.MaxShards)
+	case s.Autopilot != 0 && s.Autopilot != consensus.NoAutopilot && s.Autopilot < consensus.LeastAutopilot:
+		return fmt.Errorf("space %q: Autopilot is %v; %v at least is allowed, consensus.NoAutopilot for never, and 0 for %v",
+			s.Name, s.Autopilot, consensus.LeastAutopilot, consensus.DefaultAutopilot)
 	case s.Grace != 0 && s.GraceOfHold:
 		return fmt.Errorf("space %q: Grace is %v, and GraceOfHold is true; give one of them", s.Name, s.Grace)
 	}
 	return nil
+}
+
+// autopilot is the field as the option is spelled.
+func (s *Space) autopilot() string {
+	if s.Autopilot == consensus.NoAutopilot {
+		return "off"
+	}
+	return s.Autopilot.String()
 }
 
 // checkNumbers looks before anything is opened or written.

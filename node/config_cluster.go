@@ -93,7 +93,7 @@ func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time, 
 			made.Candidate, made.Random = c.Candidate, draws.Uint32()
 		}
 		if space.Protocol == "consensus" {
-			made.Shards, made.Random = space.Shards, draws.Uint32()
+			made.Shards, made.Autopilot, made.Random = space.Shards, space.Autopilot, draws.Uint32()
 		}
 		s.Spaces = append(s.Spaces, made)
 	}
@@ -129,7 +129,7 @@ func (c *Config) definitions() (lines []string) {
 			line += fmt.Sprintf(", store %s, group %s, %s", s.Store.Features().Name, s.Claim.Group, s.Claim.Settings())
 		}
 		if s.Protocol == "consensus" {
-			line += fmt.Sprintf(", shards %d", s.Shards)
+			line += fmt.Sprintf(", shards %d, autopilot %s", s.Shards, s.autopilot())
 		}
 		switch {
 		case s.GraceOfHold:

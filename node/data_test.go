@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	disk "github.com/holdfast-locks/holdfast/storage/journal"
 )
@@ -214,6 +215,8 @@ func TestDataConfig(t *testing.T) {
 	refuses(t, space(func(s *node.Space) { s.Preempt = true }), `space "x"`, "Preempt is true", "leave it out")
 	refuses(t, space(func(s *node.Space) { s.Shards = 257 }), `space "x"`, "Shards is 257", "1 to 256")
 	refuses(t, space(func(s *node.Space) { s.Shards = -1 }), `space "x"`, "Shards is -1")
+	refuses(t, space(func(s *node.Space) { s.Autopilot = time.Millisecond }), `space "x"`, "Autopilot is 1ms", "1s at least")
+	refuses(t, space(func(s *node.Space) { s.Protocol, s.Autopilot = "central", consensus.NoAutopilot }), `space "x"`, "Autopilot is off", "use protocol consensus")
 	refuses(t, space(func(s *node.Space) { s.Protocol, s.Shards = "central", 2 }), `space "x"`, "Shards is 2", "use protocol consensus")
 }
 

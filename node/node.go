@@ -248,6 +248,12 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.logger.Error("this member's part in a space of protocol consensus has ended", "error", note.Err)
 		case consensus.Spread:
 			n.logger.Info("another member is to lead a shard: it is handed over", "space", note.Space, "shard", note.Shard, "member", note.To)
+		case consensus.Retired:
+			n.logger.Warn("a member that votes was silent for so long that the others go on without its vote", "space", note.Space, "shard", note.Shard,
+				"member", note.Member, "silent", note.Silent, "votes_instead", note.By)
+		case consensus.Stays:
+			n.logger.Warn("a member that votes is silent, and the others cannot go on without its vote: "+note.Why, "space", note.Space, "shard", note.Shard,
+				"member", note.Member, "silent", note.Silent)
 		case claim.Unrenewed:
 			n.logger.Warn(note.String())
 		case claim.Left:

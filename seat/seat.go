@@ -56,6 +56,7 @@ type Space struct {
 	Claim          claim.Options // protocol claim
 	Store          storage.Features
 	Shards         int            // protocol consensus; zero means 1
+	Autopilot      time.Duration  // protocol consensus; zero means its default
 	Logs           []storage.Kept // what its logs have kept; none before the first start
 
 	life uint64 // which of the member's lives it is

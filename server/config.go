@@ -96,6 +96,9 @@ type Space struct {
 	Published   bool
 	Grace       time.Duration
 	GraceOfHold bool
+	// Shards and Autopilot are options of protocol consensus, for status to show. Less than zero says that Autopilot is off.
+	Shards    int
+	Autopilot time.Duration
 	// Store and Settings are of protocol claim, for status to show: the URL without its
 	// password, and what all who use it must agree on.
 	Store, Settings string
@@ -109,6 +112,18 @@ func (s *Space) grace() string {
 		return "snaplock"
 	case s.Grace != 0:
 		return s.Grace.String()
+	}
+	return ""
+}
+
+// autopilot is for how long a voter is silent before others go on without it, as the option is spelled; "" where nobody
+// votes.
+func (s *Space) autopilot() string {
+	switch {
+	case s.Autopilot < 0:
+		return "off"
+	case s.Autopilot != 0:
+		return s.Autopilot.String()
 	}
 	return ""
 }

@@ -54,7 +54,7 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		Version: condition.Version, Closed: condition.Closed,
 		Placement: wire.Duration(space.Placement), HoldOn: wire.Duration(space.HoldOn),
 		Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain, Grace: space.grace(),
-		Store: space.Store, Settings: space.Settings,
+		Store: space.Store, Settings: space.Settings, Shards: space.Shards, Autopilot: space.autopilot(),
 	}
 	if space.Published {
 		document.Messages = "published"

@@ -233,6 +233,20 @@ func TestStatusOfLeaders(t *testing.T) {
 	}
 }
 
+// TestStatusOfVoters has the options of spaces whose members vote.
+func TestStatusOfVoters(t *testing.T) {
+	b := newWebBedOf(t, calm{}, nil, func(c *Config) {
+		c.Spaces[0].Shards, c.Spaces[0].Autopilot = 3, time.Hour
+		c.Spaces[1].Shards, c.Spaces[1].Autopilot = 1, -1
+	})
+	got := b.get(200, "/v1/status")
+	for _, want := range []string{`"closed":false,"shards":3,"autopilot":"1h0m0s"}`, `"closed":false,"shards":1,"autopilot":"off"}`} {
+		if !strings.Contains(got.raw, want) {
+			t.Errorf("%s\nhas no %s", got.raw, want)
+		}
+	}
+}
+
 // TestClientsAreSentToTheGrantor: where an elder names the authority of the default space,
 // clients are told of that one, and of nobody while there is none.
 func TestClientsAreSentToTheGrantor(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 )
 
 // consensusProtocol is one space of protocol consensus over the membership, which it needs to know who the
-// founders are. They are all its voters, so nobody joins or forgets who he is.
+// founders are. They are all its voters, so nobody joins or forgets who he is; and they stay, however long they are away, because
+// no operator would add them again.
 func consensusProtocol() Protocol {
 	return Protocol{
 		Name: "consensus", Fewest: 1, Most: 5, Locks: true, Logs: true,
@@ -21,7 +22,7 @@ func consensusProtocol() Protocol {
 			}
 			every := 10 + uint64(s.Random)%100 // so snapshots are made in every run
 			space, err := consensus.New(consensus.Config{
-				Self: built.ID, Life: built.Incarnation, Founders: len(s.Join), Founder: s.Founder, Shards: s.Shards,
+				Self: built.ID, Life: built.Incarnation, Founders: len(s.Join), Founder: s.Founder, Shards: s.Shards, Autopilot: consensus.NoAutopilot,
 				Log: seats.LogOf(holdfast.DefaultSpace), Logs: s.Logs, Table: s.Table, Election: s.Lease / 3, Random: uint64(s.Random),
 				Every: every, Keep: every / 4,
 			})

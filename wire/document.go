@@ -203,6 +203,9 @@ type Space struct {
 
 	Store    string `json:"store,omitzero"`    // where locks are kept, as a URL without a password; "" where members keep them
 	Settings string `json:"settings,omitzero"` // what all who use that store agree on
+
+	Shards    int    `json:"shards,omitzero"`    // in how many parts the names are split, where members vote; 0 where they do not
+	Autopilot string `json:"autopilot,omitzero"` // for how long one is silent before others go on without its vote, or off
 }
 
 // Handover is an authority that is on its way from one member to another, by their names.

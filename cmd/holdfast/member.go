@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/recording"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/storage/cell"
@@ -221,7 +222,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 			Placement: space.OptionDuration("placement"), HoldOn: holdOnOf(space),
 			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
 			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",
-			Shards: space.OptionCount("shards"),
+			Shards: space.OptionCount("shards"), Autopilot: autopilotOf(space),
 		})
 	}
 	return c, nil
@@ -242,6 +243,14 @@ func holdOnOf(space config.Space) time.Duration {
 		return 0
 	}
 	return space.OptionDuration("hold_on")
+}
+
+// autopilotOf is the option of protocol consensus.
+func autopilotOf(space config.Space) time.Duration {
+	if space.Option("autopilot") == "off" {
+		return consensus.NoAutopilot
+	}
+	return space.OptionDuration("autopilot")
 }
 
 // address is where others reach this member: what stands in their lists, so as it was
@@ -307,6 +316,7 @@ func (m *member) spaces() []server.Space {
 			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
 			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
 			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",
+			Shards: spaces[i].Shards, Autopilot: spaces[i].Autopilot,
 		}
 		if url := space.Store(); url != "" {
 			served.Store, served.Settings = open.Redacted(url), spaces[i].Claim.Settings()

@@ -40,6 +40,9 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 		return printJSON(p.stdout, status)
 	}
 	tables := append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, moreTables(status)...)
+	if t := voteTable(status); t != nil {
+		tables = append(tables, t)
+	}
 	if status.View.Why != "" {
 		t := newTable("MEMBER", "STATE", "WHY")
 		t.row(status.Member.Name, status.Member.State, status.View.Why)
@@ -149,6 +152,20 @@ func moreTables(status *wire.Status) (tables []*table) {
 		}
 	}
 	return tables
+}
+
+// voteTable tells the options of spaces whose members vote; nil where there is none.
+func voteTable(status *wire.Status) (t *table) {
+	for _, space := range status.Spaces {
+		if space.Shards == 0 {
+			continue
+		}
+		if t == nil {
+			t = newTable("SPACE", "SHARDS", "AUTOPILOT")
+		}
+		t.row(space.Name, strconv.Itoa(space.Shards), space.Autopilot)
+	}
+	return t
 }
 
 // shownPriority is how eligible a member is, as serve takes it.

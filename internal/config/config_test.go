@@ -331,6 +331,25 @@ func TestOptionsOfPermission(t *testing.T) {
 	}
 }
 
+func TestOptionsOfConsensus(t *testing.T) {
+	folder := t.TempDir()
+	for _, test := range []struct {
+		options, autopilot string
+		length             time.Duration
+		shards             int
+	}{
+		{"", "1h", time.Hour, 0},
+		{",shards=4,autopilot=off", "off", 0, 4},
+		{",autopilot=1s", "1s", time.Second, 0},
+		{",autopilot=720h", "720h", 720 * time.Hour, 0},
+	} {
+		s := mustLoad(t, Sources{Flags: map[string]string{"spaces": "default=consensus" + test.options, "data": folder}}).Spaces[0]
+		if got := s.Option("autopilot"); got != test.autopilot || s.OptionDuration("autopilot") != test.length || s.OptionCount("shards") != test.shards {
+			t.Errorf("consensus%s: autopilot is %s, as long as %v, and shards %d", test.options, got, s.OptionDuration("autopilot"), s.OptionCount("shards"))
+		}
+	}
+}
+
 // TestFilePath: the flag --config, then HOLDFAST_CONFIG, name the file.
 func TestFilePath(t *testing.T) {
 	one, two := write(t, "one.yaml", "name: one"), write(t, "two.yaml", "name: two")

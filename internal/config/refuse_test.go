@@ -243,6 +243,9 @@ func TestDurableRefused(t *testing.T) {
 		{"a=consensus,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the founders; allowed: primary`},
 		{"a=consensus,preempt=true", "spaces.a", `option preempt cannot be "true": no coordinator decides its locks; allowed: false`},
 		{"a=consensus,shards=257", "spaces.a", `option shards cannot be "257": it is too large; allowed: 1 to 256; give 256 or less`},
+		{"a=consensus,autopilot=999ms", "spaces.a", `option autopilot cannot be "999ms": it is too short; allowed: 1h, off, 1s to 720h`},
+		{"a=consensus,autopilot=721h", "spaces.a", `option autopilot cannot be "721h": it is too long`},
+		{"a=consensus,autopilot=on", "spaces.a", `option autopilot cannot be "on"; allowed: 1h, off, 1s to 720h`},
 		{"a=consensus,shards=0", "spaces.a", `option shards cannot be "0": it is too small; allowed: 1 to 256; give 1 or more`},
 	} {
 		found := problems(t, Sources{Flags: map[string]string{"spaces": test.value, "data": folder}})

@@ -54,8 +54,8 @@ var optionSpan = span{time.Second, time.Hour}
 // quorum grants (primary), or every side does (any); with preempt the member with the
 // highest id coordinates. What placement and hold_on do, and the lengths that on stands
 // for, package protocol/grantor says; what defer, retain and capacity do, package
-// protocol/permission; what messages and grace do, package protocol/bakery. Those of claim
-// are claimOptions.
+// protocol/permission; what messages and grace do, package protocol/bakery; what shards and
+// autopilot do, package protocol/consensus. Those of claim are claimOptions.
 func optionsOf(protocol string) []option {
 	options := []option{
 		{name: "partition", words: []string{"primary", "any"}},
@@ -91,7 +91,9 @@ func optionsOf(protocol string) []option {
 		options[1] = option{name: "preempt", words: []string{"false"}, refused: map[string]flaw{"true": {
 			"no coordinator decides its locks", "leave it out for false",
 		}}}
-		options = append(options, option{name: "shards", most: consensus.MaxShards, left: "1"})
+		options = append(options,
+			option{name: "shards", most: consensus.MaxShards, left: "1"},
+			option{name: "autopilot", words: []string{"1h", "off"}, timed: true, span: span{consensus.LeastAutopilot, 30 * 24 * time.Hour}})
 	case "claim":
 		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
 			"the store decides, which has no sides",

@@ -35,6 +35,9 @@ type Config struct {
 	// Election is how long a leader is silent before another is sought, Heartbeat how often it speaks. Zero means 1 s, and a
 	// tenth of Election.
 	Election, Heartbeat time.Duration
+	// Autopilot is for how long a voter is neither heard nor here before others go on without it; LeastAutopilot at least.
+	// NoAutopilot says that they do not; zero means DefaultAutopilot.
+	Autopilot time.Duration
 	// Random draws when a leader is sought.
 	Random uint64
 	// Operators is how many calls of operators may wait for an answer, and how many adoptions. Zero means 1000.
@@ -54,6 +57,7 @@ func (c *Config) resolve() error {
 	c.Shards = cmp.Or(c.Shards, 1)
 	c.Election = cmp.Or(c.Election, time.Second)
 	c.Operators = cmp.Or(c.Operators, 1000)
+	c.Autopilot = cmp.Or(c.Autopilot, DefaultAutopilot)
 	c.Table.Drift = cmp.Or(c.Table.Drift, lock.DefaultDrift)
 	switch {
 	case c.Self == protocol.Storage || c.Self >= protocol.Rumour:
@@ -64,6 +68,8 @@ func (c *Config) resolve() error {
 		return fmt.Errorf("consensus: Log is 0; give the number of the first shard's log")
 	case c.Operators < 0:
 		return fmt.Errorf("consensus: Operators is %d; a positive number is allowed, and 0 for 1000", c.Operators)
+	case c.Autopilot != NoAutopilot && c.Autopilot < LeastAutopilot:
+		return fmt.Errorf("consensus: Autopilot is %v; %v at least is allowed, NoAutopilot for never, and 0 for %v", c.Autopilot, LeastAutopilot, DefaultAutopilot)
 	case c.Founders < 0:
 		return fmt.Errorf("consensus: Founders is %d; a positive number is allowed", c.Founders)
 	}
@@ -95,6 +101,7 @@ type Machine struct {
 	known     map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
 	leaving   bool                            // this member is to lead nothing
 	spreading spreading
+	pilot     pilot
 	waits     int // requests of those who are served
 	reminders protocol.Reminders[due]
 }
@@ -108,8 +115,8 @@ func New(c Config) (*Machine, error) {
 		config: c, clients: map[lock.SessionID]*client{}, owns: map[lock.SessionID]*client{},
 		inquiries: map[uint64]*inquiry{}, transfers: map[uint64]*transfer{}, reforms: map[uint64]*reforming{},
 		heard: map[protocol.ID]protocol.Time{}, known: map[protocol.ID]protocol.Member{},
-		spreading: spreading{leavers: map[protocol.ID]uint64{}},
-		asked:     c.Life << 40, // an answer to a former life is none to this one
+		spreading: spreading{leavers: map[protocol.ID]uint64{}}, pilot: pilot{away: map[protocol.ID]protocol.Time{}},
+		asked: c.Life << 40, // an answer to a former life is none to this one
 	}
 	for i := range c.Shards {
 		m.parts = append(m.parts, &part{index: i, work: map[uint64]*work{}, wake: protocol.Never})
@@ -248,6 +255,7 @@ func (m *Machine) onRaised(ev *protocol.Event, out *protocol.Effects) {
 	m.view = view
 	m.know()
 	m.arrived(before)
+	m.watch()
 	m.found(out)
 	for _, p := range m.parts {
 		m.openEarly(p, out)
@@ -302,6 +310,7 @@ const (
 	dueBeat                     // a beat was not answered
 	dueReform                   // somebody is to be asked again for a change of who votes
 	dueSpread                   // what others are to lead is to be looked for
+	dueSilent                   // somebody has been silent for long
 )
 
 // Before orders what is due at one time.
@@ -331,6 +340,8 @@ func (m *Machine) remind(d due, out *protocol.Effects) {
 		m.pursue(d.number, out)
 	case dueSpread:
 		m.look(out)
+	case dueSilent:
+		m.goOn(protocol.Time(d.number), out)
 	}
 }
 

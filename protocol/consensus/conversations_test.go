@@ -23,7 +23,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the conversations say now"
 // TestConversations plays each testdata/*.txt: members of a cluster, what they are asked, and below each line what they
 // answered and tell until it has been quiet for a while. Messages take a millisecond each, and so does a sync.
 //
-//	members N [shards=S] [every=E]   a new cluster; who leads is told
+//	members N [shards=S] [every=E] [autopilot=2s]   a new cluster; who leads is told, and who is silent
 //	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
 //	cut a     heal                   a hears nobody, and nobody hears it
 //	fail a                           a's journal fails from now on
@@ -102,6 +102,8 @@ func (s *stage) found(t *testing.T, words []string) {
 			s.shards, _ = strconv.Atoi(n)
 		} else if n, is := strings.CutPrefix(word, "every="); is {
 			s.every, _ = strconv.ParseUint(n, 10, 64)
+		} else if d, is := strings.CutPrefix(word, "autopilot="); is {
+			s.pilot, _ = time.ParseDuration(d)
 		} else {
 			t.Fatalf("members %s", word)
 		}
@@ -116,8 +118,9 @@ func (s *stage) found(t *testing.T, words []string) {
 		if led, is := note.(Led); is && led.By == m.id {
 			s.say(m, fmt.Sprintf("leads shard %d", led.Shard))
 		}
-		if failed, is := note.(Failed); is {
-			s.say(m, failed.String())
+		switch note.(type) {
+		case Failed, Retired, Stays:
+			s.say(m, note.String())
 		}
 	}
 	for _, m := range s.members {

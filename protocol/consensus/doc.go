@@ -61,6 +61,14 @@
 // A member that is no founder has an empty log, and no part until it is added; it takes the cluster's number from the
 // first message. Who is removed hears nothing more, is told so when it asks for votes, and says so.
 //
+// # Who votes no more
+//
+// Where [Config].Autopilot says so, who leads a shard takes the vote of one that was neither heard nor in the view for that long, by
+// the leader's clock, since it leads. A learner that is heard and has the log gets that vote, in one joint change: so at
+// no time more votes are needed than before, and a leader that fails in between leaves nothing half done. Of
+// several it is the same in all shards, as far as they have the log. Three voters stay at least, and of those who stay a majority
+// must be heard: a majority that is lost stays lost (P9).
+//
 // # Who leads
 //
 // The voters that are here take turns in leading the shards: of n, by their ids, that with index i mod n is to lead shard i. Who leads
@@ -114,6 +122,7 @@
 //	operator.go   what operators ask
 //	reform.go     who votes
 //	spread.go     who leads which shard
+//	autopilot.go  who votes no more, because it is silent
 //	copy.go       copies of shards
 //	afresh.go     clusters that begin with copies
 //	condition.go  how the space is

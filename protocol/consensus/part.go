@@ -30,6 +30,9 @@ type part struct {
 	given   protocol.Time // until then an election of this member is what the leader before has wanted
 	offered protocol.ID   // was to lead it, under this view, and has not come to
 
+	led   protocol.Time        // since when this member leads it, if it does
+	stays map[protocol.ID]bool // voters of which it was said why they stay, though they are silent
+
 	work map[uint64]*work // operations of this member that are under way, by number
 
 	// The latest entry was applied when this clock showed since, and the table's showed table.

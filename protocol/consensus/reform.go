@@ -272,6 +272,8 @@ func (m *Machine) know() {
 	//tidy:unordered each goes or stays by itself
 	maps.DeleteFunc(m.heard, func(id protocol.ID, _ protocol.Time) bool { return !is(id) })
 	//tidy:unordered each goes or stays by itself
+	maps.DeleteFunc(m.pilot.away, func(id protocol.ID, _ protocol.Time) bool { return m.isHere(id) || !part[id] })
+	//tidy:unordered each goes or stays by itself
 	maps.DeleteFunc(m.spreading.leavers, func(id protocol.ID, _ uint64) bool { return !m.isHere(id) })
 }
 

@@ -147,6 +147,8 @@ func (m *Machine) elected(p *part, out *protocol.Effects) {
 	if !m.leads(p) {
 		return
 	}
+	p.led, p.stays = m.now, nil
+	m.watch()
 	if m.leaving {
 		m.tellLeaving(out) // whoever has handed it over does not know
 	}

@@ -29,6 +29,7 @@ type world struct {
 	noted    func(m *member, note protocol.Note)
 	every    uint64
 	limit    int // of sessions
+	pilot    time.Duration
 }
 
 // member is one, and what its folder has.
@@ -137,7 +138,7 @@ func (w *world) begin(m *member) {
 	m.life++
 	c := Config{
 		Self: m.id, Life: m.life, Founders: w.founders, Founder: !m.guest, Shards: w.shards, Log: firstLog,
-		Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: m.life, Every: w.every, Sessions: w.limit,
+		Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: m.life, Every: w.every, Sessions: w.limit, Autopilot: w.pilot,
 	}
 	for i := range w.shards {
 		if l := m.disk.logs[firstLog+uint64(i)]; l != nil {

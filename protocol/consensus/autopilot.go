@@ -1,0 +1,191 @@
+package consensus
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+)
+
+// DefaultAutopilot is for how long a voter is silent before others go on without its vote, where nothing else is said; NoAutopilot says
+// that they never do by themselves.
+const (
+	DefaultAutopilot = time.Hour
+	NoAutopilot      = time.Duration(-1)
+)
+
+// LeastAutopilot is the shortest Autopilot: a voter is not given up while it starts again.
+const LeastAutopilot = time.Second
+
+// fewestVoters is how many voters stay whatever happens: of fewer, the loss of one more would be that of the majority.
+const fewestVoters = 3
+
+// pilot is what a member knows of voters that are silent.
+type pilot struct {
+	away map[protocol.ID]protocol.Time // since when those who take part are in no view
+	next protocol.Time                 // when it looks at them; 0 where there is none to be looked at
+}
+
+// pilots reports whether this member takes votes away from those who are silent in a shard.
+func (m *Machine) pilots(p *part) bool {
+	return m.config.Autopilot > 0 && m.leads(p) && !m.leaving && m.failed == nil && m.view != nil
+}
+
+// silent says since when a voter of a shard that this member leads was neither heard nor in its view, as far as it can know: what was
+// before it led counts for nothing.
+func (m *Machine) silent(p *part, id protocol.ID) (since protocol.Time, is bool) {
+	if id == m.config.Self || m.isHere(id) {
+		return 0, false
+	}
+	if _, known := m.pilot.away[id]; !known {
+		m.pilot.away[id] = m.now
+	}
+	return max(p.led, m.heard[id], m.pilot.away[id]), true
+}
+
+// watch has the machine look at those who are silent when the first of them has been so for long enough.
+func (m *Machine) watch() {
+	at := protocol.Never
+	for _, p := range m.parts {
+		if !m.pilots(p) {
+			continue
+		}
+		for _, id := range p.shard.Members().Voters {
+			if since, silent := m.silent(p, protocol.ID(id)); silent {
+				at = min(at, max(since+m.config.Autopilot, m.now+m.config.Election))
+			}
+		}
+	}
+	if at < protocol.Never && (m.pilot.next == 0 || at < m.pilot.next) {
+		m.pilot.next = at
+		m.reminders.Push(at, due{what: dueSilent, number: uint64(at)})
+	}
+}
+
+// goOn goes on without those who have been silent for long enough.
+func (m *Machine) goOn(at protocol.Time, out *protocol.Effects) {
+	if at != m.pilot.next {
+		return // it has looked before
+	}
+	m.pilot.next = 0
+	for _, p := range m.parts {
+		if m.pilots(p) && p.shard.Leads() && !p.shard.Changing() {
+			m.goOnIn(p, out)
+		}
+	}
+	m.watch()
+}
+
+// goOnIn makes one change at the most.
+func (m *Machine) goOnIn(p *part, out *protocol.Effects) {
+	conf := p.shard.Members()
+	for _, id := range slices.Sorted(slices.Values(conf.Voters)) {
+		id := protocol.ID(id)
+		since, silent := m.silent(p, id)
+		if !silent || m.now < since+m.config.Autopilot {
+			delete(p.stays, id)
+		} else if m.retire(p, &conf, id, since, out) {
+			return
+		}
+	}
+}
+
+// retire takes the vote of a voter that is silent, and gives it to a learner if there is one: both at once, so that at no time
+// more votes are needed than before. It reports whether that is done, and says once why it cannot be.
+func (m *Machine) retire(p *part, conf *group.Conf, id protocol.ID, since protocol.Time, out *protocol.Effects) (done bool) {
+	spare, coming := m.spare(p, conf, m.now >= since+2*m.config.Autopilot)
+	if coming {
+		return false
+	}
+	r := Reform{Member: id, As: protocol.Outsider}
+	rest := group.Conf{}
+	rest.Voters, rest.Learners = reformed(conf, r)
+	retired := Retired{Space: m.config.Space, Shard: p.index, Member: m.nameOf(id), Silent: m.now - since}
+	if spare != 0 {
+		r = Reform{Member: spare, As: protocol.Voter}
+		rest.Voters, rest.Learners = reformed(&rest, r)
+		retired.By = m.nameOf(spare)
+	}
+	why := ""
+	switch {
+	case len(rest.Voters) < fewestVoters:
+		why = fmt.Sprintf("%d would be left, and %d are the fewest; start it again, or add a member that can take its place", len(rest.Voters), fewestVoters)
+	case !m.heardEnough(rest.Voters, r):
+		why = "too few of those who would be left are heard; start them again"
+	default:
+		m.change(p, rest.Voters, rest.Learners, retired, out)
+		return true
+	}
+	if !p.stays[id] {
+		if p.stays == nil {
+			p.stays = map[protocol.ID]bool{}
+		}
+		p.stays[id] = true
+		out.Note(Stays{Space: m.config.Space, Shard: p.index, Member: retired.Member, Silent: retired.Silent, Why: why})
+	}
+	return false
+}
+
+// spare is the learner that is to have a vote next: one that has it in another shard already, so that all shards come to have the same
+// voters, or else the first by its id. It is 0 where none is here, or could vote now; coming says that it may come to.
+// After a while, late, the first is taken that could.
+func (m *Machine) spare(p *part, conf *group.Conf, late bool) (id protocol.ID, coming bool) {
+	for _, learner := range m.spares(conf) {
+		switch {
+		case m.hearsNow(learner) && !m.lacking(p, learner):
+			return learner, false
+		case !late:
+			return 0, true
+		}
+	}
+	return 0, false
+}
+
+// spares are the learners that are here to stay, those in front that have a vote in some shard.
+func (m *Machine) spares(conf *group.Conf) []protocol.ID {
+	var voting, others []protocol.ID
+	for _, id := range slices.Sorted(slices.Values(conf.Learners)) {
+		votes := slices.ContainsFunc(m.parts, func(o *part) bool {
+			return o.shard != nil && slices.Contains(o.shard.Members().Voters, id)
+		})
+		switch id := protocol.ID(id); {
+		case !m.isHere(id) || m.isLeaving(id):
+		case votes:
+			voting = append(voting, id)
+		default:
+			others = append(others, id)
+		}
+	}
+	return append(voting, others...)
+}
+
+// Retired notes that a voter was silent for so long that it votes no more, and who votes in its place; nobody where that is "".
+type Retired struct {
+	Space      string
+	Shard      int
+	Member, By string
+	Silent     time.Duration
+}
+
+func (n Retired) String() string {
+	text := fmt.Sprintf("shard %d goes on without the vote of %s, which was silent for %v", n.Shard, n.Member, n.Silent)
+	if n.By != "" {
+		text += "; " + n.By + " votes in its place"
+	}
+	return text
+}
+
+// Stays notes that a voter keeps its vote though it is silent, and why.
+type Stays struct {
+	Space  string
+	Shard  int
+	Member string
+	Silent time.Duration
+	Why    string
+}
+
+func (n Stays) String() string {
+	return fmt.Sprintf("shard %d keeps the vote of %s, which is silent for %v: %s", n.Shard, n.Member, n.Silent, n.Why)
+}
