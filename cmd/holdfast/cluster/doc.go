@@ -10,6 +10,7 @@
 //	bakery_test.go          SIGKILL: the leader of each rank, which comes back with nothing
 //	consensus_test.go       leaders, all members: nothing is lost
 //	consensus_linux_test.go the leader cut off, its disk full
+//	voters_test.go          a voter for good, whose vote a spare gets; who leads which shard
 //	transfer_test.go        grantorship in a circle, under load
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
 //	record_test.go          what members record, replayed
