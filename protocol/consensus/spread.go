@@ -12,6 +12,8 @@ type spreading struct {
 	looks   int                    // that are left in this round; 0 where none is under way
 	due     bool                   // a reminder of the next one is on its way
 	leavers map[protocol.ID]uint64 // members that are to lead nothing, and in which of their lives they have said so
+	chosen  protocol.ID            // by an operator, to lead all shards,
+	until   protocol.Time          // and until when what this member had handed over before may still come to another
 }
 
 // mostLooks is how often a member looks in a round, once in an election timeout, beside once for each shard: a member that comes back
@@ -141,8 +143,11 @@ func (m *Machine) arrived(before *protocol.View) {
 // elected goes on when a shard has a leader. One that was elected for want of another may have what others are to lead; one that
 // was handed the shard is to keep it.
 func (m *Machine) elected(p *part, out *protocol.Effects) {
-	if protocol.ID(p.leader) == p.offered {
+	if leader := protocol.ID(p.leader); leader == p.offered {
 		p.offered = 0
+		if m.now < m.spreading.until && leader != m.spreading.chosen {
+			m.yield(p, m.spreading.chosen, out) // it was on its way when an operator chose another
+		}
 	}
 	if !m.leads(p) {
 		return
@@ -161,7 +166,7 @@ func (m *Machine) elected(p *part, out *protocol.Effects) {
 // onYield takes what others say of who is to lead: an operator has chosen one for all shards, or who says it is to lead none.
 func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effects) {
 	if y.To != 0 {
-		m.spreading.looks = 0
+		m.endRound(y.To)
 		m.yield(p, y.To, out)
 		return
 	}
@@ -177,10 +182,16 @@ func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effe
 // choose ends the rounds that could undo what an operator has chosen: this member's, and that of whom it is to be. The others that
 // lead something are asked for that, and end theirs.
 func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
-	m.spreading.looks = 0
+	m.endRound(to)
 	if to != m.config.Self {
 		out.Send(to, Letter{m.cluster, 0, Yield{to}})
 	}
+}
+
+// endRound ends a round, because an operator has chosen who is to lead.
+func (m *Machine) endRound(to protocol.ID) {
+	s := &m.spreading
+	s.looks, s.chosen, s.until = 0, to, m.now+2*m.config.Election
 }
 
 // tellLeaving tells all that this member is to lead nothing.

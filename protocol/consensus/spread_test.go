@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// settled is a world of so many members, who lead what they are to lead; spread counts the shards that were handed over since.
+// settled is a world of so many members, who lead what they are to lead where there are several shards; spread counts the shards that were handed over since.
 func settled(t *testing.T, count, shards int) (w *world, spread *int) {
 	w, spread = newWorld(t, count, shards), new(int)
 	w.noted = func(_ *member, note protocol.Note) {
@@ -20,7 +20,9 @@ func settled(t *testing.T, count, shards int) (w *world, spread *int) {
 	}
 	w.show(1, w.members...)
 	w.pass(5 * time.Second)
-	w.wantSpread()
+	if shards > 1 {
+		w.wantSpread()
+	}
 	*spread = 0
 	return w, spread
 }
@@ -111,6 +113,54 @@ func TestWhoDoesNotComeToLeadIsNotAskedAgain(t *testing.T) {
 	w.show(5, w.members...)
 	w.pass(5 * time.Second)
 	w.wantSpread()
+}
+
+// What an operator chooses while leaders are being spread stays, whoever is asked, and whoever is chosen.
+func TestAChoiceEndsTheRound(t *testing.T) {
+	for asked := range 3 {
+		for chosen := range 3 {
+			for wait := range 8 {
+				w, _ := settled(t, 3, 5)
+				w.call(w.members[asked], 1, &protocol.Transfer{To: protocol.ID(asked + 1)})
+				w.pass(time.Second)
+				w.show(2, w.members[:2]...)
+				w.show(3, w.members...)
+				w.pass(time.Duration(wait) * 60 * time.Millisecond)
+				w.call(w.members[asked], 2, &protocol.Transfer{To: protocol.ID(chosen + 1)})
+				w.pass(10 * time.Second)
+				for i, p := range w.members[0].machine.parts {
+					if p.leader != uint64(chosen+1) {
+						t.Errorf("member %d, asked after %d to let %d lead: shard %d is led by %d", asked+1, wait, chosen+1, i, p.leader)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Of several that leave at once none hands to another.
+func TestThoseWhoLeaveDoNotHandToEachOther(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		w, _ := settled(t, 3, shards)
+		led := 0
+		w.noted = func(m *member, note protocol.Note) {
+			if by, is := note.(Led); is && by.By == m.id {
+				led++
+			}
+		}
+		for i, m := range w.members[:2] {
+			w.call(m, uint64(i+1), &protocol.StepDown{})
+		}
+		w.pass(10 * time.Second)
+		for i, p := range w.members[2].machine.parts {
+			if p.leader != 3 {
+				t.Errorf("of %d shards number %d is led by %d", shards, i, p.leader)
+			}
+		}
+		if led > 2*shards {
+			t.Errorf("%d shards were led by %d more", shards, led)
+		}
+	}
 }
 
 // Who lacks the log is sent it first.

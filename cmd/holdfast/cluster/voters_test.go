@@ -101,6 +101,9 @@ func TestLastingSpareTakesOver(t *testing.T) {
 	keeper, kept := b.keep(spare)
 	mark, at := b.kill("for good", gone)
 	b.awaitShards(spare, "the spare votes, and the one that is gone does not", func(shards []wire.Shard) bool { return votes(shards, next, stays, spare) })
+	if said := next.Log() + stays.Log() + spare.Log(); !strings.Contains(said, "go on without its vote") || !strings.Contains(said, "member="+gone.Name) {
+		b.Errorf("no member's log says that %s has lost its vote", gone.Name)
+	}
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)
 	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
