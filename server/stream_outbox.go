@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // saying is the kind of an event that a client is told.
@@ -221,6 +222,8 @@ func (s *stream) hear(reply *protocol.Reply) bool {
 		return s.box.put(told{saying: sayReleased, call: callEnd, id: id, err: result.Err})
 	case *session.Expired:
 		s.finish(errExpired(result.Err))
+	case *session.Dismissed:
+		s.finish(wire.ToStatus(result.Err)) // unavailable: the client goes on elsewhere with its session
 	case *session.Superseded:
 		s.end(errSuperseded())
 	}

@@ -150,6 +150,14 @@ type (
 		Err error
 	}
 
+	// Dismissed is told unasked (Op 0) to the sink of a session that this member serves no longer, after the decisions about
+	// what it held in spaces that do not last. In lasting ones it has what it had: its client goes on with it at
+	// another member, or at this one later. What is read at the sink from now on has no answer. Err is why.
+	Dismissed struct {
+		ID  lock.SessionID
+		Err error
+	}
+
 	// Superseded is told unasked (Op 0) to the sink of a session that another sink
 	// has resumed: nothing more is told there.
 	Superseded struct{ ID lock.SessionID }
@@ -178,6 +186,6 @@ type Lost struct {
 func Vocabulary() []any {
 	return []any{
 		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &Hurry{}, &Who{},
-		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Superseded{}, &Known{},
+		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Dismissed{}, &Superseded{}, &Known{},
 	}
 }

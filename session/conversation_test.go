@@ -320,6 +320,8 @@ func (c *conversation) render(reply protocol.Reply) string {
 			return "expired " + c.name(r.ID) + " (" + r.Err.Error() + ")"
 		}
 		return "expired " + c.name(r.ID)
+	case *session.Dismissed:
+		return "dismissed " + c.name(r.ID) + " (" + r.Err.Error() + ")"
 	case *session.Drained:
 		return "drained"
 	case *session.Superseded:

@@ -139,7 +139,7 @@ type Desk struct {
 	adoptions adoptions
 
 	// superseded has the sinks that are still attached to the driver, and whose session
-	// another one has resumed: what is read there now was said before.
+	// another one has resumed, or goes on elsewhere: what is read there now was said before.
 	superseded map[uint64]bool
 
 	lapsed  bool        // the tenure has ended, and the clients' sessions are about to
@@ -163,6 +163,9 @@ type presence struct {
 	revoked  revocations // grants that it was told to stop using, and may still use
 	lost     []loss      // what was lost and may not have been told
 	away     error       // it is being ended, and this is why; nil otherwise
+
+	parting   bool // it waits to be dismissed: see closing
+	dismissed bool // it is being ended here, and lives on
 
 	// waiting has the requests that wait and did not come over the session's own
 	// stream, and who waits for them.
@@ -341,13 +344,16 @@ func (m *Desk) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, r
 }
 
 // isSuperseded reports whether what is read at a sink was said before another sink
-// resumed its session.
+// resumed its session, or it was dismissed.
 func (m *Desk) isSuperseded(sink uint64) bool {
 	return len(m.superseded) > 0 && m.superseded[sink]
 }
 
+// refuseUnknown says that a session has ended. One that was dismissed has not, and its client asks again elsewhere.
 func (m *Desk) refuseUnknown(call protocol.CallID, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
-	m.refuse(call, s, request, name, ErrUnknown, out)
+	if !m.isSuperseded(call.Sink) {
+		m.refuse(call, s, request, name, ErrUnknown, out)
+	}
 }
 
 // It is kept out of line: what it builds is large, and it is rare.

@@ -10,7 +10,8 @@ import (
 )
 
 // endTenure ends the clients' sessions because the tenure that opened them has ended
-// (membership.md §6, V20). What they held was told to be lost by their spaces. The
+// (membership.md §6, V20). What they held was told to be lost by their spaces, but for those that last: who
+// has something there goes on elsewhere. The
 // sessions of this process go on without what they held: they end with the process.
 func (m *Desk) endTenure(now protocol.Time, out *protocol.Effects) {
 	for _, id := range slices.SortedFunc(maps.Keys(m.sessions), compareIDs) {
@@ -24,9 +25,9 @@ func (m *Desk) endTenure(now protocol.Time, out *protocol.Effects) {
 	m.sink(now, out)
 }
 
-// endAway ends a session whose client shall go on at another member.
+// endAway ends a session whose client shall go on at another member: with it, where that can be.
 func (m *Desk) endAway(now protocol.Time, p *presence, why error, out *protocol.Effects) {
-	p.away = why
+	p.away, p.dismissed = why, m.goesOn(p)
 	m.end(now, p, holdfast.MemberLost, out)
 }
 
@@ -34,21 +35,32 @@ func (m *Desk) endAway(now protocol.Time, p *presence, why error, out *protocol.
 // deadlines. They count until then: whoever waits for this member's clients must wait
 // for these, too (membership.md §5, V7).
 type beliefs struct {
-	due     expiryQueue
-	classes map[lock.SessionID]int
+	due expiryQueue
+	of  map[lock.SessionID]belief
 }
 
-// outlive keeps the promise that p has beyond its end.
+type belief struct {
+	class int           // of the horizon that it needs
+	until protocol.Time // when its client believes no longer
+}
+
+// outlive keeps the promise that p has beyond its end. Of a session that was here before, and has come back since, both count
+// as one.
 func (m *Desk) outlive(p *presence) {
 	if p.class < 0 {
 		return
 	}
-	if m.beliefs.classes == nil {
-		m.beliefs.classes = map[lock.SessionID]int{}
+	if m.beliefs.of == nil {
+		m.beliefs.of = map[lock.SessionID]belief{}
 	}
-	m.beliefs.classes[p.id] = p.class
-	m.classes[p.class]++
-	m.beliefs.due.Push(p.expires, sessionKey(p.id))
+	b := belief{p.class, p.expires}
+	if before, has := m.beliefs.of[p.id]; has {
+		m.classes[before.class]--
+		b = belief{max(b.class, before.class), max(b.until, before.until)}
+	}
+	m.beliefs.of[p.id] = b
+	m.classes[b.class]++
+	m.beliefs.due.Push(b.until, sessionKey(p.id))
 }
 
 // endBeliefs forgets the promises that nobody believes in any more.
@@ -56,8 +68,12 @@ func (m *Desk) endBeliefs(now protocol.Time, out *protocol.Effects) {
 	ended := false
 	for m.beliefs.due.First() <= now {
 		id := lock.SessionID(m.beliefs.due.Pop().Key)
-		m.classes[m.beliefs.classes[id]]--
-		delete(m.beliefs.classes, id)
+		b, has := m.beliefs.of[id]
+		if !has || b.until > now {
+			continue // it has ended, or goes on longer than when it was queued
+		}
+		m.classes[b.class]--
+		delete(m.beliefs.of, id)
 		ended = true
 	}
 	if ended {
@@ -66,14 +82,15 @@ func (m *Desk) endBeliefs(now protocol.Time, out *protocol.Effects) {
 }
 
 // endExcess ends sessions that have lost more than is kept for telling them. Their
-// clients find that out when they return.
+// clients find that out when they return; none goes on with such a session anywhere.
 func (m *Desk) endExcess(now protocol.Time, out *protocol.Effects) {
 	excess := m.excess
 	m.excess = nil
 	for _, p := range excess {
 		if m.sessions[p.id] == p {
 			m.outlive(p)
-			m.endAway(now, p, errExcess, out)
+			p.away = errExcess
+			m.end(now, p, holdfast.MemberLost, out)
 		}
 	}
 }

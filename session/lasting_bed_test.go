@@ -240,6 +240,11 @@ func (d *desk) expired(sink uint64) *session.Expired {
 	return answered[*session.Expired](d, protocol.CallID{Sink: sink})
 }
 
+// dismissed returns what a sink was told when its session went on elsewhere, or nil.
+func (d *desk) dismissed(sink uint64) *session.Dismissed {
+	return answered[*session.Dismissed](d, protocol.CallID{Sink: sink})
+}
+
 func (d *desk) open(sink uint64, sort session.Sort, ttl time.Duration) *session.Opened {
 	d.t.Helper()
 	opened := answered[*session.Opened](d, d.ask(sink, protocol.Below, &session.Open{Sort: sort, TTL: ttl, Client: "c", Identity: "i"}))

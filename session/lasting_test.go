@@ -329,7 +329,7 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 	d.vault.mute = true
 	call := d.renew(s, 0)
 	d.order(order{word: "lapse"})
-	if e := d.expired(2); e == nil || !errors.Is(e.Err, holdfast.ErrUnavailable) {
+	if e := d.dismissed(2); e == nil || e.ID != s.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.expired(2) != nil {
 		t.Errorf("the stream is told %+v", e)
 	}
 	if r := answered[*session.Renewed](d, call); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
@@ -344,7 +344,7 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 }
 
 // TestLeavingLeavesWhatLasts: what is held in a lasting space alone does not hold up a member that leaves, and
-// nobody is told to stop using it.
+// nobody is told to stop using it, nor that it has ended.
 func TestLeavingLeavesWhatLasts(t *testing.T) {
 	for _, how := range []any{&membership.Leave{}, &session.Drain{}} {
 		d := newLasting(t, 7)
@@ -355,13 +355,13 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 		d.lock(3, shelfPort, both.ID, 2, "c")
 		d.vault.said()
 		call := d.ask(4, protocol.Below, how)
-		if e := d.expired(2); e == nil || !errors.Is(e.Err, holdfast.ErrUnavailable) {
+		if e := d.dismissed(2); e == nil || e.ID != lasts.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.expired(2) != nil {
 			t.Errorf("who holds in a lasting space alone is told %+v", e)
 		}
 		if said := d.vault.said(); said != "dismiss" || d.vault.held(lasts.ID) != 1 || d.vault.held(local.ID) != 1 {
 			t.Errorf("the space is told %q", said)
 		}
-		if d.expired(3) != nil || gone(d, call) {
+		if d.expired(3) != nil || d.dismissed(3) != nil || gone(d, call) {
 			t.Error("who holds elsewhere is not waited for")
 		}
 		_, leaves := how.(*membership.Leave)
@@ -369,7 +369,7 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 			t.Errorf("told to stop: %v", got)
 		}
 		d.ask(3, shelfPort, &protocol.Release{Session: both.ID, Name: "c", Request: 2})
-		if d.expired(3) == nil || !gone(d, call) || d.vault.held(both.ID) != 1 {
+		if d.dismissed(3) == nil || d.expired(3) != nil || !gone(d, call) || d.vault.held(both.ID) != 1 {
 			t.Error("it has given up what ends here, and the member does not go")
 		}
 	}

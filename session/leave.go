@@ -21,7 +21,7 @@ const (
 
 // closing is the end of this member's service in good order. A client's session ends
 // as soon as it holds nothing: then there is nothing to wait for because of it, and
-// its client goes on elsewhere.
+// its client goes on elsewhere. So does one that holds something in lasting spaces alone, and with it.
 type closing struct {
 	stage   stage
 	leavers []protocol.CallID           // wait to be told that the member has left
@@ -30,6 +30,7 @@ type closing struct {
 	pending bool                        // a space's authority is being handed over
 	passed  bool                        // the membership has been told
 	until   protocol.Time               // handing over is waited for
+	parting partings                    // sessions that hold something in lasting spaces alone
 	holders map[lock.SessionID]struct{} // sessions that hold something
 	stirred []lock.SessionID            // of those, which may hold less than before
 }
@@ -63,7 +64,7 @@ func (m *Desk) tooLate(now protocol.Time, p *presence, ev *protocol.Event, r *lo
 	if m.closing.stage == serving {
 		return false
 	}
-	if m.closing.stage == leaving && p.sort == Stream && ev.Call.Sink == p.sink {
+	if (m.closing.stage == leaving || p.parting) && p.sort == Stream && ev.Call.Sink == p.sink {
 		return true
 	}
 	if slices.Contains(m.requestsOf(now, p, ev.Port, out), protocol.RequestOf{ID: r.ID, Name: r.Name}) {
@@ -101,12 +102,13 @@ func (m *Desk) close(now protocol.Time, next stage, out *protocol.Effects) {
 	}
 	m.closing.stage = next
 	m.closing.holders = map[lock.SessionID]struct{}{}
-	m.closing.until = now + m.config.Lease/2
+	m.closing.until, m.closing.parting.until = now+m.config.Lease/2, now+m.config.Lease/4
 	m.answerParked(now, out)
 	for _, id := range slices.SortedFunc(maps.Keys(m.sessions), compareIDs) {
 		p := m.sessions[id]
 		switch {
 		case p == nil:
+		case p.parting:
 		case !m.holds(now, p, out):
 			m.sendAway(now, p, out)
 		default:
@@ -141,19 +143,22 @@ func (c *closing) mayGo(now protocol.Time, done func() bool) bool {
 // wake is when handing over is waited for no longer; Never where it is not.
 func (c *closing) wake() protocol.Time {
 	if !c.pending {
-		return protocol.Never
+		return c.parting.wake()
 	}
-	return c.until
+	return min(c.until, c.parting.wake())
 }
 
-// sendAway ends a session that holds nothing. One of this process stays, because it
-// cannot go elsewhere; but what it waits for ends.
+// sendAway ends a session that holds nothing, and lets one that goes on elsewhere wait until it is dismissed. One of this
+// process stays, because it cannot go elsewhere; but what it waits for ends.
 func (m *Desk) sendAway(now protocol.Time, p *presence, out *protocol.Effects) {
-	if p.sort == Local {
+	switch {
+	case p.sort == Local:
 		m.revokeAll(now, p, out)
-		return
+	case m.goesOn(p):
+		m.partLater(p)
+	default:
+		m.endAway(now, p, m.closing.refusal(), out)
 	}
-	m.endAway(now, p, m.closing.refusal(), out)
 }
 
 // revokeAll tells a session to stop using all that it holds, and cancels what it waits
@@ -170,7 +175,7 @@ func (m *Desk) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) 
 }
 
 // concludeClosing sends those away that hold nothing any more, and answers whoever
-// waits for the last of them.
+// waits for the last of them. Nobody is answered before those that go on elsewhere were told to.
 func (m *Desk) concludeClosing(now protocol.Time, out *protocol.Effects) {
 	c := &m.closing
 	for len(c.stirred) > 0 {
@@ -187,13 +192,17 @@ func (m *Desk) concludeClosing(now protocol.Time, out *protocol.Effects) {
 			}
 		}
 	}
+	m.dismissParting(now, out)
+	if len(c.parting.waiting) > 0 {
+		return
+	}
 	if len(c.holders) == 0 {
 		for _, call := range c.drained {
 			out.Reply(call, &Drained{})
 		}
 		c.drained = nil
 	}
-	empty := len(c.holders) == 0 && len(m.beliefs.classes) == 0
+	empty := len(c.holders) == 0 && len(m.beliefs.of) == 0
 	if len(c.leavers) > 0 && (empty || c.hurried) && c.mayGo(now, func() bool { return m.stepDown(now, out) }) {
 		m.passLeave(now, empty, out)
 	}

@@ -231,6 +231,9 @@ func (p *presence) expiresIfSet() protocol.Time {
 // onRenew renews a session, as soon as what it wants may be promised.
 func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, again bool, out *protocol.Effects) {
 	p := m.alive(now, renew.ID)
+	if p == nil && m.isSuperseded(call.Sink) {
+		return // it was dismissed, and goes on elsewhere
+	}
 	if err := p.refusal(renew.Secret, renew.Identity); err != nil && (p == nil || !renew.Proven) {
 		out.Reply(call, &Renewed{Err: err})
 		return
@@ -381,6 +384,9 @@ func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 // onEnd ends a session because its client says so.
 func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
 	p := m.alive(now, end.ID)
+	if p == nil && m.isSuperseded(call.Sink) {
+		return // it was dismissed: its client ends it elsewhere
+	}
 	if err := p.refusal(end.Secret, end.Identity); err != nil && (p == nil || !end.Proven) {
 		out.Reply(call, &Ended{Err: err})
 		return
@@ -404,6 +410,9 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 	}
 	p.expires = 0
 	m.closing.stir(p.id)
+	if p.away != nil {
+		m.withdraw(now, p, out)
+	}
 	for port := 1; port <= m.config.Spaces; port++ {
 		end := &protocol.EndSession{Session: p.id, Why: why}
 		if m.config.lasts(protocol.Port(port)) {
@@ -422,9 +431,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 	m.revokedDue.Sweep(len(m.sessions), m.reminds)
 	m.beatDue.Sweep(len(m.sessions), m.reminds)
 	if p.sink != 0 {
-		if why != "" {
-			out.Reply(protocol.CallID{Sink: p.sink}, &Expired{ID: p.id, Err: p.away})
-		}
+		m.tellEnd(p, why, out)
 		m.unattach(p)
 	}
 	if p.sort == Local {
@@ -446,7 +453,7 @@ func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
 	for class > 0 && m.classes[class] == 0 {
 		class--
 	}
-	believing := m.remote > 0 || len(m.beliefs.classes) > 0
+	believing := m.remote > 0 || len(m.beliefs.of) > 0
 	if want := horizonOf(class); want < m.horizon.Confirmed || !believing && m.horizon.Clients {
 		m.ask(now, protocol.NeedHorizon{Want: want, Clients: believing}, out)
 	}

@@ -161,6 +161,8 @@ func (e *edge) hear(reply *protocol.Reply) {
 	case *session.Expired:
 		e.farewell()
 		e.finish()
+	case *session.Dismissed:
+		e.finish() // its status says that another member may serve
 	case *session.Superseded:
 		e.superseded()
 	}

@@ -1,0 +1,163 @@
+package session_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// beside returns the desk of another member, whose lasting spaces are the same.
+func (d *desk) beside(member protocol.ID) *desk {
+	other := newLasting(d.t, member)
+	other.now = d.now
+	other.vault.table, other.vault.enrolled = d.vault.table, d.vault.enrolled
+	other.second.table, other.second.enrolled = d.second.table, d.second.enrolled
+	return other
+}
+
+// TestSessionGoesOnElsewhere: a client of a member that leaves goes on at another one with all that it holds and waits for,
+// and whatever was on its way to the member that has left is asked again there.
+func TestSessionGoesOnElsewhere(t *testing.T) {
+	for _, how := range []any{&membership.Leave{}, &session.Drain{}, &session.Hurry{}} {
+		d := newLasting(t, 7)
+		other, s := d.open(1, session.Stream, 0), d.open(2, session.Stream, 0)
+		d.lock(1, vaultPort, other.ID, 1, "a")
+		d.lock(2, vaultPort, s.ID, 1, "b")
+		d.lock(2, vaultPort, s.ID, 2, "a")
+		left := d.ask(4, protocol.Below, how)
+		if e := d.dismissed(2); e == nil || e.ID != s.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || !gone(d, left) {
+			t.Fatalf("%T: the client is told %+v, and who wishes it: %v", how, e, gone(d, left))
+		}
+		before := len(d.told)
+		d.lock(2, vaultPort, s.ID, 3, "c")
+		d.ask(2, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: 1})
+		d.ask(2, vaultPort, &protocol.Extend{Session: s.ID, Name: "b", Request: 1, Hold: time.Second})
+		d.ask(2, vaultPort, &protocol.Cancel{Session: s.ID, Name: "a", Request: 2})
+		d.ask(2, protocol.Below, &session.Renew{ID: s.ID, Proven: true})
+		d.ask(2, protocol.Below, &session.End{ID: s.ID, Proven: true})
+		if len(d.told) > before {
+			t.Errorf("%T: what was on its way is answered: %+v", how, d.told[before:])
+		}
+		if r := answered[*session.Renewed](d, d.renew(s, 0)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
+			t.Errorf("%T: whoever shows its secret is told %+v", how, r)
+		}
+		next := d.beside(8)
+		call := next.ask(5, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1, 2}, Last: 2})
+		if r := answered[*session.Renewed](next, call); r == nil || r.Err != nil || r.TTL < 1900*time.Millisecond || len(r.Lost) > 0 {
+			t.Fatalf("%T: at another member it is told %+v", how, r)
+		}
+		next.lock(5, vaultPort, s.ID, 2, "a")
+		next.in(vaultPort, func(v *vault, out *protocol.Effects) {
+			v.table.EndSession(next.now, other.ID, "", &v.out)
+			v.shelf.Step(next.now, protocol.Event{}, out)
+		})
+		if got := next.decided(5, 2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Granted}) || next.vault.held(s.ID) != 2 {
+			t.Errorf("%T: what it waited for is told %v, and it holds %d", how, got, next.vault.held(s.ID))
+		}
+	}
+}
+
+// TestOneShotGoesOnElsewhere: so does a session of single calls. What it waits for is taken back, and whoever waits is told
+// to ask elsewhere.
+func TestOneShotGoesOnElsewhere(t *testing.T) {
+	d := newLasting(t, 7)
+	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)
+	d.lock(1, vaultPort, other.ID, 1, "a")
+	held := d.lock(2, vaultPort, s.ID, session.SingleCall|1, "b")
+	d.lock(3, vaultPort, s.ID, session.SingleCall|2, "a")
+	d.ask(4, protocol.Below, &membership.Leave{})
+	if got := d.decided(3, session.SingleCall|2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Refused}) {
+		t.Fatalf("who waits is told %v", got)
+	}
+	d.ask(1, vaultPort, &protocol.Release{Session: other.ID, Name: "a", Request: 1})
+	if got := d.vault.held(s.ID); got != 1 {
+		t.Errorf("it holds %d: nobody would know of what it waited for", got)
+	}
+	next := d.beside(8)
+	if r := answered[*session.Renewed](next, next.renew(s, 0)); r == nil || r.Err != nil || r.TTL < 1900*time.Millisecond {
+		t.Errorf("renewed at another member: %+v", r)
+	}
+	next.ask(2, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: held.Op})
+	if next.vault.held(s.ID) != 0 || next.vault.enrolled[s.ID].Session != (lock.SessionID{}) {
+		t.Error("with its last lock it ends there")
+	}
+}
+
+// TestDismissedBehindTheHandOver: clients go when others lead what the member has led, so that they are taken over at
+// once, or when that takes too long. What they ask for meanwhile they ask for again.
+func TestDismissedBehindTheHandOver(t *testing.T) {
+	for _, how := range []any{&membership.Leave{}, &session.Drain{}} {
+		for _, slow := range []bool{false, true} {
+			d := newLasting(t, 7)
+			s, single, idle := d.open(1, session.Stream, 0), d.open(2, session.OneShot, 0), d.open(3, session.Stream, 0)
+			d.lock(1, vaultPort, s.ID, 1, "a")
+			d.lock(2, vaultPort, single.ID, 1, "b")
+			d.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: vaultPort, Fact: order{word: "office"}})
+			began := d.now
+			left := d.ask(4, protocol.Below, how)
+			if e := d.expired(3); e == nil || e.ID != idle.ID {
+				t.Errorf("who has nothing that lasts is told %+v", e)
+			}
+			d.lock(1, vaultPort, s.ID, 2, "c")
+			d.lock(2, vaultPort, single.ID, 2, "c")
+			if first, second := d.decided(1, 2), d.decided(2, 2); first != nil || !slices.Equal(second, []lock.Kind{lock.Refused}) {
+				t.Errorf("%T: who asks meanwhile is told %v and %v", how, first, second)
+			}
+			if d.dismissed(1) != nil || gone(d, left) {
+				t.Fatalf("%T: it goes though nobody else leads", how)
+			}
+			if slow {
+				d.at(began + 3*time.Second/4)
+			} else {
+				d.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: vaultPort, Fact: order{word: "vacated"}})
+			}
+			if d.dismissed(1) == nil || d.vault.held(s.ID) != 1 || d.vault.held(single.ID) != 1 {
+				t.Errorf("%T, slow %v: it does not go", how, slow)
+			}
+			d.at(began + 3*time.Second/2)
+			if !gone(d, left) {
+				t.Errorf("%T, slow %v: who wishes it is not answered", how, slow)
+			}
+		}
+	}
+}
+
+// TestBackAfterALapse: a session outlasts the lease of its member, and may come back to it. However often it does, its client
+// counts once among those who may believe.
+func TestBackAfterALapse(t *testing.T) {
+	d := newLasting(t, 7)
+	call := d.ask(1, protocol.Below, &session.Open{Sort: session.Stream, TTL: 8 * time.Second, Identity: "i"})
+	d.order(order{word: "horizon", span: 16 * time.Second})
+	s := answered[*session.Opened](d, call)
+	d.lock(1, vaultPort, s.ID, 1, "a")
+	for sink := uint64(1); sink < 4; sink++ {
+		d.order(order{word: "lapse"})
+		if e := d.dismissed(sink); e == nil || d.expired(sink) != nil {
+			t.Fatalf("told %+v", e)
+		}
+		resume := &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1}
+		if r := answered[*session.Renewed](d, d.ask(sink+1, protocol.Below, resume)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
+			t.Errorf("without a lease it is told %+v", r)
+		}
+		d.order(order{word: "lease", span: 24 * time.Hour})
+		d.at(d.now + time.Second)
+		if r := answered[*session.Renewed](d, d.ask(sink+1, protocol.Below, resume)); r == nil || r.Err != nil || d.vault.held(s.ID) != 1 {
+			t.Fatalf("it comes back, and is told %+v", r)
+		}
+	}
+	d.order(order{word: "lapse"})
+	d.order(order{word: "lease", span: 24 * time.Hour})
+	asked := len(d.notes)
+	d.at(d.now + stretched(8*time.Second))
+	d.ask(5, protocol.Below, &session.Open{Sort: session.Stream, TTL: 8 * time.Second, Identity: "i"})
+	if len(d.notes) == asked {
+		t.Error("nobody believes any more, and the horizon has not sunk")
+	}
+}
