@@ -99,3 +99,41 @@ func TestExtendCrossesReentry(t *testing.T) {
 		t.Errorf("the lock told last ends at %v (%v), want 1s", two.Deadline(), two.Check())
 	}
 }
+
+// TestExtendIsOvertaken: what an owner enters again may come to the authority before an extend that was sent first, even where
+// the lock that was extended is given up. It is believed no longer than that asks for, whatever it is told; a
+// later grant is not bound.
+func TestExtendIsOvertaken(t *testing.T) {
+	s, v := newStage(t)
+	one := s.hold(v, "x", 1, holdfast.Owner("job"))
+	result := make(chan error, 1)
+	go func() { result <- one.Extend(s.ctx, time.Second) }()
+	v.wantOp("extend", one.Request())
+	if err := one.Unlock(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	<-result
+	v.wantOp("release", one.Request())
+	enters, follows := s.begin("x", holdfast.Owner("job")), s.begin("x", holdfast.Owner("other"))
+	for range 2 {
+		acquire := v.next()
+		if token := holdfast.Token(1); acquire.GetAcquire().GetOwner() == "job" {
+			v.send(granted(acquire.Id, token))
+		} else {
+			v.send(granted(acquire.Id, token+1))
+		}
+	}
+	two, third := enters.lock(), follows.lock()
+	v.send(released(one.Request(), nil), extended(one.Request(), time.Second))
+	if two.Deadline() != time.Second || third.Deadline() <= time.Second {
+		t.Errorf("the lock that was entered again ends at %v, want 1s; another owner's at %v", two.Deadline(), third.Deadline())
+	}
+	s.clock.Advance(time.Second)
+	s.isDone(two, holdfast.HoldLimit)
+	v.wantOp("release", two.Request())
+	v.send(released(two.Request(), nil))
+	again := s.hold(v, "x", 3, holdfast.Owner("job"))
+	if again.Deadline() <= 2*time.Second {
+		t.Errorf("a later grant ends at %v", again.Deadline())
+	}
+}

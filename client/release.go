@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -74,6 +75,7 @@ func (c *Client) ask(s *session, l *holdfast.Lock, hold time.Duration) (*extensi
 			return nil, mate.extend.done, nil
 		}
 	}
+	c.extends = true
 	wanted := &extension{hold: hold, unsent: true, before: r.holdEnd, answer: make(chan error, 1), done: make(chan struct{})}
 	r.extend = wanted
 	// A shorter limit holds from here on: the authority may act on it before its
@@ -153,6 +155,25 @@ func (c *Client) bind(r *request, end time.Duration) {
 		if other.state == asked && other.space == r.space && other.want.Name == r.want.Name && other.want.Owner == r.want.Owner {
 			other.bound = bound{r.lock.Token(), end}
 		}
+	}
+}
+
+// inherit lets a new request know what is known of the latest grant of its owner, which it may enter. An extend that
+// went out before may be overtaken by it, and what it is told then says nothing of that. Locks that are held
+// know best; one that is being given up knows what was asked before.
+func (c *Client) inherit(r *request) {
+	from := (*request)(nil)
+	for _, other := range c.requests {
+		if other.lock == nil || other.space != r.space || other.want.Name != r.want.Name || other.want.Owner != r.want.Owner {
+			continue
+		}
+		if from == nil || cmp.Or(
+			cmp.Compare(from.lock.Token(), other.lock.Token()), cmp.Compare(other.state, from.state), cmp.Compare(other.holdEnd, from.holdEnd)) < 0 {
+			from = other
+		}
+	}
+	if from != nil {
+		r.bound = bound{from.lock.Token(), from.holdEnd}
 	}
 }
 

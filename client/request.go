@@ -65,7 +65,8 @@ type request struct {
 }
 
 // bound is until when the grant with token may be believed in, by the last extend that
-// went out before the answer to a request of the same owner came.
+// went out before the answer to a request of the same owner came. The extend may come to the
+// authority behind that request, whichever was sent first.
 type bound struct {
 	token holdfast.Token
 	end   time.Duration
@@ -145,6 +146,9 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request)
 	r.outcome = c.outcomes.Get().(chan outcome)
 	if want.Queued != nil {
 		r.queued = make(chan int, 1)
+	}
+	if c.extends && want.Owner != "" {
+		c.inherit(r)
 	}
 	c.lastID++
 	r.id = c.lastID

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -27,6 +28,7 @@ func (s *stream) ask(want wish, who asker) *request {
 	now := s.client.now()
 	s.lastID++
 	r := &request{client: s.client, id: s.lastID, want: want, asker: who, unsent: true, waitEnd: protocol.Never, guard: protocol.Never, holdEnd: protocol.Never}
+	s.inherit(r)
 	switch {
 	case want.try:
 		r.guard = now + tryLimit
@@ -393,6 +395,27 @@ func (s *stream) bind(r *request, end time.Duration) {
 		if other.state == asked && other.want.name == r.want.name && other.want.owner == r.want.owner {
 			other.bound = bound{r.token, end}
 		}
+	}
+}
+
+// inherit lets a new request know what is known of the grants of its owner, of which it may
+// enter one (Client.inherit).
+func (s *stream) inherit(r *request) {
+	if r.want.owner == "" {
+		return
+	}
+	from := (*request)(nil)
+	for _, other := range s.requests {
+		if other.token == 0 || other.want.name != r.want.name || other.want.owner != r.want.owner {
+			continue
+		}
+		if from == nil || cmp.Or(
+			cmp.Compare(from.token, other.token), cmp.Compare(other.state, from.state), cmp.Compare(other.holdEnd, from.holdEnd)) < 0 {
+			from = other
+		}
+	}
+	if from != nil {
+		r.bound = bound{from.token, from.holdEnd}
 	}
 }
 
