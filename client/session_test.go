@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -338,6 +339,51 @@ func TestUnknownSession(t *testing.T) {
 	if err := s.client.Settle(s.ctx); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("Settle after a release that nobody acknowledged: %v", err)
 	}
+}
+
+// TestMemberServesNoLonger: a member that says that another one may serve has ended nothing. What is held goes on there, what
+// waits is asked for again under its number, and so is what was under way; where nobody takes the session it
+// lasts until its deadline.
+func TestMemberServesNoLonger(t *testing.T) {
+	goodbye := wire.ToStatus(fmt.Errorf("%w: this member is leaving; another may serve", holdfast.ErrUnavailable))
+	one, two := newFake(t), newFake(t)
+	s, v := one.dialled("holdfast://" + one.address + "," + two.address)
+	lock, given := s.hold(v, "held", 1), s.hold(v, "given", 2)
+	waiting := s.begin("waiting")
+	asked := v.acquireOp("waiting")
+	if err := given.Unlock(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	v.wantOp("release", given.Request())
+	v.hangUp <- goodbye
+	v = one.accept() // where it was is asked first
+	v.send(refused(0, wire.CodeUnavailable))
+	v = two.accept()
+	want := []uint64{lock.Request(), given.Request(), asked}
+	slices.Sort(want)
+	if got := v.hello; got.GetSession() != "a-1" || got.GetSecret() != "secret of a-1" || !slices.Equal(got.GetRequests(), want) {
+		t.Fatalf("hello %v, want to go on with %v", got, want)
+	}
+	v.welcome("a-1", testTTL)
+	ids := []uint64{v.next().GetId(), v.next().GetId()}
+	if !slices.Contains(ids, asked) || !slices.Contains(ids, given.Request()) {
+		t.Errorf("asked again: %v, want %d and %d", ids, asked, given.Request())
+	}
+	v.send(granted(asked, 3), released(given.Request(), nil))
+	if got := waiting.lock(); got.Token() != 3 || lock.Check() != nil {
+		t.Errorf("token %v, and what is held: %v", got.Token(), lock.Check())
+	}
+	v.hangUp <- goodbye
+	v = two.accept()
+	v.send(refused(0, wire.CodeUnavailable))
+	v = one.accept()
+	if err := lock.Check(); err != nil {
+		t.Errorf("nobody takes it yet: %v", err)
+	}
+	s.clock.Advance(testTTL)
+	s.isDone(lock, holdfast.SessionExpired)
+	one.stop()
+	two.stop()
 }
 
 // TestToldOfExpiry: the member may say so to a heartbeat, or to any request. What
