@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -253,6 +254,97 @@ func TestLastingAllKilled(t *testing.T) {
 	b.awaitPassed(mark, kept)
 	s.play()
 	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.healed()
+	b.wantNoneLost(b.judge())
+}
+
+// farewells are the ways in which a member leaves in good order.
+var farewells = []struct {
+	name string
+	bid  func(*bed, *trial.Member) error
+}{
+	{"TERM", func(_ *bed, m *trial.Member) error { return m.Terminate() }},
+	{"leave", func(b *bed, m *trial.Member) error { return b.adminOf(m).Leave(b.ctx, 0) }},
+	{"drain", func(b *bed, m *trial.Member) error { return b.adminOf(m).Drain(b.ctx, 0) }},
+}
+
+// TestLastingLeaves: every member is restarted in turn, under load, by each of the ways in which one leaves in good order, whoever
+// leads. Everything that is held or waited for through it goes on at the others, under the same tokens and in the
+// same order, and so does what was acquired by a single call.
+func TestLastingLeaves(t *testing.T) {
+	for _, how := range farewells {
+		t.Run(how.name, func(t *testing.T) {
+			b := layLasting(t, 6)
+			var scenes []*scene
+			for _, m := range b.cluster.Members {
+				others := b.cluster.Others(m)
+				scenes = append(scenes, b.set("report-"+m.Name, m, m, others[0], m))
+				script := b.acquire(m, "script-"+m.Name)
+				keeper, kept := b.keep(m)
+				b.check(how.bid(b, m))
+				mark, at := b.fault("member %s leaves by %s", m.Name, how.name)
+				b.check(m.AwaitEnd(b.ctx))
+				b.tell("member %s has ended with 0", m.Name)
+				for _, o := range others {
+					for _, s := range scenes {
+						s.stands(o)
+					}
+				}
+				b.keeps(keeper, kept)
+				b.awaitPassed(mark, kept)
+				b.handBack(script, others[0], others[1])
+				b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+				b.check(m.Start())
+				b.healed()
+			}
+			for _, s := range scenes {
+				s.play()
+			}
+			b.wantNoneLost(b.judge())
+		})
+	}
+}
+
+// acquire takes a name by a single call, as a script does.
+func (b *bed) acquire(through *trial.Member, name string) *wire.AcquiredAll {
+	b.Helper()
+	acquired, err := b.adminOf(through).Acquire(b.ctx, "", client.Acquisition{Names: []string{name}})
+	b.check(err)
+	return acquired
+}
+
+// handBack renews what was acquired like that through one member, and releases it through another one.
+func (b *bed) handBack(acquired *wire.AcquiredAll, renew, release *trial.Member) {
+	b.Helper()
+	_, err := b.adminOf(renew).Renew(b.ctx, acquired.Session, 0)
+	b.check(err)
+	for _, l := range acquired.Locks {
+		b.check(b.adminOf(release).Release(b.ctx, "", l.Name, l.Token, acquired.Session))
+		b.tell("%s was renewed through %s, and released through %s", l.Name, renew.Name, release.Name)
+	}
+}
+
+// TestLastingAlone: a member that is alone is told to end, and started again, while somebody holds a lock through it and others
+// wait. They notice nothing.
+func TestLastingAlone(t *testing.T) {
+	t.Parallel()
+	settings := lasting(t)
+	settings.Addresses = loopback(t, 1)
+	b := prepare(t, settings)
+	b.begin(2)
+	m := b.cluster.Members[0]
+	s := b.set("report", m, m, m)
+	script := b.acquire(m, "script")
+	keeper, kept := b.keep(m)
+	for range 2 {
+		b.leave(m)
+		b.check(m.Start())
+		b.check(m.AwaitReady(b.ctx))
+		s.stands(m)
+	}
+	b.keeps(keeper, kept)
+	b.handBack(script, m, m)
+	s.play()
 	b.healed()
 	b.wantNoneLost(b.judge())
 }
