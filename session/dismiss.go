@@ -2,6 +2,7 @@ package session
 
 import (
 	"maps"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -46,35 +47,60 @@ func (m *Desk) withdraw(now protocol.Time, p *presence, out *protocol.Effects) {
 // partings are the sessions that a member which closes is about to dismiss: when others lead what it has led, so that
 // they are taken over at once, or when that takes too long.
 type partings struct {
-	waiting []lock.SessionID
+	waiting []parting
 	until   protocol.Time // they wait for no longer
+	wake    protocol.Time // when to look again, if nothing happens
 }
 
-// wake is when they are waited for no longer; Never where there is none.
-func (w *partings) wake() protocol.Time {
+// parting is one of them. Before from it is not dismissed.
+type parting struct {
+	id   lock.SessionID
+	from protocol.Time
+}
+
+// takeBack is how long a session stays here after its single calls that waited were refused: they give back what else they
+// were granted, which whoever serves the session next could not tell from what its client knows of.
+const takeBack = 100 * time.Millisecond
+
+// partLater has a session wait until it is dismissed. What its client asks for meanwhile, it asks for again then.
+func (m *Desk) partLater(now protocol.Time, p *presence, out *protocol.Effects) {
+	e := parting{p.id, now}
+	if p.sort == OneShot || len(p.waiting) > 0 {
+		e.from = now + takeBack
+	}
+	p.parting, p.away = true, m.closing.refusal()
+	m.closing.parting.waiting = append(m.closing.parting.waiting, e)
+	m.withdraw(now, p, out)
+}
+
+// dismissParting dismisses those whose time has come.
+func (m *Desk) dismissParting(now protocol.Time, out *protocol.Effects) {
+	w := &m.closing.parting
+	if len(w.waiting) == 0 {
+		return
+	}
+	over := now >= w.until
+	handed := over || m.stepDown(now, out)
+	waiting := w.waiting
+	w.waiting, w.wake = nil, w.until
+	for _, e := range waiting {
+		switch p := m.sessions[e.id]; {
+		case p == nil:
+		case over || handed && now >= e.from:
+			m.endAway(now, p, m.closing.refusal(), out)
+		default:
+			w.waiting = append(w.waiting, e)
+			if e.from > now {
+				w.wake = min(w.wake, e.from)
+			}
+		}
+	}
+}
+
+// next is when to look again whether somebody is to be dismissed; Never where nobody is.
+func (w *partings) next() protocol.Time {
 	if len(w.waiting) == 0 {
 		return protocol.Never
 	}
-	return w.until
-}
-
-// partLater has a session wait until it is dismissed. What its client asks for meanwhile, it asks for again then.
-func (m *Desk) partLater(p *presence) {
-	p.parting = true
-	m.closing.parting.waiting = append(m.closing.parting.waiting, p.id)
-}
-
-// dismissParting dismisses those that wait for it, if the time has come.
-func (m *Desk) dismissParting(now protocol.Time, out *protocol.Effects) {
-	w := &m.closing.parting
-	if len(w.waiting) == 0 || now < w.until && !m.stepDown(now, out) {
-		return
-	}
-	waiting := w.waiting
-	w.waiting = nil
-	for _, id := range waiting {
-		if p := m.sessions[id]; p != nil {
-			m.endAway(now, p, m.closing.refusal(), out)
-		}
-	}
+	return w.wake
 }

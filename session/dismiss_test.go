@@ -72,13 +72,23 @@ func TestOneShotGoesOnElsewhere(t *testing.T) {
 	d.lock(1, vaultPort, other.ID, 1, "a")
 	held := d.lock(2, vaultPort, s.ID, session.SingleCall|1, "b")
 	d.lock(3, vaultPort, s.ID, session.SingleCall|2, "a")
-	d.ask(4, protocol.Below, &membership.Leave{})
+	d.lock(3, vaultPort, s.ID, session.SingleCall|3, "c")
+	left := d.ask(4, protocol.Below, &membership.Leave{})
 	if got := d.decided(3, session.SingleCall|2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Refused}) {
 		t.Fatalf("who waits is told %v", got)
 	}
 	d.ask(1, vaultPort, &protocol.Release{Session: other.ID, Name: "a", Request: 1})
-	if got := d.vault.held(s.ID); got != 1 {
+	if got := d.vault.held(s.ID); got != 2 {
 		t.Errorf("it holds %d: nobody would know of what it waited for", got)
+	}
+	// The call that waited was for several names, and gives back what it has got.
+	d.ask(3, vaultPort, &protocol.Cancel{Session: s.ID, Name: "c", Request: session.SingleCall | 3})
+	if d.vault.held(s.ID) != 1 || gone(d, left) {
+		t.Errorf("it holds %d, and the member has left: %v", d.vault.held(s.ID), gone(d, left))
+	}
+	d.at(d.now + 100*time.Millisecond)
+	if !gone(d, left) {
+		t.Error("the member does not leave")
 	}
 	next := d.beside(8)
 	if r := answered[*session.Renewed](next, next.renew(s, 0)); r == nil || r.Err != nil || r.TTL < 1900*time.Millisecond {

@@ -143,9 +143,9 @@ func (c *closing) mayGo(now protocol.Time, done func() bool) bool {
 // wake is when handing over is waited for no longer; Never where it is not.
 func (c *closing) wake() protocol.Time {
 	if !c.pending {
-		return c.parting.wake()
+		return c.parting.next()
 	}
-	return min(c.until, c.parting.wake())
+	return min(c.until, c.parting.next())
 }
 
 // sendAway ends a session that holds nothing, and lets one that goes on elsewhere wait until it is dismissed. One of this
@@ -155,7 +155,7 @@ func (m *Desk) sendAway(now protocol.Time, p *presence, out *protocol.Effects) {
 	case p.sort == Local:
 		m.revokeAll(now, p, out)
 	case m.goesOn(p):
-		m.partLater(p)
+		m.partLater(now, p, out)
 	default:
 		m.endAway(now, p, m.closing.refusal(), out)
 	}

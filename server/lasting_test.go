@@ -1,0 +1,45 @@
+package server_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/server"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// TestLeavingEndsNothingThatLasts: where locks outlast their member, the stream of a session ends as unavailable, which says
+// that another member may serve, and not as one whose session has ended. Whoever waits by a single call is told
+// the same. A session that has nothing there ends, as ever.
+func TestLeavingEndsNothingThatLasts(t *testing.T) {
+	m := serveAs(t, node.Config{Data: t.TempDir(), Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
+	conn, admin := m.dial(), m.admin()
+	idle, holds := m.open(conn), m.open(conn)
+	holds.say(lockOf(1, "x"))
+	for holds.hear().GetGranted() == nil { // it is told before that it is queued
+	}
+	waits := make(chan error, 1)
+	go func() {
+		_, err := admin.Acquire(m.patience, "", client.Acquisition{Names: []string{"x"}, Options: []holdfast.Option{holdfast.Wait(time.Minute)}})
+		waits <- err
+	}()
+	m.until("somebody waits", func() bool {
+		shown, err := admin.Show(m.patience, "", "x")
+		return err == nil && len(shown.Waiters) == 1
+	})
+	noError(t, m.node.Leave(m.patience))
+	if err := wire.FromStatus("open", holds.end()); wire.Code(err) != wire.CodeUnavailable || !strings.Contains(err.Error(), "another may serve") {
+		t.Errorf("the stream of who holds ends with %v", err)
+	}
+	if err := wire.FromStatus("open", idle.end()); wire.Code(err) != wire.CodeUnknownSession {
+		t.Errorf("the stream of who has nothing ends with %v", err)
+	}
+	if err := <-waits; !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("who waits is told %v", err)
+	}
+}
