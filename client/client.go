@@ -42,7 +42,7 @@ type Client struct {
 	decided  []*request // by it
 	outcomes sync.Pool  // of chan outcome
 	lastID   uint64
-	extends  bool // an Extend was called once: only then may a request be bound by what was asked before
+	extends  bool // an Extend was called once: only then may a request overtake one
 	unsent   int
 	queue    []item
 	head     int                      // of the queue

@@ -113,6 +113,11 @@ func (c *Client) onGranted(r *request, granted *api.Granted) {
 	if r.bound.token == holdfast.Token(granted.GetToken()) {
 		holdEnd = min(holdEnd, r.bound.end)
 	}
+	if r.limit.token == holdfast.Token(granted.GetToken()) {
+		holdEnd = min(holdEnd, after(r.sent, r.limit.hold))
+	} else {
+		r.limit = limit{}
+	}
 	c.alarms.disarm(&r.guard)
 	r.state, r.waiting, r.holdEnd = held, false, holdEnd
 	r.lock = holdfast.NewLock(holdfast.Grant{

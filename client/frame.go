@@ -78,7 +78,9 @@ func (c *Client) operation(f *frame, next item, now time.Duration) {
 		if r.extend.unsent {
 			r.extend.unsent, r.extend.sent = false, now
 		}
-		r.behind = true
+		if r.behind, r.limit = true, (limit{}); r.extend.hold > 0 {
+			r.limit = limit{r.lock.Token(), r.extend.hold}
+		}
 		f.add(r.id).operation.Kind = &api.Operation_Extend{Extend: &api.Extend{
 			Space: r.space, Name: r.want.Name, Token: uint64(r.lock.Token()), Hold: int64(r.extend.hold),
 		}}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -94,7 +93,7 @@ func (c *Client) ask(s *session, l *holdfast.Lock, hold time.Duration) (*extensi
 
 // onExtended takes a new hold limit, which counts from the sending of the extend.
 func (c *Client) onExtended(r *request, extended *api.Extended) {
-	r.behind = false
+	r.behind, r.limit = false, limit{}
 	if r.state != held || r.extend == nil || r.extend.unsent {
 		return
 	}
@@ -103,6 +102,9 @@ func (c *Client) onExtended(r *request, extended *api.Extended) {
 		end = after(r.extend.sent, hold)
 	}
 	c.setHoldEnds(r, end)
+	for _, mate := range c.mates(r) {
+		mate.limit = limit{} // what was asked before has been done before
+	}
 	if r.state == held {
 		r.finishExtend(nil)
 	}
@@ -110,7 +112,7 @@ func (c *Client) onExtended(r *request, extended *api.Extended) {
 
 // onExtendRefused puts the old limit back.
 func (c *Client) onExtendRefused(r *request, problem *api.Problem) {
-	r.behind = false
+	r.behind, r.limit = false, limit{}
 	if r.state != held || r.extend == nil {
 		return
 	}
@@ -158,22 +160,15 @@ func (c *Client) bind(r *request, end time.Duration) {
 	}
 }
 
-// inherit lets a new request know what is known of the latest grant of its owner, which it may enter. An extend that
-// went out before may be overtaken by it, and what it is told then says nothing of that. Locks that are held
-// know best; one that is being given up knows what was asked before.
+// inherit lets a new request know of the extends that its owner has asked for, and that it may overtake.
 func (c *Client) inherit(r *request) {
-	from := (*request)(nil)
 	for _, other := range c.requests {
-		if other.lock == nil || other.space != r.space || other.want.Name != r.want.Name || other.want.Owner != r.want.Owner {
+		if other.limit.token == 0 || other.space != r.space || other.want.Name != r.want.Name || other.want.Owner != r.want.Owner {
 			continue
 		}
-		if from == nil || cmp.Or(
-			cmp.Compare(from.lock.Token(), other.lock.Token()), cmp.Compare(other.state, from.state), cmp.Compare(other.holdEnd, from.holdEnd)) < 0 {
-			from = other
+		if l := other.limit; l.token > r.limit.token || l.token == r.limit.token && l.hold < r.limit.hold {
+			r.limit = l
 		}
-	}
-	if from != nil {
-		r.bound = bound{from.lock.Token(), from.holdEnd}
 	}
 }
 

@@ -51,6 +51,7 @@ type request struct {
 	lock    *holdfast.Lock
 	holdEnd time.Duration // the end of its hold limit, or holdfast.Forever
 	bound   bound         // while it is asked: of the grant that it may turn out to enter
+	limit   limit         // of its own extend, or of the one that it may have overtaken
 	loss    holdfast.Loss // the authority has ended the grant while it was released
 	copies  int           // how often the release was sent
 	quiet   bool          // nobody asked for the release: its result is no news
@@ -65,11 +66,18 @@ type request struct {
 }
 
 // bound is until when the grant with token may be believed in, by the last extend that
-// went out before the answer to a request of the same owner came. The extend may come to the
-// authority behind that request, whichever was sent first.
+// went out before the answer to a request of the same owner came.
 type bound struct {
 	token holdfast.Token
 	end   time.Duration
+}
+
+// limit is the hold limit that an extend asks for which is not answered. It may come to the authority behind a request that
+// was sent later, and that enters the grant with token: so that is believed in for no longer than hold after it
+// was sent, unless it is told less.
+type limit struct {
+	token holdfast.Token // 0 for none
+	hold  time.Duration
 }
 
 // outcome is what a call returns.

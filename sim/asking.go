@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -133,6 +132,11 @@ func (s *stream) onGranted(now time.Duration, r *request, ev *event) {
 	}
 	if r.bound.token == r.token {
 		r.holdEnd = min(r.holdEnd, r.bound.end)
+	}
+	if r.limit.token == r.token {
+		r.holdEnd = min(r.holdEnd, after(r.sent, r.limit.hold))
+	} else {
+		r.limit = limit{}
 	}
 	r.guard = r.holdEnd
 	c := s.client
@@ -297,7 +301,7 @@ func (s *stream) onRefused(r *request, err error) {
 		s.settle(r)
 		r.asker.failed(r, err)
 	case r.behind:
-		r.behind = false
+		r.behind, r.limit = false, limit{}
 		if r.state == held && r.extend != nil {
 			s.setHoldEnds(r, r.extend.before)
 			if r.believes(s.client.now()) {
@@ -338,13 +342,15 @@ func (s *stream) sayExtend(r *request, now time.Duration) {
 	if r.extend.unsent {
 		r.extend.unsent, r.extend.sent = false, now
 	}
-	r.behind = true
+	if r.behind, r.limit = true, (limit{}); r.extend.hold > 0 {
+		r.limit = limit{r.token, r.extend.hold}
+	}
 	s.say(operation{kind: opExtend, id: r.id, name: r.want.name, token: r.token, hold: r.extend.hold})
 }
 
 // onExtended takes a new hold limit, which counts from the sending of the extend.
 func (s *stream) onExtended(now time.Duration, r *request, ev *event) {
-	r.behind = false
+	r.behind, r.limit = false, limit{}
 	if r.state != held || r.extend == nil || r.extend.unsent {
 		return
 	}
@@ -353,6 +359,9 @@ func (s *stream) onExtended(now time.Duration, r *request, ev *event) {
 		end = after(r.extend.sent, ev.span)
 	}
 	s.setHoldEnds(r, end)
+	for _, mate := range s.mates(r) {
+		mate.limit = limit{}
+	}
 	if r.believes(now) {
 		s.finishExtend(r, nil)
 	}
@@ -398,24 +407,19 @@ func (s *stream) bind(r *request, end time.Duration) {
 	}
 }
 
-// inherit lets a new request know what is known of the grants of its owner, of which it may
-// enter one (Client.inherit).
+// inherit lets a new request know of the extends that its owner has asked for, and that it
+// may overtake (Client.inherit).
 func (s *stream) inherit(r *request) {
 	if r.want.owner == "" {
 		return
 	}
-	from := (*request)(nil)
 	for _, other := range s.requests {
-		if other.token == 0 || other.want.name != r.want.name || other.want.owner != r.want.owner {
+		if other.limit.token == 0 || other.want.name != r.want.name || other.want.owner != r.want.owner {
 			continue
 		}
-		if from == nil || cmp.Or(
-			cmp.Compare(from.token, other.token), cmp.Compare(other.state, from.state), cmp.Compare(other.holdEnd, from.holdEnd)) < 0 {
-			from = other
+		if l := other.limit; l.token > r.limit.token || l.token == r.limit.token && l.hold < r.limit.hold {
+			r.limit = l
 		}
-	}
-	if from != nil {
-		r.bound = bound{from.token, from.holdEnd}
 	}
 }
 

@@ -78,6 +78,7 @@ type request struct {
 	token   holdfast.Token
 	holdEnd time.Duration
 	bound   bound // while it is asked: of the grant that it may turn out to enter
+	limit   limit // of its own extend, or of the one that it may have overtaken
 	ended   bool  // the lock has ended by something else than the clock
 	loss    holdfast.Loss
 	copies  int
@@ -126,6 +127,13 @@ func (w wish) String() string {
 type bound struct {
 	token holdfast.Token
 	end   time.Duration
+}
+
+// limit is the hold limit that an extend asks for which is not answered: what enters the
+// grant with token behind it is believed in for no longer after it was sent.
+type limit struct {
+	token holdfast.Token
+	hold  time.Duration
 }
 
 // extension is a wish for another hold limit.
