@@ -38,7 +38,9 @@
 // network may be somebody else's here. A session belongs to the member that opened it,
 // and to that member's tenure: nobody else's word about it is taken, except that all
 // say they do not know it. When a member loses its place, restarts or leaves, its
-// clients are told, and the requests that wait are made again at another.
+// clients are told, and the requests that wait are made again at another. Where locks outlast their member
+// (spaces of protocol consensus) so do sessions: the stream ends as one that breaks, and all goes on at another
+// member, or at the same one when it is back before the deadline.
 //
 // A member that cannot renew a session for a while, because its coordinator is being
 // replaced, does not answer its heartbeats. The deadline stays where it was.

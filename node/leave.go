@@ -17,6 +17,9 @@ import (
 // hold anything, no view has this member any more and nobody has to wait for it: neither
 // the others, nor its next start. Until ctx ends, that is; whoever holds something then
 // is waited for by others. Nothing new is taken from now on. Close comes after it.
+//
+// Where all spaces have protocol consensus no client of another process is told to stop: they go on elsewhere with
+// what they hold, as soon as others lead what this member has led.
 func (n *Node) Leave(ctx context.Context) error {
 	err := n.depart(ctx, &membership.Leave{})
 	if err != nil {
@@ -26,8 +29,8 @@ func (n *Node) Leave(ctx context.Context) error {
 }
 
 // Drain takes nothing new, waits until nothing is held through this member any more, at
-// most until ctx ends, and then leaves. Clients that hold nothing go elsewhere at once,
-// the others as soon as they have given up what they hold.
+// most until ctx ends, and then leaves. Clients that hold nothing, or nothing beyond what is kept for them
+// elsewhere, go there at once, the others as soon as they have given up what they hold.
 func (n *Node) Drain(ctx context.Context) error {
 	_, err := n.driver.Ask(ctx, protocol.Below, &session.Drain{})
 	if err != nil && ctx.Err() == nil {

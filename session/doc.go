@@ -8,7 +8,7 @@
 // # A session
 //
 // A session belongs to the member that opened it, and to its tenure: when that ends, so
-// do the sessions of its clients, after they were told what they have lost. It has a
+// do the sessions of its clients, after they were told what they have lost; but for those that outlast it, below. It has a
 // public id, which is never used again, and a secret, which only the answer that opened
 // it carries. There are three sorts ([Sort]):
 //
@@ -53,7 +53,7 @@
 //	first request there ──► Enroll     who it is, for which ttl, and the hash of its secret
 //	a renewal           ──► Beat    ──► Beaten, from all lasting spaces ──► the answer
 //	a session that is not here ──► Adopt ──► Adopted, from all of them ──► it is, and the call goes on
-//	it ends at this member ──► Dismiss    its client ends it ──► EndSession
+//	this member serves it no longer ──► Dismiss    its client ends it ──► EndSession
 //
 // What its client is promised is never more than the ttl that it is enrolled for, from when the Beat was stepped, which is no
 // earlier than the client's sending: that is what the space keeps, whatever becomes of this member. A beat
@@ -68,7 +68,10 @@
 //
 // A reason of this member's ends its part only. A lapse, an expiry, a drain end what the session has in memory; in lasting spaces
 // it is dismissed, and lives for its ttl, for whoever adopts it. So nothing is revoked there by a member that
-// leaves, and who holds nothing elsewhere is told to go at once. A local session's holds there go on through a
+// leaves. Where sessions are taken over ([Config].TakesOver) a client is told so after a lapse, and when its member leaves:
+// [Dismissed], and not [Expired]. It keeps its session, and goes on with it at another member, or at this one when that serves again;
+// what it said on the stream behind that is not answered, and said again there. What waits by single calls is taken
+// back, because nobody asks for it again under its number. A local session's holds there go on through a
 // lapse. With its last lock a one-shot session ends where that was released; other lasting spaces let it expire, because
 // it may have come to them through another member.
 //
@@ -110,9 +113,11 @@
 // ends, and its client asks again at another member. When nothing is held any more, or
 // the last deadline has passed, the membership is told to leave, empty. [Drain] comes to
 // the same without telling anybody to stop: it waits until they have. [Hurry] waits for
-// nobody who holds something.
+// nobody who holds something. Who holds something in lasting spaces alone is not waited for either, and is dismissed.
 //
 // Meanwhile the spaces whose authority is here hand it over ([protocol.StepDown]), so that
 // nobody need recover. The membership is told when they have, or half a lease after the
-// leaving began: then the others recover, as after a crash.
+// leaving began: then the others recover, as after a crash. Sessions are dismissed when they have, or a quarter of a lease after
+// that: so they are taken over at once, and still before the member is gone. Those of single calls stay a tenth of a second at
+// least, in which an order that was refused takes back what it was granted.
 package session
