@@ -59,6 +59,10 @@ func compareSessions(a, b lock.SessionID) int {
 // errNobody is why a request is refused that nobody has decided in time.
 var errNobody = fmt.Errorf("%w: no quorum of the space's members has decided in time", holdfast.ErrUnavailable)
 
+// errUnseen is the answer about a hold of a session that is not served any more, of an operation that was done where this
+// member could not see what became of it.
+var errUnseen = fmt.Errorf("%w: this member was behind when that was done, and does not serve the session any more; ask another one", holdfast.ErrUnavailable)
+
 // errFailed is why nothing is taken when this member's part has ended.
 func (m *Machine) errFailed() error {
 	return fmt.Errorf("%w: this member's part has ended: %v", holdfast.ErrUnavailable, m.failed)

@@ -240,6 +240,9 @@ func (m *Machine) doneHeld(p *part, w *work, result *shard.Result, out *protocol
 	}
 	m.replaceGiving(w, nil)
 	err := result.Err
+	if result.Repeated {
+		err = errUnseen
+	}
 	if isNotHeld(err) {
 		err = holdfast.ErrNotHeld
 	}
