@@ -29,7 +29,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the conversations say now"
 //	fail a                           a's journal fails from now on
 //	view a,b                         the members' view
 //	enroll a 7 [own] [ttl=3s]        session 7 is a's client's
-//	lock a 7 #1 X [try] [wait=1s] [hold=1s]   unlock a 7 #1 X   cancel a 7 #1 X   extend a 7 #1 X 5s
+//	lock a 7 #1 X [try] [wait=1s] [hold=1s] [owner=O]   unlock a 7 #1 X   cancel a 7 #1 X   extend a 7 #1 X 5s
 //	beat a 7   end a 7   dismiss a 7   adopt b 7 [1,2]   revoke a 7   list a 7   holds a 7
 //	use a 7 100 X                    locks and unlocks X so often, and says how often it was granted
 //	show a X [stale]   scan a [stale]   break a X   inspect a   transfer a b   stepdown a   close a   open a
@@ -234,10 +234,14 @@ func (s *stage) fact(t *testing.T, verb string, words []string) any {
 	}
 	if verb == "lock" {
 		now := s.now - m.start
-		return &lock.Request{
+		q := &lock.Request{
 			Session: id, ID: request, Name: arg(4), Try: strings.Contains(options, "try"), Arrived: now,
 			WaitEnd: lock.After(now, option("wait", lock.Never)), Hold: option("hold", 0),
 		}
+		if _, owner, is := strings.Cut(options, "owner="); is {
+			q.Owner = strings.Fields(owner)[0]
+		}
+		return q
 	}
 	if fact := ofClient(verb, id, request, arg); fact != nil {
 		return fact

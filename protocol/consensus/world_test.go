@@ -27,6 +27,7 @@ type world struct {
 	cut      map[[2]protocol.ID]bool
 	told     func(m *member, reply *protocol.Reply)
 	noted    func(m *member, note protocol.Note)
+	sent     func(f flight) // what a member says to another, before it is lost or not
 	every    uint64
 	limit    int // of sessions
 	pilot    time.Duration
@@ -123,7 +124,7 @@ func (d *disk) do(t *testing.T, request any) any {
 
 func newWorld(t *testing.T, count, shards int) *world {
 	w := &world{T: t, founders: count, shards: shards, cut: map[[2]protocol.ID]bool{}}
-	w.told, w.noted = func(*member, *protocol.Reply) {}, func(*member, protocol.Note) {}
+	w.told, w.noted, w.sent = func(*member, *protocol.Reply) {}, func(*member, protocol.Note) {}, func(flight) {}
 	for i := range count {
 		w.members = append(w.members, &member{id: protocol.ID(i + 1), disk: disk{logs: map[uint64]*log{}}})
 	}
@@ -193,8 +194,10 @@ func (w *world) step(m *member, ev protocol.Event) []protocol.Reply {
 			m.asked = append(m.asked, flight{due: due, fact: e.Message, life: m.life})
 			continue
 		}
+		said := flight{due: w.now + delay, from: m.id, to: e.To, fact: e.Message}
+		w.sent(said)
 		if !w.cut[[2]protocol.ID{m.id, e.To}] {
-			w.transit = append(w.transit, flight{due: w.now + delay, from: m.id, to: e.To, fact: e.Message})
+			w.transit = append(w.transit, said)
 		}
 	}
 	for _, note := range out.Notes {

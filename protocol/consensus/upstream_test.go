@@ -1,0 +1,275 @@
+package consensus
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// scenario is one of the tests of Hazelcast's AbstractFencedLockFailureTest, in which each operation has an id and is sent
+// again, played by our machines. In lines and in what they say, R is the member through which it is sent again.
+type scenario struct {
+	name  string // the original's; behind a comma, what we play beside it
+	ours  string // what is otherwise by design; "" where nothing is
+	lines string
+	shows []string // in this order; … is whatever follows
+	never []string
+}
+
+// way is how an operation comes again. The line "again N,M" of a scenario, before it does, is where its client, who has not heard
+// of requests N and M or has not settled them, goes there.
+type way struct {
+	name string
+	goes string
+	to   string
+}
+
+// ways are all of them. a leads at first.
+var ways = []way{
+	{"through the same member", "", "a"},
+	{"through another member", "adopt b 7 REQUESTS\nbeat b 7\n", "b"},
+	{"through another member, when the one that led is gone", "crash a\nadopt b 7 REQUESTS\nbeat b 7\n", "b"},
+	{"through the same member, when it has begun anew", "crash a\nstart a\nadopt a 7 REQUESTS\nbeat a 7\n", "a"},
+}
+
+// of is the scenario in that way.
+func (w *way) of(text string) string {
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if requests, is := strings.CutPrefix(line, "again "); is {
+			all.WriteString(strings.ReplaceAll(w.goes, "REQUESTS", requests))
+		} else if line != "" {
+			all.WriteString(line + "\n")
+		}
+	}
+	return strings.NewReplacer("R ", w.to+" ").Replace(all.String())
+}
+
+// overture is three members of which the first leads, and sessions 7, 8 and 9 at one each.
+const overture = "members 3\ntransfer a a\nenroll a 7\nenroll c 8\nenroll b 9\n"
+
+func (s *scenario) run(t *testing.T, w *way) {
+	t.Helper()
+	said := play(t, overture+w.of(s.lines))
+	_, since, crashed := strings.Cut(said, "\ncrash a\n")
+	if crashed != strings.Contains(w.goes, "crash") || crashed && !strings.Contains(since, " leads shard 0\n") {
+		t.Fatalf("the one that led has crashed: %t; want that, and that another leads, where its client goes on behind a crash:\n%s", crashed, said)
+	}
+	if !strings.Contains(said, "a leads shard 0") || w.goes != "" && !strings.Contains(said, w.to+" adopted 7") {
+		t.Fatalf("a does not lead, or %s has not adopted the session:\n%s", w.to, said)
+	}
+	rest := said
+	for _, show := range s.shows {
+		want, begins := strings.CutSuffix(strings.TrimSuffix(w.of(show), "\n"), "…")
+		if want = "  " + want; !begins {
+			want += "\n"
+		}
+		_, after, found := strings.Cut(rest, want)
+		if !found {
+			t.Fatalf("%q is not said, or not then:\n%s", want, said)
+		}
+		rest = after
+	}
+	for _, never := range s.never {
+		if strings.Contains(said, strings.TrimSuffix(w.of(never), "\n")) {
+			t.Errorf("%q is said:\n%s", never, said)
+		}
+	}
+}
+
+func playAll(t *testing.T, all []scenario) {
+	t.Helper()
+	for _, s := range all {
+		for i := range ways {
+			t.Run(fmt.Sprint(s.name, "/", ways[i].name), func(t *testing.T) { s.run(t, &ways[i]) })
+		}
+	}
+}
+
+// TestUpstreamAcquires plays those in which a lock, or a try, comes again when it was granted.
+func TestUpstreamAcquires(t *testing.T) {
+	playAll(t, []scenario{
+		{
+			name: "testLockAcquireRetry",
+			lines: `lock a 7 #1 X
+				again 1
+				lock R 7 #1 X
+				holds R 7
+				unlock R 7 #1 X
+				show c X
+				`,
+			shows: []string{"a 7 #1 granted X 2:1", "R 7 #1 granted X 2:1", "R holds 1", "R 7 #1 released X 2:1 (answer)", "c shown X"},
+			never: []string{"X 2:2", "X 3:1"},
+		}, {
+			name: "testLockAcquireRetry, of a try",
+			lines: `lock a 7 #1 X try
+				again 1
+				lock R 7 #1 X try
+				holds R 7
+				unlock R 7 #1 X
+				show c X
+				`,
+			shows: []string{"a 7 #1 granted X 2:1", "R 7 #1 granted X 2:1", "R holds 1", "R 7 #1 released X 2:1 (answer)", "c shown X"},
+			never: []string{"refused"},
+		}, {
+			name: "testLockReentrantAcquireRetry",
+			lines: `lock a 7 #1 X owner=J
+				lock a 7 #2 X owner=J
+				again 1,2
+				lock R 7 #2 X owner=J
+				holds R 7
+				unlock R 7 #2 X
+				show c X
+				unlock R 7 #1 X
+				show c X
+				`,
+			shows: []string{
+				"a 7 #1 granted X 2:1", "a 7 #2 granted X 2:1", "R 7 #2 granted X 2:1", "R holds 2",
+				"R 7 #2 released X 2:1 (answer)", "c shown X held by 7 2:1", "R 7 #1 released X 2:1 (answer)", "c shown X",
+			},
+		}, {
+			name: "testLockReentrantAcquireRetry, of tries",
+			lines: `lock a 7 #1 X owner=J try
+				lock a 7 #2 X owner=J try
+				again 1,2
+				lock R 7 #2 X owner=J try
+				holds R 7
+				unlock R 7 #2 X
+				unlock R 7 #1 X
+				show c X
+				`,
+			shows: []string{"a 7 #2 granted X 2:1", "R 7 #2 granted X 2:1", "R holds 2", "R 7 #1 released X 2:1 (answer)", "c shown X"},
+			never: []string{"refused"},
+		},
+	})
+}
+
+// TestUpstreamPending plays those in which it comes again when it has waited, or still does.
+func TestUpstreamPending(t *testing.T) {
+	playAll(t, []scenario{
+		{
+			name: "testPendingLockAcquireRetry",
+			lines: `lock c 8 #1 X
+				lock a 7 #1 X wait=5m
+				unlock c 8 #1 X
+				again 1
+				lock R 7 #1 X wait=5m
+				holds R 7
+				unlock R 7 #1 X
+				show c X
+				`,
+			shows: []string{
+				"a 7 #1 queued X behind 0", "a 7 #1 granted X 2:2", "R 7 #1 granted X 2:2", "R holds 1",
+				"R 7 #1 released X 2:2 (answer)", "c shown X",
+			},
+		}, {
+			name: "testPendingLockAcquireRetry, of one that comes again while it waits",
+			lines: `lock c 8 #1 X
+				lock a 7 #1 X wait=5m
+				again 1
+				lock R 7 #1 X wait=5m
+				unlock c 8 #1 X
+				holds R 7
+				unlock R 7 #1 X
+				show c X
+				`,
+			shows: []string{"a 7 #1 queued X behind 0", "R 7 #1 queued X behind 0", "R holds 1", "R 7 #1 released X…", "c shown X"},
+		},
+	})
+}
+
+// TestUpstreamWaits plays those in which a request waits, and it, another one or an unlock comes.
+func TestUpstreamWaits(t *testing.T) {
+	// others is whoever holds X, and another who waits behind whatever waits already.
+	const held, others = "lock c 8 #1 X\n", "lock b 9 #1 X\n"
+	stays := []string{"a 7 #1 queued X behind 0", "b 9 #1 queued X behind 1", "R 7 #1 queued X behind 0", "c shown X held by 8 2:1 waits 7 waits 9"}
+	playAll(t, []scenario{
+		{
+			name:  "testRetriedLockDoesNotCancelPendingLockRequest",
+			lines: held + "lock a 7 #1 X wait=5m\n" + others + "again 1\nlock R 7 #1 X\nshow c X\n",
+			shows: stays,
+		}, {
+			name:  "testRetriedTryLockWithTimeoutDoesNotCancelPendingLockRequest",
+			lines: held + "lock a 7 #1 X wait=5m\n" + others + "again 1\nlock R 7 #1 X wait=5m\nshow c X\n",
+			shows: stays,
+		}, {
+			name:  "testRetriedTryLockWithoutTimeoutDoesNotCancelPendingLockRequest",
+			lines: held + "lock a 7 #1 X wait=5m\n" + others + "again 1\nlock R 7 #1 X try\nshow c X\n",
+			shows: stays,
+			never: []string{"refused"},
+		}, {
+			name:  "testNewLockCancelsPendingLockRequest",
+			ours:  "a session may ask for a name more than once, and each request waits for itself: what is not wanted any more is cancelled",
+			lines: held + "lock a 7 #1 X wait=5m\nagain 1\nlock R 7 #2 X\nshow c X\ncancel R 7 #1 X\nshow c X\nunlock c 8 #1 X\n",
+			shows: []string{
+				"a 7 #1 queued X behind 0", "R 7 #2 queued X behind 1", "c shown X held by 8 2:1 waits 7 waits 7",
+				"R 7 #1 released X (answer)", "c shown X held by 8 2:1 waits 7",
+			},
+			never: []string{"7 #1 granted"},
+		}, {
+			name:  "testNewTryLockWithTimeoutCancelsPendingLockRequest",
+			ours:  "as before: both wait, and have the lock one after the other",
+			lines: held + "lock a 7 #1 X wait=5m\nagain 1\nlock R 7 #1 X wait=5m\nlock R 7 #2 X wait=5m\nshow c X\nunlock c 8 #1 X\nunlock R 7 #1 X\nlist R 7\n",
+			shows: []string{
+				"R 7 #2 queued X behind 1", "c shown X held by 8 2:1 waits 7 waits 7", "R 7 #1 granted X…",
+				"R 7 #2 granted X…", "R requests #2 X",
+			},
+		}, {
+			name:  "testNewUnlockCancelsPendingLockRequest",
+			ours:  "an unlock is of what is held: it is refused, and what waits goes on waiting",
+			lines: held + "lock a 7 #1 X wait=5m\nagain 1\nunlock R 7 #2 X\nunlock R 7 #1 X\nshow c X\nunlock c 8 #1 X\nlist R 7\n",
+			shows: []string{
+				"R 7 #2 refused X: not held (answer)", "R 7 #1 refused X: not held (answer)", "c shown X held by 8 2:1 waits 7", "R requests #1 X",
+			},
+		}, {
+			name:  "testRetriedWaitKeysAreExpiredTogether",
+			lines: held + "lock a 7 #1 X wait=4s\nagain 1\nlock R 7 #1 X wait=4s\npass 4s\nlock R 7 #1 X wait=4s\nunlock c 8 #1 X\nshow c X\nlist R 7\n",
+			shows: []string{"a 7 #1 queued X behind 0", "R 7 #1 queued X behind 0", "R 7 #1 refused X: held", "R 7 #1 refused X: held", "c shown X", "R requests"},
+			never: []string{"7 #1 granted"},
+		}, {
+			name:  "testExpiredAndRetriedTryLockRequestReceivesFailureResponse",
+			lines: held + "lock a 7 #1 X wait=500ms\npass 1s\nunlock c 8 #1 X\nagain 1\nlock R 7 #1 X wait=500ms\nshow c X\n",
+			shows: []string{"a 7 #1 refused X: held", "c 8 #1 released X 2:1 (answer)", "R 7 #1 refused X: held", "c shown X"},
+			never: []string{"7 #1 granted"},
+		},
+	})
+}
+
+// TestUpstreamReleases plays those in which an unlock comes again, and those of a client that has not heard that it was given a
+// lock. The original has to find that out from its first call; ours asks for what the space has of its session.
+func TestUpstreamReleases(t *testing.T) {
+	playAll(t, []scenario{
+		{
+			name:  "testRetriedUnlockIsSuccessfulAfterLockedByAnotherEndpoint",
+			lines: "lock a 7 #1 X\nunlock a 7 #1 X\nlock c 8 #1 X\nagain 1\nunlock R 7 #1 X\nshow c X\n",
+			shows: []string{"a 7 #1 released X 2:1 (answer)", "c 8 #1 granted X 2:2", "R 7 #1 released X 2:1 (answer)", "c shown X held by 8 2:2"},
+			never: []string{"refused"},
+		}, {
+			name:  "testRetriedUnlockIsSuccessfulAfterLockedByAnotherEndpoint, of a name that nobody else has locked",
+			lines: "lock a 7 #1 X\nunlock a 7 #1 X\nagain 1\nunlock R 7 #1 X\nlock R 7 #2 X\nunlock R 7 #1 X\nshow c X\n",
+			shows: []string{"a 7 #1 released X 2:1 (answer)", "R 7 #1 released X 2:1 (answer)", "R 7 #2 granted X…", "R 7 #1 released X 2:1 (answer)"},
+			never: []string{"refused"},
+		}, {
+			name:  "testIsLockedByCurrentThreadCallInitializesLockedSessionId",
+			lines: "lock a 7 #1 X\nagain 1\nlist R 7\n",
+			shows: []string{"R requests #1 X"},
+		}, {
+			name:  "testLockCallInitializesLockedSessionId",
+			lines: "lock a 7 #1 X owner=J\nagain 1\nlock R 7 #2 X owner=J\nholds R 7\n",
+			shows: []string{"a 7 #1 granted X 2:1", "R 7 #2 granted X 2:1", "R holds 2"},
+		}, {
+			name:  "testUnlockCallInitializesLockedSessionId",
+			lines: "lock a 7 #1 X owner=J\nlock a 7 #2 X owner=J\nagain 1,2\nunlock R 7 #2 X\nlist R 7\nshow c X\n",
+			shows: []string{"R 7 #2 released X 2:1 (answer)", "R requests #1 X", "c shown X held by 7 2:1"},
+		}, {
+			name:  "testIsLockedCallInitializesLockedSessionId",
+			lines: "lock a 7 #1 X\nagain 1\nshow R X\n",
+			shows: []string{"R shown X held by 7 2:1"},
+		}, {
+			name:  "testGetLockCountCallInitializesLockedSessionId",
+			lines: "lock a 7 #1 X\nagain 1\nholds R 7\n",
+			shows: []string{"R holds 1"},
+		},
+	})
+}
