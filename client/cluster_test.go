@@ -25,6 +25,7 @@ import (
 // served is a member that serves clients and other members at one address.
 type served struct {
 	address string
+	config  node.Config
 	node    *node.Node
 	server  *server.Server
 	members *grpc.Transport
@@ -53,11 +54,15 @@ func serveClusterOf(t *testing.T, protocol string, lease time.Duration) []*serve
 	var all []*served
 	for i := range join {
 		m := &served{address: join[i]}
-		m.start(t, node.Config{
+		m.config = node.Config{
 			Name: fmt.Sprintf("%c", 'a'+i), Address: join[i], Join: join, Expect: 3, Serves: true, Lease: lease, Patience: lease / 10,
 			State:  filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)),
 			Spaces: spacesOf(protocol), Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
-		})
+		}
+		if protocol == "consensus" {
+			m.config.State, m.config.Data = "", filepath.Join(folder, fmt.Sprintf("data-%c", 'a'+i))
+		}
+		m.start(t, m.config)
 		t.Cleanup(func() { m.stop(t) })
 		all = append(all, m)
 	}
@@ -243,9 +248,9 @@ func TestClientsOfALapsedMember(t *testing.T) {
 // one decides for.
 func TestConformanceInACluster(t *testing.T) {
 	t.Parallel()
-	for _, protocol := range []string{"central", "grantor", "permission", "bakery"} {
+	for _, protocol := range []string{"central", "grantor", "permission", "bakery", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
-			if protocol != "central" {
+			if protocol != "central" && protocol != "consensus" {
 				skipShort(t)
 			}
 			t.Parallel()

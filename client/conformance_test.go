@@ -36,9 +36,11 @@ func serveMemberOf(t *testing.T, of string, l net.Listener, change func(*server.
 	t.Helper()
 	limits := node.Limits{WaitersPerName: 300, LocksPerSession: 250}
 	observer := server.NewObserver([]string{"default", "billing"})
-	n, err := node.Start(t.Context(), node.Config{
-		State: t.TempDir(), Serves: true, Spaces: spacesOf(of), Limits: limits, Observe: observer.Observe,
-	})
+	member := node.Config{State: t.TempDir(), Serves: true, Spaces: spacesOf(of), Limits: limits, Observe: observer.Observe}
+	if of == "consensus" {
+		member.State, member.Data = "", t.TempDir()
+	}
+	n, err := node.Start(t.Context(), member)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +119,13 @@ func TestConformanceOfLeaders(t *testing.T) {
 	t.Parallel()
 	l := loopback(t)
 	conforms(t, serveMemberOf(t, "bakery", l, nil), l.Addr().String())
+}
+
+// TestConformanceOfCopies: the same where locks and sessions are copied to members' disks.
+func TestConformanceOfCopies(t *testing.T) {
+	t.Parallel()
+	l := loopback(t)
+	conforms(t, serveMemberOf(t, "consensus", l, nil), l.Addr().String())
 }
 
 // skipShort leaves out what differs in the member's rules alone, and in nothing that a client

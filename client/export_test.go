@@ -14,7 +14,7 @@ func Vanish(c *Client) {
 	nowhere := wire.Address{Network: "unix", Place: "/nowhere"}
 	for c.ctx.Err() == nil {
 		c.mu.Lock()
-		c.addresses, c.last = []wire.Address{nowhere}, nowhere
+		c.addresses, c.learned, c.last = []wire.Address{nowhere}, nil, nowhere
 		if c.session != nil {
 			c.session.at = nowhere
 		}
