@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestConsensusOutlasts each fault of disks and clocks, beside crashes: no promise is broken, and the fault has happened. What each
+// is about in a journal is counted, too.
+func TestConsensusOutlasts(t *testing.T) {
+	t.Parallel()
+	seeds := 25
+	if testing.Short() {
+		seeds = 10
+	}
+	for fault, logs := range map[Fault][]int{
+		DiskSlow: {logSlow},
+		DiskFail: {logFailed},
+		DiskFull: {logFull, logClosed},
+		DiskTorn: nil,
+		DiskLost: {logLost, logDone, logUnfinished},
+		Step:     nil,
+	} {
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			c := config("consensus")
+			c.Faults = Faults(0).With(fault).With(Crash).With(Partition)
+			if fault == DiskTorn || fault == DiskLost { // what is torn is what a crash has lost, and that a slow disk has not written
+				c.Faults, c.Bias = c.Faults.With(DiskLost).With(DiskSlow), Bias{Whole: true, Often: 4}
+			}
+			s, err := RunMany(c, 1, seeds, runtime.GOMAXPROCS(0), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Worst != nil {
+				t.Fatalf("seed %d: %v %v\n%s", s.Worst.Seed, s.Worst.Outcome, s.Worst.Violation, s.Worst.Settings)
+			}
+			if s.counts.faults[fault] == 0 || s.counts.faults[Crash] == 0 || s.Grants() < seeds {
+				t.Errorf("in %d runs it has happened %d times, with %d crashes and %d grants", seeds, s.counts.faults[fault], s.counts.faults[Crash], s.Grants())
+			}
+			for _, what := range logs {
+				if s.counts.logs[what] == 0 {
+					t.Errorf("in %d runs it has never happened that %s", seeds, logNames[what])
+				}
+			}
+		})
+	}
+}
+
+// TestClocksAreSetByHours: a step of a wall clock is up to an hour in either direction, and each run sets them several times.
+func TestClocksAreSetByHours(t *testing.T) {
+	c := config("consensus")
+	c.Faults = Faults(0).With(Step)
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	ahead, behind, sets := time.Duration(0), time.Duration(0), 0
+	for seed := uint64(1); seed <= 10; seed++ {
+		w := newWorld(&c, seed, nil, newCounts(true))
+		if result := w.play(); result.Outcome != OK {
+			t.Fatalf("seed %d: %v %v", seed, result.Outcome, result.Violation)
+		}
+		for _, m := range w.members {
+			ahead, behind = max(ahead, m.wall), min(behind, m.wall)
+		}
+		sets += w.count.faults[Step]
+	}
+	if ahead < time.Hour || behind > -time.Hour || sets < 20 {
+		t.Errorf("in 10 runs clocks were set %d times, and one is %v ahead, another %v", sets, ahead, behind)
+	}
+}
