@@ -84,7 +84,7 @@ func (d *data) load(folder string, space *seat.Space, recorded spaceRecord) erro
 		case err != nil:
 			return fmt.Errorf("data folder %s: space %q: %w", folder, space.Name, err)
 		case known && !is:
-			return fmt.Errorf("data folder %s has logs of space %q, and its file %s does not have the space; put back the file, or a copy of the folder", folder, space.Name, spacesName)
+			return fmt.Errorf("data folder %s has logs of space %q, and its file %s does not have the space; put the file back", folder, space.Name, spacesName)
 		case known:
 			space.Logs = append(space.Logs, kept)
 		}

@@ -82,7 +82,7 @@ func decodeSpaces(text string) (spaceRecord, error) {
 		}
 	}
 	if string(recorded.encode()) != text {
-		return nil, errors.New("it is damaged; put back a copy of the data folder, or give another folder, in which nothing is held yet")
+		return nil, errors.New("it is damaged; put the file back as it was, or give another folder, in which nothing is held yet")
 	}
 	return recorded, nil
 }

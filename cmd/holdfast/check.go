@@ -38,7 +38,7 @@ func (p *program) check(folder string) error {
 		}
 	}
 	if len(found) > 0 {
-		return &exitError{exitBadData, fmt.Errorf("check: %d things in %s are wrong; put back a copy of the folder", len(found), folder)}
+		return &exitError{exitBadData, fmt.Errorf("check: %d things in %s are wrong; replace this member by a new one, or put the folder back as it was when the member stopped", len(found), folder)}
 	}
 	return nil
 }

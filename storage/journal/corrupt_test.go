@@ -122,6 +122,9 @@ func TestEveryByte(t *testing.T) {
 				if !errors.As(err, &corrupt) && !errors.As(err, &format) && !errors.As(err, &identity) {
 					t.Errorf("byte %d of %s: %v", i, name, err)
 				}
+				if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "carrier") {
+					t.Errorf("byte %d of %s: %q; want a sentence", i, name, err)
+				}
 			}
 		}
 	}

@@ -53,7 +53,7 @@
 // Open reads all there is, without writing, before it opens the folder for writing; so does [Check],
 // which then has finished. Whatever is wrong is a [CorruptError] that names the folder, the log,
 // the index, and what is wrong. Nothing is repaired: that member has forgotten what it had
-// promised, and its folder has to be put back or the member replaced.
+// promised, and the member has to be replaced, or its folder put back as it was when it stopped: an older copy lacks what it has promised since.
 //
 // What a crash has cut off is no damage: a batch that was not synced is there or not, as a whole.
 // The price is that the very last batch, if it rots on the disk before the next open, looks like

@@ -3,6 +3,8 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // ErrInUse says that another process has the folder, or another journal of this one.
@@ -48,7 +50,21 @@ func (e *CorruptError) Error() string {
 	case partHead, partSnapshot:
 		part = fmt.Sprintf("the %s of log %d", e.Part, e.Log)
 	}
-	return fmt.Sprintf("the journal in folder %q is damaged: %s: %v; put back a copy of the folder, or replace this member by a new one", e.Folder, part, e.Err)
+	return fmt.Sprintf("the journal in folder %q is damaged: %s: %s; replace this member by a new one, or put the folder back as it was when the member stopped: an older copy lacks what it has promised since", e.Folder, part, sentence(e.Err))
+}
+
+// forMachines is a line of what the database says of damage that has a value and no words.
+const forMachines = "<corruption detail carrier>"
+
+// sentence is what an error says in one line, once: the database says damage in several, and often twice.
+func sentence(err error) string {
+	var said []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if line != forMachines && !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	return strings.Join(said, ": ")
 }
 
 // Unwrap returns what is wrong.
