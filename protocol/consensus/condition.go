@@ -74,7 +74,13 @@ func (m *Machine) trouble() string {
 		if m.removed() {
 			return "this member was removed from the space: it is to be added again, or switched off"
 		}
+		if lacks := m.parts[at].lacks; lacks != nil {
+			return fmt.Sprintf("the log of shard %d ends at entry %d here, and another member knows that this one has had entry %d: its folder is an older copy of the one that it had, or its disk has lost what it had written. Remove this member from the space, and let it join as a new one, with a new folder", at, lacks.Has, lacks.Told)
+		}
 		return fmt.Sprintf("nobody is known to lead shard %d; that takes %d of %d members", at, len(voters)/2+1, len(voters))
+	}
+	if m.view == nil {
+		return "this member is in no view yet, and takes no clients before it is"
 	}
 	return ""
 }

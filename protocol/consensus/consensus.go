@@ -2,11 +2,13 @@ package consensus
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -218,6 +220,9 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 		}
 	}
 	if err := p.shard.Hear(m.now, uint64(ev.From), letter.Body, &p.output); err != nil {
+		if lacks := (*group.LackError)(nil); errors.As(err, &lacks) {
+			p.lacks = lacks
+		}
 		out.Note(Ignored{fmt.Sprintf("shard %d: %v", p.index, err)})
 	}
 	m.touch(p)

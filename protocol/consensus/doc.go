@@ -105,6 +105,10 @@
 // acknowledged or said, all that is asked is refused, and the condition says why. The others go on. Without a quorum nothing is decided;
 // what waits with a limit is refused some election timeouts after it.
 //
+// A member whose folder is an older copy has forgotten what it has acknowledged. It cannot know that by itself: it hears it from
+// who leads, whom it follows no further, and the condition says so. Another leader brings it what it lacks; what it may have voted
+// for before that is not made good, so such a copy is never to be used.
+//
 // # Bounds
 //
 // Requests, sessions and waiters: lock.Config and replica.Config, the same on all members. What one session has in all shards together:

@@ -24,8 +24,9 @@ type part struct {
 	touched bool
 	wake    protocol.Time
 	leader  uint64
-	reign   uint64 // in which this member has last led
-	outside bool   // another member that led said that this one takes no part any more
+	reign   uint64           // in which this member has last led
+	outside bool             // another member that led said that this one takes no part any more
+	lacks   *group.LackError // another member that led said that this one has acknowledged what it lacks
 
 	given   protocol.Time // until then an election of this member is what the leader before has wanted
 	offered protocol.ID   // was to lead it, under this view, and has not come to

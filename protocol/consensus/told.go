@@ -266,7 +266,7 @@ func (m *Machine) turned(p *part, out *protocol.Effects) {
 	if p.leader == 0 {
 		return
 	}
-	p.outside = false
+	p.outside, p.lacks = false, nil
 	out.Note(Led{p.index, protocol.ID(p.leader), p.shard.Replica().Reign()})
 	if p.beat != 0 {
 		m.resay(p)

@@ -80,6 +80,13 @@ func (m *Message) fromLeader() bool {
 	return false
 }
 
+// LackError says that this member's log lacks what who leads knows it to have acknowledged, and to be committed.
+type LackError struct{ Has, Told uint64 }
+
+func (e *LackError) Error() string {
+	return fmt.Sprintf("it says that entry %d is committed, and the log here ends at %d", e.Told, e.Has)
+}
+
 // mostTerm is the last term that is heard of. No group comes so far, and the one behind the last number would be 0.
 const mostTerm = uint64(1) << 62
 
@@ -119,7 +126,7 @@ func (g *Group) check(m *Message) error {
 	}
 	// A leader tells no commit that the member it tells has not got.
 	if raftpb.MessageType(m.Kind) == raftpb.MsgHeartbeat && m.Commit > g.unstable {
-		return wrong(fmt.Sprintf("it says that entry %d is committed, and the log here ends at %d", m.Commit, g.unstable))
+		return fmt.Errorf("message %v of member %d: %w", m, m.From, &LackError{Has: g.unstable, Told: m.Commit})
 	}
 	return nil
 }

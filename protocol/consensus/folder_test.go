@@ -1,0 +1,108 @@
+package consensus
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// copyOf is what a disk has at this moment.
+func (d *disk) copyOf() disk {
+	c := disk{logs: map[uint64]*log{}}
+	for number, l := range d.logs {
+		is := *l
+		is.Records, is.Chunks = slices.Clone(l.Records), slices.Clone(l.Chunks)
+		c.logs[number] = &is
+	}
+	return c
+}
+
+// end is the last entry that a log of a disk has.
+func (d *disk) end() uint64 {
+	l := d.of(firstLog)
+	return l.First + uint64(len(l.Records)) - 1
+}
+
+// TestOlderFolder: a member that begins with an older copy of its folder has forgotten what it has acknowledged. It takes no part as
+// long as who leads knows better, grants and shows nothing, and says why; what is held is held. Another leader gives it what it lacks.
+func TestOlderFolder(t *testing.T) {
+	o := layOnce(t)
+	o.call(o.b, 1, &protocol.Enroll{Session: client7, TTL: time.Hour})
+	older, names := o.c.disk.copyOf(), []string{"d", "e", "f", "g"}
+	var held []holdfast.Token
+	for i, name := range names {
+		held = append(held, o.take(o.b, client7, uint64(i+1), name))
+	}
+	if o.c.disk.end() < older.end()+uint64(len(names)) {
+		t.Fatalf("the log of c ends at %d, and in the copy at %d", o.c.disk.end(), older.end())
+	}
+	o.crash(o.c, 0)
+	o.c.disk = older
+	o.begin(o.c)
+	o.show(2, o.members...)
+	o.pass(3 * time.Second)
+	is := o.c.machine.condition()
+	for _, word := range []string{"its folder is an older copy of the one that it had", "Remove this member from the space"} {
+		if is.State != protocol.Unavailable || !strings.Contains(is.Why, word) {
+			t.Errorf("c is %v: %q; want that %q", is.State, is.Why, word)
+		}
+	}
+	if l := o.shownBy(o.c, "d"); l != nil {
+		t.Errorf("c shows %+v", l)
+	}
+	o.call(o.c, 1, &protocol.Enroll{Session: client8, TTL: time.Hour})
+	if d := o.only(o.c, &lock.Request{Session: client8, ID: 1, Name: "d", Arrived: o.now - o.c.start, WaitEnd: o.now - o.c.start}, lock.Refused); !errors.Is(d.Err, holdfast.ErrUnavailable) {
+		t.Errorf("c refuses with %v", d.Err)
+	}
+	o.lead(o.a)
+	o.pass(2 * time.Second)
+	for i, name := range names {
+		for _, m := range o.members {
+			if l := o.shownBy(m, name); l == nil || len(l.Holders) != 1 || l.Holders[0].Token != held[i] {
+				t.Errorf("%s shows %+v; want %q to be held under %v", m.name(), l, name, held[i])
+			}
+		}
+	}
+	if is := o.c.machine.condition(); is.State != protocol.Ready {
+		t.Errorf("c, which another leader has given what it lacked, is %v: %s", is.State, is.Why)
+	}
+}
+
+// shownBy asks a member for a name, and returns what it shows in time; nil where it shows nothing.
+func (o *once) shownBy(m *member, name string) *lock.Lock {
+	o.Helper()
+	from := len(*o.told)
+	o.call(m, 7, &protocol.Show{Name: name})
+	o.pass(2 * time.Second)
+	for _, reply := range (*o.told)[from:] {
+		if l, is := reply.Result.(*lock.Lock); is {
+			return l
+		}
+	}
+	return nil
+}
+
+// TestReadyInAView: a member that has begun anew hears who leads before it is in a view, in which alone it takes clients: it is not
+// ready before.
+func TestReadyInAView(t *testing.T) {
+	o := layOnce(t)
+	o.crash(o.c, 0)
+	o.begin(o.c)
+	o.pass(2 * time.Second)
+	if o.c.machine.parts[0].leader != uint64(o.b.id) {
+		t.Fatalf("c hears of leader %d", o.c.machine.parts[0].leader)
+	}
+	if is := o.c.machine.condition(); is.State != protocol.Unavailable || !strings.Contains(is.Why, "in no view yet") {
+		t.Errorf("c, which is in no view, is %v: %q", is.State, is.Why)
+	}
+	o.show(2, o.members...)
+	if is := o.c.machine.condition(); is.State != protocol.Ready {
+		t.Errorf("c, which is in a view, is %v: %q", is.State, is.Why)
+	}
+}
