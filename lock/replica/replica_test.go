@@ -93,8 +93,8 @@ func TestReleaseGrantsTheNext(t *testing.T) {
 	}
 }
 
-// TestRequestsActOnce: also when they are repeated after 10,000 others, and in a copy that was restored
-// (Hazelcast's AbstractFencedLockFailureTest.testRetry…, for locks, tries, unlocks and expired waits).
+// TestRequestsActOnce: also when they are repeated after 10,000 others, and in a copy that was restored. Package consensus plays
+// by name what Hazelcast tests of that (docs/spaces.md).
 func TestRequestsActOnce(t *testing.T) {
 	for _, test := range []struct {
 		name string
