@@ -259,3 +259,51 @@ func TestDataFails(t *testing.T) {
 	n = readyLife(t, c)
 	shut(t, n)
 }
+
+// TestDataSlow: while a member's disk takes its time nobody is granted what is not written, though its holder has given it up; when
+// it is, the next one is. What was held all the while is held.
+func TestDataSlow(t *testing.T) {
+	t.Parallel()
+	c := keepingData(t.TempDir())
+	var slow atomic.Bool
+	begun, may := make(chan struct{}, 100), make(chan struct{})
+	n := readyLife(t, node.OnDisk(c, errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if slow.Load() && strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			select {
+			case begun <- struct{}{}:
+			default:
+			}
+			<-may
+		}
+		return nil
+	}))))
+	held, given := take(t, n, "held"), take(t, n, "given")
+	slow.Store(true)
+	locked := make(chan outcome, 1)
+	if err := given.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-begun // the disk is at what it is asked for, and does not come to an end
+	go func() {
+		l, err := n.Lock(t.Context(), "given")
+		locked <- outcome{l, err}
+	}()
+	other := another(t, n)
+	if l, err := other.TryLock(t.Context(), "held"); err == nil || errors.Is(err, holdfast.ErrClosed) {
+		t.Errorf("a try of what is held: %v, %v", l, err)
+	}
+	select {
+	case got := <-locked:
+		t.Fatalf("it is granted, %+v, before that is written", got)
+	default:
+	}
+	slow.Store(false)
+	close(may)
+	if l := granted(t, locked); l.Token() <= given.Token() {
+		t.Errorf("token %v follows %v", l.Token(), given.Token())
+	}
+	if err := held.Check(); err != nil {
+		t.Errorf("what was held all the while: %v", err)
+	}
+	shut(t, n)
+}
