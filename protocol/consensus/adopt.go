@@ -61,16 +61,20 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 	out.Reply(q.call, &protocol.Adopted{Enrolled: c.enrolled})
 	for _, number := range a.requests {
 		c.open[number] = true
-		if r := c.requests[number]; r != nil {
+		if r := c.requests[number]; r != nil && !m.isBroken(r) {
 			if r.revoked {
 				m.retell(r, out)
 			}
 			continue
+		} else if r != nil {
+			m.withdraw(r, out)
+			m.drop(r, out)
 		}
 		for _, presence := range c.presences {
 			was, ended := presence.part.shard.Replica().Ended(c.id, number)
 			if ended && (was.Kind == lock.Lost || was.Kind == 0) {
 				out.Decide(protocol.CallID{}, &lock.Decision{Kind: lock.Lost, Session: c.desk, Request: number, Token: was.Token, Loss: lossOf(&was)})
+				break
 			}
 		}
 	}
@@ -78,7 +82,14 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 
 // take makes a record of what a shard has of an adopted session, if there is none.
 func (m *Machine) take(c *client, p *part, number uint64, name string) {
-	if is, known := p.shard.Replica().Table().Standing(c.id, name, number); known && c.requests[number] == nil && c.ending[number] == nil {
+	is, known := p.shard.Replica().Table().Standing(c.id, name, number)
+	if !known || c.ending[ending{number, p.index}] != nil {
+		return
+	}
+	switch r := c.requests[number]; {
+	case m.isWhole(name):
+		m.takePiece(c, p, &is)
+	case r == nil:
 		m.note(c, p, &is)
 	}
 }
@@ -86,5 +97,11 @@ func (m *Machine) take(c *client, p *part, number uint64, name string) {
 // retell tells a client that comes from elsewhere to stop using what was revoked.
 func (m *Machine) retell(r *request, out *protocol.Effects) {
 	is, _ := r.part.shard.Replica().Table().Standing(r.client.id, r.name, r.number)
+	for _, piece := range r.pieces {
+		if one, _ := piece.part.shard.Replica().Table().Standing(r.client.id, r.name, r.number); one.Kind == lock.Revoked {
+			is = one
+			is.Token = r.token
+		}
+	}
 	m.tell(r, is, out)
 }

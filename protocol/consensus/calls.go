@@ -31,14 +31,23 @@ type request struct {
 	arrived   protocol.Time // for the first time: a hold limit counts from then, however often it is asked again
 	waitEnd   protocol.Time
 	work      *work // it is on its way to the table
+
+	// Of a suspension of several shards: see whole.go.
+	pieces []*request // what it is in each shard, in their order; part is the last one's
+	giving []*work    // who waits for its release
+	// Of a piece: the suspension, and what it was told when it was granted.
+	of   *request
+	told lock.Decision
 }
 
 type standing uint8
 
 const (
-	asked   standing = iota + 1 // nothing is known of it
-	queued                      // it waits
-	granted                     // it holds
+	unasked standing = iota // of a piece: its shard does not know of it
+	asked                   // nothing is known of it
+	queued                  // it waits
+	granted                 // it holds
+	over                    // of a piece: it has ended
 )
 
 // work is an operation of this member that is under way.
@@ -47,7 +56,8 @@ type work struct {
 	number   uint64
 	client   *client
 	presence *presence       // Open
-	request  *request        // Acquire
+	request  *request        // Acquire; Release of a piece
+	breaking *breaking       // Break of a suspension of several shards
 	call     protocol.CallID // Release, Extend, Break: who waits
 	answered bool
 }
@@ -116,8 +126,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 	r := c.requests[q.ID]
 	if r == nil {
 		r = &request{client: c, part: m.partOf(q.Name), number: q.ID, name: q.Name, state: asked, arrived: q.Arrived}
-		c.requests[q.ID] = r
-		m.waits++
+		m.keep(r)
 	}
 	r.here, r.waitEnd = true, q.WaitEnd
 	r.op = replica.Op{
@@ -142,8 +151,6 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 		return fmt.Errorf("%w: session %v is not served by this member", holdfast.ErrConflict, q.Session)
 	case m.removed():
 		return fmt.Errorf("%w: this member was removed from the space", holdfast.ErrUnavailable)
-	case q.Name == lock.Whole && len(m.parts) > 1:
-		return fmt.Errorf("%w: a space of %d shards cannot be suspended as a whole; one of a single shard can", holdfast.ErrUnsupported, len(m.parts))
 	}
 	if r := c.requests[q.ID]; r != nil {
 		if r.name != q.Name {
@@ -161,8 +168,21 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 	return nil
 }
 
+// keep notes a request.
+func (m *Machine) keep(r *request) {
+	r.client.requests[r.number] = r
+	m.waits++
+	if m.isWhole(r.name) {
+		m.split(r)
+	}
+}
+
 // ask sends a request on its way, as soon as its session is open.
 func (m *Machine) ask(r *request, out *protocol.Effects) {
+	if r.pieces != nil {
+		m.askWhole(r, out)
+		return
+	}
 	switch presence := r.client.presenceAt(r.part); {
 	case presence == nil:
 		m.enter(r.client, r, out)
@@ -203,6 +223,14 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 
 // withdraw ends a request for good, whatever it has come to.
 func (m *Machine) withdraw(r *request, out *protocol.Effects) {
+	for _, piece := range r.pieces {
+		if piece.state != over && (piece.state != unasked || r.elsewhere) {
+			m.withdraw(piece, out)
+		}
+	}
+	if r.pieces != nil {
+		return
+	}
 	if presence := r.client.presenceAt(r.part); presence != nil {
 		if at := slices.Index(presence.queue, r); at >= 0 {
 			presence.queue = slices.Delete(presence.queue, at, at+1)
@@ -219,9 +247,9 @@ func (m *Machine) withdraw(r *request, out *protocol.Effects) {
 func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, out *protocol.Effects) {
 	w := &work{client: c}
 	if c.ending == nil {
-		c.ending = map[uint64]*work{}
+		c.ending = map[ending]*work{}
 	}
-	c.ending[number] = w
+	c.ending[ending{number, p.index}] = w
 	if err := m.submit(p, replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name}, w); err != nil {
 		out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", number, c.id, err)})
 	}
@@ -231,17 +259,25 @@ func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, o
 func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {
 	d := lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}
 	if c := m.clientOf(f.Session); c != nil && m.failed == nil {
-		p := m.partOf(f.Name)
 		delete(c.open, f.Request) // it is settled: what comes of it through another member is given back
 		if r := c.requests[f.Request]; r != nil {
 			d.Token = r.token
 			m.withdraw(r, out)
 			m.drop(r, out)
-		} else if c.isKnownTo(p) {
-			m.submitCancel(c, p, f.Name, f.Request, out)
+		} else {
+			m.cancelUnknown(c, f, out)
 		}
 	}
 	out.Decide(call, &d)
+}
+
+// cancelUnknown ends a request that this member knows nothing of, which may come through another one.
+func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, out *protocol.Effects) {
+	for _, p := range m.parts {
+		if (m.isWhole(f.Name) || p == m.partOf(f.Name)) && c.isKnownTo(p) {
+			m.submitCancel(c, p, f.Name, f.Request, out)
+		}
+	}
 }
 
 // release gives up a hold, and is answered when others can have it.
@@ -272,6 +308,10 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 	}
 	w.client = c
 	op.Session = c.id
+	if op.Kind == replica.Release && m.isWhole(op.Name) {
+		m.releaseWhole(w, out)
+		return
+	}
 	if err := m.submit(p, op, w); err != nil {
 		if p.shard.Failed() == nil {
 			m.answerHeld(w, c.desk, err, out)

@@ -25,7 +25,6 @@ func (m *Machine) condition() *protocol.Condition {
 		State: protocol.Unavailable, Until: protocol.Never, Class: holdfast.Fenced, Closed: m.instance.Closed(), Authority: m.leaders(),
 	}
 	c.Why = m.trouble()
-	suspended, suspending := false, 0
 	for _, p := range m.parts {
 		if p.shard == nil {
 			continue
@@ -34,20 +33,44 @@ func (m *Machine) condition() *protocol.Condition {
 		table := copied.Table()
 		c.Reign = max(c.Reign, copied.Reign())
 		c.Locks, c.Waiters, c.Sessions = c.Locks+table.Names(), c.Waiters+table.Waiters(), c.Sessions+table.Sessions()
-		_, is := table.Suspension()
-		suspended, suspending = suspended || is, suspending+table.Suspending()
 	}
+	suspended, suspending := m.countSuspensions(c)
 	switch {
 	case c.Why != "":
 	case suspended:
 		c.State = protocol.Suspended
 	default:
 		c.State = protocol.Ready
-		if suspending > 0 {
+		if suspending {
 			c.Why = "a suspension waits until nothing is held; nothing new is granted meanwhile"
 		}
 	}
 	return c
+}
+
+// countSuspensions reports whether the space is suspended, which takes all shards, and whether a suspension waits. What has been
+// counted of them in each shard it makes what they come to together.
+func (m *Machine) countSuspensions(c *protocol.Condition) (suspended, suspending bool) {
+	if !m.hasBegun() {
+		return false, false
+	}
+	if len(m.parts) == 1 {
+		table := m.parts[0].shard.Replica().Table()
+		_, suspended = table.Suspension()
+		return suspended, table.Suspending() > 0
+	}
+	all := m.suspensions()
+	live := 0
+	for _, p := range m.parts {
+		table := p.shard.Replica().Table()
+		if _, is := table.Suspension(); is || table.Suspending() > 0 {
+			live++
+		}
+		c.Waiters -= table.Suspending()
+	}
+	c.Locks -= max(0, live-1)
+	c.Waiters += len(all.Waiters)
+	return len(all.Holders) > 0, live > 0
 }
 
 // trouble says why nothing is decided as far as this member knows; "" where something is.

@@ -90,22 +90,23 @@ type Machine struct {
 	foreign  uint64  // that of somebody who said another
 	failed   error   // what a journal has failed with
 
-	clients   map[lock.SessionID]*client // that are served, by what the space calls them
-	owns      map[lock.SessionID]*client // of them those of this process, by what the desk calls them
-	aliases   uint64                     // how many names those were given
-	inquiries map[uint64]*inquiry        // reads that are not answered
-	asked     uint64                     // the latest number of one, of a beat or of a transfer
-	adoptions int                        // that wait
-	operators int                        // whose calls wait
-	transfers map[uint64]*transfer
-	reforms   map[uint64]*reforming
-	heard     map[protocol.ID]protocol.Time   // when, in any shard
-	known     map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
-	leaving   bool                            // this member is to lead nothing
-	spreading spreading
-	pilot     pilot
-	waits     int // requests of those who are served
-	reminders protocol.Reminders[due]
+	clients    map[lock.SessionID]*client // that are served, by what the space calls them
+	owns       map[lock.SessionID]*client // of them those of this process, by what the desk calls them
+	aliases    uint64                     // how many names those were given
+	inquiries  map[uint64]*inquiry        // reads that are not answered
+	asked      uint64                     // the latest number of one, of a beat or of a transfer
+	adoptions  int                        // that wait
+	operators  int                        // whose calls wait
+	transfers  map[uint64]*transfer
+	reforms    map[uint64]*reforming
+	heard      map[protocol.ID]protocol.Time   // when, in any shard
+	known      map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
+	leaving    bool                            // this member is to lead nothing
+	spreading  spreading
+	pilot      pilot
+	waits      int        // requests of those who are served
+	suspending []*request // of those requests the ones that suspend several shards
+	reminders  protocol.Reminders[due]
 }
 
 // New makes a member's machine. The error names the field that is wrong, or says what is wrong with what a log has kept.

@@ -32,6 +32,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the conversations say now"
 //	lock a 7 #1 X [try] [wait=1s] [hold=1s] [owner=O]   unlock a 7 #1 X   cancel a 7 #1 X   extend a 7 #1 X 5s
 //	beat a 7   end a 7   dismiss a 7   adopt b 7 [1,2]   revoke a 7   list a 7   holds a 7
 //	use a 7 100 X                    locks and unlocks X so often, and says how often it was granted
+//	lock a 7 #1 *                    the space is suspended: its own name is written *, here and below
 //	show a X [stale]   scan a [stale]   break a X   inspect a   transfer a b   stepdown a   close a   open a
 //	guest                            one more member, who is no founder, and is in the view from then on
 //	shards a                         a is asked who votes
@@ -210,7 +211,7 @@ func (s *stage) fact(t *testing.T, verb string, words []string) any {
 	t.Helper()
 	m := s.member(words[1])
 	arg := func(i int) string {
-		if i < len(words) {
+		if i < len(words) && words[i] != "*" {
 			return words[i]
 		}
 		return ""

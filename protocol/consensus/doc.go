@@ -40,6 +40,17 @@
 // [Machine.Assured]; when that has come everything is told to be lost, and the session goes on under another
 // name towards the group, because the one that it had may have been ended there.
 //
+// # Suspensions
+//
+// The space's own name (lock.Whole) every shard has, and who holds it in all suspends the space. They are asked in their
+// order, each as soon as no other suspension comes first in the one before: so what is first in the first shard is first in
+// all, two suspensions do not wait for each other, and soon nothing new is granted in any shard, while in one of them
+// something is still held. The client is told of one request, under the token of the last shard. It ends
+// in all when it ends in one: when it is given up, broken, or refused because of its wait limit. Operators see it as one
+// too; who has some of the shards is one that waits. Why the machine does this and not whoever asks: it hears of what
+// happens in each shard, goes on when a session is adopted or has to go on under another name, and nobody
+// beside it knows of shards.
+//
 // A tenure that ends takes nothing from anybody: leases are of no meaning here.
 //
 // # The beginning
@@ -120,6 +131,8 @@
 //	consensus.go  Config, Machine
 //	part.go       a shard as a part of the machine, and its beginning
 //	sessions.go   who is served: enrolled, beaten for, dismissed
+//	whole.go      suspensions of several shards
+//	survey.go     what operators ask of those
 //	adopt.go      sessions that come from elsewhere
 //	calls.go      what clients ask
 //	told.go       what they are told

@@ -16,10 +16,11 @@ import (
 type inquiry struct {
 	call     protocol.CallID
 	part     *part
-	show     *protocol.Show // one of the five is set
+	show     *protocol.Show // one of the six is set
 	scan     *protocol.Scan
 	copy     *protocol.Copy
 	adoption *adoption
+	survey   *survey
 	granted  *request // is to be told its grant, if that still stands
 	until    protocol.Time
 }
@@ -31,6 +32,10 @@ const patienceOfAsk = 8
 func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Show:
+		if m.isWhole(fact.Name) {
+			m.survey(ev.Call, nil, fact.Stale, out)
+			return
+		}
 		show := *fact
 		m.question(&inquiry{call: ev.Call, part: m.partOf(fact.Name), show: &show}, fact.Stale, out)
 	case *protocol.Scan:
@@ -98,6 +103,11 @@ func (m *Machine) answer(id uint64, out *protocol.Effects) {
 	switch {
 	case q.granted != nil:
 		m.confirmed(q.granted, out)
+	case q.survey != nil:
+		if q.survey.missing--; q.survey.missing == 0 {
+			m.operators--
+			m.surveyed(q.call, q.survey.ends, out)
+		}
 	case q.adoption == nil:
 		m.operators--
 		m.show(q, out)
@@ -123,6 +133,12 @@ func (m *Machine) unanswered(id uint64, out *protocol.Effects) {
 	case q.granted != nil:
 		if m.failed == nil && m.current(q.granted) && q.granted.untold != nil {
 			m.confirm(q.granted)
+		}
+	case q.survey != nil:
+		if q.survey.missing > 0 {
+			q.survey.missing = 0 // one answer for all
+			m.operators--
+			out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
 		}
 	case q.adoption == nil:
 		m.operators--
@@ -151,7 +167,11 @@ func (m *Machine) show(q *inquiry, out *protocol.Effects) {
 	}
 	answer := &protocol.Scanned{}
 	next := table.Scan(q.scan.Cursor&(1<<cursorBits-1), q.scan.Limit, func(l lock.Lock) {
-		answer.Locks = append(answer.Locks, m.shown(q.part, l))
+		if !m.isWhole(l.Name) {
+			answer.Locks = append(answer.Locks, m.shown(q.part, l))
+		} else if q.part.index == 0 && m.hasBegun() { // where all suspensions are
+			answer.Locks = append(answer.Locks, m.suspensions())
+		}
 	})
 	switch {
 	case next != 0:
@@ -183,6 +203,11 @@ func (m *Machine) deskOf(id lock.SessionID) lock.SessionID {
 
 // onBreak takes a name from its holders.
 func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol.Effects) {
+	if m.isWhole(f.Name) {
+		ends := *f
+		m.survey(call, &ends, false, out)
+		return
+	}
 	p := m.partOf(f.Name)
 	if m.failed != nil || p.shard == nil || m.view == nil {
 		out.Reply(call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
@@ -202,16 +227,24 @@ func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol
 func (m *Machine) broken(w *work, result *shard.Result, out *protocol.Effects) {
 	if result.Repeated {
 		// It was done where this member could not see it, and once more might hit somebody else.
-		out.Reply(w.call, &protocol.Unanswered{Err: fmt.Errorf("%w: the lock was broken while this member was behind, and it does not know whose it was", holdfast.ErrUnavailable)})
+		out.Reply(w.call, &protocol.Unanswered{Err: errRepeated()})
 		return
 	}
-	answer := &protocol.Broken{Grants: result.Broken, Err: result.Err}
-	p := m.partOf(w.op.Name)
-	for i := range answer.Grants {
-		answer.Grants[i] = answer.Grants[i].After(p.shift())
-		answer.Grants[i].Session = m.deskOf(answer.Grants[i].Session)
+	out.Reply(w.call, &protocol.Broken{Grants: m.shownGrants(m.partOf(w.op.Name), result.Broken), Err: result.Err})
+}
+
+// errRepeated is why nobody says what a Break has done.
+func errRepeated() error {
+	return fmt.Errorf("%w: the lock was broken while this member was behind, and it does not know whose it was", holdfast.ErrUnavailable)
+}
+
+// shownGrants is shown for the grants that a Break has told to stop.
+func (m *Machine) shownGrants(p *part, grants []lock.Grant) []lock.Grant {
+	for i := range grants {
+		grants[i] = grants[i].After(p.shift())
+		grants[i].Session = m.deskOf(grants[i].Session)
 	}
-	out.Reply(w.call, answer)
+	return grants
 }
 
 // Decides reports whether this member leads the first shard and has applied all that others have committed, and in

@@ -22,6 +22,7 @@ type part struct {
 	output  shard.Output
 	spare   shard.Output // is worked on
 	touched bool
+	stirred bool // something has happened to a suspension
 	wake    protocol.Time
 	leader  uint64
 	reign   uint64           // in which this member has last led
@@ -287,6 +288,11 @@ func (m *Machine) begun(p *part, err error, out *protocol.Effects) {
 	m.openEarly(p, out)
 }
 
+// hasBegun reports whether all logs have.
+func (m *Machine) hasBegun() bool {
+	return !slices.ContainsFunc(m.parts, func(p *part) bool { return p.shard == nil })
+}
+
 // openEarly opens the sessions that have waited for the log's beginning, and for this member's first view: before
 // that it may not have remembered which of its lives this is, and what its numbers are made of may be used again.
 func (m *Machine) openEarly(p *part, out *protocol.Effects) {
@@ -328,6 +334,10 @@ func (m *Machine) carry(p *part, out *protocol.Effects) {
 	}
 	if o.Restored {
 		m.compare(p, out)
+	}
+	if p.stirred || o.Restored {
+		p.stirred = false
+		m.stir(out)
 	}
 	for i := range o.Beaten {
 		m.beaten(p, &o.Beaten[i], out)
@@ -382,10 +392,10 @@ func (m *Machine) submit(p *part, op replica.Op, w *work) error {
 	return nil
 }
 
-// partOf returns the shard that has a name.
+// partOf returns the shard that has a name: of the space's own, which all have, the one that is asked for it last.
 func (m *Machine) partOf(name string) *part {
-	if len(m.parts) == 1 {
-		return m.parts[0]
+	if len(m.parts) == 1 || name == lock.Whole {
+		return m.parts[len(m.parts)-1]
 	}
 	h := fnv.New64a()
 	h.Write([]byte(name))

@@ -24,7 +24,13 @@ type client struct {
 	// of the others is given back.
 	settled uint64
 	open    map[uint64]bool
-	ending  map[uint64]*work // numbers that were told to have ended, before the shard has heard of it
+	ending  map[ending]*work // what was told to have ended, before the shard has heard of it
+}
+
+// ending is the number of a request, and a shard.
+type ending struct {
+	number uint64
+	shard  int
 }
 
 // presence is what a shard knows of a session.
@@ -151,7 +157,7 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 	queue, waits := presence.queue, presence.waits
 	presence.queue, presence.waits = nil, nil
 	for _, r := range queue {
-		if c.requests[r.number] == r {
+		if m.current(r) {
 			m.ask(r, out)
 		}
 	}
@@ -379,6 +385,9 @@ func (m *Machine) restart(c *client, out *protocol.Effects) {
 			continue
 		}
 		r.state = asked
+		if r.pieces != nil {
+			m.split(r)
+		}
 		m.ask(r, out)
 	}
 }
@@ -425,10 +434,18 @@ func (m *Machine) dismiss(id lock.SessionID) {
 	m.waits -= len(c.requests)
 	//tidy:unordered each is withdrawn by itself
 	for _, r := range c.requests {
-		if r.work != nil {
-			r.part.shard.Withdraw(r.work.number) // whoever serves it now asks for it again
-			delete(r.part.work, r.work.number)
+		r.leave()
+		for _, piece := range r.pieces {
+			piece.leave()
 		}
+	}
+}
+
+// leave leaves a request to whoever serves its session now, who asks for it again.
+func (r *request) leave() {
+	if r.work != nil {
+		r.part.shard.Withdraw(r.work.number)
+		delete(r.part.work, r.work.number)
 	}
 }
 

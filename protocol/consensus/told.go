@@ -13,11 +13,12 @@ import (
 
 // decided tells a client that is served here what its shard has decided.
 func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effects) {
+	p.stirred = p.stirred || m.isWhole(decision.Name)
 	c := m.clients[decision.Session]
 	if c == nil {
 		return
 	}
-	if c.ending[decision.Request] != nil {
+	if c.ending[ending{decision.Request, p.index}] != nil {
 		return // it has been told its end
 	}
 	d := *decision
@@ -26,6 +27,10 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) && d.Request <= c.settled && !c.open[d.Request] {
 		// Its client has settled it, and another member's word has come late.
 		m.submitCancel(c, p, d.Name, d.Request, out)
+		return
+	}
+	if m.isWhole(d.Name) {
+		m.decidedWhole(c, p, &d, out)
 		return
 	}
 	switch d.Kind {
@@ -56,7 +61,7 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 		r = m.note(c, p, d) // it was asked for through another member
 	}
 	r.state, r.token, r.work, r.untold = granted, d.Token, nil, nil
-	switch presence := c.presenceAt(p); {
+	switch {
 	case !r.here, slices.ContainsFunc(c.giving, func(w *work) bool { return w.isOf(d) }):
 		// Nobody asks here, or it is being given up.
 	case r.elsewhere && d.Hold > 0:
@@ -65,7 +70,7 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 		told := *d
 		r.untold = &told
 		m.confirm(r)
-	case presence != nil && m.now < presence.heard+c.enrolled.TTL && m.stands(r, d):
+	case m.isHeard(r) && m.stands(r, d):
 		out.Decide(protocol.CallID{}, d)
 	default:
 		// It has ended already, which is told next. Or the session may have, further on than this copy is, and somebody else
@@ -78,8 +83,28 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 // stands reports whether a grant has not ended, as far as this member can know: not in a later entry that it has applied
 // already, nor by its hold limit, which its client counts from when it asked.
 func (m *Machine) stands(r *request, d *lock.Decision) bool {
-	return r.part.shard.Replica().Table().Held(r.client.id, r.name, r.token) && (d.Hold == 0 || m.now < r.arrived+d.Hold)
+	return r.isHeld() && (d.Hold == 0 || m.now < r.arrived+d.Hold)
 }
+
+// isHeld reports whether a request holds what it is for, as far as this member's copies know.
+func (r *request) isHeld() bool {
+	if r.pieces != nil {
+		return !slices.ContainsFunc(r.pieces, func(piece *request) bool { return !piece.isHeld() })
+	}
+	return r.part.shard.Replica().Table().Held(r.client.id, r.name, r.token)
+}
+
+// isHeard reports whether the session of a request lives where that is, because it was heard there within its ttl.
+func (m *Machine) isHeard(r *request) bool {
+	if r.pieces != nil {
+		return !slices.ContainsFunc(r.pieces, func(piece *request) bool { return !m.isHeard(piece) })
+	}
+	presence := r.client.presenceAt(r.part)
+	return presence != nil && m.now < presence.heard+r.client.enrolled.TTL
+}
+
+// isAt reports whether a request is one of a shard: a suspension is one of all.
+func (r *request) isAt(p *part) bool { return r.part == p || r.pieces != nil }
 
 // confirm asks whether a grant still stands.
 func (m *Machine) confirm(r *request) {
@@ -88,7 +113,7 @@ func (m *Machine) confirm(r *request) {
 
 // confirmed tells a grant that was not told, now that the copy is as new as when it was granted here.
 func (m *Machine) confirmed(r *request, out *protocol.Effects) {
-	if m.current(r) && r.untold != nil && r.part.shard.Replica().Table().Held(r.client.id, r.name, r.token) {
+	if m.current(r) && r.untold != nil && r.isHeld() {
 		out.Decide(protocol.CallID{}, r.untold)
 		r.untold = nil
 	}
@@ -97,7 +122,11 @@ func (m *Machine) confirmed(r *request, out *protocol.Effects) {
 // tellGrants tells a session that lives what it has been granted while nobody here knew whether it does.
 func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
-		if r := c.requests[number]; r.part == p && r.untold != nil && !(r.elsewhere && r.untold.Hold > 0) && m.stands(r, r.untold) {
+		r := c.requests[number]
+		if !r.isAt(p) || r.untold == nil || r.elsewhere && r.untold.Hold > 0 || r.pieces != nil && !m.isHeard(r) {
+			continue
+		}
+		if m.stands(r, r.untold) {
 			out.Decide(protocol.CallID{}, r.untold)
 			r.untold = nil
 		}
@@ -107,7 +136,7 @@ func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
 // giveBack gives back what a client has settled that another member's word has brought it nevertheless.
 func (m *Machine) giveBack(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
-		if r := c.requests[number]; r.part == p && !r.here && number <= c.settled && !c.open[number] {
+		if r := c.requests[number]; r.isAt(p) && !r.here && number <= c.settled && !c.open[number] {
 			m.withdraw(r, out)
 			m.drop(r, out)
 		}
@@ -125,8 +154,10 @@ func (m *Machine) note(c *client, p *part, d *lock.Decision) *request {
 	}
 	r.elsewhere = true
 	r.revoked = d.Kind == lock.Revoked
-	c.requests[r.number] = r
-	m.waits++
+	if m.isWhole(d.Name) {
+		r.state, r.token, r.revoked = queued, 0, false // it goes by its pieces
+	}
+	m.keep(r)
 	return r
 }
 
@@ -171,6 +202,9 @@ func (m *Machine) drop(r *request, out *protocol.Effects) {
 	delete(r.client.requests, r.number)
 	delete(r.client.open, r.number)
 	m.waits--
+	for _, w := range r.giving {
+		m.answerHeld(w, r.client.desk, holdfast.ErrNotHeld, out)
+	}
 	m.reminders.Sweep(m.waits+len(m.owns)+len(m.inquiries)+len(m.transfers)+len(m.parts), m.wanted)
 	m.concludeClosing(out)
 }
@@ -186,6 +220,11 @@ func (m *Machine) tell(r *request, d lock.Decision, out *protocol.Effects) {
 }
 
 func (m *Machine) refuse(r *request, err error, out *protocol.Effects) {
+	if r.of != nil {
+		r.state = over
+		m.withdraw(r.of, out)
+		r = r.of
+	}
 	m.tell(r, lock.Decision{Kind: lock.Refused, Err: err, Waited: max(0, m.now-r.arrived)}, out)
 }
 
@@ -211,18 +250,29 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 			}
 		}
 	case replica.Cancel:
-		if w.client.ending[w.op.Request] == w {
-			delete(w.client.ending, w.op.Request)
+		if at := (ending{w.op.Request, p.index}); w.client.ending[at] == w {
+			delete(w.client.ending, at)
 		}
 	case replica.Release, replica.Extend:
+		if w.request != nil {
+			m.donePiece(w, result.Repeated, out)
+			return
+		}
 		m.doneHeld(p, w, result, out)
 	case replica.Break:
+		if w.breaking != nil {
+			m.brokenPiece(p, w.breaking, result, out)
+			return
+		}
 		m.broken(w, result, out)
 	}
 }
 
 // current reports whether a request is still wanted.
 func (m *Machine) current(r *request) bool {
+	if r.of != nil {
+		return m.current(r.of) && r.of.pieces[r.part.index] == r
+	}
 	return m.serves(r.client) && r.client.requests[r.number] == r
 }
 
@@ -295,7 +345,10 @@ func (m *Machine) compare(p *part, out *protocol.Effects) {
 			m.giveBack(c, p, out)
 		}
 		for _, number := range slices.Sorted(maps.Keys(c.requests)) {
-			if r := c.requests[number]; r.part == p {
+			switch r := c.requests[number]; {
+			case r.pieces != nil:
+				m.comparePiece(r.pieces[p.index], lives, out)
+			case r.part == p:
 				m.compareRequest(r, lives, out)
 			}
 		}

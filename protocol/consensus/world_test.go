@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -278,8 +279,11 @@ func tell(reply *protocol.Reply) string {
 	if reply.Result == nil {
 		d := &reply.Decision
 		text := fmt.Sprintf("%d #%d %v", d.Session.Number, d.Request, d.Kind)
-		if d.Name != "" {
+		switch {
+		case d.Name != "":
 			text += " " + d.Name
+		case d.Kind != lock.Lost: // which may be told without
+			text += " *"
 		}
 		if d.Token != 0 {
 			text += fmt.Sprintf(" %d:%d", d.Token>>32, d.Token&(1<<32-1))
@@ -364,7 +368,7 @@ func errText(err error) string {
 }
 
 func tellLock(l *lock.Lock) string {
-	text := l.Name
+	text := cmp.Or(l.Name, "*")
 	for _, g := range l.Holders {
 		text += fmt.Sprintf(" held by %d %d:%d", g.Session.Number, g.Token>>32, g.Token&(1<<32-1))
 	}

@@ -1,0 +1,277 @@
+package consensus
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A suspension of a space of several shards is one of each of them: its pieces, requests of one session with one number,
+// for each shard has a table and a record of its own. They are asked for in the order of the shards, each when no other
+// suspension is before the piece in the shard before. So two suspensions cannot wait for each other, since who is the first in the
+// first shard is it in all; and nothing new is granted in any as soon as all are asked, while in some something is
+// held. It is granted when all pieces are, under the token of the last one, and ends in all shards when it ends in one.
+
+// isWhole reports whether a name is that of the space, of which every shard has a piece.
+func (m *Machine) isWhole(name string) bool { return name == lock.Whole && len(m.parts) > 1 }
+
+// split makes the pieces of a suspension, of which no shard knows yet.
+func (m *Machine) split(r *request) {
+	if r.pieces == nil {
+		m.suspending = append(m.suspending, r)
+	}
+	r.pieces = make([]*request, len(m.parts))
+	for i, p := range m.parts {
+		r.pieces[i] = &request{of: r, client: r.client, part: p, number: r.number, name: r.name}
+	}
+}
+
+// askWhole asks the first shard in which a suspension is not granted. Where it is in all, the last one tells it again.
+func (m *Machine) askWhole(r *request, out *protocol.Effects) {
+	at := slices.IndexFunc(r.pieces, func(piece *request) bool { return piece.state != granted })
+	if at < 0 {
+		at = len(r.pieces) - 1
+	}
+	m.askPiece(r.pieces[at], out)
+}
+
+func (m *Machine) askPiece(piece *request, out *protocol.Effects) {
+	r := piece.of
+	piece.op, piece.arrived, piece.waitEnd, piece.elsewhere = r.op, r.arrived, r.waitEnd, r.elsewhere
+	if piece.part != r.part {
+		piece.op.Hold = 0 // the last one has the limit, and ends the others
+	}
+	if piece.state == unasked {
+		piece.state = asked
+	}
+	if piece.work == nil {
+		m.ask(piece, out)
+	}
+}
+
+// decidedWhole goes on with a suspension when a shard has decided about its piece.
+func (m *Machine) decidedWhole(c *client, p *part, d *lock.Decision, out *protocol.Effects) {
+	r := c.requests[d.Request]
+	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) {
+		r = m.note(c, p, d) // it was asked for through another member
+	}
+	if r == nil || r.pieces == nil {
+		return
+	}
+	piece := r.pieces[p.index]
+	if piece.state == over {
+		return
+	}
+	switch d.Kind {
+	case lock.Granted:
+		piece.state, piece.token, piece.told, piece.work = granted, d.Token, *d, nil
+		if r.state == granted {
+			m.grantWhole(r, d, out) // it was asked for again
+		}
+	case lock.Queued:
+		piece.state, piece.token, piece.work = queued, 0, nil
+		if r.here && p.index == 0 { // where its place is
+			out.Decide(protocol.CallID{}, d)
+		}
+	case lock.Revoked:
+		m.revokedPiece(r, d, out)
+	case lock.Refused, lock.Lost, lock.Released:
+		m.endedPiece(piece, d, out)
+	}
+}
+
+// stir goes on with all suspensions, when something has happened to one in a shard.
+func (m *Machine) stir(out *protocol.Effects) {
+	m.suspending = slices.DeleteFunc(m.suspending, func(r *request) bool { return !m.current(r) })
+	for _, r := range slices.Clone(m.suspending) {
+		if m.current(r) && r.state != granted {
+			m.advance(r, out)
+		}
+	}
+}
+
+// advance asks the next shard, and tells a suspension that all have granted.
+func (m *Machine) advance(r *request, out *protocol.Effects) {
+	all, latest := true, &r.pieces[0].told
+	for _, piece := range r.pieces {
+		switch {
+		case piece.state == granted:
+			if piece.told.Waited >= latest.Waited {
+				latest = &piece.told
+			}
+		case piece.state == queued && piece.isNext():
+			all = false
+		case piece.state == unasked && r.here: // otherwise whoever has asked for it asks on
+			m.askPiece(piece, out)
+			return
+		default:
+			return
+		}
+	}
+	if all {
+		m.grantWhole(r, latest, out)
+	}
+}
+
+// isNext reports whether no other suspension is before a piece that waits in its shard.
+func (r *request) isNext() bool {
+	table := r.part.shard.Replica().Table()
+	is, known := table.Standing(r.client.id, r.name, r.number)
+	_, suspended := table.Suspension()
+	return known && is.Position == 0 && !suspended
+}
+
+// grantWhole tells a suspension that all shards have granted, the last of them by d.
+func (m *Machine) grantWhole(r *request, d *lock.Decision, out *protocol.Effects) {
+	told := r.pieces[len(r.pieces)-1].told
+	told.Since, told.Waited = d.Since, d.Waited
+	m.onGranted(r.client, r.part, r, &told, out)
+}
+
+// revokedPiece tells a client to stop when a shard does. One that has not been granted all has not been told anything to stop.
+func (m *Machine) revokedPiece(r *request, d *lock.Decision, out *protocol.Effects) {
+	switch {
+	case r.state != granted:
+		m.endWhole(r, d, out)
+	case !r.revoked:
+		r.revoked = true
+		told := *d
+		told.Token = r.token
+		out.Decide(protocol.CallID{}, &told)
+	}
+}
+
+// endedPiece goes on when a suspension has ended in a shard: it is being given up in all, or is to end in the others.
+func (m *Machine) endedPiece(piece *request, d *lock.Decision, out *protocol.Effects) {
+	piece.state = over
+	if len(piece.of.giving) > 0 {
+		m.given(piece.of, out)
+		return
+	}
+	m.endWhole(piece.of, d, out)
+}
+
+// endWhole ends a suspension in all shards, because of what one of them has decided.
+func (m *Machine) endWhole(r *request, why *lock.Decision, out *protocol.Effects) {
+	m.withdraw(r, out)
+	d := *why
+	if d.Token = r.token; r.state != granted && d.Kind != lock.Refused {
+		d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", untoldEnd(d.Loss)
+	}
+	m.ended(r.client, r, &d, out)
+}
+
+// releaseWhole gives up a suspension, and is answered when all shards have done so.
+func (m *Machine) releaseWhole(w *work, out *protocol.Effects) {
+	r := w.client.suspension(w.op.Request, w.op.Token)
+	if r == nil || r.state != granted {
+		m.answerHeld(w, w.client.desk, holdfast.ErrNotHeld, out)
+		return
+	}
+	if r.giving = append(r.giving, w); len(r.giving) > 1 {
+		return
+	}
+	for _, piece := range r.pieces {
+		if err := m.releasePiece(piece); err != nil {
+			w.answered = true
+			r.giving = nil
+			m.answerHeld(w, w.client.desk, err, out)
+			return
+		}
+	}
+}
+
+func (m *Machine) releasePiece(piece *request) error {
+	op := replica.Op{Kind: replica.Release, Session: piece.client.id, Request: piece.number, Name: piece.name, Token: piece.token}
+	return m.submit(piece.part, op, &work{client: piece.client, request: piece})
+}
+
+// suspension returns what a session has asked for by that number or, where it is 0, holds under that token; or nil.
+func (c *client) suspension(number uint64, token holdfast.Token) *request {
+	//tidy:unordered there is one of a number, and one under a token
+	for _, r := range c.requests {
+		if r.pieces != nil && (number == 0 || r.number == number) && (token == 0 || r.token == token) {
+			return r
+		}
+	}
+	return nil
+}
+
+// donePiece goes on when the release of a piece was answered without a decision.
+func (m *Machine) donePiece(w *work, repeated bool, out *protocol.Effects) {
+	piece := w.request
+	if !m.current(piece) || piece.state == over || len(piece.of.giving) == 0 || repeated && m.releasePiece(piece) == nil {
+		return
+	}
+	piece.state = over // it was not held any more
+	m.given(piece.of, out)
+}
+
+// given answers who waits for the release of a suspension, when it has ended in all shards.
+func (m *Machine) given(r *request, out *protocol.Effects) {
+	if slices.ContainsFunc(r.pieces, func(piece *request) bool { return piece.state != over }) {
+		return
+	}
+	giving := r.giving
+	r.giving = nil
+	for _, w := range giving {
+		w.op.Request, w.op.Token = r.number, r.token
+		m.answerHeld(w, r.client.desk, nil, out)
+	}
+	m.drop(r, out)
+}
+
+// takePiece makes a record of what a shard has of a suspension of a session that comes from elsewhere.
+func (m *Machine) takePiece(c *client, p *part, is *lock.Decision) {
+	r := c.requests[is.Request]
+	if r == nil {
+		r = m.note(c, p, is)
+	}
+	if r.pieces == nil || r.pieces[p.index].state != unasked {
+		return
+	}
+	piece := r.pieces[p.index]
+	piece.state, piece.token, piece.told = queued, is.Token, *is
+	if is.Kind != lock.Queued {
+		piece.state, piece.told.Kind, piece.told.Loss = granted, lock.Granted, ""
+		r.revoked = r.revoked || is.Kind == lock.Revoked
+	}
+	if !slices.ContainsFunc(r.pieces, func(piece *request) bool { return piece.state != granted }) {
+		r.state, r.token = granted, r.pieces[len(r.pieces)-1].token
+	}
+}
+
+// isBroken reports whether a suspension that comes from elsewhere has ended in one of its shards: then it is none any more.
+func (m *Machine) isBroken(r *request) bool {
+	return slices.ContainsFunc(r.pieces, func(piece *request) bool {
+		_, ended := piece.part.shard.Replica().Ended(r.client.id, r.number)
+		return piece.state == unasked && ended
+	})
+}
+
+// comparePiece goes on with a suspension when the copy of one of its shards was replaced by another one.
+func (m *Machine) comparePiece(piece *request, lives bool, out *protocol.Effects) {
+	c, p := piece.client, piece.part
+	copied := p.shard.Replica()
+	is, known := copied.Table().Standing(c.id, piece.name, piece.number)
+	was, ended := copied.Ended(c.id, piece.number)
+	switch {
+	case !lives:
+		is = lock.Decision{Kind: lock.Lost, Loss: holdfast.SessionExpired}
+	case known && (is.Kind == lock.Queued && piece.state == queued || is.Kind == lock.Granted && piece.state == granted && is.Token == piece.token):
+		return
+	case known:
+		is.Since = p.here(is.Since)
+	case !ended && piece.state <= asked:
+		return // it is on its way, or nobody has asked
+	case was.Kind == lock.Refused:
+		is = was
+	default:
+		is = lock.Decision{Kind: lock.Lost, Loss: lossOf(&was)}
+	}
+	is.Session, is.Request, is.Name = c.desk, piece.number, piece.name
+	m.decidedWhole(c, p, &is, out)
+}
