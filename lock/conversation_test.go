@@ -22,6 +22,7 @@ import (
 //	late 5s                                           time passes, and the table is not told
 //	acquire s1 #1 NAME [shared] [slots=2/5] [owner=…] [client=…] [reason=…] [try] [wait=5s] [hold=5s] [age=1s]
 //	release s1 NAME [#1] [token=1.1] · cancel s1 #1 NAME · end s1 [why=…]
+//	let-in s1 #1 of=2 owner=… [wait=5s] [hold=5s]     s2's owner is let in, past the suspension s1 #1
 //	break NAME [token=1.1] · extend s1 NAME token=1.1 hold=5s
 //	adopt s1 #1 NAME token=1.1 [until=5s] [revoked] [shared] [slots=2/5] [owner=…] · adopt-revoked …
 //	displace s1 #1 NAME token=1.1 below=1.3+1.2 [shared] [slots=2/5] · revoke s1 NAME token=1.1
@@ -83,6 +84,13 @@ func (c *conversation) play(t *testing.T, d *datadriven.TestData) {
 	case "cancel":
 		if !c.table.Cancel(c.now, words.session, words.name, words.id, &c.out) {
 			c.say("unknown")
+		}
+	case "let-in":
+		r := words.request(t, c.now)
+		r.Owner = ""
+		of := SessionID{Member: 1, Number: uint64(words.number(t, "of"))}
+		if !c.table.LetIn(c.now, &r, of, words.values["owner"], &c.out) {
+			c.say("nothing is let in")
 		}
 	case "end":
 		c.table.EndSession(c.now, words.session, holdfast.Loss(words.values["why"]), &c.out)

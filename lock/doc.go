@@ -87,6 +87,10 @@
 //   - A Try, or a wait whose limit has passed, is not parked but refused as held, because of
 //     who suspends the table or is the first that waits to. A parked request's wait limit
 //     ends its wait like any other (a tryLock that Geode has parked waits for ever).
+//   - Several tables may be suspended together. Then an owner may hold what the suspension waits for in another table, and be
+//     parked in this one, or behind the suspension that is granted here already. It can be let in nevertheless, with all that
+//     it has parked (LetIn): a suspension that is granted waits again then, before all others, and gets another
+//     token. So who is told of one that spans tables tells of it when all have granted it, and nobody is being let in.
 //   - A suspension that is to end holds everybody off until it has ended. Where sides of a
 //     partition have each suspended the table, nobody passes until one of them is left.
 //
@@ -101,7 +105,7 @@
 // these names again (vacancy.go). A name with an excess is marked, and only there its holders are walked
 // when one of them ends (excess.go). What the gate needs is there while it is closed, and
 // no longer (gate.go); who has passed it goes by the seats that there are and the set of those that are
-// parked, so that nothing can be counted down twice (permission.go).
+// parked, so that nothing can be counted down twice (permission.go). Who suspends several tables lets owners in (letin.go).
 //
 // # Cost
 //

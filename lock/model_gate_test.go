@@ -234,6 +234,57 @@ func (w *world) suspend(rt *rapid.T) {
 	w.compare(rt, w.model.acquire(w.now, r))
 }
 
+// letIn lets an owner through the gate.
+func (w *world) letIn(rt *rapid.T) {
+	r := w.drawRequest(rt)
+	all := w.model.gate
+	if n := w.model.find(Whole); n != nil && rapid.IntRange(0, 4).Draw(rt, "suspends") != 0 {
+		for _, g := range n.grants {
+			r.Session, r.ID = g.request.Session, g.holds[0]
+		}
+		if len(n.queue) > 0 && rapid.Bool().Draw(rt, "waits") {
+			r.Session, r.ID = n.queue[0].request.Session, n.queue[0].request.ID
+		}
+	}
+	s, owner := drawSession(rt), rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "through")
+	if len(all) > 0 && rapid.IntRange(0, 4).Draw(rt, "parked") != 0 {
+		through := rapid.SampledFrom(all).Draw(rt, "of").request
+		s, owner = through.Session, through.Owner
+	}
+	let := w.table.LetIn(w.now, &r, s, owner, &w.out)
+	want, done := w.model.letIn(w.now, r, s, owner)
+	if let != done {
+		rt.Fatalf("let in: %v, want %v", let, done)
+	}
+	w.compare(rt, want)
+}
+
+func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Decision, done bool) {
+	theirs := func(w *modelWait) bool { return w.parked && sameOwner(w.request, Request{Session: s, Owner: owner}) }
+	n := m.find(Whole)
+	if n == nil || !slices.ContainsFunc(m.gate, theirs) {
+		return nil, false
+	}
+	if len(n.grants) == 0 {
+		at := slices.IndexFunc(n.queue, func(w *modelWait) bool { return w.request.Session == r.Session && w.request.ID == r.ID })
+		if at < 0 || theirs(&modelWait{n.queue[at].request, true}) {
+			return nil, false
+		}
+	} else {
+		g := n.grants[0]
+		if len(n.grants) > 1 || len(g.holds) > 1 || g.revoked || g.request.Session != r.Session || g.holds[0] != r.ID || theirs(&modelWait{g.request, true}) {
+			return nil, false
+		}
+		waits := &modelWait{request: g.request}
+		waits.request.ID, waits.request.Arrived, waits.request.WaitEnd, waits.request.Hold, waits.request.Try = r.ID, r.Arrived, r.WaitEnd, r.Hold, false
+		n.grants, n.queue, m.gate = nil, append([]*modelWait{waits}, n.queue...), append([]*modelWait{waits}, m.gate...)
+		d := told(Queued, waits.request)
+		out = append(out, d)
+	}
+	let, _ := m.let(now, theirs)
+	return append(append(out, let...), m.settleGate(now)...), true
+}
+
 // checkSuspension compares what is said of suspensions, and who is parked.
 func (w *world) checkSuspension(rt *rapid.T) {
 	suspending := 0

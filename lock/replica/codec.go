@@ -71,7 +71,7 @@ func (o *Op) Size() int {
 
 // Check says what Append would write of an operation and TakeOp would not read: something that no client asks for.
 func (o *Op) Check() error {
-	if o.Kind < Open || o.Kind > Break {
+	if o.Kind < Open || o.Kind > LetIn {
 		return fmt.Errorf("an operation of kind %d: %w", o.Kind, ErrMalformed)
 	}
 	for _, n := range [...]int{o.Units, o.Capacity} {
@@ -139,6 +139,13 @@ func (w *writer) op(o *Op) {
 	case Break:
 		w.text(o.Name)
 		w.number(uint64(o.Token))
+	case LetIn:
+		w.number(o.Request)
+		w.session(o.Other)
+		w.text(o.Owner)
+		w.time(o.Age)
+		w.time(o.Wait)
+		w.time(o.Hold)
 	}
 }
 
@@ -166,6 +173,9 @@ func (r *reader) op() (o Op) {
 		o.Name, o.Token, o.Hold = r.text(), holdfast.Token(r.number()), r.time()
 	case Break:
 		o.Name, o.Token = r.text(), holdfast.Token(r.number())
+	case LetIn:
+		o.Request, o.Other, o.Owner = r.number(), r.session(), r.text()
+		o.Age, o.Wait, o.Hold = r.time(), r.time(), r.time()
 	default:
 		r.fail("an operation of kind %d", o.Kind)
 	}

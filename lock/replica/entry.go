@@ -42,9 +42,12 @@ const (
 	Extend
 	// Break takes a name from its holders: those of Token, or all where that is 0.
 	Break
+	// LetIn lets what Owner of session Other has parked through the gate, past the suspension that is Request of Session:
+	// see lock.Table.LetIn.
+	LetIn
 )
 
-var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break"}
+var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
@@ -64,7 +67,9 @@ type Op struct {
 	Name    string
 	Token   holdfast.Token
 
-	// Acquire, and Extend: Hold.
+	Other lock.SessionID // LetIn
+
+	// Acquire; LetIn: Owner, Age, Wait, Hold; Extend: Hold.
 	Owner, Reason string
 	Mode          holdfast.Mode
 	Units         int

@@ -231,6 +231,9 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 		r.cancel(s, o, out)
 	case Extend:
 		return r.table.Extend(r.now, o.Session, o.Name, o.Token, o.Hold)
+	case LetIn:
+		request := o.request(r.now)
+		r.table.LetIn(r.now, &request, o.Other, o.Owner, &out.Decisions)
 	default:
 		return fmt.Errorf("%w: an operation of kind %d, which this version does not know", holdfast.ErrUnsupported, o.Kind)
 	}

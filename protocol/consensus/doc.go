@@ -47,7 +47,8 @@
 // all, two suspensions do not wait for each other, and soon nothing new is granted in any shard, while in one of them
 // something is still held. The client is told of one request, under the token of the last shard. It ends
 // in all when it ends in one: when it is given up, broken, or refused because of its wait limit. Operators see it as one
-// too; who has some of the shards is one that waits. Why the machine does this and not whoever asks: it hears of what
+// too; who has some of the shards is one that waits. Who holds something in one shard, and needs more in another to
+// give it back, is let through that one's gate, as he is where there is one shard (lock.Table.LetIn): so a suspension waits for an end that comes. Why the machine does this and not whoever asks: it hears of what
 // happens in each shard, goes on when a session is adopted or has to go on under another name, and nobody
 // beside it knows of shards.
 //
@@ -132,6 +133,7 @@
 //	part.go       a shard as a part of the machine, and its beginning
 //	sessions.go   who is served: enrolled, beaten for, dismissed
 //	whole.go      suspensions of several shards
+//	letin.go      who is let in while one waits for him
 //	survey.go     what operators ask of those
 //	adopt.go      sessions that come from elsewhere
 //	calls.go      what clients ask

@@ -13,7 +13,11 @@ import (
 
 // decided tells a client that is served here what its shard has decided.
 func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effects) {
-	p.stirred = p.stirred || m.isWhole(decision.Name)
+	if m.isWhole(decision.Name) {
+		p.stirred = true
+	} else if decision.Kind == lock.Queued && len(m.suspending) > 0 {
+		m.queued(p, decision)
+	}
 	c := m.clients[decision.Session]
 	if c == nil {
 		return
@@ -205,6 +209,10 @@ func (m *Machine) drop(r *request, out *protocol.Effects) {
 	for _, w := range r.giving {
 		m.answerHeld(w, r.client.desk, holdfast.ErrNotHeld, out)
 	}
+	if first := m.parts[0]; r.pieces != nil && first.shard != nil {
+		first.stirred = true // another one of its owner may have waited for it
+		m.touch(first)
+	}
 	m.reminders.Sweep(m.waits+len(m.owns)+len(m.inquiries)+len(m.transfers)+len(m.parts), m.wanted)
 	m.concludeClosing(out)
 }
@@ -259,6 +267,8 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 			return
 		}
 		m.doneHeld(p, w, result, out)
+	case replica.LetIn:
+		m.haveLetIn(p, w, out)
 	case replica.Break:
 		if w.breaking != nil {
 			m.brokenPiece(p, w.breaking, result, out)

@@ -23,6 +23,7 @@ func (m *Machine) split(r *request) {
 	if r.pieces == nil {
 		m.suspending = append(m.suspending, r)
 	}
+	r.letsIn = nil
 	r.pieces = make([]*request, len(m.parts))
 	for i, p := range m.parts {
 		r.pieces[i] = &request{of: r, client: r.client, part: p, number: r.number, name: r.name}
@@ -40,6 +41,9 @@ func (m *Machine) askWhole(r *request, out *protocol.Effects) {
 
 func (m *Machine) askPiece(piece *request, out *protocol.Effects) {
 	r := piece.of
+	if piece.state == unasked && m.followsOwn(r) {
+		return
+	}
 	piece.op, piece.arrived, piece.waitEnd, piece.elsewhere = r.op, r.arrived, r.waitEnd, r.elsewhere
 	if piece.part != r.part {
 		piece.op.Hold = 0 // the last one has the limit, and ends the others
@@ -50,6 +54,23 @@ func (m *Machine) askPiece(piece *request, out *protocol.Effects) {
 	if piece.work == nil {
 		m.ask(piece, out)
 	}
+}
+
+// followsOwn reports whether another suspension of the same owner is on its way. It would enter that one's grant in one shard and wait
+// for it in another, and so keep it from making room (see letin.go). One that does not want to wait is refused in a moment.
+func (m *Machine) followsOwn(r *request) bool {
+	if r.op.Try || r.op.Owner == "" {
+		return false
+	}
+	for _, other := range m.suspending {
+		if other == r {
+			break
+		}
+		if m.current(other) && other.state != granted && other.client == r.client && other.op.Owner == r.op.Owner {
+			return true
+		}
+	}
+	return false
 }
 
 // decidedWhole goes on with a suspension when a shard has decided about its piece.
@@ -88,6 +109,7 @@ func (m *Machine) stir(out *protocol.Effects) {
 	m.suspending = slices.DeleteFunc(m.suspending, func(r *request) bool { return !m.current(r) })
 	for _, r := range slices.Clone(m.suspending) {
 		if m.current(r) && r.state != granted {
+			m.letAllIn(r)
 			m.advance(r, out)
 		}
 	}
@@ -111,7 +133,7 @@ func (m *Machine) advance(r *request, out *protocol.Effects) {
 			return
 		}
 	}
-	if all {
+	if all && len(r.letsIn) == 0 {
 		m.grantWhole(r, latest, out)
 	}
 }
@@ -120,8 +142,13 @@ func (m *Machine) advance(r *request, out *protocol.Effects) {
 func (r *request) isNext() bool {
 	table := r.part.shard.Replica().Table()
 	is, known := table.Standing(r.client.id, r.name, r.number)
-	_, suspended := table.Suspension()
-	return known && is.Position == 0 && !suspended
+	return known && is.Position == 0 && !r.isBehind()
+}
+
+// isBehind reports whether another suspension holds the shard of a piece that waits there.
+func (r *request) isBehind() bool {
+	_, suspended := r.part.shard.Replica().Table().Suspension()
+	return suspended
 }
 
 // grantWhole tells a suspension that all shards have granted, the last of them by d.

@@ -51,7 +51,7 @@ func TestLeast(t *testing.T) {
 		}
 	}
 	least := math.MaxInt // of operations, which are written by their kind
-	for k := replica.Open; k <= replica.Break; k++ {
+	for k := replica.Open; k <= replica.LetIn; k++ {
 		c := coder{writing: true}
 		if !c.operation(&replica.Op{Kind: k}) {
 			t.Fatal(c.err)

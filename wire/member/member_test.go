@@ -277,7 +277,7 @@ func fill(random *rand.Rand, v reflect.Value) {
 func fillConsensus(random *rand.Rand, v reflect.Value) bool {
 	switch value := v.Addr().Interface().(type) {
 	case *replica.Kind:
-		*value = replica.Open + replica.Kind(random.UintN(uint(replica.Break)))
+		*value = replica.Open + replica.Kind(random.UintN(uint(replica.LetIn)))
 	case *replica.Op: // whatever its kind does not name is not written
 		fillKind(random, v)
 		value.Units, value.Capacity = value.Units&math.MaxInt32, value.Capacity&math.MaxInt32

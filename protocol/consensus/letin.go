@@ -1,0 +1,100 @@
+package consensus
+
+import (
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A suspension waits for what is held, and who holds something may need another name to give it back. In one table who has
+// passed its gate is let through (package lock). In several, who holds in one finds the gate of another one closed, or its table
+// suspended, and each would wait for the other. So whose member asks for a suspension lets him in there: it has a copy of
+// each table, and sees both. The suspension is told when all shards have granted it and nobody is being let in.
+//
+// Only a session of a member's own process does that, as operators use. It is served by one member, so nobody else can
+// have told of a suspension that somebody is let into.
+
+// passer is who is let into a shard.
+type passer struct {
+	shard   int
+	session lock.SessionID
+	owner   string
+}
+
+// queued lets in who has begun to wait at a shard, if it is for a suspension that waits for him elsewhere.
+func (m *Machine) queued(p *part, d *lock.Decision) {
+	for _, r := range m.suspending {
+		m.letIn(r, passer{p.index, d.Session, d.Owner})
+	}
+}
+
+// letAllIn lets in all who wait at some shard for a suspension that waits for them at another one.
+func (m *Machine) letAllIn(r *request) {
+	for _, piece := range r.pieces {
+		if piece.part.shard == nil {
+			continue
+		}
+		var all []passer
+		piece.part.shard.Replica().Table().Parked(func(session lock.SessionID, owner string) {
+			all = append(all, passer{piece.part.index, session, owner})
+		})
+		for _, who := range all {
+			m.letIn(r, who)
+		}
+	}
+}
+
+// letIn lets somebody into a shard if it takes that.
+func (m *Machine) letIn(r *request, who passer) {
+	piece := r.pieces[who.shard]
+	switch {
+	case !m.current(r) || r.state == granted || !r.client.enrolled.Own || r.letsIn[who] != nil:
+		return
+	case who.session == r.client.id && who.owner == r.op.Owner:
+		return // it waits for nobody but itself
+	case piece.state != granted && (piece.state != queued || piece.isBehind()):
+		return // if it takes that still when it is its turn, that tells
+	case !m.atGate(piece.part, who).Parked || !m.holdsUp(r, who):
+		return
+	}
+	op := replica.Op{
+		Kind: replica.LetIn, Session: r.client.id, Request: r.number, Other: who.session, Owner: who.owner,
+		Age: m.now - r.arrived, Wait: lock.Never, Hold: piece.op.Hold,
+	}
+	if r.waitEnd != lock.Never {
+		op.Wait = max(0, r.waitEnd-m.now)
+	}
+	w := &work{client: r.client, request: r}
+	if m.submit(piece.part, op, w) != nil {
+		return // what happens next tries it again, or the wait limit ends it
+	}
+	if r.letsIn == nil {
+		r.letsIn = map[passer]*work{}
+	}
+	r.letsIn[who] = w
+}
+
+// holdsUp reports whether a suspension waits for somebody in another shard than the one that he is to be let into.
+func (m *Machine) holdsUp(r *request, who passer) bool {
+	for _, piece := range r.pieces {
+		if piece.part.index != who.shard && piece.part.shard != nil && m.atGate(piece.part, who).Passed {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Machine) atGate(p *part, who passer) lock.OwnerAtGate {
+	return p.shard.Replica().Table().OwnerAtGate(who.session, who.owner)
+}
+
+// haveLetIn goes on when a shard has let somebody in, or could not.
+func (m *Machine) haveLetIn(p *part, w *work, out *protocol.Effects) {
+	r, who := w.request, passer{p.index, w.op.Other, w.op.Owner}
+	if r.letsIn[who] == w {
+		delete(r.letsIn, who)
+	}
+	if m.current(r) && r.state != granted {
+		m.advance(r, out)
+	}
+}
