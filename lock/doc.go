@@ -88,9 +88,9 @@
 //     who suspends the table or is the first that waits to. A parked request's wait limit
 //     ends its wait like any other (a tryLock that Geode has parked waits for ever).
 //   - Several tables may be suspended together. Then an owner may hold what the suspension waits for in another table, and be
-//     parked in this one, or behind the suspension that is granted here already. It can be let in nevertheless, with all that
-//     it has parked (LetIn): a suspension that is granted waits again then, before all others, and gets another
-//     token. So who is told of one that spans tables tells of it when all have granted it, and nobody is being let in.
+//     parked in this one, which waits for others yet or has granted the suspension already. It can be let in nevertheless, with
+//     all that it has parked (LetIn): a suspension that is granted waits again then, before all others, and gets
+//     another token. So whoever makes one of several tells of it when all have granted it, and nobody is being let in.
 //   - A suspension that is to end holds everybody off until it has ended. Where sides of a
 //     partition have each suspended the table, nobody passes until one of them is left.
 //

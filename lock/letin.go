@@ -1,5 +1,7 @@
 package lock
 
+import "slices"
+
 // Several tables may be suspended together. Then who has passed the gate of one of them may need a name of another one to
 // give back what a suspension waits for there; and that one's gate, which does not know of it, is closed for him.
 
@@ -43,9 +45,10 @@ func (t *Table) Parked(visit func(s SessionID, owner string)) {
 
 // LetIn lets all that a named owner of session s has parked through the gate, although a suspension keeps that closed, and
 // the owner has nothing here that has passed: it has, in another table that the same suspension waits for. r is that
-// suspension's request, as it was asked with, and counts its limits from now on where it does not wait yet: one that
-// is granted waits again, before all others, and Queued is appended for it. It reports whether that was done. It is not where
-// the owner has nothing parked, r neither waits nor suspends the table, or someone else does, or r is not its only hold.
+// suspension's request, as it was asked with. If it is granted, it waits again, before all others, and so does whatever has
+// entered its grant; Queued is appended for each. Their limits are r's from then on, but for the wait limit, which is
+// r's alone. LetIn reports whether the owner was let in. It is not where it has nothing parked, where r
+// neither waits nor suspends the table, or someone else does, and where it is to end.
 func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]Decision) bool {
 	e, suspender, p := t.entryOf(Whole), t.sessionOf(r.Session), party{t.sessionOf(s), owner}
 	if e == 0 || suspender == 0 || !t.OwnerAtGate(s, owner).Parked {
@@ -56,32 +59,46 @@ func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]De
 		return false
 	}
 	if x := t.entries.at(e); x.holders != 0 {
-		if t.holdsOf(x) > 1 || x.holders != i || t.seats.at(i).revoked {
+		at := t.seats.at(i)
+		if at.token == 0 || at.revoked || x.crowd != 0 && t.crowds.at(x.crowd).grants > 1 {
 			return false
 		}
-		t.recede(i, r)
-		*out = append(*out, t.queued(i))
+		t.recede(x, r, out)
 	}
 	t.letOwner(p)
 	t.settleTouched(now, out)
 	return true
 }
 
-// recede makes the only holder of Whole, seat i, the first that waits for it.
-func (t *Table) recede(i int32, r *Request) {
-	s := t.seats.at(i)
-	x := t.entries.at(s.entry)
-	order := append([]int32{i}, t.gate.inTurn()...)
-	t.leaveGrant(i, s, x)
-	s.token, s.since = 0, r.Arrived
-	if s.detail != 0 || r.Hold != 0 || r.WaitEnd != Never {
-		t.detailOf(i).hold = r.Hold
-		t.setDeadline(s.detail, r.WaitEnd)
+// recede makes the holds of Whole, entry x, which are one grant, the first that wait for it.
+func (t *Table) recede(x *entry, r *Request, out *[]Decision) {
+	var holds []int32
+	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
+		holds = append(holds, i)
 	}
-	t.enqueue(i, false)
-	x.queue = i // which was its last: it is a ring
-	if index := t.indexOf(s.entry); index != nil {
+	order := append(slices.Clone(holds), t.gate.inTurn()...)
+	for _, i := range holds {
+		s := t.seats.at(i)
+		again := Request{Owner: t.owner(s), Client: t.client(s), Hold: r.Hold}
+		if s.detail != 0 {
+			again.Reason = t.details.at(s.detail).reason
+		}
+		t.leaveGrant(i, s, x)
+		t.forgetDetail(i)
+		s.token = 0
+		end := Never
+		if s.request == r.ID {
+			s.since, end = r.Arrived, r.WaitEnd
+		}
+		t.describe(i, &again, end)
+		t.enqueue(i, false)
+	}
+	x.queue = holds[0] // they are its last: it is a ring
+	if index := t.indexOf(t.gate.whole); index != nil {
 		t.renumber(x, index)
 	}
 	t.lineUp(order)
+	for _, i := range holds {
+		*out = append(*out, t.queued(i))
+	}
 }

@@ -240,7 +240,7 @@ func (w *world) letIn(rt *rapid.T) {
 	all := w.model.gate
 	if n := w.model.find(Whole); n != nil && rapid.IntRange(0, 4).Draw(rt, "suspends") != 0 {
 		for _, g := range n.grants {
-			r.Session, r.ID = g.request.Session, g.holds[0]
+			r.Session, r.ID = g.request.Session, g.holds[rapid.IntRange(0, len(g.holds)-1).Draw(rt, "hold")]
 		}
 		if len(n.queue) > 0 && rapid.Bool().Draw(rt, "waits") {
 			r.Session, r.ID = n.queue[0].request.Session, n.queue[0].request.ID
@@ -251,12 +251,30 @@ func (w *world) letIn(rt *rapid.T) {
 		through := rapid.SampledFrom(all).Draw(rt, "of").request
 		s, owner = through.Session, through.Owner
 	}
+	w.checkAtGate(rt, Request{Session: s, Owner: owner})
 	let := w.table.LetIn(w.now, &r, s, owner, &w.out)
 	want, done := w.model.letIn(w.now, r, s, owner)
 	if let != done {
 		rt.Fatalf("let in: %v, want %v", let, done)
 	}
 	w.compare(rt, want)
+}
+
+// checkAtGate compares what is said of an owner, and who is said to be parked.
+func (w *world) checkAtGate(rt *rapid.T, of Request) {
+	theirs := func(r Request) bool { return sameOwner(r, of) }
+	want := OwnerAtGate{Passed: slices.ContainsFunc(w.model.atNames(), theirs)}
+	var parked, listed []party
+	for _, waits := range w.model.gate {
+		if r := waits.request; waits.parked && r.Owner != "" {
+			want.Parked = want.Parked || theirs(r)
+			parked = append(parked, party{w.table.sessionOf(r.Session), r.Owner})
+		}
+	}
+	w.table.Parked(func(s SessionID, owner string) { listed = append(listed, party{w.table.sessionOf(s), owner}) })
+	if at := w.table.OwnerAtGate(of.Session, of.Owner); at != want || !slices.Equal(listed, parked) {
+		rt.Fatalf("%q of %v: %+v, and parked are %v; want %+v and %v", of.Owner, of.Session, at, listed, want, parked)
+	}
 }
 
 func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Decision, done bool) {
@@ -272,14 +290,22 @@ func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Dec
 		}
 	} else {
 		g := n.grants[0]
-		if len(n.grants) > 1 || len(g.holds) > 1 || g.revoked || g.request.Session != r.Session || g.holds[0] != r.ID || theirs(&modelWait{g.request, true}) {
+		if len(n.grants) > 1 || g.revoked || g.request.Session != r.Session || !slices.Contains(g.holds, r.ID) || theirs(&modelWait{g.request, true}) {
 			return nil, false
 		}
-		waits := &modelWait{request: g.request}
-		waits.request.ID, waits.request.Arrived, waits.request.WaitEnd, waits.request.Hold, waits.request.Try = r.ID, r.Arrived, r.WaitEnd, r.Hold, false
-		n.grants, n.queue, m.gate = nil, append([]*modelWait{waits}, n.queue...), append([]*modelWait{waits}, m.gate...)
-		d := told(Queued, waits.request)
-		out = append(out, d)
+		var waits []*modelWait
+		for _, id := range g.holds {
+			again := g.request
+			again.ID, again.Arrived, again.WaitEnd, again.Hold, again.Try = id, g.since, Never, r.Hold, false
+			if id == r.ID {
+				again.Arrived, again.WaitEnd = r.Arrived, r.WaitEnd
+			}
+			d := told(Queued, again)
+			d.Position = len(waits)
+			out = append(out, d)
+			waits = append(waits, &modelWait{request: again})
+		}
+		n.grants, n.queue, m.gate = nil, append(slices.Clone(waits), n.queue...), append(slices.Clone(waits), m.gate...)
 	}
 	let, _ := m.let(now, theirs)
 	return append(append(out, let...), m.settleGate(now)...), true

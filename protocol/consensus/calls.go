@@ -35,7 +35,6 @@ type request struct {
 	// Of a suspension of several shards: see whole.go.
 	pieces []*request // what it is in each shard, in their order; part is the last one's
 	giving []*work    // who waits for its release
-	letsIn map[passer]*work
 	// Of a piece: the suspension, and what it was told when it was granted.
 	of   *request
 	told lock.Decision
@@ -218,12 +217,8 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 	if r == nil || r.state == granted || r.until > m.now {
 		return
 	}
-	err := errNobody
-	if r.pieces != nil && r.pieces[0].state == unasked {
-		err = holdfast.ErrHeld // another one of its owner was before it
-	}
 	m.withdraw(r, out)
-	m.refuse(r, err, out)
+	m.refuse(r, errNobody, out)
 }
 
 // withdraw ends a request for good, whatever it has come to.

@@ -1,6 +1,8 @@
 package consensus
 
 import (
+	"slices"
+
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -12,7 +14,7 @@ import (
 // each table, and sees both. The suspension is told when all shards have granted it and nobody is being let in.
 //
 // Only a session of a member's own process does that, as operators use. It is served by one member, so nobody else can
-// have told of a suspension that somebody is let into.
+// have told of a suspension that somebody is let into; nor is another one of the session told meanwhile, as it may have entered that one's grant.
 
 // passer is who is let into a shard.
 type passer struct {
@@ -48,7 +50,7 @@ func (m *Machine) letAllIn(r *request) {
 func (m *Machine) letIn(r *request, who passer) {
 	piece := r.pieces[who.shard]
 	switch {
-	case !m.current(r) || r.state == granted || !r.client.enrolled.Own || r.letsIn[who] != nil:
+	case !m.current(r) || r.state == granted || !r.client.enrolled.Own || r.client.letsIn[who] != nil:
 		return
 	case who.session == r.client.id && who.owner == r.op.Owner:
 		return // it waits for nobody but itself
@@ -68,10 +70,10 @@ func (m *Machine) letIn(r *request, who passer) {
 	if m.submit(piece.part, op, w) != nil {
 		return // what happens next tries it again, or the wait limit ends it
 	}
-	if r.letsIn == nil {
-		r.letsIn = map[passer]*work{}
+	if r.client.letsIn == nil {
+		r.client.letsIn = map[passer]*work{}
 	}
-	r.letsIn[who] = w
+	r.client.letsIn[who] = w
 }
 
 // holdsUp reports whether a suspension waits for somebody in another shard than the one that he is to be let into.
@@ -90,11 +92,13 @@ func (m *Machine) atGate(p *part, who passer) lock.OwnerAtGate {
 
 // haveLetIn goes on when a shard has let somebody in, or could not.
 func (m *Machine) haveLetIn(p *part, w *work, out *protocol.Effects) {
-	r, who := w.request, passer{p.index, w.op.Other, w.op.Owner}
-	if r.letsIn[who] == w {
-		delete(r.letsIn, who)
+	c, who := w.client, passer{p.index, w.op.Other, w.op.Owner}
+	if c.letsIn[who] == w {
+		delete(c.letsIn, who)
 	}
-	if m.current(r) && r.state != granted {
-		m.advance(r, out)
+	for _, r := range slices.Clone(m.suspending) {
+		if r.client == c && m.current(r) && r.state != granted {
+			m.advance(r, out)
+		}
 	}
 }

@@ -25,6 +25,7 @@ type client struct {
 	settled uint64
 	open    map[uint64]bool
 	ending  map[ending]*work // what was told to have ended, before the shard has heard of it
+	letsIn  map[passer]*work // who is let in for a suspension, before the shard has done so
 }
 
 // ending is the number of a request, and a shard.
@@ -377,7 +378,7 @@ func (m *Machine) restart(c *client, out *protocol.Effects) {
 	m.end(c, out)
 	m.rename(c)
 	m.clients[c.id] = c
-	c.presences, c.giving = nil, nil
+	c.presences, c.giving, c.letsIn = nil, nil, nil
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		r := c.requests[number]
 		if r.state == granted {

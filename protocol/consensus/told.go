@@ -209,10 +209,6 @@ func (m *Machine) drop(r *request, out *protocol.Effects) {
 	for _, w := range r.giving {
 		m.answerHeld(w, r.client.desk, holdfast.ErrNotHeld, out)
 	}
-	if first := m.parts[0]; r.pieces != nil && first.shard != nil {
-		first.stirred = true // another one of its owner may have waited for it
-		m.touch(first)
-	}
 	m.reminders.Sweep(m.waits+len(m.owns)+len(m.inquiries)+len(m.transfers)+len(m.parts), m.wanted)
 	m.concludeClosing(out)
 }

@@ -23,7 +23,6 @@ func (m *Machine) split(r *request) {
 	if r.pieces == nil {
 		m.suspending = append(m.suspending, r)
 	}
-	r.letsIn = nil
 	r.pieces = make([]*request, len(m.parts))
 	for i, p := range m.parts {
 		r.pieces[i] = &request{of: r, client: r.client, part: p, number: r.number, name: r.name}
@@ -41,9 +40,6 @@ func (m *Machine) askWhole(r *request, out *protocol.Effects) {
 
 func (m *Machine) askPiece(piece *request, out *protocol.Effects) {
 	r := piece.of
-	if piece.state == unasked && m.followsOwn(r) {
-		return
-	}
 	piece.op, piece.arrived, piece.waitEnd, piece.elsewhere = r.op, r.arrived, r.waitEnd, r.elsewhere
 	if piece.part != r.part {
 		piece.op.Hold = 0 // the last one has the limit, and ends the others
@@ -54,23 +50,6 @@ func (m *Machine) askPiece(piece *request, out *protocol.Effects) {
 	if piece.work == nil {
 		m.ask(piece, out)
 	}
-}
-
-// followsOwn reports whether another suspension of the same owner is on its way. It would enter that one's grant in one shard and wait
-// for it in another, and so keep it from making room (see letin.go). One that does not want to wait is refused in a moment.
-func (m *Machine) followsOwn(r *request) bool {
-	if r.op.Try || r.op.Owner == "" {
-		return false
-	}
-	for _, other := range m.suspending {
-		if other == r {
-			break
-		}
-		if m.current(other) && other.state != granted && other.client == r.client && other.op.Owner == r.op.Owner {
-			return true
-		}
-	}
-	return false
 }
 
 // decidedWhole goes on with a suspension when a shard has decided about its piece.
@@ -133,7 +112,7 @@ func (m *Machine) advance(r *request, out *protocol.Effects) {
 			return
 		}
 	}
-	if all && len(r.letsIn) == 0 {
+	if all && len(r.client.letsIn) == 0 {
 		m.grantWhole(r, latest, out)
 	}
 }
