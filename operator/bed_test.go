@@ -14,8 +14,10 @@ import (
 	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -87,16 +89,74 @@ func newBed(t *testing.T) *bed {
 	must(t, err)
 	second, err := central.New(central.Config{Self: me})
 	must(t, err)
-	b.space = &space{Machine: second, answer: func(any) any { return nil }}
-	desk, err := session.NewDesk(session.Config{
-		Member: me, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: 2,
-	}, protocol.Stack(below{}, first, b.space))
-	must(t, err)
-	b.driver, err = run.New(run.Config{Machine: desk, Clock: b.clock})
-	must(t, err)
-	t.Cleanup(func() { must(t, b.driver.Close()) })
-	b.clock.Advance(time.Minute)
+	b.drive(session.Config{}, first, second, nil)
 	return b
+}
+
+// drive has a member with these machines, and with a journal if they keep something.
+func (b *bed) drive(c session.Config, first, second protocol.Machine, journal run.Journal) {
+	b.t.Helper()
+	b.space = &space{Machine: second, answer: func(any) any { return nil }}
+	c.Member, c.Incarnation, c.Rand, c.Spaces = me, 1, rand.New(rand.NewPCG(1, 2)), 2
+	desk, err := session.NewDesk(c, protocol.Stack(below{}, first, b.space))
+	must(b.t, err)
+	b.driver, err = run.New(run.Config{Machine: desk, Clock: b.clock, Journal: journal})
+	must(b.t, err)
+	b.t.Cleanup(func() { must(b.t, b.driver.Close()) })
+	b.clock.Advance(time.Minute)
+}
+
+// newBedOfShards is a member whose space billing has three shards.
+func newBedOfShards(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{t: t, clock: clock.NewManual()}
+	b.clock.Advance(time.Hour)
+	first, err := central.New(central.Config{Self: me})
+	must(t, err)
+	second, err := consensus.New(consensus.Config{Self: me, Life: 1, Shards: 3, Log: 1})
+	must(t, err)
+	paper := make(paper, 1000)
+	written := make(chan struct{})
+	go paper.write(written)
+	b.drive(session.Config{TTL: 24 * time.Hour, MaxTTL: 24 * time.Hour, Lasting: []protocol.Port{2}}, first, second, paper)
+	t.Cleanup(func() {
+		must(t, b.driver.Close())
+		close(paper)
+		<-written
+	})
+	for { // its logs are to begin, and to be led
+		reply, err := b.driver.Ask(t.Context(), 2, &protocol.Inspect{})
+		must(t, err)
+		if reply.Result.(*protocol.Condition).State == protocol.Ready {
+			return b
+		}
+		b.clock.Advance(100 * time.Millisecond)
+	}
+}
+
+// paper is a journal that does what it is asked, and that nobody reads.
+type paper chan func()
+
+func (p paper) Ask(request any, answer func(any)) error {
+	select {
+	case p <- func() { answer(storage.AnswerTo(request, nil)) }:
+		return nil
+	default:
+		return storage.ErrRefused
+	}
+}
+
+func (p paper) write(done chan<- struct{}) {
+	for answer := range p {
+		answer()
+	}
+	close(done)
+}
+
+// onEach runs a test of suspensions with a space of each kind.
+func onEach(t *testing.T, test func(*testing.T, *bed)) {
+	t.Run("central", func(t *testing.T) { test(t, newBed(t)) })
+	t.Run("consensus in shards", func(t *testing.T) { test(t, newBedOfShards(t)) })
 }
 
 // operator is a new one, as each member has.

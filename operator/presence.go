@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,13 +33,20 @@ type presence struct {
 	closed   bool
 	waiting  map[uint64]chan lock.Decision // by request; each takes one decision
 	held     map[uint64]holding            // by request
-	stopping map[uint64]chan struct{}      // by request: suspensions that are being given up
+	stopping map[uint64]*stopping          // by request: suspensions that are being given up
+}
+
+// stopping is the end of a suspension that was broken.
+type stopping struct {
+	op   uint64        // of its release
+	said chan struct{} // closed when that is stepped
+	over chan struct{} // closed when it is answered
 }
 
 func newPresence(c Config) *presence {
 	return &presence{
 		driver: c.Driver, spaces: c.Spaces, logger: c.Logger,
-		waiting: map[uint64]chan lock.Decision{}, held: map[uint64]holding{}, stopping: map[uint64]chan struct{}{},
+		waiting: map[uint64]chan lock.Decision{}, held: map[uint64]holding{}, stopping: map[uint64]*stopping{},
 	}
 }
 
@@ -103,8 +112,11 @@ func (p *presence) isClosed() bool {
 func (p *presence) close() {
 	p.mu.Lock()
 	p.closed = true
+	ends := slices.Collect(maps.Values(p.stopping))
 	p.mu.Unlock()
-	p.settle(context.Background())
+	for _, s := range ends {
+		<-s.said
+	}
 	p.opening.Lock()
 	defer p.opening.Unlock()
 	if p.opened {
@@ -136,8 +148,13 @@ func (p *presence) Deliver(replies []protocol.Reply) {
 	defer p.mu.Unlock()
 	for i := range replies {
 		reply := &replies[i]
-		if d := &reply.Decision; d.Kind != 0 && (reply.To.Op == d.Request || d.Kind == lock.Released) {
+		d := &reply.Decision
+		if d.Kind != 0 && (reply.To.Op == d.Request || d.Kind == lock.Released) {
 			p.decided(reply.Port, d)
+		}
+		if s := p.stopping[d.Request]; s != nil && (reply.To.Op == s.op || d.Kind == lock.Released || d.Kind == lock.Lost) {
+			close(s.over)
+			delete(p.stopping, d.Request)
 		}
 	}
 }
@@ -158,8 +175,9 @@ func (p *presence) decided(port protocol.Port, d *lock.Decision) {
 		p.tell(port, d.Loss)
 		delete(p.held, d.Request)
 		if was && !p.closed { // else its session is about to end, and that with it
-			p.stopping[d.Request] = make(chan struct{})
-			go p.giveUp(held, d.Request)
+			s := &stopping{p.number(), make(chan struct{}), make(chan struct{})}
+			p.stopping[d.Request] = s
+			go p.giveUp(held, d.Request, s)
 		}
 	}
 	if line := p.waiting[d.Request]; line != nil {
@@ -180,26 +198,19 @@ func (p *presence) tell(port protocol.Port, why holdfast.Loss) {
 
 // giveUp tells the authority, which waits for it, that a suspension that was broken has
 // ended. It runs on a goroutine of its own, because it calls the driver.
-func (p *presence) giveUp(h holding, request uint64) {
-	p.say(h.port, p.number(), &protocol.Release{Session: p.session, Name: lock.Whole, Token: h.token, Request: request})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.stopping[request])
-	delete(p.stopping, request)
+func (p *presence) giveUp(h holding, request uint64, s *stopping) {
+	defer close(s.said)
+	p.say(h.port, s.op, &protocol.Release{Session: p.session, Name: lock.Whole, Token: h.token, Request: request})
 }
 
 // settle waits until what was broken has been given up, or ctx ends.
 func (p *presence) settle(ctx context.Context) {
 	p.mu.Lock()
-	var all []chan struct{}
-	//tidy:unordered all of them are waited for
-	for _, done := range p.stopping {
-		all = append(all, done)
-	}
+	ends := slices.Collect(maps.Values(p.stopping))
 	p.mu.Unlock()
-	for _, done := range all {
+	for _, s := range ends {
 		select {
-		case <-done:
+		case <-s.over:
 		case <-ctx.Done():
 			return
 		}

@@ -49,6 +49,9 @@ func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	}
 	ctx, cancel := o.within(ctx)
 	defer cancel()
+	if o.life.Err() != nil {
+		return Outcome{}, holdfast.ErrClosed // even if another's suspends it
+	}
 	arrived := o.driver.Now()
 	if grant, found := o.suspended(ctx, port); found {
 		return Outcome{Grant: grant}, nil
@@ -106,11 +109,11 @@ func (o *Operator) decided(ctx context.Context, port protocol.Port, r *lock.Requ
 }
 
 // suspended returns the suspension of a space that an operator has asked for, if there is
-// one. Where nobody tells, there is none that is known: the request will wait for whoever
+// one that is not about to end. Where nobody tells, there is none that is known: the request will wait for whoever
 // decides.
 func (o *Operator) suspended(ctx context.Context, port protocol.Port) (lock.Grant, bool) {
 	shown, err := ask[*lock.Lock](ctx, o, port, &protocol.Show{Name: lock.Whole})
-	if err != nil || len(shown.Holders) == 0 || shown.Holders[0].Owner != Owner {
+	if err != nil || len(shown.Holders) == 0 || shown.Holders[0].Owner != Owner || shown.Holders[0].Revoked {
 		return lock.Grant{}, false
 	}
 	return shown.Holders[0], true

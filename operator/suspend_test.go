@@ -17,8 +17,9 @@ func order(wait time.Duration) operator.Order {
 
 // TestSuspendAndResume: a suspension is a lock that says by whom and why, the second one
 // changes nothing, and it has ended when Resume returns.
-func TestSuspendAndResume(t *testing.T) {
-	b := newBed(t)
+func TestSuspendAndResume(t *testing.T) { onEach(t, suspendAndResume) }
+
+func suspendAndResume(t *testing.T, b *bed) {
 	o := b.operator()
 	if resumed, err := o.Resume(t.Context(), order(0)); err != nil || resumed.Changed || resumed.Grant.Token != 0 {
 		t.Errorf("what is not suspended is resumed: %+v, %v", resumed, err)
@@ -51,8 +52,9 @@ func TestSuspendAndResume(t *testing.T) {
 
 // TestSuspendWaits until nothing is held, or for as long as it may; then nothing stays
 // queued.
-func TestSuspendWaits(t *testing.T) {
-	b := newBed(t)
+func TestSuspendWaits(t *testing.T) { onEach(t, suspendWaits) }
+
+func suspendWaits(t *testing.T, b *bed) {
 	o := b.operator()
 	other := b.program()
 	held := other.ask("orders/42", false)
@@ -79,9 +81,7 @@ func TestSuspendWaits(t *testing.T) {
 	if err := <-ended; err != cause {
 		t.Errorf("after the call: %v", err)
 	}
-	if holders, waiters := b.suspension(); len(holders)+waiters != 0 {
-		t.Errorf("after it: %+v, %d wait", holders, waiters)
-	}
+	b.untilFree()
 	suspend(t.Context(), operator.Forever)
 	if d := b.program().ask("orders/43", true); d.Kind != lock.Refused {
 		t.Errorf("a new lock behind a suspension that waits: %+v", d)
@@ -114,10 +114,25 @@ func (b *bed) until(waiters int) {
 	}
 }
 
+// untilFree waits until nobody suspends billing, or waits to.
+func (b *bed) untilFree() {
+	b.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		holders, waiters := b.suspension()
+		switch {
+		case len(holders)+waiters == 0:
+			return
+		case time.Now().After(deadline):
+			b.t.Fatalf("held by %+v, and %d wait", holders, waiters)
+		}
+	}
+}
+
 // TestSuspensionOfAnotherOperator is one: it is found at once, or when the own request
 // could not be granted because of it; and whoever resumes ends it.
-func TestSuspensionOfAnotherOperator(t *testing.T) {
-	b := newBed(t)
+func TestSuspensionOfAnotherOperator(t *testing.T) { onEach(t, suspensionOfAnotherOperator) }
+
+func suspensionOfAnotherOperator(t *testing.T, b *bed) {
 	one, two := b.operator(), b.operator()
 	first, err := one.Suspend(t.Context(), order(0))
 	must(t, err)
@@ -135,8 +150,9 @@ func TestSuspensionOfAnotherOperator(t *testing.T) {
 
 // TestSuspendsAtOnce: of several operators' at one time each is told that it is suspended,
 // and one Resume ends it.
-func TestSuspendsAtOnce(t *testing.T) {
-	b := newBed(t)
+func TestSuspendsAtOnce(t *testing.T) { onEach(t, suspendsAtOnce) }
+
+func suspendsAtOnce(t *testing.T, b *bed) {
 	other := b.program()
 	held := other.ask("x", false)
 	one, two := b.operator(), b.operator()
@@ -156,7 +172,7 @@ func TestSuspendsAtOnce(t *testing.T) {
 	for range 3 {
 		must(t, <-ended)
 	}
-	b.clock.Advance(2 * time.Hour)
+	b.clock.Advance(time.Hour + time.Second)
 	must(t, <-ended) // it has waited behind the other's, which is as good
 	if _, err := one.Resume(t.Context(), order(0)); err != nil {
 		t.Error(err)
@@ -167,8 +183,9 @@ func TestSuspendsAtOnce(t *testing.T) {
 }
 
 // TestSuspensionOfAProgram is its own: an operator's waits for it, and Resume breaks it.
-func TestSuspensionOfAProgram(t *testing.T) {
-	b := newBed(t)
+func TestSuspensionOfAProgram(t *testing.T) { onEach(t, suspensionOfAProgram) }
+
+func suspensionOfAProgram(t *testing.T, b *bed) {
 	o := b.operator()
 	p := b.program()
 	held := p.ask(lock.Whole, false)
@@ -192,18 +209,17 @@ func TestSuspensionOfAProgram(t *testing.T) {
 }
 
 // TestClose gives up what is held and what is waited for, and takes nothing more.
-func TestClose(t *testing.T) {
-	b := newBed(t)
+func TestClose(t *testing.T) { onEach(t, closes) }
+
+func closes(t *testing.T, b *bed) {
 	o := b.operator()
 	_, err := o.Suspend(t.Context(), order(0))
 	must(t, err)
 	o.Close()
-	if holders, _ := b.suspension(); len(holders) != 0 {
-		t.Errorf("held by %+v", holders)
-	}
 	if _, err := o.Suspend(t.Context(), order(0)); err != holdfast.ErrClosed {
 		t.Errorf("afterwards: %v", err)
 	}
+	b.untilFree()
 	o.Close()
 
 	waits := b.operator()
@@ -221,7 +237,5 @@ func TestClose(t *testing.T) {
 	if err := <-ended; err != holdfast.ErrClosed {
 		t.Errorf("who waited is told %v", err)
 	}
-	if holders, waiters := b.suspension(); len(holders)+waiters != 0 {
-		t.Errorf("after it: %+v, %d wait", holders, waiters)
-	}
+	b.untilFree()
 }

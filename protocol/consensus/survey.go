@@ -77,11 +77,11 @@ func (m *Machine) suspensions() lock.Lock {
 		}
 	}
 	for _, g := range first.Holders {
-		if !slices.ContainsFunc(l.Holders, func(h lock.Grant) bool { return h.Session == g.Session && h.Owner == g.Owner }) {
-			l.Waiters = append(l.Waiters, lock.Wait{
-				Session: g.Session, Owner: g.Owner, Client: g.Client, Reason: g.Reason, Mode: g.Mode, Since: g.Since, Until: lock.Never,
-			})
+		if slices.ContainsFunc(l.Holders, func(h lock.Grant) bool { return h.Session == g.Session && h.Owner == g.Owner }) {
+			continue
 		}
+		waits := lock.Wait{Session: g.Session, Owner: g.Owner, Client: g.Client, Reason: g.Reason, Mode: g.Mode, Since: g.Since, Until: lock.Never}
+		l.Waiters = append(l.Waiters, slices.Repeat([]lock.Wait{waits}, g.Holds)...)
 	}
 	l.Waiters = append(l.Waiters, first.Waiters...)
 	return l
