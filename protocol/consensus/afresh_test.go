@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func TestAfresh(t *testing.T) {
 		restored, retold := afresh(t, copied, &Afresh{Above: 1000, Grace: grace, Reason: "a fire"})
 		a := restored.members[0]
 		begun := restored.now
-		if is := a.machine.condition(); (is.State == protocol.Suspended) != (grace > 0) || is.Locks > 1*2 || is.Waiters != 0 {
+		if is := a.machine.condition(); (is.State == protocol.Suspended) != (grace > 0) || is.Locks > 1 || is.Waiters != 0 {
 			t.Errorf("restored with a grace of %v it is %+v", grace, is)
 		}
 		for i, name := range names {
@@ -168,26 +169,44 @@ func read(t *testing.T, c *protocol.Copied) *replica.Replica {
 }
 
 // TestGraceIsNotEnded by an operator, who does not know who believes; nor by a restart, behind which it begins again.
+// It ends by itself in each shard, and an operator's suspension that has waited behind it comes then.
 func TestGraceIsNotEnded(t *testing.T) {
-	w, told := cluster(t, 1, 1)
+	for _, shards := range []int{1, 3} {
+		t.Run(fmt.Sprint(shards, " shards"), func(t *testing.T) { graceIsNotEnded(t, shards) })
+	}
+}
+
+func graceIsNotEnded(t *testing.T, shards int) {
+	w, told := cluster(t, 1, shards)
 	restored, retold := afresh(t, copies(w, w.members[0], told), &Afresh{Above: 5, Grace: time.Minute, Reason: "a fire"})
 	a := restored.members[0]
-	replies := restored.call(a, 3, &protocol.Break{Name: lock.Whole, Reason: "in a hurry"})
-	if len(replies) != 1 || !errors.Is(replies[0].Result.(*protocol.Broken).Err, holdfast.ErrConflict) {
-		t.Errorf("to resume is answered with %v", replies)
+	restored.call(a, 3, &protocol.Break{Name: lock.Whole, Reason: "in a hurry"})
+	restored.pass(0)
+	last := (*retold)[len(*retold)-1]
+	if broken, is := last.Result.(*protocol.Broken); !is || !errors.Is(broken.Err, holdfast.ErrConflict) {
+		t.Errorf("to resume is answered with %v", last)
 	}
 	restored.pass(40 * time.Second)
 	restored.crash(a, 0)
 	restored.begin(a)
 	restored.show(2, a)
 	want(restored, a, 7, 1, "x", time.Hour)
-	restored.pass(time.Minute)
-	if tokens, _ := grantsOf(retold, 7, 1); len(tokens) > 0 {
-		t.Error("granted before a minute has passed since a restart")
+	restored.pass(time.Second)
+	want(restored, a, 8, 1, lock.Whole, time.Hour)
+	restored.pass(time.Minute - time.Second)
+	for session := range uint64(2) {
+		if tokens, _ := grantsOf(retold, 7+session, 1); len(tokens) > 0 {
+			t.Error("granted before a minute has passed since a restart")
+		}
 	}
 	restored.pass(10 * time.Second)
 	if tokens, err := grantsOf(retold, 7, 1); len(tokens) != 1 {
 		t.Errorf("behind the grace it is granted with %v, %v", tokens, err)
+	}
+	restored.call(a, 4, &protocol.Release{Session: lock.SessionID{Member: 77, Number: 7}, Request: 1, Name: "x"})
+	restored.pass(time.Second)
+	if tokens, err := grantsOf(retold, 8, 1); len(tokens) != 1 || a.machine.condition().State != protocol.Suspended {
+		t.Errorf("it is suspended with %v, %v", tokens, err)
 	}
 }
 

@@ -45,7 +45,7 @@
 // The space's own name (lock.Whole) every shard has, and who holds it in all suspends the space. They are asked in their
 // order, each as soon as no other suspension comes first in the one before: so what is first in the first shard is first in
 // all, two suspensions do not wait for each other, and soon nothing new is granted in any shard, while in one of them
-// something is still held. The client is told of one request, under the token of the last shard. It ends in all when it ends
+// something is still held. Its turn among the requests of a shard counts from when it has come there. The client is told of one request, under the token of the last shard. It ends in all when it ends
 // in one: when it is given up, broken, or refused because of its wait limit. To operators it is one too; who has some of the
 // shards is one that waits.
 //
