@@ -45,9 +45,9 @@
 // The space's own name (lock.Whole) every shard has, and who holds it in all suspends the space. They are asked in their
 // order, each as soon as no other suspension comes first in the one before: so what is first in the first shard is first in
 // all, two suspensions do not wait for each other, and soon nothing new is granted in any shard, while in one of them
-// something is still held. Its turn among the requests of a shard counts from when it has come there. The client is told of one request, under the token of the last shard. It ends in all when it ends
-// in one: when it is given up, broken, or refused because of its wait limit. To operators it is one too; who has some of the
-// shards is one that waits.
+// something is still held. Its turn among the requests of a shard counts from when it has come there. The client is told of
+// one request, under the token of the last shard. It ends in all when it ends in one: when it is given up, broken, or
+// refused because of its wait limit. To operators it is one too; who has some of the shards is one that waits.
 //
 // Who holds something in one shard, and needs more in another one to give it back, is let through that one's gate, as he is
 // where there is one shard alone (lock.Table.LetIn): so a suspension waits for an end that comes.
