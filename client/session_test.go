@@ -376,7 +376,7 @@ func TestMemberServesNoLonger(t *testing.T) {
 	v.hangUp <- goodbye
 	v = two.accept()
 	v.send(refused(0, wire.CodeUnavailable))
-	v = one.accept()
+	one.accept()
 	if err := lock.Check(); err != nil {
 		t.Errorf("nobody takes it yet: %v", err)
 	}

@@ -24,7 +24,7 @@ func OtherVariables() []string {
 		"STORE", "STORE_OPTIONS", "STORE_WAIT", "KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD",
 		"KEEP", "NO_KEEP", "WHILE_PID", "SESSION", "TOKEN",
 		// locks, show, status, transfer, force-view.
-		"PREFIX", "WATCH", "DIRECT", "MEMBERS", "CONFIRM",
+		"PREFIX", "STALE", "WATCH", "DIRECT", "MEMBERS", "CONFIRM",
 		// snapshot.
 		"REPLACE", "ABOVE", "GRACE",
 		// sim, bench, demo.

@@ -73,7 +73,7 @@ func (o Options) check() (Options, error) {
 	case o.MaxBytes < 0:
 		return o, fmt.Errorf("MaxBytes is %d; 1 or more is allowed, and 0 for 64 MiB", o.MaxBytes)
 	case o.Ahead < 0:
-		return o, fmt.Errorf("Ahead is %d; 1 or more is allowed, and 0 for 512 KiB", o.Ahead)
+		return o, fmt.Errorf("the option Ahead is %d; 1 or more is allowed, and 0 for 512 KiB", o.Ahead)
 	}
 	if o.MaxRequests == 0 {
 		o.MaxRequests = 4096
