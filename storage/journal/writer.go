@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -23,6 +24,9 @@ func (j *Journal) write() {
 		if len(group) == 0 {
 			break
 		}
+		// Whoever has asked has messages to send in the same moment, and a sync keeps a processor from everybody else for a
+		// while. What the others are sent waits for longer than this disk.
+		runtime.Gosched()
 		var answers []error
 		if broken {
 			answers = j.refuse(group, storage.ErrRefused)
