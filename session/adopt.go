@@ -64,8 +64,9 @@ func (a *adoptions) detach(sink uint64) {
 }
 
 // takesOver has a call wait until the lasting spaces have said whether they have the session that it names, and reports
-// that it does, or was refused. A session that is here is asked about only when its stream comes back to
-// where another call has brought it: then they say what the stream may not have heard.
+// that it does, or was refused. A session that is here is asked about only when its stream comes back to where another call
+// has brought it, or has asked for something elsewhere meanwhile. Then they say what the stream may not have heard, and what was asked for
+// there: what of that its client has settled, and this member's copies did not know yet, would be granted to nobody.
 func (m *Desk) takesOver(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	id := namedBy(ev.Fact)
 	if id == (lock.SessionID{}) {
@@ -73,7 +74,8 @@ func (m *Desk) takesOver(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	}
 	resume, stream := ev.Fact.(*Resume)
 	if p := m.find(id); p != nil {
-		if !stream || p.over || p.lasting == nil || !p.lasting.taken || p.refusal(resume.Secret, resume.Identity) != nil {
+		if !stream || p.over || p.lasting == nil || p.refusal(resume.Secret, resume.Identity) != nil ||
+			!p.lasting.taken && resume.Last <= p.lasting.asked {
 			return false
 		}
 	}
@@ -145,10 +147,11 @@ func (m *Desk) whyNotAdopt(now protocol.Time, id lock.SessionID, a *adoption) er
 	if err := m.closing.refusal(); err != nil {
 		return err
 	}
-	if err := m.unable(now); err != nil {
+	here := m.sessions[id] != nil // then it has what it was promised, whatever can be promised now
+	if err := m.unable(now); err != nil && !here {
 		return err
 	}
-	if a == nil && m.sessions[id] == nil && m.tooMany(OneShot) || a != nil && len(a.calls) >= mostCalls {
+	if a == nil && !here && m.tooMany(OneShot) || a != nil && len(a.calls) >= mostCalls {
 		return errFull
 	}
 	return nil
@@ -238,6 +241,9 @@ func (m *Desk) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *pro
 				m.adopt(now, a.id, waiting, out)
 				return
 			}
+		}
+		if p := m.find(a.id); p != nil && p.lasting != nil {
+			p.lasting.asked = max(p.lasting.asked, fact.Last)
 		}
 		m.onResume(now, waiting.call, &fact, out)
 	case Renew:

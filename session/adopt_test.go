@@ -369,3 +369,27 @@ func TestRemainderCountsFromTheBeat(t *testing.T) {
 		t.Errorf("enrolled 1.5 s ago for 2 s, and answered %+v", r)
 	}
 }
+
+// TestStreamComesBackFromElsewhere: a stream that has asked for something at another member meanwhile has the spaces asked
+// when it comes back to where its session still is; one that has not, does not.
+func TestStreamComesBackFromElsewhere(t *testing.T) {
+	d := newLasting(t, 7)
+	s := d.open(1, session.Stream, 0)
+	d.lock(1, vaultPort, s.ID, 3, "a")
+	d.vault.said()
+	back := func(last uint64) string {
+		r := answered[*session.Renewed](d, d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{3}, Last: last}))
+		if r == nil || r.Err != nil {
+			t.Errorf("behind request %d it is answered %+v", last, r)
+		}
+		return d.vault.said()
+	}
+	for i, c := range []struct {
+		last uint64
+		want string
+	}{{3, "beat"}, {5, "adopt[3] beat"}, {5, "beat"}, {6, "adopt[3] beat"}} {
+		if said := back(c.last); said != c.want {
+			t.Errorf("return %d, behind request %d: the space was told %q, want %q", i+1, c.last, said, c.want)
+		}
+	}
+}

@@ -19,6 +19,9 @@ type lasting struct {
 	// heard is when the latest beat was stepped that all of them have answered, or the first enrolment.
 	heard protocol.Time
 
+	// asked is the latest request of its stream that is known here, or was settled before the spaces were asked last.
+	asked uint64
+
 	beats    []*beat // under way, in the order of their numbers
 	reminded bool    // it stands in the queue of beats
 	// taken says that it was taken over from another member for a call that was no Resume: what its stream
@@ -44,6 +47,9 @@ func (p *presence) enrolled(port protocol.Port) bool {
 func (m *Desk) introduce(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
 	if !p.enrolled(ev.Port) {
 		m.enroll(now, p, ev.Port, out)
+	}
+	if r.ID < SingleCall {
+		p.lasting.asked = max(p.lasting.asked, r.ID)
 	}
 	if p.sort == OneShot || p.sort == Stream && ev.Call.Sink != p.sink {
 		p.await(r.ID, wait{ev.Call, ev.Port, r.Name})

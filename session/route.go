@@ -60,6 +60,11 @@ func (m *Desk) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
 	if why := reply.Decision.Loss; why == holdfast.HoldLimit || p.expires == 0 {
 		return // the client's own clock has told it, or the session ends
 	}
+	at := slices.IndexFunc(p.lost, func(l loss) bool { return l.Port == reply.Port && l.Decision.Request == reply.Decision.Request })
+	if at >= 0 {
+		p.lost[at].due = max(p.lost[at].due, p.expires) // a lasting space that was asked for the session says it again
+		return
+	}
 	if len(p.lost) >= maxLost {
 		p.lost = slices.DeleteFunc(p.lost, func(l loss) bool { return l.due <= now })
 	}

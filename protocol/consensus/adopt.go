@@ -50,6 +50,8 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 			found = true
 			c.enrolled = protocol.Enroll{Session: s.ID, TTL: s.TTL, Proof: s.Secret, Client: s.Client, Identity: s.Identity}
 			r.Table().Requests(s.ID, func(number uint64, name string) { m.take(c, presence.part, number, name) })
+		} else if presence.state == opening {
+			found = true // it is about to be, by what has been asked for here
 		}
 	}
 	if !found {

@@ -98,6 +98,16 @@ func (r *request) isHeld() bool {
 	return r.part.shard.Replica().Table().Held(r.client.id, r.name, r.token)
 }
 
+// holdEnd is when the hold limit of what a request holds has passed, as far as this member's copy of the table's time goes.
+func (r *request) holdEnd() protocol.Time {
+	for _, g := range r.part.shard.Replica().Table().Show(r.name).Holders {
+		if g.Session == r.client.id && g.Token == r.token {
+			return r.part.here(g.Until)
+		}
+	}
+	return protocol.Never
+}
+
 // isHeard reports whether the session of a request lives where that is, because it was heard there within its ttl.
 func (m *Machine) isHeard(r *request) bool {
 	if r.pieces != nil {
@@ -117,7 +127,7 @@ func (m *Machine) confirm(r *request) {
 
 // confirmed tells a grant that was not told, now that the copy is as new as when it was granted here.
 func (m *Machine) confirmed(r *request, out *protocol.Effects) {
-	if m.current(r) && r.untold != nil && r.isHeld() {
+	if m.current(r) && r.untold != nil && r.isHeld() && m.now < r.holdEnd() {
 		out.Decide(protocol.CallID{}, r.untold)
 		r.untold = nil
 	}
