@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -41,5 +42,23 @@ func TestLeavingEndsNothingThatLasts(t *testing.T) {
 	}
 	if err := <-waits; !errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("who waits is told %v", err)
+	}
+}
+
+// TestManyLocksOfOneSession: however many a session has had, one after the other, it is granted the next. What has become of
+// them is remembered for as long as the session lives, as few ranges of their numbers.
+func TestManyLocksOfOneSession(t *testing.T) {
+	m := serveAs(t, node.Config{Data: t.TempDir(), Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
+	admin := m.admin()
+	keeps, err := admin.Acquire(m.patience, "", client.Acquisition{Names: []string{"keeps"}})
+	noError(t, err)
+	for i := range 3 * replica.MaxRanges {
+		had, err := admin.Acquire(m.patience, "", client.Acquisition{Names: []string{"x", "y"}, Session: keeps.Session})
+		if err != nil {
+			t.Fatalf("lock %d: %v", i, err)
+		}
+		for _, one := range had.Locks {
+			noError(t, admin.Release(m.patience, "", one.Name, one.Token, keeps.Session))
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -69,9 +68,17 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	if err := s.enter(o, t); err != nil {
 		return nil, err
 	}
-	for _, name := range o.sorted {
+	numbered, err := ask[*session.Numbered](s, protocol.Below, &session.Number{ID: t.session.id, Count: len(o.sorted)})
+	if err == nil && numbered.First == 0 {
+		err = errSession(t.session.id)
+	}
+	if err != nil {
+		s.undo(o, t)
+		return nil, failed("acquire", o.space.Name, o.single(), err)
+	}
+	for i, name := range o.sorted {
 		t.asked = append(t.asked, lock.Request{
-			Session: t.session.id, ID: rand.Uint64() | session.SingleCall, Name: name, Owner: o.Owner, Reason: o.Reason,
+			Session: t.session.id, ID: numbered.First + uint64(i), Name: name, Owner: o.Owner, Reason: o.Reason,
 			Mode: o.Mode, Units: o.Units, Capacity: o.Capacity,
 			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Hold: o.Hold,
 		})

@@ -162,6 +162,15 @@ type (
 	// has resumed: nothing more is told there.
 	Superseded struct{ ID lock.SessionID }
 
+	// Number asks for the ids of so many requests that do not come over their session's stream, of a session that was
+	// renewed or opened just now. The answer is a *Numbered.
+	Number struct {
+		ID    lock.SessionID
+		Count int // 1 to MostNumbered
+	}
+	// Numbered answers Number: the first of ids that follow one another, or 0 where the session has ended.
+	Numbered struct{ First uint64 }
+
 	// Who asks what is known of a session, for listings. The answer is a *Known.
 	Who struct{ ID lock.SessionID }
 	// Known answers Who; Client is "" for an unknown session.
@@ -175,6 +184,15 @@ type (
 // stream, so that they lie above all that a stream's client gives.
 const SingleCall = 1 << 63
 
+// The ids of such requests are SingleCall, a prefix that is drawn for each session and each life of a member, and a count. So
+// what becomes of them is remembered as few ranges, however many there were and through whichever members they came
+// (package lock/replica).
+const (
+	countBits = 24
+	// MostNumbered is how many ids may be asked for at once.
+	MostNumbered = 1 << 20
+)
+
 // Lost is a decision with the port of its space.
 type Lost struct {
 	Port     protocol.Port
@@ -185,7 +203,7 @@ type Lost struct {
 // or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &Hurry{}, &Who{},
-		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Dismissed{}, &Superseded{}, &Known{},
+		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &Hurry{}, &Number{}, &Who{},
+		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Dismissed{}, &Superseded{}, &Numbered{}, &Known{},
 	}
 }

@@ -171,6 +171,8 @@ type presence struct {
 	// stream, and who waits for them.
 	waiting map[uint64]wait
 
+	numbered uint64 // the latest id that Numbered has told; 0 before the first
+
 	live map[uint64]protocol.Port // OneShot only: the requests that hold
 
 	back *comeback // Stream only: from a Resume until the first Renew after it
@@ -289,6 +291,8 @@ func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effec
 		m.onDetach(now, ev.Call.Sink, out)
 	case *Count:
 		out.Reply(ev.Call, &Counted{Sessions: m.remote})
+	case *Number:
+		m.onNumber(now, ev.Call, fact, out)
 	case *Who:
 		m.onWho(ev.Call, fact, out)
 	case *Drain:

@@ -481,3 +481,33 @@ func TestWaitThatCameThroughAnother(t *testing.T) {
 		t.Errorf("it neither holds nor waits, and the space is told %q", said)
 	}
 }
+
+// TestNumbers: calls without a stream get ids that follow one another, above all of a stream's client; others at a member of
+// another life, and where the count is at its end; and none when the session has ended.
+func TestNumbers(t *testing.T) {
+	d := newLasting(t, 7)
+	s := d.open(1, session.OneShot, 0)
+	number := func(id lock.SessionID, count int) uint64 {
+		return answered[*session.Numbered](d, d.ask(2, protocol.Below, &session.Number{ID: id, Count: count})).First
+	}
+	first := number(s.ID, 3)
+	if next := number(s.ID, 1); first < session.SingleCall || next != first+3 || number(s.ID, 1) != next+1 {
+		t.Errorf("numbered %d, and behind three of them %d", first, next)
+	}
+	if other := newLasting(t, 8); number(s.ID, 1)>>24 == answered[*session.Numbered](other, other.ask(1, protocol.Below, &session.Number{ID: other.open(1, session.OneShot, 0).ID, Count: 1})).First>>24 {
+		t.Error("two members number alike")
+	}
+	last := uint64(0)
+	for i := 0; i < 40; i++ { // more than one prefix has room for
+		from := number(s.ID, session.MostNumbered)
+		if to := from + session.MostNumbered - 1; from>>24 != to>>24 || from <= last && from>>24 == last>>24 {
+			t.Fatalf("numbers %d to %d behind %d", from, to, last)
+		} else {
+			last = to
+		}
+	}
+	d.ask(1, protocol.Below, &session.End{ID: s.ID, Proven: true})
+	if n := number(s.ID, 1); n != 0 {
+		t.Errorf("a session that has ended is numbered %d", n)
+	}
+}

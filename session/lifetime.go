@@ -373,6 +373,21 @@ func (m *Desk) onCheck(now protocol.Time, call protocol.CallID, check *Check, ou
 	out.Reply(call, &Renewed{Err: m.alive(now, check.ID).refusal(check.Secret, check.Identity)})
 }
 
+// onNumber gives ids to requests that come one by one, each over a connection of its own.
+func (m *Desk) onNumber(now protocol.Time, call protocol.CallID, number *Number, out *protocol.Effects) {
+	numbered := &Numbered{}
+	if p := m.alive(now, number.ID); p != nil {
+		count := uint64(min(max(number.Count, 1), MostNumbered))
+		const counts = 1<<countBits - 1
+		if p.numbered == 0 || p.numbered&counts+count > counts {
+			p.numbered = SingleCall | m.config.Rand.Uint64()&^counts
+		}
+		numbered.First = p.numbered + 1
+		p.numbered += count
+	}
+	out.Reply(call, numbered)
+}
+
 func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 	known := &Known{}
 	if p := m.sessions[who.ID]; p != nil {
