@@ -137,7 +137,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 		r.until = lock.After(max(q.WaitEnd, m.now), 2*m.config.Election)
 		m.reminders.Push(r.until, due{what: dueRequest, session: q.Session, number: q.ID})
 	}
-	if r.work == nil { // otherwise what it comes to is told when that is known
+	if r.work == nil && m.failed == nil { // otherwise what it comes to is told when that is known, or its client asks elsewhere
 		m.ask(r, out)
 	}
 }
@@ -145,7 +145,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 // refusal says why a request is not taken, or nil.
 func (m *Machine) refusal(c *client, q *lock.Request) error {
 	switch {
-	case m.failed != nil:
+	case m.failed != nil && (c == nil || c.enrolled.Own):
 		return m.errFailed()
 	case c == nil:
 		return fmt.Errorf("%w: session %v is not served by this member", holdfast.ErrConflict, q.Session)
@@ -215,6 +215,10 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 	}
 	r := c.requests[d.number]
 	if r == nil || r.state == granted || r.until > m.now {
+		return
+	}
+	if m.failed != nil {
+		m.refuse(r, m.errFailed(), out)
 		return
 	}
 	m.withdraw(r, out)

@@ -135,10 +135,10 @@ func New(c Config) (*Machine, error) {
 
 // Wake returns when there is something to do.
 func (m *Machine) Wake() protocol.Time {
-	if m.failed != nil {
-		return protocol.Never
-	}
 	at := m.reminders.First()
+	if m.failed != nil {
+		return at
+	}
 	for _, p := range m.parts {
 		at = min(at, p.wake)
 	}
@@ -163,19 +163,18 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.settle(out)
 }
 
-// tick does what time has come for.
+// tick does what time has come for. When this member's part has ended that is only to refuse who has waited for long enough.
 func (m *Machine) tick(out *protocol.Effects) {
-	if m.failed != nil {
-		return
-	}
 	for _, p := range m.parts {
-		if p.wake <= m.now {
+		if p.wake <= m.now && m.failed == nil {
 			p.shard.Tick(m.now, &p.output)
 			m.touch(p)
 		}
 	}
 	for m.reminders.First() <= m.now {
-		m.remind(m.reminders.Pop().Key, out)
+		if d := m.reminders.Pop().Key; m.failed == nil || d.what == dueRequest {
+			m.remind(d, out)
+		}
 	}
 }
 

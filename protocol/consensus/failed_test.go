@@ -1,0 +1,50 @@
+package consensus
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// TestWhoAsksAFailedMember: what a client asks a member for whose journal has failed is not refused, because others may grant
+// it: the client asks them as soon as this member ends. What a user of the member's own process asks for is, and so is who has
+// waited for as long as he may.
+func TestWhoAsksAFailedMember(t *testing.T) {
+	o := layOnce(t)
+	own := lock.SessionID{Member: uint64(o.a.id), Number: 3}
+	o.call(o.a, 1, &protocol.Enroll{Session: own, TTL: time.Hour, Own: true})
+	o.call(o.a, 1, &protocol.Enroll{Session: client7, TTL: time.Hour})
+	o.take(o.a, client7, 1, "had")
+	o.a.refuses = errors.New("no space left on device")
+	o.call(o.b, 1, &protocol.Enroll{Session: client8, TTL: time.Hour})
+	o.take(o.b, client8, 1, "others") // something to write down
+	if o.a.machine.failed == nil {
+		t.Fatal("the journal of a has not failed")
+	}
+	if d := o.only(o.a, o.lock(o.a, own, 1, "own"), lock.Refused); !errors.Is(d.Err, holdfast.ErrUnavailable) {
+		t.Errorf("who uses its process is refused with %v", d.Err)
+	}
+	if told := o.asks(o.a, o.lock(o.a, client7, 2, "mine")); len(told) != 0 {
+		t.Errorf("its client is told %+v", told)
+	}
+	o.call(o.b, 1, &protocol.Adopt{Session: client7, Requests: []uint64{1, 2}, Last: 2})
+	o.pass(time.Second)
+	o.call(o.b, 1, &protocol.Beat{Session: client7})
+	o.pass(time.Second)
+	o.take(o.b, client7, 2, "mine")
+
+	limited := o.lock(o.a, client7, 3, "limited")
+	limited.WaitEnd = o.now - o.a.start + 5*time.Second
+	if told := o.asks(o.a, limited); len(told) != 0 {
+		t.Errorf("who waits for 5 s is told %+v at once", told)
+	}
+	from := len(*o.told)
+	o.pass(10 * time.Second)
+	if told := (*o.told)[from:]; len(told) != 1 || told[0].Decision.Request != 3 || !errors.Is(told[0].Decision.Err, holdfast.ErrUnavailable) {
+		t.Errorf("who has waited for 5 s is told %+v", told)
+	}
+}
