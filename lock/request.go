@@ -63,6 +63,11 @@ type Request struct {
 	// after it was last heard. The member that the session is at sets it; 0 for its own process,
 	// whose users compare with the member's clock.
 	Belief time.Duration
+	// Once is what the client calls what it wants, whichever members it asks for it: requests of one session for one name that
+	// share it are one. Content is a sum of what is wanted, by which another wish of that name is found out. Where a session is
+	// served by one member alone, that member compares, and protocols do not look at it. "" is none.
+	Once    string
+	Content uint64
 }
 
 // Kind says what a Decision decides.

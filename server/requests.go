@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,7 +42,6 @@ type requestKey struct{ session, identity, id string }
 // mutex of requests; taken and err may be read once done is closed.
 type request struct {
 	key    requestKey
-	digest [sha256.Size]byte
 	order  *order
 	ctx    context.Context // ends when nobody wants it any more
 	cancel context.CancelFunc
@@ -68,16 +65,12 @@ func newRequests(bound int, remember time.Duration) *requests {
 // join attaches a connection to the request of o, which is made if it is not known.
 // The error is an ErrConflict for a known id with another content, or an ErrLimit.
 func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q *request, made bool, err error) {
-	digest, err := digestOf(o.acquireInput)
-	if err != nil {
-		return nil, false, err
-	}
 	key := requestKey{o.given.id.String(), o.Visitor.identity, o.Request}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgetOld(now)
 	if q := r.byKey[key]; q != nil {
-		if q.digest != digest {
+		if q.order.digest != o.digest {
 			return nil, false, fmt.Errorf("%w: request %q was sent before with another content", holdfast.ErrConflict, o.Request)
 		}
 		q.attached++
@@ -87,7 +80,7 @@ func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q 
 	if r.names+len(o.Names) > r.bound {
 		return nil, false, &holdfast.LimitError{Limit: "requests", Value: int64(r.bound)}
 	}
-	q = &request{key: key, digest: digest, order: o, done: make(chan struct{}), attached: 1}
+	q = &request{key: key, order: o, done: make(chan struct{}), attached: 1}
 	q.ctx, q.cancel = context.WithCancel(parent)
 	r.byKey[key] = q
 	r.names += len(o.Names)
@@ -99,16 +92,6 @@ func (r *requests) remembered() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.names
-}
-
-// digestOf condenses what a request asks for; who asks and when is no part of it.
-func digestOf(in acquireInput) ([sha256.Size]byte, error) {
-	in.Client, in.Arrived = "", 0
-	text, err := json.Marshal(in)
-	if err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("condense the request: %w", err)
-	}
-	return sha256.Sum256(text), nil
 }
 
 // stopGrace ends the grace of q, if it has one.

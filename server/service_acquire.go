@@ -76,11 +76,12 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 		s.undo(o, t)
 		return nil, failed("acquire", o.space.Name, o.single(), err)
 	}
+	once, content := o.once()
 	for i, name := range o.sorted {
 		t.asked = append(t.asked, lock.Request{
 			Session: t.session.id, ID: numbered.First + uint64(i), Name: name, Owner: o.Owner, Reason: o.Reason,
 			Mode: o.Mode, Units: o.Units, Capacity: o.Capacity,
-			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Hold: o.Hold,
+			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Hold: o.Hold, Once: once, Content: content,
 		})
 		decision, err := s.takeOne(ctx, o.space.Port, t.asked[len(t.asked)-1])
 		if err != nil {

@@ -2,6 +2,9 @@ package server
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +20,17 @@ type order struct {
 	space   *Space
 	sorted  []string // the names in the order in which they are asked for
 	given   credentials
-	waitEnd protocol.Time // 0: do not wait
+	waitEnd protocol.Time     // 0: do not wait
+	digest  [sha256.Size]byte // of an order with an id: what it asks for
+}
+
+// once is what whoever decides is told of an order that may come through another member, too: one of a session that is given, with
+// an id. Where there is no session each member opens another one.
+func (o *order) once() (id string, content uint64) {
+	if o.Session == "" || o.Request == "" {
+		return "", 0
+	}
+	return o.Request, binary.BigEndian.Uint64(o.digest[:])
 }
 
 // order checks in. The error is complete; the order has its space if that is known.
@@ -48,6 +61,11 @@ func (s *service) order(in acquireInput) (*order, error) {
 	}
 	if in.Wait > 0 {
 		o.waitEnd = after(in.Arrived, in.Wait)
+	}
+	if in.Request != "" {
+		if o.digest, err = digestOf(in); err != nil {
+			return o, failed("acquire", space.Name, o.single(), err)
+		}
 	}
 	return o, nil
 }
@@ -98,4 +116,14 @@ func (o *order) single() string {
 		return o.Names[0]
 	}
 	return ""
+}
+
+// digestOf condenses what a request asks for; who asks and when is no part of it.
+func digestOf(in acquireInput) ([sha256.Size]byte, error) {
+	in.Client, in.Arrived = "", 0
+	text, err := json.Marshal(in)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("condense the request: %w", err)
+	}
+	return sha256.Sum256(text), nil
 }

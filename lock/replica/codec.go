@@ -53,6 +53,9 @@ func (e *Entry) Decode(b []byte) error {
 	return r.end("entry")
 }
 
+// acquireOnce is written for the kind of an Acquire that has Once.
+const acquireOnce = LetIn + 1
+
 // LeastOp is the fewest bytes that Op.Append writes.
 const LeastOp = 5
 
@@ -66,7 +69,7 @@ func (o *Op) Append(b []byte) []byte {
 // Size is how many bytes Append writes at most.
 func (o *Op) Size() int {
 	const numbers = 200 // all of it that is no text
-	return numbers + len(o.Name) + len(o.Owner) + len(o.Reason) + len(o.Client) + len(o.Identity)
+	return numbers + len(o.Name) + len(o.Owner) + len(o.Reason) + len(o.Client) + len(o.Identity) + len(o.Once)
 }
 
 // Check says what Append would write of an operation and TakeOp would not read: something that no client asks for.
@@ -79,7 +82,7 @@ func (o *Op) Check() error {
 			return fmt.Errorf("an operation with %d, where 0 to %d is written: %w", n, math.MaxInt32, ErrMalformed)
 		}
 	}
-	for _, s := range [...]string{o.Name, o.Owner, o.Reason, o.Client, o.Identity} {
+	for _, s := range [...]string{o.Name, o.Owner, o.Reason, o.Client, o.Identity, o.Once} {
 		if len(s) > mostText {
 			return fmt.Errorf("an operation with a text of %d bytes, where %d are the most: %w", len(s), mostText, ErrMalformed)
 		}
@@ -99,7 +102,12 @@ func TakeOp(b []byte) (o Op, rest []byte, err error) {
 
 // op writes what an operation's kind names.
 func (w *writer) op(o *Op) {
-	w.b = append(w.b, byte(o.Kind))
+	once := o.Kind == Acquire && o.Once != ""
+	if once {
+		w.b = append(w.b, byte(acquireOnce))
+	} else {
+		w.b = append(w.b, byte(o.Kind))
+	}
 	w.number(o.ID.Member)
 	w.number(o.ID.Number)
 	if o.Kind != Break {
@@ -125,6 +133,10 @@ func (w *writer) op(o *Op) {
 		w.time(o.Wait)
 		w.time(o.Hold)
 		w.time(o.Belief)
+		if once {
+			w.text(o.Once)
+			w.number(o.Content)
+		}
 	case Release:
 		w.number(o.Request)
 		w.text(o.Name)
@@ -151,6 +163,10 @@ func (w *writer) op(o *Op) {
 
 func (r *reader) op() (o Op) {
 	o.Kind = Kind(r.byte())
+	once := o.Kind == acquireOnce
+	if once {
+		o.Kind = Acquire
+	}
 	o.ID = OpID{r.number(), r.number()}
 	if o.Kind != Break {
 		o.Session = r.session()
@@ -165,6 +181,12 @@ func (r *reader) op() (o Op) {
 		o.Mode, o.Units, o.Capacity = holdfast.Mode(r.small(math.MaxUint8)), r.small(math.MaxInt32), r.small(math.MaxInt32)
 		o.Try = r.flag()
 		o.Age, o.Wait, o.Hold, o.Belief = r.time(), r.time(), r.time(), r.time()
+		if once {
+			o.Once, o.Content = r.text(), r.number()
+			if o.Once == "" {
+				r.fail("what is wanted once has no name")
+			}
+		}
 	case Release:
 		o.Request, o.Name, o.Token = r.number(), r.text(), holdfast.Token(r.number())
 	case Cancel:

@@ -15,6 +15,9 @@ func (r *Replica) Digest() uint64 {
 	for _, s := range r.sessions {
 		w.b = w.b[:0]
 		w.sessionRecord(s)
+		for _, wish := range s.inOrder() {
+			w.wish(s.ID, wish)
+		}
 		sum += crc64.Checksum(w.b, ecma)
 	}
 	w.b = w.b[:0]

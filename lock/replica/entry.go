@@ -79,10 +79,14 @@ type Op struct {
 	Wait          time.Duration // how much longer it may; lock.Never means not by itself
 	Hold          time.Duration
 	Belief        time.Duration
-	Client        string // Open too
-	Identity      string // Open: who its client is, as the edge has found out
-	TTL           time.Duration
-	Secret        Secret
+	// Once is what its client calls what it wants, whichever requests it sends for it: those of one session for one name that
+	// share it are one. Content is a sum of what is wanted, by which another wish of that name is found out. "" is none.
+	Once     string
+	Content  uint64
+	Client   string // Open too
+	Identity string // Open: who its client is, as the edge has found out
+	TTL      time.Duration
+	Secret   Secret
 }
 
 // OpID names an operation for ever: the member that has sent it, and a number that this member never

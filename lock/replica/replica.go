@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -18,12 +19,19 @@ type Config struct {
 	// Outcomes is of how many requests that have ended, of all sessions together, it is remembered how.
 	// Zero means 16,384.
 	Outcomes int
+	// Requests is how many wishes (Op.Once) that were granted and have ended are remembered. At the bound no other one is
+	// taken: a repetition of one that was forgotten would act again. Zero means 100,000.
+	Requests int
+	// Remember is how long they are. Zero means 5 min.
+	Remember Time
 }
 
 // The defaults of Config.
 const (
 	DefaultSessions = 100_000
 	DefaultOutcomes = 16_384
+	DefaultRequests = 100_000
+	DefaultRemember = 5 * time.Minute
 )
 
 // Replica is one copy. Its methods are called by one caller at a time.
@@ -36,6 +44,11 @@ type Replica struct {
 	outcomes outcomes
 	gone     roll // sessions
 	done     roll // operations
+
+	remembered remembered
+	// While an operation is done: the session that it ends, and up to where all decisions are for those whom they name.
+	leaves *session
+	told   int
 }
 
 // Session is a client's presence, as all copies know it.
@@ -50,7 +63,9 @@ type Session struct {
 
 type session struct {
 	Session
-	ended ended
+	ended  ended
+	wishes map[wishKey]*wish
+	asked  map[requestFor]*wish // those that are not over
 }
 
 // Effects is what an entry has done.
@@ -92,8 +107,15 @@ func New(c Config) (*Replica, error) {
 	if c.Outcomes == 0 {
 		c.Outcomes = DefaultOutcomes
 	}
-	if c.Sessions < 0 || c.Outcomes < 0 {
-		return nil, fmt.Errorf("replica: Sessions is %d and Outcomes is %d; positive numbers are allowed, and 0 for the defaults", c.Sessions, c.Outcomes)
+	if c.Requests == 0 {
+		c.Requests = DefaultRequests
+	}
+	if c.Remember == 0 {
+		c.Remember = DefaultRemember
+	}
+	if c.Sessions < 0 || c.Outcomes < 0 || c.Requests < 0 || c.Remember < 0 {
+		return nil, fmt.Errorf("replica: Sessions is %d, Outcomes is %d, Requests is %d and Remember is %v; positive numbers are allowed, and 0 for the defaults",
+			c.Sessions, c.Outcomes, c.Requests, c.Remember)
 	}
 	table, err := lock.New(c.Table)
 	if err != nil {
@@ -137,6 +159,35 @@ func (r *Replica) Ended(id lock.SessionID, number uint64) (d lock.Decision, ende
 	return d, true
 }
 
+// Requests visits the requests of a session that lives which hold or wait, those for one name in the order in which they came.
+func (r *Replica) Requests(id lock.SessionID, visit func(number uint64, name string)) {
+	s := r.sessions[id]
+	if s == nil {
+		return
+	}
+	r.table.Requests(id, func(number uint64, name string) {
+		w := s.asked[requestFor{number, name}]
+		if w == nil {
+			visit(number, name)
+			return
+		}
+		for _, a := range w.asks {
+			visit(a.number, name)
+		}
+	})
+}
+
+// Standing is what a request is told that holds or waits (lock.Table.Standing).
+func (r *Replica) Standing(id lock.SessionID, name string, number uint64) (d lock.Decision, known bool) {
+	s := r.sessions[id]
+	if s == nil || !r.lives(s, name, number) {
+		return d, false
+	}
+	d, known = r.table.Standing(id, name, s.known(number, name))
+	d.Request = number
+	return d, known
+}
+
 // Sessions visits all that live, in no order.
 func (r *Replica) Sessions(visit func(Session)) {
 	//tidy:unordered whoever asks wants all
@@ -159,6 +210,7 @@ func (r *Replica) Outrun(reign uint64) { r.reign = max(r.reign, reign) }
 // Apply does what an entry says.
 func (r *Replica) Apply(e *Entry, out *Effects) {
 	r.now = max(r.now, e.At)
+	r.forgetOld()
 	from := len(out.Decisions)
 	r.table.Tick(r.now, &out.Decisions)
 	if e.Begin {
@@ -166,7 +218,7 @@ func (r *Replica) Apply(e *Entry, out *Effects) {
 		r.table.BeginReign(r.reign, 0)
 		r.table.Resume(r.now, &out.Decisions)
 	}
-	r.settle(out.Decisions[from:])
+	r.settle(from, out)
 	for i := range e.Ops {
 		if id := e.Ops[i].ID; id != (OpID{}) {
 			if r.done.has(id.Member, id.Number) {
@@ -179,20 +231,31 @@ func (r *Replica) Apply(e *Entry, out *Effects) {
 		if err := r.do(i, &e.Ops[i], out); err != nil {
 			out.Failures = append(out.Failures, Failure{i, err})
 		}
-		r.settle(out.Decisions[from:])
+		r.settle(from, out)
 	}
 }
 
 // settle remembers which requests have ended, and how.
-func (r *Replica) settle(decisions []lock.Decision) {
-	for i := range decisions {
-		d := &decisions[i]
+func (r *Replica) settle(from int, out *Effects) {
+	r.share(from, out)
+	if s := r.leaves; s != nil {
+		r.leaves = nil
+		r.forgetWishes(s)
+		delete(r.sessions, s.ID)
+		r.gone.of(s.ID.Member).add(s.ID.Number)
+	}
+	for i := from; i < len(out.Decisions); i++ {
+		d := &out.Decisions[i]
 		switch d.Kind {
 		case lock.Refused, lock.Lost, lock.Released:
 		default:
 			continue
 		}
-		if s := r.sessions[d.Session]; s != nil && !s.ended.has(d.Request) {
+		s := r.sessions[d.Session]
+		if s == nil || s.ended.has(d.Request) {
+			continue
+		}
+		if w := s.asked[requestFor{d.Request, d.Name}]; w == nil || w.find(d.Request) < 0 {
 			s.ended.add(d.Request)
 			r.outcomes.add(d)
 		}
@@ -213,7 +276,7 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 	case o.Kind == Open:
 		return r.open(s, o)
 	case s == nil && o.Kind == Acquire:
-		out.Decisions = append(out.Decisions, refusal(o, holdfast.SessionExpired))
+		r.say(refusal(o, holdfast.SessionExpired), out)
 		return nil
 	case s == nil:
 		return holdfast.SessionExpired
@@ -258,28 +321,38 @@ func (r *Replica) open(s *session, o *Op) error {
 	return nil
 }
 
-// end ends a session, and forgets it behind what that ends.
+// end ends a session, which is forgotten behind what that ends (settle).
 func (r *Replica) end(s *session, why holdfast.Loss, out *Effects) {
-	delete(r.sessions, s.ID)
-	r.gone.of(s.ID.Member).add(s.ID.Number)
+	r.leaves = s
 	r.table.EndSession(r.now, s.ID, why, &out.Decisions)
 }
 
 // acquire asks for a name, unless the request has had its end.
 func (r *Replica) acquire(s *session, o *Op, out *Effects) {
-	if s.ended.has(o.Request) && !r.table.Knows(o.Session, o.Name, o.Request) {
-		out.Decisions = append(out.Decisions, r.outcomes.again(o))
-		return
+	w := s.asked[requestFor{o.Request, o.Name}]
+	switch {
+	case s.ended.has(o.Request) && !r.lives(s, o.Name, o.Request):
+		r.say(r.outcomes.again(o), out)
+	case w != nil:
+		request := o.request(r.now)
+		r.askAgain(w, &request, out)
+	case o.Once != "":
+		r.acquireOnce(s, o, out)
+	default:
+		request := o.request(r.now)
+		r.table.Acquire(r.now, &request, &out.Decisions)
 	}
-	request := o.request(r.now)
-	r.table.Acquire(r.now, &request, &out.Decisions)
 }
 
 // release gives up a hold. One that has ended is told again how.
 func (r *Replica) release(s *session, o *Op, out *Effects) error {
-	err := r.table.Release(r.now, o.Session, o.Name, o.Token, o.Request, &out.Decisions)
+	number := o.Request
+	if number != 0 && r.lives(s, o.Name, number) {
+		number = s.known(number, o.Name)
+	}
+	err := r.table.Release(r.now, o.Session, o.Name, o.Token, number, &out.Decisions)
 	if errors.Is(err, holdfast.ErrNotHeld) && o.Request != 0 && s.ended.has(o.Request) {
-		out.Decisions = append(out.Decisions, r.outcomes.again(o))
+		r.say(r.outcomes.again(o), out)
 		return nil
 	}
 	return err
@@ -287,14 +360,23 @@ func (r *Replica) release(s *session, o *Op, out *Effects) error {
 
 // cancel ends a request, also one that has not come yet.
 func (r *Replica) cancel(s *session, o *Op, out *Effects) {
-	if r.table.Cancel(r.now, o.Session, o.Name, o.Request, &out.Decisions) {
+	if w := s.asked[requestFor{o.Request, o.Name}]; w == nil && r.table.Cancel(r.now, o.Session, o.Name, o.Request, &out.Decisions) {
+		return
+	} else if w != nil && r.lives(s, o.Name, o.Request) {
+		r.cancelAsk(s, w, o, out)
 		return
 	}
 	if s.ended.has(o.Request) {
-		out.Decisions = append(out.Decisions, r.outcomes.again(o))
+		r.say(r.outcomes.again(o), out)
 		return
 	}
-	out.Decisions = append(out.Decisions, lock.Decision{Kind: lock.Released, Session: o.Session, Request: o.Request, Name: o.Name})
+	r.say(lock.Decision{Kind: lock.Released, Session: o.Session, Request: o.Request, Name: o.Name}, out)
+}
+
+// say tells one request something that the table has not decided.
+func (r *Replica) say(d lock.Decision, out *Effects) {
+	out.Decisions = append(out.Decisions, d)
+	r.told = len(out.Decisions)
 }
 
 // refusal is the decision about a request that the table is not asked.

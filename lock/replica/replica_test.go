@@ -328,6 +328,10 @@ func random(rand *rand.Rand) Op {
 		o.Wait = time.Duration(rand.Int64N(3e9))
 	}
 	o.Try = rand.IntN(5) == 0
+	if o.Kind == Acquire && o.Name != lock.Whole && rand.IntN(2) == 0 {
+		o.Once, o.Content = fmt.Sprint("w", rand.IntN(3)), rand.Uint64N(8)/7
+		o.Mode, o.Units, o.Capacity = holdfast.ModeExclusive, 0, 0
+	}
 	return o
 }
 
@@ -335,7 +339,7 @@ func random(rand *rand.Rand) Op {
 func TestCopiesAgree(t *testing.T) {
 	for seed := range uint64(80) {
 		rand := rand.New(rand.NewPCG(seed, 0))
-		one := newBed(t, Config{Outcomes: 20, Table: lock.Config{WaitersPerName: 4}})
+		one := newBed(t, Config{Outcomes: 20, Requests: 10, Remember: time.Second, Table: lock.Config{WaitersPerName: 4}})
 		copies := []*Replica{copied(t, one.Replica)}
 		for range 200 {
 			one.at += time.Duration(rand.Int64N(2e8))
@@ -360,16 +364,17 @@ func TestCopiesAgree(t *testing.T) {
 	}
 }
 
-// checkOnce: no request that has ended holds or waits.
+// checkOnce: what holds or waits is known by its number.
 func checkOnce(t *testing.T, r *Replica) {
 	t.Helper()
 	for _, s := range r.sessions {
-		r.table.Requests(s.ID, func(request uint64, name string) {
-			if s.ended.has(request) && !r.table.Knows(s.ID, name, request) {
-				t.Errorf("request %d of %v at %q has ended and is there", request, s.ID, name)
+		r.Requests(s.ID, func(request uint64, name string) {
+			if d, known := r.Standing(s.ID, name, request); !known || d.Request != request {
+				t.Errorf("request %d of %v at %q is there, and stands as %+v", request, s.ID, name, d)
 			}
 		})
 	}
+	checkWishes(t, r)
 }
 
 // TestDamagedSnapshotIsRefused: whatever byte of it is wrong, missing or too many, and parts in another

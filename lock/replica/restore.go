@@ -1,9 +1,11 @@
 package replica
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -15,8 +17,8 @@ type Restorer struct {
 	number  uint32 // of the part that comes next
 	kind    byte   // of the latest one
 	// What is still to come, by the header.
-	sessions, gone, done, outcomes, seats int
-	ended                                 bool // the table's last chunk was there
+	sessions, gone, done, outcomes, wishes, seats int
+	ended                                         bool // the table's last chunk was there
 }
 
 // Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
@@ -41,10 +43,11 @@ func (s *Restorer) Add(part []byte) error {
 
 // Done returns the replica, when all parts are there.
 func (s *Restorer) Done() (*Replica, error) {
-	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes > 0 || s.seats != 0 || !s.ended {
-		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes and %d seats are missing: %w",
-			s.number, s.sessions, s.gone, s.done, s.outcomes, s.seats, ErrMalformed)
+	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes+s.wishes > 0 || s.seats != 0 || !s.ended {
+		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d wishes and %d seats are missing: %w",
+			s.number, s.sessions, s.gone, s.done, s.outcomes, s.wishes, s.seats, ErrMalformed)
 	}
+	slices.SortStableFunc(s.replica.remembered.list, func(a, b *wish) int { return cmp.Compare(a.since, b.since) })
 	return s.replica, nil
 }
 
@@ -75,6 +78,8 @@ func (s *Restorer) add(part []byte) error {
 			r.roll(&s.replica.done, &s.done)
 		case partOutcomes:
 			s.outcome(r)
+		case partWishes:
+			s.wish(r)
 		case partSeats:
 			if s.ended {
 				r.fail("more follows the last chunk")
@@ -94,7 +99,7 @@ func (s *Restorer) header(r *reader) {
 	}
 	s.replica.now, s.replica.reign = r.time(), uint64(r.small(lock.MaxReign))
 	s.sessions, s.gone, s.done = r.small(math.MaxInt32), r.small(MaxMembers), r.small(MaxMembers)
-	s.outcomes, s.seats = r.small(math.MaxInt32), r.small(math.MaxInt32)
+	s.outcomes, s.wishes, s.seats = r.small(math.MaxInt32), r.small(math.MaxInt32), r.small(math.MaxInt32)
 }
 
 func (s *Restorer) session(r *reader) {
@@ -142,19 +147,51 @@ func (r *reader) roll(l *roll, missing *int) {
 }
 
 func (s *Restorer) outcome(r *reader) {
-	var o outcome
-	o.session, o.request.number = r.session(), r.number()
-	o.kind, o.class = lock.Kind(r.byte()), r.byte()
-	o.token, o.loss = holdfast.Token(r.number()), holdfast.Loss(r.text())
-	switch {
+	switch o := r.outcome(); {
 	case r.err != nil:
-	case int(o.class) >= len(classes) || o.kind != lock.Refused && o.kind != lock.Lost && o.kind != lock.Released:
-		r.fail("request %d of session %v has ended as %d, class %d", o.request.number, o.session, o.kind, o.class)
 	case s.outcomes == 0:
 		r.fail("request %d of session %v is one too many", o.request.number, o.session)
 	default:
 		s.replica.outcomes.push(o)
 		s.outcomes--
+	}
+}
+
+func (r *reader) outcome() (o outcome) {
+	o.session, o.request.number = r.session(), r.number()
+	o.kind, o.class = lock.Kind(r.byte()), r.byte()
+	o.token, o.loss = holdfast.Token(r.number()), holdfast.Loss(r.text())
+	if r.err == nil && (int(o.class) >= len(classes) || o.kind != lock.Refused && o.kind != lock.Lost && o.kind != lock.Released) {
+		r.fail("request %d of session %v has ended as %d, class %d", o.request.number, o.session, o.kind, o.class)
+	}
+	return o
+}
+
+func (s *Restorer) wish(r *reader) {
+	id := r.session()
+	w := &wish{wishKey: wishKey{r.text(), r.text()}, content: r.number(), over: r.flag()}
+	if w.over {
+		w.since, w.how = r.time(), r.outcome()
+		w.number = w.how.request.number
+	} else {
+		w.number, w.arrived, w.granted = r.number(), r.time(), r.flag()
+		for range r.small(MaxAsks) {
+			w.asks = append(w.asks, ask{r.number(), r.time()})
+		}
+	}
+	of := s.replica.sessions[id]
+	switch {
+	case r.err != nil:
+	case of == nil || of.wishes[w.wishKey] != nil || s.wishes == 0:
+		r.fail("wish %q of session %v is one too many", w.once, id)
+	case w.over && w.how.session != id || !w.over && len(w.asks) == 0:
+		r.fail("wish %q of session %v is nobody's", w.once, id)
+	default:
+		of.wants(w)
+		s.wishes--
+		if w.over {
+			s.replica.remembered.add(w)
+		}
 	}
 }
 

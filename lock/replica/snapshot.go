@@ -13,11 +13,12 @@ import (
 // A snapshot is a sequence of parts:
 //
 //	part   = CRC-32C of the part's number and the rest (4 bytes) | kind | records
-//	header = format | now | reign | how many sessions, members, members, outcomes, seats     part 0
-//	then sessions, which have ended by member, which operations were done by member, outcomes and the table's chunks, in their order
+//	header = format | now | reign | how many sessions, members, members, outcomes, wishes, seats     part 0
+//	then sessions, which have ended by member, which operations were done by member, outcomes, wishes and the table's chunks, in
+//	their order
 
 // format is what the first part begins with.
-const format = "holdfast replica 1"
+const format = "holdfast replica 2"
 
 // partBytes is how large a part grows before the next one begins; one record more may be in it.
 const partBytes = 256 << 10
@@ -29,6 +30,7 @@ const (
 	partGone
 	partDone
 	partOutcomes
+	partWishes
 	partSeats
 )
 
@@ -49,9 +51,16 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 	w.number(uint64(len(r.gone.order)))
 	w.number(uint64(len(r.done.order)))
 	w.number(uint64(len(r.outcomes.list)))
+	wishes := 0
+	//tidy:unordered they are counted
+	for _, s := range r.sessions {
+		wishes += len(s.wishes)
+	}
+	w.number(uint64(wishes))
 	w.number(uint64(r.table.Holds() + r.table.Waiters()))
 	p.begin(partSessions)
-	for _, id := range slices.SortedFunc(maps.Keys(r.sessions), compareSessions) {
+	sessions := slices.SortedFunc(maps.Keys(r.sessions), compareSessions)
+	for _, id := range sessions {
 		w.sessionRecord(r.sessions[id])
 		p.split()
 	}
@@ -71,6 +80,13 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 		w.outcome(o)
 		p.split()
 	})
+	p.begin(partWishes)
+	for _, id := range sessions {
+		for _, wish := range r.sessions[id].inOrder() {
+			w.wish(id, wish)
+			p.split()
+		}
+	}
 	p.begin(partSeats)
 	for cursor := uint64(0); ; {
 		c := r.table.Snapshot(r.now, cursor, chunkSeats)
@@ -154,6 +170,27 @@ func (w *writer) outcome(o *outcome) {
 	w.b = append(w.b, byte(o.kind), o.class)
 	w.number(uint64(o.token))
 	w.text(string(o.loss))
+}
+
+func (w *writer) wish(session lock.SessionID, wish *wish) {
+	w.session(session)
+	w.text(wish.name)
+	w.text(wish.once)
+	w.number(wish.content)
+	w.flag(wish.over)
+	if wish.over {
+		w.time(wish.since)
+		w.outcome(&wish.how)
+		return
+	}
+	w.number(wish.number)
+	w.time(wish.arrived)
+	w.flag(wish.granted)
+	w.number(uint64(len(wish.asks)))
+	for _, a := range wish.asks {
+		w.number(a.number)
+		w.time(a.arrived)
+	}
 }
 
 func (w *writer) chunk(c *lock.Chunk) {

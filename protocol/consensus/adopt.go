@@ -49,7 +49,7 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 		if s, lives := r.Session(a.session); lives {
 			found = true
 			c.enrolled = protocol.Enroll{Session: s.ID, TTL: s.TTL, Proof: s.Secret, Client: s.Client, Identity: s.Identity}
-			r.Table().Requests(s.ID, func(number uint64, name string) { m.take(c, presence.part, number, name) })
+			r.Requests(s.ID, func(number uint64, name string) { m.take(c, presence.part, number, name) })
 		} else if presence.state == opening {
 			found = true // it is about to be, by what has been asked for here
 		}
@@ -84,7 +84,7 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 
 // take makes a record of what a shard has of an adopted session, if there is none.
 func (m *Machine) take(c *client, p *part, number uint64, name string) {
-	is, known := p.shard.Replica().Table().Standing(c.id, name, number)
+	is, known := p.shard.Replica().Standing(c.id, name, number)
 	if !known || c.ending[ending{number, p.index}] != nil {
 		return
 	}
@@ -98,9 +98,9 @@ func (m *Machine) take(c *client, p *part, number uint64, name string) {
 
 // retell tells a client that comes from elsewhere to stop using what was revoked.
 func (m *Machine) retell(r *request, out *protocol.Effects) {
-	is, _ := r.part.shard.Replica().Table().Standing(r.client.id, r.name, r.number)
+	is, _ := r.part.shard.Replica().Standing(r.client.id, r.name, r.number)
 	for _, piece := range r.pieces {
-		if one, _ := piece.part.shard.Replica().Table().Standing(r.client.id, r.name, r.number); one.Kind == lock.Revoked {
+		if one, _ := piece.part.shard.Replica().Standing(r.client.id, r.name, r.number); one.Kind == lock.Revoked {
 			is = one
 			is.Token = r.token
 		}

@@ -132,6 +132,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 	r.op = replica.Op{
 		Kind: replica.Acquire, Request: q.ID, Name: q.Name, Owner: q.Owner, Reason: q.Reason, Client: q.Client, Mode: q.Mode,
 		Units: q.Units, Capacity: q.Capacity, Try: q.Try, Hold: q.Hold, Belief: q.Belief,
+		Once: q.Once, Content: q.Content,
 	}
 	if r.until = lock.Never; q.WaitEnd != lock.Never {
 		r.until = lock.After(max(q.WaitEnd, m.now), 2*m.config.Election)

@@ -357,7 +357,7 @@ func (m *Machine) compare(p *part, out *protocol.Effects) {
 		if !lives {
 			presence.state = gone
 		} else {
-			p.shard.Replica().Table().Requests(c.id, func(number uint64, name string) { m.take(c, p, number, name) })
+			p.shard.Replica().Requests(c.id, func(number uint64, name string) { m.take(c, p, number, name) })
 			m.giveBack(c, p, out)
 		}
 		for _, number := range slices.Sorted(maps.Keys(c.requests)) {
@@ -373,7 +373,7 @@ func (m *Machine) compare(p *part, out *protocol.Effects) {
 
 func (m *Machine) compareRequest(r *request, lives bool, out *protocol.Effects) {
 	copied := r.part.shard.Replica()
-	is, known := copied.Table().Standing(r.client.id, r.name, r.number)
+	is, known := copied.Standing(r.client.id, r.name, r.number)
 	was, ended := copied.Ended(r.client.id, r.number)
 	switch {
 	case !lives && r.state == granted:

@@ -119,8 +119,7 @@ func (m *Machine) advance(r *request, out *protocol.Effects) {
 
 // isNext reports whether no other suspension is before a piece that waits in its shard.
 func (r *request) isNext() bool {
-	table := r.part.shard.Replica().Table()
-	is, known := table.Standing(r.client.id, r.name, r.number)
+	is, known := r.part.shard.Replica().Standing(r.client.id, r.name, r.number)
 	return known && is.Position == 0 && !r.isBehind()
 }
 
@@ -262,7 +261,7 @@ func (m *Machine) isBroken(r *request) bool {
 func (m *Machine) comparePiece(piece *request, lives bool, out *protocol.Effects) {
 	c, p := piece.client, piece.part
 	copied := p.shard.Replica()
-	is, known := copied.Table().Standing(c.id, piece.name, piece.number)
+	is, known := copied.Standing(c.id, piece.name, piece.number)
 	was, ended := copied.Ended(c.id, piece.number)
 	switch {
 	case !lives:

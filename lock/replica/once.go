@@ -1,0 +1,251 @@
+package replica
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// MaxAsks is how many requests may ask for one wish at a time. One more is refused.
+const MaxAsks = 16
+
+// wish is what a client wants once, however often it asks for it: by requests of different numbers, through different members,
+// because it does not know what has become of the one before ([Op].Once). The table knows one of them, and whatever it decides
+// about that one is told to all.
+//
+// Each request is given up by itself: the member that a client has turned away from says so when it notices, which may be long
+// after the client has been granted the wish through another one. What is wanted ends when nobody asks for it any more. When it has
+// been granted and has ended otherwise, it is remembered for Config.Remember.
+type wish struct {
+	wishKey
+	content uint64
+	number  uint64 // of the request that the table knows
+	arrived Time   // when that came, by the table's time
+	asks    []ask  // that were not given up, in the order in which they came
+	granted bool
+	given   bool // by the last who asked for it
+
+	// Of one that was granted and has ended otherwise: how and when; and whether its session has ended, too.
+	over  bool
+	how   outcome
+	since Time
+	gone  bool
+}
+
+// wishKey names a wish among those of its session.
+type wishKey struct{ name, once string }
+
+// requestFor names a request among those of its session: a number is told apart for each name, as in the table.
+type requestFor struct {
+	number uint64
+	name   string
+}
+
+// ask is a request for a wish.
+type ask struct {
+	number  uint64
+	arrived Time
+}
+
+// remembered are the wishes that are over, in the order in which they have ended.
+type remembered struct {
+	list  []*wish
+	count int // without those whose session is gone
+}
+
+func (w *wish) find(number uint64) int {
+	return slices.IndexFunc(w.asks, func(a ask) bool { return a.number == number })
+}
+
+// wants keeps a wish.
+func (s *session) wants(w *wish) {
+	if s.wishes == nil {
+		s.wishes, s.asked = map[wishKey]*wish{}, map[requestFor]*wish{}
+	}
+	s.wishes[w.wishKey] = w
+	if w.over {
+		return
+	}
+	s.asked[requestFor{w.number, w.name}] = w
+	for _, a := range w.asks {
+		s.asked[requestFor{a.number, w.name}] = w
+	}
+}
+
+// known is the number by which the table knows a request.
+func (s *session) known(number uint64, name string) uint64 {
+	if w := s.asked[requestFor{number, name}]; w != nil {
+		return w.number
+	}
+	return number
+}
+
+// lives reports whether a request holds or waits.
+func (r *Replica) lives(s *session, name string, number uint64) bool {
+	if w := s.asked[requestFor{number, name}]; w != nil {
+		return w.find(number) >= 0
+	}
+	return r.table.Knows(s.ID, name, number)
+}
+
+// acquireOnce asks for a wish, or takes part in it.
+func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
+	request := o.request(r.now)
+	key := wishKey{o.Name, o.Once}
+	var err error
+	switch w := s.wishes[key]; {
+	case w == nil && r.remembered.count >= r.config.Requests:
+		err = &holdfast.LimitError{Limit: "requests", Value: int64(r.config.Requests)}
+	case w == nil:
+		from := len(out.Decisions)
+		r.table.Acquire(r.now, &request, &out.Decisions)
+		if r.table.Knows(s.ID, o.Name, o.Request) {
+			s.wants(&wish{
+				wishKey: key, content: o.Content, number: o.Request, arrived: request.Arrived,
+				asks: []ask{{o.Request, request.Arrived}}, granted: out.Decisions[from].Kind == lock.Granted,
+			})
+		}
+		return
+	case w.content != o.Content:
+		err = fmt.Errorf("%w: request %q was sent before with another content", holdfast.ErrConflict, o.Once)
+	case w.over:
+		d, was := refusal(o, nil), w.how.decision()
+		d.Kind, d.Token, d.Loss, d.Err = was.Kind, was.Token, was.Loss, was.Err
+		r.say(d, out)
+		return
+	case len(w.asks) >= MaxAsks:
+		err = &holdfast.LimitError{Limit: "requests", Value: MaxAsks}
+	default:
+		w.asks = append(w.asks, ask{o.Request, request.Arrived})
+		s.asked[requestFor{o.Request, o.Name}] = w
+		r.askAgain(w, &request, out)
+		return
+	}
+	r.say(refusal(o, err), out)
+}
+
+// askAgain tells one request for a wish what it is told now.
+func (r *Replica) askAgain(w *wish, request *lock.Request, out *Effects) {
+	number, from := request.ID, len(out.Decisions)
+	request.ID = w.number
+	r.table.Acquire(r.now, request, &out.Decisions)
+	for i := from; i < len(out.Decisions); i++ {
+		out.Decisions[i].Request = number
+	}
+	r.told = len(out.Decisions)
+}
+
+// cancelAsk gives up one request for a wish, and the wish with the last one.
+func (r *Replica) cancelAsk(s *session, w *wish, o *Op, out *Effects) {
+	if len(w.asks) == 1 {
+		w.given = true
+		r.table.Cancel(r.now, o.Session, o.Name, w.number, &out.Decisions)
+		return
+	}
+	at := w.find(o.Request)
+	w.asks = slices.Delete(w.asks, at, at+1)
+	if o.Request != w.number {
+		delete(s.asked, requestFor{o.Request, o.Name})
+	}
+	r.say(lock.Decision{Kind: lock.Released, Session: o.Session, Request: o.Request, Name: o.Name}, out)
+}
+
+// share tells all who ask for a wish what was decided about it, from a place on.
+func (r *Replica) share(from int, out *Effects) {
+	for i := max(from, r.told); i < len(out.Decisions); i++ {
+		d := out.Decisions[i]
+		s := r.sessions[d.Session]
+		if s == nil || s.asked == nil {
+			continue
+		}
+		w := s.asked[requestFor{d.Request, d.Name}]
+		if w == nil || w.number != d.Request {
+			continue
+		}
+		if len(w.asks) != 1 || w.asks[0].number != d.Request {
+			told := make([]lock.Decision, 0, len(w.asks))
+			for _, a := range w.asks {
+				told = append(told, w.tell(d, a))
+			}
+			out.Decisions = slices.Replace(out.Decisions, i, i+1, told...)
+			i += len(told) - 1
+		}
+		switch d.Kind {
+		case lock.Granted:
+			w.granted = true
+		case lock.Refused, lock.Lost, lock.Released:
+			r.endWish(s, w, &d)
+		}
+	}
+	r.told = 0
+}
+
+// tell is what one request is told. A hold limit counts from when that request was sent, and not from when the one was that the
+// table knows: for one that came later less is left.
+func (w *wish) tell(d lock.Decision, a ask) lock.Decision {
+	d.Request = a.number
+	if d.Hold > 0 {
+		d.Hold = max(1, d.Hold-max(0, a.arrived-w.arrived))
+	}
+	return d
+}
+
+// endWish forgets a wish that nobody has been granted or that was given up, and remembers any other.
+func (r *Replica) endWish(s *session, w *wish, d *lock.Decision) {
+	delete(s.asked, requestFor{w.number, w.name})
+	for _, a := range w.asks {
+		delete(s.asked, requestFor{a.number, w.name})
+	}
+	w.asks = nil
+	if !w.granted || w.given || s == r.leaves {
+		delete(s.wishes, w.wishKey)
+		return
+	}
+	w.over, w.since = true, r.now
+	w.how = outcome{request{s.ID, w.number}, d.Kind, classOf(d.Err), d.Token, d.Loss}
+	r.remembered.add(w)
+}
+
+func (m *remembered) add(w *wish) {
+	m.list = append(m.list, w)
+	m.count++
+}
+
+// forgetWishes forgets those of a session that ends.
+func (r *Replica) forgetWishes(s *session) {
+	//tidy:unordered all are
+	for _, w := range s.wishes {
+		if w.over {
+			w.gone = true
+			r.remembered.count--
+		}
+	}
+	if len(r.remembered.list) > 2*r.remembered.count+64 {
+		r.remembered.list = slices.DeleteFunc(r.remembered.list, func(w *wish) bool { return w.gone })
+	}
+}
+
+// forgetOld forgets the wishes that were over long ago.
+func (r *Replica) forgetOld() {
+	m := &r.remembered
+	for len(m.list) > 0 && (m.list[0].gone || m.list[0].since+r.config.Remember <= r.now) {
+		w := m.list[0]
+		m.list[0] = nil
+		m.list = m.list[1:]
+		if !w.gone {
+			m.count--
+			delete(r.sessions[w.how.session].wishes, w.wishKey)
+		}
+	}
+}
+
+// inOrder returns the wishes of a session, those that are over in the order in which they have ended.
+func (s *session) inOrder() []*wish {
+	return slices.SortedFunc(maps.Values(s.wishes), func(a, b *wish) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.name, b.name), cmp.Compare(a.once, b.once))
+	})
+}
