@@ -29,7 +29,9 @@
 // on waiting, by the clock of its first arrival; sent again after it was granted, it
 // is told the same grant as long as that stands, and what has become of it
 // afterwards. Without a session the id is unique among all clients, so it should be
-// drawn at random. It is remembered for Limits.Remember after the grant.
+// drawn at random. It is remembered for Limits.Remember after the grant. Where members
+// share sessions, a request of a session may come again through another one: whoever
+// decides is told the id, and finds out (lock.Request.Once).
 //
 // A one-shot session is attached to nothing, so what it loses is told by its next
 // request. A renewal of a session that has lost one of several locks is refused with

@@ -7,6 +7,7 @@
 //
 //	lock.Table   who holds and who waits
 //	sessions     who may; a session outlives the member that its client is connected to
+//	wishes       which requests are for the same, through several members
 //	ended        which requests and sessions have had their end, and shall not act again
 //	the time     the table's own, which entries tell
 //	the reign    the high part of every token
@@ -43,6 +44,13 @@
 // applied, and the second one does nothing.
 //
 // A request that is cancelled before it came has ended, too, and does nothing when it comes (P6).
+//
+// A client that does not know what became of its request may send it again to another member, which asks under a number of its
+// own. So it says what it calls its wish ([Op].Once): requests of one session for one name that share that are one hold. Whatever
+// is decided about it all of them are told, each gives itself up, and the wish is given up with the last; which member notices
+// first that its client has gone makes no difference. A member that is gone gives nothing up: what was asked for through it stays
+// until it is released, its wait limit has passed, or its session has ended. A wish that was granted and has ended is remembered
+// for Config.Remember, and told again how.
 //
 // # Tokens
 //

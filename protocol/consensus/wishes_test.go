@@ -3,6 +3,7 @@ package consensus
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -65,6 +66,7 @@ func TestAWishThroughAnotherMember(t *testing.T) {
 
 // try is one connection of a client to a member, by which it asks for a wish.
 type try struct {
+	of     *wisher
 	member *member
 	number uint64
 	broken bool // its client has turned away; the member has yet to notice
@@ -78,167 +80,187 @@ type wisher struct {
 	gives      bool           // it has turned away for good, or has released it
 }
 
+// wishers is the clients of one session, in an order that is drawn.
+type wishers struct {
+	*once
+	seed    uint64
+	rand    *rand.Rand
+	clients []*wisher
+	tries   map[uint64]*try // by number
+	after   map[time.Duration][]func()
+	counts
+}
+
+// counts are of what has happened.
+type counts struct{ granted, again, given, overtaken int }
+
+func (c *wishers) wrong(format string, values ...any) {
+	c.Helper()
+	c.Fatalf("seed %d: "+format, append([]any{c.seed}, values...)...)
+}
+
+// hears takes what a client is told over a connection that it still reads.
+func (c *wishers) hears(m *member, reply *protocol.Reply) {
+	d, y := reply.Decision, c.tries[reply.Decision.Request]
+	if reply.Result != nil || y == nil || y.member != m || y.broken || y.of.gives {
+		return
+	}
+	switch w := y.of; {
+	case d.Kind == lock.Granted && w.token == 0:
+		w.token = d.Token
+		c.granted++
+	case d.Kind == lock.Granted && w.token == d.Token:
+		c.again++
+	case d.Kind != lock.Queued:
+		c.wrong("%s, which has token %d, is told %+v, and its client still wants it", w.what, w.token, d)
+	}
+}
+
+// passes lets time go by, and what is to be done in it.
+func (c *wishers) passes(d time.Duration) {
+	for end := c.now + d; c.now < end; {
+		next := end
+		for at := range c.after {
+			next = min(next, max(at, c.now))
+		}
+		c.pass(next - c.now)
+		for _, at := range slices.Sorted(maps.Keys(c.after)) {
+			if at > c.now {
+				break
+			}
+			all := c.after[at]
+			delete(c.after, at)
+			for _, do := range all {
+				do()
+			}
+		}
+	}
+}
+
+// asksFor has a client ask through a member, as a rule when it has turned away from those that it has asked before.
+func (c *wishers) asksFor(w *wisher) {
+	for _, y := range w.tries {
+		if c.rand.IntN(8) > 0 {
+			c.breaks(y)
+		}
+	}
+	y := &try{of: w, member: c.members[c.rand.IntN(3)], number: 100 + uint64(len(c.tries))}
+	w.tries = append(w.tries, y)
+	c.tries[y.number] = y
+	c.call(y.member, 1, c.wish(y.member, y.number, w.name, w.what))
+}
+
+// breaks has a client turn away from a member, which notices that later.
+func (c *wishers) breaks(y *try) {
+	if y.broken {
+		return
+	}
+	y.broken = true
+	at := c.now + time.Duration(c.rand.Int64N(int64(300*time.Millisecond)))
+	c.after[at] = append(c.after[at], func() {
+		if y.of.token != 0 && !y.of.gives {
+			c.overtaken++
+		}
+		c.call(y.member, 1, &protocol.Cancel{Session: client7, Name: y.of.name, Request: y.number})
+	})
+}
+
+// ends has a client release what it has, or give up what it wants, for good.
+func (c *wishers) ends(w *wisher) {
+	w.gives = true
+	if w.token == 0 {
+		c.given++
+	} else {
+		c.call(c.members[c.rand.IntN(3)], 2, &protocol.Release{Session: client7, Name: w.name, Token: w.token})
+	}
+	for _, y := range w.tries {
+		c.breaks(y)
+	}
+}
+
+// acts has clients do something, and links fail.
+func (c *wishers) acts() {
+	if c.rand.IntN(3) == 0 {
+		c.clients = append(c.clients, &wisher{name: fmt.Sprint("n", c.rand.IntN(2)), what: fmt.Sprint("w", len(c.clients))})
+	}
+	for _, w := range c.clients {
+		switch n := c.rand.IntN(9); {
+		case w.gives:
+		case w.token == 0 && n < 2:
+			c.asksFor(w)
+		case w.token != 0 && n < 2, w.token == 0 && n == 2 && c.rand.IntN(2) == 0:
+			c.ends(w)
+		}
+	}
+	from, to := c.members[c.rand.IntN(3)].id, c.members[c.rand.IntN(3)].id
+	c.cut[[2]protocol.ID{from, to}] = c.rand.IntN(4) == 0
+	c.passes(time.Duration(c.rand.Int64N(int64(60 * time.Millisecond))))
+}
+
+// check asserts that no name has two holders, and that who believes holds, as the copies know that are not behind.
+func (c *wishers) check() {
+	c.Helper()
+	var latest time.Duration
+	for _, m := range c.members {
+		latest = max(latest, m.machine.parts[0].shard.Replica().Now())
+	}
+	for _, w := range c.clients {
+		holds := false
+		for _, m := range c.members {
+			copied := m.machine.parts[0].shard.Replica()
+			l := copied.Table().Show(w.name)
+			holds = holds || copied.Now() == latest && slices.ContainsFunc(l.Holders, func(g lock.Grant) bool { return g.Token == w.token })
+			if len(l.Holders) > 1 {
+				c.wrong("%s has holders %+v at %s", w.name, l.Holders, m.name())
+			}
+		}
+		if w.token != 0 && !w.gives && !holds {
+			c.wrong("%s believes in %s under %d, which nobody knows of", w.what, w.name, w.token)
+		}
+	}
+}
+
+// nothingLeft asserts that what nobody wants any more is free, and forgotten by the members.
+func (c *wishers) nothingLeft() {
+	c.Helper()
+	for _, m := range c.members {
+		copied := m.machine.parts[0].shard.Replica()
+		if holds, waits := copied.Table().Holds(), copied.Table().Waiters(); holds+waits > 0 {
+			c.wrong("nobody wants anything any more, and at %s %d hold and %d wait", m.name(), holds, waits)
+		}
+		if of := m.machine.clientOf(client7); len(of.requests)+len(of.giving)+len(of.ending) > 0 {
+			c.wrong("%s keeps %d requests, %d releases and %d cancels", m.name(), len(of.requests), len(of.giving), len(of.ending))
+		}
+	}
+}
+
 // TestWishesInAnyOrder: clients ask for what they want through one member after the other, are granted it or turn away, and
 // members notice that late, while messages are lost. Whoever was told that it holds does until it releases; what nobody wants
 // any more is free; and no name has two holders.
 func TestWishesInAnyOrder(t *testing.T) {
-	granted, twice, given, overtaken := 0, 0, 0, 0
+	var all counts
 	for seed := range uint64(150) {
-		rand := rand.New(rand.NewPCG(seed, 9))
-		o := layOnce(t)
-		o.serveEverywhere(client7)
-		var wishers []*wisher
-		number := uint64(100)
-		byNumber := map[uint64]*wisher{}
-		ofNumber := map[uint64]*try{}
-		o.world.told = func(m *member, reply *protocol.Reply) {
-			d := reply.Decision
-			w, c := byNumber[d.Request], ofNumber[d.Request]
-			if reply.Result != nil || w == nil || c.member != m || c.broken || w.gives || d.Session != client7 {
-				return
-			}
-			switch d.Kind {
-			case lock.Granted:
-				if w.token != 0 && w.token != d.Token {
-					t.Errorf("seed %d: %s is granted %s under %d and %d", seed, w.what, w.name, w.token, d.Token)
-				}
-				if w.token == 0 {
-					granted++
-				} else {
-					twice++
-				}
-				w.token = d.Token
-			case lock.Refused, lock.Lost, lock.Released:
-				t.Errorf("seed %d: %s is told %+v though its client still wants it", seed, w.what, d)
+		c := &wishers{once: layOnce(t), seed: seed, rand: rand.New(rand.NewPCG(seed, 9)), tries: map[uint64]*try{}, after: map[time.Duration][]func(){}}
+		c.serveEverywhere(client7)
+		c.world.told = c.hears
+		for range 60 {
+			c.acts()
+			c.check()
+		}
+		clear(c.cut)
+		c.passes(2 * time.Second)
+		c.check()
+		for _, w := range c.clients {
+			if !w.gives {
+				c.ends(w)
 			}
 		}
-		after := map[time.Duration][]func(){}
-		later := func(most time.Duration, do func()) {
-			at := o.now + time.Duration(rand.Int64N(int64(most)))
-			after[at] = append(after[at], do)
-		}
-		pass := func(d time.Duration) {
-			for end := o.now + d; o.now < end; {
-				next := end
-				for at := range after {
-					next = min(next, max(at, o.now))
-				}
-				o.pass(next - o.now)
-				for at, all := range after {
-					if at <= o.now {
-						delete(after, at)
-						for _, do := range all {
-							do()
-						}
-					}
-				}
-			}
-		}
-		breaks := func(w *wisher, c *try) {
-			if c.broken {
-				return
-			}
-			c.broken = true
-			later(300*time.Millisecond, func() {
-				if w.token != 0 && !w.gives {
-					overtaken++
-				}
-				o.call(c.member, 1, &protocol.Cancel{Session: client7, Name: w.name, Request: c.number})
-			})
-		}
-		check := func() {
-			var latest time.Duration // what a copy has that is behind is no news
-			for _, m := range o.members {
-				latest = max(latest, m.machine.parts[0].shard.Replica().Now())
-			}
-			for _, w := range wishers {
-				holds := false
-				for _, m := range o.members {
-					copied := m.machine.parts[0].shard.Replica()
-					l := copied.Table().Show(w.name)
-					holds = holds || copied.Now() == latest && slices.ContainsFunc(l.Holders, func(g lock.Grant) bool { return g.Token == w.token })
-					if len(l.Holders) > 1 {
-						t.Fatalf("seed %d: %s has holders %+v at %s", seed, w.name, l.Holders, m.name())
-					}
-				}
-				if w.token != 0 && !w.gives && !holds {
-					t.Fatalf("seed %d: %s believes in %s under %d, which nobody knows of", seed, w.what, w.name, w.token)
-				}
-			}
-		}
-		for round := range 60 {
-			if rand.IntN(3) == 0 {
-				wishers = append(wishers, &wisher{name: fmt.Sprint("n", rand.IntN(2)), what: fmt.Sprint("w", round)})
-			}
-			for _, w := range wishers {
-				switch rand.IntN(6) {
-				case 0: // it asks, through another member as a rule
-					if w.token == 0 && !w.gives {
-						for _, c := range w.tries {
-							if rand.IntN(8) > 0 {
-								breaks(w, c)
-							}
-						}
-						number++
-						c := &try{member: o.members[rand.IntN(3)], number: number}
-						w.tries = append(w.tries, c)
-						byNumber[number], ofNumber[number] = w, c
-						o.call(c.member, 1, o.wish(c.member, number, w.name, w.what))
-					}
-				case 1: // it has what it wants, and gives it back
-					if w.token != 0 && !w.gives {
-						w.gives = true
-						o.call(o.members[rand.IntN(3)], 2, &protocol.Release{Session: client7, Name: w.name, Token: w.token})
-						for _, c := range w.tries {
-							breaks(w, c)
-						}
-					}
-				case 2: // it turns away for good
-					if w.token == 0 && rand.IntN(3) == 0 {
-						w.gives = true
-						given++
-						for _, c := range w.tries {
-							breaks(w, c)
-						}
-					}
-				}
-			}
-			from, to := o.members[rand.IntN(3)].id, o.members[rand.IntN(3)].id
-			o.cut[[2]protocol.ID{from, to}] = rand.IntN(4) == 0
-			pass(time.Duration(rand.Int64N(int64(60 * time.Millisecond))))
-			check()
-		}
-		clear(o.cut)
-		pass(2 * time.Second)
-		for range 20 { // one after the other gets what it wants, or gives up
-			for _, w := range wishers {
-				if w.gives {
-					continue
-				}
-				w.gives = true
-				if w.token != 0 {
-					o.call(o.b, 2, &protocol.Release{Session: client7, Name: w.name, Token: w.token})
-				}
-				for _, c := range w.tries {
-					breaks(w, c)
-				}
-			}
-			pass(time.Second)
-		}
-		for _, m := range o.members {
-			copied := m.machine.parts[0].shard.Replica()
-			if holds, waits := copied.Table().Holds(), copied.Table().Waiters(); holds+waits > 0 {
-				t.Errorf("seed %d: nobody wants anything any more, and at %s %d hold and %d wait", seed, m.name(), holds, waits)
-			}
-			if c := m.machine.clientOf(client7); len(c.requests)+len(c.giving)+len(c.ending) > 0 {
-				t.Errorf("seed %d: %s keeps %d requests, %d releases and %d cancels", seed, m.name(), len(c.requests), len(c.giving), len(c.ending))
-			}
-		}
-		if t.Failed() {
-			return
-		}
+		c.passes(5 * time.Second)
+		c.nothingLeft()
+		all = counts{all.granted + c.granted, all.again + c.again, all.given + c.given, all.overtaken + c.overtaken}
 	}
-	if granted < 100 || twice < 20 || given < 100 || overtaken < 100 {
-		t.Errorf("%d wishes were granted, %d times once more, %d given up; %d cancels came when another member had told of the grant", granted, twice, given, overtaken)
+	if all.granted < 500 || all.again < 50 || all.given < 500 || all.overtaken < 100 {
+		t.Errorf("%d wishes were granted, and told so %d times more; %d were given up; %d times a member gave up what another one had told of",
+			all.granted, all.again, all.given, all.overtaken)
 	}
 }

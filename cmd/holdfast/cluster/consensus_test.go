@@ -324,6 +324,80 @@ func (b *bed) handBack(acquired *wire.AcquiredAll, renew, release *trial.Member)
 	}
 }
 
+// TestLastingRetried: a client without a stream, which does not know what has become of its call, makes it again through another
+// member, with the same id. It has what it wants once: while it waits, when it has been granted it, when the member that it has
+// turned away from notices that, and when that one has been killed.
+func TestLastingRetried(t *testing.T) {
+	b := layLasting(t, 0)
+	first, second, third := b.cluster.Members[0], b.cluster.Members[1], b.cluster.Members[2]
+	acquired, err := b.adminOf(first).Acquire(b.ctx, "", client.Acquisition{Names: []string{"script"}, TTL: time.Minute})
+	b.check(err)
+	session := acquired.Session
+	call := func(ctx context.Context, through *trial.Member, name, request string) (holdfast.Token, error) {
+		acquired, err := b.adminOf(through).Acquire(ctx, "", client.Acquisition{
+			Names: []string{name}, Session: session, Request: request, Options: []holdfast.Option{holdfast.Wait(time.Minute)},
+		})
+		if err != nil {
+			return 0, err
+		}
+		return acquired.Locks[0].Token, nil
+	}
+	again := func(through *trial.Member, name, request string, want holdfast.Token) {
+		t.Helper()
+		token, err := call(b.ctx, through, name, request)
+		b.check(err)
+		if token != want {
+			t.Errorf("%s was granted under token %v, and when it was asked for again through %s under %v", name, want, through.Name, token)
+		}
+		shown, err := b.adminOf(through).Show(b.ctx, "", name)
+		b.check(err)
+		if len(shown.Holders) != 1 || len(shown.Waiters) != 0 {
+			t.Errorf("%s has holders %+v and waiters %+v", name, shown.Holders, shown.Waiters)
+		}
+	}
+	granted, err := call(b.ctx, first, "granted", "order 1")
+	b.check(err)
+	again(second, "granted", "order 1", granted)
+
+	holder := b.send(third, "waits").acquired()
+	type answer struct {
+		token holdfast.Token
+		err   error
+	}
+	ask := func(ctx context.Context, through *trial.Member) chan answer {
+		answered := make(chan answer, 1)
+		go func() {
+			token, err := call(ctx, through, "waits", "order 2")
+			answered <- answer{token, err}
+		}()
+		return answered
+	}
+	ctx, turnAway := context.WithCancel(b.ctx)
+	defer turnAway()
+	one := ask(ctx, first)
+	b.awaitShown(third, "waits", "with a waiter", func(l *wire.Lock) bool { return len(l.Waiters) == 1 })
+	two := ask(b.ctx, second)
+	turnAway()
+	if a := <-one; !errors.Is(a.err, context.Canceled) {
+		t.Errorf("the client that has turned away is answered %+v", a)
+	}
+	holder.finish()
+	waited := <-two
+	b.check(waited.err)
+	again(second, "waits", "order 2", waited.token)
+
+	b.kill("the member that was asked first", first)
+	again(third, "granted", "order 1", granted)
+	again(third, "waits", "order 2", waited.token)
+	for name, token := range map[string]holdfast.Token{"granted": granted, "waits": waited.token} {
+		b.check(b.adminOf(third).Release(b.ctx, "", name, token, session))
+		b.awaitShown(second, name, "free", func(l *wire.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 })
+	}
+	if token, err := call(b.ctx, second, "granted", "order 1"); !errors.Is(err, holdfast.ErrNotHeld) {
+		t.Errorf("asked for again when it was released: token %v, %v", token, err)
+	}
+}
+
 // TestLastingAlone: a member that is alone is told to end, and started again, while somebody holds a lock through it and others
 // wait. They notice nothing.
 func TestLastingAlone(t *testing.T) {
