@@ -109,6 +109,12 @@ func (t *Table) Requests(s SessionID, visit func(request uint64, name string)) {
 	}
 }
 
+// Has reports whether a session holds or waits for anything here.
+func (t *Table) Has(s SessionID) bool {
+	n := t.sessionOf(s)
+	return n != 0 && t.sessions.at(n).seats() > 0
+}
+
 // EndSession ends all that session s has here: first its waits, then its holds, each
 // in the order of the request ids; then those next are granted. With why "" the
 // client has ended it, and each is Released. Otherwise what it holds is Lost, and

@@ -52,6 +52,9 @@ type (
 	EndSession struct {
 		Session lock.SessionID
 		Why     holdfast.Loss
+		// Idle is asked of a lasting space alone: the session ends unless it holds or waits for something when that is decided,
+		// which it may do through another member. Either way this one serves it no longer.
+		Idle bool
 	}
 
 	// Enroll tells a lasting space, one whose locks and sessions outlast the member that they came through (protocol

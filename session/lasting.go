@@ -99,14 +99,14 @@ func (p *presence) await(request uint64, w wait) {
 
 // part ends what a session is in a lasting space, as far as this member is concerned. Only what its client wishes
 // ends there what it holds. Elsewhere than where its last lock was released nobody here can say that a one-shot session
-// has nothing: another member may have served it, too.
+// has nothing: another member may have served it, too; and there the space itself finds out whether it has.
 func (m *Desk) part(now protocol.Time, p *presence, port protocol.Port, why holdfast.Loss, out *protocol.Effects) {
 	if !p.enrolled(port) {
 		return
 	}
 	var fact any = &protocol.Dismiss{Session: p.id}
 	if last := p.lasting.last; why == "" && (last == 0 || last == port) {
-		fact = &protocol.EndSession{Session: p.id}
+		fact = &protocol.EndSession{Session: p.id, Idle: last == port}
 	}
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: fact}, out)
 }

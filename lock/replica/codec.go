@@ -54,7 +54,7 @@ func (e *Entry) Decode(b []byte) error {
 }
 
 // acquireOnce is written for the kind of an Acquire that has Once.
-const acquireOnce = LetIn + 1
+const acquireOnce = EndIdle + 1
 
 // LeastOp is the fewest bytes that Op.Append writes.
 const LeastOp = 5
@@ -74,7 +74,7 @@ func (o *Op) Size() int {
 
 // Check says what Append would write of an operation and TakeOp would not read: something that no client asks for.
 func (o *Op) Check() error {
-	if o.Kind < Open || o.Kind > LetIn {
+	if o.Kind < Open || o.Kind > EndIdle {
 		return fmt.Errorf("an operation of kind %d: %w", o.Kind, ErrMalformed)
 	}
 	for _, n := range [...]int{o.Units, o.Capacity} {
@@ -172,7 +172,7 @@ func (r *reader) op() (o Op) {
 		o.Session = r.session()
 	}
 	switch o.Kind {
-	case End, Expire:
+	case End, Expire, EndIdle:
 	case Open:
 		o.TTL, o.Client, o.Identity = r.time(), r.text(), r.text()
 		copy(o.Secret[:], r.bytes(len(o.Secret)))

@@ -45,9 +45,11 @@ const (
 	// LetIn lets what Owner of session Other has parked through the gate, past the suspension that is Request of Session:
 	// see lock.Table.LetIn.
 	LetIn
+	// EndIdle ends a session that neither holds nor waits for anything. To any other it does nothing.
+	EndIdle
 )
 
-var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in"}
+var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in", EndIdle: "end idle"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {

@@ -228,3 +228,21 @@ func checkWishes(t *testing.T, r *Replica) {
 		t.Errorf("%d wishes are over, and %d are counted", over, r.remembered.count)
 	}
 }
+
+// TestEndIdle ends a session that has nothing, by what the log says: another member may have asked for something meanwhile.
+func TestEndIdle(t *testing.T) {
+	b := newBed(t, Config{})
+	b.do(open(1), open(2))
+	b.only(acquire(1, 1, "x"))
+	b.only(acquire(2, 1, "x"))
+	for n := uint64(1); n <= 2; n++ { // one holds, and one waits
+		if out := b.do(Op{Kind: EndIdle, Session: id(n)}); len(out.Decisions)+len(out.Failures) > 0 || b.Len() != 2 {
+			t.Errorf("session %d: %+v, and %d sessions", n, out, b.Len())
+		}
+	}
+	b.do(release(1, 1, "x", 0), cancel(2, 1, "x"))
+	b.do(Op{Kind: EndIdle, Session: id(1)}, Op{Kind: EndIdle, Session: id(2)})
+	if d := b.only(acquire(1, 2, "x")); !errors.Is(d.Err, holdfast.SessionExpired) || b.Len() != 0 {
+		t.Errorf("%+v, and %d sessions", d, b.Len())
+	}
+}

@@ -284,6 +284,10 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 	switch o.Kind {
 	case End:
 		r.end(s, "", out)
+	case EndIdle:
+		if !r.table.Has(s.ID) {
+			r.end(s, "", out)
+		}
 	case Expire:
 		r.end(s, holdfast.SessionExpired, out)
 	case Acquire:

@@ -375,7 +375,7 @@ func (m *Machine) lose(id lock.SessionID, out *protocol.Effects) {
 // that it had may have been ended. What waits is asked for again.
 func (m *Machine) restart(c *client, out *protocol.Effects) {
 	delete(m.clients, c.id)
-	m.end(c, out)
+	m.end(c, replica.End, out)
 	m.rename(c)
 	m.clients[c.id] = c
 	c.presences, c.giving, c.letsIn = nil, nil, nil
@@ -393,13 +393,13 @@ func (m *Machine) restart(c *client, out *protocol.Effects) {
 	}
 }
 
-// end tells all shards that know a session that it has ended.
-func (m *Machine) end(c *client, out *protocol.Effects) {
+// end tells all shards that know a session that it has ended or, by replica.EndIdle, that it has where it has nothing.
+func (m *Machine) end(c *client, by replica.Kind, out *protocol.Effects) {
 	for _, presence := range c.presences {
 		if presence.state == gone || presence.part.shard == nil {
 			continue
 		}
-		if err := m.submit(presence.part, replica.Op{Kind: replica.End, Session: c.id}, &work{}); err != nil {
+		if err := m.submit(presence.part, replica.Op{Kind: by, Session: c.id}, &work{}); err != nil {
 			out.Note(Ignored{What: "the end of a session: " + err.Error() + "; it ends when its ttl is over"})
 		}
 	}
@@ -412,7 +412,11 @@ func (m *Machine) onEndSession(e *protocol.EndSession, out *protocol.Effects) {
 		return
 	}
 	m.forget(c)
-	m.end(c, out)
+	by := replica.End
+	if e.Idle {
+		by = replica.EndIdle
+	}
+	m.end(c, by, out)
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		switch r := c.requests[number]; {
 		case e.Why == "":
