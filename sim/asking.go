@@ -283,7 +283,7 @@ func (s *stream) onReleased(r *request, err error) {
 		return
 	}
 	if r.state == releasing || r.state == cancelling {
-		if err != nil && r.state == releasing && !r.quiet && r.copies == 1 && r.loss == "" && r.holdEnd == protocol.Never {
+		if err != nil && r.state == releasing && !r.quiet && r.copies == 1 && r.loss == "" && r.holdEnd == protocol.Never && !r.outlived {
 			s.client.world.judge.unlockRefused(grantOf(s.client, r), err)
 		}
 		s.settle(r)
@@ -331,8 +331,20 @@ func (s *stream) extendTo(r *request, hold time.Duration) {
 			}
 		}
 		s.bind(r, min(end, r.extend.before))
+		s.outlive(r)
 	}
 	s.sayExtend(r, now)
+}
+
+// outlive notes of what its owner has unlocked already of the grant of r that the grant may end by the limit that is asked for before
+// that unlock arrives: then the unlock is refused, rightly.
+func (s *stream) outlive(r *request) {
+	//tidy:unordered each is noted by itself
+	for _, left := range s.requests {
+		if left.state == releasing && left.want.name == r.want.name && left.token == r.token {
+			left.outlived = true
+		}
+	}
 }
 
 func (s *stream) sayExtend(r *request, now time.Duration) {

@@ -83,10 +83,12 @@ type request struct {
 	loss    holdfast.Loss
 	copies  int
 	quiet   bool
-	extend  *extension
-	behind  bool
-	guard   time.Duration // wait limit, limit of a try, or hold limit
-	late    bool          // the wait limit is over, and its grace runs
+	// outlived says that it is being unlocked, and its owner has asked for a limit of the same grant since.
+	outlived bool
+	extend   *extension
+	behind   bool
+	guard    time.Duration // wait limit, limit of a try, or hold limit
+	late     bool          // the wait limit is over, and its grace runs
 }
 
 // wish is what somebody wants locked, and how.

@@ -27,6 +27,7 @@ type counts struct {
 	moves     moves                 // what concerns an authority that moves
 	peers     [peerCount]int        // what concerns members that ask one another
 	logs      [logCount]int         // what concerns members' journals
+	again     [againCount]int       // what concerns calls that are made again
 	leads     leads                 // what concerns leaders that number tickets
 	kept      [keptCount]int        // what concerns cells that are kept
 	stale     int                   // writes that the register refused
@@ -121,6 +122,9 @@ func (c *counts) add(o *counts) {
 	}
 	for i, n := range o.logs {
 		c.logs[i] += n
+	}
+	for i, n := range o.again {
+		c.again[i] += n
 	}
 	for i, n := range o.costs {
 		c.costs[i] += n

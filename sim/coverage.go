@@ -99,6 +99,7 @@ func (p *Protocol) handlers() (all []handler) {
 	}
 	if p.Logs {
 		add("space", protocol.Receive, storage.Appended{}, storage.Chunked{}, storage.Installed{}, storage.Fetched{})
+		add("desk", protocol.Call, &session.Number{})
 	}
 	if p.Locks {
 		add("space", protocol.Tick, nil)
@@ -172,6 +173,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	s.counts.listLeads(c, row)
 	s.counts.listKept(c, row)
 	s.counts.listLogs(c, row)
+	s.counts.listAgain(c, row)
 	for _, m := range c.Protocol.Universe.Below {
 		if c.Protocol.never(m) {
 			continue

@@ -68,6 +68,17 @@ func (h *histories) asks(key requestKey, who fmt.Stringer, want wish) {
 	h.of[key] = &chronicled{Acquisition: in.Ask(h.judge.clock(), wish), in: in}
 }
 
+// asksAgain is called when another request is sent for what one has asked for before.
+func (h *histories) asksAgain(key, first requestKey) {
+	if h == nil {
+		return
+	}
+	if c := h.of[first]; c != nil {
+		c.in.keys = append(c.in.keys, key)
+		h.of[key] = c
+	}
+}
+
 // giveUp forgets a log.
 func (h *histories) giveUp(in *chronicle) {
 	for _, key := range in.keys {

@@ -56,6 +56,13 @@ func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
 	j.histories.asks(key, who, want)
 }
 
+// asksAgain is called when a client's call, for which a member has sent a request, is made through another one, which sends
+// another.
+func (j *judge) asksAgain(key, first requestKey) {
+	j.fate(key).asked = j.fate(first).asked
+	j.histories.asksAgain(key, first)
+}
+
 // wishes is called when a member asks an authority for what a client has asked for. A place
 // that the request has by another wish, which was given up, is none.
 func (j *judge) wishes(name string, wish, key requestKey) {

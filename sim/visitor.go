@@ -13,7 +13,7 @@ import (
 // visitor is a user of HTTP: curl, or `holdfast acquire`. Each thing it wants is a
 // connection of its own to one member, and its session is a OneShot. It believes in
 // its lock for the ttl of the latest answer, counted from when it sent what that
-// answers (formats.md §1).
+// answers (formats.md §1). Where sessions outlast their members it asks as again.go says.
 type visitor struct {
 	world *world
 	name  string
@@ -31,6 +31,14 @@ type visitor struct {
 	until   time.Duration // of its belief, on its clock
 	hold    time.Duration // when its hold limit ends
 	request uint64
+
+	// Where it makes a call several times: the latest, how often it has been made, the first that a member has asked for and of
+	// which round that is, and the latest round in which it was granted what it wants.
+	asking  *visit
+	calls   int
+	first   requestKey
+	firstOf int
+	was     int
 }
 
 func newVisitor(w *world, name string) *visitor {
@@ -58,6 +66,10 @@ type visit struct {
 	answer  func(*protocol.Reply) // what to do with the next reply
 	over    bool
 	told    uint32 // its number in the story
+
+	broken   bool // its visitor reads it no more
+	gone     bool // and its member knows that
+	answered bool // its member has answered, or has given up what it was for
 }
 
 // plan lets the visitor want its next lock after a pause, unless it does something else
@@ -90,21 +102,28 @@ func (s *visitor) begin() {
 	w.within(s.name, "call", s.act)
 	s.place = pick(w, "member", w.members)
 	s.want = w.wish(nil)
-	s.held = false
+	s.held, s.asking, s.calls = false, nil, 0
 	w.trace("%s wants %v through %s", s, s.want, s.place)
-	s.visit("acquire", (*visit).acquire)
+	if w.protocol.Logs {
+		s.visit("open", (*visit).open)
+	} else {
+		s.visit("acquire", (*visit).acquire)
+	}
 	round := s.round
 	w.within(s.name, "call", s.act)
 	w.do(w.now+w.between("gives-up", 5*time.Second, 12*time.Second), func() { // it gives up, and tries again elsewhere
 		if s.round == round && !s.held {
 			s.round++
+			if s.asking != nil {
+				s.asking.breaks()
+			}
 			s.plan(func() time.Duration { return 0 })
 		}
 	})
 }
 
 // visit sends a request, which has a name; it arrives, or does not.
-func (s *visitor) visit(what string, do func(*visit)) {
+func (s *visitor) visit(what string, do func(*visit)) *visit {
 	w := s.world
 	v := &visit{visitor: s, round: s.round, about: *s, member: s.place, life: s.place.life, sent: s.now()}
 	v.told = w.tell.posted(v, what)
@@ -112,9 +131,10 @@ func (s *visitor) visit(what string, do func(*visit)) {
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
 		w.tell.lost(v.told, "lost")
-		return
+		return v
 	}
 	w.do(w.now+w.latency(), func() { v.arrive(do) })
+	return v
 }
 
 func (v *visit) arrive(do func(*visit)) {
@@ -223,7 +243,7 @@ func (v *visit) back(what string, then func()) {
 	}
 	w.do(w.now+w.latency(), func() {
 		w.tell.delivered(told)
-		if s.round == v.round {
+		if s.round == v.round && !v.broken {
 			then()
 		}
 	})
@@ -296,6 +316,10 @@ func (s *visitor) release() {
 	if s.held {
 		w.trace("%s releases %s, token %d", s, s.want.name, s.token)
 		s.end("")
+		if w.protocol.Logs {
+			w.within(s.name, "call", s.act)
+			s.place = pick(w, "releases-through", w.members)
+		}
 		s.visit("release", (*visit).release)
 	}
 	s.rest()

@@ -7,7 +7,7 @@ func agreed() []Row {
 	return []Row{
 		{
 			Rule: "what is acknowledged is synced", Protocol: "consensus", Source: "Raft, section 10.2.1 of Ongaro's dissertation", Breaks: "P3", Budget: 50,
-			Faults: "crash,disk-slow,disk-lost,disk-torn", Bias: sim.Bias{Whole: true, Often: 4},
+			Faults: "crash,partition,disk-slow,disk-lost,disk-torn", Bias: sim.Bias{Whole: true, Often: 4},
 			Hole: "A member acknowledges entries, and gives its vote, while its disk still writes them. " +
 				"A power cut takes what others count on, and locks that were told with it.",
 		},

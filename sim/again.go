@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// Where sessions outlast their members a visitor opens one first, and then asks for its lock with an id. When it is not answered
+// for a while it turns away from the member, and makes the same call to another one; the member that it has turned away from
+// notices that later, and takes back what it has not been answered. So a lock is asked for through several members at a time,
+// under numbers of their own, and is to be had once (P6).
+
+// What concerns calls that are made again, as coverage tells it.
+const (
+	againAsked     = iota // a visitor turned to another member, or to the same one
+	againGranted          // it was granted what it had asked for before
+	againOvertaken        // a member gave up what its visitor had been granted through another one by then
+	againCount
+)
+
+var againNames = [againCount]string{"made once more", "granted when made once more", "given up behind the grant of another one"}
+
+// listAgain lists them.
+func (c *counts) listAgain(config *Config, row func(sort, name string, n int)) {
+	if !config.Protocol.Logs {
+		return
+	}
+	for i, name := range againNames {
+		row("call", name, c.again[i])
+	}
+}
+
+// open is what goes before: the visitor has a session then.
+func (v *visit) open() {
+	v.call(protocol.Below, &session.Open{Sort: session.OneShot, TTL: v.about.ttl}, func(reply *protocol.Reply) {
+		v.close()
+		if opened, ok := reply.Result.(*session.Opened); ok && opened.Err == nil {
+			v.back("opened", func() {
+				v.visitor.session, v.visitor.secret = opened.ID, opened.Secret
+				v.visitor.ask()
+			})
+		}
+	})
+}
+
+// ask makes the call, and makes it elsewhere if it is not answered.
+func (s *visitor) ask() {
+	w, round := s.world, s.round
+	v := s.visit("acquire", (*visit).acquireOnce)
+	s.asking = v
+	s.calls++
+	w.within(s.name, "call", s.act)
+	w.do(w.now+w.between("turns-away", 50*time.Millisecond, 1500*time.Millisecond), func() {
+		if s.round != round || s.asking != v || w.settling {
+			return
+		}
+		v.breaks()
+		w.within(s.name, "call", s.act)
+		s.place = pick(w, "another", w.members)
+		w.count.again[againAsked]++
+		s.ask()
+	})
+}
+
+// acquireOnce is POST acquire with a session and an id.
+func (v *visit) acquireOnce() {
+	s := &v.about
+	v.call(protocol.Below, &session.Renew{ID: s.session, Secret: s.secret, TTL: s.ttl, Arrived: v.arrived}, func(reply *protocol.Reply) {
+		if renewed, ok := reply.Result.(*session.Renewed); !ok || renewed.Err != nil {
+			v.close()
+			return
+		}
+		v.call(protocol.Below, &session.Number{ID: s.session, Count: 1}, func(reply *protocol.Reply) {
+			numbered, ok := reply.Result.(*session.Numbered)
+			if !ok || numbered.First == 0 || v.gone {
+				v.close()
+				return
+			}
+			v.request = numbered.First
+			v.asks()
+			r := &lock.Request{
+				Session: s.session, ID: v.request, Name: s.want.name, Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity,
+				Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait, Hold: s.want.hold,
+				Once: fmt.Sprint(v.round), Content: 1,
+			}
+			v.call(userSpace, r, v.decidedOnce)
+		})
+	})
+}
+
+// asks tells the judge of the request: it is one with the first for the same call.
+func (v *visit) asks() {
+	s, key := v.visitor, requestKey{v.about.session, v.request}
+	s.world.trace("%s asks for %s through %s as request %d of session %v", s, v.about.want.name, v.member, v.request, v.about.session)
+	if s.firstOf == v.round {
+		s.world.judge.asksAgain(key, s.first)
+		return
+	}
+	s.first, s.firstOf = key, v.round
+	s.world.judge.asks(key, s, v.about.want)
+}
+
+// decidedOnce goes on with what became of the request.
+func (v *visit) decidedOnce(reply *protocol.Reply) {
+	s, d := &v.about, reply.Decision
+	v.visitor.once(v, &d)
+	if d.Kind != lock.Granted {
+		v.answered = true
+		v.close()
+		return
+	}
+	opened := &session.Opened{ID: s.session, Secret: s.secret}
+	v.call(protocol.Below, &session.Renew{ID: s.session, Secret: s.secret, TTL: s.ttl, Arrived: v.arrived}, func(reply *protocol.Reply) {
+		renewed, ok := reply.Result.(*session.Renewed)
+		if !ok || renewed.Err != nil || len(renewed.Lost) > 0 {
+			v.takeBack()
+			return
+		}
+		v.answered = true
+		v.close()
+		v.back("granted", func() {
+			s := v.visitor
+			s.granted(v, opened, &d, renewed.TTL.Truncate(time.Millisecond))
+			s.asking = nil // it makes the call no more
+			if s.held {
+				s.was = v.round
+			}
+			if s.held && s.calls > 1 {
+				s.world.count.again[againGranted]++
+			}
+		})
+	})
+}
+
+// once checks P6 for what a member has decided about a call: what its visitor has been granted it is not granted anew, however
+// often it has made the call and whatever has become of the lock since.
+func (s *visitor) once(v *visit, d *lock.Decision) {
+	if d.Kind == lock.Granted && s.was == v.round && s.token != d.Token {
+		s.world.judge.violate("P6", "call %d of %v acts twice: it was granted %q under token %d, and then under %d", v.round, s, d.Name, s.token, d.Token)
+	}
+}
+
+// breaks is that the visitor reads this connection no more. The member notices that later.
+func (v *visit) breaks() {
+	if v.broken {
+		return
+	}
+	v.broken = true
+	w := v.visitor.world
+	w.within(v.visitor.name, "call", v.about.act)
+	w.do(w.now+w.length("notices", 100*time.Millisecond, func() time.Duration { return w.rand.below(4 * time.Second) }), v.notice)
+}
+
+// notice has a member find that its client has gone.
+func (v *visit) notice() {
+	v.gone = true
+	if m := v.member; !m.up || m.life != v.life || v.over || v.answered {
+		return // nobody is there who would, or it is answered
+	} else if m.paused {
+		v.visitor.world.do(v.visitor.world.now+100*time.Millisecond, v.notice)
+		return
+	}
+	if v.request == 0 {
+		return // it has yet to be asked for, and is not
+	}
+	if s := v.visitor; s.held && s.was == v.round {
+		s.world.count.again[againOvertaken]++
+	}
+	v.takeBack()
+}
+
+// takeBack gives up what was asked for over this connection.
+func (v *visit) takeBack() {
+	v.answered = true
+	v.visitor.world.trace("%s gives up request %d of session %v for %s", v.member, v.request, v.about.session, v.visitor)
+	v.call(userSpace, &protocol.Cancel{Session: v.about.session, Name: v.about.want.name, Request: v.request}, func(*protocol.Reply) { v.close() })
+}

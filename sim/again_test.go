@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// TestCallsActOnce: that what a visitor has been granted is granted anew for the same call is told as a broken promise; and not
+// that it is told again, nor a grant of another call.
+func TestCallsActOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		promise string
+		round   int
+		kind    lock.Kind
+		token   holdfast.Token
+	}{
+		"under another token":    {"P6", 3, lock.Granted, 8},
+		"told again":             {"", 3, lock.Granted, 7},
+		"released":               {"", 3, lock.Released, 8},
+		"of a call before":       {"", 2, lock.Granted, 8},
+		"of one that comes next": {"", 4, lock.Granted, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := still(t, 1, 0)
+			s := newVisitor(w, "visitor0")
+			s.was, s.token = 3, 7
+			s.once(&visit{visitor: s, round: tt.round}, &lock.Decision{Kind: tt.kind, Name: "n", Token: tt.token})
+			judgedAs(t, w.judge, tt.promise)
+		})
+	}
+}
+
+// TestCallsAreMadeAgain: visitors of a space whose sessions outlast their members turn from one to another, are granted what
+// they had asked another one for, and are let down by none that notices late.
+func TestCallsAreMadeAgain(t *testing.T) {
+	c := config("consensus")
+	s, err := RunMany(c, 1, 60, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Worst != nil {
+		t.Fatalf("seed %d: %v %v\n%s", s.Worst.Seed, s.Worst.Outcome, s.Worst.Violation, s.Worst.Settings)
+	}
+	for _, what := range []int{againAsked, againGranted} {
+		if s.counts.again[what] == 0 {
+			t.Errorf("no call was %s", againNames[what])
+		}
+	}
+}
