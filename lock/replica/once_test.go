@@ -58,6 +58,10 @@ func TestWishes(t *testing.T) {
 			{wanted(1, 2, "x", "w"), "1:2 granted #1"}, {wanted(1, 1, "x", "w"), "1:1 granted #1"}, {cancel(1, 1, "x"), "1:1 released"},
 			{release(1, 2, "x", 0), "1:2 released #1"}, {release(1, 2, "x", 0), "1:2 released #1"},
 		},
+		"released by who has given it up": {
+			held, {wanted(1, 2, "x", "w"), "1:2 granted #1"}, {cancel(1, 1, "x"), "1:1 released"}, {release(1, 1, "x", 0), "1:1 released"},
+			{wanted(1, 2, "x", "w"), "1:2 granted #1"}, {release(1, 2, "x", 0), "1:2 released #1"},
+		},
 		"given up before it came": {
 			{wanted(1, 2, "x", "w"), "1:2 granted #1"}, {cancel(1, 1, "x"), "1:1 released"}, {wanted(1, 1, "x", "w"), "1:1 released"},
 		},

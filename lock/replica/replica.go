@@ -351,8 +351,12 @@ func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 // release gives up a hold. One that has ended is told again how.
 func (r *Replica) release(s *session, o *Op, out *Effects) error {
 	number := o.Request
-	if number != 0 && r.lives(s, o.Name, number) {
-		number = s.known(number, o.Name)
+	if w := s.asked[requestFor{number, o.Name}]; w != nil {
+		if w.find(number) < 0 {
+			r.say(r.outcomes.again(o), out) // it was given up, and others ask for the same still
+			return nil
+		}
+		number = w.number
 	}
 	err := r.table.Release(r.now, o.Session, o.Name, o.Token, number, &out.Decisions)
 	if errors.Is(err, holdfast.ErrNotHeld) && o.Request != 0 && s.ended.has(o.Request) {
