@@ -72,8 +72,8 @@
 // [Dismissed], and not [Expired]. It keeps its session, and goes on with it at another member, or at this one when that serves again;
 // what it said on the stream behind that is not answered, and said again there. What waits by single calls is taken
 // back, because nobody asks for it again under its number. A local session's holds there go on through a
-// lapse. With its last lock a one-shot session ends where that was released; other lasting spaces let it expire, because
-// it may have come to them through another member.
+// lapse. With its last lock a one-shot session ends where that was released, unless it has another one there by then, which may
+// have come through another member: the space finds that out (protocol.EndSession, Idle). Other lasting spaces let it expire.
 //
 // Whoever names a session that is not here waits until all lasting spaces have said whether they have it. Its secret is compared
 // by its hash, and its client's identity as here. A call that is not its client's leaves it where it was, a space that

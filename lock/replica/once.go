@@ -113,9 +113,7 @@ func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
 	case w.content != o.Content:
 		err = fmt.Errorf("%w: request %q was sent before with another content", holdfast.ErrConflict, o.Once)
 	case w.over:
-		d, was := refusal(o, nil), w.how.decision()
-		d.Kind, d.Token, d.Loss, d.Err = was.Kind, was.Token, was.Loss, was.Err
-		r.say(d, out)
+		r.say(w.how.told(o), out)
 		return
 	case len(w.asks) >= MaxAsks:
 		err = &holdfast.LimitError{Limit: "requests", Value: MaxAsks}
