@@ -12,7 +12,9 @@ import (
 
 // Adopt takes a hold that another table has granted, as its holder reports it, until
 // end by this clock. It is for an authority that succeeds another: what the holders
-// have is what is so. Holds may come in any order; the bounds of Config are not applied.
+// have is what is so. Holds may come in any order; the bounds of Config are not applied. The
+// limit is that of the grant, of which each holder knows no more than what it was told: of several
+// holds of one grant the latest end counts.
 //
 // Revoked, c is to end: it is taken beside whoever holds the name, and while they do not
 // all fit, the name fits nobody else. Otherwise it is taken if it fits beside those
@@ -44,6 +46,9 @@ func (t *Table) Adopt(now Time, c *Seat, end Time) error {
 	i := t.sit(e, &r)
 	if mate != 0 {
 		t.share(mate, i)
+		if at := t.seats.at(mate); end > t.end(at) {
+			t.setDeadline(at.detail, end)
+		}
 		return nil
 	}
 	s := t.seats.at(i)

@@ -114,6 +114,37 @@ func TestAdoptReentry(t *testing.T) {
 	}
 }
 
+// TestAdoptReentryEnds: the limit is the grant's, and what each of its holds knows of it is what it was told: the latest end counts,
+// in whatever order they are reported.
+func TestAdoptReentryEnds(t *testing.T) {
+	for _, ends := range [][]lock.Time{{time.Second, 2 * time.Second}, {2 * time.Second, time.Second}, {time.Second, lock.Never}, {lock.Never, time.Second}} {
+		table := successor(t)
+		for i, end := range ends {
+			seat := holdOf("X", 1, uint64(i+1), 7, holdfast.ModeExclusive)
+			seat.Owner = "o"
+			if err := table.Adopt(0, seat, end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		latest := max(ends[0], ends[1])
+		if shown := table.Show("X"); len(shown.Holders) != 1 || shown.Holders[0].Until != latest {
+			t.Errorf("ends %v: holders %+v; want one until %v", ends, shown.Holders, latest)
+		}
+		var out []lock.Decision
+		table.Tick(time.Second, &out)
+		if len(out) != 0 {
+			t.Errorf("ends %v: at the earlier one %+v is told", ends, out)
+		}
+		if latest == lock.Never {
+			continue
+		}
+		table.Tick(latest, &out)
+		if len(out) != 2 || out[0].Loss != holdfast.HoldLimit || table.Holds() != 0 {
+			t.Errorf("ends %v: at the later one %+v is told, and %d holds are left", ends, out, table.Holds())
+		}
+	}
+}
+
 // TestEndWhere: what is picked ends, in the order of sessions, and those next are
 // granted.
 func TestEndWhere(t *testing.T) {

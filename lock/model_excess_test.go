@@ -100,7 +100,7 @@ func (m *model) adopt(r Request, token holdfast.Token, revoked bool, end Time) e
 		if r.Owner == "" || g.request.Owner != r.Owner || g.revoked != revoked || !sameShape(g.request, r) {
 			return holdfast.ErrConflict
 		}
-		g.holds = append(g.holds, r.ID)
+		g.holds, g.until = append(g.holds, r.ID), max(g.until, end)
 		return nil
 	}
 	if !revoked && m.contradicts(r) {
