@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 )
@@ -86,14 +87,30 @@ func (s *stage) mutexPanics() {
 	s.want(panicOf(mutex.Lock), holdfast.ErrClosed)
 }
 
+// mutexLostPanics wants an Unlock of what was lost to be a panic, and the Mutex to be good for another Lock.
 func (s *stage) mutexLostPanics() {
-	mutex := holdfast.NewMutex(s.locker(), s.name(), holdfast.Hold(shortHold))
-	s.do(mutex.Lock)
+	locks := s.locker()
+	var mutex *holdfast.Mutex
+	s.briefly(func(hold time.Duration) error {
+		mutex = holdfast.NewMutex(locks, s.name(), holdfast.Hold(hold))
+		return s.lockMutex(mutex)
+	})
 	s.ended(mutex.Held(), holdfast.ErrLost)
 	s.want(panicOf(mutex.Unlock), holdfast.ErrLost)
-	s.do(mutex.Lock)
+	s.briefly(func(time.Duration) error { return s.lockMutex(mutex) })
 	s.ended(mutex.Held(), holdfast.ErrLost)
 	s.free(s.name())
+}
+
+// lockMutex locks a Mutex, and returns with what it has panicked.
+func (s *stage) lockMutex(mutex *holdfast.Mutex) (err error) {
+	s.Helper()
+	s.do(func() {
+		if why := panicOf(mutex.Lock); mutex.Held() == nil {
+			err = why
+		}
+	})
+	return err
 }
 
 // rwmutex wants readers to share and a writer to be alone.

@@ -202,7 +202,7 @@ func (s *stage) useAndClose(name string) {
 	giveUp()
 	s.gaveUp(cancelled, context.Canceled)
 	if !s.caps.NoHold {
-		s.lost(s.lock(locks, s.name("short"), holdfast.Hold(shortHold)), holdfast.HoldLimit)
+		s.lost(s.lockBriefly(locks, s.name("short")), holdfast.HoldLimit)
 	}
 	s.close(locks)
 	s.gaveUp(closed, holdfast.ErrClosed)

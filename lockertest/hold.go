@@ -19,18 +19,43 @@ func holdChecks() []check {
 
 const shortHold = 50 * time.Millisecond
 
+// briefly has something taken with a hold limit that is soon over. The limit counts from the grant: on a busy machine it may
+// be over before who waits for the grant is told of it, who is told that then. It is tried again with a longer one.
+func (s *stage) briefly(take func(hold time.Duration) error) {
+	s.Helper()
+	for hold := shortHold; ; hold *= 2 {
+		err := take(hold)
+		if err == nil {
+			return
+		}
+		if holdfast.Why(err) != holdfast.HoldLimit || s.ctx.Err() != nil {
+			s.Fatalf("with a hold limit of %v: %v", hold, err)
+		}
+	}
+}
+
+// lockBriefly takes a name with a hold limit that is soon over.
+func (s *stage) lockBriefly(locks holdfast.Locker, name string) (lock *holdfast.Lock) {
+	s.Helper()
+	s.briefly(func(hold time.Duration) (err error) {
+		lock, err = locks.Lock(s.ctx, name, holdfast.Hold(hold))
+		return err
+	})
+	return lock
+}
+
 // holdLimitEnds wants a Context that is done by itself when the hold limit is over,
 // although nobody asks and nobody waits, and the truth from all methods after it.
 func (s *stage) holdLimitEnds() {
 	locks := s.locker()
 	name := s.name()
-	lock := s.lock(locks, name, holdfast.Hold(shortHold))
+	lock := s.lockBriefly(locks, name)
 	child, cancel := context.WithCancel(lock.Context())
 	defer cancel()
 	select {
 	case <-child.Done():
 	case <-s.ctx.Done():
-		s.Fatalf("the hold limit of %v has not ended the lock: %v", shortHold, s.ctx.Err())
+		s.Fatalf("the hold limit has not ended the lock: %v", s.ctx.Err())
 	}
 	s.lost(lock, holdfast.HoldLimit)
 	if cause := context.Cause(child); holdfast.Why(cause) != holdfast.HoldLimit {
@@ -102,34 +127,36 @@ func (s *stage) holdLimitPassesOn() {
 }
 
 // extend moves the end of a hold limit. That a lock has outlived its first limit is
-// seen from another lock, taken later with the same limit, which has ended.
+// seen from another lock, taken later with the same limit or a longer one, which has ended.
 func (s *stage) extend() {
 	locks := s.locker()
-	for hold := shortHold; ; hold *= 2 {
-		lock := s.lock(locks, s.name("longer"), holdfast.Hold(hold))
-		if err := lock.Extend(s.ctx, time.Hour); err != nil {
-			s.want(err, holdfast.ErrLost) // a slow machine: try a longer limit
-			if s.ctx.Err() != nil {
-				s.Fatalf("Extend: %v", err)
-			}
-			continue
+	var lock, witness *holdfast.Lock
+	s.briefly(func(hold time.Duration) (err error) {
+		if lock, err = locks.Lock(s.ctx, s.name("longer"), holdfast.Hold(hold)); err != nil {
+			return err
 		}
-		witness := s.lock(locks, s.name("witness"), holdfast.Hold(hold))
-		s.ended(witness, holdfast.ErrLost)
-		if err := lock.Check(); err != nil {
-			s.Errorf("a lock whose hold limit was extended: %v", err)
+		if err = lock.Extend(s.ctx, time.Hour); err != nil {
+			return err
 		}
-		s.want(lock.Extend(s.ctx, -1), holdfast.ErrConflict)
-		if err := lock.Extend(s.ctx, 0); err != nil {
-			s.Errorf("Extend(0), which removes the limit: %v", err)
-		}
-		// On a slow machine the limit may be over before the answer is here.
-		if err := lock.Extend(s.ctx, shortHold); err != nil && holdfast.Why(err) != holdfast.HoldLimit {
-			s.Errorf("Extend to a shorter limit: %v", err)
-		}
-		s.lost(lock, holdfast.HoldLimit)
-		break
+		s.briefly(func(longer time.Duration) (err error) {
+			witness, err = locks.Lock(s.ctx, s.name("witness"), holdfast.Hold(max(hold, longer)))
+			return err
+		})
+		return nil
+	})
+	s.ended(witness, holdfast.ErrLost)
+	if err := lock.Check(); err != nil {
+		s.Errorf("a lock whose hold limit was extended: %v", err)
 	}
+	s.want(lock.Extend(s.ctx, -1), holdfast.ErrConflict)
+	if err := lock.Extend(s.ctx, 0); err != nil {
+		s.Errorf("Extend(0), which removes the limit: %v", err)
+	}
+	// On a slow machine the limit may be over before the answer is here.
+	if err := lock.Extend(s.ctx, shortHold); err != nil && holdfast.Why(err) != holdfast.HoldLimit {
+		s.Errorf("Extend to a shorter limit: %v", err)
+	}
+	s.lost(lock, holdfast.HoldLimit)
 	s.free(s.name("longer"), s.name("witness"))
 }
 
