@@ -22,10 +22,11 @@ type cluster struct {
 
 // steady gives members a lease that a busy machine keeps, in a test that asserts that
 // something is held throughout. Members that get no processor for three tenths of a lease
-// may elect another coordinator, and for a whole one lose what is held through them.
+// may elect another coordinator, and for a whole one lose what is held through them. So do those that
+// do not answer a candidate within its patience, which goes with the lease.
 // Such tests are parallel, because most of their time is the wait for that lease at the
 // beginning. The others have a short one.
-func steady(c *node.Config) { c.Lease = 8 * time.Second }
+func steady(c *node.Config) { c.Lease, c.Patience = 8*time.Second, 800*time.Millisecond }
 
 // startCluster starts founders and waits until each can grant.
 func startCluster(t testing.TB, size int, change ...func(*node.Config)) *cluster {
