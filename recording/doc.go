@@ -37,6 +37,7 @@
 //
 //	drew N                      a number that they took by chance; Drawn has those before step 1
 //	secret x"…"                 the secret of a session, which was taken by chance as well
+//	proved x"…"                 the hash of one, which says nothing of it
 //	send ID at PORT MESSAGE     to a member (0 is its own storage); send "ADDRESS" at … to whoever is there
 //	reply SINK.OPERATION at PORT ANSWER
 //	raise FACT
@@ -53,7 +54,8 @@
 //
 // Secrets of sessions. In the place of each stands another, always the same, by a key that
 // is forgotten when the recording ends: machines only compare secrets, so they do the same
-// with these. Names of locks, owners, reasons and addresses are in it, which is why the
+// with these. Their hashes, by which other members know whose a session is, are those of the true ones, and are noted
+// where they are taken. Names of locks, owners, reasons and addresses are in it, which is why the
 // file can be read by its owner alone.
 //
 // # Bounds

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bufio"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,8 @@ type Step struct {
 	Text    string // the event's line
 	Drawn   []uint64
 	Secrets []session.Secret
-	Effects []string // the lines of what was done, without Drawn and Secrets
+	Proofs  [][32]byte // the hashes of secrets that it took
+	Effects []string   // the lines of what was done, without Drawn, Secrets and Proofs
 	// Ended says that the last line is there, which is among Effects: otherwise the
 	// recording ends within the step.
 	Ended bool
@@ -230,6 +232,13 @@ func (r *Reader) effect(step *Step, text string) error {
 		}
 		step.Secrets = append(step.Secrets, secret.(session.Secret))
 		return nil
+	case "proved":
+		proof, err := readProof(rest)
+		if err != nil {
+			return err
+		}
+		step.Proofs = append(step.Proofs, proof)
+		return nil
 	case "wake":
 		step.Ended = true
 	case "panic":
@@ -244,6 +253,17 @@ func (r *Reader) effect(step *Step, text string) error {
 	}
 	step.Effects = append(step.Effects, text)
 	return nil
+}
+
+// readProof reads the hash of a secret.
+func readProof(text string) (proof [32]byte, err error) {
+	digits, quoted := strings.CutPrefix(text, `x"`)
+	digits, closed := strings.CutSuffix(digits, `"`)
+	bytes, err := hex.DecodeString(digits)
+	if !quoted || !closed || err != nil || len(bytes) != len(proof) {
+		return proof, fmt.Errorf("proved %.80q: want 64 hexadecimal digits, as in x\"0f…\"", text)
+	}
+	return [32]byte(bytes), nil
 }
 
 // event reads a step's line.

@@ -130,12 +130,15 @@ func TestWrongRecordings(t *testing.T) {
 		head + "1 0s receive a at 1 nil\n":    `"a" is no member's id`,
 		head + "1 0s receive 5 to 1 nil\n":    "want a port, as in at 1",
 		head + "1 0s call 1.1 at 70000 nil\n": "want a port, as in at 1",
-		head + "1 0s call 1.1 at 1 &lock.Request{ID: x}\n  wake 0s\n": `line 7: step 1: at byte 19, in field ID: "x" is no number of 64 bits`,
-		head + "1 0s tick\n  drew x\n  wake 0s\n":                     `line 8: drew "x": want a number`,
-		head + "1 0s tick\n  secret x\"00\"\n  wake 0s\n":             "line 8: secret: ",
-		head + "1 0s tick\n  dances\n  wake 0s\n":                     `line 8: "dances" is nothing that a machine does`,
-		head + "1 0s tick\n  panic x\n":                               `line 8: panic "x": want a text in quotes`,
-		head + "1 0s tick\n  wake 0s\nend x\n":                        "line 9: want why the recording ends",
+		head + "1 0s call 1.1 at 1 &lock.Request{ID: x}\n  wake 0s\n":                  `line 7: step 1: at byte 19, in field ID: "x" is no number of 64 bits`,
+		head + "1 0s tick\n  drew x\n  wake 0s\n":                                      `line 8: drew "x": want a number`,
+		head + "1 0s tick\n  secret x\"00\"\n  wake 0s\n":                              "line 8: secret: ",
+		head + "1 0s tick\n  proved x\"0f\"\n  wake 0s\n":                              `line 8: proved "x\"0f\"": want 64 hexadecimal digits`,
+		head + "1 0s tick\n  proved x\"" + strings.Repeat("0", 66) + "\"\n  wake 0s\n": "want 64 hexadecimal digits",
+		head + "1 0s tick\n  proved " + strings.Repeat("0", 64) + "\n  wake 0s\n":      "want 64 hexadecimal digits",
+		head + "1 0s tick\n  dances\n  wake 0s\n":                                      `line 8: "dances" is nothing that a machine does`,
+		head + "1 0s tick\n  panic x\n":                                                `line 8: panic "x": want a text in quotes`,
+		head + "1 0s tick\n  wake 0s\nend x\n":                                         "line 9: want why the recording ends",
 	} {
 		if strings.HasPrefix(text, head) {
 			text += "9 9s tick\n" // a last line that is wrong may be one that was not finished

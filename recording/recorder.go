@@ -185,6 +185,9 @@ func (r *Recorder) drawn(b []byte) []byte {
 		r.writer.Veil(s[:])
 		b = append(fmt.Appendf(b, `  secret x"%x"`, s[:]), '\n')
 	}
+	for _, proof := range r.tap.proofs {
+		b = append(fmt.Appendf(b, `  proved x"%x"`, proof[:]), '\n')
+	}
 	return b
 }
 

@@ -13,6 +13,7 @@ type Tap struct {
 	source  *rand.Rand
 	numbers []uint64
 	secrets []session.Secret
+	proofs  [][32]byte
 }
 
 // NewTap returns a tap on a source that nobody can guess.
@@ -20,7 +21,7 @@ func NewTap(source *rand.Rand) *Tap { return &Tap{source: source} }
 
 // Chance returns what the machines draw from.
 func (t *Tap) Chance() seat.Chance {
-	return seat.Chance{Rand: rand.New(t), Secret: t.secret}
+	return seat.Chance{Rand: rand.New(t), Secret: t.secret, Proof: t.proof}
 }
 
 // Uint64 draws a number.
@@ -37,8 +38,16 @@ func (t *Tap) secret() session.Secret {
 	return s
 }
 
+// proof gives the hash of a secret. It is noted as what was drawn is: the secret will be another one where the recording is
+// replayed, and other members compare the hash with what they have.
+func (t *Tap) proof(s session.Secret) [32]byte {
+	proof := session.ProofOf(s)
+	t.proofs = append(t.proofs, proof)
+	return proof
+}
+
 // drain forgets what was drawn.
 func (t *Tap) drain() {
 	clear(t.secrets)
-	t.numbers, t.secrets = t.numbers[:0], t.secrets[:0]
+	t.numbers, t.secrets, t.proofs = t.numbers[:0], t.secrets[:0], t.proofs[:0]
 }

@@ -57,6 +57,8 @@ type Space struct {
 	Store          storage.Features
 	Shards         int            // protocol consensus; zero means 1
 	Autopilot      time.Duration  // protocol consensus; zero means its default
+	Election       time.Duration  // protocol consensus; zero means its default
+	Every, Keep    uint64         // protocol consensus; zero means its defaults
 	Logs           []storage.Kept // what its logs have kept; none before the first start
 
 	life uint64 // which of the member's lives it is
@@ -80,6 +82,8 @@ type Chance struct {
 	Rand *rand.Rand
 	// Secret draws the secrets of sessions. Zero means that Rand does.
 	Secret func() session.Secret
+	// Proof gives the hashes of secrets. Zero means session.ProofOf: it is nothing but chance to who does not know the secrets.
+	Proof func(session.Secret) [32]byte
 }
 
 // Protocol says which machine stands for a space.
@@ -149,7 +153,7 @@ func (s *Seat) NewDesk(chance Chance, cell membership.Cell, protocols []Protocol
 		}
 	}
 	return session.NewDesk(session.Config{
-		Member: cell.ID, Incarnation: cell.Incarnation, Rand: chance.Rand, Secret: chance.Secret, Spaces: len(s.Spaces), Lasting: lasting,
+		Member: cell.ID, Incarnation: cell.Incarnation, Rand: chance.Rand, Secret: chance.Secret, Proof: chance.Proof, Spaces: len(s.Spaces), Lasting: lasting,
 		TakesOver: len(lasting) == len(s.Spaces), // clients that come from elsewhere know nothing of Renewed.Taken
 		Drift:     s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,
 	}, stack)

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"slices"
@@ -277,8 +276,9 @@ func join(now protocol.Time, p *presence, found []finding) {
 // error says that it is not.
 func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *protocol.Effects) error {
 	secret, identity, stream := credentialsOf(fact)
+	proof := m.prove(secret)
 	for _, found := range a.found {
-		if err := isClientOf(&found.who, secret, identity); err != nil {
+		if err := isClientOf(&found.who, proof, identity); err != nil {
 			return err
 		}
 	}
@@ -341,8 +341,7 @@ func credentialsOf(fact any) (secret Secret, identity string, stream bool) {
 
 // isClientOf says why a session is not that of who asks; nil if it is. One of another member's process is nobody
 // else's.
-func isClientOf(who *protocol.Enroll, secret Secret, identity string) error {
-	proof := sha256.Sum256(secret[:])
+func isClientOf(who *protocol.Enroll, proof [32]byte, identity string) error {
 	switch {
 	case subtle.ConstantTimeCompare(proof[:], who.Proof[:]) == 0 || who.Own:
 		return ErrUnknown

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -20,6 +21,9 @@ type Config struct {
 	Rand *rand.Rand
 	// Secret draws the secret of a session in the place of Rand. Zero means that Rand does.
 	Secret func() Secret
+	// Proof gives the hash of a secret, by which lasting spaces know whose a session is. Zero means ProofOf; who records what
+	// a desk does (package recording), and veils the secrets, has to tell it again what the hashes were.
+	Proof func(Secret) [32]byte
 	// Spaces is how many spaces the stack has. Required.
 	Spaces int
 	// Lasting has the spaces whose locks and sessions outlast the member that they came through, in ascending
@@ -99,6 +103,17 @@ func (m *Desk) drawSecret() Secret {
 	}
 	return DrawSecret(m.config.Rand)
 }
+
+// prove returns the hash of a secret.
+func (m *Desk) prove(s Secret) [32]byte {
+	if m.config.Proof != nil {
+		return m.config.Proof(s)
+	}
+	return ProofOf(s)
+}
+
+// ProofOf is the SHA-256 of a secret: nobody can tell the secret from it.
+func ProofOf(s Secret) [32]byte { return sha256.Sum256(s[:]) }
 
 // DrawSecret draws a secret from a source that nobody can guess.
 func DrawSecret(from *rand.Rand) (s Secret) {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -71,7 +70,7 @@ func (m *Desk) enroll(now protocol.Time, p *presence, port protocol.Port, out *p
 	l.ports = append(l.ports, port)
 	slices.Sort(l.ports)
 	enroll := &protocol.Enroll{
-		Session: p.id, TTL: l.ttl, Proof: sha256.Sum256(p.secret[:]), Client: p.client, Identity: p.owner, Own: p.sort == Local,
+		Session: p.id, TTL: l.ttl, Proof: m.prove(p.secret), Client: p.client, Identity: p.owner, Own: p.sort == Local,
 	}
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: enroll}, out)
 }

@@ -20,11 +20,11 @@ func consensusProtocol() Protocol {
 			if err != nil {
 				return built, err
 			}
-			every := 10 + uint64(s.Random)%100 // so snapshots are made in every run
+			options := s.space()
 			space, err := consensus.New(consensus.Config{
-				Self: built.ID, Life: built.Incarnation, Founders: len(s.Join), Founder: s.Founder, Shards: s.Shards, Autopilot: consensus.NoAutopilot,
-				Log: seats.LogOf(holdfast.DefaultSpace), Logs: s.Logs, Table: s.Table, Election: s.Lease / 3, Random: uint64(s.Random),
-				Every: every, Keep: every / 4,
+				Self: built.ID, Life: built.Incarnation, Founders: len(s.Join), Founder: s.Founder, Space: options.Name, Shards: s.Shards,
+				Autopilot: options.Autopilot, Election: options.Election, Every: options.Every, Keep: options.Keep,
+				Log: seats.LogOf(options.Name), Logs: s.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(s.Random),
 			})
 			built.Spaces = []protocol.Machine{space}
 			return built, err

@@ -101,7 +101,7 @@ func (m *member) start() {
 		Placement: w.settings.placement, HoldOn: w.settings.holdOn,
 		Defer: w.settings.deferring, Retain: w.settings.retaining, Capacity: w.settings.capacity,
 		Published: w.settings.published, Grace: w.settings.grace, Random: rand.New(rand.NewPCG(uint64(m.place), uint64(m.life))).Uint32(),
-		Claim: w.settings.claim, Store: w.settings.store, Shards: w.settings.shards, Logs: m.journal.kept(),
+		Claim: w.settings.claim, Store: w.settings.store, Shards: w.settings.shards, Logs: m.journal.kept(), Sessions: w.settings.sessions,
 	}
 	if w.protocol.Claims {
 		seat.Claim.RID = fmt.Sprintf("%s%d", m.name, m.life)

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	seats "github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -160,11 +161,19 @@ type Seat struct {
 	// Zero means one.
 	Shards int
 	Logs   []storage.Kept
+	// Sessions is how many there may be; zero means the default.
+	Sessions int
 }
 
 // space is the member's one space.
 func (s *Seat) space() seats.Space {
-	return seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store, Shards: s.Shards, Logs: s.Logs}
+	space := seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store, Shards: s.Shards, Logs: s.Logs}
+	if s.Protocol == "consensus" {
+		space.Autopilot, space.Election = consensus.NoAutopilot, s.Lease/3
+		space.Every = 10 + uint64(s.Random)%100 // so snapshots are made in every run
+		space.Keep = space.Every / 4
+	}
+	return space
 }
 
 // Built are the machines of one life, to be stacked.

@@ -25,7 +25,7 @@ func (s *Seat) plain() (*seats.Seat, error) {
 	return &seats.Seat{
 		Name: s.Name, Address: s.Address, Founders: s.Join, Founder: s.Founder, Kept: s.Kept, Cell: cell, Serves: true,
 		Spaces: []seats.Space{s.space()}, Definitions: []string{s.definition()},
-		Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Available: s.Any, Preempt: s.Preempt, Table: s.Table,
+		Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Available: s.Any, Preempt: s.Preempt, Table: s.Table, Sessions: s.Sessions,
 	}, nil
 }
 
@@ -99,7 +99,7 @@ func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (p
 		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
 		Placement: space.Placement, HoldOn: space.HoldOn, Defer: space.Defer, Retain: space.Retain, Capacity: space.Capacity,
 		Published: space.Published, Grace: space.Grace, Random: space.Random, Claim: space.Claim, Store: space.Store,
-		Shards: space.Shards, Logs: space.Logs,
+		Shards: space.Shards, Logs: space.Logs, Sessions: s.Sessions,
 	})
 	if err != nil {
 		return nil, err
@@ -128,7 +128,6 @@ func (m *member) front(s *Seat, built Built, tap *recording.Tap) (protocol.Machi
 	if err != nil {
 		return nil, err
 	}
-	plain.Sessions = m.world.settings.sessions
 	plain.Spaces = nil
 	for range m.spaces {
 		space := s.space()

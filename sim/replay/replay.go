@@ -135,7 +135,7 @@ func (l *life) replay() (*Difference, error) {
 func (l *life) build() (*Difference, error) {
 	h := l.Header
 	l.chance.numbers = h.Drawn
-	built, err := seat.Build(&h.Seat, seat.Chance{Rand: rand.New(&l.chance), Secret: l.chance.secret}, l.config.Protocols)
+	built, err := seat.Build(&h.Seat, seat.Chance{Rand: rand.New(&l.chance), Secret: l.chance.secret, Proof: l.chance.proof}, l.config.Protocols)
 	if err != nil {
 		return nil, fmt.Errorf("make the machines of %q: %w", h.Seat.Name, err)
 	}
@@ -170,7 +170,7 @@ func (l *life) show(step *recording.Step) error {
 // step feeds one event, and compares what comes of it.
 func (l *life) step(step *recording.Step) *Difference {
 	l.Steps, l.Last = l.Steps+1, step.At
-	l.chance.numbers, l.chance.secrets = step.Drawn, step.Secrets
+	l.chance.numbers, l.chance.secrets, l.chance.proofs = step.Drawn, step.Secrets, step.Proofs
 	l.chance.over = false
 	broken := l.feed(step)
 	got := l.did(broken)
@@ -213,6 +213,7 @@ func (l *life) did(broken string) []string {
 type chance struct {
 	numbers []uint64
 	secrets []session.Secret
+	proofs  [][32]byte
 	over    bool // more was drawn than is there
 }
 
@@ -237,13 +238,24 @@ func (c *chance) secret() (s session.Secret) {
 	return s
 }
 
+func (c *chance) proof(session.Secret) (proof [32]byte) {
+	if len(c.proofs) == 0 {
+		c.over = true
+		return proof
+	}
+	proof = c.proofs[0]
+	c.proofs = c.proofs[1:]
+	return proof
+}
+
 // wrong says how what was drawn differs, or "".
 func (c *chance) wrong() string {
 	switch {
 	case c.over:
 		return "drew more by chance than is recorded"
-	case len(c.numbers)+len(c.secrets) > 0:
-		return fmt.Sprintf("drew %d numbers and %d secrets less by chance than is recorded", len(c.numbers), len(c.secrets))
+	case len(c.numbers)+len(c.secrets)+len(c.proofs) > 0:
+		return fmt.Sprintf("drew %d numbers and %d secrets less by chance, and took %d hashes less, than is recorded",
+			len(c.numbers), len(c.secrets), len(c.proofs))
 	}
 	return ""
 }

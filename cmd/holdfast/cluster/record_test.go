@@ -15,13 +15,32 @@ import (
 // when it has come back with its cell, a pause, and an end in good order.
 func TestRecordingsReplay(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), FlagsOf: func(name string) []string {
-		return []string{"--trace", filepath.Join(folder, name)}
-	}})
+	b, folder := recorded(t, trial.Settings{})
+	b.replayed(folder, b.coordinator(), "the coordinator")
+}
+
+// TestLastingRecordingsReplay: so does what members of a lasting space have recorded, whose leader comes back with its log.
+func TestLastingRecordingsReplay(t *testing.T) {
+	t.Parallel()
+	b, folder := recorded(t, lasting(t))
+	b.replayed(folder, b.leader(), "the leader")
+}
+
+// recorded starts a cluster whose members record, and where they do.
+func recorded(t *testing.T, s trial.Settings) (b *bed, folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	s.Addresses = loopback(t, 3)
+	s.FlagsOf = func(name string) []string { return []string{"--trace", filepath.Join(folder, name)} }
+	b = prepare(t, s)
 	b.begin(2)
-	victim := b.coordinator()
-	b.killAuthority("the coordinator", victim)
+	return b, folder
+}
+
+// replayed kills a member and has it come back, ends the cluster, and replays what all have recorded.
+func (b *bed) replayed(folder string, victim *trial.Member, what string) {
+	b.Helper()
+	b.killAuthority(what, victim)
 	b.judge()
 	for _, m := range b.cluster.Members {
 		lives := []string{"the member has ended"}
