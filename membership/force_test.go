@@ -296,6 +296,35 @@ func TestForcedWrongly(t *testing.T) {
 	}
 }
 
+// leaverWithoutADisk: the senior of two leaves, and its disk does not take the view without it. Its next life knows the view of
+// both, of which it is a quorum by itself; so what it has not written must be nobody's quorum. It is an operator who has made the
+// junior one coordinate.
+func leaverWithoutADisk(t testing.TB) string {
+	n := bereft(t, 5, "a", "b", "d")
+	c, e := n.site("c").live, n.site("e").live
+	if got := e.force("c", "e"); got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	n.gather(10*second, "c", "e")
+	if p := n.authority(); p != e {
+		t.Fatalf("e does not coordinate, which is no test: %s", n.dump())
+	}
+	full := true
+	n.faulty = func(s *site) bool { return full && s.name == "c" }
+	c.call(&Leave{Empty: true})
+	n.run(2 * second)
+	if v := c.written.Accepted; len(v.Members) != 2 {
+		t.Fatalf("c has written %v, which is no test", v)
+	}
+	n.site("c").crash()
+	n.site("e").crash()
+	full = false
+	n.isolate("c", 15*second)
+	n.start("c", "e")
+	n.run(15 * second) // both by themselves
+	return n.found
+}
+
 // deafLeaver: the senior of two is named and promises, is leaving, and does not hear of the
 // forced view. Back with the view before in its cell it is a quorum of that by itself.
 func deafLeaver(t testing.TB) string {

@@ -44,6 +44,7 @@ func holes() []hole {
 		{"V25 with both serving", "equal counters", sidesOfOneNumber},
 		{"candidacy outlives a later promise", "candidacy outlives the promise", laterPromise},
 		{"forced view behind a leaver's back", "forced view behind a leaver's back", deafLeaver},
+		{"a leaver answers for what is not written", "leaver answers for what is not written", leaverWithoutADisk},
 		{"V26 no wait after a view that was still waiting", "open ignored", nil},
 		{"V27 chain of uninstalled views", "chain of uninstalled views", nil},
 		{"V28 dropped tenure admitted again", "dropped tenure admitted again", wakesInTime},

@@ -102,19 +102,27 @@ func (m *Machine) goOnLeaving(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// tellLeaving tells the coordinator again that this member leaves. It says nothing of a view
+// tellLeaving tells the coordinator again that this member leaves; where the accepted view has no place for it, the one
+// whose view that is, which polls it no longer. It says nothing of a view
 // that is not written: a life after this one would know only the one before, and could be its
 // quorum.
 func (m *Machine) tellLeaving(now protocol.Time, out *protocol.Effects) {
 	v, written := m.cell.Accepted, m.written.Accepted
-	if !m.followed || v.Epoch != m.cell.promised() || written == nil || written.Epoch != v.Epoch {
+	whom := m.coordinator
+	if !m.followed {
+		if v.Rank(m.self) >= 0 {
+			return
+		}
+		whom = v.Epoch.Candidate
+	}
+	if v.Epoch != m.cell.promised() || written == nil || written.Epoch != v.Epoch {
 		return
 	}
 	answer := m.pollAnswer(now, 0)
 	if !protocol.Mutated("leaver answers for what is not written") {
 		answer.View = written.Number
 	}
-	out.Send(m.coordinator, answer)
+	out.Send(whom, answer)
 }
 
 // answerLeave answers when the member is out and the cell says what is promised.

@@ -174,6 +174,7 @@ func (m *Machine) lead(now protocol.Time, out *protocol.Effects) {
 	}
 	m.lookAround(now, out)
 	m.tendHorizon()
+	m.reign.tellLeavers(now, out)
 	if m.alone() {
 		m.hold(now)
 		if m.reign.proposal != nil {
@@ -252,10 +253,6 @@ func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
 			m.pollMember(now, view, member, role, out)
 		}
 	}
-	for _, id := range r.leavers {
-		out.Send(id, Dropped{Epoch: r.epoch, Tenure: r.track(id, now).tenure})
-	}
-	r.leavers = nil
 	if r.proposal != nil {
 		m.acceptOwn(now)
 	}
@@ -438,10 +435,12 @@ func (m *Machine) install(now protocol.Time) {
 		r.view = &known
 	}
 	must(!r.installed || r.view.Number == old.Number+1, "view %d follows view %d", r.view.Number, old.Number)
-	r.proposal, r.needs, r.attendance, r.voters = nil, nil, false, nil
 	if r.installed {
 		m.drop(now, old, r.view)
+	} else {
+		r.dismissVoters()
 	}
+	r.proposal, r.needs, r.attendance, r.voters = nil, nil, false, nil
 	r.installed = true
 	r.nextPoll = now
 	if m.cell.Accepted != r.view {
@@ -453,6 +452,24 @@ func (m *Machine) install(now protocol.Time) {
 	for _, member := range r.view.Members {
 		r.track(member.ID, now)
 	}
+}
+
+// dismissVoters has those be told that they are out who have voted for the first view of this reign and leave. Of the
+// acceptance that installs it they hear nothing else: polls go to those who have a place.
+func (r *reign) dismissVoters() {
+	for _, voter := range r.voters {
+		if t := r.tracks[voter.ID]; t != nil && t.leaving {
+			r.leavers = append(r.leavers, voter.ID)
+		}
+	}
+}
+
+// tellLeavers tells those who have left that they are out.
+func (r *reign) tellLeavers(now protocol.Time, out *protocol.Effects) {
+	for _, id := range r.leavers {
+		out.Send(id, Dropped{Epoch: r.epoch, Tenure: r.track(id, now).tenure})
+	}
+	r.leavers = nil
 }
 
 // cease ends the role because its time is over.

@@ -364,6 +364,43 @@ func TestLeaveWithPromises(t *testing.T) {
 	n.kept("b", "c")
 }
 
+// TestResignedHearsThatItIsOut: a coordinator that leaves gives its successor the voice that installs the next view,
+// before the third member does. It hears at once that it is out, and once more where that is lost.
+func TestResignedHearsThatItIsOut(t *testing.T) {
+	for _, lose := range []int{0, 1} {
+		n := ready(t, 3, 0)
+		n.delay = func() time.Duration { return time.Millisecond }
+		n.lag = n.delay
+		n.run(second) // what was under way by other delays has arrived
+		early, lost := 0, 0
+		n.filter = func(from, to *site, msg any) bool {
+			switch msg.(type) {
+			case ViewAck:
+				if from.name == "a" {
+					early++
+				}
+				return from.name == "a"
+			case Dropped:
+				lost++
+				return lost > lose
+			}
+			return true
+		}
+		leaver := n.site("a").live
+		leaver.call(&Leave{Empty: true})
+		asked := n.now
+		n.until(2*leaver.config.poll(), "the answer", func() bool { return len(leaver.last) > 0 })
+		if early != 1 || lost != lose+1 {
+			t.Errorf("a has accepted %d times, and was told %d times that it is out; want 1 and %d", early, lost, lose+1)
+		}
+		t.Logf("after %v, with %d messages lost", n.now-asked, lose)
+		n.filter = nil
+		n.site("a").crash()
+		n.gather(10*second, "b", "c")
+		n.kept("b", "c")
+	}
+}
+
 func TestJoinDuringAnElection(t *testing.T) {
 	n := formed(t, 3, 1, nil)
 	n.site("d").crash()

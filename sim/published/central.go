@@ -7,7 +7,7 @@ import "github.com/holdfast-locks/holdfast/sim"
 func central() []Row {
 	return []Row{
 		{
-			Rule: "H3", Protocol: "central", Source: "CENTRAL_LOCK2, H3", Breaks: "P3", Budget: 60,
+			Rule: "H3", Protocol: "central", Source: "CENTRAL_LOCK2, H3", Breaks: "P3", Budget: 150,
 			Faults: "none", Members: 5, Bias: sim.Bias{Crowd: true, Strand: true},
 			Hole: "A member that has answered the new coordinator's LOCK-INFO-REQ still takes a grant of the old one that comes late. " +
 				"The new coordinator, which has heard that the member waits, gives the lock to somebody else.",

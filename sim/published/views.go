@@ -1,7 +1,5 @@
 package published
 
-import "github.com/holdfast-locks/holdfast/sim"
-
 // views has the holes of the obvious design of views and elections, by their numbers in
 // the design.
 func views() []Row {
@@ -42,7 +40,7 @@ func views() []Row {
 				"It was served before, and tokens go back.",
 		},
 		{
-			Rule: "guests vote", Protocol: "election", Source: "membership.md §9, V18", Breaks: "P1", Budget: 200,
+			Rule: "guests vote", Protocol: "election", Source: "membership.md §9, V18", Breaks: "P1", Budget: 400,
 			Faults: "leave,crash", Members: 5, Bias: often(),
 			Hole: "Whoever is in a view votes on the next one. " +
 				"When the founders have gone one by one, guests go on with a quorum of their own, and the founders that come back with another one.",
@@ -117,10 +115,10 @@ func found() []Row {
 			Elsewhere: "membership, TestHolesBite. One of 20,000 seeds showed it, by a run that goes otherwise since other rules were added: two of five or more must be left, one of them senior and leaving in the moment in which a view of both is forced",
 		},
 		{
-			Rule: "leaver answers for what is not written", Protocol: "central", Source: "found here", Breaks: "P1", Budget: 500,
-			Faults: "force,leave,disk-slow,disk-full,partition", Members: 5, Bias: sim.Bias{Whole: true, Often: 2},
+			Rule: "leaver answers for what is not written", Protocol: "central", Source: "found here", Breaks: "P1",
 			Hole: "A member that leaves repeats that it has accepted a view which its full disk has not written. " +
 				"It installs the view so, restarts with the one before in its cell, and is a quorum of that by itself: two authorities.",
+			Elsewhere: "membership, TestHolesBite. One of 17,000 seeds showed it, by a run that goes otherwise since leavers hear at once that they are out: two of five must be left in a view that was forced through the junior one, and the senior leave with a full disk",
 		},
 		{
 			Rule: "own promise outlives the lease", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 150,
