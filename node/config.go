@@ -92,8 +92,8 @@ type Config struct {
 	Lease time.Duration
 	// Drift is by how much one clock may run faster than another. Zero means 0.05.
 	Drift float64
-	// TTL is what a client's session gets that does not say. Zero means 10 s for a
-	// member alone, and the lease in a cluster, where longer ones have a price.
+	// TTL is what a client's session gets that does not say. Zero means 10 s, or Limits.TTL if that is
+	// shorter; but the lease in a cluster that has a space of a protocol in memory, where longer ones have a price.
 	TTL time.Duration
 	// Limits bound what clients can make the member keep.
 	Limits Limits
@@ -203,11 +203,22 @@ func (c *Config) check() error {
 	c.Name = cmp.Or(c.Name, "embedded")
 	if c.TTL == 0 {
 		c.TTL = 10 * time.Second
-		if c.clustered() {
+		if c.Limits.TTL > 0 {
+			c.TTL = min(c.TTL, c.Limits.TTL)
+		}
+		if c.clustered() && slices.ContainsFunc(c.Spaces, isInMemory) {
 			c.TTL = c.Lease
 		}
 	}
 	return nil
+}
+
+// isInMemory reports whether a space's locks end with the members that they came through, or soon after.
+func isInMemory(s Space) bool { return s.Protocol != "consensus" && s.Protocol != "claim" }
+
+// allLast reports whether what is held in every space outlasts the member that it came through.
+func (c *Config) allLast() bool {
+	return !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol != "consensus" })
 }
 
 // checkSpaces puts the lockspaces in order, the default one first.

@@ -226,7 +226,11 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			if n.departing.Load() {
 				continue
 			}
-			n.logger.Warn("the lease has run out; what was held through this member is lost", "lapses", fact.Tenure.Lapses)
+			what := "what was held through this member is lost"
+			if n.config.allLast() {
+				what = "clients go on at other members, with what they hold"
+			}
+			n.logger.Warn("the lease has run out; "+what, "lapses", fact.Tenure.Lapses)
 		case *membership.Unfit:
 			n.logger.Error("this member cannot take part", "error", fact.Err)
 			n.change(func() { n.unfit = fact.Err })

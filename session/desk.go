@@ -46,6 +46,10 @@ type Config struct {
 	Sessions int
 }
 
+// allLast reports whether the locks and sessions of every space outlast this member: then nothing that a client believes
+// ends with it, or with its lease.
+func (c *Config) allLast() bool { return len(c.Lasting) == c.Spaces }
+
 // longestTTL keeps the arithmetic of horizons far from its bounds.
 const longestTTL = 24 * time.Hour
 

@@ -55,6 +55,10 @@
 //	a session that is not here ──► Adopt ──► Adopted, from all of them ──► it is, and the call goes on
 //	this member serves it no longer ──► Dismiss    its client ends it ──► EndSession
 //
+// Where all spaces last, the lease of this member bounds nothing: a member that has lost its place in the view promises as
+// before, until its lease is over and it sends its clients elsewhere. They have all of their ttl then to go there. Where others
+// do not, what its client is promised ends with the lease, of the lasting spaces, too: a session has one deadline.
+//
 // What its client is promised is never more than the ttl that it is enrolled for, from when the Beat was stepped, which is no
 // earlier than the client's sending: that is what the space keeps, whatever becomes of this member. A beat
 // goes to every lasting space, also where this member has not enrolled the session, because another one may have. An answer to it

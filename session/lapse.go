@@ -44,10 +44,10 @@ type belief struct {
 	until protocol.Time // when its client believes no longer
 }
 
-// outlive keeps the promise that p has beyond its end. Of a session that was here before, and has come back since, both count
-// as one.
+// outlive keeps the promise that p has beyond its end, where somebody has to wait for it. Of a session that was here before,
+// and has come back since, both count as one.
 func (m *Desk) outlive(p *presence) {
-	if p.class < 0 {
+	if p.class < 0 || m.config.allLast() {
 		return
 	}
 	if m.beliefs.of == nil {

@@ -143,19 +143,37 @@ func newLastingOf(t *testing.T, member protocol.ID, sessions int) *desk {
 		vault:  &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}},
 		second: &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}},
 	}
-	made, err := session.NewDesk(session.Config{
-		Member: member, Incarnation: 1, Rand: rand.New(rand.NewPCG(uint64(member), 4)), Spaces: 3,
-		Lasting: []protocol.Port{vaultPort, secondPort}, TakesOver: true, TTL: 2 * time.Second, Sessions: sessions,
-	}, protocol.Stack(&scripted{}, d.shelf, d.vault, d.second))
-	if err != nil {
-		t.Fatal(err)
+	d.begin(session.Config{Member: member, Lasting: []protocol.Port{vaultPort, secondPort}, Sessions: sessions}, d.shelf, d.vault, d.second)
+	return d
+}
+
+// onlyPort is that of the vault of a desk that has nothing else.
+const onlyPort protocol.Port = 1
+
+// newAllLasting is a desk whose only space outlasts it.
+func newAllLasting(t *testing.T, member protocol.ID) *desk {
+	t.Helper()
+	d := &desk{
+		t: t, now: time.Second,
+		vault: &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}},
 	}
-	d.Desk = made
+	d.begin(session.Config{Member: member, Lasting: []protocol.Port{onlyPort}}, d.vault)
+	return d
+}
+
+// begin makes the desk in front of its spaces, and starts it.
+func (d *desk) begin(c session.Config, spaces ...protocol.Machine) {
+	d.t.Helper()
+	c.Incarnation, c.Rand, c.Spaces = 1, rand.New(rand.NewPCG(uint64(c.Member), 4)), len(spaces)
+	c.TakesOver, c.TTL = true, 2*time.Second
+	var err error
+	if d.Desk, err = session.NewDesk(c, protocol.Stack(&scripted{}, spaces...)); err != nil {
+		d.t.Fatal(err)
+	}
 	d.step(protocol.Event{Kind: protocol.Start})
 	d.order(order{word: "view"})
 	d.order(order{word: "lease", span: 24 * time.Hour})
 	d.order(order{word: "horizon"})
-	return d
 }
 
 // order tells the membership what to do.

@@ -343,6 +343,45 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 	}
 }
 
+// TestLeaseBoundsNothingWhereAllLasts: a member that has lost its place in the view promises as before until its lease is over,
+// and then sends its clients elsewhere, with all of their ttl before them. Nobody has to remember what it has promised, nor to
+// wait for it when it leaves.
+func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
+	d := newAllLasting(t, 7)
+	notes := len(d.notes)
+	d.order(order{word: "lease", span: 300 * time.Millisecond})
+	s, long := d.open(1, session.Stream, 0), d.open(2, session.Stream, time.Hour)
+	if s.TTL != 2*time.Second || long.TTL != time.Hour {
+		t.Errorf("promised %v and %v, with a lease of 300ms", s.TTL, long.TTL)
+	}
+	d.lock(1, onlyPort, s.ID, 1, "a")
+	d.lock(2, onlyPort, long.ID, 1, "b")
+	d.at(d.now + 290*time.Millisecond)
+	if r := answered[*session.Renewed](d, d.renew(s, 0)); r == nil || r.Err != nil || r.TTL != 2*time.Second {
+		t.Errorf("10ms before the lease is over it is renewed for %+v", r)
+	}
+	d.order(order{word: "lapse"})
+	if d.dismissed(1) == nil || d.dismissed(2) == nil || d.expired(1) != nil || d.vault.held(s.ID) != 1 {
+		t.Error("the clients were not sent elsewhere with what they hold")
+	}
+	if r := answered[*session.Renewed](d, d.renew(s, 0)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
+		t.Errorf("without a lease it is renewed for %+v", r)
+	}
+	next := newAllLasting(t, 8)
+	next.now, next.vault.table, next.vault.enrolled = d.now, d.vault.table, d.vault.enrolled
+	call := next.ask(5, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1})
+	if r := answered[*session.Renewed](next, call); r == nil || r.Err != nil || r.TTL != 2*time.Second || next.vault.held(s.ID) != 1 {
+		t.Errorf("at another member it is told %+v", r)
+	}
+	left := d.ask(3, protocol.Below, &membership.Leave{})
+	if !gone(d, left) {
+		t.Error("who leaves waits for clients that go on elsewhere")
+	}
+	if told := d.notes[notes:]; !slices.Equal(told, []string{"leaves empty=true"}) {
+		t.Errorf("the membership is told %q", told)
+	}
+}
+
 // TestLeavingLeavesWhatLasts: what is held in a lasting space alone does not hold up a member that leaves, and
 // nobody is told to stop using it, nor that it has ended.
 func TestLeavingLeavesWhatLasts(t *testing.T) {

@@ -97,8 +97,9 @@ func (m *Desk) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.E
 // classOf returns the class of the horizon that a ttl needs: 0 for none, else 1 +
 // the exponent of the next power of two of nanoseconds. Up to the lease itself it is
 // none: what the lease alone allows is a little less then, and costs nobody anything.
+// Nor does anybody wait for this member's clients where all that they have lasts.
 func (m *Desk) classOf(ttl time.Duration) int {
-	if ttl <= m.config.Lease {
+	if ttl <= m.config.Lease || m.config.allLast() {
 		return 0
 	}
 	return classOfHorizon(m.stretch(ttl) - m.config.Lease)
@@ -144,7 +145,8 @@ func (m *Desk) whyNothing() error {
 
 // promise renews p and returns the ttl to answer, which counts from arrived: when the
 // request that is answered reached this member. It includes the time waited until heard, since
-// when whoever keeps the session does. It is 0, and p is as before, where
+// when whoever keeps the session does. Where all spaces last, those keep it whatever becomes of this member and its lease,
+// and nothing is taken off for that. It is 0, and p is as before, where
 // there is nothing to promise.
 func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Duration {
 	if !m.horizon.Clients {
@@ -160,7 +162,7 @@ func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Dura
 	// promise of those that are has passed.
 	horizon := min(m.horizon.Confirmed, horizonOf(class))
 	ttl := min(waited+p.ttl, m.shrink(waited+lease+horizon))
-	if protocol.Mutated("session outlives the lease") {
+	if m.config.allLast() || protocol.Mutated("session outlives the lease") {
 		ttl = waited + p.ttl
 	}
 	if p.lasting != nil {

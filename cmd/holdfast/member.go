@@ -212,9 +212,6 @@ func (m *member) config(environ []string) (node.Config, error) {
 		},
 		Trace: s.Trace, TraceSize: int64(s.TraceSize), Logger: m.log,
 	}
-	if !s.Clustered() {
-		c.TTL = min(defaultTTL, s.Limits.TTL) // in a cluster the lease, which limits.ttl is not below
-	}
 	for _, space := range s.Spaces {
 		c.Spaces = append(c.Spaces, node.Space{
 			Name: space.Name, Protocol: space.Protocol, Store: m.stores[space.Store()], Claim: claimsOf(space),
@@ -275,9 +272,6 @@ func (m *member) connect(introduce func() transport.Identity) (transport.Transpo
 	}
 	return m.peers, nil
 }
-
-// defaultTTL is what a session of a member alone gets that asks for nothing.
-const defaultTTL = 10 * time.Second
 
 // badStart adds to an error of the state folder, or of the recording, what can be done about it. With data that is the folder of
 // all that is kept.

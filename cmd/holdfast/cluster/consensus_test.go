@@ -68,12 +68,12 @@ type said struct {
 	Why   string
 }
 
-// send starts an errand that goes to one member first, and to the others when it must.
-func (b *bed) send(first *trial.Member, name string) *errand {
+// send starts an errand that goes to one member first, and to the others when it must. Flags are further ones of its.
+func (b *bed) send(first *trial.Member, name string, flags ...string) *errand {
 	b.Helper()
 	e := &errand{bed: b, name: name, says: make(chan said, 100)}
-	e.command = exec.CommandContext(b.ctx, program, "lock", "--server", b.cluster.Servers(b.index(first)), "--status-fd", "1",
-		"--kill-after", "500ms", name, "--", "cat")
+	command := append([]string{"lock", "--server", b.cluster.Servers(b.index(first)), "--status-fd", "1", "--kill-after", "500ms"}, flags...)
+	e.command = exec.CommandContext(b.ctx, program, append(command, name, "--", "cat")...)
 	e.command.Stderr = &e.errors
 	var err error
 	e.input, err = e.command.StdinPipe()
@@ -303,6 +303,43 @@ func TestLastingLeaves(t *testing.T) {
 			b.wantNoneLost(b.judge())
 		})
 	}
+}
+
+// TestLastingOutOfTheView: a member stands still while another coordinator is elected, and has no place in the view until its
+// lease is over. All the while it serves its clients, and then sends them to the other one: they lose nothing, and neither does
+// one whose session is shorter than the lease, which no horizon outlasts.
+func TestLastingOutOfTheView(t *testing.T) {
+	b := layLasting(t, 6)
+	leaver := b.coordinator()
+	others := b.cluster.Others(leaver)
+	victim, heir := others[0], others[1]
+	s := b.set("report", victim, victim, heir, victim)
+	short := b.send(victim, "short", "--ttl", (3 * b.cluster.Lease() / 4).String()).acquired()
+	keeper, kept := b.keep(victim)
+	b.check(victim.Stop()) // it looks at the process's state
+	b.check(leaver.Terminate())
+	mark, at := b.fault("member %s was stopped, and %s, the coordinator, leaves", victim.Name, leaver.Name)
+	_, err := b.cluster.AwaitStatus(b.ctx, heir, heir.Name+" is alone in the view", func(s *wire.Status) bool {
+		return len(s.View.Members) == 1 && s.View.Coordinator == heir.Name
+	})
+	b.check(err)
+	b.check(victim.Continue())
+	b.tell("member %s goes on, and %s is alone in the view", victim.Name, heir.Name)
+	b.check(leaver.AwaitEnd(b.ctx))
+	s.stands(victim)
+	b.check(b.cluster.AwaitView(b.ctx, heir, heir, victim)) // it is admitted when its lease is over, under another tenure
+	b.tell("member %s is back", victim.Name)
+	for _, m := range others {
+		s.stands(m)
+	}
+	b.keeps(keeper, kept)
+	b.awaitPassed(mark, kept)
+	b.check(leaver.Start())
+	b.healed()
+	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	s.play()
+	short.finish()
+	b.wantNoneLost(b.judge())
 }
 
 // acquire takes a name by a single call, as a script does.

@@ -8,7 +8,7 @@
 //	grantor_test.go         SIGKILL: the grantor, the elder, both
 //	holding_on_test.go      SIGKILL: a member that keeps names
 //	bakery_test.go          SIGKILL: the leader of each rank, which comes back with nothing
-//	consensus_test.go       leaders, all members, each in turn and in good order: nothing is lost
+//	consensus_test.go       leaders, all members, each in turn and in good order, one without a place: nothing is lost
 //	consensus_linux_test.go the leader cut off, its disk full
 //	voters_test.go          a voter for good, whose vote a spare gets; who leads which shard
 //	transfer_test.go        grantorship in a circle, under load
