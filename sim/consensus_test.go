@@ -70,3 +70,24 @@ func TestClocksAreSetByHours(t *testing.T) {
 		t.Errorf("in 30 runs clocks were set %d times, and one is %v ahead, another %v", sets, ahead, behind)
 	}
 }
+
+// TestConsensusSeeds runs seeds that have found something, as `holdfast sim --protocol consensus --faults all` does:
+//
+//	219   an unlock was refused because its owner had limited the grant since
+//	1517  a session ended with the last lock that one member knew of
+//	5059  a grant was told when the answer that it stands had come so late that its hold limit was over
+//	6925  a cancel was answered by a member whose word did not get through, and another one granted the request
+func TestConsensusSeeds(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{219, 1517, 5059, 6925} {
+		c := config("consensus")
+		s, err := RunMany(c, seed, 1, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Worst != nil {
+			t.Errorf("seed %d: %v %v", seed, s.Worst.Outcome, s.Worst.Violation)
+		}
+		t.Logf("seed %d: %d steps", seed, s.Steps)
+	}
+}

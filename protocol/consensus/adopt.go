@@ -69,7 +69,7 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 			}
 			continue
 		} else if r != nil {
-			m.withdraw(r, out)
+			m.withdraw(r, nil, out)
 			m.drop(r, out)
 		}
 		for _, presence := range c.presences {

@@ -60,6 +60,14 @@ type work struct {
 	breaking *breaking       // Break of a suspension of several shards
 	call     protocol.CallID // Release, Extend, Break: who waits
 	answered bool
+	farewell *farewell // Cancel: who is told when all shards have done it; nil where nobody is
+}
+
+// farewell is the answer to a Cancel.
+type farewell struct {
+	call    protocol.CallID
+	told    lock.Decision
+	missing int // shards that have not done it
 }
 
 func compareSessions(a, b lock.SessionID) int {
@@ -222,15 +230,15 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 		m.refuse(r, m.errFailed(), out)
 		return
 	}
-	m.withdraw(r, out)
+	m.withdraw(r, nil, out)
 	m.refuse(r, errNobody, out)
 }
 
-// withdraw ends a request for good, whatever it has come to.
-func (m *Machine) withdraw(r *request, out *protocol.Effects) {
+// withdraw ends a request for good, whatever it has come to. Who is told when that is done, if anybody, the farewell says.
+func (m *Machine) withdraw(r *request, of *farewell, out *protocol.Effects) {
 	for _, piece := range r.pieces {
 		if piece.state != over && (piece.state != unasked || r.elsewhere) {
-			m.withdraw(piece, out)
+			m.withdraw(piece, of, out)
 		}
 	}
 	if r.pieces != nil {
@@ -245,43 +253,70 @@ func (m *Machine) withdraw(r *request, out *protocol.Effects) {
 		}
 	}
 	if r.client.isKnownTo(r.part) {
-		m.submitCancel(r.client, r.part, r.name, r.number, out)
+		m.submitCancel(r.client, r.part, r.name, r.number, of, out)
 	}
 }
 
-func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, out *protocol.Effects) {
-	w := &work{client: c}
+func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, of *farewell, out *protocol.Effects) {
+	w := &work{client: c, farewell: of}
 	if c.ending == nil {
 		c.ending = map[ending]*work{}
 	}
 	c.ending[ending{number, p.index}] = w
 	if err := m.submit(p, replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name}, w); err != nil {
 		out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", number, c.id, err)})
+	} else if of != nil {
+		of.missing++
 	}
 }
 
-// cancel ends a request for its client. Whatever comes of it later is given back, so it is answered at once.
+// cancel ends a request for its client, and is answered when that is done. Until then another member, where the client may be
+// already, can tell it that it was granted; and if this one does not serve it any more by then, it is not told here, and cancels it
+// there. A session of this process is nowhere else, and whatever comes of its request later is given back: it is answered at once.
 func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {
-	d := lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}
-	if c := m.clientOf(f.Session); c != nil && m.failed == nil {
+	c := m.clientOf(f.Session)
+	of := &farewell{call: call, told: lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}}
+	switch {
+	case c == nil:
+	case m.failed != nil && !c.enrolled.Own:
+		return // it cancels it at another member when this one is gone
+	case m.failed != nil:
+	default:
+		waits := of
+		if c.enrolled.Own || call == (protocol.CallID{}) {
+			waits = nil
+		}
 		delete(c.open, f.Request) // it is settled: what comes of it through another member is given back
 		if r := c.requests[f.Request]; r != nil {
-			d.Token = r.token
-			m.withdraw(r, out)
+			of.told.Token = r.token
+			m.withdraw(r, waits, out)
 			m.drop(r, out)
 		} else {
-			m.cancelUnknown(c, f, out)
+			m.cancelUnknown(c, f, waits, out)
 		}
 	}
-	out.Decide(call, &d)
+	if of.missing == 0 {
+		out.Decide(call, &of.told)
+	}
 }
 
 // cancelUnknown ends a request that this member knows nothing of, which may come through another one.
-func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, out *protocol.Effects) {
+func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, of *farewell, out *protocol.Effects) {
 	for _, p := range m.parts {
 		if (m.isWhole(f.Name) || p == m.partOf(f.Name)) && c.isKnownTo(p) {
-			m.submitCancel(c, p, f.Name, f.Request, out)
+			m.submitCancel(c, p, f.Name, f.Request, of, out)
 		}
+	}
+}
+
+// cancelled answers a Cancel when all shards have done it.
+func (m *Machine) cancelled(w *work, out *protocol.Effects) {
+	of := w.farewell
+	if of == nil {
+		return
+	}
+	if of.missing--; of.missing == 0 && m.serves(w.client) {
+		out.Decide(of.call, &of.told)
 	}
 }
 
@@ -360,7 +395,7 @@ func (m *Machine) revoke(c *client, why holdfast.Loss, out *protocol.Effects) {
 		r := c.requests[number]
 		switch {
 		case r.state != granted:
-			m.withdraw(r, out)
+			m.withdraw(r, nil, out)
 			m.refuse(r, holdfast.ErrUnavailable, out)
 		case !r.revoked:
 			r.revoked = true

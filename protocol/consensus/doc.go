@@ -17,8 +17,9 @@
 // # What is told when
 //
 // Everything is answered when it is applied here: committed, so synced by a quorum, and done to this member's
-// copy. A request is told at once that it is Queued, at position −1, and then what became of it. A Cancel is answered at once,
-// because whatever comes of the request after it is given back.
+// copy. A request is told at once that it is Queued, at position −1, and then what became of it. A Cancel is answered
+// when it is done, too, and not at all where its session is not served here any more by then: told before, its client
+// could be granted the request nevertheless by another member that serves it.
 //
 // Every member's copy decides the same; each tells the sessions that it serves, and nobody else. Served is who was
 // enrolled here ([protocol.Enroll]) or adopted ([protocol.Adopt]), as long as it is not dismissed. When a copy is

@@ -30,7 +30,7 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 	r := c.requests[d.Request]
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) && d.Request <= c.settled && !c.open[d.Request] {
 		// Its client has settled it, and another member's word has come late.
-		m.submitCancel(c, p, d.Name, d.Request, out)
+		m.submitCancel(c, p, d.Name, d.Request, nil, out)
 		return
 	}
 	if m.isWhole(d.Name) {
@@ -85,9 +85,11 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 }
 
 // stands reports whether a grant has not ended, as far as this member can know: not in a later entry that it has applied
-// already, nor by its hold limit, which its client counts from when it asked.
+// already, nor by its hold limit, which its client counts from when it asked. When it asked through another member the table
+// knows better.
 func (m *Machine) stands(r *request, d *lock.Decision) bool {
-	return r.isHeld() && (d.Hold == 0 || m.now < r.arrived+d.Hold)
+	asked := min(r.arrived, d.Since-d.Waited)
+	return r.isHeld() && (d.Hold == 0 || m.now < asked+d.Hold)
 }
 
 // isHeld reports whether a request holds what it is for, as far as this member's copies know.
@@ -125,9 +127,10 @@ func (m *Machine) confirm(r *request) {
 	m.inquire(r.part, &inquiry{granted: r, until: m.now + patienceOfAsk*m.config.Election})
 }
 
-// confirmed tells a grant that was not told, now that the copy is as new as when it was granted here.
+// confirmed tells a grant that was not told, now that the copy is as new as when it was granted here. That answer may have come
+// late, and the limit be over by now.
 func (m *Machine) confirmed(r *request, out *protocol.Effects) {
-	if m.current(r) && r.untold != nil && r.isHeld() && m.now < r.holdEnd() {
+	if m.current(r) && r.untold != nil && m.stands(r, r.untold) && m.now < r.holdEnd() {
 		out.Decide(protocol.CallID{}, r.untold)
 		r.untold = nil
 	}
@@ -151,7 +154,7 @@ func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
 func (m *Machine) giveBack(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		if r := c.requests[number]; r.isAt(p) && !r.here && number <= c.settled && !c.open[number] {
-			m.withdraw(r, out)
+			m.withdraw(r, nil, out)
 			m.drop(r, out)
 		}
 	}
@@ -236,7 +239,7 @@ func (m *Machine) tell(r *request, d lock.Decision, out *protocol.Effects) {
 func (m *Machine) refuse(r *request, err error, out *protocol.Effects) {
 	if r.of != nil {
 		r.state = over
-		m.withdraw(r.of, out)
+		m.withdraw(r.of, nil, out)
 		r = r.of
 	}
 	m.tell(r, lock.Decision{Kind: lock.Refused, Err: err, Waited: max(0, m.now-r.arrived)}, out)
@@ -267,6 +270,7 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 		if at := (ending{w.op.Request, p.index}); w.client.ending[at] == w {
 			delete(w.client.ending, at)
 		}
+		m.cancelled(w, out)
 	case replica.Release, replica.Extend:
 		if w.request != nil {
 			m.donePiece(w, result.Repeated, out)
