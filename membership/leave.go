@@ -147,7 +147,7 @@ func (m *Machine) onResign(now protocol.Time, from protocol.ID, resigned Resign)
 	if m.reign != nil || from != m.coordinator || !m.followed || resigned.Epoch != m.cell.promised() {
 		return
 	}
-	m.followed = false
+	m.followed, m.resigned = false, resigned.Epoch
 	m.tryAt = now
 	if m.exit == nil {
 		m.tryAt += m.config.Patience * time.Duration(m.seniorsBut(from))

@@ -401,6 +401,42 @@ func TestResignedHearsThatItIsOut(t *testing.T) {
 	}
 }
 
+// TestResignationHeardLate: the successor asks a member for its promise that has not heard yet that the coordinator has resigned,
+// and refuses. It is asked again, and has a place: without one it would lose what is held through it.
+func TestResignationHeardLate(t *testing.T) {
+	n := ready(t, 3, 0)
+	n.delay = func() time.Duration { return time.Millisecond }
+	n.lag = n.delay
+	n.run(second) // what was under way by other delays has arrived
+	refused := 0
+	n.filter = func(from, to *site, msg any) bool {
+		switch msg.(type) {
+		case Resign:
+			if to.name == "c" {
+				sender, receiver := from.live.self, to.live
+				n.after(20*time.Millisecond, func() { receiver.step(protocol.Event{Kind: protocol.Receive, From: sender, Fact: msg}) })
+				return false
+			}
+		case election.Refuse:
+			refused++
+		}
+		return true
+	}
+	n.site("a").live.call(&Leave{})
+	n.run(second / 2)
+	if refused != 1 {
+		t.Fatalf("c has refused %d times, want once", refused)
+	}
+	for _, name := range []string{"b", "c"} {
+		if p := n.site(name).live; len(p.view.Members) != 2 || !p.believes() || p.lease.Tenure.Lapses != 0 {
+			t.Errorf("%s is in a view of %d members, believes %v, lapses %d; want both", name, len(p.view.Members), p.believes(), p.lease.Tenure.Lapses)
+		}
+	}
+	n.filter = nil
+	n.run(6 * second)
+	n.quiet()
+}
+
 func TestJoinDuringAnElection(t *testing.T) {
 	n := formed(t, 3, 1, nil)
 	n.site("d").crash()

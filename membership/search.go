@@ -13,7 +13,8 @@ import (
 type search struct {
 	seen        uint64 // highest epoch counter heard of
 	coordinator protocol.ID
-	candidate   protocol.ID // whose election was accepted last
+	candidate   protocol.ID    // whose election was accepted last
+	resigned    protocol.Epoch // whose coordinator has given up its role in good order, as far as this member has heard
 	tryAt       protocol.Time
 	deferred    int // how often a more senior one was waited for since
 	surveys     uint64
@@ -448,8 +449,8 @@ func (m *Machine) count(now protocol.Time, out *protocol.Effects) bool {
 func (m *Machine) onRefuse(now protocol.Time, from protocol.ID, r election.Refuse, out *protocol.Effects) {
 	m.seen = max(m.seen, r.Promised.Counter)
 	m.adopt(now, r.View, out)
-	if m.ballot != nil && r.Epoch == m.ballot.Epoch {
-		m.ballot.Refuse(from)
+	if m.ballot != nil && r.Epoch == m.ballot.Epoch && !(r.Well && r.Promised == m.resigned) {
+		m.ballot.Refuse(from) // otherwise it has not heard of the resignation yet, and is asked again
 	}
 	if f := m.forcing; f != nil && r.Well && m.ballot != nil && r.Epoch == m.ballot.Epoch && !f.view.Newer(r.View) {
 		m.endForcing(now, m.someoneIsWell(r), out)
