@@ -106,7 +106,10 @@
 //     ([election.StatusAnswer].Promised): a candidate that has been up for long knows the
 //     wall clock only by its own, which may be slow.
 //   - When a coordinator resigns, its most senior member stands at once, and each other one T
-//     later for each that is before it: all hear of it in the same instant.
+//     later for each that is before it: all hear of it in the same instant. Who is asked for its promise
+//     before that word has come refuses, because its coordinator is well; it is asked again, and not left out.
+//   - A leaver is told that it is out ([Dropped]) when the view without it is installed, also the one that it has
+//     helped to elect; where that is lost it asks whoever leads that view.
 //   - Whoever leaves elects nobody. Where all founders that answer are leaving, nobody is
 //     waited for: a cluster that is stopped as a whole ends at once.
 //   - All founders may take a shorter lease in a restart of all; what was lent under the

@@ -228,24 +228,18 @@ func (c *chance) Uint64() uint64 {
 	return n
 }
 
-func (c *chance) secret() (s session.Secret) {
-	if len(c.secrets) == 0 {
-		c.over = true
-		return s
-	}
-	s = c.secrets[0]
-	c.secrets = c.secrets[1:]
-	return s
-}
+func (c *chance) secret() session.Secret { return next(c, &c.secrets) }
 
-func (c *chance) proof(session.Secret) (proof [32]byte) {
-	if len(c.proofs) == 0 {
+func (c *chance) proof(session.Secret) [32]byte { return next(c, &c.proofs) }
+
+// next takes the first of what is left; where nothing is, more was wanted than is recorded.
+func next[T any](c *chance, left *[]T) (first T) {
+	if len(*left) == 0 {
 		c.over = true
-		return proof
+		return first
 	}
-	proof = c.proofs[0]
-	c.proofs = c.proofs[1:]
-	return proof
+	first, *left = (*left)[0], (*left)[1:]
+	return first
 }
 
 // wrong says how what was drawn differs, or "".
