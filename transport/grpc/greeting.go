@@ -210,28 +210,35 @@ func (t *Transport) unlearnPeer(p *peer) {
 }
 
 // learnCaller takes over a stream from a member. A stream that the same process has
-// opened before under the same address of this one is at its end.
-func (t *Transport) learnCaller(in *incoming) error {
-	if err := t.compare(in.from); err != nil {
+// opened before under the same address of this one is at its end; one that has ended while
+// it greeted takes nobody's place.
+func (t *Transport) learnCaller(in *incoming, from greeting) error {
+	if err := t.compare(from); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k, err := t.admit(in.from)
+	select {
+	case <-in.over:
+		return status.Error(codes.Canceled, "the caller has hung up")
+	default:
+	}
+	k, err := t.admit(from)
 	if err != nil {
 		return err
 	}
+	in.from = from
 	for other := range k.streams {
-		if other.from.dialled == in.from.dialled {
+		if other.from.dialled == from.dialled {
 			other.finish(status.Error(codes.Aborted, "a later stream has taken the place of this one"))
 			delete(k.streams, other)
 		}
 	}
 	if len(k.streams) >= streamsOfOne {
-		return t.count(transport.Limit, status.Errorf(codes.ResourceExhausted, "member %s has %d streams already", in.from, streamsOfOne))
+		return t.count(transport.Limit, status.Errorf(codes.ResourceExhausted, "member %s has %d streams already", from, streamsOfOne))
 	}
 	k.streams[in] = struct{}{}
-	if p := t.peers[in.from.Address]; p != nil {
+	if p := t.peers[from.Address]; p != nil {
 		p.call()
 	}
 	return nil

@@ -49,8 +49,9 @@ func FuzzHello(f *testing.F) {
 				continue
 			}
 			in := &incoming{t: tr, over: make(chan struct{})}
-			if in.from, err = tr.read(hello); err == nil {
-				err = tr.learnCaller(in)
+			from, err := tr.read(hello)
+			if err == nil {
+				err = tr.learnCaller(in, from)
 			}
 			if err == nil {
 				met = append(met, in)

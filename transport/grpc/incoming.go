@@ -23,7 +23,7 @@ import (
 type incoming struct {
 	t      *Transport
 	stream grpc.BidiStreamingServer[api.MemberFrame, api.MemberReceipt]
-	from   greeting
+	from   greeting // set once, by its reader, under the transport's mutex: the handler may see the end of it while it greets
 	events []protocol.Event
 
 	greeted chan struct{} // closed when the member has been welcomed
@@ -140,9 +140,9 @@ func (in *incoming) greet(frame *api.MemberFrame) error {
 	if err := in.stream.RecvMsg(frame); err != nil {
 		return in.judge(err)
 	}
-	var err error
-	if in.from, err = in.t.believe(in.stream.Context(), frame.GetHello()); err == nil {
-		err = in.t.learnCaller(in)
+	from, err := in.t.believe(in.stream.Context(), frame.GetHello())
+	if err == nil {
+		err = in.t.learnCaller(in, from)
 	}
 	var refusal *transport.Refusal
 	switch {
