@@ -141,12 +141,12 @@ func (s *Survey[R]) askAll(now protocol.Time, o *operation, out *protocol.Effect
 		case o.ask.Kind == AskScan && rank != o.lister:
 		case member.ID == s.standing.Self:
 			answer := s.answer(now, &o.ask, out)
-			o.collect(rank, &answer)
+			o.collect(0, rank, &answer)
 			for answer.More > 0 {
 				again := o.ask
 				again.Skip = answer.More
 				answer = s.answer(now, &again, out)
-				o.collect(rank, &answer)
+				o.collect(0, rank, &answer)
 			}
 		default:
 			o.missing = append(o.missing, question{peer: member.ID})
@@ -221,13 +221,7 @@ func (s *Survey[R]) OnAnswer(now protocol.Time, from protocol.ID, msg *Answer, o
 		if i < 0 || rank < 0 {
 			return // a copy
 		}
-		for j := range msg.Locks {
-			msg.Locks[j] = msg.Locks[j].After(now)
-		}
-		for j := range msg.Grants {
-			msg.Grants[j] = msg.Grants[j].After(now)
-		}
-		o.collect(rank, msg)
+		o.collect(now, rank, msg)
 		if msg.More > msg.Skip {
 			o.missing[i].skip = msg.More
 			ask := o.ask
@@ -241,20 +235,20 @@ func (s *Survey[R]) OnAnswer(now protocol.Time, from protocol.ID, msg *Answer, o
 	}
 }
 
-// collect takes what one member knows.
-func (o *operation) collect(rank int, a *Answer) {
+// collect takes what one member knows. Its times are relative to the time since.
+func (o *operation) collect(since protocol.Time, rank int, a *Answer) {
 	for _, l := range a.Locks {
 		if o.ask.Kind == AskScan {
 			o.names = append(o.names, l.Name)
 			continue
 		}
-		o.parts = append(o.parts, part{rank, l})
+		o.parts = append(o.parts, part{rank, l.After(since)})
 	}
 	o.next = cmp.Or(a.Next, o.next)
 	for _, g := range a.Grants {
 		// Asked anew under another view, a member tells again what it has broken.
 		if !slices.ContainsFunc(o.grants, func(known lock.Grant) bool { return known.Session == g.Session && known.Token == g.Token }) {
-			o.grants = append(o.grants, g)
+			o.grants = append(o.grants, g.After(since))
 		}
 	}
 	o.counts.Locks += a.Counts.Locks

@@ -78,7 +78,12 @@ func (m *Machine) see(now protocol.Time, v *election.View) {
 
 // who tells what this member knows of itself and of the others.
 func (m *Machine) who(now protocol.Time) *Self {
-	s := &Self{Cell: m.cell, View: m.raised, Horizon: m.horizon, Until: protocol.Never, Election: m.variables()}
+	s := &Self{Cell: m.cell, Horizon: m.horizon, Until: protocol.Never, Election: m.variables()}
+	if m.raised != nil {
+		view, lease := *m.raised, m.lease // that of the view goes on
+		view.Lease = &lease
+		s.View = &view
+	}
 	s.State, s.Why, s.Until = m.state(now)
 	own := Standing{Member: m.config.member(m.self, m.lease.Tenure), State: s.State, Election: s.Election.Status, Since: now}
 	source := m.cell.Accepted

@@ -5,6 +5,11 @@ import (
 )
 
 // Machine is a protocol, or several composed.
+//
+// What it is given and what it gives changes hands. The argument of a Call is its caller's:
+// it uses that memory again as soon as Step returns. Whatever a machine has sent or answered
+// it does not change any more, and it does not change what it receives: others read that
+// while it goes on, on other goroutines or much later.
 type Machine interface {
 	// Step takes one event and appends what to do about it.
 	Step(now Time, ev Event, out *Effects)

@@ -99,7 +99,9 @@
 // # What it is not
 //
 // Wall clocks matter at the start of a member and where a view is forced. Messages between
-// members are passed as values: their bytes are the business of package wire.
+// members are passed as values: their bytes are the business of package wire. That nobody
+// changes a value which has changed hands a test sees to (custody_test.go); what else real
+// members do at the same time the race detector.
 //
 // # Rooms
 //

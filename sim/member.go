@@ -129,6 +129,9 @@ func (m *member) start() {
 	if m.desk, err = m.front(&seat, built, tap); err != nil {
 		panic(fmt.Sprintf("sim: %s has no desk: %v", m.name, err))
 	}
+	if w.around != nil {
+		m.desk = w.around(m.desk)
+	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
 	w.tell.life(story.Started, m, "")
 	m.wakeAt, m.keeping = protocol.Never, claim.Holding{}

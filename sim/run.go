@@ -50,6 +50,8 @@ type Config struct {
 	History io.Writer
 
 	record bool // every choice that is not as usual
+
+	around func(protocol.Machine) protocol.Machine // stands between a member and its machine; nil where nothing does
 }
 
 // check fills in what is not given. The error names what is wrong and what is allowed.
