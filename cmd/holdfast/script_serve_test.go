@@ -35,9 +35,9 @@ func backgroundOf(ts *testscript.TestScript) *background {
 	return ts.Value(backgroundKey{}).(*background)
 }
 
-// environment is the script's present environment, as far as a server looks at it.
-func (b *background) environment(ts *testscript.TestScript) []string {
-	var names []string
+// environment is the script's present environment, as far as a server looks at it, or at more.
+func (b *background) environment(ts *testscript.TestScript, more ...string) []string {
+	names := append(more, "NOTIFY_SOCKET")
 	for _, entry := range b.variables {
 		name, _, _ := strings.Cut(entry, "=")
 		names = append(names, name)
@@ -46,7 +46,7 @@ func (b *background) environment(ts *testscript.TestScript) []string {
 		names = append(names, key.Env)
 	}
 	var environ []string
-	for _, name := range append(names, "NOTIFY_SOCKET") {
+	for _, name := range names {
 		if value := ts.Getenv(name); value != "" {
 			environ = append(environ, name+"="+value)
 		}

@@ -85,6 +85,8 @@ func (l leakless) Run() (code int) {
 //	answering DOCUMENT      a member that answers every operator's deed on a space with
 //	                        the document; with CODE SENTENCE it refuses it, with the word
 //	                        silence it never answers. It sets HOLDFAST_SERVER.
+//	terminal FILE COMMAND … runs a command on a terminal, at which somebody types what the
+//	                        file has; what the terminal shows is there for stdout.
 //	greater A B             compares two whole numbers.
 //
 // A program that is ended by a signal n has the exit code 128+n for all of these.
@@ -115,6 +117,7 @@ func TestScript(t *testing.T) {
 			"half-request": scriptHalfRequest,
 			"notified":     scriptNotified,
 			"fetch":        scriptFetch,
+			"terminal":     scriptTerminal,
 			"greater":      scriptGreater,
 			"addresses":    scriptAddresses,
 			"answering":    scriptAnswering,
