@@ -53,8 +53,11 @@ func (e *Entry) Decode(b []byte) error {
 	return r.end("entry")
 }
 
-// acquireOnce is written for the kind of an Acquire that has Once.
-const acquireOnce = EndIdle + 1
+// acquireOnce is written for the kind of an Acquire that has Once, and givenUp for that of a Cancel with GivenUp.
+const (
+	acquireOnce = EndIdle + 1
+	givenUp     = EndIdle + 2
+)
 
 // LeastOp is the fewest bytes that Op.Append writes.
 const LeastOp = 5
@@ -103,9 +106,12 @@ func TakeOp(b []byte) (o Op, rest []byte, err error) {
 // op writes what an operation's kind names.
 func (w *writer) op(o *Op) {
 	once := o.Kind == Acquire && o.Once != ""
-	if once {
+	switch {
+	case once:
 		w.b = append(w.b, byte(acquireOnce))
-	} else {
+	case o.Kind == Cancel && o.GivenUp:
+		w.b = append(w.b, byte(givenUp))
+	default:
 		w.b = append(w.b, byte(o.Kind))
 	}
 	w.number(o.ID.Member)
@@ -164,8 +170,11 @@ func (w *writer) op(o *Op) {
 func (r *reader) op() (o Op) {
 	o.Kind = Kind(r.byte())
 	once := o.Kind == acquireOnce
-	if once {
+	switch o.Kind {
+	case acquireOnce:
 		o.Kind = Acquire
+	case givenUp:
+		o.Kind, o.GivenUp = Cancel, true
 	}
 	o.ID = OpID{r.number(), r.number()}
 	if o.Kind != Break {

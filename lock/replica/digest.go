@@ -17,6 +17,7 @@ func (r *Replica) Digest() uint64 {
 		w.sessionRecord(s)
 		for _, wish := range s.inOrder() {
 			w.wish(s.ID, wish)
+			w.asker(r, s.ID, wish)
 		}
 		sum += crc64.Checksum(w.b, ecma)
 	}
@@ -39,6 +40,7 @@ func (r *Replica) Digest() uint64 {
 				name, w.b = s.Name, w.b[:0]
 			}
 			w.seat(&c.Seats[i])
+			w.by(r, c.Seats[i].Session, requestFor{c.Seats[i].Request, c.Seats[i].Name})
 		}
 		cursor = c.Next
 	}

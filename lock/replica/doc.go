@@ -45,6 +45,11 @@
 //
 // A request that is cancelled before it came has ended, too, and does nothing when it comes (P6).
 //
+// A member that hears nothing of the others tells a client whose wait has its end that nobody has decided, and gives the request
+// up for it. But the client may not have heard that, have gone to another member, and hold by now what it has asked for again
+// there. So it is known through whom a request has come, and what one member gives up of itself stays where another has asked
+// for it ([Op].GivenUp): there the client says itself what it does not want any more.
+//
 // A client that does not know what became of its request may send it again to another member, which asks under a number of its
 // own. So it says what it calls its wish ([Op].Once): requests of one session for one name that share that are one hold. Whatever
 // is decided about it all of them are told, each gives itself up, and the wish is given up with the last; which member notices
@@ -61,7 +66,7 @@
 // # Snapshots
 //
 // [Replica.Snapshot] is the whole state in parts of bounded size, and [Restore] reads them. They begin
-// with a format's name; each part has a checksum that is bound to its place. The history of ended grants is not
+// with a format's name, of which the one before is read, too; each part has a checksum that is bound to its place. The history of ended grants is not
 // part of it. Names come in whatever order the copy has them; whether two copies are in the same state
 // [Replica.Digest] tells.
 //

@@ -36,7 +36,8 @@ const (
 	Acquire
 	// Release gives up one hold: that of Request or, where that is 0, the latest of Token's owner.
 	Release
-	// Cancel ends a request, whether it waits, holds or has not come yet.
+	// Cancel ends a request, whether it waits, holds or has not come yet. With GivenUp it was not its client that wished so, and then
+	// nothing happens to a request that holds or waits and was asked for through another member, too.
 	Cancel
 	// Extend replaces a grant's hold limit.
 	Extend
@@ -89,6 +90,7 @@ type Op struct {
 	Identity string // Open: who its client is, as the edge has found out
 	TTL      time.Duration
 	Secret   Secret
+	GivenUp  bool // Cancel
 }
 
 // OpID names an operation for ever: the member that has sent it, and a number that this member never

@@ -65,8 +65,12 @@ type session struct {
 	Session
 	ended  ended
 	wishes map[wishKey]*wish
-	asked  map[requestFor]*wish // those that are not over
+	asked  map[requestFor]*wish  // those that are not over
+	by     map[requestFor]uint64 // by whom its requests were asked for that hold or wait: a member, or several
 }
+
+// several is by whom a request was asked for that came through more than one member.
+const several = 0
 
 // Effects is what an entry has done.
 type Effects struct {
@@ -252,6 +256,9 @@ func (r *Replica) settle(from int, out *Effects) {
 			continue
 		}
 		s := r.sessions[d.Session]
+		if s != nil && !r.lives(s, d.Name, d.Request) {
+			delete(s.by, requestFor{d.Request, d.Name})
+		}
 		if s == nil || s.ended.has(d.Request) {
 			continue
 		}
@@ -346,6 +353,28 @@ func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 		request := o.request(r.now)
 		r.table.Acquire(r.now, &request, &out.Decisions)
 	}
+	if r.lives(s, o.Name, o.Request) {
+		s.askedBy(requestFor{o.Request, o.Name}, o.ID.Member)
+	}
+}
+
+// askedBy notes through whom a request has come.
+func (s *session) askedBy(is requestFor, member uint64) {
+	if by, known := s.by[is]; known && by != member {
+		member = several
+	} else if s.by == nil {
+		s.by = map[requestFor]uint64{}
+	}
+	s.by[is] = member
+}
+
+// AskedBy is through which member a request that holds or waits has come; 0 where that is more than one. It is not known of one
+// that does neither.
+func (r *Replica) AskedBy(id lock.SessionID, name string, number uint64) (member uint64, known bool) {
+	if s := r.sessions[id]; s != nil {
+		member, known = s.by[requestFor{number, name}]
+	}
+	return member, known
 }
 
 // release gives up a hold. One that has ended is told again how.
@@ -368,6 +397,9 @@ func (r *Replica) release(s *session, o *Op, out *Effects) error {
 
 // cancel ends a request, also one that has not come yet.
 func (r *Replica) cancel(s *session, o *Op, out *Effects) {
+	if o.GivenUp && s.by[requestFor{o.Request, o.Name}] != o.ID.Member && r.lives(s, o.Name, o.Request) {
+		return // its client may have gone to that other member, which has told it that it holds
+	}
 	if w := s.asked[requestFor{o.Request, o.Name}]; w == nil && r.table.Cancel(r.now, o.Session, o.Name, o.Request, &out.Decisions) {
 		return
 	} else if w != nil && r.lives(s, o.Name, o.Request) {

@@ -1,10 +1,12 @@
 package replica
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -156,6 +158,49 @@ func TestCancelledBeforeItCame(t *testing.T) {
 	}
 	if d := b.only(acquire(1, 4, "x")); d.Kind != lock.Released || b.Table().Holds() != 0 {
 		t.Errorf("%+v: it holds", d)
+	}
+}
+
+// TestGivenUp: what a member gives up of itself stays where another one was asked for it, too, in whichever order that comes,
+// and is given up where none was.
+func TestGivenUp(t *testing.T) {
+	by := func(o Op, member, number uint64) Op {
+		o.ID = OpID{member, number}
+		return o
+	}
+	givesUp := Op{Kind: Cancel, Session: id(1), Request: 4, Name: "x", GivenUp: true}
+	wish := acquire(1, 4, "x")
+	wish.Once = "w"
+	for _, asks := range []Op{acquire(1, 4, "x"), wish} {
+		for name, c := range map[string]struct {
+			ops   []Op
+			stays bool
+		}{
+			"asked through it alone":           {[]Op{by(asks, 1, 1), by(asks, 1, 2), by(givesUp, 1, 3)}, false},
+			"and then through another":         {[]Op{by(asks, 1, 1), by(asks, 2, 1), by(givesUp, 1, 2)}, true},
+			"first through the other":          {[]Op{by(asks, 2, 1), by(asks, 1, 1), by(givesUp, 1, 2)}, true},
+			"through the other, its word lost": {[]Op{by(asks, 2, 1), by(givesUp, 1, 2)}, true},
+			"through nobody yet":               {[]Op{by(givesUp, 1, 2), by(asks, 1, 1)}, false},
+			"and back":                         {[]Op{by(asks, 1, 1), by(asks, 2, 1), by(asks, 1, 2), by(givesUp, 1, 3)}, true},
+		} {
+			b := newBed(t, Config{})
+			b.do(open(1))
+			for _, o := range c.ops {
+				b.do(o)
+				b.Replica = copied(t, b.Replica)
+			}
+			if holds := b.Table().Holds() == 1; holds != c.stays {
+				t.Errorf("once %q, %s: it holds: %t", asks.Once, name, holds)
+			}
+			wished := givesUp
+			wished.GivenUp = false
+			if b.do(by(wished, 1, 9)); b.Table().Holds() != 0 {
+				t.Errorf("once %q, %s: its client gives it up, and it holds", asks.Once, name)
+			}
+			if by, known := b.AskedBy(id(1), "x", 4); known {
+				t.Errorf("once %q, %s: it is over, and known to be asked for by %d", asks.Once, name, by)
+			}
+		}
 	}
 }
 
@@ -327,7 +372,7 @@ func random(rand *rand.Rand) Op {
 	if rand.IntN(3) == 0 {
 		o.Wait = time.Duration(rand.Int64N(3e9))
 	}
-	o.Try = rand.IntN(5) == 0
+	o.Try, o.GivenUp = rand.IntN(5) == 0, o.Kind == Cancel && rand.IntN(2) == 0
 	if o.Kind == Acquire && o.Name != lock.Whole && rand.IntN(2) == 0 {
 		o.Once, o.Content = fmt.Sprint("w", rand.IntN(3)), rand.Uint64N(8)/7
 		o.Mode, o.Units, o.Capacity = holdfast.ModeExclusive, 0, 0
@@ -375,6 +420,38 @@ func checkOnce(t *testing.T, r *Replica) {
 		})
 	}
 	checkWishes(t, r)
+}
+
+// TestFormerSnapshots are read, and what they do not say is not known.
+func TestFormerSnapshots(t *testing.T) {
+	text, err := os.ReadFile("testdata/former.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts [][]byte
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		part, err := hex.DecodeString(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, part)
+	}
+	r, err := restored(Config{}, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Table().Holds() != 1 || r.Table().Waiters() != 1 || r.Len() != 2 {
+		t.Errorf("%d sessions hold %d and wait for %d", r.Len(), r.Table().Holds(), r.Table().Waiters())
+	}
+	b := &bed{t, r, r.Now()}
+	b.do(Op{Kind: Cancel, ID: OpID{1, 1}, Session: id(1), Request: 4, Name: "x", GivenUp: true})
+	if by, known := b.AskedBy(id(1), "x", 4); known || b.Table().Holds() != 1 {
+		t.Errorf("given up by one that may not have asked for it: asked by %d, %t", by, known)
+	}
+	copied(t, r)
 }
 
 // TestDamagedSnapshotIsRefused: whatever byte of it is wrong, missing or too many, and parts in another

@@ -19,6 +19,7 @@ type Restorer struct {
 	// What is still to come, by the header.
 	sessions, gone, done, outcomes, wishes, seats int
 	ended                                         bool // the table's last chunk was there
+	former                                        bool // it is of the format before, which does not say by whom requests were asked for
 }
 
 // Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
@@ -94,7 +95,11 @@ func (s *Restorer) add(part []byte) error {
 }
 
 func (s *Restorer) header(r *reader) {
-	if is := r.text(); is != format {
+	switch is := r.text(); is {
+	case format:
+	case formerFormat:
+		s.former = true
+	default:
 		r.fail("its format is %.40q, where this program knows %q; use the program that wrote it, or a newer one", is, format)
 	}
 	s.replica.now, s.replica.reign = r.time(), uint64(r.small(lock.MaxReign))
@@ -180,6 +185,9 @@ func (s *Restorer) wish(r *reader) {
 		}
 	}
 	of := s.replica.sessions[id]
+	for _, a := range w.asks {
+		s.by(r, of, requestFor{a.number, w.name})
+	}
 	switch {
 	case r.err != nil:
 	case of == nil || of.wishes[w.wishKey] != nil || s.wishes == 0:
@@ -195,6 +203,19 @@ func (s *Restorer) wish(r *reader) {
 	}
 }
 
+// by reads through whom a request of a session has come.
+func (s *Restorer) by(r *reader, of *session, is requestFor) {
+	if s.former || !r.flag() {
+		return
+	}
+	if member := r.number(); of != nil && r.err == nil {
+		if of.by == nil {
+			of.by = map[requestFor]uint64{}
+		}
+		of.by[is] = member
+	}
+}
+
 func (s *Restorer) chunk(r *reader) {
 	c := lock.Chunk{From: r.number(), Next: r.number(), Reign: r.number()}
 	c.Count, c.Paused = uint32(r.small(math.MaxUint32)), r.flag()
@@ -203,6 +224,9 @@ func (s *Restorer) chunk(r *reader) {
 			return
 		}
 		c.Seats = append(c.Seats, r.seat())
+	}
+	for i := range c.Seats {
+		s.by(r, s.replica.sessions[c.Seats[i].Session], requestFor{c.Seats[i].Request, c.Seats[i].Name})
 	}
 	if r.err != nil {
 		return

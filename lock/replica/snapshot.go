@@ -18,7 +18,10 @@ import (
 //	their order
 
 // format is what the first part begins with.
-const format = "holdfast replica 2"
+const format = "holdfast replica 3"
+
+// formerFormat does not say through whom requests were asked for, and is read, too.
+const formerFormat = "holdfast replica 2"
 
 // partBytes is how large a part grows before the next one begins; one record more may be in it.
 const partBytes = 256 << 10
@@ -84,6 +87,7 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 	for _, id := range sessions {
 		for _, wish := range r.sessions[id].inOrder() {
 			w.wish(id, wish)
+			w.asker(r, id, wish)
 			p.split()
 		}
 	}
@@ -91,6 +95,9 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 	for cursor := uint64(0); ; {
 		c := r.table.Snapshot(r.now, cursor, chunkSeats)
 		w.chunk(&c)
+		for i := range c.Seats {
+			w.by(r, c.Seats[i].Session, requestFor{c.Seats[i].Request, c.Seats[i].Name})
+		}
 		if cursor = c.Next; cursor == 0 {
 			break
 		}
@@ -190,6 +197,22 @@ func (w *writer) wish(session lock.SessionID, wish *wish) {
 	for _, a := range wish.asks {
 		w.number(a.number)
 		w.time(a.arrived)
+	}
+}
+
+// asker writes through whom those have come who ask for a wish.
+func (w *writer) asker(r *Replica, id lock.SessionID, wish *wish) {
+	for _, a := range wish.asks {
+		w.by(r, id, requestFor{a.number, wish.name})
+	}
+}
+
+// by writes through whom a request has come, if that is known.
+func (w *writer) by(r *Replica, id lock.SessionID, is requestFor) {
+	member, known := r.AskedBy(id, is.name, is.number)
+	w.flag(known)
+	if known {
+		w.number(member)
 	}
 }
 

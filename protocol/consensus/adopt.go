@@ -23,6 +23,9 @@ func (m *Machine) adopt(call protocol.CallID, f *protocol.Adopt, out *protocol.E
 	case m.failed != nil:
 		out.Reply(call, &protocol.Adopted{Err: m.errFailed()})
 		return
+	case m.removed():
+		out.Reply(call, &protocol.Adopted{Err: errRemoved})
+		return
 	case m.adoptions >= m.config.Operators:
 		out.Reply(call, &protocol.Adopted{Err: fmt.Errorf("%w: %d sessions are asked for already", holdfast.ErrUnavailable, m.adoptions)})
 		return
@@ -69,7 +72,7 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 			}
 			continue
 		} else if r != nil {
-			m.withdraw(r, nil, out)
+			m.withdraw(r, &withdrawal{wished: true}, out)
 			m.drop(r, out)
 		}
 		for _, presence := range c.presences {

@@ -158,14 +158,15 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 		return m.errFailed()
 	case c == nil:
 		return fmt.Errorf("%w: session %v is not served by this member", holdfast.ErrConflict, q.Session)
-	case m.removed():
-		return fmt.Errorf("%w: this member was removed from the space", holdfast.ErrUnavailable)
 	}
 	if r := c.requests[q.ID]; r != nil {
 		if r.name != q.Name {
 			return fmt.Errorf("%w: request %d of session %v is for %q, and was for %q before; give each request a number of its own", holdfast.ErrConflict, q.ID, q.Session, q.Name, r.name)
 		}
 		return nil // told again, whatever has changed since
+	}
+	if m.removed() && !c.open[q.ID] { // what was asked for through another member may be granted there
+		return errRemoved
 	}
 	if m.instance.Closed() {
 		return m.instance.ErrClosed()
@@ -230,15 +231,38 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 		m.refuse(r, m.errFailed(), out)
 		return
 	}
-	m.withdraw(r, nil, out)
+	if m.isElsewhere(r) {
+		return // what it has come to another member may have told its client, which goes there if it is not answered
+	}
+	m.withdraw(r, &withdrawal{}, out)
 	m.refuse(r, errNobody, out)
 }
 
-// withdraw ends a request for good, whatever it has come to. Who is told when that is done, if anybody, the farewell says.
-func (m *Machine) withdraw(r *request, of *farewell, out *protocol.Effects) {
+// isElsewhere reports whether a request was asked for through another member, too, as far as this one knows.
+func (m *Machine) isElsewhere(r *request) bool {
+	if r.client.enrolled.Own {
+		return false
+	}
+	if r.part.shard != nil {
+		if by, known := r.part.shard.Replica().AskedBy(r.client.id, r.name, r.number); known && by != uint64(m.config.Self) {
+			return true
+		}
+	}
+	return r.elsewhere || r.client.open[r.number]
+}
+
+// withdrawal is why a request is ended: because its client wishes so or, on its behalf, because nobody decides. Then it may have
+// come through another member meanwhile, and nothing happens to it (replica.Cancel).
+type withdrawal struct {
+	wished bool
+	told   *farewell // who is told when it is done; nil where nobody is
+}
+
+// withdraw ends a request for good, whatever it has come to.
+func (m *Machine) withdraw(r *request, why *withdrawal, out *protocol.Effects) {
 	for _, piece := range r.pieces {
 		if piece.state != over && (piece.state != unasked || r.elsewhere) {
-			m.withdraw(piece, of, out)
+			m.withdraw(piece, why, out)
 		}
 	}
 	if r.pieces != nil {
@@ -253,20 +277,21 @@ func (m *Machine) withdraw(r *request, of *farewell, out *protocol.Effects) {
 		}
 	}
 	if r.client.isKnownTo(r.part) {
-		m.submitCancel(r.client, r.part, r.name, r.number, of, out)
+		m.submitCancel(r.client, r.part, r.name, r.number, why, out)
 	}
 }
 
-func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, of *farewell, out *protocol.Effects) {
-	w := &work{client: c, farewell: of}
+func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, why *withdrawal, out *protocol.Effects) {
+	w := &work{client: c, farewell: why.told}
 	if c.ending == nil {
 		c.ending = map[ending]*work{}
 	}
 	c.ending[ending{number, p.index}] = w
-	if err := m.submit(p, replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name}, w); err != nil {
+	cancel := replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name, GivenUp: !why.wished}
+	if err := m.submit(p, cancel, w); err != nil {
 		out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", number, c.id, err)})
-	} else if of != nil {
-		of.missing++
+	} else if why.told != nil {
+		why.told.missing++
 	}
 }
 
@@ -289,7 +314,7 @@ func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol
 		delete(c.open, f.Request) // it is settled: what comes of it through another member is given back
 		if r := c.requests[f.Request]; r != nil {
 			of.told.Token = r.token
-			m.withdraw(r, waits, out)
+			m.withdraw(r, &withdrawal{wished: true, told: waits}, out)
 			m.drop(r, out)
 		} else {
 			m.cancelUnknown(c, f, waits, out)
@@ -301,10 +326,10 @@ func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol
 }
 
 // cancelUnknown ends a request that this member knows nothing of, which may come through another one.
-func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, of *farewell, out *protocol.Effects) {
+func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, told *farewell, out *protocol.Effects) {
 	for _, p := range m.parts {
 		if (m.isWhole(f.Name) || p == m.partOf(f.Name)) && c.isKnownTo(p) {
-			m.submitCancel(c, p, f.Name, f.Request, of, out)
+			m.submitCancel(c, p, f.Name, f.Request, &withdrawal{wished: true, told: told}, out)
 		}
 	}
 }
@@ -395,7 +420,7 @@ func (m *Machine) revoke(c *client, why holdfast.Loss, out *protocol.Effects) {
 		r := c.requests[number]
 		switch {
 		case r.state != granted:
-			m.withdraw(r, nil, out)
+			m.withdraw(r, &withdrawal{}, out)
 			m.refuse(r, holdfast.ErrUnavailable, out)
 		case !r.revoked:
 			r.revoked = true

@@ -108,10 +108,20 @@ func (m *Machine) trouble() string {
 	return ""
 }
 
-// removed reports whether this member takes no part any more in some shard.
+// removed reports whether this member takes no part any more in some shard: so its own log says, or whoever leads where the log
+// does not have that. Clients are not served then: of what is decided nothing comes here.
 func (m *Machine) removed() bool {
-	return slices.ContainsFunc(m.parts, func(p *part) bool { return p.outside && p.leader == 0 })
+	return slices.ContainsFunc(m.parts, func(p *part) bool {
+		if p.shard == nil {
+			return false
+		}
+		conf := p.shard.Members()
+		return p.outside && p.leader == 0 || len(conf.Voters) > 0 && roleOf(&conf, m.config.Self) == protocol.Outsider && !slices.Contains(conf.Outgoing, uint64(m.config.Self))
+	})
 }
+
+// errRemoved is why a member does not serve clients that takes no part any more.
+var errRemoved = fmt.Errorf("%w: this member was removed from the space", holdfast.ErrUnavailable)
 
 // leaderless is the first shard that nobody is known to lead, or -1.
 func (m *Machine) leaderless() int {

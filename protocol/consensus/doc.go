@@ -19,7 +19,10 @@
 // Everything is answered when it is applied here: committed, so synced by a quorum, and done to this member's
 // copy. A request is told at once that it is Queued, at position −1, and then what became of it. A Cancel is answered
 // when it is done, too, and not at all where its session is not served here any more by then: told before, its client
-// could be granted the request nevertheless by another member that serves it.
+// could be granted the request nevertheless by another member that serves it. While nobody decides a request is refused when its
+// wait limit has passed and a while, and given up; but one that its client has asked for through another member, too, is not
+// answered: it may hold already, and its client goes on there, because its beats are not answered either. A member that was
+// removed serves no clients.
 //
 // Every member's copy decides the same; each tells the sessions that it serves, and nobody else. Served is who was
 // enrolled here ([protocol.Enroll]) or adopted ([protocol.Adopt]), as long as it is not dismissed. When a copy is

@@ -71,7 +71,13 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 	for _, p := range m.parts {
 		ask := Reform{ID: id, Member: q.member, As: q.as}
 		switch {
-		case q.done[p.index] || p.shard == nil || p.leader == 0:
+		case q.done[p.index] || p.shard == nil || p.leader == 0 && m.view == nil:
+		case p.leader == 0: // a member that takes no part there is not told who leads
+			for _, member := range m.view.Members {
+				if member.ID != m.config.Self {
+					out.Send(member.ID, Letter{m.cluster, uint16(p.index), ask})
+				}
+			}
 		case p.leader == uint64(m.config.Self):
 			m.reform(p, m.config.Self, ask, out)
 		default:

@@ -189,6 +189,9 @@ func (m *Machine) closed(c *client, presence *presence, err error, out *protocol
 func (m *Machine) onBeat(call protocol.CallID, id lock.SessionID, out *protocol.Effects) {
 	c := m.clientOf(id)
 	b := &beat{call: call, at: m.now}
+	if c != nil && !c.enrolled.Own && m.removed() {
+		return // its client is to go on elsewhere
+	}
 	if c != nil {
 		m.findElsewhere(c)
 		b.missing = len(c.presences)

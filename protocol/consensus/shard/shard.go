@@ -379,6 +379,13 @@ func (s *Shard) Changing() bool { return s.group.Changing() }
 // Lacks is how many committed entries a member is not known to have; known says whether it takes part. Only a leader knows.
 func (s *Shard) Lacks(member uint64) (entries uint64, known bool) { return s.group.Lacks(member) }
 
+// takesPart reports whether a member gets the log. One that does not any more is not told that its copy is new enough, nor
+// that sessions were heard: it would go on to serve clients to whom it has nothing to say.
+func (s *Shard) takesPart(id uint64) bool {
+	is := s.group.Members()
+	return slices.Contains(is.Voters, id) || slices.Contains(is.Learners, id) || slices.Contains(is.Outgoing, id) || slices.Contains(is.LearnersNext, id)
+}
+
 // Hear takes a message of another member. The error says why it is none; then nothing has changed.
 func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) error {
 	if s.failed != nil {
@@ -394,11 +401,15 @@ func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) err
 	case Forward:
 		err = s.forwarded(now, from, &m)
 	case Beat:
-		s.beat(now, from, &m)
+		if s.takesPart(from) {
+			s.beat(now, from, &m)
+		}
 	case Beaten:
 		s.beaten(&m, out)
 	case Ask:
-		s.ask(from, m.ID)
+		if s.takesPart(from) {
+			s.ask(from, m.ID)
+		}
 	case Told:
 		s.told(&m)
 	case Part:
