@@ -9,8 +9,8 @@ import (
 )
 
 // consensusProtocol is one space of protocol consensus over the membership, which it needs to know who the
-// founders are. They are all its voters, so nobody joins or forgets who he is; and they stay, however long they are away, because
-// no operator would add them again.
+// founders are. They are all its voters at first, so nobody joins or forgets who he is; and unless operators change who votes
+// (reforming.go) they stay that.
 func consensusProtocol() Protocol {
 	return Protocol{
 		Name: "consensus", Fewest: 1, Most: 5, Locks: true, Logs: true,

@@ -96,7 +96,7 @@ func (w *world) breakable() (all []rest) {
 func (w *world) coreFirst() bool {
 	w.within("", "core", 0)
 	return w.whether("first", func() bool {
-		if w.cores == CoreNever || w.nemesis.justOne() || len(w.breakable()) == 0 {
+		if w.cores == CoreNever || w.nemesis.justOne() || w.settings.reforms > 0 || len(w.breakable()) == 0 {
 			return false
 		}
 		return w.rand.IntN(4) == 0 || w.cores == CoreFirst

@@ -27,6 +27,7 @@ type counts struct {
 	moves     moves                 // what concerns an authority that moves
 	peers     [peerCount]int        // what concerns members that ask one another
 	logs      [logCount]int         // what concerns members' journals
+	votes     [voteCount]int        // how who votes has changed
 	again     [againCount]int       // what concerns calls that are made again
 	leads     leads                 // what concerns leaders that number tickets
 	kept      [keptCount]int        // what concerns cells that are kept
@@ -122,6 +123,9 @@ func (c *counts) add(o *counts) {
 	}
 	for i, n := range o.logs {
 		c.logs[i] += n
+	}
+	for i, n := range o.votes {
+		c.votes[i] += n
 	}
 	for i, n := range o.again {
 		c.again[i] += n

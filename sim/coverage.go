@@ -100,6 +100,7 @@ func (p *Protocol) handlers() (all []handler) {
 	if p.Logs {
 		add("space", protocol.Receive, storage.Appended{}, storage.Chunked{}, storage.Installed{}, storage.Fetched{})
 		add("desk", protocol.Call, &session.Number{})
+		add("space", protocol.Call, &protocol.Reform{}, &protocol.ListShards{})
 	}
 	if p.Locks {
 		add("space", protocol.Tick, nil)
@@ -173,6 +174,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	s.counts.listLeads(c, row)
 	s.counts.listKept(c, row)
 	s.counts.listLogs(c, row)
+	s.counts.listVotes(c, row)
 	s.counts.listAgain(c, row)
 	for _, m := range c.Protocol.Universe.Below {
 		if c.Protocol.never(m) {

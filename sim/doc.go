@@ -89,7 +89,8 @@
 // machine was stepped with (coverage.go); where the authority moves, at which step of a
 // transfer who takes part has crashed, how many were to become it at once, through how many a
 // table went, and what became of grants that members keep (moving.go). Members are made the
-// authority at once, and struck, in eager runs above all (eager.go). Where nobody is in charge,
+// authority at once, and struck, in eager runs above all (eager.go). Where members vote, how that changes
+// (reforming.go). Where nobody is in charge,
 // what a crash takes with it, who joins while others ask, late replies, and permissions that are
 // kept (peering.go). Where leaders number tickets, at which step of one its master, who has answered
 // first or its owner crashes, who takes tickets over, who is told who leads, and what comes too late

@@ -101,7 +101,7 @@ func (m *member) start() {
 		Placement: w.settings.placement, HoldOn: w.settings.holdOn,
 		Defer: w.settings.deferring, Retain: w.settings.retaining, Capacity: w.settings.capacity,
 		Published: w.settings.published, Grace: w.settings.grace, Random: rand.New(rand.NewPCG(uint64(m.place), uint64(m.life))).Uint32(),
-		Claim: w.settings.claim, Store: w.settings.store, Shards: w.settings.shards, Logs: m.journal.kept(), Sessions: w.settings.sessions,
+		Claim: w.settings.claim, Store: w.settings.store, Shards: w.settings.shards, Autopilot: w.settings.autopilot, Logs: m.journal.kept(), Sessions: w.settings.sessions,
 	}
 	if w.protocol.Claims {
 		seat.Claim.RID = fmt.Sprintf("%s%d", m.name, m.life)
@@ -206,6 +206,7 @@ func (m *member) noted(note protocol.Note) {
 	if _, is := note.(grantor.Placing); is {
 		m.world.count.placed++
 	}
+	m.world.count.voted(note)
 	if serving, ok := note.(protocol.Serving); ok {
 		m.world.count.reigns++
 		m.world.trace("%s serves reign %d", m, serving.Reign)

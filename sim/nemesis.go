@@ -17,6 +17,7 @@ type nemesis struct {
 	strands dice            // what a bias draws from (bias.go)
 
 	snatches bool // the next member that keeps something crashes (eager.go)
+	reformed bool // operators have changed who votes (reforming.go)
 }
 
 func newNemesis(w *world) nemesis {
@@ -54,6 +55,9 @@ func (n *nemesis) begin() {
 	if w.settings.snatch > 0 {
 		n.snatchAgain()
 	}
+	if w.settings.reforms > 0 {
+		n.reformAgain()
+	}
 	if w.settings.bias.Strand {
 		n.strandAgain()
 	}
@@ -86,6 +90,7 @@ const (
 	strands     = "strand"
 	rushes      = "rush"
 	strikesKept = "snatch"
+	reforms     = "reform"
 )
 
 // when begins the next act of a kind, and records when it happens.
@@ -120,6 +125,7 @@ func (n *nemesis) follow() {
 	schedule(strands, n.strand)
 	schedule(rushes, n.rush)
 	schedule(strikesKept, n.snatch)
+	schedule(reforms, n.reform)
 }
 
 // deed returns what lets a fault of the kind happen; nil where the weather does it, or

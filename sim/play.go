@@ -126,6 +126,8 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: defer, retain and capacity are allowed where peers ask one another, and protocol %s is none of those", s.Protocol)
 	case s.Capacity < 0 || s.Capacity > 1000:
 		return fmt.Errorf("sim: script: capacity %d; 1 to 1000 is allowed, and 0 for none", s.Capacity)
+	case s.Autopilot < 0 || s.Autopilot != 0 && !p.Logs:
+		return fmt.Errorf("sim: script: autopilot %v; a length of time is allowed where members keep logs, and 0s for off", s.Autopilot)
 	case s.Shards < 0 || s.Shards > 256 || s.Shards != 0 && !p.Logs:
 		return fmt.Errorf("sim: script: shards %d; 1 to 256 is allowed where members keep logs, and 0 elsewhere", s.Shards)
 	}

@@ -47,7 +47,8 @@ type Script struct {
 	Capacity          int
 	Published         bool
 	Grace             time.Duration
-	Shards            int // logs of each member; 0 means one
+	Shards            int           // logs of each member; 0 means one
+	Autopilot         time.Duration // 0 means off
 	Claims            Claims
 	Choices           []Choice
 }
@@ -73,7 +74,7 @@ func (s *Script) settings() settings {
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
 		costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
-		published: s.Published, grace: s.Grace, shards: s.Shards,
+		published: s.Published, grace: s.Grace, shards: s.Shards, autopilot: s.Autopilot,
 	}
 	for _, n := range s.Names {
 		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
@@ -88,7 +89,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
 		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: max(s.holdOn, s.claim.HoldOn), Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
-		Published: s.published, Grace: s.grace, Shards: s.shards, Claims: s.claims(),
+		Published: s.published, Grace: s.grace, Shards: s.shards, Autopilot: s.autopilot, Claims: s.claims(),
 	}
 	for _, n := range s.names {
 		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -161,6 +162,8 @@ type Seat struct {
 	// Zero means one.
 	Shards int
 	Logs   []storage.Kept
+	// Autopilot is after which silence the others go on without a member's vote; zero means never.
+	Autopilot time.Duration
 	// Sessions is how many there may be; zero means the default.
 	Sessions int
 }
@@ -169,7 +172,7 @@ type Seat struct {
 func (s *Seat) space() seats.Space {
 	space := seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store, Shards: s.Shards, Logs: s.Logs}
 	if s.Protocol == "consensus" {
-		space.Autopilot, space.Election = consensus.NoAutopilot, s.Lease/3
+		space.Autopilot, space.Election = cmp.Or(s.Autopilot, consensus.NoAutopilot), s.Lease/3
 		space.Every = 10 + uint64(s.Random)%100 // so snapshots are made in every run
 		space.Keep = space.Every / 4
 	}

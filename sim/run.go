@@ -251,6 +251,7 @@ func (w *world) heal() {
 	for _, c := range w.clients {
 		c.heal()
 	}
+	w.nemesis.reinstate()
 }
 
 // heal ends what is wrong with the member's process and its disk.

@@ -94,6 +94,7 @@ func settingsOfScripts() []setting {
 		flag("published", func(s *Script) *bool { return &s.Published }),
 		length("grace", func(s *Script) *time.Duration { return &s.Grace }, false),
 		number("shards", func(s *Script) *int { return &s.Shards }, false),
+		length("autopilot", func(s *Script) *time.Duration { return &s.Autopilot }, false),
 	}, settingsOfClaims(text, length, flag))
 }
 

@@ -59,6 +59,9 @@ func (s *Seat) definition() string {
 	if s.Shards != 0 {
 		line += fmt.Sprintf(", shards %d", s.Shards)
 	}
+	if s.Autopilot != 0 {
+		line += ", autopilot " + s.Autopilot.String()
+	}
 	if s.Capacity != 0 {
 		line += fmt.Sprintf(", capacity %d", s.Capacity)
 	}
@@ -99,7 +102,7 @@ func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (p
 		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
 		Placement: space.Placement, HoldOn: space.HoldOn, Defer: space.Defer, Retain: space.Retain, Capacity: space.Capacity,
 		Published: space.Published, Grace: space.Grace, Random: space.Random, Claim: space.Claim, Store: space.Store,
-		Shards: space.Shards, Logs: space.Logs, Sessions: s.Sessions,
+		Shards: space.Shards, Autopilot: max(0, space.Autopilot), Logs: space.Logs, Sessions: s.Sessions,
 	})
 	if err != nil {
 		return nil, err

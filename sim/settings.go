@@ -62,6 +62,8 @@ type settings struct {
 	store           storage.Features // and what its store can do
 	grace           time.Duration    // and how long a name stays taken after a hold limit; 0 means not at all
 	shards          int              // how many logs members keep for a space; 0 means one
+	reforms         time.Duration    // how often operators change who votes there; 0 means never
+	autopilot       time.Duration    // after which silence others go on without a member's vote; 0 means never
 	eager           time.Duration    // how often several members become the authority at once (eager.go); 0 means never
 	strikes         bool             // who takes part in a transfer crashes
 	snatch          time.Duration    // how often a member crashes that keeps something; 0 means never
@@ -340,10 +342,11 @@ func (s *settings) drawClaims(r *rand.Rand) {
 }
 
 // drawLogs draws the options of a space whose members keep logs, from a source of chance of its own.
-func (s *settings) drawLogs(r dice) {
+func (s *settings) drawLogs(c *Config, r dice) {
 	if more := 2 + r.IntN(3); r.IntN(3) == 0 {
 		s.shards = more
 	}
+	s.drawReforms(c, r)
 }
 
 // hurry lets users lock so often that it is worth while to have the authority near them, and
@@ -406,6 +409,9 @@ func (s *settings) String() string {
 	}
 	if s.shards > 0 {
 		row("options", "shards %d", s.shards)
+	}
+	if s.reforms > 0 {
+		row("reforms", "every %v, autopilot %v (0s is off)", s.reforms.Round(time.Millisecond), s.autopilot)
 	}
 	if s.deferring || s.retaining || s.capacity > 0 {
 		row("options", "defer %v, retain %v, capacity %d (0 is none)", s.deferring, s.retaining, s.capacity)

@@ -67,7 +67,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 		w.settings.drawStore(newDice(seed, 0x73746f7265))
 	}
 	if c.Protocol.Logs {
-		w.settings.drawLogs(newDice(seed, 0x6c6f6773))
+		w.settings.drawLogs(c, newDice(seed, 0x6c6f6773))
 	}
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()

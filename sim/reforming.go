@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
+)
+
+// Where members vote on what a space decides, a third of the runs that have operators change who
+// does: a member is removed, added again, and gets its vote back. In two thirds of those the others go
+// on without one that is silent for too long, too. When everything is healed operators see to it that all
+// vote again, because users are to be served through each of them; so nothing stays broken in such
+// a run (core.go): which members suffice would depend on who votes. Where a core has to be healed first nobody does it.
+
+// What is counted of who votes.
+const (
+	voteRemoved = iota // a shard's leader has made a member an outsider,
+	voteAdded          // a learner,
+	voteGiven          // a voter
+	voteTaken          // or has taken a vote from a silent member,
+	voteSpare          // which a learner has got
+	voteKept           // a silent member keeps its vote
+	voteCount
+)
+
+var voteNames = [voteCount]string{
+	"a member is removed", "a member is added", "a member gets a vote", "a silent member loses its vote", "a learner gets the vote of a silent one",
+	"a silent member keeps its vote",
+}
+
+// voted counts what a leader says of who votes.
+func (c *counts) voted(note protocol.Note) {
+	switch note := note.(type) {
+	case consensus.Changed:
+		c.votes[[...]int{protocol.Outsider: voteRemoved, protocol.Learner: voteAdded, protocol.Voter: voteGiven}[note.As]]++
+	case consensus.Retired:
+		c.votes[voteTaken]++
+		if note.By != "" {
+			c.votes[voteSpare]++
+		}
+	case consensus.Stays:
+		c.votes[voteKept]++
+	}
+}
+
+// listVotes lists them.
+func (c *counts) listVotes(of *Config, row func(sort, name string, n int)) {
+	if !of.Protocol.Logs || !of.Faults.Has(Operator) {
+		return
+	}
+	for i, name := range voteNames {
+		row("vote", name, c.votes[i])
+	}
+}
+
+// drawReforms draws whether and how often operators change who votes, and for how long a member may
+// be silent.
+func (s *settings) drawReforms(c *Config, r dice) {
+	drawn, every, pilots := r.IntN(3) == 1, 2*time.Second+r.below(10*time.Second), r.IntN(3) != 0
+	silent := time.Second + r.below(4*time.Second)
+	if !drawn || s.members == 1 || !s.faults.Has(Operator) || c.Core == CoreFirst {
+		return
+	}
+	s.reforms = every
+	if pilots {
+		s.autopilot = silent.Round(time.Millisecond)
+	}
+}
+
+// reformAgain lets operators change who votes after a while, and again and again.
+func (n *nemesis) reformAgain() {
+	w := n.world
+	at := n.when(reforms, w.now+w.rand.below(2*w.settings.reforms))
+	s := w.scope()
+	w.do(at, func() {
+		if !w.healed {
+			w.goOn(s)
+			n.reform()
+			n.reformAgain()
+		}
+	})
+}
+
+// roles are what a member is made, each as often as it is drawn.
+var roles = [...]string{"outsider", "outsider", "learner", "learner", "voter"}
+
+// reform lets an operator make a member something else. Who is to have no vote any more is removed first, and is added
+// after a while; who was to be an outsider gets its vote back, too.
+func (n *nemesis) reform() {
+	w := n.world
+	w.hit(Operator)
+	through, about := n.member("through"), n.member("about")
+	as := roles[w.among("as", 0, roles[:])]
+	if as == "voter" {
+		through.reform(about, protocol.Voter)
+		return
+	}
+	through.reform(about, protocol.Outsider)
+	steps := []protocol.Role{protocol.Learner, protocol.Voter, protocol.Voter}
+	if as == "learner" {
+		steps = steps[:1]
+	}
+	s := w.scope()
+	back := w.now + w.between("back", time.Second, 12*time.Second)
+	for i, as := range steps {
+		w.do(back+time.Duration(i)*time.Second, func() {
+			if !w.healed {
+				w.goOn(s)
+				n.member("through").reform(about, as)
+			}
+		})
+	}
+}
+
+// reform lets an operator ask a member to make another one, or this, something else.
+func (m *member) reform(about *member, as protocol.Role) {
+	w := m.world
+	if !m.up || m.paused {
+		return
+	}
+	w.nemesis.reformed = true
+	w.befall(Operator, 0, []string{m.name}, "an operator makes %s a %v through %s", about, as, m)
+	told := sinkFunc(func(reply *protocol.Reply) {
+		if answer, is := reply.Result.(*protocol.Reformed); is {
+			w.trace("%s answers the operator about %s: %v", m, about, answer.Err)
+		}
+	})
+	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Reform{Member: about.id, As: as}})
+}
+
+// lateReforms is for how long after the last fault something may still come of what operators have asked before: a
+// message on its way may take as long as five leases.
+const lateReforms = 20 * time.Second
+
+// reinstate is called when everything is healed: operators look again and again, and ask, until all members vote
+// to the knowledge of each, and nothing else can come any more.
+func (n *nemesis) reinstate() {
+	w := n.world
+	if !n.reformed && w.settings.autopilot == 0 {
+		return
+	}
+	const pause = 300 * time.Millisecond
+	through, about, as := w.unelected()
+	if through != nil {
+		through.reform(about, as)
+	} else if w.now > w.healedAt+lateReforms && w.allVote() {
+		return
+	}
+	w.do(w.now+pause, n.reinstate)
+}
+
+// unelected finds a member that does not vote everywhere as far as one knows that takes part itself, and
+// what it is to be made next.
+func (w *world) unelected() (through, about *member, as protocol.Role) {
+	for _, m := range w.members {
+		for _, s := range m.shards() {
+			if s.Leader == 0 {
+				continue // it may take no part there, and know nothing
+			}
+			for _, other := range w.members {
+				if is := roleIn(&s, other.id); is != protocol.Voter {
+					return m, other, is + 1
+				}
+			}
+		}
+	}
+	return nil, nil, 0
+}
+
+// allVote reports whether all members know that all vote.
+func (w *world) allVote() bool {
+	for _, m := range w.members {
+		shards := m.shards()
+		if len(shards) == 0 {
+			return false
+		}
+		for i := range shards {
+			for _, other := range w.members {
+				if shards[i].Leader == 0 || roleIn(&shards[i], other.id) != protocol.Voter {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// shards is who votes as far as a member knows; nothing where it does not run.
+func (m *member) shards() []protocol.Shard {
+	if !m.up || m.paused {
+		return nil
+	}
+	all, is := m.ask(userSpace, &protocol.ListShards{}).(*protocol.Shards)
+	if !is {
+		return nil
+	}
+	return all.List
+}
+
+// roleIn is what a member is in a shard.
+func roleIn(s *protocol.Shard, id protocol.ID) protocol.Role {
+	for _, voter := range s.Voters {
+		if voter == id {
+			return protocol.Voter
+		}
+	}
+	for _, learner := range s.Learners {
+		if learner == id {
+			return protocol.Learner
+		}
+	}
+	return protocol.Outsider
+}
