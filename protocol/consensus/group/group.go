@@ -131,6 +131,8 @@ type Group struct {
 	told     uint64    // what the latest Write with a State said was committed
 	changing uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
 	held     []Message // entries that wait for that this member has them itself
+	// inherited is the latest entry that this member has taken over as the leader and that changes who is a member; 0 for none.
+	inherited uint64
 
 	tidings []Message // what others have of the log is committed, and they are not told yet
 	tellDue Time      // when they are, at the latest

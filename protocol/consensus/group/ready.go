@@ -89,9 +89,11 @@ func (g *Group) turn(now Time, out *Output) {
 	case leads && !led:
 		g.beatDue = now + g.config.Heartbeat
 		g.changing = g.unstable // some of what it takes over may be a change
+		g.inherited = g.lastChange(is.Applied)
 	case led && !leads:
 		g.redraw(now)
 		g.tidings = g.tidings[:0] // of a term that is over
+		g.inherited = 0
 	}
 	if vote := is.GetVote(); vote != 0 && (vote != g.vote || is.GetTerm() != was.GetTerm()) {
 		g.redraw(now) // who has promised a vote lets the other win
@@ -102,6 +104,28 @@ func (g *Group) turn(now Time, out *Output) {
 	}
 	g.settle(out)
 	out.Wanted, g.wanted = out.Wanted || g.wanted, false
+}
+
+// lastChange is the latest entry behind one that changes who is a member; 0 where none does.
+func (g *Group) lastChange(behind uint64) (last uint64) {
+	look := func(entries []*raftpb.Entry) {
+		for _, e := range entries {
+			if e.GetIndex() > behind && e.GetType() != raftpb.EntryNormal {
+				last = max(last, e.GetIndex())
+			}
+		}
+	}
+	end, err := g.log.LastIndex()
+	g.must(err)
+	if end > behind {
+		entries, err := g.log.Entries(behind+1, end+1, math.MaxUint64)
+		g.must(err)
+		look(entries)
+	}
+	for i := range g.writes {
+		look(g.writes[i].message.GetEntries())
+	}
+	return last
 }
 
 // shown is the log as the library reads it.

@@ -68,7 +68,7 @@ func (l *lead) local(at protocol.Time) protocol.Time {
 
 // wake is when there is something to do.
 func (l *lead) wake(s *Shard) protocol.Time {
-	if !l.ready || s.group.Writing() >= mostWriting {
+	if !l.ready || s.group.Writing() >= mostWriting || s.group.Parting() {
 		return protocol.Never // until something is applied, or written
 	}
 	at := l.ends.First()
@@ -162,6 +162,9 @@ func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
 // work proposes what there is to be said.
 func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 	if now < l.refused {
+		return
+	}
+	if s.group.Parting() {
 		return
 	}
 	if !l.begun {

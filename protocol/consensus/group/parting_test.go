@@ -1,0 +1,96 @@
+package group
+
+import (
+	"testing"
+	"time"
+)
+
+// pair is two members whose journals are done at once, and a network that loses what lost says.
+type pair struct {
+	*testing.T
+	now    Time
+	groups map[uint64]*Group
+	lost   func(*Message) bool
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{T: t, groups: map[uint64]*Group{}, lost: func(*Message) bool { return false }}
+	for id := uint64(1); id <= 2; id++ {
+		g, err := New(Config{Self: id, Election: time.Second, Heartbeat: 100 * time.Millisecond, Random: id}, &Kept{Snapshot: Founding([]uint64{1, 2})}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.groups[id] = g
+	}
+	return p
+}
+
+// act does something at one member, and all that follows from it.
+func (p *pair) act(id uint64, do func(*Group, *Output)) {
+	p.Helper()
+	var out Output
+	do(p.groups[id], &out)
+	for len(out.Writes) > 0 {
+		w := out.Writes[0]
+		out.Writes = out.Writes[1:]
+		p.groups[id].Written(p.now, w.ID, &out)
+	}
+	for _, m := range out.Messages {
+		if to := p.groups[m.To]; to != nil && !p.lost(&m) {
+			p.act(m.To, func(g *Group, out *Output) { _ = g.Hear(p.now, &m, out) }) // what comes from one who is no member any more is no message
+		}
+	}
+}
+
+// await lets time pass until something is so.
+func (p *pair) await(what string, so func() bool) {
+	p.Helper()
+	for range 1000 {
+		if so() {
+			return
+		}
+		p.now += 50 * time.Millisecond
+		for id := uint64(1); id <= 2; id++ {
+			if p.groups[id].Wake() <= p.now {
+				p.act(id, func(g *Group, out *Output) { g.Tick(p.now, out) })
+			}
+		}
+	}
+	p.Fatalf("%s is not so", what)
+}
+
+// TestPartingLeader: one of two members is being removed, and comes to lead before it has heard that it is. As long as that
+// may be it says so; and the other goes on alone, for which it needs the vote of the one that is removed.
+func TestPartingLeader(t *testing.T) {
+	p := newPair(t)
+	p.await("that somebody leads", func() bool { return p.groups[1].Leading() || p.groups[2].Leading() })
+	stays := uint64(1)
+	if p.groups[2].Leading() {
+		stays = 2
+	}
+	goes := 3 - stays
+	if p.groups[stays].Parting() {
+		t.Error("who leads is parting, and nobody has changed anything")
+	}
+	p.lost = func(m *Message) bool { return m.From == goes } // that it has the entry is not heard
+	p.act(stays, func(g *Group, out *Output) {
+		if err := g.Change(p.now, []uint64{stays}, nil, out); err != nil {
+			t.Fatal(err)
+		}
+	})
+	p.lost = func(m *Message) bool { return true }
+	p.await("that nobody leads", func() bool { return !p.groups[stays].Leading() })
+	p.lost = func(m *Message) bool { return m.From == stays && m.Asks() || m.From == goes && len(m.Entries) > 0 }
+	p.await("that who goes leads", func() bool { return p.groups[goes].Leading() })
+	if !p.groups[goes].Parting() {
+		t.Error("who is about to go leads, and does not say that it is parting")
+	}
+	p.lost = func(*Message) bool { return false }
+	p.await("that who stays leads alone", func() bool {
+		return p.groups[stays].Leading() && len(p.groups[stays].Members().Voters) == 1 && !p.groups[stays].Changing()
+	})
+	if p.groups[stays].Parting() || p.groups[goes].Leading() {
+		t.Error("who stays is parting, or who has gone leads")
+	}
+}
