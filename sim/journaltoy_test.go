@@ -382,6 +382,11 @@ func TestWhatAJournalDoesIsTold(t *testing.T) {
 		if _, err := sim.Play(script, sim.Stage{Protocol: scribes(newBook())}); err == nil || !strings.Contains(err.Error(), "shards 257; 1 to 256 is allowed") {
 			t.Errorf("a script with too many shards: %v", err)
 		}
+		script.Shards, script.Autopilot = 0, -1
+		if _, err := sim.Play(script, sim.Stage{Protocol: scribes(newBook())}); err == nil || !strings.Contains(err.Error(), "autopilot -1ns; a length of time is allowed") {
+			t.Errorf("a script with an autopilot below nothing: %v", err)
+		}
+		script.Autopilot = 0
 	}
 	for _, what := range []string{"sync takes", "sync slow", "sync fails", "fetch takes", "death lost", "broken ends", "broken back"} {
 		if !said[what] {

@@ -37,7 +37,7 @@ func (n *nemesis) begin() {
 	}
 	for _, f := range w.settings.faults.All() {
 		if act := n.deed(f); act != nil {
-			n.again(f, act)
+			n.again(f.String(), w.settings.every[f], act)
 		}
 	}
 	if w.settings.faults.Has(Delay) {
@@ -47,7 +47,7 @@ func (n *nemesis) begin() {
 	}
 	n.disconnect(w.rand.between(0, time.Second))
 	if w.settings.restless > 0 {
-		n.stirAgain()
+		n.again(stirs, w.settings.restless, n.stirOne)
 	}
 	if w.settings.eager > 0 {
 		n.rushAgain(w.rand.below(2 * w.settings.eager))
@@ -56,7 +56,7 @@ func (n *nemesis) begin() {
 		n.snatchAgain()
 	}
 	if w.settings.reforms > 0 {
-		n.reformAgain()
+		n.again(reforms, w.settings.reforms, n.reform)
 	}
 	if w.settings.bias.Strand {
 		n.strandAgain()
@@ -68,10 +68,10 @@ func (n *nemesis) justOne() bool {
 	return n.world.settings.faults == 1<<Crash && n.world.settings.once
 }
 
-// again schedules the next of a kind.
-func (n *nemesis) again(f Fault, act func()) {
+// again schedules the next act of a kind, of which there is one every so often.
+func (n *nemesis) again(kind string, every time.Duration, act func()) {
 	w := n.world
-	at := n.when(f.String(), w.now+w.rand.below(2*w.settings.every[f]))
+	at := n.when(kind, w.now+w.rand.below(2*every))
 	s := w.scope()
 	w.do(at, func() {
 		if w.healed {
@@ -79,7 +79,7 @@ func (n *nemesis) again(f Fault, act func()) {
 		}
 		w.goOn(s)
 		act()
-		n.again(f, act)
+		n.again(kind, every, act)
 	})
 }
 

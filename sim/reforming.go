@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -66,20 +67,6 @@ func (s *settings) drawReforms(c *Config, r dice) {
 	if pilots {
 		s.autopilot = silent.Round(time.Millisecond)
 	}
-}
-
-// reformAgain lets operators change who votes after a while, and again and again.
-func (n *nemesis) reformAgain() {
-	w := n.world
-	at := n.when(reforms, w.now+w.rand.below(2*w.settings.reforms))
-	s := w.scope()
-	w.do(at, func() {
-		if !w.healed {
-			w.goOn(s)
-			n.reform()
-			n.reformAgain()
-		}
-	})
 }
 
 // roles are what a member is made, each as often as it is drawn.
@@ -201,15 +188,11 @@ func (m *member) shards() []protocol.Shard {
 
 // roleIn is what a member is in a shard.
 func roleIn(s *protocol.Shard, id protocol.ID) protocol.Role {
-	for _, voter := range s.Voters {
-		if voter == id {
-			return protocol.Voter
-		}
-	}
-	for _, learner := range s.Learners {
-		if learner == id {
-			return protocol.Learner
-		}
+	switch {
+	case slices.Contains(s.Voters, id):
+		return protocol.Voter
+	case slices.Contains(s.Learners, id):
+		return protocol.Learner
 	}
 	return protocol.Outsider
 }

@@ -43,20 +43,7 @@ func (w *world) appetite() time.Duration {
 	})
 }
 
-// stirAgain lets a client be restless, again and again.
-func (n *nemesis) stirAgain() {
-	w := n.world
-	at := n.when(stirs, w.now+w.rand.below(2*w.settings.restless))
-	s := w.scope()
-	w.do(at, func() {
-		if !w.healed {
-			w.goOn(s)
-			n.stirOne()
-			n.stirAgain()
-		}
-	})
-}
-
+// stirOne lets a client be restless.
 func (n *nemesis) stirOne() { n.stir(pick(n.world, "client", n.world.clients)) }
 
 // whims are what a restless client does, each as often as it is drawn.

@@ -73,5 +73,6 @@
 // # Cost
 //
 // An operation costs what it costs the table, and a look-up of its session. A session takes about 150
-// bytes and its texts; its client's requests that have ended 16 bytes a range.
+// bytes and its texts; its client's requests that have ended 16 bytes a range, and those that hold or wait some 50 bytes each,
+// beside the table's, for through whom they have come.
 package replica

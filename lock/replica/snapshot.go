@@ -15,7 +15,7 @@ import (
 //	part   = CRC-32C of the part's number and the rest (4 bytes) | kind | records
 //	header = format | now | reign | how many sessions, members, members, outcomes, wishes, seats     part 0
 //	then sessions, which have ended by member, which operations were done by member, outcomes, wishes and the table's chunks, in
-//	their order
+//	their order; behind each wish and each chunk stands through whom its requests have come
 
 // format is what the first part begins with.
 const format = "holdfast replica 3"

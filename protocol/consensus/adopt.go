@@ -72,7 +72,7 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 			}
 			continue
 		} else if r != nil {
-			m.withdraw(r, &withdrawal{wished: true}, out)
+			m.withdraw(r, &withdrawal{}, out)
 			m.drop(r, out)
 		}
 		for _, presence := range c.presences {

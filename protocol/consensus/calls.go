@@ -234,7 +234,7 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 	if m.isElsewhere(r) {
 		return // what it has come to another member may have told its client, which goes there if it is not answered
 	}
-	m.withdraw(r, &withdrawal{}, out)
+	m.withdraw(r, &withdrawal{givenUp: true}, out)
 	m.refuse(r, errNobody, out)
 }
 
@@ -251,11 +251,11 @@ func (m *Machine) isElsewhere(r *request) bool {
 	return r.elsewhere || r.client.open[r.number]
 }
 
-// withdrawal is why a request is ended: because its client wishes so or, on its behalf, because nobody decides. Then it may have
-// come through another member meanwhile, and nothing happens to it (replica.Cancel).
+// withdrawal is how a request is ended. Its client has wished so, or a shard has decided it; or else this member gives it up by
+// itself, because nobody decides: then it stays if it has come through another member meanwhile (replica.Cancel).
 type withdrawal struct {
-	wished bool
-	told   *farewell // who is told when it is done; nil where nobody is
+	givenUp bool
+	told    *farewell // who is told when it is done; nil where nobody is
 }
 
 // withdraw ends a request for good, whatever it has come to.
@@ -287,7 +287,7 @@ func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, w
 		c.ending = map[ending]*work{}
 	}
 	c.ending[ending{number, p.index}] = w
-	cancel := replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name, GivenUp: !why.wished}
+	cancel := replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name, GivenUp: why.givenUp}
 	if err := m.submit(p, cancel, w); err != nil {
 		out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", number, c.id, err)})
 	} else if why.told != nil {
@@ -314,7 +314,7 @@ func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol
 		delete(c.open, f.Request) // it is settled: what comes of it through another member is given back
 		if r := c.requests[f.Request]; r != nil {
 			of.told.Token = r.token
-			m.withdraw(r, &withdrawal{wished: true, told: waits}, out)
+			m.withdraw(r, &withdrawal{told: waits}, out)
 			m.drop(r, out)
 		} else {
 			m.cancelUnknown(c, f, waits, out)
@@ -329,7 +329,7 @@ func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol
 func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, told *farewell, out *protocol.Effects) {
 	for _, p := range m.parts {
 		if (m.isWhole(f.Name) || p == m.partOf(f.Name)) && c.isKnownTo(p) {
-			m.submitCancel(c, p, f.Name, f.Request, &withdrawal{wished: true, told: told}, out)
+			m.submitCancel(c, p, f.Name, f.Request, &withdrawal{told: told}, out)
 		}
 	}
 }
@@ -420,7 +420,7 @@ func (m *Machine) revoke(c *client, why holdfast.Loss, out *protocol.Effects) {
 		r := c.requests[number]
 		switch {
 		case r.state != granted:
-			m.withdraw(r, &withdrawal{}, out)
+			m.withdraw(r, &withdrawal{givenUp: true}, out)
 			m.refuse(r, holdfast.ErrUnavailable, out)
 		case !r.revoked:
 			r.revoked = true

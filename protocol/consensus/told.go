@@ -30,7 +30,7 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 	r := c.requests[d.Request]
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) && d.Request <= c.settled && !c.open[d.Request] {
 		// Its client has settled it, and another member's word has come late.
-		m.submitCancel(c, p, d.Name, d.Request, &withdrawal{wished: true}, out)
+		m.submitCancel(c, p, d.Name, d.Request, &withdrawal{}, out)
 		return
 	}
 	if m.isWhole(d.Name) {
@@ -154,7 +154,7 @@ func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
 func (m *Machine) giveBack(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		if r := c.requests[number]; r.isAt(p) && !r.here && number <= c.settled && !c.open[number] {
-			m.withdraw(r, &withdrawal{wished: true}, out)
+			m.withdraw(r, &withdrawal{}, out)
 			m.drop(r, out)
 		}
 	}
@@ -239,7 +239,7 @@ func (m *Machine) tell(r *request, d lock.Decision, out *protocol.Effects) {
 func (m *Machine) refuse(r *request, err error, out *protocol.Effects) {
 	if r.of != nil {
 		r.state = over
-		m.withdraw(r.of, &withdrawal{}, out)
+		m.withdraw(r.of, &withdrawal{givenUp: true}, out)
 		r = r.of
 	}
 	m.tell(r, lock.Decision{Kind: lock.Refused, Err: err, Waited: max(0, m.now-r.arrived)}, out)

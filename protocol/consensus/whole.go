@@ -161,7 +161,7 @@ func (m *Machine) endedPiece(piece *request, d *lock.Decision, out *protocol.Eff
 
 // endWhole ends a suspension in all shards, because of what one of them has decided.
 func (m *Machine) endWhole(r *request, why *lock.Decision, out *protocol.Effects) {
-	m.withdraw(r, &withdrawal{wished: true}, out)
+	m.withdraw(r, &withdrawal{}, out)
 	d := *why
 	if d.Token = r.token; r.state != granted && d.Kind != lock.Refused {
 		d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", untoldEnd(d.Loss)
