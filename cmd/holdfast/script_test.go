@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
@@ -32,6 +33,7 @@ var workshop string
 type leakless struct{ *testing.M }
 
 func (l leakless) Run() (code int) {
+	trial.DefaultSignals()
 	var err error
 	if workshop, err = os.MkdirTemp("", "holdfast-workshop-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -89,14 +91,18 @@ func (l leakless) Run() (code int) {
 //	                        file has; what the terminal shows is there for stdout.
 //	greater A B             compares two whole numbers.
 //
-// A program that is ended by a signal n has the exit code 128+n for all of these.
+// A program that is ended by a signal n has the exit code 128+n for all of these. A script that
+// takes longer than scriptLimit fails at the line that waits.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               setUp,
+		Setup: func(env *testscript.Env) error {
+			bound(env, time.After(scriptLimit), func(sentence string) { t.Error(sentence) })
+			return setUp(env)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":        scriptServe,
 			"serve-start":  scriptServeStart,

@@ -17,6 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
 // TestMain lets the test program play every process of a conversation: guardian
@@ -30,13 +32,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
-	// Tests that run in the background of a script have these ignored, and so would
-	// have all that they start.
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
-		if signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig)
-		}
-	}
+	trial.DefaultSignals()
 	// A program with the race detector sleeps a second before it exits. The tests
 	// start hundreds.
 	if os.Getenv("GORACE") == "" {

@@ -6,6 +6,7 @@
 //	worker.go    what a worker process does: one lock after the other
 //	crew.go      the workers, and all that they have told
 //	judge.go     the promises, held against that
+//	signals.go   what processes inherit of a test program that ignores signals
 //	register.go  the resource behind the lock: a file that compares tokens
 //
 // # What a worker tells

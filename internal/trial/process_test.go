@@ -17,6 +17,10 @@ func TestMain(m *testing.M) {
 		puppet()
 		return
 	}
+	if len(os.Args) > 2 && os.Args[1] == defaulted {
+		os.Exit(startShell(os.Args[2]))
+	}
+	DefaultSignals()
 	goleak.VerifyTestMain(m)
 }
 

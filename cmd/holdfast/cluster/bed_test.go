@@ -44,6 +44,7 @@ func TestMain(m *testing.M) {
 
 // withProgram builds the program and runs the tests.
 func withProgram(m *testing.M) int {
+	trial.DefaultSignals()
 	folder, err := os.MkdirTemp("", "holdfast-cluster-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
