@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/holdfast-locks/holdfast/internal/tidy"
 )
@@ -31,6 +32,18 @@ func TestTree(t *testing.T) {
 				t.Logf("why: %s", rule.Why)
 			}
 		})
+	}
+}
+
+// TestWorktree: in a worktree of git, .git is a file with a path of this machine.
+func TestWorktree(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	tree, err := tidy.Read(fstest.MapFS{".git": file("gitdir: elsewhere"), "tools/.git": file("gitdir: elsewhere"), "a.md": file("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tree.Has("a.md") || tree.Has(".git") || tree.Has("tools/.git") {
+		t.Errorf("the tree has %d files, want a.md alone", len(tree.Files))
 	}
 }
 

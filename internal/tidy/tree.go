@@ -136,7 +136,7 @@ func Read(folder fs.FS) (*Tree, error) {
 			return err
 		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
 			return fs.SkipDir
-		case !entry.Type().IsRegular():
+		case !entry.Type().IsRegular() || entry.Name() == ".git": // a file in a git worktree
 			return nil
 		}
 		source, err := fs.ReadFile(folder, path)
