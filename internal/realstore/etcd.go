@@ -52,7 +52,7 @@ func startEtcd(t testing.TB, k kind, more func(folder string, ports []string) []
 	t.Helper()
 	program, err := findEtcd(t.Context())
 	if err != nil {
-		unavailable(t, err)
+		Lacks(t, err)
 	}
 	r := recipe.Etcd()
 	k.name, k.ports, k.drop, k.end = "etcd", r.Ports, r.Drop, syscall.SIGKILL

@@ -52,7 +52,7 @@ func startPostgres(t testing.TB, k kind, more func(folder string) []string) *Ser
 	r := recipe.PostgreSQL()
 	program, err := r.Find()
 	if err != nil {
-		unavailable(t, err)
+		Lacks(t, err)
 	}
 	// SIGQUIT is the end without order: nothing is left, and nothing waited for.
 	k.name, k.ports, k.drop, k.end = "postgres", r.Ports, r.Drop, syscall.SIGQUIT

@@ -57,7 +57,7 @@ func startRedis(t testing.TB, k kind, more func(folder string, ports []string) [
 	r := recipe.Redis()
 	program, err := r.Find()
 	if err != nil {
-		unavailable(t, err)
+		Lacks(t, err)
 	}
 	k.name, k.ports, k.drop, k.end = "redis", r.Ports, r.Drop, syscall.SIGKILL
 	k.commands = func(folder string, ports []string) [][]string {

@@ -84,8 +84,9 @@ func start(t testing.TB, k kind) *Server {
 	return nil
 }
 
-// unavailable ends the test because a server is not there: it is skipped, or fails.
-func unavailable(t testing.TB, err error) {
+// Lacks ends a test whose server is missing, or lacks what is tested: it is skipped, or fails where
+// stores are required.
+func Lacks(t testing.TB, err error) {
 	t.Helper()
 	switch value := os.Getenv(required); value {
 	case "required":
