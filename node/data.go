@@ -24,6 +24,12 @@ const (
 	spacesName = "spaces"
 )
 
+// What Config.State has of them: that there are logs. The data folder itself may be lost, and with it what it says.
+const (
+	keepsName = "keeps-logs"
+	keepsText = "This member keeps logs in its data folder, and must not start without them.\n"
+)
+
 // data is what this member keeps beside its cell.
 type data struct {
 	journal  *journal.Journal
@@ -52,7 +58,7 @@ func (n *Node) openData(s *seat.Seat) error {
 	if err != nil {
 		return err
 	}
-	if err := recorded.checkLogs(folder); err != nil {
+	if err := recorded.checkLogs(folder, n.config.State); err != nil {
 		return err
 	}
 	opened, err := journal.Open(filepath.Join(folder, logsName), journal.Options{Identity: identityOf(s.Cell.ID), FS: n.config.disk, Logger: n.logger})
@@ -60,6 +66,9 @@ func (n *Node) openData(s *seat.Seat) error {
 		return fmt.Errorf("data folder %s: %w", folder, err)
 	}
 	n.data = &data{journal: opened, over: make(chan struct{})}
+	if err := cell.Replace(n.config.State, keepsName, []byte(keepsText)); err != nil {
+		return fmt.Errorf("write down that this member keeps logs: %w", err)
+	}
 	if err := recorded.judge(folder, n.config.Spaces); err != nil {
 		return err
 	}
@@ -146,16 +155,30 @@ func readSpaces(folder string) (spaceRecord, error) {
 
 // checkLogs refuses a folder that has had logs and has none: what this member has promised is forgotten, and it would
 // promise something else.
-func (r spaceRecord) checkLogs(folder string) error {
+func (r spaceRecord) checkLogs(folder, state string) error {
 	logs := filepath.Join(folder, logsName, "journal") // as package journal calls it
-	_, err := os.Stat(logs)
-	switch {
-	case len(r) == 0 || err == nil:
-		return nil // they are written down when there are logs
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("look for the logs of a data folder: %w", err)
+	if there, err := exists(logs); there || err != nil {
+		return err // they are written down when there are logs
 	}
-	return fmt.Errorf("data folder %s has had spaces, and its folder %s is gone; put it back, or give another folder, in which nothing is held yet", folder, logs)
+	if len(r) > 0 {
+		return fmt.Errorf("data folder %s has had spaces, and its folder %s is gone; put it back, or give another folder, in which nothing is held yet", folder, logs)
+	}
+	if kept, err := exists(filepath.Join(state, keepsName)); !kept || err != nil {
+		return err
+	}
+	return fmt.Errorf("data folder %s has no logs, and the member of state folder %s has kept some: what it has promised is forgotten; put the data folder back as it was when the member stopped, or start a new member, with an empty state folder, in its place", folder, state)
+}
+
+// exists reports whether a file or folder is there.
+func exists(name string) (bool, error) {
+	_, err := os.Stat(name)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	}
+	return false, fmt.Errorf("look for the logs of a data folder: %w", err)
 }
 
 // write writes down those spaces that are new.

@@ -26,6 +26,7 @@ func (f *logFile) Write(p []byte) (n int, err error) {
 	}
 	f.room = (f.at/f.disk.ahead + 1) * f.disk.ahead
 	_, err = f.WriteAt(make([]byte, f.room-f.at), f.at)
+	f.disk.newest.Store(&logSize{f.disk.PathBase(f.name), f.room})
 	return n, err
 }
 
@@ -40,6 +41,7 @@ func (d *disk) openLog(opened vfs.File, name string) (vfs.File, error) {
 		return nil, d.read("look at", name, err)
 	}
 	f.room = info.Size()
+	d.begun(name, f.room)
 	return f, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/journal"
 )
 
 // BenchmarkAppend in a folder of TMPDIR: records of 100 bytes and a state of 20, each
@@ -25,12 +26,15 @@ func BenchmarkAppend(b *testing.B) {
 
 func benchAppend(b *testing.B, logs, appenders int) {
 	var syncs atomic.Int64
-	j := open(b, wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	j, err := journal.Open(b.TempDir(), journal.Options{Identity: mine, FS: wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) && strings.HasSuffix(op.Path, ".log") {
 			syncs.Add(1)
 		}
 		return nil
-	})), b.TempDir())
+	}))})
+	if err != nil {
+		b.Fatal(err)
+	}
 	defer shut(b, j)
 	data, state := [][]byte{make([]byte, 100)}, make([]byte, 20)
 	next := make([]struct {

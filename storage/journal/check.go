@@ -12,6 +12,7 @@ import (
 type seen struct {
 	*verifier
 	identity []byte
+	floor    floor
 }
 
 // Check verifies all there is in a folder, and changes nothing. It returns what is wrong: a
@@ -52,6 +53,9 @@ func examine(fs vfs.FS, folder string) (*seen, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := floor.checkLog(fs, folder, at); err != nil {
+		return nil, err
+	}
 	disk := onlyReading(fs)
 	db, err := openDatabase(disk, folder, at, nil)
 	if err != nil {
@@ -62,8 +66,8 @@ func examine(fs vfs.FS, folder string) (*seen, error) {
 		v.blame(partDatabase, 0, 0, "close it: %w", err)
 	}
 	if v.root != nil {
-		if v.root.batches < floor {
-			v.blame(partDatabase, 0, 0, "it has %d batches, and there were %d at least: what came last is lost", v.root.batches, floor)
+		if v.root.batches < floor.batches {
+			v.blame(partDatabase, 0, 0, "it has %d batches, and there were %d at least: what came last is lost", v.root.batches, floor.batches)
 		}
 		if v.root.identity != identitySum(identity) {
 			v.blame(partDatabase, 0, 0, "it is not that of %q, whose identity is beside it", identity)
@@ -77,5 +81,5 @@ func examine(fs vfs.FS, folder string) (*seen, error) {
 	if err := disk.broken(); err != nil {
 		return nil, fmt.Errorf("read folder %q: %w", folder, err)
 	}
-	return &seen{v, identity}, nil
+	return &seen{v, identity, floor}, nil
 }

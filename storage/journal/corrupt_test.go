@@ -171,56 +171,130 @@ func TestEveryFile(t *testing.T) {
 	}
 }
 
-// TestBytesAfterACrash, flipped: what is read is what was written, or an error; but a last batch
-// that rots looks like one that the crash has cut off, and it alone.
-func TestBytesAfterACrash(t *testing.T) {
-	t.Parallel()
-	disk := vfs.NewCrashableMem()
-	j := open(t, disk, "f")
+// reached is the file that is written with every batch and not synced.
+const reached = "f/journal/reached"
+
+// put writes a file as a whole, in place of the one that is there.
+func put(t *testing.T, fs vfs.FS, name, text string) {
+	t.Helper()
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write([]byte(text))
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// crashed makes a folder as a process leaves it that is killed, and tells what it has, and what it would have without its
+// last batch. Kept is whether the kernel still has what was not synced.
+func crashed(t *testing.T, kept bool) (disk *vfs.MemFS, right, cut []string) {
+	t.Helper()
+	running := vfs.NewCrashableMem()
+	j := open(t, running, "f")
+	begun := files(t, running, "f")[reached]
 	for i := range uint64(6) { // so that tables are written, and logs of the database used again
 		do(t, j, storage.Append{Log: i % 2, First: i/2 + 1, Records: [][]byte{make([]byte, 60_000)}})
 	}
 	do(t, j, storage.Append{Log: 2, First: 1, Records: records("one", "two")}, storage.Append{Log: 1, State: []byte("s")},
 		storage.Append{Log: 2, First: 2, Records: records("TWO", "three")})
-	cut, err := all(t, copyOf(disk))
+	cut, err := all(t, copyOf(running))
 	if err != nil {
 		t.Fatal(err)
 	}
 	do(t, j, storage.Append{Log: 2, First: 3, Records: records("THREE"), State: []byte("s")})
-	crashed := copyOf(disk)
+	disk = copyOf(running)
 	shut(t, j)
-	right, err := all(t, copyOf(crashed))
+	if !kept {
+		put(t, disk, reached, begun)
+	}
+	right, err = all(t, copyOf(disk))
 	if err != nil || slices.Equal(cut, right) {
 		t.Fatal(err, right)
 	}
-	random, flips, found, lost := rand.New(rand.NewPCG(2, 2)), 0, 0, 0
-	for name, text := range files(t, crashed, "f") {
-		for _, i := range places(random, name, text) {
-			if testing.Short() && flips > 60 {
-				continue
+	return disk, right, cut
+}
+
+// TestNewestLog of the database, removed, cut, emptied or filled with zeros after the process was killed, is found, and so
+// is it after a power cut, but for the zeros. A folder in which nothing is wrong is opened.
+func TestNewestLog(t *testing.T) {
+	for name, kept := range map[string]bool{"killed": true, "power cut": false} {
+		t.Run(name, func(t *testing.T) {
+			disk, _, _ := crashed(t, kept)
+			newest, size := "", 0
+			for name, text := range files(t, disk, "f") {
+				if strings.HasSuffix(name, ".log") && name > newest {
+					newest, size = name, len(text)
+				}
 			}
-			sick := copyOf(crashed)
-			data, err := sick.UnsafeGetFileDataBuffer(name)
-			if err != nil {
-				t.Fatal(err)
+			text := files(t, disk, "f")[newest]
+			for what, damage := range map[string]func(*vfs.MemFS){
+				"its newest log, " + disk.PathBase(newest) + ", is missing": func(sick *vfs.MemFS) {
+					if err := sick.Remove(newest); err != nil {
+						t.Fatal(err)
+					}
+				},
+				fmt.Sprintf("has 0 bytes, and had %d", size):          func(sick *vfs.MemFS) { put(t, sick, newest, "") },
+				fmt.Sprintf("has %d bytes, and had %d", size-1, size): func(sick *vfs.MemFS) { put(t, sick, newest, text[:size-1]) },
+				fmt.Sprintf("has %d bytes, and had %d", size/2, size): func(sick *vfs.MemFS) { put(t, sick, newest, text[:size/2]) },
+				"what came last is lost; replace this member":         func(sick *vfs.MemFS) { put(t, sick, newest, strings.Repeat("\x00", size)) },
+			} {
+				sick := copyOf(disk)
+				damage(sick)
+				if !kept && strings.HasPrefix(what, "what") {
+					continue // nothing can tell zeros from what was not written yet
+				}
+				findings, err := journal.Check(sick, "f")
+				if err != nil || len(findings) == 0 || !strings.Contains(findings[0].Error(), what) {
+					t.Errorf("Check finds %v, %v; want %q", findings, err, what)
+				}
+				if _, err := all(t, sick); err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "replace this member by a new one") {
+					t.Errorf("Open: %v; want %q", err, what)
+				}
 			}
-			data[i] ^= 1 << random.IntN(8)
-			got, err := all(t, sick)
-			flips++
-			switch inLog := strings.HasSuffix(name, ".log"); {
-			case err != nil:
-				found++
-			case inLog && slices.Equal(got, cut):
-				lost++
-			case !slices.Equal(got, right):
-				t.Errorf("byte %d of %d of %s: it has\n%.100q\nand had\n%.100q", i, len(text), name, got, right)
-			}
-		}
+		})
 	}
-	if !testing.Short() && (found < 60 || lost < 2) {
-		t.Errorf("%d of %d flips were found, and %d have cost the last batch; too few to mean anything", found, flips, lost)
+}
+
+// TestBytesAfterACrash, flipped: what is read is what was written, or an error; but after a power cut a last batch that
+// rots looks like one that was cut off, and it alone.
+func TestBytesAfterACrash(t *testing.T) {
+	t.Parallel()
+	for name, kept := range map[string]bool{"killed": true, "power cut": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			disk, right, cut := crashed(t, kept)
+			random, flips, found, lost := rand.New(rand.NewPCG(2, 2)), 0, 0, 0
+			for name, text := range files(t, disk, "f") {
+				for _, i := range places(random, name, text) {
+					if testing.Short() && flips > 60 {
+						continue
+					}
+					sick := copyOf(disk)
+					data, err := sick.UnsafeGetFileDataBuffer(name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					data[i] ^= 1 << random.IntN(8)
+					got, err := all(t, sick)
+					flips++
+					switch inLog := strings.HasSuffix(name, ".log"); {
+					case err != nil:
+						found++
+					case !kept && inLog && slices.Equal(got, cut):
+						lost++
+					case !slices.Equal(got, right):
+						t.Errorf("byte %d of %d of %s: it has\n%.100q\nand had\n%.100q", i, len(text), name, got, right)
+					}
+				}
+			}
+			if !testing.Short() && (found < 60 || !kept && lost < 2) {
+				t.Errorf("%d of %d flips were found, and %d have cost the last batch; too few to mean anything", found, flips, lost)
+			}
+			t.Logf("%d of %d flips were found, and %d have cost the last batch", found, flips, lost)
+		})
 	}
-	t.Logf("%d of %d flips were found, and %d have cost the last batch", found, flips, lost)
 }
 
 // places draws bytes of a file: everywhere, and many at the end of a log, where the last batches are.

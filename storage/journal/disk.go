@@ -23,6 +23,10 @@ type disk struct {
 	locked bool        // the folder is locked already
 	sealed bool        // nothing is written from the beginning on
 	ahead  int64       // how many zeros are written ahead in the database's log: see logFile
+
+	newest  atomic.Pointer[logSize] // the database's newest log, as it is, synced or not
+	floorAt string                  // where the floor is to be raised; empty while a journal is made
+	floor   floor                   // the writer's own
 }
 
 // onlyReading is a disk on which nothing is changed.

@@ -31,7 +31,9 @@
 //
 //	identity   the format, and whose journal it is: for people to read
 //	floor      how far the journal had come when it was opened, when something big was written,
-//	           and when it was closed
+//	           and when it was closed; and which of the database's logs is the newest, and how
+//	           large it is
+//	reached    how far it had come with the latest batch; it is not synced
 //	records/   a database of Pebble
 //
 // The database has, under keys that begin with one byte of kind:
@@ -56,9 +58,14 @@
 // promised, and the member has to be replaced, or its folder put back as it was when it stopped: an older copy lacks what it has promised since.
 //
 // What a crash has cut off is no damage: a batch that was not synced is there or not, as a whole.
-// The price is that the very last batch, if it rots on the disk before the next open, looks like
-// one that was cut. Everything before it is found, for the batch that follows knows that it was
-// synced; and after a Close that one, too, for the floor knows it.
+// So the database cannot tell what it has lost at its end, and the files beside it say how much
+// there was. After a Close the floor knows every batch. After the death of the process alone the
+// file "reached" does: it is written before a batch is answered, and the kernel has it. After a power
+// cut it says what the kernel had written back, and the floor which log must be there and how
+// large: a newest log that is missing, or shorter than it was, is always found. What is not
+// found then is damage inside of that log to the batches at its end that nothing synced follows:
+// the very last one, if single bytes of it rot, or as many as were overwritten with zeros. And no
+// folder knows that all of it is an older copy.
 //
 // # When the disk fails
 //

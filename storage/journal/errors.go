@@ -80,4 +80,5 @@ const (
 	partDatabase = "the database"
 	partIdentity = "the identity"
 	partFloor    = "the floor"
+	partReached  = "the file reached"
 )

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -43,32 +42,6 @@ func readIdentity(fs vfs.FS, folder, at string) ([]byte, error) {
 		return []byte(identity), nil
 	}
 	return nil, &CorruptError{folder, partIdentity, 0, 0, fmt.Errorf("the file has %.200q, which is not what a journal writes", data)}
-}
-
-// The floor is how many batches the journal had at least.
-
-func encodeFloor(batches uint64) []byte {
-	value, _ := sealed(0, []byte(floorName), binary.BigEndian.AppendUint64(nil, batches))
-	return value
-}
-
-func writeFloor(d *disk, folder string, batches uint64) error {
-	return d.replace(d.PathJoin(folder, journalName), floorName, encodeFloor(batches))
-}
-
-func readFloor(fs vfs.FS, folder, at string) (uint64, error) {
-	data, err := readFile(fs, fs.PathJoin(at, floorName))
-	if err != nil {
-		return 0, missingOr(err, folder, partFloor)
-	}
-	content, _, err := unseal(0, []byte(floorName), data)
-	if err == nil && len(content) != 8 {
-		err = fmt.Errorf("it has %d bytes; there must be %d", len(data), sumSize+8)
-	}
-	if err != nil {
-		return 0, &CorruptError{folder, partFloor, 0, 0, err}
-	}
-	return binary.BigEndian.Uint64(content), nil
 }
 
 // missingOr says that a file is missing which must be there, or that it cannot be read.

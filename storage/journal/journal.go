@@ -53,9 +53,10 @@ type Journal struct {
 	closed         error // what Close returns
 
 	// What follows is the writer's own.
-	logs   map[uint64]*ledger
-	root   root
-	synced uint64 // how many of the root's batches
+	logs    map[uint64]*ledger
+	root    root
+	synced  uint64   // how many of the root's batches
+	reached vfs.File // where each batch leaves that, for what opens the folder after a crash
 }
 
 // Ask asks for a storage.Append, Chunk, Install or Fetch. An error says that nothing is done
@@ -142,11 +143,14 @@ func (j *Journal) Close() error {
 func (j *Journal) shut() error {
 	j.use.Lock()
 	defer j.use.Unlock()
-	if j.db == nil {
-		return nil
+	if j.reached == nil {
+		return nil // it is closed, or was not opened
 	}
-	err := j.db.Close()
-	j.db = nil
+	err := j.reached.Close()
+	if j.db != nil {
+		err = errors.Join(err, j.db.Close())
+	}
+	j.reached, j.db = nil, nil
 	if err != nil {
 		return fmt.Errorf("close the database: %w", err)
 	}

@@ -21,6 +21,7 @@ const (
 	recordsName  = "records"
 	identityName = "identity"
 	floorName    = "floor"
+	reachedName  = "reached"
 	newSuffix    = ".new"
 )
 
@@ -46,6 +47,7 @@ func open(folder string, options Options) (*Journal, error) {
 		fetches: newQueue(options.MaxRequests, math.MaxInt),
 	}
 	j.disk = &disk{FS: options.FS, failed: j.fail, ahead: int64(options.Ahead)}
+	j.disk.newest.Store(&logSize{})
 	if err := j.disk.makeFolder(folder); err != nil {
 		return nil, fmt.Errorf("make folder %q: %w", folder, err)
 	}
@@ -123,6 +125,11 @@ func (j *Journal) begin(identity []byte) error {
 		return seen.wrong[0]
 	}
 	j.identity, j.logs, j.root, j.synced = seen.identity, seen.logs, *seen.root, seen.root.batches
+	// What was not synced in its former life is so when the database is open, and not before.
+	j.disk.floor = seen.floor
+	if err := j.reach(at); err != nil {
+		return err
+	}
 	if j.db, err = openDatabase(j.disk, j.folder, at, &pebble.EventListener{
 		BackgroundError: func(err error) { j.disk.fail(j.unreadable(partDatabase, 0, 0, err)) },
 		DataCorruption:  func(info pebble.DataCorruptionInfo) { j.disk.fail(j.corrupt(partDatabase, 0, 0, info.Details)) },
@@ -138,6 +145,19 @@ func (j *Journal) begin(identity []byte) error {
 	if err := j.disk.broken(); err != nil {
 		return fmt.Errorf("open folder %q: %w", j.folder, err)
 	}
+	return nil
+}
+
+// reach opens the file that is written with every batch, and has the floor raised from now on.
+func (j *Journal) reach(at string) error {
+	if err := j.disk.replace(at, reachedName, encodeReached(j.disk.floor.batches)); err != nil {
+		return err
+	}
+	reached, err := j.disk.OpenReadWrite(j.disk.PathJoin(at, reachedName), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	j.reached, j.disk.floorAt = reached, at
 	return nil
 }
 
@@ -203,8 +223,10 @@ func (j *Journal) create(identity []byte) error {
 	if err := errors.Join(db.Set(key(rootKind), value, pebble.Sync), db.Close()); err != nil {
 		return fmt.Errorf("make a database in folder %q: %w", j.folder, err)
 	}
+	log := j.disk.newest.Load()
 	if err := errors.Join(
-		j.disk.replace(made, floorName, encodeFloor(0)),
+		j.disk.replace(made, reachedName, encodeReached(0)),
+		j.disk.replace(made, floorName, floor{log: log.name, size: log.size}.encode()),
 		j.disk.replace(made, identityName, encodeIdentity(identity)),
 		j.disk.syncFolder(made),
 		j.disk.Rename(made, j.disk.PathJoin(j.folder, journalName)),

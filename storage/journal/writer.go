@@ -115,7 +115,20 @@ func (j *Journal) apply(b *batch, touched map[uint64]*ledger) error {
 		return fmt.Errorf("write a batch: %w", err)
 	}
 	if b.sync {
-		j.synced = j.root.batches
+		return j.note()
+	}
+	return nil
+}
+
+// note leaves beside the database what it has synced, before that is answered.
+func (j *Journal) note() error {
+	j.synced = j.root.batches
+	if _, err := j.reached.WriteAt(encodeReached(j.synced), 0); err != nil {
+		return fmt.Errorf("note how many batches are synced: %w", err)
+	}
+	if newest := j.disk.newest.Load(); newest.size > j.disk.floor.size {
+		j.disk.floor.size = newest.size
+		j.raiseFloor()
 	}
 	return nil
 }
@@ -123,7 +136,8 @@ func (j *Journal) apply(b *batch, touched map[uint64]*ledger) error {
 // raiseFloor notes how far the journal has come, for the next that opens it. What cannot be
 // written is an error of the disk, which knows it then.
 func (j *Journal) raiseFloor() {
-	if err := writeFloor(j.disk, j.folder, j.synced); err != nil {
+	j.disk.floor.batches = j.synced
+	if err := j.disk.raise(j.disk.floorAt); err != nil {
 		j.disk.fail(err)
 	}
 }

@@ -1,0 +1,122 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// floor is the least that a folder has: it is written down beside the database, which cannot tell a log of its own that
+// is gone, or shorter than it was, from one that was never written.
+//
+// The file "floor" is synced. It names the database's newest log from the moment on at which that file is there, and the
+// size that the file has reached: a log grows by [Options].Ahead bytes at once, so that few batches have to
+// write that down. The file "reached" is written with every batch, and never synced: what a process had synced before it
+// was killed stands there, and after a power cut what the kernel had written back by then.
+type floor struct {
+	batches uint64 // how many batches were synced
+	log     string // the database's newest log; empty in a folder of a version that did not note it
+	size    int64  // how large that was when it was synced
+}
+
+const floorSize = 8
+
+func (f floor) encode() []byte {
+	content := binary.BigEndian.AppendUint64(nil, f.batches)
+	if f.log != "" {
+		content = append(binary.BigEndian.AppendUint64(content, uint64(f.size)), f.log...)
+	}
+	value, _ := sealed(0, []byte(floorName), content)
+	return value
+}
+
+func decodeFloor(data []byte) (f floor, err error) {
+	content, _, err := unseal(0, []byte(floorName), data)
+	switch {
+	case err != nil:
+		return f, err
+	case len(content) == floorSize:
+		return floor{batches: binary.BigEndian.Uint64(content)}, nil
+	case len(content) <= 2*floorSize:
+		return f, fmt.Errorf("it has %d bytes; there must be %d, or more than %d", len(data), sumSize+floorSize, sumSize+2*floorSize)
+	}
+	return floor{binary.BigEndian.Uint64(content), string(content[2*floorSize:]), int64(binary.BigEndian.Uint64(content[floorSize:]))}, nil
+}
+
+// raise writes the floor down.
+func (d *disk) raise(at string) error { return d.replace(at, floorName, d.floor.encode()) }
+
+// begun notes that the database has a new log. The file outlasts a crash before the floor names it, and the floor names
+// it before anything is written there.
+func (d *disk) begun(name string, size int64) {
+	d.newest.Store(&logSize{d.PathBase(name), size})
+	if d.floorAt == "" {
+		return
+	}
+	if err := d.syncFolder(d.PathDir(name)); err != nil {
+		d.fail(err)
+	}
+	d.floor.log, d.floor.size = d.PathBase(name), size
+	if err := d.raise(d.floorAt); err != nil {
+		d.fail(err)
+	}
+}
+
+// logSize is a log of the database, and how large it is.
+type logSize struct {
+	name string
+	size int64
+}
+
+// encodeReached makes the content of the file "reached".
+func encodeReached(batches uint64) []byte {
+	value, _ := sealed(0, []byte(reachedName), binary.BigEndian.AppendUint64(nil, batches))
+	return value
+}
+
+// readFloor returns the least that a folder has, by both files.
+func readFloor(fs vfs.FS, folder, at string) (floor, error) {
+	data, err := readFile(fs, fs.PathJoin(at, floorName))
+	if err != nil {
+		return floor{}, missingOr(err, folder, partFloor)
+	}
+	f, err := decodeFloor(data)
+	if err != nil {
+		return floor{}, &CorruptError{folder, partFloor, 0, 0, err}
+	}
+	if f.log == "" {
+		return f, nil
+	}
+	if data, err = readFile(fs, fs.PathJoin(at, reachedName)); err != nil {
+		return floor{}, missingOr(err, folder, partReached)
+	}
+	content, _, err := unseal(0, []byte(reachedName), data)
+	if err == nil && len(content) != floorSize {
+		err = fmt.Errorf("it has %d bytes; there must be %d", len(data), sumSize+floorSize)
+	}
+	if err != nil {
+		return floor{}, &CorruptError{folder, partReached, 0, 0, err}
+	}
+	f.batches = max(f.batches, binary.BigEndian.Uint64(content))
+	return f, nil
+}
+
+// checkLog compares the database's newest log with what the floor says of it.
+func (f floor) checkLog(fs vfs.FS, folder, at string) error {
+	if f.log == "" {
+		return nil
+	}
+	info, err := fs.Stat(fs.PathJoin(at, recordsName, f.log))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return &CorruptError{folder, partDatabase, 0, 0, fmt.Errorf("its newest log, %s, is missing: what came last is lost", f.log)}
+	case err != nil:
+		return fmt.Errorf("look at the newest log of folder %q: %w", folder, err)
+	case info.Size() < f.size:
+		return &CorruptError{folder, partDatabase, 0, 0, fmt.Errorf("its newest log, %s, has %d bytes, and had %d: it was cut, and what came last may be lost", f.log, info.Size(), f.size)}
+	}
+	return nil
+}
