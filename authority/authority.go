@@ -264,10 +264,15 @@ func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effect
 
 // scan copies one chunk of the table.
 func (c *authority) scan(s *protocol.Scan) *protocol.Scanned {
-	scanned := &protocol.Scanned{}
-	scanned.Next = c.table.Scan(s.Cursor, s.Limit, func(l lock.Lock) {
+	scanned, last := &protocol.Scanned{}, ""
+	more := c.table.Scan(s.After, s.Prefix, s.Limit, func(l lock.Lock) bool {
+		last = l.Name
 		scanned.Locks = append(scanned.Locks, l)
+		return true
 	})
+	if more {
+		scanned.Next = last
+	}
 	return scanned
 }
 

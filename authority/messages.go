@@ -152,10 +152,10 @@ type (
 		Number uint64
 		Low    uint64
 		Kind   AskKind
-		Name   string         // Show, Break
+		Name   string         // Show, Break; Scan: the name behind which it begins
 		Token  holdfast.Token // Break
 		Reason string         // Break
-		Cursor uint64         // Scan
+		Prefix string         // Scan
 		Limit  int            // Scan
 		Skip   int            // Show: how many of the holders and waiters are known already
 	}
@@ -167,7 +167,7 @@ type (
 		Number    uint64
 		Skip      int                // that of the Ask
 		Locks     []lock.Lock        // Show, Scan
-		Next      uint64             // Scan: the cursor of the next Ask; 0 at the end
+		Next      string             // Scan: the name behind which the next Ask begins; "" at the end
 		More      int                // Show, Scan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
 		Grants    []lock.Grant       // Break
 		Err       error              // Break

@@ -67,8 +67,8 @@ func newOperation(call protocol.CallID, fact any) *operation {
 		o.ask.Kind, o.ask.Name = AskShow, fact.Name
 		o.fact = &protocol.Show{Name: fact.Name}
 	case *protocol.Scan:
-		o.ask.Kind, o.ask.Cursor, o.ask.Limit, o.scanning = AskScan, fact.Cursor, fact.Limit, true
-		o.fact = &protocol.Scan{Cursor: fact.Cursor, Limit: fact.Limit}
+		o.ask.Kind, o.ask.Name, o.ask.Prefix, o.ask.Limit, o.scanning = AskScan, fact.After, fact.Prefix, fact.Limit, true
+		o.fact = &protocol.Scan{After: fact.After, Prefix: fact.Prefix, Limit: fact.Limit}
 	case *protocol.Break:
 		o.ask.Kind, o.ask.Name, o.ask.Token, o.ask.Reason = AskBreak, fact.Name, fact.Token, fact.Reason
 		o.fact = &protocol.Break{Name: fact.Name, Token: fact.Token, Reason: fact.Reason}
@@ -316,18 +316,16 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 
 // scanPart copies names until the answer is as large as one may be.
 func (m *Machine) scanPart(now protocol.Time, msg *Ask, answer *Answer) {
-	room, cursor := m.config.Chunk, msg.Cursor
-	for names := max(1, msg.Limit); names > 0 && room > 0; names-- {
-		visited := false
-		cursor = m.authority.table.Scan(cursor, 1, func(l lock.Lock) {
-			visited = true
-			l, answer.More = l.Part(0, room)
-			room -= max(1, len(l.Holders)+len(l.Waiters))
-			answer.Locks = append(answer.Locks, l.After(-now))
-		})
-		if answer.Next = cursor; cursor == 0 || answer.More > 0 || !visited {
-			return
-		}
+	room, last := m.config.Chunk, ""
+	more := m.authority.table.Scan(msg.Name, msg.Prefix, msg.Limit, func(l lock.Lock) bool {
+		last = l.Name
+		l, answer.More = l.Part(0, room)
+		room -= len(l.Holders) + len(l.Waiters)
+		answer.Locks = append(answer.Locks, l.After(-now))
+		return room > 0
+	})
+	if more {
+		answer.Next = last
 	}
 }
 

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -350,7 +349,7 @@ func (a *Admin) space(name string) string {
 // decode reads a document. A newer server's further fields are no error.
 func decode[T any](op string, document *api.JSON) (*T, error) {
 	var decoded T
-	if err := json.NewDecoder(bytes.NewReader(document.GetDocument())).Decode(&decoded); err != nil {
+	if err := json.Unmarshal(document.GetDocument(), &decoded); err != nil {
 		return nil, &holdfast.Error{Op: op, Err: fmt.Errorf("read the answer: %w", err)}
 	}
 	return &decoded, nil

@@ -3,45 +3,39 @@ package clientele
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// part is what one member knows of a name.
-type part struct {
-	rank int // of the member in the view
-	lock lock.Lock
+// show copies a name, or the next part of it, as much as one answer tells.
+func (s *Survey[R]) show(a *Answer, name string) {
+	l := s.clients.table.Show(name)
+	s.clients.markWaits(&l)
+	l, a.More = l.Part(a.Skip, maxTold)
+	a.Locks = append(a.Locks, l)
 }
 
-// show copies names, from one of their holders and waiters on, counted through, as many as
-// one answer tells. More is where to go on; 0 at the end.
-func (s *Survey[R]) show(names []string, skip int) (shown []lock.Lock, more int) {
-	passed, room := 0, maxTold
-	for _, text := range names {
-		l := s.clients.table.Show(text)
-		s.clients.markWaits(&l)
-		if len(names) > 1 {
-			l.History = nil
+// scan copies as many names as one answer tells. All of them are complete but the first,
+// where that is the only one.
+func (s *Survey[R]) scan(a *Answer, ask *Ask) {
+	room, last, cut := maxTold, "", false
+	more := s.clients.table.Scan(ask.Name, ask.Prefix, min(ask.Limit, maxTold), func(l lock.Lock) bool {
+		part, rest := l.Part(0, room)
+		if cut = rest > 0 && len(a.Locks) > 0; cut {
+			return false
 		}
-		all := len(l.Holders) + len(l.Waiters)
-		if skip > passed+all || skip == passed+all && skip > 0 && all > 0 {
-			passed += all
-			continue
-		}
-		if room == 0 && all > 0 {
-			return shown, passed
-		}
-		part, rest := l.Part(max(0, skip-passed), room)
-		shown = append(shown, part)
-		room -= len(part.Holders) + len(part.Waiters)
-		if rest > 0 {
-			return shown, passed + rest
-		}
-		passed += all
+		s.clients.markWaits(&part)
+		last = l.Name
+		a.Locks = append(a.Locks, part)
+		a.More, room = rest, room-len(part.Holders)-len(part.Waiters)
+		return room > 0
+	})
+	if more || cut {
+		a.Next = last
 	}
-	return shown, 0
 }
 
 // markWaits says for whom the requests wait.
@@ -60,36 +54,36 @@ func (c *Clients[R]) markWaits(l *lock.Lock) {
 	}
 }
 
-// scanned is a page of a listing. A name that several members have is listed with the first.
-func (s *Survey[R]) scanned(o *operation) *protocol.Scanned {
-	page := &protocol.Scanned{}
-	for _, text := range o.names {
-		first := slices.IndexFunc(o.parts, func(p part) bool {
-			return p.rank < o.lister && p.lock.Name == text && len(p.lock.Holders)+len(p.lock.Waiters) > 0
-		})
-		if first >= 0 {
-			continue
+// scanned is a page of a listing: what members have told, in the order of the names, as far as all have told it.
+func (o *operation) scanned(s *protocol.Scan) *protocol.Scanned {
+	page := &protocol.Scanned{Next: o.next}
+	slices.SortStableFunc(o.parts, func(a, b lock.Lock) int { return strings.Compare(a.Name, b.Name) })
+	for i, end := 0, 0; i < len(o.parts); i = end {
+		name := o.parts[i].Name
+		for end = i; end < len(o.parts) && o.parts[end].Name == name; end++ {
 		}
-		if l := merge(text, o.parts); len(l.Holders)+len(l.Waiters) > 0 {
+		if o.next != "" && name > o.next {
+			break
+		}
+		if len(page.Locks) == s.Limit {
+			page.Next = page.Locks[s.Limit-1].Name
+			break
+		}
+		l := merge(name, o.parts[i:end])
+		if name > s.After && strings.HasPrefix(name, s.Prefix) && len(l.Holders)+len(l.Waiters) > 0 {
 			l.History = nil
 			page.Locks = append(page.Locks, l)
 		}
-	}
-	switch {
-	case o.next != 0:
-		page.Next = uint64(o.lister)<<cursorBits | o.next
-	case o.lister+1 < len(s.standing.View.Members):
-		page.Next = uint64(o.lister+1) << cursorBits
 	}
 	return page
 }
 
 // merge makes of what members know of a name what people see of it. They have not said it at
 // one moment: what does not fit beside what somebody has said later has ended meanwhile.
-func merge(text string, parts []part) lock.Lock {
+func merge(text string, parts []lock.Lock) lock.Lock {
 	shown := lock.Lock{Name: text}
 	for i := len(parts) - 1; i >= 0; i-- {
-		l := &parts[i].lock
+		l := &parts[i]
 		if l.Name != text {
 			continue
 		}

@@ -29,12 +29,12 @@ type (
 		Tag
 		Number uint64
 		Kind   AskKind
-		Names  []string       // AskShow: one or more; AskBreak: one
+		Name   string         // AskShow, AskBreak; AskScan: the name behind which it begins
 		Token  holdfast.Token // AskBreak
 		Reason string         // AskBreak
-		Cursor uint64         // AskScan
+		Prefix string         // AskScan
 		Limit  int            // AskScan
-		Skip   int            // AskShow of one name: how many of the holders and waiters are known
+		Skip   int            // AskShow: how many of the holders and waiters are known
 	}
 
 	// Answer answers an Ask. Times in it are relative to when it was sent.
@@ -43,8 +43,8 @@ type (
 		Number uint64
 		Skip   int
 		Locks  []lock.Lock  // AskShow, AskScan
-		Next   uint64       // AskScan: the cursor of the next one; 0 at the end
-		More   int          // AskShow of one name: what to skip next; 0 where it is complete
+		Next   string       // AskScan: the last name of Locks, where more follow; "" at the end
+		More   int          // AskShow, AskScan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
 		Grants []lock.Grant // AskBreak
 		Counts Counts       // AskCount
 	}
@@ -90,7 +90,11 @@ func (t Tag) String() string {
 }
 
 func (m Ask) String() string {
-	return fmt.Sprintf("ask %d %v %q · %v", m.Number, m.Kind, m.Names, m.Tag)
+	about := []string{}
+	if m.Name != "" {
+		about = append(about, m.Name)
+	}
+	return fmt.Sprintf("ask %d %v %q · %v", m.Number, m.Kind, about, m.Tag)
 }
 
 func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Tag) }

@@ -1,7 +1,6 @@
 package clientele
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,19 +35,16 @@ type operation struct {
 	pause    protocol.Time
 	ask      Ask
 	missing  []question   // whose answers
-	parts    []part       // of the names that are shown
+	parts    []lock.Lock  // of names, as members have told them
 	grants   []lock.Grant // that were broken
 	counts   Counts
-
-	// A listing has the names of one member, and then what the others know of them.
-	lister int    // its place in the view
-	next   uint64 // where it goes on
-	names  []string
+	next     string // of a listing: what all have told goes this far; "" for all that there is
 }
 
 // question is what a peer has not answered.
 type question struct {
 	peer protocol.ID
+	name string // of a listing: the name of which it has told a part
 	skip int
 }
 
@@ -58,17 +54,8 @@ const (
 	patienceOfInspect = 4
 )
 
-// The most that one Answer tells.
-const (
-	maxTold  = 256 // holders and waiters
-	maxNames = 64  // and of more than one name nothing that has ended
-)
-
-// A cursor is a place in the view and a cursor of that member's table.
-const (
-	cursorBits = 48
-	cursorOf   = 1<<cursorBits - 1
-)
+// maxTold is how many holders and waiters one Answer tells at most.
+const maxTold = 256
 
 // Wake returns when to ask again, or to give up.
 func (s *Survey[R]) Wake() protocol.Time {
@@ -77,11 +64,6 @@ func (s *Survey[R]) Wake() protocol.Time {
 		at = min(at, c.deadline, c.due)
 	}
 	return at
-}
-
-// firstOf is what a listing asks first: the names that one member has.
-func firstOf(s *protocol.Scan) Ask {
-	return Ask{Kind: AskScan, Cursor: s.Cursor & cursorOf, Limit: max(1, min(s.Limit, maxNames))}
 }
 
 // Empty reports whether no call waits.
@@ -118,12 +100,12 @@ func newOperation(call protocol.CallID, fact any) *operation {
 	o := &operation{call: call, due: protocol.Never}
 	switch fact := fact.(type) {
 	case *protocol.Show:
-		o.fact, o.ask = &protocol.Show{Name: fact.Name}, Ask{Kind: AskShow, Names: []string{fact.Name}}
+		o.fact, o.ask = &protocol.Show{Name: fact.Name}, Ask{Kind: AskShow, Name: fact.Name}
 	case *protocol.Scan:
-		o.fact, o.ask = &protocol.Scan{Cursor: fact.Cursor, Limit: fact.Limit}, firstOf(fact)
-		o.lister = int(fact.Cursor >> cursorBits)
+		page := protocol.Scan{After: fact.After, Prefix: fact.Prefix, Limit: max(1, min(fact.Limit, maxTold))}
+		o.fact, o.ask = &page, Ask{Kind: AskScan, Name: page.After, Prefix: page.Prefix, Limit: page.Limit}
 	case *protocol.Break:
-		o.fact, o.ask = &protocol.Break{Name: fact.Name}, Ask{Kind: AskBreak, Names: []string{fact.Name}, Token: fact.Token, Reason: fact.Reason}
+		o.fact, o.ask = &protocol.Break{Name: fact.Name}, Ask{Kind: AskBreak, Name: fact.Name, Token: fact.Token, Reason: fact.Reason}
 	case *protocol.Inspect:
 		o.fact, o.ask = &protocol.Inspect{}, Ask{Kind: AskCount}
 	default:
@@ -136,20 +118,17 @@ func newOperation(call protocol.CallID, fact any) *operation {
 func (s *Survey[R]) askAll(now protocol.Time, o *operation, out *protocol.Effects) {
 	s.number++
 	o.ask.Number, o.missing, o.pause = s.number, nil, 0
-	for rank, member := range s.standing.View.Members {
-		switch {
-		case o.ask.Kind == AskScan && rank != o.lister:
-		case member.ID == s.standing.Self:
-			answer := s.answer(now, &o.ask, out)
-			o.collect(0, rank, &answer)
-			for answer.More > 0 {
-				again := o.ask
-				again.Skip = answer.More
-				answer = s.answer(now, &again, out)
-				o.collect(0, rank, &answer)
-			}
-		default:
+	for _, member := range s.standing.View.Members {
+		if member.ID != s.standing.Self {
 			o.missing = append(o.missing, question{peer: member.ID})
+			continue
+		}
+		own := question{}
+		for more := true; more; {
+			ask := own.of(&o.ask)
+			answer := s.answer(now, &ask, out)
+			o.collect(0, &answer)
+			more = own.goesOn(&answer)
 		}
 	}
 	s.sendAsks(now, o, out)
@@ -159,9 +138,7 @@ func (s *Survey[R]) askAll(now protocol.Time, o *operation, out *protocol.Effect
 func (s *Survey[R]) sendAsks(now protocol.Time, o *operation, out *protocol.Effects) {
 	o.due = protocol.Never
 	for _, q := range o.missing {
-		ask := o.ask
-		ask.Tag, ask.Skip = s.standing.Tag(), q.skip
-		out.Send(q.peer, ask)
+		s.send(&q, o, out)
 	}
 	if len(o.missing) > 0 {
 		o.pause = protocol.Longer(o.pause, s.clients.config.Patience)
@@ -169,10 +146,35 @@ func (s *Survey[R]) sendAsks(now protocol.Time, o *operation, out *protocol.Effe
 	}
 }
 
+func (s *Survey[R]) send(q *question, o *operation, out *protocol.Effects) {
+	ask := q.of(&o.ask)
+	ask.Tag = s.standing.Tag()
+	out.Send(q.peer, ask)
+}
+
+// of is the question as it is asked.
+func (q *question) of(ask *Ask) Ask {
+	own := *ask
+	own.Skip = q.skip
+	if q.name != "" {
+		own.Kind, own.Name, own.Prefix, own.Limit = AskShow, q.name, "", 0
+	}
+	return own
+}
+
+// goesOn reports whether an answer leaves a part of a name to be asked for, and makes that the question.
+func (q *question) goesOn(a *Answer) bool {
+	if a.More <= a.Skip || len(a.Locks) == 0 {
+		return false
+	}
+	q.name, q.skip = a.Locks[len(a.Locks)-1].Name, a.More
+	return true
+}
+
 // OnAsk answers for this member's clients.
 func (s *Survey[R]) OnAsk(now protocol.Time, from protocol.ID, msg *Ask, out *protocol.Effects) {
-	if len(msg.Names) > maxNames || msg.Skip < 0 || msg.Kind == AskBreak && len(msg.Names) != 1 || msg.Kind < AskShow || msg.Kind > AskCount {
-		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %d names, %d to skip", msg, from, len(msg.Names), msg.Skip)})
+	if msg.Skip < 0 || msg.Kind < AskShow || msg.Kind > AskCount {
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %d to skip", msg, from, msg.Skip)})
 		return
 	}
 	answer := s.answer(now, msg, out)
@@ -191,17 +193,15 @@ func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) A
 	a := Answer{Number: ask.Number, Skip: ask.Skip}
 	switch ask.Kind {
 	case AskShow:
-		a.Locks, a.More = s.show(ask.Names, ask.Skip)
+		s.show(&a, ask.Name)
 	case AskScan:
-		a.Next = s.clients.table.Scan(ask.Cursor, max(1, min(ask.Limit, maxNames)), func(l lock.Lock) {
-			a.Locks = append(a.Locks, lock.Lock{Name: l.Name})
-		})
+		s.scan(&a, ask)
 	case AskBreak:
 		// Nobody may hold it here: then there is nothing to break, which is no error of this member's.
-		grants, err := s.clients.table.Break(now, ask.Names[0], ask.Token, &s.clients.scratch)
+		grants, err := s.clients.table.Break(now, ask.Name, ask.Token, &s.clients.scratch)
 		if err == nil {
 			a.Grants = grants
-			out.Note(Broke{Name: ask.Names[0], Token: ask.Token, Reason: ask.Reason})
+			out.Note(Broke{Name: ask.Name, Token: ask.Token, Reason: ask.Reason})
 		}
 		s.clients.tell(out)
 	case AskCount:
@@ -217,16 +217,12 @@ func (s *Survey[R]) OnAnswer(now protocol.Time, from protocol.ID, msg *Answer, o
 			continue
 		}
 		i := slices.IndexFunc(o.missing, func(q question) bool { return q.peer == from && q.skip == msg.Skip })
-		rank := slices.IndexFunc(s.standing.View.Members, func(member protocol.Member) bool { return member.ID == from })
-		if i < 0 || rank < 0 {
+		if i < 0 {
 			return // a copy
 		}
-		o.collect(now, rank, msg)
-		if msg.More > msg.Skip {
-			o.missing[i].skip = msg.More
-			ask := o.ask
-			ask.Tag, ask.Skip = s.standing.Tag(), msg.More
-			out.Send(from, ask)
+		o.collect(now, msg)
+		if o.missing[i].goesOn(msg) {
+			s.send(&o.missing[i], o, out)
 			return
 		}
 		o.missing = slices.Delete(o.missing, i, i+1)
@@ -236,15 +232,14 @@ func (s *Survey[R]) OnAnswer(now protocol.Time, from protocol.ID, msg *Answer, o
 }
 
 // collect takes what one member knows. Its times are relative to the time since.
-func (o *operation) collect(since protocol.Time, rank int, a *Answer) {
+func (o *operation) collect(since protocol.Time, a *Answer) {
 	for _, l := range a.Locks {
-		if o.ask.Kind == AskScan {
-			o.names = append(o.names, l.Name)
-			continue
-		}
-		o.parts = append(o.parts, part{rank, l.After(since)})
+		o.parts = append(o.parts, l.After(since))
 	}
-	o.next = cmp.Or(a.Next, o.next)
+	// What a member tells behind another's last name comes with the next page.
+	if o.ask.Kind == AskScan && a.Next > o.ask.Name && (o.next == "" || a.Next < o.next) {
+		o.next = a.Next
+	}
 	for _, g := range a.Grants {
 		// Asked anew under another view, a member tells again what it has broken.
 		if !slices.ContainsFunc(o.grants, func(known lock.Grant) bool { return known.Session == g.Session && known.Token == g.Token }) {
@@ -262,18 +257,13 @@ func (s *Survey[R]) advance(now protocol.Time, o *operation, out *protocol.Effec
 	if len(o.missing) > 0 {
 		return
 	}
-	if o.ask.Kind == AskScan && len(o.names) > 0 {
-		o.ask = Ask{Kind: AskShow, Names: o.names}
-		s.askAll(now, o, out)
-		return
-	}
 	s.calls = slices.DeleteFunc(s.calls, func(other *operation) bool { return other == o })
 	switch fact := o.fact.(type) {
 	case *protocol.Show:
 		shown := merge(fact.Name, o.parts)
 		out.Reply(o.call, &shown)
 	case *protocol.Scan:
-		out.Reply(o.call, s.scanned(o))
+		out.Reply(o.call, o.scanned(fact))
 	case *protocol.Break:
 		broken := &protocol.Broken{Grants: o.grants}
 		if len(o.grants) == 0 {
@@ -303,10 +293,7 @@ func (s *Survey[R]) Tick(now protocol.Time, out *protocol.Effects) {
 // Renew asks anew under another view, whose members are others.
 func (s *Survey[R]) Renew(now protocol.Time, out *protocol.Effects) {
 	for _, o := range slices.Clone(s.calls) {
-		o.parts, o.counts, o.names, o.next = nil, Counts{}, nil, 0
-		if fact, scans := o.fact.(*protocol.Scan); scans {
-			o.ask = firstOf(fact)
-		}
+		o.parts, o.counts, o.next = nil, Counts{}, ""
 		s.askAll(now, o, out)
 	}
 }

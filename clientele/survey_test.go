@@ -39,7 +39,7 @@ func TestShowAsksAll(t *testing.T) {
 	m.wish(1).awaits = []protocol.ID{2, 3}
 	out := m.call(&protocol.Show{Name: "n"})
 	ask := askOf(t, out, 2)
-	if ask.Kind != AskShow || !slices.Equal(ask.Names, []string{"n"}) || askOf(t, out, 3).Number != ask.Number {
+	if ask.Kind != AskShow || ask.Name != "n" || askOf(t, out, 3).Number != ask.Number {
 		t.Fatalf("asked %+v", ask)
 	}
 	tag := m.standing.Tag()
@@ -71,20 +71,20 @@ func TestPeersAreAnswered(t *testing.T) {
 		}
 		return out.Sends[0].Message.(Answer)
 	}
-	if a := answer(Ask{Kind: AskShow, Names: []string{"n"}}); len(a.Locks) != 1 || a.Locks[0].Holders[0].Since != -3*time.Second || a.Number != 5 || a.Tag != tag {
+	if a := answer(Ask{Kind: AskShow, Name: "n"}); len(a.Locks) != 1 || a.Locks[0].Holders[0].Since != -3*time.Second || a.Number != 5 || a.Tag != tag {
 		t.Errorf("shown %+v", a)
 	}
-	if a := answer(Ask{Kind: AskScan, Limit: 9}); len(a.Locks) != 1 || a.Locks[0].Name != "n" || a.Next != 0 {
+	if a := answer(Ask{Kind: AskScan, Limit: 9}); len(a.Locks) != 1 || a.Locks[0].Name != "n" || len(a.Locks[0].Holders) != 1 || a.Next != "" {
 		t.Errorf("listed %+v", a)
 	}
 	want := Counts{Locks: 1, Waiters: 1, Sessions: 1, Awaited: []protocol.Awaited{{Member: 1, Reply: 2, Requests: 1}}}
 	if a := answer(Ask{Kind: AskCount}); fmt.Sprint(a.Counts) != fmt.Sprint(want) {
 		t.Errorf("counted %+v, want %+v", a.Counts, want)
 	}
-	if a := answer(Ask{Kind: AskBreak, Names: []string{"n"}, Token: 6}); len(a.Grants) != 0 {
+	if a := answer(Ask{Kind: AskBreak, Name: "n", Token: 6}); len(a.Grants) != 0 {
 		t.Errorf("broken under another token: %+v", a.Grants)
 	}
-	if a := answer(Ask{Kind: AskBreak, Names: []string{"n"}, Token: 7, Reason: "stuck"}); len(a.Grants) != 1 {
+	if a := answer(Ask{Kind: AskBreak, Name: "n", Token: 7, Reason: "stuck"}); len(a.Grants) != 1 {
 		t.Errorf("broken %+v", a.Grants)
 	}
 }
@@ -93,12 +93,9 @@ func TestPeersAreAnswered(t *testing.T) {
 func TestMalformedAsks(t *testing.T) {
 	m := newMember(t, 2)
 	for name, ask := range map[string]Ask{
-		"no kind":            {},
-		"an unknown kind":    {Kind: AskCount + 1},
-		"too many names":     {Kind: AskShow, Names: make([]string, maxNames+1)},
-		"a negative skip":    {Kind: AskShow, Skip: -1},
-		"a break of nothing": {Kind: AskBreak},
-		"a break of two":     {Kind: AskBreak, Names: []string{"a", "b"}},
+		"no kind":         {},
+		"an unknown kind": {Kind: AskCount + 1},
+		"a negative skip": {Kind: AskShow, Skip: -1},
 	} {
 		ask.Tag = m.standing.Tag()
 		out := m.receive(2, ask)
@@ -160,7 +157,7 @@ func TestManyWaitersAreShownInParts(t *testing.T) {
 	for id := range uint64(maxTold + 2) {
 		m.ask(id+1, nil)
 	}
-	ask := Ask{Tag: m.standing.Tag(), Number: 1, Kind: AskShow, Names: []string{"n"}}
+	ask := Ask{Tag: m.standing.Tag(), Number: 1, Kind: AskShow, Name: "n"}
 	first := m.receive(2, ask).Sends[0].Message.(Answer)
 	ask.Skip = first.More
 	rest := m.receive(2, ask).Sends[0].Message.(Answer)
@@ -172,41 +169,96 @@ func TestManyWaitersAreShownInParts(t *testing.T) {
 	}
 }
 
-// TestListingsGoFromMemberToMember: a name that two have is listed with the first of them.
-func TestListingsGoFromMemberToMember(t *testing.T) {
-	m := newMember(t, 2)
+// named is a lock of another member's client.
+func named(name string, token holdfast.Token) lock.Lock {
+	l := other(token)
+	l.Name = name
+	return l
+}
+
+// TestListingsAskAllAtOnce: a page has what all members have told of, in the order of the names, as
+// far as all have told it; a name that two have is listed once.
+func TestListingsAskAllAtOnce(t *testing.T) {
+	m := newMember(t, 3)
 	m.ask(1, nil)
 	m.permit(1, 7)
-	about := askOf(t, m.call(&protocol.Scan{Limit: 10}), 2)
-	if about.Kind != AskShow || !slices.Equal(about.Names, []string{"n"}) {
-		t.Fatalf("asked %+v", about)
+	out := m.call(&protocol.Scan{Limit: 10, Prefix: ""})
+	about := askOf(t, out, 2)
+	if about.Kind != AskScan || about.Name != "" || about.Limit != 10 || len(out.Sends) != 2 {
+		t.Fatalf("asked %+v of %d members", about, len(out.Sends))
 	}
-	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number}))
-	if len(page) != 1 || len(page[0].Locks) != 1 || page[0].Next == 0 {
+	// Member 2 has more behind "q"; member 3 has told of all.
+	second := Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{other(6), named("o", 8), named("q", 9)}, Next: "q"}
+	if out := m.receive(2, second); len(out.Replies) != 0 {
+		t.Fatalf("told %v before all have answered", out.Replies)
+	}
+	third := Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("a", 3), named("p", 4), named("z", 5)}}
+	page := results[*protocol.Scanned](m.receive(3, third))
+	if len(page) != 1 || namesOf(page[0]) != "a n o p q" || page[0].Next != "q" {
 		t.Fatalf("listed %+v", page)
 	}
-	next := askOf(t, m.call(&protocol.Scan{Cursor: page[0].Next, Limit: 10}), 2)
-	if next.Kind != AskScan || next.Cursor != 0 {
-		t.Fatalf("asked %+v", next)
+	about = askOf(t, m.call(&protocol.Scan{Limit: 10, After: "q"}), 2)
+	if about.Name != "q" {
+		t.Fatalf("asked %+v", about)
 	}
-	about = askOf(t, m.receive(2, Answer{Tag: next.Tag, Number: next.Number, Locks: []lock.Lock{{Name: "n"}, {Name: "o"}}}), 2)
-	both := other(8)
-	both.Name = "o"
-	page = results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{other(6), both}}))
-	if len(page) != 1 || len(page[0].Locks) != 1 || page[0].Locks[0].Name != "o" || page[0].Next != 0 {
+	m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("r", 9)}})
+	page = results[*protocol.Scanned](m.receive(3, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("z", 5)}}))
+	if len(page) != 1 || namesOf(page[0]) != "r z" || page[0].Next != "" {
 		t.Errorf("listed %+v", page)
+	}
+}
+
+func namesOf(page *protocol.Scanned) string {
+	var names []string
+	for _, l := range page.Locks {
+		names = append(names, l.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestPagesEnd: a page has no more names than were asked for, whatever members tell, and a member that tells
+// of what was not asked for, or to go on where it began, changes nothing.
+func TestPagesEnd(t *testing.T) {
+	m := newMember(t, 2)
+	about := askOf(t, m.call(&protocol.Scan{Limit: 2, After: "c", Prefix: "x"}), 2)
+	told := []lock.Lock{named("a", 1), named("x1", 2), named("x2", 3), named("x3", 4), named("y", 5), {Name: "x0"}}
+	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: told, Next: "b"}))
+	if len(page) != 1 || namesOf(page[0]) != "x1 x2" || page[0].Next != "x2" {
+		t.Errorf("listed %+v", page)
+	}
+}
+
+// TestCrowdedNamesAreListedWhole: a name with more waiters than one answer tells is asked for by itself.
+func TestCrowdedNamesAreListedWhole(t *testing.T) {
+	m := newMember(t, 2)
+	for id := range uint64(maxTold + 2) {
+		m.ask(id+1, nil)
+	}
+	ask := Ask{Tag: m.standing.Tag(), Number: 1, Kind: AskScan, Limit: 10}
+	first := m.receive(2, ask).Sends[0].Message.(Answer)
+	if len(first.Locks) != 1 || first.More != maxTold || first.Next != "" {
+		t.Fatalf("told %d names, more from %d, next %q", len(first.Locks), first.More, first.Next)
+	}
+	about := askOf(t, m.call(&protocol.Scan{Limit: 10}), 2)
+	again := askOf(t, m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("n", 8)}, More: 1, Next: "n"}), 2)
+	if again.Kind != AskShow || again.Name != "n" || again.Skip != 1 {
+		t.Fatalf("asked %+v", again)
+	}
+	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Skip: 1}))
+	if len(page) != 1 || namesOf(page[0]) != "n" || len(page[0].Locks[0].Waiters) != maxTold+2 || page[0].Next != "n" {
+		t.Errorf("listed %d pages, next %q", len(page), page[0].Next)
 	}
 }
 
 // TestBreaksAreDoneOnce, though every view asks again, and told with what each has broken.
 func TestBreaksAreDoneOnce(t *testing.T) {
-	m := newMember(t, 2)
+	m := newMember(t, 3)
 	grant := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Token: 7}
 	ask := askOf(t, m.call(&protocol.Break{Name: "n", Token: 7, Reason: "stuck"}), 2)
 	if ask.Kind != AskBreak || ask.Token != 7 || ask.Reason != "stuck" {
 		t.Fatalf("asked %+v", ask)
 	}
-	m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number, Grants: []lock.Grant{grant}, More: 1})
+	m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number, Grants: []lock.Grant{grant}})
 	again := askOf(t, m.view(2, 2), 2)
 	if again.Number == ask.Number || again.View != 2 {
 		t.Fatalf("asked again %+v", again)

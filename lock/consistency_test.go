@@ -39,6 +39,7 @@ func checkTable(tb failer, t *Table) {
 		waiting += t.waiting(e)
 		tries += checkTries(tb, t, e)
 	}
+	checkOrder(tb, t)
 	if tries != t.tries {
 		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
 	}

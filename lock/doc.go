@@ -101,7 +101,7 @@
 // by number and are used again when freed. The seats of a name and those of a session
 // are in rings; a name with many seats has an index (index.go), and numbers its waiters
 // so that it can tell positions (tickets.go). Limits in time are in one heap
-// (deadline.go). The entries of the names that were freed last are kept for whoever takes
+// (deadline.go). Names that stay are kept sorted, for listings (order.go). The entries of the names that were freed last are kept for whoever takes
 // these names again (vacancy.go). A name with an excess is marked, and only there its holders are walked
 // when one of them ends (excess.go). What the gate needs is there while it is closed, and
 // no longer (gate.go); who has passed it goes by the seats that there are and the set of those that are
@@ -111,7 +111,11 @@
 //
 // Every operation on a name costs the same whatever the number of locks (an
 // operation with a limit in time adds the logarithm of the number of such limits).
-// A held exclusive lock takes at most 150 bytes of heap beyond its name.
+// A held exclusive lock takes at most 150 bytes of heap beyond its name. A name that is live while
+// some hundred others come is sorted in, and out again when it is forgotten; that looks at the logarithm
+// of the number of names.
+//
+// A page of a listing costs its length, however many names there are.
 //
 // Suspensions cost nothing while there are none. While there is one an operation does a few
 // look-ups more, and a parked request takes some hundred bytes more. The end of a suspension

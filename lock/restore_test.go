@@ -170,14 +170,7 @@ func TestRestoreOfAnything(t *testing.T) {
 			return
 		}
 		checkTable(rt, table)
-		names := 0
-		table.Scan(0, 1000, func(l Lock) {
-			names++
-			checkExclusion(rt, l)
-		})
-		if names != table.Names() {
-			rt.Fatalf("%d of %d names are visited", names, table.Names())
-		}
+		checkListed(rt, table)
 		var out []Decision
 		if rapid.IntRange(0, 3).Draw(rt, "resume") != 0 {
 			table.Resume(time.Hour, &out)
@@ -198,6 +191,22 @@ func TestRestoreOfAnything(t *testing.T) {
 	})
 }
 
+// checkListed fails where a listing lacks a name, or a name is held by more than fits.
+func checkListed(rt *rapid.T, table *Table) {
+	names := 0
+	table.Scan("", "", 1000, func(l Lock) bool {
+		names++
+		checkExclusion(rt, l)
+		return true
+	})
+	if _, suspended := table.look(Whole); suspended {
+		names++
+	}
+	if names != table.Names() {
+		rt.Fatalf("%d of %d names are visited", names, table.Names())
+	}
+}
+
 // TestScanIsStable: a name that is live throughout a scan is visited exactly once,
 // whatever happens to the others meanwhile.
 func TestScanIsStable(t *testing.T) {
@@ -216,20 +225,24 @@ func TestScanIsStable(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(rt, "start") {
 			acquire(name.Draw(rt, "name"))
 		}
-		table.Scan(0, 1000, func(l Lock) { stayed[l.Name] = true })
+		for _, name := range listAll(table, "", "", 1000) {
+			stayed[name] = true
+		}
 		if len(stayed) != table.Names() {
 			rt.Fatalf("%d of %d names are visited", len(stayed), table.Names())
 		}
 		visits := map[string]int{}
-		cursor := uint64(0)
-		for more := true; more; more = cursor != 0 {
+		after := ""
+		for more := true; more; {
 			limit := rapid.IntRange(1, 7).Draw(rt, "limit")
 			visited := 0
-			cursor = table.Scan(cursor, limit, func(l Lock) {
+			more = table.Scan(after, "", limit, func(l Lock) bool {
 				visits[l.Name]++
 				visited++
+				after = l.Name
+				return true
 			})
-			if visited > limit || visited < limit && cursor != 0 {
+			if visited > limit || visited < limit && more {
 				rt.Fatalf("%d names are visited, of at most %d", visited, limit)
 			}
 			for range rapid.IntRange(0, 9).Draw(rt, "changes") {

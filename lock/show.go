@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"strings"
+
 	"github.com/holdfast-locks/holdfast"
 )
 
@@ -110,23 +112,32 @@ func (t *Table) Show(name string) Lock {
 	return shown
 }
 
-// Scan visits live names, at most limit of them but at least one, and returns the cursor for the
-// next call: 0 begins, and 0 is returned at the end. It leaves History out. A name
-// that is live throughout a scan is visited exactly once, whatever happens to the
-// table between the calls. The order is the table's own. visit may not change the
-// table.
-func (t *Table) Scan(cursor uint64, limit int, visit func(Lock)) (next uint64) {
-	limit = max(limit, 1)
-	for e := max(cursor, 1); e <= uint64(t.entries.top); e++ {
-		if !t.live(int32(e)) {
-			continue
+// Scan visits the live names that begin with prefix and come after the name after, in the
+// order of their bytes: at most limit of them but at least one, and no more once visit returns
+// false. It reports whether more names follow the last one that was visited. It leaves History
+// out, and [Whole], which is no name. What it costs depends on what it visits and not on how
+// many names there are. A name that is live throughout a listing, each part of which goes on
+// behind the last name of the one before, is visited exactly once, whatever happens to the table
+// between the parts. visit may not change the table.
+func (t *Table) Scan(after, prefix string, limit int, visit func(Lock) bool) (more bool) {
+	b, i := t.seek(max(after, prefix))
+	going := true
+	for left := max(limit, 1); b < len(t.order.blocks); b, i = b+1, 0 {
+		for _, e := range t.order.blocks[b][i:] {
+			x := t.entries.at(e)
+			switch {
+			case x.vacant() || x.name <= after:
+			case !strings.HasPrefix(x.name, prefix):
+				return false
+			case left == 0 || !going:
+				return true
+			default:
+				left--
+				going = visit(t.view(e))
+			}
 		}
-		if limit--; limit < 0 {
-			return e
-		}
-		visit(t.view(int32(e)))
 	}
-	return 0
+	return false
 }
 
 // view copies entry e.

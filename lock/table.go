@@ -93,6 +93,7 @@ type Table struct {
 	paused bool
 
 	byName    map[string]int32
+	order     order
 	vacancies vacancies
 	bySession map[SessionID]int32
 	recent    int32 // the session that was looked up last, or 0

@@ -198,7 +198,9 @@ func TestNameGivenBackIsNotLive(t *testing.T) {
 		if table.Names() != 0 {
 			t.Errorf("%d names are live after all was given back", table.Names())
 		}
-		table.Scan(0, 10, func(l Lock) { t.Errorf("scan has met %q", l.Name) })
+		if listed := listAll(table, "", "", 10); len(listed) != 0 {
+			t.Errorf("a listing has %q", listed)
+		}
 		if c := table.Snapshot(0, 0, 10); len(c.Seats) != 0 {
 			t.Errorf("the snapshot has %+v", c.Seats)
 		}

@@ -53,6 +53,7 @@ func (t *Table) enter(name string, vacant int32) int32 {
 	if name == Whole {
 		t.closeGate().whole = e
 	}
+	t.enlist(e)
 	return e
 }
 
@@ -98,6 +99,7 @@ func (t *Table) revive(e int32) {
 func (t *Table) forgetVacant() {
 	e := t.vacancies.oldest
 	t.revive(e)
+	t.unlist(e)
 	delete(t.byName, t.entries.at(e).name)
 	t.entries.give(e)
 }

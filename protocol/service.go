@@ -153,17 +153,20 @@ type (
 		Stale bool
 	}
 
-	// Scan asks for up to Limit names in a stable order, from Cursor on; 0 is the
-	// start. The answer is a *Scanned.
+	// Scan asks for names that begin with Prefix and come after After in the order of their bytes: the first
+	// of them, Limit at most. A suspension is none of them. The answer is a *Scanned.
 	Scan struct {
-		Cursor uint64
+		After  string // "" for the start
+		Prefix string
 		Limit  int
 		Stale  bool // as of a Show
 	}
-	// Scanned answers Scan; Next is 0 at the end.
+	// Scanned answers Scan: names in the order of their bytes, of which there can be fewer than Limit, or none,
+	// before the end. Next is the After of the next Scan; "" at the end. What a page costs depends on its length,
+	// and not on how many names there are.
 	Scanned struct {
 		Locks []lock.Lock
-		Next  uint64
+		Next  string
 	}
 
 	// Copy asks for the state of one of the space's shards, where members have copies of it (protocol consensus). The

@@ -2,10 +2,9 @@ package server
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
-	"slices"
+	"iter"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
@@ -37,63 +36,49 @@ func (s *service) list(ctx context.Context, in listInput) (answer wire.Locks, er
 		return answer, failed("list", space.Name, "", wire.Fail(wire.CodeBadRequest,
 			fmt.Sprintf("limit %d: want 1 to %d", in.Limit, mostListed)))
 	}
-	page := make(pageHeap, 0, min(in.Limit, scanned)+1)
-	for cursor := uint64(0); ; {
-		if err := ctx.Err(); err != nil {
-			return answer, failed("list", space.Name, "", err)
-		}
-		chunk, err := ask[*protocol.Scanned](s, space.Port, &protocol.Scan{Cursor: cursor, Limit: scanned, Stale: in.Stale})
+	paper := s.paper()
+	for l, err := range s.names(ctx, space, protocol.Scan{After: in.After, Prefix: in.Prefix, Limit: in.Limit + 1, Stale: in.Stale}) {
 		if err != nil {
 			return answer, failed("list", space.Name, "", err)
 		}
-		for _, l := range chunk.Locks {
-			if l.Name > in.After && strings.HasPrefix(l.Name, in.Prefix) {
-				page.add(l, in.Limit+1)
-			}
-		}
-		if cursor = chunk.Next; cursor == 0 {
+		if len(answer.Locks) == in.Limit {
+			answer.Next = answer.Locks[in.Limit-1].Name
 			break
 		}
-	}
-	slices.SortFunc(page, func(a, b lock.Lock) int { return strings.Compare(a.Name, b.Name) })
-	if len(page) > in.Limit {
-		page = page[:in.Limit]
-		answer.Next = page[in.Limit-1].Name
-	}
-	view := s.view()
-	for _, l := range page {
-		answer.Locks = append(answer.Locks, s.lockDocument(view, space, l))
+		answer.Locks = append(answer.Locks, s.lockDocument(paper, space, *l))
 	}
 	return answer, nil
 }
 
-// pageHeap keeps the first names of a listing: a heap with the last of them on top.
-type pageHeap []lock.Lock
-
-func (h pageHeap) Len() int           { return len(h) }
-func (h pageHeap) Less(i, j int) bool { return h[i].Name > h[j].Name }
-func (h pageHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push is for package heap.
-func (h *pageHeap) Push(x any) { *h = append(*h, x.(lock.Lock)) }
-
-// Pop is for package heap.
-func (h *pageHeap) Pop() any {
-	last := len(*h) - 1
-	l := (*h)[last]
-	(*h)[last] = lock.Lock{}
-	*h = (*h)[:last]
-	return l
-}
-
-// add keeps l if it is among the first most names so far.
-func (h *pageHeap) add(l lock.Lock, most int) {
-	switch {
-	case len(*h) < most:
-		heap.Push(h, l)
-	case l.Name < (*h)[0].Name:
-		(*h)[0] = l
-		heap.Fix(h, 0)
+// names goes through the names that a Scan wants, in their order, Limit being about how many of
+// them are read. It asks for a few at a time, so that no lock waits long for a listing.
+func (s *service) names(ctx context.Context, space *Space, wanted protocol.Scan) iter.Seq2[*lock.Lock, error] {
+	return func(yield func(*lock.Lock, error) bool) {
+		for {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			page := wanted
+			page.Limit = max(1, min(wanted.Limit, scanned))
+			chunk, err := ask[*protocol.Scanned](s, space.Port, &page)
+			if err == nil && chunk.Next != "" && chunk.Next <= wanted.After {
+				err = fmt.Errorf("%w: the listing does not go on behind %q", holdfast.ErrUnavailable, wanted.After)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			wanted.Limit -= len(chunk.Locks)
+			for i := range chunk.Locks {
+				if !yield(&chunk.Locks[i], nil) {
+					return
+				}
+			}
+			if wanted.After = chunk.Next; wanted.After == "" {
+				return
+			}
+		}
 	}
 }
 
@@ -112,42 +97,53 @@ func (s *service) show(spaceName, name string, stale bool) (answer wire.Lock, er
 	if err != nil {
 		return answer, failed("show", space.Name, name, err)
 	}
-	return s.lockDocument(s.view(), space, *shown), nil
+	return s.lockDocument(s.paper(), space, *shown), nil
+}
+
+// paper is what the documents of one answer have in common: the view, and when sessions end, each
+// of which is asked for once.
+type paper struct {
+	view protocol.View
+	ends map[lock.SessionID]protocol.Time
+}
+
+func (s *service) paper() *paper {
+	return &paper{s.view(), map[lock.SessionID]protocol.Time{}}
 }
 
 // lockDocument returns a lock as people see it.
-func (s *service) lockDocument(view protocol.View, space *Space, l lock.Lock) wire.Lock {
+func (s *service) lockDocument(p *paper, space *Space, l lock.Lock) wire.Lock {
 	document := wire.Lock{Space: space.Name, Name: l.Name, Mode: l.Mode, Units: l.Units, Capacity: l.Capacity, Token: l.Token}
 	for _, g := range l.Holders {
-		document.Holders = append(document.Holders, s.holderDocument(view, g))
+		document.Holders = append(document.Holders, s.holderDocument(p, g))
 	}
 	for i, w := range l.Waiters {
 		waits := wire.Wait{
-			Owner: w.Owner, Session: w.Session.String(), Member: view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
+			Owner: w.Owner, Session: w.Session.String(), Member: p.view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
 			Mode: w.Mode, Units: w.Units, Since: wire.At(s.driver.Wall(w.Since)), Until: s.wallOrNone(w.Until),
 			Position: i, Reason: w.Reason,
 		}
 		for _, id := range w.For {
-			waits.For = append(waits.For, view.Name(protocol.ID(id)))
+			waits.For = append(waits.For, p.view.Name(protocol.ID(id)))
 		}
 		document.Waiters = append(document.Waiters, waits)
 	}
 	for _, g := range l.History {
-		document.History = append(document.History, s.grantDocument(view, g))
+		document.History = append(document.History, s.grantDocument(p, g))
 	}
 	return document
 }
 
 // holderDocument is grantDocument for a grant that has not ended: it does when its
 // session does, or before.
-func (s *service) holderDocument(view protocol.View, g lock.Grant) wire.Grant {
-	g.Until = min(g.Until, s.sessionEnd(g.Session))
-	return s.grantDocument(view, g)
+func (s *service) holderDocument(p *paper, g lock.Grant) wire.Grant {
+	g.Until = min(g.Until, s.sessionEnd(p, g.Session))
+	return s.grantDocument(p, g)
 }
 
-func (s *service) grantDocument(view protocol.View, g lock.Grant) wire.Grant {
+func (s *service) grantDocument(p *paper, g lock.Grant) wire.Grant {
 	return wire.Grant{
-		Owner: g.Owner, Session: g.Session.String(), Member: view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
+		Owner: g.Owner, Session: g.Session.String(), Member: p.view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
 		Mode: g.Mode, Units: g.Units, Token: g.Token,
 		Since: wire.At(s.driver.Wall(g.Since)), Until: s.wallOrNone(g.Until), Reason: g.Reason,
 	}
@@ -155,12 +151,17 @@ func (s *service) grantDocument(view protocol.View, g lock.Grant) wire.Grant {
 
 // sessionEnd returns when a session ends unless it is renewed, as far as this member
 // knows; Never for what does not end by itself.
-func (s *service) sessionEnd(id lock.SessionID) protocol.Time {
-	known, err := ask[*session.Known](s, protocol.Below, &session.Who{ID: id})
-	if err != nil || known.Client == "" && known.Until == 0 {
-		return protocol.Never // it has ended since
+func (s *service) sessionEnd(p *paper, id lock.SessionID) protocol.Time {
+	if end, asked := p.ends[id]; asked {
+		return end
 	}
-	return known.Until
+	end := protocol.Never // it may have ended since
+	known, err := ask[*session.Known](s, protocol.Below, &session.Who{ID: id})
+	if err == nil && (known.Client != "" || known.Until != 0) {
+		end = known.Until
+	}
+	p.ends[id] = end
+	return end
 }
 
 // wallOrNone returns no time for what does not end.
@@ -189,9 +190,9 @@ func (s *service) breakLock(in breakInput) (answer wire.Broken, err error) {
 	if err != nil {
 		return answer, failed("break", space.Name, in.Name, err)
 	}
-	view := s.view()
+	paper := s.paper()
 	for _, g := range broken.Grants {
-		answer.Broken = append(answer.Broken, s.holderDocument(view, g))
+		answer.Broken = append(answer.Broken, s.holderDocument(paper, g))
 		s.logger.Warn("lock broken", "space", space.Name, "name", in.Name, "token", g.Token, "owner", g.Owner,
 			"client", g.Client, "reason", in.Reason, "by", in.By)
 	}

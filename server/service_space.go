@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -209,26 +210,21 @@ func (s *service) notSuspended(space *Space, err error) error {
 // inUse names one of the locks that a suspension has waited for, where its refusal does not
 // say by whom something is held.
 func (s *service) inUse(space *Space, err error) error {
-	for cursor := uint64(0); ; {
-		chunk, failure := ask[*protocol.Scanned](s, space.Port, &protocol.Scan{Cursor: cursor, Limit: scanned})
+	for l, failure := range s.names(s.life, space, protocol.Scan{Limit: math.MaxInt}) {
 		if failure != nil {
 			return err
 		}
-		for _, l := range chunk.Locks {
-			if l.Name == lock.Whole || len(l.Holders) == 0 {
-				continue
-			}
-			first := l.Holders[0]
-			held := &holdfast.HeldError{
-				Owner: cmp.Or(first.Owner, first.Client), Member: s.called(first.Session),
-				Since: s.driver.Wall(first.Since), Others: len(l.Holders) - 1,
-			}
-			return &wire.Failure{Code: wire.CodeHeld, Err: held, Detail: fmt.Sprintf("lock %q is still %v; grants go on", l.Name, held)}
+		if len(l.Holders) == 0 {
+			continue
 		}
-		if cursor = chunk.Next; cursor == 0 {
-			return err
+		first := l.Holders[0]
+		held := &holdfast.HeldError{
+			Owner: cmp.Or(first.Owner, first.Client), Member: s.called(first.Session),
+			Since: s.driver.Wall(first.Since), Others: len(l.Holders) - 1,
 		}
+		return &wire.Failure{Code: wire.CodeHeld, Err: held, Detail: fmt.Sprintf("lock %q is still %v; grants go on", l.Name, held)}
 	}
+	return err
 }
 
 // called returns the name of the member that a session is at.
@@ -256,7 +252,7 @@ func (s *service) resume(ctx context.Context, in spaceInput) (answer wire.Suspen
 func (s *service) suspendedDocument(space *Space, suspended bool, outcome operator.Outcome) wire.Suspended {
 	answer := wire.Suspended{Space: space.Name, Suspended: suspended, Changed: outcome.Changed}
 	if outcome.Grant.Token != 0 {
-		grant := s.holderDocument(s.view(), outcome.Grant)
+		grant := s.holderDocument(s.paper(), outcome.Grant)
 		answer.Suspension = &grant
 	}
 	return answer

@@ -78,7 +78,7 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		})
 	}
 	if g := s.suspension(space, condition); g != nil {
-		grant := s.holderDocument(view, *g)
+		grant := s.holderDocument(s.paper(), *g)
 		document.Suspension, document.Why = &grant, cmp.Or(document.Why, s.suspensionText(g))
 	}
 	for _, id := range condition.Authority {

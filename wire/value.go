@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -56,7 +57,14 @@ func (t Time) String() string {
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // MarshalJSON writes what String returns, as a string.
-func (t Time) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
+func (t Time) MarshalJSON() ([]byte, error) {
+	text := make([]byte, 1, len(timeLayout)+2)
+	text[0] = '"'
+	if !t.IsZero() {
+		text = t.UTC().AppendFormat(text, timeLayout)
+	}
+	return append(text, '"'), nil
+}
 
 // UnmarshalText accepts RFC 3339 with any number of digits, and "" for no time.
 func (t *Time) UnmarshalText(text []byte) error {
@@ -78,6 +86,9 @@ func (t *Time) UnmarshalText(text []byte) error {
 
 // UnmarshalJSON accepts a string that UnmarshalText accepts.
 func (t *Time) UnmarshalJSON(data []byte) error {
+	if last := len(data) - 1; last > 0 && data[0] == '"' && data[last] == '"' && bytes.IndexByte(data, '\\') < 0 {
+		return t.UnmarshalText(data[1:last])
+	}
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("time %s: want a string", data)

@@ -104,7 +104,7 @@ func CallOf(t testing.TB, self protocol.ID, word string, args []string, now prot
 	return nil
 }
 
-// scanOf reads [limit=N] [cursor=N].
+// scanOf reads [limit=N] [after=NAME] [prefix=P].
 func scanOf(t testing.TB, args []string) *protocol.Scan {
 	t.Helper()
 	scan := &protocol.Scan{Limit: 10}
@@ -113,8 +113,10 @@ func scanOf(t testing.TB, args []string) *protocol.Scan {
 		switch key {
 		case "limit":
 			scan.Limit = int(Number(t, value))
-		case "cursor":
-			scan.Cursor = Number(t, value)
+		case "after":
+			scan.After = value
+		case "prefix":
+			scan.Prefix = value
 		default:
 			t.Fatalf("scan: unknown word %q", arg)
 		}

@@ -136,8 +136,8 @@ func (s *Stage) page(page *protocol.Scanned) string {
 	for i := range page.Locks {
 		text += " [" + s.result(&page.Locks[i]) + "]"
 	}
-	if page.Next != 0 {
-		text += fmt.Sprintf(" next=%d", page.Next)
+	if page.Next != "" {
+		text += fmt.Sprintf(" next=%s", page.Next)
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -38,18 +39,18 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	case c.Bool("watch"):
 		return p.watch(ctx, c)
 	}
-	all, err := list(ctx, c)
-	if err != nil {
-		return err
-	}
 	if c.Bool("json") {
-		return printLines(p, all)
+		return list(ctx, c, func(page []wire.Lock) error { return printLines(p, page) })
 	}
 	t := newTable("NAME", "MODE", "TOKEN", "HOLDER", "MEMBER", "SINCE", "WAITERS", "REASON")
-	for i := range all {
-		lockRows(t, &all[i])
-	}
-	return p.print(t)
+	return list(ctx, c, func(page []wire.Lock) error {
+		for i := range page {
+			lockRows(t, &page[i])
+		}
+		err := p.print(t)
+		t = t.continued()
+		return err
+	})
 }
 
 // staleFlag allows an answer that may be old.
@@ -65,26 +66,50 @@ func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 	return admin
 }
 
-// list returns all pages of a listing. Each page may take --timeout.
-func list(ctx context.Context, c *cli.Command) (all []wire.Lock, err error) {
-	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		for after := ""; ; {
-			var page *wire.Locks
-			err := within(ctx, c, func(ctx context.Context) (err error) {
-				page, err = reads(c, admin).List(ctx, spaceOf(c), c.String("prefix"), after, 0)
-				return err
-			})
-			if err != nil {
-				return err
+// list shows a listing page by page, and asks for the next page while one is shown. Each page may
+// take --timeout.
+func list(ctx context.Context, c *cli.Command, show func(page []wire.Lock) error) error {
+	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		pages := make(chan *wire.Locks)
+		var failure error
+		go func() {
+			defer close(pages)
+			failure = eachPage(ctx, c, reads(c, admin), pages)
+		}()
+		var err error
+		for page := range pages {
+			if err == nil {
+				if err = show(page.Locks); err != nil {
+					cancel()
+				}
 			}
-			all = append(all, page.Locks...)
-			if page.Next == "" {
-				return nil
-			}
-			after = page.Next
 		}
+		return cmp.Or(err, failure)
 	})
-	return all, err
+}
+
+// eachPage asks for the pages of a listing, one after the other.
+func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages chan<- *wire.Locks) error {
+	for after := ""; ; {
+		var page *wire.Locks
+		err := within(ctx, c, func(ctx context.Context) (err error) {
+			page, err = admin.List(ctx, spaceOf(c), c.String("prefix"), after, 0)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		select {
+		case pages <- page:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if after = page.Next; after == "" {
+			return nil
+		}
+	}
 }
 
 // lockRows adds a line for each holder of a name, or one if it only has waiters.

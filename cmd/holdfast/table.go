@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
@@ -22,6 +23,8 @@ import (
 type table struct {
 	text    bytes.Buffer
 	columns *tabwriter.Writer
+	widths  []int // of the columns, in characters
+	ruled   bool  // its first line gives the columns their widths, and is not printed
 }
 
 func newTable(header ...string) *table {
@@ -37,9 +40,24 @@ func (t *table) row(cells ...string) {
 	shown := make([]string, len(cells))
 	for i, cell := range cells {
 		shown[i] = printable(cell)
+		if i == len(t.widths) {
+			t.widths = append(t.widths, 0)
+		}
+		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(shown[i]))
 	}
 	// A bytes.Buffer takes everything.
 	_, _ = fmt.Fprintln(t.columns, strings.Join(shown, "\t"))
+}
+
+// continued is a table of further rows, with columns as wide as those of t, and no header.
+func (t *table) continued() *table {
+	var ruler []string
+	for _, width := range t.widths {
+		ruler = append(ruler, strings.Repeat("-", width))
+	}
+	more := newTable(ruler...)
+	more.ruled = true
+	return more
 }
 
 // printable keeps what others have written from steering the terminal or the table.
@@ -66,7 +84,10 @@ func (p *program) print(tables ...*table) error {
 			all.WriteByte('\n')
 		}
 		header, rows, _ := strings.Cut(t.text.String(), "\n")
-		all.WriteString(p.heading(header) + "\n" + rows)
+		if !t.ruled {
+			all.WriteString(p.heading(header) + "\n")
+		}
+		all.WriteString(rows)
 	}
 	return written(all.WriteTo(p.stdout))
 }

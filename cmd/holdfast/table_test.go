@@ -39,6 +39,43 @@ func TestTableCells(t *testing.T) {
 	}
 }
 
+// TestContinuedTable: the rows of the next page stand under those of the first, without a header; a
+// cell that is wider than all before moves what follows it.
+func TestContinuedTable(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	p := &program{stdout: file}
+	page := newTable("NAME", "MODE", "REASON")
+	for _, name := range []string{"orders/1", "ü", "a name that is wider", "z"} {
+		page.row(name, "shared", "r")
+		if err := p.print(page); err != nil {
+			t.Fatal(err)
+		}
+		page = page.continued()
+	}
+	if err := p.print(page); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"NAME      MODE    REASON",
+		"orders/1  shared  r",
+		"ü         shared  r",
+		"a name that is wider  shared  r",
+		"z                     shared  r",
+		"",
+	}, "\n")
+	if string(got) != want {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+}
+
 // A line of acquire can be split at its spaces, whatever the name.
 func TestShownName(t *testing.T) {
 	for name, want := range map[string]string{

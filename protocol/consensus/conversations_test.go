@@ -291,7 +291,11 @@ func (s *stage) ofOperator(t *testing.T, verb string, arg func(int) string) any 
 	case "show":
 		return &protocol.Show{Name: arg(2), Stale: arg(3) == "stale"}
 	case "scan":
-		return &protocol.Scan{Limit: 100, Stale: arg(2) == "stale"}
+		scan := &protocol.Scan{Limit: 100, Stale: arg(2) == "stale", After: arg(4), Prefix: arg(5)}
+		if limit, err := strconv.Atoi(arg(3)); err == nil {
+			scan.Limit = limit
+		}
+		return scan
 	case "break":
 		return &protocol.Break{Name: arg(2)}
 	case "inspect":

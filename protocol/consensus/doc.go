@@ -146,6 +146,7 @@
 //	calls.go      what clients ask
 //	told.go       what they are told
 //	operator.go   what operators ask
+//	listing.go    pages of names, of all shards
 //	reform.go     who votes
 //	spread.go     who leads which shard
 //	autopilot.go  who votes no more, because it is silent

@@ -17,7 +17,7 @@ type inquiry struct {
 	call     protocol.CallID
 	part     *part
 	show     *protocol.Show // one of the six is set
-	scan     *protocol.Scan
+	listing  *listing
 	copy     *protocol.Copy
 	adoption *adoption
 	survey   *survey
@@ -39,8 +39,7 @@ func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 		show := *fact
 		m.question(&inquiry{call: ev.Call, part: m.partOf(fact.Name), show: &show}, fact.Stale, out)
 	case *protocol.Scan:
-		scan := *fact
-		m.question(&inquiry{call: ev.Call, part: m.parts[min(int(fact.Cursor>>cursorBits), len(m.parts)-1)], scan: &scan}, fact.Stale, out)
+		m.list(ev.Call, fact, out)
 	case *protocol.Copy:
 		m.onCopy(ev.Call, fact, out)
 	case *protocol.Break:
@@ -108,6 +107,11 @@ func (m *Machine) answer(id uint64, out *protocol.Effects) {
 			m.operators--
 			m.surveyed(q.call, q.survey.ends, out)
 		}
+	case q.listing != nil:
+		if q.listing.missing--; q.listing.missing == 0 {
+			m.operators--
+			m.listed(q.call, &q.listing.page, out)
+		}
 	case q.adoption == nil:
 		m.operators--
 		m.show(q, out)
@@ -140,6 +144,12 @@ func (m *Machine) unanswered(id uint64, out *protocol.Effects) {
 			m.operators--
 			out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
 		}
+	case q.listing != nil:
+		if q.listing.missing > 0 {
+			q.listing.missing = 0 // one answer for all
+			m.operators--
+			out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+		}
 	case q.adoption == nil:
 		m.operators--
 		out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
@@ -150,36 +160,14 @@ func (m *Machine) unanswered(id uint64, out *protocol.Effects) {
 	}
 }
 
-// cursorBits are those of a cursor that a table's own has; above stands the shard.
-const cursorBits = 56
-
-// show shows a name, or some, or all that a shard has.
+// show shows a name, or all that a shard has.
 func (m *Machine) show(q *inquiry, out *protocol.Effects) {
 	if q.copy != nil {
 		out.Reply(q.call, m.copied(q.part))
 		return
 	}
-	table := q.part.shard.Replica().Table()
-	if q.show != nil {
-		shown := m.shown(q.part, table.Show(q.show.Name))
-		out.Reply(q.call, &shown)
-		return
-	}
-	answer := &protocol.Scanned{}
-	next := table.Scan(q.scan.Cursor&(1<<cursorBits-1), q.scan.Limit, func(l lock.Lock) {
-		if !m.isWhole(l.Name) {
-			answer.Locks = append(answer.Locks, m.shown(q.part, l))
-		} else if q.part.index == 0 && m.hasBegun() { // where all suspensions are
-			answer.Locks = append(answer.Locks, m.suspensions())
-		}
-	})
-	switch {
-	case next != 0:
-		answer.Next = next | uint64(q.part.index)<<cursorBits
-	case q.part.index+1 < len(m.parts):
-		answer.Next = uint64(q.part.index+1) << cursorBits
-	}
-	out.Reply(q.call, answer)
+	shown := m.shown(q.part, q.part.shard.Replica().Table().Show(q.show.Name))
+	out.Reply(q.call, &shown)
 }
 
 // shown makes the times of a copy this member's, and of the sessions of its process what the desk calls them.

@@ -316,6 +316,9 @@ func tell(reply *protocol.Reply) string {
 		for i := range r.Locks {
 			names = append(names, tellLock(&r.Locks[i]))
 		}
+		if r.Next != "" {
+			names = append(names, "next "+r.Next)
+		}
 		return "scanned " + strings.Join(names, "; ")
 	case *protocol.Broken:
 		var grants []string

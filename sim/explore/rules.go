@@ -89,6 +89,8 @@ func peerRules() []snapshot.Rule {
 		{In: reflect.TypeFor[clientele.Tag](), Field: "View", Class: views, Group: same},
 		// Where to look first for a token: it is looked for elsewhere, too.
 		{In: table, Field: "given", Moot: always},
+		// The names that are there, sorted as far as listings and time have led to it.
+		{In: table, Field: "order", Moot: always},
 		// Room that is kept from one step to the next.
 		{In: table, Field: "touched", Moot: hasNone("touched")},
 	}

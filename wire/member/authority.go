@@ -202,7 +202,7 @@ func (c *coder) ask(v *authority.Ask) {
 	text(c, &v.Name)
 	number(c, &v.Token)
 	text(c, &v.Reason)
-	number(c, &v.Cursor)
+	text(c, &v.Prefix)
 	c.count(&v.Limit)
 	c.count(&v.Skip)
 }
@@ -212,7 +212,7 @@ func (c *coder) answer(v *authority.Answer) {
 	number(c, &v.Number)
 	c.count(&v.Skip)
 	c.locks(&v.Locks)
-	number(c, &v.Next)
+	text(c, &v.Next)
 	c.count(&v.More)
 	c.grants(&v.Grants)
 	c.failure(&v.Err)

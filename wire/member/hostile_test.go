@@ -132,7 +132,6 @@ func TestDecodeRefuses(t *testing.T) {
 		{"more tickets of a name than the bytes", changed(said(bakery.Tickets{Names: []bakery.NameState{{}}}), 3, 1), ErrLong},
 		{"more claims than the bytes", changed(said(bakery.Claim{}), 2, 1), ErrLong},
 		{"units beyond 32 bits", whole(permission.Free{Uses: 1 << 40}), ErrRange},
-		{"more names than the bytes", changed(whole(clientele.Ask{}), 6, 100), ErrLong},
 		{"more locks than the bytes", changed(whole(clientele.Answer{}), 8, 1), ErrLong},
 		{"more seats than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
 		{"more words than the bytes", changed(whole(grantor.TransferTable{}), 1, 1), ErrLong},

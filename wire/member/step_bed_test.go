@@ -44,7 +44,7 @@ type place struct {
 	sessions []lock.SessionID
 	op       uint64
 	scanned  []lock.Lock
-	next     uint64 // where the scan goes on
+	next     string // where the scan goes on
 	journal  journal
 }
 

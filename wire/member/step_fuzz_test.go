@@ -241,7 +241,7 @@ func changeList(v reflect.Value, what byte) {
 	}
 }
 
-// mostPages is how many answers a scan takes: the shards of a space answer one after the other.
+// mostPages is how many answers a scan takes.
 const mostPages = 4
 
 // inspect asks the victim what is held, if it can say so, and checks that this can be so.
@@ -249,11 +249,11 @@ func (b *stepBed) inspect() {
 	b.t.Helper()
 	for port := range protocol.Port(2) {
 		b.victim.scanned = nil
-		for pages, cursor := 0, uint64(0); pages == 0 || pages < mostPages && cursor != 0; pages++ {
-			b.victim.next = 0
-			b.call(b.victim, port+1, &protocol.Scan{Cursor: cursor, Limit: 1000})
+		for pages, after := 0, ""; pages == 0 || pages < mostPages && after != ""; pages++ {
+			b.victim.next = ""
+			b.call(b.victim, port+1, &protocol.Scan{After: after, Limit: 1000})
 			b.pass(6 * time.Second)
-			cursor = b.victim.next
+			after = b.victim.next
 		}
 		for _, l := range b.victim.scanned {
 			b.listed++

@@ -27,6 +27,8 @@ func rules(c *Config) []snapshot.Rule {
 		{In: table, Field: "history", Moot: always},
 		// Where to look first for a token: it is looked for elsewhere, too.
 		{In: table, Field: "given", Moot: always},
+		// The names that are there, sorted as far as listings and time have led to it.
+		{In: table, Field: "order", Moot: always},
 		// Room that is kept from one step to the next.
 		{In: table, Field: "touched", Moot: func(in reflect.Value) bool { return in.FieldByName("touched").Len() == 0 }},
 		// It is compared with what is 2²⁰ tokens away.
