@@ -36,11 +36,17 @@ const (
 	maxQueue = 1 << 16
 )
 
-// linkTo returns this member's end of the link to another one of the view.
+// linkTo returns this member's end of the link to another one of the view. A member without a place there has
+// no link: kept under no id, it would put the links out of order, and the next one to a member that has a link
+// already would count its letters from 1 again.
 func (m *Machine) linkTo(to protocol.ID) *link {
 	i, found := slices.BinarySearchFunc(m.links, to, func(l *link, id protocol.ID) int { return cmp.Compare(l.to.ID, id) })
 	if !found {
-		m.links = slices.Insert(m.links, i, &link{to: m.placeOf(to), due: protocol.Never, hearBy: protocol.Never, heard: true})
+		place := m.placeOf(to)
+		if place.ID == 0 {
+			panic(fmt.Sprintf("bakery: a link to member %d, which has no place in view %d", to, m.standing.View.Number))
+		}
+		m.links = slices.Insert(m.links, i, &link{to: place, due: protocol.Never, hearBy: protocol.Never, heard: true})
 	}
 	return m.links[i]
 }
@@ -157,12 +163,9 @@ func (m *Machine) cut() {
 	m.links = slices.DeleteFunc(m.links, func(l *link) bool { return !m.present(l.to) })
 }
 
-// congested returns a leader that leaves so much unheard that no further tickets are taken.
-func (m *Machine) congested() (protocol.ID, bool) {
-	for _, leader := range m.others {
-		if l := m.linkTo(leader); len(l.queue) >= maxQueue {
-			return leader, true
-		}
-	}
-	return 0, false
+// congested reports whether one of the leaders leaves so much unheard that no further tickets are taken.
+func (m *Machine) congested() bool {
+	return slices.ContainsFunc(m.links, func(l *link) bool {
+		return len(l.queue) >= maxQueue && slices.Contains(m.others, l.to.ID)
+	})
 }

@@ -161,3 +161,25 @@ func TestLinksRepeatTheOldest(t *testing.T) {
 		t.Errorf("pauses %v, want %v", pauses, want)
 	}
 }
+
+// TestALeaderThatHasLeftHasNoLink: whether a leader leaves too much unheard is asked of those alone who are in the
+// view, and the links to those keep their numbers.
+func TestALeaderThatHasLeftHasNoLink(t *testing.T) {
+	w := newWire(t, 1)
+	m := w.ends[0]
+	m.term.Leaders = append(m.term.Leaders, clientele.Place{ID: 3, Since: 1}) // in no view any more
+	m.others = append(m.others, 3)
+	w.say(0)
+	if m.congested() {
+		t.Error("one letter is too much")
+	}
+	if w.say(0); len(m.links) != 1 || m.links[0].sent != 2 {
+		t.Errorf("%d links, the first with %d letters; want 1 with 2", len(m.links), m.links[0].sent)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("there is a link to a member without a place in the view")
+		}
+	}()
+	m.linkTo(3)
+}

@@ -73,7 +73,7 @@ func (m *Machine) inTheWay(x *ticket, master protocol.ID) *ticket {
 // refusal says why no ticket is drawn, or nil.
 func (m *Machine) refusal(t *Ticket) *Failed {
 	p := m.book.names[t.Name]
-	if _, congested := m.congested(); congested {
+	if m.congested() {
 		return &Failed{Why: FailedLimit, Limit: maxQueue}
 	}
 	if p == nil {
