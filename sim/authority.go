@@ -39,6 +39,9 @@ func (w *world) viewed(m *member, v *protocol.View) {
 	}
 	w.tell.viewed(m, v)
 	m.view = v
+	if w.protocol.Peering != nil && v.Open {
+		m.opened()
+	}
 	if w.settings.locals && m.local == nil {
 		m.local = newLocal(m)
 		w.do(w.now, m.local.open)

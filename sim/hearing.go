@@ -1,13 +1,18 @@
 package sim
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // Where nobody is in charge, no queue says which request came first. What is promised is that who
 // asks after another one's request was heard by everybody comes after it (P5): so from then on
-// that request stands, as one does that an authority has queued.
+// that request stands, as one does that an authority has queued. Everybody is every member that can
+// grant: those of the view, and those that it has left out while their leases last. Such a member goes on granting
+// by permissions that it was given before, and nothing reaches it.
 
 // Plea is what a member asks the others for.
 type Plea struct {
@@ -17,7 +22,10 @@ type Plea struct {
 }
 
 // hearers are those that have heard of a request: the members, each in which life.
-type hearers map[protocol.ID]uint32
+type hearers struct {
+	of Plea
+	by map[protocol.ID]uint32
+}
 
 // mostPleas is of how many requests it is known who has heard them, before those are forgotten
 // that ask no more.
@@ -35,41 +43,67 @@ func (m *member) wish(number uint64) (key requestKey, asks bool) {
 // heardBy notes that another member has heard of a request. When all have that are in its member's
 // view, nobody who asks later comes before it.
 func (m *member) heardBy(other *member, plea *Plea) {
-	key, asks := m.wish(plea.Number)
-	if !asks {
+	if _, asks := m.wish(plea.Number); !asks {
 		return
 	}
 	m.forgetPleas()
 	if m.heard == nil {
 		m.heard = map[uint64]hearers{}
 	}
-	if m.heard[plea.Number] == nil {
-		m.heard[plea.Number] = hearers{}
+	h, known := m.heard[plea.Number]
+	if !known {
+		h = hearers{by: map[protocol.ID]uint32{}}
 	}
-	m.heard[plea.Number][other.id] = other.life
-	if !m.heardByAll(plea.Number) {
+	h.of, h.by[other.id] = *plea, other.life
+	m.heard[plea.Number] = h
+	m.stand(plea.Number)
+}
+
+// stand lets a request stand, if everybody has heard of it.
+func (m *member) stand(number uint64) {
+	key, asks := m.wish(number)
+	if !asks || !m.heardByAll(number) {
 		return
 	}
-	asked := requestKey{lock.SessionID{Member: uint64(m.id)}, plea.Number}
+	plea, asked := m.heard[number].of, requestKey{lock.SessionID{Member: uint64(m.id)}, number}
 	m.world.judge.wishes(plea.Name, asked, key)
 	m.world.judge.stands(plea.Name, asked, plea.Reign)
 }
 
+// opened lets those requests stand of which only members have not heard that can grant nothing any more.
+func (m *member) opened() {
+	for _, number := range slices.Sorted(maps.Keys(m.heard)) {
+		m.stand(number)
+	}
+}
+
 // heardByAll reports whether all others of the member's view have heard of a request, in the life
-// in which they are.
+// in which they are, and no member that the view has left out can grant anything.
 func (m *member) heardByAll(number uint64) bool {
 	w := m.world
+	if slices.ContainsFunc(w.members, m.leftOut) {
+		return false
+	}
 	for _, listed := range m.view.Members {
 		if listed.ID == m.id {
 			continue
 		}
 		place, known := w.network.id[listed.ID]
-		life, heard := m.heard[number][listed.ID]
+		life, heard := m.heard[number].by[listed.ID]
 		if !known || !heard || !w.members[place].up || w.members[place].life != life {
 			return false
 		}
 	}
 	return true
+}
+
+// leftOut reports whether another member has a lease, and no place in this one's view.
+func (m *member) leftOut(other *member) bool {
+	if other == m || !other.leased() {
+		return false
+	}
+	at, listed := m.view.Of(other.id)
+	return !listed || at.Tenure != other.view.Lease.Tenure
 }
 
 // forgetPleas drops what asks no more, where there is much.

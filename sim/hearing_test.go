@@ -72,7 +72,20 @@ func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
 		}},
 		"all that are left in the view": {true, func(w *world, _ []*peerStandIn, hears func(int)) {
 			w.members[0].view = &protocol.View{Number: 2, Members: w.members[0].view.Members[:2]}
+			w.members[2].view = nil
 			hears(1)
+		}},
+		"one that was left out can grant still": {false, func(w *world, _ []*peerStandIn, hears func(int)) {
+			w.members[0].view = &protocol.View{Number: 2, Members: w.members[0].view.Members[:2]}
+			hears(1)
+		}},
+		"one that was left out can grant no more": {true, func(w *world, _ []*peerStandIn, hears func(int)) {
+			view := protocol.View{Number: 2, Members: w.members[0].view.Members[:2]}
+			w.members[0].view = &view
+			hears(1)
+			w.now = 2 * time.Second
+			w.members[2].view, view.Open = nil, true
+			w.viewed(w.members[0], &view)
 		}},
 		"it has entered": {false, func(_ *world, spaces []*peerStandIn, hears func(int)) {
 			hears(1)
@@ -93,7 +106,7 @@ func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
 			if stands := len(queue) == 1; stands != tt.stands {
 				t.Fatalf("it stands: %v; want %v", stands, tt.stands)
 			}
-			if tt.stands && (queue[0].key != key(1) || queue[0].since != time.Second || queue[0].reign.Counter != 1) {
+			if tt.stands && (queue[0].key != key(1) || queue[0].since != w.now || queue[0].reign.Counter != 1) {
 				t.Errorf("%+v stands", queue[0])
 			}
 		})

@@ -46,7 +46,7 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 // P5, order within a reign, as it can be seen from outside: once a request stands in
 // the queue of a reign's authority, nobody whose request is sent later is granted the
 // name before it in that reign. Where members ask one another a request for an exclusive lock
-// stands when all that are in the view have heard of it, and it is exclusive locks alone that
+// stands when all members that can grant have heard of it, and it is exclusive locks alone that
 // must not come before it (hearing.go). Where leaders number tickets one stands when a majority of them
 // knows its number, and of two that exclude each other none comes before the other (leading.go).
 

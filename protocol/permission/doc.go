@@ -95,7 +95,8 @@
 // Exclusive locks are granted in the order of stamps (P5): a request waits for all that have an
 // older stamp, and it is stamped when it arrives at its member, whether or not its turn to ask
 // has come there. So who asks after another one's request was heard by everybody comes after
-// it, unless that one does not want to wait: whoever refuses it forgets it. At one member the order is that of arrival, for all modes. Across members a large demand for
+// it (everybody that can grant: a member that was left out of the view can, by permissions that it has, until the
+// view is open), unless that one does not want to wait: whoever refuses it forgets it. At one member the order is that of arrival, for all modes. Across members a large demand for
 // units is not starved by small ones, which wait for whatever is older and does not fit beside
 // them; beyond that there is no order among units, nor among the entries of a space with Capacity.
 //
