@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -30,6 +32,16 @@ func (s *Summary) Stale() int { return s.counts.stale }
 // on how many run at a time. Told, if not nil, is called for every result in the order
 // of the seeds.
 func RunMany(c Config, first uint64, seeds, jobs int, told func(*Result)) (*Summary, error) {
+	return runBatch(context.Background(), c, first, seeds, jobs, told)
+}
+
+// RunUntil simulates seeds from first on as RunMany does, at least one of each job, until ctx is done: runs that have
+// begun are finished, and count.
+func RunUntil(ctx context.Context, c Config, first uint64, jobs int, told func(*Result)) (*Summary, error) {
+	return runBatch(ctx, c, first, math.MaxInt, jobs, told)
+}
+
+func runBatch(ctx context.Context, c Config, first uint64, seeds, jobs int, told func(*Result)) (*Summary, error) {
 	c.Observe = nil
 	if err := c.check(); err != nil {
 		return nil, err
@@ -41,7 +53,7 @@ func RunMany(c Config, first uint64, seeds, jobs int, told func(*Result)) (*Summ
 	}
 	var workers sync.WaitGroup
 	for range max(1, min(jobs, seeds)) {
-		workers.Go(b.work)
+		workers.Go(func() { b.work(ctx) })
 	}
 	workers.Wait()
 	return b.summary, b.err
@@ -63,12 +75,14 @@ type batch struct {
 	summary *Summary
 }
 
-func (b *batch) work() {
-	for {
+func (b *batch) work(ctx context.Context) {
+	for first := true; first || ctx.Err() == nil; first = false {
 		b.mu.Lock()
 		i := b.next
-		b.next++
 		over := b.over || i >= b.seeds
+		if !over {
+			b.next++
+		}
 		b.mu.Unlock()
 		if over {
 			return

@@ -1,0 +1,30 @@
+package sim
+
+import (
+	"context"
+	"testing"
+)
+
+// TestRunUntilEndsWithItsTime: runs that have begun count, each job has one at least, and the first that fails ends
+// all, with no seed below it left out.
+func TestRunUntilEndsWithItsTime(t *testing.T) {
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	c := config("election")
+	summary, err := RunUntil(over, c, 1<<50, 3, nil)
+	if err != nil || summary.Worst != nil || summary.Seeds < 1 || summary.Seeds > 3 || summary.First != 1<<50 {
+		t.Fatalf("%+v, %v; want one to three seeds", summary, err)
+	}
+	c = config("central")
+	c.Faults = 1 << DriftBeyond
+	var seeds []uint64
+	summary, err = RunUntil(t.Context(), c, 1, 2, func(r *Result) { seeds = append(seeds, r.Seed) })
+	if err != nil || summary.Worst == nil || summary.Worst.Seed != uint64(summary.Seeds) {
+		t.Fatalf("%+v, %v; want a seed that fails, and all before it", summary, err)
+	}
+	for i, seed := range seeds {
+		if seed != uint64(i+1) {
+			t.Fatalf("seeds %v; want all in order", seeds)
+		}
+	}
+}
