@@ -19,10 +19,11 @@ type holder struct {
 	sessions map[lock.SessionID]*presence
 	spare    *presence // of a session that has nothing here any more, for the next one
 	all      chain
-	wishes   uint64 // numbers given
-	lapses   uint64 // of the tenure that they are given in
-	reign    uint64 // the last one in which this member was the authority
-	counted  uint32 // and the tokens that had been given in it
+	wishes   uint64   // numbers given
+	lapses   uint64   // of the tenure that they are given in
+	asked    []uint64 // numbers of what was asked for, in order, the first ones of which are unanswered
+	reign    uint64   // the last one in which this member was the authority
+	counted  uint32   // and the tokens that had been given in it
 
 	stage       stage
 	report      report

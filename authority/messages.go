@@ -61,6 +61,8 @@ type (
 		Wish lock.Seat
 		// After are wishes for the same name whose release is under way, and comes first.
 		After []Released
+		// Low is the lowest wish of the sender's that no authority has answered yet.
+		Low uint64
 	}
 
 	// Release ends a wish for good, granted or not: RELEASE_LOCK, forced or not. It is

@@ -26,6 +26,7 @@ type peer struct {
 
 	broken []Answer // to its Breaks, until it has heard them
 	low    uint64   // its Asks below have been answered
+	past   past     // its wishes that are over, as far as copies of them may be under way
 
 	grants int // that were given to its clients since the last Tally
 }
@@ -266,6 +267,9 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 			m.onRelease(now, p, released, w.Name, out)
 		}
 	}
+	if m.isOver(p, msg, out) {
+		return
+	}
 	r := requestOf(now, w)
 	if m.postpone(now, r, wishKey{p.id, w.Request}, out) {
 		return
@@ -292,6 +296,7 @@ func requestOf(now protocol.Time, s *lock.Seat) *lock.Request {
 // onRelease ends a wish, whatever has become of it.
 func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string, out *protocol.Effects) {
 	key := wishKey{p.id, e.Wish}
+	p.past.add(e.Wish, nil)
 	m.authority.forget(key)
 	m.authority.endVisits(func(r *lock.Request) bool { return r.Session == e.Session && r.ID == e.Wish })
 	m.outrun(name, key, e.Last)
@@ -332,6 +337,7 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 	}
 	switch d.Kind {
 	case lock.Released:
+		p.past.add(d.Request, nil)
 		c.forget(key)
 		return
 	case lock.Queued:
@@ -340,10 +346,13 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 		}
 	case lock.Lost:
 		// Its own clock has ended it; only one that never heard of its grant must hear this.
+		p.past.add(d.Request, nil)
 		repeats = d.Loss != holdfast.HoldLimit || unheard != nil
 	case lock.Refused:
 		// Who has asked asks again, unless it has reported the wish and takes it for queued: then the
 		// word before, which answered the report, has not been heard.
+		refusal := msg
+		p.past.add(d.Request, &refusal)
 		repeats = key != answered || unheard != nil
 	default:
 		repeats = !protocol.Mutated("grant told once")

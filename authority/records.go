@@ -137,6 +137,9 @@ type presence struct {
 // enter puts a record where it is found.
 func (h *holder) enter(r *record) {
 	h.records[r.wish] = r
+	if r.state == asking {
+		h.asked = append(h.asked, r.wish)
+	}
 	h.all.join(ofAll, r)
 	if r.whole {
 		return

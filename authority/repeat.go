@@ -82,7 +82,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 				r.first = now
 			}
 			r.sent = true
-			m.toAuthority(Acquire{Stamp: m.stamp(), Wish: m.seat(now, r), After: after}, out)
+			m.toAuthority(Acquire{Stamp: m.stamp(), Wish: m.seat(now, r), After: after, Low: m.holder.low()}, out)
 		}
 	case r.state == ending && r.whole:
 		m.toAuthority(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)

@@ -1,5 +1,7 @@
 package published
 
+import "github.com/holdfast-locks/holdfast/sim"
+
 // grantor has the holes of Geode's distributed lock service, by their numbers in the list of
 // hazards of its description, and the rule by which a grantor begins.
 func grantor() []Row {
@@ -29,6 +31,12 @@ func grantor() []Row {
 			Rule: "lent tokens not outrun", Protocol: "grantor", Source: "holding on, ours", Breaks: "P2", Budget: 100,
 			Hole: "A member that holds on to a grant gives it to its clients under tokens that it counts itself. " +
 				"When it gives the grant back the grantor goes on from the token that it gave, and gives those in between again.",
+		},
+		{
+			Rule: "late copy asked anew", Protocol: "grantor", Source: "repetition, ours", Breaks: "P5",
+			Faults: "delay,loss,duplicate,reorder", Bias: sim.Bias{Crowd: true}, Budget: 3000,
+			Hole: "A request is said again until it is answered, and a copy that comes after its refusal is taken for a request. " +
+				"It takes a place in the queue though its client has given up, and the next request of its owner enters with it, before others.",
 		},
 	}
 }

@@ -135,6 +135,7 @@ func (c *coder) acquire(v *authority.Acquire) {
 		c.ended(&v.After[i].Ended)
 		number(c, &v.After[i].Last)
 	}
+	number(c, &v.Low)
 }
 
 func (c *coder) release(v *authority.Release) {
