@@ -95,6 +95,9 @@ func (c *Client) acknowledged(sent, ttl time.Duration) bool {
 		return false
 	}
 	s.ttl, s.anchor, c.doubted = ttl, sent, false
+	if c.settings.renewed != nil {
+		go c.settings.renewed()
+	}
 	c.alarms.arm(&c.deadline, s.Deadline())
 	c.alarms.arm(&c.late, sent+ttl/2)
 	return true

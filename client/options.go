@@ -33,6 +33,7 @@ type settings struct {
 	resume  bool
 	direct  bool
 	late    func(remaining time.Duration)
+	renewed func()
 	keep    bool
 	log     *slog.Logger
 	clock   clock.Clock
@@ -97,6 +98,11 @@ func Logger(log *slog.Logger) Option { return func(s *settings) { s.log = log } 
 // that has ended by then: where this process did not run for a while, only the end is
 // told. But the session may end while f runs.
 func OnLate(f func(remaining time.Duration)) Option { return func(s *settings) { s.late = f } }
+
+// OnRenewed calls f when a heartbeat of the session has been acknowledged, so that
+// [Client.Deadline] has moved. f runs on a goroutine of its own. It is for a caller that
+// hands the deadline on, as to a process that watches over it.
+func OnRenewed(f func()) Option { return func(s *settings) { s.renewed = f } }
 
 // KeepLost leaves it to Close to let the authority know of a lock that has ended
 // otherwise than by Unlock while its session lives on: broken by an operator, or at

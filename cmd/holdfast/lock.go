@@ -27,7 +27,7 @@ const usualKillAfter = 5 * time.Second
 
 // lockCommand is `holdfast lock NAME… -- COMMAND`.
 func (p *program) lockCommand() *cli.Command {
-	onLost := textFlag("on-lost", "what becomes of the command when the lock is lost: `term`, kill or ignore")
+	onLost := textFlag("on-lost", "what becomes of the command when the lock is lost: `term`, kill or ignore; with ignore the guardian kills it only when holdfast is killed")
 	onLost.Value = lostTerm
 	return &cli.Command{
 		Name:      "lock",
@@ -35,9 +35,12 @@ func (p *program) lockCommand() *cli.Command {
 		UsageText: name + " lock [flags] NAME[ NAME…] -- COMMAND [ARG…]",
 		Description: "Waits until every NAME is granted, runs COMMAND, and releases them when it has ended. The exit code\n" +
 			"is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator broke one.\n" +
-			"When a lock is lost the command's whole process group is ended before anybody else can be granted\n" +
+			"When a lock is lost the command's whole process group is ended before another client can be granted\n" +
 			"the name: by TERM, then KILL. Once that has begun the lock counts as lost, even if the member answers\n" +
-			"again meanwhile.\n\n" +
+			"again meanwhile. A guardian process sends KILL at the deadline if holdfast itself is stopped or frozen.\n" +
+			"A command that changes its user, as sudo does, cannot be killed by another user: when its lock is lost\n" +
+			"it runs on, holdfast names its process and returns 79. Run holdfast as that user instead: sudo holdfast\n" +
+			"lock NAME -- COMMAND.\n\n" +
 			"With --store no member is needed: the locks are in PostgreSQL, Redis, etcd, Cassandra or a folder, by\n" +
 			"protocol claim, and as safe as the clocks of all who use the store are close together (class advisory);\n" +
 			"by conditional writes, --store-options cas, as safe as the store (class fenced). All who use a store have\n" +
@@ -62,7 +65,7 @@ type lockOrder struct {
 	store     *storeOrder // nil: a member is asked
 	command   []string
 	killAfter time.Duration
-	explicit  bool // --kill-after was given
+	explicit  bool // --kill-after was given, or what cuts it
 	onLost    string
 	skip      bool
 }
@@ -80,7 +83,7 @@ func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 	}
 	o := &lockOrder{
 		wish: wish, command: p.command, skip: c.Bool("skip"), onLost: c.String("on-lost"),
-		killAfter: c.Duration("kill-after"), explicit: c.IsSet("kill-after"),
+		killAfter: c.Duration("kill-after"), explicit: c.IsSet("kill-after") || c.IsSet("ttl") || c.IsSet("hold"),
 	}
 	switch {
 	case o.killAfter < 0:
@@ -111,7 +114,7 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 	}
 	l := &locking{
 		order: order, program: p, flags: c, say: newScribe(p.stderr, len(order.names)),
-		status: status{events, spaceOf(c)}, clock: clock.Real(),
+		status: status{events, spaceOf(c)}, clock: clock.Real(), renewed: make(chan struct{}, 1),
 	}
 	err = l.run(ctx)
 	if order.skip && errors.Is(err, holdfast.ErrHeld) {

@@ -32,6 +32,7 @@ type locking struct {
 	clock   clock.Clock                        // of deadlines
 	ends    func(*holdfast.Lock) time.Duration // nil: what the lock's own Deadline says
 	told    []bool                             // of which locks it was told how they ended
+	renewed chan struct{}                      // receives when the deadline has moved
 
 	// telling keeps in order what different goroutines tell: that the member does not
 	// answer, and how it ends. Everything below is set under it.
@@ -157,12 +158,20 @@ func (l *locking) expires() string {
 }
 
 func (l *locking) clientOptions() []client.Option {
-	options := []client.Option{client.TTL(l.order.ttl), client.OnLate(l.onLate)}
+	options := []client.Option{client.TTL(l.order.ttl), client.OnLate(l.onLate), client.OnRenewed(l.onRenewed)}
 	if l.order.onLost != lostIgnore {
 		// The authority hears of a broken lock when the command has ended.
 		options = append(options, client.KeepLost())
 	}
 	return options
+}
+
+// onRenewed is called when a heartbeat was acknowledged.
+func (l *locking) onRenewed() {
+	select {
+	case l.renewed <- struct{}{}:
+	default: // the watch has not looked since the last one
+	}
 }
 
 // onLate is called when the member has not answered for half of the ttl. That is told
@@ -194,8 +203,9 @@ func (l *locking) command(ctx context.Context) error {
 		defer stop()
 	}
 	p := l.program
+	watch := newWatch(l, l.client.TTL(), l.client.Deadline)
 	process, err := supervise.Start(held, supervise.Command{
-		Args: l.order.command, Env: l.environment(),
+		Args: l.order.command, Env: l.environment(), Deadline: watch.kept,
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		Notice: func(sentence string) { l.say.tell("%s", sentence) },
 	})
@@ -203,7 +213,8 @@ func (l *locking) command(ctx context.Context) error {
 		return l.notStarted(err)
 	}
 	l.signals.Forward(process)
-	exit, lost, err := newWatch(l, process, l.client.TTL(), l.client.Deadline).run()
+	watch.guardian = process.SetDeadline
+	exit, lost, err := watch.run(process)
 	switch {
 	case lost != nil:
 		return l.lost(exit, lost, err)

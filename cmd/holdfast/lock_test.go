@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ type bed struct {
 	*watch
 	backing *testBacking
 	manual  *clock.Manual
+	kill    time.Duration // the deadline that the guardian has, whose clock is another
 	output  *bufio.Reader // of the command
 	events  *bufio.Reader // of --status-fd
 }
@@ -74,10 +76,14 @@ func newBed(t *testing.T, order *lockOrder, script string) *bed {
 			t.Error(err)
 		}
 	})
-	return &bed{
-		watch: newWatch(l, process, 12*time.Second, backing.Deadline), backing: backing, manual: manual,
+	w := newWatch(l, 12*time.Second, backing.Deadline)
+	b := &bed{
+		watch: w, backing: backing, manual: manual, kill: w.kept,
 		output: bufio.NewReader(output), events: bufio.NewReader(told),
 	}
+	w.process = process
+	w.guardian = func(at time.Duration) error { b.kill = at; return nil }
+	return b
 }
 
 func testPipe(t *testing.T) (r, w *os.File) {
@@ -128,10 +134,40 @@ func (b *bed) start() <-chan ended {
 	result := make(chan ended, 1)
 	go func() {
 		var e ended
-		e.exit, e.lost, e.err = b.run()
+		e.exit, e.lost, e.err = b.run(b.process)
 		result <- e
 	}()
 	return result
+}
+
+// doubted is when the pauses before TERM begin, by the present deadline.
+func (b *bed) doubted() time.Duration {
+	b.refresh()
+	return b.doubtAt()
+}
+
+// lapse lets the pauses before TERM pass, each in time, and reports how long they took.
+func (b *bed) lapse() time.Duration {
+	began := b.manual.Now()
+	for b.onTime(); !b.dying; b.onTime() {
+		b.manual.Advance(b.pauseTo - b.manual.Now())
+	}
+	return b.manual.Now() - began
+}
+
+// reach moves the clock on to a time, from one timer of a running watch to the next.
+func (b *bed) reach(at time.Duration) {
+	for {
+		next := b.manual.Next()
+		if next == clock.Never {
+			runtime.Gosched() // the watch has not set its timer yet
+			continue
+		}
+		b.manual.Advance(min(next, at) - b.manual.Now())
+		if next >= at {
+			return
+		}
+	}
 }
 
 // stubborn does not end by TERM, nor does its child.
@@ -162,14 +198,17 @@ func TestLockTermFollowsDeadline(t *testing.T) {
 	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "echo ready; exec cat")
 	term := func() time.Duration { return b.backing.deadline - 3*time.Second - b.guard }
 	for range 3 {
-		b.manual.Advance(term() - 1 - b.manual.Now())
+		b.manual.Advance(b.doubted() - 1 - b.manual.Now())
 		if b.onTime(); b.dying {
 			t.Fatalf("ended at %v; the deadline is %v", b.manual.Now(), b.backing.deadline)
 		}
 		b.backing.deadline = b.manual.Now() + 12*time.Second // a heartbeat was acknowledged
 	}
-	b.manual.Advance(term() - b.manual.Now())
-	b.onTime()
+	b.manual.Advance(b.doubted() - b.manual.Now())
+	b.lapse()
+	if late := b.manual.Now() - term(); late < -answerLimit/10 || late > answerLimit/10 {
+		t.Fatalf("TERM came %v after its time", late)
+	}
 	if !b.dying || b.killAt != b.backing.deadline-b.guard {
 		t.Fatalf("at %v dying is %v and KILL is due at %v; the deadline is %v",
 			b.manual.Now(), b.dying, b.killAt, b.backing.deadline)
@@ -189,8 +228,86 @@ func TestLockLooksAgain(t *testing.T) {
 		t.Errorf("looks again at %v, want at a quarter of what is left", next)
 	}
 	b.manual.Advance(8 * time.Second)
-	if next := b.next(); next != 9*time.Second-b.guard {
-		t.Errorf("looks again at %v, want when TERM is due", next)
+	if next := b.next(); next != 9*time.Second-b.guard-answerLimit {
+		t.Errorf("looks again at %v, want when the pauses before TERM begin", next)
+	}
+}
+
+// Where this process and the member stood still together, the member answers at once, and
+// TERM waits for that.
+func TestLockHeartbeatBeforeTerm(t *testing.T) {
+	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
+	b.manual.Advance(10 * time.Second) // TERM was due more than a second ago
+	if b.onTime(); b.dying {
+		t.Fatal("TERM came before a heartbeat could be answered")
+	}
+	b.backing.deadline = b.manual.Now() + 12*time.Second
+	if b.onTime(); b.dying || b.pauseTo != 0 {
+		t.Fatalf("a heartbeat was answered: dying is %v, a pause ends at %v", b.dying, b.pauseTo)
+	}
+
+	b.manual.Advance(b.doubted() - b.manual.Now())
+	b.onTime()
+	b.manual.Advance(b.pauseTo - b.manual.Now() + time.Second) // stood still in a pause
+	if took := b.lapse(); took < answerLimit*9/10 || took > answerLimit {
+		t.Errorf("after a pause that ended late a heartbeat has %v, want %v", took, answerLimit)
+	}
+	if err := <-b.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// The guardian gets each deadline, and none that is later once the command is being ended.
+func TestLockGuardianHasTheDeadline(t *testing.T) {
+	b := newBed(t, &lockOrder{killAfter: time.Second, onLost: lostTerm}, "exec cat")
+	for _, deadline := range []time.Duration{12 * time.Second, 20 * time.Second, 15 * time.Second} {
+		b.backing.deadline = deadline
+		if b.onTime(); b.kill != deadline-b.guard/2 {
+			t.Errorf("the deadline is %v, the guardian kills at %v", deadline, b.kill)
+		}
+	}
+	b.locks[0].End(holdfast.Broken)
+	b.onLost(0)
+	want := time.Second + b.guard/2
+	if b.kill != want {
+		t.Errorf("the command gets a second, and the guardian kills at %v, want %v", b.kill, want)
+	}
+	b.backing.deadline = time.Minute
+	if b.onTime(); b.kill != want {
+		t.Errorf("a heartbeat has moved the guardian's deadline to %v", b.kill)
+	}
+	if err := <-b.ended; err != nil {
+		t.Error(err)
+	}
+
+	b = newBed(t, &lockOrder{onLost: lostIgnore}, "exec cat")
+	if b.onTime(); b.kill != clock.Never {
+		t.Errorf("--on-lost ignore: the guardian kills at %v", b.kill)
+	}
+}
+
+// A heartbeat has no more than a third of what is left until KILL.
+func TestLockHeartbeatIsBounded(t *testing.T) {
+	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
+	left := 90 * time.Millisecond
+	b.manual.Advance(12*time.Second - b.guard - left)
+	if took := b.lapse(); took == 0 || took > left/3 {
+		t.Errorf("a heartbeat has %v of %v", took, left)
+	}
+	if err := <-b.ended; err != nil {
+		t.Error(err)
+	}
+
+	b = newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
+	b.manual.Advance(b.doubted())
+	for b.onTime(); !b.dying; b.onTime() { // each pause ends late, as on a machine that is starved
+		b.manual.Advance(b.pauseTo - b.manual.Now() + b.patience(b.manual.Now()))
+	}
+	if b.killAt == clock.Never {
+		t.Error("no time was left for TERM")
+	}
+	if err := <-b.ended; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -201,11 +318,11 @@ func TestLockKillsBeforeDeadline(t *testing.T) {
 		t.Fatalf("it said %q", line)
 	}
 	result := b.start()
-	b.manual.Advance(8*time.Second - b.guard)
+	b.reach(8*time.Second - b.guard)
 	if line := b.read(t); line != "term\n" {
 		t.Fatalf("it said %q", line)
 	}
-	b.manual.Advance(4 * time.Second) // to the guard
+	b.manual.Advance(12*time.Second - b.guard - b.manual.Now())
 	e := <-result
 	if !errors.Is(e.lost, holdfast.ErrLost) || e.err != nil || e.exit.Status() != 137 {
 		t.Fatalf("%+v", e)
@@ -324,7 +441,7 @@ func TestLockLateBeforeLost(t *testing.T) {
 		b.manual.Advance(due - test.early)
 		test.first(b)
 		if b.manual.Advance(test.early); b.locks[0].Check() == nil {
-			b.onTime()
+			b.lapse()
 		} else {
 			b.onLost(0)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -19,16 +20,31 @@ import (
 // than it would have been by the deadline that was known: that is how long the
 // authority waits for us.
 //
+// The guardian knows each deadline, too, and sends KILL half a guard before it: the
+// command ends in time although this process is stopped or slow.
+//
+// TERM comes only after three pauses that each ended in time, and in which a heartbeat
+// could be answered. When this process and the members stood still together, as a virtual
+// machine does whose state is saved, the members are there again at once.
+//
 // What was begun is not taken back: when TERM is sent the lock counts as lost, even
 // if a heartbeat is acknowledged a moment later.
 type watch struct {
 	*locking
 	process *supervise.Process
 	session func() time.Duration // the session's deadline
+	// guardian gets the deadline at which the guardian is to kill the command.
+	guardian func(time.Duration) error
+
+	renewed <-chan struct{} // receives when the deadline has moved
 	timer   clock.Timer
 	grace   time.Duration // between TERM and KILL
 	guard   time.Duration // between KILL and the deadline
 	known   time.Duration // the deadline as last read
+	kept    time.Duration // the deadline that the guardian has
+	pauses  int           // that ended in time before TERM
+	tries   int           // all of them
+	pauseTo time.Duration // the end of the present one
 	gone    chan int      // the locks that have ended, by their place
 
 	first  error         // why the first of the locks was lost
@@ -39,11 +55,11 @@ type watch struct {
 	failed error         // what the last of them returned
 }
 
-// newWatch returns a watch of a command whose locks live for lease unless they are
+// newWatch returns a watch of the locks of l, which live for lease unless they are
 // renewed. Session returns the deadline of their session.
-func newWatch(l *locking, process *supervise.Process, lease time.Duration, session func() time.Duration) *watch {
+func newWatch(l *locking, lease time.Duration, session func() time.Duration) *watch {
 	w := &watch{
-		locking: l, process: process, session: session,
+		locking: l, session: session, renewed: l.renewed,
 		gone: make(chan int, len(l.locks)), ended: make(chan error, 2),
 	}
 	if l.order.hold > 0 {
@@ -52,15 +68,29 @@ func newWatch(l *locking, process *supervise.Process, lease time.Duration, sessi
 	w.grace = min(l.order.killAfter, lease/3)
 	w.guard = guardOf(lease)
 	w.known = l.deadline()
+	w.kept = w.lastMoment()
 	if l.order.onLost != lostIgnore {
 		l.telling.Lock()
 		l.lead = w.grace + w.guard
 		l.telling.Unlock()
 	}
 	if w.grace < l.order.killAfter && l.order.explicit {
-		w.tellCut()
+		w.say.tell("--kill-after %v is cut to %v, a third of how long the lock may go unrenewed or be held",
+			short(w.order.killAfter), short(w.grace.Round(time.Millisecond)))
 	}
 	return w
+}
+
+// lastMoment is when the guardian has to kill the command: half a guard after this process
+// would have done it. With --on-lost ignore that is never.
+func (w *watch) lastMoment() time.Duration {
+	switch {
+	case w.order.onLost == lostIgnore:
+		return clock.Never
+	case w.dying:
+		return w.kept
+	}
+	return w.known - w.guard/2
 }
 
 // guardOf returns how long before a deadline the last process is to be killed:
@@ -69,16 +99,10 @@ func guardOf(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 250*time.Millisecond)
 }
 
-// tellCut says that the grace is shorter than what was asked for. Where it was not
-// asked for, that is said when it matters.
-func (w *watch) tellCut() {
-	w.say.tell("--kill-after %v is cut to %v, a third of how long the lock may go unrenewed or be held",
-		short(w.order.killAfter), short(w.grace.Round(time.Millisecond)))
-}
-
-// run returns how the command ended, and why its lock was lost if it was. The error
-// is about the command alone.
-func (w *watch) run() (exit supervise.Exit, lost, err error) {
+// run watches over a command, and returns how it ended, and why its lock was lost if it
+// was. The error is about the command alone.
+func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err error) {
+	w.process = process
 	w.timer = w.clock.NewTimer()
 	defer w.timer.Stop()
 	for i, lock := range w.locks {
@@ -93,6 +117,8 @@ func (w *watch) run() (exit supervise.Exit, lost, err error) {
 			done = nil
 		case i := <-w.gone:
 			w.onLost(i)
+		case <-w.renewed:
+			w.onTime()
 		case <-w.timer.C():
 			w.onTime()
 		case w.failed = <-w.ended:
@@ -106,6 +132,16 @@ func (w *watch) run() (exit supervise.Exit, lost, err error) {
 		w.look(i)
 	}
 	exit, err = w.process.Wait()
+	if errors.Is(err, supervise.ErrDeadline) {
+		err = nil
+		if w.first == nil {
+			w.lose()
+		}
+		if !w.dying {
+			w.status.killing(holdfast.Why(w.first))
+		}
+		w.say.tell("%s did not run until the lock was about to end; its guardian has killed the command", name)
+	}
 	return exit, w.first, err
 }
 
@@ -119,8 +155,84 @@ func (w *watch) next() time.Duration {
 		return w.killAt
 	}
 	now := w.clock.Now()
+	w.refresh()
+	if w.pauseTo > 0 {
+		return w.pauseTo
+	}
+	return min(w.doubtAt(), now+max(0, w.known-now)/4)
+}
+
+// refresh reads the deadline, and lets the guardian know when it has moved.
+func (w *watch) refresh() {
 	w.known = w.deadline()
-	return min(w.known-w.lead, now+max(0, w.known-now)/4)
+	w.keep(w.lastMoment())
+}
+
+// keep gives the guardian another deadline.
+func (w *watch) keep(at time.Duration) {
+	if at == w.kept {
+		return
+	}
+	w.kept = at
+	if err := w.guardian(at); err != nil {
+		w.say.tell("%v", err)
+	}
+}
+
+// answerLimit is how long a heartbeat may take to be answered before TERM, at most.
+const answerLimit = 300 * time.Millisecond
+
+// patience is for how long a heartbeat may be answered from the time at on: at most a third
+// of what is left until KILL then.
+func (w *watch) patience(at time.Duration) time.Duration {
+	return min(answerLimit, max(0, w.known-w.guard-at)/3)
+}
+
+// doubtAt is when the pauses begin, so that TERM is due when they are over.
+func (w *watch) doubtAt() time.Duration {
+	at := w.known - w.lead
+	if w.limited() {
+		return at
+	}
+	return at - w.patience(at)
+}
+
+// limited reports whether the hold limit ends a lock before the session does. The
+// session's deadline is read first: one that is moved on meanwhile must not look like a
+// hold limit.
+func (w *watch) limited() bool {
+	session := w.session()
+	return w.order.hold > 0 && w.deadline() < session
+}
+
+// The pauses before TERM. One that ends late says that this process stood still, and that
+// the heartbeat which the client has due then must be given its time again.
+const (
+	pausesBeforeTerm = 3
+	mostPauses       = 9
+)
+
+// doubtful reports whether TERM has to wait for a heartbeat that may still be answered. A
+// hold limit is moved by none.
+func (w *watch) doubtful(now time.Duration) bool {
+	pause := w.patience(now) / pausesBeforeTerm
+	if pause <= 0 || w.tries == mostPauses || w.limited() {
+		return false
+	}
+	switch {
+	case w.pauseTo > 0 && now < w.pauseTo:
+		return true
+	case w.pauseTo > 0 && now-w.pauseTo <= pause:
+		w.pauses++
+	default:
+		w.pauses = 0
+	}
+	if w.pauses == pausesBeforeTerm {
+		return false
+	}
+	w.tries++
+	w.pauseTo = now + pause
+	return true
 }
 
 // onTime ends the command if its time has come.
@@ -134,19 +246,21 @@ func (w *watch) onTime() {
 			w.terminate(0)
 		}
 	default:
-		w.known = w.deadline()
-		if w.due(now) {
-			w.giveUp()
+		w.refresh()
+		switch {
+		case now < w.doubtAt():
+			w.pauses, w.tries, w.pauseTo = 0, 0, 0
+		case !w.doubtful(now):
+			w.lose()
+			w.end()
 		}
 	}
 }
 
-// giveUp ends the command because a lock is about to end.
-func (w *watch) giveUp() {
+// lose takes the locks for lost because one is about to end.
+func (w *watch) lose() {
 	why := holdfast.SessionExpired
-	// The session's deadline first: one that is moved on meanwhile must not look like a
-	// hold limit.
-	if session := w.session(); w.order.hold > 0 && w.deadline() < session {
+	if w.limited() {
 		why = holdfast.HoldLimit
 	}
 	for i, lock := range w.locks {
@@ -157,7 +271,6 @@ func (w *watch) giveUp() {
 		w.first = cmp.Or(w.first, err)
 		w.tellLost(i, err)
 	}
-	w.end()
 }
 
 // onLost is called when a lock has ended.
@@ -183,6 +296,7 @@ func (w *watch) look(i int) {
 func (w *watch) end() {
 	now := w.clock.Now()
 	w.dying, w.killAt = true, min(now+w.grace, w.known-w.guard)
+	w.keep(min(w.kept, w.killAt+w.guard/2))
 	if w.killAt <= now {
 		w.killAt = clock.Never
 		w.terminate(0)
@@ -192,9 +306,6 @@ func (w *watch) end() {
 		w.say.tell("%v; the command gets TERM, and KILL in %v", w.first, (w.killAt - now).Round(time.Millisecond))
 	}
 	w.status.killing(holdfast.Why(w.first))
-	if w.grace < w.order.killAfter && !w.order.explicit {
-		w.tellCut()
-	}
 }
 
 // terminate ends the command's group. KILL follows the grace here, too, by a clock

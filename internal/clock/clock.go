@@ -58,6 +58,17 @@ func (m *Manual) Advance(d time.Duration) {
 	}
 }
 
+// Next returns when the first of the timers fires, or Never.
+func (m *Manual) Next() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next := Never
+	for t := range m.timers {
+		next = min(next, t.at)
+	}
+	return next
+}
+
 // NewTimer returns a timer that is not armed.
 func (m *Manual) NewTimer() Timer {
 	t := &manualTimer{clock: m, at: Never, c: make(chan struct{}, 1)}

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Shared says that all processes of this machine read the same clock.
+const Shared = true
+
 // real is CLOCK_BOOTTIME. Go reads that only by a system call, and CLOCK_MONOTONIC,
 // which is the same but for standing still during a suspend, without one. So by how much
 // the one is ahead of the other is kept from each system call for the next [trust] of

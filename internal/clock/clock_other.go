@@ -4,6 +4,10 @@ package clock
 
 import "time"
 
+// Shared says that all processes of this machine read the same clock: here each has
+// its own.
+const Shared = false
+
 type real struct{}
 
 func newReal() real { return real{} }

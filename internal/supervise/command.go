@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Command says what to run.
@@ -25,6 +26,9 @@ type Command struct {
 	// Other files that the caller inherited (descriptors 3 and up) are inherited by
 	// the command; what is close-on-exec, as all that Go opens, is not.
 	Stdin, Stdout, Stderr *os.File
+	// Deadline is when the guardian kills the command's group, whatever became of the
+	// caller, until [Process.SetDeadline] moves it. Zero means never.
+	Deadline time.Duration
 	// Notice is told, as a sentence for the person at the terminal, what happens to
 	// the command there, and of signals that could not be forwarded. It must not
 	// block and may be called from several goroutines. Nil means that nobody is told.

@@ -27,6 +27,12 @@
 //     there is no instant in which the command runs unguarded. It has /dev/null for
 //     input and output and keeps none of the caller's files, so it never keeps a
 //     pipeline open. Once the command has ended, the caller ends the guardian.
+//   - On the leash the caller sends the deadlines at which the command has to have ended
+//     ([Command.Deadline], [Process.SetDeadline]), as times of package clock. When the
+//     latest has come the guardian sends KILL by its own clock, though the caller is
+//     stopped, debugged or frozen; [Process.Wait] returns [ErrDeadline] then. A guardian
+//     that is stopped is let go on by the caller at once. Where both stand still, as in a
+//     frozen container, so does the command, and the guardian acts when it wakes.
 //   - If the guardian is killed while the command runs, the command is killed and
 //     [Process.Wait] returns [ErrGuardian]. If both caller and guardian are killed
 //     at once, Linux still kills the command itself (parent-death signal), though
@@ -47,6 +53,9 @@
 //
 // A process that leaves the group (setsid, setpgid, the jobs of an interactive
 // shell) is out of reach. Nothing but a container of processes would hold it.
+//
+// A process that runs as another user, as under sudo, is out of reach, too, unless the
+// caller is root: Terminate names it in its error.
 //
 // A signal to the group goes through a pidfd where the kernel can do that (Linux
 // 6.9 and later), so that it never reaches a stranger's group that was given the

@@ -23,7 +23,7 @@ func (p pipe) close() {
 type lines struct {
 	gate   pipe // caller to starter: one byte lets it pass, the end sends it home
 	report pipe // starter to caller: why the execution failed; ends without a word when it succeeds
-	leash  pipe // caller to guardian: never a word; it ends when the caller does
+	leash  pipe // caller to guardian: deadlines; it ends when the caller does
 	ready  pipe // guardian to caller: one byte
 }
 

@@ -4,7 +4,9 @@ package supervise
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -22,7 +24,33 @@ func (g group) alive() bool {
 		return false
 	}
 	members, known := membersOf(g.id)
-	return !known || members > 0
+	return !known || len(members) > 0
+}
+
+// member is a process of a group.
+type member struct {
+	id   int
+	name string
+	user int  // whose it is
+	deaf bool // the kernel waits for a device or a file system on its behalf
+}
+
+// survivors says which processes of the group are left, and why they could not be killed,
+// where the system tells.
+func (g group) survivors() string {
+	members, _ := membersOf(g.id)
+	var said []string
+	for _, m := range members {
+		why := "has not ended yet"
+		switch ours := os.Geteuid(); {
+		case m.deaf:
+			why = "waits for a device or a file system"
+		case m.user != ours && ours != 0:
+			why = fmt.Sprintf("runs as user %d, and user %d may not kill it", m.user, ours)
+		}
+		said = append(said, fmt.Sprintf("process %d (%s) %s", m.id, m.name, why))
+	}
+	return strings.Join(said, ", ")
 }
 
 const (

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+
+	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // The names (argument 0) under which this program is started again.
@@ -19,8 +21,11 @@ const (
 // like the caller's, so that pkill holdfast does not find it.
 const guardianTitle = "lock-guardian"
 
-// misuse is the exit status of a guardian or starter that somebody else started.
-const misuse = 64
+// Exit statuses of a guardian or starter.
+const (
+	misuse    = 64 // it was not started by Start
+	outOfTime = 3  // the guardian has killed the command at its deadline
+)
 
 // GuardianMain is to be called first in main, before flags are read and anything is
 // opened. If this process was started by [Start] as guardian or starter, it does
@@ -37,7 +42,7 @@ func GuardianMain() {
 	os.Exit(misuse)
 }
 
-// guard waits for the caller's end, and kills the group.
+// guard waits for the caller's end or the deadline, and kills the group.
 func guard(args []string) {
 	if len(args) != 2 {
 		return
@@ -55,6 +60,10 @@ func guard(args []string) {
 	_ = os.Chdir("/") // keeps no file system busy; where it cannot, it does
 	rename(guardianTitle)
 
+	leash, err := newCollar(guardianLeash)
+	if err != nil {
+		return
+	}
 	command := openGroup(id)
 	terminal := openTerminal(home, id)
 	ready := os.NewFile(guardianReady, "ready")
@@ -63,9 +72,11 @@ func guard(args []string) {
 	}
 	_ = ready.Close() // nothing to flush
 
-	// Nobody writes to the leash, so a read ends when the leash does.
-	_, _ = os.NewFile(guardianLeash, "leash").Read(make([]byte, 1))
-	_ = command.signal(syscall.SIGKILL) // there may be nobody left to kill
+	ended := leash.wait(clock.Real())
+	_ = command.signal(syscall.SIGKILL) // no process may be left, or one that is not ours to kill
 	terminal.takeBack(true)
+	if !ended {
+		os.Exit(outOfTime)
+	}
 	os.Exit(0)
 }

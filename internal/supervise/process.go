@@ -15,13 +15,20 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // ErrGuardian says that the guardian was killed, and the command therefore too.
 var ErrGuardian = errors.New("the command's guardian process was killed")
 
+// ErrDeadline says that the guardian has killed the command because its deadline came: the
+// caller was stopped, or too slow, to move it or to end the command itself.
+var ErrDeadline = errors.New("the guardian has killed the command at its deadline")
+
 // ErrSurvivors says that processes of the command's group were still there a second
-// after KILL: the kernel waits for a device or a file system on their behalf.
+// after KILL: they run as another user, as under sudo, or the kernel waits for a device or
+// a file system on their behalf. The error names them where the system tells.
 var ErrSurvivors = errors.New("processes of the command could not be killed")
 
 // Process is a command that was started. Its methods may be called from many
@@ -30,7 +37,7 @@ type Process struct {
 	group    group
 	terminal *terminal
 	notice   func(string)
-	leash    *os.File       // ours alone; the guardian acts when it closes
+	leash    leash          // ours alone; the guardian acts when it closes
 	children chan os.Signal // SIGCHLD
 	refused  chan os.Signal // the stop key
 	done     chan struct{}  // closed when the command has ended
@@ -111,7 +118,7 @@ func (p *Process) launch(ctx context.Context, c Command, path string) error {
 	if err != nil {
 		return err
 	}
-	p.leash = l.leash.w
+	p.leash = leash{l.leash.w}
 	defer l.gate.close()
 	defer l.report.close()
 	defer l.ready.close()
@@ -129,6 +136,11 @@ func (p *Process) launch(ctx context.Context, c Command, path string) error {
 	if _, err := io.ReadFull(l.ready.r, make([]byte, 1)); err != nil {
 		return ended(ctx, fmt.Errorf("wait for the guardian: %w", err))
 	}
+	if c.Deadline != 0 {
+		if err := p.SetDeadline(c.Deadline); err != nil {
+			return err
+		}
+	}
 	p.terminal = openTerminal(syscall.Getpgrp(), p.group.id)
 	signal.Notify(p.refused, syscall.SIGTSTP)
 	signal.Ignore(syscall.SIGTTOU)
@@ -138,7 +150,9 @@ func (p *Process) launch(ctx context.Context, c Command, path string) error {
 	if wanted(c.Stdin, c.Stdout) {
 		p.terminal.lend()
 	}
-	if _, err := l.gate.w.Write([]byte{1}); err != nil {
+	// A starter that has been killed, as by a guardian whose deadline has come, is tended to
+	// like a command that was.
+	if _, err := l.gate.w.Write([]byte{1}); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fmt.Errorf("start the command: %w", err)
 	}
 	report, err := io.ReadAll(l.report.r)
@@ -200,7 +214,8 @@ func (p *Process) ID() int { return p.group.id }
 // Wait waits until the command itself has ended, ends the guardian, and returns how
 // the command ended. What the command left running in the background goes on,
 // without a guardian, unless [Process.Terminate] is called, before or after. The
-// error is ErrGuardian if the guardian was killed before.
+// error is ErrGuardian if the guardian was killed before, and ErrDeadline if it has
+// killed the command.
 func (p *Process) Wait() (Exit, error) {
 	<-p.done
 	p.release()
@@ -208,6 +223,19 @@ func (p *Process) Wait() (Exit, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exit, p.err
+}
+
+// SetDeadline moves the deadline at which the guardian kills the command's group, on the
+// clock of package clock; [clock.Never] takes it away. It does not block. On a system where
+// each process has a clock of its own there is no deadline.
+func (p *Process) SetDeadline(at time.Duration) error {
+	if !clock.Shared {
+		return nil
+	}
+	if err := p.leash.tell(at); err != nil && !p.over() {
+		return fmt.Errorf("tell the guardian a deadline: %w", err)
+	}
+	return nil
 }
 
 // Signal sends sig to every process of the group. A stopped command is continued if
@@ -253,6 +281,9 @@ func (p *Process) Terminate(killAfter time.Duration) error {
 	defer limit.Stop()
 	if p.emptied(limit.C) {
 		return nil
+	}
+	if left := p.group.survivors(); left != "" {
+		return fmt.Errorf("%w: %s", ErrSurvivors, left)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSurvivors, err)

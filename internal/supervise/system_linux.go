@@ -40,20 +40,21 @@ func (g group) signal(sig syscall.Signal) error {
 	return syscall.Kill(-g.id, sig)
 }
 
-// membersOf counts the processes of a group that have not ended. It does not know
+// membersOf lists the processes of a group that have not ended. It does not know
 // when /proc cannot be read.
-func membersOf(id int) (members int, known bool) {
+func membersOf(id int) (members []member, known bool) {
 	folder, err := os.Open("/proc")
 	if err != nil {
-		return 0, false
+		return nil, false
 	}
 	defer folder.Close()
 	names, err := folder.Readdirnames(-1)
 	if err != nil {
-		return 0, false
+		return nil, false
 	}
 	for _, name := range names {
-		if _, err := strconv.Atoi(name); err != nil {
+		number, err := strconv.Atoi(name)
+		if err != nil {
 			continue
 		}
 		stat, err := os.ReadFile("/proc/" + name + "/stat")
@@ -62,10 +63,23 @@ func membersOf(id int) (members int, known bool) {
 		}
 		known = true
 		if belongs(stat, id) {
-			members++
+			members = append(members, describe(number, stat))
 		}
 	}
 	return members, known
+}
+
+// describe reads the name and the state off a stat line, and whose process it is.
+func describe(id int, stat []byte) member {
+	m := member{id: id, user: os.Geteuid()}
+	begin, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	m.name = string(stat[begin+1 : end])
+	m.deaf = bytes.HasPrefix(stat[end+1:], []byte(" D"))
+	var info unix.Stat_t
+	if unix.Stat("/proc/"+strconv.Itoa(id), &info) == nil {
+		m.user = int(info.Uid)
+	}
+	return m
 }
 
 // belongs reads proc(5)'s stat line: whether the process is of the group and has

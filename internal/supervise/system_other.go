@@ -27,7 +27,7 @@ func openGroup(id int) group { return group{id: id} }
 func (g group) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, sig) }
 
 // membersOf does not know: this system has no /proc to read.
-func membersOf(int) (members int, known bool) { return 0, false }
+func membersOf(int) (members []member, known bool) { return nil, false }
 
 // dieWithParent is the guardian's work alone on this system.
 func dieWithParent(int) bool { return true }

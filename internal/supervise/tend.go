@@ -18,7 +18,7 @@ const returned = 100 * time.Millisecond
 func (p *Process) tend() {
 	defer close(p.tended)
 	defer p.terminal.close()
-	defer p.leash.Close()
+	defer p.leash.close()
 	defer signal.Stop(p.children)
 	ticker := time.NewTicker(returned)
 	defer ticker.Stop()
@@ -121,24 +121,34 @@ func (p *Process) resume() {
 	_ = p.group.signal(syscall.SIGCONT) // who is gone needs none
 }
 
-// collectGuardian reports whether the guardian has ended. If it was not told to,
-// the command is killed: it would run unguarded.
+// collectGuardian reports whether the guardian has ended. If it has done so by itself,
+// the command is killed: it would run unguarded, or its deadline has come. A guardian
+// that was stopped goes on at once.
 func (p *Process) collectGuardian() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.guardian != 0 {
-		pid, err := syscall.Wait4(p.guardian, nil, syscall.WNOHANG, nil)
-		if errors.Is(err, syscall.EINTR) {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(p.guardian, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err == nil && pid == 0:
+			return false
+		case err == nil && status.Stopped():
+			_ = syscall.Kill(p.guardian, syscall.SIGCONT) // it may have been killed just now
 			continue
 		}
-		if err == nil && pid == 0 {
-			return false
-		}
 		p.guardian = 0
-		if !p.released && !p.over() {
+		switch {
+		case err == nil && status.ExitStatus() == outOfTime:
+			p.err = ErrDeadline
+		case p.released || p.over():
+			continue
+		default:
 			p.err = ErrGuardian
-			_ = p.group.signal(syscall.SIGKILL) // it may have ended just now
 		}
+		_ = p.group.signal(syscall.SIGKILL) // it may have ended just now
 	}
 	return true
 }

@@ -1,0 +1,119 @@
+//go:build unix
+
+package supervise
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/clock"
+)
+
+// deadlineBytes is the length of one message of the leash: a time of package clock in
+// nanoseconds, little endian. A pipe takes and gives that many bytes as one.
+const deadlineBytes = 8
+
+// leash is the caller's end of the pipe to the guardian: each message is a new deadline,
+// and the end of the pipe is the end of the caller.
+type leash struct{ file *os.File }
+
+// tell sends a deadline and never blocks. A guardian that is gone needs none: its end has
+// ended the command. One that has read nothing for thousands of deadlines acts on the last
+// that its pipe had room for, which is sooner.
+func (l leash) tell(deadline time.Duration) error {
+	conn, err := l.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	message := binary.LittleEndian.AppendUint64(nil, uint64(deadline))
+	var failed error
+	err = conn.Write(func(fd uintptr) bool {
+		_, failed = syscall.Write(int(fd), message)
+		return true
+	})
+	if errors.Is(failed, syscall.EPIPE) || errors.Is(failed, syscall.EAGAIN) {
+		failed = nil
+	}
+	return errors.Join(err, failed)
+}
+
+func (l leash) close() { _ = l.file.Close() } // nothing to flush
+
+// collar is the guardian's end of the leash.
+type collar struct {
+	fd   int
+	news chan struct{} // the deadline has moved, or the leash has ended
+
+	mu       sync.Mutex
+	rest     []byte // of a message
+	deadline time.Duration
+	ended    bool
+}
+
+// newCollar begins to read a leash. There is no deadline before the first message.
+func newCollar(fd int) (*collar, error) {
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		return nil, err
+	}
+	c := &collar{fd: fd, news: make(chan struct{}, 1), deadline: clock.Never}
+	conn, err := os.NewFile(uintptr(fd), "leash").SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		// It returns at the end of the leash, which read takes note of.
+		_ = conn.Read(func(uintptr) bool {
+			_, ended := c.read()
+			select {
+			case c.news <- struct{}{}:
+			default:
+			}
+			return ended
+		})
+	}()
+	return c, nil
+}
+
+// read takes all that the caller has sent, and returns the deadline and whether the leash
+// has ended. A guardian that did not run for a while so learns of a later deadline before
+// it acts on an earlier one.
+func (c *collar) read() (deadline time.Duration, ended bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for buffer := make([]byte, 64*deadlineBytes); !c.ended; {
+		n, err := syscall.Read(c.fd, buffer)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EAGAIN):
+			return c.deadline, false
+		case err != nil || n == 0:
+			c.ended = true
+		}
+		for c.rest = append(c.rest, buffer[:max(n, 0)]...); len(c.rest) >= deadlineBytes; c.rest = c.rest[deadlineBytes:] {
+			c.deadline = time.Duration(binary.LittleEndian.Uint64(c.rest))
+		}
+	}
+	return c.deadline, c.ended
+}
+
+// wait returns when the leash has ended, or when the deadline has come.
+func (c *collar) wait(clock clock.Clock) (ended bool) {
+	timer := clock.NewTimer()
+	defer timer.Stop()
+	for {
+		deadline, ended := c.read()
+		if ended || clock.Now() >= deadline {
+			return ended
+		}
+		timer.Reset(deadline)
+		select {
+		case <-timer.C():
+		case <-c.news:
+		}
+	}
+}
