@@ -13,7 +13,7 @@ import (
 // bakeryProtocol is one space of protocol bakery over the membership.
 func bakeryProtocol() Protocol {
 	return Protocol{
-		Name: "bakery", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true, Founders: 3, Leads: true,
+		Name: "bakery", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true, Leads: true,
 		Faults: Within.Without(Any) &^ ofStores,
 		Build: func(s Seat) (Built, error) {
 			built, err := Membership(s)
@@ -117,7 +117,9 @@ func (l leadersOfBakery) Finds(space protocol.Machine, view *protocol.View, from
 			return FindsWish
 		}
 	case bakery.Refused:
-		return FindsRefused + Finding(m.Why-bakery.RefusedIncomplete)
+		if m.Why == bakery.RefusedEpoch {
+			return FindsRefused
+		}
 	case bakery.Leaders:
 		return l.findsLeaders(member, view, &m)
 	}

@@ -178,7 +178,7 @@ func (w *world) suffices(c *core) bool {
 			}
 		}
 	}
-	if here < min(w.protocol.Founders, founders) || w.protocol.Logs && here <= founders/2 {
+	if w.protocol.Logs && here <= founders/2 {
 		return false
 	}
 	newest := election.NewestOf(views...)

@@ -86,15 +86,7 @@ const (
 	FindsNewcomer         // it tells who leads, and has done so before this member came
 	FindsHold             // it claims what is held, of leaders who follow nobody
 	FindsWish             // it claims what is waited for, of those
-	FindsRefused          // it tells that nobody can be elected yet: the first of the reasons
-)
-
-// The reasons for which nobody can be elected.
-const (
-	refusedIncomplete = iota // not all are there that are needed
-	refusedFew               // too few of them can be elected
-	refusedEpoch             // another epoch must come first
-	refusals
+	FindsRefused          // it tells that no leaders can be elected before another epoch has begun
 )
 
 // What is counted of leaders.
@@ -111,8 +103,8 @@ const (
 	leadGrace            // a name was free after its grace
 	leadEnded            // the slower answer came when its ticket had ended
 	leadSilent           // the slower leader crashed before it had answered: it never will
-	leadRefused          // nobody could be elected, for each of the reasons, and then somebody was
-	leadCount     = leadRefused + refusals
+	leadRefused          // an election was refused for want of another epoch, and then held
+	leadCount
 )
 
 var leadNames = [leadCount]string{
@@ -121,9 +113,7 @@ var leadNames = [leadCount]string{
 	"a lock is claimed of leaders who follow nobody", "a wish is claimed of leaders who follow nobody",
 	"who leads, lost and told again", "an older election comes late", "a newcomer is told who leads",
 	"a grace ends", "an answer comes when its ticket has ended", "crash of who has not answered for a ticket that goes on",
-	leadRefused + refusedIncomplete: "an election refused as founders miss, then held",
-	leadRefused + refusedFew:        "an election refused for want of candidates, then held",
-	leadRefused + refusedEpoch:      "an election refused for want of an epoch, then held",
+	"an election refused for want of an epoch, then held",
 }
 
 // Who has a part in a ticket.
@@ -157,7 +147,7 @@ func (hit *leads) add(o *leads) {
 type led struct {
 	served  bool // it did when it crashed last
 	missed  bool // it was told who leads, and that was lost
-	refused int  // why it was told that nobody can be elected, from 1; 0 where it was not
+	refused bool // it was told that no leaders can be elected yet
 	graces  int
 }
 
@@ -262,12 +252,10 @@ func (w *world) finds(m *member, from protocol.ID, message any) (after func()) {
 	case FindsLeaders, FindsNewcomer:
 		w.exercises(leadNewcomer, found == FindsNewcomer)
 		w.exercises(leadAgain, m.led.missed)
-		if m.led.refused > 0 {
-			w.exercises(leadRefused+m.led.refused-1, true)
-		}
-		m.led.missed, m.led.refused = false, 0
-	default:
-		m.led.refused = int(found-FindsRefused) + 1
+		w.exercises(leadRefused, m.led.refused)
+		m.led.missed, m.led.refused = false, false
+	case FindsRefused:
+		m.led.refused = true
 	}
 	return func() {
 		if m.space() == space {

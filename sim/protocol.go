@@ -41,9 +41,6 @@ type Protocol struct {
 	// Decides, if not nil, reads off the space of a member whether that one decides, and in
 	// which reign it counts tokens. Nil means that the coordinator does, in its epoch.
 	Decides func(space protocol.Machine) (reign uint64, decides bool)
-	// Founders is how many founders must be there, if there are as many, for the spaces to recover by
-	// themselves from the loss of all that is remembered. Zero means that a quorum is enough.
-	Founders int
 	// Leads says that several members decide together (the options of protocol bakery).
 	Leads bool
 	// Peers says that nobody is in charge: each member speaks for its own clients. Such a protocol

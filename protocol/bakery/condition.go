@@ -42,12 +42,10 @@ func (p proxy) Condition(now protocol.Time, counts clientele.Counts) *protocol.C
 // whyNobody says why nobody leads.
 func (m *Machine) whyNobody() string {
 	switch m.poll.refused {
-	case RefusedIncomplete:
-		return fmt.Sprintf("leaders are elected when all %d founders are here", m.config.Founders)
 	case RefusedFew:
 		return m.whyFew()
 	case RefusedEpoch:
-		return "a new epoch is about to begin, because nobody knows what tokens the former leaders have given"
+		return "a new epoch is about to begin, because the highest token of the former leaders is unknown"
 	}
 	return "leaders are being elected"
 }

@@ -28,10 +28,12 @@
 // Each view has an elector: the member with the smallest address. All others tell it who they are and
 // which leaders they know (Started). If those are complete they go on (Leaders); a newcomer learns them so.
 // Otherwise who leads stays, as if its priority were 0, and of the other founders that are not off those with the
-// smallest (priority, random number, address, process, name) fill up to three. A cluster of up to three
-// founders needs all of them to elect anybody new, a larger one more than half, and three candidates; else
-// there is no election, and status says why (Refused). Leaders that are left, and are a majority of what they
-// were, go on without a new one.
+// smallest (priority, random number, address, process, name) fill up to three, or as many as there are.
+// Founders that are away are not waited for: a view does without them, and what they may hold it waits for before it
+// is open. snaplock needs all computers of a cluster of up to three, so with one away and another one that starts again
+// nothing is locked; it has no views, and the first of a cluster, which has all founders, is what that is for. A
+// cluster with so many founders off that the others never fill its seats elects no leaders, and status says why
+// (Refused). Leaders that are left, and are a majority of what they were, go on without a new one.
 //
 // An election is named by a Term: the epoch's counter and the view's number, which is what snaplock's wall
 // clock date was for. Before anybody hears of it, a majority of the view with the coordinator in it has

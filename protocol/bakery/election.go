@@ -295,8 +295,9 @@ func (m *Machine) highest(known Term) Term {
 // seats is how many leaders the cluster has: all, where it has no more than three founders.
 func (m *Machine) seats() int { return min(maxLeaders, m.config.Founders) }
 
-// obstacle says why nobody new can be elected, or 0. A cluster of up to three needs all its
-// founders, a larger one more than half (which every view has) and three that are not off.
+// obstacle says why nobody new can be elected, or 0. Founders that are not here are not waited for: the view does
+// without them, and the first one of a cluster has all of them. But a cluster in which so many are off that
+// those who are not can never fill its seats is told so.
 func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 	founders, candidates := 0, 0
 	for i := range m.poll.started {
@@ -310,10 +311,11 @@ func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 			who = append(who, c.ID)
 		}
 	}
+	away := max(0, m.config.Founders-founders)
 	switch {
-	case m.config.Founders <= maxLeaders && founders < m.config.Founders:
-		return RefusedIncomplete, nil
-	case candidates < m.seats():
+	case away > 0 && m.config.Founders <= maxLeaders && protocol.Mutated("all founders elect"):
+		return RefusedFew, nil
+	case candidates == 0 || candidates+away < m.seats():
 		return RefusedFew, who
 	}
 	return 0, nil

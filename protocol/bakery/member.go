@@ -81,6 +81,8 @@ func (p proxy) Explain(r *request, err error) error {
 	switch {
 	case r.By != nil:
 		return r.By
+	case !p.Ready() || p.poll.refused != 0:
+		return fmt.Errorf("%w: %s", holdfast.ErrUnavailable, p.whyNobody())
 	case r.master.ID != 0 && !r.queued:
 		var names []string
 		for _, leader := range p.term.Leaders {

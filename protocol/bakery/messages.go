@@ -305,11 +305,9 @@ type Refusal uint8
 
 // The refusals.
 const (
-	// RefusedIncomplete: of up to three founders each must be there.
-	RefusedIncomplete Refusal = iota + 1
 	// RefusedFew: too few members are candidates; the others are off, guests, or say of themselves
 	// what cannot be.
-	RefusedFew
+	RefusedFew Refusal = iota + 1
 	// RefusedEpoch: leaders that follow nobody need an epoch that nobody has given tokens in.
 	RefusedEpoch
 )

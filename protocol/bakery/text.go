@@ -161,8 +161,6 @@ func (m Unlocked) String() string { return fmt.Sprintf("unlocked %v", m.Key) }
 // String returns the refusal in lower case.
 func (r Refusal) String() string {
 	switch r {
-	case RefusedIncomplete:
-		return "incomplete"
 	case RefusedFew:
 		return "few"
 	case RefusedEpoch:

@@ -21,5 +21,10 @@ func bakery() []Row {
 			Hole: "Leaders that have been elected begin all tickets again that are not locked, each its own. " +
 				"Who had a number and was waiting gets a higher one than who has asked later, at a leader that was faster.",
 		},
+		{
+			Rule: "all founders elect", Protocol: "bakery", Source: "snaplock, section 5", Breaks: "P4", Faults: "crash,pause,partition", Members: 3, Budget: 300,
+			Hole: "A cluster of up to three founders elects leaders only when all of them are here. " +
+				"One is away and another one has stood still or has started again, and no name is granted until the first one is back.",
+		},
 	}
 }

@@ -146,3 +146,26 @@ func TestLeaderComesBack(t *testing.T) {
 	}
 	b.judge()
 }
+
+// TestLeadersWithoutTheMissing: one of three leaders is away, and another one dies and starts again. The two that are
+// here lead, whatever they remember, and all go on; the third is not waited for, and leads again when it is back.
+func TestLeadersWithoutTheMissing(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
+	b.begin(4)
+	all := b.leaders(b.cluster.Members[0], 3)
+	missing, restarted := all[0], all[1]
+	b.kill("a leader", missing)
+	b.leaders(all[2], 2, missing)
+	mark, at := b.kill("another leader", restarted)
+	b.check(restarted.Start())
+	b.leaders(restarted, 2, missing)
+	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	if missing.Running() {
+		b.Errorf("%s runs, and was to be away", missing.Name)
+	}
+	b.check(missing.Start())
+	b.leaders(missing, 3)
+	b.healed()
+	b.judge()
+}

@@ -11,8 +11,19 @@ import (
 // TestForcedView: two of three are killed under load. The third grants nothing until an
 // operator forces a view, and then goes on under higher tokens; the killed ones join
 // again, both at once.
-func TestForcedView(t *testing.T) {
-	b := lay(t, 4)
+func TestForcedView(t *testing.T) { forced(t, lay(t, 4)) }
+
+// TestForcedViewOfLeaders: in protocol bakery the one that is left leads alone then, and the others again when they
+// have come back.
+func TestForcedViewOfLeaders(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
+	b.begin(4)
+	forced(t, b)
+}
+
+func forced(t *testing.T, b *bed) {
+	t.Helper()
 	survivor := b.another(b.coordinator())
 	keeper, kept := b.keep(survivor)
 	lost := b.cluster.Others(survivor)
