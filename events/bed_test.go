@@ -169,8 +169,11 @@ func (b *bed) watch(space, prefix string) *Feed {
 
 // told returns what a feed has had, a line for each event.
 func told(f *Feed) (lines []string) {
-	for _, e := range f.take().events {
-		lines = append(lines, line(&e))
+	f.source.mu.Lock()
+	f.source.hand()
+	f.source.mu.Unlock()
+	for _, item := range flat(f.take().batches) {
+		lines = append(lines, line(&item.Event))
 	}
 	return lines
 }

@@ -154,7 +154,11 @@ func (w *watcher) until(what string, is func(wire.Event) bool) (found wire.Event
 		if err != nil {
 			w.t.Fatalf("wait for %s: %v; told %+v", what, err, w.unread)
 		}
-		w.unread = append(w.unread, more...)
+		for _, batch := range more {
+			for _, item := range batch.Items {
+				w.unread = append(w.unread, item.Event)
+			}
+		}
 	}
 }
 

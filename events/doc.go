@@ -2,6 +2,7 @@
 // member it happens through.
 //
 //	source.go     what happens here, made of what the member's machines decide
+//	batch.go      events as all watchers share them: encoded once, handed on together
 //	feed.go       what one watcher has not read yet, bounded
 //	tell.go       what happens here, for another member
 //	gather.go     who watches here, and what the other members are asked for
@@ -52,7 +53,7 @@
 //
 // # Bounds
 //
-// Every queue holds as many events as [FeedBound]. A watcher that lets it run full is
+// Every queue holds as many events as [FeedBound]. A watcher that lets more pile up is
 // dropped and told so; a member that does is dropped, asks again, and tells its watchers
 // of a gap. Nobody ever waits for a watcher: what is decided goes into queues, and no
 // further.

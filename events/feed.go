@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// FeedBound is how many events may wait for one watcher. A watcher that lets them pile
-// up to this is dropped: telling it some of what happened would be worse.
-const FeedBound = 4096
+// FeedBound is how many events may wait for one watcher. A watcher that lets more pile
+// up is dropped, with what waits for it: telling it some of what happened would be worse.
+const FeedBound = 16384
 
 // ErrSlow ends a feed whose watcher was too slow.
 var ErrSlow error = &wire.Failure{
@@ -45,12 +45,12 @@ func (f Filter) wants(e *wire.Event) bool {
 type Feed struct {
 	source *Source
 	want   Filter
-	member string     // whose events the source's are, for those who watch here
 	other  bool       // another member reads it: it wants events about locks, and how many there were
 	shares *gathering // where the events of other members come from; nil without others
 
 	mu     sync.Mutex
-	queue  []wire.Event
+	queue  []*Batch
+	unread int    // events in it
 	count  uint64 // of the last event about a lock that there was, wanted or not
 	slow   bool
 	ended  bool
@@ -65,8 +65,10 @@ func (s *Source) watch(want Filter, member string, most int) *Feed {
 	if s.watchers >= most {
 		return nil
 	}
+	s.hand() // what has happened until now is for those who watched then
 	s.watchers++
-	return s.admit(&Feed{source: s, want: want, member: member})
+	s.member = member
+	return s.admit(&Feed{source: s, want: want})
 }
 
 // Watchers returns how many feeds are open for watchers at this member.
@@ -86,35 +88,35 @@ func (s *Source) admit(one *Feed) *Feed {
 	return one
 }
 
-// put adds an event of this member, if it is wanted. With a count it is about a lock,
-// and count its number.
-func (f *Feed) put(e wire.Event, count uint64) {
-	e.Member = f.member
-	wanted := f.want.wants(&e)
+// put adds an event of this member about a lock, if it is wanted; count is its number.
+func (f *Feed) put(item *Item, count uint64) {
+	wanted := f.want.wants(&item.Event)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count = max(f.count, count)
 	if wanted {
-		f.insert(e)
+		f.insert(&Batch{Items: []*Item{item}})
 	}
 }
 
-// add adds an event of another member, or about one.
-func (f *Feed) add(e wire.Event) {
+// add adds events that are wanted.
+func (f *Feed) add(b *Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.insert(e)
+	f.insert(b)
 }
 
-// insert adds an event without waiting for the watcher. It is called with the mutex held.
-func (f *Feed) insert(e wire.Event) {
-	if len(f.queue) >= FeedBound {
-		f.slow = true
-	}
-	if !f.slow {
-		f.queue = append(f.queue, e)
-	}
+// insert adds events without waiting for the watcher. It is called with the mutex held.
+func (f *Feed) insert(b *Batch) {
 	f.wake()
+	if f.slow {
+		return
+	}
+	if f.unread += len(b.Items); f.unread > FeedBound {
+		f.slow, f.queue = true, nil
+		return
+	}
+	f.queue = append(f.queue, b)
 }
 
 // end ends the feed behind what it has.
@@ -132,18 +134,22 @@ func (f *Feed) wake() {
 	}
 }
 
+// portionEvents is about how many events Next returns at most.
+const portionEvents = 1024
+
 // Next returns what has happened since the last call, at least one event, as soon
-// as there is one. The error is ErrSlow once the watcher was too slow and has read
-// what was kept for it, or the context's.
-func (f *Feed) Next(ctx context.Context) ([]wire.Event, error) {
+// as there is one; of much the first part. The error is ErrSlow once the watcher was too slow, or the context's.
+func (f *Feed) Next(ctx context.Context) ([]*Batch, error) {
 	for {
-		taken := f.take()
+		f.mu.Lock()
+		batches, slow, ended := f.first(), f.slow, f.ended
+		f.mu.Unlock()
 		switch {
-		case len(taken.events) > 0:
-			return taken.events, nil
-		case taken.slow:
+		case slow:
 			return nil, ErrSlow
-		case taken.ended:
+		case len(batches) > 0:
+			return batches, nil
+		case ended:
 			return nil, errEnded
 		}
 		select {
@@ -154,24 +160,42 @@ func (f *Feed) Next(ctx context.Context) ([]wire.Event, error) {
 	}
 }
 
-// portion is what a feed had at a moment.
+// first is called with the mutex held.
+func (f *Feed) first() []*Batch {
+	count := 0
+	for i, batch := range f.queue {
+		if count += len(batch.Items); count >= portionEvents && i+1 < len(f.queue) {
+			batches := f.queue[: i+1 : i+1]
+			f.queue, f.unread = f.queue[i+1:], f.unread-count
+			return batches
+		}
+	}
+	return f.empty()
+}
+
+// empty is called with the mutex held.
+func (f *Feed) empty() []*Batch {
+	batches := f.queue
+	f.queue, f.unread = nil, 0
+	return batches
+}
+
+// portion is what another member's feed had at a moment.
 type portion struct {
-	events      []wire.Event
+	batches     []*Batch
 	count       uint64
 	at          time.Time
 	slow, ended bool
 }
 
-// take empties the feed. Under the mutex of the source no event is between having
+// take empties the feed of another member. Under the mutex of the source no event is between having
 // its time and number and being in the feed: what it returns is whole.
 func (f *Feed) take() portion {
 	f.source.mu.Lock()
 	defer f.source.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	events := f.queue
-	f.queue = nil
-	return portion{events, f.count, time.Now(), f.slow, f.ended}
+	return portion{f.empty(), f.count, time.Now(), f.slow, f.ended}
 }
 
 // Close ends the feed.

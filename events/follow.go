@@ -122,17 +122,15 @@ func (f *following) take(m *api.MemberEvents) {
 	if welcome := m.GetWelcome(); welcome != nil {
 		f.welcomed(welcome.GetProcess(), m)
 	}
+	var items []*Item
 	for _, told := range m.GetEvents() {
-		e, known := received(told, f.member.Name)
-		if !known {
-			continue
+		if e, known := received(told, f.member.Name); known {
+			items = append(items, &Item{Event: e})
 		}
-		//tidy:unordered every feed gets the event, each its own copy
-		for feed := range s.feeds {
-			if feed.want.wants(&e) {
-				feed.add(e)
-			}
-		}
+	}
+	if len(items) > 0 {
+		s.of.source.flush()
+		spread(items, s.feeds)
 	}
 	if m.GetAt() != 0 {
 		f.at, f.count, f.last = time.Unix(0, m.GetAt()), m.GetCount(), m.GetLast()

@@ -227,6 +227,7 @@ func TestFiltersTravel(t *testing.T) {
 		narrow.Close()
 		same.Close()
 		grant(b.life(2), "a/b", 4)
+		pass(pause)
 		wants(b, narrower, "b granted a/b 4", "b released a/b 4")
 
 		feeds := []*Feed{narrower}
@@ -268,12 +269,14 @@ func TestSlowWatcher(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		grant(b.life(2), "x", 2)
-		synctest.Wait()
-		happened, err := slow.Next(t.Context())
-		if err != nil || len(happened) != FeedBound || happened[0].Name != "0" {
-			t.Errorf("%d events, %v", len(happened), err)
+		if at := told(slow); len(at) != FeedBound || at[0] != "a granted 0 1" {
+			t.Errorf("%d events are kept for who does not read", len(at))
 		}
+		for i := range FeedBound + 1 {
+			observe(b.own, lock.Decision{Kind: lock.Granted, Name: fmt.Sprint(i), Token: 1, Since: 1})
+		}
+		grant(b.life(2), "x", 2)
+		pass(time.Second)
 		if _, err := slow.Next(t.Context()); err != ErrSlow {
 			t.Errorf("a slow reader gets %v", err)
 		}
@@ -300,7 +303,7 @@ func TestSlowMember(t *testing.T) {
 		grant(source, "lost", 1)
 		pass(time.Second)
 		grant(source, "x", 2)
-		synctest.Wait()
+		pass(2 * pause)
 		got := told(f)
 		if len(got) != 3 || !strings.HasPrefix(got[0], "b missing from 0.000 until ") || got[1] != "b granted x 2" {
 			t.Errorf("told %v", got)

@@ -32,7 +32,8 @@ func (f *following) heard(lost bool, until time.Time) wire.Event {
 
 // tellMissing tells all watchers.
 func (f *following) tellMissing(e wire.Event) {
-	//tidy:unordered every feed gets the event, each its own copy
+	f.of.of.source.flush()
+	//tidy:unordered every feed gets the event
 	for feed := range f.of.feeds {
 		feed.addMissing(e)
 	}
@@ -41,5 +42,5 @@ func (f *following) tellMissing(e wire.Event) {
 // addMissing adds an event of a gap. Its space is that which is watched.
 func (f *Feed) addMissing(e wire.Event) {
 	e.Space = f.want.Space
-	f.add(e)
+	f.add(&Batch{Items: []*Item{{Event: e}}})
 }

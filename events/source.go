@@ -50,7 +50,12 @@ type Source struct {
 
 	mu       sync.Mutex
 	feeds    map[*Feed]struct{}
-	watchers int           // of the feeds, those that are no other member's
+	watchers int     // of the feeds, those that are no other member's
+	member   string  // this member's name, for them
+	gathered []*Item // what they have not been handed yet
+	room     []Item  // for the next ones
+	handing  bool    // the timer will hand them on
+	timer    *time.Timer
 	ended    bool          // no other member is told anything more
 	quiet    chan struct{} // closed when ended and no other member is being told
 }
@@ -135,12 +140,7 @@ func (s *Source) Publish(e wire.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.Time = wire.At(time.Now())
-	//tidy:unordered every feed gets the event, each its own copy
-	for one := range s.feeds {
-		if !one.other {
-			one.put(e, 0)
-		}
-	}
+	s.gather(&e)
 }
 
 // tell tells an event about a lock to everybody, count being its number.
@@ -148,9 +148,16 @@ func (s *Source) tell(count uint64, e wire.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.Time = wire.At(time.Now())
-	//tidy:unordered every feed gets the event, each its own copy
+	s.gather(&e)
+	if len(s.feeds) == s.watchers {
+		return
+	}
+	item := &Item{Event: e}
+	//tidy:unordered every other member is told
 	for one := range s.feeds {
-		one.put(e, count)
+		if one.other {
+			one.put(item, count)
+		}
 	}
 }
 

@@ -42,6 +42,13 @@ func (s *Source) Tell(ctx context.Context, interest *api.MemberInterest, send fu
 		if taken.slow {
 			return ErrSlow
 		}
+		if len(taken.batches) > 0 { // what comes meanwhile goes together
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
 		select {
 		case <-feed.signal:
 		case <-beat.C:
@@ -67,13 +74,14 @@ func (s *Source) tellOther(want Filter) (*Feed, portion) {
 func sendAll(taken portion, last bool, send func(*api.MemberEvents) error) error {
 	m := &api.MemberEvents{}
 	bytes := 0
-	for i := range taken.events {
-		e := &taken.events[i]
+	all := flat(taken.batches)
+	for i, item := range all {
+		e := &item.Event
 		m.Events = append(m.Events, &api.MemberEvent{
 			Event: e.Event, Time: e.Time.Nanoseconds(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: uint64(e.Token), Why: e.Why,
 		})
 		bytes += len(e.Name) + len(e.Owner) + len(e.Why)
-		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(taken.events) {
+		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(all) {
 			if err := send(m); err != nil {
 				return err
 			}
@@ -84,6 +92,14 @@ func sendAll(taken portion, last bool, send func(*api.MemberEvents) error) error
 		m.At, m.Count, m.Last = taken.at.UnixNano(), taken.count, last
 	}
 	return send(m)
+}
+
+// flat returns the events of batches.
+func flat(batches []*Batch) (items []*Item) {
+	for _, b := range batches {
+		items = append(items, b.Items...)
+	}
+	return items
 }
 
 // received is an event as another member has told it. It reports false for one that this

@@ -64,9 +64,9 @@ func TestForceView(t *testing.T) {
 	if len(one.orders) != 1 || one.orders[0].Confirm != "0123abcd" {
 		t.Errorf("ordered %+v", one.orders)
 	}
-	events, err := feed.Next(t.Context())
-	if err != nil || events[0].Event != "view" || events[0].Why != "view 8: a; forced by ops in the place of view 7: fire" {
-		t.Errorf("events %+v, %v", events, err)
+	events := happened(t, feed)
+	if events[0].Event != "view" || events[0].Why != "view 8: a; forced by ops in the place of view 7: fire" {
+		t.Errorf("events %+v", events)
 	}
 	status, err := b.service.status()
 	if err != nil || status.View.Forced == nil || status.View.Forced.By != "ops" || status.View.Why != "the view is not installed" {

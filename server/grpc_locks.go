@@ -141,21 +141,37 @@ func (l *grpcLocks) Watch(r *api.WatchRequest, stream grpc.ServerStreamingServer
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
+	turn := &feedTurn{pace: l.service.feeds}
 	for {
 		happened, err := feed.Next(ctx)
 		if err != nil {
 			return l.watchEnd(stream.Context(), err)
 		}
-		for _, event := range happened {
-			document, err := toJSON(event)
-			if err != nil {
-				return err
-			}
-			if err := stream.Send(document); err != nil {
-				return err
-			}
+		if err := sendEvents(ctx, stream, turn, happened); err != nil {
+			return err
 		}
 	}
+}
+
+// sendEvents sends what has happened.
+func sendEvents(ctx context.Context, stream grpc.ServerStreamingServer[api.JSON], turn *feedTurn, happened []*events.Batch) error {
+	var documents [][]byte
+	for _, batch := range happened {
+		for _, item := range batch.Items {
+			document, err := item.Document(eventDocument)
+			if err != nil {
+				return wire.ToStatus(err)
+			}
+			documents = append(documents, document)
+		}
+	}
+	turn.wait(ctx, documents...)
+	for _, document := range documents {
+		if err := stream.Send(&api.JSON{Document: document}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // watchEnd says why a watch ends: its reader has gone or was too slow, or the member

@@ -314,9 +314,7 @@ func (w *watcher) until(kind, name string) wire.Event {
 				return e
 			}
 		}
-		happened, err := w.feed.Next(w.t.Context())
-		must(w.t, err)
-		w.queued = happened
+		w.queued = happened(w.t, w.feed)
 	}
 }
 

@@ -1,0 +1,127 @@
+package events
+
+import (
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Item is one event as all watchers share it.
+type Item struct {
+	wire.Event
+	once     sync.Once
+	document []byte
+	err      error
+}
+
+// Document returns what encode makes of the event, which is called once, however many watchers
+// there are and whatever they want.
+func (i *Item) Document(encode func(*wire.Event) ([]byte, error)) ([]byte, error) {
+	i.once.Do(func() { i.document, i.err = encode(&i.Event) })
+	return i.document, i.err
+}
+
+// Batch is events that happened one after the other, as all watchers with one filter share them.
+// Nothing in it may be changed.
+type Batch struct {
+	Items []*Item
+	once  sync.Once
+	text  []byte
+	err   error
+}
+
+// Text returns what encode makes of the events, which is called once for all watchers with that
+// filter.
+func (b *Batch) Text(encode func([]*Item) ([]byte, error)) ([]byte, error) {
+	b.once.Do(func() { b.text, b.err = encode(b.Items) })
+	return b.text, b.err
+}
+
+// The first event is handed on at once, and what follows within a pause goes together: as soon as it
+// is a full batch, or when the pause is over.
+const (
+	fullBatch = 256
+	pause     = 2 * time.Millisecond
+)
+
+// spread puts events into the feeds that want some of them: feeds with one filter share a batch.
+// It costs the number of feeds, and of filters times events.
+func spread(items []*Item, feeds map[*Feed]struct{}) {
+	batches := map[Filter]*Batch{}
+	//tidy:unordered every feed gets the batch of its filter
+	for feed := range feeds {
+		if feed.other {
+			continue
+		}
+		batch := batches[feed.want]
+		if batch == nil {
+			batch = &Batch{Items: feed.want.of(items)}
+			batches[feed.want] = batch
+		}
+		if len(batch.Items) > 0 {
+			feed.add(batch)
+		}
+	}
+}
+
+// of returns the events that are wanted.
+func (f Filter) of(items []*Item) []*Item {
+	if f == (Filter{}) {
+		return items
+	}
+	var wanted []*Item
+	for _, item := range items {
+		if f.wants(&item.Event) {
+			wanted = append(wanted, item)
+		}
+	}
+	return wanted
+}
+
+// gather keeps an event for those who watch here. It is called with the mutex held.
+func (s *Source) gather(e *wire.Event) {
+	if s.watchers == 0 {
+		return
+	}
+	if len(s.room) == 0 {
+		s.room = make([]Item, fullBatch/4)
+	}
+	item := &s.room[0]
+	s.room = s.room[1:]
+	item.Event = *e
+	item.Member = s.member
+	s.gathered = append(s.gathered, item)
+	if !s.handing || len(s.gathered) >= fullBatch {
+		s.hand()
+	}
+	if !s.handing {
+		s.handing = true
+		s.timer = time.AfterFunc(pause, s.handOn)
+	}
+}
+
+// hand hands on what was gathered. It is called with the mutex held.
+func (s *Source) hand() {
+	if len(s.gathered) > 0 {
+		spread(s.gathered, s.feeds)
+		s.gathered = nil
+	}
+}
+
+// flush hands on what was gathered, so that what is told next comes behind it.
+func (s *Source) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hand()
+}
+
+// handOn hands on what was gathered in a pause, and again after the next, until a pause has brought nothing.
+func (s *Source) handOn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handing = len(s.gathered) > 0; s.handing {
+		s.hand()
+		s.timer.Reset(pause)
+	}
+}
