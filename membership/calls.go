@@ -60,6 +60,8 @@ type (
 		Until    protocol.Time // when the state is expected to end, or Never
 		Election election.Variables
 		Members  []Standing
+		Founders int       // how many are known; they vote
+		Missing  []Missing // those of them that are not here
 	}
 	// Standing is what is known here of a member.
 	Standing struct {

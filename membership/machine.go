@@ -27,6 +27,7 @@ type Machine struct {
 	raised     *protocol.View // the view that was raised last
 	publishing bool           // a view was accepted in this life
 	since      []sighting     // when members were first seen in a view
+	founders   []founder      // all that are known, for people
 	inner      []any          // messages of this member to itself
 	forgotten  uint64         // no epoch that an earlier life may have followed is above it; 0 with a cell
 	unfit      bool

@@ -184,6 +184,7 @@ func (m *Machine) status() election.Status {
 
 func (m *Machine) onStatusAnswer(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
 	m.seen = max(m.seen, a.Promised.Counter)
+	m.saw(now, a.Self)
 	if m.config.Founder && a.Self.Founder && (m.objects(a, out) || m.namesake(a, out)) {
 		return
 	}

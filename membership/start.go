@@ -73,6 +73,7 @@ func (m *Machine) startsAlone() bool {
 
 func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
 	m.tryAt = now
+	m.expect(now)
 	if !m.startsAlone() {
 		return
 	}

@@ -74,11 +74,15 @@ func (m *Machine) see(now protocol.Time, v *election.View) {
 		seen = append(seen, s)
 	}
 	m.since = seen
+	m.roll(now, v)
 }
 
 // who tells what this member knows of itself and of the others.
 func (m *Machine) who(now protocol.Time) *Self {
-	s := &Self{Cell: m.cell, Horizon: m.horizon, Until: protocol.Never, Election: m.variables()}
+	s := &Self{
+		Cell: m.cell, Horizon: m.horizon, Until: protocol.Never, Election: m.variables(),
+		Founders: len(m.founders), Missing: m.missing(now),
+	}
 	if m.raised != nil {
 		view, lease := *m.raised, m.lease // that of the view goes on
 		view.Lease = &lease
@@ -140,7 +144,7 @@ func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 	case m.exit != nil:
 		return Leaving, "it was asked to leave", protocol.Never
 	case m.reign == nil && (!m.followed || !listed || place.Tenure != m.lease.Tenure):
-		return Joining, m.whyJoining(), protocol.Never
+		return Joining, m.whyJoining(now), protocol.Never
 	case m.reign != nil && !m.reign.installed, m.reign == nil && !m.cell.Accepted.Installed:
 		return Recovering, "the view is not installed yet", protocol.Never
 	case m.reign != nil && now < m.reign.grantFrom:
@@ -151,7 +155,7 @@ func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 	return Present, "", protocol.Never
 }
 
-func (m *Machine) whyJoining() string {
+func (m *Machine) whyJoining(now protocol.Time) string {
 	switch {
 	case m.unfit:
 		return "it cannot take part"
@@ -163,7 +167,7 @@ func (m *Machine) whyJoining() string {
 		theirs, ours := firstDifference(m.cell.Accepted.Terms, m.terms)
 		return fmt.Sprintf("waiting for every founder to agree on %q in the place of %q", ours, theirs)
 	case m.cell.Accepted == nil && m.config.Founder:
-		return "waiting for every founder to form the first view"
+		return "the first view needs every voter: " + m.awaited(now)
 	case m.cell.Accepted == nil:
 		return "waiting to be admitted"
 	}

@@ -1,0 +1,123 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// founder is what this member knows of the process at a founder's address, or of a founder
+// that has moved. It decides nothing: it is for people.
+type founder struct {
+	id      protocol.ID // 0 and no name until it was heard of
+	name    string
+	address string
+	listed  bool          // in the view that was raised last
+	heard   protocol.Time // its latest status answer
+	since   protocol.Time // when it was missed first, while it is not listed
+}
+
+// Missing is a founder that is not in the view or, before the first one, that has not
+// answered. Since is when this member missed it first: when it left the view, or when it was heard
+// last before there was one, or when this member started.
+type Missing struct {
+	ID      protocol.ID // 0 with no Name where it was never heard of in this life
+	Name    string
+	Address string
+	Since   protocol.Time
+}
+
+// expect notes at the start which founders there shall be.
+func (m *Machine) expect(now protocol.Time) {
+	if v := m.cell.Accepted; v != nil {
+		for _, member := range v.Members {
+			m.list(now, member, false)
+		}
+	}
+	if !m.config.Founder {
+		return // a guest's Founders are where it asks to be admitted
+	}
+	for _, address := range m.rules.Founders {
+		if m.founderAt(0, address) == nil {
+			m.founders = append(m.founders, founder{address: address, since: now})
+		}
+	}
+}
+
+// founderAt finds a founder by its id, or else by its address.
+func (m *Machine) founderAt(id protocol.ID, address string) *founder {
+	by := func(is func(f founder) bool) *founder {
+		if i := slices.IndexFunc(m.founders, is); i >= 0 {
+			return &m.founders[i]
+		}
+		return nil
+	}
+	if found := by(func(f founder) bool { return id != 0 && f.id == id }); found != nil {
+		return found
+	}
+	return by(func(f founder) bool { return f.address == address })
+}
+
+// list notes a founder of a view.
+func (m *Machine) list(now protocol.Time, member election.Member, listed bool) {
+	if !member.Founder {
+		return
+	}
+	f := m.founderAt(member.ID, member.Address)
+	if f == nil {
+		m.founders = append(m.founders, founder{since: now})
+		f = &m.founders[len(m.founders)-1]
+	}
+	f.id, f.name, f.address, f.listed = member.ID, member.Name, member.Address, listed
+}
+
+// roll notes who is in the view that is raised, and who is not any more.
+func (m *Machine) roll(now protocol.Time, v *election.View) {
+	for _, member := range v.Members {
+		m.list(now, member, true)
+	}
+	for i := range m.founders {
+		f := &m.founders[i]
+		if _, listed := v.Of(f.id); f.listed && !listed {
+			f.listed, f.since = false, now
+		}
+	}
+}
+
+// saw notes the answer of a founder to the question how it is.
+func (m *Machine) saw(now protocol.Time, who election.Member) {
+	if f := m.founderAt(who.ID, who.Address); f != nil && who.Founder {
+		f.id, f.name, f.heard = who.ID, who.Name, now
+	}
+}
+
+// missing lists the founders that are not here.
+func (m *Machine) missing(now protocol.Time) (all []Missing) {
+	for _, f := range m.founders {
+		own := f.id == m.self || f.address == m.config.Address
+		answers := !m.publishing && f.heard > 0 && now < f.heard+m.config.Lease
+		if !own && !f.listed && !answers {
+			since := f.since
+			if !m.publishing {
+				since = max(since, f.heard)
+			}
+			all = append(all, Missing{f.id, f.name, f.address, since})
+		}
+	}
+	return all
+}
+
+// awaited names the founders without which there is no first view.
+func (m *Machine) awaited(now protocol.Time) string {
+	missing := m.missing(now)
+	if len(missing) == 0 {
+		return "all have answered, and it is being formed"
+	}
+	addresses := make([]string, len(missing))
+	for i, f := range missing {
+		addresses[i] = f.Address
+	}
+	return "no answer from " + strings.Join(addresses, ", ")
+}
