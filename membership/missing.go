@@ -121,3 +121,33 @@ func (m *Machine) awaited(now protocol.Time) string {
 	}
 	return "no answer from " + strings.Join(addresses, ", ")
 }
+
+// Need is whose presence a quorum needs, for people.
+type Need struct {
+	Voters        []protocol.ID // in order of seniority
+	Count         int           // more than half of them
+	Half          bool          // half of them are enough with the first one
+	Here          []protocol.ID // the voters in the view; none while this member is in none
+	Indispensable []protocol.ID // the voters without which those that are here, or all, are no quorum
+}
+
+// Needs says what a quorum of the newest view needs, and of each view before it that is not
+// known to be installed: more than half of its voters, or half with the most senior one.
+func (s *Self) Needs() Need {
+	v := s.Cell.Accepted
+	if v == nil {
+		return Need{}
+	}
+	electorates := v.Needs()
+	voters := electorates[0].Voters
+	need := Need{Voters: voters, Count: len(voters)/2 + 1, Half: len(voters)%2 == 0}
+	if s.State != Joining {
+		need.Here = voters
+	}
+	for _, id := range voters {
+		if !election.Quorums(electorates, func(other protocol.ID) bool { return other != id }) {
+			need.Indispensable = append(need.Indispensable, id)
+		}
+	}
+	return need
+}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // missed is what a member says of the founders that it misses: names, addresses, and when it
@@ -83,5 +85,45 @@ func TestMissingAfterARestart(t *testing.T) {
 	}
 	if got := len(n.site("b").live.call(&Who{}).(*Self).Missing); got != 2 {
 		t.Errorf("%d are missing, want a and c", got)
+	}
+}
+
+// TestNeeds: a view of three needs two of them, one of two its first member, one of one itself.
+func TestNeeds(t *testing.T) {
+	n := formed(t, 3, 1, nil)
+	called := map[protocol.ID]string{}
+	for _, site := range n.sites {
+		called[site.live.self] = site.name
+	}
+	names := func(ids []protocol.ID) (all []string) {
+		for _, id := range ids {
+			all = append(all, called[id])
+		}
+		return all
+	}
+	for i, tt := range []struct {
+		crash string
+		want  string
+	}{
+		{"", "[a b c] 2 half=false here=3 indispensable=[]"},
+		{"c", "[a b] 2 half=true here=2 indispensable=[a]"},
+		{"b", "[a] 1 half=false here=1 indispensable=[a]"},
+	} {
+		if tt.crash != "" {
+			n.site(tt.crash).crash()
+			n.run(15 * second)
+		}
+		need := n.site("a").live.call(&Who{}).(*Self).Needs()
+		if got := fmt.Sprintf("%v %d half=%v here=%d indispensable=%v",
+			names(need.Voters), need.Count, need.Half, len(need.Here), names(need.Indispensable)); got != tt.want {
+			t.Errorf("%d: without %q: %s, want %s", i, tt.crash, got, tt.want)
+		}
+	}
+	// The last view is a's alone: what b remembers names a.
+	n.site("a").crash()
+	n.start("b")
+	n.run(15 * second)
+	if need := n.site("b").live.call(&Who{}).(*Self).Needs(); len(need.Here) != 0 || !slices.Equal(names(need.Indispensable), []string{"a"}) {
+		t.Errorf("b needs %+v, want a", need)
 	}
 }

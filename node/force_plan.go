@@ -107,12 +107,12 @@ func (n *Node) refuseNow(now protocol.Time, self *membership.Self) error {
 			n.Name(), (n.silence()-now).Round(100*time.Millisecond)))
 	case !listed || !place.Founder:
 		return wire.Fail(wire.CodeConflict, fmt.Sprintf("view %d does not have member %q as a founder; ask one that it has: %s",
-			v.Number, n.Name(), phrase(n.places(self, isFounder))))
+			v.Number, n.Name(), wire.Phrase(n.places(self, isFounder))))
 	case n.quorumOf(self, func(id protocol.ID) bool { return n.alive(now, self, id) }):
 		alive := n.places(self, func(p membership.Standing) bool { return isFounder(p) && n.alive(now, self, p.ID) })
 		return wire.Fail(wire.CodeConflict, fmt.Sprintf(
 			"the quorum is not lost: of the founders of view %d, %s have been heard of within the last %v, and elect a coordinator by themselves; stop those that shall have no part, and ask again in %v",
-			v.Number, phrase(alive), n.silence(), n.silence()))
+			v.Number, wire.Phrase(alive), n.silence(), n.silence()))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (n *Node) refuseNames(now protocol.Time, self *membership.Self, named []str
 	for _, name := range named {
 		i := slices.IndexFunc(n.standings(self), func(p membership.Standing) bool { return p.Name == name })
 		if i < 0 {
-			return refuse("member %q is not in view %d, whose founders are %s; name some of these", name, v.Number, phrase(n.places(self, isFounder)))
+			return refuse("member %q is not in view %d, whose founders are %s; name some of these", name, v.Number, wire.Phrase(n.places(self, isFounder)))
 		}
 		place := n.standings(self)[i]
 		switch {
@@ -153,7 +153,7 @@ func (n *Node) refuseNames(now protocol.Time, self *membership.Self, named []str
 		}
 	}
 	if !slices.Contains(named, n.Name()) {
-		return refuse("member %q, which is asked, is not among the named %s; name it, or ask one that is named", n.Name(), phrase(named))
+		return refuse("member %q, which is asked, is not among the named %s; name it, or ask one that is named", n.Name(), wire.Phrase(named))
 	}
 	for _, place := range n.standings(self) {
 		if place.Founder && !slices.Contains(named, place.Name) && n.alive(now, self, place.ID) {
@@ -230,7 +230,7 @@ func (n *Node) outlook(self *membership.Self) {
 		}
 	}
 	self.Why = fmt.Sprintf("the quorum is lost: of the founders of view %d only %s can be heard, without %s. Nobody is granted a lock until enough of them are back: start them",
-		v.Number, phrase(here), phrase(away))
+		v.Number, wire.Phrase(here), wire.Phrase(away))
 	if ask != "" {
 		self.Why += fmt.Sprintf(". Only if they are lost for good: holdfast force-view --server %s --members %s", ask, strings.Join(here, ","))
 	}
@@ -246,15 +246,3 @@ func (n *Node) heardText(id protocol.ID) string {
 
 // stamp is a wall time in a sentence.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
-// phrase is a list as people write it.
-func phrase(names []string) string {
-	switch last := len(names) - 1; {
-	case last < 0:
-		return "nobody"
-	case last == 0:
-		return names[0]
-	default:
-		return strings.Join(names[:last], ", ") + " and " + names[last]
-	}
-}

@@ -115,6 +115,10 @@ func others(context.Context) (*membership.Self, error) {
 			{Member: member(bedMember, "a"), State: membership.Recovering, Election: election.Reorganization},
 			{Member: member(9, "c"), State: membership.Present, Election: election.Normal},
 		},
+		Cell: membership.Cell{Accepted: &election.View{
+			Number: 4, Installed: true, Members: []election.Member{member(8, "b"), member(bedMember, "a"), member(9, "c")},
+		}},
+		Founders: 5, Missing: []membership.Missing{{ID: 10, Name: "d", Address: "d.example:4040", Since: time.Minute}, {Address: "e.example:4040"}},
 	}, nil
 }
 
@@ -133,12 +137,26 @@ func TestStatusOfACluster(t *testing.T) {
 	for i, want := range []object{
 		{"name": "b", "state": "suspected", "election": "normal", "http": "b.example:4041", "incarnation": "8"},
 		{"name": "a", "state": "recovering", "election": "reorganization", "http": "a.example:4041", "incarnation": "1"},
-		{"name": "c", "state": "normal", "election": "normal", "address": "c.example:4040", "founder": true},
+		{"name": "c", "state": "normal", "election": "normal", "address": "c.example:4040", "voter": true},
 	} {
 		for field, value := range want {
 			if got := members[i].(object)[field]; got != value {
 				t.Errorf("member %d: %s is %v, want %v", i, field, got, value)
 			}
+		}
+	}
+	for _, want := range []string{
+		`"expected":5,"missing":[{"name":"d","address":"d.example:4040","since":"2`, `Z"},{"name":"","address":"e.example:4040","since":"2`,
+		`"needs":"2 of b, a, c (d and e.example:4040 are missing)"`,
+	} {
+		if !strings.Contains(string(status.raw), want) {
+			t.Errorf("the status has no %s:\n%s", want, status.raw)
+		}
+	}
+	metrics := b.get(200, "/metrics").raw
+	for _, want := range []string{"holdfast_members_expected 5\n", "holdfast_members 3\n"} {
+		if !strings.Contains(string(metrics), want) {
+			t.Errorf("the metrics have no %s", want)
 		}
 	}
 }

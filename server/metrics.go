@@ -222,7 +222,7 @@ func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction)
 type state struct {
 	service *service
 
-	locks, waiters, reign, ready, view, members, sessions, watchers, requests *prometheus.Desc
+	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests *prometheus.Desc
 }
 
 // register adds to the observer's metrics what only the service knows.
@@ -241,7 +241,9 @@ func (s *service) register() error {
 			reign:    desc("reign", "The present authority's reign.", "space"),
 			ready:    desc("space_ready", "Whether the space can grant.", "space"),
 			view:     desc("view", "The number of the newest view."),
+			needs:    desc("space_needs", "1 for each member without which the space grants nothing: where there is one, one failure more stops it.", "space", "member"),
 			members:  desc("members", "How many members the newest view has."),
+			expected: desc("members_expected", "How many members vote, in the view or missing."),
 			sessions: desc("sessions", "How many sessions this member has."),
 			watchers: desc("watchers", "How many feeds of events this member serves."),
 			requests: desc("requests", "How many requests are remembered by their ids; one for several names counts once for each."),
@@ -256,7 +258,7 @@ func (s *service) register() error {
 
 // Describe is for the registry.
 func (c *state) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.view, c.members, c.sessions, c.watchers, c.requests} {
+	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests} {
 		out <- desc
 	}
 }
@@ -272,6 +274,7 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(c.view, float64(status.View.Number))
 	gauge(c.members, float64(len(status.View.Members)))
+	gauge(c.expected, float64(status.Expected))
 	gauge(c.sessions, float64(status.sessions))
 	gauge(c.watchers, float64(c.service.observer.source.Watchers()))
 	gauge(c.requests, float64(c.service.requests.remembered()))
@@ -284,5 +287,8 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 			ready = 1
 		}
 		gauge(c.ready, ready, space.Name)
+		for _, member := range space.Indispensable {
+			gauge(c.needs, 1, space.Name, member)
+		}
 	}
 }

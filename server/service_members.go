@@ -21,9 +21,9 @@ func (s *service) self() *membership.Self {
 	return self
 }
 
-// clusterDocument is a status without its spaces.
-func (s *service) clusterDocument(view protocol.View) wire.Status {
-	identity, self := s.identity(), s.self()
+// clusterDocument is a status without its spaces. Self is nil where only the view is known.
+func (s *service) clusterDocument(view protocol.View, self *membership.Self) wire.Status {
+	identity := s.identity()
 	me := identity.Member
 	document := wire.Status{Version: identity.Version, Cluster: identity.Cluster}
 	if self == nil {
@@ -42,7 +42,7 @@ func (s *service) clusterDocument(view protocol.View) wire.Status {
 		me.Election = self.Election.Status.String()
 		for _, standing := range self.Members {
 			if uint64(standing.ID) == me.ID {
-				me.Founder = standing.Founder
+				me.Voter, me.Founder = standing.Founder, standing.Founder
 				document.View.Members = append(document.View.Members, me)
 				continue
 			}
@@ -55,6 +55,9 @@ func (s *service) clusterDocument(view protocol.View) wire.Status {
 	if coordinator, known := view.Of(view.Coordinator); known {
 		document.View.Coordinator = coordinator.Name
 	}
+	if self != nil {
+		document.Expected, document.Missing = self.Founders, s.missingDocuments(self)
+	}
 	if s.forcer != nil {
 		document.View.Forced = s.forcer.Forced()
 	}
@@ -64,7 +67,7 @@ func (s *service) clusterDocument(view protocol.View) wire.Status {
 // memberDocument returns what a view says of a member.
 func memberDocument(member protocol.Member, state, election string) wire.Member {
 	return wire.Member{
-		Name: member.Name, ID: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Founder: member.Founder,
+		Name: member.Name, ID: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Voter: member.Founder, Founder: member.Founder,
 		Address: member.Address, State: state, Election: election,
 	}
 }

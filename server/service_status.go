@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -25,15 +26,15 @@ func (s *service) status() (answer wire.Status, err error) {
 
 // statusQuietly is status without being counted as an operation.
 func (s *service) statusQuietly() (answer statusAndCount, err error) {
-	view := s.view()
-	answer.Status = s.clusterDocument(view)
+	view, self := s.view(), s.self()
+	answer.Status = s.clusterDocument(view, self)
 	counted, err := ask[*session.Counted](s, protocol.Below, &session.Count{})
 	if err != nil {
 		return answer, failed("status", "", "", err)
 	}
 	answer.sessions = counted.Sessions
 	for i := range s.spaces {
-		space, err := s.spaceDocument(view, &s.spaces[i])
+		space, err := s.spaceDocument(view, self, &s.spaces[i])
 		if err != nil {
 			return answer, failed("status", s.spaces[i].Name, "", err)
 		}
@@ -42,8 +43,9 @@ func (s *service) statusQuietly() (answer statusAndCount, err error) {
 	return answer, nil
 }
 
-func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, error) {
+func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (wire.Space, error) {
 	condition, err := s.inspect(space)
+	name := naming(&view, self)
 	if err != nil {
 		return wire.Space{}, err
 	}
@@ -60,21 +62,21 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		document.Messages = "published"
 	}
 	if condition.Elder != 0 {
-		document.Elder = view.Name(condition.Elder)
+		document.Elder = name(condition.Elder)
 	}
 	for _, h := range condition.Transfers {
 		document.Transfers = append(document.Transfers, wire.Handover{
-			From: view.Name(h.From), To: view.Name(h.To), Since: wire.At(s.driver.Wall(h.Since)),
+			From: name(h.From), To: name(h.To), Since: wire.At(s.driver.Wall(h.Since)),
 		})
 	}
 	for _, a := range condition.Awaited {
 		document.Awaited = append(document.Awaited, wire.Awaited{
-			Member: view.Name(a.Member), Reply: view.Name(a.Reply), Requests: a.Requests,
+			Member: name(a.Member), Reply: name(a.Reply), Requests: a.Requests,
 		})
 	}
 	for _, c := range condition.Candidates {
 		document.Candidates = append(document.Candidates, wire.Candidate{
-			Member: view.Name(c.Member), Priority: c.Priority, Eligible: c.Eligible, Why: c.Why,
+			Member: name(c.Member), Priority: c.Priority, Eligible: c.Eligible, Why: c.Why,
 		})
 	}
 	if g := s.suspension(space, condition); g != nil {
@@ -82,12 +84,13 @@ func (s *service) spaceDocument(view protocol.View, space *Space) (wire.Space, e
 		document.Suspension, document.Why = &grant, cmp.Or(document.Why, s.suspensionText(g))
 	}
 	for _, id := range condition.Authority {
-		document.Authority = append(document.Authority, view.Name(id))
+		document.Authority = append(document.Authority, name(id))
 	}
 	if condition.State != protocol.Ready && condition.Until != 0 {
 		document.Until = s.wallOrNone(condition.Until)
 	}
-	return document, nil
+	document.Needs, document.Indispensable, err = s.needs(&view, space, self)
+	return document, err
 }
 
 func (s *service) inspect(space *Space) (*protocol.Condition, error) {

@@ -137,11 +137,21 @@ type Opened struct {
 
 // Status is a member's view of the cluster and of its spaces.
 type Status struct {
-	Version string      `json:"version"`
-	Cluster string      `json:"cluster"`
-	Member  Member      `json:"member"` // who answers
-	View    View        `json:"view"`
-	Spaces  List[Space] `json:"spaces"` // default first, then by name
+	Version  string              `json:"version"`
+	Cluster  string              `json:"cluster"`
+	Member   Member              `json:"member"` // who answers
+	View     View                `json:"view"`
+	Expected int                 `json:"expected"` // how many members vote, missing ones included
+	Missing  List[MissingMember] `json:"missing"`  // those of them that are not in the view
+	Spaces   List[Space]         `json:"spaces"`   // default first, then by name
+}
+
+// MissingMember is a voter that is not in the view, as the member that answers knows it. Name is
+// empty where it has not been heard of since that member started.
+type MissingMember struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Since   Time   `json:"since"` // when it left the view, was heard of last before the first one, or when the member that answers started
 }
 
 // View is who is here.
@@ -159,7 +169,8 @@ type Member struct {
 	Name        string `json:"name"`
 	ID          uint64 `json:"id,string"`
 	Incarnation uint64 `json:"incarnation,string"`
-	Founder     bool   `json:"founder"`
+	Voter       bool   `json:"voter"`   // it votes on who coordinates
+	Founder     bool   `json:"founder"` // it is one of those that formed the cluster
 	Address     string `json:"address"`
 	HTTP        string `json:"http"`
 	Since       Time   `json:"since"`
@@ -183,6 +194,9 @@ type Space struct {
 	Locks     int            `json:"locks"`
 	Waiters   int            `json:"waiters"`
 	Sessions  int            `json:"sessions"`
+
+	Needs         string       `json:"needs,omitzero"`          // whose presence the space needs in order to grant, and who is missing: "m1 (alone since 12:03:05; m2 and m3 are missing)"
+	Indispensable List[string] `json:"indispensable,omitempty"` // the members without which it grants nothing, by name
 
 	Elder      string         `json:"elder"`                // who names the authority; "" where nobody does
 	Version    uint64         `json:"version,string"`       // which of the authorities of one reign it is, or the view whose leaders they are; 0 where there is one

@@ -40,9 +40,10 @@ func TestDocuments(t *testing.T) {
 		},
 		`{"owner":"","session":"a-1","member":"m","client":"c","mode":"shared","units":0,"since":"2026-11-21T18:04:05.000000600Z","position":0,"reason":""}`:                     wire.Wait{Session: "a-1", Member: "m", Client: "c", Mode: holdfast.ModeShared, Since: at},
 		`{"owner":"o","session":"a-1","member":"m","client":"c","mode":"exclusive","units":0,"since":"2026-11-21T18:04:05.000000600Z","position":1,"reason":"","for":["b","c"]}`: wire.Wait{Owner: "o", Session: "a-1", Member: "m", Client: "c", Since: at, Position: 1, For: []string{"b", "c"}},
-		`{"version":"v1","cluster":"c","member":{"name":"a","id":"18446744073709551615","incarnation":"3","founder":true,"address":"h:1","http":"","since":"2026-11-21T18:04:05.000000600Z","state":"normal","election":"normal"},"view":{"number":"7","coordinator":"a","members":[],"why":""},"spaces":[]}`: wire.Status{
+		`{"version":"v1","cluster":"c","member":{"name":"a","id":"18446744073709551615","incarnation":"3","voter":true,"founder":true,"address":"h:1","http":"","since":"2026-11-21T18:04:05.000000600Z","state":"normal","election":"normal"},"view":{"number":"7","coordinator":"a","members":[],"why":""},"expected":3,"missing":[{"name":"b","address":"h:2","since":"2026-11-21T18:04:05.000000600Z"}],"spaces":[]}`: wire.Status{
 			Version: "v1", Cluster: "c", View: wire.View{Number: 7, Coordinator: "a"},
-			Member: wire.Member{Name: "a", ID: 1<<64 - 1, Incarnation: 3, Founder: true, Address: "h:1", Since: at, State: "normal", Election: "normal"},
+			Expected: 3, Missing: wire.List[wire.MissingMember]{{Name: "b", Address: "h:2", Since: at}},
+			Member: wire.Member{Name: "a", ID: 1<<64 - 1, Incarnation: 3, Voter: true, Founder: true, Address: "h:1", Since: at, State: "normal", Election: "normal"},
 		},
 		`{"name":"default","protocol":"central","class":"fenced","partition":"primary","authority":[],"reign":"12","state":"ready","why":"","locks":1,"waiters":2,"sessions":3,"elder":"","version":"0","transfers":[],"closed":false}`: wire.Space{
 			Name: "default", Protocol: "central", Class: holdfast.Fenced, Partition: "primary", Reign: 12, State: "ready", Locks: 1, Waiters: 2, Sessions: 3,

@@ -333,7 +333,7 @@ func (m *member) identity() server.Identity {
 	return server.Identity{
 		Cluster: m.cluster(), Version: version(),
 		Member: wire.Member{
-			Name: m.node.Name(), ID: uint64(remembered.ID), Incarnation: remembered.Incarnation, Founder: !m.settings.Guest(),
+			Name: m.node.Name(), ID: uint64(remembered.ID), Incarnation: remembered.Incarnation, Voter: !m.settings.Guest(), Founder: !m.settings.Guest(),
 			Address: m.address(), HTTP: m.http,
 			Since: wire.At(m.node.Started()), State: state, Election: "normal",
 		},

@@ -40,8 +40,10 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 		return printJSON(p.stdout, status)
 	}
 	tables := append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, moreTables(status)...)
-	if t := voteTable(status); t != nil {
-		tables = append(tables, t)
+	for _, t := range []*table{voteTable(status), missingTable(status), needTable(status)} {
+		if t != nil {
+			tables = append(tables, t)
+		}
 	}
 	if status.View.Why != "" {
 		t := newTable("MEMBER", "STATE", "WHY")
@@ -63,11 +65,35 @@ func clusterTable(status *wire.Status) *table {
 func memberTable(status *wire.Status) *table {
 	t := newTable("MEMBER", "ROLE", "ADDRESS", "HTTP", "STATE", "ELECTION", "SINCE")
 	for _, member := range status.View.Members {
-		role := "founder"
-		if !member.Founder {
+		role := "voter"
+		if !member.Voter {
 			role = "guest"
 		}
 		t.row(member.Name, role, member.Address, member.HTTP, member.State, member.Election, shownTime(member.Since))
+	}
+	return t
+}
+
+// missingTable lists the voters that are not here; nil where all are.
+func missingTable(status *wire.Status) *table {
+	if len(status.Missing) == 0 {
+		return nil
+	}
+	t := newTable("MISSING SINCE", "VOTER", "ADDRESS")
+	for _, member := range status.Missing {
+		t.row(shownTime(member.Since), member.Name, member.Address)
+	}
+	return t
+}
+
+// needTable says whose presence each space needs; nil where no space depends on a vote of several.
+func needTable(status *wire.Status) *table {
+	if status.Expected < 2 {
+		return nil
+	}
+	t := newTable("SPACE", "NEEDS")
+	for _, space := range status.Spaces {
+		t.row(space.Name, space.Needs)
 	}
 	return t
 }

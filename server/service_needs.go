@@ -1,0 +1,136 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// needs says in words whose presence a space needs in order to grant, and names the members
+// that are here and without which it cannot: both empty where nothing depends on members that
+// vote. In spaces in memory that follows from the view ([membership.Self.Needs]); where members
+// vote on what a space decides, each shard needs more than half of its voters.
+func (s *service) needs(view *protocol.View, space *Space, self *membership.Self) (text string, indispensable []string, err error) {
+	if self == nil || space.Store != "" || space.Partition == "any" && space.Shards == 0 {
+		return "", nil, nil
+	}
+	known := naming(view, self)
+	if space.Shards == 0 {
+		need := self.Needs()
+		return needText(need, self, known, s.wall), names(need.Indispensable, known), nil
+	}
+	shards, err := ask[*protocol.Shards](s, space.Port, &protocol.ListShards{})
+	if err != nil {
+		return "", nil, err
+	}
+	name := func(id protocol.ID) string {
+		if i := slices.IndexFunc(shards.Known, func(m protocol.Member) bool { return m.ID == id }); i >= 0 {
+			return shards.Known[i].Name
+		}
+		return known(id)
+	}
+	var texts []string
+	for _, shard := range shards.List {
+		need := majority(view, shard.Voters)
+		text := needText(need, self, name, s.wall)
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+		for _, one := range names(need.Indispensable, name) {
+			if !slices.Contains(indispensable, one) {
+				indispensable = append(indispensable, one)
+			}
+		}
+	}
+	return strings.Join(texts, "; "), indispensable, nil
+}
+
+// majority is what a shard needs: more than half of its voters.
+func majority(view *protocol.View, voters []protocol.ID) membership.Need {
+	need := membership.Need{Voters: voters, Count: len(voters)/2 + 1}
+	for _, id := range voters {
+		if _, here := view.Of(id); here {
+			need.Here = append(need.Here, id)
+		}
+	}
+	if len(need.Here) == need.Count {
+		need.Indispensable = need.Here
+	}
+	return need
+}
+
+// needText says a need as people read it:
+//
+//	2 of m1, m2, m3
+//	m1 and m2 (m3 is missing)
+//	m1 (alone since 12:03:05; m2 and m3 are missing)
+//	2 of m1, m2, m3 (m2 and m3 are missing)
+func needText(need membership.Need, self *membership.Self, name func(protocol.ID) string, wall func(protocol.Time) wire.Time) string {
+	if len(need.Voters) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %s", need.Count, strings.Join(names(need.Voters, name), ", "))
+	switch {
+	case len(need.Indispensable) > 0:
+		text = wire.Phrase(names(need.Indispensable, name))
+	case need.Half:
+		text += fmt.Sprintf(", or %d with %s", len(need.Voters)/2, name(need.Voters[0]))
+	}
+	var missing []string
+	var since protocol.Time
+	for _, m := range self.Missing {
+		missing, since = append(missing, cmp.Or(m.Name, m.Address)), max(since, m.Since)
+	}
+	if len(missing) == 0 {
+		return text
+	}
+	verb := "is"
+	if len(missing) > 1 {
+		verb = "are"
+	}
+	text += " ("
+	if len(need.Here) == 1 && len(need.Indispensable) == 1 {
+		text += "alone since " + wall(since).Local().Format("15:04:05") + "; "
+	}
+	return fmt.Sprintf("%s%s %s missing)", text, wire.Phrase(missing), verb)
+}
+
+// naming returns what names a member: one that is not in the view by the newest view that is
+// known here, or as a missing one. Only one of which nothing is known is named by its id.
+func naming(view *protocol.View, self *membership.Self) func(protocol.ID) string {
+	return func(id protocol.ID) string {
+		if member, listed := view.Of(id); listed || self == nil {
+			return cmp.Or(member.Name, view.Name(id))
+		}
+		if member, listed := self.Cell.Accepted.Of(id); listed {
+			return member.Name
+		}
+		if i := slices.IndexFunc(self.Missing, func(m membership.Missing) bool { return m.ID == id }); i >= 0 {
+			return self.Missing[i].Name
+		}
+		return view.Name(id)
+	}
+}
+
+func names(ids []protocol.ID, name func(protocol.ID) string) []string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = name(id)
+	}
+	return all
+}
+
+// missingDocuments lists the voters that are not here.
+func (s *service) missingDocuments(self *membership.Self) (all wire.List[wire.MissingMember]) {
+	for _, m := range self.Missing {
+		all = append(all, wire.MissingMember{Name: m.Name, Address: m.Address, Since: s.wall(m.Since)})
+	}
+	return all
+}
+
+func (s *service) wall(at protocol.Time) wire.Time { return wire.At(s.driver.Wall(at)) }
