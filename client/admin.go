@@ -8,28 +8,27 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
 // Admin makes calls that need no session of their own: for scripts, operators and
-// listings. Its methods may be called from many goroutines. A call goes to the
-// addresses of the target in turn until a member answers; if none does the error is
-// an ErrUnavailable, at once. Errors are as those of a Client.
+// listings. Its methods may be called from many goroutines. A call goes to the first
+// address of the target whose member lives: each address is given 250 ms before the next
+// one is asked as well, and what changes something is asked of one member alone. If none
+// serves the error is an [*UnreachableError], at once where all refuse the connection.
+// Errors are as those of a Client.
 type Admin struct {
-	settings  *settings
-	addresses []wire.Address
-	members   []*grpc.ClientConn // one for each address
-	stale     bool               // what is listed and shown may be old
+	settings *settings
+	members  []*member // one for each address
+	stale    bool      // what is listed and shown may be old
 }
 
 // DialAdmin prepares calls to a target, as for [Dial]. It does not connect yet.
@@ -42,74 +41,40 @@ func DialAdmin(target string, o ...Option) (*Admin, error) {
 	if err != nil {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}
-	a := &Admin{settings: settings, addresses: addresses}
+	a := &Admin{settings: settings}
 	for _, place := range addresses {
-		conn, err := connect(settings, place)
+		m, err := newMember(settings, place)
 		if err != nil {
 			return nil, errors.Join(&holdfast.Error{Op: "dial", Err: err}, a.Close())
 		}
-		a.members = append(a.members, conn)
+		a.members = append(a.members, m)
 	}
 	return a, nil
-}
-
-// connect makes a connection that gRPC opens when it is used.
-func connect(settings *settings, place wire.Address) (*grpc.ClientConn, error) {
-	options := append(settings.dialOptions(), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-		var dialer net.Dialer
-		return dialer.DialContext(ctx, place.Network, place.Place)
-	}))
-	conn, err := grpc.NewClient(dialTarget(place), options...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", place, err)
-	}
-	return conn, nil
 }
 
 // Close ends the connections, and the calls that are under way.
 func (a *Admin) Close() error {
 	var all []error
-	for _, conn := range a.members {
-		all = append(all, conn.Close())
+	for _, m := range a.members {
+		all = append(all, m.conn.Close())
 	}
 	return errors.Join(all...)
 }
 
-// call makes a unary call at the first member that can be reached.
+// call makes a unary call at the first member that lives.
 func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
 	ask func(api.LocksClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
 ) (*A, error) {
-	return reach(a, op, func(conn *grpc.ClientConn) (*A, error) { return ask(api.NewLocksClient(conn), ctx, question) })
+	return reach(ctx, a, op, op != opBreak, func(conn *grpc.ClientConn) (*A, error) { return ask(api.NewLocksClient(conn), ctx, question) })
 }
 
-// reach asks the first member that can be reached. A member's own refusal is final, unless
-// it does not know the session: that belongs to one member alone, and another address may
-// be its.
-func reach[A any](a *Admin, op string, ask func(*grpc.ClientConn) (*A, error)) (*A, error) {
-	var away, stranger error
-	for _, conn := range a.members {
-		answer, err := ask(conn)
-		switch {
-		case err == nil:
-			return answer, nil
-		case unreached(err):
-			away = err
-		case wire.Code(wire.FromStatus(op, err)) == wire.CodeUnknownSession:
-			stranger = err
-		default:
-			return nil, a.explain(op, err)
-		}
-	}
-	if stranger != nil {
-		return nil, a.explain(op, stranger)
-	}
-	return nil, a.explain(op, away)
-}
+// opBreak names the call that breaks locks: made at two members it could break the next holder's, too.
+const opBreak = "break"
 
 // Leave lets the member at the first address leave its cluster in good order, within
 // limit (0: 1 min), and waits for it. Whoever holds something through it is told to stop.
 func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
-	_, err := api.NewAdminClient(a.members[0]).Leave(ctx, &api.LeaveRequest{Limit: int64(limit)})
+	_, err := api.NewAdminClient(a.members[0].conn).Leave(ctx, &api.LeaveRequest{Limit: int64(limit)})
 	if err != nil {
 		return a.explain("leave", err)
 	}
@@ -119,35 +84,21 @@ func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
 // Drain lets the member at the first address take nothing new, wait until nothing is
 // held through it any more, at most for limit (0: as long as that takes), and then leave.
 func (a *Admin) Drain(ctx context.Context, limit time.Duration) error {
-	_, err := api.NewAdminClient(a.members[0]).Drain(ctx, &api.DrainRequest{Limit: int64(limit)})
+	_, err := api.NewAdminClient(a.members[0].conn).Drain(ctx, &api.DrainRequest{Limit: int64(limit)})
 	if err != nil {
 		return a.explain("drain", err)
 	}
 	return nil
 }
 
-// unreached says that gRPC, and not a member, found that nobody answers.
-func unreached(err error) bool {
-	s := status.Convert(err)
-	return s.Code() == codes.Unavailable && len(s.Details()) == 0
-}
-
-// explain makes the error of a call.
+// explain makes the error of a call at the first address alone.
 func (a *Admin) explain(op string, err error) error {
-	if unreached(err) {
-		return unreachable(op, a.addresses, errors.New(dialSentence(status.Convert(err).Message())))
+	if !unreached(err) {
+		return wire.FromStatus(op, err)
 	}
-	return wire.FromStatus(op, err)
-}
-
-// unreachable is the error where no member answers.
-func unreachable(op string, addresses []wire.Address, cause error) error {
-	places := make([]string, len(addresses))
-	for i, address := range addresses {
-		places[i] = address.String()
-	}
-	return &holdfast.Error{Op: op, Err: fmt.Errorf("%w: no member reachable at %s: %v",
-		holdfast.ErrUnavailable, strings.Join(places, ", "), cause)}
+	var q inquiry
+	q.end(a.members[0].place, reasonOf(op, err), a.members[0].refuses())
+	return q.unreachable(op, nil)
 }
 
 // dialSentence leaves the words of the network where gRPC has put its own around
@@ -160,6 +111,9 @@ func dialSentence(message string) string {
 	}
 	return message
 }
+
+// opLock names the call that asks for locks, in errors.
+const opLock = "lock"
 
 // Acquisition is what Admin.Acquire asks for.
 type Acquisition struct {
@@ -179,19 +133,33 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire
 	}
 	if len(wanted) == 0 {
 		err := fmt.Errorf("%w: give at least one", holdfast.ErrName)
-		return nil, &holdfast.Error{Op: "lock", Space: a.space(space), Err: err}
+		return nil, &holdfast.Error{Op: opLock, Space: a.space(space), Err: err}
 	}
 	if q.Request == "" {
 		q.Request = rand.Text()
 	}
 	want := wanted[0].Request
-	answer, err := call(ctx, a, "lock", &api.AcquireRequest{
+	end := clock.Never
+	if want.Wait > 0 {
+		end = after(a.settings.clock.Now(), want.Wait)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, after(want.Wait, waitGrace))
+		defer cancel()
+	}
+	question := &api.AcquireRequest{
 		Space: a.space(space), Names: q.Names, Mode: wire.ToMode(want.Mode),
 		Units: int32(want.Units), Capacity: int32(want.Capacity),
 		Wait: int64(want.Wait), Ttl: int64(q.TTL), Hold: int64(want.Hold), Session: q.Session,
 		Owner: want.Owner, Reason: want.Reason, Require: wire.ToClass(want.Require),
 		Request: q.Request, Client: a.settings.name,
-	}, api.LocksClient.Acquire)
+	}
+	answer, err := reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*api.AcquireResponse, error) {
+		// What is left of it, where another address has taken some of it.
+		if left := end - a.settings.clock.Now(); end != clock.Never && want.Wait-left >= raceDelay/2 {
+			question.Wait = int64(max(1, left))
+		}
+		return api.NewLocksClient(conn).Acquire(ctx, question)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +167,7 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire
 	for _, one := range answer.GetLocks() {
 		acquired, err := wire.FromAcquired(one)
 		if err != nil {
-			return nil, &holdfast.Error{Op: "lock", Space: a.space(space), Err: err}
+			return nil, &holdfast.Error{Op: opLock, Space: a.space(space), Err: err}
 		}
 		all.Locks = append(all.Locks, acquired)
 	}
@@ -281,13 +249,13 @@ func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.To
 	if by == "" {
 		by = a.settings.name
 	}
-	answer, err := call(ctx, a, "break", &api.BreakRequest{
+	answer, err := call(ctx, a, opBreak, &api.BreakRequest{
 		Space: a.space(space), Name: name, Token: uint64(token), Reason: reason, By: by,
 	}, api.LocksClient.Break)
 	if err != nil {
 		return nil, err
 	}
-	return decode[wire.Broken]("break", answer)
+	return decode[wire.Broken](opBreak, answer)
 }
 
 // Status returns how the member, its view and its spaces are.
@@ -309,34 +277,34 @@ func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[wire.
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		question := &api.WatchRequest{Space: a.space(space), Prefix: prefix}
-		begun := false
-		for _, conn := range a.members {
+		begun, enough := false, false
+		_, err := reach(ctx, a, opWatch, false, func(conn *grpc.ClientConn) (*struct{}, error) {
 			events, err := api.NewLocksClient(conn).Watch(ctx, question)
-			for err == nil {
+			for err == nil && !enough {
 				var document *api.JSON
 				if document, err = events.Recv(); err != nil {
 					break
 				}
 				begun = true
-				event, wrong := decode[wire.Event]("watch", document)
+				event, wrong := decode[wire.Event](opWatch, document)
 				if wrong != nil {
-					yield(wire.Event{}, wrong)
-					return
+					return nil, wrong
 				}
-				if !yield(*event, nil) {
-					return
-				}
+				enough = !yield(*event, nil)
 			}
-			switch {
-			case errors.Is(err, io.EOF):
-				return
-			case begun || !unreached(err) || conn == a.members[len(a.members)-1]:
-				yield(wire.Event{}, a.explain("watch", err))
-				return
+			if begun && unreached(err) { // what the next member shows does not go on where this one has ended
+				err = fmt.Errorf("%w: the member's events have ended: %w", holdfast.ErrUnavailable, reasonOf(opWatch, err))
 			}
+			return nil, err
+		})
+		if err != nil && !enough && !errors.Is(err, io.EOF) {
+			yield(wire.Event{}, err)
 		}
 	}
 }
+
+// opWatch names the call in errors.
+const opWatch = "watch"
 
 // space is the one named, or that of option Space.
 func (a *Admin) space(name string) string {

@@ -24,7 +24,7 @@ func (a *Admin) Snapshot(ctx context.Context, space string, to io.Writer) error 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	question := &api.SnapshotRequest{Space: a.space(space)}
-	_, err := reach(a, opSnapshot, func(conn *grpc.ClientConn) (*struct{}, error) {
+	_, err := reach(ctx, a, opSnapshot, false, func(conn *grpc.ClientConn) (*struct{}, error) {
 		pieces, err := api.NewAdminClient(conn).Snapshot(ctx, question)
 		if err != nil {
 			return nil, err

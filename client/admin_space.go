@@ -79,7 +79,7 @@ func (a *Admin) Resume(ctx context.Context, space, reason, by string) (*wire.Sus
 
 // OpenSpace begins a space's instance at the member at the first address again.
 func (a *Admin) OpenSpace(ctx context.Context, space string) (*wire.Opened, error) {
-	document, err := api.NewAdminClient(a.members[0]).OpenSpace(ctx, &api.OpenSpaceRequest{Space: a.space(space), By: a.settings.name})
+	document, err := api.NewAdminClient(a.members[0].conn).OpenSpace(ctx, &api.OpenSpaceRequest{Space: a.space(space), By: a.settings.name})
 	if err != nil {
 		return nil, a.explain(opOpenSpace, err)
 	}
@@ -91,7 +91,7 @@ func (a *Admin) OpenSpace(ctx context.Context, space string) (*wire.Opened, erro
 // through it. It returns when nothing of the member's is left in the space; the end of ctx
 // ends the waiting alone.
 func (a *Admin) CloseSpace(ctx context.Context, space string) (*wire.Opened, error) {
-	document, err := api.NewAdminClient(a.members[0]).CloseSpace(ctx, &api.CloseSpaceRequest{Space: a.space(space), By: a.settings.name})
+	document, err := api.NewAdminClient(a.members[0].conn).CloseSpace(ctx, &api.CloseSpaceRequest{Space: a.space(space), By: a.settings.name})
 	if err != nil {
 		return nil, a.explain(opCloseSpace, err)
 	}
@@ -102,7 +102,7 @@ func (a *Admin) CloseSpace(ctx context.Context, space string) (*wire.Opened, err
 func onSpace[A, Q any](ctx context.Context, a *Admin, op string, question *Q,
 	ask func(api.AdminClient, context.Context, *Q, ...grpc.CallOption) (*api.JSON, error),
 ) (*A, error) {
-	document, err := reach(a, op, func(conn *grpc.ClientConn) (*api.JSON, error) {
+	document, err := reach(ctx, a, op, false, func(conn *grpc.ClientConn) (*api.JSON, error) {
 		return ask(api.NewAdminClient(conn), ctx, question)
 	})
 	if err != nil {

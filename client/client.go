@@ -33,10 +33,12 @@ type Client struct {
 	closing  bool
 	over     bool // ended is closed
 	begun    bool // first has its value
+	started  time.Duration
 	session  *session
 	stream   *stream
-	doubted  bool  // the stream has not answered for half of the ttl, and another is to be opened
-	trouble  error // why there is no connection
+	doubted  bool                  // the stream has not answered for half of the ttl, and another is to be opened
+	inquiry  inquiry               // why there is no connection
+	contacts map[*contact]struct{} // to make one, under way
 	requests map[uint64]*request
 	reading  bool       // a frame is being taken: calls return when all of it was
 	decided  []*request // by it
@@ -56,6 +58,8 @@ type Client struct {
 	last       wire.Address   // has answered last
 	cluster    string         // the id of the cluster, as the first member has told it; "" where it tells none
 	learned    []wire.Address // of its members, beside the addresses that were given
+	plain      bool           // a given address is among those that members have told
+	sentAway   bool           // the member at the latest place does not serve, by its own word
 	authority  string         // the address of the authority, as far as known
 	redirected bool           // option Direct has been followed for the present session
 
@@ -63,6 +67,8 @@ type Client struct {
 	deadline clock.Alarm
 	late     clock.Alarm
 	beat     clock.Alarm
+	limit    clock.Alarm // of a Dial with patience
+	refusal  clock.Alarm // of one whose addresses all refuse
 }
 
 var _ holdfast.Locker = (*Client)(nil)
@@ -125,7 +131,7 @@ func build(settings *settings, addresses []wire.Address) *Client {
 		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
 		hurry: make(chan struct{}, 1),
 		first: make(chan error, 1), ended: make(chan struct{}),
-		requests: map[uint64]*request{}, beats: map[uint64]time.Duration{},
+		requests: map[uint64]*request{}, beats: map[uint64]time.Duration{}, contacts: map[*contact]struct{}{},
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.outcomes.New = func() any { return make(chan outcome, 1) }
@@ -133,6 +139,13 @@ func build(settings *settings, addresses []wire.Address) *Client {
 	c.deadline.Ring = c.onDeadline
 	c.late.Ring = c.onLate
 	c.beat.Ring = c.onBeat
+	c.started = c.clock.Now()
+	c.limit.Ring = c.giveUpDial
+	c.refusal.Ring = c.giveUpDial
+	if p := settings.patience; p > 0 {
+		c.alarms.arm(&c.limit, after(c.started, p))
+		c.alarms.arm(&c.refusal, after(c.started, refusedLimit))
+	}
 	if settings.resume {
 		// The ids of the process that had the session before must not come again.
 		c.lastID = rand.Uint64() >> 2
@@ -147,12 +160,27 @@ func (c *Client) unreachable(ended error) error {
 		return ended
 	}
 	c.mu.Lock()
-	trouble := c.trouble
-	c.mu.Unlock()
-	if trouble == nil {
-		trouble = errors.New("no answer")
+	defer c.mu.Unlock()
+	return c.inquiry.unreachable("dial", nil)
+}
+
+// refusedLimit is how long Dial waits, with option Patience, for a first address that does not
+// refuse the connection: a member that was started a moment ago listens by then.
+const refusedLimit = 2 * time.Second
+
+// giveUpDial ends a Dial with option Patience that waits in vain: no member has ever
+// answered, and the patience is over, or all addresses have refused for long enough.
+func (c *Client) giveUpDial() {
+	if c.settings.patience == 0 || c.begun || c.inquiry.heard {
+		return
 	}
-	return unreachable("dial", c.addresses, trouble)
+	err := c.inquiry.error(nil)
+	waited := c.clock.Now() - c.started
+	var told *UnreachableError
+	if waited >= c.settings.patience || waited >= refusedLimit && errors.As(err, &told) && told.Refused() {
+		c.begun = true
+		c.first <- &holdfast.Error{Op: "dial", Err: err}
+	}
 }
 
 // Session returns the public id of the present session, "" while there is none.
@@ -250,7 +278,7 @@ func (c *Client) Close() error {
 func (c *Client) closeRequest(r *request) {
 	switch r.state {
 	case asked:
-		c.finish(r, nil, r.fail("lock", holdfast.ErrClosed))
+		c.finish(r, nil, r.fail(opLock, holdfast.ErrClosed))
 	case held:
 		r.lock.End(holdfast.ErrClosed)
 		r.finishExtend(r.fail("extend", holdfast.ErrClosed))

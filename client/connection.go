@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -20,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/frames"
 )
 
-// Pauses between rounds of connecting to all addresses, and how long one address may
+// Pauses between rounds of asking all addresses, and how long one address may
 // take to answer a hello.
 const (
 	minPause   = 10 * time.Millisecond
@@ -31,6 +29,7 @@ const (
 
 // stream is a stream that was welcomed.
 type stream struct {
+	place  wire.Address
 	cancel context.CancelFunc
 	wake   chan struct{} // the queue has something for it
 	ended  chan struct{} // closed when nothing comes of it any more
@@ -39,78 +38,11 @@ type stream struct {
 }
 
 var (
-	errSilent    = errors.New("no answer to hello")
 	errEnded     = errors.New("the session has ended meanwhile")
+	errLate      = errors.New("another address has answered before")
 	errElsewhere = errors.New("the authority is at another address")
 	errStranger  = errors.New("it belongs to another cluster")
 )
-
-// run connects, and connects again, until the Client is closed.
-func (c *Client) run() {
-	defer c.work.Done()
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		on, over := c.answering()
-		switch {
-		case over:
-			return
-		case on != nil:
-			pause = minPause
-			select {
-			case <-on.ended:
-			case <-c.hurry: // it may be doubted
-				continue
-			}
-		default:
-			if c.round() {
-				continue
-			}
-		}
-		timer := time.NewTimer(pause/2 + rand.N(pause/2))
-		select {
-		case <-timer.C:
-		case <-c.hurry:
-		case <-c.ctx.Done():
-		}
-		timer.Stop()
-	}
-}
-
-// answering returns the stream, if there is one that answers as far as known. Over says
-// that none is needed any more.
-func (c *Client) answering() (on *stream, over bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.doubted {
-		on = c.stream
-	}
-	return on, c.ctx.Err() != nil || c.over && c.stream == nil
-}
-
-// round goes to one address after the other until one has welcomed the Client, which it
-// reports, or the session that it came with has ended, or one has named another address
-// to go to first.
-func (c *Client) round() (welcomed bool) {
-	session, places := c.places()
-	for _, place := range places {
-		err := c.attend(place)
-		if err == nil {
-			return true
-		}
-		if c.onFailed(session, err) || errors.Is(err, errElsewhere) {
-			break
-		}
-	}
-	return false
-}
-
-// onFailed takes note of an attempt to connect that has failed. It reports whether no
-// other is to be made for the session that there was before.
-func (c *Client) onFailed(before *session, err error) (enough bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.broke(err)
-	return c.over || c.ctx.Err() != nil || c.session != before
-}
 
 // onBroken takes note of a stream that has ended.
 func (c *Client) onBroken(on *stream, err error) {
@@ -118,14 +50,9 @@ func (c *Client) onBroken(on *stream, err error) {
 	defer c.mu.Unlock()
 	if c.stream == on {
 		c.detach()
-		c.broke(err)
-	}
-}
-
-func (c *Client) broke(err error) {
-	c.trouble = err
-	if c.ctx.Err() == nil {
-		c.log.Info("the connection has ended", "error", err)
+		if c.ctx.Err() == nil {
+			c.log.Info("the connection has ended", "address", on.place, "error", err)
+		}
 	}
 }
 
@@ -149,14 +76,13 @@ func (c *Client) connected() bool { return c.stream != nil }
 
 // attend opens one stream. Without an error a session was opened or resumed on it, and
 // it is served until it breaks.
-func (c *Client) attend(place wire.Address) error {
-	conn, err := connect(c.settings, place)
+func (c *Client) attend(a *contact) error {
+	conn, err := connect(c.settings, &a.door)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	if err := c.greet(ctx, cancel, conn, place); err != nil {
-		cancel()
+	if err := c.greet(a, conn); err != nil {
+		a.cancel()
 		return errors.Join(err, conn.Close())
 	}
 	return nil
@@ -164,42 +90,39 @@ func (c *Client) attend(place wire.Address) error {
 
 // greet says hello on a new stream, and lets a goroutine serve it if it is welcomed. That
 // one closes the connection then.
-func (c *Client) greet(ctx context.Context, cancel context.CancelFunc, conn *grpc.ClientConn, place wire.Address) error {
-	silence := time.AfterFunc(c.attemptLimit(), cancel)
+func (c *Client) greet(a *contact, conn *grpc.ClientConn) error {
+	silence := time.AfterFunc(c.attemptLimit(), a.cancel)
 	defer silence.Stop()
-	calls, err := api.NewSessionsClient(conn).Open(ctx, grpc.ForceCodecV2(frames.NewCodec()))
+	calls, err := api.NewSessionsClient(conn).Open(a.ctx, grpc.ForceCodecV2(frames.NewCodec()))
 	if err != nil {
-		return c.explain(place, err)
+		return a.explain(silence, err)
 	}
-	s, hello := c.hello()
+	hello := c.hello(a)
 	sent := c.clock.Now()
 	if err := calls.Send(&api.ClientFrame{Operations: []*api.Operation{{Kind: hello}}}); err != nil && !errors.Is(err, io.EOF) {
-		return c.explain(place, err)
+		return a.explain(silence, err)
 	}
 	answer := &frames.Events{}
-	err = calls.RecvMsg(answer)
-	if !silence.Stop() && err != nil && c.ctx.Err() == nil {
-		err = errSilent
-	}
-	if err != nil {
-		err = c.explain(place, err)
-		c.onFirst(place, s, err)
+	if err = calls.RecvMsg(answer); err != nil {
+		err = a.explain(silence, err)
+		c.onFirst(a, err)
 		return err
 	}
-	on := &stream{cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	if err := c.onHello(on, place, s, sent, answer.List()); err != nil {
-		if errors.Is(err, errElsewhere) || errors.Is(err, errStranger) {
-			late := time.AfterFunc(closeLimit, cancel)
+	silence.Stop()
+	on := &stream{place: a.place, cancel: a.cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	if err := c.onHello(on, a, sent, answer.List()); err != nil {
+		if errors.Is(err, errElsewhere) || errors.Is(err, errStranger) || errors.Is(err, errLate) {
+			late := time.AfterFunc(closeLimit, a.cancel)
 			defer late.Stop()
-			err = errors.Join(err, goodbye(calls))
+			err = errors.Join(err, a.goodbye(calls))
 		}
-		return fmt.Errorf("hello to %s: %w", place, err)
+		return err
 	}
 	c.work.Go(func() {
 		defer close(on.ended)
 		err := c.serve(on, calls, answer)
 		c.onStatus(on, err)
-		c.onBroken(on, errors.Join(c.explain(place, err), conn.Close()))
+		c.onBroken(on, errors.Join(reasonOf("open", err), conn.Close()))
 	})
 	return nil
 }
@@ -211,35 +134,9 @@ func (c *Client) onStatus(on *stream, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stream == on && wire.Code(wire.FromStatus("open", err)) == wire.CodeUnknownSession {
+		c.sentAway = true
 		c.lose(c.session)
 	}
-}
-
-// goodbye ends a session that was opened at the wrong member.
-func goodbye(calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) error {
-	end := &api.Operation{Id: 1, Kind: &api.Operation_End{End: &api.End{}}}
-	if err := calls.Send(&api.ClientFrame{Operations: []*api.Operation{end}}); err != nil {
-		return err
-	}
-	if err := calls.RecvMsg(&frames.Events{}); !errors.Is(err, io.EOF) {
-		return err
-	}
-	return nil
-}
-
-// explain says where an error of gRPC happened.
-func (c *Client) explain(place wire.Address, err error) error {
-	if errors.Is(err, errSilent) || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: %w", place, err)
-	}
-	var told *holdfast.Error
-	if unreached(err) {
-		return errors.New(dialSentence(status.Convert(err).Message()))
-	}
-	if err = wire.FromStatus("open", err); errors.As(err, &told) {
-		err = told.Err
-	}
-	return fmt.Errorf("%s: %w", place, err)
 }
 
 // dialTarget is a name for gRPC that nothing resolves: the dialer knows the place.
@@ -259,7 +156,7 @@ func (c *Client) attemptLimit() time.Duration {
 }
 
 // hello says hello for the present session if it is alive, else for a new one.
-func (c *Client) hello() (*session, *api.Operation_Hello) {
+func (c *Client) hello(a *contact) *api.Operation_Hello {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	hello := &api.Hello{Ttl: int64(c.settings.ttl), Client: c.settings.name}
@@ -273,17 +170,18 @@ func (c *Client) hello() (*session, *api.Operation_Hello) {
 			hello.Last = c.lastID
 		}
 	}
-	return c.session, &api.Operation_Hello{Hello: hello}
+	a.helloed, a.session = true, c.session
+	return &api.Operation_Hello{Hello: hello}
 }
 
-// onHello takes the answer to hello: s is the session that was to be resumed, or nil.
-func (c *Client) onHello(on *stream, place wire.Address, s *session, sent time.Duration, events []*api.Event) error {
+// onHello takes the answer to hello.
+func (c *Client) onHello(on *stream, a *contact, sent time.Duration, events []*api.Event) error {
 	if len(events) == 0 {
 		return errors.New("the first frame is empty")
 	}
 	if welcome := events[0].GetWelcome(); welcome != nil {
-		c.endLost(s, events[1:])
-		if err := c.onWelcome(on, place, s, sent, welcome); err != nil {
+		c.endLost(a, events[1:])
+		if err := c.onWelcome(on, a, sent, welcome); err != nil {
 			return err
 		}
 		c.onFrame(on, events[1:])
@@ -297,18 +195,21 @@ func (c *Client) onHello(on *stream, place wire.Address, s *session, sent time.D
 	if err == nil {
 		err = wire.Fail(wire.CodeInternal, "refused without a reason")
 	}
-	c.onFirst(place, s, err)
+	c.onFirst(a, err)
 	return err
 }
 
 // endLost ends the locks whose loss comes with a welcome, before that renews the
 // session: nobody may believe in them for an instant longer than without it.
-func (c *Client) endLost(s *session, events []*api.Event) {
+func (c *Client) endLost(a *contact, events []*api.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if a.over {
+		return
+	}
 	for _, event := range events {
 		r, lost := c.requests[event.GetId()], event.GetLost()
-		if lost != nil && r != nil && r.state == held && c.session == s {
+		if lost != nil && r != nil && r.state == held && c.session == a.session {
 			r.lock.End(holdfast.Loss(lost.GetWhy()))
 		}
 	}
@@ -318,13 +219,15 @@ func (c *Client) endLost(s *session, events []*api.Event) {
 // any more is lost; another member's word on it is not believed before its deadline,
 // unless all say so. What no patience will change ends Dial, or the calls that wait
 // for a session.
-func (c *Client) onFirst(place wire.Address, s *session, err error) {
+func (c *Client) onFirst(a *contact, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.session != s {
+	s, place := a.session, a.place
+	if a.over || c.session != s {
 		return
 	}
 	code := wire.Code(err)
+	c.sentAway = c.sentAway || isHeard(err) && code == wire.CodeUnavailable
 	if s != nil && code == wire.CodeUnknownSession {
 		if s.unknown == nil {
 			s.unknown = map[wire.Address]bool{}
@@ -336,7 +239,7 @@ func (c *Client) onFirst(place wire.Address, s *session, err error) {
 		c.lose(s)
 	}
 	switch {
-	case code == wire.CodeUnavailable || code == wire.CodeInternal:
+	case code == wire.CodeUnavailable || code == wire.CodeInternal || !isHeard(err):
 	case !c.begun:
 		c.begun = true
 		c.first <- err
@@ -353,20 +256,21 @@ func (c *Client) refuseAll(err error) {
 	}
 	for _, r := range c.requests {
 		if r.state == asked {
-			c.finish(r, nil, r.fail("lock", err))
+			c.finish(r, nil, r.fail(opLock, err))
 			c.settle(r)
 		}
 	}
 }
 
 // onWelcome opens or renews the session.
-func (c *Client) onWelcome(on *stream, place wire.Address, s *session, sent time.Duration, welcome *api.Welcome) error {
+func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *api.Welcome) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	s, place := a.session, a.place
 	ttl := time.Duration(welcome.GetTtl())
 	switch {
-	case c.session != s:
-		return errEnded
+	case a.over, c.session != s:
+		return errLate
 	case s == nil && (welcome.GetSession() == "" || welcome.GetSecret() == ""):
 		return errors.New("welcome names no session or no secret")
 	case s != nil && welcome.GetSession() != s.id:
@@ -390,13 +294,16 @@ func (c *Client) onWelcome(on *stream, place wire.Address, s *session, sent time
 		s = &session{client: c, id: welcome.GetSession(), secret: welcome.GetSecret(), opened: true}
 	}
 	c.hangUp() // on one that was doubted
-	c.session, c.stream, c.last, c.trouble = s, on, place, nil
+	c.endOthers(a)
+	c.session, c.stream, c.last, c.sentAway = s, on, place, false
+	c.inquiry.asked = nil
 	s.member, s.at, s.unknown = welcome.GetMember(), place, nil
 	if !c.acknowledged(sent, ttl) {
 		return errEnded
 	}
 	c.refill()
 	c.alarms.arm(&c.beat, sent+max(time.Millisecond, ttl/4))
+	c.log.Info("connected", "address", place, "member", s.member, "session", s.id)
 	if !c.begun {
 		c.begun = true
 		c.first <- nil

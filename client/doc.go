@@ -17,7 +17,10 @@
 // # A broken stream
 //
 // A stream that breaks is opened again, at the address that has answered last and
-// then at the others in turn, with pauses from 10 ms to 1 s. The session is resumed
+// then at the others in turn, with pauses from 10 ms to 1 s. An address that does not
+// answer is not waited for: after 250 ms the next one is asked as well, and the first that
+// welcomes the Client serves it. The others are let go; a session that one of them has
+// opened meanwhile is ended. The session is resumed
 // by its id and secret, and each operation whose answer has not been seen is sent
 // again under its id, in the order of the ids; the authority acts on it once. When
 // no heartbeat has been acknowledged for half of the ttl another stream is opened,
@@ -32,10 +35,12 @@
 //
 // # A cluster
 //
-// Each member tells the addresses of all that serve clients, so one address is enough
+// Each member tells the addresses of all that serve clients, so one of them is enough
 // to begin with. Those that were told are tried behind those that were given, and
 // believed only if they belong to the cluster of the first: an address of another
-// network may be somebody else's here. A session belongs to the member that opened it,
+// network may be another program's here. A client that was given none of them reaches its
+// member in a way of its own, as through a proxy. It goes past that only if the member
+// itself says that it does not serve, or with option [Direct]. A session belongs to the member that opened it,
 // and to that member's tenure: nobody else's word about it is taken, except that all
 // say they do not know it. When a member loses its place, restarts or leaves, its
 // clients are told, and the requests that wait are made again at another. Where locks outlast their member
@@ -47,17 +52,21 @@
 //
 // # Waiting, cancelling, releasing
 //
-// A call whose context ends returns at once. Its request is cancelled, and the
+// A wait limit is one moment: the call returns within half a second of it, whatever the
+// connection and the authority do meanwhile. A call whose context is cancelled returns at
+// once; one whose deadline passes waits up to 250 ms for the word of whoever decides, so
+// that its error names the holder. Its request is cancelled, and the
 // cancel is repeated until it is acknowledged; a grant that crosses it is released
 // by that, at the server. Unlock queues the release and returns; [Client.Settle]
 // waits until the releases are acknowledged and tells whether one was refused.
 //
 // # Inside
 //
-// One mutex guards everything. Four goroutines serve a Client: one connects; one reads
+// One mutex guards everything. Four goroutines serve a Client: one looks for a member, with
+// one more for each address that is being asked; one reads
 // the stream, a frame at a time; one writes, all that is queued in one frame, without
 // waiting for it to fill; one keeps the time, with one timer for all that is due. While
-// a second stream is opened there are two more that read and write; only the stream that
+// a second stream is opened there are more; only the stream that
 // was welcomed last is heard and has the queue. Requests are kept by id until they are
 // settled, with a state each, so that what has to be sent after a break is read off the
 // states.

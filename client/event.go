@@ -155,7 +155,7 @@ func (c *Client) onQueued(r *request, queued *api.Queued) {
 	if r.state != asked {
 		return
 	}
-	r.waiting = true
+	r.waiting = queued.GetPosition() >= 0 // before that its member looks for the authority
 	if r.queued != nil && !r.told {
 		r.told = true
 		r.queued <- int(queued.GetPosition())
@@ -174,7 +174,7 @@ func (c *Client) onLost(r *request, lost *api.Lost) {
 		// Its grant was not told, or not in time, and has ended. The acquire may have been
 		// sent again since and be granted anew, which nobody would hold: so it is
 		// cancelled, which releases whatever it has.
-		c.finish(r, nil, r.fail("lock", why))
+		c.finish(r, nil, r.fail(opLock, why))
 		c.cancel(r)
 	case held:
 		r.lock.End(why)
@@ -273,7 +273,7 @@ func (c *Client) onRefused(id uint64, r *request, problem *api.Problem) {
 	case r == nil:
 		c.log.Warn("the server refused an operation", "id", id, "code", problem.GetCode(), "detail", problem.GetDetail())
 	case r.state == asked:
-		c.finish(r, nil, c.told(r, "lock", problem))
+		c.finish(r, nil, c.told(r, opLock, problem))
 		c.settle(r)
 	case r.behind:
 		c.onExtendRefused(r, problem)

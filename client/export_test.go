@@ -2,7 +2,6 @@ package client
 
 import (
 	"runtime"
-	"strings"
 
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -21,7 +20,7 @@ func Vanish(c *Client) {
 		if c.stream != nil {
 			c.stream.cancel()
 		}
-		gone := c.stream == nil && c.trouble != nil && strings.Contains(c.trouble.Error(), nowhere.Place)
+		gone := c.stream == nil && c.inquiry.find(nowhere) != nil && c.inquiry.find(nowhere).Err != errSilent
 		c.mu.Unlock()
 		if gone {
 			return

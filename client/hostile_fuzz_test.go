@@ -157,14 +157,15 @@ func (p *puppet) hello(data []byte) {
 	if frame.Read(data) != nil {
 		return
 	}
-	s, _ := p.c.hello()
+	a := &contact{door: door{place: p.c.addresses[0]}}
+	p.c.hello(a)
 	if len(frame.List()) > 0 {
 		p.lives(frame.List()[0].GetWelcome().GetTtl())
 	}
 	p.beats(frame.List())
 	_, cancel := context.WithCancel(p.c.ctx)
 	on := &stream{cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	if p.c.onHello(on, p.c.addresses[0], s, p.clock.Now(), frame.List()) != nil {
+	if p.c.onHello(on, a, p.clock.Now(), frame.List()) != nil {
 		cancel()
 	}
 }
@@ -206,7 +207,7 @@ func (p *puppet) lock(how byte) {
 	if how&64 != 0 {
 		want.Queued = func(int) {}
 	}
-	r, err := p.c.enter(context.Background(), holdfast.DefaultSpace, want)
+	r, err := p.c.enter(context.Background(), holdfast.DefaultSpace, want, p.c.waitEnd(&want))
 	if err != nil {
 		if !p.closed {
 			p.t.Errorf("a request is refused: %v", err)

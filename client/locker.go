@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // Lock waits until name is granted. See [holdfast.Locker].
@@ -20,7 +21,8 @@ func (c *Client) TryLock(ctx context.Context, name string, o ...holdfast.Option)
 }
 
 // LockAll takes all names or none. When it fails it has released what it had; it
-// waits up to 1 s for that to be acknowledged. A wait limit is for all together.
+// waits up to 1 s for that to be acknowledged, and not beyond its wait limit. That is for all
+// names together.
 // See [holdfast.Locker].
 func (c *Client) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
 	return c.lockAll(ctx, c.settings.space, names, o)
@@ -65,21 +67,21 @@ func (c *Client) lock(ctx context.Context, space, name string, try bool, o []hol
 		err = holdfast.CheckSpace(space)
 	}
 	if err != nil {
-		return nil, &holdfast.Error{Op: "lock", Space: space, Name: name, Err: err}
+		return nil, &holdfast.Error{Op: opLock, Space: space, Name: name, Err: err}
 	}
-	r, err := c.acquire(ctx, space, want)
+	r, err := c.acquire(ctx, space, want, c.waitEnd(&want))
 	if err != nil {
 		return nil, err
 	}
 	return r.lock, nil
 }
 
-// acquire returns the request that was granted.
-func (c *Client) acquire(ctx context.Context, space string, want holdfast.Request) (*request, error) {
+// acquire returns the request that was granted, before its wait ends at end.
+func (c *Client) acquire(ctx context.Context, space string, want holdfast.Request, end time.Duration) (*request, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r, err := c.enter(ctx, space, want)
+	r, err := c.enter(ctx, space, want, end)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +97,17 @@ func (c *Client) acquire(ctx context.Context, space string, want holdfast.Reques
 			default:
 			}
 			if got.err != nil {
-				return nil, got.err
+				return nil, c.whyEnded(r, got.err)
 			}
 			return r, nil
 		case <-ctx.Done():
+			got, told := outcome{}, false
+			if ctx.Err() == context.DeadlineExceeded {
+				got, told = c.lastWord(r)
+			}
+			if told && got.err != nil {
+				return nil, c.whyEnded(r, got.err)
+			}
 			c.abandon(r)
 			return nil, ctx.Err()
 		}
@@ -115,14 +124,14 @@ func (c *Client) lockAll(ctx context.Context, space string, names []string, o []
 	}
 	locks := make([]*holdfast.Lock, len(names))
 	var taken []*request
-	start := c.clock.Now()
+	end := clock.Never
+	if len(wanted) > 0 {
+		end = c.waitEnd(&wanted[0].Request)
+	}
 	for _, one := range wanted {
-		if one.Wait > 0 {
-			one.Wait = max(1, one.Wait-(c.clock.Now()-start))
-		}
-		r, err := c.acquire(ctx, space, one.Request)
+		r, err := c.acquire(ctx, space, one.Request, end)
 		if err != nil {
-			c.putBack(taken)
+			c.putBack(taken, end)
 			return nil, err
 		}
 		locks[one.Place] = r.lock
@@ -130,7 +139,7 @@ func (c *Client) lockAll(ctx context.Context, space string, names []string, o []
 	}
 	for _, lock := range locks { // one may have been lost while another was waited for
 		if err := lock.Check(); err != nil {
-			c.putBack(taken)
+			c.putBack(taken, end)
 			return nil, err
 		}
 	}
@@ -140,13 +149,13 @@ func (c *Client) lockAll(ctx context.Context, space string, names []string, o []
 // resolveAll checks requests for many names before anything is sent.
 func resolveAll(space string, names []string, o []holdfast.Option) ([]holdfast.PlacedRequest, error) {
 	if err := holdfast.CheckSpace(space); err != nil {
-		return nil, &holdfast.Error{Op: "lock", Space: space, Err: err}
+		return nil, &holdfast.Error{Op: opLock, Space: space, Err: err}
 	}
 	return holdfast.NewRequests(space, names, o...)
 }
 
-// putBack releases what a LockAll had taken before it failed.
-func (c *Client) putBack(taken []*request) {
+// putBack releases what a LockAll had taken before it failed, whose wait ends at end.
+func (c *Client) putBack(taken []*request, end time.Duration) {
 	for _, r := range slices.Backward(taken) {
 		c.mu.Lock()
 		if r.state != settled {
@@ -159,7 +168,7 @@ func (c *Client) putBack(taken []*request) {
 		}
 		c.mu.Unlock()
 	}
-	timer := time.NewTimer(releaseLimit)
+	timer := time.NewTimer(min(releaseLimit, max(0, after(end, waitGrace)-c.clock.Now())))
 	defer timer.Stop()
 	for _, r := range taken {
 		if r.gone == nil {

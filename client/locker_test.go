@@ -146,7 +146,7 @@ func (s *stage) until(reached func() bool) {
 // TestAbandonGranted: the context ends when the grant is here and not yet taken.
 func TestAbandonGranted(t *testing.T) {
 	s, v := newStage(t)
-	r, err := s.client.enter(s.ctx, "default", must(holdfast.NewRequest("x")))
+	r, err := s.client.enter(s.ctx, "default", must(holdfast.NewRequest("x")), clock.Never)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,8 +311,8 @@ func TestWaitLimit(t *testing.T) {
 	c = s.begin("z", holdfast.Wait(time.Millisecond))
 	id = v.acquireOp("z") // and is not answered
 	s.clock.Advance(time.Millisecond)
-	s.until(func() bool { return s.client.requests[id].guard.At() > time.Second+tryLimit })
-	s.clock.Advance(tryLimit)
+	s.until(func() bool { return s.client.requests[id].guard.At() > time.Second+waitGrace+time.Millisecond })
+	s.clock.Advance(waitGrace)
 	c.fails(holdfast.ErrUnavailable)
 
 	v.broken()
@@ -525,7 +525,7 @@ func TestBigFrames(t *testing.T) {
 	want := must(holdfast.NewRequest("x", holdfast.Reason(reason), holdfast.Owner(reason)))
 	for i := range n {
 		want.Name = fmt.Sprintf("%s%03d", name, i)
-		if _, err := s.client.enter(s.ctx, "default", want); err != nil {
+		if _, err := s.client.enter(s.ctx, "default", want, clock.Never); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -547,7 +547,7 @@ func TestQueueIsBounded(t *testing.T) {
 	v = s.accept()
 	want := must(holdfast.NewRequest("x"))
 	for range maxUnsent {
-		if _, err := s.client.enter(s.ctx, "default", want); err != nil {
+		if _, err := s.client.enter(s.ctx, "default", want, clock.Never); err != nil {
 			t.Fatal(err)
 		}
 	}

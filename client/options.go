@@ -22,22 +22,23 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	ttl     time.Duration
-	name    string
-	tls     *tls.Config
-	files   *Files
-	store   *certificate.Store // of either; nil in plain text
-	space   string
-	session string
-	secret  string
-	resume  bool
-	direct  bool
-	late    func(remaining time.Duration)
-	renewed func()
-	keep    bool
-	log     *slog.Logger
-	clock   clock.Clock
-	goodbye time.Duration // how long Close waits for the end of its session
+	ttl      time.Duration
+	name     string
+	tls      *tls.Config
+	files    *Files
+	store    *certificate.Store // of either; nil in plain text
+	space    string
+	session  string
+	secret   string
+	resume   bool
+	direct   bool
+	late     func(remaining time.Duration)
+	patience time.Duration
+	renewed  func()
+	keep     bool
+	log      *slog.Logger
+	clock    clock.Clock
+	goodbye  time.Duration // how long Close waits for the end of its session
 }
 
 // TTL asks for a session that lives for d after its last heartbeat: the longer, the
@@ -103,6 +104,12 @@ func OnLate(f func(remaining time.Duration)) Option { return func(s *settings) {
 // [Client.Deadline] has moved. f runs on a goroutine of its own. It is for a caller that
 // hands the deadline on, as to a process that watches over it.
 func OnRenewed(f func()) Option { return func(s *settings) { s.renewed = f } }
+
+// Patience lets Dial wait for as long as its context allows once a member has answered that it
+// cannot serve yet, and gives up before: after d where no address has answered at all, and
+// after 2 s where each of them refuses the connection. Zero, the default, means no such
+// limit.
+func Patience(d time.Duration) Option { return func(s *settings) { s.patience = d } }
 
 // KeepLost leaves it to Close to let the authority know of a lock that has ended
 // otherwise than by Unlock while its session lives on: broken by an operator, or at

@@ -29,9 +29,15 @@ func (c *Client) places() (*session, []wire.Address) {
 }
 
 // known lists the addresses that were given, and behind them those that members of the
-// cluster have told.
+// cluster have told, if those may be gone to. They may where a given address is one of
+// them. Otherwise the caller reaches the member in another way than members reach one
+// another, through a proxy say, and is not to be led past it; unless it has asked for that
+// with option Direct, or the member has said that it does not serve.
 func (c *Client) known() []wire.Address {
 	all := slices.Clone(c.addresses)
+	if !c.plain && !c.sentAway && !c.settings.direct {
+		return all
+	}
 	for _, place := range c.learned {
 		if !slices.Contains(all, place) {
 			all = append(all, place)
@@ -49,6 +55,7 @@ func (c *Client) learn(authority string, members []string) {
 	for _, text := range members[:min(len(members), maxLearned)] {
 		if place, err := wire.ParseTarget(text); err == nil {
 			c.learned = append(c.learned, place...)
+			c.plain = c.plain || slices.Contains(c.addresses, place[0])
 		}
 	}
 }

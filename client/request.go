@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,11 +17,20 @@ const (
 	maxUnsent          = 100_000 // acquires that no stream has taken yet
 	maxFrameOperations = 512
 	maxFrameBytes      = 1 << 20
-	operationBytes     = 64 // what an operation takes beyond its texts, at most
+	operationBytes     = 96 // what an operation takes beyond its texts, at most
 )
 
 // tryLimit is how long TryLock waits for somebody to decide.
 const tryLimit = 5 * time.Second
+
+// waitGrace is how long a call waits, beyond its wait limit, for the refusal of whoever
+// decides, which says why nothing was granted. A wait limit is kept to within half a second:
+// members allow their authority less than this (lock.WaitGrace), and the rest is for what
+// runs late. A context whose deadline has passed is returned sooner (contextGrace).
+const (
+	waitGrace    = 400 * time.Millisecond
+	contextGrace = 250 * time.Millisecond
+)
 
 // state says what a request is about, and so what to send after a break.
 type state uint8
@@ -42,11 +52,12 @@ type request struct {
 	want    holdfast.Request
 	values  context.Context
 	waitEnd time.Duration // clock.Never without a wait limit
+	waits   bool          // that is the end of its context, which ends the call by itself
 
 	state   state
 	unsent  bool          // no stream of the present session has taken the acquire
 	sent    time.Duration // when the first one took it
-	waiting bool          // the authority has queued it, as far as known
+	waiting bool          // the authority has queued it behind a holder, as far as known
 	told    bool          // Queued has been called
 	lock    *holdfast.Lock
 	holdEnd time.Duration // the end of its hold limit, or holdfast.Forever
@@ -139,17 +150,17 @@ type item struct {
 }
 
 // enter puts a new request into the table and its acquire into the queue.
-func (c *Client) enter(ctx context.Context, space string, want holdfast.Request) (*request, error) {
+func (c *Client) enter(ctx context.Context, space string, want holdfast.Request, end time.Duration) (*request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := &request{
-		space: space, want: want, values: ctx, waitEnd: clock.Never, unsent: true,
+		space: space, want: want, values: ctx, waitEnd: end, unsent: true,
 	}
 	switch {
 	case c.closing:
-		return nil, r.fail("lock", holdfast.ErrClosed)
+		return nil, r.fail(opLock, holdfast.ErrClosed)
 	case c.unsent >= maxUnsent:
-		return nil, r.fail("lock", &holdfast.LimitError{Limit: "client_queue", Value: maxUnsent})
+		return nil, r.fail(opLock, &holdfast.LimitError{Limit: "client_queue", Value: maxUnsent})
 	}
 	r.outcome = c.outcomes.Get().(chan outcome)
 	if want.Queued != nil {
@@ -167,16 +178,40 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request)
 	return r, nil
 }
 
-// limitWait sets the guard of a call. The authority enforces the wait limit too,
-// and knows better why nothing was granted; so this one is a little later.
-func (c *Client) limitWait(r *request) {
-	now := c.clock.Now()
+// waitEnd is when the wait of a call ends that is made now, by its own limit: one moment,
+// whatever becomes of the connection and of the authority until then, and for all the names
+// of a LockAll together.
+func (c *Client) waitEnd(want *holdfast.Request) time.Duration {
 	switch {
-	case r.want.Try:
-		r.guard.Ring = func() { c.giveUp(r, unanswered()) }
-		c.alarms.arm(&r.guard, now+tryLimit)
-	case r.want.Wait > 0:
-		r.waitEnd = after(now, r.want.Wait)
+	case want.Wait > 0:
+		return after(c.clock.Now(), want.Wait)
+	case want.Try:
+		return after(c.clock.Now(), tryLimit)
+	}
+	return clock.Never
+}
+
+// clearlySooner is by how much the deadline of a context has to be before a wait limit to
+// count in its place. A caller that gives both the same length means that limit.
+const clearlySooner = time.Second
+
+// limitWait sets the guard of a call, at its wait limit. The authority knows that, or the
+// deadline of the call's context where that is clearly sooner: it says who holds the name
+// then, as no context does.
+func (c *Client) limitWait(r *request) {
+	if deadline, bounded := r.values.Deadline(); bounded && !r.want.Try {
+		if end := after(c.clock.Now(), max(0, time.Until(deadline))); after(end, clearlySooner) < r.waitEnd {
+			r.waitEnd, r.waits = end, true
+			return
+		}
+	}
+	switch {
+	case r.want.Try && r.want.Wait == 0:
+		// The limit is ours, and what is said of it here comes behind the authority's word.
+		r.guard.Ring = func() { c.giveUp(r, c.whyWaited(r)) }
+		c.alarms.arm(&r.guard, r.waitEnd)
+		r.waitEnd -= waitGrace
+	case r.waitEnd != clock.Never:
 		r.guard.Ring = func() { c.onWaitEnd(r) }
 		c.alarms.arm(&r.guard, r.waitEnd)
 	}
@@ -190,40 +225,64 @@ func after(now, d time.Duration) time.Duration {
 	return now + d
 }
 
-// waitGrace is how long the authority's own refusal may take to arrive after the
-// wait limit of a request that it has queued has ended here. One that it has not
-// answered at all is in the place of a try, and waits as long as one.
-const waitGrace = 500 * time.Millisecond
-
+// onWaitEnd ends a call whose wait limit has passed: at once where no member is connected
+// that could say why nothing was granted.
 func (c *Client) onWaitEnd(r *request) {
-	if !c.connected() {
-		c.giveUp(r, r.whyWaited())
+	if !c.mayAnswer(r) {
+		c.giveUp(r, c.whyWaited(r))
 		return
 	}
-	grace := tryLimit
-	if r.waiting {
-		grace = waitGrace
-	}
-	r.guard.Ring = func() { c.giveUp(r, r.whyWaited()) }
-	c.alarms.arm(&r.guard, after(r.waitEnd, grace))
+	r.guard.Ring = func() { c.giveUp(r, c.whyWaited(r)) }
+	c.alarms.arm(&r.guard, after(r.waitEnd, waitGrace))
 }
+
+// mayAnswer reports whether a member that is connected has the request, or is about to.
+func (c *Client) mayAnswer(r *request) bool { return c.connected() && r.state == asked }
 
 // whyWaited says why a wait limit ended without a lock, as far as is known here.
-func (r *request) whyWaited() error {
-	if r.waiting {
+func (c *Client) whyWaited(r *request) error {
+	switch {
+	case r.waiting:
 		return holdfast.ErrHeld
+	case c.connected():
+		return fmt.Errorf("%w: %s has not said what became of the request", holdfast.ErrUnavailable, c.stream.place)
+	case len(c.inquiry.asked) > 0:
+		return c.inquiry.error(nil)
 	}
-	return unanswered()
+	return fmt.Errorf("%w: the connection to %s has ended", holdfast.ErrUnavailable, c.last)
 }
 
-func unanswered() error {
-	return fmt.Errorf("%w: no member has answered", holdfast.ErrUnavailable)
+// lastWord waits, beyond the deadline of a call's context, for the word of whoever decides.
+func (c *Client) lastWord(r *request) (got outcome, told bool) {
+	c.mu.Lock()
+	may := r.waits && c.mayAnswer(r)
+	c.mu.Unlock()
+	if !may {
+		return outcome{}, false
+	}
+	timer := time.NewTimer(contextGrace)
+	defer timer.Stop()
+	select {
+	case got = <-r.outcome:
+		return got, true
+	case <-timer.C:
+		return outcome{}, false
+	}
+}
+
+// whyEnded joins the error of a context that has ended a call with what the authority has
+// said about it by then.
+func (c *Client) whyEnded(r *request, told error) error {
+	if r.waits && (errors.Is(told, holdfast.ErrHeld) || errors.Is(told, holdfast.ErrUnavailable) && c.clock.Now() >= r.waitEnd) {
+		return fmt.Errorf("%w: %w", told, context.DeadlineExceeded)
+	}
+	return told
 }
 
 // giveUp ends a call that still waits with err, and cancels its request.
 func (c *Client) giveUp(r *request, err error) {
 	if r.state == asked {
-		c.finish(r, nil, r.fail("lock", err))
+		c.finish(r, nil, r.fail(opLock, err))
 		c.cancel(r)
 	}
 }

@@ -164,10 +164,10 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 		Try: r.Try, Arrived: sent, WaitEnd: lock.Never, Hold: r.Hold,
 	}
 	switch {
-	case r.Try:
-		request.WaitEnd = sent + authorityWait
 	case r.Wait > 0:
 		request.WaitEnd = after(sent, r.Wait)
+	case r.Try:
+		request.WaitEnd = sent + authorityWait
 	}
 	a, err := s.driver.Acquire(l.port, s.sink, &request)
 	if err != nil {

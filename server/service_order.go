@@ -118,9 +118,10 @@ func (o *order) single() string {
 	return ""
 }
 
-// digestOf condenses what a request asks for; who asks and when is no part of it.
+// digestOf condenses what a request asks for; who asks, when, and for how long it waits yet is
+// no part of it.
 func digestOf(in acquireInput) ([sha256.Size]byte, error) {
-	in.Client, in.Arrived = "", 0
+	in.Client, in.Arrived, in.Wait = "", 0, min(in.Wait, 1)
 	text, err := json.Marshal(in)
 	if err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("condense the request: %w", err)

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -68,7 +70,7 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		got, err := wish.acquire(ctx, c, admin)
 		if err != nil {
-			err = wish.refused(reworded("lock", wish.names[0], err))
+			err = wish.refused(hinted(reworded("lock", wish.names[0], err), ""))
 		} else if witness != nil {
 			err = p.startKeeper(c, witness, got.Session)
 		}
@@ -115,60 +117,78 @@ func (p *program) witness(c *cli.Command) (*witness, error) {
 
 var errEndedCaller = errors.New("it has ended")
 
-// asLongAsItTakes is a wait limit that is not reached.
-const asLongAsItTakes = time.Duration(1 << 62)
-
 // waitMargin is how long the member's own refusal may take to arrive after a wait
 // limit has ended here.
-const waitMargin = 250 * time.Millisecond
+const waitMargin = 400 * time.Millisecond
 
 // acquire asks for the locks. A member answers a long wait in parts: asked again
-// under its id, the request keeps its place. One that cannot be reached may be just
-// starting, and is asked again too, for as long as lock would wait for it.
+// under its id, the request keeps its place. Members that do not serve yet are asked
+// again, too, for as long as lock would wait for them.
 func (w *wish) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*wire.AcquiredAll, error) {
-	order := client.Acquisition{Names: w.names, Options: w.options, TTL: w.ttl, Request: rand.Text()}
+	order := client.Acquisition{Names: w.names, TTL: w.ttl, Request: rand.Text()}
 	timeout, err := timeoutOf(c)
 	if err != nil {
 		return nil, err
 	}
-	limit := asLongAsItTakes
-	switch {
-	case w.wait > 0:
-		limit = w.wait
-	case w.try:
-		limit = timeout
-	}
-	if !w.try {
-		order.Options = append(order.Options, holdfast.Wait(limit))
-	}
+	house := clock.Real()
+	began, limit := house.Now(), w.limit()
 	waiting := ctx
 	if limit < asLongAsItTakes {
 		var cancel context.CancelFunc
 		waiting, cancel = context.WithTimeout(ctx, limit+waitMargin)
 		defer cancel()
 	}
-	began := clock.Real().Now()
-	var held error
+	var said error // by a member, about why nothing was granted so far
 	for {
+		order.Options = w.options
+		if !w.try {
+			order.Options = append(slices.Clip(w.options), holdfast.Wait(max(1, limit-(house.Now()-began))))
+		}
 		got, err := admin.Acquire(waiting, spaceOf(c), order)
+		passed := house.Now() - began
+		if answered(err) {
+			said = waitOver(err)
+		}
 		switch {
 		case err == nil:
 			return got, nil
 		case ctx.Err() != nil:
 			return w.takeBack(admin, c, order), ctx.Err()
-		case errors.Is(err, context.DeadlineExceeded) && held != nil:
-			return nil, held
-		case errors.Is(err, context.DeadlineExceeded):
-			return nil, &holdfast.Error{Op: "lock", Name: w.names[0],
-				Err: fmt.Errorf("%w: no answer from %s", holdfast.ErrUnavailable, serverOf(c))}
-		case errors.Is(err, holdfast.ErrUnavailable) && clock.Real().Now()-began+askAgain < w.patience(timeout):
+		case waiting.Err() != nil:
+			return nil, cmp.Or(said, err)
+		case errors.Is(err, holdfast.ErrUnavailable) && w.asksOn(err, said != nil, passed, timeout):
 			pause(waiting, askAgain)
-		case !errors.Is(err, holdfast.ErrHeld), w.try, clock.Real().Now()-began >= limit:
+		case !errors.Is(err, holdfast.ErrHeld), w.try, passed >= limit:
 			return nil, err
-		default:
-			held = waitOver(err)
 		}
 	}
+}
+
+// refusedLimit is how long addresses are asked that all refuse the connection, where no wait
+// limit is given: a member that was started a moment ago listens by then.
+const refusedLimit = 2 * time.Second
+
+// asksOn reports whether members that do not serve are asked again, after a time.
+func (w *wish) asksOn(err error, answered bool, passed, timeout time.Duration) bool {
+	limit := w.limit()
+	var told *client.UnreachableError
+	switch {
+	case w.wait > 0 || answered:
+	case errors.As(err, &told) && told.Refused():
+		limit = min(limit, refusedLimit)
+	default:
+		limit = min(limit, timeout)
+	}
+	return passed+askAgain < limit
+}
+
+// answered reports whether an error is a member's word, and not the network's alone.
+func answered(err error) bool {
+	var told *client.UnreachableError
+	if errors.As(err, &told) {
+		return told.Answered()
+	}
+	return errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld)
 }
 
 // askAgain is the pause before a member that could not be reached is asked again.

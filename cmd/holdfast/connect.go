@@ -103,19 +103,16 @@ func encryptionOf(c *cli.Command) (*tls.Config, error) {
 	return made, nil
 }
 
-// dial opens a session at the member that c's flags name, within --timeout.
-func dial(ctx context.Context, c *cli.Command, more ...client.Option) (*client.Client, error) {
-	options, err := optionsOf(c)
-	if err != nil {
-		return nil, err
+// storeHint is for commands that need no member.
+const storeHint = ", or lock through a store with --store"
+
+// hinted adds to an error what to do where no member listens at any address.
+func hinted(err error, more string) error {
+	var told *client.UnreachableError
+	if errors.As(err, &told) && told.Refused() {
+		return fmt.Errorf("%w; start a member with '%s serve'%s", err, name, more)
 	}
-	timeout, err := timeoutOf(c)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return client.Dial(ctx, serverOf(c), append(options, more...)...)
+	return err
 }
 
 // ask lets a function ask the member that c's flags name, within --timeout.
@@ -164,7 +161,11 @@ func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more st
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := question(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
+	var told *client.UnreachableError
+	switch {
+	case errors.As(err, &told) && errors.Is(err, context.DeadlineExceeded) && len(told.Asked) > 1:
+		return &holdfast.Error{Op: calledAs(c), Err: fmt.Errorf("%w; asked for %v%s", told, timeout, more)}
+	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("%w: no answer from %s within %v%s", holdfast.ErrUnavailable, serverOf(c), timeout, more)
 		return &holdfast.Error{Op: calledAs(c), Err: err}
 	}

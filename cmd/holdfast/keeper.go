@@ -121,11 +121,12 @@ func (k *keeper) close() error {
 }
 
 // Bounds of how long a call may take, and of the pause before the next, whatever the
-// ttl.
+// ttl. In the shortest call a second and a third address are asked where the first is silent.
 const (
-	shortestCall = 50 * time.Millisecond
-	longestCall  = 5 * time.Second
-	longestPause = time.Second
+	shortestCall  = 750 * time.Millisecond
+	longestCall   = 5 * time.Second
+	shortestPause = 50 * time.Millisecond
+	longestPause  = time.Second
 )
 
 // call asks the member something, for at most a quarter of the ttl.
@@ -196,7 +197,7 @@ func (k *keeper) insist(ctx context.Context, timer clock.Timer, stop <-chan stru
 		if err == nil || wire.Code(err) != wire.CodeUnavailable {
 			return err
 		}
-		again := k.clock.Now() + min(max(k.ttl/16, shortestCall), longestPause)
+		again := k.clock.Now() + min(max(k.ttl/16, shortestPause), longestPause)
 		if again >= k.deadline {
 			return err
 		}

@@ -102,13 +102,12 @@ func (l *locking) acquire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dialing, cancel := context.WithTimeout(ctx, l.order.patience(timeout))
+	dialing, cancel := context.WithTimeout(ctx, l.order.limit())
 	defer cancel()
 	var locks []*holdfast.Lock
 	if err = l.open(dialing, timeout); err == nil {
-		if l.order.wait > 0 {
-			left := l.order.wait - (l.clock.Now() - began)
-			options = append(slices.Clip(options), holdfast.Wait(max(1, left)))
+		if limit := l.order.limit(); limit < asLongAsItTakes {
+			options = append(slices.Clip(options), holdfast.Wait(max(1, limit-(l.clock.Now()-began))))
 		}
 		options = append(slices.Clip(options), func(r *holdfast.Request) {
 			name := r.Name
@@ -134,19 +133,32 @@ func (l *locking) acquire(ctx context.Context) error {
 // open connects to a member, or opens a store.
 func (l *locking) open(ctx context.Context, timeout time.Duration) error {
 	if order := l.order.store; order != nil {
-		opened, err := order.openLender(ctx, l.status.space, l.order.patience(timeout), l.clock)
+		opened, err := order.openLender(ctx, l.status.space, l.storePatience(timeout), l.clock)
 		if err != nil {
 			return err
 		}
 		l.client, l.ends = opened, opened.deadlineOf
 		return nil
 	}
-	opened, err := dial(ctx, l.flags, l.clientOptions()...)
+	options, err := optionsOf(l.flags)
 	if err != nil {
-		return reworded("lock", l.order.names[0], err)
+		return err
+	}
+	options = append(append(options, l.clientOptions()...), client.Patience(l.order.patience(timeout)))
+	opened, err := client.Dial(ctx, serverOf(l.flags), options...)
+	if err != nil {
+		return hinted(reworded("lock", l.order.names[0], err), storeHint)
 	}
 	l.client = opened
 	return nil
+}
+
+// storePatience is how long a store may take to answer at first.
+func (l *locking) storePatience(timeout time.Duration) time.Duration {
+	if l.order.wait > 0 {
+		return l.order.wait
+	}
+	return l.order.patience(timeout)
 }
 
 // expires says what keeps the name taken that was not released.

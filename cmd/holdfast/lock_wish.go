@@ -43,19 +43,32 @@ type wish struct {
 	busy    int           // exit code
 }
 
-// tryPatience is how long --try waits for a member that is just starting.
+// tryPatience is how long --try waits for members that are just starting, and for one of
+// them to decide.
 const tryPatience = 5 * time.Second
 
-// patience is how long to wait for a member that cannot be reached: at most timeout,
-// and no longer than for the lock.
-func (w *wish) patience(timeout time.Duration) time.Duration {
+// limit is for how long the locks are waited for, whatever keeps them from being granted: a
+// holder, or that no member serves yet.
+func (w *wish) limit() time.Duration {
 	switch {
 	case w.try:
-		return min(tryPatience, timeout)
+		return tryPatience
 	case w.wait > 0:
-		return min(w.wait, timeout)
+		return w.wait
 	}
-	return timeout
+	return asLongAsItTakes
+}
+
+// asLongAsItTakes is a wait limit that is not reached.
+const asLongAsItTakes = time.Duration(1 << 62)
+
+// patience is for how long a first answer is waited for where no address has given one. Who
+// gives a wait limit wants to wait for just that.
+func (w *wish) patience(timeout time.Duration) time.Duration {
+	if w.wait > 0 {
+		return 0
+	}
+	return min(w.limit(), timeout)
 }
 
 // wishOf reads the flags and the names. What is wrong with how they are written is

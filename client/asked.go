@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// UnreachableError is an [holdfast.ErrUnavailable] of a call that no member has served. It
+// lists the addresses that were asked, and no others, each with its own reason.
+type UnreachableError struct {
+	Asked []Asked // in the order in which they were asked first
+
+	cause error // why no other address is asked, if a context says so
+}
+
+// Asked is one address that was asked.
+type Asked struct {
+	Address string
+	Err     error // why it does not serve: the network's word, or a member's
+
+	place   wire.Address
+	heard   bool // Err is a member's word
+	refused bool // nothing listens there
+}
+
+// errSilent is why an address does not serve that has said nothing so far.
+var errSilent = errors.New("no answer")
+
+// Error lists the addresses with their reasons.
+func (e *UnreachableError) Error() string {
+	text := "unavailable: no member reachable at "
+	if e.Answered() {
+		text = "unavailable: no member serves at "
+	}
+	for i, a := range e.Asked {
+		if i > 0 {
+			text += "; "
+		}
+		text += a.Address + ": " + strings.TrimPrefix(a.Err.Error(), holdfast.ErrUnavailable.Error()+": ")
+	}
+	return text
+}
+
+// Unwrap makes it an ErrUnavailable, and the error of the context that has ended the call.
+func (e *UnreachableError) Unwrap() []error {
+	if e.cause != nil {
+		return []error{holdfast.ErrUnavailable, e.cause}
+	}
+	return []error{holdfast.ErrUnavailable}
+}
+
+// Refused reports whether nothing listens at any of the addresses: every one of them has
+// refused the connection, or does not exist.
+func (e *UnreachableError) Refused() bool {
+	return len(e.Asked) > 0 && !slices.ContainsFunc(e.Asked, func(a Asked) bool { return !a.refused })
+}
+
+// Answered reports whether a member has answered at one of the addresses, if only that it
+// does not serve.
+func (e *UnreachableError) Answered() bool {
+	return slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.heard })
+}
+
+// inquiry is what is known of the addresses that were asked, for an UnreachableError.
+type inquiry struct {
+	asked []Asked
+	heard bool // a member has answered once
+}
+
+// begin notes that an address is asked. What it said before stands until it says more.
+func (q *inquiry) begin(place wire.Address) {
+	if q.find(place) == nil {
+		q.asked = append(q.asked, Asked{Address: place.String(), Err: errSilent, place: place})
+	}
+}
+
+// end notes why an address does not serve.
+func (q *inquiry) end(place wire.Address, err error, refused bool) {
+	q.begin(place)
+	a := q.find(place)
+	var told *holdfast.Error
+	if errors.As(err, &told) { // the list says already which operation it is about
+		err = told.Err
+	}
+	a.Err, a.heard, a.refused = err, isHeard(err), refused
+	q.heard = q.heard || a.heard
+}
+
+func (q *inquiry) find(place wire.Address) *Asked {
+	i := slices.IndexFunc(q.asked, func(a Asked) bool { return a.place == place })
+	if i < 0 {
+		return nil
+	}
+	return &q.asked[i]
+}
+
+// unreachable makes the error of an operation.
+func (q *inquiry) unreachable(op string, cause error) error {
+	return &holdfast.Error{Op: op, Err: q.error(cause)}
+}
+
+func (q *inquiry) error(cause error) error {
+	return &UnreachableError{Asked: slices.Clone(q.asked), cause: cause}
+}
+
+// unheard is an error that is no member's word: of the network, or of another program.
+type unheard struct{ error }
+
+func isHeard(err error) bool {
+	var network unheard
+	return !errors.As(err, &network) && !errors.Is(err, errSilent)
+}
+
+// unreached says that gRPC, and not a member, found that nobody answers: no connection, or
+// one to a program that is no member.
+func unreached(err error) bool {
+	s := status.Convert(err)
+	return len(s.Details()) == 0 && (s.Code() == codes.Unavailable || strings.Contains(s.Message(), "unexpected HTTP status code"))
+}
+
+// reasonOf says why an address does not serve, by what gRPC says about a call there.
+func reasonOf(op string, err error) error {
+	if unreached(err) {
+		return unheard{errors.New(dialSentence(status.Convert(err).Message()))}
+	}
+	var told *holdfast.Error
+	if err = wire.FromStatus(op, err); errors.As(err, &told) {
+		err = told.Err
+	}
+	return err
+}
+
+// door is where connections to one place are made. It remembers how the network has
+// answered the latest, which gRPC tells as a sentence alone.
+type door struct {
+	place wire.Address
+
+	mu  sync.Mutex
+	err error
+}
+
+// open makes a connection.
+func (d *door) open(ctx context.Context, _ string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, d.place.Network, d.place.Place)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+	return conn, err
+}
+
+// refuses reports whether nothing listened at the place when a connection was made last.
+func (d *door) refuses() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var name *net.DNSError
+	return errors.Is(d.err, syscall.ECONNREFUSED) || errors.Is(d.err, fs.ErrNotExist) || errors.As(d.err, &name) && name.IsNotFound
+}

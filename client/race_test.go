@@ -1,0 +1,373 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// soon is far above raceDelay, and far below the limits that a silent address ran into
+// before the next one was asked (maxAttempt, and what callers give).
+const soon = maxAttempt - time.Second
+
+// mute is an address that accepts connections and never says anything, as a process that
+// stands still does.
+type mute struct {
+	address string
+	asked   atomic.Int32
+}
+
+func newMute(t *testing.T) *mute {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mute{address: l.Addr().String()}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			m.asked.Add(1)
+			defer conn.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-over })
+	return m
+}
+
+// nobody is an address where nothing listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestDialPastSilence: an address that accepts and says nothing, first in the list, costs
+// raceDelay and not its whole limit; the addresses behind the one that serves are not asked.
+func TestDialPastSilence(t *testing.T) {
+	silent, two, three := newMute(t), newFake(t), newMute(t)
+	result := make(chan error, 1)
+	began := time.Now()
+	var c *Client
+	go func() {
+		var err error
+		c, err = Dial(two.ctx, silent.address+","+two.address+","+three.address, withGoodbye(time.Millisecond))
+		result <- err
+	}()
+	v := two.accept()
+	v.welcome("a-1", time.Hour)
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < raceDelay || took > soon {
+		t.Errorf("it took %v, want a little more than %v", took, raceDelay)
+	}
+	if silent.asked.Load() == 0 || three.asked.Load() > 0 {
+		t.Errorf("the first was asked %d times, the last %d; want 1 and 0", silent.asked.Load(), three.asked.Load())
+	}
+	lock := begins(two.ctx, c, "x")
+	v.send(granted(v.acquireOp("x"), 5))
+	if got := <-lock; got.err != nil {
+		t.Error(got.err)
+	}
+	two.stop()
+	if err := c.Close(); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// begins calls Lock on a goroutine of its own.
+func begins(ctx context.Context, c *Client, name string, o ...holdfast.Option) <-chan outcome {
+	result := make(chan outcome, 1)
+	go func() {
+		lock, err := c.Lock(ctx, name, o...)
+		result <- outcome{lock, err}
+	}()
+	return result
+}
+
+// TestLateWelcome: a member that has opened a session when another one serves already is
+// told to end it, and the Client stays where it is.
+func TestLateWelcome(t *testing.T) {
+	one, two := newFake(t), newFake(t)
+	s := newStageUndialled(one)
+	result := s.dial(one.address + "," + two.address)
+	first := one.accept() // and takes its time
+	s.clock.Advance(raceDelay)
+	second := two.accept()
+	second.welcome("b-1", testTTL)
+	s.finish(result)
+	first.welcome("a-1", testTTL)
+	if first.next().GetEnd() == nil {
+		t.Error("the session that is not used is not ended")
+	}
+	first.hangUp <- nil
+	s.hold(second, "x", 5)
+	if got := s.client.Session(); got != "b-1" {
+		t.Errorf("session %s, want b-1", got)
+	}
+}
+
+// TestNoRaceWithinItsDelay: an address that answers within raceDelay is the only one asked.
+func TestNoRaceWithinItsDelay(t *testing.T) {
+	one, two := newFake(t), newMute(t)
+	s := newStageUndialled(one)
+	result := s.dial(one.address + "," + two.address)
+	v := one.accept()
+	s.clock.Advance(raceDelay - 1)
+	v.welcome("a-1", testTTL)
+	s.finish(result)
+	s.hold(v, "x", 5)
+	if n := two.asked.Load(); n > 0 {
+		t.Errorf("the second address was asked %d times", n)
+	}
+}
+
+// TestReconnectPastSilence: the session's own member stands still; another one takes it over
+// long before the attempt there ends.
+func TestReconnectPastSilence(t *testing.T) {
+	one, two := newFake(t), newFake(t)
+	s, v := one.dialled(one.address + "," + two.address)
+	lock := s.hold(v, "x", 5)
+	v.broken()
+	again := one.accept() // and is not answered
+	s.clock.Advance(raceDelay)
+	other := two.accept()
+	if other.hello.GetSession() != "a-1" {
+		t.Errorf("hello %v, want to resume", other.hello)
+	}
+	other.welcome("a-1", testTTL)
+	again.ended()
+	s.hold(other, "y", 6)
+	if err := lock.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDialNamesEachAddress: the error has each address that was asked, with its own reason,
+// and none that was not.
+func TestDialNamesEachAddress(t *testing.T) {
+	silent, refuses, away, last := newMute(t), nobody(t), newFake(t), newMute(t)
+	s := newStageUndialled(away)
+	ctx, cancel := context.WithCancel(away.ctx)
+	defer cancel()
+	deadline, stop := context.WithTimeout(ctx, 2*time.Second)
+	defer stop()
+	result := make(chan error, 1)
+	go func() {
+		_, err := Dial(deadline, silent.address+","+refuses+","+away.address+","+last.address, withClock(s.clock))
+		result <- err
+	}()
+	waitFor(t, func() bool { return silent.asked.Load() > 0 })
+	s.clock.Advance(raceDelay) // the second refuses, so that the third is asked at once
+	v := away.accept()
+	v.send(&api.Event{Kind: &api.Event_Refused{Refused: &api.Refused{Problem: &api.Problem{Code: wire.CodeUnavailable, Detail: "unavailable: no view yet"}}}})
+	v.hangUp <- nil
+	waitFor(t, func() bool { return last.asked.Load() > 0 })
+	err := <-result
+	var told *UnreachableError
+	if !errors.As(err, &told) || !errors.Is(err, holdfast.ErrUnavailable) || told.Refused() {
+		t.Fatalf("Dial: %v", err)
+	}
+	for i, want := range [][2]string{{silent.address, "no answer"}, {refuses, "refused"}, {away.address, "no view yet"}, {last.address, "no answer"}} {
+		if i >= len(told.Asked) || told.Asked[i].Address != want[0] || !contains(told.Asked[i].Err.Error(), want[1]) {
+			t.Errorf("address %d: got %v, want %v", i, told.Asked, want)
+		}
+	}
+	if !contains(err.Error(), "dial: unavailable: no member serves at "+silent.address+": no answer; "+refuses+": ") {
+		t.Errorf("Dial: %v", err)
+	}
+}
+
+// TestPatience: where nothing listens Dial gives up after two seconds, and says so; once a
+// member has answered it does not.
+func TestPatience(t *testing.T) {
+	one, two := nobody(t), nobody(t)
+	s := newStageUndialled(&fake{t: t, ctx: t.Context()})
+	result := s.dial(one+","+two, Patience(time.Hour))
+	var err error
+	for over := false; !over; {
+		select {
+		case err = <-result:
+			over = true
+		case <-time.After(time.Millisecond):
+			s.clock.Advance(100 * time.Millisecond)
+		}
+	}
+	var told *UnreachableError
+	if !errors.As(err, &told) || !told.Refused() || len(told.Asked) != 2 || s.clock.Now() < refusedLimit {
+		t.Errorf("after %v: %v", s.clock.Now(), err)
+	}
+
+	f := newFake(t)
+	s = newStageUndialled(f)
+	result = s.dial(f.address, Patience(refusedLimit))
+	v := f.accept()
+	v.send(refused(0, wire.CodeUnavailable))
+	v.hangUp <- nil
+	v = f.accept()
+	s.clock.Advance(time.Hour)
+	v.welcome("a-1", 2*time.Hour)
+	s.finish(result)
+}
+
+// TestAdminPastSilence: a unary call is made at the first member that lives, once.
+func TestAdminPastSilence(t *testing.T) {
+	silent, last := newMute(t), newMute(t)
+	other, k := newAdmin(t)
+	a, err := DialAdmin(silent.address + "," + other.members[1].place.Place + "," + last.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	began := time.Now()
+	if _, err := a.Break(t.Context(), "", "x", 0, "r", "me"); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > soon {
+		t.Errorf("it took %v", took)
+	}
+	if silent.asked.Load() == 0 || last.asked.Load() > 0 || len(k.asked) != 1 {
+		t.Errorf("the first was asked %d times, the last %d, and %d calls were made", silent.asked.Load(), last.asked.Load(), len(k.asked))
+	}
+
+	one := nobody(t)
+	b, err := DialAdmin(one + "," + silent.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), raceDelay)
+	defer cancel()
+	_, err = b.Status(ctx)
+	var told *UnreachableError
+	if !errors.As(err, &told) || !errors.Is(err, context.DeadlineExceeded) || len(told.Asked) != 2 ||
+		!contains(err.Error(), one+": dial tcp "+one+": connect: connection refused; "+silent.address+": no answer") {
+		t.Errorf("Status: %v", err)
+	}
+}
+
+// TestAdminUnknownSession: that others do not know a session says nothing while an address is
+// silent, whose member may know it.
+func TestAdminUnknownSession(t *testing.T) {
+	silent := newMute(t)
+	other, k := newAdmin(t)
+	k.err = &holdfast.Error{Op: "renew", Err: wire.Fail(wire.CodeUnknownSession, "no session a-1")}
+	a, err := DialAdmin(other.members[1].place.Place + "," + silent.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), raceDelay)
+	defer cancel()
+	if _, err := a.Renew(ctx, "a-1.s", 0); wire.Code(err) != wire.CodeUnavailable || errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("Renew: %v, want unavailable", err)
+	}
+}
+
+// TestStaysAtItsAddress: a client that reaches its member under an address that no member
+// has is behind a proxy, and does not go past it.
+func TestStaysAtItsAddress(t *testing.T) {
+	proxy, member := newFake(t), newMute(t)
+	s := newStageUndialled(proxy)
+	result := s.dial(proxy.address)
+	v := proxy.accept()
+	v.send(tells("a-1", "ours", member.address))
+	s.finish(result)
+	for range 3 {
+		v.broken()
+		v = proxy.accept()
+		s.clock.Advance(raceDelay)
+		v.send(tells("a-1", "ours", member.address))
+		s.holdAmongBeats(v, "x", 5)
+	}
+	if n := member.asked.Load(); n > 0 {
+		t.Fatalf("it went past the proxy %d times", n)
+	}
+	v.leaves() // the member's own word
+	proxy.accept().hangUp <- nil
+	waitFor(t, func() bool { return member.asked.Load() > 0 })
+}
+
+// TestLogsChanges: that a connection has ended is logged once, however often it is tried to
+// make another.
+func TestLogsChanges(t *testing.T) {
+	logged := make(chan slog.Record, 100)
+	s, v := newStage(t, Logger(slog.New(recorder{logged})))
+	v.broken()
+	for range 3 {
+		v := s.accept()
+		v.send(refused(0, wire.CodeUnavailable))
+		v.hangUp <- nil
+	}
+	v = s.accept()
+	v.welcome("a-1", testTTL)
+	s.hold(v, "x", 5)
+	var told []string
+	for len(logged) > 0 {
+		if r := <-logged; r.Level >= slog.LevelInfo {
+			told = append(told, r.Message)
+		}
+	}
+	if want := []string{"connected", "the connection has ended", "connected"}; !slices.Equal(told, want) {
+		t.Errorf("logged %q, want %q", told, want)
+	}
+}
+
+// recorder is a log that a test reads.
+type recorder struct{ records chan slog.Record }
+
+func (r recorder) Enabled(context.Context, slog.Level) bool { return true }
+func (r recorder) Handle(_ context.Context, record slog.Record) error {
+	r.records <- record
+	return nil
+}
+func (r recorder) WithAttrs([]slog.Attr) slog.Handler { return r }
+func (r recorder) WithGroup(string) slog.Handler      { return r }
+
+// TestContextDeadlineNamesTheHolder: the authority knows when the call's context ends, and its
+// word about why nothing was granted by then is part of the error.
+func TestContextDeadlineNamesTheHolder(t *testing.T) {
+	s, v := newStage(t)
+	ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)
+	defer cancel()
+	got := begins(ctx, s.client, "x")
+	op := v.next()
+	if wait := time.Duration(op.GetAcquire().GetWait()); wait <= 0 || wait > 30*time.Second {
+		t.Errorf("the authority is told to wait for %v", wait)
+	}
+	held := &api.Problem{Code: wire.CodeHeld, Owner: "alice", Member: "m1"}
+	v.send(queued(op.Id, 0), &api.Event{Id: op.Id, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: held}}})
+	var by *holdfast.HeldError
+	if err := (<-got).err; !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &by) || by.Owner != "alice" {
+		t.Errorf("Lock: %v", err)
+	}
+
+	short, stop := context.WithTimeout(s.ctx, time.Millisecond)
+	defer stop()
+	began := time.Now()
+	if err := (<-begins(short, s.client, "y")).err; !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("without an answer Lock says %v", err)
+	}
+	if took := time.Since(began); took > soon {
+		t.Errorf("it took %v", took)
+	}
+}
