@@ -148,21 +148,22 @@ func (m *Machine) seat(now protocol.Time, r *record) lock.Seat {
 }
 
 // waitOver is when a wish that waits has waited long enough. While the authority
-// answers, its own word about that comes first, because it says more; and who does not
-// want to wait at all waits for a question and its answer nevertheless; first for the one
-// about who the authority is, where nobody knows.
+// answers, its own word about that comes first, because it says more; but a wait limit is a
+// promise, and is not exceeded by more than lock.WaitGrace. A wish that does not want to wait
+// at all waits for a question and its answer nevertheless; first for the one about which
+// member the authority is, where that is not known.
 func (m *Machine) waitOver(r *record) protocol.Time {
 	end := r.request.WaitEnd
 	if !r.waits() || end == protocol.Never {
 		return protocol.Never
 	}
 	switch {
+	case !m.seeks() && !m.speaks():
+		return end
+	case !r.request.Try, r.state == queued:
+		return lock.After(end, min(m.config.Patience, lock.WaitGrace))
 	case m.seeks():
 		return max(end, lock.After(r.request.Arrived, 4*m.config.Patience))
-	case !m.speaks():
-		return end
-	case r.state == queued:
-		return lock.After(end, m.config.Patience)
 	}
 	return max(end, lock.After(r.first, 4*m.config.Patience))
 }

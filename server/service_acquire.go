@@ -47,18 +47,41 @@ func (s *service) acquire(ctx context.Context, in acquireInput) (answer wire.Acq
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.LongPoll, errLongPoll)
 	defer cancel()
-	t, err := s.take(ctx, o)
-	if err != nil {
-		return answer, s.refusal(o, err)
+	ctx, expire := s.bounded(ctx, o)
+	defer expire()
+	got, ok := promptly(ctx, s, func() fulfilled { return s.fulfil(ctx, o) }, func(late fulfilled) {
+		if late.err == nil {
+			s.undo(o, late.taken)
+		}
+	})
+	if !ok {
+		return answer, s.refusal(o, context.Cause(ctx))
 	}
-	answer, err = s.present(o, t, in.Arrived)
-	if err == nil && ctx.Err() != nil && context.Cause(ctx) != errLongPoll {
-		err = failed("acquire", o.space.Name, o.single(), context.Cause(ctx))
+	return got.answer, got.err
+}
+
+// fulfilled is what became of an order.
+type fulfilled struct {
+	taken  *taken
+	answer wire.AcquiredAll
+	err    error
+}
+
+// fulfil takes what an order asks for, and makes the answer. Where that is an error nothing
+// of it is held.
+func (s *service) fulfil(ctx context.Context, o *order) (f fulfilled) {
+	if f.taken, f.err = s.take(ctx, o); f.err != nil {
+		f.err = s.refusal(o, f.err)
+		return f
 	}
-	if err != nil {
-		s.undo(o, t)
+	f.answer, f.err = s.present(o, f.taken, o.Arrived)
+	if cause := context.Cause(ctx); f.err == nil && cause != nil && cause != errLongPoll {
+		f.err = s.refusal(o, cause)
 	}
-	return answer, err
+	if f.err != nil {
+		s.undo(o, f.taken)
+	}
+	return f
 }
 
 // take asks for one name after the other, in sorted order, so that two orders
@@ -108,7 +131,7 @@ func (s *service) enter(o *order, t *taken) error {
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
 	opened, err := ask[*session.Opened](s, protocol.Below, &session.Open{Sort: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Visitor.identity})
-	if err = cmp.Or(err, openedError(opened)); err != nil {
+	if err = cmp.Or(err, s.whyUnavailable(openedError(opened))); err != nil {
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
 	t.session, t.opened = credentials{opened.ID, opened.Secret, o.Visitor.identity}, true

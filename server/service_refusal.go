@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -36,11 +37,14 @@ func (s *service) refusal(o *order, err error) error {
 	if errors.As(err, &wrapped) && wrapped.Name != "" {
 		name, err = wrapped.Name, wrapped.Err
 	}
-	over := errors.Is(err, errLongPoll)
-	if over {
+	over, late := errors.Is(err, errLongPoll), errors.Is(err, errWaitOver)
+	if over || late {
 		err = holdfast.ErrHeld
 	}
 	err = s.explain(o.space, name, err)
+	if late && err == holdfast.ErrHeld { // no holder is known, and no decision has come
+		err = fmt.Errorf("%w: the member that decides does not answer", holdfast.ErrUnavailable)
+	}
 	if over {
 		err = &waitingError{err, o.Request != ""}
 	}
@@ -59,7 +63,7 @@ func (s *service) explain(space *Space, name string, err error) error {
 	case !errors.Is(err, holdfast.ErrHeld), errors.As(err, &held) && held.Member != "":
 		return err
 	}
-	shown, failure := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name})
+	shown, failure := askBriefly[*lock.Lock](s, space.Port, &protocol.Show{Name: name})
 	if failure != nil || len(shown.Holders) == 0 {
 		return err
 	}

@@ -24,12 +24,16 @@ func (s *service) acquireOnce(ctx context.Context, o *order) (answer wire.Acquir
 	}
 	poll := time.NewTimer(s.limits.LongPoll)
 	defer poll.Stop()
+	within, expire := s.bounded(ctx, o)
+	defer expire()
 	select {
 	case <-q.done:
+	case <-within.Done():
+		s.leave(q, 0)
+		return answer, s.refusal(o, context.Cause(within))
 	case <-poll.C:
 		s.leave(q, s.limits.Grace)
 		return answer, s.refusal(o, errLongPoll)
-	case <-ctx.Done():
 	case <-s.life.Done():
 		s.leave(q, 0)
 		return answer, failed("acquire", o.space.Name, o.single(), fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable))
@@ -44,13 +48,28 @@ func (s *service) acquireOnce(ctx context.Context, o *order) (answer wire.Acquir
 		return answer, s.refusal(o, q.err)
 	case gone:
 		return answer, failed("acquire", o.space.Name, o.single(), holdfast.ErrNotHeld)
-	case first:
-		if answer, err = s.present(q.order, q.taken, o.Arrived); err != nil {
+	}
+	return s.presentWithin(within, q, first, o)
+}
+
+// presentWithin tells what q was granted, for the first time or again, while a context lasts.
+func (s *service) presentWithin(ctx context.Context, q *request, first bool, o *order) (wire.AcquiredAll, error) {
+	got, ok := promptly(ctx, s, func() (f fulfilled) {
+		if !first {
+			f.answer, f.err = s.presentAgain(q, o.Arrived)
+		} else if f.answer, f.err = s.present(q.order, q.taken, o.Arrived); f.err != nil {
 			s.undo(q.order, q.taken)
 		}
-		return answer, err
+		return f
+	}, func(late fulfilled) {
+		if first && late.err == nil {
+			s.undo(q.order, q.taken)
+		}
+	})
+	if !ok {
+		return wire.AcquiredAll{}, s.refusal(o, context.Cause(ctx))
 	}
-	return s.presentAgain(q, o.Arrived)
+	return got.answer, got.err
 }
 
 // run takes what q asks for.

@@ -140,7 +140,7 @@ func (s *service) retryAfter(spaceName string) int {
 	if space == nil {
 		return 1
 	}
-	condition, err := s.inspect(space)
+	condition, err := askBriefly[*protocol.Condition](s, space.Port, &protocol.Inspect{})
 	if err != nil || condition.State == protocol.Ready || condition.Until == protocol.Never {
 		return 1
 	}

@@ -90,7 +90,7 @@ func (s *stream) openSession(h *api.Hello, welcome *told) error {
 	}
 	opened := answer.(*session.Opened)
 	if opened.Err != nil {
-		return opened.Err
+		return s.server.service.whyUnavailable(opened.Err)
 	}
 	s.server.occupants.occupy(s.rpc.Context(), opened.ID, s)
 	welcome.opened, welcome.fresh = &credentials{id: opened.ID, secret: opened.Secret}, true

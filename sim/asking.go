@@ -13,11 +13,11 @@ import (
 // What a client says about its requests and makes of the answers: package client's
 // request.go, release.go and event.go.
 
-// tryLimit is how long a try waits for somebody to decide; waitGrace how long the
-// authority's own refusal may take to arrive after the wait limit.
+// tryLimit is how long a try waits for a decision; waitGrace how long the authority's own
+// refusal may take to arrive after the wait limit (package client has the same).
 const (
 	tryLimit  = 5 * time.Second
-	waitGrace = 250 * time.Millisecond
+	waitGrace = 400 * time.Millisecond
 )
 
 var errUnanswered = fmt.Errorf("%w: no member has answered", holdfast.ErrUnavailable)
@@ -31,6 +31,7 @@ func (s *stream) ask(want wish, who asker) *request {
 	switch {
 	case want.try:
 		r.guard = now + tryLimit
+		r.waitEnd = r.guard - waitGrace
 	case want.wait > 0:
 		r.waitEnd = now + want.wait
 		r.guard = r.waitEnd
@@ -106,7 +107,7 @@ func (s *stream) onEvent(now time.Duration, ev *event) {
 		}
 	case evQueued:
 		if r != nil && r.state == asked {
-			r.waiting = true
+			r.waiting = ev.position >= 0
 		}
 	case evLost:
 		if r != nil {
@@ -167,11 +168,7 @@ func (s *stream) onGuard(r *request, now time.Duration) {
 		r.asker.failed(r, err)
 	default:
 		r.late = true
-		grace := tryLimit
-		if r.waiting {
-			grace = waitGrace
-		}
-		r.guard = now + grace
+		r.guard = r.waitEnd + waitGrace
 	}
 }
 
