@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/descriptors"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
@@ -157,8 +158,13 @@ type Limits struct {
 	Remember time.Duration
 	// Names is how many names one request may ask for. Zero means 1,000.
 	Names int
-	// Connections is how many connections each port serves at once. Zero means 20,000.
+	// Connections is how many connections each port serves at once; fewer where there are too few Descriptors. Zero
+	// means 20,000.
 	Connections int
+	// Descriptors is how many files and connections the process may have open. 256 of them, or half if that is less,
+	// are kept for files and for connections to others; each port serves half of the rest at most. Zero means the
+	// process's limit of open files.
+	Descriptors int
 	// Rate is how many requests a second one client may make: operations of its streams,
 	// names of its acquires, calls. A client is whose certificate was verified, and
 	// otherwise who comes from one address. Zero means that there is no limit, because no
@@ -259,6 +265,7 @@ func (l *Limits) resolve() error {
 		{"Requests", &l.Requests, 100_000, 1 << 30},
 		{"Names", &l.Names, 1000, 1 << 20},
 		{"Connections", &l.Connections, 20_000, 1 << 30},
+		{"Descriptors", &l.Descriptors, descriptors.Limit(), 1 << 30},
 		{"Watchers", &l.Watchers, 1000, 1 << 20},
 		{"Rate", &l.Rate, 0, math.MaxInt32},
 		{"Burst", &l.Burst, 0, math.MaxInt32},

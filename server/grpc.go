@@ -118,7 +118,7 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 
 // serve answers the connections of l until stop. The error is nil after stop.
 func (g *grpcServer) serve(l net.Listener) error {
-	err := g.rpc.Serve(bound(l, g.connections, g.service.observer).as("grpc"))
+	err := g.rpc.Serve(bound(l, g.connections, g.service.observer).as("grpc").among(g.service.doors))
 	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve gRPC on %v: %w", l.Addr(), err)
 	}

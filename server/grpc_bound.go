@@ -1,12 +1,44 @@
 package server
 
 import (
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-locks/holdfast/internal/descriptors"
+	"github.com/holdfast-locks/holdfast/internal/sparing"
 )
+
+// doors is what all listeners of a server share: how many connections the process has descriptors for, so that what it
+// keeps on disks, and its connections to other members, find theirs.
+type doors struct {
+	most   int // connections of all listeners together
+	each   int // of one: a flood of one port leaves the other its half
+	open   atomic.Int64
+	log    sparing.Log
+	logger *slog.Logger
+}
+
+// newDoors shares the process's descriptors out.
+func newDoors(l Limits, logger *slog.Logger) *doors {
+	d := &doors{most: descriptors.ForConnections(l.Descriptors), logger: logger}
+	d.each = max(d.most/2, 1)
+	if d.each < l.Connections {
+		logger.Info("each port serves fewer connections than limits.connections: this process may not open more files; raise that limit (ulimit -n, LimitNOFILE=)",
+			"connections", d.each, "limits.connections", l.Connections, "files", l.Descriptors)
+	}
+	return d
+}
+
+// say logs what happens at a bound once a minute.
+func (d *doors) say(sentence string, args ...any) {
+	if news, held := d.log.News(sentence); news {
+		d.logger.Warn(sentence, append(args, "times_before", held)...)
+	}
+}
 
 // boundListener accepts connections up to a number. One more is closed at once: a
 // client that is turned away tries another member, one that hangs in the backlog
@@ -17,6 +49,8 @@ type boundListener struct {
 	open     atomic.Int64
 	observer *Observer
 	inUse    prometheus.Gauge
+	doors    *doors
+	port     string
 }
 
 func bound(l net.Listener, limit int, observer *Observer) *boundListener {
@@ -25,7 +59,13 @@ func bound(l net.Listener, limit int, observer *Observer) *boundListener {
 
 // as says in the metrics of which port the connections are, grpc or http.
 func (l *boundListener) as(port string) *boundListener {
-	l.inUse = l.observer.open.WithLabelValues(port)
+	l.inUse, l.port = l.observer.open.WithLabelValues(port), port
+	return l
+}
+
+// among has the listener share the process's descriptors with others.
+func (l *boundListener) among(d *doors) *boundListener {
+	l.doors, l.limit = d, min(l.limit, int64(d.each))
 	return l
 }
 
@@ -34,16 +74,52 @@ func (l *boundListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
-			return nil, err
+			return nil, l.fail(err)
 		}
-		if l.open.Add(1) <= l.limit {
+		if l.enter() {
 			l.inUse.Inc()
 			return &boundConn{Conn: c, listener: l}, nil
 		}
-		l.open.Add(-1)
 		l.observer.refused("connections")
 		_ = c.Close() // it was never used, so there is nothing to lose
+		if l.doors != nil {
+			l.doors.say("a connection is closed at once: as many as may be are open (limits.connections, or the limit of open files)",
+				"port", l.port, "open", l.open.Load(), "most", l.limit)
+		}
 	}
+}
+
+// enter takes a place for a connection, if there is one.
+func (l *boundListener) enter() bool {
+	if l.open.Add(1) > l.limit {
+		l.open.Add(-1)
+		return false
+	}
+	if l.doors != nil && l.doors.open.Add(1) > int64(l.doors.most) {
+		l.leave()
+		return false
+	}
+	return true
+}
+
+// leave gives a place back.
+func (l *boundListener) leave() {
+	l.open.Add(-1)
+	if l.doors != nil {
+		l.doors.open.Add(-1)
+	}
+}
+
+// fail counts that no descriptor is left for a connection. The servers accept again after a while.
+func (l *boundListener) fail(err error) error {
+	if descriptors.Exhausted(err) {
+		l.observer.refused("files")
+		if l.doors != nil {
+			l.doors.say("a connection waits to be accepted: this process, or the machine, can open no more files; raise that limit (ulimit -n, LimitNOFILE=)",
+				"port", l.port, "error", err)
+		}
+	}
+	return err
 }
 
 // boundConn frees its place when it is closed.
@@ -59,7 +135,7 @@ func (c *boundConn) NetConn() net.Conn { return c.Conn }
 // Close closes the connection.
 func (c *boundConn) Close() error {
 	c.once.Do(func() {
-		c.listener.open.Add(-1)
+		c.listener.leave()
 		c.listener.inUse.Dec()
 	})
 	return c.Conn.Close()

@@ -21,7 +21,7 @@ import (
 
 // accept serves the connections of l until stop.
 func (h *web) accept(l net.Listener) error {
-	l = &countedListener{bound(l, h.bound, h.service.observer).as("http"), h.service.observer}
+	l = &countedListener{bound(l, h.bound, h.service.observer).as("http").among(h.service.doors), h.service.observer}
 	if h.certificates != nil {
 		l = tls.NewListener(l, h.certificates.Web())
 	}

@@ -207,7 +207,7 @@ func limitOf(err error) string {
 func limits() []string {
 	return []string{
 		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
-		"operators", "snapshots", "connections", "operations_per_frame", unreadAnswers, unreadEvents, rateLimit,
+		"operators", "snapshots", "connections", "files", "operations_per_frame", unreadAnswers, unreadEvents, rateLimit,
 	}
 }
 

@@ -37,6 +37,7 @@ type service struct {
 	gatherer *events.Gatherer // of what happens through other members
 	feeds    feedPace
 	limits   Limits
+	doors    *doors
 	clients  *clients // nil where they may ask as fast as they can
 	logger   *slog.Logger
 
@@ -124,7 +125,8 @@ func newService(c Config) (*service, error) {
 	}
 	s := &service{
 		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, operator: operators,
-		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, clients: newClients(c.Limits), logger: c.Logger,
+		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
+		clients: newClients(c.Limits), logger: c.Logger,
 		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		switchboard: newSwitchboard(c.Driver),
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),

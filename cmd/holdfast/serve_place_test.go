@@ -24,6 +24,13 @@ type served struct {
 func serve(t *testing.T, folder string, flags ...string) *served {
 	t.Helper()
 	s := &served{Cmd: serving(folder, flags...)}
+	s.begin(t)
+	return s
+}
+
+// begin starts the member, and waits until it is ready.
+func (s *served) begin(t *testing.T) {
+	t.Helper()
 	s.Stderr = &s.said
 	out, err := s.StdoutPipe()
 	must(t, err)
@@ -36,7 +43,6 @@ func serve(t *testing.T, folder string, flags ...string) *served {
 		t.Fatalf("holdfast serve said %q: %v\n%s", line, err, s.said.String())
 	}
 	go io.Copy(io.Discard, out)
-	return s
 }
 
 func serving(folder string, flags ...string) *exec.Cmd {

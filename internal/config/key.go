@@ -135,7 +135,7 @@ func limitKeys() []Key {
 		countKey("limits.message_bytes", "4194304", minMessageBytes, maxMessageBytes, func(c *Config) *int { return &c.Limits.MessageBytes },
 			"Largest message or request body, in bytes."),
 		countKey("limits.connections", "20000", 1, maxCount, func(c *Config) *int { return &c.Limits.Connections },
-			"Most connections of each port at one time."),
+			"Most connections of each port at one time; fewer where the process may not open that many files."),
 		countKey("limits.watchers", "1000", 1, maxWatchers, func(c *Config) *int { return &c.Limits.Watchers },
 			"Most feeds of events at one time."),
 		countKey("limits.requests", "100000", 1, maxRequests, func(c *Config) *int { return &c.Limits.Requests },

@@ -30,7 +30,7 @@ var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "electio
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "authority", "clientele", "protocol/...",
 	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
-	"internal/certificate", "internal/socket", "seat", "recording",
+	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "seat", "recording",
 }
 
 // programs may import everything, and only programs may import them.
@@ -68,7 +68,8 @@ func rows() []row {
 	with := func(more ...string) []string { return append(slices.Clone(rules), more...) }
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
-		row{folders: []string{"internal/tidy", switchFolder}},
+		row{folders: []string{"internal/descriptors"}, outside: []string{"golang.org/x/sys"}},
+		row{folders: []string{"internal/tidy", "internal/sparing", switchFolder}},
 		row{folders: []string{"internal/issuer", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"authority/stage"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
@@ -76,10 +77,10 @@ func rows() []row {
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
 		row{folders: []string{"events"}, own: with("wire", "wire/api")},
 		row{folders: []string{"transport"}, own: with()},
-		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket"), outside: anyModule},
+		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
 		// What makes a driver of a URL knows them all.
 		row{folders: []string{"storage/open"}, own: []string{"storage", "storage/..."}},
-		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location"}, outside: anyModule},
+		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
 		row{folders: []string{"run"}, own: with("internal/clock"), outside: anyModule},
 		row{folders: []string{"operator"}, own: with("run", "wire")},
 		row{folders: []string{"recording/literal"}},
@@ -92,7 +93,7 @@ func rows() []row {
 		row{folders: []string{"node", "server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
-			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket"},
+			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"},
 		},
 		// The workloads know no engine: another module measures other services with them.
 		row{folders: []string{"internal/load", "internal/load/limit"}},

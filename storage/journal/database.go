@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-locks/holdfast/internal/descriptors"
 )
 
 // databaseOptions are those of a log: little memory, nothing in the background but what makes
@@ -39,6 +41,8 @@ func openDatabase(d *disk, folder, at string, listener *pebble.EventListener) (d
 	options := databaseOptions(d, folder, listener)
 	options.ErrorIfNotExists = true
 	options.ReadOnly = d.sealed
+	options.FileCache = pebble.NewFileCache(1, descriptors.ForTables(descriptors.Limit()))
+	defer options.FileCache.Unref() // the database has it as long as it is open
 	defer func() {
 		if fact := recover(); fact != nil {
 			db, err = nil, &CorruptError{folder, partDatabase, 0, 0, fmt.Errorf("%v", fact)}

@@ -24,6 +24,8 @@ type disk struct {
 	sealed bool        // nothing is written from the beginning on
 	ahead  int64       // how many zeros are written ahead in the database's log: see logFile
 
+	patience *patience // nil means that a file is opened now or not at all
+
 	newest  atomic.Pointer[logSize] // the database's newest log, as it is, synced or not
 	floorAt string                  // where the floor is to be raised; empty while a journal is made
 	floor   floor                   // the writer's own
@@ -65,7 +67,7 @@ func (d *disk) write(what, name string, do func() error) error {
 // open makes a file that writes go to.
 func (d *disk) open(what, name string, do func() (vfs.File, error)) (vfs.File, error) {
 	var made vfs.File
-	if err := d.write(what, name, func() (err error) { made, err = do(); return err }); err != nil {
+	if err := d.write(what, name, func() (err error) { made, err = d.patiently(name, do); return err }); err != nil {
 		return nil, err
 	}
 	if made == nil {
@@ -131,7 +133,7 @@ func (d *disk) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (v
 
 // Open opens a file for reading.
 func (d *disk) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	opened, err := d.FS.Open(name)
+	opened, err := d.patiently(name, func() (vfs.File, error) { return d.FS.Open(name) })
 	if err != nil {
 		return nil, d.read("open", name, err)
 	}
@@ -142,9 +144,15 @@ func (d *disk) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return f, nil
 }
 
+// List lists a folder.
+func (d *disk) List(name string) (names []string, err error) {
+	err = d.patience.have(name, func() (err error) { names, err = d.FS.List(name); return err })
+	return names, err
+}
+
 // OpenDir opens a folder, to sync it.
 func (d *disk) OpenDir(name string) (vfs.File, error) {
-	opened, err := d.FS.OpenDir(name)
+	opened, err := d.patiently(name, func() (vfs.File, error) { return d.FS.OpenDir(name) })
 	if err != nil {
 		return nil, d.read("open", name, err)
 	}

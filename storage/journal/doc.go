@@ -77,10 +77,13 @@
 // answered is lost. A sync that failed once is never tried again, because the kernel may have
 // forgotten what it could not write.
 //
+// That a file cannot be opened because this process or the machine has no descriptor left is no
+// failure: it is opened again until it can be, which is logged, and what was asked for meanwhile waits.
+//
 // # How much memory and disk
 //
 // Pebble is kept small: two memtables of 8 MiB, and one more while they are flushed, 2 MiB of
-// cache, 64 open files. The queue has 64 MiB at most, and each record of a log costs four bytes.
+// cache, 64 open tables (fewer where the process may not open 1024 files). The queue has 64 MiB at most, and each record of a log costs four bytes.
 // On the disk there is what the logs have, and up to fifteen times a memtable of what is
 // superseded and not removed yet; whoever writes faster than Pebble removes it waits.
 package journal

@@ -153,6 +153,78 @@ func TestSyncFails(t *testing.T) {
 	shut(t, j)
 }
 
+// TestNoDescriptorLeft is no failure of the disk: what was asked for is done when there is one again, whichever file was
+// to be opened. When the journal is closed meanwhile, it does not wait.
+func TestNoDescriptorLeft(t *testing.T) {
+	for _, number := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE} {
+		t.Run(number.Error(), func(t *testing.T) {
+			t.Parallel()
+			var exhausted atomic.Bool
+			failed := make(chan errorfs.Op, 1)
+			opens := errorfs.InjectorFunc(func(op errorfs.Op) error {
+				switch op.Kind {
+				case errorfs.OpCreate, errorfs.OpOpen, errorfs.OpOpenDir, errorfs.OpReuseForWrite, errorfs.OpList:
+					if exhausted.Load() {
+						select {
+						case failed <- op:
+						default:
+						}
+						return number
+					}
+				}
+				return nil
+			})
+			disk := vfs.NewCrashableMem()
+			j := open(t, wrap(disk, opens), "f")
+			big := [][]byte{make([]byte, 1<<20)}
+			ask := func(index uint64) chan error {
+				answered := make(chan error, 1)
+				if err := j.Ask(storage.Append{Log: 1, First: index, Records: big}, func(a any) { answered <- errorOf(a) }); err != nil {
+					t.Fatal(err)
+				}
+				return answered
+			}
+			index := uint64(1)
+			for round := range 3 { // each begins a new log of the database, and writes a table
+				exhausted.Store(true)
+				for waits := false; !waits; index++ {
+					select {
+					case err := <-ask(index):
+						if err != nil {
+							t.Fatal(err)
+						}
+					case op := <-failed:
+						t.Logf("round %d: %v of %s fails at record %d", round, op.Kind, op.Path, index)
+						waits = true
+					}
+				}
+				exhausted.Store(false)
+				if err := <-ask(index); err != nil {
+					t.Fatal(err)
+				}
+				index++
+				select {
+				case <-failed: // of another goroutine of the database's
+				default:
+				}
+			}
+			if err := j.Err(); err != nil {
+				t.Errorf("the journal has failed: %v", err)
+			}
+			exhausted.Store(true)
+			if err := j.Close(); !errors.Is(err, number) {
+				t.Errorf("Close without a descriptor: %v", err)
+			}
+			exhausted.Store(false)
+			j = open(t, disk.CrashClone(vfs.CrashCloneCfg{}), "f")
+			if l, err := j.Recover(1); err != nil || l.Last < index-1 {
+				t.Errorf("the log has %+v, %v; want %d records", l, err, index-1)
+			}
+			shut(t, j)
+		})
+	}
+}
+
 // slow holds syncs of the database's log up.
 type slow struct {
 	begun chan struct{} // gets one for each sync

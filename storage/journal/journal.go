@@ -43,6 +43,7 @@ type Journal struct {
 	writes   *queue
 	fetches  *queue
 	failed   chan struct{} // closed when the journal has failed, and nothing is under way
+	over     chan struct{} // closed when the journal is being closed
 	flushed  atomic.Bool   // the floor is to be raised
 
 	use sync.RWMutex // held by who uses db, and to be locked to close it
@@ -121,6 +122,7 @@ func (j *Journal) because(err error) error {
 func (j *Journal) Close() error {
 	j.closing.Do(func() {
 		why := fmt.Errorf("the journal in folder %q was closed: %w", j.folder, storage.ErrInvalid)
+		close(j.over)
 		j.writes.end(why, false)
 		j.fetches.end(why, false)
 		j.writer.Wait()

@@ -42,11 +42,11 @@ func open(folder string, options Options) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{
-		folder: folder, logger: options.Logger, failed: make(chan struct{}),
+		folder: folder, logger: options.Logger, failed: make(chan struct{}), over: make(chan struct{}),
 		writes:  newQueue(options.MaxRequests, options.MaxBytes),
 		fetches: newQueue(options.MaxRequests, math.MaxInt),
 	}
-	j.disk = &disk{FS: options.FS, failed: j.fail, ahead: int64(options.Ahead)}
+	j.disk = &disk{FS: options.FS, failed: j.fail, ahead: int64(options.Ahead), patience: &patience{folder: folder, logger: options.Logger, over: j.over}}
 	j.disk.newest.Store(&logSize{})
 	if err := j.disk.makeFolder(folder); err != nil {
 		return nil, fmt.Errorf("make folder %q: %w", folder, err)
@@ -61,6 +61,7 @@ func open(folder string, options Options) (*Journal, error) {
 		}
 		return nil, errors.Join(err, j.shut(), j.lock.Close())
 	}
+	j.disk.patience.open.Store(true)
 	j.writer.Add(1)
 	go j.write()
 	j.reader.Add(1)

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/socket"
+	"github.com/holdfast-locks/holdfast/internal/sparing"
 )
 
 // Visitor is who has connected to a port.
@@ -84,7 +83,7 @@ type Door struct {
 
 // Accept returns the credentials of a server.
 func Accept(d Door) credentials.TransportCredentials {
-	a := &accept{door: d, told: map[string]time.Time{}}
+	a := &accept{door: d}
 	if d.Certificates != nil {
 		if d.Encryption == nil {
 			d.Encryption = d.Certificates.Shared()
@@ -101,9 +100,7 @@ func CertificateIdentity(name string) string { return "certificate " + name }
 type accept struct {
 	door      Door
 	encrypted credentials.TransportCredentials // nil in plain text
-
-	mu   sync.Mutex
-	told map[string]time.Time // when the log was told a sentence last
+	log       sparing.Log
 }
 
 // ServerHandshake finds out who has connected.
@@ -144,33 +141,14 @@ func (a *accept) refuse(raw net.Conn, why string, err error) error {
 	}
 	if a.door.Logger != nil {
 		level := slog.LevelDebug
-		if certificate.Worth(err) && a.news(err.Error()) {
-			level = slog.LevelWarn
+		if certificate.Worth(err) {
+			if news, _ := a.log.News(err.Error()); news {
+				level = slog.LevelWarn
+			}
 		}
 		a.door.Logger.Log(context.Background(), level, "a connection is refused: "+err.Error(), "from", raw.RemoteAddr().String())
 	}
 	return err
-}
-
-// How long a sentence is no news, and how many are known to have been told.
-const (
-	newsAfter  = time.Minute
-	tellAtMost = 256
-)
-
-// news reports whether the log was not told a sentence lately.
-func (a *accept) news(sentence string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := time.Now()
-	if last, known := a.told[sentence]; known && now.Sub(last) < newsAfter {
-		return false
-	}
-	if len(a.told) >= tellAtMost {
-		clear(a.told) // somebody who finds ever new names may have some repeated
-	}
-	a.told[sentence] = now
-	return true
 }
 
 // ClientHandshake is not for who accepts.
