@@ -84,8 +84,7 @@ func count(t *testing.T, table storelock.Table, met *atomic.Int64) bool {
 	if err = tx.Claim(ctx, table, "counter", "n", expected); err == nil {
 		if err = tx.Check(ctx); err == nil {
 			err = tx.Mutate(ctx, table, &storage.Mutate{
-				Key: "counter", Timestamp: int64(tx.Token(table, "counter", "n")),
-				Additions: []storage.Entry{{Column: "n", Value: strconv.Itoa(value + 1)}},
+				Key: "counter", Additions: []storage.Entry{{Column: "n", Value: strconv.Itoa(value + 1)}},
 			})
 		}
 	}

@@ -147,6 +147,12 @@ func (l *Locker) Session(ctx context.Context) (holdfast.Locker, error) { return 
 // of this process, and the group of the default space.
 func (l *Locker) Settings() claim.Options { return l.node.Spaces()[0].Claim }
 
+// timestamp returns a token as the time that it was made of, in microseconds.
+func (l *Locker) timestamp(token holdfast.Token) int64 {
+	settings := l.Settings()
+	return settings.Timestamp(token)
+}
+
 // Class is how safe the locks are: what holdfast.Require is compared with.
 func (l *Locker) Class() holdfast.Class { return l.node.Spaces()[0].Class() }
 

@@ -1,9 +1,11 @@
 package storelock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -195,6 +197,11 @@ func (tx *Tx) Token(t Table, key, column string) holdfast.Token {
 // Mutate writes to a table. Before the first one all claims are checked, and all expected values compared; where one
 // fails, nothing is written, and nothing will be. The error is one of Check's, a
 // *MismatchError, or the store's.
+//
+// Each column is written under the token of its own cell, as a timestamp: those rise from one transaction to the next,
+// and those of different cells have nothing to do with each other. So the Timestamp of m counts for columns alone that
+// are not claimed, and without one such a column is an ErrInvalid of package storage. Columns whose tokens differ are
+// written one after the other, in the order of the tokens: an error may leave some of them written.
 func (tx *Tx) Mutate(ctx context.Context, t Table, m *storage.Mutate) error {
 	if tx.over {
 		return fmt.Errorf("mutate: %w: the transaction is over", holdfast.ErrClosed)
@@ -211,7 +218,52 @@ func (tx *Tx) Mutate(ctx context.Context, t Table, m *storage.Mutate) error {
 			return err
 		}
 	}
-	return t.Data.Mutate(ctx, m)
+	parts, err := tx.dated(t, m)
+	if err != nil {
+		return err
+	}
+	for i := range parts {
+		if err := t.Data.Mutate(ctx, &parts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dated takes a mutation apart by the timestamps that its columns are written under, the lowest first.
+func (tx *Tx) dated(t Table, m *storage.Mutate) ([]storage.Mutate, error) {
+	if err := m.Check(); err != nil {
+		return nil, fmt.Errorf("mutate: %w", err)
+	}
+	var parts []storage.Mutate
+	part := func(column string) (*storage.Mutate, error) {
+		timestamp := m.Timestamp
+		if s := tx.claims[cell{t, m.Key, column}]; s != nil {
+			timestamp = t.Locks.timestamp(s.lock.Token())
+		} else if timestamp == 0 {
+			return nil, fmt.Errorf("mutate cell (%q, %q): it is not claimed, and no Timestamp says when it is written; claim it, or give one: %w", m.Key, column, storage.ErrInvalid)
+		}
+		i, found := slices.BinarySearchFunc(parts, timestamp, func(p storage.Mutate, at int64) int { return cmp.Compare(p.Timestamp, at) })
+		if !found {
+			parts = slices.Insert(parts, i, storage.Mutate{ID: m.ID, Key: m.Key, Timestamp: timestamp, TTL: m.TTL})
+		}
+		return &parts[i], nil
+	}
+	for _, e := range m.Additions {
+		p, err := part(e.Column)
+		if err != nil {
+			return nil, err
+		}
+		p.Additions = append(p.Additions, e)
+	}
+	for _, column := range m.Deletions {
+		p, err := part(column)
+		if err != nil {
+			return nil, err
+		}
+		p.Deletions = append(p.Deletions, column)
+	}
+	return parts, nil
 }
 
 // compare reads every cell that was claimed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storelock"
 )
@@ -63,6 +64,58 @@ func (h *host) has(key, column, want string) {
 	h.must(err)
 	if len(entries) != 1 || entries[0].Value != want {
 		h.t.Errorf("cell (%q, %q) has %v, want %q", key, column, entries, want)
+	}
+}
+
+// TestTransactionsDateTheirWrites: what is written to a cell is not lost because a transaction over that cell and others
+// came before, whose tokens were higher.
+func TestTransactionsDateTheirWrites(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string][]storelock.Option{"cas": {storelock.CAS()}, "claims": nil, "claims in ms": {storelock.Unit(claim.Milli)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hosts(t, 1, o...)[0]
+			ctx := context.Background()
+			run := func(columns string, add bool) {
+				t.Helper()
+				tx := storelock.NewTx()
+				m := &storage.Mutate{Key: "k"}
+				for _, column := range strings.Split(columns, "") {
+					entries, err := h.table.Data.Slice(ctx, &storage.Slice{Key: "k", Start: column, End: column + "\x00"})
+					h.must(err)
+					expected := storelock.Absent
+					if len(entries) == 1 {
+						expected = storelock.Value(entries[0].Value)
+					}
+					h.claim(tx, "k", column, expected)
+					m.Additions = append(m.Additions, storage.Entry{Column: column, Value: columns})
+				}
+				if !add {
+					m.Additions, m.Deletions = nil, strings.Split(columns, "")
+				}
+				h.must(tx.Mutate(ctx, h.table, m))
+				h.must(tx.Commit(ctx))
+			}
+			run("a", true)
+			run("ab", true) // the token of b is the time, that of a the next number where the store compares and sets
+			h.has("k", "a", "ab")
+			h.has("k", "b", "ab")
+			run("a", true)
+			h.has("k", "a", "a")
+			run("abc", true)
+			run("a", false)
+			if entries, err := h.table.Data.Slice(ctx, &storage.Slice{Key: "k"}); err != nil || len(entries) != 2 {
+				t.Errorf("of a, b and c there is %v, %v; want that a is deleted", entries, err)
+			}
+			tx := storelock.NewTx()
+			h.claim(tx, "k", "b", storelock.Value("abc"))
+			err := tx.Mutate(ctx, h.table, &storage.Mutate{Key: "k", Additions: []storage.Entry{{Column: "b", Value: "v"}, {Column: "z", Value: "v"}}})
+			if !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), `cell ("k", "z"): it is not claimed`) {
+				t.Errorf("a column that is not claimed and has no timestamp: %v", err)
+			}
+			h.has("k", "b", "abc")
+			h.must(tx.Rollback(ctx))
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -150,6 +151,15 @@ func (o *Options) writeBudget(drift float64) time.Duration {
 // Belief is the longest that a client may go on believing after its session was last heard, so
 // that it stops before its claim expires.
 func (o *Options) Belief() time.Duration { return o.Expiry / beliefDen * beliefNum }
+
+// Timestamp returns a token as a time in microseconds since 1970, which it was made of: those of later tokens of a name
+// are later.
+func (o *Options) Timestamp(token holdfast.Token) int64 {
+	if o.CAS {
+		return int64(token) // the next number, after a first one in microseconds, whatever claims count
+	}
+	return o.Unit.micros(int64(token))
+}
 
 // Settings is what those who share a store must agree on, as it is written beside the locks.
 func (o *Options) Settings() string {
