@@ -35,9 +35,12 @@ func ForgetSettings(ctx context.Context, store storage.Store) error {
 		return err
 	}
 	row, timestamp := claim.ForgetSettings()
-	m := &storage.Mutate{Key: row, Timestamp: timestamp}
+	changed := claim.Changed()
+	m := &storage.Mutate{Key: row, Timestamp: timestamp, Additions: []storage.Entry{changed}}
 	for _, e := range entries {
-		m.Deletions = append(m.Deletions, e.Column)
+		if e.Column != changed.Column {
+			m.Deletions = append(m.Deletions, e.Column)
+		}
 	}
 	if err := store.Mutate(ctx, m); err != nil {
 		return fmt.Errorf("remove the settings beside the locks: %w", err)

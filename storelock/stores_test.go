@@ -3,6 +3,7 @@ package storelock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -83,6 +84,58 @@ func steady(more ...storelock.Option) []storelock.Option {
 	return append([]storelock.Option{
 		storelock.Wait(20 * time.Millisecond), storelock.Skew(time.Millisecond), storelock.Retries(5), storelock.Spaces("billing"),
 	}, more...)
+}
+
+// TestTokensOutliveChangedSettings: a store in which claims and conditional writes take turns gives rising tokens,
+// whatever was left of the other way. Over Redis, where the two are kept in keys of different kinds, the change is
+// refused, with what to do.
+func TestTokensOutliveChangedSettings(t *testing.T) {
+	for i := range realStores {
+		r := &realStores[i]
+		t.Run(r.name, func(t *testing.T) {
+			r.only(t, false)
+			t.Parallel()
+			ctx := context.Background()
+			url := r.start(t)
+			store := r.dial(t, url, nil)
+			var last holdfast.Token
+			for turn, way := range []string{"claims", "cas", "cas", "claims", "cas", "claims", "claims", "cas"} {
+				if err := storelock.ForgetSettings(ctx, store); err != nil {
+					t.Fatal(err)
+				}
+				options := steady()
+				if way == "cas" {
+					options = steady(storelock.CAS())
+				}
+				locks, err := storelock.Open(ctx, store, options...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					lock, err := locks.Lock(ctx, "n", holdfast.Wait(time.Minute))
+					if r.name == "redis" && way != "claims" {
+						if err == nil || !strings.Contains(err.Error(), "?prefix=NAME") {
+							t.Errorf("turn %d, %s: %v; want what to do", turn, way, err)
+						}
+						break
+					}
+					if err != nil {
+						t.Fatalf("turn %d, %s: %v", turn, way, err)
+					}
+					if lock.Token() <= last {
+						t.Errorf("turn %d, %s: token %d comes after %d", turn, way, lock.Token(), last)
+					}
+					last = lock.Token()
+					if err := lock.Unlock(ctx); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := locks.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // TestRealStores runs the suite of every Locker over every store that somebody runs, by claims and by

@@ -242,14 +242,32 @@ func (s *seen) outdates(c *claim, rid string) bool {
 	return s.mark > c.stamp || s.mark == c.stamp && s.by != rid
 }
 
+// parseMark reads the mark of a row, and reports whether it was that.
+func parseMark(e *storage.Entry) (mark int64, by string, ok bool) {
+	if e.Column != marks || len(e.Value) <= 8 {
+		return 0, "", false
+	}
+	return int64(binary.BigEndian.Uint64([]byte(e.Value))), e.Value[8:], true
+}
+
 // scan reads a row in its order.
 func (m *Machine) scan(c *claim, entries []storage.Entry) (s seen) {
 	n := c.of
 	for i := range entries {
 		e := &entries[i]
-		if e.Column == marks && len(e.Value) > 8 {
-			s.mark, s.by = int64(binary.BigEndian.Uint64([]byte(e.Value))), e.Value[8:]
-			n.seen = max(n.seen, s.mark)
+		if mark, by, is := parseMark(e); is {
+			n.seen = max(n.seen, mark)
+			if mark >= s.mark {
+				s.mark, s.by = mark, by
+			}
+			continue
+		}
+		if cell, is := decodeCell(e.Value); is && e.Column == cellColumn {
+			// What was locked with CAS before the settings were changed. A mark that is equal has the last word.
+			n.seen = max(n.seen, int64(cell.token))
+			if int64(cell.token) > s.mark {
+				s.mark, s.by = int64(cell.token), cell.rid
+			}
 			continue
 		}
 		stamp, rid, is := ParseColumn(e.Column)

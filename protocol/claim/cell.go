@@ -70,7 +70,9 @@ type cell struct {
 	known  bool // the rest is what it was when it was last heard of
 	absent bool
 	content
-	since protocol.Time // since when it is as it is, as far as was seen: flags do not count
+	looked bool          // the mark is known: in a store whose settings were changed, claims may have left one
+	mark   uint64        // what they have left
+	since  protocol.Time // since when it is as it is, as far as was seen: flags do not count
 
 	courtesy protocol.Time // until when others who have waited for it come first
 	freeing  bool          // it is being given back, and nobody waits for that but who released it
@@ -134,7 +136,7 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 	}
 	old := c.stale || n.changed // what is known of somebody else's
 	switch {
-	case k.unsure, old && !c.renews && k.known && k.held && !m.ours(k):
+	case k.unsure, m.changed && !k.looked, old && !c.renews && k.known && k.held && !m.ours(k):
 		m.readCell(now, n, c, out)
 	case c.renews:
 		next := k.content
@@ -161,7 +163,7 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 // time, so that tokens rise also where the store has lost the cell.
 func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *protocol.Effects) {
 	c.phase = writing
-	m.take(now, c.of, c, uint64(max(1, micros)), out)
+	m.take(now, c.of, c, max(1, uint64(max(0, micros)), c.of.cell.mark+1), out)
 }
 
 // take tries to have the cell, for tokens from the first on.
@@ -202,7 +204,11 @@ func (m *Machine) readCell(now protocol.Time, n *name, c *claim, out *protocol.E
 	if c != nil {
 		c.due, c.stale = protocol.Never, false
 	}
-	out.Send(protocol.Storage, storage.Slice{ID: n.cell.asked, Key: n.row, Start: cellColumn, End: cellColumn + "\x00", Serial: true})
+	end := cellColumn + "\x00"
+	if m.changed && !n.cell.looked {
+		end = "" // the mark stands behind all others
+	}
+	out.Send(protocol.Storage, storage.Slice{ID: n.cell.asked, Key: n.row, Start: cellColumn, End: end, Serial: true})
 }
 
 // onSwapped takes what became of a swap.
@@ -231,10 +237,17 @@ func (m *Machine) onCell(now protocol.Time, a asked, read storage.Sliced, out *p
 	k.asked = 0
 	err := read.Err
 	if err == nil {
-		present, value := len(read.Entries) == 1, ""
-		if present {
-			value = read.Entries[0].Value
+		present, value := false, ""
+		for i := range read.Entries {
+			switch e := &read.Entries[i]; e.Column {
+			case cellColumn:
+				present, value = true, e.Value
+			case marks:
+				mark, _, _ := parseMark(e)
+				k.mark = uint64(max(0, mark))
+			}
 		}
+		k.looked = true
 		err = m.learn(now, n, present, value)
 	}
 	if err != nil {
@@ -480,5 +493,5 @@ func (m *Machine) remember(n *name) {
 // recall returns what is remembered of a cell.
 func (m *Machine) recall(text string) cell {
 	token, known := m.memory.tokens[text]
-	return cell{known: known, content: content{token: token}}
+	return cell{known: known, looked: known, content: content{token: token}}
 }

@@ -17,6 +17,7 @@ type Machine struct {
 	clients  *clientele.Clients[*request]
 	survey   *clientele.Survey[*request] // what operators ask
 
+	changed   bool      // settings were removed from the store: rows may have the tokens of both ways to lock
 	agreement agreement // with the others who use the store
 	clock     reading   // of the store's clock, where claims are dated by that
 	clockDue  protocol.Time

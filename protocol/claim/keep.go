@@ -69,7 +69,7 @@ func (m *Machine) block() uint64 {
 // it, that is the first one of the block all the same: no content of a cell comes twice.
 func (m *Machine) last(k *cell) uint64 {
 	if !m.ours(k) {
-		return k.token
+		return max(k.token, k.mark)
 	}
 	return max(k.first, k.offer-1)
 }

@@ -3,6 +3,7 @@ package claim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 //
 //	"agreed SETTINGS" 0 rid # number    these hold
 //	"asked SETTINGS" 0 rid # number     somebody is about to agree to these
+//	"changed"                           others held before, and were removed
 //
 // Who starts reads the row, and compares with what holds. Where nothing does, it asks, reads again, and
 // agrees if nobody else asks for anything else; otherwise it takes its question back and begins
@@ -51,6 +53,14 @@ const (
 
 const agreedPrefix, askedPrefix = "agreed ", "asked "
 
+// changedColumn stays for ever in a store in which settings were removed. Rows may have the tokens of both ways to lock
+// then, the mark of claims and the cell of CAS, and each token is above both. Claims read the whole row anyway; with
+// CAS it is read once, before the first swap of a name, and only where this column stands.
+const changedColumn = "changed"
+
+// Changed returns the column that whoever removes the settings leaves in their place.
+func Changed() storage.Entry { return storage.Entry{Column: changedColumn, Value: "1"} }
+
 // settingsColumn is the name of a column of the row, and parseSettings reads it.
 func (m *Machine) settingsColumn(prefix, number string) string {
 	return prefix + m.config.Settings() + "\x00" + m.config.RID + "#" + number
@@ -79,7 +89,11 @@ func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protoc
 		return
 	}
 	ours, other, asked := m.config.Settings(), "", []string(nil)
+	m.changed = slices.ContainsFunc(read.Entries, func(e storage.Entry) bool { return e.Column == changedColumn })
 	for i := range read.Entries {
+		if read.Entries[i].Column == changedColumn {
+			continue
+		}
 		prefix, settings, rid, _ := parseSettings(read.Entries[i].Column)
 		switch {
 		case prefix == agreedPrefix && settings == ours:
@@ -204,6 +218,9 @@ type Written struct {
 func ReadSettings(entries []storage.Entry) []Written {
 	var all []Written
 	for i := range entries {
+		if entries[i].Column == changedColumn {
+			continue
+		}
 		prefix, settings, rid, _ := parseSettings(entries[i].Column)
 		all = append(all, Written{Settings: settings, Agreed: prefix == agreedPrefix, RID: rid})
 	}
@@ -211,5 +228,6 @@ func ReadSettings(entries []storage.Entry) []Written {
 }
 
 // ForgetSettings returns what removes the settings that stand in a store beside the locks: for when
-// they are to change, and nobody uses the locks. What it deletes is what a Slice of the row has.
+// they are to change, and nobody uses the locks. What it deletes is what a Slice of the row has, but for the column of Changed,
+// which is to be there before.
 func ForgetSettings() (row string, timestamp int64) { return settingsRow, 1 }
