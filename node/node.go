@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/internal/sparing"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/operator"
@@ -47,6 +48,7 @@ type Node struct {
 	local     *localSession
 	operator  *operator.Operator
 	logger    *slog.Logger
+	unsaved   sparing.Log     // of the cell that cannot be written: it is tried again several times a second
 	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
 	assurers  []assurer
 	departing atomic.Bool
@@ -247,7 +249,11 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.logger.Warn("a member leaves the view because it and others do not hear each other, which a space needs: mend their links",
 				"member", note.Member, "others", strings.Join(note.From, ","))
 		case membership.Unsaved:
-			n.logger.Error("the stable cell cannot be written", "error", note.Err)
+			if news, before := n.unsaved.News(note.Err.Error()); news {
+				n.logger.Error("the stable cell cannot be written", "error", note.Err, "times_before", before)
+			}
+		case membership.Abdicated:
+			n.logger.Warn("this member coordinates no more: another one can, whose stable cell can be written", "error", note.Err)
 		case consensus.Failed:
 			n.logger.Error("this member's part in a space of protocol consensus has ended", "error", note.Err)
 		case consensus.Spread:

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // diary keeps what is logged.
@@ -140,4 +143,20 @@ func TestNoDescriptorsToAccept(t *testing.T) {
 		t.Errorf("%v were counted", n)
 	}
 	log.has(t, "can open no more files", 1)
+}
+
+// TestCellsThatFail: each write of the stable cell that fails is counted.
+func TestCellsThatFail(t *testing.T) {
+	b := newBed(t, nil, nil)
+	for range 2 {
+		b.service.observer.Observe(0, &protocol.Effects{Notes: []protocol.Note{membership.Unsaved{Err: syscall.ENOSPC}}})
+	}
+	families, err := b.service.observer.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if family.GetName() == "holdfast_unsaved_total" && family.GetMetric()[0].GetCounter().GetValue() == 2 {
+			return
+		}
+	}
+	t.Errorf("two failures are not counted: %v", families)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -31,6 +32,7 @@ type Observer struct {
 	recovery   *prometheus.HistogramVec
 	open       *prometheus.GaugeVec   // connections, by port
 	dropped    *prometheus.CounterVec // messages for other members that never left
+	unsaved    prometheus.Counter     // writes of the stable cell that have failed
 	heard      heard
 
 	source *events.Source
@@ -70,6 +72,7 @@ func NewObserver(spaces []string) *Observer {
 	o.recoveries = counter("recoveries_total", "Times that the space has begun to recover.", "space")
 	o.recovery = histogram("recovery_seconds", "How long the space could not grant while it recovered.")
 	o.dropped = counter("dropped_total", "Messages for other members that never left; whoever needs their answers asks again.", "why")
+	o.unsaved = counter("unsaved_total", "Writes of the member's stable cell that have failed: it promises nothing that it must remember until one succeeds.").WithLabelValues()
 	o.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "holdfast_connections", Help: "Connections that are open."}, []string{"port"})
 	o.registry.MustRegister(o.open)
 	o.heard = heard{counters: map[heardKey]prometheus.Counter{}}
@@ -131,6 +134,11 @@ func (o *Observer) Observe(now protocol.Time, effects *protocol.Effects) {
 	}
 	for _, envelope := range effects.Sends {
 		o.messages.WithLabelValues(o.spaceAt(envelope.Port), typeName(envelope.Message), sent).Inc()
+	}
+	for _, note := range effects.Notes {
+		if _, failed := note.(membership.Unsaved); failed {
+			o.unsaved.Inc()
+		}
 	}
 	if len(effects.Raises)+len(effects.Notes) > 0 {
 		select {
