@@ -76,6 +76,8 @@ const (
 	Duplicate        Loss = "duplicate"         // a merge found two holders; the other one stays
 	Broken           Loss = "broken"            // an operator broke it
 	MemberLost       Loss = "member_lost"       // the member it was held through is gone
+	// Another client of the session has released the lock, ended the session, or taken it over.
+	EndedByAnother Loss = "ended_by_another_client"
 )
 
 func (l Loss) Error() string { return "lost: " + strings.ReplaceAll(string(l), "_", " ") }

@@ -168,7 +168,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 // knows reports whether a request holds or waits already. Its copy is not refused: its
 // client could take that for the answer.
 func (m *Machine) knows(r *lock.Request) (known bool) {
-	m.authority.table.Requests(r.Session, func(request uint64, name string) {
+	m.authority.table.Requests(r.Session, func(request uint64, name string, _ holdfast.Token) {
 		known = known || request == r.ID && name == r.Name
 	})
 	return known

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -75,7 +76,7 @@ func (m *Machine) takeEnds(now protocol.Time, p *peer, released []Ended, out *pr
 	for _, session := range slices.Compact(sessions) {
 		names := map[uint64]string{}
 		var wishes []uint64
-		m.authority.table.Requests(session, func(wish uint64, name string) {
+		m.authority.table.Requests(session, func(wish uint64, name string, _ holdfast.Token) {
 			if ended[Ended{session, wish}] {
 				names[wish] = name
 				wishes = append(wishes, wish)

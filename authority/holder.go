@@ -99,7 +99,7 @@ func (h *holder) requests(s lock.SessionID) *protocol.Requests {
 	if p := h.sessions[s]; p != nil {
 		for r := p.first; r != nil; r = r.links[ofSession].next {
 			if r.state != ending {
-				list.List = append(list.List, protocol.RequestOf{ID: r.request.ID, Name: r.request.Name})
+				list.List = append(list.List, protocol.RequestOf{ID: r.request.ID, Name: r.request.Name, Token: r.token})
 			}
 		}
 	}

@@ -267,8 +267,8 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
 	case *protocol.ListRequests:
 		list := &protocol.Requests{}
-		m.authority.table.Requests(fact.Session, func(request uint64, name string) {
-			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name})
+		m.authority.table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
 		})
 		out.Reply(ev.Call, list)
 	default:

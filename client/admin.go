@@ -175,7 +175,8 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire
 }
 
 // Release gives up a lock that a session holds, and returns when the authority has
-// taken it.
+// taken it. A client that uses the lock over a stream is told first, and the lock is free
+// when it has stopped, or when its session's deadline has passed.
 func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.Token, session string) error {
 	_, err := call(ctx, a, "release", &api.ReleaseRequest{
 		Space: a.space(space), Name: name, Token: uint64(token), Session: session,
@@ -194,7 +195,9 @@ func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*
 	}, nil
 }
 
-// EndSession ends a session, and returns what it held.
+// EndSession ends a session, and returns what it held. A client that uses the session over
+// a stream is told first, as by Release. In spaces of protocol consensus the session lives
+// on where that client has got something new through another member meanwhile.
 func (a *Admin) EndSession(ctx context.Context, session string) (*wire.SessionReleased, error) {
 	answer, err := call(ctx, a, "end", &api.EndSessionRequest{Session: session}, api.LocksClient.EndSession)
 	if err != nil {

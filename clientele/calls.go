@@ -39,8 +39,8 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
 	case *protocol.ListRequests:
 		list := &protocol.Requests{}
-		c.table.Requests(fact.Session, func(request uint64, name string) {
-			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name})
+		c.table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
 		})
 		out.Reply(ev.Call, list)
 	case *protocol.OpenSpace:

@@ -67,6 +67,18 @@ func (t *Table) Revoke(s SessionID, name string, token holdfast.Token, why holdf
 	return i != 0
 }
 
+// Recall revokes one hold, as [Table.Release] names it, because of why, if it was asked for over
+// a stream. It reports whether session s has such a hold.
+func (t *Table) Recall(s SessionID, name string, token holdfast.Token, request uint64, why holdfast.Loss, out *[]Decision) bool {
+	i := t.findHold(s, name, token, request)
+	if i == 0 || t.seats.at(i).request >= SingleCall {
+		return false
+	}
+	t.revoke(i, why)
+	*out = append(*out, t.revocation(i, why))
+	return true
+}
+
 // revokeGrant revokes all holds of the grant that seat i is in, the latest hold of which
 // it is, or its only one.
 func (t *Table) revokeGrant(i int32, why holdfast.Loss, out *[]Decision) {
@@ -88,6 +100,7 @@ func (t *Table) revokeGrant(i int32, why holdfast.Loss, out *[]Decision) {
 // more: a snapshot does not tell.
 var losses = [...]holdfast.Loss{
 	holdfast.Broken, holdfast.Duplicate, holdfast.AuthorityChanged, holdfast.MemberLost, holdfast.SessionExpired, holdfast.HoldLimit,
+	holdfast.EndedByAnother,
 }
 
 // revoke makes the hold at seat i one that is to end because of why, if it is not yet.

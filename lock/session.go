@@ -7,6 +7,10 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
+// SingleCall is set in the ids of requests that do not come over their session's
+// stream, so that they lie above all that a stream's client gives.
+const SingleCall = 1 << 63
+
 // session is one that holds or waits. Its seats are in a ring, so that its end
 // costs as much as it has and no more.
 type session struct {
@@ -94,8 +98,9 @@ func (t *Table) Session(s SessionID) (holds, waiters int) {
 }
 
 // Requests visits what session s has here, in the order of the request ids: each
-// request that holds or waits, with its name. The table must not change meanwhile.
-func (t *Table) Requests(s SessionID, visit func(request uint64, name string)) {
+// request that holds or waits, with its name, and its token, which is 0 while it waits. The
+// table must not change meanwhile.
+func (t *Table) Requests(s SessionID, visit func(request uint64, name string, token holdfast.Token)) {
 	n := t.sessionOf(s)
 	if n == 0 {
 		return
@@ -105,7 +110,8 @@ func (t *Table) Requests(s SessionID, visit func(request uint64, name string)) {
 		return cmp.Compare(t.seats.at(a).request, t.seats.at(b).request)
 	})
 	for _, i := range seats {
-		visit(t.seats.at(i).request, t.entries.at(t.seats.at(i).entry).name)
+		at := t.seats.at(i)
+		visit(at.request, t.entries.at(at.entry).name, at.token)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestRevokeSession(t *testing.T) {
 	ask(leaving, 4, "a", holdfast.ModeExclusive)
 	wants("1/4 queued a") // it cannot be entered again
 	requests := ""
-	table.Requests(leaving, func(request uint64, name string) { requests += fmt.Sprintf("%d %s, ", request, name) })
+	table.Requests(leaving, func(request uint64, name string, _ holdfast.Token) { requests += fmt.Sprintf("%d %s, ", request, name) })
 	if requests != "1 a, 2 a, 4 a, " {
 		t.Errorf("its requests are %q", requests)
 	}

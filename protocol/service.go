@@ -114,6 +114,18 @@ type (
 		Why     holdfast.Loss
 	}
 
+	// Recall ends a request for a client of its session that is not the one that uses it; it is asked of a lasting space alone,
+	// where that one may be served by another member. A hold that was asked for over a stream is Revoked because of
+	// EndedByAnother, and ends as a grant that is broken does; any other hold is Released at once, and so is what waits. Request is
+	// as of a Release, where what waits has token 0. The answer is Refused where there is none such or nobody can say. Otherwise
+	// it is Released when that has ended; what is Revoked every member hears that serves the session.
+	Recall struct {
+		Session lock.SessionID
+		Name    string
+		Token   holdfast.Token
+		Request uint64
+	}
+
 	// CountHolds asks how much a session holds, reentries counted; it costs the same
 	// however much that is, where ListRequests does not. The answer is a *Holds,
 	// at once.
@@ -128,8 +140,9 @@ type (
 	Requests struct{ List []RequestOf }
 	// RequestOf names a request of a session.
 	RequestOf struct {
-		ID   uint64
-		Name string
+		ID    uint64
+		Name  string
+		Token holdfast.Token // 0 while it waits
 	}
 
 	// Break takes a name from its holders (Token 0: all of them). The answer is a
@@ -351,7 +364,7 @@ func (n Serving) String() string { return fmt.Sprintf("serving reign %d", n.Reig
 // or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Enroll{}, &Beat{}, &Adopt{}, &Dismiss{}, &Revoke{}, &CountHolds{}, &ListRequests{},
+		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Enroll{}, &Beat{}, &Adopt{}, &Dismiss{}, &Revoke{}, &Recall{}, &CountHolds{}, &ListRequests{},
 		&Break{}, &Show{}, &Scan{}, &Copy{}, &Inspect{}, &Transfer{}, &Reform{}, &ListShards{}, &OpenSpace{}, &CloseSpace{}, &StepDown{},
 		&Beaten{}, &Adopted{}, &Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Copied{}, &Unanswered{}, &Condition{}, &Transferred{}, &Reformed{}, &Shards{}, &SpaceOpen{}, &SteppedDown{},
 		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, Hint{},

@@ -119,7 +119,7 @@ const malformed = "malformed"
 func allLosses() []holdfast.Loss {
 	return []holdfast.Loss{
 		holdfast.SessionExpired, holdfast.HoldLimit, holdfast.AuthorityChanged,
-		holdfast.Duplicate, holdfast.Broken, holdfast.MemberLost,
+		holdfast.Duplicate, holdfast.Broken, holdfast.MemberLost, holdfast.EndedByAnother,
 	}
 }
 

@@ -67,7 +67,7 @@ func (m *Desk) hear(first int, out *protocol.Effects) {
 // was refused. What renews nothing does not wait.
 func (m *Desk) awaitBeat(now protocol.Time, call protocol.CallID, p *presence, renew Renew, out *protocol.Effects) bool {
 	switch {
-	case p.lasting == nil, p.sort == Local, renew.beaten, m.unable(now) != nil, p.hasOnlyLosses():
+	case p.lasting == nil, p.sort == Local, renew.beaten, m.unableFor(now, p) != nil, p.hasOnlyLosses():
 		return false
 	case m.renewals >= m.config.Sessions:
 		out.Reply(call, &Renewed{Err: errBeats})

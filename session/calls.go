@@ -180,9 +180,8 @@ type (
 	}
 )
 
-// SingleCall is set in the ids of requests that do not come over their session's
-// stream, so that they lie above all that a stream's client gives.
-const SingleCall = 1 << 63
+// SingleCall is [lock.SingleCall].
+const SingleCall = lock.SingleCall
 
 // The ids of such requests are SingleCall, a prefix that is drawn for each session and each life of a member, and a count. So
 // what becomes of them is remembered as few ranges, however many there were and through whichever members they came

@@ -161,6 +161,8 @@ type Desk struct {
 	// another one has resumed, or goes on elsewhere: what is read there now was said before.
 	superseded map[uint64]bool
 
+	takings []*presence // that other clients are ending
+
 	lapsed  bool        // the tenure has ended, and the clients' sessions are about to
 	excess  []*presence // have more to be told than is kept for them
 	closing closing
@@ -195,6 +197,9 @@ type presence struct {
 	live map[uint64]protocol.Port // OneShot only: the requests that hold
 
 	back *comeback // Stream only: from a Resume until the first Renew after it
+
+	recalled map[recallKey][]protocol.CallID // holds that end for another client's sake, and who waits for that
+	taking   *taking                         // another client is ending it
 
 	lasting *lasting // what it has in spaces that outlast this member; nil where it has used none
 	adopted bool     // from another member, or from another life of this one
@@ -259,6 +264,9 @@ func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
 	if len(m.excess) > 0 {
 		m.endExcess(now, out)
 	}
+	if len(m.takings) > 0 {
+		m.concludeTakings(now, out)
+	}
 	if m.closing.stage != serving {
 		m.concludeClosing(now, out)
 	}
@@ -291,7 +299,7 @@ func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effec
 	case *lock.Request:
 		m.onRequest(now, ev, fact, out)
 	case *protocol.Release:
-		m.onHeld(now, ev, fact.Session, fact.Request, fact.Name, out)
+		m.onRelease(now, ev, fact, out)
 	case *protocol.Cancel:
 		m.onHeld(now, ev, fact.Session, fact.Request, fact.Name, out)
 	case *protocol.Extend:
@@ -332,7 +340,7 @@ func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request,
 		m.refuseUnknown(ev.Call, r.Session, r.ID, r.Name, out)
 		return
 	}
-	if m.isSuperseded(ev.Call.Sink) || p.back.crossed(ev.Call.Sink, r.ID) || m.tooLate(now, p, ev, r, out) {
+	if m.isSuperseded(ev.Call.Sink) || p.back.crossed(ev.Call.Sink, r.ID) || m.tooLate(now, p, ev, r, out) || m.tooLateForTaken(p, ev, r, out) {
 		return
 	}
 	if r.Client == "" {
@@ -352,6 +360,13 @@ func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request,
 		m.introduce(now, p, ev, r, out)
 	}
 	m.pass(now, ev, out)
+}
+
+// onRelease passes on the release of a hold, unless the client that uses it has to stop first.
+func (m *Desk) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) {
+	if p := m.alive(now, r.Session); p == nil || m.isSuperseded(ev.Call.Sink) || !m.recallOne(now, p, ev, r, out) {
+		m.onHeld(now, ev, r.Session, r.Request, r.Name, out)
+	}
 }
 
 // onHeld passes on a wish about a request of a session that is alive.

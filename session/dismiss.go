@@ -25,6 +25,8 @@ func (m *Desk) tellEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	case p.dismissed:
 		out.Reply(to, &Dismissed{ID: p.id, Err: p.away})
 		m.superseded[p.sink] = true
+	case p.taking != nil:
+		out.Reply(to, &Expired{ID: p.id, Err: errEnded})
 	case why != "":
 		out.Reply(to, &Expired{ID: p.id, Err: p.away})
 	}

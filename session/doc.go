@@ -110,6 +110,10 @@
 // otherwise at the deadline that the session had when the revocation was told:
 // nothing that the client has heard by then lets it believe longer.
 //
+// Who else has a session's credentials may release what its client uses over a stream, or end the session. That client is told
+// to stop, as when a lock is broken, and what it holds ends as that does; the call is answered then. Until a session has ended
+// so it is not renewed and takes nothing new. What was asked for by single calls ends at once.
+//
 // # Leaving in good order
 //
 // On a [membership.Leave] everybody who holds something is told to stop, by a Revoked

@@ -105,7 +105,7 @@ func (m *Desk) part(now protocol.Time, p *presence, port protocol.Port, why hold
 	}
 	var fact any = &protocol.Dismiss{Session: p.id}
 	if last := p.lasting.last; why == "" && (last == 0 || last == port) {
-		fact = &protocol.EndSession{Session: p.id, Idle: last == port}
+		fact = &protocol.EndSession{Session: p.id, Idle: last == port || p.taking != nil}
 	}
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: fact}, out)
 }

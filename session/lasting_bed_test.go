@@ -61,8 +61,8 @@ func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 		v.take(now, ev, out)
 	case *protocol.ListRequests:
 		list := &protocol.Requests{}
-		v.table.Requests(fact.Session, func(request uint64, name string) {
-			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name})
+		v.table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
 		})
 		out.Reply(ev.Call, list)
 	default:

@@ -67,7 +67,7 @@ func (m *Desk) tooLate(now protocol.Time, p *presence, ev *protocol.Event, r *lo
 	if (m.closing.stage == leaving || p.parting) && p.sort == Stream && ev.Call.Sink == p.sink {
 		return true
 	}
-	if slices.Contains(m.requestsOf(now, p, ev.Port, out), protocol.RequestOf{ID: r.ID, Name: r.Name}) {
+	if slices.ContainsFunc(m.requestsOf(now, p, ev.Port, out), func(of protocol.RequestOf) bool { return of.ID == r.ID && of.Name == r.Name }) {
 		return false
 	}
 	m.refuse(ev.Call, r.Session, r.ID, r.Name, m.closing.refusal(), out)

@@ -247,6 +247,10 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 	if !renew.resumed && p.back != nil && p.back.sink == call.Sink {
 		p.back = nil
 	}
+	if p.taking != nil && !renew.resumed {
+		out.Reply(call, &Renewed{Err: errTaken})
+		return
+	}
 	if m.awaitBeat(now, call, p, renew, out) {
 		return
 	}
@@ -265,7 +269,7 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 		out.Reply(call, renewed)
 		return
 	}
-	if renewed.Err = m.unable(now); renewed.Err == nil {
+	if renewed.Err = m.unableFor(now, p); renewed.Err == nil {
 		ttl, heard := m.wanted(renew.TTL, p.ttl), now
 		if p.lasting != nil {
 			ttl, heard = min(ttl, p.lasting.ttl), renew.heard
@@ -398,27 +402,6 @@ func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 	out.Reply(call, known)
 }
 
-// onEnd ends a session because its client says so.
-func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
-	p := m.alive(now, end.ID)
-	if p == nil && m.isSuperseded(call.Sink) {
-		return // it was dismissed: its client ends it elsewhere
-	}
-	if err := p.refusal(end.Secret, end.Identity); err != nil && (p == nil || !end.Proven) {
-		out.Reply(call, &Ended{Err: err})
-		return
-	}
-	before := len(out.Replies)
-	m.end(now, p, "", out)
-	ended := &Ended{}
-	for _, reply := range out.Replies[before:] {
-		if d := reply.Decision; d.Kind == lock.Released && d.Session == p.id && d.Token != 0 {
-			ended.Released = append(ended.Released, Lost{Port: reply.Port, Decision: d})
-		}
-	}
-	out.Reply(call, ended)
-}
-
 // end ends a session in every space and forgets it. Why is "" where its client
 // wished it.
 func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *protocol.Effects) {
@@ -442,6 +425,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 		m.forgoAll(p, p.gone(), out)
 		m.hangUp(p, why, out)
 	}
+	m.answerRecalls(p, out)
 	delete(m.sessions, p.id)
 	m.recent = nil
 	m.expiry.Sweep(len(m.sessions), m.reminds)

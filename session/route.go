@@ -19,6 +19,14 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 		return
 	}
 	called := reply.To
+	if len(p.recalled) > 0 || p.taking != nil {
+		own := m.hearRecalled(p, reply.Port, reply.Decision, called, out)
+		reply = &out.Replies[i]
+		if own {
+			reply.To = protocol.CallID{}
+			return
+		}
+	}
 	if called.Sink == 0 {
 		reply.To = p.reach(reply.Decision.Request)
 		if away := m.goingAway(p); away != nil {

@@ -27,6 +27,7 @@ type counts struct {
 	moves     moves                 // what concerns an authority that moves
 	peers     [peerCount]int        // what concerns members that ask one another
 	logs      [logCount]int         // what concerns members' journals
+	meddled   [meddledCount]int     // what came of calls with a client's credentials
 	votes     [voteCount]int        // how who votes has changed
 	again     [againCount]int       // what concerns calls that are made again
 	leads     leads                 // what concerns leaders that number tickets
@@ -126,6 +127,9 @@ func (c *counts) add(o *counts) {
 	}
 	for i, n := range o.votes {
 		c.votes[i] += n
+	}
+	for i, n := range o.meddled {
+		c.meddled[i] += n
 	}
 	for i, n := range o.again {
 		c.again[i] += n

@@ -54,7 +54,7 @@ var reachedByLocks = []any{
 }
 
 // losses are the ways in which a user loses a lock, but for duplicates.
-var losses = []holdfast.Loss{holdfast.SessionExpired, holdfast.HoldLimit, holdfast.AuthorityChanged, holdfast.Broken, holdfast.MemberLost}
+var losses = []holdfast.Loss{holdfast.SessionExpired, holdfast.HoldLimit, holdfast.AuthorityChanged, holdfast.Broken, holdfast.MemberLost, holdfast.EndedByAnother}
 
 var kindNames = [...]string{"", "start", "tick", "receive", "call", "raised"}
 
@@ -175,6 +175,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	s.counts.listKept(c, row)
 	s.counts.listLogs(c, row)
 	s.counts.listVotes(c, row)
+	s.counts.listMeddling(c, row)
 	s.counts.listAgain(c, row)
 	for _, m := range c.Protocol.Universe.Below {
 		if c.Protocol.never(m) {

@@ -263,7 +263,7 @@ func (f *Front) answer(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		var list []protocol.RequestOf
 		for i := range f.Wants {
 			if w := &f.Wants[i]; w.Session == fact.Session {
-				list = append(list, protocol.RequestOf{ID: w.ID, Name: w.Name})
+				list = append(list, protocol.RequestOf{ID: w.ID, Name: w.Name, Token: w.Token})
 			}
 		}
 		slices.SortFunc(list, func(a, b protocol.RequestOf) int { return int(a.ID) - int(b.ID) })

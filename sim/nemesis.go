@@ -58,6 +58,9 @@ func (n *nemesis) begin() {
 	if w.settings.reforms > 0 {
 		n.again(reforms, w.settings.reforms, n.reform)
 	}
+	if w.settings.meddles > 0 {
+		n.again(meddles, w.settings.meddles, n.meddle)
+	}
 	if w.settings.bias.Strand {
 		n.strandAgain()
 	}
@@ -91,6 +94,7 @@ const (
 	rushes      = "rush"
 	strikesKept = "snatch"
 	reforms     = "reform"
+	meddles     = "meddle"
 )
 
 // when begins the next act of a kind, and records when it happens.
@@ -126,6 +130,7 @@ func (n *nemesis) follow() {
 	schedule(rushes, n.rush)
 	schedule(strikesKept, n.snatch)
 	schedule(reforms, n.reform)
+	schedule(meddles, n.meddle)
 }
 
 // deed returns what lets a fault of the kind happen; nil where the weather does it, or

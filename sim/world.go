@@ -69,6 +69,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	if c.Protocol.Logs {
 		w.settings.drawLogs(c, newDice(seed, 0x6c6f6773))
 	}
+	w.settings.drawMeddling(c, newDice(seed, 0x6d6564646c65))
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
 	w.observed(c.Observe)

@@ -53,10 +53,12 @@ func (e *Entry) Decode(b []byte) error {
 	return r.end("entry")
 }
 
-// acquireOnce is written for the kind of an Acquire that has Once, and givenUp for that of a Cancel with GivenUp.
+// acquireOnce is written for the kind of an Acquire that has Once, givenUp for that of a Cancel with GivenUp, and recall for
+// Recall, which came after them.
 const (
 	acquireOnce = EndIdle + 1
 	givenUp     = EndIdle + 2
+	recall      = EndIdle + 3
 )
 
 // LeastOp is the fewest bytes that Op.Append writes.
@@ -77,7 +79,7 @@ func (o *Op) Size() int {
 
 // Check says what Append would write of an operation and TakeOp would not read: something that no client asks for.
 func (o *Op) Check() error {
-	if o.Kind < Open || o.Kind > EndIdle {
+	if o.Kind < Open || o.Kind > Recall {
 		return fmt.Errorf("an operation of kind %d: %w", o.Kind, ErrMalformed)
 	}
 	for _, n := range [...]int{o.Units, o.Capacity} {
@@ -111,6 +113,8 @@ func (w *writer) op(o *Op) {
 		w.b = append(w.b, byte(acquireOnce))
 	case o.Kind == Cancel && o.GivenUp:
 		w.b = append(w.b, byte(givenUp))
+	case o.Kind == Recall:
+		w.b = append(w.b, byte(recall))
 	default:
 		w.b = append(w.b, byte(o.Kind))
 	}
@@ -143,7 +147,7 @@ func (w *writer) op(o *Op) {
 			w.text(o.Once)
 			w.number(o.Content)
 		}
-	case Release:
+	case Release, Recall:
 		w.number(o.Request)
 		w.text(o.Name)
 		w.number(uint64(o.Token))
@@ -175,6 +179,8 @@ func (r *reader) op() (o Op) {
 		o.Kind = Acquire
 	case givenUp:
 		o.Kind, o.GivenUp = Cancel, true
+	case recall:
+		o.Kind = Recall
 	}
 	o.ID = OpID{r.number(), r.number()}
 	if o.Kind != Break {
@@ -196,7 +202,7 @@ func (r *reader) op() (o Op) {
 				r.fail("what is wanted once has no name")
 			}
 		}
-	case Release:
+	case Release, Recall:
 		o.Request, o.Name, o.Token = r.number(), r.text(), holdfast.Token(r.number())
 	case Cancel:
 		o.Request, o.Name = r.number(), r.text()

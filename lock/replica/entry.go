@@ -48,9 +48,12 @@ const (
 	LetIn
 	// EndIdle ends a session that neither holds nor waits for anything. To any other it does nothing.
 	EndIdle
+	// Recall ends a request, as a Release names it, for another client of its session than the one that uses it: a hold that was
+	// asked for over a stream is told to stop, and anything else ends.
+	Recall
 )
 
-var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in", EndIdle: "end idle"}
+var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in", EndIdle: "end idle", Recall: "recall"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {

@@ -169,7 +169,7 @@ func (r *Replica) Requests(id lock.SessionID, visit func(number uint64, name str
 	if s == nil {
 		return
 	}
-	r.table.Requests(id, func(number uint64, name string) {
+	r.table.Requests(id, func(number uint64, name string, _ holdfast.Token) {
 		w := s.asked[requestFor{number, name}]
 		if w == nil {
 			visit(number, name)
@@ -301,6 +301,8 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 		r.acquire(s, o, out)
 	case Release:
 		return r.release(s, o, out)
+	case Recall:
+		return r.recall(s, o, out)
 	case Cancel:
 		r.cancel(s, o, out)
 	case Extend:
@@ -393,6 +395,18 @@ func (r *Replica) release(s *session, o *Op, out *Effects) error {
 		return nil
 	}
 	return err
+}
+
+// recall tells a hold to stop that was asked for over a stream, and ends anything else.
+func (r *Replica) recall(s *session, o *Op, out *Effects) error {
+	if r.table.Recall(o.Session, o.Name, o.Token, o.Request, holdfast.EndedByAnother, &out.Decisions) {
+		return nil
+	}
+	if o.Token == 0 && o.Request != 0 {
+		r.cancel(s, o, out)
+		return nil
+	}
+	return r.release(s, o, out)
 }
 
 // cancel ends a request, also one that has not come yet.

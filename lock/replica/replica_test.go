@@ -345,7 +345,7 @@ func copied(t *testing.T, r *Replica) *Replica {
 // random draws an operation.
 func random(rand *rand.Rand) Op {
 	o := Op{
-		Kind: Kind(1 + rand.IntN(int(EndIdle))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
+		Kind: Kind(1 + rand.IntN(int(Recall))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
 		TTL: time.Second, Wait: lock.Never, Mode: holdfast.ModeExclusive, Age: time.Duration(rand.Int64N(1e9)),
 	}
 	if rand.IntN(3) > 0 { // the others mostly end what there is
@@ -597,7 +597,7 @@ func TestOperationsAlone(t *testing.T) {
 	if b := high.Append(nil); len(b) > high.Size() || high.Check() != nil {
 		t.Errorf("%d bytes, where %d are the most; %v", len(b), high.Size(), high.Check())
 	}
-	for _, wrong := range []Op{{}, {Kind: EndIdle + 1}, {Kind: Acquire, Units: -1}, {Kind: Acquire, Capacity: 1 << 31}, {Kind: Open, Identity: strings.Repeat("x", mostText+1)}} {
+	for _, wrong := range []Op{{}, {Kind: Recall + 1}, {Kind: Acquire, Units: -1}, {Kind: Acquire, Capacity: 1 << 31}, {Kind: Open, Identity: strings.Repeat("x", mostText+1)}} {
 		if _, _, err := TakeOp(wrong.Append(nil)); err == nil || !errors.Is(wrong.Check(), ErrMalformed) {
 			t.Errorf("kind %d: %v, though it is read with %v", wrong.Kind, wrong.Check(), err)
 		}

@@ -93,6 +93,9 @@ func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 		m.acquire(ev.Call, fact, out)
 	case *protocol.Release:
 		m.release(ev.Call, fact, out)
+	case *protocol.Recall:
+		w := &work{call: ev.Call, op: replica.Op{Kind: replica.Recall, Session: fact.Session, Request: fact.Request, Name: fact.Name, Token: fact.Token}}
+		m.onHeld(w, out)
 	case *protocol.Cancel:
 		m.cancel(ev.Call, fact, out)
 	case *protocol.Extend:
@@ -473,7 +476,12 @@ func (m *Machine) listRequests(id lock.SessionID) *protocol.Requests {
 	list := &protocol.Requests{}
 	if c := m.clientOf(id); c != nil {
 		for _, number := range slices.Sorted(maps.Keys(c.requests)) {
-			list.List = append(list.List, protocol.RequestOf{ID: number, Name: c.requests[number].name})
+			r := c.requests[number]
+			of := protocol.RequestOf{ID: number, Name: r.name}
+			if r.state == granted {
+				of.Token = r.token
+			}
+			list.List = append(list.List, of)
 		}
 	}
 	return list

@@ -51,7 +51,11 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 			}
 		}
 	case lock.Revoked:
-		if r != nil && !r.revoked {
+		if r == nil {
+			r = m.note(c, p, &d)
+			r.revoked = false
+		}
+		if !r.revoked {
 			r.revoked = true
 			out.Decide(protocol.CallID{}, &d)
 		}
@@ -194,10 +198,12 @@ func (m *Machine) ended(c *client, r *request, d *lock.Decision, out *protocol.E
 			d.Kind, d.Loss, d.Err = lock.Refused, "", holdfast.ErrNotHeld
 		}
 		out.Decide(w.call, d)
-	} else if r != nil && (r.here || d.Kind == lock.Lost) {
+	} else if r != nil && (r.here || r.revoked || d.Kind == lock.Lost) {
 		if r.untold != nil && d.Kind != lock.Refused {
 			// Its client has not heard that it had it.
 			d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", untoldEnd(d.Loss)
+		} else if r.here && d.Token == 0 && d.Kind == lock.Released {
+			d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother // through another member: who cancels here is told at once
 		}
 		out.Decide(protocol.CallID{}, d)
 	}
@@ -271,6 +277,8 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 			delete(w.client.ending, at)
 		}
 		m.cancelled(w, out)
+	case replica.Recall:
+		m.recalled(p, w, result, out)
 	case replica.Release, replica.Extend:
 		if w.request != nil {
 			m.donePiece(w, result.Repeated, out)
@@ -317,6 +325,28 @@ func (m *Machine) doneHeld(p *part, w *work, result *shard.Result, out *protocol
 		err = holdfast.ErrNotHeld
 	}
 	m.answerHeld(w, w.client.desk, err, out)
+}
+
+// recalled answers a Recall that nothing was done for, or after which nothing is left to be told: the rest is told as the
+// shard decides it.
+func (m *Machine) recalled(p *part, w *work, result *shard.Result, out *protocol.Effects) {
+	err := result.Err
+	switch {
+	case isNotHeld(err):
+		err = holdfast.ErrNotHeld
+	case err == nil && p.isOpen(w):
+		return
+	}
+	m.answerHeld(w, w.client.desk, err, out)
+}
+
+// isOpen reports whether what a Recall is about holds or waits still.
+func (p *part) isOpen(w *work) (open bool) {
+	if w.op.Request == 0 {
+		return p.shard.Replica().Table().Held(w.client.id, w.op.Name, w.op.Token)
+	}
+	_, open = p.shard.Replica().Standing(w.client.id, w.op.Name, w.op.Request)
+	return open
 }
 
 // replaceGiving has another release stand for one that is under way, or none.

@@ -22,6 +22,12 @@ func leases() []Row {
 				"Every crash of a coordinator ends every lock.",
 		},
 		{
+			Rule: "release by another client tells nobody", Protocol: "central", Source: "ours, of sessions", Breaks: "P3", Budget: 50,
+			Faults: "operator",
+			Hole: "Who has a session's credentials releases a lock that its client uses, and it is free at once. " +
+				"Somebody else is granted it, while the client that was never told works on.",
+		},
+		{
 			Rule: "session outlives the lease", Protocol: "election", Source: "membership.md §9, V6", Breaks: "P3", Budget: 60,
 			Faults: "crash,pause", Bias: sim.Bias{Whole: true, Often: 5},
 			Hole: "A client is told the ttl that it wants, whatever is left of its member's lease. " +

@@ -1,0 +1,291 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Whoever has a session's credentials can release what it holds, and end it, beside the client that uses it over a stream. That
+// client believes in its locks still. So they are not freed at once: it is told to stop, as when a lock is broken, and each
+// of its holds ends when it says that it has, or at the deadline that its session had then. What was asked for by single calls
+// nobody can be told of: that ends at once.
+
+// recallKey names what is to end: by its request, or in a lasting space by its token where the request is not known here.
+type recallKey struct {
+	port    protocol.Port
+	request uint64
+	name    string
+	token   holdfast.Token // only where request is 0
+}
+
+func compareRecalls(a, b recallKey) int {
+	return cmp.Or(cmp.Compare(a.port, b.port), cmp.Compare(a.request, b.request), cmp.Compare(a.name, b.name), cmp.Compare(a.token, b.token))
+}
+
+// taking is the end of a session by another client than the one at its stream, until that one has stopped.
+type taking struct {
+	calls    []protocol.CallID
+	released []Lost
+}
+
+// mostRecalls is how many calls may wait for the end of one hold, or of one session.
+const mostRecalls = 16
+
+// errTaken renews nothing of a session that is being ended; errEnded is why that has ended.
+var (
+	errTaken = fmt.Errorf("%w: another client is ending this session", holdfast.ErrUnavailable)
+	errEnded = errors.New("another client has ended it")
+)
+
+// isAnother reports whether a call is not of the client that uses a session over a stream.
+func isAnother(p *presence, call protocol.CallID) bool {
+	return p.sort == Stream && call.Sink != p.sink && !protocol.Mutated("release by another client tells nobody")
+}
+
+// onEnd ends a session because its client says so.
+func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
+	p := m.alive(now, end.ID)
+	if p == nil && m.isSuperseded(call.Sink) {
+		return // it was dismissed: its client ends it elsewhere
+	}
+	if err := p.refusal(end.Secret, end.Identity); err != nil && (p == nil || !end.Proven) {
+		out.Reply(call, &Ended{Err: err})
+		return
+	}
+	if isAnother(p, call) {
+		m.take(now, call, p, out)
+		return
+	}
+	before := len(out.Replies)
+	m.end(now, p, "", out)
+	ended := &Ended{}
+	for _, reply := range out.Replies[before:] {
+		if d := reply.Decision; d.Kind == lock.Released && d.Session == p.id && d.Token != 0 {
+			ended.Released = append(ended.Released, Lost{Port: reply.Port, Decision: d})
+		}
+	}
+	out.Reply(call, ended)
+}
+
+// unableFor says why a session cannot be renewed now; nil if it can.
+func (m *Desk) unableFor(now protocol.Time, p *presence) error {
+	if p.taking != nil {
+		return errTaken
+	}
+	return m.unable(now)
+}
+
+// recallOne takes the release of a hold by another client, and reports whether the one that uses it has to stop first.
+func (m *Desk) recallOne(now protocol.Time, p *presence, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) bool {
+	if !isAnother(p, ev.Call) {
+		return false
+	}
+	requests := slices.Backward(m.requestsOf(now, p, ev.Port, out))
+	for _, of := range requests {
+		if of.Name != r.Name || of.Token == 0 || r.Token != 0 && of.Token != r.Token || r.Request != 0 && of.ID != r.Request {
+			continue
+		}
+		if of.ID >= SingleCall {
+			return false
+		}
+		m.recall(now, p, ev.Port, of, ev.Call, out)
+		return true
+	}
+	if !m.config.lasts(ev.Port) || r.Token == 0 {
+		return false
+	}
+	m.recall(now, p, ev.Port, protocol.RequestOf{ID: r.Request, Name: r.Name, Token: r.Token}, ev.Call, out) // it may have come through another member, just now
+	return true
+}
+
+// recall has the client at the stream stop using a hold. The call is answered when that has ended; the zero call is nobody's.
+func (m *Desk) recall(now protocol.Time, p *presence, port protocol.Port, of protocol.RequestOf, call protocol.CallID, out *protocol.Effects) {
+	key := recallKey{port: port, request: of.ID, name: of.Name}
+	if of.ID == 0 {
+		key.token = of.Token
+	}
+	calls, known := p.recalled[key]
+	if call.Sink != 0 {
+		if len(calls) >= mostRecalls {
+			m.refuse(call, p.id, of.ID, of.Name, &holdfast.LimitError{Limit: "recalls", Value: mostRecalls}, out)
+			return
+		}
+		calls = append(calls, call)
+	}
+	if p.recalled == nil {
+		p.recalled = map[recallKey][]protocol.CallID{}
+	}
+	if p.recalled[key] = calls; known {
+		return
+	}
+	if m.config.lasts(port) {
+		recall := &protocol.Recall{Session: p.id, Name: of.Name, Token: of.Token, Request: of.ID}
+		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: recall}, out)
+		return
+	}
+	if _, revoked := p.revoked.byRequest[revokedKey{port, of.ID}]; revoked {
+		return // it has been told for another reason
+	}
+	out.Decide(p.reach(of.ID), &lock.Decision{
+		Kind: lock.Revoked, Session: p.id, Request: of.ID, Name: of.Name, Token: of.Token, Loss: holdfast.EndedByAnother,
+	})
+	told := &out.Replies[len(out.Replies)-1]
+	told.Port = port
+	m.routeRevoked(p, told)
+}
+
+// hearRecalled tells who waits for the end of a hold that it has come, or that the space could not be asked for it. It reports
+// whether the decision was about that alone.
+func (m *Desk) hearRecalled(p *presence, port protocol.Port, d lock.Decision, called protocol.CallID, out *protocol.Effects) (own bool) {
+	switch d.Kind {
+	case lock.Released, lock.Lost:
+		if p.taking != nil && d.Token != 0 {
+			p.taking.released = append(p.taking.released, Lost{port, released(d)})
+		}
+	case lock.Refused:
+		if called.Sink != 0 {
+			return false
+		}
+	default:
+		return false
+	}
+	for _, key := range [...]recallKey{{port, d.Request, d.Name, 0}, {port, 0, d.Name, d.Token}} {
+		calls, waits := p.recalled[key]
+		if !waits {
+			continue
+		}
+		own = d.Kind == lock.Refused
+		delete(p.recalled, key)
+		answer := d
+		if !own {
+			answer = released(d)
+		}
+		for _, call := range calls {
+			out.Decide(call, &answer)
+		}
+		if own && p.taking != nil {
+			m.giveUpTaking(p, d.Err, out)
+		}
+	}
+	return own
+}
+
+// released is what is said of a hold that has ended to who wished that.
+func released(d lock.Decision) lock.Decision {
+	d.Kind, d.Loss, d.Err = lock.Released, "", nil
+	return d
+}
+
+// take ends a session for another client than the one at its stream, as soon as that has stopped.
+func (m *Desk) take(now protocol.Time, call protocol.CallID, p *presence, out *protocol.Effects) {
+	if p.taking == nil {
+		p.taking = &taking{}
+		m.takings = append(m.takings, p)
+	}
+	if len(p.taking.calls) >= mostRecalls {
+		out.Reply(call, &Ended{Err: errTaken})
+		return
+	}
+	p.taking.calls = append(p.taking.calls, call)
+	m.recallAll(now, p, out)
+	m.concludeTakings(now, out)
+}
+
+// recallAll has the client at the stream stop using all that it holds, and reports whether it holds something still. In
+// lasting spaces what it waits for ends as well: it could be granted just now, and another member tell the client.
+func (m *Desk) recallAll(now protocol.Time, p *presence, out *protocol.Effects) bool {
+	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
+		for _, of := range m.requestsOf(now, p, port, out) {
+			if of.ID < SingleCall && (of.Token != 0 || m.config.lasts(port)) {
+				m.recall(now, p, port, of, protocol.CallID{}, out)
+			}
+		}
+	}
+	return len(p.recalled) > 0
+}
+
+// concludeTakings ends the sessions whose clients have stopped.
+func (m *Desk) concludeTakings(now protocol.Time, out *protocol.Effects) {
+	takings := m.takings
+	m.takings = nil
+	for _, p := range takings {
+		switch {
+		case m.sessions[p.id] != p || p.taking == nil:
+		case len(p.recalled) > 0 || m.recallAll(now, p, out): // what has waited may have been granted meanwhile
+			m.takings = append(m.takings, p)
+		default:
+			m.takeBack(now, p, out)
+			m.end(now, p, "", out)
+		}
+	}
+}
+
+// takeBack has lasting spaces end what single calls have asked for. They end the session itself if it has nothing then: its
+// client may have gone to another member meanwhile, and believe in what it was granted there.
+func (m *Desk) takeBack(now protocol.Time, p *presence, out *protocol.Effects) {
+	if p.lasting == nil {
+		return
+	}
+	for _, port := range p.lasting.ports {
+		for _, of := range m.requestsOf(now, p, port, out) {
+			cancel := &protocol.Cancel{Session: p.id, Name: of.Name, Request: of.ID}
+			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: cancel}, out)
+		}
+	}
+}
+
+// giveUpTaking leaves a session as it is, because a space could not be asked. What its stream has said meanwhile it says again.
+func (m *Desk) giveUpTaking(p *presence, why error, out *protocol.Effects) {
+	if why == holdfast.ErrNotHeld {
+		return // it has ended otherwise
+	}
+	calls := p.taking.calls
+	p.taking = nil
+	for _, call := range calls {
+		out.Reply(call, &Ended{Err: why})
+	}
+	if p.sink != 0 {
+		out.Reply(protocol.CallID{Sink: p.sink}, &Superseded{ID: p.id})
+		m.superseded[p.sink] = true
+		m.unattach(p)
+	}
+}
+
+// answerRecalls answers all who wait for a session that has ended now.
+func (m *Desk) answerRecalls(p *presence, out *protocol.Effects) {
+	for _, key := range slices.SortedFunc(maps.Keys(p.recalled), compareRecalls) {
+		for _, call := range p.recalled[key] {
+			m.refuse(call, p.id, key.request, key.name, p.gone(), out)
+		}
+	}
+	p.recalled = nil
+	if p.taking == nil {
+		return
+	}
+	ended := &Ended{Released: p.taking.released}
+	if p.dismissed {
+		ended.Err = p.gone()
+	}
+	for _, call := range p.taking.calls {
+		out.Reply(call, ended)
+	}
+}
+
+// tooLateForTaken refuses what is asked for in a session that is being ended, and reports that. Its own stream asks again, in
+// another session, when this one has ended.
+func (m *Desk) tooLateForTaken(p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
+	if p.taking == nil {
+		return false
+	}
+	if ev.Call.Sink != p.sink {
+		m.refuse(ev.Call, r.Session, r.ID, r.Name, ErrUnknown, out)
+	}
+	return true
+}

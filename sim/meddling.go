@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// In half of the runs that have operators, others have the credentials of a client's session, and meddle: they release what
+// the client holds, or end its session, while it works. Each does so by a call of its own, as `holdfast release`, curl and
+// package client's Admin do.
+
+// drawMeddling draws whether and how often others meddle, from a source of chance of its own.
+func (s *settings) drawMeddling(c *Config, r dice) {
+	drawn, every := r.IntN(2) == 0, 300*time.Millisecond+r.below(4*time.Second)
+	if drawn && c.Protocol.Locks && s.faults.Has(Operator) {
+		s.meddles = every
+	}
+}
+
+// What is counted of meddling.
+const (
+	meddledReleased = iota // a hold was released,
+	meddledEnded           // a session was ended
+	meddledRefused         // or neither
+	meddledCount
+)
+
+var meddledNames = [...]string{"a lock is released", "a session is ended", "it is refused"}
+
+// listMeddling lists them.
+func (c *counts) listMeddling(of *Config, row func(sort, name string, n int)) {
+	if !of.Protocol.Locks || !of.Faults.Has(Operator) {
+		return
+	}
+	for i, name := range meddledNames {
+		row("by another client", name, c.meddled[i])
+	}
+}
+
+// meddle lets somebody with the credentials of a client's session release a lock that it holds, or end the session: through
+// the member that has the session or, where it outlasts members, through any.
+func (n *nemesis) meddle() {
+	w := n.world
+	c := pick(w, "client", w.clients)
+	ends := w.oneIn("ends", 4)
+	m, p := n.member("through"), c.stream.session
+	if !c.up || p == nil || p.at == nil {
+		return
+	}
+	if !w.protocol.Logs {
+		m = p.at
+	}
+	var fact any = &session.End{ID: p.id, Secret: p.secret}
+	port, what := protocol.Below, "ends its session"
+	if !ends {
+		r := c.stream.held()
+		if r == nil {
+			return
+		}
+		port, fact, what = userSpace, &protocol.Release{Session: p.id, Name: r.want.name, Token: r.token}, "releases "+r.want.name
+	}
+	w.befall(Operator, 0, []string{m.name, c.name}, "another client with the credentials of %s %s through %s", c, what, m)
+	life := m.life
+	w.do(w.now+w.between("after", 100*time.Microsecond, w.weather.latency), func() {
+		if m.up && !m.paused && m.life == life {
+			w.hit(Operator)
+			m.callFor(p, port, fact)
+		}
+	})
+}
+
+// held is the first lock that a client believes in.
+func (s *stream) held() *request {
+	for _, r := range s.requests {
+		if r.believes(s.client.now()) {
+			return r
+		}
+	}
+	return nil
+}
+
+// callFor makes a call about a session as package server does: its secret is checked first, unless the call proves it itself.
+func (m *member) callFor(p *presence, port protocol.Port, fact any) {
+	w, life, sink := m.world, m.life, uint64(0)
+	step := func() {
+		m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: sink, Op: 1}, Fact: fact})
+	}
+	done := func() {
+		if m.up && m.life == life {
+			m.detach(sink)
+		}
+	}
+	sink = m.attach(sinkFunc(func(reply *protocol.Reply) {
+		w.trace("%s answers the other client: %v", m, answerOf(w, reply))
+		then := done
+		if checked, is := reply.Result.(*session.Renewed); is && checked.Err == nil {
+			then = func() {
+				if m.up && m.life == life && !m.paused {
+					step()
+				}
+			}
+		}
+		w.do(w.now, then)
+	}))
+	if port == protocol.Below {
+		step()
+		return
+	}
+	m.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: sink, Op: 1}, Fact: &session.Check{ID: p.id, Secret: p.secret}})
+}
+
+// answerOf counts an answer to who meddles, and says it for people.
+func answerOf(w *world, reply *protocol.Reply) any {
+	switch result := reply.Result.(type) {
+	case *session.Renewed:
+		return result.Err
+	case *session.Ended:
+		if result.Err != nil {
+			w.count.meddled[meddledRefused]++
+			return result.Err
+		}
+		w.count.meddled[meddledEnded]++
+		return "ended"
+	}
+	if reply.Decision.Kind == lock.Released {
+		w.count.meddled[meddledReleased]++
+		return reply.Decision.Kind
+	}
+	w.count.meddled[meddledRefused]++
+	return reply.Decision.Err
+}
