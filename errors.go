@@ -100,11 +100,23 @@ type HeldError struct {
 	Member string    // the member that it holds through
 	Since  time.Time // wall time at the authority, for people
 	Others int       // how many more hold it
+
+	// Suspended says that the whole lockspace is suspended, or is about to be, by an operator,
+	// who gave Reason for that.
+	Suspended bool
+	Reason    string
 }
 
 func (e *HeldError) Error() string {
+	if e.Suspended {
+		return e.suspension()
+	}
+	return "held" + e.by()
+}
+
+// by names the holder, and says since when it holds.
+func (e *HeldError) by() string {
 	var b strings.Builder
-	b.WriteString("held")
 	if e.Owner != "" {
 		b.WriteString(" by " + e.Owner)
 	}
@@ -118,6 +130,18 @@ func (e *HeldError) Error() string {
 		b.WriteString(" since " + e.Since.Local().Format(time.TimeOnly))
 	}
 	return b.String()
+}
+
+// suspension says why the lockspace grants nothing: "suspended: restore (by operator on b since 12:00:03)".
+func (e *HeldError) suspension() string {
+	text := "suspended"
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	if by := strings.TrimPrefix(e.by(), " "); by != "" {
+		text += " (" + by + ")"
+	}
+	return text
 }
 
 // Is makes every HeldError an ErrHeld.

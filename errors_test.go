@@ -34,6 +34,8 @@ func TestErrorsReadLikeSentences(t *testing.T) {
 		{&holdfast.HeldError{}, "held"},
 		{&holdfast.HeldError{Owner: "deploy", Since: since}, "held by deploy since 14:02:03"},
 		{&holdfast.HeldError{Owner: "a", Member: "n1", Others: 2, Since: since}, "held by a on n1 and 2 more since 14:02:03"},
+		{&holdfast.HeldError{Suspended: true}, "suspended"},
+		{&holdfast.HeldError{Owner: "operator", Member: "n1", Since: since, Suspended: true, Reason: "restore"}, "suspended: restore (by operator on n1 since 14:02:03)"},
 		{&holdfast.LimitError{Limit: "waiters_per_name", Value: 10000}, "limit waiters_per_name of 10000 reached"},
 	} {
 		if got := tt.err.Error(); got != tt.want {

@@ -15,7 +15,7 @@ type failer interface {
 // disagree.
 func checkTable(tb failer, t *Table) {
 	tb.Helper()
-	live, vacant, seats, waiting, tries := 0, 0, 0, 0, 0
+	entries, live, vacant, seats, waiting, tries := 0, 0, 0, 0, 0, 0
 	sessions := map[int32][2]int32{}
 	details := map[int32]int32{}
 	for e := int32(1); e <= t.entries.top; e++ {
@@ -30,7 +30,10 @@ func checkTable(tb failer, t *Table) {
 			vacant++
 			continue
 		}
-		live++
+		entries++
+		if x.name != Whole {
+			live++
+		}
 		if t.byName[x.name] != e {
 			tb.Fatalf("%q is entry %d and is found as %d", x.name, e, t.byName[x.name])
 		}
@@ -46,7 +49,7 @@ func checkTable(tb failer, t *Table) {
 	if v := &t.vacancies; vacant != v.count || vacant > maxVacant || vacant != chained(t) {
 		tb.Fatalf("%d entries are vacant, %d are counted, %d are chained", vacant, v.count, chained(t))
 	}
-	if live != t.Names() || live != len(t.byName)-vacant || seats != t.seats.used || waiting != t.waiters {
+	if live != t.Names() || entries != len(t.byName)-vacant || seats != t.seats.used || waiting != t.waiters {
 		tb.Fatalf("%d names, %d seats, %d waiters; %d, %d, %d are counted", live, seats, waiting, t.Names(), t.seats.used, t.waiters)
 	}
 	if t.idle != 0 {

@@ -14,12 +14,20 @@ type HeldBy struct {
 	Others int           // how many more hold the name
 	Holder SessionID     // whose hold that is; zero where nobody held, because others were about to be granted
 	Age    time.Duration // for how long it had held or, where a suspension that waits is in the way, waited
+	// Suspended says that the holder has suspended the table, or is about to, and Reason what it
+	// gave as its reason for that.
+	Suspended bool
+	Reason    string
 }
 
 func (h *HeldBy) Error() string { return h.Unwrap().Error() }
 
 // Unwrap returns what is known without knowing the members' names or the time.
-func (h *HeldBy) Unwrap() error { return &holdfast.HeldError{Owner: h.Owner, Others: h.Others} }
+func (h *HeldBy) Unwrap() error { return h.told() }
+
+func (h *HeldBy) told() *holdfast.HeldError {
+	return &holdfast.HeldError{Owner: h.Owner, Others: h.Others, Suspended: h.Suspended, Reason: h.Reason}
+}
 
 // Tell returns the error for people: with the name of the holder's member, and since when
 // it holds by the wall clock that shows now.
@@ -27,5 +35,7 @@ func (h *HeldBy) Tell(member string, now time.Time) error {
 	if h.Holder == (SessionID{}) {
 		return h.Unwrap()
 	}
-	return &holdfast.HeldError{Owner: h.Owner, Member: member, Since: now.Add(-h.Age).UTC(), Others: h.Others}
+	held := h.told()
+	held.Member, held.Since = member, now.Add(-h.Age).UTC()
+	return held
 }

@@ -93,7 +93,7 @@ func (m *model) barred(now Time, w *modelWait) error {
 		return m.held(now, n)
 	case len(n.queue) > 0 && n.queue[0] != w:
 		first := n.queue[0].request
-		return &HeldBy{Owner: cmp.Or(first.Owner, first.Client), Holder: first.Session, Age: now - first.Arrived}
+		return &HeldBy{Owner: cmp.Or(first.Owner, first.Client), Holder: first.Session, Age: now - first.Arrived, Suspended: true, Reason: first.Reason}
 	}
 	return &HeldBy{}
 }

@@ -108,6 +108,14 @@ func refused(now Time, r Request, err error) Decision {
 	return d
 }
 
+// live is how many names are live.
+func (m *model) live() int {
+	if m.find(Whole) != nil {
+		return len(m.names) - 1
+	}
+	return len(m.names)
+}
+
 func (m *model) held(now Time, n *modelName) error {
 	if !m.serving() {
 		return holdfast.ErrUnavailable
@@ -116,7 +124,11 @@ func (m *model) held(now Time, n *modelName) error {
 		return &HeldBy{}
 	}
 	first := n.grants[0]
-	return &HeldBy{Owner: cmp.Or(first.request.Owner, first.request.Client), Others: len(n.grants) - 1, Holder: first.request.Session, Age: now - first.since}
+	by := &HeldBy{Owner: cmp.Or(first.request.Owner, first.request.Client), Others: len(n.grants) - 1, Holder: first.request.Session, Age: now - first.since}
+	if first.request.Name == Whole {
+		by.Suspended, by.Reason = true, first.request.Reason
+	}
+	return by
 }
 
 func sameShape(a, b Request) bool {
@@ -171,7 +183,7 @@ func (m *model) acquire(now Time, r Request) []Decision {
 		}
 		return []Decision{refused(now, r, m.held(now, n))}
 	}
-	if n == nil && r.Name != Whole && m.limits.Names != 0 && len(m.names) >= m.limits.Names {
+	if n == nil && r.Name != Whole && m.limits.Names != 0 && m.live() >= m.limits.Names {
 		return []Decision{refused(now, r, &holdfast.LimitError{Limit: "names", Value: int64(m.limits.Names)})}
 	}
 	if err := m.overSession(r.Session); err != nil {

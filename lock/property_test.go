@@ -295,7 +295,7 @@ func (w *world) check(rt *rapid.T) {
 	checkTable(rt, w.table)
 	holds, waits := w.model.all()
 	got := fmt.Sprint(w.table.Names(), w.table.Holds(), w.table.Waiters(), w.table.Wake(), w.table.Reign())
-	if want := fmt.Sprint(len(w.model.names), len(holds), len(waits), w.model.wake(), w.model.reign); got != want {
+	if want := fmt.Sprint(w.model.live(), len(holds), len(waits), w.model.wake(), w.model.reign); got != want {
 		rt.Fatalf("names, holds, waiters, wake, reign: %s, want %s", got, want)
 	}
 	for _, name := range append(worldNames, Whole) {

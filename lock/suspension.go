@@ -78,6 +78,9 @@ func (t *Table) keptBy(now Time, s *seat) *HeldBy {
 	if err.Owner == "" {
 		err.Owner = t.client(s)
 	}
+	if err.Suspended = t.entries.at(s.entry).name == Whole; err.Suspended && s.detail != 0 {
+		err.Reason = t.details.at(s.detail).reason
+	}
 	return err
 }
 

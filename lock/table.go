@@ -30,7 +30,7 @@ type Config struct {
 	// WaitersPerName is how many may wait for one name, those that are parked among them.
 	// Zero means 10,000.
 	WaitersPerName int
-	// Names is how many names may be live at once; Whole is counted and never refused. Zero
+	// Names is how many names may be live at once; Whole is none. Zero
 	// means no bound but memory.
 	Names int
 	// LocksPerSession is how many holds and waits one session may have in this
@@ -174,9 +174,14 @@ func (t *Table) serving() bool {
 	return !t.paused && (t.limits.Permitted || t.reign != 0 && t.count < MaxCount)
 }
 
-// Names returns how many names are live: held or waited for. [Whole] is one of them while
-// it is.
-func (t *Table) Names() int { return t.entries.used - t.vacancies.count }
+// Names returns how many names are live: held or waited for. [Whole] is none.
+func (t *Table) Names() int {
+	live := t.entries.used - t.vacancies.count
+	if t.gate != nil && t.gate.whole != 0 {
+		live--
+	}
+	return live
+}
 
 // Holds returns how many holds there are, each reentry counted.
 func (t *Table) Holds() int { return t.seats.used - t.waiters }

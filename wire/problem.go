@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"time"
 
@@ -68,6 +69,7 @@ func ToProblem(err error) *api.Problem {
 	case errors.As(err, &held):
 		p.Owner, p.Member, p.Others = held.Owner, held.Member, int32(held.Others)
 		p.Since = At(held.Since).Nanoseconds()
+		p.Suspended, p.Reason = held.Suspended, held.Reason
 	case errors.As(err, &limit):
 		p.Limit, p.Value = limit.Limit, limit.Value
 	case p.Code == CodeLost || p.Code == CodeUnknownSession:
@@ -132,10 +134,10 @@ func meaning(p *api.Problem) error {
 func typed(p *api.Problem) error {
 	switch p.GetCode() {
 	case CodeHeld:
-		if p.GetOwner() == "" && p.GetMember() == "" && p.GetSince() == 0 && p.GetOthers() == 0 {
+		if p.GetOwner() == "" && p.GetMember() == "" && p.GetSince() == 0 && p.GetOthers() == 0 && !p.GetSuspended() {
 			return holdfast.ErrHeld
 		}
-		held := &holdfast.HeldError{Owner: p.GetOwner(), Member: p.GetMember(), Others: int(p.GetOthers())}
+		held := &holdfast.HeldError{Owner: p.GetOwner(), Member: p.GetMember(), Others: int(p.GetOthers()), Suspended: p.GetSuspended(), Reason: p.GetReason()}
 		if p.GetSince() != 0 {
 			held.Since = time.Unix(0, p.GetSince())
 		}
@@ -157,17 +159,13 @@ func typed(p *api.Problem) error {
 	return nil
 }
 
-// sameSentence compares two sentences but for the time of day at their ends, which
-// depends on the zone.
-func sameSentence(one, two string) bool {
-	return one == two || untimed(one) == untimed(two)
-}
+// timed is a time of day in a sentence about a holder.
+var timed = regexp.MustCompile(` since \d\d:\d\d:\d\d`)
 
-func untimed(sentence string) string {
-	if i := strings.LastIndex(sentence, " since "); i >= 0 && len(sentence) == i+len(" since ")+len(time.TimeOnly) {
-		return sentence[:i]
-	}
-	return sentence
+// sameSentence compares two sentences but for the times of day in them, which depend on the
+// zone.
+func sameSentence(one, two string) bool {
+	return one == two || timed.ReplaceAllString(one, "") == timed.ReplaceAllString(two, "")
 }
 
 // NewProblem makes the document that tells an error. Its detail is the whole

@@ -89,6 +89,7 @@ func told() map[string]error {
 	held := &holdfast.HeldError{Owner: "job-7", Member: "b", Since: time.Now().Add(-time.Hour), Others: 2}
 	all := map[string]error{
 		"who holds it":      held,
+		"suspended":         &holdfast.HeldError{Owner: "operator", Member: "b", Since: time.Now().Add(-time.Hour), Suspended: true, Reason: "restore"},
 		"held by a since":   &holdfast.HeldError{Owner: "waits since yesterday"},
 		"limit":             &holdfast.LimitError{Limit: "waiters_per_name", Value: 10_000},
 		"bare limit":        holdfast.ErrLimit,

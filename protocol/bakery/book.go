@@ -213,7 +213,7 @@ func (p *page) differing(t *Ticket, master protocol.ID) int {
 
 // heldBy says who a ticket is, for whoever waits for it.
 func (t *ticket) heldBy(now protocol.Time) *lock.HeldBy {
-	by := &lock.HeldBy{Owner: t.Owner, Holder: t.Session}
+	by := &lock.HeldBy{Owner: t.Owner, Holder: t.Session, Suspended: t.Name == lock.Whole}
 	if t.step == locked && t.since != 0 {
 		by.Age = now - t.since
 	}

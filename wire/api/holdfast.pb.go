@@ -1565,6 +1565,8 @@ type Problem struct {
 	Member        string                 `protobuf:"bytes,9,opt,name=member,proto3" json:"member,omitempty"`
 	Since         int64                  `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"` // code held: Unix nanoseconds
 	Others        int32                  `protobuf:"varint,11,opt,name=others,proto3" json:"others,omitempty"`
+	Suspended     bool                   `protobuf:"varint,12,opt,name=suspended,proto3" json:"suspended,omitempty"` // code held: the space is, by owner
+	Reason        string                 `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`        // code held: of a suspension
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1674,6 +1676,20 @@ func (x *Problem) GetOthers() int32 {
 		return x.Others
 	}
 	return 0
+}
+
+func (x *Problem) GetSuspended() bool {
+	if x != nil {
+		return x.Suspended
+	}
+	return false
+}
+
+func (x *Problem) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 // JSON is a document of the HTTP API, so that its shape is defined once.
@@ -3561,7 +3577,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\"?\n" +
 	"\x05Moved\x12\x1c\n" +
 	"\tauthority\x18\x01 \x01(\tR\tauthority\x12\x18\n" +
-	"\amembers\x18\x02 \x03(\tR\amembers\"\xf9\x01\n" +
+	"\amembers\x18\x02 \x03(\tR\amembers\"\xaf\x02\n" +
 	"\aProblem\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x10\n" +
@@ -3574,7 +3590,9 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06member\x18\t \x01(\tR\x06member\x12\x14\n" +
 	"\x05since\x18\n" +
 	" \x01(\x03R\x05since\x12\x16\n" +
-	"\x06others\x18\v \x01(\x05R\x06others\"\"\n" +
+	"\x06others\x18\v \x01(\x05R\x06others\x12\x1c\n" +
+	"\tsuspended\x18\f \x01(\bR\tsuspended\x12\x16\n" +
+	"\x06reason\x18\r \x01(\tR\x06reason\"\"\n" +
 	"\x04JSON\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\"\xf7\x02\n" +
 	"\x0eAcquireRequest\x12\x14\n" +

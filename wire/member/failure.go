@@ -124,6 +124,8 @@ func (c *coder) held(v *lock.HeldBy) {
 	c.count(&v.Others)
 	c.session(&v.Holder)
 	c.span(&v.Age)
+	c.truth(&v.Suspended)
+	text(c, &v.Reason)
 }
 
 func (c *coder) limit(v *holdfast.LimitError) {

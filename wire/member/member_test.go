@@ -348,6 +348,7 @@ func failures() []error {
 		nil,
 		fmt.Errorf("%w: capacity 3 is asked for, and the live name has capacity 4", holdfast.ErrConflict),
 		&lock.HeldBy{},
+		&lock.HeldBy{Owner: "operator", Suspended: true, Reason: "restore"},
 		&lock.HeldBy{Owner: "job-7", Others: 2, Holder: lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}, Age: time.Hour + 17},
 		&holdfast.LimitError{Limit: "waiters_per_name", Value: 1 << 40},
 		holdfast.SessionExpired,
