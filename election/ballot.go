@@ -97,6 +97,15 @@ type Succession struct {
 	Votes  []Vote
 }
 
+// Of returns a member's vote, or nil.
+func (s *Succession) Of(id protocol.ID) *Vote {
+	i := slices.IndexFunc(s.Votes, func(v Vote) bool { return v.Self.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &s.Votes[i]
+}
+
 // Count returns what the promises allow, or nil when they are too few (membership.md
 // §7.4). The newest view among them is the predecessor: a quorum of it must have
 // promised, and unless it is known to be installed, of every view in its base.

@@ -55,8 +55,8 @@ type (
 		At       protocol.Time // on the sender's clock; NewView echoes it
 		Self     Member        // as it is now, with its tenure
 		Priority int
-		Accepted *View // newest accepted, with its base; nil where none is known
-		Horizon  time.Duration
+		Accepted *View    // newest accepted, with its base; nil where none is known
+		Pledges  *Pledges // all that it knows of
 		// Owes is how long, on the sender's clock, what earlier lives of it have promised
 		// may still be believed; whoever waits for that waits (1+δ) times as long. Zero
 		// where they ended in good order.
@@ -99,8 +99,8 @@ func (m Election) String() string {
 
 func (m Promise) String() string {
 	text := fmt.Sprintf("promise @%d at=%v %d:%d accepted %v", m.Epoch.Counter, m.At, m.Self.Tenure.Incarnation, m.Self.Tenure.Lapses, m.Accepted)
-	if m.Horizon > 0 {
-		text += fmt.Sprintf(" horizon=%v", m.Horizon)
+	if !m.Pledges.Empty() {
+		text += fmt.Sprintf(" %v", m.Pledges)
 	}
 	if m.Owes > 0 {
 		text += fmt.Sprintf(" owes=%v", m.Owes)

@@ -13,14 +13,16 @@ import (
 // Cell is what a member remembers for ever (membership.md §2). The zero Cell is
 // that of a member that has never started.
 type Cell struct {
-	Cluster     uint64      // names the cluster; drawn by whoever bootstraps it
-	ID          protocol.ID // names the member
-	Incarnation uint64      // counts starts
-	Promised    uint64      // highest epoch counter promised or begun
-	Candidate   protocol.ID // to whom it was promised
-	Floor       uint64      // highest reign known to have begun: every later one is above it
-	Horizon     time.Duration
-	Clean       bool // nothing is promised to any client
+	Cluster     uint64         // names the cluster; drawn by whoever bootstraps it
+	ID          protocol.ID    // names the member
+	Incarnation uint64         // counts starts
+	Promised    uint64         // highest epoch counter promised or begun
+	Candidate   protocol.ID    // to whom it was promised
+	Floor       uint64         // highest reign known to have begun: every later one is above it
+	Owed        protocol.Reach // how far beyond its lease clients of earlier tenures may believe
+	Clean       bool           // nothing is promised to any client
+	// Pledges are what tenures have pledged to their clients, as far as it knows.
+	Pledges *election.Pledges
 	// Accepted is the newest view that was accepted; nil before the first.
 	Accepted *election.View
 }
@@ -41,17 +43,18 @@ func (c *Cell) highest() uint64 {
 
 // plausible reports whether a cell can have been a member's.
 func (c *Cell) plausible() bool {
-	return c.highest() <= protocol.MaxEpoch && lasting(c.Horizon) && plausibleView(c.Accepted)
+	return c.highest() <= protocol.MaxEpoch && plausiblePledges(c.Pledges) && plausibleView(c.Accepted)
 }
 
 // The layouts: a line that people recognize, numbers, since version 2 the accepted
-// view, a checksum. A cell of another version is refused rather than guessed at.
+// view, since version 3 the pledges in the place of one horizon for all, a checksum. A cell of another version is refused rather than guessed at.
 const (
 	cellPrefix    = "holdfast cell "
 	firstMagic    = cellPrefix + "1\n"
-	cellMagic     = cellPrefix + "2\n"
+	secondMagic   = cellPrefix + "2\n"
+	cellMagic     = cellPrefix + "3\n"
 	firstBytes    = len(firstMagic) + 5*8 + 1 + 8
-	leastBytes    = len(cellMagic) + 7*8 + 1 + checksumBytes
+	leastBytes    = len(cellMagic) + 6*8 + 2 + checksumBytes
 	checksumBytes = 8
 	maxPlaces     = 10_000 // of members in a view, and of views in its base
 )
@@ -64,6 +67,7 @@ const (
 	flagOpen
 	flagTerms
 	flagOrder
+	flagPledges // since version 3
 	flagsEnd
 )
 
@@ -79,13 +83,17 @@ const (
 // Encode returns the cell's bytes.
 func (c Cell) Encode() []byte {
 	b := append(make([]byte, 0, 256), cellMagic...)
-	for _, n := range []uint64{c.Cluster, uint64(c.ID), c.Incarnation, c.Promised, uint64(c.Candidate), c.Floor, uint64(c.Horizon)} {
+	for _, n := range []uint64{c.Cluster, uint64(c.ID), c.Incarnation, c.Promised, uint64(c.Candidate), c.Floor} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	v := c.Accepted
-	b = append(b, flags(c.Clean, v != nil, v != nil && v.Installed, v != nil && v.Open, v != nil && len(v.Terms) > 0, v != nil && v.Order != election.Order{}))
+	b = append(b, byte(c.Owed), flags(c.Clean, v != nil, v != nil && v.Installed, v != nil && v.Open, v != nil && len(v.Terms) > 0,
+		v != nil && v.Order != election.Order{}, !c.Pledges.Empty()))
 	if v != nil {
 		b = appendView(b, v)
+	}
+	if !c.Pledges.Empty() {
+		b = appendPledges(b, c.Pledges)
 	}
 	return binary.BigEndian.AppendUint64(b, checksum(b))
 }
@@ -132,6 +140,17 @@ func appendView(b []byte, v *election.View) []byte {
 	return b
 }
 
+func appendPledges(b []byte, p *election.Pledges) []byte {
+	b = binary.AppendUvarint(append(b, byte(p.Top), byte(p.Agreed)), uint64(len(p.Of)))
+	for _, q := range p.Of {
+		for _, n := range []uint64{uint64(q.ID), q.Tenure.Incarnation, q.Tenure.Lapses, q.Version} {
+			b = binary.BigEndian.AppendUint64(b, n)
+		}
+		b = append(b, byte(q.Reach))
+	}
+	return b
+}
+
 func appendTexts(b []byte, texts ...string) []byte {
 	for _, text := range texts {
 		b = binary.AppendUvarint(b, uint64(len(text)))
@@ -147,7 +166,7 @@ func appendHead(b []byte, epoch protocol.Epoch, number uint64) []byte {
 	return b
 }
 
-// DecodeCell reads what Encode wrote, or what version 1 did. The error says what is
+// DecodeCell reads what Encode wrote, or what versions 1 and 2 did. The error says what is
 // wrong with the bytes: a damaged cell must not be taken for one that was never
 // written.
 func DecodeCell(b []byte) (Cell, error) {
@@ -156,7 +175,7 @@ func DecodeCell(b []byte) (Cell, error) {
 		return Cell{}, fmt.Errorf("these %d bytes are not a stable cell", len(b))
 	case strings.HasPrefix(text, firstMagic):
 		return decodeFirst(b)
-	case !strings.HasPrefix(text, cellMagic):
+	case !strings.HasPrefix(text, cellMagic) && !strings.HasPrefix(text, secondMagic):
 		version, _, _ := strings.Cut(text, "\n")
 		return Cell{}, fmt.Errorf("%q: this version reads %q", version, strings.TrimSpace(cellMagic))
 	case len(b) < leastBytes:
@@ -169,9 +188,9 @@ func DecodeCell(b []byte) (Cell, error) {
 	r := reader{rest: body[len(cellMagic):]}
 	c := Cell{
 		Cluster: r.number(), ID: protocol.ID(r.number()), Incarnation: r.number(), Promised: r.number(),
-		Candidate: protocol.ID(r.number()), Floor: r.number(), Horizon: time.Duration(r.number()),
+		Candidate: protocol.ID(r.number()), Floor: r.number(),
 	}
-	set := r.flags(flagsEnd)
+	set := r.owed(&c, strings.HasPrefix(string(b), secondMagic))
 	c.Clean = set&flagClean != 0
 	if set&flagView != 0 {
 		c.Accepted = r.view()
@@ -186,10 +205,48 @@ func DecodeCell(b []byte) (Cell, error) {
 	} else if set&(flagInstalled|flagOpen|flagTerms|flagOrder) != 0 {
 		r.damaged = true
 	}
+	if set&flagPledges != 0 {
+		c.Pledges = r.pledges()
+		r.damaged = r.damaged || c.Pledges.Empty()
+	}
 	if r.damaged || len(r.rest) > 0 || !c.plausible() {
 		return Cell{}, fmt.Errorf("the content of this stable cell of %d bytes is not in its format", len(b))
 	}
 	return c, nil
+}
+
+// owed reads how far clients believe, and the flags. Version 2 knew one length for the clients of
+// all members: nobody's in particular, so everybody waits for it once.
+func (r *reader) owed(c *Cell, second bool) byte {
+	if !second {
+		c.Owed = protocol.Reach(r.take(1)[0])
+		return r.flags(flagsEnd)
+	}
+	horizon := time.Duration(r.number())
+	set := r.flags(flagPledges)
+	r.damaged = r.damaged || !lasting(horizon)
+	if reach := protocol.ReachOf(horizon); reach > 0 {
+		c.Pledges = &election.Pledges{Of: []election.Pledge{{Version: 1, Reach: reach}}, Limits: election.Limits{Top: reach}}
+		if set&flagClean == 0 {
+			c.Owed = reach
+		}
+	}
+	return set
+}
+
+func (r *reader) pledges() *election.Pledges {
+	p := &election.Pledges{}
+	p.Top, p.Agreed = protocol.Reach(r.take(1)[0]), protocol.Reach(r.take(1)[0])
+	for range r.count(maxPlaces) {
+		p.Of = append(p.Of, election.Pledge{
+			ID: protocol.ID(r.number()), Tenure: protocol.Tenure{Incarnation: r.number(), Lapses: r.number()}, Version: r.number(),
+			Reach: protocol.Reach(r.take(1)[0]),
+		})
+		if r.damaged {
+			break
+		}
+	}
+	return p
 }
 
 // decodeFirst reads version 1: that of a member alone, which recorded no view.
@@ -204,8 +261,10 @@ func decodeFirst(b []byte) (Cell, error) {
 	r := reader{rest: body[len(firstMagic):]}
 	c := Cell{
 		Cluster: r.number(), ID: protocol.ID(r.number()), Incarnation: r.number(), Promised: r.number(),
-		Horizon: time.Duration(r.number()),
 	}
+	horizon := time.Duration(r.number())
+	c.Owed = protocol.ReachOf(horizon)
+	r.damaged = r.damaged || !lasting(horizon)
 	c.Clean = r.flags(flagView) != 0
 	if r.damaged || !c.plausible() {
 		return Cell{}, fmt.Errorf("the content of this stable cell of version 1 is not in its format")

@@ -201,7 +201,6 @@ func (m *Machine) admit(next *election.View) bool {
 // propose begins a change of the view.
 func (m *Machine) propose(now protocol.Time, next *election.View, out *protocol.Effects) {
 	r := m.reign
-	r.assured = m.usableHere()
 	r.proposal = next
 	r.needs = []election.Electorate{r.view.Electorate(), next.Electorate()}
 	if protocol.Mutated("quorum of the new view alone") {

@@ -109,8 +109,8 @@ func (n *net) holdPoll(p *process, given word, poll Poll) word {
 func (n *net) checkLease(p *process) {
 	// A guest without a cell comes back as another: its old self is missed, and waited for.
 	another := p.site.forgets && !p.site.config.Founder
-	if h := p.horizon.Confirmed; h > p.site.recalls && !another {
-		n.fail("%s promises %v beyond its lease, and its cell says %v", p.site.name, h, p.site.recalls)
+	if h := p.horizon.Confirmed; h > 0 && h > p.site.reach(p) && !another {
+		n.fail("%s promises %v beyond its lease, and its cell says %v", p.site.name, h, p.site.reach(p))
 	}
 	if v := p.cell.Accepted; v != nil && v.Epoch != p.follows {
 		p.follows, p.carries = v.Epoch, p.current == p.lease.Tenure
@@ -179,6 +179,14 @@ func (p *process) counts(id protocol.ID, tenure protocol.Tenure) bool {
 		return d.ID == id && d.Tenure == tenure && d.Free <= p.local()
 	})
 	return !freed && (p.lists(id, tenure) || p.dropping(id, tenure))
+}
+
+// reach is how far beyond its lease a process's clients believe, as the disk says.
+func (s *site) reach(p *process) time.Duration {
+	if s.recalls == nil {
+		return 0
+	}
+	return s.recalls.Pledges.Find(p.self, p.lease.Tenure).Reach.Span()
 }
 
 func (n *net) checkReign(p *process) {

@@ -37,6 +37,7 @@
 //	keep.go       the cell, and what waits  search.go     phases 1 and 2; hints
 //	cell.go       its bytes                 reign.go      phases 3 and 4; the coordinator
 //	horizon.go    what clients may believe  change.go     joins, drops, refusals
+//	pledges.go    what others know of that
 //	leave.go      leaving                   exclusion.go  who is waited for, and how long
 //	force.go      an operator's views       raise.go      another epoch for the same view
 //	merge.go      sides that meet           status.go     what is raised, and told to people
@@ -53,8 +54,10 @@
 //     has confirmed that the newest authority knows it (protocol.Lease.Carried).
 //   - A role needs, while a change is under way, the quorums of the old view and of the
 //     new one: a proposal alone is nobody's quorum (V11).
-//   - The horizon rises when a quorum remembers it, and sinks when nobody needs it and
-//     nobody outside the view can be believed any more.
+//   - A client is promised something beyond its member's lease when a quorum has written
+//     down that member's pledge, of the version that says so or a later one. The pledge
+//     of a tenure that is gone is kept, through elections, until its clients believe no
+//     longer. Who waits for a tenure waits for its own pledge, whatever others have made.
 //   - Before the authority serves, whoever lapses, restarts or falls silent makes its
 //     election void: it starts again.
 //
@@ -64,11 +67,11 @@
 // and lease never end, and it sleeps. It is a cluster of one that follows the same
 // rules: its start is an election by full attendance, with one write of the cell for
 // promise, acceptance and installation; what an earlier life's clients believe is
-// waited for, (D + H)·(1+δ) from the start, unless the cell says that nothing is.
+// waited for, D·(1+δ) and its pledge from the start, unless the cell says that nothing is.
 //
 // # What each crash does
 //
-//   - A member: its clients believe for the rest of its lease and the horizon, however
+//   - A member: its clients believe for the rest of its lease and its pledge, however
 //     quickly it restarts. It is dropped after 2·S, or comes back under its next
 //     incarnation; either way that is waited for. Its vote outlives it where it has a
 //     cell.
@@ -79,7 +82,7 @@
 //     promised from each member's start. Without cells: a new bootstrap, by every
 //     founder, above the wall clock's second.
 //   - The disk: a member whose first write fails is unfit. One that fails later costs
-//     its vote and its clients' horizon until the next succeeds. Nobody else notices: who
+//     its vote and its clients' pledge until the next succeeds. Nobody else notices: who
 //     cannot write asks for no promises, which would halt the others in vain, and gives up
 //     a role in which a change of the view lacks only its own acceptance.
 //
@@ -98,10 +101,18 @@
 //   - A promise says how much longer the sender's earlier lives may be believed
 //     ([election.Promise].Owes), so that a total restart waits from each start and a
 //     clean one not at all.
-//   - What a quorum remembers of the horizon is counted like the role: while a proposal
+//   - What a quorum remembers of a pledge is counted like the role: while a proposal
 //     is under way, in every electorate that it needs. One that its coordinator alone
 //     has accepted is forgotten with it. And nobody promises more than its own cell says:
 //     its next life tells the others how long to wait.
+//   - No pledge exceeds what every founder has written down as the longest ([election.Limits]).
+//     Should founders attend in the place of a quorum whose memories are lost, or an operator
+//     force a view, that is waited for; and until it is over, as nobody's pledge, by whoever is
+//     elected meanwhile. It rises when all founders are there, and does not sink: so the first
+//     use of a longer ttl needs all of them, and with one missing or without a cell nothing
+//     longer is promised than before.
+//   - The pledge of a tenure pays for the drift of its clients' clocks already: it is waited
+//     for as it is, after the lease, which is stretched.
 //   - A founder without a cell says from which second it knows of epochs
 //     ([election.StatusAnswer].Promised): a candidate that has been up for long knows the
 //     wall clock only by its own, which may be slow.
@@ -134,7 +145,7 @@
 //     place. Two sides that have counted alike are joined under another number before a
 //     member of one takes anything from the other (V25), whether their coordinators
 //     meet or a single member asks for a place.
-//   - A lapsed tenure's clients may believe for the horizon after it: the cell goes on
+//   - A lapsed tenure's clients may believe for its pledge after it: the cell goes on
 //     saying so until then.
 //   - Whoever must agree to a view and has no place in it is sent it nevertheless.
 //   - A newcomer has no lease before its coordinator has written the view that it comes with.

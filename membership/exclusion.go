@@ -9,11 +9,14 @@ import (
 
 // exclude says when the new authority may grant (membership.md §7.5). Whatever the
 // predecessor's coordinator has lent ends within D of the last promise; and what
-// clients were told, within the horizon after that. Both count here from when the
-// promise came, by a clock that may be the faster one. Nobody is waited for if
+// clients were told by a tenure that is gone, within the reach of its own pledge after that:
+// the bound of what they were told has paid for the drift of their clocks. Both count here
+// from when the promise came, by a clock that may be the faster one. Nobody is waited for if
 // everybody has promised and nobody else was left to be waited for.
 func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, forced bool) {
+	waits, pred := s.Missing || forced, s.Predecessor
 	if m.config.Available || protocol.Mutated("exclusion wait off") {
+		m.inherit(r, s, 0, false)
 		return
 	}
 	var last protocol.Time
@@ -27,17 +30,97 @@ func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, f
 			r.grantFrom = max(r.grantFrom, owed)
 		}
 	}
-	pred := s.Predecessor
-	waits := s.Missing || forced
 	if pred == nil {
 		waits = len(s.Votes) > 1 && !protocol.Mutated("bootstrap at once")
 	} else if !pred.Open && !protocol.Mutated("open ignored") {
 		waits = true
 	}
-	if waits {
-		r.openFrom = last + m.config.stretch(m.leaseUnder(pred)) + m.config.stretch(r.horizon)
-		r.grantFrom = max(r.grantFrom, r.openFrom)
+	ended := last + m.config.stretch(m.leaseUnder(pred))
+	if protocol.Mutated("one horizon for all") {
+		ended += m.longestOf(s).Span()
 	}
+	if waits {
+		r.openFrom = ended
+	}
+	m.inherit(r, s, ended, forced)
+	r.grantFrom = max(r.grantFrom, r.openFrom)
+}
+
+// inherit has the new coordinator know every pledge that a promise tells of, the newest of each
+// tenure, and keep those of tenures that are gone for their time. Ended is when the leases
+// have, of which nobody can tell.
+func (m *Machine) inherit(r *reign, s *election.Succession, ended protocol.Time, forced bool) {
+	all := m.cell.Pledges
+	for _, vote := range s.Votes {
+		if !protocol.Mutated("promise without its pledges") {
+			all = all.Join(vote.Pledges)
+		}
+	}
+	all = all.Copy()
+	forgetful := m.remembersTooLittle(s, forced)
+	if forgetful && all.Top > 0 && !protocol.Mutated("attendance forgets the longest promise") {
+		// Of nobody's tenure, so that whoever is elected within the wait knows of it too.
+		all = all.With(election.Pledge{Tenure: protocol.Tenure{Incarnation: r.epoch.Counter}, Version: 1, Reach: all.Top})
+	}
+	kept := all.Of[:0]
+	for _, pledge := range all.Of {
+		known := pledged{id: pledge.ID, tenure: pledge.Tenure, since: 1}
+		if place, listed := r.view.Of(pledge.ID); !listed || place.Tenure != pledge.Tenure {
+			if known.gone, known.until = m.outlasts(s, pledge, ended, forgetful); !known.gone {
+				continue
+			}
+			if s.Of(pledge.ID) == nil || !pledge.Tenure.Before(s.Of(pledge.ID).Self.Tenure) {
+				r.openFrom = max(r.openFrom, known.until)
+			}
+		}
+		r.pledges, kept = append(r.pledges, known), append(kept, pledge)
+	}
+	all.Of = kept
+	m.roundOf, m.round, m.listed, m.stored = r.epoch, 0, 1, 0
+	if r.topSince = 1; !all.Same(m.cell.Pledges) {
+		m.cell.Pledges = all
+	}
+	m.remember()
+}
+
+// outlasts reports whether a gone tenure's clients may still believe, and until when. What a
+// member says of its own earlier tenures is exact; nobody outside a view that was open believes
+// anything, unless there was a later view that is forgotten.
+func (m *Machine) outlasts(s *election.Succession, pledge election.Pledge, ended protocol.Time, forgetful bool) (bool, protocol.Time) {
+	if pred := s.Predecessor; pred != nil && !forgetful {
+		place, listed := pred.Of(pledge.ID)
+		listed = listed && place.Tenure == pledge.Tenure
+		if !listed && (pred.Open || pledge.ID != 0 && protocol.Mutated("pledges of the gone are forgotten")) {
+			return false, 0
+		}
+	}
+	vote := s.Of(pledge.ID)
+	switch {
+	case m.config.Available, vote != nil && vote.Leaving && vote.Empty:
+		return false, 0
+	case vote != nil && pledge.Tenure.Before(vote.Self.Tenure) && pledge.ID == m.self:
+		return m.wait > 0, m.wait
+	case vote != nil && pledge.Tenure.Before(vote.Self.Tenure):
+		return vote.Owes > 0, vote.Received + m.config.stretch(vote.Owes)
+	}
+	return true, ended + pledge.Reach.Span()
+}
+
+// longestOf is the longest reach that any promise tells of.
+func (m *Machine) longestOf(s *election.Succession) protocol.Reach {
+	longest := m.cell.Pledges.Longest()
+	for _, vote := range s.Votes {
+		longest = max(longest, vote.Pledges.Longest())
+	}
+	return longest
+}
+
+// remembersTooLittle reports whether those who have promised may know too little of what others
+// were told: founders that attend in the place of a quorum whose memories are lost, and those
+// whom an operator has named.
+func (m *Machine) remembersTooLittle(s *election.Succession, forced bool) bool {
+	has := func(id protocol.ID) bool { return s.Of(id) != nil }
+	return forced || s.Attendance && (s.Predecessor == nil || !election.Quorums(s.Predecessor.Needs(), has))
 }
 
 // openAt is when nobody outside the view can hold anything any more.
@@ -68,8 +151,8 @@ func (m *Machine) openView(now protocol.Time) {
 }
 
 // drop counts out whoever the new view does not have under its tenure any more: D
-// after the last reading of its clock came that was echoed to it, and the horizon for
-// its clients (membership.md §4).
+// after the last reading of its clock came that was echoed to it, and for its clients the
+// reach of its pledge (membership.md §4).
 func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 	r := m.reign
 	keep := r.dropped[:0]
@@ -85,6 +168,7 @@ func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 		if !listed || place.Tenure != member.Tenure {
 			free := max(now, m.freeFrom(member, place, listed))
 			r.dropped = append(r.dropped, protocol.Dropped{ID: member.ID, Tenure: member.Tenure, Free: free})
+			r.depart(member.ID, member.Tenure, free)
 			if t := r.tracks[member.ID]; !listed && t != nil && t.leaving {
 				r.leavers = append(r.leavers, member.ID)
 			}
@@ -107,8 +191,8 @@ func (m *Machine) freeFrom(member, place election.Member, listed bool) protocol.
 		return 0
 	}
 	free := t.echoed + m.config.stretch(m.config.Lease)
-	if member.Serves {
-		free += m.config.stretch(m.reign.horizon)
+	if member.Serves && !protocol.Mutated("clients freed at the lease") {
+		free += m.reachOf(member.ID, member.Tenure).Span()
 	}
 	return free
 }

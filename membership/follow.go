@@ -23,7 +23,7 @@ func (m *Machine) follows(epoch protocol.Epoch) bool {
 func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *election.View, out *protocol.Effects) {
 	m.seen = max(m.seen, p.Epoch.Counter)
 	unheard := p.Tenure == m.lease.Tenure && p.Echo > now // a former life's clock has shown more
-	if from != p.Epoch.Candidate || unheard || p.Horizon < 0 || v != nil && !fits(v, p) {
+	if from != p.Epoch.Candidate || unheard || v != nil && !fits(v, p) {
 		out.Note(Ignored{From: from, What: p})
 		return
 	}
@@ -49,7 +49,7 @@ func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *electio
 			m.hear(now, from, p)
 		}
 	}
-	m.heedHorizon(p)
+	m.heedPledges(p, v)
 	answer := m.pollAnswer(now, p.Seq)
 	switch {
 	case v != nil:
@@ -167,9 +167,10 @@ func (m *Machine) pollAnswer(now protocol.Time, seq uint64) PollAnswer {
 	if !m.wished {
 		m.wishedAt, m.wished = now, true
 	}
+	own := m.latest()
 	return PollAnswer{
 		Epoch: v.Epoch, View: v.Number, Seq: seq, At: now, Tenure: m.lease.Tenure,
-		Wants: m.need.Want, Horizon: m.written.Horizon, Reported: m.reported(),
+		Wants: protocol.ReachOf(m.need.Want), Version: own.Version, Pledge: own.Reach, Stored: m.storedIn(v.Epoch), Reported: m.reported(),
 		Leaving: m.exit != nil, Empty: m.exit.empty(), Unheard: m.notHeard(),
 	}
 }
@@ -196,4 +197,15 @@ func (m *Machine) roundIn(epoch protocol.Epoch) uint64 {
 		return 0
 	}
 	return m.round
+}
+
+// storedIn is the newest list of an epoch's pledges that this member has written down.
+func (m *Machine) storedIn(epoch protocol.Epoch) uint64 {
+	switch {
+	case m.roundOf != epoch:
+		return 0
+	case protocol.Mutated("pledges counted before they are written"):
+		return m.listed
+	}
+	return m.stored
 }

@@ -117,7 +117,7 @@ func (f *forcing) missed(ballot *election.Ballot) {
 // A clock that was set back since the start is noticed; one that was before leaves what
 // is known here, and the tokens of the lost ones may be repeated if they went on.
 func (m *Machine) aboveLost(now protocol.Time, v *election.View) uint64 {
-	begins := max(m.wall(now), m.forcing.wall) + m.leaseUnder(v) + m.cell.Horizon
+	begins := max(m.wall(now), m.forcing.wall) + m.leaseUnder(v) + m.cell.Pledges.Most().Span()
 	return max(m.above(false, now), secondsOf(begins))
 }
 

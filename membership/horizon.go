@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"math/bits"
 	"slices"
 	"time"
 
@@ -18,20 +17,23 @@ type promises struct {
 	heeded   bool                 // the coordinator has heard the latest wish
 	wishedAt protocol.Time        // its first answer with the latest wish
 	wished   bool                 // wishedAt means something
-	usable   time.Duration        // what a quorum remembers, as far as this member's wish was heard
-	carried  time.Duration        // what the coordinator wants remembered
-	round    uint64               // of the newest poll whose horizon was heeded, in the accepted view's epoch
+	said     []election.Pledge    // this tenure's, from the oldest on that some quorum may know as the newest
+	recorded uint64               // version of the newest one that the quorums are known to have written down
+	most     protocol.Reach       // that may be pledged
+	round    uint64               // of the newest poll whose pledges were heeded, in the accepted view's epoch
 	roundOf  protocol.Epoch
-	hurry    bool // something cannot wait for the next poll
+	listed   uint64 // the newest list of pledges of that epoch that was taken up
+	stored   uint64 // the newest one that is written
+	hurry    bool   // something cannot wait for the next poll
 
-	wait protocol.Time // until when what an earlier life or tenure has promised is believed; 0 for nothing
-	owed time.Duration // the horizon that it had
+	wait protocol.Time  // until when what an earlier life or tenure has promised is believed; 0 for nothing
+	owed protocol.Reach // how far beyond its lease
 }
 
 // owe keeps the cell saying that clients believe, and how far, until a time.
-func (m *Machine) owe(until protocol.Time, horizon time.Duration) {
+func (m *Machine) owe(until protocol.Time, reach protocol.Reach) {
 	m.wait = max(m.wait, until)
-	m.owed = max(m.owed, horizon)
+	m.owed = max(m.owed, reach)
 }
 
 // owes is how much longer what is waited for may be believed, by this member's clock:
@@ -50,21 +52,48 @@ func (m *Machine) onNeedHorizon(need *protocol.NeedHorizon, out *protocol.Effect
 	if m.exit.empty() {
 		want = protocol.NeedHorizon{} // it has said that it promises nothing any more
 	}
-	m.setNeed(want)
+	if want.Want > m.need.Want {
+		m.wished, m.heeded = false, false
+		m.hasten()
+	}
+	m.need = want
 	m.asked, m.urgent = true, true
 	m.lower(out)
+	m.pledge()
 	m.setPromises()
 	m.remember()
 }
 
-// setNeed notes a wish. What was confirmed for an earlier one may have sunk when that
-// was less: only a poll that echoes an answer with this one confirms it.
-func (m *Machine) setNeed(need protocol.NeedHorizon) {
-	if need.Want > m.need.Want {
-		m.wished, m.heeded, m.usable = false, false, min(m.usable, m.need.Want)
+// latest is this tenure's newest pledge, of version 0 where it has made none.
+func (m *Machine) latest() election.Pledge {
+	if n := len(m.said); n > 0 {
+		return m.said[n-1]
+	}
+	return election.Pledge{ID: m.self, Tenure: m.lease.Tenure}
+}
+
+// pledge makes another pledge when what clients need has changed: a longer one as far as one
+// is allowed, and a shorter one, as soon as the last is recorded, when nobody believes in more
+// any longer. So few are under way at a time.
+func (m *Machine) pledge() {
+	last, want := m.latest(), protocol.ReachOf(m.need.Want)
+	if want > last.Reach {
+		want = max(last.Reach, min(want, m.most))
+	}
+	if want == last.Reach || want < last.Reach && (m.recorded < last.Version || protocol.Mutated("pledges are never withdrawn")) {
+		return
+	}
+	next := election.Pledge{ID: m.self, Tenure: m.lease.Tenure, Version: last.Version + 1, Reach: want}
+	m.said = append(m.said, next)
+	if m.reign != nil {
+		m.enter(next)
+	} else {
+		m.cell.Pledges = m.cell.Pledges.With(next)
+	}
+	m.remember()
+	if want > last.Reach {
 		m.hasten()
 	}
-	m.need = need
 }
 
 // lower promises no more than was asked for last, before the cell is told: nothing
@@ -84,22 +113,14 @@ func (m *Machine) within(h protocol.Horizon) protocol.Horizon {
 	return protocol.Horizon{Confirmed: min(h.Confirmed, m.need.Want), Clients: h.Clients && m.need.Clients}
 }
 
-// setPromises makes the cell say what is promised. While an earlier life's or tenure's
-// promises are waited for, it goes on saying them: a restart within the wait must
+// setPromises makes the cell say whether anything is promised. While an earlier life's or
+// tenure's promises are waited for, it goes on saying them: a restart within the wait must
 // wait for them too.
 func (m *Machine) setPromises() {
-	horizon, clean := m.carried, !m.need.Clients
-	if m.alone() {
-		horizon = m.reign.horizon
-	}
-	if m.need.Clients && !m.alone() {
-		// In mode any the coordinator of another side may not have heard of it yet.
-		horizon = max(horizon, m.given.Confirmed)
-	}
+	m.cell.Owed, m.cell.Clean = 0, !m.need.Clients
 	if m.wait > 0 {
-		horizon, clean = max(horizon, m.owed), false
+		m.cell.Owed, m.cell.Clean = m.owed, false
 	}
-	m.cell.Horizon, m.cell.Clean = horizon, clean
 }
 
 // onWaited lets the cell forget what an earlier life or tenure had promised.
@@ -113,34 +134,69 @@ func (m *Machine) onWaited(now protocol.Time, out *protocol.Effects) {
 	m.remember()
 }
 
-// heedHorizon takes up what a poll says of the horizon. A later round is newer
-// knowledge than an earlier one, in whatever order they come.
-func (m *Machine) heedHorizon(p Poll) {
+// heedPledges takes up what a poll says of pledges. A later round is newer knowledge than an
+// earlier one, in whatever order they come. What this member itself has pledged nobody knows
+// better.
+func (m *Machine) heedPledges(p Poll, v *election.View) {
 	if p.Epoch == m.roundOf && p.Seq <= m.round {
 		return
 	}
-	m.roundOf, m.round = p.Epoch, p.Seq
-	if m.carried != p.Horizon {
-		m.carried = p.Horizon
-		m.setPromises()
-		m.remember()
-		if m.cell.Horizon > m.written.Horizon {
-			m.hurry = true // said again when it is written
-		}
+	if p.Epoch != m.roundOf {
+		m.listed, m.stored, m.wished, m.heeded = 0, 0, false, false
 	}
-	if m.wished && p.Tenure == m.lease.Tenure && p.Echo >= m.wishedAt {
-		m.heeded, m.usable = true, p.Usable
+	m.roundOf, m.round, m.most = p.Epoch, p.Seq, p.Most
+	if p.Pledges != nil && p.List != m.listed && (v == nil || !protocol.Mutated("view without its pledges")) {
+		all := p.Pledges
+		if own := m.latest(); own.Version > 0 {
+			all = all.With(own)
+		}
+		if !all.Same(m.cell.Pledges) {
+			m.cell.Pledges = all
+		}
+		m.listed = p.List
+		m.remember()
+		m.hurry = m.hurry || v == nil // said again when it is written
+	}
+	if p.Tenure == m.lease.Tenure {
+		m.noteRecorded(p.Recorded)
+		m.heeded = m.heeded || m.wished && p.Echo >= m.wishedAt
+	}
+	m.pledge()
+}
+
+// noteRecorded: quorums have written down the version of this tenure's pledge.
+func (m *Machine) noteRecorded(version uint64) {
+	m.recorded = max(m.recorded, version)
+	known := m.known()
+	for len(m.said) > 1 && m.said[1].Version <= known {
+		m.said = slices.Delete(m.said, 0, 1)
 	}
 }
 
-// mayPromise is how far beyond the lease this member's clients may believe now: no
-// further than a quorum remembers, for whoever is elected without this member, and no
-// further than its own cell says, for its own next life.
-func (m *Machine) mayPromise() time.Duration {
-	if m.reign != nil {
-		return min(m.written.Horizon, m.usableHere())
+// known is the newest version of this tenure's pledge that both its own next life and, should it
+// have none, whoever is elected without it, know of; or they know a newer one.
+func (m *Machine) known() uint64 {
+	written := m.written.Pledges.Find(m.self, m.lease.Tenure).Version
+	if protocol.Mutated("promised before it is recorded") {
+		return written
 	}
-	return min(m.written.Horizon, m.usable)
+	return min(m.recorded, written)
+}
+
+// mayPromise is how far beyond the lease this member's clients may believe now: no further than
+// every version of its pledge says that somebody may take for the newest.
+func (m *Machine) mayPromise() time.Duration {
+	known, least := m.known(), m.most
+	if known == 0 {
+		return 0
+	}
+	for _, pledge := range m.said {
+		withdrawn := pledge.Version != known && pledge.Version != m.latest().Version
+		if pledge.Version >= known && !(withdrawn && protocol.Mutated("a withdrawn pledge does not count")) {
+			least = min(least, pledge.Reach)
+		}
+	}
+	return least.Span()
 }
 
 // answerHorizon raises what may be promised, when the cell says so and the others
@@ -173,13 +229,22 @@ func (m *Machine) answerHorizon(out *protocol.Effects) {
 
 // decided reports whether a wish has its answer: it is granted, or it cannot be.
 func (m *Machine) decided(may protocol.Horizon) bool {
+	unattainable := m.attainable() < protocol.ReachOf(m.need.Want)
 	switch {
-	case m.failed != nil, may.Confirmed >= m.need.Want, m.alone():
+	case m.failed != nil, may.Confirmed >= m.need.Want:
 		return true
 	case m.reign != nil:
-		return m.reign.horizon < m.need.Want
+		return m.alone() && m.known() == m.latest().Version || unattainable
 	}
-	return !m.leased || m.heeded && m.carried < m.need.Want
+	return !m.leased || m.heeded && unattainable
+}
+
+// attainable is the longest reach that may be pledged soon, as far as is known here.
+func (m *Machine) attainable() protocol.Reach {
+	if p := m.cell.Pledges; p != nil && p.Top > p.Agreed {
+		return max(p.Top, m.most)
+	}
+	return m.most
 }
 
 // withdraw: what could not be remembered is not promised; the wish is forgotten, but
@@ -187,83 +252,5 @@ func (m *Machine) decided(may protocol.Horizon) bool {
 func (m *Machine) withdraw() {
 	m.need = protocol.NeedHorizon{Want: min(m.need.Want, m.given.Confirmed), Clients: m.need.Clients && m.given.Clients}
 	m.cell.Clean = m.cell.Clean || !m.need.Clients && m.wait == 0
-	if m.alone() {
-		m.cell.Horizon = min(m.cell.Horizon, max(m.need.Want, m.written.Horizon))
-		m.reign.horizon = roundUp(m.need.Want)
-	}
-}
-
-// tendHorizon agrees on the horizon: it rises to what the neediest member wants, in
-// powers of two, and sinks when nobody needs it and the view is open, since until
-// then somebody outside may still be believed. It does not rise while a voter has no
-// cell: it would be forgotten.
-func (m *Machine) tendHorizon() {
-	r := m.reign
-	if m.usableHere() > r.usable {
-		r.nextPoll = 0 // somebody waits for it
-	}
-	want := m.need.Want
-	settled := r.view.Open && r.proposal == nil
-	for _, member := range r.view.Members {
-		if member.ID == m.self {
-			continue
-		}
-		t := r.tracks[member.ID]
-		settled = settled && t != nil && t.told && t.tenure == member.Tenure
-		if t != nil {
-			want = max(want, t.wants)
-		}
-	}
-	want = min(roundUp(want), m.config.MaxHorizon)
-	if r.forgetful() {
-		want = min(want, r.horizon)
-	}
-	if want == r.horizon || want < r.horizon && !settled {
-		return
-	}
-	if want > r.horizon {
-		r.nextPoll = 0
-	}
-	r.horizon, r.horizonSince = want, r.seq+1
-	m.carried = want
-	m.setPromises()
-	m.remember()
-}
-
-// forgetful reports whether a voter has no cell.
-func (r *reign) forgetful() bool {
-	return slices.ContainsFunc(r.current().Members, func(m election.Member) bool { return m.Founder && !m.Kept })
-}
-
-// roundUp returns the next power of two of nanoseconds, so that the horizon seldom
-// changes.
-func roundUp(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	return 1 << min(62, bits.Len64(uint64(d-1)))
-}
-
-// usableHere is the horizon that a quorum remembers, the longest that one does: of the
-// installed view and, while a proposal is under way, of every view whose quorum it
-// needs, as for the role. A proposal that its coordinator alone has accepted is
-// forgotten with it, and so is what only it remembers.
-func (m *Machine) usableHere() time.Duration {
-	r := m.reign
-	if r.forgetful() {
-		return 0
-	}
-	own := r.tracks[m.self]
-	if own.recalls = 0; m.sure {
-		own.recalls = m.written.Horizon
-	}
-	needs := r.electorates()
-	if r.proposal != nil && protocol.Mutated("horizon remembered by a proposal") {
-		needs = []election.Electorate{r.proposal.Electorate()}
-	}
-	usable, _ := r.reached(needs, func(t *track) (protocol.Time, bool) { return t.recalls, true })
-	if r.proposal != nil {
-		usable = max(usable, r.assured)
-	}
-	return min(usable, r.horizon)
+	m.pledge()
 }

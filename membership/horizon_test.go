@@ -2,7 +2,6 @@ package membership
 
 import (
 	"testing"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -60,34 +59,6 @@ func TestHorizonWhileTheViewChanges(t *testing.T) {
 	n.kept("a", "b", "c")
 }
 
-// TestPromiseOfASinkingHorizon: a promise says which horizon the disk has when it is
-// sent, not which one it had before the write that it waits for.
-func TestPromiseOfASinkingHorizon(t *testing.T) {
-	n := formed(t, 3, 0, nil)
-	n.lag = func() time.Duration { return 50 * time.Millisecond }
-	c, b := n.site("c").live, n.site("b").live
-	c.want(8*second, true)
-	n.until(2*second, "a horizon", func() bool { return c.horizon.Confirmed == 8*second && !b.saving })
-	c.want(0, true)
-	n.until(2*second, "a write of less", func() bool { return b.saving && b.inflight.Horizon < b.written.Horizon })
-	var said *election.Promise
-	n.filter = func(from, _ *site, msg any) bool {
-		if p, is := msg.(election.Promise); is && from.name == "b" && said == nil {
-			said = &p
-			if cell, err := DecodeCell(from.disk); err != nil || p.Horizon != cell.Horizon {
-				t.Errorf("b says that it remembers %v, and it is %v (%v)", p.Horizon, cell.Horizon, err)
-			}
-		}
-		return true
-	}
-	asker := n.site("a").live.self // who asks though it coordinates has lost its role
-	b.step(protocol.Event{Kind: protocol.Receive, From: asker, Fact: election.Election{Epoch: protocol.Epoch{Counter: 2000, Candidate: asker}}})
-	n.until(second, "a promise", func() bool { return said != nil })
-	n.filter = nil
-	n.gather(10*second, n.names()...)
-	n.quiet()
-}
-
 // TestHorizonOfAWinner: whoever wins remembers the horizon that others tell of in their
 // promises before it promises any of it, for its next life must wait for that.
 func TestHorizonOfAWinner(t *testing.T) {
@@ -107,32 +78,48 @@ func TestHorizonOfAWinner(t *testing.T) {
 	n.start()
 	a := n.site("a").live
 	n.until(20*second, "a reign of a", func() bool { return a.reign != nil && a.reign.installed })
-	if a.reign.horizon < 8*second {
-		t.Fatalf("a does not know of the horizon, but %v", a.reign.horizon)
+	if known := a.cell.Pledges.Most().Span(); known < 8*second {
+		t.Fatalf("a does not know how far clients may believe, but %v", known)
 	}
 	a.want(4*second, true)
 	n.until(second, "a horizon", func() bool { return a.horizon.Confirmed == 4*second })
 	n.quiet()
 }
 
-// TestHorizonWithoutACell: a founder without a cell that is left alone promises nothing
-// beyond its lease, though others had, and have told it.
-func TestHorizonWithoutACell(t *testing.T) {
-	n := formed(t, 2, 0, func(c *Config) { c.Kept = c.Name == "a" })
-	n.site("b").crash()
-	n.gather(10*second, "a")
+// TestHorizonWithoutAFounder: while a founder is missing clients are promised as much as before,
+// and no more than all founders have agreed on.
+func TestHorizonWithoutAFounder(t *testing.T) {
+	n := formed(t, 2, 0, nil)
 	a := n.site("a").live
 	a.want(8*second, true)
 	n.until(2*second, "a horizon", func() bool { return a.horizon.Confirmed == 8*second })
+	agreed := a.cell.Pledges.Agreed.Span()
+	n.site("b").crash()
+	n.gather(10*second, "a")
+	a.want(60*second, true)
+	n.until(second, "an answer", func() bool { return !a.asked })
+	if got := a.horizon.Confirmed; got < 8*second || got > agreed {
+		t.Errorf("a may promise %v, and %v is agreed", got, agreed)
+	}
 	n.start("b")
 	n.gather(10*second, "a", "b")
-	b := n.site("b").live
-	a.call(&Leave{})
-	n.until(5*second, "a reign of b alone", func() bool { return b.alone() })
-	b.want(4*second, true)
-	n.run(second)
-	if b.horizon.Confirmed != 0 {
-		t.Errorf("b has no cell, and may promise %v", b.horizon.Confirmed)
+	a.want(60*second, true)
+	n.until(2*second, "a longer horizon", func() bool { return a.horizon.Confirmed == 60*second })
+	n.quiet()
+}
+
+// TestHorizonOfADroppedTenure: a tenure may end before its lease does. Its clients believe for
+// all of that, and for their horizon after it.
+func TestHorizonOfADroppedTenure(t *testing.T) {
+	n := formed(t, 3, 0, nil)
+	c := n.site("c").live
+	c.want(8*second, true)
+	n.until(2*second, "a horizon", func() bool { return c.horizon.Confirmed == 8*second })
+	believed := c.lease.Member + 8*second
+	dropped := Dropped{Epoch: c.cell.promised(), Tenure: c.lease.Tenure}
+	c.step(protocol.Event{Kind: protocol.Receive, From: dropped.Epoch.Candidate, Fact: dropped})
+	if c.leased || c.wait < believed {
+		t.Errorf("leased=%v; its clients believe until %v, and are waited for until %v", c.leased, believed, c.wait)
 	}
 	n.quiet()
 }

@@ -18,6 +18,7 @@ type keeping struct {
 	wanted   bool // somebody waits for the cell as it shall be
 	saving   bool // a write is in flight
 	inflight Cell
+	carries  list // the newest one that it has
 	lastSave uint64
 	queue    []waiting
 	covers   int           // how many of the queue depend on no more than the write in flight
@@ -25,6 +26,12 @@ type keeping struct {
 	sentAt   protocol.Time // when the latest write was sent
 	pause    time.Duration // between a write that failed and the next; zero after one that did not
 	urgent   bool          // somebody above waits for the next write
+}
+
+// list names a list of pledges.
+type list struct {
+	epoch  protocol.Epoch
+	number uint64
 }
 
 // waiting is a message that depends on the cell. Until then it is not sent; when the
@@ -81,7 +88,7 @@ func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 // write begins a write, unless the disk has these bytes already. Without a cell to
 // keep there is nothing to wait for.
 func (m *Machine) write(now protocol.Time, out *protocol.Effects) {
-	m.inflight, m.covers = m.cell, len(m.queue)
+	m.inflight, m.covers, m.carries = m.cell, len(m.queue), list{m.roundOf, m.listed}
 	m.sentAt, m.urgent = now, false
 	if !m.config.Kept || m.sure && m.cell == m.written {
 		m.onWritten(now, nil, out)
@@ -109,6 +116,10 @@ func (m *Machine) onWritten(now protocol.Time, err error, out *protocol.Effects)
 		return
 	}
 	m.written, m.pause = m.inflight, 0
+	if m.carries.epoch == m.roundOf {
+		m.stored = max(m.stored, m.carries.number)
+	}
+	m.noteRecorded(0)
 	if m.starting {
 		m.starting = false
 		m.started(now, out)
@@ -125,18 +136,14 @@ func (m *Machine) onWritten(now protocol.Time, err error, out *protocol.Effects)
 	}
 }
 
-// remembering says in an answer or a promise which horizon the disk has now: it may have
-// sunk since that was made, and what is not remembered may not be counted on.
+// remembering says in an answer which pledges the disk has now.
 func (m *Machine) remembering(msg protocol.Message) protocol.Message {
 	switch answer := msg.(type) {
 	case PollAnswer:
-		answer.Horizon = m.written.Horizon
+		answer.Stored = m.storedIn(answer.Epoch)
 		return answer
 	case ViewAck:
-		answer.Answer.Horizon = m.written.Horizon
-		return answer
-	case election.Promise:
-		answer.Horizon = m.written.Horizon
+		answer.Answer.Stored = m.storedIn(answer.Answer.Epoch)
 		return answer
 	}
 	return msg

@@ -33,6 +33,7 @@ func (m *Machine) expire(now protocol.Time, out *protocol.Effects) {
 // (V12, V19).
 func (m *Machine) lapse(now protocol.Time, out *protocol.Effects) {
 	m.leased, m.carrying = false, false
+	lent := min(max(m.lease.Member, now), now+m.config.Lease) // a tenure that is dropped may end before its lease does
 	m.lease.Member = min(m.lease.Member, now)
 	m.lease.Carried = m.lease.Member
 	if !protocol.Mutated("same tenure after a lapse") {
@@ -41,9 +42,17 @@ func (m *Machine) lapse(now protocol.Time, out *protocol.Effects) {
 	if m.given.Clients {
 		// The clients of the tenure that has ended believe for as long as they were
 		// promised. A restart within that time must wait for them too.
-		m.owe(now+m.config.stretch(m.given.Confirmed), m.given.Confirmed)
+		m.owe(lent+m.given.Confirmed, protocol.ReachOf(m.given.Confirmed))
+		m.setPromises()
+		m.remember()
 	}
+	m.said, m.recorded = nil, 0 // the next tenure has pledged nothing yet
 	out.Raise(&protocol.Lapsed{Tenure: m.lease.Tenure})
+	if m.horizon.Confirmed > 0 {
+		m.horizon.Confirmed = 0
+		lowered := m.horizon
+		out.Raise(&lowered)
+	}
 }
 
 // extend moves the ends of the lease. It never moves one back.

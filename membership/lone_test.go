@@ -97,7 +97,7 @@ func TestWaitAtStart(t *testing.T) {
 	clean := lived
 	clean.Clean = true
 	far := lived
-	far.Horizon = 8 * time.Second
+	far.Owed = protocol.ReachOf(8 * time.Second)
 	for _, tt := range []struct {
 		name   string
 		config membership.Config
@@ -106,10 +106,10 @@ func TestWaitAtStart(t *testing.T) {
 		{"never had a cell", membership.Config{Kept: true, Serves: true}, 0},
 		{"clean", membership.Config{Kept: true, Serves: true, Cell: clean}, 0},
 		{"unclean", membership.Config{Kept: true, Serves: true, Cell: lived}, 3150 * time.Millisecond},
-		{"unclean with a horizon", membership.Config{Kept: true, Serves: true, Cell: far}, 11550 * time.Millisecond},
+		{"unclean with a horizon", membership.Config{Kept: true, Serves: true, Cell: far}, 3150*time.Millisecond + protocol.ReachOf(8*time.Second).Span()},
 		{"keeps none", membership.Config{Serves: true}, 3150 * time.Millisecond},
 		{"serves nobody", membership.Config{}, 0},
-		{"served others before, now nobody", membership.Config{Kept: true, Cell: far}, 11550 * time.Millisecond},
+		{"served others before, now nobody", membership.Config{Kept: true, Cell: far}, 3150*time.Millisecond + protocol.ReachOf(8*time.Second).Span()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.config.Wall = wall(1000)
@@ -203,7 +203,11 @@ func recorded() membership.Cell {
 		}
 	}
 	return membership.Cell{
-		Cluster: 1<<63 + 1, ID: 2, Incarnation: 3, Promised: 9, Candidate: 7, Floor: 8, Horizon: time.Hour, Clean: true,
+		Cluster: 1<<63 + 1, ID: 2, Incarnation: 3, Promised: 9, Candidate: 7, Floor: 8, Owed: 9, Clean: true,
+		Pledges: &election.Pledges{
+			Of:     []election.Pledge{{ID: 2, Tenure: protocol.Tenure{Incarnation: 3}, Version: 4, Reach: 100}, {ID: 7, Tenure: protocol.Tenure{Incarnation: 1}, Version: 1, Reach: 90}},
+			Limits: election.Limits{Top: 104, Agreed: 100},
+		},
 		Accepted: &election.View{
 			Cluster: 1<<63 + 1, Number: 5, Epoch: protocol.Epoch{Counter: 9, Candidate: 7},
 			Members: []election.Member{member(7, "a", true), member(2, "ü", false)},
@@ -226,7 +230,7 @@ func TestFirstCellIsRead(t *testing.T) {
 	}
 	bytes := binary.BigEndian.AppendUint64([]byte(text), sum)
 	got, err := membership.DecodeCell(bytes)
-	want := membership.Cell{Cluster: 1<<63 + 1, ID: 2, Incarnation: 3, Promised: 4, Candidate: 2, Floor: 4, Horizon: time.Hour, Clean: true}
+	want := membership.Cell{Cluster: 1<<63 + 1, ID: 2, Incarnation: 3, Promised: 4, Candidate: 2, Floor: 4, Owed: protocol.ReachOf(time.Hour), Clean: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}

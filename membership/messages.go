@@ -9,7 +9,7 @@ import (
 )
 
 // ProtocolVersion is what members must agree on to understand one another.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // The messages between members, beside those of package election. They are sent as
 // values.
@@ -23,9 +23,14 @@ type (
 		Echo   protocol.Time
 		Tenure protocol.Tenure // under which Echo was sent; zero: there is no echo
 		Role   time.Duration   // what remains of the coordinator's role
-		// Horizon is what members are to remember, Usable what a quorum does remember.
-		Horizon time.Duration
-		Usable  time.Duration
+		// List numbers what the coordinator knows of pledges, by its epoch; 0 while it knows of
+		// none. Pledges are those, where the member is not known to have written them down.
+		List    uint64
+		Pledges *election.Pledges
+		// Recorded is the newest version of the pledge of Tenure that the quorums are known to
+		// have written down, and Most the longest reach that it may be of.
+		Recorded uint64
+		Most     protocol.Reach
 		// Installed and Open are known of the view.
 		Installed bool
 		Open      bool
@@ -45,8 +50,10 @@ type (
 		Seq     uint64
 		At      protocol.Time // on the sender's clock when it answers
 		Tenure  protocol.Tenure
-		Wants   time.Duration // the horizon that the sender's clients need
-		Horizon time.Duration // the one that it remembers, synced
+		Wants   protocol.Reach // what the sender's clients need
+		Version uint64         // of its pledge; 0 where it has made none in this tenure
+		Pledge  protocol.Reach
+		Stored  uint64 // the newest list of this epoch's pledges that it has written down
 		// Reported says that the spaces of this epoch's authority know all that the
 		// sender's clients hold.
 		Reported bool
@@ -106,8 +113,11 @@ func (m Poll) String() string {
 	if m.Tenure != (protocol.Tenure{}) {
 		text += fmt.Sprintf(" echo=%v of %d:%d role=%v", m.Echo, m.Tenure.Incarnation, m.Tenure.Lapses, m.Role)
 	}
-	if m.Horizon > 0 {
-		text += fmt.Sprintf(" horizon=%v usable=%v", m.Horizon, m.Usable)
+	if m.Most > 0 || m.Recorded > 0 {
+		text += fmt.Sprintf(" list #%d recorded #%d of %v", m.List, m.Recorded, m.Most.Span())
+	}
+	if !m.Pledges.Empty() {
+		text += fmt.Sprintf(" %v", m.Pledges)
 	}
 	if m.Installed {
 		text += " installed"
@@ -122,8 +132,11 @@ func (m NewView) String() string { return fmt.Sprintf("new view %v %v", m.View, 
 
 func (m PollAnswer) String() string {
 	text := fmt.Sprintf("answer #%d v%d@%d at=%v %d:%d", m.Seq, m.View, m.Epoch.Counter, m.At, m.Tenure.Incarnation, m.Tenure.Lapses)
-	if m.Wants > 0 || m.Horizon > 0 {
-		text += fmt.Sprintf(" wants=%v horizon=%v", m.Wants, m.Horizon)
+	if m.Wants > 0 || m.Version > 0 {
+		text += fmt.Sprintf(" wants=%v pledge #%d %v", m.Wants.Span(), m.Version, m.Pledge.Span())
+	}
+	if m.Stored > 1 {
+		text += fmt.Sprintf(" stored list #%d", m.Stored)
 	}
 	if m.Reported {
 		text += " reported"

@@ -10,7 +10,7 @@ import (
 func TestHolesBite(t *testing.T) {
 	defer mutation.Switch("")
 	seeds := number("HOLDFAST_SEEDS", 2000)
-	for _, hole := range holes() {
+	for _, hole := range append(holes(), pledgeHoles()...) {
 		t.Run(hole.name, func(t *testing.T) {
 			mutation.Switch(hole.rule)
 			if hole.play != nil {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -27,7 +26,6 @@ type net struct {
 	clients []belief
 	acted   []act // who has acted as an authority, each reign once
 	words   map[protocol.ID]word
-	lost    []protocol.ID  // whose cells are lost
 	heard   map[string]int // how often a member has told of a forced view
 	found   string
 	trace   bool
@@ -55,8 +53,8 @@ type site struct {
 	starts  uint64
 	forgets bool // it keeps no cell
 	rate    float64
-	failed  error         // why its member was unfit
-	recalls time.Duration // the horizon that the disk has
+	failed  error // why its member was unfit
+	recalls *Cell // what the disk has
 }
 
 // process is one life of a member.
@@ -274,34 +272,21 @@ func (s *site) crash() {
 	s.live = nil
 }
 
-// lose forgets what the disk has. Losing the cells of a quorum voids what clients were
-// promised beyond the lease (membership.md §5), and nothing else does: of the newest
-// view, or of the newest that is known to be installed.
+// lose forgets what the disk has. What clients were promised beyond the lease is void when no
+// founder is left that has written down how far anybody may believe, and not before.
 func (s *site) lose() {
 	n := s.net
-	if cell, err := DecodeCell(s.disk); err == nil {
-		n.lost = append(n.lost, cell.ID)
-	}
-	var newest, installed *election.View
-	for _, o := range n.sites {
-		cell, err := DecodeCell(o.disk)
-		if err != nil {
-			continue
-		}
-		newest = election.Newest(newest, cell.Accepted)
-		if v := cell.Accepted; v != nil && v.Installed {
-			installed = election.Newest(installed, v)
-		}
-	}
 	s.disk = nil
-	gone := func(v *election.View) bool {
-		return v != nil && v.Electorate().Quorum(func(id protocol.ID) bool { return slices.Contains(n.lost, id) })
-	}
-	if !gone(newest) && !gone(installed) {
-		return
+	var left protocol.Reach
+	for _, o := range n.sites {
+		if cell, err := DecodeCell(o.disk); err == nil && o.config.Founder {
+			left = max(left, cell.Pledges.Bounds().Top)
+		}
 	}
 	for i := range n.clients {
-		n.clients[i].until = n.clients[i].bare
+		if c := &n.clients[i]; c.until-c.bare > left.Span() {
+			c.until = c.bare
+		}
 	}
 }
 
@@ -403,7 +388,7 @@ func (p *process) save(save storage.Save) {
 	} else {
 		p.site.disk = save.Data
 		if cell, err := DecodeCell(save.Data); err == nil {
-			p.site.recalls = cell.Horizon
+			p.site.recalls = &cell
 		}
 	}
 	p.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: saved})

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/election"
@@ -40,7 +41,7 @@ func plausible(msg any) bool {
 	case election.Election:
 		return possible(msg.Epoch) && plausibleView(msg.View)
 	case election.Promise:
-		return possible(msg.Epoch) && possibleMember(&msg.Self) && plausibleView(msg.Accepted) && lasting(msg.At, msg.Horizon, msg.Owes)
+		return possible(msg.Epoch) && possibleMember(&msg.Self) && plausibleView(msg.Accepted) && plausiblePledges(msg.Pledges) && lasting(msg.At, msg.Owes)
 	case election.Refuse:
 		return possible(msg.Epoch, msg.Promised) && plausibleView(msg.View)
 	}
@@ -48,11 +49,11 @@ func plausible(msg any) bool {
 }
 
 func (p *Poll) plausible() bool {
-	return possible(p.Epoch) && p.View <= latest && lasting(p.Echo, p.Horizon, p.Usable) && p.Role >= -furthest && p.Role <= furthest
+	return possible(p.Epoch) && p.View <= latest && lasting(p.Echo) && plausiblePledges(p.Pledges) && p.List <= latest && p.Role >= -furthest && p.Role <= furthest
 }
 
 func (a *PollAnswer) plausible() bool {
-	return possible(a.Epoch) && a.View <= latest && lasting(a.At, a.Wants, a.Horizon) && ascending(a.Unheard)
+	return possible(a.Epoch) && a.View <= latest && lasting(a.At) && a.Version <= latest && a.Stored <= latest && ascending(a.Unheard)
 }
 
 // ascending reports whether a list can be of the members of a view: each once, in order.
@@ -63,6 +64,16 @@ func ascending(ids []protocol.ID) bool {
 		}
 	}
 	return len(ids) <= maxPlaces
+}
+
+// plausiblePledges reports whether somebody can know of these, so that a cell that has them can
+// be read again.
+func plausiblePledges(p *election.Pledges) bool {
+	if p == nil {
+		return true
+	}
+	known := func(q election.Pledge) bool { return q.Version > latest }
+	return len(p.Of) <= maxPlaces && p.Ascending() && !slices.ContainsFunc(p.Of, known) && p.Agreed <= p.Top
 }
 
 // plausibleView reports whether a view can be one, so that a cell that has it can be read

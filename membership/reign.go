@@ -44,10 +44,8 @@ type reign struct {
 	merged    bool          // it joins sides that went on alone
 	lookAt    protocol.Time // when missing founders are asked for again
 
-	horizon      time.Duration // what members are to remember
-	horizonSince uint64        // first round that carried it
-	usable       time.Duration // what members were last told that a quorum remembers
-	assured      time.Duration // what one did when the proposal was made, and every acceptance of it says
+	pledges  []pledged // of each tenure that has made one
+	topSince uint64    // the first list with what no pledge exceeds
 }
 
 // round is when a round of polls was sent.
@@ -73,8 +71,8 @@ type track struct {
 	empty    bool
 	doubted  bool
 	told     bool // it has said in this reign what it wants
-	wants    time.Duration
-	recalls  time.Duration // the horizon that it remembers
+	wants    protocol.Reach
+	stored   uint64        // the newest list of pledges that it has written down
 	unheard  []protocol.ID // whom it does not hear
 }
 
@@ -93,9 +91,8 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 	for _, vote := range s.Votes {
 		r.tracks[vote.Self.ID] = &track{
 			tenure: vote.Self.Tenure, at: vote.At, known: true, received: vote.Received, heard: vote.Received,
-			answered: ballot.Sent, replied: true, recalls: vote.Horizon, leaving: vote.Leaving, empty: vote.Empty,
+			answered: ballot.Sent, replied: true, leaving: vote.Leaving, empty: vote.Empty,
 		}
-		r.horizon = max(r.horizon, vote.Horizon)
 		if view.Rank(vote.Self.ID) < 0 {
 			r.voters = append(r.voters, vote.Self)
 		}
@@ -111,7 +108,6 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 		view.Installed, view.Base, view.Open = true, nil, r.openFrom <= now
 		m.cell.Floor = max(m.cell.Floor, view.Epoch.Counter)
 	}
-	m.carried = r.horizon
 	m.setPromises()
 	m.accept(now, view, out)
 	m.lead(now, out)
@@ -173,7 +169,7 @@ func (m *Machine) lead(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	m.lookAround(now, out)
-	m.tendHorizon()
+	m.tendPledges(now)
 	m.reign.tellLeavers(now, out)
 	if m.alone() {
 		m.hold(now)
@@ -245,7 +241,6 @@ func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
 	own := r.track(m.self, now)
 	own.answered, own.replied, own.heard = now, true, now
 	own.tenure, own.reported = m.lease.Tenure, m.reported()
-	r.usable = m.usableHere()
 	m.drawAnchor(now)
 	role := r.anchor + m.config.Lease - now
 	for _, member := range r.members() {
@@ -267,7 +262,7 @@ func (m *Machine) pollMember(now protocol.Time, view *election.View, member elec
 	r := m.reign
 	t := r.track(member.ID, now)
 	poll := Poll{
-		Epoch: r.epoch, View: view.Number, Seq: r.seq, Role: role, Horizon: r.horizon, Usable: r.usable,
+		Epoch: r.epoch, View: view.Number, Seq: r.seq, Role: role, List: m.listed, Most: m.mostHere(),
 		Installed: view.Installed, Open: view.Open,
 	}
 	place, listed := view.Of(member.ID)
@@ -276,6 +271,12 @@ func (m *Machine) pollMember(now protocol.Time, view *election.View, member elec
 	if listed && t.known && place.Tenure == t.tenure && !withheld && remembered {
 		poll.Echo, poll.Tenure = t.at, t.tenure
 		t.echoed, t.lent = t.received, true
+		if known := r.pledge(member.ID, t.tenure); known != nil {
+			poll.Recorded = known.recorded
+		}
+	}
+	if t.stored < m.listed {
+		poll.Pledges = m.cell.Pledges.Copy()
 	}
 	if t.acked >= view.Number {
 		out.Send(member.ID, poll)
@@ -293,7 +294,7 @@ func (m *Machine) acceptOwn(now protocol.Time) {
 	}
 	m.sendSaved(m.self, ViewAck{Answer: PollAnswer{
 		Epoch: r.epoch, View: r.proposal.Number, At: now, Tenure: m.lease.Tenure,
-		Wants: m.need.Want, Reported: m.reported(), Leaving: m.exit != nil, Empty: m.exit.empty(),
+		Wants: protocol.ReachOf(m.need.Want), Reported: m.reported(), Leaving: m.exit != nil, Empty: m.exit.empty(),
 	}})
 }
 
@@ -317,25 +318,27 @@ func (m *Machine) onPollAnswer(now protocol.Time, from protocol.ID, a PollAnswer
 		t.answered, t.replied = r.sent[i].at, true
 	}
 	if t.tenure.Before(a.Tenure) || t.tenure == a.Tenure && a.At >= t.at {
-		t.take(now, a, r.horizonSince)
+		t.take(now, a)
+		m.onPledge(from, a)
 	}
 	m.drawAnchor(now)
 	m.tally(now)
 }
 
 // take records what a member says of itself.
-func (t *track) take(now protocol.Time, a PollAnswer, horizonSince uint64) {
+func (t *track) take(now protocol.Time, a PollAnswer) {
+	if t.tenure != a.Tenure {
+		t.stored = 0
+	}
+	t.stored = max(t.stored, a.Stored)
 	t.tenure, t.at, t.known, t.received, t.told = a.Tenure, a.At, true, now, true
 	t.wants, t.reported, t.leaving, t.empty, t.unheard = a.Wants, a.Reported, a.Leaving, a.Empty, a.Unheard
-	if a.Seq >= horizonSince || a.Seq == 0 {
-		t.recalls = a.Horizon
-	}
 }
 
 // renewed: the member begins another tenure, of which nothing is known yet.
 func (t *track) renewed(now protocol.Time, tenure protocol.Tenure) {
 	t.tenure, t.heard = tenure, now
-	t.at, t.known, t.told, t.reported, t.leaving, t.empty, t.unheard = 0, false, false, false, false, false, nil
+	t.at, t.known, t.told, t.reported, t.leaving, t.empty, t.unheard, t.stored = 0, false, false, false, false, false, nil, 0
 }
 
 func (m *Machine) onViewAck(now protocol.Time, from protocol.ID, ack ViewAck, out *protocol.Effects) {

@@ -467,8 +467,8 @@ func TestHorizon(t *testing.T) {
 	p.want(8*second, true)
 	n.until(2*second, "a horizon", func() bool { return p.horizon.Confirmed == 8*second })
 	for _, s := range n.sites {
-		if cell, err := DecodeCell(s.disk); err != nil || cell.Horizon < 8*second {
-			t.Errorf("%s remembers %v (%v)", s.name, cell.Horizon, err)
+		if cell, err := DecodeCell(s.disk); err != nil || cell.Pledges.Find(p.self, p.lease.Tenure).Reach.Span() < 8*second {
+			t.Errorf("%s remembers %v (%v)", s.name, cell.Pledges, err)
 		}
 	}
 	p.promiseClient()
@@ -478,7 +478,9 @@ func TestHorizon(t *testing.T) {
 	if d := n.authority().view.Dropped; len(d) != 1 || d[0].Free < n.authority().local()+8*second {
 		t.Errorf("c is freed at %v", d)
 	}
-	n.until(20*second, "the horizon sinks", func() bool { return n.authority().reign.horizon == 0 })
+	n.until(20*second, "the horizon sinks", func() bool {
+		return n.authority().cell.Pledges.Longest() == 0
+	})
 	if took := n.now - lost; took < 11*second {
 		t.Errorf("the horizon sank after %v, and c's client may believe for 11 s", took)
 	}

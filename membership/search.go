@@ -364,7 +364,7 @@ func (m *Machine) halt(now protocol.Time, candidate protocol.ID, epoch protocol.
 func (m *Machine) promise(now protocol.Time, epoch protocol.Epoch) election.Promise {
 	return election.Promise{
 		Epoch: epoch, At: now, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
-		Accepted: m.cell.Accepted, Horizon: max(m.cell.Horizon, m.written.Horizon), Owes: m.owes(now),
+		Accepted: m.cell.Accepted, Pledges: m.cell.Pledges, Owes: m.owes(now),
 		Leaving: m.exit != nil, Empty: m.exit.empty(),
 	}
 }

@@ -29,21 +29,13 @@ func (m *Machine) begin() {
 	switch {
 	case c.Kept && !fresh && !c.Cell.Clean:
 		// The former life's clients believe, whether or not this one serves any.
-		m.owe(m.config.stretch(m.leaseUnder(c.Cell.Accepted)+c.Cell.Horizon), c.Cell.Horizon)
+		reach := max(c.Cell.Owed, c.Cell.Pledges.LongestOf(m.self))
+		m.owe(m.config.stretch(m.leaseUnder(c.Cell.Accepted))+reach.Span(), reach)
 	case !c.Kept && c.Serves && c.alone():
 		// Nobody else remembers a former life of this member.
 		m.owe(m.config.stretch(c.Lease), 0)
 	}
-	if m.wait == 0 {
-		m.cell.Clean = true
-	}
-	if v := m.cell.Accepted; v != nil && (len(v.Members) > 1 || !v.Open) {
-		// What clients of other members were promised is remembered until a coordinator
-		// says that it is over.
-		m.carried = m.cell.Horizon
-	} else if m.wait == 0 {
-		m.cell.Horizon = 0
-	}
+	m.setPromises()
 	if m.startsAlone() {
 		m.cell.Promised, m.cell.Candidate = m.above(true, 0), m.self
 		m.lease.Promised = m.cell.Promised

@@ -73,8 +73,8 @@ func (n *Node) plan(now protocol.Time, self *membership.Self, named []string) *w
 // forcedWait is how long a forced view waits before its first grant: until whatever
 // anybody may have been promised under an earlier one has run out.
 func (n *Node) forcedWait(self *membership.Self) time.Duration {
-	promised := n.config.Lease + self.Cell.Horizon
-	return promised + time.Duration(float64(promised)*n.config.Drift)
+	lease := n.config.Lease + time.Duration(float64(n.config.Lease)*n.config.Drift)
+	return lease + self.Cell.Pledges.Most().Span()
 }
 
 // refuseEver says why no view of this member can ever be forced.

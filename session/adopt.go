@@ -284,7 +284,7 @@ func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *proto
 	}
 	who := a.found[0].who
 	p := &presence{
-		id: a.id, secret: secret, sort: OneShot, client: who.Client, owner: who.Identity, ttl: who.TTL, class: -1,
+		id: a.id, secret: secret, sort: OneShot, client: who.Client, owner: who.Identity, ttl: who.TTL,
 		lasting: &lasting{taken: !stream}, adopted: true,
 	}
 	join(now, p, a.found)

@@ -74,7 +74,7 @@ func (c *conversation) start(t *testing.T, args []string) {
 		case "crashed":
 			config.Cell = membership.Cell{Cluster: 1, ID: 7, Incarnation: 4, Promised: 2000}
 		case "horizon":
-			config.Cell.Horizon = duration(t, value)
+			config.Cell.Owed = protocol.ReachOf(duration(t, value))
 		}
 	}
 	lone, err := membership.New(config)
@@ -244,7 +244,7 @@ func (c *conversation) write(said *strings.Builder) {
 		save := send.Message.(storage.Save)
 		c.writes = append(c.writes, save)
 		cell, err := membership.DecodeCell(save.Data)
-		fmt.Fprintf(said, "save horizon=%v clean=%v epoch=%d incarnation=%d %s\n", cell.Horizon, cell.Clean, cell.Promised, cell.Incarnation, orNone(err))
+		fmt.Fprintf(said, "save owed=%v clean=%v epoch=%d incarnation=%d %v %s\n", cell.Owed.Span(), cell.Clean, cell.Promised, cell.Incarnation, cell.Pledges, orNone(err))
 	}
 	for _, note := range c.out.Notes {
 		fmt.Fprintf(said, "note %v\n", note)

@@ -144,11 +144,11 @@ type Desk struct {
 
 	lease   *protocol.Lease // nil before the first view
 	horizon protocol.Horizon
-	asked   *protocol.NeedHorizon // the wish under way, or nil
-	answers uint64                // how often a horizon was raised
-	classes [64]int               // sessions, and beliefs, by the horizon that they need, as a power of two
-	parked  []parkedCall          // answers that wait for the horizon
-	beliefs beliefs               // of clients whose sessions have ended before their deadlines
+	asked   *protocol.NeedHorizon           // the wish under way, or nil
+	answers uint64                          // how often a horizon was raised
+	reaches [int(protocol.MaxReach) + 1]int // how many sessions, and beliefs, need which horizon
+	parked  []parkedCall                    // answers that wait for the horizon
+	beliefs beliefs                         // of clients whose sessions have ended before their deadlines
 
 	questions uint64 // how many the desk itself has asked of lasting spaces
 	heard     []answer
@@ -170,15 +170,17 @@ type Desk struct {
 
 // presence is one session.
 type presence struct {
-	id      lock.SessionID
-	secret  Secret
-	sort    Sort
-	client  string
-	owner   string        // the identity that has opened it; "" where there is none
-	ttl     time.Duration // wanted
-	class   int           // of the horizon that it needs; -1 without
-	expires protocol.Time // when it is taken for expired
-	sink    uint64        // where it can be reached; 0 nowhere
+	id       lock.SessionID
+	secret   Secret
+	sort     Sort
+	client   string
+	owner    string         // the identity that has opened it; "" where there is none
+	ttl      time.Duration  // wanted
+	far      protocol.Reach // how far beyond the lease its client believes
+	farUntil protocol.Time  // until when
+	counted  bool           // something was promised to it
+	expires  protocol.Time  // when it is taken for expired
+	sink     uint64         // where it can be reached; 0 nowhere
 
 	reminded bool        // it stands in the queue of expiries
 	revoked  revocations // grants that it was told to stop using, and may still use

@@ -43,7 +43,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 		{"a member whose coordinator crashes, a long ttl", false, true, 9 * time.Second, 6700 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newTown(t)
+			w := newTown(t, 3, coordinated)
 			w.run(10 * time.Second)
 			drained, other := w.choose(test.coordinator)
 			holder := w.open(drained, test.ttl, test.trip)
@@ -81,11 +81,12 @@ func TestDrainKeepsHolders(t *testing.T) {
 	}
 }
 
-// town is three members, a network and clients, in simulated time by one clock.
+// town is a few members, a network and clients, in simulated time by one clock.
 type town struct {
 	t       *testing.T
 	now     protocol.Time
 	members []*resident
+	space   func(self protocol.ID) (protocol.Machine, error)
 	due     []due
 	serial  uint64
 }
@@ -104,6 +105,9 @@ type resident struct {
 	desk    *session.Desk
 	view    *protocol.View
 	dead    bool
+	born    protocol.Time // when its clock began
+	number  int
+	written []byte // its cell
 	asked   map[protocol.CallID]func(result any)
 	clients map[uint64]*patron
 }
@@ -114,37 +118,60 @@ const (
 	writeTime   = 3 * time.Millisecond
 )
 
-func newTown(t *testing.T) *town {
-	w := &town{t: t}
-	addresses := []string{"a:1", "b:1", "c:1"}
-	for i, address := range addresses {
-		random := rand.New(rand.NewPCG(uint64(i), 7))
-		below, err := membership.New(membership.Config{
-			Name: address[:1], Address: address, Founders: addresses, Founder: true, Kept: true, Serves: true, Spaces: 1,
-			Lease: drainLease, Wall: (membership.Origin + 1000) * time.Second, Rand: random,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		self := below.Cell()
-		space, err := central.New(central.Config{Self: self.ID})
-		if err != nil {
-			t.Fatal(err)
-		}
-		desk, err := session.NewDesk(session.Config{
-			Member: self.ID, Incarnation: self.Incarnation, Rand: random, Spaces: 1, Lease: drainLease, TTL: drainLease,
-		}, protocol.Stack(below, space))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.members = append(w.members, &resident{
-			id: self.ID, address: address, desk: desk, asked: map[protocol.CallID]func(any){}, clients: map[uint64]*patron{},
-		})
+// coordinated is a space of protocol central.
+func coordinated(self protocol.ID) (protocol.Machine, error) {
+	return central.New(central.Config{Self: self})
+}
+
+func newTown(t *testing.T, size int, space func(self protocol.ID) (protocol.Machine, error)) *town {
+	w := &town{t: t, space: space}
+	for i := range size {
+		w.members = append(w.members, &resident{number: i, address: address(i)})
 	}
 	for _, m := range w.members {
-		w.step(m, protocol.Event{Kind: protocol.Start})
+		w.begin(m)
 	}
 	return w
+}
+
+func address(number int) string { return fmt.Sprintf("%c:1", 'a'+number) }
+
+// begin starts a member, for the first time or again with the cell that it has written.
+func (w *town) begin(m *resident) {
+	w.t.Helper()
+	var addresses []string
+	for i := range w.members {
+		addresses = append(addresses, address(i))
+	}
+	var cell membership.Cell
+	var err error
+	if m.written != nil {
+		if cell, err = membership.DecodeCell(m.written); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	random := rand.New(rand.NewPCG(uint64(m.number), 7+cell.Incarnation))
+	below, err := membership.New(membership.Config{
+		Name: m.address[:1], Address: m.address, Founders: addresses, Founder: true, Kept: true, Cell: cell, Serves: true, Spaces: 1,
+		Lease: drainLease, Wall: (membership.Origin+1000)*time.Second + w.now, Rand: random,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	self := below.Cell()
+	space, err := w.space(self.ID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	m.desk, err = session.NewDesk(session.Config{
+		Member: self.ID, Incarnation: self.Incarnation, Rand: random, Spaces: 1, Lease: drainLease, TTL: drainLease,
+	}, protocol.Stack(below, space))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	m.id, m.born, m.view, m.dead = self.ID, w.now, nil, false
+	m.asked, m.clients = map[protocol.CallID]func(any){}, map[uint64]*patron{}
+	w.step(m, protocol.Event{Kind: protocol.Start})
 }
 
 // run lets time pass.
@@ -152,8 +179,8 @@ func (w *town) run(d time.Duration) {
 	for end := w.now + d; ; {
 		at, do := end, func() {}
 		for _, m := range w.members {
-			if wake := m.desk.Wake(); !m.dead && wake < at {
-				at, do = max(wake, w.now), func() { w.step(m, protocol.Event{Kind: protocol.Tick}) }
+			if wake := m.desk.Wake(); !m.dead && wake < at-m.born {
+				at, do = max(m.born+wake, w.now), func() { w.step(m, protocol.Event{Kind: protocol.Tick}) }
 			}
 		}
 		next := -1
@@ -182,7 +209,8 @@ func (w *town) step(m *resident, ev protocol.Event) {
 		return
 	}
 	var out protocol.Effects
-	m.desk.Step(w.now, ev, &out)
+	life := m.desk
+	m.desk.Step(w.now-m.born, ev, &out)
 	for _, raised := range out.Raises {
 		if view, is := raised.(*protocol.View); is {
 			m.view = view
@@ -191,6 +219,10 @@ func (w *town) step(m *resident, ev protocol.Event) {
 	for _, envelope := range out.Sends {
 		if save, is := envelope.Message.(storage.Save); is {
 			w.after(writeTime, func() {
+				if m.dead || m.desk != life {
+					return // it has crashed before that
+				}
+				m.written = save.Data
 				w.step(m, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: storage.Saved{ID: save.ID}})
 			})
 			continue
@@ -306,7 +338,7 @@ func (c *patron) beat() {
 		if c.gone {
 			return
 		}
-		renew := &session.Renew{ID: c.id, Proven: true, TTL: c.ttl, Arrived: w.now}
+		renew := &session.Renew{ID: c.id, Proven: true, TTL: c.ttl, Arrived: w.now - c.member.born}
 		w.askAt(c.member, c.sink, renew, func(result any) {
 			w.after(c.trip/2, func() { c.renewed(sent, result.(*session.Renewed)) })
 		})
@@ -332,7 +364,7 @@ func (c *patron) renewed(sent protocol.Time, renewed *session.Renewed) {
 const request = 1
 
 func (c *patron) acquire(name string) {
-	c.step(&lock.Request{Session: c.id, ID: request, Name: name, Arrived: c.town.now, WaitEnd: lock.Never})
+	c.step(&lock.Request{Session: c.id, ID: request, Name: name, Arrived: c.town.now - c.member.born, WaitEnd: lock.Never})
 }
 
 // release gives up what it holds, and may be sent away for it.

@@ -40,26 +40,26 @@ type beliefs struct {
 }
 
 type belief struct {
-	class int           // of the horizon that it needs
-	until protocol.Time // when its client believes no longer
+	reach protocol.Reach // beyond the lease
+	until protocol.Time  // when its client believes no longer
 }
 
 // outlive keeps the promise that p has beyond its end, where somebody has to wait for it. Of a session that was here before,
 // and has come back since, both count as one.
 func (m *Desk) outlive(p *presence) {
-	if p.class < 0 || m.config.allLast() {
+	if !p.counted || m.config.allLast() {
 		return
 	}
 	if m.beliefs.of == nil {
 		m.beliefs.of = map[lock.SessionID]belief{}
 	}
-	b := belief{p.class, p.expires}
+	b := belief{p.far, p.expires}
 	if before, has := m.beliefs.of[p.id]; has {
-		m.classes[before.class]--
-		b = belief{max(b.class, before.class), max(b.until, before.until)}
+		m.reaches[before.reach]--
+		b = belief{max(b.reach, before.reach), max(b.until, before.until)}
 	}
 	m.beliefs.of[p.id] = b
-	m.classes[b.class]++
+	m.reaches[b.reach]++
 	m.beliefs.due.Push(b.until, sessionKey(p.id))
 }
 
@@ -72,7 +72,7 @@ func (m *Desk) endBeliefs(now protocol.Time, out *protocol.Effects) {
 		if !has || b.until > now {
 			continue // it has ended, or goes on longer than when it was queued
 		}
-		m.classes[b.class]--
+		m.reaches[b.reach]--
 		delete(m.beliefs.of, id)
 		ended = true
 	}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -31,7 +30,7 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 			return
 		}
 	}
-	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: ttl, class: -1, expires: protocol.Never}
+	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
 	opened := &Opened{}
 	if p.sort != Local {
 		if opened.TTL = m.promise(p, now, now, now); opened.TTL == 0 {
@@ -73,15 +72,15 @@ func (m *Desk) wanted(ttl, otherwise time.Duration) time.Duration {
 // promisable reports whether ttl may be promised now. If not it asks for what that
 // needs; when the answer has come, again, whatever may be promised has to do.
 func (m *Desk) promisable(now protocol.Time, ttl time.Duration, again bool, out *protocol.Effects) bool {
-	class := m.classOf(ttl)
-	if m.horizon.Clients && (m.horizon.Confirmed >= horizonOf(class) || protocol.Mutated("session outlives the lease")) {
+	reach := m.reachOf(ttl)
+	if m.horizon.Clients && (m.horizon.Confirmed >= reach.Span() || protocol.Mutated("session outlives the lease")) {
 		return true
 	}
 	if again {
 		return true // it was asked for, and this is what there is
 	}
 	before := m.answers
-	m.ask(now, protocol.NeedHorizon{Want: max(horizonOf(class), m.horizon.Confirmed), Clients: true}, out)
+	m.ask(now, protocol.NeedHorizon{Want: max(reach.Span(), m.horizon.Confirmed), Clients: true}, out)
 	return m.answers != before
 }
 
@@ -94,23 +93,16 @@ func (m *Desk) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.E
 	m.pass(now, &protocol.Event{Kind: protocol.Raised, Port: protocol.Below, Fact: &need}, out)
 }
 
-// classOf returns the class of the horizon that a ttl needs: 0 for none, else 1 +
-// the exponent of the next power of two of nanoseconds. Up to the lease itself it is
-// none: what the lease alone allows is a little less then, and costs nobody anything.
+// reachOf returns how far beyond the lease a ttl reaches. Up to the lease itself it does
+// not: what the lease alone allows is a little less then, and costs nobody anything. Of a
+// longer one two thirds of the lease are counted on, which are left of it when all is well:
+// then a heartbeat is answered with all that was wanted.
 // Nor does anybody wait for this member's clients where all that they have lasts.
-func (m *Desk) classOf(ttl time.Duration) int {
+func (m *Desk) reachOf(ttl time.Duration) protocol.Reach {
 	if ttl <= m.config.Lease || m.config.allLast() {
 		return 0
 	}
-	return classOfHorizon(m.stretch(ttl) - m.config.Lease)
-}
-
-// horizonOf returns the horizon of a class.
-func horizonOf(class int) time.Duration {
-	if class == 0 {
-		return 0
-	}
-	return time.Duration(1) << (class - 1)
+	return protocol.ReachOf(m.stretch(ttl) - m.config.Lease*2/3)
 }
 
 // stretch returns how long this member waits for what a client counts as d.
@@ -157,10 +149,10 @@ func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Dura
 	waited := max(0, heard-arrived)
 	waited -= waited % max(1, p.ttl/10)
 	lease := max(0, min(m.config.Lease, m.lease.Carried-now))
-	class := max(p.class, min(m.classOf(p.ttl), classOfHorizon(m.horizon.Confirmed)))
 	// No more of the horizon than the session is counted for: it sinks when the longest
 	// promise of those that are has passed.
-	horizon := min(m.horizon.Confirmed, horizonOf(class))
+	reach := min(m.reachOf(p.ttl), protocol.ReachOf(m.horizon.Confirmed))
+	horizon := min(m.horizon.Confirmed, reach.Span())
 	ttl := min(waited+p.ttl, m.shrink(waited+lease+horizon))
 	if m.config.allLast() || protocol.Mutated("session outlives the lease") {
 		ttl = waited + p.ttl
@@ -171,14 +163,8 @@ func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Dura
 	if ttl < leastTTL {
 		return 0
 	}
-	if class > p.class {
-		m.classes[class]++
-		if p.class >= 0 {
-			m.classes[p.class]--
-		}
-		p.class = class
-	}
 	p.expires = max(p.expiresIfSet(), arrived+m.stretch(ttl))
+	m.count(p, reach, now, arrived+m.stretch(ttl))
 	m.remindRevoked(p, now)
 	return ttl
 }
@@ -214,11 +200,26 @@ func (m *Desk) reminds(r protocol.Reminder[sessionKey]) bool {
 	return m.sessions[lock.SessionID(r.Key)] != nil
 }
 
-func classOfHorizon(h time.Duration) int {
-	if h <= 0 {
-		return 0
+// count notes how far a session's client may believe beyond the lease: as far as it was ever
+// told, until that has passed.
+func (m *Desk) count(p *presence, reach protocol.Reach, now, until protocol.Time) {
+	switch {
+	case p.counted && reach < p.far && now < p.farUntil && !protocol.Mutated("less is wanted, less is waited for"):
+		return
+	case p.counted && reach == p.far:
+		until = max(until, p.farUntil)
 	}
-	return 1 + bits.Len64(uint64(h-1))
+	m.uncount(p)
+	m.reaches[reach]++
+	p.far, p.farUntil, p.counted = reach, until, true
+}
+
+// uncount: nobody believes p's promise any more, or it is counted as another.
+func (m *Desk) uncount(p *presence) {
+	if p.counted {
+		m.reaches[p.far]--
+	}
+	p.counted = false
 }
 
 // expiresIfSet is when the session expires, or 0 if that was never set: what was
@@ -281,8 +282,12 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 			return
 		}
 		p.ttl = ttl
+		before := p.far
 		if renewed.TTL = m.promise(p, now, renew.Arrived, heard); renewed.TTL == 0 {
 			renewed.Err = m.whyNothing()
+		}
+		if p.far < before {
+			m.sink(now, out)
 		}
 		m.remind(p)
 	}
@@ -439,9 +444,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 		return
 	}
 	m.remote--
-	if p.class >= 0 {
-		m.classes[p.class]--
-	}
+	m.uncount(p)
 	m.sink(now, out)
 }
 
@@ -450,12 +453,12 @@ func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
 	if len(m.parked) > 0 || m.lapsed {
 		return // someone waits for more, or more sessions are about to end
 	}
-	class := len(m.classes) - 1
-	for class > 0 && m.classes[class] == 0 {
-		class--
+	reach := protocol.MaxReach
+	for reach > 0 && m.reaches[reach] == 0 {
+		reach--
 	}
 	believing := m.remote > 0 || len(m.beliefs.of) > 0
-	if want := horizonOf(class); want < m.horizon.Confirmed || !believing && m.horizon.Clients {
+	if want := reach.Span(); want < m.horizon.Confirmed || !believing && m.horizon.Clients {
 		m.ask(now, protocol.NeedHorizon{Want: want, Clients: believing}, out)
 	}
 }

@@ -127,7 +127,6 @@ func numberRules(c *Config) []snapshot.Rule {
 	all := []snapshot.Rule{
 		{In: machine, Path: "promises", Field: "round", Class: rounds, Group: counterOf("roundOf")},
 		{In: machine, Path: "reign", Field: "seq", Class: rounds, Group: counterOf("epoch")},
-		{In: machine, Path: "reign", Field: "horizonSince", Class: rounds, Group: counterOf("epoch")},
 		{In: machine, Path: "reign", Field: "sent", Class: rounds, Group: counterOf("epoch"), Table: true},
 		{In: poll, Field: "Seq", Class: rounds, Group: counterOf("Epoch")},
 		{In: answer, Field: "Seq", Class: rounds, Group: counterOf("Epoch")},

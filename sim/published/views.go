@@ -131,11 +131,6 @@ func found() []Row {
 				"It crashes, is a quorum of the view that it remembers, misses nobody, and serves while the newcomer's lease goes on.",
 		},
 		{
-			Rule: "horizon remembered by a proposal", Protocol: "election", Source: "found here", Breaks: "P3", Budget: 1, First: 2108, Rare: 3_000,
-			Hole: "While a coordinator changes the view, it promises clients what those in the new one remember. " +
-				"The proposal is forgotten with its coordinator, and whoever is elected by the former view waits for less.",
-		},
-		{
 			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 120, Asserted: true,
 			Faults: "disk-full,crash,partition", Bias: often(),
 			Hole: "A coordinator alone asks to be woken when its view may be opened, though only its disk can help: the view is not written yet. " +

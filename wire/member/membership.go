@@ -3,12 +3,14 @@ package member
 import (
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // The fewest bytes that an element of a list can have.
 const (
 	leastMember     = 17
 	leastElectorate = 11
+	leastPledge     = 12
 )
 
 func (c *coder) member(v *election.Member) {
@@ -50,6 +52,22 @@ func (c *coder) electorate(v *election.Electorate) {
 	c.ids(&v.Voters)
 }
 
+func (c *coder) pledges(v **election.Pledges) {
+	if !optional(c, v) {
+		return
+	}
+	p := *v
+	enum(c, &p.Top, protocol.MaxReach)
+	enum(c, &p.Agreed, protocol.MaxReach)
+	for i := range list(c, &p.Of, leastPledge) {
+		q := &p.Of[i]
+		fixed(c, &q.ID)
+		c.tenure(&q.Tenure)
+		number(c, &q.Version)
+		enum(c, &q.Reach, protocol.MaxReach)
+	}
+}
+
 func (c *coder) statusPoll(v *election.StatusPoll) { number(c, &v.Ask) }
 
 func (c *coder) statusAnswer(v *election.StatusAnswer) {
@@ -82,7 +100,7 @@ func (c *coder) promise(v *election.Promise) {
 	c.member(&v.Self)
 	c.count(&v.Priority)
 	c.view(&v.Accepted)
-	c.span(&v.Horizon)
+	c.pledges(&v.Pledges)
 	c.span(&v.Owes)
 	c.truth(&v.Leaving)
 	c.truth(&v.Empty)
@@ -103,8 +121,10 @@ func (c *coder) poll(v *membership.Poll) {
 	c.span(&v.Echo)
 	c.tenure(&v.Tenure)
 	c.span(&v.Role)
-	c.span(&v.Horizon)
-	c.span(&v.Usable)
+	number(c, &v.List)
+	c.pledges(&v.Pledges)
+	number(c, &v.Recorded)
+	enum(c, &v.Most, protocol.MaxReach)
 	c.truth(&v.Installed)
 	c.truth(&v.Open)
 }
@@ -120,8 +140,10 @@ func (c *coder) pollAnswer(v *membership.PollAnswer) {
 	number(c, &v.Seq)
 	c.span(&v.At)
 	c.tenure(&v.Tenure)
-	c.span(&v.Wants)
-	c.span(&v.Horizon)
+	enum(c, &v.Wants, protocol.MaxReach)
+	number(c, &v.Version)
+	enum(c, &v.Pledge, protocol.MaxReach)
+	number(c, &v.Stored)
 	c.truth(&v.Reported)
 	c.truth(&v.Leaving)
 	c.truth(&v.Empty)

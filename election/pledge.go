@@ -1,0 +1,165 @@
+package election
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Pledge is how far beyond its lease a tenure's clients may believe, as its member has said
+// it last. Versions are counted by that member alone, from 1 in each tenure: of two pledges of
+// one tenure the one of the higher version is the newer.
+type Pledge struct {
+	ID      protocol.ID
+	Tenure  protocol.Tenure
+	Version uint64
+	Reach   protocol.Reach
+}
+
+// Pledges are all pledges that somebody knows of, of the members of a view and of tenures that
+// are gone, sorted by member and tenure. They are never changed after they were made; nil is none.
+type Pledges struct {
+	Of []Pledge
+	Limits
+}
+
+// Limits bound all pledges. Top is what no pledge exceeds, and Agreed the highest Top that every
+// founder is known to have written down: should a quorum's memories be lost, one founder's is
+// enough to know how far anybody may believe. No member promises more than Agreed.
+type Limits struct{ Top, Agreed protocol.Reach }
+
+// Bounds returns the limits that are known; none are zero.
+func (p *Pledges) Bounds() Limits {
+	if p == nil {
+		return Limits{}
+	}
+	return p.Limits
+}
+
+// Find returns the newest pledge of a tenure that is known; one of version 0 where none is.
+func (p *Pledges) Find(id protocol.ID, tenure protocol.Tenure) Pledge {
+	none := Pledge{ID: id, Tenure: tenure}
+	if p == nil {
+		return none
+	}
+	if i, found := slices.BinarySearchFunc(p.Of, none, comparePledges); found {
+		return p.Of[i]
+	}
+	return none
+}
+
+// With returns p with a pledge in the place of an older one of its tenure; p itself, where
+// that is none.
+func (p *Pledges) With(q Pledge) *Pledges {
+	if q.Version <= p.Find(q.ID, q.Tenure).Version && !protocol.Mutated("the last pledge to arrive wins") {
+		return p
+	}
+	return p.put(q)
+}
+
+func (p *Pledges) put(q Pledge) *Pledges {
+	next := p.Copy()
+	if i, found := slices.BinarySearchFunc(next.Of, q, comparePledges); found {
+		next.Of[i] = q
+	} else {
+		next.Of = slices.Insert(next.Of, i, q)
+	}
+	return next
+}
+
+// Copy returns pledges that may be changed.
+func (p *Pledges) Copy() *Pledges {
+	if p == nil {
+		return &Pledges{}
+	}
+	next := *p
+	next.Of = slices.Clone(p.Of)
+	return &next
+}
+
+// Join returns what two know together: the newest pledge of each tenure.
+func (p *Pledges) Join(o *Pledges) *Pledges {
+	if p == nil || o == nil {
+		return cmp.Or(p, o)
+	}
+	all := p
+	for _, q := range o.Of {
+		all = all.With(q)
+	}
+	if o.Top > all.Top || o.Agreed > all.Agreed {
+		next := *all
+		next.Top, next.Agreed = max(all.Top, o.Top), max(all.Agreed, o.Agreed)
+		all = &next
+	}
+	return all
+}
+
+// Same reports whether two are equal.
+func (p *Pledges) Same(o *Pledges) bool {
+	if p == nil || o == nil {
+		return p.Empty() && o.Empty()
+	}
+	return p.Limits == o.Limits && slices.Equal(p.Of, o.Of)
+}
+
+// Empty reports whether there is nothing to remember.
+func (p *Pledges) Empty() bool { return p == nil || len(p.Of) == 0 && p.Limits == Limits{} }
+
+// Longest is the longest reach of all.
+func (p *Pledges) Longest() (longest protocol.Reach) {
+	if p == nil {
+		return 0
+	}
+	for _, q := range p.Of {
+		longest = max(longest, q.Reach)
+	}
+	return longest
+}
+
+// LongestOf is the longest reach of what one member has pledged, in whatever tenure.
+func (p *Pledges) LongestOf(id protocol.ID) (longest protocol.Reach) {
+	if p == nil {
+		return 0
+	}
+	for _, q := range p.Of {
+		if q.ID == id {
+			longest = max(longest, q.Reach)
+		}
+	}
+	return longest
+}
+
+// Most is what no client is promised beyond its member's lease, as far as is known here.
+func (p *Pledges) Most() protocol.Reach { return max(p.Bounds().Top, p.Longest()) }
+
+func comparePledges(a, b Pledge) int {
+	return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Tenure.Incarnation, b.Tenure.Incarnation), cmp.Compare(a.Tenure.Lapses, b.Tenure.Lapses))
+}
+
+// Ascending reports whether pledges are sorted, each tenure once.
+func (p *Pledges) Ascending() bool {
+	if p == nil {
+		return true
+	}
+	for i := 1; i < len(p.Of); i++ {
+		if comparePledges(p.Of[i-1], p.Of[i]) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Pledges) String() string {
+	if p.Empty() {
+		return "no pledges"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "pledges to %v of %v", p.Top.Span(), p.Agreed.Span())
+	for _, q := range p.Of {
+		fmt.Fprintf(&b, " %d %d:%d #%d %v", q.ID, q.Tenure.Incarnation, q.Tenure.Lapses, q.Version, q.Reach.Span())
+	}
+	return b.String()
+}

@@ -1,0 +1,187 @@
+package membership
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What a lost member costs is what its own clients believe. So the coordinator keeps the
+// pledges of all tenures apart, numbers each change of that list, and sends it to all until
+// they have written it down. A version of a pledge is recorded when quorums have: whoever is
+// elected later hears of it, or of a newer one, in a promise. The pledge of a tenure that is
+// gone stays in the list until nobody believes it any longer.
+
+// pledged is what the coordinator knows about a pledge in its list.
+type pledged struct {
+	id       protocol.ID
+	tenure   protocol.Tenure
+	since    uint64 // the first list with its version
+	recorded uint64 // the newest version that the quorums have written down
+	gone     bool
+	until    protocol.Time // where it is gone: when its clients believe no longer
+}
+
+// pledge returns what is known about the pledge of a tenure; nil where nothing is.
+func (r *reign) pledge(id protocol.ID, tenure protocol.Tenure) *pledged {
+	i := slices.IndexFunc(r.pledges, func(p pledged) bool { return p.id == id && p.tenure == tenure })
+	if i < 0 {
+		return nil
+	}
+	return &r.pledges[i]
+}
+
+// relist: the list has changed.
+func (m *Machine) relist() {
+	m.listed++
+	m.remember()
+}
+
+// enter takes a pledge of a tenure that has a place.
+func (m *Machine) enter(p election.Pledge) {
+	r, before := m.reign, m.cell.Pledges
+	if m.cell.Pledges = before.With(p); m.cell.Pledges == before {
+		return
+	}
+	m.relist()
+	if r.pledge(p.ID, p.Tenure) == nil {
+		r.pledges = append(r.pledges, pledged{id: p.ID, tenure: p.Tenure})
+	}
+	r.pledge(p.ID, p.Tenure).since = m.listed
+	if p.Reach > before.Find(p.ID, p.Tenure).Reach {
+		r.nextPoll = 0 // somebody waits for it
+	}
+}
+
+// onPledge takes the pledge that a member's answer has. One of a tenure that the newest
+// proposal leaves out comes too late: the others count with what they know.
+func (m *Machine) onPledge(from protocol.ID, a PollAnswer) {
+	if place, listed := m.reign.current().Of(from); listed && place.Tenure == a.Tenure && a.Version > 0 {
+		m.enter(election.Pledge{ID: from, Tenure: a.Tenure, Version: a.Version, Reach: a.Pledge})
+	}
+}
+
+// tendPledges looks after the list.
+func (m *Machine) tendPledges(now protocol.Time) {
+	m.forgetPledges(now)
+	m.raiseTop()
+	m.most = m.mostHere()
+	m.pledge()
+	m.record()
+}
+
+// record notes what the quorums have written down: those of the installed view and, while a
+// proposal is under way, of every view whose quorum it needs, as for the role. A proposal that
+// its coordinator alone has accepted is forgotten with it, and so is what only it remembers.
+func (m *Machine) record() {
+	r := m.reign
+	needs := r.electorates()
+	if r.proposal != nil && protocol.Mutated("horizon remembered by a proposal") {
+		needs = []election.Electorate{r.proposal.Electorate()}
+	}
+	r.tracks[m.self].stored = m.stored
+	reached, _ := r.reached(needs, func(t *track) (protocol.Time, bool) { return protocol.Time(t.stored), true })
+	if protocol.Mutated("the coordinator alone records") {
+		reached = protocol.Time(m.stored)
+	}
+	for i := range r.pledges {
+		p := &r.pledges[i]
+		version := m.cell.Pledges.Find(p.id, p.tenure).Version
+		if p.since > uint64(reached) || p.recorded >= version {
+			continue
+		}
+		p.recorded = version
+		if p.id == m.self && p.tenure == m.lease.Tenure {
+			m.noteRecorded(version)
+		} else if !p.gone {
+			r.nextPoll = 0
+		}
+	}
+}
+
+// mostHere is the longest reach that may be pledged under this coordinator: none while a voter
+// has no cell, for it would be forgotten.
+func (m *Machine) mostHere() protocol.Reach {
+	switch {
+	case m.reign.forgetful():
+		return 0
+	case m.config.Available:
+		return protocol.ReachOf(m.config.MaxHorizon) // nobody waits for it but the member itself
+	}
+	return m.cell.Pledges.Bounds().Agreed
+}
+
+// forgetful reports whether a voter has no cell.
+func (r *reign) forgetful() bool {
+	return slices.ContainsFunc(r.current().Members, func(m election.Member) bool { return m.Founder && !m.Kept })
+}
+
+// raiseTop agrees on what no pledge exceeds. It rises to what the neediest member wants, when
+// every founder is there to write it down; and it holds when all of them have.
+func (m *Machine) raiseTop() {
+	if m.config.Available {
+		return
+	}
+	r, p := m.reign, m.cell.Pledges.Bounds()
+	every := r.installed && r.proposal == nil && !r.forgetful() && len(r.view.Electorate().Voters) >= len(m.rules.Founders)
+	want := min(r.wanted(m.self, protocol.ReachOf(m.need.Want)).Doubled(), protocol.ReachOf(m.config.MaxHorizon))
+	lacks := func(member election.Member) bool { return member.Founder && r.tracks[member.ID].stored < r.topSince }
+	switch {
+	case !every && p.Top > p.Agreed:
+		p.Top = p.Agreed
+	case every && want > p.Top:
+		if p.Top = want; m.config.alone() {
+			p.Agreed = want // what is pledged comes in the same write, and is promised after it
+		}
+		r.topSince = m.listed + 1
+	case every && p.Top > p.Agreed && !slices.ContainsFunc(r.view.Members, lacks):
+		p.Agreed = p.Top
+	default:
+		return
+	}
+	next := m.cell.Pledges.Copy()
+	next.Limits = p
+	m.cell.Pledges = next
+	m.relist()
+	r.nextPoll = 0
+}
+
+// wanted is the longest reach that a member of the view wants.
+func (r *reign) wanted(self protocol.ID, own protocol.Reach) protocol.Reach {
+	for _, member := range r.view.Members {
+		if t := r.tracks[member.ID]; t != nil && member.ID != self {
+			own = max(own, t.wants)
+		}
+	}
+	return own
+}
+
+// forgetPledges takes those out of the list whose clients believe no longer.
+func (m *Machine) forgetPledges(now protocol.Time) {
+	r := m.reign
+	over := func(p pledged) bool { return p.gone && now >= p.until }
+	if !r.installed || !slices.ContainsFunc(r.pledges, over) {
+		return
+	}
+	all := m.cell.Pledges.Copy()
+	all.Of = slices.DeleteFunc(all.Of, func(q election.Pledge) bool { return over(*r.pledge(q.ID, q.Tenure)) })
+	r.pledges = slices.DeleteFunc(r.pledges, over)
+	m.cell.Pledges = all
+	m.relist()
+}
+
+// depart keeps the pledge of a tenure that no view has any more until a time.
+func (r *reign) depart(id protocol.ID, tenure protocol.Tenure, until protocol.Time) {
+	if p := r.pledge(id, tenure); p != nil {
+		p.gone, p.until = true, until
+	}
+}
+
+// reachOf is how far beyond its lease the clients of a tenure may believe.
+func (m *Machine) reachOf(id protocol.ID, tenure protocol.Tenure) protocol.Reach {
+	if protocol.Mutated("one horizon for all") {
+		return m.cell.Pledges.Longest()
+	}
+	return m.cell.Pledges.Find(id, tenure).Reach
+}

@@ -1,0 +1,89 @@
+package published
+
+// heldByHoles says where most of the rules about how far clients may believe beyond their member's lease, and of how long
+// others wait for that, are seen to be needed.
+const heldByHoles = "membership, TestHolesBite"
+
+func pledges() []Row { return append(pledged(), remembered()...) }
+
+// pledged has those of what a member promises its clients.
+func pledged() []Row {
+	return []Row{
+		{
+			Rule: "clients freed at the lease", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Budget: 100,
+			Hole: "What a lost member's clients hold is free when its lease has ended. " +
+				"They were promised more than that, and believe it.",
+		},
+		{
+			Rule: "promised before it is recorded", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "A member promises its clients what it alone has written down. " +
+				"It is lost, and nobody waits for what it has promised.",
+		},
+		{
+			Rule: "less is wanted, less is waited for", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: "session, TestShorterWish",
+			Hole: "A member waits for less as soon as a client asks for a shorter ttl than before. " +
+				"The longer one was promised, and the answer with the shorter one may be lost.",
+		},
+		{
+			Rule: "the coordinator alone records", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "A pledge counts when the coordinator has written it down, not a quorum. " +
+				"The coordinator is lost with the member, and the next one does not know how long to wait.",
+		},
+		{
+			Rule: "pledges counted before they are written", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "A member says that it remembers a pledge when it has heard of it, not when its disk has it. " +
+				"A quorum restarts, and has forgotten it.",
+		},
+	}
+}
+
+// remembered has those of what others remember of it.
+func remembered() []Row {
+	return []Row{
+		{
+			Rule: "promise without its pledges", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "A candidate counts with the pledges that it knows itself. " +
+				"Those who promise to follow it know of others, which they had written down for a quorum.",
+		},
+		{
+			Rule: "view without its pledges", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "A view is accepted without the pledges that its coordinator knows of. " +
+				"It is installed, its coordinator is lost, and those who elect the next one have never heard of them.",
+		},
+		{
+			Rule: "horizon remembered by a proposal", Protocol: "election", Source: "found here", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "While a coordinator changes the view, it promises clients what those in the new one remember. " +
+				"The proposal is forgotten with its coordinator, and whoever is elected by the former view waits for less.",
+		},
+		{
+			Rule: "a withdrawn pledge does not count", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "A member that has withdrawn a pledge and makes it again relies on the first one, which a quorum has. " +
+				"That quorum hears of the withdrawal, and of nothing after it.",
+		},
+		{
+			Rule: "the last pledge to arrive wins", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "Of two pledges of one member the one that arrives last is believed, not the newer one. " +
+				"A delayed message takes back what clients believe.",
+		},
+		{
+			Rule: "pledges of the gone are forgotten", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "A new coordinator knows the pledges of the members of the view before. " +
+				"One that the coordinator before had just counted out has clients that still believe.",
+		},
+		{
+			Rule: "attendance forgets the longest promise", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Hole: "All founders are there in the place of a quorum that is lost with its memories, and wait for what they know. " +
+				"What is forgotten was promised as well.",
+		},
+		{
+			Rule: "one horizon for all", Protocol: "election", Source: "found here", Breaks: "P4", Elsewhere: heldByHoles,
+			Hole: "Whoever is lost is waited for as long as any member has promised to any client. " +
+				"One client with a ttl of an hour stops every name for an hour, though its own member lives.",
+		},
+		{
+			Rule: "pledges are never withdrawn", Protocol: "election", Source: "found here", Breaks: "P4", Elsewhere: heldByHoles,
+			Hole: "A member that has once had a session with a long ttl is waited for as if it still had. " +
+				"The session has ended long ago.",
+		},
+	}
+}
