@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -8,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -225,15 +228,11 @@ func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int
 	if err != nil {
 		return nil, err
 	}
-	page := &wire.Locks{Next: answer.GetNext()}
-	for _, document := range answer.GetLocks() {
-		lock, err := decode[wire.Lock]("list", document)
-		if err != nil {
-			return nil, err
-		}
-		page.Locks = append(page.Locks, *lock)
+	locks, err := decodeAll[wire.Lock]("list", answer.GetLocks())
+	if err != nil {
+		return nil, err
 	}
-	return page, nil
+	return &wire.Locks{Next: answer.GetNext(), Locks: locks}, nil
 }
 
 // Show returns one name in full. A free name has no holders.
@@ -324,4 +323,25 @@ func decode[T any](op string, document *api.JSON) (*T, error) {
 		return nil, &holdfast.Error{Op: op, Err: fmt.Errorf("read the answer: %w", err)}
 	}
 	return &decoded, nil
+}
+
+// decodeAll reads documents, many of them on several processors.
+func decodeAll[T any](op string, documents []*api.JSON) ([]T, error) {
+	const many = 256
+	all := make([]T, len(documents))
+	parts := min(runtime.GOMAXPROCS(0), 1+len(documents)/many)
+	failures := make([]error, parts)
+	var work sync.WaitGroup
+	for part := range parts {
+		work.Go(func() {
+			for i := part * len(all) / parts; i < (part+1)*len(all)/parts && failures[part] == nil; i++ {
+				var one *T
+				if one, failures[part] = decode[T](op, documents[i]); one != nil {
+					all[i] = *one
+				}
+			}
+		})
+	}
+	work.Wait()
+	return all, cmp.Or(failures...)
 }
