@@ -29,7 +29,8 @@ func (p *program) acquireCommand() *cli.Command {
 		UsageText: name + " acquire [flags] NAME[ NAME…]",
 		Description: "Waits until every NAME is granted, prints a line NAME TOKEN UNTIL SESSION for each, and ends. A keeper\n" +
 			"in the background renews the session until the locks are released or the process --while-pid has ended;\n" +
-			"then it gives them back at once. That process is the caller unless it is named. In a pipeline or a\n" +
+			"then it gives them back at once, and a line on standard error names that process. It is the caller\n" +
+			"unless --while-pid names another. In a pipeline or a\n" +
 			"subshell the caller ends sooner than the script: name the script there, with --while-pid $$.\n" +
 			"A script learns from `renew` and `release` whether it has lost a lock: exit code 79, or 81 if it was\n" +
 			"broken. Losing one of several ends the keeper, and the others with the session.\n" +
@@ -46,7 +47,7 @@ func (p *program) acquireCommand() *cli.Command {
 
 // acquire takes the locks, hands them to a keeper, and prints them.
 func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
-	wish, err := wishOf(c)
+	wish, err := wishOf(c, c.Args().Slice())
 	if err == nil {
 		err = wish.check()
 	}
@@ -68,6 +69,9 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	// The cause of the end is returned below.
 	defer func() { _ = stop() }()
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		if err := wish.askOwnParent(ctx, spaceOf(c), admin, p.outerSessions()); err != nil {
+			return err
+		}
 		got, err := wish.acquire(ctx, c, admin)
 		if err != nil {
 			err = wish.refused(hinted(reworded("lock", wish.names[0], err), ""))
@@ -79,6 +83,9 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 		}
 		if err == nil {
 			err = p.printAcquired(got, c.Bool("json"))
+		}
+		if err == nil && witness != nil {
+			p.say("kept while process %d lives; `%s release` gives a lock back before that", witness.pid, name)
 		}
 		if err != nil { // nobody will know the session
 			return errors.Join(err, endSession(c, admin, got))

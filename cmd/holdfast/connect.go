@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -48,9 +49,29 @@ func optionsOf(c *cli.Command) ([]client.Option, error) {
 		return nil, err
 	}
 	if files != nil {
-		options = append(options, client.TLSFiles(*files))
+		whole, err := wholePaths(*files)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, client.TLSFiles(whole))
 	}
 	return options, nil
+}
+
+// wholePaths names the same files from any folder: the keeper of acquire connects again
+// after it has left its caller's.
+func wholePaths(files client.Files) (client.Files, error) {
+	for _, path := range []*string{&files.CA, &files.Cert, &files.Key} {
+		if *path == "" {
+			continue
+		}
+		whole, err := filepath.Abs(*path)
+		if err != nil {
+			return files, fmt.Errorf("find the folder of %q: %w", *path, err)
+		}
+		*path = whole
+	}
+	return files, nil
 }
 
 // tlsOf returns the TLS files that c's flags name; nil without any. They are read once to

@@ -32,7 +32,7 @@ func (p *program) lockCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "lock",
 		Usage:     "run a command while holding a lock",
-		UsageText: name + " lock [flags] NAME[ NAME…] -- COMMAND [ARG…]",
+		UsageText: name + " lock [flags] NAME[ NAME…] -- COMMAND [ARG…]\n" + name + " lock [flags] -- NAME[ NAME…] -- COMMAND [ARG…]   (names that begin with a dash)",
 		Description: "Waits until every NAME is granted, runs COMMAND, and releases them when it has ended. The exit code\n" +
 			"is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator broke one.\n" +
 			"When a lock is lost the command's whole process group is ended before another client can be granted\n" +
@@ -71,13 +71,17 @@ type lockOrder struct {
 }
 
 func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
-	switch {
-	case !p.separated:
+	if !p.separated {
 		return nil, usageError("lock", "there is no \"--\"; it stands between the names and the command")
-	case len(p.command) == 0 || p.command[0] == "":
+	}
+	names := c.Args().Slice()
+	if at := slices.Index(p.command, "--"); len(names) == 0 && at >= 0 {
+		names, p.command = p.command[:at], p.command[at+1:]
+	}
+	if len(p.command) == 0 || p.command[0] == "" {
 		return nil, usageError("lock", "there is no command after \"--\"")
 	}
-	wish, err := wishOf(c)
+	wish, err := wishOf(c, names)
 	if err != nil {
 		return nil, err
 	}

@@ -104,21 +104,34 @@ func (l *locking) acquire(ctx context.Context) error {
 	}
 	dialing, cancel := context.WithTimeout(ctx, l.order.limit())
 	defer cancel()
+	ctx, nested := context.WithCancelCause(ctx)
+	defer nested(nil)
 	var locks []*holdfast.Lock
 	if err = l.open(dialing, timeout); err == nil {
+		queued, reported := l.reportWaits(ctx, nested)
 		if limit := l.order.limit(); limit < asLongAsItTakes {
 			options = append(slices.Clip(options), holdfast.Wait(max(1, limit-(l.clock.Now()-began))))
 		}
 		options = append(slices.Clip(options), func(r *holdfast.Request) {
 			name := r.Name
-			r.Queued = func(position int) { l.status.waiting(name, position) }
+			r.Queued = func(position int) { queued(name, position) }
 		})
 		locks, err = l.client.LockAll(ctx, l.order.names, options...)
+		if cause := context.Cause(ctx); err != nil && errors.Is(cause, holdfast.ErrHeld) {
+			err = cause
+		}
+		if late := reported(); late != nil {
+			l.say.tell("%v", late)
+		}
 	}
 	if asked := stop(); asked != nil {
 		return asked
 	}
-	if err != nil {
+	var known *exitError
+	switch {
+	case errors.As(err, &known):
+		return err
+	case err != nil:
 		return l.order.refused(err)
 	}
 	l.telling.Lock()
@@ -340,6 +353,7 @@ func (l *locking) environment() []string {
 		"HOLDFAST_LOCK_TOKEN="+strings.Join(tokens, "\n"),
 		"HOLDFAST_LOCK_MODE="+l.locks[0].Mode().String(),
 		"HOLDFAST_LOCK_SESSION="+l.client.Session(),
+		outerVariable+"="+strings.Join(append(l.program.outerSessions(), l.client.Session()), " "),
 		"HOLDFAST_LOCK_DEADLINE="+l.until().UTC().Format(time.RFC3339Nano),
 	)
 }

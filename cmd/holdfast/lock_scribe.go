@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -27,6 +28,7 @@ type scribe struct {
 
 	mu     sync.Mutex
 	closed bool
+	shown  bool // a terminal shows a line that is to be replaced
 }
 
 // closeLimit is how long close waits until all is written.
@@ -54,15 +56,34 @@ func (s *scribe) tell(format string, arguments ...any) {
 	s.write([]byte(name + ": " + fmt.Sprintf(format, arguments...) + "\n"))
 }
 
-func (s *scribe) write(line []byte) {
-	if s == nil {
-		return
+// newLine is how a terminal begins the present line anew.
+const newLine = "\r\x1b[K"
+
+// show replaces the line that a terminal shows, by as much as fits; "" takes it away.
+func (s *scribe) show(sentence string) {
+	if width := supervise.Columns(s.file); sentence != "" && len([]rune(sentence)) >= width {
+		sentence = string([]rune(sentence)[:width-1])
 	}
+	s.put([]byte(sentence), sentence != "")
+}
+
+func (s *scribe) write(line []byte) {
+	if s != nil {
+		s.put(line, false)
+	}
+}
+
+// put hands a line on; stays says that the next one replaces it.
+func (s *scribe) put(line []byte, stays bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || len(line) == 0 && !s.shown {
 		return
 	}
+	if s.shown {
+		line = append([]byte(newLine), line...)
+	}
+	s.shown = stays
 	select {
 	case s.lines <- line:
 	default:
@@ -132,9 +153,18 @@ type occurrence struct {
 	Space    string         `json:"space"`
 	Name     string         `json:"name,omitempty"`
 	Token    holdfast.Token `json:"token,omitzero"`
+	Holder   string         `json:"holder,omitempty"`   // waiting: who holds it, its owner or client
+	Since    wire.Time      `json:"since,omitzero"`     // since when
+	Reason   string         `json:"reason,omitempty"`   // the holder's
 	Position *int           `json:"position,omitempty"` // how many wait before it
 	Why      string         `json:"why,omitempty"`
 	Code     *int           `json:"code,omitempty"`
+}
+
+// equal reports whether two lines about a wait say the same.
+func (o occurrence) equal(other occurrence) bool {
+	return o.Name == other.Name && o.Holder == other.Holder && o.Since.Equal(other.Since.Time) && o.Reason == other.Reason &&
+		(o.Position == nil) == (other.Position == nil) && (o.Position == nil || *o.Position == *other.Position)
 }
 
 func (s status) write(o occurrence) {
@@ -144,10 +174,6 @@ func (s status) write(o occurrence) {
 		panic(fmt.Sprintf("encode an event: %v", err)) // it has nothing that could not be encoded
 	}
 	s.to.write(append(line, '\n'))
-}
-
-func (s status) waiting(name string, position int) {
-	s.write(occurrence{Event: "waiting", Name: name, Position: &position})
 }
 
 func (s status) acquired(l *holdfast.Lock) {

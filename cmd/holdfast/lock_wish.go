@@ -71,11 +71,11 @@ func (w *wish) patience(timeout time.Duration) time.Duration {
 	return min(w.limit(), timeout)
 }
 
-// wishOf reads the flags and the names. What is wrong with how they are written is
+// wishOf reads the flags, for the names. What is wrong with how they are written is
 // a usage error; what they mean is looked at by check.
-func wishOf(c *cli.Command) (*wish, error) {
+func wishOf(c *cli.Command, names []string) (*wish, error) {
 	w := &wish{
-		names: c.Args().Slice(), try: c.Bool("try"),
+		names: names, try: c.Bool("try"),
 		wait: c.Duration("wait"), hold: c.Duration("hold"), ttl: c.Duration("ttl"),
 		busy: c.Int("conflict-exit-code"),
 	}

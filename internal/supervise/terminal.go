@@ -88,6 +88,17 @@ func wanted(stdin, stdout *os.File) bool {
 	return err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0
 }
 
+// Columns returns how wide the terminal f is.
+func Columns(f *os.File) int {
+	if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 1 {
+		return int(size.Col)
+	}
+	return usualColumns
+}
+
+// usualColumns is the width of a terminal that does not tell.
+const usualColumns = 80
+
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), getModes)

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// outerVariable has the sessions of all commands of lock that this process runs in.
+const outerVariable = "HOLDFAST_LOCK_OUTER"
+
+// outerSessions returns them.
+func (p *program) outerSessions() []string {
+	for _, variable := range p.environ {
+		if value, found := strings.CutPrefix(variable, outerVariable+"="); found {
+			return strings.Fields(value)
+		}
+	}
+	return nil
+}
+
+// ownParent returns the error of a wait that could never end: the name is held by a command
+// of lock that runs this one and waits for its end. It is nil where the modes are compatible.
+func (w *wish) ownParent(outer []string, shown *wire.Lock) error {
+	wanted, err := holdfast.NewRequest(shown.Name, w.options...)
+	if err != nil {
+		return err
+	}
+	for _, holder := range shown.Holders {
+		if !slices.Contains(outer, holder.Session) || compatible(wanted, shown, holder) {
+			continue
+		}
+		err := fmt.Errorf("%w by the command that runs this one, which waits for its end: "+
+			"do without this lock (the outer one has token %v), take another name, or take both with --shared", holdfast.ErrHeld, holder.Token)
+		return &exitError{w.busy, &holdfast.Error{Op: "lock", Space: shown.Space, Name: shown.Name, Err: err}}
+	}
+	return nil
+}
+
+// compatible reports whether a request can be granted beside a holder.
+func compatible(wanted holdfast.Request, shown *wire.Lock, holder wire.Grant) bool {
+	switch {
+	case wanted.Mode != holder.Mode:
+		return false
+	case wanted.Mode == holdfast.ModeSlots:
+		return wanted.Units+holder.Units <= shown.Capacity
+	}
+	return wanted.Mode == holdfast.ModeShared
+}
+
+// askOwnParent is ownParent for a command that is not told that it waits. What cannot be
+// asked now, the request for the lock will report.
+func (w *wish) askOwnParent(ctx context.Context, space string, admin *client.Admin, outer []string) error {
+	if len(outer) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	for _, lock := range w.names {
+		shown, err := admin.Show(ctx, space, lock)
+		if err != nil {
+			return nil
+		}
+		if err := w.ownParent(outer, shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// How often a wait looks at what it waits for, and for how long it waits for the answer.
+const (
+	waitLook  = 2 * time.Second
+	lookLimit = time.Second
+)
+
+// wait reports what a request waits for: on the terminal, and to --status-fd.
+type wait struct {
+	*locking
+	admin  *client.Admin
+	name   string
+	queued chan int // gets the position, once
+	screen bool     // standard error is a terminal
+
+	waits    bool // the authority has queued it
+	position int
+	last     occurrence
+}
+
+// reportWaits follows the requests for the names until ctx ends. It returns a function that
+// the request for a name calls once it is queued, and one that waits for the end of all.
+// A name that the command's own parent holds ends with fail.
+func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued func(name string, position int), stop func() error) {
+	queued, stop = func(string, int) {}, func() error { return nil }
+	outer, screen := l.program.outerSessions(), supervise.IsTerminal(l.program.stderr)
+	if l.order.store != nil || l.status.to == nil && !screen && len(outer) == 0 {
+		return queued, stop
+	}
+	options, err := optionsOf(l.flags)
+	if err != nil {
+		return queued, stop
+	}
+	admin, err := client.DialAdmin(serverOf(l.flags), options...)
+	if err != nil {
+		return queued, stop // the client has said what is wrong with the address
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	names, over := make(chan wait, len(l.order.names)), make(chan struct{})
+	go func() {
+		defer close(over)
+		w := wait{locking: l, admin: admin, name: l.order.names[0], screen: screen}
+		w.run(ctx, names, func(shown *wire.Lock) {
+			if err := l.order.ownParent(outer, shown); err != nil {
+				fail(err)
+			}
+		})
+		l.say.show("")
+	}()
+	return func(name string, position int) { names <- wait{name: name, position: position} },
+		func() error { cancel(); <-over; return admin.Close() }
+}
+
+// run looks at the name that is waited for, again and again.
+func (w *wait) run(ctx context.Context, names <-chan wait, found func(*wire.Lock)) {
+	timer := time.NewTimer(lookLimit)
+	defer timer.Stop()
+	for {
+		select {
+		case next := <-names:
+			w.name, w.position, w.waits, w.last = next.name, next.position, true, occurrence{}
+		case <-timer.C:
+		case <-ctx.Done():
+			// What was queued before this goroutine came to run has been granted meanwhile.
+			for len(names) > 0 {
+				next := <-names
+				w.name, w.position, w.waits = next.name, next.position, true
+				w.status.write(w.describe(nil))
+			}
+			return
+		}
+		w.look(ctx, found)
+		timer.Reset(waitLook)
+	}
+}
+
+// look asks the member once.
+func (w *wait) look(ctx context.Context, found func(*wire.Lock)) {
+	asking, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	shown, err := w.admin.Show(asking, spaceOf(w.flags), w.name)
+	if err == nil {
+		found(shown)
+	}
+	now := w.describe(shown)
+	if w.waits && !now.equal(w.last) {
+		w.last = now
+		w.status.write(now)
+	}
+	if w.screen && ctx.Err() == nil {
+		w.say.show(sentenceOf(now, shown, err))
+	}
+}
+
+// describe says who holds the name, and how many wait before us.
+func (w *wait) describe(shown *wire.Lock) occurrence {
+	o := occurrence{Event: "waiting", Name: w.name}
+	if shown != nil {
+		for _, waiter := range shown.Waiters {
+			if waiter.Session == w.client.Session() {
+				w.position = waiter.Position
+			}
+		}
+		if len(shown.Holders) > 0 {
+			holder := shown.Holders[0]
+			o.Holder, o.Since, o.Reason = shownOwner(holder.Owner, holder.Client), holder.Since, holder.Reason
+		}
+	}
+	if w.waits {
+		position := w.position
+		o.Position = &position
+	}
+	return o
+}
+
+// sentenceOf is what a terminal shows.
+func sentenceOf(o occurrence, shown *wire.Lock, err error) string {
+	text := fmt.Sprintf("%s: waiting for lock %q", name, o.Name)
+	if o.Position != nil {
+		text += fmt.Sprintf(", %d before it", *o.Position)
+	}
+	switch {
+	case err != nil && o.Position == nil:
+		var told *holdfast.Error
+		if errors.As(err, &told) {
+			err = told.Err
+		}
+		return text + ": " + plain(err.Error())
+	case o.Holder != "":
+		text += ": held by " + o.Holder
+		if member := shown.Holders[0].Member; member != "" {
+			text += " on " + member
+		}
+		text += " since " + o.Since.Local().Format(time.TimeOnly)
+		if o.Reason != "" {
+			text += " (" + o.Reason + ")"
+		}
+		if others := len(shown.Holders) - 1; others > 0 {
+			text += fmt.Sprintf(" and %d more", others)
+		}
+	}
+	return text
+}
