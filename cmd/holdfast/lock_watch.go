@@ -139,8 +139,8 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 		}
 		if !w.dying {
 			w.status.killing(holdfast.Why(w.first))
+			w.say.tell("%s did not run until the lock was about to end; its guardian has killed the command", name)
 		}
-		w.say.tell("%s did not run until the lock was about to end; its guardian has killed the command", name)
 	}
 	return exit, w.first, err
 }

@@ -43,6 +43,8 @@ type Process struct {
 	done     chan struct{}  // closed when the command has ended
 	tended   chan struct{}  // closed when the guardian has ended too
 
+	deadline atomic.Int64 // that the guardian was told last, on the clock of package clock
+
 	stopped atomic.Bool // the command is stopped
 	wants   bool        // it is stopped for wanting the terminal; of the tending goroutine alone
 	told    bool        // the refusal of the stop key; likewise
@@ -80,6 +82,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		done:     make(chan struct{}),
 		tended:   make(chan struct{}),
 	}
+	p.deadline.Store(int64(clock.Never))
 	if p.notice == nil {
 		p.notice = func(string) {}
 	}
@@ -232,6 +235,7 @@ func (p *Process) SetDeadline(at time.Duration) error {
 	if !clock.Shared {
 		return nil
 	}
+	p.deadline.Store(int64(at))
 	if err := p.leash.tell(at); err != nil && !p.over() {
 		return fmt.Errorf("tell the guardian a deadline: %w", err)
 	}

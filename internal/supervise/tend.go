@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // returned is how often a command that waits for the terminal in the background
@@ -65,6 +67,8 @@ func (p *Process) collectCommand() {
 		case status.Continued():
 			p.stopped.Store(false)
 			p.wants = false
+		case status.Signal() == syscall.SIGKILL && clock.Real().Now() >= time.Duration(p.deadline.Load()):
+			p.end(exitOf(status), ErrDeadline)
 		default:
 			p.end(exitOf(status), nil)
 		}
