@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
@@ -81,7 +83,7 @@ func TestLatestDeadlineCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fd, err := syscall.Dup(int(r.Fd()))
+	fd, err := unix.FcntlInt(r.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
