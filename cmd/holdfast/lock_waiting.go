@@ -99,7 +99,9 @@ type wait struct {
 // the request for a name calls once it is queued, and one that waits for the end of all.
 // A name that the command's own parent holds ends with fail.
 func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued func(name string, position int), stop func() error) {
-	queued, stop = func(string, int) {}, func() error { return nil }
+	queued, stop = func(name string, position int) {
+		l.status.write(occurrence{Event: "waiting", Name: name, Position: &position})
+	}, func() error { return nil }
 	outer, screen := l.program.outerSessions(), supervise.IsTerminal(l.program.stderr)
 	if l.order.store != nil || l.status.to == nil && !screen && len(outer) == 0 {
 		return queued, stop
