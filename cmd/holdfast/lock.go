@@ -33,7 +33,8 @@ func (p *program) lockCommand() *cli.Command {
 		Name:      "lock",
 		Usage:     "run a command while holding a lock",
 		UsageText: name + " lock [flags] NAME[ NAME…] -- COMMAND [ARG…]\n" + name + " lock [flags] -- NAME[ NAME…] -- COMMAND [ARG…]   (names that begin with a dash)",
-		Description: "Waits until every NAME is granted, runs COMMAND, and releases them when it has ended. The exit code\n" +
+		Description: "Waits until every NAME is granted, runs COMMAND, and releases them when it has ended; on Linux also\n" +
+			"what it has left running: jobs in the background, daemons, setsid. The exit code\n" +
 			"is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator broke one.\n" +
 			"When a lock is lost the command's whole process group is ended before another client can be granted\n" +
 			"the name: by TERM, then KILL. Once that has begun the lock counts as lost, even if the member answers\n" +
@@ -51,6 +52,7 @@ func (p *program) lockCommand() *cli.Command {
 		Flags: clientFlags(append(append(wishFlags(), lockStoreFlags()...),
 			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's ttl (with --store a sixth of expiry) and of --hold"),
 			onLost,
+			switchFlag("detach", "release when COMMAND itself has ended: what it has left running goes on without the lock"),
 			switchFlag("skip", "exit 0, silently and without running the command, if the lock cannot be had"),
 			textFlag("status-fd", "write what happens to file descriptor `N`, a JSON object a line"),
 		)...),
@@ -68,6 +70,7 @@ type lockOrder struct {
 	explicit  bool // --kill-after was given, or what cuts it
 	onLost    string
 	skip      bool
+	detach    bool // do not wait for what the command leaves running
 }
 
 func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
@@ -86,7 +89,7 @@ func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 		return nil, err
 	}
 	o := &lockOrder{
-		wish: wish, command: p.command, skip: c.Bool("skip"), onLost: c.String("on-lost"),
+		wish: wish, command: p.command, skip: c.Bool("skip"), detach: c.Bool("detach"), onLost: c.String("on-lost"),
 		killAfter: c.Duration("kill-after"), explicit: c.IsSet("kill-after") || c.IsSet("ttl") || c.IsSet("hold"),
 	}
 	switch {

@@ -231,6 +231,7 @@ func (l *locking) command(ctx context.Context) error {
 	watch := newWatch(l, l.client.TTL(), l.client.Deadline)
 	process, err := supervise.Start(held, supervise.Command{
 		Args: l.order.command, Env: l.environment(), Deadline: watch.kept,
+		Adopt: !l.order.detach, Mark: "HOLDFAST_LOCK_SESSION=" + l.client.Session(),
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		Notice: func(sentence string) { l.say.tell("%s", sentence) },
 	})

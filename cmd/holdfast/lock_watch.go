@@ -109,12 +109,15 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 		stop := context.AfterFunc(lock.Context(), func() { w.gone <- i })
 		defer stop()
 	}
-	done := w.process.Done()
-	for done != nil || w.ending > 0 {
+	done, left := w.process.Done(), w.process.Left()
+	for left != nil || w.ending > 0 {
 		w.timer.Reset(w.next())
 		select {
 		case <-done:
 			done = nil
+			w.tellRemaining()
+		case <-left:
+			done, left = nil, nil
 		case i := <-w.gone:
 			w.onLost(i)
 		case <-w.renewed:
@@ -143,6 +146,13 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 		}
 	}
 	return exit, w.first, err
+}
+
+// tellRemaining says for what a lock is kept whose command has ended.
+func (w *watch) tellRemaining() {
+	if remaining := w.process.Remaining(); remaining != "" && !w.dying && !w.order.detach {
+		w.say.tell("the command has ended; the lock is kept for what it has left running: %s (--detach does not wait for that)", remaining)
+	}
 }
 
 // next is when to look again. A deadline moves, mostly on; it is looked at often

@@ -29,6 +29,13 @@ type Command struct {
 	// Deadline is when the guardian kills the command's group, whatever became of the
 	// caller, until [Process.SetDeadline] moves it. Zero means never.
 	Deadline time.Duration
+	// Adopt makes the caller the parent of what the command leaves running, on Linux: it
+	// is waited for ([Process.Left]) and ended with the command, in its group or not. The
+	// caller must start no other processes meanwhile.
+	Adopt bool
+	// Mark is an entry of Env that no other command has. With Adopt the guardian knows by
+	// it what has left the group when the caller was killed. Empty means that it does not.
+	Mark string
 	// Notice is told, as a sentence for the person at the terminal, what happens to
 	// the command there, and of signals that could not be forwarded. It must not
 	// block and may be called from several goroutines. Nil means that nobody is told.

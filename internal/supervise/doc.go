@@ -40,19 +40,22 @@
 //
 // # The end
 //
-// When the command ends by itself, its status counts and what it left running in
-// the background is left alone, as flock(1) and shells do: the lock ends with the
-// command, and a command that leaves work behind says so by doing it. When the
-// lock is lost, [Process.Terminate] sends TERM to the whole group, KILL when the
-// grace is over, and returns when no process of the group is left. When the caller
-// is killed, the guardian kills the whole group.
+// When the command ends by itself, its status counts, and what it left running in the
+// background is left alone. With [Command.Adopt], on Linux, the caller becomes the parent
+// of what is left, in the command's group or not (child subreaper): [Process.Left] is
+// closed when all of it has ended, and until then the guardian stays. So does flock(1)
+// keep a lock while a process has inherited its file. When the lock is lost,
+// [Process.Terminate] sends TERM to the whole group, KILL when the grace is over, and
+// returns when no process of the group is left; what was adopted, or has left the group,
+// is ended with it. When the caller is killed, the guardian kills the whole group, and
+// what has left it and still has [Command.Mark] in its environment.
 //
 // There is no event for the end of a process group. The command's own end is one
 // (SIGCHLD); after it, Terminate looks every few milliseconds for what is left of
 // the group, until the grace, or one second after KILL, is over.
 //
-// A process that leaves the group (setsid, setpgid, the jobs of an interactive
-// shell) is out of reach. Nothing but a container of processes would hold it.
+// Without Adopt a process that leaves the group (setsid, setpgid, the jobs of an
+// interactive shell) is out of reach, as it is on other systems than Linux.
 //
 // A process that runs as another user, as under sudo, is out of reach, too, unless the
 // caller is root: Terminate names it in its error.

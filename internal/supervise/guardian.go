@@ -7,13 +7,14 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // The names (argument 0) under which this program is started again.
 const (
-	guardianName = "holdfast-guardian" // then: the command's group, the caller's group
+	guardianName = "holdfast-guardian" // then: the command's group, the caller's group, the caller if it adopts, the mark, its other children
 	starterName  = "holdfast-starter"  // then: gate, report, path, the command's arguments
 )
 
@@ -44,12 +45,19 @@ func GuardianMain() {
 
 // guard waits for the caller's end or the deadline, and kills the group.
 func guard(args []string) {
-	if len(args) != 2 {
+	if len(args) < 4 {
 		return
 	}
-	id, noCommand := strconv.Atoi(args[0])
-	home, noHome := strconv.Atoi(args[1])
-	if noCommand != nil || noHome != nil || id <= 1 {
+	numbers := make([]int, len(args))
+	for i, arg := range args {
+		n, err := strconv.Atoi(arg)
+		if err != nil && i != 3 {
+			return
+		}
+		numbers[i] = n
+	}
+	id, home, mark := numbers[0], numbers[1], args[3]
+	if id <= 1 {
 		return
 	}
 	// Everything that can be caught is, and dropped: a guardian ends with its caller.
@@ -65,6 +73,7 @@ func guard(args []string) {
 		return
 	}
 	command := openGroup(id)
+	command.caller, command.except = numbers[2], append(numbers[4:], os.Getpid())
 	terminal := openTerminal(home, id)
 	ready := os.NewFile(guardianReady, "ready")
 	if _, err := ready.Write([]byte{1}); err != nil {
@@ -73,10 +82,19 @@ func guard(args []string) {
 	_ = ready.Close() // nothing to flush
 
 	ended := leash.wait(clock.Real())
-	_ = command.signal(syscall.SIGKILL) // no process may be left, or one that is not ours to kill
-	terminal.takeBack(true)
-	if !ended {
-		os.Exit(outOfTime)
+	if ended {
+		// What has left the group has another parent now.
+		_ = command.signal(syscall.SIGKILL) // no process may be left, or one that is not ours to kill
+		if mark != "" {
+			for _, left := range marked(mark) {
+				_ = syscall.Kill(left, syscall.SIGKILL) // likewise
+			}
+		}
+		terminal.takeBack(true)
+		os.Exit(0)
 	}
-	os.Exit(0)
+	_ = command.signalAll(syscall.SIGKILL) // likewise
+	command.emptied(time.After(dying), true)
+	terminal.takeBack(true)
+	os.Exit(outOfTime)
 }

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -41,6 +42,7 @@ type Process struct {
 	children chan os.Signal // SIGCHLD
 	refused  chan os.Signal // the stop key
 	done     chan struct{}  // closed when the command has ended
+	left     chan struct{}  // closed when what it has left running has ended, too
 	tended   chan struct{}  // closed when the guardian has ended too
 
 	deadline atomic.Int64 // that the guardian was told last, on the clock of package clock
@@ -80,11 +82,18 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		children: make(chan os.Signal, 1),
 		refused:  make(chan os.Signal, 1),
 		done:     make(chan struct{}),
+		left:     make(chan struct{}),
 		tended:   make(chan struct{}),
 	}
 	p.deadline.Store(int64(clock.Never))
 	if p.notice == nil {
 		p.notice = func(string) {}
+	}
+	if c.Adopt && adoptOrphans() {
+		p.group.caller = os.Getpid()
+		for _, other := range childrenOf(p.group.caller) {
+			p.group.except = append(p.group.except, other.id)
+		}
 	}
 	started := make(chan error, 1)
 	go p.run(ctx, c, path, started)
@@ -193,23 +202,44 @@ func (p *Process) fork(c Command, path string, l *lines) error {
 		}
 		return fmt.Errorf("start the command: %w", err)
 	}
-	p.group = openGroup(pid)
+	opened := openGroup(pid)
+	p.group.id, p.group.handle = opened.id, opened.handle
 
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("start the guardian: %w", err)
 	}
 	defer null.Close()
-	args = []string{guardianName, strconv.Itoa(pid), strconv.Itoa(syscall.Getpgrp())}
+	args = []string{
+		guardianName, strconv.Itoa(pid), strconv.Itoa(syscall.Getpgrp()), strconv.Itoa(p.group.caller), c.Mark,
+	}
+	for _, other := range p.group.except {
+		args = append(args, strconv.Itoa(other))
+	}
 	p.guardian, err = fork(args, nil, guardianFiles(null, l))
 	if err != nil {
 		return fmt.Errorf("start the guardian: %w", err)
 	}
+	p.group.except = append(p.group.except, p.guardian)
 	return nil
 }
 
 // Done is closed when the command itself has ended. Its terminal was put back then.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Left is closed when the command has ended, and with [Command.Adopt] all that it has left
+// running, in its group or not.
+func (p *Process) Left() <-chan struct{} { return p.left }
+
+// Remaining names what the command has left running.
+func (p *Process) Remaining() string {
+	members, _ := p.group.members()
+	var said []string
+	for _, m := range members {
+		said = append(said, fmt.Sprintf("process %d (%s)", m.id, m.name))
+	}
+	return strings.Join(said, ", ")
+}
 
 // ID returns the process id of the command, which is the id of its group too.
 func (p *Process) ID() int { return p.group.id }
@@ -244,14 +274,18 @@ func (p *Process) SetDeadline(at time.Duration) error {
 
 // Signal sends sig to every process of the group. A stopped command is continued if
 // sig is one that usually ends a command, so that it can act on it. After the
-// command's end Signal does nothing.
+// command's end it is for what was adopted, and then Signal does nothing.
 func (p *Process) Signal(sig syscall.Signal) error {
 	select {
-	case <-p.done:
+	case <-p.left:
 		return nil
 	default:
 	}
-	err := p.group.signal(sig)
+	signal := p.group.signal
+	if p.over() {
+		signal = p.group.signalAll
+	}
+	err := signal(sig)
 	switch sig {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
 		if err == nil && p.stopped.Load() {
@@ -274,16 +308,16 @@ func (p *Process) Terminate(killAfter time.Duration) error {
 		grace := time.NewTimer(killAfter)
 		defer grace.Stop()
 		// Who is gone or not ours to signal is left to KILL, which has the last word.
-		_ = p.group.signal(syscall.SIGTERM)
-		_ = p.group.signal(syscall.SIGCONT) // who is stopped would not hear it
-		if p.emptied(grace.C) {
+		_ = p.group.signalAll(syscall.SIGTERM)
+		_ = p.group.signalAll(syscall.SIGCONT) // who is stopped would not hear it
+		if p.emptied(grace.C, false) {
 			return nil
 		}
 	}
-	err := p.group.signal(syscall.SIGKILL)
+	err := p.group.signalAll(syscall.SIGKILL)
 	limit := time.NewTimer(dying)
 	defer limit.Stop()
-	if p.emptied(limit.C) {
+	if p.emptied(limit.C, true) {
 		return nil
 	}
 	if left := p.group.survivors(); left != "" {
@@ -296,10 +330,10 @@ func (p *Process) Terminate(killAfter time.Duration) error {
 }
 
 // emptied waits for the command's end, then for the rest of its group.
-func (p *Process) emptied(limit <-chan time.Time) bool {
+func (p *Process) emptied(limit <-chan time.Time, kill bool) bool {
 	select {
 	case <-p.done:
-		return p.group.emptied(limit)
+		return p.group.emptied(limit, kill)
 	case <-limit:
 		return false
 	}

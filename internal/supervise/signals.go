@@ -44,7 +44,7 @@ func NewSignals() *Signals {
 func (s *Signals) Arrived() <-chan os.Signal { return s.arrived }
 
 // Forward sends every signal to p's group, from the ones that nobody has taken
-// from Arrived yet, until the command has ended or Stop is called. It does not wait.
+// from Arrived yet, until the command has ended, and what was adopted of it, or Stop is called. It does not wait.
 func (s *Signals) Forward(p *Process) {
 	go func() {
 		for {
@@ -53,7 +53,7 @@ func (s *Signals) Forward(p *Process) {
 				if err := p.Signal(sig.(syscall.Signal)); err != nil {
 					p.notice(err.Error())
 				}
-			case <-p.Done():
+			case <-p.Left():
 				return
 			case <-s.stopped:
 				return

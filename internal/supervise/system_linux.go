@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +27,7 @@ func openGroup(id int) group {
 	if err != nil {
 		return group{id: id} // an older kernel: the number must do
 	}
-	return group{id, os.NewFile(uintptr(descriptor), "pidfd")}
+	return group{id: id, handle: os.NewFile(uintptr(descriptor), "pidfd")}
 }
 
 // signal sends sig to every process of the group; ESRCH says that there is none.
@@ -40,63 +42,110 @@ func (g group) signal(sig syscall.Signal) error {
 	return syscall.Kill(-g.id, sig)
 }
 
-// membersOf lists the processes of a group that have not ended. It does not know
-// when /proc cannot be read.
-func membersOf(id int) (members []member, known bool) {
-	folder, err := os.Open("/proc")
-	if err != nil {
-		return nil, false
+// members lists the processes of the group that have not ended, and what else the command
+// has started if the caller adopts that. It does not know when /proc cannot be read.
+func (g group) members() (members []member, known bool) {
+	all, known := processes()
+	family := map[int]bool{}
+	if g.caller != 0 {
+		family[g.caller] = true
 	}
-	defer folder.Close()
-	names, err := folder.Readdirnames(-1)
-	if err != nil {
-		return nil, false
+	// A child may be listed before its parent.
+	for grown := true; grown; {
+		grown = false
+		for _, m := range all {
+			if family[m.parent] && !family[m.id] && !slices.Contains(g.except, m.id) {
+				family[m.id], grown = true, true
+			}
+		}
 	}
-	for _, name := range names {
-		number, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		known = true
-		if belongs(stat, id) {
-			members = append(members, describe(number, stat))
+	delete(family, g.caller)
+	for _, m := range all {
+		if !m.ended && (m.group == g.id || family[m.id]) {
+			members = append(members, m)
 		}
 	}
 	return members, known
 }
 
-// describe reads the name and the state off a stat line, and whose process it is.
-func describe(id int, stat []byte) member {
-	m := member{id: id, user: os.Geteuid()}
-	begin, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
-	m.name = string(stat[begin+1 : end])
-	m.deaf = bytes.HasPrefix(stat[end+1:], []byte(" D"))
-	var info unix.Stat_t
-	if unix.Stat("/proc/"+strconv.Itoa(id), &info) == nil {
-		m.user = int(info.Uid)
-	}
-	return m
+// childrenOf lists the children of a process.
+func childrenOf(parent int) []member {
+	all, _ := processes()
+	return slices.DeleteFunc(all, func(m member) bool { return m.parent != parent })
 }
 
-// belongs reads proc(5)'s stat line: whether the process is of the group and has
-// not ended. A process whose first thread has ended shows as a zombie while its
-// other threads run, so those are counted too.
-func belongs(stat []byte, id int) bool {
-	const state, pgrp, threads = 0, 2, 17 // counted behind the command's name
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= threads || string(fields[pgrp]) != strconv.Itoa(id) {
-		return false
+// processes lists all processes that /proc shows.
+func processes() (all []member, known bool) {
+	for _, id := range numbers() {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		if m, ok := describe(id, stat); ok {
+			all = append(all, m)
+		}
 	}
+	return all, len(all) > 0
+}
+
+// numbers lists the processes' numbers.
+func numbers() (ids []int) {
+	folder, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if id, err := strconv.Atoi(name); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// describe reads proc(5)'s stat line. A process whose first thread has ended shows as a
+// zombie while its other threads run, so it has not ended then.
+func describe(id int, stat []byte) (m member, ok bool) {
+	const state, parent, pgrp, threads = 0, 1, 2, 17 // counted behind the command's name
+	begin, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	fields := bytes.Fields(stat[end+1:])
+	if begin < 0 || end < begin || len(fields) <= threads {
+		return m, false
+	}
+	number := func(field int) int {
+		n, _ := strconv.Atoi(string(fields[field])) // the kernel writes numbers
+		return n
+	}
+	m = member{id: id, name: string(stat[begin+1 : end]), parent: number(parent), group: number(pgrp)}
 	switch string(fields[state]) {
 	case "Z", "X":
-		count, err := strconv.Atoi(string(fields[threads]))
-		return err == nil && count > 1
+		m.ended = number(threads) <= 1
+	case "D":
+		m.deaf = true
 	}
-	return true
+	var info unix.Stat_t
+	if m.user = os.Geteuid(); unix.Stat("/proc/"+strconv.Itoa(id), &info) == nil {
+		m.user = int(info.Uid)
+	}
+	return m, true
+}
+
+// adoptOrphans makes this process the parent of what its descendants leave running.
+func adoptOrphans() bool { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil }
+
+// marked lists the processes that have an entry in the environment they were started with.
+func marked(entry string) (ids []int) {
+	for _, id := range numbers() {
+		environment, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/environ")
+		if err == nil && slices.Contains(strings.Split(string(environment), "\x00"), entry) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // dieWithParent asks the kernel to kill this process, and what it executes, when

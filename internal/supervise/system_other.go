@@ -26,8 +26,17 @@ func openGroup(id int) group { return group{id: id} }
 // signal sends sig to every process of the group; ESRCH says that there is none.
 func (g group) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, sig) }
 
-// membersOf does not know: this system has no /proc to read.
-func membersOf(int) (members []member, known bool) { return nil, false }
+// members does not know: this system has no /proc to read.
+func (g group) members() (members []member, known bool) { return nil, false }
+
+// childrenOf does not know either.
+func childrenOf(int) []member { return nil }
+
+// adoptOrphans is not offered by this system.
+func adoptOrphans() bool { return false }
+
+// marked finds no process: this system does not show environments.
+func marked(string) []int { return nil }
 
 // dieWithParent is the guardian's work alone on this system.
 func dieWithParent(int) bool { return true }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ func (p *Process) tend() {
 	defer ticker.Stop()
 	for {
 		p.collectCommand()
+		p.collectAdopted()
 		if p.collectGuardian() && p.over() {
 			return
 		}
@@ -75,6 +77,37 @@ func (p *Process) collectCommand() {
 	}
 }
 
+// collectAdopted collects what the command has left to the caller and what has ended, and
+// takes note when nothing else is left.
+func (p *Process) collectAdopted() {
+	if p.group.caller == 0 || p.nothingLeft() {
+		return
+	}
+	remains := false
+	for _, child := range childrenOf(p.group.caller) {
+		switch {
+		case child.id == p.group.id || slices.Contains(p.group.except, child.id):
+		case child.ended:
+			// It is ours, so its number is its own until now.
+			_, _ = syscall.Wait4(child.id, nil, syscall.WNOHANG, nil)
+		default:
+			remains = true
+		}
+	}
+	if p.over() && !remains {
+		close(p.left)
+	}
+}
+
+func (p *Process) nothingLeft() bool {
+	select {
+	case <-p.left:
+		return true
+	default:
+		return false
+	}
+}
+
 // end notes how the command ended, and puts the terminal back before anybody hears
 // of it.
 func (p *Process) end(exit Exit, err error) {
@@ -89,6 +122,9 @@ func (p *Process) end(exit Exit, err error) {
 	}
 	p.mu.Unlock()
 	close(p.done)
+	if p.group.caller == 0 {
+		close(p.left)
+	}
 }
 
 // onStop decides what becomes of a command that was stopped by sig.
@@ -152,7 +188,7 @@ func (p *Process) collectGuardian() bool {
 		default:
 			p.err = ErrGuardian
 		}
-		_ = p.group.signal(syscall.SIGKILL) // it may have ended just now
+		_ = p.group.signalAll(syscall.SIGKILL) // it may have ended just now
 	}
 	return true
 }
