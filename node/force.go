@@ -41,7 +41,7 @@ func (n *Node) Force(ctx context.Context, order wire.ForceView) (*wire.ForcedVie
 			order.Confirm, plan.View, wire.Phrase(plan.Named)))
 	}
 	forced := &wire.ForcedView{
-		Replaced: plan.View, Members: plan.Named, Reason: order.Reason, By: order.By, Time: wire.At(time.Now()),
+		Replaced: plan.View, Members: plan.Named, Reason: order.Reason, By: order.By, Time: wire.At(time.Now()), Spaces: plan.Spaces,
 	}
 	log := n.logger.With("members", []string(plan.Named), "reason", order.Reason, "by", order.By)
 	log.Warn("an operator forces a view", "replaces", plan.View, "without", []string(plan.Rivals))

@@ -35,7 +35,9 @@ func (n *Node) PlanForce(ctx context.Context, members []string) (*wire.ForcePlan
 	if err := n.refuseNames(now, self, named); err != nil {
 		return nil, err
 	}
-	return n.plan(now, self, named), nil
+	plan := n.plan(now, self, named)
+	plan.Spaces, err = n.forcedSpaces(ctx, self, named)
+	return plan, err
 }
 
 // plan tells the facts, and draws the code from those that must not change.

@@ -20,6 +20,7 @@ type ForcePlan struct {
 	Named       List[string]      `json:"named"`       // the founders of the view to be
 	Rivals      List[string]      `json:"rivals"`      // the founders not named: if these are alive, two may hold one lock
 	Wait        Duration          `json:"wait"`        // from the forced view to its first grant
+	Spaces      List[ForcedSpace] `json:"spaces"`      // what becomes of each
 	Code        string            `json:"code"`        // what confirms this plan, and no other
 }
 
@@ -33,6 +34,14 @@ type ForcedPlace struct {
 	Heard   Time   `json:"heard,omitzero"` // when it was heard of last; left out if never since Started
 }
 
+// ForcedSpace says what becomes of a space under a forced view.
+type ForcedSpace struct {
+	Name     string `json:"name"`
+	Protocol string `json:"protocol"`
+	Serves   bool   `json:"serves"`        // it serves again, under that view
+	Why      string `json:"why,omitempty"` // why it does not, and what to do
+}
+
 // ForcedView is a view that an operator has forced.
 type ForcedView struct {
 	View     uint64       `json:"view,string"`
@@ -42,4 +51,6 @@ type ForcedView struct {
 	By       string       `json:"by"`
 	Time     Time         `json:"time"`
 	From     Time         `json:"from,omitzero"` // when it grants, as far as it was known then
+	// Spaces says what becomes of each; left out at members through which it was not forced.
+	Spaces List[ForcedSpace] `json:"spaces,omitempty"`
 }

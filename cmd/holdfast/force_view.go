@@ -32,7 +32,9 @@ func (p *program) forceViewCommand() *cli.Command {
 			"\n" +
 			"It is asked twice. On a terminal: whether they are stopped, and the names of the new view's members.\n" +
 			"Elsewhere a first run prints what would happen with a code, changes nothing and exits with 64; a second\n" +
-			"run with --confirm CODE does it, unless things have changed meanwhile.\n" +
+			"run with --confirm CODE does it, unless things have changed meanwhile. Either prints which spaces serve again\n" +
+			"then. One of protocol consensus does only with a majority of its voters in the new view: what was decided stands\n" +
+			"in their logs. Without one, start them again with their data folders, or begin a new cluster with a snapshot.\n" +
 			"The first locks are granted when all that was promised before has run out: the lease and what clients\n" +
 			"may believe beyond it, and 5 % more. What is held through the named members stays held, if their leases\n" +
 			"have not run out. The member's log keeps who has done it, and why; `" + name + " status` shows it while that\n" +
@@ -77,7 +79,7 @@ func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 	if c.Bool("json") {
 		return printJSON(p.stdout, forced)
 	}
-	return p.print(forcedTable(forced))
+	return p.print(forcedTable(forced), forcedSpaces(forced.Spaces))
 }
 
 // forceLimit is how long a member that forces a view tries to; farewell is added for its

@@ -43,7 +43,7 @@ func (p *program) tellPlan(c *cli.Command, plan *wire.ForcePlan) error {
 		}
 		t.row(strconv.FormatUint(plan.View, 10), place.Name, role, place.Address, alive, heard, next)
 	}
-	if err := p.print(t); err != nil {
+	if err := p.print(t, forcedSpaces(plan.Spaces)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(p.stdout, `
@@ -99,6 +99,19 @@ func forcedTable(forced *wire.ForcedView) *table {
 	t := newTable("FORCED VIEW", "REPLACED", "MEMBERS", "AT", "GRANTS FROM", "BY", "REASON")
 	t.row(strconv.FormatUint(forced.View, 10), strconv.FormatUint(forced.Replaced, 10), strings.Join(forced.Members, ","),
 		shownTime(forced.Time), shownTime(forced.From), forced.By, forced.Reason)
+	return t
+}
+
+// forcedSpaces shows what becomes of each space under a forced view.
+func forcedSpaces(spaces []wire.ForcedSpace) *table {
+	t := newTable("SPACE", "PROTOCOL", "SERVES AGAIN", "WHY")
+	for i := range spaces {
+		serves := "yes"
+		if !spaces[i].Serves {
+			serves = "no"
+		}
+		t.row(spaces[i].Name, spaces[i].Protocol, serves, spaces[i].Why)
+	}
 	return t
 }
 

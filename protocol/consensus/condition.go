@@ -3,6 +3,7 @@ package consensus
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -100,10 +101,33 @@ func (m *Machine) trouble() string {
 		if lacks := m.parts[at].lacks; lacks != nil {
 			return fmt.Sprintf("the log of shard %d ends at entry %d here, and another member knows that this one has had entry %d: its folder is an older copy of the one that it had, or its disk has lost what it had written. Remove this member from the space, and let it join as a new one, with a new folder", at, lacks.Has, lacks.Told)
 		}
+		if why := m.lacksVoters(at, voters); why != "" {
+			return why
+		}
 		return fmt.Sprintf("nobody is known to lead shard %d; that takes %d of %d members", at, len(voters)/2+1, len(voters))
 	}
 	if m.view == nil {
 		return "this member is in no view yet, and takes no clients before it is"
+	}
+	return ""
+}
+
+// lacksVoters says that the view has no majority of a shard's voters, and what to do; "" where it has one, or there is no
+// view.
+func (m *Machine) lacksVoters(at int, voters []uint64) string {
+	if m.view == nil {
+		return ""
+	}
+	var away []string
+	for _, id := range voters {
+		if _, listed := m.view.Of(protocol.ID(id)); !listed {
+			away = append(away, m.nameOf(protocol.ID(id)))
+		}
+	}
+	if here := len(voters) - len(away); here <= len(voters)/2 {
+		return fmt.Sprintf("shard %d needs %d of its %d voters, and the view has %d: start %s again with their data folders. "+
+			"If those are lost for good, begin a new cluster with a snapshot (holdfast snapshot restore)",
+			at, len(voters)/2+1, len(voters), here, strings.Join(away, " and "))
 	}
 	return ""
 }
