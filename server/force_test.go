@@ -46,7 +46,7 @@ func TestForceView(t *testing.T) {
 	}, nil)
 	admin := api.NewAdminClient(b.conn)
 	plan, err := admin.PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}})
-	if err != nil || !strings.Contains(string(plan.GetDocument()), `"rivals":["b","c"],"wait":"0s","code":"0123abcd"`) {
+	if err != nil || !strings.Contains(string(plan.GetDocument()), `"rivals":["b","c"],"wait":"0s","spaces":[],"code":"0123abcd"`) {
 		t.Errorf("plan %s, %v", plan.GetDocument(), err)
 	}
 	if !strings.Contains(log.String(), `msg="asked what a forced view would be" members=[a] replaces=7`) {
