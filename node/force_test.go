@@ -224,7 +224,7 @@ func TestForceOfSeveral(t *testing.T) {
 	refused(t, n, wire.CodeConflict, []string{"d", "a"}, `member "a" at unix://`, "last heard of at", "start it, or leave it out")
 	refused(t, n, wire.CodeConflict, []string{"d", "guest"}, `member "guest" is a guest`, "leave it out")
 	refused(t, n, wire.CodeConflict, []string{"e"}, `member "d", which is asked, is not among the named e`)
-	refused(t, n, wire.CodeConflict, nil, "is not among the named nobody")
+	refused(t, n, wire.CodeConflict, nil, "is not among the named none")
 	refused(t, guest, wire.CodeConflict, []string{"d"}, `member "guest" is a guest`, "ask a founder")
 	stuck(t, guest, "only d and e can be heard", "force-view --server "+c.configs[3].Listen+" --members d,e")
 	if again := plan(t, n, "d", "e"); again.Code != p.Code {
