@@ -1,7 +1,6 @@
 package authority
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
@@ -229,7 +228,7 @@ func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.
 	}
 	grants, err := m.authority.table.Break(now, b.Name, token, &m.scratch)
 	if err == nil {
-		out.Note(Broke{Name: b.Name, Token: b.Token, Reason: b.Reason})
+		out.Note(protocol.Broke{Name: b.Name, Token: b.Token, Reason: b.Reason})
 	}
 	for i := 0; i < len(grants) && protocol.Mutated("revocation is advisory"); i++ {
 		m.authority.table.EndSession(now, grants[i].Session, "", &m.scratch)
@@ -274,15 +273,4 @@ func (c *authority) scan(s *protocol.Scan) *protocol.Scanned {
 		scanned.Next = last
 	}
 	return scanned
-}
-
-// Broke notes what an operator took from its holders, and why.
-type Broke struct {
-	Name   string
-	Token  holdfast.Token
-	Reason string
-}
-
-func (n Broke) String() string {
-	return fmt.Sprintf("broke %q token=%v: %s", n.Name, n.Token, n.Reason)
 }

@@ -201,7 +201,7 @@ func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) A
 		grants, err := s.clients.table.Break(now, ask.Name, ask.Token, &s.clients.scratch)
 		if err == nil {
 			a.Grants = grants
-			out.Note(Broke{Name: ask.Name, Token: ask.Token, Reason: ask.Reason})
+			out.Note(protocol.Broke{Name: ask.Name, Token: ask.Token, Reason: ask.Reason})
 		}
 		s.clients.tell(out)
 	case AskCount:
@@ -327,15 +327,4 @@ func (s *Survey[R]) unanswered(now protocol.Time, o *operation, err error, out *
 // Own is how the space is at this member, with what its own clients have.
 func (s *Survey[R]) Own(now protocol.Time) *protocol.Condition {
 	return s.clients.protocol.Condition(now, s.clients.Counts())
-}
-
-// Broke notes what an operator took from its holders here, and why.
-type Broke struct {
-	Name   string
-	Token  holdfast.Token
-	Reason string
-}
-
-func (n Broke) String() string {
-	return fmt.Sprintf("broke %q token=%v: %s", n.Name, n.Token, n.Reason)
 }

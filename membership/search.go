@@ -253,7 +253,7 @@ func (m *Machine) meetForeign(v *election.View, out *protocol.Effects) {
 }
 
 func foreign(ours, theirs *election.View) error {
-	return fmt.Errorf("membership: this member's cell belongs to cluster %016x, the others are cluster %016x; give it another state folder, or the others' addresses",
+	return fmt.Errorf("membership: this member's cell belongs to cluster %016x, the others are cluster %016x; give it an empty state folder to start afresh, or the others' addresses",
 		ours.Cluster, theirs.Cluster)
 }
 

@@ -63,8 +63,23 @@ func (m *Machine) dissents() bool {
 // taken part since its start goes on with its own.
 func (m *Machine) meetOtherTerms(v *election.View, out *protocol.Effects) {
 	if !m.publishing && m.config.Founder {
-		m.refuse(m.disagreement("in the cluster", v.Terms), out)
+		m.refuse(m.ofFolder(m.disagreement("in the cluster", v.Terms)), out)
 	}
+}
+
+// ofFolder adds to an error which cluster this member's cell is of: it may be one that is over, and then nothing has to be
+// the same.
+func (m *Machine) ofFolder(err error) error {
+	old := m.cell.Accepted
+	if old == nil {
+		return err
+	}
+	var names []string
+	for _, member := range old.Members {
+		names = append(names, strconv.Quote(member.Name))
+	}
+	return fmt.Errorf("%w. This member's state folder is of cluster %s, whose view %d has %s; if that cluster is over, start afresh: stop this member, and give it an empty folder",
+		err, strconv.FormatUint(old.Cluster, 36), old.Number, strings.Join(names, ", "))
 }
 
 func (m *Machine) disagreement(where string, terms []string) error {

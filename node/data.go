@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -22,6 +23,7 @@ import (
 const (
 	logsName   = "logs"
 	spacesName = "spaces"
+	cellName   = "cell" // as package cell calls it
 )
 
 // What Config.State has of them: that there are logs. The data folder itself may be lost, and with it what it says.
@@ -33,6 +35,7 @@ const (
 // data is what this member keeps beside its cell.
 type data struct {
 	journal  *journal.Journal
+	sync     time.Duration // how long the disk takes for one
 	watching sync.WaitGroup
 	over     chan struct{} // closed when the member is
 }
@@ -63,11 +66,17 @@ func (n *Node) openData(s *seat.Seat) error {
 	}
 	opened, err := journal.Open(filepath.Join(folder, logsName), journal.Options{Identity: identityOf(s.Cell.ID), FS: n.config.disk, Logger: n.logger})
 	if err != nil {
+		if _, has := os.Stat(filepath.Join(folder, cellName)); has == nil && n.config.State != folder {
+			err = fmt.Errorf("%w; the folder has the stable cell of its member itself: leave --state %s out", err, n.config.State)
+		}
 		return fmt.Errorf("data folder %s: %w", folder, err)
 	}
 	n.data = &data{journal: opened, over: make(chan struct{})}
 	if err := cell.Replace(n.config.State, keepsName, []byte(keepsText)); err != nil {
 		return fmt.Errorf("write down that this member keeps logs: %w", err)
+	}
+	if err := n.measureSync(); err != nil {
+		return err
 	}
 	if err := recorded.judge(folder, n.config.Spaces); err != nil {
 		return err
@@ -78,6 +87,29 @@ func (n *Node) openData(s *seat.Seat) error {
 		}
 	}
 	return recorded.write(folder, n.config.Spaces)
+}
+
+// slowSync is from when on syncs are so slow that an operator should know.
+const slowSync = 10 * time.Millisecond
+
+// measureSync looks how fast the disk is: a lock in a space that is kept waits for it.
+func (n *Node) measureSync() (err error) {
+	if n.data.sync, err = journal.SyncTime(n.config.disk, n.config.Data); err != nil {
+		return fmt.Errorf("data folder %s: %w", n.config.Data, err)
+	}
+	if n.data.sync > slowSync {
+		n.logger.Warn("the disk of the data folder is slow, and each lock and unlock waits until it has synced; give a faster one with --data, or keep locks in memory",
+			"folder", n.config.Data, "sync", n.data.sync, "more_than", slowSync)
+	}
+	return nil
+}
+
+// SyncTime returns how long the disk of Config.Data took to sync a small write at the start; 0 without Data.
+func (n *Node) SyncTime() time.Duration {
+	if n.data == nil {
+		return 0
+	}
+	return n.data.sync
 }
 
 // identityOf says whose journal it is.

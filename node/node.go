@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/internal/sparing"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -148,6 +147,9 @@ func (n *Node) build() (protocol.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := n.checkFormer(remembered); err != nil {
+		return nil, err
+	}
 	if err := n.openTrace(); err != nil {
 		return nil, err
 	}
@@ -276,7 +278,7 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 				"its_locks", note.Theirs, "own_locks", note.Own, "in", note.Window, "saves", note.Saves, "costs", note.Costs)
 		case grantor.Staying:
 			n.logger.Info("the member that locks most has refused to become the grantor, or was not heard in time", "member", n.called(note.To))
-		case authority.Broke:
+		case protocol.Broke:
 			what := "a lock was broken by an operator"
 			if note.Name == lock.Whole {
 				what = "a suspension was ended by an operator"

@@ -360,6 +360,17 @@ type Serving struct{ Reign uint64 }
 
 func (n Serving) String() string { return fmt.Sprintf("serving reign %d", n.Reign) }
 
+// Broke notes what an operator took from its holders, and why.
+type Broke struct {
+	Name   string
+	Token  holdfast.Token // 0 where all holders were told to stop
+	Reason string
+}
+
+func (n Broke) String() string {
+	return fmt.Sprintf("broke %q token=%v: %s", n.Name, n.Token, n.Reason)
+}
+
 // Vocabulary lists one value of each type that any space is asked, answers and raises. Whoever writes such values down,
 // or reads them, needs to know of no others.
 func Vocabulary() []any {

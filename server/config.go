@@ -134,6 +134,8 @@ type Identity struct {
 	Member  wire.Member
 	Cluster string
 	Version string
+	// Sync is how long the disk of the data folder takes to sync a small write. Zero means that nothing is kept there.
+	Sync time.Duration
 }
 
 // Limits bound what one server does for its clients.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -230,7 +231,7 @@ func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction)
 type state struct {
 	service *service
 
-	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests *prometheus.Desc
+	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests, sync *prometheus.Desc
 }
 
 // register adds to the observer's metrics what only the service knows.
@@ -255,6 +256,7 @@ func (s *service) register() error {
 			sessions: desc("sessions", "How many sessions this member has."),
 			watchers: desc("watchers", "How many feeds of events this member serves."),
 			requests: desc("requests", "How many requests are remembered by their ids; one for several names counts once for each."),
+			sync:     desc("disk_sync_seconds", "How long the disk of the data folder took to sync a small write when the member started."),
 		},
 	} {
 		if err := s.observer.registry.Register(collector); err != nil {
@@ -266,7 +268,7 @@ func (s *service) register() error {
 
 // Describe is for the registry.
 func (c *state) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests} {
+	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests, c.sync} {
 		out <- desc
 	}
 }
@@ -286,6 +288,9 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	gauge(c.sessions, float64(status.sessions))
 	gauge(c.watchers, float64(c.service.observer.source.Watchers()))
 	gauge(c.requests, float64(c.service.requests.remembered()))
+	if status.Disk != nil {
+		gauge(c.sync, time.Duration(status.Disk.Sync).Seconds())
+	}
 	for _, space := range status.Spaces {
 		gauge(c.locks, float64(space.Locks), space.Name)
 		gauge(c.waiters, float64(space.Waiters), space.Name)

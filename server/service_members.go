@@ -26,6 +26,9 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) wir
 	identity := s.identity()
 	me := identity.Member
 	document := wire.Status{Version: identity.Version, Cluster: identity.Cluster}
+	if identity.Sync > 0 {
+		document.Disk = &wire.Disk{Sync: wire.Duration(identity.Sync)}
+	}
 	if self == nil {
 		for _, member := range view.Members {
 			if uint64(member.ID) == me.ID {

@@ -69,7 +69,8 @@ func (r *Refusal) Error() string {
 	case OtherVersion:
 		return fmt.Sprintf("member %s speaks version %s of the members' protocol, this one version %s", r.Who, r.Theirs, r.Ours)
 	case OtherCluster:
-		return fmt.Sprintf("member %s belongs to cluster %s, this one to cluster %s", r.Who, r.Theirs, r.Ours)
+		return fmt.Sprintf("member %s belongs to cluster %s, this one to cluster %s; if they are to be one cluster, stop the one whose state folder is of an earlier cluster, and start it afresh with an empty folder",
+			r.Who, r.Theirs, r.Ours)
 	case OldLife:
 		return fmt.Sprintf("member %s is incarnation %s, and incarnation %s is known already", r.Who, r.Theirs, r.Ours)
 	case NoProof:

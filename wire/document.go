@@ -144,6 +144,7 @@ type Status struct {
 	Expected int                 `json:"expected"` // how many members vote, missing ones included
 	Missing  List[MissingMember] `json:"missing"`  // those of them that are not in the view
 	Spaces   List[Space]         `json:"spaces"`   // default first, then by name
+	Disk     *Disk               `json:"disk,omitempty"`
 }
 
 // MissingMember is a voter that is not in the view, as the member that answers knows it. Name is
@@ -152,6 +153,11 @@ type MissingMember struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
 	Since   Time   `json:"since"` // when it left the view, was heard of last before the first one, or when the member that answers started
+}
+
+// Disk is that of the data folder of the member that answers; there is none where it keeps no space on the disk.
+type Disk struct {
+	Sync Duration `json:"sync"` // how long a small write took to be synced when the member started
 }
 
 // View is who is here.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"strconv"
@@ -71,6 +72,7 @@ func (p *program) startMember(ctx context.Context, settings *config.Config, log 
 	}
 	log.Info("listening", "listen", m.listen, "socket", settings.Socket, "http", m.http, "name", m.node.Name())
 	m.warnOpen()
+	m.tellMemory()
 	if settings.Clustered() {
 		log.Info("looking for the others", "as", m.address(), "join", strings.Join(settings.Join, ","), "guest", settings.Guest())
 	}
@@ -116,9 +118,16 @@ func (m *member) warnOpen() {
 	}
 }
 
+// tellMemory says why locks are kept in memory where that was not asked for.
+func (m *member) tellMemory() {
+	if why := m.settings.ImpliedMemory(); why != "" {
+		m.log.Warn("locks of the default space are kept in memory, and end with this member", "because", why)
+	}
+}
+
 // listen takes an address, and returns the one that it really is.
 func listen(key, address string) (net.Listener, string, error) {
-	l, err := net.Listen("tcp", address)
+	l, err := listenAt(address)
 	if err == nil {
 		return l, l.Addr().String(), nil
 	}
@@ -152,7 +161,7 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	m.observer = server.NewObserver(names)
 	config.Observe, config.Events = m.observer.Observe, m.observer.Source()
 	if m.node, err = node.Start(ctx, config); err != nil {
-		return badStart(err, m.settings.Data != "")
+		return badStart(err, config.Data != "")
 	}
 	for i, space := range m.node.Spaces() { // in the order of the settings
 		if space.Protocol == "claim" {
@@ -203,7 +212,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 		return node.Config{}, err
 	}
 	c := node.Config{
-		Name: name, Address: m.address(), HTTP: m.http, State: state, Data: s.Data, Serves: true,
+		Name: name, Address: m.address(), HTTP: m.http, State: state, Data: s.DataDir(state), Serves: true,
 		Join: s.Join, Expect: s.Expect, Peers: m.connect,
 		Candidate: cmp.Or(s.Candidate, node.NoCandidate), Lease: s.Lease, Patience: s.Patience, Drift: s.Drift,
 		Limits: node.Limits{
@@ -276,14 +285,18 @@ func (m *member) connect(introduce func() transport.Identity) (transport.Transpo
 // badStart adds to an error of the state folder, or of the recording, what can be done about it. With data that is the folder of
 // all that is kept.
 func badStart(err error, data bool) error {
+	const unwritable = "give a folder that can be written with --data DIR, or keep locks in memory with --memory, and nothing at all with --state none"
 	var record *recording.OpenError
+	var disk *fs.PathError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, cell.ErrInUse) && data:
-		return misconfigured("serve: %w; stop that one, or give this one another --data", err)
+		return misconfigured("serve: %w; stop that one, or give this one another --data or --state", err)
 	case errors.Is(err, cell.ErrInUse):
 		return misconfigured("serve: %w; stop that one, or give this one another --state", err)
+	case data && errors.As(err, &disk):
+		return misconfigured("serve: %w; "+unwritable, err)
 	case strings.Contains(err.Error(), "data folder"): // the sentence says what to do
 		return misconfigured("serve: %w", err)
 	case strings.Contains(err.Error(), ": claim: "): // what the store cannot do, with the fix
@@ -294,7 +307,7 @@ func badStart(err error, data bool) error {
 		return misconfigured("serve: %w", err)
 	}
 	if data {
-		return misconfigured("serve: %w; give a folder that can be written with --data DIR", err)
+		return misconfigured("serve: %w; "+unwritable, err)
 	}
 	return misconfigured("serve: %w; give a folder that can be written with --state DIR, or --state none", err)
 }
@@ -331,7 +344,7 @@ func (m *member) identity() server.Identity {
 		state = "normal"
 	}
 	return server.Identity{
-		Cluster: m.cluster(), Version: version(),
+		Cluster: m.cluster(), Version: version(), Sync: m.node.SyncTime(),
 		Member: wire.Member{
 			Name: m.node.Name(), ID: uint64(remembered.ID), Incarnation: remembered.Incarnation, Voter: !m.settings.Guest(), Founder: !m.settings.Guest(),
 			Address: m.address(), HTTP: m.http,

@@ -87,17 +87,23 @@ const lookAgain = time.Second
 
 // tellRecovery logs which spaces cannot grant yet, why, and until when, whenever that
 // has changed, until ctx ends.
+//
+// A member alone makes itself the leader of what it keeps on the disk a moment after its start: so much is no news.
 func (m *member) tellRecovery(ctx context.Context) {
 	told := map[string]string{}
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
-	for {
+	for first := true; ; first = false {
 		for i, space := range m.settings.Spaces {
 			reply, err := m.node.Driver().Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
 			if err != nil {
 				return // it ends
 			}
-			m.tellCondition(space.Name, reply.Result.(*protocol.Condition), told)
+			condition := reply.Result.(*protocol.Condition)
+			if first && !m.settings.Clustered() && condition.State == protocol.Unavailable {
+				continue
+			}
+			m.tellCondition(space.Name, condition, told)
 		}
 		select {
 		case <-look.C:

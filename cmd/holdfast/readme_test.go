@@ -70,7 +70,7 @@ func freePorts(t *testing.T, folder, text string) (replaced, server string) {
 // startMember runs `holdfast serve` until the test ends.
 func startMember(t *testing.T, folder string) (listen, http string) {
 	t.Helper()
-	serve := exec.Command(filepath.Join(folder, "holdfast"), "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--state", filepath.Join(folder, "state"))
+	serve := exec.Command(filepath.Join(folder, "holdfast"), "serve", "--name", "readme", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--state", filepath.Join(folder, "state"))
 	serve.Stderr = os.Stderr
 	out, err := serve.StdoutPipe()
 	if err != nil {

@@ -21,6 +21,7 @@ func (p *program) simExploreCommand() *cli.Command {
 	from := textFlag("from", "begin with a cluster that has `formed`, or with the start of its members")
 	from.Value = "formed"
 	lease := &cli.DurationFlag{Name: "lease", Value: 3 * time.Second, Usage: "the lease, of which all other times are parts"}
+	memory := &cli.IntFlag{Name: "memory", Value: 4096, Usage: "stop where more than so many `MIB` are in use"}
 	return &cli.Command{
 		Name:      "explore",
 		Usage:     "visit every state of a small configuration",
@@ -64,7 +65,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			durationFlag("quantum", 0, "the grain of `TIME`; a sixtieth of the lease without it"),
 			countFlag("depth", 0, "at most so many `STEPS` of a run; then nothing is complete"),
 			countFlag("jobs", runtime.NumCPU(), "on how many `PROCESSORS`"),
-			countFlag("memory", 4096, "stop where more than so many `MIB` are in use"),
+			memory,
 			textFlag("checkpoint", "`FILE` for what is known when it is stopped"),
 			textFlag("resume", "`FILE` of a checkpoint to go on with; what is explored is as it says"),
 			recordFlag("trace", "`FILE` for the shortest run that breaks a promise; explore.txt without it"),

@@ -45,6 +45,11 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 			tables = append(tables, t)
 		}
 	}
+	if status.Disk != nil {
+		t := newTable("DISK OF", "SYNC")
+		t.row(status.Member.Name, status.Disk.Sync.String())
+		tables = append(tables, t)
+	}
 	if status.View.Why != "" {
 		t := newTable("MEMBER", "STATE", "WHY")
 		t.row(status.Member.Name, status.Member.State, status.View.Why)

@@ -129,7 +129,7 @@ func (l *loader) checkPartition() {
 	}
 	for _, name := range viewOptions() {
 		first := &c.Spaces[0]
-		if c.origins["spaces."+first.Name] == "default" {
+		if l.unconfigured {
 			if value, given := c.Spaces[1].Options[name]; given && first.takes(name, value) {
 				if wrong := first.setOption(name, value); wrong != nil {
 					panic("config: a space that nobody has named has options: " + wrong.wrong)

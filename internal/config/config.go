@@ -19,7 +19,8 @@ type Config struct {
 	Join       []string // the founders without this member itself, each once, in one spelling
 	Expect     int      // how many founders there are; 0 means that it was not given
 	State      string   // "" means the user's state folder; see StateDir
-	Data       string   // always "" in this version
+	Data       string   // "" means what DataDir makes of the state folder
+	Memory     bool     // the default space is kept in memory where spaces does not define it
 	Candidate  int      // 1 to 14; 0 means off
 	Lease      time.Duration
 	Patience   time.Duration
@@ -34,6 +35,7 @@ type Config struct {
 	File       string // the file that was read; "" means none
 
 	origins map[string]string
+	implied string // see ImpliedMemory
 }
 
 // Space is one lockspace.

@@ -51,7 +51,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Listen: "127.0.0.1:4040", SocketMode: 0o600, HTTP: "127.0.0.1:4041",
 		Candidate: 8, Lease: 3 * time.Second, Patience: 250 * time.Millisecond, Drift: 0.05,
-		Spaces:    []Space{{Name: "default", Protocol: "central"}},
+		Spaces:    []Space{{Name: "default", Protocol: "consensus"}},
 		TLS:       TLS{ClientAuth: "require"},
 		Limits:    Limits{TTL: time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, Names: 1000000, NameBytes: 512, MessageBytes: 4194304, Connections: 20000, Watchers: 1000, Requests: 100000},
 		Log:       Log{Level: "info", Format: "text"},
@@ -77,7 +77,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is listed as another command's", key.Env)
 		}
 	}
-	want := strings.Fields(`name listen socket_mode http hosts advertise join expect state data priority lease patience drift spaces
+	want := strings.Fields(`name listen socket_mode http hosts advertise join expect state data memory priority lease patience drift spaces
 		tls.cert tls.key tls.ca tls.client_ca tls.client_auth
 		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
 		limits.connections limits.watchers limits.requests limits.requests_per_second limits.requests_burst
@@ -119,6 +119,7 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"expect":                   {"1", "", "1"},
 		"state":                    {t.TempDir(), "none", ""},
 		"data":                     {"", "", ""},
+		"memory":                   {"true", "false", "true"},
 		"priority":                 {"1", "off", "14"},
 		"lease":                    {"2500ms", "4s", "1h"},
 		"patience":                 {"1ms", "374ms", "20ms"},

@@ -26,8 +26,8 @@
 //
 // Spaces are laid over each other one by one: a space that the command line names
 // replaces the space of that name in the file as a whole, and the file's other
-// spaces stay. The space `default` always exists; nobody having named it, it is
-// served by `central`. On the command line a space is NAME=PROTOCOL[,option=value…];
+// spaces stay. The space `default` always exists; where it is not configured it is
+// served by `consensus`, or with memory by `central`. On the command line a space is NAME=PROTOCOL[,option=value…];
 // in HOLDFAST_SPACES several of them are separated by semicolons.
 //
 // A variable that is set to nothing counts as set: HOLDFAST_HTTP= turns HTTP off.
@@ -97,6 +97,9 @@
 //
 // # What is kept
 //
-// Spaces of protocol consensus need data, and with data the default space has that protocol unless it is configured. The
-// stable cell is in that folder, too, unless state names another; none is refused with it.
+// Spaces of protocol consensus, which the default space is unless it is configured, keep their locks in data: by default
+// the folder data in that of state. With a data folder of its own the stable cell is in that one too, unless state names
+// another; none is refused with it. Memory is a choice: memory is short for a default space of protocol central. A member
+// that would not find its folder again has no other: state none implies it, and so does port 0 where no name is given. So
+// does another space whose partition or preempt a durable space cannot have. [Config.ImpliedMemory] is for the log.
 package config

@@ -41,7 +41,7 @@ func TestFileRefused(t *testing.T) {
 		{"bad alias", "name: *a", "config", 0, "it is not YAML: unknown anchor"},
 		{"space without protocol", "spaces:\n  a: {partition: any}", "spaces.a", 2, "names no protocol|write {protocol: central}"},
 		{"space as a text", "spaces:\n  a: central", "spaces.a", 2, `"central"|not a mapping|write {protocol: central}`},
-		{"space without data", "spaces:\n\n  a: {protocol: consensus, shards: 1}", "spaces.a", 3, `"a=consensus,shards=1"|data is empty; give it a folder with --data DIR`},
+		{"space without data", "state: none\nspaces:\n  a: {protocol: consensus, shards: 1}", "spaces.a", 3, `"a=consensus,shards=1"|there is no folder to find again with state none; leave state out, or give it a folder with --data DIR in its place`},
 		{"name of a space", "spaces:\n  a/b: {protocol: central}", "spaces", 2, "contains '/'"},
 		{"space twice", "spaces:\n  a: {protocol: central}\n  a: {protocol: central}", "a", 3, "stands in line 2 too"},
 		{"option of a space", "spaces:\n  a: {protocol: central, preempt: [true]}", "spaces.a.preempt", 2, "not a single value"},

@@ -16,7 +16,7 @@ func listenKey() Key {
 	return Key{
 		Name: "listen", Kind: Text, Default: "127.0.0.1:4040",
 		Allowed: network.allowed() + ", unix:///PATH, or both with a comma between",
-		Help:    "Address for members and clients (gRPC); port 0 picks a free one; unix:///PATH, for clients of this machine, may stand beside it or alone.",
+		Help:    "Address for members and clients (gRPC); port 0 picks a free one; localhost is 127.0.0.1 and ::1; unix:///PATH, for clients of this machine, may stand next to it or alone.",
 		read: func(c *Config, text string) *flaw {
 			var listen, path string
 			for item := range strings.SplitSeq(text, ",") {

@@ -59,7 +59,8 @@ type loader struct {
 	bad      map[string]bool // keys whose value did not parse: they stand at their default
 	problems []Problem
 
-	badSpaces bool // a space was refused
+	badSpaces    bool // a space was refused
+	unconfigured bool // the default space
 }
 
 func (l *loader) complain(p Problem) { l.problems = append(l.problems, p) }
@@ -105,7 +106,7 @@ func (l *loader) defaultLayer() layer {
 			y.set(key.Name, setting{Text: key.Default, Origin: "default"})
 		}
 	}
-	y.setSpace(setting{Space: Space{Name: holdfast.DefaultSpace, Protocol: "central"}, Origin: "default"})
+	y.setSpace(setting{Space: Space{Name: holdfast.DefaultSpace, Protocol: durable}, Origin: "default"})
 	return y
 }
 

@@ -36,6 +36,7 @@ join: []    # default
 # expect: not given    # default
 state: ""    # default
 data: ""    # default
+memory: true    # default with partition any of space b
 priority: 8    # default
 lease: 2.5s    # file PATH line 1
 patience: 250ms    # default
@@ -105,7 +106,7 @@ func TestPrintRoundTrip(t *testing.T) {
 		{"name": "null"}, {"name": "true"}, {"name": "1e3"}, {"name": "-"}, {"name": "0x10"}, {"name": "2001-01-01"},
 		{"listen": "[::1]:4040", "http": "[::]:0", "insecure": "true", "expect": "1", "priority": "off"},
 		{"state": "/no such/“folder”: #1\u2028\ufeff", "drift": "0.0000001"},
-		{"state": "~"}, {"state": "none"}, {"state": "a, b]}"}, {"state": "'"}, {"state": `\"`},
+		{"state": "~"}, {"state": "none"}, {"memory": "true"}, {"listen": "127.0.0.1:0"}, {"state": "a, b]}"}, {"state": "'"}, {"state": `\"`},
 		{"spaces": "default=central,partition=any,preempt=true;0=central,partition=any,preempt=true;null=central,preempt=true,partition=any"},
 		{"spaces": "null=central;1.5=central,partition=primary;-=central,preempt=false"},
 		{"spaces": "a=grantor,placement=on,hold_on=off;b=grantor,placement=90s,hold_on=1m30s"},

@@ -110,7 +110,6 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=central,preempt", "spaces", `option "preempt" has no value|write option=value`},
 		{"a=central,preempt=true,preempt=false", "spaces", "given twice"},
 		{"a=central;a=central", "spaces.a", "the space is given twice"},
-		{"billing=consensus", "spaces.billing", `"billing=consensus" from flag --space: protocol consensus keeps its locks on the disk, and data is empty; give it a folder with --data DIR`},
 		{"a=bakery,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the leaders; allowed: primary; leave it out for primary, or use protocol central or grantor`},
 		{"a=bakery,messages=publish", "spaces.a", `option messages cannot be "publish"; allowed: merged, published; did you mean published?`},
 		{"a=bakery,grace=on", "spaces.a", `option grace cannot be "on"; allowed: 0, snaplock, 1s to 1h; leave it out for 0`},
@@ -142,7 +141,6 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=permission,placement=on", "spaces.a", `protocol permission has no option "placement"; allowed: partition, preempt, defer, retain, capacity; leave it out`},
 		{"a=grantor,retain=true", "spaces.a", `protocol grantor has no option "retain"; allowed: partition, preempt, placement, hold_on`},
 		{"a=central,capacity=2", "spaces.a", `protocol central has no option "capacity"; allowed: partition, preempt; leave it out`},
-		{"default=consensus", "spaces.default", "data is empty"},
 		{"a=centrall", "spaces.a", "central, grantor, permission, bakery, claim, consensus|did you mean central?"},
 		{"a=", "spaces.a", `there is no protocol ""|use central, grantor, permission, bakery, claim or consensus`},
 		{"a=central,shards=1", "spaces.a", `no option "shards"; allowed: partition, preempt; leave it out`},
@@ -257,20 +255,5 @@ func TestDurableRefused(t *testing.T) {
 	_, err := Load(Sources{Flags: map[string]string{"state": "none", "data": folder}})
 	if err == nil || !strings.Contains(err.Error(), "another one after each start") {
 		t.Errorf("state none with data: %v", err)
-	}
-}
-
-// TestDurableDefault: with a folder the default space has protocol consensus, unless it is configured.
-func TestDurableDefault(t *testing.T) {
-	folder := t.TempDir()
-	for value, want := range map[string]string{"": "consensus", "a=central": "consensus", "default=grantor": "grantor", "a=consensus,shards=3;default=central": "central"} {
-		c, err := Load(Sources{Flags: map[string]string{"spaces": value, "data": folder}})
-		if err != nil || c.Spaces[0].Protocol != want {
-			t.Errorf("%q: %v, want protocol %s", value, err, want)
-			continue
-		}
-		if state, err := c.StateDir("a", nil); state != folder || err != nil {
-			t.Errorf("%q: the cell is in %q, %v; want %q", value, state, err, folder)
-		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
 
-// usual is the protocol that a space has where none is given.
+// usual is the protocol that complaints suggest, and that the default space has in memory.
 const usual = "central"
 
 // served are the names of the protocols that this version serves.
@@ -23,8 +23,7 @@ func served() []string {
 	return []string{usual, "grantor", "permission", "bakery", "claim", durable}
 }
 
-// durable is the protocol that keeps its locks in the folder of data, and that the default space has where there is
-// one and nothing else is configured.
+// durable is the protocol that keeps its locks on the disk. The default space has it where nothing else is configured.
 const durable = "consensus"
 
 // option is something that a space may set, and the words for its values, the default
@@ -243,15 +242,15 @@ func (l *loader) readSpaces() {
 		}
 		return cmp.Compare(a, b)
 	})
+	var all []setting
 	for _, name := range names {
-		found, ok := l.setting(mergePath("spaces") + delimiter + name)
-		if !ok {
-			continue
+		if found, ok := l.setting(mergePath("spaces") + delimiter + name); ok {
+			all = append(all, found)
 		}
-		l.config.origins["spaces."+name] = found.Origin
-		if found.Space.Name == holdfast.DefaultSpace && found.Origin == "default" && l.config.Data != "" {
-			found.Space.Protocol = durable
-		}
+	}
+	l.settleDefault(all)
+	for _, found := range all {
+		l.config.origins["spaces."+found.Space.Name] = found.Origin
 		l.checkSpace(found)
 		l.config.Spaces = append(l.config.Spaces, found.Space.clone())
 	}
@@ -344,8 +343,12 @@ func (l *loader) checkSpace(s setting) {
 			refuse(text, options[at].allowed(), wrong.fix)
 		}
 	}
-	if s.Space.Protocol == durable && l.good("data") && l.config.Data == "" {
-		refuse("protocol consensus keeps its locks on the disk, and data is empty", "", "give it a folder with --data DIR")
+	if why := l.keepsNothing(); s.Space.Protocol == durable && why != "" {
+		fix := "give the member a name with --name NAME, or a folder with --data DIR"
+		if l.config.State == noState {
+			fix = "leave state out, or give it a folder with --data DIR in its place"
+		}
+		refuse("protocol consensus keeps its locks on the disk, and there is no folder to find again with "+why, "", fix)
 	}
 	if _, given := s.Space.Options[storeOption]; s.Space.Protocol == "claim" && !given {
 		refuse("protocol claim writes its claims into a store, and there is no option "+storeOption, "", "give "+storeOption+"=URL, as in "+storeOption+"=postgres://HOST/DATABASE")

@@ -44,8 +44,12 @@ func (c *Config) StateDir(name string, environ []string) (string, error) {
 		return filepath.Join(state, "holdfast", name), nil
 	}
 	if !filepath.IsAbs(home) {
+		fix := "give --state DIR, or --state none"
+		if c.keeps() {
+			fix = "give --data DIR, or --state DIR, or keep locks in memory with --memory, and nothing at all with --state none"
+		}
 		return "", errors.New(`state: "" from ` + c.originOf("state") +
-			": there is no user's state folder, for neither XDG_STATE_HOME nor HOME is an absolute path; give --state DIR, or --state none")
+			": there is no user's state folder, for neither XDG_STATE_HOME nor HOME is an absolute path; " + fix)
 	}
 	return filepath.Join(home, ".local", "state", "holdfast", name), nil
 }

@@ -32,8 +32,10 @@ type Settings struct {
 	// program that runs it elsewhere. Nil means nothing.
 	Around func(index int) []string
 	// Data returns the data folder of the member with a name, which has its stable cell too. Nil
-	// means that it keeps nothing but a state folder.
+	// means that it keeps nothing but a state folder, and the default space is in memory unless Durable is set.
 	Data func(name string) string
+	// Durable says that the members keep the default space in their state folder, as they do by default.
+	Durable bool
 	// LogLevel is what the members write to their logs. Zero means warn.
 	LogLevel string
 	// Flags are further flags of each, and FlagsOf those of the member with a name. Nil
@@ -65,6 +67,9 @@ func NewCluster(s Settings) *Cluster {
 			command = append(command, "--data", s.Data(name))
 		} else {
 			command = append(command, "--state", filepath.Join(s.Folder, "state-"+name))
+			if !s.Durable {
+				command = append(command, "--memory")
+			}
 		}
 		if s.Lease > 0 {
 			command = append(command, "--lease", s.Lease.String())

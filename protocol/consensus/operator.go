@@ -218,6 +218,9 @@ func (m *Machine) broken(w *work, result *shard.Result, out *protocol.Effects) {
 		out.Reply(w.call, &protocol.Unanswered{Err: errRepeated()})
 		return
 	}
+	if result.Err == nil {
+		out.Note(protocol.Broke{Name: w.op.Name, Token: w.op.Token, Reason: w.op.Reason})
+	}
 	out.Reply(w.call, &protocol.Broken{Grants: m.shownGrants(m.partOf(w.op.Name), result.Broken), Err: result.Err})
 }
 

@@ -53,7 +53,7 @@ func (m *Machine) surveyed(call protocol.CallID, ends *protocol.Break, out *prot
 		out.Reply(call, &protocol.Broken{Err: holdfast.ErrNotHeld})
 		return
 	}
-	b := &breaking{call: call, missing: len(m.parts)}
+	b := &breaking{call: call, missing: len(m.parts), note: protocol.Broke{Name: lock.Whole, Token: ends.Token, Reason: ends.Reason}}
 	for _, p := range m.parts {
 		grant, _ := p.shard.Replica().Table().Suspension()
 		op := replica.Op{Kind: replica.Break, Name: lock.Whole, Token: grant.Token, Reason: ends.Reason}
@@ -107,6 +107,7 @@ func (m *Machine) suspendsAll(g *lock.Grant) (revoked, all bool) {
 type breaking struct {
 	call    protocol.CallID
 	missing int
+	note    protocol.Broke
 	grants  []lock.Grant // of the last shard
 	failed  error
 }
@@ -137,6 +138,7 @@ func (m *Machine) endBreaking(b *breaking, out *protocol.Effects) {
 	case len(b.grants) == 0:
 		out.Reply(b.call, &protocol.Broken{Err: holdfast.ErrNotHeld})
 	default:
+		out.Note(b.note)
 		out.Reply(b.call, &protocol.Broken{Grants: m.shownGrants(m.parts[len(m.parts)-1], b.grants)})
 	}
 }

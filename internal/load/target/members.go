@@ -108,7 +108,7 @@ func (r *remote) Name() string {
 func (r *remote) Supports(c load.Cell) bool { return !r.encrypted || besideTLS(c) }
 
 func (r *remote) Start(ctx context.Context) (err error) {
-	args := r.bed.memberArgs(r.Name(), r.bed.fresh(r.Name()), "127.0.0.1:0")
+	args := r.bed.memberArgs(r.Name(), r.bed.fresh(r.Name()), "127.0.0.1:0", "--memory")
 	if r.encrypted {
 		m, err := r.bed.encryption()
 		if err != nil {

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// keepsNothing says why the member has no folder that it would find again: in words for complaints and
+// logs, or "" where it has one.
+func (l *loader) keepsNothing() string {
+	c := &l.config
+	switch {
+	case !l.good("state", "data", "name", "listen", "advertise", "join"):
+		return ""
+	case c.State == noState:
+		return "state none"
+	case c.Data == "" && c.Name == "" && strings.HasSuffix(c.Listen, ":0") && (!c.Clustered() || c.Advertise == ""):
+		return "port 0 and no name"
+	}
+	return ""
+}
+
+// settleDefault decides where the default space is kept if spaces does not define it: on the disk,
+// unless memory was asked for, no folder would be found again, or another space wants a view that a
+// durable space cannot have.
+func (l *loader) settleDefault(spaces []setting) {
+	at := slices.IndexFunc(spaces, func(s setting) bool { return s.Space.Name == holdfast.DefaultSpace })
+	if at < 0 || !l.good("memory") {
+		return
+	}
+	c, space := &l.config, &spaces[at]
+	asked := c.origins["memory"] != "default"
+	if space.Origin != "default" {
+		if c.Memory && space.Space.Protocol == durable {
+			l.refuse("memory", "space "+quote(space.Space.String())+" from "+space.Origin+" keeps its locks on the disk", "",
+				"leave memory out, or the space")
+		}
+		return
+	}
+	l.unconfigured = true
+	why, along := l.keepsNothing(), false
+	if why == "" {
+		why, along = whyNotDurable(spaces), true
+	}
+	switch {
+	case asked && !c.Memory && why != "":
+		l.refuse("memory", "the default space cannot be kept on the disk with "+why, "", "leave memory out, or change that")
+		space.Space.Protocol = usual // one complaint is enough
+		return
+	case !asked && why != "":
+		c.Memory, c.implied = true, why
+		c.origins["memory"] = "default with " + why
+	}
+	if c.Memory {
+		space.Space.Protocol = usual
+		if asked || !along {
+			space.Origin = c.origins["memory"]
+		}
+	}
+}
+
+// whyNotDurable says which space wants a view that the default space cannot go along with on the disk.
+func whyNotDurable(spaces []setting) string {
+	kept := Space{Protocol: durable}
+	for _, other := range spaces {
+		for _, name := range viewOptions() {
+			if value, given := other.Space.Options[name]; given && other.Space.takes(name, value) && !kept.takes(name, value) {
+				return name + " " + value + " of space " + other.Space.Name
+			}
+		}
+	}
+	return ""
+}
+
+// ImpliedMemory says why the default space is kept in memory although that was not asked for; "" where it was,
+// or where the space is kept on the disk.
+func (c *Config) ImpliedMemory() string { return c.implied }
+
+// DataDir returns the folder of what spaces of protocol consensus keep, where state is what StateDir returns: the
+// one that was configured, or the folder data in state. "" means that no space keeps anything.
+func (c *Config) DataDir(state string) string {
+	if c.Data != "" || !c.keeps() {
+		return c.Data
+	}
+	return filepath.Join(state, "data")
+}
+
+// keeps reports whether a space keeps its locks on the disk.
+func (c *Config) keeps() bool {
+	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol == durable })
+}

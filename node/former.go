@@ -1,0 +1,97 @@
+package node
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/holdfast-locks/holdfast/membership"
+)
+
+// dataName is where `serve` keeps data in a state folder, unless it is told otherwise.
+const dataName = "data"
+
+// checkFormer refuses a state folder in which an earlier life of this member has kept its spaces in another way: locks
+// that its clients may still hold are in memory, or on the disk, where this life would not look for them.
+func (n *Node) checkFormer(remembered membership.Cell) error {
+	if n.config.State == "" || remembered.Incarnation == 0 {
+		return nil // a member that has never run has promised nothing
+	}
+	if n.config.Data == "" {
+		return n.checkFormerData(remembered)
+	}
+	if !n.config.keeps() {
+		return nil
+	}
+	recorded, err := readSpaces(n.config.Data)
+	if err != nil || len(recorded) > 0 {
+		return err
+	}
+	if there, err := exists(filepath.Join(n.config.Data, logsName)); there || err != nil {
+		return err // openData says what is missing next to the logs
+	}
+	for _, at := range []string{n.config.State, filepath.Join(n.config.State, dataName)} {
+		switch there, err := readSpaces(at); {
+		case err != nil:
+			return err
+		case len(there) > 0 && at != n.config.Data:
+			return fmt.Errorf("%s, which keeps its spaces in data folder %s, and %s is empty; give it that one with --data %s",
+				n.whose(remembered), at, n.config.Data, at)
+		}
+	}
+	if kept, err := exists(filepath.Join(n.config.State, keepsName)); kept || err != nil {
+		return err // openData says that the logs are gone
+	}
+	return fmt.Errorf("%s, and data folder %s has nothing of it: it kept its spaces in memory, or that folder is gone. "+
+		"Its clients may still hold locks, so go on in memory with --memory, or put the folder back; "+
+		"or start afresh: stop every member of that cluster, and remove %s or give another folder with --state DIR",
+		n.whose(remembered), n.config.Data, n.config.State)
+}
+
+// checkFormerData refuses a folder in which a space is kept that this life would have in memory.
+func (n *Node) checkFormerData(remembered membership.Cell) error {
+	for _, at := range []string{n.config.State, filepath.Join(n.config.State, dataName)} {
+		recorded, err := readSpaces(at)
+		if err != nil {
+			return err
+		}
+		for i := range n.config.Spaces {
+			s := &n.config.Spaces[i]
+			if was, known := recorded[s.Name]; known && was != shapeOf(s) {
+				return fmt.Errorf("%s, which keeps space %q on the disk with %v, in data folder %s, and is to have %v now. "+
+					"Start it without --memory as before, or start afresh: stop every member of that cluster, and remove %s or give another folder with --state DIR",
+					n.whose(remembered), s.Name, was, at, shapeOf(s), n.config.State)
+			}
+		}
+	}
+	return nil
+}
+
+// keeps reports whether a space is kept on the disk.
+func (c *Config) keeps() bool {
+	for i := range c.Spaces {
+		if c.Spaces[i].Protocol == "consensus" {
+			return true
+		}
+	}
+	return false
+}
+
+// whose says whose folder the state folder is, as far as that is remembered.
+func (n *Node) whose(remembered membership.Cell) string {
+	name, with := strconv.Quote(n.config.Name), ""
+	if v := remembered.Accepted; v != nil {
+		for _, m := range v.Members {
+			switch {
+			case m.ID == remembered.ID:
+				name = strconv.Quote(m.Name)
+			default:
+				with += " " + strconv.Quote(m.Name)
+			}
+		}
+	}
+	if with != "" {
+		with = " with" + with
+	}
+	return fmt.Sprintf("state folder %s is that of member %s of cluster %s%s", n.config.State, name, strconv.FormatUint(remembered.Cluster, 36), with)
+}

@@ -1,0 +1,108 @@
+package node_test
+
+import (
+	"bytes"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-locks/holdfast/node"
+)
+
+// startsNot wants a member that is refused with these words.
+func startsNot(t *testing.T, c node.Config, want ...string) {
+	t.Helper()
+	n, err := node.Start(t.Context(), c)
+	if err == nil {
+		shut(t, n)
+		t.Errorf("it starts; want an error with %q", want)
+		return
+	}
+	for _, words := range want {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("%v\nwant %q in it", err, words)
+		}
+	}
+}
+
+// TestFormerLife: a state folder of a member whose spaces were in memory is not one for spaces on the disk, nor the other
+// way round, whether it left in good order or not; and the error says whose it is and what can be done.
+func TestFormerLife(t *testing.T) {
+	state := t.TempDir()
+	inMemory := node.Config{Name: "m1", State: state, Serves: true}
+	onDisk := inMemory
+	onDisk.Data = filepath.Join(state, "data")
+	onDisk.Spaces = []node.Space{{Name: "default", Protocol: "consensus"}}
+
+	shut(t, life(t, inMemory))
+	startsNot(t, onDisk, "state folder "+state+` is that of member "m1" of cluster `, "it kept its spaces in memory", "go on in memory with --memory", "start afresh")
+	shut(t, life(t, inMemory))
+
+	onDisk.State = t.TempDir()
+	onDisk.Data = filepath.Join(onDisk.State, "data")
+	shut(t, life(t, onDisk))
+	inMemory.State = onDisk.State
+	startsNot(t, inMemory, `which keeps space "default" on the disk`, "data folder "+onDisk.Data, "without --memory", "start afresh")
+	elsewhere := onDisk
+	elsewhere.Data = t.TempDir()
+	startsNot(t, elsewhere, "keeps its spaces in data folder "+onDisk.Data, "--data "+onDisk.Data)
+	shut(t, life(t, onDisk))
+
+	// A space of another name has nothing to do with what is kept.
+	inMemory.Spaces = []node.Space{{Name: "default", Protocol: "consensus"}, {Name: "jobs", Protocol: "central"}}
+	inMemory.Data = onDisk.Data
+	shut(t, life(t, inMemory))
+}
+
+// TestFormerCell: a data folder that has its own cell, as after a restore of a snapshot, wants no other.
+func TestFormerCell(t *testing.T) {
+	c := node.Config{Name: "m1", Data: t.TempDir(), Serves: true, Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}
+	shut(t, life(t, c))
+	c.State = t.TempDir()
+	startsNot(t, c, "the folder has the stable cell of its member itself: leave --state "+c.State+" out")
+}
+
+// TestSyncTime: the member knows how slow its disk is, and says so where that is much.
+func TestSyncTime(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		var log bytes.Buffer
+		c := node.Config{Name: "m1", Data: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil)), Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}
+		if slow {
+			c = node.OnDisk(c, slowDisk{vfs.Default})
+		}
+		n := life(t, c)
+		took := n.SyncTime()
+		shut(t, n)
+		warned := strings.Contains(log.String(), `msg="the disk of the data folder is slow`)
+		if slow && took < slowSync || took <= 0 || warned != (took > 10*time.Millisecond) {
+			t.Errorf("slow %v: a sync takes %v, and the log says\n%s", slow, took, log.String())
+		}
+	}
+	n := life(t, node.Config{})
+	if took := n.SyncTime(); took != 0 {
+		t.Errorf("without a folder a sync takes %v", took)
+	}
+	shut(t, n)
+}
+
+// slowDisk takes its time for each sync.
+type slowDisk struct{ vfs.FS }
+
+type slowFile struct{ vfs.File }
+
+const slowSync = 12 * time.Millisecond
+
+func (d slowDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := d.FS.Create(name, category)
+	return slowFile{file}, err
+}
+
+func (f slowFile) SyncData() error {
+	//tidy:sleep a disk that is slow takes real time
+	time.Sleep(slowSync)
+	return f.File.SyncData()
+}
