@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/membership"
 )
@@ -42,8 +43,8 @@ func (n *Node) checkFormer(remembered membership.Cell) error {
 	if kept, err := exists(filepath.Join(n.config.State, keepsName)); kept || err != nil {
 		return err // openData says that the logs are gone
 	}
-	return fmt.Errorf("%s, and data folder %s has nothing of it: it kept its spaces in memory, or that folder is gone. "+
-		"Its clients may still hold locks, so go on in memory with --memory, or put the folder back; "+
+	return fmt.Errorf("%s, which kept its spaces in memory: data folder %s has nothing of it. "+
+		"Its clients may still hold locks, so go on in memory with --memory; "+
 		"or start afresh: stop every member of that cluster, and remove %s or give another folder with --state DIR",
 		n.whose(remembered), n.config.Data, n.config.State)
 }
@@ -65,6 +66,15 @@ func (n *Node) checkFormerData(remembered membership.Cell) error {
 		}
 	}
 	return nil
+}
+
+// warnClock says where tokens of a member without a past are not above those of a life that is forgotten: they begin at
+// the wall clock's second, which counts from membership.Origin.
+func (n *Node) warnClock() {
+	if origin := time.Unix(membership.Origin, 0).UTC(); n.started.Before(origin) {
+		n.logger.Warn("the clock stands before the year from which tokens count, and nothing is remembered: they may repeat those of an earlier life; set the clock",
+			"clock", n.started.UTC().Format(time.RFC3339), "before", origin.Format(time.RFC3339))
+	}
 }
 
 // keeps reports whether a space is kept on the disk.

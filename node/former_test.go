@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -39,7 +40,7 @@ func TestFormerLife(t *testing.T) {
 	onDisk.Spaces = []node.Space{{Name: "default", Protocol: "consensus"}}
 
 	shut(t, life(t, inMemory))
-	startsNot(t, onDisk, "state folder "+state+` is that of member "m1" of cluster `, "it kept its spaces in memory", "go on in memory with --memory", "start afresh")
+	startsNot(t, onDisk, "state folder "+state+` is that of member "m1" of cluster `, "which kept its spaces in memory", "go on in memory with --memory", "start afresh")
 	shut(t, life(t, inMemory))
 
 	onDisk.State = t.TempDir()
@@ -105,4 +106,20 @@ func (f slowFile) SyncData() error {
 	//tidy:sleep a disk that is slow takes real time
 	time.Sleep(slowSync)
 	return f.File.SyncData()
+}
+
+// TestClockThatIsNotSet: a member without a past warns where its clock cannot keep tokens from repeating; one that
+// remembers does not.
+func TestClockThatIsNotSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // its clock begins in the year 2000
+		var log bytes.Buffer
+		c := node.Config{Name: "m1", State: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		for again := range 2 {
+			log.Reset()
+			shut(t, life(t, c))
+			if warned := strings.Contains(log.String(), "clock=2000-01-01T00:00:00Z before=2026-01-01T00:00:00Z"); warned != (again == 0) {
+				t.Errorf("life %d: warned %v:\n%s", again+1, warned, log.String())
+			}
+		}
+	})
 }

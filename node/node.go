@@ -187,6 +187,7 @@ func (n *Node) stores() map[protocol.Port]storage.Store {
 // openCell reads what the member remembers.
 func (n *Node) openCell() (kept bool, remembered membership.Cell, err error) {
 	if n.config.State == "" {
+		n.warnClock()
 		return false, membership.Cell{}, nil
 	}
 	folder, data, err := cell.Open(n.config.State)
@@ -195,6 +196,7 @@ func (n *Node) openCell() (kept bool, remembered membership.Cell, err error) {
 	}
 	n.folder = folder
 	if data == nil {
+		n.warnClock()
 		remembered, err = n.firstCell()
 		return true, remembered, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/internal/socket"
+	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
@@ -208,6 +210,9 @@ func (m *member) config(environ []string) (node.Config, error) {
 		name = config.DefaultName(s.Address()) // many may listen on 0.0.0.0:4040
 	}
 	state, err := s.StateDir(name, environ)
+	if err == nil {
+		err = checkClock(time.Now(), state)
+	}
 	if err != nil {
 		return node.Config{}, err
 	}
@@ -232,6 +237,16 @@ func (m *member) config(environ []string) (node.Config, error) {
 		})
 	}
 	return c, nil
+}
+
+// checkClock refuses a clock that has not been set, as on a machine without a battery, where the member keeps no folder:
+// then it is all that keeps tokens from beginning anew in each life. With a folder the node warns at the first start.
+func checkClock(now time.Time, state string) error {
+	if origin := time.Unix(membership.Origin, 0).UTC(); state == "" && now.Before(origin) {
+		return fmt.Errorf("the clock stands at %s, before %s: with state none tokens would begin anew in each life; set the clock, or give a folder with --state DIR",
+			now.UTC().Format(time.RFC3339), origin.Format(time.RFC3339))
+	}
+	return nil
 }
 
 // claimsOf are the options of protocol claim; those of any other protocol are zero.

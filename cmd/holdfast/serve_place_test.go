@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // served is a `holdfast serve` that is ready.
@@ -105,4 +106,18 @@ func TestSocket(t *testing.T) {
 		t.Errorf("the socket is still there: %v", err)
 	}
 	refusedToServe(t, folder, "other members reach this one over the network", "--listen", place, "--join", "127.0.0.1:1")
+}
+
+// TestClockThatIsNotSet: without a folder the clock is all that keeps tokens from repeating.
+func TestClockThatIsNotSet(t *testing.T) {
+	unset := time.Unix(100, 0)
+	err := checkClock(unset, "")
+	if want := "the clock stands at 1970-01-01T00:01:40Z, before 2026-01-01T00:00:00Z: with state none "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	for _, fine := range []error{checkClock(unset, "folder"), checkClock(time.Unix(1767225600, 0), "")} {
+		if fine != nil {
+			t.Errorf("refused: %v", fine)
+		}
+	}
 }
