@@ -78,7 +78,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("membership: Cell is given but not Kept")
 	case c.Cell.highest() >= protocol.MaxEpoch:
 		return fmt.Errorf("membership: Cell knows of epoch %d; they end at %d", c.Cell.highest(), uint64(protocol.MaxEpoch))
-	case secondsOf(c.Wall) >= protocol.MaxEpoch:
+	case Second(c.Wall) >= protocol.MaxEpoch:
 		return fmt.Errorf("membership: Wall is %v, and epochs count by it until %v; set the clock",
 			time.Unix(0, int64(c.Wall)).UTC().Format(time.DateTime), time.Unix(Origin+protocol.MaxEpoch, 0).UTC().Format(time.DateTime))
 	case c.Spaces < 0:

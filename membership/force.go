@@ -118,7 +118,7 @@ func (f *forcing) missed(ballot *election.Ballot) {
 // is known here, and the tokens of the lost ones may be repeated if they went on.
 func (m *Machine) aboveLost(now protocol.Time, v *election.View) uint64 {
 	begins := max(m.wall(now), m.forcing.wall) + m.leaseUnder(v) + m.cell.Pledges.Most().Span()
-	return max(m.above(false, now), secondsOf(begins))
+	return max(m.above(false, now), Second(begins))
 }
 
 // answerForce answers when the view is installed, or when another took its place.

@@ -251,7 +251,7 @@ func TestForcedEpochOfASlowClock(t *testing.T) {
 			n := bereft(t, 3, "a", "b")
 			c := n.site("c").live
 			if tt.own {
-				tt.want = secondsOf(c.wall(c.local()) + 3*second)
+				tt.want = Second(c.wall(c.local()) + 3*second)
 			}
 			c.call(&Force{Reason: "a fire", Members: []string{"c"}, Wall: tt.wall})
 			if got := c.cell.Promised; got != tt.want || got <= 1010 {

@@ -13,7 +13,7 @@ func (m *Machine) begin() {
 	c, fresh := m.config, m.cell.Incarnation == 0
 	m.starting, m.wanted = true, true
 	if fresh {
-		m.forgotten = secondsOf(c.Wall) - 1
+		m.forgotten = Second(c.Wall) - 1
 		if m.cell.ID == 0 {
 			m.cell.ID, m.cell.Cluster = Draw(c.Rand)
 		}
@@ -107,8 +107,9 @@ func nonzero(r *rand.Rand) uint64 {
 	}
 }
 
-// secondsOf returns the seconds since Origin, and at least 1.
-func secondsOf(wall time.Duration) uint64 {
+// Second returns the second of a wall clock from which epochs count where none is remembered:
+// seconds since Origin, and at least 1.
+func Second(wall time.Duration) uint64 {
 	return uint64(max(1, int64(wall/time.Second)-Origin))
 }
 
@@ -117,7 +118,7 @@ func secondsOf(wall time.Duration) uint64 {
 func (m *Machine) above(forgotten bool, now protocol.Time) uint64 {
 	counter := max(m.cell.Promised, m.cell.Floor, m.seen) + 1
 	if forgotten && !protocol.Mutated("epoch from memory") {
-		counter = max(counter, secondsOf(m.wall(now)))
+		counter = max(counter, Second(m.wall(now)))
 	}
 	return counter
 }
@@ -145,7 +146,7 @@ func (m *Machine) bygone() protocol.Epoch {
 // clock's second if the epoch was taken from it, in 2⁻³⁰ s, so that half of a
 // reign's tokens are left even at the end of a second.
 func countOf(wall time.Duration, epoch uint64) uint32 {
-	if epoch != secondsOf(wall) {
+	if epoch != Second(wall) {
 		return 0
 	}
 	return uint32(uint64(wall%time.Second) << 30 / uint64(time.Second))

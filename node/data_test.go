@@ -55,6 +55,30 @@ func TestDataOutlasts(t *testing.T) {
 	}
 }
 
+// TestTokensOutliveTheFolder: a member whose folder was removed, and one whose spaces were kept in
+// memory before, give higher tokens than before.
+func TestTokensOutliveTheFolder(t *testing.T) {
+	t.Parallel()
+	memory := node.Config{Spaces: []node.Space{{Name: "default"}, {Name: "split"}}}
+	last := map[string]holdfast.Token{}
+	for life, c := range []node.Config{memory, keepingData(t.TempDir()), keepingData(t.TempDir())} {
+		// Reigns begin by the second of the wall clock: another life begins in another one.
+		<-time.After(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+		n := readyLife(t, c)
+		for _, space := range []string{"", "split"} {
+			for _, name := range []string{"a", "b", "c"} {
+				l := take(t, n.Space(space), name)
+				if l.Token() <= last[space+name] {
+					t.Errorf("life %d gives token %v of %q in %q after %v", life, l.Token(), name, space, last[space+name])
+				}
+				last[space+name] = l.Token()
+				give(t, l)
+			}
+		}
+		shut(t, n)
+	}
+}
+
 // readyLife starts a member, and waits until it can grant.
 func readyLife(t *testing.T, c node.Config) *node.Node {
 	t.Helper()

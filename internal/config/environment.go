@@ -16,19 +16,19 @@ const prefix = "HOLDFAST_"
 func OtherVariables() []string {
 	names := []string{
 		// The child of `lock` is given these, and it may be a daemon.
-		"LOCK_NAME", "LOCK_TOKEN", "LOCK_MODE", "LOCK_SESSION", "LOCK_DEADLINE",
+		"LOCK_NAME", "LOCK_TOKEN", "LOCK_MODE", "LOCK_SESSION", "LOCK_DEADLINE", "LOCK_OUTER",
 		// Every client's flags.
 		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "TLS_SERVER_NAME", "JSON",
 		// lock, acquire, renew, release, break.
 		"SHARED", "SLOTS", "TRY", "WAIT", "HOLD", "TTL", "OWNER", "REASON", "REQUIRE",
-		"STORE", "STORE_OPTIONS", "STORE_WAIT", "KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD",
+		"STORE", "STORE_OPTIONS", "STORE_WAIT", "KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD", "DETACH",
 		"KEEP", "NO_KEEP", "WHILE_PID", "SESSION", "TOKEN",
 		// locks, show, status, transfer, force-view.
 		"PREFIX", "STALE", "WATCH", "DIRECT", "MEMBERS", "CONFIRM",
 		// snapshot.
 		"REPLACE", "ABOVE", "GRACE",
 		// sim, bench, demo.
-		"PROTOCOL", "SEED", "SEEDS", "FAULTS", "DURATION", "JOBS", "AS_PUBLISHED", "COVERAGE", "LINEARIZABLE", "HISTORY",
+		"PROTOCOL", "SEED", "SEEDS", "SWEEP", "FAULTS", "DURATION", "JOBS", "AS_PUBLISHED", "COVERAGE", "LINEARIZABLE", "HISTORY",
 		"TRACE_MEMBER", "SHRINK", "SVG", "SVG_FROM", "SVG_TO", "SVG_EVENTS", "SHOW", "FROM", "TO",
 		"LOCKS", "USERS", "CALLS", "ASKS", "CRASHES", "RESTARTS", "PAUSES", "LOSSES", "DUPLICATES", "DELAYS", "DAWDLES", "TRANSFERS", "HOLD_ON", "CAPACITY", "UNITS", "RETAIN", "DEFER", "PUBLISHED", "FAST_CLOCK",
 		"QUANTUM", "DEPTH", "UNORDERED", "CHECKPOINT", "RESUME", "SLOW", "SPREAD", "CAS",

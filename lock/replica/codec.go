@@ -23,11 +23,26 @@ const mostText = 4096
 // ErrMalformed is wrapped by all that is wrong with what is read.
 var ErrMalformed = errors.New("malformed")
 
+// What an entry says of the reign.
+const (
+	goesOn      = 0
+	begins      = 1
+	beginsAbove = 2 // and above which one
+)
+
 // Append writes an entry behind b.
 func (e *Entry) Append(b []byte) []byte {
 	w := writer{append(b, entryVersion)}
 	w.time(e.At)
-	w.flag(e.Begin)
+	switch {
+	case !e.Begin:
+		w.b = append(w.b, goesOn)
+	case e.Above == 0:
+		w.b = append(w.b, begins)
+	default:
+		w.b = append(w.b, beginsAbove)
+		w.number(e.Above)
+	}
 	w.number(uint64(len(e.Ops)))
 	for i := range e.Ops {
 		w.op(&e.Ops[i])
@@ -41,7 +56,16 @@ func (e *Entry) Decode(b []byte) error {
 	if version := r.byte(); r.err == nil && version != entryVersion {
 		return fmt.Errorf("entry of version %d, where this program knows %d; use the program that wrote it, or a newer one", version, entryVersion)
 	}
-	e.At, e.Begin = r.time(), r.flag()
+	e.At, e.Begin, e.Above = r.time(), false, 0
+	switch kind := r.byte(); kind {
+	case goesOn:
+	case begins:
+		e.Begin = true
+	case beginsAbove:
+		e.Begin, e.Above = true, uint64(r.small(lock.MaxReign-1))
+	default:
+		r.fail("what an entry says of the reign is %d", kind)
+	}
 	count := r.count()
 	e.Ops = e.Ops[:0]
 	for range count {

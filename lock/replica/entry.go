@@ -17,6 +17,8 @@ type Entry struct {
 	// Begin says that a reign begins with it: another member writes from now on, or the reign before has
 	// given all its tokens.
 	Begin bool
+	// Above is a reign that the one that begins is above, besides the former one. Zero says nothing.
+	Above uint64
 	// Ops are done one after the other, behind what the time has ended.
 	Ops []Op
 }

@@ -218,7 +218,7 @@ func (r *Replica) Apply(e *Entry, out *Effects) {
 	from := len(out.Decisions)
 	r.table.Tick(r.now, &out.Decisions)
 	if e.Begin {
-		r.reign++
+		r.reign = max(r.reign, e.Above) + 1
 		r.table.BeginReign(r.reign, 0)
 		r.table.Resume(r.now, &out.Decisions)
 	}

@@ -47,6 +47,12 @@ type Config struct {
 	// Every is after how many entries a snapshot is made, Keep how many entries before it stay. Zero
 	// means 10,000 and 1,000.
 	Every, Keep uint64
+	// Above is a reign that the first one of a new log is above: the second of the wall clock from which
+	// epochs count, too ([membership.Second]). So tokens do not go back where the log of an earlier
+	// space was lost or removed, or where the space had another protocol, as long as the wall clock is
+	// not set back and there was no more than one election a second (promises.md §5.5). Zero means that
+	// the first reign is 1.
+	Above uint64
 }
 
 // MaxShards is how many shards a space may have.

@@ -169,6 +169,9 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 	}
 	if !l.begun {
 		e := replica.Entry{Begin: true, At: s.replica.Now()}
+		if s.replica.Reign() == 0 {
+			e.Above = s.config.Above
+		}
 		l.begun = s.group.Propose(now, e.Append(nil), &s.agreed) == nil
 		return
 	}

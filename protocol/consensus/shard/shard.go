@@ -36,6 +36,8 @@ type Config struct {
 	Append int
 	// Pending is how many operations of this member may be under way. Zero means 100,000.
 	Pending int
+	// Above is what the first reign of a new log is above: see consensus.Config.
+	Above uint64
 }
 
 func (c *Config) resolve() error {

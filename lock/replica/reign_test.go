@@ -1,0 +1,34 @@
+package replica
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// TestReignBeginsAbove: an entry can say above which reign the one that begins is, and what it
+// says is read again; one that no log can have is refused.
+func TestReignBeginsAbove(t *testing.T) {
+	r, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, tt := range []struct{ above, want uint64 }{{0, 1}, {28_479_252, 28_479_253}, {7, 28_479_254}, {0, 28_479_255}} {
+		entry := Entry{Begin: true, Above: tt.above}
+		var read Entry
+		if err := read.Decode(entry.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if read.Begin != entry.Begin || read.Above != entry.Above {
+			t.Errorf("%d: read %+v, want %+v", i, read, entry)
+		}
+		r.Apply(&read, &Effects{})
+		if got := r.Reign(); got != tt.want {
+			t.Errorf("%d: reign %d above %d, want %d", i, got, tt.above, tt.want)
+		}
+	}
+	far := Entry{Begin: true, Above: lock.MaxReign}
+	if err := new(Entry).Decode(far.Append(nil)); err == nil {
+		t.Errorf("a reign above the last one is read: %+v", far)
+	}
+}
