@@ -116,6 +116,10 @@ func (s *stage) lockAllWithoutDeadlock() {
 	})
 }
 
+// tooShort is a wait limit for several names of which the last is held: long enough to be told
+// of the others through members that are busy.
+const tooShort = 500 * time.Millisecond
+
 // lockAllOrNone ends LockAll in every way but success. Nothing stays held: neither
 // what it had nor what it waited for.
 func (s *stage) lockAllOrNone() {
@@ -138,7 +142,7 @@ func (s *stage) lockAllOrNone() {
 	none(got.locks, got.err, context.Canceled)
 	locks, err := two.LockAll(ctx, names)
 	none(locks, err, context.Canceled)
-	locks, err = two.LockAll(s.ctx, names, holdfast.Wait(20*time.Millisecond))
+	locks, err = two.LockAll(s.ctx, names, holdfast.Wait(tooShort))
 	none(locks, err, holdfast.ErrHeld)
 	locks, err = two.LockAll(s.ctx, []string{names[0], names[1], names[0]})
 	none(locks, err, holdfast.ErrConflict)

@@ -149,7 +149,8 @@ func (j *Journal) begin(identity []byte) error {
 	return nil
 }
 
-// reach opens the file that is written with every batch, and has the floor raised from now on.
+// reach opens the file that is written with every batch, and has the floor raised from now on. It
+// names no log until the database has begun one.
 func (j *Journal) reach(at string) error {
 	if err := j.disk.replace(at, reachedName, encodeReached(j.disk.floor.batches)); err != nil {
 		return err
@@ -159,7 +160,10 @@ func (j *Journal) reach(at string) error {
 		return err
 	}
 	j.reached, j.disk.floorAt = reached, at
-	return nil
+	// While the database opens it removes the log that was the newest one, perhaps before it has the
+	// next: none is named until that is there.
+	j.disk.floor.log, j.disk.floor.size = "", 0
+	return j.disk.raise(at)
 }
 
 // tidy removes what is left of snapshots that were being written when the journal ended.
