@@ -70,7 +70,7 @@ func suspendWaits(t *testing.T, b *bed) {
 		b.until(1)
 	}
 	suspend(t.Context(), time.Second)
-	b.clock.Advance(2 * time.Second)
+	b.clock.Advance(time.Second + lock.WaitGrace/2) // later, and its member takes it for unanswered
 	if err := <-ended; !errors.Is(err, holdfast.ErrHeld) {
 		t.Errorf("after the wait: %v", err)
 	}
@@ -187,7 +187,7 @@ func suspendsAtOnce(t *testing.T, b *bed) {
 	for range 3 {
 		must(t, <-ended)
 	}
-	b.clock.Advance(time.Hour + time.Second)
+	b.clock.Advance(time.Hour + lock.WaitGrace/2)
 	must(t, <-ended) // it has waited behind the other's, which is as good
 	if _, err := one.Resume(t.Context(), order(0)); err != nil {
 		t.Error(err)
