@@ -64,7 +64,7 @@ func TestBeatThatCannotRenew(t *testing.T) {
 	fresh.refused(0, wire.CodeUnavailable)
 	back := b.call(b.conn)
 	back.id, back.secret = c.id, c.secret
-	if ttl := back.welcome(&api.Hello{Session: c.id, Secret: c.secret}).GetTtl(); ttl <= 0 || ttl >= int64(8300*time.Millisecond) {
+	if ttl := back.welcome(&api.Hello{Session: c.id, Secret: c.secret}).GetTtl(); ttl <= 0 || ttl >= int64(8600*time.Millisecond) {
 		t.Errorf("who returns is told %v, which is more than what is left", time.Duration(ttl))
 	}
 }

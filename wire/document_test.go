@@ -34,7 +34,7 @@ func TestDocuments(t *testing.T) {
 		`{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops","time":"2026-11-21T18:04:05.000000600Z"}`: wire.ForcedView{
 			View: 8, Replaced: 7, Members: []string{"a"}, Reason: "fire", By: "ops", Time: at,
 		},
-		`{"member":"a","started":"2026-11-21T18:04:05.000000600Z","view":"7","epoch":"3","coordinator":"b","places":[{"name":"b","address":"h:1","founder":true,"named":false,"alive":false}],"named":["a"],"rivals":["b"],"wait":"3.15s","code":"0123abcd"}`: wire.ForcePlan{
+		`{"member":"a","started":"2026-11-21T18:04:05.000000600Z","view":"7","epoch":"3","coordinator":"b","places":[{"name":"b","address":"h:1","founder":true,"named":false,"alive":false}],"named":["a"],"rivals":["b"],"wait":"3.15s","spaces":[],"code":"0123abcd"}`: wire.ForcePlan{
 			Member: "a", Started: at, View: 7, Epoch: 3, Coordinator: "b", Places: []wire.ForcedPlace{{Name: "b", Address: "h:1", Founder: true}},
 			Named: []string{"a"}, Rivals: []string{"b"}, Wait: wire.Duration(3150 * time.Millisecond), Code: "0123abcd",
 		},

@@ -69,7 +69,6 @@ func (m *Machine) countSuspensions(c *protocol.Condition) (suspended, suspending
 		}
 		c.Waiters -= table.Suspending()
 	}
-	c.Locks -= max(0, live-1)
 	c.Waiters += len(all.Waiters)
 	return len(all.Holders) > 0, live > 0
 }

@@ -54,7 +54,7 @@ func central() []Row {
 			Elsewhere: "protocol/central, TestMutationsAreFound, and membership, TestHolesBite. A coordinator admits nobody before all old leases have run out, so that this rule is the second of two that prevent it",
 		},
 		{
-			Rule: "client deadline counted from receipt", Protocol: "central", Source: "membership.md §6, V6", Breaks: "P3", Budget: 3000,
+			Rule: "client deadline counted from receipt", Protocol: "central", Source: "membership.md §6, V6", Breaks: "P3", Budget: 900,
 			Hole: "A client counts its session from when it hears the answer, not from when it asked. " +
 				"An answer that was long under way lets it believe for longer than its member waits.",
 		},

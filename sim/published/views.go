@@ -10,7 +10,7 @@ func views() []Row {
 				"One that has slept proposes a view of itself alone, accepts it, and is its own quorum for ever.",
 		},
 		{
-			Rule: "promise forgotten", Protocol: "central", Source: "membership.md §9, V4", Breaks: "P2", Budget: 4000,
+			Rule: "promise forgotten", Protocol: "central", Source: "membership.md §9, V4", Breaks: "P2", Budget: 800,
 			Hole: "What a member has promised is not on its disk when it says so. " +
 				"It restarts, promises another candidate the same, and two coordinate.",
 		},
@@ -99,12 +99,12 @@ func found() []Row {
 				"Its own promise is never written, so it cannot win; and all who give it theirs are halted.",
 		},
 		{
-			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 3000, Faults: "disk-full,crash",
+			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 1100, Faults: "disk-full,crash",
 			Hole: "A coordinator whose disk is full keeps its role, though it cannot accept what it proposes. " +
 				"Nobody can be admitted any more, and what dropped members held is never free.",
 		},
 		{
-			Rule: "candidacy outlives the promise", Protocol: "central", Source: "found here", Breaks: "P2", Budget: 3000, Asserted: true,
+			Rule: "candidacy outlives the promise", Protocol: "central", Source: "found here", Breaks: "P2", Budget: 800, Asserted: true,
 			Hole: "A candidate that promises itself to another one goes on with its own election. " +
 				"It wins under an epoch below the one that it follows, and its tokens would go back: a machine notices and stops.",
 		},
