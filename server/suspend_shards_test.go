@@ -25,7 +25,7 @@ func TestSuspendASpaceOfShards(t *testing.T) {
 	}
 	status := m.ask(200, http.MethodGet, "/v1/status", nil)
 	space, _ := status.object["spaces"].([]any)[0].(object)
-	if told, _ := space["suspension"].(object); space["state"] != "suspended" || told["token"] != by["token"] || space["locks"] != 1.0 {
+	if told, _ := space["suspension"].(object); space["state"] != "suspended" || told["token"] != by["token"] || space["locks"] != 0.0 {
 		t.Errorf("space: %v", space)
 	}
 	if listed := m.ask(200, http.MethodGet, "/v1/spaces/default/locks", nil); strings.Contains(listed.text, "operator") {

@@ -28,7 +28,7 @@ const (
 	meddledCount
 )
 
-var meddledNames = [...]string{"a lock is released", "a session is ended", "it is refused"}
+var meddledNames = [...]string{"release", "end of a session", "refusal"}
 
 // listMeddling lists them.
 func (c *counts) listMeddling(of *Config, row func(sort, name string, n int)) {
@@ -36,7 +36,7 @@ func (c *counts) listMeddling(of *Config, row func(sort, name string, n int)) {
 		return
 	}
 	for i, name := range meddledNames {
-		row("by another client", name, c.meddled[i])
+		row("foreign", name, c.meddled[i])
 	}
 }
 
