@@ -3,6 +3,9 @@ package central_test
 import (
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
@@ -24,5 +27,32 @@ func TestMutationsAreFound(t *testing.T) {
 			}
 			t.Errorf("not found in %d runs", budget)
 		})
+	}
+}
+
+// TestLateCopiesAreAskedAnew: with the rule off the conversation about copies that come late goes
+// otherwise, and not before the first of them comes.
+func TestLateCopiesAreAskedAnew(t *testing.T) {
+	const rule = "late copy asked anew"
+	defer mutation.Switch("")
+	with, without := stage.New(t, newMember), stage.New(t, newMember)
+	part, otherwise := 0, 0
+	datadriven.RunTest(t, "testdata/late_copies.txt", func(t *testing.T, d *datadriven.TestData) string {
+		for _, line := range stage.Lines(d) {
+			mutation.Switch("")
+			with.Say(line)
+			if otherwise == 0 {
+				mutation.Switch(rule)
+				without.Say(line)
+			}
+		}
+		said := with.Said()
+		if part++; otherwise == 0 && without.Said() != said {
+			otherwise = part
+		}
+		return said
+	})
+	if otherwise < 2 {
+		t.Errorf("part %d of the conversation is the first that goes otherwise without the rule; want the second or a later one", otherwise)
 	}
 }
