@@ -87,8 +87,7 @@ type wait struct {
 	*locking
 	admin  *client.Admin
 	name   string
-	queued chan int // gets the position, once
-	screen bool     // standard error is a terminal
+	screen bool // standard error is a terminal
 
 	waits    bool // the authority has queued it
 	position int
