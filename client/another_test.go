@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 )
 
-// TestEndedByAnother has somebody with the credentials of a client's session release what that client holds, and end its
+// TestEndedByAnother has another process with the credentials of a client's session release what that client holds, and end its
 // session, in a cluster of each kind of protocol: the client has been told when the next one is granted the name.
 func TestEndedByAnother(t *testing.T) {
 	t.Parallel()

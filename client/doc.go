@@ -54,7 +54,7 @@
 //
 // A wait limit is one moment: the call returns within half a second of it, whatever the
 // connection and the authority do meanwhile. A call whose context is cancelled returns at
-// once; one whose deadline passes waits up to 250 ms for the word of whoever decides, so
+// once; one whose deadline passes waits up to 250 ms for the word of the authority, so
 // that its error names the holder. Its request is cancelled, and the
 // cancel is repeated until it is acknowledged; a grant that crosses it is released
 // by that, at the server. Unlock queues the release and returns; [Client.Settle]
