@@ -17,7 +17,8 @@ import (
 // member that would be an error of the store, which is a fault of its own.
 type store struct {
 	world   *world
-	table   table
+	table   table   // rows of Mutate
+	swaps   table   // rows of Swap: nothing shows in a slice of the other kind
 	slow    instant // until when requests take long
 	forgets forgets
 	watches []watch
@@ -61,7 +62,7 @@ var (
 // newStore makes the store of a run. A seed draws what its writes are ordered by.
 func newStore(w *world) *store {
 	w.within(theStore, "machine", 0)
-	return &store{world: w, table: table{}, forgets: forgets(w.oneIn("forgets", 2))}
+	return &store{world: w, table: table{}, swaps: table{}, forgets: forgets(w.oneIn("forgets", 2))}
 }
 
 // theStore is what the store is called.
@@ -247,7 +248,7 @@ func (s *store) swap(a *inquiry, r *storage.Swap) storage.Swapped {
 }
 
 func (s *store) swapNow(r *storage.Swap) storage.Swapped {
-	done := s.table.swap(r, s.world.now)
+	done := s.swaps.swap(r, s.world.now)
 	if done.Done && r.Tell {
 		s.changed(r.Key)
 	}
@@ -261,6 +262,9 @@ func (s *store) read(a *inquiry, r *storage.Slice) ([]storage.Entry, error) {
 	}
 	if err := s.failed(a); err != nil {
 		return nil, err
+	}
+	if r.Serial {
+		return s.swaps.slice(r, s.world.now), nil
 	}
 	return s.table.slice(r, s.world.now), nil
 }

@@ -60,7 +60,9 @@
 //   - Of two additions of one column the one with the higher [Mutate].Timestamp stays,
 //     whichever comes last; of equal ones the one with the higher value.
 //   - A Swap compares and replaces at one instant. A row that is written by Swap is written
-//     by nothing else, and read by slices with Serial.
+//     by nothing else, and read by slices with Serial. Some stores keep the two kinds of rows
+//     in two places: what Mutate wrote under a key need not show in a slice with Serial, nor
+//     what Swap wrote in one without.
 //   - Every request is answered once, to the machine that asked, unless its process ends
 //     before. A Watch is answered whenever there may be something new.
 //

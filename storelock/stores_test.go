@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/realstore"
 	"github.com/holdfast-locks/holdfast/lockertest"
 	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/memory"
 	"github.com/holdfast-locks/holdfast/storage/open"
 	"github.com/holdfast-locks/holdfast/storage/pebble"
 	"github.com/holdfast-locks/holdfast/storelock"
@@ -95,46 +96,57 @@ func TestTokensOutliveChangedSettings(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			r.only(t, false)
 			t.Parallel()
-			ctx := context.Background()
-			url := r.start(t)
-			store := r.dial(t, url, nil)
-			var last holdfast.Token
-			for turn, way := range []string{"claims", "cas", "cas", "claims", "cas", "claims", "claims", "cas"} {
-				if err := storelock.ForgetSettings(ctx, store); err != nil {
-					t.Fatal(err)
-				}
-				options := steady()
-				if way == "cas" {
-					options = steady(storelock.CAS())
-				}
-				locks, err := storelock.Open(ctx, store, options...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for range 3 {
-					lock, err := locks.Lock(ctx, "n", holdfast.Wait(time.Minute))
-					if r.name == "redis" && way != "claims" {
-						if err == nil || !strings.Contains(err.Error(), "?prefix=NAME") {
-							t.Errorf("turn %d, %s: %v; want what to do", turn, way, err)
-						}
-						break
-					}
-					if err != nil {
-						t.Fatalf("turn %d, %s: %v", turn, way, err)
-					}
-					if lock.Token() <= last {
-						t.Errorf("turn %d, %s: token %d comes after %d", turn, way, lock.Token(), last)
-					}
-					last = lock.Token()
-					if err := lock.Unlock(ctx); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := locks.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
+			takeTurns(t, r.dial(t, r.start(t), nil), r.name == "redis")
 		})
+	}
+	t.Run("memory", func(t *testing.T) {
+		store := memory.New(memory.Config{})
+		takeTurns(t, store, false)
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// takeTurns locks a name by claims and by conditional writes in turn.
+func takeTurns(t *testing.T, store storage.Store, refused bool) {
+	t.Helper()
+	ctx := context.Background()
+	var last holdfast.Token
+	for turn, way := range []string{"claims", "cas", "cas", "claims", "cas", "claims", "claims", "cas"} {
+		if err := storelock.ForgetSettings(ctx, store); err != nil {
+			t.Fatal(err)
+		}
+		options := steady()
+		if way == "cas" {
+			options = steady(storelock.CAS())
+		}
+		locks, err := storelock.Open(ctx, store, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			lock, err := locks.Lock(ctx, "n", holdfast.Wait(time.Minute))
+			if refused && way != "claims" {
+				if err == nil || !strings.Contains(err.Error(), "?prefix=NAME") {
+					t.Errorf("turn %d, %s: %v; want what to do", turn, way, err)
+				}
+				break
+			}
+			if err != nil {
+				t.Fatalf("turn %d, %s: %v", turn, way, err)
+			}
+			if lock.Token() <= last {
+				t.Errorf("turn %d, %s: token %d comes after %d", turn, way, lock.Token(), last)
+			}
+			last = lock.Token()
+			if err := lock.Unlock(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := locks.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -205,6 +205,10 @@ func (m *Machine) drop(n *name) {
 // look reads the row. First the time, because what has expired is told by that.
 func (m *Machine) look(now protocol.Time, c *claim, out *protocol.Effects) {
 	c.due = protocol.Never
+	if m.formerUnknown(c.of) {
+		m.readFormer(now, c.of, c, out)
+		return
+	}
 	if m.config.StoreClock {
 		if !m.clock.good(now, m) {
 			m.askStoreClock(now, out)
@@ -253,20 +257,13 @@ func parseMark(e *storage.Entry) (mark int64, by string, ok bool) {
 // scan reads a row in its order.
 func (m *Machine) scan(c *claim, entries []storage.Entry) (s seen) {
 	n := c.of
+	s.mark, s.by = n.former.token, n.former.rid // a mark that is equal has the last word
 	for i := range entries {
 		e := &entries[i]
 		if mark, by, is := parseMark(e); is {
 			n.seen = max(n.seen, mark)
 			if mark >= s.mark {
 				s.mark, s.by = mark, by
-			}
-			continue
-		}
-		if cell, is := decodeCell(e.Value); is && e.Column == cellColumn {
-			// What was locked with CAS before the settings were changed. A mark that is equal has the last word.
-			n.seen = max(n.seen, int64(cell.token))
-			if int64(cell.token) > s.mark {
-				s.mark, s.by = int64(cell.token), cell.rid
 			}
 			continue
 		}

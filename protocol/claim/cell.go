@@ -70,9 +70,7 @@ type cell struct {
 	known  bool // the rest is what it was when it was last heard of
 	absent bool
 	content
-	looked bool          // the mark is known: in a store whose settings were changed, claims may have left one
-	mark   uint64        // what they have left
-	since  protocol.Time // since when it is as it is, as far as was seen: flags do not count
+	since protocol.Time // since when it is as it is, as far as was seen: flags do not count
 
 	courtesy protocol.Time // until when others who have waited for it come first
 	freeing  bool          // it is being given back, and nobody waits for that but who released it
@@ -136,7 +134,9 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 	}
 	old := c.stale || n.changed // what is known of somebody else's
 	switch {
-	case k.unsure, m.changed && !k.looked, old && !c.renews && k.known && k.held && !m.ours(k):
+	case !k.unsure && m.formerUnknown(n):
+		m.readFormer(now, n, c, out)
+	case k.unsure, old && !c.renews && k.known && k.held && !m.ours(k):
 		m.readCell(now, n, c, out)
 	case c.renews:
 		next := k.content
@@ -153,7 +153,7 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 	case k.kept() && now < k.until:
 		m.regrant(now, n, c, out)
 	case !k.held || m.ours(k) || now >= k.over(m):
-		m.take(now, n, c, m.last(k)+1, out)
+		m.take(now, n, c, m.last(n)+1, out)
 	default:
 		m.waitForCell(now, n, c, out)
 	}
@@ -163,7 +163,7 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 // time, so that tokens rise also where the store has lost the cell.
 func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *protocol.Effects) {
 	c.phase = writing
-	m.take(now, c.of, c, max(1, uint64(max(0, micros)), c.of.cell.mark+1), out)
+	m.take(now, c.of, c, max(1, uint64(max(0, micros)), uint64(max(0, c.of.former.token))+1), out)
 }
 
 // take tries to have the cell, for tokens from the first on.
@@ -204,11 +204,7 @@ func (m *Machine) readCell(now protocol.Time, n *name, c *claim, out *protocol.E
 	if c != nil {
 		c.due, c.stale = protocol.Never, false
 	}
-	end := cellColumn + "\x00"
-	if m.changed && !n.cell.looked {
-		end = "" // the mark stands behind all others
-	}
-	out.Send(protocol.Storage, storage.Slice{ID: n.cell.asked, Key: n.row, Start: cellColumn, End: end, Serial: true})
+	out.Send(protocol.Storage, storage.Slice{ID: n.cell.asked, Key: n.row, Start: cellColumn, End: cellColumn + "\x00", Serial: true})
 }
 
 // onSwapped takes what became of a swap.
@@ -239,15 +235,10 @@ func (m *Machine) onCell(now protocol.Time, a asked, read storage.Sliced, out *p
 	if err == nil {
 		present, value := false, ""
 		for i := range read.Entries {
-			switch e := &read.Entries[i]; e.Column {
-			case cellColumn:
+			if e := &read.Entries[i]; e.Column == cellColumn {
 				present, value = true, e.Value
-			case marks:
-				mark, _, _ := parseMark(e)
-				k.mark = uint64(max(0, mark))
 			}
 		}
-		k.looked = true
 		err = m.learn(now, n, present, value)
 	}
 	if err != nil {
@@ -450,7 +441,7 @@ func (m *Machine) giveBack(now protocol.Time, n *name, out *protocol.Effects) {
 		m.tellFreed(n, out)
 		return
 	}
-	m.swap(now, n, nil, content{token: m.last(k)}, out)
+	m.swap(now, n, nil, content{token: m.last(n)}, out)
 }
 
 func (m *Machine) tellFreed(n *name, out *protocol.Effects) {
@@ -493,5 +484,5 @@ func (m *Machine) remember(n *name) {
 // recall returns what is remembered of a cell.
 func (m *Machine) recall(text string) cell {
 	token, known := m.memory.tokens[text]
-	return cell{known: known, looked: known, content: content{token: token}}
+	return cell{known: known, content: content{token: token}}
 }

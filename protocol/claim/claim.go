@@ -63,6 +63,7 @@ const (
 	askedSweep                            // deletion of claims
 	askedSwap                             // of a cell
 	askedCell                             // what it is
+	askedFormer                           // what the other way to lock has left
 	askedOld                              // claims that have expired
 	askedCleaning                         // their deletion
 	askedSettings                         // those of the others
@@ -233,6 +234,8 @@ func (m *Machine) onSliced(now protocol.Time, a asked, read storage.Sliced, out 
 		m.onRead(now, a, read, out)
 	case askedCell:
 		m.onCell(now, a, read, out)
+	case askedFormer:
+		m.onFormer(now, a, read, out)
 	case askedSettings:
 		m.onSettings(now, read, out)
 	case askedOld:

@@ -67,9 +67,10 @@ func (m *Machine) block() uint64 {
 
 // last is the highest token of a cell that anybody can have. Where the cell was taken and nobody got
 // it, that is the first one of the block all the same: no content of a cell comes twice.
-func (m *Machine) last(k *cell) uint64 {
+func (m *Machine) last(n *name) uint64 {
+	k := &n.cell
 	if !m.ours(k) {
-		return max(k.token, k.mark)
+		return max(k.token, uint64(max(0, n.former.token)))
 	}
 	return max(k.first, k.offer-1)
 }

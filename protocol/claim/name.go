@@ -21,6 +21,7 @@ type name struct {
 	last      int64  // the highest of a claim of ours
 	sweep     sweep
 	cell      cell // with CAS
+	former    former
 
 	asks     int  // requests to the store that are under way
 	watched  bool // the store is asked to tell of changes
@@ -37,6 +38,7 @@ func (m *Machine) nameOf(text string) *name {
 	if n == nil {
 		row, _ := m.config.row(text)
 		n = &name{text: text, row: row, seen: m.floor, last: m.floor, reminded: protocol.Never, sweep: sweep{due: protocol.Never}, cell: m.recall(text)}
+		n.former.known = n.cell.known // a cell of ours that is remembered was above it
 		m.names[text] = n
 	}
 	return n

@@ -127,33 +127,3 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
-
-// TestCellBesideClaims: what was locked with CAS before the settings changed counts as a mark does, and the higher of the
-// two counts.
-func TestCellBesideClaims(t *testing.T) {
-	m := &Machine{}
-	m.config.RID = "us"
-	cell := func(token uint64) storage.Entry {
-		was := content{token: token}
-		return storage.Entry{Column: cellColumn, Value: was.encode()}
-	}
-	mark := func(token int64) storage.Entry { return storage.Entry{Column: marks, Value: Column(token, "us")} }
-	for _, tt := range []struct {
-		row     []storage.Entry
-		seen    int64
-		outdate bool
-	}{
-		{[]storage.Entry{mark(90)}, 90, false},
-		{[]storage.Entry{cell(99)}, 99, false},
-		{[]storage.Entry{cell(100)}, 100, true},
-		{[]storage.Entry{cell(120), mark(90)}, 120, true},
-		{[]storage.Entry{cell(90), mark(120)}, 120, true},
-		{[]storage.Entry{{Column: cellColumn, Value: "something else"}}, 0, false},
-	} {
-		c := &claim{of: &name{text: "n"}, stamp: 100}
-		s := m.scan(c, tt.row)
-		if c.of.seen != tt.seen || s.outdates(c, "us") != tt.outdate {
-			t.Errorf("%v: timestamps up to %d were seen, and the claim is outdated: %v; want %d, %v", tt.row, c.of.seen, s.outdates(c, "us"), tt.seen, tt.outdate)
-		}
-	}
-}

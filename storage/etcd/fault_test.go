@@ -243,11 +243,11 @@ func TestConnectionLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	proxy.Blackhole(false)
+	// A connection that the proxy's socket has taken while it closes is reset; the next one is refused.
 	await(t, "refusal", func() bool {
 		err = store.Mutate(t.Context(), add("other", "v"))
-		return errors.Is(err, storage.ErrRefused)
+		return errors.Is(err, storage.ErrRefused) && strings.Contains(err.Error(), "connection refused")
 	})
-	of(t, err, storage.ErrRefused, "connection refused")
 	if value(t, direct, "other") != "" {
 		t.Error("what was refused is there")
 	}

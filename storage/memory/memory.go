@@ -29,7 +29,8 @@ type Store struct {
 type rows struct {
 	config Config
 	mu     sync.Mutex
-	table  table
+	table  table // rows of Mutate
+	swaps  table // rows of Swap: nothing shows in a slice of the other kind
 	open   map[*Store]struct{}
 }
 
@@ -38,7 +39,7 @@ func New(config Config) *Store {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	first := &Store{rows: &rows{config: config, table: table{rows: map[string][]column{}}, open: map[*Store]struct{}{}}}
+	first := &Store{rows: &rows{config: config, table: table{rows: map[string][]column{}}, swaps: table{rows: map[string][]column{}}, open: map[*Store]struct{}{}}}
 	first.open[first] = struct{}{}
 	return first
 }
@@ -96,6 +97,9 @@ func (s *Store) Slice(ctx context.Context, r *storage.Slice) ([]storage.Entry, e
 		return nil, err
 	}
 	defer s.mu.Unlock()
+	if r.Serial {
+		return s.swaps.slice(r, s.config.Now()), nil
+	}
 	return s.table.slice(r, s.config.Now()), nil
 }
 
@@ -105,7 +109,7 @@ func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, err
 		return storage.Swapped{}, err
 	}
 	defer s.mu.Unlock()
-	swapped := s.table.swap(w, s.config.Now())
+	swapped := s.swaps.swap(w, s.config.Now())
 	if swapped.Done {
 		s.tell(w.Key)
 	}

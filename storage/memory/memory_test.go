@@ -146,7 +146,7 @@ func TestHandles(t *testing.T) {
 			t.Errorf("after Close: %v", err)
 		}
 		three := one.Share()
-		if entries, err := three.Slice(t.Context(), &storage.Slice{Key: "k"}); err != nil || len(entries) != 1 {
+		if entries, err := three.Slice(t.Context(), &storage.Slice{Key: "k", Serial: true}); err != nil || len(entries) != 1 {
 			t.Errorf("a handle that came later sees %v, %v", entries, err)
 		}
 		ended, cancel := context.WithCancel(t.Context())

@@ -212,10 +212,10 @@ func (m *mutant) Swap(ctx context.Context, given *storage.Swap) (storage.Swapped
 	case m.is("swap says no value"):
 		swapped.Value = ""
 	case m.is("swap takes the row") && swapped.Done:
-		entries, _ := m.Store.Slice(ctx, &storage.Slice{Key: own.Key})
+		entries, _ := m.Store.Slice(ctx, &storage.Slice{Key: own.Key, Serial: true})
 		for _, e := range entries {
 			if e.Column != own.Column {
-				_ = m.Store.Mutate(ctx, &storage.Mutate{Key: own.Key, Deletions: []string{e.Column}})
+				_, _ = m.Store.Swap(ctx, &storage.Swap{Key: own.Key, Column: e.Column, Old: e.Value})
 			}
 		}
 	}
