@@ -67,14 +67,18 @@ func (t *Table) Revoke(s SessionID, name string, token holdfast.Token, why holdf
 	return i != 0
 }
 
-// Recall revokes one hold, as [Table.Release] names it, because of why, if it was asked for over
-// a stream. It reports whether session s has such a hold.
+// Recall has the holder of one hold, as [Table.Release] names it, told to end it because of why, if
+// it was asked for over a stream. A grant is revoked as a whole: so the hold is made revoked where it is
+// the only one of its grant, and otherwise its grant stays for the others. It reports whether session s
+// has such a hold.
 func (t *Table) Recall(s SessionID, name string, token holdfast.Token, request uint64, why holdfast.Loss, out *[]Decision) bool {
 	i := t.findHold(s, name, token, request)
 	if i == 0 || t.seats.at(i).request >= SingleCall {
 		return false
 	}
-	t.revoke(i, why)
+	if d := t.seats.at(i).detail; d == 0 || t.details.at(d).holds == 1 {
+		t.revoke(i, why)
+	}
 	*out = append(*out, t.revocation(i, why))
 	return true
 }

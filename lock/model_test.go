@@ -345,6 +345,25 @@ func (m *model) cancel(now Time, s SessionID, name string, id uint64) []Decision
 	return m.release(now, s, name, 0, id)
 }
 
+func (m *model) recall(s SessionID, name string, token holdfast.Token, id uint64) []Decision {
+	n := m.find(name)
+	if n == nil {
+		return nil
+	}
+	for _, g := range n.grants {
+		if g.request.Session != s || token != 0 && g.token != token || token == 0 && id == 0 {
+			continue
+		}
+		if hold := cmp.Or(id, g.holds[len(g.holds)-1]); slices.Contains(g.holds, hold) {
+			if len(g.holds) == 1 {
+				g.revoke(holdfast.EndedByAnother)
+			}
+			return []Decision{m.revoked(g, hold, holdfast.EndedByAnother)}
+		}
+	}
+	return nil
+}
+
 func (m *model) revoked(g *modelGrant, id uint64, why holdfast.Loss) Decision {
 	d := toldOf(Revoked, g, id)
 	d.Loss = why

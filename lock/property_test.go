@@ -163,6 +163,22 @@ func (w *world) breakGrants(rt *rapid.T) {
 	w.compare(rt, want)
 }
 
+// recall tells one hold to end; the other holds of its grant stay.
+func (w *world) recall(rt *rapid.T) {
+	r, token := w.drawSeat(rt)
+	if rapid.IntRange(0, 3).Draw(rt, "latest") == 0 {
+		r.ID = 0
+	} else if rapid.IntRange(0, 3).Draw(rt, "anyToken") == 0 {
+		token = 0
+	}
+	is := w.table.Recall(r.Session, r.Name, token, r.ID, holdfast.EndedByAnother, &w.out)
+	want := w.model.recall(r.Session, r.Name, token, r.ID)
+	if is != (want != nil) {
+		rt.Fatalf("recall of %d under %d: %v, want %v", r.ID, token, is, want)
+	}
+	w.compare(rt, want)
+}
+
 func (w *world) extend(rt *rapid.T) {
 	r, token := w.drawSeat(rt)
 	hold := 20 * time.Duration(rapid.IntRange(0, 4).Draw(rt, "hold"))
@@ -362,7 +378,7 @@ func TestTableIsItsModel(t *testing.T) {
 			do   func(*rapid.T)
 		}{
 			{3 * often, w.acquire}, {often, w.release}, {often, w.cancel}, {often, w.tick},
-			{often / 2, w.breakGrants}, {often, w.adopt}, {often / 2, w.revoke}, {often / 2, w.extend}, {often / 2, w.pass}, {often / 2, w.resume},
+			{often / 2, w.breakGrants}, {often, w.adopt}, {often / 2, w.revoke}, {often / 2, w.recall}, {often / 2, w.extend}, {often / 2, w.pass}, {often / 2, w.resume},
 			{seldom, w.revokeSession}, {seldom, w.endWhere}, {seldom, w.burst}, {seldom, w.endSession}, {seldom, w.pause}, {2 * seldom, w.outage}, {seldom, w.beginReign}, {2 * seldom, w.restore},
 		} {
 			for range step.odds {
