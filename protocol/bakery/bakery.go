@@ -268,7 +268,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	case Started:
 		m.onStarted(now, ev.From, &msg, out)
 	case Elect:
-		m.onElect(ev.From, &msg, out)
+		m.onElect(now, ev.From, &msg, out)
 	case Elected:
 		m.onElected(now, ev.From, &msg, out)
 	case Leaders:

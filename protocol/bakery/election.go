@@ -363,7 +363,8 @@ func (m *Machine) choose(stay []clientele.Place) []clientele.Place {
 	return leaders
 }
 
-// propose asks the view to agree to an election.
+// propose asks the view to agree to an election, again and again until all members have: a member that was told
+// before who goes on asks nothing of its own accord, and the announcement may be lost on its way to it.
 func (m *Machine) propose(now protocol.Time, out *protocol.Effects) {
 	p := &m.poll
 	p.delay = protocol.Longer(p.delay, m.config.Patience)
@@ -376,14 +377,18 @@ func (m *Machine) propose(now protocol.Time, out *protocol.Effects) {
 	m.agree(now, m.config.Self, out)
 }
 
-// onElect agrees to take no older election.
-func (m *Machine) onElect(from protocol.ID, msg *Elect, out *protocol.Effects) {
+// onElect agrees to take no older election. A member that does not know the outcome yet asks for it, until it is told.
+func (m *Machine) onElect(now protocol.Time, from protocol.ID, msg *Elect, out *protocol.Effects) {
 	if from != m.elector() || msg.Election.Term.Before(m.promised) || msg.Election.Term.Before(m.term.Term) {
 		return
 	}
 	m.poll.copies = 0
 	m.recount = m.complains
 	m.promised = msg.Election.Term
+	if p := &m.poll; p.settled && m.term.Term.Before(m.promised) {
+		p.settled, p.pause = false, m.config.Patience
+		p.due = now + p.pause
+	}
 	out.Send(from, Elected{Tag: m.standing.Tag(), Term: m.promised})
 }
 
@@ -394,7 +399,7 @@ func (m *Machine) onElected(now protocol.Time, from protocol.ID, msg *Elected, o
 	case from == m.elector():
 		m.poll.copies = 0
 		m.recount = m.complains
-	case msg.Term != (Term{}) && msg.Term == m.poll.election.Term && !m.poll.done:
+	case msg.Term != (Term{}) && msg.Term == m.poll.election.Term:
 		m.agree(now, from, out)
 	}
 }
@@ -409,11 +414,13 @@ func (m *Machine) agree(now protocol.Time, from protocol.ID, out *protocol.Effec
 	if !slices.Contains(p.agreed, from) {
 		p.agreed = append(p.agreed, from)
 	}
-	if p.done || len(p.agreed) <= len(m.standing.View.Members)/2 || !slices.Contains(p.agreed, m.standing.View.Coordinator) {
-		return
+	if !p.done && len(p.agreed) > len(m.standing.View.Members)/2 && slices.Contains(p.agreed, m.standing.View.Coordinator) {
+		p.done = true
+		m.announce(now, out)
 	}
-	p.done, p.again = true, protocol.Never
-	m.announce(now, out)
+	if p.done && len(p.agreed) == len(m.standing.View.Members) {
+		p.again = protocol.Never
+	}
 }
 
 // onLeaders takes who leads.
