@@ -401,6 +401,13 @@ func (c *Client) tellLate(s *session, deadline int64) {
 func (c *Client) onBeat() {
 	if c.session != nil && c.stream != nil {
 		c.push(sendBeat, nil)
-		c.alarms.arm(&c.beat, c.clock.Now()+max(time.Millisecond, c.session.ttl/4))
+		c.alarms.arm(&c.beat, c.clock.Now()+c.beatAfter(c.session.ttl))
 	}
+}
+
+// beatAfter is how long after a heartbeat the next one is sent: a quarter of the ttl to a third, drawn
+// anew each time. Clients that have connected at the same moment, as after the loss of their member, do
+// not go on beating at the same moment.
+func (c *Client) beatAfter(ttl time.Duration) time.Duration {
+	return max(time.Millisecond, ttl/4+c.settings.draw(ttl/12))
 }

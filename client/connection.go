@@ -25,6 +25,8 @@ const (
 	maxPause   = time.Second
 	minAttempt = 500 * time.Millisecond
 	maxAttempt = 5 * time.Second
+	// freshAttempt is how long one address may take to open a session.
+	freshAttempt = 30 * time.Second
 )
 
 // stream is a stream that was welcomed.
@@ -77,7 +79,7 @@ func (c *Client) connected() bool { return c.stream != nil }
 // attend opens one stream. Without an error a session was opened or resumed on it, and
 // it is served until it breaks.
 func (c *Client) attend(a *contact) error {
-	conn, err := connect(c.settings, &a.door)
+	conn, err := connect(c.settings, &a.door, freshAttempt)
 	if err != nil {
 		return err
 	}
@@ -147,12 +149,14 @@ func dialTarget(place wire.Address) string {
 	return "passthrough:///" + place.Place
 }
 
-// attemptLimit leaves time for another address before the session ends.
+// attemptLimit leaves time for another address before the session ends. Without a session no deadline
+// presses, and the other addresses are asked beside this one anyway: an attempt that a member with much to
+// do will come to is not thrown away and made again, which would cost it more than to serve it.
 func (c *Client) attemptLimit() time.Duration {
 	if ttl := c.TTL(); ttl > 0 {
 		return min(max(ttl/4, minAttempt), maxAttempt)
 	}
-	return maxAttempt
+	return freshAttempt
 }
 
 // hello says hello for the present session if it is alive, else for a new one.
@@ -302,7 +306,7 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 		return errEnded
 	}
 	c.refill()
-	c.alarms.arm(&c.beat, sent+max(time.Millisecond, ttl/4))
+	c.alarms.arm(&c.beat, sent+c.beatAfter(ttl))
 	c.log.Info("connected", "address", place, "member", s.member, "session", s.id)
 	if !c.begun {
 		c.begun = true

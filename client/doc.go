@@ -8,8 +8,9 @@
 // What the client holds, it holds until its session's deadline: the time at which
 // it sent the latest heartbeat that was acknowledged, plus the ttl in the answer,
 // on a clock that runs while the machine sleeps. When the answer came decides
-// nothing. A heartbeat is sent every quarter of the ttl, and each answer is matched
-// to its own heartbeat by its id. A lock's Context ends at the deadline by itself,
+// nothing. A heartbeat is sent a quarter of the ttl to a third after the one before, as drawn
+// each time, so that clients that have connected together do not beat together. Each answer is
+// matched to its own heartbeat by its id. A lock's Context ends at the deadline by itself,
 // before anybody else can be granted the name. A deadline that has passed has
 // passed: an answer that comes later revives nothing, not even where nobody has
 // looked at the clock yet, and the session is never used again.
@@ -20,7 +21,8 @@
 // then at the others in turn, with pauses from 10 ms to 1 s. An address that does not
 // answer is not waited for: after 250 ms the next one is asked as well, and the first that
 // welcomes the Client serves it. The others are let go; a session that one of them has
-// opened meanwhile is ended. The session is resumed
+// opened meanwhile is ended. Where no session waits, an address is given 30 s: what a member with thousands
+// of others to serve has begun for a client is not thrown away and made again. The session is resumed
 // by its id and secret, and each operation whose answer has not been seen is sent
 // again under its id, in the order of the ids; the authority acts on it once. When
 // no heartbeat has been acknowledged for half of the ttl another stream is opened,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -39,7 +40,12 @@ type settings struct {
 	log      *slog.Logger
 	clock    clock.Clock
 	goodbye  time.Duration // how long Close waits for the end of its session
+	// draw draws a length of time below another.
+	draw func(below time.Duration) time.Duration
 }
+
+// drawBelow draws a length of time below another, which may be too short to draw from.
+func drawBelow(below time.Duration) time.Duration { return rand.N(max(below, 1)) }
 
 // TTL asks for a session that lives for d after its last heartbeat: the longer, the
 // fewer heartbeats, and the later a lost client's locks are free. The server may
@@ -121,12 +127,17 @@ func KeepLost() Option { return func(s *settings) { s.keep = true } }
 // withClock replaces the clock that deadlines are counted on.
 func withClock(c clock.Clock) Option { return func(s *settings) { s.clock = c } }
 
+// withDraw replaces what draws a length of time below another.
+func withDraw(draw func(time.Duration) time.Duration) Option {
+	return func(s *settings) { s.draw = draw }
+}
+
 // withGoodbye replaces the time that Close waits.
 func withGoodbye(d time.Duration) Option { return func(s *settings) { s.goodbye = d } }
 
 // resolve applies the options and checks them.
 func resolve(options []Option) (*settings, error) {
-	s := &settings{space: holdfast.DefaultSpace, goodbye: closeLimit}
+	s := &settings{space: holdfast.DefaultSpace, goodbye: closeLimit, draw: drawBelow}
 	for _, option := range options {
 		option(s)
 	}
@@ -191,8 +202,8 @@ func program() string {
 	return fmt.Sprintf("%s@%s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
 }
 
-// dialOptions is what every gRPC connection is made with.
-func (s *settings) dialOptions() []grpc.DialOption {
+// dialOptions is what every gRPC connection is made with. Attempt is how long it may take to make one.
+func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 	serverName := ""
 	switch {
 	case s.files != nil:
@@ -207,7 +218,7 @@ func (s *settings) dialOptions() []grpc.DialOption {
 		// member is back, without looking again.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: minPause, Multiplier: 2, Jitter: 0.2, MaxDelay: maxPause},
-			MinConnectTimeout: maxAttempt,
+			MinConnectTimeout: attempt,
 		}),
 		// Where these are given gRPC does not measure the connection's bandwidth, for
 		// which it would send a ping with nearly every frame.

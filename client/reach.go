@@ -30,13 +30,13 @@ type member struct {
 func newMember(settings *settings, place wire.Address) (*member, error) {
 	m := &member{door: door{place: place}}
 	var err error
-	m.conn, err = connect(settings, &m.door)
+	m.conn, err = connect(settings, &m.door, maxAttempt)
 	return m, err
 }
 
-// connect makes a connection that gRPC opens when it is used, through a door.
-func connect(settings *settings, d *door) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient(dialTarget(d.place), append(settings.dialOptions(), grpc.WithContextDialer(d.open))...)
+// connect makes a connection that gRPC opens when it is used, through a door, in no more time than limit.
+func connect(settings *settings, d *door, limit time.Duration) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(dialTarget(d.place), append(settings.dialOptions(limit), grpc.WithContextDialer(d.open))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", d.place, err)
 	}

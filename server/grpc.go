@@ -55,6 +55,7 @@ type grpcServer struct {
 	outboxBytes  int
 	unsent       outboxes
 	connections  int
+	stile        *turnstile
 
 	ending    context.Context // ends when the server stops
 	leave     context.CancelFunc
@@ -74,6 +75,7 @@ func newGRPC(c Config, s *service) *grpcServer {
 		outboxBytes:  outboxBytes,
 		unsent:       outboxes{most: unsentBytes, share: unsentShare},
 		connections:  c.Limits.Connections,
+		stile:        newTurnstile(greetedAtOnce, greetingLine, greetingLimit),
 		live:         liveStreams{all: map[*stream]struct{}{}},
 		occupants:    occupants{bySession: map[lock.SessionID]*stream{}},
 		frames:       sync.Pool{New: func() any { return newFrame() }},
@@ -118,7 +120,8 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 
 // serve answers the connections of l until stop. The error is nil after stop.
 func (g *grpcServer) serve(l net.Listener) error {
-	err := g.rpc.Serve(bound(l, g.connections, g.service.observer).as("grpc").among(g.service.doors))
+	within := bound(l, g.connections, g.service.observer).as("grpc").among(g.service.doors)
+	err := g.rpc.Serve(inTurn{within, g.stile})
 	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve gRPC on %v: %w", l.Addr(), err)
 	}

@@ -36,6 +36,7 @@ func (s *stream) greet(frame *frames.Operations) (rest []*api.Operation, arrived
 		s.refuseStream(err)
 		return nil, 0, false
 	}
+	wasGreeted(s.rpc.Context())
 	s.box.first(welcome)
 	s.box.signal()
 	close(s.opened)

@@ -48,6 +48,7 @@ func (h *web) recognize(c *exchange) error {
 
 // admitUnary lets clients in, whoever else may connect to the port.
 func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	wasGreeted(ctx)
 	if err := g.admit(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
@@ -58,6 +59,9 @@ func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.Una
 func (g *grpcServer) admitStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if err := g.admit(stream.Context(), info.FullMethod); err != nil {
 		return err
+	}
+	if info.FullMethod != api.Sessions_Open_FullMethodName { // which says by itself when it was greeted
+		wasGreeted(stream.Context())
 	}
 	return handler(server, stream)
 }

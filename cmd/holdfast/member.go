@@ -36,6 +36,7 @@ import (
 // it.
 type member struct {
 	settings   *config.Config
+	version    string
 	log        *slog.Logger
 	listen     string             // where it really listens
 	http       string             // "" where HTTP is off
@@ -58,7 +59,7 @@ type member struct {
 // who this is where no name was given, and because two processes at one address are
 // the mistake that is made most often.
 func (p *program) startMember(ctx context.Context, settings *config.Config, log *slog.Logger) (*member, error) {
-	m := &member{settings: settings, log: log, stores: stores{}, left: make(chan struct{})}
+	m := &member{settings: settings, version: version(), log: log, stores: stores{}, left: make(chan struct{})}
 	var err error
 	if m.identities, err = settings.TLS.Open(log); err != nil {
 		return nil, misconfigured("serve: %w", err)
@@ -359,7 +360,7 @@ func (m *member) identity() server.Identity {
 		state = "normal"
 	}
 	return server.Identity{
-		Cluster: m.cluster(), Version: version(), Sync: m.node.SyncTime(),
+		Cluster: m.cluster(), Version: m.version, Sync: m.node.SyncTime(),
 		Member: wire.Member{
 			Name: m.node.Name(), ID: uint64(remembered.ID), Incarnation: remembered.Incarnation, Voter: !m.settings.Guest(), Founder: !m.settings.Guest(),
 			Address: m.address(), HTTP: m.http,
