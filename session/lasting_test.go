@@ -521,6 +521,30 @@ func TestWaitThatCameThroughAnother(t *testing.T) {
 	}
 }
 
+// TestWaitsEndWithTheirSession: another client ends a session that waits in a lasting space. Each of its requests is refused,
+// and the session ends.
+func TestWaitsEndWithTheirSession(t *testing.T) {
+	d := newLasting(t, 7)
+	holder, s := d.open(1, session.Stream, 0), d.open(2, session.Stream, 0)
+	d.lock(1, vaultPort, holder.ID, 1, "a")
+	d.lock(2, vaultPort, s.ID, 1, "a")
+	d.lock(2, vaultPort, s.ID, 2, "a")
+	d.told = nil
+	end := d.ask(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
+	if ended := answered[*session.Ended](d, end); ended == nil || ended.Err != nil {
+		t.Errorf("the session has not ended: %+v", ended)
+	}
+	refused := 0
+	for i := range d.told {
+		if told := &d.told[i]; told.Decision.Kind == lock.Refused && told.Decision.Err == holdfast.EndedByAnother && told.To.Sink == 2 {
+			refused++
+		}
+	}
+	if refused != 2 {
+		t.Errorf("%d of two requests are refused: %+v", refused, d.told)
+	}
+}
+
 // TestNumbers: calls without a stream get ids that follow one another, above all of a stream's client; others at a member of
 // another life, and where the count is at its end; and none when the session has ended.
 func TestNumbers(t *testing.T) {

@@ -141,8 +141,9 @@ func (m *Desk) recall(now protocol.Time, p *presence, port protocol.Port, of pro
 	m.routeRevoked(p, told)
 }
 
-// hearRecalled tells who waits for the end of a hold that it has come, or that the space could not be asked for it. It reports
-// whether the decision was about that alone.
+// hearRecalled tells the calls that wait for the end of a request that it has come, or that the space could not be asked for
+// it. It reports whether the decision was about that alone. A request that waited ends by being refused, because another
+// client has ended it; the client at the stream is told that as well.
 func (m *Desk) hearRecalled(p *presence, port protocol.Port, d lock.Decision, called protocol.CallID, out *protocol.Effects) (own bool) {
 	switch d.Kind {
 	case lock.Released, lock.Lost:
@@ -161,7 +162,7 @@ func (m *Desk) hearRecalled(p *presence, port protocol.Port, d lock.Decision, ca
 		if !waits {
 			continue
 		}
-		own = d.Kind == lock.Refused
+		own = d.Kind == lock.Refused && d.Err != holdfast.EndedByAnother
 		delete(p.recalled, key)
 		answer := d
 		if !own {

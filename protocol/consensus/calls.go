@@ -56,7 +56,7 @@ type work struct {
 	number   uint64
 	client   *client
 	presence *presence       // Open
-	request  *request        // Acquire; Release of a piece; LetIn: the suspension
+	request  *request        // Acquire; Release of a piece; LetIn: the suspension; Recall: what is known of it
 	breaking *breaking       // Break of a suspension of several shards
 	call     protocol.CallID // Release, Extend, Break: who waits
 	answered bool
@@ -378,6 +378,9 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 		return
 	}
 	w.client = c
+	if op.Kind == replica.Recall {
+		w.request = c.requests[op.Request]
+	}
 	op.Session = c.id
 	if op.Kind == replica.Release && m.isWhole(op.Name) {
 		m.releaseWhole(w, out)

@@ -328,14 +328,16 @@ func (m *Machine) doneHeld(p *part, w *work, result *shard.Result, out *protocol
 }
 
 // recalled answers a Recall that nothing was done for, or after which nothing is left to be told: the rest is told as the
-// shard decides it.
+// shard decides it. What has waited is refused.
 func (m *Machine) recalled(p *part, w *work, result *shard.Result, out *protocol.Effects) {
 	err := result.Err
 	switch {
 	case isNotHeld(err):
 		err = holdfast.ErrNotHeld
-	case err == nil && p.isOpen(w):
+	case err == nil && p.isOpen(w), err == nil && w.request != nil && w.request.here && w.client.requests[w.op.Request] != w.request:
 		return
+	case err == nil && w.op.Token == 0:
+		err = holdfast.EndedByAnother
 	}
 	m.answerHeld(w, w.client.desk, err, out)
 }
