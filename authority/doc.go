@@ -127,8 +127,11 @@
 // # Operators
 //
 // Break, Show, Scan and Inspect are answered by the authority, whichever member is
-// asked. A Break is executed once, or its answer is ErrUnavailable: then, if its
-// authority was lost meanwhile, it may have been. Show and Scan travel in parts of
+// asked. A Break is executed once. One that was sent to an authority which is none any more
+// goes to the next one only after the former one has said that it has not executed it and
+// never will; so an authority remembers what it has executed beyond its reign (executed.go).
+// If the authority was lost meanwhile the answer is ErrUnavailable, and it may have been
+// executed. Show and Scan travel in parts of
 // Config.Chunk holders and waiters; a queue that changes between two parts is told as it
 // was at each.
 //
@@ -143,5 +146,6 @@
 //	revoke.go     a member that leaves       close.go     a space that is closed at one
 //	estate.go     what is handed over        keep.go      what a member holds on to
 //	tally.go      who is granted how much    loan.go      and what its authority knows of it
-//	silence.go    who waits in vain          messages.go
+//	silence.go    who waits in vain          executed.go  a Break, and a change of authority
+//	messages.go
 package authority

@@ -241,8 +241,11 @@ func (m *Machine) Wants() bool {
 	return m.authority == nil && (len(h.records) > h.held+h.unused || h.unconfirmed > 0 || h.extending > 0)
 }
 
-// Asks reports whether operators here wait for an authority's answer.
-func (m *Machine) Asks() bool { return len(m.holder.operations) > 0 }
+// Asks reports whether operators here wait for the authority's answer, and not for that of an
+// earlier one.
+func (m *Machine) Asks() bool {
+	return slices.ContainsFunc(m.holder.operations, func(o *operation) bool { return !m.doubted(o) })
+}
 
 // Exhausted reports whether this member is the authority, and its reign has no tokens left.
 func (m *Machine) Exhausted() bool { return m.deciding && m.authority.table.Exhausted() }
@@ -291,6 +294,10 @@ func (m *Machine) NobodyDecides(now protocol.Time, out *protocol.Effects) {
 	operations := m.holder.operations
 	m.holder.operations = nil
 	for _, o := range operations {
+		if m.doubted(o) {
+			m.holder.operations = append(m.holder.operations, o)
+			continue
+		}
 		switch fact := o.fact.(type) {
 		case *protocol.Show:
 			out.Reply(o.call, &lock.Lock{Name: fact.Name})

@@ -111,6 +111,7 @@ type Machine struct {
 	authority *authority // nil unless this member is the authority
 	holder    holder
 	instance  instance
+	executed  map[protocol.ID]*executed // what other members' operators have had done, in all reigns of this member
 	about     About
 	asked     asked
 	scratch   []lock.Decision
@@ -193,7 +194,7 @@ func New(c Config, r Rules) (*Machine, error) {
 	if _, err := lock.New(c.Table); err != nil {
 		return nil, err
 	}
-	return &Machine{config: configuration{c, r}, self: c.Self, holder: newHolder()}, nil
+	return &Machine{config: configuration{c, r}, self: c.Self, holder: newHolder(), executed: map[protocol.ID]*executed{}}, nil
 }
 
 // Config returns what this member was told, with the defaults in the place of zeros.

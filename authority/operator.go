@@ -14,12 +14,25 @@ type operation struct {
 	call     protocol.CallID
 	fact     any // what is asked
 	ask      Ask
-	asked    bool          // an authority may have heard it
+	to       addressee     // the authority that may have executed it; zero while none may have
 	due      protocol.Time // when to ask again
 	pause    protocol.Time
 	deadline protocol.Time // when to say that nobody answers
 	scanned  protocol.Scanned
 	scanning bool // it is a Scan, whatever is asked for next
+}
+
+// addressee is an authority to which a Break was sent. It alone can say what became of it.
+type addressee struct {
+	authority   protocol.ID
+	incarnation uint64 // of the authority's process: a later one remembers nothing
+	version     Version
+}
+
+// doubted reports whether an authority that this member follows no more may have executed the
+// operation: then that one is asked until it has answered, and no other.
+func (m *Machine) doubted(o *operation) bool {
+	return !protocol.Mutated("break sent on unanswered") && o.to.authority != 0 && (o.to.authority != m.reign.Authority || o.to.version != m.reign.Version)
 }
 
 // How long an operator waits for an answer, in units of patience. A listing can wait
@@ -106,14 +119,26 @@ func (m *Machine) otherCall(now protocol.Time, ev protocol.Event, out *protocol.
 
 func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects) {
 	o.due = protocol.Never
-	if m.config.Outlives && (m.authority != nil || !m.speaks()) {
-		return // until there is somebody to ask
-	}
 	ask := o.ask
-	o.asked = true
-	m.expect(now)
-	ask.Stamp, ask.Low = m.stamp(), m.holder.operations[0].ask.Number
-	m.toAuthority(ask, out)
+	ask.Low = m.holder.operations[0].ask.Number
+	switch {
+	case m.doubted(o):
+		if !m.admitted() {
+			return // until a view has this member again
+		}
+		ask.Stamp = Stamp{Epoch: m.view.Epoch, Version: o.to.version, Tenure: m.lease.Tenure}
+		out.Send(o.to.authority, ask)
+	case m.config.Outlives && (m.authority != nil || !m.speaks()):
+		return // until there is an authority to ask
+	default:
+		if o.ask.Kind == AskBreak {
+			member, _ := m.view.Of(m.reign.Authority)
+			o.to = addressee{m.reign.Authority, member.Tenure.Incarnation, m.reign.Version}
+		}
+		m.expect(now)
+		ask.Stamp = m.stamp()
+		m.toAuthority(ask, out)
+	}
 	o.pause = protocol.Longer(o.pause, m.config.Patience)
 	o.due = now + o.pause
 }
@@ -144,8 +169,8 @@ func (m *Machine) endOperations(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// turnOperations goes on under another reign. What changes nothing is asked again, from
-// the start; a Break may have been executed.
+// turnOperations goes on under another reign. What changes nothing is asked again, from the
+// start. A Break that was sent waits for the word of the authority that has got it.
 func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
 	if !m.config.Outlives {
 		m.endOperations(now, out)
@@ -155,10 +180,11 @@ func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
 	m.holder.operations = nil
 	for _, o := range operations {
 		again := newOperation(o.call, o.fact)
-		again.ask.Number, again.deadline = o.ask.Number, o.deadline
+		again.ask.Number, again.deadline, again.to = o.ask.Number, o.deadline, o.to
 		switch {
-		case o.asked && o.ask.Kind == AskBreak:
-			m.unanswered(now, o, holdfast.ErrUnavailable, out)
+		case m.doubted(again):
+			again.due, again.pause = o.due, o.pause
+			m.holder.operations = append(m.holder.operations, again)
 		case m.deciding:
 			m.authorityOperator(now, protocol.Event{Kind: protocol.Call, Call: o.call, Fact: o.fact}, out)
 		default:
@@ -274,13 +300,11 @@ func (m *Machine) authorityOperator(now protocol.Time, ev protocol.Event, out *p
 // onAsk answers an operator at another member. A Break is executed once: its answer is
 // kept until its number is below what is still asked.
 func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effects) {
-	for len(p.broken) > 0 && p.broken[0].Number < msg.Low {
-		p.broken = p.broken[1:]
-	}
-	if msg.Number < msg.Low || msg.Number < p.low || !m.deciding && msg.Kind != AskInspect {
+	e := m.executedFor(p.id, p.tenure.Incarnation)
+	e.forget(msg.Low)
+	if msg.Number < e.low || !m.deciding && msg.Kind != AskInspect {
 		return
 	}
-	p.low = max(p.low, msg.Low)
 	answer := Answer{Number: msg.Number, Skip: msg.Skip}
 	switch msg.Kind {
 	case AskShow:
@@ -289,14 +313,12 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 	case AskScan:
 		m.scanPart(now, msg, &answer)
 	case AskBreak:
-		for _, known := range p.broken {
-			if known.Number == msg.Number {
-				known.Stamp = m.authorityStamp(p)
-				out.Send(p.id, known)
-				return
-			}
+		if known, is := e.answer(msg.Number); is {
+			known.Stamp = m.authorityStamp(p)
+			out.Send(p.id, known)
+			return
 		}
-		if len(p.broken) >= 4*m.config.Operators {
+		if len(e.answers) >= 4*m.config.Operators {
 			return // so many cannot be under way: it asks again
 		}
 		grants, err := m.breakName(now, &protocol.Break{Name: msg.Name, Token: msg.Token, Reason: msg.Reason}, out)
@@ -304,7 +326,7 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 		for _, g := range grants {
 			answer.Grants = append(answer.Grants, g.After(-now))
 		}
-		p.broken = append(p.broken, answer)
+		e.answers = append(e.answers, answer)
 	case AskInspect:
 		answer.Condition = conditionAt(*m.condition(now), -now)
 	default:

@@ -24,9 +24,7 @@ type peer struct {
 	acks    []uint64
 	acksDue protocol.Time // when acknowledgements travel by themselves
 
-	broken []Answer // to its Breaks, until it has heard them
-	low    uint64   // its Asks below have been answered
-	past   past     // its wishes that are over, as far as copies of them may be under way
+	past past // its wishes that are over, as far as copies of them may be under way
 
 	grants int // that were given to its clients since the last Tally
 }

@@ -236,6 +236,7 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 		m.remind(r)
 	}
 	m.confirm(out)
+	m.askWaiting(now, out)
 }
 
 // onKnown takes what an authority has to say beside any message.

@@ -46,8 +46,12 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 		m.authority.epoch = view.Epoch
 		m.authorityView(now, out)
 	}
-	if !same {
+	m.forgetGone(now, out)
+	switch {
+	case !same:
 		m.turnOperations(now, out)
+	case away:
+		m.askWaiting(now, out)
 	}
 	m.confirm(out)
 	m.keptInfoRequest(now, out)

@@ -28,6 +28,7 @@ type counts struct {
 	peers     [peerCount]int        // what concerns members that ask one another
 	logs      [logCount]int         // what concerns members' journals
 	meddled   [meddledCount]int     // what came of calls with a client's credentials
+	crossed   [crossedCount]int     // what came of breaks while the authority moves
 	votes     [voteCount]int        // how who votes has changed
 	again     [againCount]int       // what concerns calls that are made again
 	leads     leads                 // what concerns leaders that number tickets
@@ -130,6 +131,9 @@ func (c *counts) add(o *counts) {
 	}
 	for i, n := range o.meddled {
 		c.meddled[i] += n
+	}
+	for i, n := range o.crossed {
+		c.crossed[i] += n
 	}
 	for i, n := range o.again {
 		c.again[i] += n

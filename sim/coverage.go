@@ -175,7 +175,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	s.counts.listKept(c, row)
 	s.counts.listLogs(c, row)
 	s.counts.listVotes(c, row)
-	s.counts.listMeddling(c, row)
+	s.counts.listOperators(c, row)
 	s.counts.listAgain(c, row)
 	for _, m := range c.Protocol.Universe.Below {
 		if c.Protocol.never(m) {

@@ -206,6 +206,9 @@ func (m *member) noted(note protocol.Note) {
 	if _, is := note.(grantor.Placing); is {
 		m.world.count.placed++
 	}
+	if broke, is := note.(protocol.Broke); is {
+		m.world.did(m, broke)
+	}
 	m.world.count.voted(note)
 	if serving, ok := note.(protocol.Serving); ok {
 		m.world.count.reigns++

@@ -61,6 +61,9 @@ func (n *nemesis) begin() {
 	if w.settings.meddles > 0 {
 		n.again(meddles, w.settings.meddles, n.meddle)
 	}
+	if w.settings.crosses > 0 {
+		n.again(crosses, w.settings.crosses, n.cross)
+	}
 	if w.settings.bias.Strand {
 		n.strandAgain()
 	}
@@ -95,6 +98,7 @@ const (
 	strikesKept = "snatch"
 	reforms     = "reform"
 	meddles     = "meddle"
+	crosses     = "cross"
 )
 
 // when begins the next act of a kind, and records when it happens.
@@ -131,6 +135,7 @@ func (n *nemesis) follow() {
 	schedule(strikesKept, n.snatch)
 	schedule(reforms, n.reform)
 	schedule(meddles, n.meddle)
+	schedule(crosses, n.cross)
 }
 
 // deed returns what lets a fault of the kind happen; nil where the weather does it, or

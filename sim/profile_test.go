@@ -27,6 +27,9 @@ func full(c *Config, seeds int) *Summary {
 	for i := range s.counts.meddled {
 		s.counts.meddled[i] = 1
 	}
+	for i := range s.counts.crossed {
+		s.counts.crossed[i] = 1
+	}
 	for _, why := range losses {
 		s.counts.losses[why] = 1
 	}

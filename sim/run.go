@@ -191,6 +191,7 @@ func (w *world) phases() (settled time.Duration, whole bool) {
 		w.count.phases[phaseSettled]++
 	}
 	w.checkCosts()
+	w.checkCrossing()
 	return settled, true
 }
 

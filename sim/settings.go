@@ -65,6 +65,7 @@ type settings struct {
 	reforms         time.Duration    // how often operators change who votes there; 0 means never
 	autopilot       time.Duration    // after which silence others go on without a member's vote; 0 means never
 	meddles         time.Duration    // how often others use a client's credentials (meddling.go); 0 means never
+	crosses         time.Duration    // how often operators break locks while the authority moves (crossing.go); 0 means never
 	eager           time.Duration    // how often several members become the authority at once (eager.go); 0 means never
 	strikes         bool             // who takes part in a transfer crashes
 	snatch          time.Duration    // how often a member crashes that keeps something; 0 means never
@@ -416,6 +417,9 @@ func (s *settings) String() string {
 	}
 	if s.meddles > 0 {
 		row("meddles", "every %v", s.meddles.Round(time.Millisecond))
+	}
+	if s.crosses > 0 {
+		row("crosses", "every %v", s.crosses.Round(time.Millisecond))
 	}
 	if s.deferring || s.retaining || s.capacity > 0 {
 		row("options", "defer %v, retain %v, capacity %d (0 is none)", s.deferring, s.retaining, s.capacity)

@@ -47,6 +47,7 @@ type world struct {
 	settling bool    // and no more new work
 	until    instant // when the run is not interesting any more; 0 means never
 	tracing  bool
+	broken   breaks
 	brief    bool // the trace leaves out what is usual
 	writer   io.Writer
 	records  func(member string) io.Writer           // nil where nobody is recorded
@@ -70,6 +71,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 		w.settings.drawLogs(c, newDice(seed, 0x6c6f6773))
 	}
 	w.settings.drawMeddling(c, newDice(seed, 0x6d6564646c65))
+	w.settings.drawCrossing(c, newDice(seed, 0x63726f))
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
 	w.observed(c.Observe)

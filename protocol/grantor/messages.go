@@ -112,6 +112,7 @@ type (
 		Tenure protocol.Tenure // the receiver's
 		Number uint64
 		Taken  bool
+		Closed bool // not taken, because the space is closed at the sender
 	}
 
 	// NotGrantor refuses a message that was sent under Version to somebody who does not
@@ -122,6 +123,10 @@ type (
 		Version authority.Version
 		Grantor Place
 		Known   authority.Version
+		// Ask, where the message was an operator's, is its number: the process that refuses it, of
+		// incarnation By, has not executed it under Version and never will. 0 says nothing.
+		Ask uint64
+		By  uint64
 	}
 )
 
@@ -246,6 +251,9 @@ func (m Invited) String() string {
 	if m.Taken {
 		return fmt.Sprintf("invited #%d: taken", m.Number)
 	}
+	if m.Closed {
+		return fmt.Sprintf("invited #%d: refused, closed here", m.Number)
+	}
 	return fmt.Sprintf("invited #%d: refused", m.Number)
 }
 
@@ -253,6 +261,9 @@ func (m NotGrantor) String() string {
 	text := fmt.Sprintf("not grantor %v", m.Version)
 	if m.Grantor.ID != 0 {
 		text += fmt.Sprintf(", but %v %v", m.Grantor, m.Known)
+	}
+	if m.Ask != 0 {
+		text += fmt.Sprintf(", ask %d not executed", m.Ask)
 	}
 	return text
 }

@@ -69,8 +69,13 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 // onStamped takes what holders and grantors say to each other.
 func (m *Machine) onStamped(now protocol.Time, ev protocol.Event, s authority.Stamp, out *protocol.Effects) {
 	toGrantor, toHolder := true, true
-	switch ev.Fact.(type) {
-	case authority.Decided, authority.InfoRequest, authority.Answer:
+	switch msg := ev.Fact.(type) {
+	case authority.Answer:
+		if m.part.TakeFormer(now, ev.From, &msg, out) {
+			return
+		}
+		toGrantor = false
+	case authority.Decided, authority.InfoRequest:
 		toGrantor = false
 	case authority.Acks:
 	default:
@@ -142,6 +147,12 @@ func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.St
 		return
 	}
 	refusal := NotGrantor{Tenure: s.Tenure, Version: s.Version}
+	if ask, is := ev.Fact.(authority.Ask); is && !m.heard.Before(s.Version) {
+		if m.part.AnswerFormer(ev.From, &ask, out) {
+			return
+		}
+		refusal.Ask, refusal.By = ask.Number, m.view.Lease.Tenure.Incarnation
+	}
 	if m.reign.Authority != 0 && s.Version.Before(m.reign.Version) {
 		refusal.Grantor, refusal.Known = m.place, m.reign.Version
 	}

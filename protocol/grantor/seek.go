@@ -175,6 +175,9 @@ func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 
 // onNotGrantor takes the refusal of somebody who was taken for the grantor.
 func (m *Machine) onNotGrantor(now protocol.Time, from protocol.ID, msg *NotGrantor, out *protocol.Effects) {
+	if msg.Ask != 0 && !protocol.Mutated("refused break not sent again") {
+		m.part.Refused(now, from, msg.By, msg.Version, msg.Ask, out)
+	}
 	if msg.Version != m.reign.Version || from != m.reign.Authority || msg.Tenure != m.view.Lease.Tenure {
 		return
 	}

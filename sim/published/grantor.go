@@ -31,6 +31,16 @@ func grantor() []Row {
 				"When it gives the grant back the grantor goes on from the token that it gave, and gives those in between again.",
 		},
 		{
+			Rule: "refused break not sent again", Protocol: "grantor", Source: "operators, ours", Breaks: "P4", Budget: 100,
+			Hole: "What an operator asks of a member that follows a former grantor still is refused by that one. " +
+				"It is not sent to the one that grants now: nothing is broken or resumed, and the operator hears that the space is unavailable.",
+		},
+		{
+			Rule: "break sent on unanswered", Protocol: "grantor", Source: "operators, ours", Breaks: "P6", Budget: 3000,
+			Hole: "A break that was sent to a grantor, and not answered yet, is sent to its successor as well. " +
+				"Both execute it, and the second time it ends the lock of another holder.",
+		},
+		{
 			Rule: "late copy asked anew", Protocol: "grantor", Source: "repetition, ours", Breaks: "P5",
 			Elsewhere: "protocol/central, TestLateCopiesAreAskedAnew. Seed 1549 showed it, by a run that goes otherwise since other rules were added",
 			Hole: "A request is said again until it is answered, and a copy that comes after its refusal is taken for a request. " +

@@ -202,6 +202,7 @@ func (c *coder) invited(v *grantor.Invited) {
 	c.tenure(&v.Tenure)
 	number(c, &v.Number)
 	c.truth(&v.Taken)
+	c.truth(&v.Closed)
 }
 
 func (c *coder) notGrantor(v *grantor.NotGrantor) {
@@ -209,4 +210,6 @@ func (c *coder) notGrantor(v *grantor.NotGrantor) {
 	c.version(&v.Version)
 	c.place(&v.Grantor)
 	c.version(&v.Known)
+	number(c, &v.Ask)
+	number(c, &v.By)
 }

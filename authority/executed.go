@@ -1,0 +1,131 @@
+package authority
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A Break is executed once, though the authority may change while it is under way. The
+// authority that it was sent to remembers the answer, also when its reign has ended: it says
+// then what became of the Break, or that it has not executed it and never will. Only in the
+// second case does the member send it to the next authority. While it has heard neither, it
+// asks the former one again.
+
+// executed is what the operators of another member's process have had done here.
+type executed struct {
+	incarnation uint64
+	low         uint64   // Asks below have been answered, and are asked no more
+	answers     []Answer // to its Breaks, by number
+}
+
+// executedFor returns what is remembered of a process of another member.
+func (m *Machine) executedFor(id protocol.ID, incarnation uint64) *executed {
+	e := m.executed[id]
+	if e == nil || e.incarnation != incarnation {
+		e = &executed{incarnation: incarnation}
+		m.executed[id] = e
+	}
+	return e
+}
+
+// forget drops the answers that have been heard.
+func (e *executed) forget(low uint64) {
+	e.low = max(e.low, low)
+	e.answers = slices.DeleteFunc(e.answers, func(a Answer) bool { return a.Number < e.low })
+}
+
+// answer returns the answer to a Break that was executed.
+func (e *executed) answer(number uint64) (Answer, bool) {
+	i := slices.IndexFunc(e.answers, func(a Answer) bool { return a.Number == number })
+	if i < 0 {
+		return Answer{}, false
+	}
+	return e.answers[i], true
+}
+
+// AnswerFormer answers a Break that was sent to this member under a reign of its that has
+// ended, if it was executed in that. It reports false where it was not.
+func (m *Machine) AnswerFormer(from protocol.ID, msg *Ask, out *protocol.Effects) bool {
+	e := m.executed[from]
+	if e == nil || e.incarnation != msg.Tenure.Incarnation {
+		return false
+	}
+	answer, is := e.answer(msg.Number)
+	if is {
+		answer.Stamp = Stamp{Epoch: msg.Epoch, Version: msg.Version, Tenure: msg.Tenure}
+		out.Send(from, answer)
+	}
+	return is
+}
+
+// TakeFormer takes the answer of an authority that this member follows no more to a Break that
+// it has executed. It reports false where no operator waits for that.
+func (m *Machine) TakeFormer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) bool {
+	h := &m.holder
+	i := slices.IndexFunc(h.operations, func(o *operation) bool {
+		return m.doubted(o) && o.to.authority == from && o.to.version == msg.Version && o.ask.Number == msg.Number
+	})
+	if i < 0 || msg.Tenure != m.lease.Tenure {
+		return false
+	}
+	o := h.operations[i]
+	h.operations = slices.Delete(h.operations, i, i+1)
+	m.collect(now, o, msg, out)
+	return true
+}
+
+// Refused takes the word of a member's process that it has not executed a Break which was sent
+// to it under a version, and never will. The Break goes to the authority that there is now, or
+// as soon as one is known.
+func (m *Machine) Refused(now protocol.Time, from protocol.ID, incarnation uint64, version Version, number uint64, out *protocol.Effects) {
+	h := &m.holder
+	sentTo := addressee{authority: from, incarnation: incarnation, version: version}
+	i := slices.IndexFunc(h.operations, func(o *operation) bool {
+		return o.to == sentTo && o.ask.Number == number && now < o.deadline
+	})
+	if i < 0 {
+		return
+	}
+	o := h.operations[i]
+	o.to, o.due, o.pause = addressee{}, protocol.Never, 0
+	switch {
+	case m.reign.Authority == from && m.reign.Version == version: // until the next one is known
+	case m.deciding:
+		h.operations = slices.Delete(h.operations, i, i+1)
+		m.authorityOperator(now, protocol.Event{Kind: protocol.Call, Call: o.call, Fact: o.fact}, out)
+	default:
+		m.sendAsk(now, o, out)
+	}
+}
+
+// forgetGone forgets members that the view has no more: what their operators have had done,
+// and what they could say of a Break that was sent to them. Then it may have been executed.
+func (m *Machine) forgetGone(now protocol.Time, out *protocol.Effects) {
+	//tidy:unordered each is judged by itself
+	maps.DeleteFunc(m.executed, func(id protocol.ID, e *executed) bool {
+		member, listed := m.view.Of(id)
+		return !listed || member.Tenure.Incarnation != e.incarnation
+	})
+	var left []*operation
+	for _, o := range m.holder.operations {
+		member, listed := m.view.Of(o.to.authority)
+		if m.doubted(o) && (!listed || member.Tenure.Incarnation != o.to.incarnation) {
+			m.unanswered(now, o, holdfast.ErrUnavailable, out)
+			continue
+		}
+		left = append(left, o)
+	}
+	m.holder.operations = left
+}
+
+// askWaiting asks what waited until there was an authority to ask.
+func (m *Machine) askWaiting(now protocol.Time, out *protocol.Effects) {
+	for _, o := range m.holder.operations {
+		if o.due == protocol.Never {
+			m.sendAsk(now, o, out)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Where the authority moves, operators break locks and resume the space while it moves, through
+// members that still follow the former one. In a third of the runs that have operators they do so
+// among all faults: what one of them asks for is done once at the most (P6). And when a run has
+// settled it is done, through every member (P4).
+
+// drawCrossing draws whether and how often operators do that, from a source of chance of its own.
+func (s *settings) drawCrossing(c *Config, r dice) {
+	drawn, every := r.IntN(3) == 0, 300*time.Millisecond+r.below(4*time.Second)
+	if drawn && c.Protocol.Moves && s.faults.Has(Operator) {
+		s.crosses = every
+	}
+}
+
+// What is counted of breaks across a change of the authority.
+const (
+	crossedDone    = iota // one was done,
+	crossedNothing        // found nothing to break,
+	crossedUnknown        // or was not answered by an authority
+	crossedCount
+)
+
+var crossedNames = [...]string{"done", "nothing to break", "unavailable"}
+
+// listOperators lists what operators, and others with a client's credentials, have done.
+func (c *counts) listOperators(of *Config, row func(sort, name string, n int)) {
+	c.listMeddling(of, row)
+	c.listCrossing(of, row)
+}
+
+// listCrossing lists them.
+func (c *counts) listCrossing(of *Config, row func(sort, name string, n int)) {
+	if !of.Protocol.Moves || !of.Faults.Has(Operator) {
+		return
+	}
+	for i, name := range crossedNames {
+		row("break across a transfer", name, c.crossed[i])
+	}
+}
+
+// cross lets an operator make a member the authority, and another one break a lock, or resume
+// the space, through a member that mostly has not heard of it.
+func (n *nemesis) cross() {
+	w := n.world
+	to, through := n.member("to"), n.member("through")
+	name := lock.Whole
+	if len(w.settings.names) > 0 && w.butOneIn("breaks", 4) {
+		name = pick(w, "name", w.settings.names).name
+	}
+	after := w.between("after", 0, 8*w.settings.weather.latency)
+	to.transfer(to)
+	w.do(w.now+after, func() {
+		if w.healed || !through.up || through.paused {
+			return
+		}
+		w.hit(Operator)
+		w.befall(Operator, 0, []string{through.name}, "an operator breaks %q through %s while the authority moves", name, through)
+		through.breakOnce(name, func(error) {})
+	})
+}
+
+// breakOnce asks a member to break a lock, under a reason that no other break has.
+func (m *member) breakOnce(name string, then func(error)) {
+	w := m.world
+	w.broken.asked++
+	reason := fmt.Sprintf("%s%d", crossingReason, w.broken.asked)
+	told := sinkFunc(func(reply *protocol.Reply) {
+		answer, is := reply.Result.(*protocol.Broken)
+		if !is {
+			return
+		}
+		w.trace("%s answers the operator about %q (%s): %v", m, name, reason, answer.Err)
+		switch {
+		case answer.Err == nil:
+			w.count.crossed[crossedDone]++
+		case errors.Is(answer.Err, holdfast.ErrNotHeld):
+			w.count.crossed[crossedNothing]++
+		default:
+			w.count.crossed[crossedUnknown]++
+		}
+		then(answer.Err)
+	})
+	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Break{Name: name, Reason: reason}})
+}
+
+const crossingReason = "while the authority moves, "
+
+// breaks is what was asked for so, and what was done.
+type breaks struct {
+	asked int
+	done  map[string]bool // by reason
+}
+
+// did takes note that a break was executed. None is twice.
+func (w *world) did(m *member, note protocol.Broke) {
+	var number int
+	if n, err := fmt.Sscanf(note.Reason, crossingReason+"%d", &number); n != 1 || err != nil {
+		return
+	}
+	if w.broken.done[note.Reason] {
+		w.judge.violate("P6", "a break of %q acts twice, the second time at %s: %s", note.Name, m, note.Reason)
+	}
+	if w.broken.done == nil {
+		w.broken.done = map[string]bool{}
+	}
+	w.broken.done[note.Reason] = true
+}
+
+// crossings is how often the authority is moved when a run has settled; before the second time
+// every member has followed the first one.
+const crossings = 2
+
+// checkCrossing moves the authority, and asks for a break through every member then: each is
+// done, though the members follow the former authority still.
+func (w *world) checkCrossing() {
+	if !w.protocol.Moves || w.judge.violation != nil || w.over() {
+		return
+	}
+	for range crossings {
+		to := w.other(w.decider())
+		if to == nil {
+			return
+		}
+		to.transfer(to)
+		if w.run(w.now + 2*time.Second); w.decider() != to || w.over() {
+			return // an operator's transfer may fail; what the space is worth then others check
+		}
+		open := 0
+		for i, m := range w.members {
+			if !m.up || !m.leased() {
+				continue
+			}
+			open++
+			m.breakOnce([]string{"crossing", lock.Whole}[i%2], func(err error) {
+				if open--; err != nil && !errors.Is(err, holdfast.ErrNotHeld) {
+					w.judge.violate(liveness, "a break through %s, after a transfer to %s, is answered %v, though nothing is wrong", m, to, err)
+				}
+			})
+		}
+		if w.run(w.now + 10*time.Second); open > 0 && !w.over() {
+			w.judge.violate(liveness, "%d breaks after a transfer to %s are not answered, though nothing is wrong", open, to)
+		}
+		if w.judge.violation != nil {
+			return
+		}
+	}
+}
+
+// other is the first member that serves, and is not one.
+func (w *world) other(one *member) *member {
+	for _, m := range w.members {
+		if m != one && m.leased() && !m.paused {
+			return m
+		}
+	}
+	return nil
+}
