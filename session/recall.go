@@ -49,6 +49,12 @@ func isAnother(p *presence, call protocol.CallID) bool {
 	return p.sort == Stream && call.Sink != p.sink && !protocol.Mutated("release by another client tells nobody")
 }
 
+// isTakenOver reports whether a session was taken over for a call: its client may use it over a stream at another member, and
+// ask there for something that is not known here yet.
+func (p *presence) isTakenOver() bool {
+	return p.sort == OneShot && p.lasting != nil && p.lasting.taken
+}
+
 // onEnd ends a session because its client says so.
 func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
 	p := m.alive(now, end.ID)
@@ -59,7 +65,7 @@ func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *pro
 		out.Reply(call, &Ended{Err: err})
 		return
 	}
-	if isAnother(p, call) {
+	if isAnother(p, call) || p.isTakenOver() {
 		m.take(now, call, p, out)
 		return
 	}
