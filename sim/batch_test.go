@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"testing"
+	"time"
 )
 
 // TestRunUntilEndsWithItsTime: runs that have begun count, each job has one at least, and the first that fails ends
@@ -25,6 +26,25 @@ func TestRunUntilEndsWithItsTime(t *testing.T) {
 	for i, seed := range seeds {
 		if seed != uint64(i+1) {
 			t.Fatalf("seeds %v; want all in order", seeds)
+		}
+	}
+}
+
+// TestRunsShareNothing: the runs of each protocol do the same, however many are under way at a time.
+func TestRunsShareNothing(t *testing.T) {
+	for _, p := range Protocols() {
+		c := config(p.Name)
+		c.Duration = 10 * time.Second
+		alone, err := RunMany(c, 1, 4, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beside, err := RunMany(c, 1, 4, 4, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alone.Steps == 0 || alone.Steps != beside.Steps || alone.Grants() != beside.Grants() {
+			t.Errorf("%s: %d steps and %d grants one after another, %d and %d at a time", p.Name, alone.Steps, alone.Grants(), beside.Steps, beside.Grants())
 		}
 	}
 }
