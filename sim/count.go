@@ -36,6 +36,7 @@ type counts struct {
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
+	unlinked  int                   // runs in which one link was cut for good when all had settled
 	placed    int                   // members that were to become the authority because they lock most
 	longest   time.Duration         // that anything was under way
 	messages  map[message]int
@@ -153,6 +154,7 @@ func (c *counts) add(o *counts) {
 	c.stale += o.stale
 	c.histories += o.histories
 	c.undecided += o.undecided
+	c.unlinked += o.unlinked
 	c.placed += o.placed
 	c.longest = max(c.longest, o.longest)
 	for m, n := range o.messages {

@@ -45,8 +45,9 @@ func (c *counts) voted(note protocol.Note) {
 	}
 }
 
-// listVotes lists them.
+// listVotes lists them, and what else concerns spaces whose members keep logs.
 func (c *counts) listVotes(of *Config, row func(sort, name string, n int)) {
+	c.listUnlinked(of, row)
 	if !of.Protocol.Logs || !of.Faults.Has(Operator) {
 		return
 	}

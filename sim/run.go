@@ -192,6 +192,7 @@ func (w *world) phases() (settled time.Duration, whole bool) {
 	}
 	w.checkCosts()
 	w.checkCrossing()
+	w.checkUnlinked()
 	return settled, true
 }
 

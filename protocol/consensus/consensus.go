@@ -106,6 +106,7 @@ type Machine struct {
 	transfers  map[uint64]*transfer
 	reforms    map[uint64]*reforming
 	heard      map[protocol.ID]protocol.Time   // when, in any shard
+	contacts   map[protocol.ID]*contact        // the links to them
 	known      map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
 	leaving    bool                            // this member is to lead nothing
 	spreading  spreading
@@ -123,7 +124,7 @@ func New(c Config) (*Machine, error) {
 	m := &Machine{
 		config: c, clients: map[lock.SessionID]*client{}, owns: map[lock.SessionID]*client{},
 		inquiries: map[uint64]*inquiry{}, transfers: map[uint64]*transfer{}, reforms: map[uint64]*reforming{},
-		heard: map[protocol.ID]protocol.Time{}, known: map[protocol.ID]protocol.Member{},
+		heard: map[protocol.ID]protocol.Time{}, contacts: map[protocol.ID]*contact{}, known: map[protocol.ID]protocol.Member{},
 		spreading: spreading{leavers: map[protocol.ID]uint64{}}, pilot: pilot{away: map[protocol.ID]protocol.Time{}},
 		asked: c.Life << 40, // an answer to a former life is none to this one
 	}
@@ -195,37 +196,51 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 		out.Note(Ignored{fmt.Sprintf("message %v of member %d, which this space does not know", ev.Fact, ev.From)})
 		return
 	}
-	if !m.hears(&letter, ev.From, out) || m.failed != nil {
+	if !m.hears(&letter, ev.From, out) {
 		return
 	}
-	m.heard[ev.From] = m.now
+	if letter.Carriage != nil && !letter.Carriage.Brought {
+		m.bring(&letter, ev.From, out)
+		return
+	}
+	if m.failed != nil {
+		return
+	}
+	if from, known := m.writer(&letter, ev.From, out); known {
+		m.heard[from] = m.now
+		m.onLetter(&letter, from, out)
+	}
+}
+
+// onLetter takes what another member says of a shard.
+func (m *Machine) onLetter(letter *Letter, from protocol.ID, out *protocol.Effects) {
 	p := m.parts[letter.Shard]
 	if p.shard == nil {
 		if p.voters == nil {
-			m.learnFounding(&letter, ev.From, out)
+			m.learnFounding(letter, from, out)
 		}
 		return // who says it says it again
 	}
 	switch body := letter.Body.(type) {
 	case Yield:
-		m.onYield(p, body, ev.From, out)
+		m.onYield(p, body, from, out)
 		return
 	case Founding:
-		m.onFounding(p, &body, ev.From, out)
+		m.onFounding(p, &body, from, out)
 		return
 	case Reform:
-		m.reform(p, ev.From, body, out)
+		m.reform(p, from, body, out)
 		return
 	case Reformed:
 		m.onReformed(p, &body, out)
 		return
 	case shard.Agree:
-		m.tellOutside(p, &body, ev.From, out)
+		m.tellOutside(p, &body, from, out)
 		if body.Message.Hands() {
 			p.given = m.now + m.config.Election
 		}
 	}
-	if err := p.shard.Hear(m.now, uint64(ev.From), letter.Body, &p.output); err != nil {
+	if err := p.shard.Hear(m.now, uint64(from), letter.Body, &p.output); err != nil {
 		if lacks := (*group.LackError)(nil); errors.As(err, &lacks) {
 			p.lacks = lacks
 		}
@@ -270,6 +285,7 @@ func (m *Machine) onRaised(ev *protocol.Event, out *protocol.Effects) {
 	m.found(out)
 	for _, p := range m.parts {
 		m.openEarly(p, out)
+		m.stray(p)
 	}
 }
 
@@ -321,6 +337,7 @@ const (
 	dueBeat                     // a beat was not answered
 	dueReform                   // somebody is to be asked again for a change of who votes
 	dueSpread                   // what others are to lead is to be looked for
+	dueStray                    // who leads a shard has no place in the view
 	dueSilent                   // somebody has been silent for long
 )
 
@@ -351,6 +368,8 @@ func (m *Machine) remind(d due, out *protocol.Effects) {
 		m.pursue(d.number, out)
 	case dueSpread:
 		m.look(out)
+	case dueStray:
+		m.relieve(m.parts[d.number], out)
 	case dueSilent:
 		m.goOn(protocol.Time(d.number), out)
 	}

@@ -26,6 +26,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the conversations say now"
 //	members N [shards=S] [every=E] [autopilot=2s]   a new cluster; who leads is told, and who is silent
 //	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
 //	cut a     heal                   a hears nobody, and nobody hears it
+//	cut a b   cut a b oneway         a and b do not hear each other; or b does not hear a
 //	fail a                           a's journal fails from now on
 //	view a,b                         the members' view
 //	enroll a 7 [own] [ttl=3s]        session 7 is a's client's
@@ -120,7 +121,7 @@ func (s *stage) found(t *testing.T, words []string) {
 			s.say(m, fmt.Sprintf("leads shard %d", led.Shard))
 		}
 		switch note.(type) {
-		case Failed, Retired, Stays:
+		case Failed, Retired, Stays, Relieved:
 			s.say(m, note.String())
 		}
 	}
@@ -171,6 +172,12 @@ func (s *stage) do(t *testing.T, words []string) {
 		s.views++
 		s.show(s.views, s.up()...)
 	case "cut":
+		if len(words) > 2 {
+			a, b := s.member(words[1]).id, s.member(words[2]).id
+			s.cut[[2]protocol.ID{a, b}] = true
+			s.cut[[2]protocol.ID{b, a}] = len(words) == 3
+			break
+		}
 		for _, other := range s.members {
 			s.cut[[2]protocol.ID{s.member(words[1]).id, other.id}], s.cut[[2]protocol.ID{other.id, s.member(words[1]).id}] = true, true
 		}

@@ -103,6 +103,15 @@
 // A Show or a Scan is answered when a round of the group has shown that what is shown is as new as the question;
 // a leader that others have replaced answers nobody. With Stale it is what this member has.
 //
+// # Members that do not hear each other
+//
+// A member of the view may not hear who leads, while the view's coordinator hears both. Then that one carries what they say to each
+// other (Carriage): one hop, there and back. Without, its clients would be told for as long as the link is cut that no
+// member is known to lead.
+//
+// Where the coordinator itself does not hear who leads, it drops that one, which may lead on if others hear it. These ask
+// it to hand over to one of them.
+//
 // # A copy, and what is begun with one
 //
 // An operator's Copy is a read: the answer is a shard's whole state, as new as the question. A cluster can begin with such
@@ -148,8 +157,10 @@
 //	operator.go   what operators ask
 //	listing.go    pages of names, of all shards
 //	reform.go     who votes
+//	stray.go      a leader that has no place in the view
 //	spread.go     who leads which shard
 //	autopilot.go  who votes no more, because it is silent
+//	carry.go      what the coordinator carries
 //	copy.go       copies of shards
 //	afresh.go     clusters that begin with copies
 //	condition.go  how the space is

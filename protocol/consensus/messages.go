@@ -8,14 +8,19 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// Letter is what members say to each other: a shard's message, and the cluster that it is of.
+// Letter is what members say to each other: a shard's message, and the cluster that it is of. Carriage says that another member
+// carries it; nil where it goes straight.
 type Letter struct {
-	Cluster uint64
-	Shard   uint16
-	Body    shard.Message
+	Cluster  uint64
+	Shard    uint16
+	Carriage *Carriage
+	Body     shard.Message
 }
 
 func (l Letter) String() string {
+	if l.Carriage != nil {
+		return fmt.Sprintf("%v: shard %d of cluster %x: %v", l.Carriage, l.Shard, l.Cluster, l.Body)
+	}
 	return fmt.Sprintf("shard %d of cluster %x: %v", l.Shard, l.Cluster, l.Body)
 }
 

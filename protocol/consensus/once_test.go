@@ -106,7 +106,8 @@ func (o *once) act() (tokens []holdfast.Token) {
 			for _, op := range forward.Ops {
 				o.kinds[op.Kind]++
 			}
-			f.fact = Letter{letter.Cluster, letter.Shard, shard.Forward{Ops: slices.Clone(forward.Ops)}}
+			letter.Body = shard.Forward{Ops: slices.Clone(forward.Ops)}
+			f.fact = letter
 			o.late = append(o.late, f)
 		}
 	}

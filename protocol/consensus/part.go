@@ -25,10 +25,12 @@ type part struct {
 	stirred bool // something has happened to a suspension
 	wake    protocol.Time
 	leader  uint64
+	turned  protocol.Time    // when that came to be known
 	reign   uint64           // in which this member has last led
 	outside bool             // another member that led said that this one takes no part any more
 	lacks   *group.LackError // another member that led said that this one has acknowledged what it lacks
 
+	strayed protocol.Time // since when who leads it has had no place in the view; 0 where it has
 	given   protocol.Time // until then an election of this member is what the leader before has wanted
 	offered protocol.ID   // was to lead it, under this view, and has not come to
 
@@ -163,7 +165,7 @@ func (m *Machine) learnFounding(l *Letter, from protocol.ID, out *protocol.Effec
 	case m.view == nil:
 		return // it may not have remembered its own id yet
 	case !is || len(founding.Voters) == 0:
-		out.Send(from, Letter{l.Cluster, l.Shard, Founding{}})
+		out.Send(from, Letter{Cluster: l.Cluster, Shard: l.Shard, Body: Founding{}})
 	case clusterOf(founding.Voters) == l.Cluster && slices.Contains(founding.Voters, uint64(m.config.Self)):
 		m.write(founding.Voters, out)
 	case slices.Contains(founding.Voters, uint64(m.config.Self)):
@@ -177,7 +179,7 @@ func (m *Machine) learnFounding(l *Letter, from protocol.ID, out *protocol.Effec
 // onFounding says with whom the logs have begun, or who votes now.
 func (m *Machine) onFounding(p *part, f *Founding, from protocol.ID, out *protocol.Effects) {
 	if voters := p.shard.Members().Voters; len(f.Voters) == 0 && len(voters) > 0 {
-		out.Send(from, Letter{m.cluster, uint16(p.index), Founding{voters}})
+		out.Send(from, m.letter(p, Founding{voters}))
 	}
 }
 
@@ -324,7 +326,7 @@ func (m *Machine) carry(p *part, out *protocol.Effects) {
 		out.Send(protocol.Storage, m.addressed(p, request))
 	}
 	for _, e := range o.Messages {
-		out.Send(protocol.ID(e.To), Letter{m.cluster, uint16(p.index), e.Message})
+		m.say(p, protocol.ID(e.To), e.Message, out)
 	}
 	for i := range o.Decisions {
 		m.decided(p, &o.Decisions[i], out)
@@ -350,8 +352,9 @@ func (m *Machine) carry(p *part, out *protocol.Effects) {
 		out.Note(protocol.Serving{Reign: reign})
 	}
 	if leader := p.shard.Leader(); leader != p.leader {
-		p.leader = leader
+		p.leader, p.turned = leader, m.now
 		m.turned(p, out)
+		m.stray(p)
 	}
 }
 

@@ -75,13 +75,13 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 		case p.leader == 0: // a member that takes no part there is not told who leads
 			for _, member := range m.view.Members {
 				if member.ID != m.config.Self {
-					out.Send(member.ID, Letter{m.cluster, uint16(p.index), ask})
+					out.Send(member.ID, m.letter(p, ask))
 				}
 			}
 		case p.leader == uint64(m.config.Self):
 			m.reform(p, m.config.Self, ask, out)
 		default:
-			out.Send(protocol.ID(p.leader), Letter{m.cluster, uint16(p.index), ask})
+			m.say(p, protocol.ID(p.leader), ask, out)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (m *Machine) answerReform(p *part, to protocol.ID, r Reformed, out *protoco
 		m.onReformed(p, &r, out)
 		return
 	}
-	out.Send(to, Letter{m.cluster, uint16(p.index), r})
+	m.say(p, to, r, out)
 }
 
 // tellOutside tells a member that asks for votes, and has none itself any more, that it takes no part: nobody who
@@ -188,7 +188,7 @@ func (m *Machine) tellOutside(p *part, agree *shard.Agree, from protocol.ID, out
 	}
 	conf := p.shard.Members()
 	if roleOf(&conf, from) == protocol.Outsider && !slices.Contains(conf.Outgoing, uint64(from)) {
-		out.Send(from, Letter{m.cluster, uint16(p.index), Reformed{}})
+		out.Send(from, m.letter(p, Reformed{}))
 	}
 }
 
@@ -277,6 +277,8 @@ func (m *Machine) know() {
 	maps.DeleteFunc(m.known, func(id protocol.ID, _ protocol.Member) bool { return !is(id) })
 	//tidy:unordered each goes or stays by itself
 	maps.DeleteFunc(m.heard, func(id protocol.ID, _ protocol.Time) bool { return !is(id) })
+	//tidy:unordered each goes or stays by itself
+	maps.DeleteFunc(m.contacts, func(id protocol.ID, _ *contact) bool { return !is(id) })
 	//tidy:unordered each goes or stays by itself
 	maps.DeleteFunc(m.pilot.away, func(id protocol.ID, _ protocol.Time) bool { return m.isHere(id) || !part[id] })
 	//tidy:unordered each goes or stays by itself

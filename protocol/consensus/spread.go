@@ -184,7 +184,7 @@ func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effe
 func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
 	m.endRound(to)
 	if to != m.config.Self {
-		out.Send(to, Letter{m.cluster, 0, Yield{to}})
+		out.Send(to, m.letter(m.parts[0], Yield{to}))
 	}
 }
 
@@ -201,7 +201,7 @@ func (m *Machine) tellLeaving(out *protocol.Effects) {
 	}
 	for _, member := range m.view.Members {
 		if member.ID != m.config.Self {
-			out.Send(member.ID, Letter{m.cluster, 0, Yield{}})
+			out.Send(member.ID, m.letter(m.parts[0], Yield{}))
 		}
 	}
 }

@@ -25,6 +25,18 @@ func agreed() []Row {
 				"The client's is slower, and it believes a while longer.",
 		},
 		{
+			Rule: "who is not heard is reached through the coordinator", Protocol: "consensus", Source: "found in use", Breaks: "P4", Budget: 100,
+			Faults: "partition,one-way",
+			Hole: "A member speaks to the one that leads directly, or not at all. " +
+				"One link is cut, a third member hears both, and the clients of the one that does not lead are not served for as long as that lasts.",
+		},
+		{
+			Rule: "a leader outside of the view is relieved", Protocol: "consensus", Source: "found in use", Breaks: "P4", Budget: 300,
+			Faults: "partition,one-way",
+			Hole: "The coordinator drops a member that it does not hear, and others hear it and let it lead. " +
+				"As long as the one link is cut the coordinator has no leader, and its clients are not served.",
+		},
+		{
 			Rule: "an operation acts once", Protocol: "consensus", Source: "Raft, section 6.3 of Ongaro's dissertation", Breaks: "P6",
 			Hole: "An operation that was sent again, because it was late, is done again. " +
 				"A lock is broken twice, and the second time it is somebody else's.",

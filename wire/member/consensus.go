@@ -93,6 +93,11 @@ func (c *coder) readConsensus(k kind) protocol.Message {
 func (c *coder) shardLetter(v *consensus.Letter) {
 	fixed(c, &v.Cluster)
 	number(c, &v.Shard)
+	if optional(c, &v.Carriage) {
+		fixed(c, &v.Carriage.Other)
+		c.truth(&v.Carriage.Brought)
+		c.truth(&v.Carriage.Deaf)
+	}
 	k := kindOfMinute(v.Body)
 	number(c, &k)
 	switch {

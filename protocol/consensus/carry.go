@@ -1,0 +1,121 @@
+package consensus
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// Two members of a view may not hear each other, though its coordinator hears both: it drops whom it does not hear. As long as
+// one of the two leads a shard, what they say to each other goes by way of the coordinator, too. Raft knows nothing of it: to the
+// group the message comes from who has said it.
+//
+// A leader and each of the others say something several times in an election timeout. So a leader that does not hear a member
+// directly for half of one has what it says to that member carried, and so has a member that does not hear who leads. It says that it is
+// deaf to the other one: then the other one's answers are carried as well, even if that one hears everything. What is carried
+// is sent directly, too, so that both see when the link is there again.
+
+// Carriage says that a letter goes by way of the coordinator.
+type Carriage struct {
+	Other   protocol.ID // to whom it is to be brought; or of whom it is, where it was
+	Brought bool        // by the coordinator: it goes no further
+	Deaf    bool        // who has said it does not hear directly whom it is for
+}
+
+func (c *Carriage) String() string {
+	text := "to"
+	if c.Brought {
+		text = "of"
+	}
+	return fmt.Sprintf("carried, %s member %d, deaf=%v", text, c.Other, c.Deaf)
+}
+
+// contact is what this member knows of the link to another one.
+type contact struct {
+	near    protocol.Time // when it was heard directly, or ought to be for the first time
+	carried protocol.Time // when something that it has said was carried here; 0 for never
+	deaf    protocol.Time // when it said that it does not hear this member directly; 0 for never
+}
+
+// contactOf returns what is known of a link.
+func (m *Machine) contactOf(id protocol.ID) *contact {
+	c := m.contacts[id]
+	if c == nil {
+		c = &contact{near: m.now}
+		m.contacts[id] = c
+	}
+	return c
+}
+
+// isRecent reports whether something was so within an election timeout.
+func (m *Machine) isRecent(at protocol.Time) bool { return at != 0 && m.now < at+m.config.Election }
+
+// letter is one about a shard.
+func (m *Machine) letter(p *part, body shard.Message) Letter {
+	return Letter{Cluster: m.cluster, Shard: uint16(p.index), Body: body}
+}
+
+// say says something to another member about a shard, and has it carried where the two may not hear each other.
+func (m *Machine) say(p *part, to protocol.ID, body shard.Message, out *protocol.Effects) {
+	letter := m.letter(p, body)
+	out.Send(to, letter)
+	if m.view == nil || p.shard == nil || protocol.Mutated("who is not heard is reached through the coordinator") {
+		return
+	}
+	by := m.view.Coordinator
+	if by == m.config.Self || by == to || !m.isHere(by) || !m.isHere(to) {
+		return
+	}
+	c := m.contacts[to]
+	deaf := m.isDeafTo(p, to)
+	if deaf || c != nil && m.isRecent(c.deaf) {
+		letter.Carriage = &Carriage{Other: to, Deaf: deaf}
+		out.Send(by, letter)
+	}
+}
+
+// isDeafTo reports whether this member ought to hear another one directly, and does not: one of the two leads, or what the other
+// one says is carried.
+func (m *Machine) isDeafTo(p *part, to protocol.ID) bool {
+	c := m.contacts[to]
+	switch {
+	case c != nil && m.isRecent(c.carried):
+		return m.now >= c.near+m.config.Election/2
+	case p.leader == uint64(m.config.Self) || p.leader == uint64(to):
+		c = m.contactOf(to)
+		return m.now >= max(c.near, p.turned)+m.config.Election/2
+	}
+	return false
+}
+
+// bring brings a letter to another member.
+func (m *Machine) bring(l *Letter, from protocol.ID, out *protocol.Effects) {
+	to := l.Carriage.Other
+	if m.view == nil || !m.isHere(to) || to == m.config.Self || to == from {
+		out.Note(Ignored{fmt.Sprintf("message %v of member %d, which is not for another member of the view", l, from)})
+		return
+	}
+	brought := *l
+	brought.Carriage = &Carriage{Other: from, Brought: true, Deaf: l.Carriage.Deaf}
+	out.Send(to, brought)
+}
+
+// writer returns who has written a letter. Only the coordinator brings others' letters.
+func (m *Machine) writer(l *Letter, from protocol.ID, out *protocol.Effects) (id protocol.ID, known bool) {
+	if l.Carriage == nil {
+		m.contactOf(from).near = m.now
+		return from, true
+	}
+	of := l.Carriage.Other
+	if m.view == nil || from != m.view.Coordinator || !m.isHere(of) || of == m.config.Self {
+		out.Note(Ignored{fmt.Sprintf("message %v, which member %d does not bring", l, from)})
+		return 0, false
+	}
+	link := m.contactOf(of)
+	link.carried = m.now
+	if l.Carriage.Deaf {
+		link.deaf = m.now
+	}
+	return of, true
+}

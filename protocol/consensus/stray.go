@@ -1,0 +1,81 @@
+package consensus
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Who coordinates drops whom it does not hear. A member that was dropped may still lead a shard, if others hear it: then the
+// coordinator, and who else does not hear it, have no leader, and nothing carries what is said. So a voter of the view asks a leader that
+// has no place in it to let it lead. The view has a majority of the voters then, and its coordinator hears them.
+
+// patienceOfStray is how many election timeouts a leader may be outside of the view: who has lost its place for a moment comes back.
+const patienceOfStray = 3
+
+// stray sees whether who leads a shard has a place in the view, and looks again when it has had none for long enough.
+func (m *Machine) stray(p *part) {
+	if !m.isStray(p) {
+		p.strayed = 0
+		return
+	}
+	if p.strayed != 0 {
+		return
+	}
+	p.strayed = max(1, m.now)
+	m.reminders.Push(m.strayEnd(p), due{what: dueStray, number: uint64(p.index)})
+}
+
+// isStray reports whether another member leads a shard that has no place in the view, though the view has a majority of its voters, of
+// which this member is one.
+func (m *Machine) isStray(p *part) bool {
+	if m.view == nil || p.shard == nil || p.leader == 0 || m.leaving || m.leads(p) || m.isHere(protocol.ID(p.leader)) {
+		return false
+	}
+	here := m.votersHere(p)
+	return slices.Contains(here, m.config.Self) && len(here) > len(p.shard.Members().Voters)/2
+}
+
+// votersHere are a shard's voters that are in the view, in the order of the view.
+func (m *Machine) votersHere(p *part) (ids []protocol.ID) {
+	voters := p.shard.Members().Voters
+	for i := range m.view.Members {
+		if id := m.view.Members[i].ID; slices.Contains(voters, uint64(id)) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// strayEnd is when this member asks a stray leader to hand over: those of the view take turns.
+func (m *Machine) strayEnd(p *part) protocol.Time {
+	turn := slices.Index(m.votersHere(p), m.config.Self)
+	return p.strayed + protocol.Time(patienceOfStray+turn)*m.config.Election
+}
+
+// relieve asks a leader that is outside of the view to let this member lead.
+func (m *Machine) relieve(p *part, out *protocol.Effects) {
+	switch {
+	case p.strayed == 0:
+		return
+	case !m.isStray(p):
+		p.strayed = 0
+		return
+	case m.now >= m.strayEnd(p) && !protocol.Mutated("a leader outside of the view is relieved"):
+		out.Note(Relieved{m.config.Space, p.index, m.nameOf(protocol.ID(p.leader))})
+		out.Send(protocol.ID(p.leader), m.letter(p, Yield{m.config.Self}))
+	}
+	m.reminders.Push(max(m.strayEnd(p), m.now+m.config.Election), due{what: dueStray, number: uint64(p.index)})
+}
+
+// Relieved notes that this member asks to lead a shard that a member leads which has no place in the view.
+type Relieved struct {
+	Space string
+	Shard int
+	From  string
+}
+
+func (n Relieved) String() string {
+	return fmt.Sprintf("shard %d is led by %s, which has no place in the view; this member asks it to hand over", n.Shard, n.From)
+}

@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// When all has settled, in runs whose network comes apart, one link is cut for good: that between a member which decides in the
+// space and another one. The coordinator hears both, and both stay in the view; or it is that other one, and drops who decides. The
+// users of the other one are to be served nevertheless, at once and later.
+
+// linkless is a user within a member that does not hear who decides.
+type linkless struct {
+	member      *member
+	decider     *member
+	coordinator *member
+	since       instant
+	session     lock.SessionID
+	sink        uint64
+	asked       uint64
+	granted     bool
+	got         string // what came instead
+}
+
+// unlinks are the ways in which a link is cut, seen from the user's member.
+var unlinks = [...]string{"both", "it-is-not-heard", "it-hears-nothing"}
+
+// listUnlinked lists how often one is cut.
+func (c *counts) listUnlinked(of *Config, row func(sort, name string, n int)) {
+	if of.Protocol.Logs && of.Faults&unlinking != 0 {
+		row("link", "cut for good, and a third member hears both", c.unlinked)
+	}
+}
+
+// unlinking are the faults of runs whose network comes apart.
+const unlinking Faults = 1<<Partition | 1<<OneWay
+
+// checkUnlinked cuts a link when all has settled, and sees whether users are served who are behind it.
+func (w *world) checkUnlinked() {
+	if !w.protocol.Logs || w.settings.faults&unlinking == 0 || w.judge.violation != nil || w.over() {
+		return
+	}
+	w.within("", "unlink", 0)
+	decider, coordinator := w.decider(), w.coordinator()
+	if decider == nil || coordinator == nil || decider == coordinator {
+		return
+	}
+	var others []*member
+	for _, m := range w.members {
+		if m.view == nil || !m.up || m == decider {
+			continue
+		}
+		if _, listed := coordinator.view.Of(m.id); listed {
+			others = append(others, m)
+		}
+	}
+	if len(others) < 2 {
+		return // no third one hears both
+	}
+	l := &linkless{member: pick(w, "member", others), decider: decider, since: w.now, coordinator: coordinator}
+	way := w.among("way", 0, unlinks[:])
+	w.trace("the link between %s and %s is cut for good (%s); %s coordinates", l.member, decider, unlinks[way], coordinator)
+	if unlinks[way] != "it-is-not-heard" {
+		w.network.cut[decider.place][l.member.place] = math.MaxInt64
+	}
+	if unlinks[way] != "it-hears-nothing" {
+		w.network.cut[l.member.place][decider.place] = math.MaxInt64
+	}
+	l.open()
+	for range 2 {
+		l.serve(w)
+		w.run(w.now + w.settings.lease)
+	}
+	w.count.unlinked++
+}
+
+// open opens the session.
+func (l *linkless) open() {
+	l.sink = l.member.attach(sinkFunc(l.hear))
+	l.member.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: callBit}, Fact: &session.Open{Sort: session.Local}})
+}
+
+func (l *linkless) hear(reply *protocol.Reply) {
+	if opened, is := reply.Result.(*session.Opened); is {
+		l.session = opened.ID
+	}
+	if reply.Result != nil || callOf(reply.To.Op) != opAcquire {
+		return
+	}
+	switch d := &reply.Decision; d.Kind {
+	case lock.Granted:
+		l.granted = true
+	case lock.Refused:
+		l.got = d.Err.Error()
+	}
+}
+
+// patience is how long the user waits: a lease, which is three election timeouts, where the coordinator hears both sides; and
+// where it does not, or another one coordinates by now, until that one has dropped who decides and others have asked it to hand over.
+func (l *linkless) patience(w *world) time.Duration {
+	if c := w.coordinator(); c != nil && c == l.coordinator && c != l.member {
+		return w.settings.lease
+	}
+	return 6 * w.settings.lease
+}
+
+// serve lets the user lock a name that is free, and give it back.
+func (l *linkless) serve(w *world) {
+	m := l.member
+	l.granted = false
+	l.asked++
+	ask := &lock.Request{Session: l.session, ID: l.asked, Name: "unlinked", Arrived: m.now(), WaitEnd: protocol.Never}
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: l.asked}, Fact: ask})
+	begun := w.now
+	for !l.granted && w.now < begun+l.patience(w) && w.judge.violation == nil {
+		w.run(w.now + 50*time.Millisecond)
+	}
+	if !l.granted && w.judge.violation == nil {
+		w.judge.violate(liveness, "a user within %s was not granted a free name within %v, %v after the link to %s, which decided, was cut; others hear both %s",
+			m, l.patience(w), w.now-l.since, l.decider, l.got)
+		return
+	}
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: l.asked | callBit | uint64(opRelease)<<callShift}, Fact: &protocol.Release{Session: l.session, Request: l.asked, Name: "unlinked"}})
+}
