@@ -53,12 +53,20 @@ func (e *UnreachableError) Error() string {
 	return text
 }
 
-// Unwrap makes it an ErrUnavailable, and the error of the context that has ended the call.
+// Unwrap makes it an ErrUnavailable, an ErrLimit where a member was overloaded, and the error of the context that
+// has ended the call.
 func (e *UnreachableError) Unwrap() []error {
-	if e.cause != nil {
-		return []error{holdfast.ErrUnavailable, e.cause}
+	all := []error{holdfast.ErrUnavailable}
+	for _, a := range e.Asked {
+		if isOverload(a.Err) {
+			all = append(all, a.Err)
+			break
+		}
 	}
-	return []error{holdfast.ErrUnavailable}
+	if e.cause != nil {
+		all = append(all, e.cause)
+	}
+	return all
 }
 
 // Refused reports whether nothing listens at any of the addresses: every one of them has
@@ -121,6 +129,13 @@ type unheard struct{ error }
 func isHeard(err error) bool {
 	var network unheard
 	return !errors.As(err, &network) && !errors.Is(err, errSilent)
+}
+
+// isOverload reports whether a member has refused what it would have served if it had less to do: another one may
+// serve, or the same one a moment later.
+func isOverload(err error) bool {
+	var limit *holdfast.LimitError
+	return errors.As(err, &limit) && limit.Limit == "overload"
 }
 
 // unreached says that gRPC, and not a member, found that nobody answers: no connection, or

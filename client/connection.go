@@ -231,7 +231,7 @@ func (c *Client) onFirst(a *contact, err error) {
 		return
 	}
 	code := wire.Code(err)
-	c.sentAway = c.sentAway || isHeard(err) && code == wire.CodeUnavailable
+	c.sentAway = c.sentAway || isHeard(err) && (code == wire.CodeUnavailable || isOverload(err))
 	if s != nil && code == wire.CodeUnknownSession {
 		if s.unknown == nil {
 			s.unknown = map[wire.Address]bool{}
@@ -243,7 +243,7 @@ func (c *Client) onFirst(a *contact, err error) {
 		c.lose(s)
 	}
 	switch {
-	case code == wire.CodeUnavailable || code == wire.CodeInternal || !isHeard(err):
+	case code == wire.CodeUnavailable || code == wire.CodeInternal || !isHeard(err) || isOverload(err):
 	case !c.begun:
 		c.begun = true
 		c.first <- err

@@ -200,6 +200,9 @@ func (s *search) note(a *contact) (decided bool) {
 	c.log.Debug("no connection", "address", a.place, "error", a.err)
 	c.inquiry.end(a.place, a.err, a.refuses())
 	c.giveUpDial()
+	if isOverload(a.err) {
+		s.pause = maxPause // what it has too much of is not to become more
+	}
 	return c.over || c.session != a.session && a.helloed || errors.Is(a.err, errElsewhere)
 }
 

@@ -108,6 +108,7 @@ func (n *Node) begin(ctx context.Context) error {
 	config := run.Config{
 		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers},
 		Stores:  n.stores(), Clock: n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
+		LagLimit: max(n.config.Lease/3, time.Second),
 	}
 	if n.folder != nil {
 		config.Storage = n.folder

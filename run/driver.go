@@ -40,7 +40,10 @@ type Config struct {
 	// Heed, if not nil, is Observe for steps that raise or note something, which is
 	// rare. Its effects have nothing but that.
 	Heed func(now protocol.Time, effects *protocol.Effects)
-	// Logger gets what the machine notes, at level debug. Nil discards.
+	// LagLimit is how long what arrives may wait until the machine is stepped with it before the member
+	// counts as overloaded. Zero means 1 s. See Driver.Lag.
+	LagLimit time.Duration
+	// Logger gets what the machine notes, at level debug, and that the member is overloaded. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -102,6 +105,11 @@ type Driver struct {
 	wake        protocol.Time       // what the timer is set to
 	timer       clock.Timer
 
+	lag     lag
+	steps   int           // since the lag was looked for last
+	rests   bool          // it is not looked for
+	stirred chan struct{} // it is to be looked for again
+
 	shops     map[protocol.Port]*shop
 	immediate []protocol.Event // answers that need nobody else, to be stepped in the same batch
 
@@ -119,6 +127,9 @@ func New(c Config) (*Driver, error) {
 	if c.Clock == nil {
 		c.Clock = clock.Real()
 	}
+	if c.LagLimit == 0 {
+		c.LagLimit = time.Second
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -134,6 +145,8 @@ func New(c Config) (*Driver, error) {
 		wake:    protocol.Never,
 		timer:   c.Clock.NewTimer(),
 		done:    make(chan struct{}),
+		lag:     lag{limit: c.LagLimit},
+		stirred: make(chan struct{}, 1),
 	}
 	d.shops = map[protocol.Port]*shop{}
 	for port, store := range c.Stores {
@@ -142,6 +155,7 @@ func New(c Config) (*Driver, error) {
 	d.writer = newWriter(c.Storage, d.receive)
 	d.clerk = newClerk(c.Journal, d.Step)
 	d.ended.Go(d.keepTime)
+	d.ended.Go(d.lookForLag)
 	d.ended.Go(d.writer.run)
 	d.ended.Go(d.clerk.run)
 	d.Step(protocol.Event{Kind: protocol.Start})
@@ -248,6 +262,7 @@ func (d *Driver) step(ev *protocol.Event) {
 // the end of the batch.
 func (d *Driver) stepOne(ev *protocol.Event) {
 	now := d.Now()
+	d.counted()
 	before := len(d.effects.Replies)
 	d.stepping = true
 	d.machine.Step(now, *ev, &d.effects)

@@ -47,6 +47,9 @@ type Config struct {
 	// held through it any more, which ctx bounds. Whoever gives them ends the process
 	// then, and does not wait for that in them. Nil refuses the call.
 	Leave, Drain func(ctx context.Context) error
+	// Lag returns how long what arrives waits until the member's machines are stepped with it, and whether
+	// that is so long that new work is refused. Nil means what the Driver measures.
+	Lag func() (late time.Duration, overloaded bool)
 	// Forcer makes a view without the quorum that is lost for good: a *node.Node does.
 	// Nil refuses the calls.
 	Forcer Forcer

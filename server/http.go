@@ -225,7 +225,7 @@ func (h *web) refuse(c *exchange, err error) {
 	document.Retry = errors.As(err, &waiting)
 	switch document.Code {
 	case wire.CodeLimit:
-		if document.Limit == rateLimit {
+		if document.Limit == rateLimit || document.Limit == overloaded {
 			c.w.Header().Set("Retry-After", "1")
 		}
 	case wire.CodeUnavailable:

@@ -216,7 +216,7 @@ func limitOf(err error) string {
 func limits() []string {
 	return []string{
 		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
-		"operators", "snapshots", "connections", "files", "operations_per_frame", unreadAnswers, unreadEvents, rateLimit,
+		overloaded, "operators", "snapshots", "connections", "files", "operations_per_frame", unreadAnswers, unreadEvents, rateLimit,
 	}
 }
 
@@ -231,7 +231,7 @@ func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction)
 type state struct {
 	service *service
 
-	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests, sync *prometheus.Desc
+	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests, sync, lag, overloaded *prometheus.Desc
 }
 
 // register adds to the observer's metrics what only the service knows.
@@ -244,19 +244,21 @@ func (s *service) register() error {
 	for _, collector := range []prometheus.Collector{
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
 		&state{
-			service:  s,
-			locks:    desc("locks", "Names held or wanted, through whichever member: all members tell the same.", "space"),
-			waiters:  desc("waiters", "Requests that wait, through whichever member: all members tell the same.", "space"),
-			reign:    desc("reign", "The present authority's reign.", "space"),
-			ready:    desc("space_ready", "Whether the space can grant.", "space"),
-			view:     desc("view", "The number of the newest view."),
-			needs:    desc("space_needs", "1 for each member without which the space grants nothing: where there is one, one failure more stops it.", "space", "member"),
-			members:  desc("members", "How many members the newest view has."),
-			expected: desc("members_expected", "How many members vote, in the view or missing."),
-			sessions: desc("sessions", "How many sessions this member has."),
-			watchers: desc("watchers", "How many feeds of events this member serves."),
-			requests: desc("requests", "How many requests are remembered by their ids; one for several names counts once for each."),
-			sync:     desc("disk_sync_seconds", "How long the disk of the data folder took to sync a small write when the member started."),
+			service:    s,
+			locks:      desc("locks", "Names held or wanted, through whichever member: all members tell the same.", "space"),
+			waiters:    desc("waiters", "Requests that wait, through whichever member: all members tell the same.", "space"),
+			reign:      desc("reign", "The present authority's reign.", "space"),
+			ready:      desc("space_ready", "Whether the space can grant.", "space"),
+			view:       desc("view", "The number of the newest view."),
+			needs:      desc("space_needs", "1 for each member without which the space grants nothing: where there is one, one failure more stops it.", "space", "member"),
+			members:    desc("members", "How many members the newest view has."),
+			expected:   desc("members_expected", "How many members vote, in the view or missing."),
+			sessions:   desc("sessions", "How many sessions this member has."),
+			watchers:   desc("watchers", "How many feeds of events this member serves."),
+			requests:   desc("requests", "How many requests are remembered by their ids; one for several names counts once for each."),
+			lag:        desc("lag_seconds", "How long what arrives waits until it is heard."),
+			overloaded: desc("overloaded", "1 while this member refuses new sessions and requests, because it is behind with what has arrived."),
+			sync:       desc("disk_sync_seconds", "How long the disk of the data folder took to sync a small write when the member started."),
 		},
 	} {
 		if err := s.observer.registry.Register(collector); err != nil {
@@ -268,7 +270,7 @@ func (s *service) register() error {
 
 // Describe is for the registry.
 func (c *state) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests, c.sync} {
+	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests, c.sync, c.lag, c.overloaded} {
 		out <- desc
 	}
 }
@@ -278,6 +280,9 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
+	late, over := c.service.lag()
+	gauge(c.lag, late.Seconds())
+	gauge(c.overloaded, map[bool]float64{true: 1}[over])
 	status, err := c.service.statusQuietly()
 	if err != nil {
 		return

@@ -30,6 +30,7 @@ type service struct {
 	view     func() protocol.View
 	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
 	forcer   Forcer                                          // nil where nobody forces a view
+	lag      func() (time.Duration, bool)
 	operator *operator.Operator
 	seen     atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
 	moved    func(*roster)                      // tells the streams; nil where there are none
@@ -131,6 +132,9 @@ func newService(c Config) (*service, error) {
 		switchboard: newSwitchboard(c.Driver),
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:      newLosses(),
+	}
+	if s.lag = c.Lag; s.lag == nil {
+		s.lag = c.Driver.Lag
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	for i := range s.spaces {

@@ -87,6 +87,9 @@ func (s *service) fulfil(ctx context.Context, o *order) (f fulfilled) {
 // take asks for one name after the other, in sorted order, so that two orders
 // cannot wait for each other. If one is refused, what was granted is given back.
 func (s *service) take(ctx context.Context, o *order) (*taken, error) {
+	if err := s.overload(); err != nil {
+		return nil, failed("acquire", o.space.Name, o.single(), err)
+	}
 	t := &taken{session: o.given}
 	if err := s.enter(o, t); err != nil {
 		return nil, err

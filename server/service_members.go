@@ -25,6 +25,9 @@ func (s *service) self() *membership.Self {
 func (s *service) clusterDocument(view protocol.View, self *membership.Self) wire.Status {
 	identity := s.identity()
 	me := identity.Member
+	if _, over := s.lag(); over && (me.State == "" || me.State == "normal") {
+		me.State = "overloaded"
+	}
 	document := wire.Status{Version: identity.Version, Cluster: identity.Cluster}
 	if identity.Sync > 0 {
 		document.Disk = &wire.Disk{Sync: wire.Duration(identity.Sync)}

@@ -59,6 +59,7 @@ type stream struct {
 	allowance allowance
 
 	calls    uint64 // numbered so far
+	before   uint64 // the latest request that the client may have made on another stream: up to it they may stand in a queue
 	*scratch        // while a frame is performed
 }
 

@@ -85,6 +85,9 @@ func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error)
 
 // openSession opens a new session.
 func (s *stream) openSession(h *api.Hello, welcome *told) error {
+	if err := s.server.service.overload(); err != nil {
+		return err
+	}
 	answer, err := s.ask(&session.Open{Sort: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.visitor.identity})
 	if err != nil {
 		return err
@@ -128,6 +131,10 @@ func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *tol
 	}
 	for _, lost := range renewed.Lost {
 		s.say(lostGrant(lost.Port, &lost.Decision))
+	}
+	s.before = h.GetLast()
+	for _, id := range h.GetRequests() {
+		s.before = max(s.before, id)
 	}
 	welcome.opened, welcome.span = &credentials{id: id}, renewed.TTL
 	return nil

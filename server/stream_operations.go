@@ -186,6 +186,9 @@ func (s *stream) acquire(id uint64, a *api.Acquire, arrived protocol.Time) {
 		return
 	}
 	mode, err := checkAcquire(a, space)
+	if err == nil && id > s.before {
+		err = s.server.service.overload()
+	}
 	if err != nil {
 		s.refuse(callRequest, id, space.Name, a.GetName(), err)
 		return

@@ -169,8 +169,8 @@ type View struct {
 	Forced      *ForcedView  `json:"forced,omitempty"` // the latest that an operator has forced through this member in its life
 }
 
-// Member is one member. State is one of normal, joining, recovering, leaving and
-// suspected; Election one of down, election, reorganization and normal.
+// Member is one member. State is one of normal, joining, recovering, leaving,
+// suspected, and overloaded (of the member that was asked alone); Election one of down, election, reorganization and normal.
 type Member struct {
 	Name        string `json:"name"`
 	ID          uint64 `json:"id,string"`

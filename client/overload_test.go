@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// tooMuch refuses a hello, or a request, as an overloaded member does.
+func tooMuch(id uint64) *api.Event {
+	problem := wire.ToProblem(&wire.Failure{
+		Code: wire.CodeLimit, Detail: "member a is overloaded: try again in 1s", Err: &holdfast.LimitError{Limit: "overload", Value: 1000},
+	})
+	return &api.Event{Id: id, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: problem}}}
+}
+
+// TestOverloadedMember: a member that is overloaded is asked again, and the Client is served when it is not any more.
+// What it refuses on a session that there is, the caller is told.
+func TestOverloadedMember(t *testing.T) {
+	s := newStageUndialled(newFake(t))
+	result := s.dial(s.address)
+	s.accept().send(tooMuch(0))
+	v := s.accept()
+	v.welcome("a-1", testTTL)
+	s.finish(result)
+	a := s.begin("x")
+	v.send(tooMuch(v.acquireOp("x")))
+	if err := a.outcome().err; !errors.Is(err, holdfast.ErrLimit) || !strings.Contains(err.Error(), "member a is overloaded: try again in 1s") {
+		t.Errorf("refused with %v", err)
+	}
+	s.hold(v, "x", 1)
+}
+
+// TestOverloadedFromTheStart: a Dial whose time ends while the member is overloaded says that, as a limit.
+func TestOverloadedFromTheStart(t *testing.T) {
+	const place = "a.example:4040"
+	q := inquiry{}
+	q.end(wire.Address{Network: "tcp", Place: place}, wire.FromProblem("open", tooMuch(0).GetRefused().GetProblem()), false)
+	err := q.unreachable("dial", context.DeadlineExceeded)
+	if !errors.Is(err, holdfast.ErrLimit) || !errors.Is(err, holdfast.ErrUnavailable) || wire.Code(err) != wire.CodeLimit {
+		t.Errorf("the error is %v, code %q", err, wire.Code(err))
+	}
+	if want := place + ": member a is overloaded: try again in 1s"; !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %q, want %q", err, want)
+	}
+}
