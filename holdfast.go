@@ -31,7 +31,9 @@ type Locker interface {
 	// Lock waits until name is granted. The wait ends with ctx, or with Wait(d);
 	// ctx bounds the wait only: once granted, the lock outlives it. Its values
 	// are those of Lock.Context. When ctx ends the wait, the context's own error
-	// is returned and the request is gone for good.
+	// is returned and the request is gone for good. Where the deadline of ctx ends
+	// it, the error is an ErrHeld as well, with who holds the name, if the
+	// authority says so within 250 ms.
 	Lock(ctx context.Context, name string, o ...Option) (*Lock, error)
 
 	// TryLock is Lock without the wait: ErrHeld at once if the name cannot be

@@ -32,8 +32,11 @@ type Backing interface {
 	Now() time.Duration
 	// Deadline is when, on that clock, the session ends unless it is renewed.
 	Deadline() time.Duration
-	// UnlockLock queues the release of l, which has ended already. See [Lock.Unlock].
+	// UnlockLock releases l, which has ended already, and returns when the authority has
+	// taken that, or with the error of ctx. See [Lock.Unlock].
 	UnlockLock(ctx context.Context, l *Lock) error
+	// QueueUnlock queues the release of l, which has ended already. See [Lock.UnlockAsync].
+	QueueUnlock(l *Lock) error
 	// ExtendLock asks the authority for a new hold limit. See [Lock.Extend].
 	ExtendLock(ctx context.Context, l *Lock, hold time.Duration) error
 }
@@ -212,11 +215,37 @@ func (l *Lock) Extend(ctx context.Context, hold time.Duration) error {
 // SetHoldEnd moves the end of the hold limit, for implementations of [Locker].
 func (l *Lock) SetHoldEnd(end time.Duration) { l.holdEnd.Store(int64(end)) }
 
-// Unlock releases the lock. It returns once the release is queued; the release
-// is resent until the authority has acknowledged it. From the first call on the
-// lock is not held, whatever the result. The error is ErrLost or ErrNotHeld where
-// the lock had ended before; a second Unlock is an ErrNotHeld and does no harm.
+// Unlock releases the lock, and returns when the authority has taken the release: from
+// then on the name is free for the next, through every member (but for the stores whose
+// locker keeps what was released for a while, storelock.HoldOn). From the first call
+// on the lock is not held, and the result does not change that.
+//
+// The release is sent again until it is acknowledged, or until the session has ended,
+// which frees the name as well. If ctx ends before, Unlock returns the error of ctx,
+// and the release goes on without it.
+//
+// The error is ErrLost or ErrNotHeld where the lock had ended before, and ErrLost where the
+// session has ended before the release was acknowledged; a second Unlock is an
+// ErrNotHeld and does no harm.
 func (l *Lock) Unlock(ctx context.Context) error {
+	if err := l.give(); err != nil {
+		return err
+	}
+	return l.backing.UnlockLock(ctx, l)
+}
+
+// UnlockAsync is Unlock that does not wait: it returns once the release is queued, and what
+// is asked for next goes to the authority with it. A TryLock of another session may still
+// be refused then. The error says only how the lock had ended before.
+func (l *Lock) UnlockAsync() error {
+	if err := l.give(); err != nil {
+		return err
+	}
+	return l.backing.QueueUnlock(l)
+}
+
+// give ends the lock for who releases it. The error says how it had ended before.
+func (l *Lock) give() error {
 	l.expire()
 	l.mu.Lock()
 	ended, cause := l.ended, l.cause()
@@ -230,7 +259,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	case ended:
 		return l.fail("unlock", ErrNotHeld)
 	}
-	return l.backing.UnlockLock(ctx, l)
+	return nil
 }
 
 // Context is done when the lock has ended. context.Cause says why: an ErrLost

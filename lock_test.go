@@ -16,6 +16,7 @@ import (
 type backing struct {
 	now, deadline atomic.Int64
 	unlocks       atomic.Int32
+	queued        atomic.Int32
 	extended      atomic.Int64
 	err           error // what the calls return
 }
@@ -30,8 +31,16 @@ func newBacking(deadline time.Duration) *backing {
 func (b *backing) Now() time.Duration      { return time.Duration(b.now.Load()) }
 func (b *backing) Deadline() time.Duration { return time.Duration(b.deadline.Load()) }
 
-func (b *backing) UnlockLock(context.Context, *holdfast.Lock) error {
+func (b *backing) UnlockLock(ctx context.Context, _ *holdfast.Lock) error {
 	b.unlocks.Add(1)
+	if b.err == nil {
+		return ctx.Err()
+	}
+	return b.err
+}
+
+func (b *backing) QueueUnlock(*holdfast.Lock) error {
+	b.queued.Add(1)
 	return b.err
 }
 
@@ -159,6 +168,28 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestUnlockAsync ends the lock, and queues its release once.
+func TestUnlockAsync(t *testing.T) {
+	b := newBacking(holdfast.Forever)
+	l := newLock(b, holdfast.Forever)
+	if err := l.UnlockAsync(); err != nil {
+		t.Errorf("UnlockAsync: %v", err)
+	}
+	for _, err := range []error{l.UnlockAsync(), l.Unlock(context.Background()), l.Check()} {
+		if !errors.Is(err, holdfast.ErrNotHeld) {
+			t.Errorf("after UnlockAsync: %v", err)
+		}
+	}
+	if queued, waited := b.queued.Load(), b.unlocks.Load(); queued != 1 || waited != 0 {
+		t.Errorf("the session was asked %d times to queue a release and %d times to wait for one, want once and never", queued, waited)
+	}
+	lost := newLock(b, holdfast.Forever)
+	b.deadline.Store(0)
+	if err := lost.UnlockAsync(); !errors.Is(err, holdfast.SessionExpired) || b.queued.Load() != 1 {
+		t.Errorf("UnlockAsync of a lock that was lost: %v", err)
+	}
+}
+
 func TestUnlock(t *testing.T) {
 	ctx := context.Background()
 	b := newBacking(holdfast.Forever)
@@ -187,6 +218,11 @@ func TestUnlock(t *testing.T) {
 	}
 	if n := b.unlocks.Load(); n != 1 {
 		t.Errorf("the session was asked %d times to unlock, want once", n)
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := newLock(newBacking(holdfast.Forever), holdfast.Forever).Unlock(gone); err != context.Canceled {
+		t.Errorf("Unlock with a context that has ended: %v", err)
 	}
 
 	failing := newBacking(holdfast.Forever)

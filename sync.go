@@ -51,8 +51,9 @@ func (m *Mutex) TryLock() bool {
 	return true
 }
 
-// Unlock releases the name. It panics with ErrLost if the lock was lost while it
-// was held, and with ErrNotHeld if it was not locked.
+// Unlock releases the name, and returns when the authority has taken that. It panics with
+// ErrLost if the lock was lost while it was held, or its session ended before the release
+// was acknowledged, and with ErrNotHeld if it was not locked.
 func (m *Mutex) Unlock() {
 	lock := m.pop()
 	if lock == nil {

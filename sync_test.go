@@ -79,7 +79,9 @@ type deskSession struct {
 	desk *desk
 }
 
-func (s deskSession) UnlockLock(_ context.Context, l *holdfast.Lock) error {
+func (s deskSession) UnlockLock(_ context.Context, l *holdfast.Lock) error { return s.QueueUnlock(l) }
+
+func (s deskSession) QueueUnlock(l *holdfast.Lock) error {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
 	held := s.desk.holders[l.Name()]

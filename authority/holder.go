@@ -197,7 +197,7 @@ func (m *Machine) holderRelease(now protocol.Time, call protocol.CallID, release
 		return
 	}
 	if r != nil {
-		r.calls = append(r.calls, call)
+		r.calls, r.haste = append(r.calls, call), release.Awaited
 		m.endRecord(now, r, out)
 		return
 	}

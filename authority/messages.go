@@ -68,12 +68,14 @@ type (
 	// Release ends a wish for good, granted or not: RELEASE_LOCK, forced or not. It is
 	// repeated until it is acknowledged, whether or not anything was left to release.
 	//
-	// Last is as in Released.
+	// Last is as in Released. Awaited says that a client waits for the acknowledgement: it
+	// comes at once, and not with what is to be said next.
 	Release struct {
 		Stamp
 		Ended
-		Name string
-		Last holdfast.Token
+		Name    string
+		Last    holdfast.Token
+		Awaited bool
 	}
 
 	// Extend replaces the hold limit of the grant that a wish has; 0 removes it. Repeated
@@ -234,7 +236,11 @@ func (m Acquire) String() string {
 }
 
 func (m Release) String() string {
-	return fmt.Sprintf("release %v %q%s · %v", m.Ended, m.Name, lastUsed(m.Last), m.Stamp)
+	text := fmt.Sprintf("release %v %q%s", m.Ended, m.Name, lastUsed(m.Last))
+	if m.Awaited {
+		text += " awaited"
+	}
+	return text + " · " + m.Stamp.String()
 }
 
 // lastUsed says how far a member has counted by itself.

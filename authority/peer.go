@@ -215,6 +215,9 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		if p.owns(msg.Ended) {
 			m.onRelease(now, p, Released{msg.Ended, msg.Last}, msg.Name, out)
 			m.ackTo(now, p, msg.Wish)
+			if msg.Awaited {
+				out.Send(p.id, Acks{m.authorityStamp(p)})
+			}
 		}
 	case Extend:
 		if p.owns(msg.Ended) {

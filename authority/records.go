@@ -45,6 +45,7 @@ type record struct {
 
 	// Ending.
 	calls []protocol.CallID // who waits for the release
+	haste bool              // one of them does nothing else meanwhile
 	whole bool              // it stands for all that its session had
 	why   holdfast.Loss     // whole: why the session has ended
 

@@ -87,7 +87,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 	case r.state == ending && r.whole:
 		m.toAuthority(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
 	case r.state == ending:
-		m.toAuthority(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Last: r.last()}, out)
+		m.toAuthority(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Last: r.last(), Awaited: r.haste}, out)
 		if protocol.Mutated("unlock told once") {
 			m.drop(r, out)
 			return

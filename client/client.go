@@ -293,8 +293,8 @@ func (c *Client) closeRequest(r *request) {
 // settleUnacknowledged forgets a request whose release, if it has one that somebody
 // asked for, nobody will acknowledge any more.
 func (c *Client) settleUnacknowledged(r *request, why error) {
-	if r.state == releasing && !r.quiet && c.refused == nil {
-		c.refused = r.fail("unlock", why)
+	if r.state == releasing && !r.quiet {
+		c.failRelease(r, r.fail("unlock", why))
 	}
 	c.settle(r)
 }

@@ -259,6 +259,22 @@ func TestConformanceInACluster(t *testing.T) {
 	}
 }
 
+// others are members, at which Lockers are opened in turn.
+type others struct {
+	members []*served
+	opened  int
+}
+
+func (o *others) open(tb testing.TB) holdfast.Locker {
+	m := o.members[o.opened%len(o.members)]
+	o.opened++
+	locks, err := client.Dial(context.Background(), m.address, client.TTL(15*time.Second))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return locks
+}
+
 func conformsInACluster(t *testing.T, protocol string) {
 	all := serveClusterOf(t, protocol, steady)
 	m := elsewhere(all)
@@ -272,6 +288,7 @@ func conformsInACluster(t *testing.T, protocol string) {
 	// each poll asks for again; and forgets it with the last client. One stays, so that each
 	// check need not wait for a poll.
 	dial(t, m, client.TTL(15*time.Second))
+	others := &others{members: slices.DeleteFunc(slices.Clone(all), func(o *served) bool { return o == m })}
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
 		locks, err := client.Dial(context.Background(), m.address, client.TTL(15*time.Second))
 		if err != nil {
@@ -284,6 +301,7 @@ func conformsInACluster(t *testing.T, protocol string) {
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,
+		Elsewhere:         others.open,
 		Break: func(tb testing.TB, space, name string) {
 			if err := m.node.Break(context.Background(), space, name, "conformance"); err != nil {
 				tb.Error(err)

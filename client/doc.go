@@ -59,7 +59,8 @@
 // once; one whose deadline passes waits up to 250 ms for the word of the authority, so
 // that its error names the holder. Its request is cancelled, and the
 // cancel is repeated until it is acknowledged; a grant that crosses it is released
-// by that, at the server. Unlock queues the release and returns; [Client.Settle]
+// by that, at the server. Unlock returns when
+// the release is acknowledged. UnlockAsync queues it and returns; [Client.Settle]
 // waits until the releases are acknowledged and tells whether one was refused.
 //
 // # Inside

@@ -228,7 +228,7 @@ func (c *Client) sayLater(r *request) {
 	c.alarms.arm(&r.guard, c.clock.Now()+laterPause)
 }
 
-// refusedRelease keeps the first error for Settle. That a release which was sent
+// refusedRelease tells why a release was refused. That a release which was sent
 // twice is of something not held means that its first copy has acted: had the lock
 // been lost, the authority would have told that before.
 func (c *Client) refusedRelease(r *request, problem *api.Problem) {
@@ -239,7 +239,16 @@ func (c *Client) refusedRelease(r *request, problem *api.Problem) {
 	if r.loss != "" {
 		err = r.fail("unlock", r.loss)
 	}
-	if c.refused == nil {
+	c.failRelease(r, err)
+}
+
+// failRelease tells why a release was not taken: the call of Unlock that waits for it, or
+// else Settle, which tells the first one.
+func (c *Client) failRelease(r *request, err error) {
+	switch {
+	case r.unlocks:
+		r.refusal = err
+	case c.refused == nil:
 		c.refused = err
 	}
 }

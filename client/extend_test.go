@@ -109,7 +109,7 @@ func TestExtendIsOvertaken(t *testing.T) {
 	result := make(chan error, 1)
 	go func() { result <- one.Extend(s.ctx, time.Second) }()
 	v.wantOp("extend", one.Request())
-	if err := one.Unlock(s.ctx); err != nil {
+	if err := one.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	<-result

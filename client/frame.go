@@ -72,7 +72,7 @@ func (c *Client) operation(f *frame, next item, now time.Duration) {
 		r.copies++
 		s := f.add(r.id)
 		b := &s.releaseBody
-		b.Space, b.Name, b.Token = r.space, r.want.Name, uint64(r.lock.Token())
+		b.Space, b.Name, b.Token, b.Lazy = r.space, r.want.Name, uint64(r.lock.Token()), !r.unlocks
 		s.operation.Kind = &s.release
 	case next.kind == sendExtend && r.state == held && r.extend != nil:
 		if r.extend.unsent {

@@ -124,7 +124,7 @@ func (p *puppet) perform(script []byte) (rest []byte) {
 		p.lock(argument())
 	case scriptUnlock:
 		if i := int(argument()); i < len(p.locks) {
-			_ = p.locks[i].Unlock(context.Background()) // it may have ended
+			_ = p.locks[i].UnlockAsync() // it may have ended
 		}
 	case scriptExtend:
 		p.extend(int(argument()))

@@ -103,7 +103,7 @@ func TestCancelCrossesGrant(t *testing.T) {
 	v.send(released(id, nil))
 	lock := s.hold(v, "x", 2)
 	v.send(released(id, nil)) // a duplicate
-	if err := lock.Unlock(s.ctx); err != nil {
+	if err := lock.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.wantOp("release", lock.Request())
@@ -166,7 +166,7 @@ func TestAbandonGranted(t *testing.T) {
 func TestReleaseTooSoon(t *testing.T) {
 	s, v := newStage(t)
 	lock := s.hold(v, "x", 1)
-	if err := lock.Unlock(s.ctx); err != nil {
+	if err := lock.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.wantOp("release", lock.Request())
@@ -198,7 +198,7 @@ func TestLost(t *testing.T) {
 	v.wantOp("release", broken.Request())
 	v.send(released(broken.Request(), &api.Problem{Code: wire.CodeNotHeld}))
 
-	if err := unlocked.Unlock(s.ctx); err != nil {
+	if err := unlocked.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.wantOp("release", unlocked.Request())
@@ -251,10 +251,10 @@ func TestNoSessionToBeHad(t *testing.T) {
 func TestUnlock(t *testing.T) {
 	s, v := newStage(t)
 	lock := s.hold(v, "x", 1)
-	if err := lock.Unlock(s.ctx); err != nil {
+	if err := lock.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
-	if err := lock.Unlock(s.ctx); !errors.Is(err, holdfast.ErrNotHeld) {
+	if err := lock.UnlockAsync(); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("a second Unlock: %v", err)
 	}
 	v.wantOp("release", lock.Request())
@@ -383,7 +383,7 @@ func TestExtend(t *testing.T) {
 	// Unlocked while an extend is under way: its refusal is not the release's.
 	result = extend(time.Second)
 	v.wantOp("extend", lock.Request())
-	if err := lock.Unlock(s.ctx); err != nil {
+	if err := lock.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-result; !errors.Is(err, holdfast.ErrNotHeld) {
@@ -556,7 +556,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if !errors.As(err, &limit) || limit.Limit != "client_queue" || limit.Value != maxUnsent {
 		t.Errorf("at the bound: %v", err)
 	}
-	if err := lock.Unlock(s.ctx); err != nil {
+	if err := lock.UnlockAsync(); err != nil {
 		t.Errorf("Unlock at the bound: %v", err)
 	}
 	v.welcome("a-1", testTTL)
@@ -590,7 +590,7 @@ func TestClose(t *testing.T) {
 	if err := s.client.Space("x").Close(); err != nil {
 		t.Errorf("Close of a space: %v", err)
 	}
-	if err := lock.Unlock(s.ctx); !errors.Is(err, holdfast.ErrClosed) {
+	if err := lock.UnlockAsync(); !errors.Is(err, holdfast.ErrClosed) {
 		t.Errorf("Unlock after Close: %v", err)
 	}
 }
@@ -605,7 +605,7 @@ func TestCloseWhileSettling(t *testing.T) {
 		}
 		s, v := newStage(t, withGoodbye(goodbye))
 		lock := s.hold(v, "x", 1)
-		if err := lock.Unlock(s.ctx); err != nil {
+		if err := lock.UnlockAsync(); err != nil {
 			t.Fatal(err)
 		}
 		v.wantOp("release", lock.Request())

@@ -8,16 +8,45 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// unlock queues the release of a lock that has just ended here.
-func (c *Client) unlock(s *session, l *holdfast.Lock) error {
+// unlock releases a lock that has just ended here, and waits until the authority has taken
+// that. Where ctx ends before, the release goes on, and what becomes of it Settle tells.
+func (c *Client) unlock(ctx context.Context, s *session, l *holdfast.Lock) error {
+	r, err := c.beginUnlock(s, l, true)
+	if err != nil {
+		return err
+	}
+	select {
+	case got := <-r.outcome:
+		c.outcomes.Put(r.outcome)
+		return got.err
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	answered := r.state == settled
+	r.unlocks = false
+	c.mu.Unlock()
+	if answered {
+		got := <-r.outcome // it is there, or comes with the rest of its frame
+		c.outcomes.Put(r.outcome)
+		return got.err
+	}
+	return ctx.Err()
+}
+
+// beginUnlock queues the release of a lock that has just ended here. With wait the
+// request's outcome is what becomes of it.
+func (c *Client) beginUnlock(s *session, l *holdfast.Lock, wait bool) (*request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.requests[l.Request()]
 	if r == nil || r.lock != l || r.state != held {
-		return &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: c.whyGone(s)}
+		return nil, &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: c.whyGone(s)}
+	}
+	if wait {
+		r.unlocks, r.outcome = true, c.outcomes.Get().(chan outcome)
 	}
 	c.release(r)
-	return nil
+	return r, nil
 }
 
 // whyGone says why a lock that its own Lock took for held is not in the table.
@@ -185,9 +214,9 @@ func (c *Client) setHoldEnd(r *request, end time.Duration) {
 	c.onHoldEnd(r)
 }
 
-// Settle waits until every release that Unlock has queued is acknowledged. The
-// error is the first one of a release that was refused since the last Settle, an
-// ErrNotHeld or ErrLost; or that of ctx.
+// Settle waits until every release is acknowledged that UnlockAsync has queued, or that an
+// Unlock was given up on. The error is the first one of a release that was refused since the
+// last Settle, an ErrNotHeld or ErrLost, unless an Unlock has told it; or that of ctx.
 func (c *Client) Settle(ctx context.Context) error {
 	c.mu.Lock()
 	if c.releases > 0 && c.quiet == nil {

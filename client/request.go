@@ -66,12 +66,14 @@ type request struct {
 	loss    holdfast.Loss // the authority has ended the grant while it was released
 	copies  int           // how often the release was sent
 	quiet   bool          // nobody asked for the release: its result is no news
+	unlocks bool          // a call of Unlock waits for the result of the release
+	refusal error         // why the release was refused, for that call
 	extend  *extension
 	behind  bool        // the present stream owes the answer to an extend
 	guard   clock.Alarm // wait limit or limit of a try, then hold limit
 
 	result  outcome       // what the call returns, once it is decided
-	outcome chan outcome  // gets it, once
+	outcome chan outcome  // gets it, once; another one gets what Unlock returns
 	queued  chan int      // gets the position, once; nil where nobody wants it
 	gone    chan struct{} // closed when it is settled; nil where nobody waits for that
 }
@@ -355,6 +357,9 @@ func (c *Client) settle(r *request) {
 	}
 	r.state = settled
 	delete(c.requests, r.id)
+	if r.unlocks {
+		c.finish(r, nil, r.refusal)
+	}
 	if r.gone != nil {
 		close(r.gone)
 	}

@@ -86,9 +86,15 @@ func (s *session) Deadline() time.Duration {
 	return time.Duration(max(deadline, -deadline))
 }
 
-// UnlockLock queues the release.
-func (s *session) UnlockLock(_ context.Context, l *holdfast.Lock) error {
-	return s.client.unlock(s, l)
+// UnlockLock releases l, and waits until the authority has taken that.
+func (s *session) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
+	return s.client.unlock(ctx, s, l)
+}
+
+// QueueUnlock queues the release of l.
+func (s *session) QueueUnlock(l *holdfast.Lock) error {
+	_, err := s.client.beginUnlock(s, l, false)
+	return err
 }
 
 // ExtendLock asks for a new hold limit and waits for the answer.

@@ -80,7 +80,7 @@ func TestDeadlinePasses(t *testing.T) {
 	if s.client.Session() != "a-2" || other.Check() != nil || lock.Check() == nil {
 		t.Errorf("session %q, old lock %v, new lock %v", s.client.Session(), lock.Check(), other.Check())
 	}
-	if err := lock.Unlock(s.ctx); !errors.Is(err, holdfast.ErrLost) {
+	if err := lock.UnlockAsync(); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("Unlock of a lost lock: %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestSecondStream(t *testing.T) {
 	lock := s.hold(v, "x", 5)
 	waiting := s.begin("y")
 	asked := v.acquireOp("y")
-	if err := s.hold(v, "z", 7).Unlock(s.ctx); err != nil {
+	if err := s.hold(v, "z", 7).UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.send(released(v.wantOp("release", 0).Id, nil))
@@ -261,7 +261,7 @@ func TestResume(t *testing.T) {
 	releasing := s.hold(v, "releasing", 1)
 	extending := s.hold(v, "extending", 2, holdfast.Hold(time.Hour))
 	quiet := s.hold(v, "quiet", 3)
-	if err := releasing.Unlock(s.ctx); err != nil {
+	if err := releasing.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.wantOp("release", releasing.Request())
@@ -314,7 +314,7 @@ func TestUnknownSession(t *testing.T) {
 	s, v := newStage(t)
 	lock := s.hold(v, "held", 1)
 	unlocked := s.hold(v, "unlocked", 2)
-	if err := unlocked.Unlock(s.ctx); err != nil {
+	if err := unlocked.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.wantOp("release", unlocked.Request())
@@ -351,7 +351,7 @@ func TestMemberServesNoLonger(t *testing.T) {
 	lock, given := s.hold(v, "held", 1), s.hold(v, "given", 2)
 	waiting := s.begin("waiting")
 	asked := v.acquireOp("waiting")
-	if err := given.Unlock(s.ctx); err != nil {
+	if err := given.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.wantOp("release", given.Request())

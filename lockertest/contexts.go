@@ -12,6 +12,7 @@ func contextChecks() []check {
 	return []check{
 		{name: "context_done_before", run: (*stage).contextDoneBefore},
 		{name: "context_ends_the_wait_only", run: (*stage).contextEndsWaitOnly},
+		{name: "context_deadline_tells_why", run: (*stage).contextTellsWhy},
 		{name: "context_values", run: (*stage).contextValues},
 		{name: "context_children", run: (*stage).contextChildren},
 		{name: "context_of_a_lock_bounds_another", run: (*stage).contextBoundsAnother},
@@ -76,6 +77,26 @@ func (s *stage) contextEndsWaitOnly() {
 		s.held(two, lock.Name())
 		s.unlock(lock)
 	}
+}
+
+// contextTellsWhy wants a wait that the deadline of its context ends to say why nothing was
+// granted, as a wait limit does: beside the context's error it is ErrHeld. An authority that is
+// busy may be too late for that, so it is tried until it was not.
+func (s *stage) contextTellsWhy() {
+	one, two := s.locker(), s.locker()
+	held := s.lock(one, s.name())
+	for told := false; !told; {
+		ctx, cancel := context.WithTimeout(s.ctx, 20*time.Millisecond)
+		lock, err := two.Lock(ctx, s.name())
+		cancel()
+		s.refused(lock, err, context.DeadlineExceeded)
+		told = errors.Is(err, holdfast.ErrHeld)
+		if s.ctx.Err() != nil {
+			s.Fatalf("a wait that the deadline of its context ends does not say that the name is held: %v", err)
+		}
+	}
+	s.unlock(held)
+	s.free(s.name())
 }
 
 // contextValues wants the values of the caller's context in the Context of the lock.

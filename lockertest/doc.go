@@ -37,9 +37,9 @@
 // that it is queued; so every Locker calls OnQueued for a request that has to wait,
 // also one that keeps no queue (Caps.NoFIFO), whose position is then not looked at.
 // That a lock is still held is seen from what cannot have happened yet. Every wait is
-// bounded by the subtest's patience, which ends only what is stuck. Unlock may return
-// before the authority has it, so a name that was unlocked is taken with Lock, which
-// waits, and never with TryLock.
+// bounded by the subtest's patience, which ends only what is stuck. Unlock returns when the
+// authority has the release, so a name that was unlocked can be had by TryLock; after
+// UnlockAsync it is taken with Lock, which waits.
 //
 // Names begin with the name of the subtest, so one authority serves many runs and
 // subtests do not meet. Run keeps no state and its subtests run one after another; other

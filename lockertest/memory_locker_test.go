@@ -85,7 +85,11 @@ func (m *memory) await(ctx context.Context, w *want) {
 	case <-w.done:
 	case <-ctx.Done():
 		m.travel(w)
-		m.authority.cancel(w, ctx.Err())
+		err := ctx.Err()
+		if err == context.DeadlineExceeded && m.authority.fault != "deadline tells nothing" {
+			err = errors.Join(holdfast.ErrHeld, err)
+		}
+		m.authority.cancel(w, err)
 	case <-limit:
 		m.travel(w)
 		m.authority.cancel(w, holdfast.ErrHeld)
@@ -304,7 +308,25 @@ func (w *want) Deadline() time.Duration {
 	return time.Duration(w.session.deadline.Load())
 }
 
-func (w *want) UnlockLock(_ context.Context, l *holdfast.Lock) error {
+func (w *want) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
+	switch {
+	case w.authority.fault == "unlock does not wait":
+		w.authority.behind.Go(func() { w.release(l) })
+		return nil
+	case w.authority.fault == "unlock gives up with its context" && ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return w.release(l)
+}
+
+func (w *want) QueueUnlock(l *holdfast.Lock) error {
+	if w.authority.fault == "queued release is forgotten" {
+		return nil
+	}
+	return w.release(l)
+}
+
+func (w *want) release(l *holdfast.Lock) error {
 	w.authority.mu.Lock()
 	defer w.authority.mu.Unlock()
 	return w.authority.releaseLocked(w.session, l)

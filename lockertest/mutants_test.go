@@ -56,6 +56,9 @@ var mutants = []struct {
 	{fault: "token ignored", check: "release_of_a_passed_token", says: "want not held"},
 	{fault: "any token frees", check: "release_twice", says: "want not held"},
 	{fault: "second release succeeds", check: "release_twice", says: "got error <nil>, want not held"},
+	{fault: "unlock does not wait", check: "try_after_unlock", says: "right after an unlock: try lock"},
+	{fault: "queued release is forgotten", check: "unlock_async", says: "deadline exceeded", hangs: true},
+	{fault: "unlock gives up with its context", check: "unlock_without_time", says: "deadline exceeded", hangs: true},
 	// P8
 	{fault: "limit without a name", check: "limit_of_waiters", says: "does not name the limit"},
 	{fault: "no limit of locks", check: "limit_of_locks", says: "want limit reached"},
@@ -80,6 +83,7 @@ var mutants = []struct {
 	{fault: "goroutine left", check: "close_leaves_no_goroutine", says: "leftBehind", hangs: true},
 	{fault: "done context ignored", check: "context_done_before", says: "want context canceled"},
 	{fault: "lock ends with the context", check: "context_ends_the_wait_only", says: "ended with the context that it was asked with"},
+	{fault: "deadline tells nothing", check: "context_deadline_tells_why", says: "does not say that the name is held", hangs: true},
 	{fault: "values dropped", check: "context_values", says: "want that of the caller's context"},
 	{fault: "input unchecked", check: "bad_names", says: "want bad name"},
 	{fault: "input unchecked", check: "bad_options", says: "want conflict"},

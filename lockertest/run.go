@@ -25,6 +25,10 @@ type Caps struct {
 	// frees nothing either way.
 	Repeats bool
 
+	// Keeps says that a name which was released stays with its process for a while, for the next
+	// lock there: a TryLock elsewhere may be refused meanwhile.
+	Keeps bool
+
 	// Class is the safety class of the default space. Zero means advisory: the suite
 	// then wants whoever requires more to be refused.
 	Class holdfast.Class
@@ -38,6 +42,9 @@ type Caps struct {
 	// 300 and 100. Zero means not tested.
 	MaxWaitersPerName int
 	LocksPerSession   int
+
+	// Elsewhere opens a Locker as open does, through another member. Zero means not tested.
+	Elsewhere func(testing.TB) holdfast.Locker
 
 	// Kill makes the session of that Locker vanish without a goodbye and for good. It
 	// need not wait until anybody has noticed. Zero means not tested.
@@ -136,6 +143,9 @@ func needSlots(c Caps) string   { return when(c.NoSlots, "mode slots is not offe
 func needReentry(c Caps) string { return when(c.NoReentry, "reentry is not offered") }
 func needFIFO(c Caps) string    { return when(c.NoFIFO, "there is no queue") }
 func needHold(c Caps) string    { return when(c.NoHold, "hold limits are not offered") }
+func needHandOver(c Caps) string {
+	return when(c.Keeps, "what is released is kept for a while")
+}
 func needKill(c Caps) string    { return when(c.Kill == nil, "no hook to kill a session") }
 func needBreak(c Caps) string   { return when(c.Break == nil, "no hook to break a lock") }
 func needRelease(c Caps) string { return when(c.Release == nil, "no hook to release by token") }

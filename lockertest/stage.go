@@ -26,7 +26,13 @@ type stage struct {
 // locker opens a Locker with a session of its own.
 func (s *stage) locker() holdfast.Locker {
 	s.Helper()
-	locks := s.open(s.TB)
+	return s.opens(s.open)
+}
+
+// opens opens a Locker in one of the ways that there are.
+func (s *stage) opens(open func(testing.TB) holdfast.Locker) holdfast.Locker {
+	s.Helper()
+	locks := open(s.TB)
 	if locks == nil {
 		s.Fatal("open returned no Locker")
 	}

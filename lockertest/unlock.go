@@ -1,6 +1,7 @@
 package lockertest
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 
@@ -11,6 +12,9 @@ func unlockChecks() []check {
 	return []check{
 		{name: "unlock_twice", run: (*stage).unlockTwice},
 		{name: "unlock_at_once_by_many", run: (*stage).unlockAtOnce},
+		{name: "try_after_unlock", need: needHandOver, run: (*stage).tryAfterUnlock},
+		{name: "unlock_async", run: (*stage).unlockAsync},
+		{name: "unlock_without_time", run: (*stage).unlockWithoutTime},
 		{name: "release_by_a_stranger", need: needRelease, run: (*stage).releaseByStranger},
 		{name: "release_twice", need: needRelease, run: (*stage).releaseTwice},
 		{name: "release_of_a_passed_token", need: needRelease, run: (*stage).releaseOfPassedToken},
@@ -60,6 +64,70 @@ func (s *stage) unlockAtOnce() {
 		if n := released.Load(); n != 1 {
 			s.Errorf("%d of 8 concurrent unlocks succeeded, want 1", n)
 		}
+	}
+}
+
+// unlockRounds is how often a name goes from one session to another by a try.
+const unlockRounds = 300
+
+// tryAfterUnlock wants a name that was unlocked to be free for a TryLock right afterwards,
+// whichever session asks, and through whichever member.
+func (s *stage) tryAfterUnlock() {
+	sessions := s.lockers(2)
+	for range 2 {
+		if s.caps.Elsewhere != nil {
+			sessions = append(sessions, s.opens(s.caps.Elsewhere))
+		}
+	}
+	lock := s.lock(sessions[0], s.name())
+	for i := range unlockRounds {
+		if err := lock.Unlock(s.ctx); err != nil {
+			s.Fatalf("round %d: unlock: %v", i, err)
+		}
+		var options []holdfast.Option
+		if i%2 == 1 && !s.caps.NoShared {
+			options = append(options, holdfast.Shared())
+		}
+		next := (i + 1 + i/len(sessions)) % len(sessions)
+		var err error
+		if lock, err = sessions[next].TryLock(s.ctx, s.name(), options...); err != nil {
+			s.Fatalf("round %d: a try of session %d right after an unlock: %v", i, next, err)
+		}
+	}
+	s.unlock(lock)
+}
+
+// unlockAsync wants a release that nothing waits for to end the lock here at once, and there
+// soon; and a second one to be ErrNotHeld.
+func (s *stage) unlockAsync() {
+	one, two := s.locker(), s.locker()
+	name := s.name()
+	for range 20 {
+		lock := s.lock(one, name)
+		if err := lock.UnlockAsync(); err != nil {
+			s.Fatalf("UnlockAsync: %v", err)
+		}
+		s.want(lock.Check(), holdfast.ErrNotHeld)
+		s.want(lock.UnlockAsync(), holdfast.ErrNotHeld)
+		s.want(lock.Unlock(s.ctx), holdfast.ErrNotHeld)
+		s.unlock(s.lock(two, name))
+	}
+	s.free(name)
+}
+
+// unlockWithoutTime unlocks under a context that is done. Unlock may return its error, and the
+// name is free nevertheless.
+func (s *stage) unlockWithoutTime() {
+	one, two := s.locker(), s.locker()
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	for i := range 20 {
+		lock := s.lock(one, s.name(i))
+		if err := lock.Unlock(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			s.Errorf("Unlock with a context that is done: %v", err)
+		}
+		s.want(lock.Check(), holdfast.ErrNotHeld)
+		s.unlock(s.lock(two, s.name(i)))
 	}
 }
 

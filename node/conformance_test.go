@@ -100,7 +100,14 @@ func TestConformanceElsewhere(t *testing.T) {
 			})
 			decider := c.coordinator(t)
 			lockFirst(t, c.nodes[decider])
-			conforms(t, c.nodes[c.other(t, decider)])
+			here := c.other(t, decider)
+			var others []*node.Node
+			for i, n := range c.nodes {
+				if i != here {
+					others = append(others, n)
+				}
+			}
+			conforms(t, c.nodes[here], others...)
 		})
 	}
 }
@@ -130,14 +137,27 @@ func lockFirst(t *testing.T, n *node.Node) {
 // beside each other are given beside each other.
 func loose(protocol string) bool { return protocol == "permission" || protocol == "bakery" }
 
-func conforms(t *testing.T, n *node.Node) {
-	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
+// opens returns what opens sessions at members in turn; nil where there are none.
+func opens(members ...*node.Node) func(testing.TB) holdfast.Locker {
+	if len(members) == 0 {
+		return nil
+	}
+	opened := 0
+	return func(tb testing.TB) holdfast.Locker {
+		n := members[opened%len(members)]
+		opened++
 		locks, err := n.Session(context.Background())
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return locks
-	}, lockertest.Caps{
+	}
+}
+
+// conforms runs the suite through a member of a cluster with others.
+func conforms(t *testing.T, n *node.Node, others ...*node.Node) {
+	lockertest.Run(t, opens(n), lockertest.Caps{
+		Elsewhere:         opens(others...),
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(n.Spaces()[0].Protocol),
 		Repeats:           n.Spaces()[0].Protocol == "consensus",

@@ -107,8 +107,17 @@ func (s *localSession) Deliver(replies []protocol.Reply) {
 		} else if line := s.answers[op]; line != nil {
 			delete(s.answers, op)
 			line <- *d
+		} else if isUnlock(op) {
+			s.keepAnswer(op, d)
 		}
 	}
+}
+
+// keepAnswer keeps the answer to a release for the call that is about to listen to it.
+func (s *localSession) keepAnswer(op uint64, d *lock.Decision) {
+	line := make(chan lock.Decision, 1)
+	line <- *d
+	s.answers[op] = line
 }
 
 // decided is called with the mutex held, and under the driver's: it only moves

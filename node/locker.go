@@ -77,34 +77,62 @@ func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Optio
 	if err != nil {
 		return nil, err
 	}
-	start := l.session.Now()
+	start, end := l.session.Now(), lock.Never
+	if len(wanted) > 0 && wanted[0].Wait > 0 {
+		end = after(start, wanted[0].Wait)
+	}
 	locks := make([]*holdfast.Lock, len(names))
 	var taken []*holdfast.Lock
 	for _, one := range wanted {
 		if one.Wait > 0 {
-			one.Wait = max(1, one.Wait-(l.session.Now()-start))
+			one.Wait = max(1, end-l.session.Now())
 		}
 		held, err := l.acquire(ctx, &one.Request)
 		if err != nil {
-			return nil, l.giveBack(taken, err)
+			return nil, l.giveBack(taken, end, err)
 		}
 		locks[one.Place] = held
 		taken = append(taken, held)
 	}
 	for _, held := range taken { // one may have been lost while another was waited for
 		if err := held.Check(); err != nil {
-			return nil, l.giveBack(taken, err)
+			return nil, l.giveBack(taken, end, err)
 		}
 	}
 	return locks, nil
 }
 
+// releaseLimit is how long a LockAll that fails waits for its releases.
+const releaseLimit = time.Second
+
 // giveBack releases what was taken on the way to all names, and returns why that was
-// not all. That one was lost meanwhile is no news: it is not wanted any more.
-func (l locker) giveBack(taken []*holdfast.Lock, why error) error {
+// not all. That one was lost meanwhile is no news: it is not wanted any more. It waits until
+// the authority has taken the releases, but not beyond the end of the call's wait.
+func (l locker) giveBack(taken []*holdfast.Lock, end time.Duration, why error) error {
+	s := l.session
+	var asked []*holdfast.Lock
 	for _, held := range taken {
-		err := held.Unlock(context.Background())
-		if err != nil && !errors.Is(err, holdfast.ErrLost) && !errors.Is(err, holdfast.ErrClosed) {
+		if !held.End(holdfast.ErrNotHeld) {
+			continue
+		}
+		h, ok := s.letGo(held)
+		if !ok {
+			continue
+		}
+		if answered, err := s.askRelease(h, unlockOf); !answered {
+			asked = append(asked, held)
+		} else if err = s.unlocked(held, err); err != nil && !errors.Is(err, holdfast.ErrLost) {
+			why = errors.Join(why, err)
+		}
+	}
+	if len(asked) == 0 {
+		return why
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(releaseLimit, max(0, after(end, lock.WaitGrace)-s.Now())))
+	defer cancel()
+	for _, held := range asked {
+		err := s.unlocked(held, s.awaitRelease(ctx, unlockOf|held.Request()))
+		if err != nil && !errors.Is(err, holdfast.ErrLost) && ctx.Err() == nil {
 			why = errors.Join(why, err)
 		}
 	}
@@ -155,7 +183,8 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	// Read only where a limit may count from it, because it costs a system call: an owner
 	// may enter a grant that has a hold limit already.
 	var sent protocol.Time
-	if r.Try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" {
+	deadline, bounded := ctx.Deadline()
+	if r.Try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" || bounded {
 		sent = s.Now()
 	}
 	request := lock.Request{
@@ -169,6 +198,7 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	case r.Try:
 		request.WaitEnd = sent + authorityWait
 	}
+	bounded = bounded && !r.Try && s.boundWait(&request, deadline)
 	a, err := s.driver.Acquire(l.port, s.sink, &request)
 	if err != nil {
 		return nil, l.fail("lock", r.Name, closedOr(err))
@@ -180,7 +210,11 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 		}
 	}
 	if a.Kind == lock.Refused {
-		return nil, l.fail("lock", r.Name, s.refusal(a.Err))
+		err := l.fail("lock", r.Name, s.refusal(a.Err))
+		if bounded {
+			err = whyEnded(err, s.Now() >= request.WaitEnd)
+		}
+		return nil, err
 	}
 	return l.hold(ctx, r, a, id, sent)
 }
@@ -276,6 +310,9 @@ func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfas
 		}
 		break
 	}
+	if d := w.lastWord(ctx); d.Kind == lock.Refused {
+		return run.AnswerOf(&d), nil
+	}
 	return run.Answer{}, s.cancel(ctx, port, r.Name, id)
 }
 
@@ -298,47 +335,4 @@ func (s *localSession) forget(id uint64) {
 	delete(s.waiting, id)
 	delete(s.early, id)
 	s.held.remove(id)
-}
-
-// releaseOf makes the id of a request the number of the call which releases it.
-const releaseOf = run.OwnCalls | 1<<63
-
-// release gives a hold back to the authority. One that is another member takes it
-// later, and hears of it until it has. After Close that is an ErrClosed: it has released
-// everything.
-func (s *localSession) release(h holding) error {
-	r := protocol.Release{Session: s.id, Name: h.lock.Name(), Token: h.lock.Token(), Request: h.lock.Request()}
-	call := protocol.CallID{Sink: s.sink, Op: releaseOf | r.Request}
-	a, err := s.driver.Release(h.port, call, &r)
-	switch {
-	case err != nil:
-		return closedOr(err)
-	case a.Kind == lock.Refused:
-		return s.refusal(a.Err)
-	}
-	return nil
-}
-
-// UnlockLock releases a lock that has ended here already.
-func (s *localSession) UnlockLock(_ context.Context, l *holdfast.Lock) error {
-	s.mu.Lock()
-	h, ok := s.held.remove(l.Request())
-	s.mu.Unlock()
-	if h.alarm != nil {
-		s.alarms.Stop(h.alarm)
-	}
-	if !ok {
-		return nil // lost or closed in this very moment: whoever took it from held releases it
-	}
-	err := s.release(h)
-	if s.earlier.Load() { // it may have been lost while it was released
-		s.forget(l.Request())
-	}
-	if errors.Is(err, holdfast.ErrClosed) {
-		return nil // Close has released it
-	}
-	if err != nil {
-		return &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: err}
-	}
-	return nil
 }

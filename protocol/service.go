@@ -26,6 +26,7 @@ type (
 		Name    string
 		Token   holdfast.Token // 0: whichever token Request has
 		Request uint64
+		Awaited bool // a call waits for the answer: it is given as soon as it can be
 	}
 
 	// Cancel ends a request for good: waiting, it leaves the queue; granted

@@ -171,7 +171,7 @@ func (s *service) release(in releaseInput) (answer wire.Released, err error) {
 		}
 		return fail(err)
 	}
-	released, err := s.decide(space.Port, &protocol.Release{Session: c.id, Name: in.Name, Token: in.Token})
+	released, err := s.decide(space.Port, &protocol.Release{Session: c.id, Name: in.Name, Token: in.Token, Awaited: true})
 	if err != nil {
 		return fail(s.whyNot(c, space.Port, in, err))
 	}

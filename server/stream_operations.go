@@ -116,7 +116,7 @@ func (s *stream) operation(op *api.Operation, arrived protocol.Time) (end bool) 
 		r := kind.Release
 		if space := s.locate(callRelease, id, r.GetSpace(), r.GetName()); space != nil {
 			s.releases = append(s.releases, protocol.Release{
-				Session: s.session, Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Request: id,
+				Session: s.session, Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Request: id, Awaited: !r.GetLazy(),
 			})
 			s.event(space.Port, s.number(callRelease), &s.releases[len(s.releases)-1])
 		}

@@ -53,13 +53,13 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := newStore()
-			conforms(t, store, tt.class, tt.options...)
+			conforms(t, store, tt.class, name == "kept", tt.options...)
 		})
 	}
 }
 
 // conforms runs the suite of every Locker over a store.
-func conforms(t *testing.T, store storage.Store, class holdfast.Class, o ...storelock.Option) {
+func conforms(t *testing.T, store storage.Store, class holdfast.Class, keeps bool, o ...storelock.Option) {
 	t.Helper()
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
 		locks, err := storelock.Open(context.Background(), store, o...)
@@ -68,7 +68,7 @@ func conforms(t *testing.T, store storage.Store, class holdfast.Class, o ...stor
 		}
 		return locks
 	}, lockertest.Caps{
-		NoShared: true, NoSlots: true, NoFIFO: true, Class: class, Spaces: []string{"billing"},
+		NoShared: true, NoSlots: true, NoFIFO: true, Class: class, Spaces: []string{"billing"}, Keeps: keeps,
 		LocksPerSession: 250, Rounds: 40,
 	})
 }

@@ -311,7 +311,7 @@ func read(ctx context.Context, c cell) (Expected, error) {
 
 // Commit ends the transaction, and deletes its claims: what it has written stays. The error says
 // that a claim was lost before the end; then others may have written meanwhile. Afterwards it does nothing.
-func (tx *Tx) Commit(ctx context.Context) error {
+func (tx *Tx) Commit(context.Context) error {
 	if tx.over {
 		return nil
 	}
@@ -325,21 +325,21 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		default:
 		}
 	}
-	return errors.Join(lost, tx.end(ctx))
+	return errors.Join(lost, tx.end())
 }
 
 // Rollback ends the transaction, and deletes its claims, checked or not. What was written stays
 // written: nothing is, before all claims were checked. Afterwards, and after a Commit, it does nothing.
-func (tx *Tx) Rollback(ctx context.Context) error {
+func (tx *Tx) Rollback(context.Context) error {
 	if tx.over {
 		return nil
 	}
-	return tx.end(ctx)
+	return tx.end()
 }
 
 // end deletes all claims. Whatever the store does, the cells are free for other transactions of
 // this process; a claim that could not be deleted holds others back until it expires.
-func (tx *Tx) end(ctx context.Context) (err error) {
+func (tx *Tx) end() (err error) {
 	tx.over = true
 	for _, s := range tx.order {
 		s.cancel() // a claim that is not checked yet is taken back
@@ -347,7 +347,7 @@ func (tx *Tx) end(ctx context.Context) (err error) {
 	for _, s := range tx.order {
 		<-s.done
 		if s.err == nil {
-			if failed := s.lock.Unlock(ctx); failed != nil && !errors.Is(failed, holdfast.ErrLost) {
+			if failed := s.lock.UnlockAsync(); failed != nil && !errors.Is(failed, holdfast.ErrLost) {
 				err = errors.Join(err, tx.fail("release", s.cell, failed))
 			}
 		}

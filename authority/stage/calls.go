@@ -92,8 +92,8 @@ func CallOf(t testing.TB, self protocol.ID, word string, args []string, now prot
 	case "cancel":
 		return &protocol.Cancel{Session: s, Request: request, Name: name}
 	case "unlock":
-		r := &protocol.Release{Session: s, Request: request, Name: name}
-		if len(args) > 3 {
+		r := &protocol.Release{Session: s, Request: request, Name: name, Awaited: args[len(args)-1] == "awaited"}
+		if len(args) > 3 && !r.Awaited {
 			r.Token = token(t, args[3])
 		}
 		return r

@@ -34,7 +34,7 @@
 // # What is asked
 //
 //	lock a1 #1 X [try] [wait=1s] [hold=1s] [shared] [slots=2/5] [owner=o]
-//	unlock a1 #1 X    cancel a1 #1 X    extend a1 #1 X 5s    end a1 [why]    list a1
+//	unlock a1 #1 X [awaited]    cancel a1 #1 X    extend a1 #1 X 5s    end a1 [why]    list a1
 //	use a1 30 X       a1 locks and unlocks X so often, of which only the number is told
 //	crowd a1 30 X     a1 wants X so often, or X1, X2, … where it is X*; only how often it is granted is told
 //	suspend a1 #1 [wait=1s] [hold=1s] [owner=o]   resume a1 #1   lock and unlock [lock.Whole]

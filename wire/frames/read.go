@@ -215,7 +215,7 @@ func (s *operationSlots) acquire(a *api.Acquire, r *reader) {
 }
 
 func (s *operationSlots) release(m *api.Release, r *reader) {
-	m.Space, m.Name, m.Token = "", "", 0
+	m.Space, m.Name, m.Token, m.Lazy = "", "", 0, false
 	for {
 		tag, more := r.field()
 		if !more {
@@ -228,6 +228,8 @@ func (s *operationSlots) release(m *api.Release, r *reader) {
 			m.Name = r.text()
 		case 3<<typeBits | typeVarint:
 			m.Token = r.varint()
+		case 4<<typeBits | typeVarint:
+			m.Lazy = r.varint() != 0
 		default:
 			r.odd = true
 		}

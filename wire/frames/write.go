@@ -77,7 +77,11 @@ func appendOperation(b []byte, o *api.Operation) ([]byte, error) {
 			b, start := begin(appendNumber(b, fieldID, o.Id), 4)
 			b = appendText(b, 1, r.Space)
 			b = appendText(b, 2, r.Name)
-			return end(appendNumber(b, 3, r.Token), start), nil
+			b = appendNumber(b, 3, r.Token)
+			if r.Lazy {
+				b = appendNumber(b, 4, 1)
+			}
+			return end(b, start), nil
 		}
 	case *api.Operation_Cancel:
 		if c := kind.Cancel; c != nil && valid(c.Space, c.Name) {

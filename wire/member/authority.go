@@ -143,6 +143,7 @@ func (c *coder) release(v *authority.Release) {
 	c.ended(&v.Ended)
 	text(c, &v.Name)
 	number(c, &v.Last)
+	c.truth(&v.Awaited)
 }
 
 func (c *coder) extend(v *authority.Extend) {

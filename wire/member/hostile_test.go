@@ -277,7 +277,7 @@ func hugeText(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(b[:len(b)-2], 0xff, 0xff, 0x7f)
+	return append(b[:len(b)-3], 0xff, 0xff, 0x7f)
 }
 
 // TestHalfAMessage: wherever the bytes end, that is seen.

@@ -189,6 +189,7 @@ type forever struct{}
 func (forever) Now() time.Duration                                              { return 0 }
 func (forever) Deadline() time.Duration                                         { return time.Hour }
 func (forever) UnlockLock(context.Context, *holdfast.Lock) error                { return nil }
+func (forever) QueueUnlock(*holdfast.Lock) error                                { return nil }
 func (forever) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error { return nil }
 
 // TestRoom: who may be inside together.

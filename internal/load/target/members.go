@@ -30,12 +30,18 @@ func (l locks) Worker(context.Context, int) (load.Locker, error) { return locker
 
 type locker locks
 
+// ahead is a lock whose release goes to the authority with the next request: nothing waits
+// for its acknowledgement, before all of a measurement are waited for.
+type ahead struct{ *holdfast.Lock }
+
+func (a ahead) Unlock(context.Context) error { return a.UnlockAsync() }
+
 func (l locker) Lock(ctx context.Context, name string) (load.Held, error) {
 	held, err := l.Locker.Lock(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return held, nil
+	return ahead{held}, nil
 }
 
 func (l locker) LockAnnounced(ctx context.Context, name string, queued func()) (load.Held, error) {
@@ -43,7 +49,7 @@ func (l locker) LockAnnounced(ctx context.Context, name string, queued func()) (
 	if err != nil {
 		return nil, err
 	}
-	return held, nil
+	return ahead{held}, nil
 }
 
 // local is a member alone in this process, whose default space has a protocol.
