@@ -270,7 +270,7 @@ func ofClient(verb string, id lock.SessionID, request uint64, arg func(int) stri
 	case "beat":
 		return &protocol.Beat{Session: id}
 	case "end":
-		return &protocol.EndSession{Session: id}
+		return &protocol.EndSession{Session: id, Idle: arg(3) == "idle"}
 	case "dismiss":
 		return &protocol.Dismiss{Session: id}
 	case "revoke":

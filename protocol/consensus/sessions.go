@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -170,12 +171,19 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 	}
 }
 
-// closed refuses what waits for a session that a shard does not take.
+// closed refuses what waits for a session that a shard does not take. A session that has ended in one shard lives in the others
+// for as long as its client beats: its next beat says that it has ended, so that the client begins another.
 func (m *Machine) closed(c *client, presence *presence, err error, out *protocol.Effects) {
 	presence.state = gone
 	queue, waits := presence.queue, presence.waits
-	at := slices.Index(c.presences, presence)
-	c.presences = slices.Delete(c.presences, at, at+1)
+	switch ended := errors.Is(err, holdfast.ErrLost); {
+	case ended && c.enrolled.Own:
+		m.restart(c, out)
+		return
+	case !ended:
+		at := slices.Index(c.presences, presence)
+		c.presences = slices.Delete(c.presences, at, at+1)
+	}
 	for _, r := range queue {
 		m.refuse(r, err, out)
 	}

@@ -153,6 +153,10 @@ func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
 		}
 	case replica.End, replica.Expire:
 		delete(l.deadlines, o.Session)
+	case replica.EndIdle:
+		if _, lives := s.replica.Session(o.Session); !lives {
+			delete(l.deadlines, o.Session)
+		}
 	}
 	if d := l.deadlines[o.Session]; d != nil && o.ID.Member != 0 {
 		d.by = o.ID.Member
