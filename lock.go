@@ -19,6 +19,9 @@ type Grant struct {
 	Units    int
 	Capacity int
 	Token    Token
+	// Grace says that its name stays taken for a while after its hold limit, so that its
+	// holder can stop.
+	Grace bool
 }
 
 // Forever is the deadline of what does not end by itself.
@@ -59,6 +62,7 @@ type Lock struct {
 	mu     sync.Mutex
 	mode   Mode
 	ended  bool
+	grace  bool    // its name is released by Unlock, though the hold limit has ended the lock
 	ending *ending // nil while nobody has asked for the context and nothing but Unlock has ended it
 }
 
@@ -77,7 +81,7 @@ func NewLock(grant Grant, request uint64, holdEnd time.Duration, backing Backing
 	l := &Lock{
 		space: grant.Space, name: grant.Name, owner: grant.Owner, token: grant.Token, request: request,
 		backing: backing, values: values,
-		units: int32(grant.Units), capacity: int32(grant.Capacity), mode: grant.Mode,
+		units: int32(grant.Units), capacity: int32(grant.Capacity), mode: grant.Mode, grace: grant.Grace,
 	}
 	l.holdEnd.Store(int64(holdEnd))
 	return l
@@ -227,11 +231,27 @@ func (l *Lock) SetHoldEnd(end time.Duration) { l.holdEnd.Store(int64(end)) }
 // The error is ErrLost or ErrNotHeld where the lock had ended before, and ErrLost where the
 // session has ended before the release was acknowledged; a second Unlock is an
 // ErrNotHeld and does no harm.
+//
+// Where a name stays taken for a while after a hold limit (a grace), Unlock says that
+// its holder has stopped, and frees it at once; the error is ErrLost nevertheless.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if err := l.give(); err != nil {
+		if l.endGrace(err) {
+			return errors.Join(err, l.backing.UnlockLock(ctx, l))
+		}
 		return err
 	}
 	return l.backing.UnlockLock(ctx, l)
+}
+
+// endGrace reports whether a lock that has ended because of why has a name that is to be
+// released all the same: once, and where the hold limit has ended it.
+func (l *Lock) endGrace(why error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	may := l.grace && Why(why) == HoldLimit
+	l.grace = l.grace && !may
+	return may
 }
 
 // UnlockAsync is Unlock that does not wait: it returns once the release is queued, and what
@@ -239,6 +259,9 @@ func (l *Lock) Unlock(ctx context.Context) error {
 // be refused then. The error says only how the lock had ended before.
 func (l *Lock) UnlockAsync() error {
 	if err := l.give(); err != nil {
+		if l.endGrace(err) {
+			return errors.Join(err, l.backing.QueueUnlock(l))
+		}
 		return err
 	}
 	return l.backing.QueueUnlock(l)

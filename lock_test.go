@@ -168,6 +168,42 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestUnlockInGrace: where a name has a grace, an Unlock after the hold limit reaches the session,
+// once, and is ErrLost; after every other loss it does not.
+func TestUnlockInGrace(t *testing.T) {
+	graced := someGrant
+	graced.Grace = true
+	for name, tt := range map[string]struct {
+		grant holdfast.Grant
+		why   holdfast.Loss
+		want  int32
+	}{
+		"hold limit":             {graced, holdfast.HoldLimit, 1},
+		"hold limit, no grace":   {someGrant, holdfast.HoldLimit, 0},
+		"broken before":          {graced, holdfast.Broken, 0},
+		"session expired before": {graced, holdfast.SessionExpired, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBacking(holdfast.Forever)
+			for _, unlock := range []func(*holdfast.Lock) error{
+				(*holdfast.Lock).UnlockAsync,
+				func(l *holdfast.Lock) error { return l.Unlock(context.Background()) },
+			} {
+				l := holdfast.NewLock(tt.grant, 77, holdfast.Forever, b, context.Background())
+				l.End(tt.why)
+				for range 2 {
+					if err := unlock(l); !errors.Is(err, tt.why) {
+						t.Errorf("Unlock: %v", err)
+					}
+				}
+			}
+			if queued, waited := b.queued.Load(), b.unlocks.Load(); queued != tt.want || waited != tt.want {
+				t.Errorf("%d releases were queued and %d waited for, want %d of each", queued, waited, tt.want)
+			}
+		})
+	}
+}
+
 // TestUnlockAsync ends the lock, and queues its release once.
 func TestUnlockAsync(t *testing.T) {
 	b := newBacking(holdfast.Forever)

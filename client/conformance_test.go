@@ -34,10 +34,16 @@ func spacesOf(protocol string) []node.Space {
 // serveMemberOf is serveMember with spaces of a protocol.
 func serveMemberOf(t *testing.T, of string, l net.Listener, change func(*server.Config)) *node.Node {
 	t.Helper()
+	return serveSpaces(t, spacesOf(of), l, change)
+}
+
+// serveSpaces is serveMember with spaces of the caller's.
+func serveSpaces(t *testing.T, served []node.Space, l net.Listener, change func(*server.Config)) *node.Node {
+	t.Helper()
 	limits := node.Limits{WaitersPerName: 300, LocksPerSession: 250}
 	observer := server.NewObserver([]string{"default", "billing"})
-	member := node.Config{State: t.TempDir(), Serves: true, Spaces: spacesOf(of), Limits: limits, Observe: observer.Observe}
-	if of == "consensus" {
+	member := node.Config{State: t.TempDir(), Serves: true, Spaces: served, Limits: limits, Observe: observer.Observe}
+	if served[0].Protocol == "consensus" {
 		member.State, member.Data = "", t.TempDir()
 	}
 	n, err := node.Start(t.Context(), member)
@@ -48,6 +54,7 @@ func serveMemberOf(t *testing.T, of string, l net.Listener, change func(*server.
 	for i, space := range n.Spaces() {
 		spaces = append(spaces, server.Space{
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Partition: "primary",
+			Grace: space.Grace, GraceOfHold: space.GraceOfHold,
 		})
 	}
 	config := server.Config{
@@ -61,15 +68,15 @@ func serveMemberOf(t *testing.T, of string, l net.Listener, change func(*server.
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	go func() { served <- s.AcceptGRPC(l) }()
+	accepted := make(chan error, 1)
+	go func() { accepted <- s.AcceptGRPC(l) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
-		if err := <-served; err != nil {
+		if err := <-accepted; err != nil {
 			t.Error(err)
 		}
 		if err := n.Close(); err != nil {

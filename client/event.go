@@ -122,10 +122,11 @@ func (c *Client) onGranted(r *request, granted *api.Granted) {
 		r.limit = limit{}
 	}
 	c.alarms.disarm(&r.guard)
-	r.state, r.waiting, r.holdEnd = held, false, holdEnd
+	r.state, r.waiting, r.holdEnd, r.grace = held, false, holdEnd, granted.GetGrace()
 	r.lock = holdfast.NewLock(holdfast.Grant{
 		Space: r.space, Name: r.want.Name, Owner: r.want.Owner, Mode: r.want.Mode,
 		Units: r.want.Units, Capacity: r.want.Capacity, Token: holdfast.Token(granted.GetToken()),
+		Grace: granted.GetGrace(),
 	}, r.id, holdEnd, c.session, r.values)
 	if holdEnd != holdfast.Forever {
 		c.armHoldEnd(r)
@@ -140,15 +141,26 @@ func (c *Client) armHoldEnd(r *request) {
 }
 
 // onHoldEnd ends a lock at its hold limit and lets the authority know, so that the
-// name is free as soon as it can be.
+// name is free as soon as it can be: at once, unless it has a grace in which its holder can
+// stop. Then the authority ends it, and begins the grace.
 func (c *Client) onHoldEnd(r *request) {
 	if r.state != held {
 		return
 	}
-	if err := r.lock.Check(); err != nil {
-		r.finishExtend(err)
-		c.concede(r)
+	err := r.lock.Check()
+	if err == nil {
+		return
 	}
+	r.finishExtend(err)
+	if !r.grace || holdfast.Why(err) != holdfast.HoldLimit {
+		c.concede(r)
+		return
+	}
+	r.state = ended
+	// The word of that may be lost with the stream. After twice the limit, by any clock, the
+	// authority has ended it.
+	r.guard.Ring = func() { c.settle(r) }
+	c.alarms.arm(&r.guard, after(r.holdEnd, r.holdEnd-r.sent))
 }
 
 func (c *Client) onQueued(r *request, queued *api.Queued) {

@@ -39,7 +39,9 @@ func (c *Client) beginUnlock(s *session, l *holdfast.Lock, wait bool) (*request,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.requests[l.Request()]
-	if r == nil || r.lock != l || r.state != held {
+	if holdfast.Why(l.Check()) == holdfast.HoldLimit && c.session == s && (r == nil || r.state == ended) {
+		r = c.stopped(l, r)
+	} else if r == nil || r.lock != l || r.state != held {
 		return nil, &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: c.whyGone(s)}
 	}
 	if wait {
@@ -47,6 +49,17 @@ func (c *Client) beginUnlock(s *session, l *holdfast.Lock, wait bool) (*request,
 	}
 	c.release(r)
 	return r, nil
+}
+
+// stopped returns the request of a lock that its hold limit has ended, and whose name has a
+// grace: its holder says that it has stopped. Whether that was in time is no news.
+func (c *Client) stopped(l *holdfast.Lock, r *request) *request {
+	if r == nil {
+		r = &request{id: l.Request(), space: l.Space(), want: holdfast.Request{Name: l.Name()}, lock: l}
+		c.requests[r.id] = r
+	}
+	r.quiet = true
+	return r
 }
 
 // whyGone says why a lock that its own Lock took for held is not in the table.

@@ -61,6 +61,7 @@ type request struct {
 	told    bool          // Queued has been called
 	lock    *holdfast.Lock
 	holdEnd time.Duration // the end of its hold limit, or holdfast.Forever
+	grace   bool          // its name stays taken for a while after that
 	bound   bound         // while it is asked: of the grant that it may turn out to enter
 	limit   limit         // of its own extend, or of the one that it may have overtaken
 	loss    holdfast.Loss // the authority has ended the grant while it was released

@@ -152,3 +152,34 @@ func TestUnlockWithoutTime(t *testing.T) {
 	}
 	s.empty()
 }
+
+// TestHoldEndWithGrace: a lock whose name has a grace is not given back at its hold limit, before its
+// user unlocks it; also when the authority has ended it by then.
+func TestHoldEndWithGrace(t *testing.T) {
+	for name, told := range map[string]bool{"before the authority": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			s, v := newStage(t)
+			c := s.begin("x", holdfast.Hold(time.Second))
+			id := v.acquireOp("x")
+			v.send(&api.Event{Id: id, Kind: &api.Event_Granted{Granted: &api.Granted{Token: 3, Hold: int64(time.Second), Grace: true}}})
+			lock := c.lock()
+			s.clock.Advance(time.Second)
+			s.isDone(lock, holdfast.HoldLimit)
+			if told {
+				v.send(&api.Event{Id: id, Kind: &api.Event_Lost{Lost: &api.Lost{Why: string(holdfast.HoldLimit)}}})
+				s.until(func() bool { return s.client.requests[id] == nil })
+			}
+			s.hold(v, "y", 4) // nothing was said before it
+			result := unlocking(s.ctx, lock)
+			v.wantOp("release", id)
+			unanswered(t, result)
+			v.send(released(id, &api.Problem{Code: wire.CodeNotHeld, Detail: "not held"}))
+			if err := <-result; !errors.Is(err, holdfast.HoldLimit) {
+				t.Errorf("Unlock in the grace: %v", err)
+			}
+			if err := s.client.Settle(s.ctx); err != nil {
+				t.Errorf("Settle: %v", err)
+			}
+		})
+	}
+}

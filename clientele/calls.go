@@ -136,6 +136,13 @@ type withheld struct {
 // maxCalls is how many may wait for one release.
 const maxCalls = 16
 
+// AnswerLater keeps the answer to a release of what the table has ended already, for TellReleased.
+func (c *Clients[R]) AnswerLater(own R, call protocol.CallID, d *lock.Decision) {
+	key := keyOfDecision(d)
+	own.Requested().release = key
+	c.withheld[key] = &withheld{decision: *d, calls: []protocol.CallID{call}}
+}
+
 // TellReleased tells the client of a hold that was released, and withheld, that it is. Of any
 // other it tells nothing.
 func (c *Clients[R]) TellReleased(own R, out *protocol.Effects) {

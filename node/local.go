@@ -21,6 +21,7 @@ type localSession struct {
 	driver *run.Driver
 	ends   []deadline // of what it holds: the member's lease first
 	called func(protocol.ID) string
+	port   func(space string) protocol.Port
 	id     lock.SessionID
 	sink   uint64
 	last   atomic.Uint64 // number of a call, but for those that acquire or release
@@ -63,13 +64,14 @@ type wait struct {
 var _ holdfast.Backing = (*localSession)(nil)
 
 // openLocal opens a session of the process, whose locks end at one of these, the first of which is the lease's end.
-// Called tells the names of members.
-func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID) string) (*localSession, error) {
+// Called tells the names of members, and port that of a space.
+func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID) string, port func(string) protocol.Port) (*localSession, error) {
 	c, begin := driver.Clock()
 	s := &localSession{
 		driver:    driver,
 		ends:      make([]deadline, len(ends)),
 		called:    called,
+		port:      port,
 		alarms:    clock.NewAlarms(c),
 		begin:     begin,
 		extending: make(chan struct{}, 1),

@@ -31,9 +31,9 @@ func (n *Node) lockerOf(s *localSession, space string) locker {
 	if space == "" {
 		space = holdfast.DefaultSpace
 	}
-	i := slices.IndexFunc(n.config.Spaces, func(s Space) bool { return s.Name == space })
-	l := locker{node: n, session: s, space: space, port: protocol.Port(i + 1), backing: s, class: holdfast.Fenced}
-	if i >= 0 {
+	port := n.portOf(space)
+	l := locker{node: n, session: s, space: space, port: port, backing: s, class: holdfast.Fenced}
+	if i := int(port) - 1; i >= 0 {
 		l.class = n.config.Spaces[i].Class()
 		switch ends := n.assured[i]; {
 		case ends == nil:
@@ -44,6 +44,17 @@ func (n *Node) lockerOf(s *localSession, space string) locker {
 		}
 	}
 	return l
+}
+
+// portOf returns the port of a space, 0 where there is none of that name.
+func (n *Node) portOf(space string) protocol.Port {
+	return protocol.Port(slices.IndexFunc(n.config.Spaces, func(s Space) bool { return s.Name == space }) + 1)
+}
+
+// hasGrace reports whether names of the space stay taken for a while after a hold limit.
+func (l locker) hasGrace() bool {
+	s := &l.node.config.Spaces[l.port-1]
+	return s.Grace > 0 || s.GraceOfHold
 }
 
 // Space returns the Locker of another space of this member, with the same session.
@@ -249,6 +260,7 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, a run.Answer, id 
 	}
 	held := holdfast.NewLock(holdfast.Grant{
 		Space: l.space, Name: r.Name, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: a.Token,
+		Grace: a.Hold > 0 && l.hasGrace(),
 	}, id, end, l.backing, ctx)
 	h := holding{lock: held, port: l.port}
 	s.mu.Lock()

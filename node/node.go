@@ -360,7 +360,7 @@ func (n *Node) openSession() (*localSession, error) {
 	if n.sessions == nil {
 		return nil, holdfast.ErrClosed
 	}
-	s, err := openLocal(n.driver, n.deadlines(), n.called)
+	s, err := openLocal(n.driver, n.deadlines(), n.called, n.portOf)
 	if err != nil {
 		return nil, err
 	}

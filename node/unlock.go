@@ -68,11 +68,14 @@ func (s *localSession) QueueUnlock(l *holdfast.Lock) error {
 }
 
 // letGo forgets a lock that is about to be released. It reports false where something else
-// has ended it, and releases it.
+// has ended it, and releases it: but for a hold limit whose grace the holder ends.
 func (s *localSession) letGo(l *holdfast.Lock) (h holding, ok bool) {
 	s.mu.Lock()
 	h, ok = s.held.remove(l.Request())
 	s.mu.Unlock()
+	if !ok && holdfast.Why(l.Check()) == holdfast.HoldLimit {
+		return holding{lock: l, port: s.port(l.Space())}, true
+	}
 	if h.alarm != nil {
 		s.alarms.Stop(h.alarm)
 	}
@@ -111,6 +114,9 @@ func (s *localSession) unlocked(l *holdfast.Lock, err error) error {
 		if errors.Is(err, holdfast.ErrNotHeld) && lost != "" {
 			err = lost
 		}
+	}
+	if holdfast.Why(l.Check()) == holdfast.HoldLimit && errors.Is(err, holdfast.ErrNotHeld) {
+		return nil // the grace was over, or there was none: that it was lost is told already
 	}
 	switch {
 	case err == nil, errors.Is(err, holdfast.ErrClosed): // Close has released it

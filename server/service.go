@@ -190,6 +190,12 @@ func (s *service) spaceName(port protocol.Port) string {
 	return ""
 }
 
+// hasGrace reports whether names of a space stay taken for a while after a hold limit.
+func (s *service) hasGrace(port protocol.Port) bool {
+	space := s.byPort[port]
+	return space != nil && space.grace() != ""
+}
+
 // checkName says what is wrong with a lock's name here.
 func (s *service) checkName(name string) error {
 	if err := holdfast.CheckName(name); err != nil {

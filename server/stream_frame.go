@@ -140,6 +140,7 @@ func (f *frame) add(t *told, start time.Time, service *service) *api.Event {
 		s.grantedBody.Token = uint64(t.token)
 		s.grantedBody.Since = start.Add(t.since).UnixNano()
 		s.grantedBody.Hold = int64(t.span)
+		s.grantedBody.Grace = t.span > 0 && service.hasGrace(t.port)
 		s.event.Kind = &s.granted
 	case sayQueued:
 		s.queuedBody.Position = t.position

@@ -243,6 +243,9 @@ func (l *locking) command(ctx context.Context) error {
 	exit, lost, err := watch.run(process)
 	switch {
 	case lost != nil:
+		if err == nil {
+			err = l.endGraces(ctx)
+		}
 		return l.lost(exit, lost, err)
 	case err != nil:
 		return errors.Join(err, l.release(ctx))
@@ -252,6 +255,24 @@ func (l *locking) command(ctx context.Context) error {
 	}
 	if code := exit.Status(); code != 0 {
 		return &exitError{code: code}
+	}
+	return nil
+}
+
+// endGraces says of locks that were lost that the command has stopped: their names may stay
+// taken for a while after the hold limit, and are free at once then. That they were lost is
+// told already.
+func (l *locking) endGraces(ctx context.Context) error {
+	timeout, err := timeoutOf(l.flags)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, lock := range l.locks {
+		if err := lock.Unlock(ctx); err != nil && !errors.Is(err, holdfast.ErrLost) {
+			return err
+		}
 	}
 	return nil
 }

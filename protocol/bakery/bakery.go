@@ -216,7 +216,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 
 // onCall takes a wish of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
-	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
+	if m.stopsInGrace(now, ev, out) || m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
 		return
 	}
 	switch ev.Fact.(type) {

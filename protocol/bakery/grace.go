@@ -36,6 +36,33 @@ func (m *Machine) beginGrace(now protocol.Time, r *request, d time.Duration, out
 	}
 }
 
+// stopsInGrace takes the release of what its hold limit has ended: its holder has stopped, and the
+// name is free at once. It reports whether the call is one. It is answered as any other release is.
+func (m *Machine) stopsInGrace(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
+	release, is := ev.Fact.(*protocol.Release)
+	if !is || len(m.graces) == 0 {
+		return false
+	}
+	at := slices.IndexFunc(m.graces, func(g grace) bool {
+		r := &g.request.Request
+		return r.Key.Session == release.Session && r.Key.Name == release.Name &&
+			(r.Token == release.Token || release.Token == 0 && r.Key.ID == release.Request)
+	})
+	if at < 0 {
+		return false
+	}
+	r := m.graces[at].request
+	m.graces = slices.Delete(m.graces, at, at+1)
+	d := &lock.Decision{Kind: lock.Released, Session: release.Session, Request: release.Request, Name: release.Name, Token: r.Token}
+	if r.tells = r.master.ID != 0; r.tells {
+		m.clients.AnswerLater(r, ev.Call, d)
+	} else {
+		out.Decide(ev.Call, d)
+	}
+	m.unlock(now, r, out)
+	return true
+}
+
 // endGraces ends the tickets whose grace is over.
 func (m *Machine) endGraces(now protocol.Time, out *protocol.Effects) {
 	for _, g := range m.graces {

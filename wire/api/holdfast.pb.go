@@ -356,11 +356,7 @@ type Hello struct {
 	Requests []uint64 `protobuf:"varint,5,rep,packed,name=requests,proto3" json:"requests,omitempty"`
 	// The latest id that this client has given: what the session has under an id up to it,
 	// and is not among requests, is ended. Leave it 0 where another client has used the session.
-	Last uint64 `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`
-	// Which client of the session this is, as its latest welcome has said. 0 where it has heard none:
-	// it takes the session over from the client before, which is told so and whose hellos
-	// are refused from then on.
-	Number        uint64 `protobuf:"varint,7,opt,name=number,proto3" json:"number,omitempty"`
+	Last          uint64 `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -433,13 +429,6 @@ func (x *Hello) GetRequests() []uint64 {
 func (x *Hello) GetLast() uint64 {
 	if x != nil {
 		return x.Last
-	}
-	return 0
-}
-
-func (x *Hello) GetNumber() uint64 {
-	if x != nil {
-		return x.Number
 	}
 	return 0
 }
@@ -1099,7 +1088,6 @@ type Welcome struct {
 	Authority     string                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"` // address of the default space's authority; "" while there is none
 	Members       []string               `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`     // addresses of all members that serve clients, as known here
 	Cluster       string                 `protobuf:"bytes,7,opt,name=cluster,proto3" json:"cluster,omitempty"`     // its id: members of another one are no substitute
-	Number        uint64                 `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"`      // which client of the session this is, for its next hello
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1183,18 +1171,14 @@ func (x *Welcome) GetCluster() string {
 	return ""
 }
 
-func (x *Welcome) GetNumber() uint64 {
-	if x != nil {
-		return x.Number
-	}
-	return 0
-}
-
 type Granted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
-	Since         int64                  `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"` // wall time, Unix nanoseconds, for people
-	Hold          int64                  `protobuf:"varint,3,opt,name=hold,proto3" json:"hold,omitempty"`   // hold limit from the sending of the acquire; 0 means none
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Token uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	Since int64                  `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"` // wall time, Unix nanoseconds, for people
+	Hold  int64                  `protobuf:"varint,3,opt,name=hold,proto3" json:"hold,omitempty"`   // hold limit from the sending of the acquire; 0 means none
+	// The name stays taken for a while after the hold limit, so that its holder can stop: it is
+	// released at the limit only where the holder has stopped by itself.
+	Grace         bool `protobuf:"varint,4,opt,name=grace,proto3" json:"grace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1248,6 +1232,13 @@ func (x *Granted) GetHold() int64 {
 		return x.Hold
 	}
 	return 0
+}
+
+func (x *Granted) GetGrace() bool {
+	if x != nil {
+		return x.Grace
+	}
+	return false
 }
 
 type Queued struct {
@@ -3526,15 +3517,14 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06extend\x18\x06 \x01(\v2\x13.holdfast.v1.ExtendH\x00R\x06extend\x12'\n" +
 	"\x04beat\x18\a \x01(\v2\x11.holdfast.v1.BeatH\x00R\x04beat\x12$\n" +
 	"\x03end\x18\b \x01(\v2\x10.holdfast.v1.EndH\x00R\x03endB\x06\n" +
-	"\x04kind\"\xab\x01\n" +
+	"\x04kind\"\x93\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
 	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\x12\x16\n" +
 	"\x06client\x18\x04 \x01(\tR\x06client\x12\x1a\n" +
 	"\brequests\x18\x05 \x03(\x04R\brequests\x12\x12\n" +
-	"\x04last\x18\x06 \x01(\x04R\x04last\x12\x16\n" +
-	"\x06number\x18\a \x01(\x04R\x06number\"\xa2\x02\n" +
+	"\x04last\x18\x06 \x01(\x04R\x04last\"\xa2\x02\n" +
 	"\aAcquire\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -3578,7 +3568,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04beat\x18\t \x01(\v2\x13.holdfast.v1.BeatenH\x00R\x04beat\x12*\n" +
 	"\x05moved\x18\n" +
 	" \x01(\v2\x12.holdfast.v1.MovedH\x00R\x05movedB\x06\n" +
-	"\x04kind\"\xcf\x01\n" +
+	"\x04kind\"\xb7\x01\n" +
 	"\aWelcome\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
@@ -3586,12 +3576,12 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06member\x18\x04 \x01(\tR\x06member\x12\x1c\n" +
 	"\tauthority\x18\x05 \x01(\tR\tauthority\x12\x18\n" +
 	"\amembers\x18\x06 \x03(\tR\amembers\x12\x18\n" +
-	"\acluster\x18\a \x01(\tR\acluster\x12\x16\n" +
-	"\x06number\x18\b \x01(\x04R\x06number\"I\n" +
+	"\acluster\x18\a \x01(\tR\acluster\"_\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x12\n" +
-	"\x04hold\x18\x03 \x01(\x03R\x04hold\"$\n" +
+	"\x04hold\x18\x03 \x01(\x03R\x04hold\x12\x14\n" +
+	"\x05grace\x18\x04 \x01(\bR\x05grace\"$\n" +
 	"\x06Queued\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x05R\bposition\"9\n" +
 	"\aRefused\x12.\n" +

@@ -127,7 +127,7 @@ func (s *eventSlot) kind(field byte, r *reader) {
 }
 
 func readGranted(g *api.Granted, r *reader) {
-	g.Token, g.Since, g.Hold = 0, 0, 0
+	g.Token, g.Since, g.Hold, g.Grace = 0, 0, 0, false
 	for {
 		tag, more := r.field()
 		if !more {
@@ -140,6 +140,8 @@ func readGranted(g *api.Granted, r *reader) {
 			g.Since = int64(r.varint())
 		case 3<<typeBits | typeVarint:
 			g.Hold = int64(r.varint())
+		case 4<<typeBits | typeVarint:
+			g.Grace = r.varint() != 0
 		default:
 			r.odd = true
 		}

@@ -42,6 +42,7 @@ func events() []*api.Event {
 	return []*api.Event{
 		{Id: 1, Kind: &api.Event_Welcome{Welcome: &api.Welcome{Session: "1-2", Members: []string{"a", "b"}}}},
 		{Id: 2, Kind: &api.Event_Granted{Granted: &api.Granted{Token: math.MaxUint64, Since: -1, Hold: 1 << 50}}},
+		{Id: 3, Kind: &api.Event_Granted{Granted: &api.Granted{Token: 7, Hold: 1 << 30, Grace: true}}},
 		{Id: 3, Kind: &api.Event_Granted{Granted: &api.Granted{}}},
 		{Id: 3, Kind: &api.Event_Granted{}},
 		{Id: 4, Kind: &api.Event_Queued{Queued: &api.Queued{Position: -1}}},

@@ -122,7 +122,11 @@ func appendEvent(b []byte, e *api.Event) ([]byte, error) {
 			b, start := begin(appendNumber(b, fieldID, e.Id), 3)
 			b = appendNumber(b, 1, g.Token)
 			b = appendNumber(b, 2, uint64(g.Since))
-			return end(appendNumber(b, 3, uint64(g.Hold)), start), nil
+			b = appendNumber(b, 3, uint64(g.Hold))
+			if g.Grace {
+				b = appendNumber(b, 4, 1)
+			}
+			return end(b, start), nil
 		}
 	case *api.Event_Queued:
 		if q := kind.Queued; q != nil {
