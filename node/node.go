@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -259,16 +260,8 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			}
 		case membership.Abdicated:
 			n.logger.Warn("this member coordinates no more: another one can, whose stable cell can be written", "error", note.Err)
-		case consensus.Failed:
-			n.logger.Error("this member's part in a space of protocol consensus has ended", "error", note.Err)
-		case consensus.Spread:
-			n.logger.Info("another member is to lead a shard: it is handed over", "space", note.Space, "shard", note.Shard, "member", note.To)
-		case consensus.Retired:
-			n.logger.Warn("a member that votes was silent for so long that the others go on without its vote", "space", note.Space, "shard", note.Shard,
-				"member", note.Member, "silent", note.Silent, "votes_instead", note.By)
-		case consensus.Stays:
-			n.logger.Warn("a member that votes is silent, and the others cannot go on without its vote: "+note.Why, "space", note.Space, "shard", note.Shard,
-				"member", note.Member, "silent", note.Silent)
+		case consensus.Failed, consensus.Spread, consensus.Retired, consensus.Stays, consensus.Slow, consensus.Relieved:
+			n.noteConsensus(note)
 		case claim.Unrenewed:
 			n.logger.Warn(note.String())
 		case claim.Left:
@@ -288,6 +281,28 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			}
 			n.logger.Warn(what, "name", note.Name, "token", note.Token, "reason", note.Reason)
 		}
+	}
+}
+
+// noteConsensus logs what a space of protocol consensus notes.
+func (n *Node) noteConsensus(note protocol.Note) {
+	switch note := note.(type) {
+	case consensus.Failed:
+		n.logger.Error("this member's part in a space of protocol consensus has ended", "error", note.Err)
+	case consensus.Spread:
+		n.logger.Info("another member is to lead a shard: it is handed over", "space", note.Space, "shard", note.Shard, "member", note.To)
+	case consensus.Retired:
+		n.logger.Warn("a member that votes was silent for so long that the others go on without its vote", "space", note.Space, "shard", note.Shard,
+			"member", note.Member, "silent", note.Silent, "votes_instead", note.By)
+	case consensus.Stays:
+		n.logger.Warn("a member that votes is silent, and the others cannot go on without its vote: "+note.Why, "space", note.Space, "shard", note.Shard,
+			"member", note.Member, "silent", note.Silent)
+	case consensus.Slow:
+		n.logger.Warn("links are slow: who leads a shard may be silent for longer than usual; patience is to be longer than a round trip, and lease more than twelve times as long: raise both on all members",
+			"space", note.Space, "shard", note.Shard, "round_trip", note.Trip, "silent", note.Election, "usual", note.Configured,
+			"lease", n.config.Lease, "patience", cmp.Or(n.config.Patience, min(250*time.Millisecond, n.config.Lease/12)))
+	case consensus.Relieved:
+		n.logger.Warn("a member leads a shard and has no place in the view: this one asks it to hand over", "space", note.Space, "shard", note.Shard, "member", note.From)
 	}
 }
 

@@ -32,7 +32,7 @@ func (m *Machine) adopt(call protocol.CallID, f *protocol.Adopt, out *protocol.E
 	}
 	a := &adoption{session: f.Session, requests: slices.Clone(f.Requests), last: f.Last, missing: len(m.parts)}
 	m.adoptions++
-	q := &inquiry{call: call, adoption: a, until: m.now + 4*m.config.Election}
+	q := &inquiry{call: call, adoption: a, until: m.now + 4*m.election()}
 	for _, p := range m.parts {
 		m.inquire(p, q)
 	}

@@ -54,7 +54,7 @@ func (m *Machine) watch() {
 		}
 		for _, id := range p.shard.Members().Voters {
 			if since, silent := m.silent(p, protocol.ID(id)); silent {
-				at = min(at, max(since+m.config.Autopilot, m.now+m.config.Election))
+				at = min(at, max(since+m.config.Autopilot, m.now+m.election()))
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 	if r.until = lock.Never; q.WaitEnd != lock.Never {
 		r.until = lock.After(q.WaitEnd, lock.WaitGrace)
 		if q.Try { // it does not wait for holders, but for a question and its answer nevertheless
-			r.until = lock.After(max(q.WaitEnd, m.now), 2*m.config.Election)
+			r.until = lock.After(max(q.WaitEnd, m.now), 2*m.election())
 		}
 		m.reminders.Push(r.until, due{what: dueRequest, session: q.Session, number: q.ID})
 	}

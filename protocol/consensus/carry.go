@@ -49,7 +49,7 @@ func (m *Machine) contactOf(id protocol.ID) *contact {
 }
 
 // isRecent reports whether something was so within an election timeout.
-func (m *Machine) isRecent(at protocol.Time) bool { return at != 0 && m.now < at+m.config.Election }
+func (m *Machine) isRecent(at protocol.Time) bool { return at != 0 && m.now < at+m.election() }
 
 // letter is one about a shard.
 func (m *Machine) letter(p *part, body shard.Message) Letter {
@@ -81,10 +81,10 @@ func (m *Machine) isDeafTo(p *part, to protocol.ID) bool {
 	c := m.contacts[to]
 	switch {
 	case c != nil && m.isRecent(c.carried):
-		return m.now >= c.near+m.config.Election/2
+		return m.now >= c.near+m.election()/2
 	case p.leader == uint64(m.config.Self) || p.leader == uint64(to):
 		c = m.contactOf(to)
-		return m.now >= max(c.near, p.turned)+m.config.Election/2
+		return m.now >= max(c.near, p.turned)+m.election()/2
 	}
 	return false
 }

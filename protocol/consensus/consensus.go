@@ -108,6 +108,7 @@ type Machine struct {
 	heard      map[protocol.ID]protocol.Time   // when, in any shard
 	contacts   map[protocol.ID]*contact        // the links to them
 	known      map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
+	longest    protocol.Time                   // that who leads a shard may be silent
 	leaving    bool                            // this member is to lead nothing
 	spreading  spreading
 	pilot      pilot
@@ -237,7 +238,7 @@ func (m *Machine) onLetter(letter *Letter, from protocol.ID, out *protocol.Effec
 	case shard.Agree:
 		m.tellOutside(p, &body, from, out)
 		if body.Message.Hands() {
-			p.given = m.now + m.config.Election
+			p.given = m.now + m.election()
 		}
 	}
 	if err := p.shard.Hear(m.now, uint64(from), letter.Body, &p.output); err != nil {

@@ -157,6 +157,7 @@
 //	operator.go   what operators ask
 //	listing.go    pages of names, of all shards
 //	reform.go     who votes
+//	pace.go       how long is waited, where links are slow
 //	stray.go      a leader that has no place in the view
 //	spread.go     who leads which shard
 //	autopilot.go  who votes no more, because it is silent

@@ -74,7 +74,7 @@ func (m *Machine) question(q *inquiry, stale bool, out *protocol.Effects) {
 		out.Reply(q.call, &protocol.Unanswered{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
 	default:
 		m.operators++
-		q.until = m.now + patienceOfAsk*m.config.Election
+		q.until = m.now + patienceOfAsk*m.election()
 		m.inquire(q.part, q)
 	}
 }
@@ -271,7 +271,7 @@ func (m *Machine) onTransfer(call protocol.CallID, to protocol.ID, out *protocol
 	m.asked++
 	m.operators++
 	m.transfers[m.asked] = &transfer{call, to}
-	m.reminders.Push(m.now+patienceOfAsk*m.config.Election, due{what: dueTransfer, number: m.asked})
+	m.reminders.Push(m.now+patienceOfAsk*m.election(), due{what: dueTransfer, number: m.asked})
 	m.choose(to, out)
 	for _, p := range m.parts {
 		m.yield(p, to, out)

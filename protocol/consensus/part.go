@@ -30,9 +30,11 @@ type part struct {
 	outside bool             // another member that led said that this one takes no part any more
 	lacks   *group.LackError // another member that led said that this one has acknowledged what it lacks
 
-	strayed protocol.Time // since when who leads it has had no place in the view; 0 where it has
-	given   protocol.Time // until then an election of this member is what the leader before has wanted
-	offered protocol.ID   // was to lead it, under this view, and has not come to
+	election protocol.Time // for how long who leads may be silent
+	noted    protocol.Time // that, as it was noted, because it is longer than configured; 0 where it is not
+	strayed  protocol.Time // since when who leads it has had no place in the view; 0 where it has
+	given    protocol.Time // until then an election of this member is what the leader before has wanted
+	offered  protocol.ID   // was to lead it, under this view, and has not come to
 
 	led   protocol.Time        // since when this member leads it, if it does
 	stays map[protocol.ID]bool // voters of which it was said why they stay, though they are silent
@@ -356,6 +358,7 @@ func (m *Machine) carry(p *part, out *protocol.Effects) {
 		m.turned(p, out)
 		m.stray(p)
 	}
+	m.pace(p, out)
 }
 
 // addressed makes a shard's request to the journal one of the space's.

@@ -51,7 +51,7 @@ func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protoc
 	m.asked++
 	m.operators++
 	id := m.asked
-	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfAsk*m.config.Election}
+	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfAsk*m.election()}
 	m.pursue(id, out)
 }
 
@@ -67,7 +67,7 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 			holdfast.ErrUnavailable, q.already, len(m.parts)), out)
 		return
 	}
-	m.reminders.Push(min(q.until, m.now+m.config.Election/2), due{what: dueReform, number: id})
+	m.reminders.Push(min(q.until, m.now+m.election()/2), due{what: dueReform, number: id})
 	for _, p := range m.parts {
 		ask := Reform{ID: id, Member: q.member, As: q.as}
 		switch {
@@ -255,7 +255,7 @@ func (m *Machine) heardEnough(voters []uint64, r Reform) bool {
 // times in one.
 func (m *Machine) hearsNow(id protocol.ID) bool {
 	at, ever := m.heard[id]
-	return id == m.config.Self || ever && m.now < at+2*m.config.Election
+	return id == m.config.Self || ever && m.now < at+2*m.election()
 }
 
 // know remembers those who are here, and those who take part, until neither is so.

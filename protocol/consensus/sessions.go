@@ -266,7 +266,7 @@ func (m *Machine) flush(p *part) {
 func (m *Machine) awaitBeat(p *part) {
 	if !p.awaited {
 		p.awaited = true
-		m.reminders.Push(p.beaten+m.config.Election, due{what: dueBeat, number: uint64(p.index)})
+		m.reminders.Push(p.beaten+m.election(), due{what: dueBeat, number: uint64(p.index)})
 	}
 }
 
@@ -275,7 +275,7 @@ func (m *Machine) beatAgain(p *part) {
 	p.awaited = false
 	switch {
 	case p.beat == 0:
-	case m.now < p.beaten+m.config.Election:
+	case m.now < p.beaten+m.election():
 		m.awaitBeat(p)
 	default:
 		m.resay(p)

@@ -34,7 +34,7 @@ func (m *Machine) spread() {
 func (m *Machine) lookAgain() {
 	if !m.spreading.due {
 		m.spreading.due = true
-		m.reminders.Push(m.now+m.config.Election, due{what: dueSpread})
+		m.reminders.Push(m.now+m.election(), due{what: dueSpread})
 	}
 }
 
@@ -191,7 +191,7 @@ func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
 // endRound ends a round, because an operator has chosen who is to lead.
 func (m *Machine) endRound(to protocol.ID) {
 	s := &m.spreading
-	s.looks, s.chosen, s.until = 0, to, m.now+2*m.config.Election
+	s.looks, s.chosen, s.until = 0, to, m.now+2*m.election()
 }
 
 // tellLeaving tells all that this member is to lead nothing.

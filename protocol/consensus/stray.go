@@ -51,7 +51,7 @@ func (m *Machine) votersHere(p *part) (ids []protocol.ID) {
 // strayEnd is when this member asks a stray leader to hand over: those of the view take turns.
 func (m *Machine) strayEnd(p *part) protocol.Time {
 	turn := slices.Index(m.votersHere(p), m.config.Self)
-	return p.strayed + protocol.Time(patienceOfStray+turn)*m.config.Election
+	return p.strayed + protocol.Time(patienceOfStray+turn)*m.election()
 }
 
 // relieve asks a leader that is outside of the view to let this member lead.
@@ -66,7 +66,7 @@ func (m *Machine) relieve(p *part, out *protocol.Effects) {
 		out.Note(Relieved{m.config.Space, p.index, m.nameOf(protocol.ID(p.leader))})
 		out.Send(protocol.ID(p.leader), m.letter(p, Yield{m.config.Self}))
 	}
-	m.reminders.Push(max(m.strayEnd(p), m.now+m.config.Election), due{what: dueStray, number: uint64(p.index)})
+	m.reminders.Push(max(m.strayEnd(p), m.now+m.election()), due{what: dueStray, number: uint64(p.index)})
 }
 
 // Relieved notes that this member asks to lead a shard that a member leads which has no place in the view.

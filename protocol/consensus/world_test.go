@@ -32,6 +32,8 @@ type world struct {
 	every    uint64
 	limit    int // of sessions
 	pilot    time.Duration
+	delay    time.Duration // of each message; 0 means a millisecond
+	election time.Duration // 0 means 100 ms
 }
 
 // member is one, and what its folder has.
@@ -140,7 +142,7 @@ func (w *world) begin(m *member) {
 	m.life++
 	c := Config{
 		Self: m.id, Life: m.life, Founders: w.founders, Founder: !m.guest, Shards: w.shards, Log: firstLog,
-		Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: m.life, Every: w.every, Sessions: w.limit, Autopilot: w.pilot,
+		Election: cmp.Or(w.election, 100*time.Millisecond), Heartbeat: cmp.Or(w.election, 100*time.Millisecond) / 5, Random: m.life, Every: w.every, Sessions: w.limit, Autopilot: w.pilot,
 	}
 	for i := range w.shards {
 		if l := m.disk.logs[firstLog+uint64(i)]; l != nil {
@@ -195,7 +197,7 @@ func (w *world) step(m *member, ev protocol.Event) []protocol.Reply {
 			m.asked = append(m.asked, flight{due: due, fact: e.Message, life: m.life})
 			continue
 		}
-		said := flight{due: w.now + delay, from: m.id, to: e.To, fact: e.Message}
+		said := flight{due: w.now + cmp.Or(w.delay, delay), from: m.id, to: e.To, fact: e.Message}
 		w.sent(said)
 		if !w.cut[[2]protocol.ID{m.id, e.To}] {
 			w.transit = append(w.transit, said)

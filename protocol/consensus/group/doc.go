@@ -24,6 +24,8 @@
 // steps down when a quorum was silent for E (CheckQuorum). A candidate asks first whether it could be elected
 // (PreVote, section 9.6), so one that comes back does not disturb a leader that others hear.
 //
+// E is a second between machines of one room, and up to ten times as long where round trips are: each member measures them (pace.go).
+//
 // # What is committed
 //
 // A leader tells the others that an entry is committed with the next entries, or after Config.Linger, unless its owner knows

@@ -134,6 +134,9 @@ type Group struct {
 	// inherited is the latest entry that this member has taken over as the leader and that changes who is a member; 0 for none.
 	inherited uint64
 
+	now  Time // of the call
+	pace pace
+
 	tidings []Message // what others have of the log is committed, and they are not told yet
 	tellDue Time      // when they are, at the latest
 }
@@ -148,7 +151,7 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}
-	g := &Group{config: c, log: log, random: rand.New(rand.NewPCG(c.Random, c.Self)), heard: now, conf: k.Snapshot.conf()}
+	g := &Group{config: c, log: log, now: now, pace: pace{of: map[uint64][]Time{}, echoes: map[uint64][]byte{}}, random: rand.New(rand.NewPCG(c.Random, c.Self)), heard: now, conf: k.Snapshot.conf()}
 	node, err := raft.NewRawNode(&raft.Config{
 		ID: c.Self, ElectionTick: int(c.Election / c.Heartbeat), HeartbeatTick: 1, Storage: shown{log, g}, Applied: k.Snapshot.Index,
 		AsyncStorageWrites: true, MaxSizePerMsg: c.Message, MaxInflightMsgs: 1024, MaxInflightBytes: c.Inflight,
@@ -174,7 +177,8 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 // redraw lets a while pass before votes are asked for.
 func (g *Group) redraw(now Time) {
 	g.heard, g.forgot = now, false
-	g.draw = g.config.Election + Time(g.random.Int64N(int64(g.config.Election)))
+	election := g.Election()
+	g.draw = election + Time(g.random.Int64N(int64(election)))
 }
 
 // Leading reports whether this member leads, as far as it knows; Leader who does, or 0.
@@ -190,23 +194,24 @@ func (g *Group) Wake() Time {
 	case g.Leading():
 		return min(g.beatDue, g.tellDue)
 	case !g.forgot:
-		return g.heard + g.config.Election
+		return g.heard + g.Election()
 	}
 	return g.heard + g.draw
 }
 
 // Tick does what time has come for.
 func (g *Group) Tick(now Time, out *Output) {
+	g.now = now
 	switch {
 	case g.Leading() && now >= g.beatDue:
-		g.beatDue = now + g.config.Heartbeat
+		g.beatDue = now + g.heartbeat()
 		g.node.Tick()
 	case g.Leading():
 		if now >= g.tellDue {
 			g.HurryAll(out)
 		}
 	default:
-		if !g.forgot && now >= g.heard+g.config.Election {
+		if !g.forgot && now >= g.heard+g.Election() {
 			g.forgot = true
 			g.must(g.node.ForgetLeader())
 		}
@@ -231,6 +236,8 @@ func (g *Group) Hear(now Time, m *Message, out *Output) error {
 	if err := g.check(m); err != nil {
 		return err
 	}
+	g.now = now
+	g.measure(now, m)
 	err := g.node.Step(m.raft())
 	status := g.node.BasicStatus()
 	if m.fromLeader() && status.Lead == m.From && status.GetTerm() == m.Term {
@@ -246,6 +253,7 @@ func (g *Group) Hear(now Time, m *Message, out *Output) error {
 // Propose appends an entry, if this member leads. It is committed when it comes out again; it may be lost
 // where another leads meanwhile. The data is the group's from then on.
 func (g *Group) Propose(now Time, data []byte, out *Output) error {
+	g.now = now
 	if !g.Leading() {
 		return ErrNotLeader
 	}

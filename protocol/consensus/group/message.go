@@ -112,9 +112,9 @@ func (g *Group) check(m *Message) error {
 		return wrong(fmt.Sprintf("it is of term %d, where %d is the last", m.Term, mostTerm))
 	}
 	switch raftpb.MessageType(m.Kind) {
-	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp:
+	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp:
 		if n := len(m.Context); n != 0 && n != len(readContext(0)) {
-			return wrong(fmt.Sprintf("it confirms a read whose number has %d bytes", n))
+			return wrong(fmt.Sprintf("the number of its read, or its time, has %d bytes", n))
 		}
 	}
 	last := m.Index
@@ -134,7 +134,11 @@ func (g *Group) check(m *Message) error {
 // raft is the message as the library has it.
 func (m *Message) raft() *raftpb.Message {
 	kind := raftpb.MessageType(m.Kind)
-	r := &raftpb.Message{Type: &kind, To: &m.To, From: &m.From, Term: &m.Term, LogTerm: &m.LogTerm, Index: &m.Index, Commit: &m.Commit, Vote: &m.Vote, RejectHint: &m.RejectHint, Reject: &m.Reject, Context: m.Context}
+	context := m.Context
+	if _, is := unstamp(context); is && kind != raftpb.MsgHeartbeat { // of a beat the library brings it back
+		context = nil
+	}
+	r := &raftpb.Message{Type: &kind, To: &m.To, From: &m.From, Term: &m.Term, LogTerm: &m.LogTerm, Index: &m.Index, Commit: &m.Commit, Vote: &m.Vote, RejectHint: &m.RejectHint, Reject: &m.Reject, Context: context}
 	for i := range m.Entries {
 		r.Entries = append(r.Entries, m.Entries[i].raft())
 	}

@@ -13,6 +13,7 @@ import (
 
 // drain puts into out what the library wants done, until it wants nothing more.
 func (g *Group) drain(now Time, out *Output) {
+	g.now = now
 	for g.node.HasReady() {
 		ready := g.node.Ready()
 		for _, r := range ready.ReadStates {
@@ -38,6 +39,7 @@ func (g *Group) drain(now Time, out *Output) {
 // send sends a message to another member.
 func (g *Group) send(m *raftpb.Message, out *Output) {
 	t := told(m)
+	g.mark(&t)
 	switch {
 	case m.GetType() == raftpb.MsgSnap:
 		out.Snapshots = append(out.Snapshots, t)
@@ -87,7 +89,7 @@ func (g *Group) turn(now Time, out *Output) {
 	led, leads := was.RaftState == raft.StateLeader, is.RaftState == raft.StateLeader
 	switch {
 	case leads && !led:
-		g.beatDue = now + g.config.Heartbeat
+		g.beatDue = now + g.heartbeat()
 		g.changing = g.unstable // some of what it takes over may be a change
 		g.inherited = g.lastChange(is.Applied)
 	case led && !leads:

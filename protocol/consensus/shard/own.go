@@ -66,10 +66,10 @@ func (s *Shard) forward(now protocol.Time, out *Output) {
 		return
 	}
 	if !o.begun {
-		o.begun, o.again = true, now+s.config.Group.Election
+		o.begun, o.again = true, now+s.group.Election()
 	}
 	if now >= o.again {
-		o.again = now + s.config.Group.Election
+		o.again = now + s.group.Election()
 		o.unsend()
 	}
 	leader := s.group.Leader()

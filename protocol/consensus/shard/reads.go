@@ -71,9 +71,9 @@ func (s *Shard) askAgain(now protocol.Time, out *Output) {
 	if len(r.asked) == 0 {
 		r.order, r.fresh, r.again, r.begun = r.order[:0], r.fresh[:0], protocol.Never, false
 	} else if !r.begun {
-		r.begun, r.again = true, now+s.config.Group.Election
+		r.begun, r.again = true, now+s.group.Election()
 	} else if now >= r.again {
-		r.again = now + s.config.Group.Election
+		r.again = now + s.group.Election()
 		r.fresh = append(r.fresh[:0], r.order...)
 	}
 	if leader := s.group.Leader(); leader != 0 {

@@ -185,6 +185,12 @@ func restored(c replica.Config, parts [][]byte) (*replica.Replica, error) {
 // Replica is for looking at, at any time as old as it may be, and after Answered as new as when Ask was called.
 func (s *Shard) Replica() *replica.Replica { return s.replica }
 
+// Election is for how long a leader may be silent, which follows how long messages take; Trip is how long, there and back.
+func (s *Shard) Election() protocol.Time { return s.group.Election() }
+
+// Trip is how long a round trip takes to a majority; 0 where that is not known.
+func (s *Shard) Trip() protocol.Time { return s.group.Trip() }
+
 // Leader is who leads, or 0.
 func (s *Shard) Leader() uint64 { return s.group.Leader() }
 

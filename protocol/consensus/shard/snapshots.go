@@ -329,7 +329,7 @@ func (s *Shard) fetched(now protocol.Time, t *sending, number uint64, data []byt
 func (s *Shard) transmit(now protocol.Time, t *sending, out *Output) {
 	p := Part{Index: t.index, Number: t.number, Data: t.data, Last: t.number+1 == t.parts, Message: t.message}
 	t.tries++
-	t.again = now + s.config.Group.Election
+	t.again = now + s.group.Election()
 	out.Messages = append(out.Messages, Envelope{t.to, p})
 }
 

@@ -1,0 +1,47 @@
+package consensus
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// election is for how long who leads may be silent: what is configured, or longer where round trips are (group.Group.Election).
+func (m *Machine) election() protocol.Time { return max(m.config.Election, m.longest) }
+
+// pace keeps the longest that any shard's leader may be silent, and notes where that is longer than configured.
+func (m *Machine) pace(p *part, out *protocol.Effects) {
+	if takes := p.shard.Election(); takes != p.election {
+		p.election, m.longest = takes, 0
+		for _, other := range m.parts {
+			m.longest = max(m.longest, other.election)
+		}
+		m.slow(p, out)
+	}
+}
+
+// slow notes when links are so slow that leaders are given longer than is configured; again, when that is half as long again.
+func (m *Machine) slow(p *part, out *protocol.Effects) {
+	switch takes := p.election; {
+	case takes == m.config.Election:
+		p.noted = 0
+		return
+	case takes <= p.noted*3/2:
+		return
+	}
+	p.noted = p.election
+	out.Note(Slow{Space: m.config.Space, Shard: p.index, Trip: p.shard.Trip(), Configured: m.config.Election, Election: p.election})
+}
+
+// Slow notes that links are too slow for what is configured.
+type Slow struct {
+	Space                      string
+	Shard                      int
+	Trip, Configured, Election time.Duration
+}
+
+func (n Slow) String() string {
+	return fmt.Sprintf("links are slow: a round trip to a majority takes %v, so who leads shard %d may be silent for %v, and not %v; raise lease and patience as well",
+		n.Trip.Round(time.Millisecond), n.Shard, n.Election.Round(time.Millisecond), n.Configured)
+}

@@ -1,0 +1,69 @@
+package consensus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// TestSlowLinks: with an election timeout of a second, as members have by default, and links that take longer and longer, one leader is
+// elected and stays, beats are acknowledged, and locks are granted one after the other at a pace that round trips alone bound. Where
+// a round trip takes about as long as the timeout, without measuring it beats were sent again before their answers could come, and leaders
+// stepped down before they could be followed.
+func TestSlowLinks(t *testing.T) {
+	for _, one := range []time.Duration{time.Millisecond, 80 * time.Millisecond, 140 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond} {
+		w := newWorld(t, 3, 1)
+		w.delay, w.election = one, time.Second
+		elections, slow := 0, 0
+		w.noted = func(m *member, note protocol.Note) {
+			if led, is := note.(Led); is && led.By == m.id {
+				elections++
+			}
+			if _, is := note.(Slow); is {
+				slow++
+			}
+		}
+		granted, beaten := 0, 0
+		session := func(m *member) lock.SessionID { return lock.SessionID{Member: 9, Number: uint64(m.id)} }
+		w.told = func(m *member, reply *protocol.Reply) {
+			if _, is := reply.Result.(*protocol.Beaten); is {
+				beaten++
+			}
+			if d := &reply.Decision; reply.Result == nil && d.Session == session(m) {
+				if d.Kind == lock.Granted {
+					granted++
+					w.call(m, 2, &protocol.Release{Session: d.Session, Name: d.Name, Request: d.Request, Token: d.Token})
+				} else if d.Kind == lock.Released && d.Request < 1000 {
+					w.call(m, 1, &lock.Request{Session: d.Session, ID: d.Request + 1, Name: m.name(), WaitEnd: lock.Never, Arrived: w.now - m.start})
+				}
+			}
+		}
+		for _, m := range w.members {
+			w.begin(m)
+		}
+		w.show(1, w.members...)
+		w.pass(time.Minute)
+		before := elections
+		for _, m := range w.members {
+			w.call(m, 1, &protocol.Enroll{Session: session(m), TTL: time.Minute})
+			w.call(m, 1, &lock.Request{Session: session(m), ID: 1, Name: m.name(), WaitEnd: lock.Never, Arrived: w.now - m.start})
+		}
+		for range 40 {
+			w.pass(500 * time.Millisecond)
+			for _, m := range w.members {
+				w.call(m, 3, &protocol.Beat{Session: session(m)})
+			}
+		}
+		// Whoever does not lead sends each lock and unlock to who leads, who has it confirmed and says so: four ways each, and one more
+		// for a session.
+		least := int(3 * 20 * time.Second / (12 * one))
+		if one > time.Millisecond && (granted < least || beaten < 80 || before != 1 || elections != before) {
+			t.Errorf("one way takes %v: %d grants, of which %d are the least, %d beats of 120, %d elections and then %d", one, granted, least, beaten, before, elections-before)
+		}
+		if is := slow > 0; is != (one > 125*time.Millisecond) {
+			t.Errorf("one way takes %v: %d notes say that links are slow", one, slow)
+		}
+	}
+}
