@@ -39,7 +39,7 @@ func (c *Client) beginUnlock(s *session, l *holdfast.Lock, wait bool) (*request,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.requests[l.Request()]
-	if holdfast.Why(l.Check()) == holdfast.HoldLimit && c.session == s && (r == nil || r.state == ended) {
+	if (r == nil || r.state == ended) && c.session == s && holdfast.Why(l.Check()) == holdfast.HoldLimit {
 		r = c.stopped(l, r)
 	} else if r == nil || r.lock != l || r.state != held {
 		return nil, &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: c.whyGone(s)}

@@ -115,7 +115,7 @@ func (s *localSession) unlocked(l *holdfast.Lock, err error) error {
 			err = lost
 		}
 	}
-	if holdfast.Why(l.Check()) == holdfast.HoldLimit && errors.Is(err, holdfast.ErrNotHeld) {
+	if errors.Is(err, holdfast.ErrNotHeld) && holdfast.Why(l.Check()) == holdfast.HoldLimit {
 		return nil // the grace was over, or there was none: that it was lost is told already
 	}
 	switch {
