@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -76,6 +77,7 @@ const (
 	Duplicate        Loss = "duplicate"         // a merge found two holders; the other one stays
 	Broken           Loss = "broken"            // an operator broke it
 	MemberLost       Loss = "member_lost"       // the member it was held through is gone
+	SpaceClosed      Loss = "space_closed"      // the lockspace was closed at the member it was held through
 	// Another client of the session has released the lock, ended the session, or taken it over.
 	EndedByAnother Loss = "ended_by_another_client"
 )
@@ -94,6 +96,33 @@ func Why(err error) Loss {
 	return ""
 }
 
+// UnavailableError is an ErrUnavailable that says why nothing is granted, and until when.
+type UnavailableError struct {
+	Why string // a sentence, such as "m1 was lost, and what its clients may hold is not free yet"
+	// Until is how long that lasts, from when the error was made; 0 where that is not known.
+	Until time.Duration
+}
+
+func (e *UnavailableError) Error() string {
+	text := ErrUnavailable.Error()
+	if e.Why != "" {
+		text += ": " + e.Why
+	}
+	if e.Until > 0 {
+		text += "; that ends in " + tenths(e.Until)
+	}
+	return text
+}
+
+// Is makes every UnavailableError an ErrUnavailable.
+func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
+
+// tenths writes a time in tenths of a second, none of which is left out.
+func tenths(d time.Duration) string {
+	const tenth = time.Second / 10
+	return ((d + tenth - 1) / tenth * tenth).String()
+}
+
 // HeldError is an ErrHeld that tells by whom. Fields that are not known are zero.
 type HeldError struct {
 	Owner  string    // the holder's owner id, or its client where it named none
@@ -105,13 +134,25 @@ type HeldError struct {
 	// who gave Reason for that.
 	Suspended bool
 	Reason    string
+
+	// Gone says that the member that it holds through was lost, and Until how long it may hold
+	// still, from when the error was made; 0 where that is not known.
+	Gone  bool
+	Until time.Duration
 }
 
 func (e *HeldError) Error() string {
+	text := "held" + e.by()
 	if e.Suspended {
-		return e.suspension()
+		text = e.suspension()
 	}
-	return "held" + e.by()
+	switch {
+	case e.Gone && e.Until > 0:
+		text += "; " + cmp.Or(e.Member, "its member") + " was lost, and its names are free in " + tenths(e.Until)
+	case e.Gone:
+		text += "; " + cmp.Or(e.Member, "its member") + " was lost, and its names are not free yet"
+	}
+	return text
 }
 
 // by names the holder, and says since when it holds.

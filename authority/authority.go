@@ -141,7 +141,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 	m.attend(now, out)
 	err := m.overLocks(r)
 	if m.instance.Closed() && !m.knows(r) {
-		err = m.instance.ErrClosed()
+		err = protocol.ErrClosed(m.view, m.self)
 	}
 	d := lock.Decision{
 		Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
@@ -243,6 +243,7 @@ func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.
 func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effects) {
 	for i := range m.scratch {
 		d := &m.scratch[i]
+		m.telling(now, d)
 		if d.Kind == lock.Queued && len(m.authority.loans) > 0 {
 			m.callIn(now, d.Name, out)
 		}

@@ -34,15 +34,10 @@ func (m *Machine) closeSpace(now protocol.Time, call protocol.CallID, out *proto
 		m.giveBack(now, m.holder.idle.first, out)
 	}
 	if m.deciding {
-		m.refuseVisits(now, func(*lock.Request) bool { return true }, i.ErrClosed(), out)
+		m.refuseVisits(now, func(*lock.Request) bool { return true }, protocol.ErrClosed(m.view, m.self), out)
 	}
 	for _, s := range m.ownSessions() {
-		revoke := &protocol.Revoke{Session: s, Why: holdfast.MemberLost}
-		if m.deciding {
-			m.authorityRevoke(now, revoke, out)
-		} else {
-			m.holderRevoke(now, revoke, out)
-		}
+		m.revokeSession(now, s, holdfast.SpaceClosed, protocol.ErrClosed(m.view, m.self), out)
 	}
 }
 

@@ -2,7 +2,10 @@ package authority
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -23,26 +26,74 @@ func (m *Machine) condition(now protocol.Time) *protocol.Condition {
 			}
 		}
 	}
+	m.standing(now, c)
+	return c
+}
+
+// standing says in what state the space is and why, as far as this member knows by itself.
+func (m *Machine) standing(now protocol.Time, c *protocol.Condition) {
 	switch {
 	case m.view == nil:
 		c.Why = "there is no view yet"
-		return c
+		return
 	case m.halted:
 		c.Why = "the " + m.config.Title + " is being elected"
-		return c
+		return
 	case !m.admitted():
 		c.Why = "this member's lease has run out, and it is not admitted again yet"
-		return c
+		return
 	}
 	if m.reign.Authority == 0 {
 		m.vacantCondition(c)
-		return c
+		return
 	}
 	c.Authority, c.Reign = []protocol.ID{m.reign.Authority}, m.reign.Number
 	if m.authority != nil {
 		m.authorityCondition(now, c)
 	}
-	return c
+}
+
+// unavailable is the ErrUnavailable of a request that no authority has decided in time: why,
+// and until when that is likely to last.
+func (m *Machine) unavailable(now protocol.Time) error {
+	c := protocol.Condition{State: protocol.Unavailable, Until: protocol.Never}
+	m.standing(now, &c)
+	otherwise := "no " + m.config.Title + " is known yet"
+	if m.authority == nil && m.reign.Authority != 0 {
+		name := m.view.Name(m.reign.Authority)
+		if otherwise = fmt.Sprintf("no answer yet from the %s, %s", m.config.Title, name); m.holder.stage != known {
+			otherwise = fmt.Sprintf("the %s, %s, does not know yet what is held through this member", m.config.Title, name)
+		}
+	}
+	return c.Unavailable(now, otherwise)
+}
+
+// telling adds to why a request was refused what its table does not know: why nothing is
+// granted, and that the holder's member was lost.
+func (m *Machine) telling(now protocol.Time, d *lock.Decision) {
+	if d.Kind != lock.Refused {
+		return
+	}
+	if d.Err == holdfast.ErrUnavailable {
+		d.Err = m.unavailable(now)
+		return
+	}
+	by, held := d.Err.(*lock.HeldBy)
+	if !held || by.Holder.Member == 0 {
+		return
+	}
+	holder := protocol.ID(by.Holder.Member)
+	if member, listed := m.view.Of(holder); listed && member.Tenure.Incarnation == by.Holder.Number>>32 {
+		return
+	}
+	for _, gone := range m.authority.departed {
+		if gone.id != holder || gone.tenure.Incarnation != by.Holder.Number>>32 {
+			continue
+		}
+		if by.Gone = true; gone.free != protocol.Never {
+			by.Left = max(by.Left, gone.free-now)
+		}
+	}
 }
 
 // vacantCondition says how a space is where nobody is known to decide: whoever needs an
@@ -51,7 +102,7 @@ func (m *Machine) vacantCondition(c *protocol.Condition) {
 	c.State = protocol.Ready
 	switch {
 	case m.config.Terms.From(m.view) == protocol.Never:
-		c.State, c.Why = protocol.Recovering, "waiting until what was promised before has run out"
+		c.State, c.Why = protocol.Recovering, m.lost.Why()
 	case len(c.Transfers) > 0:
 		c.State, c.Why = protocol.Transferring, "the table is on its way to this member"
 	}
@@ -69,18 +120,18 @@ func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 			c.Why = "a suspension waits until nothing is held; nothing new is granted meanwhile"
 		}
 	case !m.authority.served && !m.authority.complete():
-		missing := 0
+		var missing []string
 		for _, p := range m.authority.peers {
 			if !p.reported {
-				missing++
+				missing = append(missing, m.view.Name(p.id))
 			}
 		}
-		c.State, c.Why = protocol.Recovering, fmt.Sprintf("waiting for what %d members hold", missing)
+		c.State, c.Why = protocol.Recovering, "waiting for what is held through "+strings.Join(missing, ", ")
 	case !m.view.Installed:
 		c.State, c.Why = protocol.Recovering, "the view is not installed yet"
 	case now < from:
 		c.State, c.Until = protocol.Recovering, from
-		c.Why = "waiting until what was promised before has run out"
+		c.Why = m.lost.Why()
 	case m.authority.table.Exhausted():
 		c.State, c.Why = protocol.Recovering, "the reign's tokens are used up; a new reign is about to begin"
 	default:

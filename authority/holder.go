@@ -79,7 +79,7 @@ func (m *Machine) holderCall(now protocol.Time, ev protocol.Event, out *protocol
 	case *protocol.EndSession:
 		m.holderEndSession(now, fact, out)
 	case *protocol.Revoke:
-		m.holderRevoke(now, fact, out)
+		m.revokeSession(now, fact.Session, fact.Why, fact.Refusal(), out)
 	case *protocol.CountHolds:
 		holds := 0
 		if p := m.holder.sessions[fact.Session]; p != nil {
@@ -123,13 +123,13 @@ func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock
 		err = &holdfast.LimitError{Limit: "locks_per_session", Value: int64(m.config.Table.LocksPerSession)}
 	}
 	if err == nil && m.instance.Closed() {
-		err = m.instance.ErrClosed()
+		err = protocol.ErrClosed(m.view, m.self)
 	}
 	if err == nil && m.holder.unused > 0 && m.lend(now, call, q, out) {
 		return
 	}
 	if err == nil && q.WaitEnd <= now && !m.speaks() && !m.seeks() {
-		err = holdfast.ErrUnavailable
+		err = m.unavailable(now)
 	}
 	r := &record{state: asking, request: *q, position: unknownPosition, at: protocol.Never, due: protocol.Never, end: protocol.Never}
 	if err != nil {

@@ -111,6 +111,7 @@ type Machine struct {
 	authority *authority // nil unless this member is the authority
 	holder    holder
 	instance  instance
+	lost      protocol.Lost
 	executed  map[protocol.ID]*executed // what other members' operators have had done, in all reigns of this member
 	about     About
 	asked     asked
@@ -262,7 +263,7 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	case *protocol.EndSession:
 		m.authorityEndSession(now, fact, out)
 	case *protocol.Revoke:
-		m.authorityRevoke(now, fact, out)
+		m.revokeSession(now, fact.Session, fact.Why, fact.Refusal(), out)
 	case *protocol.CountHolds:
 		holds, _ := m.authority.table.Session(fact.Session)
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})

@@ -231,9 +231,9 @@ func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 	switch {
 	case m.waitOver(r) <= now:
-		var err error = holdfast.ErrUnavailable
-		if r.state == queued && m.speaks() {
-			err = &lock.HeldBy{}
+		var err error = &lock.HeldBy{}
+		if r.state != queued || !m.speaks() {
+			err = m.unavailable(now)
 		}
 		m.tellRefused(now, r, err, out)
 		m.endRecord(now, r, out)

@@ -12,17 +12,26 @@ import (
 // A member that leaves tells its clients to stop. That is between it and them: the
 // authority hears of it by what they release.
 
+// revokeSession tells a session to stop using what it holds, and refuses what it waits for.
+func (m *Machine) revokeSession(now protocol.Time, s lock.SessionID, why holdfast.Loss, refusal error, out *protocol.Effects) {
+	if m.deciding {
+		m.authorityRevoke(now, s, why, refusal, out)
+		return
+	}
+	m.holderRevoke(now, s, why, refusal, out)
+}
+
 // authorityRevoke revokes what a session has in the table.
-func (m *Machine) authorityRevoke(now protocol.Time, r *protocol.Revoke, out *protocol.Effects) {
+func (m *Machine) authorityRevoke(now protocol.Time, s lock.SessionID, why holdfast.Loss, refusal error, out *protocol.Effects) {
 	m.attend(now, out)
-	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == r.Session }, holdfast.ErrUnavailable, out)
-	m.authority.table.RevokeSession(now, r.Session, r.Why, holdfast.ErrUnavailable, &m.scratch)
+	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == s }, refusal, out)
+	m.authority.table.RevokeSession(now, s, why, refusal, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }
 
 // holderRevoke revokes what a session has in records: waits first, as a table does.
-func (m *Machine) holderRevoke(now protocol.Time, revoke *protocol.Revoke, out *protocol.Effects) {
-	p := m.holder.sessions[revoke.Session]
+func (m *Machine) holderRevoke(now protocol.Time, s lock.SessionID, why holdfast.Loss, refusal error, out *protocol.Effects) {
+	p := m.holder.sessions[s]
 	if p == nil {
 		return
 	}
@@ -37,12 +46,12 @@ func (m *Machine) holderRevoke(now protocol.Time, revoke *protocol.Revoke, out *
 	})
 	for _, r := range records {
 		if r.waits() {
-			m.tellRefused(now, r, holdfast.ErrUnavailable, out)
+			m.tellRefused(now, r, refusal, out)
 			m.endRecord(now, r, out)
 			continue
 		}
-		m.refuseExtension(r, revoke.Why, out)
-		r.revoked, r.loss = true, revoke.Why
-		m.tellLoss(r, lock.Revoked, revoke.Why, out)
+		m.refuseExtension(r, why, out)
+		r.revoked, r.loss = true, why
+		m.tellLoss(r, lock.Revoked, why, out)
 	}
 }

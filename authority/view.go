@@ -33,6 +33,7 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	}
 	m.holder.doubtful = m.holder.doubtful || m.doubts(view)
 	m.view, m.lease, m.reign, m.halted = view, view.Lease, reign, false
+	m.lost.Take(before, view)
 	if m.lease.Tenure.Lapses != m.holder.lapses {
 		m.holderLapsed(now, m.lease.Tenure, out)
 	}

@@ -30,10 +30,10 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 		c.extend(now, fact, out)
 	case *protocol.EndSession:
 		c.table.EndSession(now, fact.Session, fact.Why, &c.scratch)
-		c.tell(out)
+		c.tell(now, out)
 	case *protocol.Revoke:
-		c.table.RevokeSession(now, fact.Session, fact.Why, holdfast.ErrUnavailable, &c.scratch)
-		c.tell(out)
+		c.table.RevokeSession(now, fact.Session, fact.Why, fact.Refusal(), &c.scratch)
+		c.tell(now, out)
 	case *protocol.CountHolds:
 		holds, _ := c.table.Session(fact.Session)
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
@@ -60,7 +60,7 @@ func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.E
 			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner,
 			Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Err: err,
 		})
-		c.tell(out)
+		c.tell(now, out)
 		return
 	}
 	if q.WaitEnd <= now && c.protocol.Ready() {
@@ -74,7 +74,7 @@ func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.E
 	if n := len(c.scratch); !known && n > 0 && c.scratch[n-1].Kind == lock.Queued {
 		c.enroll(now, q, out)
 	}
-	c.tell(out)
+	c.tell(now, out)
 }
 
 func (c *Clients[R]) patienceOfTry() protocol.Time {
@@ -106,7 +106,7 @@ func (c *Clients[R]) refusal(q *lock.Request) error {
 	case protocol.ID(q.Session.Member) != c.standing.Self:
 		return fmt.Errorf("%w: session %v belongs to another member", holdfast.ErrConflict, q.Session)
 	case c.instance.Closed():
-		return c.instance.ErrClosed()
+		return protocol.ErrClosed(c.standing.View, c.standing.Self)
 	}
 	return c.protocol.Refusal(q)
 }
@@ -124,7 +124,7 @@ func (c *Clients[R]) release(now protocol.Time, call protocol.CallID, r *protoco
 			Kind: lock.Refused, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Err: err,
 		})
 	}
-	c.tell(out)
+	c.tell(now, out)
 }
 
 // withheld is a release of which its client is told when others have heard of it.
@@ -160,7 +160,7 @@ func (c *Clients[R]) cancel(now protocol.Time, r *protocol.Cancel, out *protocol
 	if !c.table.Cancel(now, r.Session, r.Name, r.Request, &c.scratch) {
 		c.scratch = append(c.scratch, lock.Decision{Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name})
 	}
-	c.tell(out)
+	c.tell(now, out)
 }
 
 // extend replaces a hold limit.
@@ -170,7 +170,7 @@ func (c *Clients[R]) extend(now protocol.Time, r *protocol.Extend, out *protocol
 		d.Kind, d.Err = lock.Refused, err
 	}
 	c.scratch = append(c.scratch, d)
-	c.tell(out)
+	c.tell(now, out)
 }
 
 // closeSpace tells all clients to stop (protocol.CloseSpace), and nothing new is taken. As a
@@ -180,9 +180,9 @@ func (c *Clients[R]) closeSpace(now protocol.Time, call protocol.CallID, out *pr
 		return
 	}
 	for _, s := range c.table.SessionsOf(uint64(c.standing.Self)) {
-		c.table.RevokeSession(now, s, holdfast.MemberLost, holdfast.ErrUnavailable, &c.scratch)
+		c.table.RevokeSession(now, s, holdfast.SpaceClosed, protocol.ErrClosed(c.standing.View, c.standing.Self), &c.scratch)
 	}
-	c.tell(out)
+	c.tell(now, out)
 }
 
 // tellClosed tells whoever has closed the space that nothing of this member's is left.

@@ -92,7 +92,7 @@ func (m *member) Named(name string) (named []*wish) {
 	return named
 }
 
-func (m *member) Explain(_ *wish, err error) error {
+func (m *member) Explain(_ protocol.Time, _ *wish, err error) error {
 	if m.why != nil {
 		return m.why
 	}

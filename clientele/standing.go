@@ -18,6 +18,9 @@ type Standing struct {
 	// view any more. The next view ends that.
 	Halted bool
 
+	// Lost are members that were left out, while what they were promised is waited for.
+	Lost protocol.Lost
+
 	early []protocol.Event // of a view that is about to come
 }
 
@@ -43,6 +46,7 @@ func (s *Standing) Take(view *protocol.View) (same bool) {
 		panic(fmt.Sprintf("clientele: epoch went back from %d to %d", before.Epoch.Counter, view.Epoch.Counter))
 	}
 	s.View, s.Halted = view, false
+	s.Lost.Take(before, view)
 	return before != nil && before.Number == view.Number && before.Epoch == view.Epoch
 }
 

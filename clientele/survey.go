@@ -203,7 +203,7 @@ func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) A
 			a.Grants = grants
 			out.Note(protocol.Broke{Name: ask.Name, Token: ask.Token, Reason: ask.Reason})
 		}
-		s.clients.tell(out)
+		s.clients.tell(now, out)
 	case AskCount:
 		a.Counts = s.clients.Counts()
 	}

@@ -1,6 +1,7 @@
 package clientele
 
 import (
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -22,12 +23,12 @@ const keptDecisions = 256
 
 // tell tells what the table has decided, in order, and takes note of it: what has ended, or has
 // entered what its owner holds, asks no more.
-func (c *Clients[R]) tell(out *protocol.Effects) {
+func (c *Clients[R]) tell(now protocol.Time, out *protocol.Effects) {
 	decided := c.scratch
 	c.scratch = nil
 	for i := range decided {
 		d := &decided[i]
-		if ended, held := c.follow(d); !held || !c.withhold(ended, d) {
+		if ended, held := c.follow(now, d); !held || !c.withhold(ended, d) {
 			c.decide(d, out)
 		}
 	}
@@ -38,7 +39,7 @@ func (c *Clients[R]) tell(out *protocol.Effects) {
 
 // follow brings the requests in line with a decision. It returns the one whose hold has ended by
 // that, if any has.
-func (c *Clients[R]) follow(d *lock.Decision) (ended R, held bool) {
+func (c *Clients[R]) follow(now protocol.Time, d *lock.Decision) (ended R, held bool) {
 	r, known := c.requests[keyOfDecision(d)]
 	waits := known && !r.Requested().Held
 	switch d.Kind {
@@ -48,8 +49,8 @@ func (c *Clients[R]) follow(d *lock.Decision) (ended R, held bool) {
 		}
 	case lock.Refused, lock.Released, lock.Lost:
 		if waits {
-			if by, held := d.Err.(*lock.HeldBy); held && by.Holder == (lock.SessionID{}) {
-				d.Err = c.protocol.Explain(r, d.Err)
+			if by, held := d.Err.(*lock.HeldBy); held && by.Holder == (lock.SessionID{}) || d.Err == holdfast.ErrUnavailable {
+				d.Err = c.protocol.Explain(now, r, d.Err)
 			}
 			c.drop(r)
 			return ended, false

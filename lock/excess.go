@@ -104,7 +104,7 @@ func (t *Table) revokeGrant(i int32, why holdfast.Loss, out *[]Decision) {
 // more: a snapshot does not tell.
 var losses = [...]holdfast.Loss{
 	holdfast.Broken, holdfast.Duplicate, holdfast.AuthorityChanged, holdfast.MemberLost, holdfast.SessionExpired, holdfast.HoldLimit,
-	holdfast.EndedByAnother,
+	holdfast.EndedByAnother, holdfast.SpaceClosed,
 }
 
 // revoke makes the hold at seat i one that is to end because of why, if it is not yet.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -64,6 +65,7 @@ type Node struct {
 	mu      sync.Mutex
 	cell    membership.Cell
 	view    *protocol.View // nil before the first
+	former  []protocol.Member
 	unfit   error
 	faults  map[string]error // by group: why nothing can be locked in a space of protocol claim
 	over    bool
@@ -313,8 +315,28 @@ func (n *Node) onView(view *protocol.View) {
 		if n.view == nil || n.view.Number != view.Number || n.view.Epoch != view.Epoch {
 			n.logger.Info("view", "number", view.Number, "epoch", view.Epoch.Counter, "members", names(view))
 		}
+		n.remember(view)
 		n.view, n.cell = view, n.member.Cell()
 	})
+}
+
+// mostFormer is how many members that have gone are remembered by name.
+const mostFormer = 256
+
+// remember keeps the members that the next view has no more, those that went last in front: for
+// what is told of them by name.
+func (n *Node) remember(next *protocol.View) {
+	if n.view == nil {
+		return
+	}
+	for _, member := range n.view.Members {
+		if _, listed := next.Of(member.ID); listed {
+			continue
+		}
+		n.former = slices.DeleteFunc(n.former, func(m protocol.Member) bool { return m.ID == member.ID })
+		n.former = slices.Insert(n.former, 0, member)
+	}
+	n.former = n.former[:min(len(n.former), mostFormer)]
 }
 
 func names(view *protocol.View) (all []string) {
@@ -431,7 +453,9 @@ func (n *Node) View() protocol.View {
 	if n.view == nil {
 		return protocol.View{}
 	}
-	return *n.view
+	view := *n.view
+	view.Former = slices.Clone(n.former)
+	return view
 }
 
 // Identity returns what the member remembers of itself.

@@ -21,8 +21,8 @@ func (n *Node) newOperator() (*operator.Operator, error) {
 // returns when that serves, or ctx ends: then it may be done nevertheless. What is held and
 // waited for stays as it is. The error is an ErrUnsupported where the space's protocol hands
 // nothing over; an ErrConflict where the view has no such member, or that has the space
-// closed; an ErrUnavailable where nobody decides, or another was made the authority
-// meanwhile; an ErrSpace.
+// closed, or another was made the authority meanwhile; an ErrUnavailable where nobody decides;
+// an ErrSpace.
 func (n *Node) Transfer(ctx context.Context, space, member string) error {
 	_, err := n.operator.Transfer(ctx, space, member)
 	return ofSpace("transfer", space, err)

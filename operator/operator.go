@@ -72,8 +72,8 @@ func (o *Operator) Close() {
 // Transfer makes a member the authority of a space, where the space's protocol hands that
 // over, and returns who is it then. The member is given by its name or its address. The
 // error is an ErrUnsupported where nothing is handed over; an ErrConflict where the view has
-// no such member, or it cannot be the authority; an ErrUnavailable where nobody decides, or
-// another was made it meanwhile; an ErrSpace; or the context's: then it may be done
+// no such member, or it cannot be the authority, or another was made it meanwhile; an
+// ErrUnavailable where nobody decides; an ErrSpace; or the context's: then it may be done
 // nevertheless.
 func (o *Operator) Transfer(ctx context.Context, space, member string) (authority []string, err error) {
 	port, err := o.port(space)
@@ -96,7 +96,7 @@ func (o *Operator) Transfer(ctx context.Context, space, member string) (authorit
 		return nil, wire.Fail(wire.CodeConflict, fmt.Sprintf(
 			"member %q cannot be the authority of space %q: it is not in the view, or has the space closed", member, o.name(port)))
 	case transferred.Err == holdfast.ErrUnavailable:
-		return nil, fmt.Errorf("%w: nobody decides in space %q now, or another member was made its authority meanwhile; look at the status",
+		return nil, fmt.Errorf("%w: no member decides in space %q now; look at the status",
 			holdfast.ErrUnavailable, o.name(port))
 	case transferred.Err != nil:
 		return nil, transferred.Err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 )
 
 // Instance is a space at one member, as far as that member's own clients are concerned: it can
@@ -52,7 +53,12 @@ func (i *Instance) tell(answer SpaceOpen, out *Effects) {
 	i.closers = nil
 }
 
-// ErrClosed is why nothing is taken while the instance is closed.
-func (i *Instance) ErrClosed() error {
-	return fmt.Errorf("%w: the space is closed on this member", holdfast.ErrUnavailable)
+// ErrClosed is why nothing is taken while the instance is closed at a member, and why what
+// waits there is refused.
+func ErrClosed(view *View, self ID) error {
+	at := "this member"
+	if view != nil {
+		at = view.Name(self)
+	}
+	return &lock.Unavailable{Why: "the space is closed at " + at}
 }

@@ -204,8 +204,8 @@ type (
 		Authority []ID // who decides now, as far as is known here
 		// Err is nil when To is the authority; ErrUnsupported where the protocol hands nothing
 		// over; ErrConflict where To cannot be it, being no member of the view or having the
-		// space closed; ErrUnavailable where somebody else was made it meanwhile, or nobody can
-		// say.
+		// space closed, and where another member was made it meanwhile; ErrUnavailable where no
+		// answer came in time.
 		Err error
 	}
 
@@ -235,7 +235,7 @@ type (
 	OpenSpace struct{}
 	// CloseSpace ends the space's instance at this member (Geode's destroy): what its
 	// clients wait for is Refused with ErrUnavailable, what they hold Revoked because of
-	// MemberLost, nothing new is taken, and an authority that is here is handed over. What
+	// SpaceClosed, nothing new is taken, and an authority that is here is handed over. What
 	// the space is, and what others have in it, does not change. The answer is a *SpaceOpen,
 	// once nothing of this member's is left anywhere: while nobody can be told of the end,
 	// there is none.
@@ -317,6 +317,11 @@ func ParseRole(text string) (Role, error) {
 type Shard struct {
 	Leader           ID // 0 where nobody is known to lead
 	Voters, Learners []ID
+}
+
+// Refusal is why what a session waits for is refused that is told to stop.
+func (r *Revoke) Refusal() error {
+	return &lock.Unavailable{Why: "this member is leaving; another may serve"}
 }
 
 // Awaited is how many requests of a member wait for another member's reply.

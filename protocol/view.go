@@ -41,6 +41,9 @@ type View struct {
 	// answered, so that a grant can check it against the clock; machines above only
 	// read it.
 	Lease *Lease
+	// Former are members of earlier views that this one has no more, for their names. Machines
+	// raise none; a process that shows views to people adds those that it has seen.
+	Former []Member
 }
 
 // Dropped is a tenure that no view of this epoch has any more. What it holds may be
@@ -62,10 +65,15 @@ func (v *View) Of(id ID) (Member, bool) {
 	return Member{}, false
 }
 
-// Name returns the name of a member, or its id where the view does not list it any more.
+// Name returns the name of a member, or its id where neither the view nor Former lists it.
 func (v *View) Name(id ID) string {
 	if member, listed := v.Of(id); listed {
 		return member.Name
+	}
+	for _, member := range v.Former {
+		if member.ID == id {
+			return member.Name
+		}
 	}
 	return strconv.FormatUint(uint64(id), 36)
 }

@@ -31,7 +31,7 @@ func sentinels() []literal.Sentinel {
 // and those of the protocols given. The error names a type that cannot be written.
 func NewCodec(protocols []seat.Protocol) (*literal.Codec, error) {
 	values := slices.Concat(
-		[]any{about{}, keeping{}, seat.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &holdfast.LimitError{}, holdfast.Loss("")},
+		[]any{about{}, keeping{}, seat.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},
 		seat.Vocabulary(protocols),
 	)
 	c, err := literal.New(values, sentinels()...)

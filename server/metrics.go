@@ -120,7 +120,7 @@ const malformed = "malformed"
 func allLosses() []holdfast.Loss {
 	return []holdfast.Loss{
 		holdfast.SessionExpired, holdfast.HoldLimit, holdfast.AuthorityChanged,
-		holdfast.Duplicate, holdfast.Broken, holdfast.MemberLost, holdfast.EndedByAnother,
+		holdfast.Duplicate, holdfast.Broken, holdfast.MemberLost, holdfast.SpaceClosed, holdfast.EndedByAnother,
 	}
 }
 

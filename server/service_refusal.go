@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -43,12 +42,31 @@ func (s *service) refusal(o *order, err error) error {
 	}
 	err = s.explain(o.space, name, err)
 	if late && err == holdfast.ErrHeld { // no holder is known, and no decision has come
-		err = fmt.Errorf("%w: the member that decides does not answer", holdfast.ErrUnavailable)
+		err = &holdfast.UnavailableError{Why: "the member that decides does not answer"}
 	}
 	if over {
-		err = &waitingError{err, o.Request != ""}
+		err = &waitingError{holds(err), o.Request != ""}
 	}
 	return failed("acquire", o.space.Name, name, err)
+}
+
+// holds makes an ErrHeld of the error of a wait that goes on.
+func holds(err error) error {
+	if errors.Is(err, holdfast.ErrHeld) {
+		return err
+	}
+	return holdfast.ErrHeld
+}
+
+// unheld makes of an ErrHeld that names no holder why the space grants nothing, where it does
+// not. What nothing holds is not held.
+func (s *service) unheld(space *Space, err error) error {
+	condition, failure := askBriefly[*protocol.Condition](s, space.Port, &protocol.Inspect{})
+	switch {
+	case failure != nil, condition.State == protocol.Ready, condition.State == protocol.Suspended:
+		return err
+	}
+	return condition.Unavailable(s.now(), "")
 }
 
 // explain tells who holds the name that an ErrHeld is about. Where the refusal itself does
@@ -65,7 +83,7 @@ func (s *service) explain(space *Space, name string, err error) error {
 	}
 	shown, failure := askBriefly[*lock.Lock](s, space.Port, &protocol.Show{Name: name})
 	if failure != nil || len(shown.Holders) == 0 {
-		return err
+		return s.unheld(space, err)
 	}
 	first := shown.Holders[0]
 	return &holdfast.HeldError{

@@ -277,7 +277,7 @@ type Problem struct {
 	Space  string `json:"space"`
 	Name   string `json:"name"`
 
-	Why    string `json:"why,omitempty"`    // code lost
+	Why    string `json:"why,omitempty"`    // codes lost, unavailable
 	Limit  string `json:"limit,omitempty"`  // code limit: the configuration key
 	Value  int64  `json:"value,omitempty"`  // code limit: its value
 	Retry  bool   `json:"retry,omitempty"`  // code held: asked again soon, the request keeps its place
@@ -285,4 +285,8 @@ type Problem struct {
 	Member string `json:"member,omitempty"` // code held: through which member
 	Since  Time   `json:"since,omitzero"`   // code held: since when
 	Others int    `json:"others,omitempty"` // code held: how many more
+	Gone   bool   `json:"gone,omitempty"`   // code held: its member was lost
+
+	// Codes unavailable, held: how long that lasts from when the answer leaves, as far as is known.
+	Until Duration `json:"until,omitzero"`
 }

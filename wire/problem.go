@@ -64,12 +64,16 @@ func ToProblem(err error) *api.Problem {
 	}
 	p.Code, p.Detail = codeOf(err), clean(err.Error())
 	var held *holdfast.HeldError
+	var unavailable *holdfast.UnavailableError
 	var limit *holdfast.LimitError
 	switch {
 	case errors.As(err, &held):
 		p.Owner, p.Member, p.Others = held.Owner, held.Member, int32(held.Others)
 		p.Since = At(held.Since).Nanoseconds()
 		p.Suspended, p.Reason = held.Suspended, held.Reason
+		p.Gone, p.Until = held.Gone, int64(held.Until)
+	case errors.As(err, &unavailable):
+		p.Why, p.Until = clean(unavailable.Why), int64(unavailable.Until)
 	case errors.As(err, &limit):
 		p.Limit, p.Value = limit.Limit, limit.Value
 	case p.Code == CodeLost || p.Code == CodeUnknownSession:
@@ -138,10 +142,15 @@ func typed(p *api.Problem) error {
 			return holdfast.ErrHeld
 		}
 		held := &holdfast.HeldError{Owner: p.GetOwner(), Member: p.GetMember(), Others: int(p.GetOthers()), Suspended: p.GetSuspended(), Reason: p.GetReason()}
+		held.Gone, held.Until = p.GetGone(), time.Duration(p.GetUntil())
 		if p.GetSince() != 0 {
 			held.Since = time.Unix(0, p.GetSince())
 		}
 		return held
+	case CodeUnavailable:
+		if p.GetWhy() != "" || p.GetUntil() != 0 {
+			return &holdfast.UnavailableError{Why: p.GetWhy(), Until: time.Duration(p.GetUntil())}
+		}
 	case CodeLimit:
 		if p.GetLimit() != "" {
 			return &holdfast.LimitError{Limit: p.GetLimit(), Value: p.GetValue()}
@@ -177,6 +186,7 @@ func NewProblem(err error) Problem {
 		Detail: p.GetDetail(), Code: p.GetCode(), Space: p.GetSpace(), Name: p.GetName(),
 		Why: p.GetWhy(), Limit: p.GetLimit(), Value: p.GetValue(),
 		Owner: p.GetOwner(), Member: p.GetMember(), Since: AtNanoseconds(p.GetSince()), Others: int(p.GetOthers()),
+		Gone: p.GetGone(), Until: Duration(p.GetUntil()),
 	}
 	var wrapped *holdfast.Error
 	if errors.As(err, &wrapped) && wrapped.Err != nil {

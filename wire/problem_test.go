@@ -90,6 +90,9 @@ func told() map[string]error {
 	all := map[string]error{
 		"who holds it":      held,
 		"suspended":         &holdfast.HeldError{Owner: "operator", Member: "b", Since: time.Now().Add(-time.Hour), Suspended: true, Reason: "restore"},
+		"gone":              &holdfast.HeldError{Owner: "job-7", Member: "b", Gone: true, Until: 3 * time.Second},
+		"recovering":        &holdfast.UnavailableError{Why: "b was lost", Until: 3 * time.Second},
+		"without an end":    &holdfast.UnavailableError{Why: "there is no view yet"},
 		"held by a since":   &holdfast.HeldError{Owner: "waits since yesterday"},
 		"limit":             &holdfast.LimitError{Limit: "waiters_per_name", Value: 10_000},
 		"bare limit":        holdfast.ErrLimit,

@@ -80,7 +80,7 @@ func (m *Machine) whyNotServing() string {
 	case m.term.After != (Term{}):
 		return "waiting for the tickets of the former leaders"
 	case !m.open:
-		return "waiting until nobody who has left can hold anything"
+		return m.standing.Lost.Why()
 	}
 	return "waiting until all members have told what their clients hold"
 }

@@ -74,7 +74,7 @@ func TestLimitOfUnheardLetters(t *testing.T) {
 func limit(t *testing.T, m *Machine, failed *Failed, name string, value int64) {
 	t.Helper()
 	var told *holdfast.LimitError
-	if err := m.failure(&request{}, failed); !errors.As(err, &told) || told.Limit != name || told.Value != value {
+	if err := m.failure(0, &request{}, failed); !errors.As(err, &told) || told.Limit != name || told.Value != value {
 		t.Errorf("told %v, want limit %s of %d", err, name, value)
 	}
 }

@@ -77,18 +77,18 @@ func (p proxy) Ended(r *request) {
 func (p proxy) Named(name string) []*request { return p.byName[name] }
 
 // Explain says why a request was not granted in time.
-func (p proxy) Explain(r *request, err error) error {
+func (p proxy) Explain(now protocol.Time, r *request, err error) error {
 	switch {
 	case r.By != nil:
-		return r.By
-	case !p.Ready() || p.poll.refused != 0:
-		return fmt.Errorf("%w: %s", holdfast.ErrUnavailable, p.whyNobody())
+		return p.marked(now, r.By)
+	case !p.Ready() || p.poll.refused != 0 || p.leads && !p.serves || err == holdfast.ErrUnavailable:
+		return p.Condition(now, clientele.Counts{}).Unavailable(now, p.whyNobody())
 	case r.master.ID != 0 && !r.queued:
 		var names []string
 		for _, leader := range p.term.Leaders {
 			names = append(names, p.standing.View.Name(leader.ID))
 		}
-		return fmt.Errorf("%w: no answer yet from the leaders, %s", holdfast.ErrUnavailable, strings.Join(names, ", "))
+		return &lock.Unavailable{Why: "no answer yet from the leaders, " + strings.Join(names, ", ")}
 	}
 	return err
 }
@@ -312,16 +312,30 @@ func (m *Machine) onFailed(now protocol.Time, from protocol.ID, msg *Failed, out
 		return
 	}
 	r.master = clientele.Place{} // there is no ticket to be ended
-	m.clients.Deny(now, r, m.failure(r, msg), out)
+	m.clients.Deny(now, r, m.failure(now, r, msg), out)
 	delete(m.mine, msg.Key)
 }
 
+// marked says of a hold through a member that was lost until when it is waited for, as far as is
+// known.
+func (m *Machine) marked(now protocol.Time, by *lock.HeldBy) *lock.HeldBy {
+	member, listed := m.standing.View.Of(protocol.ID(by.Holder.Member))
+	if by.Holder == (lock.SessionID{}) || listed && member.Tenure.Incarnation == by.Holder.Number>>32 {
+		return by
+	}
+	told := *by
+	if told.Gone = true; m.openFrom != protocol.Never {
+		told.Left = max(0, m.openFrom-now)
+	}
+	return &told
+}
+
 // failure is what a client is told.
-func (m *Machine) failure(r *request, msg *Failed) error {
+func (m *Machine) failure(now protocol.Time, r *request, msg *Failed) error {
 	switch msg.Why {
 	case FailedHeld:
 		if msg.By != nil {
-			return msg.By
+			return m.marked(now, msg.By)
 		}
 		return &lock.HeldBy{}
 	case FailedConflict:

@@ -73,7 +73,7 @@ func (w wishes) Named(text string) []*request {
 }
 
 // Explain says who is before a request, or what is wrong with the store.
-func (w wishes) Explain(r *request, err error) error {
+func (w wishes) Explain(now protocol.Time, r *request, err error) error {
 	n := w.m.names[r.Key.Name]
 	switch {
 	case n == nil:

@@ -74,8 +74,10 @@ func compareSessions(a, b lock.SessionID) int {
 	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Number, b.Number))
 }
 
-// errNobody is why a request is refused that nobody has decided in time.
-var errNobody = fmt.Errorf("%w: no quorum of the space's members has decided in time", holdfast.ErrUnavailable)
+// errUndecided is why a request is refused that no quorum has decided in time.
+func (m *Machine) errUndecided() error {
+	return &lock.Unavailable{Why: cmp.Or(m.trouble(), "no quorum of the space's members has decided in time")}
+}
 
 // errUnseen is the answer about a hold of a session that is not served any more, of an operation that was done where this
 // member could not see what became of it.
@@ -112,7 +114,7 @@ func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 		m.onEndSession(fact, out)
 	case *protocol.Revoke:
 		if c := m.clientOf(fact.Session); c != nil {
-			m.revoke(c, fact.Why, out)
+			m.revoke(c, fact.Why, fact.Refusal(), out)
 		}
 		m.concludeClosing(out)
 	case *protocol.CountHolds:
@@ -175,7 +177,7 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 		return errRemoved
 	}
 	if m.instance.Closed() {
-		return m.instance.ErrClosed()
+		return protocol.ErrClosed(m.view, m.config.Self)
 	}
 	// Each table sees its own shard alone.
 	if limit := cmp.Or(m.config.Table.LocksPerSession, lock.DefaultLocksPerSession); len(m.parts) > 1 && len(c.requests) >= limit {
@@ -241,7 +243,7 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 		return // what it has come to another member may have told its client, which goes there if it is not answered
 	}
 	m.withdraw(r, &withdrawal{givenUp: true}, out)
-	m.refuse(r, errNobody, out)
+	m.refuse(r, m.errUndecided(), out)
 }
 
 // isElsewhere reports whether a request was asked for through another member, too, as far as this one knows.
@@ -424,13 +426,13 @@ func (m *Machine) answerHeld(w *work, session lock.SessionID, err error, out *pr
 }
 
 // revoke tells a client to stop using what it holds, and refuses what it waits for.
-func (m *Machine) revoke(c *client, why holdfast.Loss, out *protocol.Effects) {
+func (m *Machine) revoke(c *client, why holdfast.Loss, refusal error, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		r := c.requests[number]
 		switch {
 		case r.state != granted:
 			m.withdraw(r, &withdrawal{givenUp: true}, out)
-			m.refuse(r, holdfast.ErrUnavailable, out)
+			m.refuse(r, refusal, out)
 		case !r.revoked:
 			r.revoked = true
 			m.tell(r, lock.Decision{Kind: lock.Revoked, Token: r.token, Loss: why}, out)

@@ -360,7 +360,7 @@ func (m *Machine) closeSpace(call protocol.CallID, out *protocol.Effects) {
 		return
 	}
 	for _, c := range m.inOrder() {
-		m.revoke(c, holdfast.MemberLost, out)
+		m.revoke(c, holdfast.SpaceClosed, protocol.ErrClosed(m.view, m.config.Self), out)
 	}
 	m.concludeClosing(out)
 }

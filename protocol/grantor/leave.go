@@ -168,7 +168,7 @@ func (m *Machine) stepDown(out *protocol.Effects) {
 	m.becoming = false
 	for _, i := range m.invited {
 		if m.present(i.from) {
-			out.Send(i.from.ID, Invited{Tenure: i.from.Tenure, Number: i.number})
+			out.Send(i.from.ID, Invited{Tenure: i.from.Tenure, Number: i.number, Closed: m.part.Closed()})
 		}
 	}
 	m.invited = nil

@@ -51,7 +51,7 @@ func (m *Machine) onTransfer(now protocol.Time, call protocol.CallID, to protoco
 		m.endTransfer(now, t, holdfast.ErrUnavailable, out)
 		return
 	case to == m.self && m.part.Closed():
-		m.endTransfer(now, t, fmt.Errorf("%w: the space is closed on this member", holdfast.ErrConflict), out)
+		m.endTransfer(now, t, m.closedAt(m.self), out)
 		return
 	case to == m.self && m.departing:
 		m.endTransfer(now, t, fmt.Errorf("%w: the member is leaving", holdfast.ErrConflict), out)
@@ -138,10 +138,24 @@ func (m *Machine) onInvited(now protocol.Time, from protocol.ID, msg *Invited, o
 	t := m.transfers[i]
 	m.transfers = slices.Delete(m.transfers, i, i+1)
 	var err error
-	if !msg.Taken {
-		err = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrUnavailable)
+	switch {
+	case msg.Taken:
+	case msg.Closed:
+		err = m.closedAt(from)
+	default:
+		err = errSuperseded
 	}
 	m.endTransfer(now, t, err, out)
+}
+
+// errSuperseded is the answer to an operator who has made a member the grantor, when another one
+// was made it meanwhile. That is no ErrUnavailable: to ask again would undo what another operator
+// has asked for.
+var errSuperseded = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrConflict)
+
+// closedAt says that a member cannot become the grantor because it has the space closed.
+func (m *Machine) closedAt(id protocol.ID) error {
+	return fmt.Errorf("%w: the space is closed at %s; open it there first", holdfast.ErrConflict, m.view.Name(id))
 }
 
 // settleInvitations tells those who have asked this member to become the grantor what has
@@ -156,7 +170,7 @@ func (m *Machine) settleInvitations(now protocol.Time, out *protocol.Effects) {
 	}
 	for _, i := range m.invited {
 		if m.present(i.from) {
-			out.Send(i.from.ID, Invited{Tenure: i.from.Tenure, Number: i.number, Taken: taken})
+			out.Send(i.from.ID, Invited{Tenure: i.from.Tenure, Number: i.number, Taken: taken, Closed: !taken && m.part.Closed()})
 		}
 	}
 	m.invited = nil
@@ -166,7 +180,9 @@ func (m *Machine) settleInvitations(now protocol.Time, out *protocol.Effects) {
 		}
 		var err error
 		if !taken {
-			err = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrUnavailable)
+			if err = errSuperseded; m.part.Closed() {
+				err = m.closedAt(m.self)
+			}
 		}
 		m.endTransfer(now, t, err, out)
 		return true

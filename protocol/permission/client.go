@@ -70,22 +70,24 @@ func (w wishes) Named(text string) []*request {
 
 // Explain says who is before a request, or who has not answered one that should be answered at
 // once.
-func (w wishes) Explain(r *request, err error) error {
+func (w wishes) Explain(now protocol.Time, r *request, err error) error {
 	m := w.m
-	if r.number == 0 {
-		return err
+	if c := m.condition(clientele.Counts{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
+		return c.Unavailable(now, "this request was not sent to the other members yet")
 	}
 	var silent []string
+	deaf := false
 	for i := range m.peers {
 		if p := &m.peers[i]; !p.harmless && !r.answeredBy(p.place.ID) {
 			silent = append(silent, m.standing.View.Name(p.place.ID))
+			deaf = deaf || p.unheard()
 		}
 	}
 	switch {
 	case r.By != nil:
 		return r.By
-	case (r.Try || m.config.Defer) && len(silent) > 0:
-		return fmt.Errorf("%w: no answer from %s", holdfast.ErrUnavailable, strings.Join(silent, ", "))
+	case (r.Try || m.config.Defer || deaf) && len(silent) > 0:
+		return &lock.Unavailable{Why: "no answer from " + strings.Join(silent, ", ")}
 	}
 	return err
 }

@@ -20,7 +20,7 @@ func (m *Machine) condition(counts clientele.Counts) *protocol.Condition {
 	case !m.learned:
 		c.State, c.Why = protocol.Recovering, "waiting for the clocks of the others"
 	case m.absent != 0 && m.config.Capacity == 0:
-		c.State, c.Why = protocol.Recovering, "waiting until nobody who has left can hold anything"
+		c.State, c.Why = protocol.Recovering, m.standing.Lost.Why()
 		if m.openFrom != protocol.Never {
 			c.Until = m.openFrom
 		}

@@ -101,6 +101,10 @@ func mootRules(c *Config) []snapshot.Rule {
 	machine := reflect.TypeFor[membership.Machine]()
 	return []snapshot.Rule{
 		{In: machine, Field: "since", Moot: always},
+		// What refusals say of why, and until when.
+		{In: reflect.TypeFor[protocol.Lost](), Field: "members", Moot: always},
+		{In: reflect.TypeFor[lock.Unavailable](), Field: "Left", Moot: always},
+		{In: reflect.TypeFor[lock.HeldBy](), Field: "Left", Moot: always},
 		{In: machine, Field: "search.putOff", Moot: always},
 		{In: machine, Path: "keeping", Field: "inflight", Moot: unless("saving")},
 		{In: machine, Path: "keeping", Field: "sentAt", Moot: unless("pause")},

@@ -1574,7 +1574,7 @@ type Problem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Code          string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"` // the sentence for people, without "holdfast:" and the operation
-	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`       // code lost
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`       // codes lost, unavailable
 	Limit         string                 `protobuf:"bytes,4,opt,name=limit,proto3" json:"limit,omitempty"`   // code limit
 	Value         int64                  `protobuf:"varint,5,opt,name=value,proto3" json:"value,omitempty"`
 	Space         string                 `protobuf:"bytes,6,opt,name=space,proto3" json:"space,omitempty"`
@@ -1585,6 +1585,8 @@ type Problem struct {
 	Others        int32                  `protobuf:"varint,11,opt,name=others,proto3" json:"others,omitempty"`
 	Suspended     bool                   `protobuf:"varint,12,opt,name=suspended,proto3" json:"suspended,omitempty"` // code held: the space is, by owner
 	Reason        string                 `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`        // code held: of a suspension
+	Until         int64                  `protobuf:"varint,14,opt,name=until,proto3" json:"until,omitempty"`         // codes unavailable, held: how many nanoseconds that lasts from now on, as far as is known
+	Gone          bool                   `protobuf:"varint,15,opt,name=gone,proto3" json:"gone,omitempty"`           // code held: the holder's member was lost
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1708,6 +1710,20 @@ func (x *Problem) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Problem) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *Problem) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
 }
 
 // JSON is a document of the HTTP API, so that its shape is defined once.
@@ -3597,7 +3613,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\"?\n" +
 	"\x05Moved\x12\x1c\n" +
 	"\tauthority\x18\x01 \x01(\tR\tauthority\x12\x18\n" +
-	"\amembers\x18\x02 \x03(\tR\amembers\"\xaf\x02\n" +
+	"\amembers\x18\x02 \x03(\tR\amembers\"\xd9\x02\n" +
 	"\aProblem\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x10\n" +
@@ -3612,7 +3628,9 @@ const file_holdfast_proto_rawDesc = "" +
 	" \x01(\x03R\x05since\x12\x16\n" +
 	"\x06others\x18\v \x01(\x05R\x06others\x12\x1c\n" +
 	"\tsuspended\x18\f \x01(\bR\tsuspended\x12\x16\n" +
-	"\x06reason\x18\r \x01(\tR\x06reason\"\"\n" +
+	"\x06reason\x18\r \x01(\tR\x06reason\x12\x14\n" +
+	"\x05until\x18\x0e \x01(\x03R\x05until\x12\x12\n" +
+	"\x04gone\x18\x0f \x01(\bR\x04gone\"\"\n" +
 	"\x04JSON\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\"\xf7\x02\n" +
 	"\x0eAcquireRequest\x12\x14\n" +

@@ -18,11 +18,12 @@ var sentinels = [...]error{
 
 // The kinds of errors. Above failSentinel stands the sentinel with that place.
 const (
-	failNone  uint8 = iota
-	failHeld        // a *lock.HeldBy
-	failLimit       // a *holdfast.LimitError
-	failLoss        // a holdfast.Loss
-	failOther       // one of no kind that a program may test for
+	failNone   uint8 = iota
+	failHeld         // a *lock.HeldBy
+	failReason       // a *lock.Unavailable
+	failLimit        // a *holdfast.LimitError
+	failLoss         // a holdfast.Loss
+	failOther        // one of no kind that a program may test for
 	failSentinel
 )
 
@@ -58,6 +59,10 @@ func (c *coder) failure(v *error) {
 		held := &lock.HeldBy{}
 		c.held(held)
 		*v = held
+	case failReason:
+		unavailable := &lock.Unavailable{}
+		c.unavailable(unavailable)
+		*v = unavailable
 	case failLimit:
 		limit := &holdfast.LimitError{}
 		c.limit(limit)
@@ -86,9 +91,13 @@ func sentinelOf(kind uint8, sentence string) error {
 
 func (c *coder) writeFailure(err error) {
 	var held *lock.HeldBy
+	var unavailable *lock.Unavailable
 	var limit *holdfast.LimitError
 	var loss holdfast.Loss
 	switch {
+	case errors.As(err, &unavailable):
+		c.b = append(c.b, failReason)
+		c.unavailable(unavailable)
 	case errors.As(err, &held):
 		c.b = append(c.b, failHeld)
 		c.held(held)
@@ -126,6 +135,13 @@ func (c *coder) held(v *lock.HeldBy) {
 	c.span(&v.Age)
 	c.truth(&v.Suspended)
 	text(c, &v.Reason)
+	c.truth(&v.Gone)
+	c.span(&v.Left)
+}
+
+func (c *coder) unavailable(v *lock.Unavailable) {
+	text(c, &v.Why)
+	c.span(&v.Left)
 }
 
 func (c *coder) limit(v *holdfast.LimitError) {
