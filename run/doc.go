@@ -8,7 +8,10 @@
 // effects: writes go to the storage, what is asked of logs to the journal, messages to the
 // other members in one go, answers to sinks, each sink being called once a batch. What arrives
 // from another member in one frame is one batch: all its messages are stepped under one lock,
-// and what they cause leaves together. One goroutine waits for the machine's Wake.
+// and what they cause leaves together. One goroutine waits for the machine's Wake. When it comes
+// late, because this process did not run or its machine was at work, what has arrived meanwhile is stepped first, for
+// 250 ms at the most (wake.go): a heartbeat that has arrived counts before the end of its session is judged.
+// [Driver.Lag] says how long what arrives waits at present.
 //
 // Nothing here decides anything about locks. The same machines run, unchanged,
 // under package sim.

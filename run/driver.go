@@ -103,6 +103,7 @@ type Driver struct {
 	request     lock.Request        // scratch: of Acquire
 	release     protocol.Release    // scratch: of Release
 	wake        protocol.Time       // what the timer is set to
+	due         time.Time           // when it fires, if the clock runs as the process's time does
 	timer       clock.Timer
 
 	lag     lag
@@ -283,7 +284,7 @@ func (d *Driver) stepOne(ev *protocol.Event) {
 		d.send(&d.effects.Sends[i])
 	}
 	d.effects.Drain()
-	d.arm()
+	d.arm(now)
 }
 
 // leave gives the mutex back: it is what whoever has it defers. When a machine has
@@ -299,10 +300,11 @@ func (d *Driver) leave() {
 	d.mu.Unlock()
 }
 
-// arm sets the timer to the machine's Wake.
-func (d *Driver) arm() {
+// arm sets the timer to the machine's Wake, which counts from a time at which it was stepped.
+func (d *Driver) arm(from protocol.Time) {
 	if at := d.machine.Wake(); at != d.wake {
 		d.wake = at
+		d.due = time.Now().Add(from - d.Now() + max(0, at-from))
 		// A time beyond what the clock can count to does not come, as Never does not.
 		d.timer.Reset(min(at, protocol.Never-d.start) + d.start)
 	}
@@ -373,25 +375,4 @@ func (d *Driver) deliver() {
 		d.effects.Replies, d.one = nil, nil
 	}
 	d.effects.Replies = d.effects.Replies[:0]
-}
-
-// keepTime ticks the machine whenever it wants to be woken.
-func (d *Driver) keepTime() {
-	for {
-		select {
-		case <-d.done:
-			return
-		case <-d.timer.C():
-		}
-		d.mu.Lock()
-		if !d.closed && d.machine.Wake() <= d.Now() {
-			d.wake = protocol.Never // the timer has fired: it must be set anew
-			d.step(&protocol.Event{Kind: protocol.Tick})
-			d.deliver()
-		} else if !d.closed {
-			d.wake = protocol.Never
-			d.arm()
-		}
-		d.mu.Unlock()
-	}
 }

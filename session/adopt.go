@@ -248,7 +248,7 @@ func (m *Desk) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *pro
 	case Renew:
 		m.onRenew(now, waiting.call, fact, false, out)
 	case Check:
-		m.onCheck(now, waiting.call, &fact, out)
+		m.onCheck(waiting.call, &fact, out)
 	case End:
 		m.onEnd(now, waiting.call, &fact, out)
 	}

@@ -239,10 +239,11 @@ func (m *Desk) Wake() protocol.Time { return m.wake }
 
 // Step answers what is about sessions, passes on what is about locks, and routes
 // what the spaces decide. What time has ended is ended before anything else is
-// done: a Tick may come late.
+// done: a Tick may come late. Sessions alone are ended by a Tick and by nothing else, because
+// a sign of life that comes before it counts: it may have arrived in time, and waited.
 func (m *Desk) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Tick || m.wake <= now {
-		m.tick(now, out)
+		m.tick(now, ev.Kind == protocol.Tick, out)
 		m.conclude(now, out)
 	}
 	switch ev.Kind {
@@ -281,12 +282,14 @@ func (m *Desk) settle() {
 	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.beatDue.First(), m.closing.wake())
 }
 
-// tick does what time has decided.
-func (m *Desk) tick(now protocol.Time, out *protocol.Effects) {
+// tick does what time has decided, and where it may judges which sessions have ended.
+func (m *Desk) tick(now protocol.Time, judges bool, out *protocol.Effects) {
 	if m.inner.Wake() <= now {
 		m.pass(now, &protocol.Event{Kind: protocol.Tick}, out)
 	}
-	m.expire(now, out)
+	if judges || protocol.Mutated("a session is ended before what has come for it is heard") {
+		m.expire(now, out)
+	}
 	m.endRevoked(now, out)
 	m.endBeliefs(now, out)
 	m.beatPresent(now, out)
@@ -313,7 +316,7 @@ func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effec
 	case *Resume:
 		m.onResume(now, ev.Call, fact, out)
 	case *Check:
-		m.onCheck(now, ev.Call, fact, out)
+		m.onCheck(ev.Call, fact, out)
 	case *End:
 		m.onEnd(now, ev.Call, fact, out)
 	case *Detach:
@@ -411,6 +414,15 @@ func (m *Desk) alive(now protocol.Time, id lock.SessionID) *presence {
 		return nil
 	}
 	return p
+}
+
+// here returns the session until it has been ended, for what is a sign of its life: one that is heard
+// before that counts, though the session's time has passed meanwhile.
+func (m *Desk) here(id lock.SessionID) *presence {
+	if p := m.find(id); p != nil && !p.over {
+		return p
+	}
+	return nil
 }
 
 // find returns the session, or nil. Who asks once mostly asks again.

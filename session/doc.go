@@ -42,6 +42,9 @@
 // the horizon does not sink below it, and the member does not say that nothing is
 // promised.
 //
+// That a session has expired is judged in a Tick and in no other step: a heartbeat that is heard before it counts, since it
+// may have arrived in time and waited while the member was busy. Nothing else is served to a session whose time has passed.
+//
 // A one-shot session does not expire while a request of it waits: its connection is
 // its presence.
 //

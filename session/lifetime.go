@@ -233,7 +233,7 @@ func (p *presence) expiresIfSet() protocol.Time {
 
 // onRenew renews a session, as soon as what it wants may be promised.
 func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, again bool, out *protocol.Effects) {
-	p := m.alive(now, renew.ID)
+	p := m.here(renew.ID)
 	if p == nil && m.isSuperseded(call.Sink) {
 		return // it was dismissed, and goes on elsewhere
 	}
@@ -380,8 +380,8 @@ func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 }
 
 // onCheck says whether a session is alive and that of who asks.
-func (m *Desk) onCheck(now protocol.Time, call protocol.CallID, check *Check, out *protocol.Effects) {
-	out.Reply(call, &Renewed{Err: m.alive(now, check.ID).refusal(check.Secret, check.Identity)})
+func (m *Desk) onCheck(call protocol.CallID, check *Check, out *protocol.Effects) {
+	out.Reply(call, &Renewed{Err: m.here(check.ID).refusal(check.Secret, check.Identity)})
 }
 
 // onNumber gives ids to requests that come one by one, each over a connection of its own.

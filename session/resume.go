@@ -48,7 +48,7 @@ func (b *comeback) crossed(sink, request uint64) bool {
 
 // onResume attaches a session to another sink.
 func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume, out *protocol.Effects) {
-	p := m.alive(now, resume.ID)
+	p := m.here(resume.ID)
 	err := p.refusal(resume.Secret, resume.Identity)
 	if err == nil && p.lasting != nil && p.lasting.taken {
 		p.becomeStream()

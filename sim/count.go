@@ -27,6 +27,7 @@ type counts struct {
 	moves     moves                 // what concerns an authority that moves
 	peers     [peerCount]int        // what concerns members that ask one another
 	logs      [logCount]int         // what concerns members' journals
+	busy      int                   // heartbeats that came to a paused member before their sessions had ended
 	meddled   [meddledCount]int     // what came of calls with a client's credentials
 	crossed   [crossedCount]int     // what came of breaks while the authority moves
 	votes     [voteCount]int        // how who votes has changed
@@ -130,6 +131,7 @@ func (c *counts) add(o *counts) {
 	for i, n := range o.votes {
 		c.votes[i] += n
 	}
+	c.busy += o.busy
 	for i, n := range o.meddled {
 		c.meddled[i] += n
 	}

@@ -61,6 +61,7 @@
 //     when he asked, within a reign; and where nobody is in charge, no exclusive lock before
 //     one that was asked for by a request of which all had heard (hearing.go). Where leaders number
 //     tickets, none before one that it excludes, and whose number a majority of them knew (leading.go).
+//     No session ends while a heartbeat that came before its end waits to be heard (busy.go).
 //   - P6 exactly once: a request has one token, and none after it was released.
 //   - P7 foreign unlocks: releases of other sessions' tokens are sent, and refused.
 //   - P8 bounds: a refusal names a bound as it is configured; no queue is longer.

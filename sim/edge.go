@@ -49,6 +49,9 @@ func (e *edge) perform(op *operation) {
 		e.greet(op)
 		return
 	}
+	if op.kind == opBeat {
+		m.busy.hears(e.session)
+	}
 	now := m.now()
 	number := callBit | uint64(op.kind)<<callShift | op.id
 	port, fact := userSpace, any(nil)
@@ -159,6 +162,7 @@ func (e *edge) hear(reply *protocol.Reply) {
 		e.put(event{kind: evReleased, id: id, err: result.Err})
 		e.finish()
 	case *session.Expired:
+		e.link.member.expired(result.ID, result.Err)
 		e.farewell()
 		e.finish()
 	case *session.Dismissed:

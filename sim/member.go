@@ -67,6 +67,8 @@ type member struct {
 
 	keeping claim.Holding // what it has counted where cells are kept (claim.go)
 
+	busy busy // what it is owed when it was paused (busy.go)
+
 	led led // what coverage knows of it where leaders number tickets (leading.go)
 }
 
@@ -89,7 +91,7 @@ func (m *member) start() {
 		w.judge.forgets(uint64(m.id))
 	}
 	m.up, m.paused, m.leaving, m.left, m.back = true, false, false, false, 0
-	m.inbox = m.inbox[:0]
+	m.inbox, m.busy = m.inbox[:0], busy{}
 	m.sinks, m.last, m.view, m.heard = map[uint64]sink{}, 0, nil, nil
 	m.began = m.clock.read(w.now)
 	w.within(m.name, "life", int(m.life))
@@ -241,6 +243,9 @@ func (m *member) tick(t *task) {
 		m.keep(*t)
 		return
 	}
+	if m.waits(t) {
+		return
+	}
 	m.wakeAt = protocol.Never
 	unused := m.unused()
 	m.step(protocol.Event{Kind: protocol.Tick})
@@ -278,7 +283,10 @@ func (m *member) ask(port protocol.Port, fact any) any {
 }
 
 // keep holds back what reaches a paused process: its sockets and timers wait.
-func (m *member) keep(t task) { m.inbox = append(m.inbox, t) }
+func (m *member) keep(t task) {
+	m.comes(&t)
+	m.inbox = append(m.inbox, t)
+}
 
 // pause stops the process; its clock runs on.
 func (m *member) pause(length time.Duration) {
@@ -288,6 +296,7 @@ func (m *member) pause(length time.Duration) {
 	}
 	w.trace("%s is paused for %v", m, length)
 	w.tell.paused(m, length)
+	m.pauses()
 	m.paused = true
 	life := m.life
 	w.do(w.now+length, func() {
@@ -307,6 +316,7 @@ func (m *member) resume() {
 	w.trace("%s wakes", m)
 	w.tell.life(story.Woke, m, "")
 	m.paused = false
+	m.wakes()
 	w.tape.begin(m.name, "wakes")
 	m.inbox = w.again(m.inbox)
 	if m.local != nil {

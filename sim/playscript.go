@@ -27,6 +27,8 @@ type Script struct {
 	Faults Faults
 	// Once says that the one crash hits the coordinator, whoever that is.
 	Once bool
+	// Busy says that a member which wakes from a pause hears what has come before its machine judges time.
+	Busy bool
 	// Costs says that the messages of users' deeds are counted when all has settled.
 	Costs bool
 	// Cells says who may lose what is remembered; one of CellNames.
@@ -73,7 +75,7 @@ func (s *Script) settings() settings {
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellWords[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
-		costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
+		busy: s.Busy, costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
 		published: s.Published, grace: s.Grace, shards: s.Shards, autopilot: s.Autopilot,
 	}
 	for _, n := range s.Names {
@@ -88,7 +90,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
-		Choices: choices, Costs: s.costs, Placement: s.placement, HoldOn: max(s.holdOn, s.claim.HoldOn), Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
+		Choices: choices, Busy: s.busy, Costs: s.costs, Placement: s.placement, HoldOn: max(s.holdOn, s.claim.HoldOn), Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
 		Published: s.published, Grace: s.grace, Shards: s.shards, Autopilot: s.autopilot, Claims: s.claims(),
 	}
 	for _, n := range s.names {

@@ -76,6 +76,7 @@ func settingsOfScripts() []setting {
 		number("clients", func(s *Script) *int { return &s.Clients }, true),
 		number("workers", func(s *Script) *int { return &s.Workers }, false),
 		number("visitors", func(s *Script) *int { return &s.Visitors }, false),
+		flag("busy", func(s *Script) *bool { return &s.Busy }),
 		flag("costs", func(s *Script) *bool { return &s.Costs }),
 		flag("users-within-members", func(s *Script) *bool { return &s.Locals }),
 		{"names", showNames, setNames, false},

@@ -64,6 +64,7 @@ type settings struct {
 	shards          int              // how many logs members keep for a space; 0 means one
 	reforms         time.Duration    // how often operators change who votes there; 0 means never
 	autopilot       time.Duration    // after which silence others go on without a member's vote; 0 means never
+	busy            bool             // who wakes from a pause hears what has come before time is judged (busy.go)
 	meddles         time.Duration    // how often others use a client's credentials (meddling.go); 0 means never
 	crosses         time.Duration    // how often operators break locks while the authority moves (crossing.go); 0 means never
 	eager           time.Duration    // how often several members become the authority at once (eager.go); 0 means never
@@ -414,6 +415,9 @@ func (s *settings) String() string {
 	}
 	if s.reforms > 0 {
 		row("reforms", "every %v, autopilot %v (0s is off)", s.reforms.Round(time.Millisecond), s.autopilot)
+	}
+	if s.busy {
+		row("busy", "who wakes from a pause hears what has come first")
 	}
 	if s.meddles > 0 {
 		row("meddles", "every %v", s.meddles.Round(time.Millisecond))

@@ -72,6 +72,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	}
 	w.settings.drawMeddling(c, newDice(seed, 0x6d6564646c65))
 	w.settings.drawCrossing(c, newDice(seed, 0x63726f))
+	w.settings.drawBusy(newDice(seed, 0x62757379))
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
 	w.observed(c.Observe)

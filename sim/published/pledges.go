@@ -25,6 +25,12 @@ func pledged() []Row {
 				"The longer one was promised, and the answer with the shorter one may be lost.",
 		},
 		{
+			Rule: "a session is ended before what has come for it is heard", Protocol: "central", Source: "found here", Breaks: "P5",
+			Elsewhere: "sim, TestABusyMemberHearsWhatHasCome, and session, TestWhatIsHeardBeforeTheEndIsJudgedCounts",
+			Hole: "A member that was busy ends a session whose time has passed meanwhile. " +
+				"A heartbeat of it had come in time, and waited to be heard.",
+		},
+		{
 			Rule: "the coordinator alone records", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A pledge counts when the coordinator has written it down, not a quorum. " +
 				"The coordinator is lost with the member, and the next one does not know how long to wait.",

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+)
+
+// In half of the runs with pauses a member that wakes hears what has come meanwhile before its machine judges time,
+// as package run has it: then a heartbeat that came before the end of its session counts. In the others it finds
+// its timer and its sockets in any order, as where its driver has waited for as long as it may.
+
+// drawBusy draws that, from a source of chance of its own.
+func (s *settings) drawBusy(r dice) { s.busy = r.IntN(2) == 0 && s.faults.Has(Pause) }
+
+// hearing is how long what has come during a pause takes to be heard.
+const hearing = time.Millisecond
+
+// busy is what a member is owed that was paused.
+type busy struct {
+	ends   map[lock.SessionID]protocol.Time // of the sessions that it served when it was paused
+	came   []came
+	beats  map[lock.SessionID]int // heartbeats that came before the ends, and are not heard yet
+	unless instant                // before it no time is judged
+}
+
+// came is an operation that a paused member was sent.
+type came struct {
+	link *link
+	at   protocol.Time // by the member's clock
+}
+
+// pauses notes when the sessions end that a member serves.
+func (m *member) pauses() {
+	w := m.world
+	m.busy = busy{ends: map[lock.SessionID]protocol.Time{}}
+	if !w.settings.busy {
+		return
+	}
+	for _, l := range w.links {
+		if id := l.edge.session; l.member == m && l.life == m.life && !l.broken && id != (lock.SessionID{}) {
+			if known, is := m.ask(protocol.Below, &session.Who{ID: id}).(*session.Known); is {
+				m.busy.ends[id] = known.Until
+			}
+		}
+	}
+}
+
+// comes notes that an operation was sent to a paused member.
+func (m *member) comes(t *task) {
+	if m.world.settings.busy && t.kind == taskOperation {
+		m.busy.came = append(m.busy.came, came{t.link, m.now()})
+	}
+}
+
+// wakes has a member hear what has come before its machine judges time.
+func (m *member) wakes() {
+	w := m.world
+	if !w.settings.busy {
+		return
+	}
+	b := &m.busy
+	b.unless, b.beats = w.now+hearing, map[lock.SessionID]int{}
+	before := map[*link]int{}
+	for _, c := range b.came {
+		l := c.link
+		place := l.operations.taken + before[l]
+		before[l]++
+		id := l.edge.session
+		if until, served := b.ends[id]; served && c.at < until && l.up <= w.now && l.operations.waiting[place].kind == opBeat {
+			b.beats[id]++
+			w.count.busy++
+		}
+	}
+	b.came = b.came[:0]
+}
+
+// waits reports whether a tick comes too early, and has it come later.
+func (m *member) waits(t *task) bool {
+	w := m.world
+	if w.now < m.busy.unless {
+		w.at(m.busy.unless, *t)
+		return true
+	}
+	clear(m.busy.beats) // what was not heard by now was lost with its connection
+	return false
+}
+
+// hears takes note of a heartbeat that is heard.
+func (b *busy) hears(id lock.SessionID) {
+	if b.beats[id] > 0 {
+		b.beats[id]--
+	}
+}
+
+// expired checks that no heartbeat of a session has waited when that was taken for expired. Where sessions outlast their
+// member the space judges, by what its log has of heartbeats, and may have judged before the member heard this one.
+func (m *member) expired(id lock.SessionID, why error) {
+	if why == nil && !m.world.protocol.Logs && m.busy.beats[id] > 0 {
+		m.world.judge.violate("P5", "%s takes session %v for expired, a heartbeat of which came before its end and was not heard yet", m, id)
+	}
+}
