@@ -56,9 +56,11 @@ func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case *protocol.Cancel:
 		v.table.Cancel(now, fact.Session, fact.Name, fact.Request, &v.out)
 		v.shelf.Step(now, protocol.Event{}, out)
-	case *protocol.Recall: // of what waits
+	case *protocol.Recall:
 		from := len(v.out)
-		v.table.Cancel(now, fact.Session, fact.Name, fact.Request, &v.out)
+		if !v.table.Recall(fact.Session, fact.Name, fact.Token, fact.Request, holdfast.EndedByAnother, &v.out) {
+			v.table.Cancel(now, fact.Session, fact.Name, fact.Request, &v.out)
+		}
 		for i := range v.out[from:] {
 			if d := &v.out[from+i]; d.Kind == lock.Released {
 				d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother

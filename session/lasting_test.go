@@ -545,6 +545,34 @@ func TestWaitsEndWithTheirSession(t *testing.T) {
 	}
 }
 
+// TestLimitOfRecalls: so many calls wait for the end of one hold, or of one session; one more is refused.
+func TestLimitOfRecalls(t *testing.T) {
+	d := newLasting(t, 7)
+	s := d.open(1, session.Stream, 0)
+	d.lock(1, vaultPort, s.ID, 1, "a")
+	refused := func(err error) bool {
+		limit, is := errors.AsType[*holdfast.LimitError](err)
+		return is && limit.Limit == "recalls" && limit.Value == 16
+	}
+	for n := range 17 {
+		d.told = nil
+		call := d.ask(2, vaultPort, &protocol.Release{Session: s.ID, Name: "a", Request: 1})
+		is := false
+		for i := range d.told {
+			is = is || d.told[i].To == call && refused(d.told[i].Decision.Err)
+		}
+		if is != (n == 16) {
+			t.Errorf("release %d is refused for the limit: %v", n+1, is)
+		}
+	}
+	for n := range 17 {
+		ended := answered[*session.Ended](d, d.ask(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"}))
+		if is := ended != nil && refused(ended.Err); is != (n == 16) {
+			t.Errorf("end %d is refused for the limit: %v", n+1, is)
+		}
+	}
+}
+
 // TestNumbers: calls without a stream get ids that follow one another, above all of a stream's client; others at a member of
 // another life, and where the count is at its end; and none when the session has ended.
 func TestNumbers(t *testing.T) {

@@ -197,7 +197,7 @@ func (m *Desk) take(now protocol.Time, call protocol.CallID, p *presence, out *p
 		m.takings = append(m.takings, p)
 	}
 	if len(p.taking.calls) >= mostRecalls {
-		out.Reply(call, &Ended{Err: errTaken})
+		out.Reply(call, &Ended{Err: &holdfast.LimitError{Limit: "recalls", Value: mostRecalls}})
 		return
 	}
 	p.taking.calls = append(p.taking.calls, call)
