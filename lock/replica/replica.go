@@ -379,6 +379,17 @@ func (r *Replica) AskedBy(id lock.SessionID, name string, number uint64) (member
 	return member, known
 }
 
+// AskedTogether reports whether a request is one of several that ask for the same thing, through one member or several: the
+// client of the others may give back what it was granted.
+func (r *Replica) AskedTogether(id lock.SessionID, name string, number uint64) bool {
+	s := r.sessions[id]
+	if s == nil {
+		return false
+	}
+	w := s.asked[requestFor{number, name}]
+	return w != nil && len(w.asks) > 1
+}
+
 // release gives up a hold. One that has ended is told again how.
 func (r *Replica) release(s *session, o *Op, out *Effects) error {
 	number := o.Request

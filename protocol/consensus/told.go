@@ -72,9 +72,7 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 	switch {
 	case !r.here, slices.ContainsFunc(c.giving, func(w *work) bool { return w.isOf(d) }):
 		// Nobody asks here, or it is being given up.
-	case r.elsewhere && d.Hold > 0:
-		// Its hold limit counts from when it was asked for the first time, which was through another member. So this copy
-		// has to be as new as now.
+	case m.isConfirmed(r, d):
 		told := *d
 		r.untold = &told
 		m.confirm(r)
@@ -86,6 +84,16 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 		told := *d
 		r.untold = &told
 	}
+}
+
+// isConfirmed reports whether a grant is told only when this copy is as new as now: one with a hold limit that was asked for
+// through another member, because the limit counts from then; and one that several calls wait for, because the client may
+// have heard of it by another call, and have given it back since.
+func (m *Machine) isConfirmed(r *request, d *lock.Decision) bool {
+	if r.elsewhere && d.Hold > 0 {
+		return true
+	}
+	return r.pieces == nil && r.part.shard.Replica().AskedTogether(r.client.id, r.name, r.number)
 }
 
 // stands reports whether a grant has not ended, as far as this member can know: not in a later entry that it has applied
@@ -144,7 +152,7 @@ func (m *Machine) confirmed(r *request, out *protocol.Effects) {
 func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		r := c.requests[number]
-		if !r.isAt(p) || r.untold == nil || r.elsewhere && r.untold.Hold > 0 || r.pieces != nil && !m.isHeard(r) {
+		if !r.isAt(p) || r.untold == nil || m.isConfirmed(r, r.untold) || r.pieces != nil && !m.isHeard(r) {
 			continue
 		}
 		if m.stands(r, r.untold) {
