@@ -35,7 +35,8 @@ type (
 		Promised protocol.Epoch
 		Founders []string // the addresses that the sender was configured with, sorted
 		Terms    []string // what it was configured with that all members must agree on
-		Leaving  bool
+		// Leaving says that the sender leads nobody: it leaves, or its cell cannot be written.
+		Leaving bool
 	}
 
 	// Election asks for a promise: ELECTION.

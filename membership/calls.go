@@ -56,12 +56,18 @@ type (
 		View     *protocol.View
 		Horizon  protocol.Horizon
 		State    State         // this member's own
-		Why      string        // a sentence where State is not Present
+		Why      string        // a sentence where State is not Present, or where there is Stale
 		Until    protocol.Time // when the state is expected to end, or Never
 		Election election.Variables
 		Members  []Standing
-		Founders int       // how many are known; they vote
-		Missing  []Missing // those of them that are not here
+		Founders int        // how many are known; they vote
+		Missing  []Missing  // those of them that are not here
+		Stale    *Staleness // of the cell; nil where it can be written
+	}
+	// Staleness says that no write of the cell has succeeded for a lease or longer.
+	Staleness struct {
+		Since protocol.Time // when the first of them was sent
+		Why   string
 	}
 	// Standing is what is known here of a member.
 	Standing struct {

@@ -33,34 +33,35 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 	}
 	if r.proposal == nil {
 		m.part(now, out)
+		if m.blocked(now) {
+			return // nothing that is proposed could be written
+		}
 		if next := m.next(now); next != nil {
 			m.propose(now, next, out)
 		}
 	}
 }
 
-// hinders reports whether a change of the view lacks nothing but this member's own
-// acceptance, which its disk has not taken for S: nobody can come, nobody's names become
-// free, and a coordinator whom those who have accepted elect can do better. In mode any
-// one of them is enough; and so it is where this reign has installed no view yet: nobody has a
-// lease by it that could be lost, and whom the others need beside may be somebody who is not
-// in the view.
+// hinders reports whether this coordinator is in the way of its members, because its disk takes
+// nothing: no member can come, and no member's names become free. A first view that lacks nothing but
+// this member's acceptance is given up after S, as soon as one other founder has accepted it: no lease
+// of it could be lost, and the others may need a member that is not in it.
 func (m *Machine) hinders(now protocol.Time) bool {
 	r := m.reign
-	if protocol.Mutated("coordinator without a disk") {
+	switch {
+	case protocol.Mutated("coordinator without a disk"):
 		return false
-	}
-	if r.proposal == nil || r.attendance || r.track(m.self, now).acked >= r.proposal.Number || !m.blocked() {
+	case r.installed:
+		return m.isReplaceable(now)
+	case r.attendance || r.track(m.self, now).acked >= r.proposal.Number || !m.blocked(now):
 		r.hindered = 0
 		return false
 	}
-	accepted := func(id protocol.ID) bool {
-		t := r.tracks[id]
-		return id != m.self && t != nil && t.acked >= r.proposal.Number
+	heir := func(member election.Member) bool {
+		t := r.tracks[member.ID]
+		return member.ID != m.self && member.Founder && t != nil && t.acked >= r.proposal.Number
 	}
-	heir := func(member election.Member) bool { return member.Founder && accepted(member.ID) }
-	able := (m.config.Available || !r.installed) && slices.ContainsFunc(r.proposal.Members, heir)
-	if !able && (m.config.Available || !election.Quorums(r.needs, accepted)) {
+	if !slices.ContainsFunc(r.proposal.Members, heir) {
 		r.hindered = 0
 		return false
 	}
@@ -68,6 +69,31 @@ func (m *Machine) hinders(now protocol.Time) bool {
 		r.hindered = now
 	}
 	return now >= r.hindered+m.config.silence()
+}
+
+// isReplaceable reports whether this coordinator's disk has taken nothing for a lease, and those
+// who would elect another one are heard, and can write. Each shows that by writing a list of
+// pledges that is numbered anew: disks that are full are often all full at once, and a
+// coordinator that cannot change its view is better than none. In mode any one of them is enough.
+func (m *Machine) isReplaceable(now protocol.Time) bool {
+	r := m.reign
+	switch {
+	case !m.unsaved(now):
+		r.trial = 0
+		return false
+	case r.trial == 0:
+		m.relist()
+		r.trial, r.nextPoll = m.listed, now
+		return false
+	}
+	able := func(id protocol.ID) bool {
+		t := r.tracks[id]
+		return id != m.self && t != nil && !t.leaving && t.stored >= r.trial && now < t.heard+m.config.silence()
+	}
+	if m.config.Available {
+		return slices.ContainsFunc(r.view.Electorate().Voters, able)
+	}
+	return r.view.Electorate().Quorum(able) && election.Quorums(r.electorates(), able)
 }
 
 // abdicate gives up the role, so that the members elect another coordinator at once.
@@ -82,11 +108,14 @@ func (m *Machine) abdicate(now protocol.Time, out *protocol.Effects) {
 }
 
 // Abdicated notes that a coordinator has given up its role, because its cell could not be
-// written.
+// written. Err is nil where the disk does not answer.
 type Abdicated struct{ Err error }
 
+// Why says why not.
+func (n Abdicated) Why() string { return whyUnsaved(n.Err) }
+
 func (n Abdicated) String() string {
-	return "coordinating no more, because the stable cell cannot be written: " + n.Err.Error()
+	return "coordinating no more, because the stable cell cannot be written: " + n.Why()
 }
 
 // serves reports whether the authority may grant: the view is installed, every member
@@ -201,23 +230,26 @@ func (m *Machine) admit(next *election.View) bool {
 // propose begins a change of the view.
 func (m *Machine) propose(now protocol.Time, next *election.View, out *protocol.Effects) {
 	r := m.reign
-	r.proposal = next
+	r.proposal, r.written = next, false
 	r.needs = []election.Electorate{r.view.Electorate(), next.Electorate()}
 	if protocol.Mutated("quorum of the new view alone") {
 		r.needs = r.needs[1:]
 	}
-	r.nextPoll = now
 	for _, member := range next.Members {
 		if t := r.track(member.ID, now); t.tenure.Before(member.Tenure) {
 			t.renewed(now, member.Tenure)
 		}
 	}
 	m.accept(now, next, out)
+	if m.acceptOwn(now); r.proposes() {
+		r.nextPoll = now
+	}
 }
 
-// join asks whoever coordinates for a place.
-func (m *Machine) join(address string, out *protocol.Effects) {
-	if address == "" || address == m.config.Address || m.exit != nil {
+// join asks whoever coordinates for a place. Who cannot write could not accept the view that has
+// it, and would lose the place again.
+func (m *Machine) join(now protocol.Time, address string, out *protocol.Effects) {
+	if address == "" || address == m.config.Address || m.exit != nil || m.blocked(now) {
 		return
 	}
 	j := Join{

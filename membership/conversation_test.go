@@ -20,7 +20,7 @@ import (
 //	members 3 [guests=1] [any] [preempt] [forgetful] [space=DEFINITION of the last]
 //	start [a b…]   crash a…   lose a   pause a 3s   isolate a [b…]   heal
 //	run 2s         show a     leave a [empty]        want a 8s [clients]
-//	hint a b [alive]          lost KIND…             disk a fail|ok
+//	hint a b [alive]          lost KIND…             disk a fail|hang|ok
 //	unheard a [b…]            what a space at a does not hear
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -46,6 +46,7 @@ type conversation struct {
 	said strings.Builder
 	lost []string
 	full []string // names of members whose disk is full
+	hung []string // names of members whose disk does not answer
 	seen map[string]string
 }
 
@@ -83,9 +84,13 @@ func (c *conversation) say(words []string) {
 	case "lost":
 		c.lost = args
 	case "disk":
-		c.full = slices.DeleteFunc(c.full, func(name string) bool { return name == args[0] })
-		if args[1] == "fail" {
+		named := func(name string) bool { return name == args[0] }
+		c.full, c.hung = slices.DeleteFunc(c.full, named), slices.DeleteFunc(c.hung, named)
+		switch args[1] {
+		case "fail":
 			c.full = append(c.full, args[0])
+		case "hang":
+			c.hung = append(c.hung, args[0])
 		}
 	default:
 		c.t.Fatalf("unknown word %q", words[0])
@@ -130,8 +135,10 @@ func (c *conversation) make(args []string) {
 	c.lag = c.delay
 	c.filter = c.hear
 	c.faulty = func(s *site) bool { return slices.Contains(c.full, s.name) }
+	c.hangs = func(s *site) bool { return slices.Contains(c.hung, s.name) }
 	c.told = c.raise
-	c.seen = map[string]string{}
+	c.noted = c.note
+	c.seen, c.full, c.hung = map[string]string{}, nil, nil
 	for _, s := range c.sites {
 		s.rate = 1
 	}
@@ -204,6 +211,18 @@ func (c *conversation) raise(p *process, fact any) {
 		c.tell("%s        horizon %v clients=%v", p.site.name, fact.Confirmed, fact.Clients)
 	case *Unfit:
 		c.tell("%s        unfit: %v", p.site.name, fact.Err)
+	}
+}
+
+// note writes down what a member notes about its cell.
+func (c *conversation) note(p *process, note protocol.Note) {
+	switch note := note.(type) {
+	case Unsaved:
+		if note.First {
+			c.tell("%s        notes: %v", p.site.name, note)
+		}
+	case Stale, Resaved, Abdicated:
+		c.tell("%s        notes: %v", p.site.name, note)
 	}
 }
 

@@ -42,6 +42,7 @@
 //	force.go      an operator's views       raise.go      another epoch for the same view
 //	merge.go      sides that meet           status.go     what is raised, and told to people
 //	terms.go      what all must agree on    apart.go      members that do not hear each other
+//	proposal.go   who has heard of a change
 //
 // # Invariants
 //
@@ -81,10 +82,11 @@
 //   - All at once, with cells: an election like any other, which waits for what was
 //     promised from each member's start. Without cells: a new bootstrap, by every
 //     founder, above the wall clock's second.
-//   - The disk: a member whose first write fails is unfit. One that fails later costs
-//     its vote and its clients' pledge until the next succeeds. Nobody else notices: who
-//     cannot write asks for no promises, which would halt the others in vain, and gives up
-//     a role in which a change of the view lacks only its own acceptance.
+//   - The disk: a member whose first write fails is unfit. One that fails later, or has no
+//     answer, costs its vote and its clients' pledge until the next succeeds. Who cannot write
+//     asks for no promises, which would halt the others in vain, and for no place. A coordinator
+//     proposes nothing meanwhile; after D it has the others write, and where a quorum without it can, it
+//     gives up its role. Otherwise it goes on: disks are often full all at once.
 //
 // # Where this says more than the design
 //
@@ -148,8 +150,10 @@
 //   - A lapsed tenure's clients may believe for its pledge after it: the cell goes on
 //     saying so until then.
 //   - Whoever must agree to a view and has no place in it is sent it nevertheless.
-//   - A newcomer has no lease before its coordinator has written the view that it comes with.
-//     One that forgets it may be a quorum of the view before, and wait for nobody.
+//   - A coordinator tells others of a change of the view when it has written it. A newcomer might
+//     have a lease otherwise by a view that its coordinator forgets, which is a quorum of the one before
+//     and waits for no member; and where its disk is full, the others could not replace a
+//     change that needs its promise.
 //   - Polls say nothing of the links between members of which none coordinates. Where a space
 //     needs them and says that one is broken, the view goes on without one of its two ends, as
 //     without a lost member, until that has heard the other one again.

@@ -32,7 +32,7 @@ const (
 
 // onForce makes a view of the named members alone.
 func (m *Machine) onForce(now protocol.Time, call protocol.CallID, force *Force, out *protocol.Effects) {
-	v := m.cell.Accepted
+	v := m.accepted()
 	ids, err := m.forced(now, force, v)
 	if err != nil {
 		out.Reply(call, &Forced{Err: fmt.Errorf("force view: %w", err)})

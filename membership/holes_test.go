@@ -48,7 +48,9 @@ func holes() []hole {
 		{"V26 no wait after a view that was still waiting", "open ignored", nil},
 		{"V27 chain of uninstalled views", "chain of uninstalled views", nil},
 		{"V28 dropped tenure admitted again", "dropped tenure admitted again", wakesInTime},
-		{"lent before it is written", "lent before it is written", lentUnwritten},
+		{"told before it is written", "told before it is written", toldUnwritten},
+		{"a full disk has a vote", "told before it is written", voteOfAFullDisk},
+		{"coordinator without a disk", "coordinator without a disk", voteOfAFullDisk},
 		{"exclusion wait", "exclusion wait off", survivors},
 		{"drift", "no drift margin", nil},
 		{"phase 1", "phase 1 asks too few", nil},
@@ -343,23 +345,39 @@ func wakesInTime(t testing.TB) string {
 	return n.found
 }
 
-// lentUnwritten: a is alone, and proposes a view with b. Its disk does not take that; b's does. If
+// toldUnwritten: a is alone, and would propose a view with b. Its disk does not take that; b's does. If
 // a crashes now it is a quorum of the view that it remembers, and knows nothing of b: so b
 // must have nothing that would have to be waited for.
-func lentUnwritten(t testing.TB) string {
+func toldUnwritten(t testing.TB) string {
 	n := newNet(t, 13, 1, 1, nil)
 	n.start("a")
 	n.gather(10*second, "a")
 	n.faulty = func(s *site) bool { return s.name == "a" }
 	n.start("b")
 	a, b := n.site("a").live, n.site("b").live
-	n.until(3*second, "that b has accepted a view with itself", func() bool { return b.written.Accepted.Rank(b.self) >= 0 })
-	n.run(second / 2) // two rounds of polls, of which the second could lend what b has said of its clock
+	n.run(3 * second) // several rounds of polls, of which the second could lend what b has said of its clock
 	if b.believes() && a.written.Accepted.Rank(b.self) < 0 {
 		return "b has a lease of a view that only it remembers"
 	}
 	n.faulty = func(*site) bool { return false }
 	n.gather(10*second, "a", "b")
+	return n.found
+}
+
+// voteOfAFullDisk: c is lost, and the coordinator a would go on without it, but its disk is full. Then
+// c is back: it and b are a quorum of the view that they remember, and must need a for nothing.
+func voteOfAFullDisk(t testing.TB) string {
+	n := ready(t, 3, 0)
+	n.faulty = func(s *site) bool { return s.name == "a" }
+	n.site("c").crash()
+	n.run(10 * second)
+	n.start("c")
+	n.run(10 * second)
+	if p := n.authority(); n.found == "" && (p == nil || p.site.name == "a" || !n.together("b", "c")) {
+		return "b and c do not serve by themselves\n" + n.dump()
+	}
+	n.faulty = func(*site) bool { return false }
+	n.gather(20*second, "a", "b", "c")
 	return n.found
 }
 

@@ -24,6 +24,10 @@ type keeping struct {
 	covers   int           // how many of the queue depend on no more than the write in flight
 	failed   error         // of the latest write
 	sentAt   protocol.Time // when the latest write was sent
+	trying   bool          // a write was sent, and none has succeeded since
+	tryingAt protocol.Time // with trying: when the first of those was sent
+	failures int           // of them, how many have failed
+	stale    bool          // it was noted that none has succeeded for a lease
 	pause    time.Duration // between a write that failed and the next; zero after one that did not
 	urgent   bool          // somebody above waits for the next write
 }
@@ -95,6 +99,9 @@ func (m *Machine) write(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	m.saving = true
+	if !m.trying {
+		m.trying, m.tryingAt = true, now
+	}
 	m.lastSave++
 	out.Send(protocol.Storage, storage.Save{ID: m.lastSave, Data: m.inflight.Encode()})
 }
@@ -116,6 +123,10 @@ func (m *Machine) onWritten(now protocol.Time, err error, out *protocol.Effects)
 		return
 	}
 	m.written, m.pause = m.inflight, 0
+	if m.failures > 0 || m.stale {
+		out.Note(Resaved{After: now - m.tryingAt, Failures: m.failures})
+	}
+	m.trying, m.failures, m.stale = false, 0, false
 	if m.carries.epoch == m.roundOf {
 		m.stored = max(m.stored, m.carries.number)
 	}
@@ -179,12 +190,38 @@ func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects)
 		return
 	}
 	m.withdraw()
-	out.Note(Unsaved{Err: err})
+	out.Note(Unsaved{Err: err, First: m.failures == 0})
+	m.failures++
 }
 
 // blocked reports whether the disk has taken nothing for so long that it may not do so
-// soon: whatever depends on this member's own write cannot happen.
-func (m *Machine) blocked() bool { return m.failed != nil && m.pause >= m.config.Patience/2 }
+// soon, because its writes fail or have no answer: whatever depends on this member's own
+// write cannot happen.
+func (m *Machine) blocked(now protocol.Time) bool {
+	return m.failed != nil && m.pause >= m.config.Patience/2 || m.saving && !m.starting && now >= m.sentAt+m.config.Patience
+}
+
+// unsaved reports whether the disk has taken nothing for a lease. Who coordinates then gives that
+// up, if others can do it; people are told.
+func (m *Machine) unsaved(now protocol.Time) bool {
+	return m.trying && !m.starting && now >= m.tryingAt+m.config.Lease
+}
+
+// noteStale notes once that the disk has taken nothing for a lease.
+func (m *Machine) noteStale(now protocol.Time, out *protocol.Effects) {
+	if !m.stale && m.unsaved(now) {
+		m.stale = true
+		out.Note(Stale{For: m.config.Lease, Err: m.failed})
+	}
+}
+
+// staleWake is when a disk that takes nothing has done so for a lease.
+func (m *Machine) staleWake() protocol.Time {
+	if !m.trying || m.stale || m.starting {
+		return protocol.Never
+	}
+	return m.tryingAt + m.config.Lease
+}
 
 // refuse ends the member's part: it cannot take part at all.
 func (m *Machine) refuse(err error, out *protocol.Effects) {
@@ -192,10 +229,45 @@ func (m *Machine) refuse(err error, out *protocol.Effects) {
 	out.Raise(&Unfit{Err: err})
 }
 
-// Unsaved notes a cell that could not be written.
-type Unsaved struct{ Err error }
+// Unsaved notes a write of the cell that has failed; First says that the one before it had not.
+type Unsaved struct {
+	Err   error
+	First bool
+}
 
 func (n Unsaved) String() string { return "writing the stable cell: " + n.Err.Error() }
+
+// Stale notes that no write of the cell has succeeded for a lease. Err is why the latest one that
+// was answered has failed; nil where none was answered.
+type Stale struct {
+	For time.Duration
+	Err error
+}
+
+// Why says it in words.
+func (n Stale) Why() string { return whyUnsaved(n.Err) }
+
+func (n Stale) String() string {
+	return fmt.Sprintf("the stable cell could not be written for %v: %s", n.For, n.Why())
+}
+
+// whyUnsaved says why writes do not succeed.
+func whyUnsaved(err error) string {
+	if err == nil {
+		return "the disk does not answer"
+	}
+	return err.Error()
+}
+
+// Resaved notes that the cell is written again, after so many writes that have failed.
+type Resaved struct {
+	After    time.Duration // since the first write that did not succeed
+	Failures int
+}
+
+func (n Resaved) String() string {
+	return fmt.Sprintf("the stable cell is written again, after %v", n.After)
+}
 
 // must ends a member whose invariant is broken: it may die, it may not lie
 // (membership.md §10).

@@ -63,7 +63,7 @@ func (m *Machine) Wake() protocol.Time {
 	if m.wait > 0 {
 		at = min(at, m.wait)
 	}
-	at = min(at, m.keepWake())
+	at = min(at, m.keepWake(), m.staleWake())
 	if m.reign != nil {
 		return min(at, m.reignWake())
 	}
@@ -91,6 +91,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	}
 	if !m.starting {
 		m.onWaited(now, out)
+		m.noteStale(now, out)
 		m.attend(now, out)
 	}
 	m.settle(now, out)

@@ -37,7 +37,9 @@ type net struct {
 	twice  float64
 	filter func(from, to *site, msg any) bool // false: the message is lost
 	faulty func(*site) bool                   // true: a write fails
+	hangs  func(*site) bool                   // true: a write is not answered yet
 	told   func(*process, any)                // hears what members raise
+	noted  func(*process, protocol.Note)      // and what they note
 	lag    func() time.Duration               // of a disk
 }
 
@@ -365,6 +367,9 @@ func (p *process) happen(out *protocol.Effects) {
 		if _, is := note.(Ordered); is {
 			n.heard[p.site.name]++
 		}
+		if n.noted != nil {
+			n.noted(p, note)
+		}
 		n.log("%s notes %v", p.site.name, note)
 	}
 	p.last = append(p.last, out.Replies...)
@@ -380,6 +385,10 @@ func (p *process) happen(out *protocol.Effects) {
 
 func (p *process) save(save storage.Save) {
 	if !p.alive() {
+		return
+	}
+	if n := p.site.net; n.hangs != nil && n.hangs(p.site) {
+		n.after(100*time.Millisecond, func() { p.save(save) })
 		return
 	}
 	saved := storage.Saved{ID: save.ID}

@@ -77,7 +77,7 @@ func (m *Machine) tendPledges(now protocol.Time) {
 func (m *Machine) record() {
 	r := m.reign
 	needs := r.electorates()
-	if r.proposal != nil && protocol.Mutated("horizon remembered by a proposal") {
+	if r.proposes() && protocol.Mutated("horizon remembered by a proposal") {
 		needs = []election.Electorate{r.proposal.Electorate()}
 	}
 	r.tracks[m.self].stored = m.stored

@@ -16,13 +16,15 @@ type reign struct {
 	served    bool // it has granted, or could have
 	// proposal is the change under way, nil where there is none. The first view is one
 	// until it is installed. Needs are the electorates of which a quorum must accept it;
-	// with attendance, all founders must instead.
+	// with attendance, all founders must instead. Written says that this member's own cell has it.
 	proposal   *election.View
+	written    bool
 	needs      []election.Electorate
 	voting     []election.Electorate // the electorate of voters' view alone, made once; see electorates
 	votingOf   *election.View
 	attendance bool
-	hindered   protocol.Time     // since when the proposal lacks only this member's acceptance; 0 where it does not
+	hindered   protocol.Time     // since when the first view lacks only this member's acceptance; 0 where it does not
+	trial      uint64            // the list that others write to show that they can; 0 while this member can
 	voters     []election.Member // of the needs, beside the first view's members
 
 	anchor   protocol.Time // when the latest poll was sent that the quorums have answered
@@ -123,7 +125,7 @@ func (m *Machine) alone() bool {
 // members are all to whom the coordinator speaks: those of the proposal, those of the
 // view that it would replace, and whoever else must agree.
 func (r *reign) members() []election.Member {
-	if r.proposal == nil {
+	if !r.proposes() {
 		return r.view.Members
 	}
 	all := slices.Clone(r.proposal.Members)
@@ -133,14 +135,6 @@ func (r *reign) members() []election.Member {
 		}
 	}
 	return all
-}
-
-// current is the view that is polled.
-func (r *reign) current() *election.View {
-	if r.proposal != nil {
-		return r.proposal
-	}
-	return r.view
 }
 
 // place is a member's place in what this coordinator leads; none has one where there is
@@ -255,9 +249,9 @@ func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
 
 // pollMember sends one poll, or the view in its place until it was accepted. The echo
 // is what gives a lease, so only a place in the view under the tenure that it is from
-// gets one: nobody whom the view drops is renewed (V24, V28). A newcomer gets its first when
-// this member's own acceptance is written: a next life that knew nothing of it might be a
-// quorum by itself, miss nobody, and wait for nothing.
+// gets one: nobody whom the view drops is renewed (V24, V28). A newcomer hears of its place, and
+// gets its first echo, when this member's own acceptance is written: a next life that knew
+// nothing of it might be a quorum by itself, miss nobody, and wait for nothing.
 func (m *Machine) pollMember(now protocol.Time, view *election.View, member election.Member, role time.Duration, out *protocol.Effects) {
 	r := m.reign
 	t := r.track(member.ID, now)
@@ -267,8 +261,7 @@ func (m *Machine) pollMember(now protocol.Time, view *election.View, member elec
 	}
 	place, listed := view.Of(member.ID)
 	withheld := protocol.Mutated("survivors end their locks") && !r.served
-	remembered := r.view.Rank(member.ID) >= 0 || r.track(m.self, now).acked >= view.Number || protocol.Mutated("lent before it is written")
-	if listed && t.known && place.Tenure == t.tenure && !withheld && remembered {
+	if listed && t.known && place.Tenure == t.tenure && !withheld {
 		poll.Echo, poll.Tenure = t.at, t.tenure
 		t.echoed, t.lent = t.received, true
 		if known := r.pledge(member.ID, t.tenure); known != nil {
@@ -283,19 +276,6 @@ func (m *Machine) pollMember(now protocol.Time, view *election.View, member elec
 		return
 	}
 	out.Send(member.ID, NewView{Poll: poll, View: view})
-}
-
-// acceptOwn is the coordinator's own acceptance: it counts when it is synced, as
-// every other.
-func (m *Machine) acceptOwn(now protocol.Time) {
-	r := m.reign
-	if r.track(m.self, now).acked >= r.proposal.Number {
-		return
-	}
-	m.sendSaved(m.self, ViewAck{Answer: PollAnswer{
-		Epoch: r.epoch, View: r.proposal.Number, At: now, Tenure: m.lease.Tenure,
-		Wants: protocol.ReachOf(m.need.Want), Reported: m.reported(), Leaving: m.exit != nil, Empty: m.exit.empty(),
-	}})
 }
 
 func (m *Machine) onPollAnswer(now protocol.Time, from protocol.ID, a PollAnswer, out *protocol.Effects) {
@@ -341,10 +321,6 @@ func (t *track) renewed(now protocol.Time, tenure protocol.Tenure) {
 	t.at, t.known, t.told, t.reported, t.leaving, t.empty, t.unheard, t.stored = 0, false, false, false, false, false, nil, 0
 }
 
-func (m *Machine) onViewAck(now protocol.Time, from protocol.ID, ack ViewAck, out *protocol.Effects) {
-	m.onPollAnswer(now, from, ack.Answer, out)
-}
-
 // drawAnchor moves the beginning of the role to the latest poll that the quorums have
 // answered: that of the installed view and, while a proposal is under way, of every
 // view whose quorum it needs (V11).
@@ -355,7 +331,7 @@ func (m *Machine) drawAnchor(now protocol.Time) {
 	case m.config.Available:
 		r.anchor = max(r.anchor, now)
 		return
-	case r.proposal != nil && protocol.Mutated("role counted on a proposal"):
+	case r.proposes() && protocol.Mutated("role counted on a proposal"):
 		needs = []election.Electorate{r.proposal.Electorate()}
 	}
 	anchor, ok := r.reached(needs, func(t *track) (protocol.Time, bool) { return t.answered, t.replied })
@@ -368,7 +344,7 @@ func (m *Machine) drawAnchor(now protocol.Time) {
 // polled: that of the installed view and, while a proposal is under way, of every view
 // whose quorum it needs.
 func (r *reign) electorates() []election.Electorate {
-	if r.proposal != nil {
+	if r.proposes() {
 		return r.needs
 	}
 	if r.votingOf != r.view {
@@ -443,7 +419,7 @@ func (m *Machine) install(now protocol.Time) {
 	} else {
 		r.dismissVoters()
 	}
-	r.proposal, r.needs, r.attendance, r.voters = nil, nil, false, nil
+	r.proposal, r.written, r.needs, r.attendance, r.voters = nil, false, nil, false, nil
 	r.installed = true
 	r.nextPoll = now
 	if m.cell.Accepted != r.view {
@@ -487,6 +463,10 @@ func (m *Machine) endRole(now protocol.Time) {
 	if m.leased && m.lease.Member == protocol.Never {
 		m.lease.Member = now + m.config.Lease
 		m.carry()
+	}
+	if m.cell.Accepted.Same(m.reign.proposal) && m.accepted() != m.cell.Accepted {
+		m.cell.Accepted = m.reign.view // what it would have proposed was never told to anybody
+		m.remember()
 	}
 	m.reign = nil
 	m.followed, m.candidate = false, 0

@@ -136,8 +136,8 @@ func (m *Machine) ask(addresses []string, out *protocol.Effects) {
 func (m *Machine) answer(now protocol.Time, ask uint64, asker protocol.ID) election.StatusAnswer {
 	a := election.StatusAnswer{
 		Ask: ask, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
-		Status: m.status(), Well: m.well(now, asker), View: m.cell.Accepted, Promised: m.bygone(),
-		Founders: m.config.Founders, Terms: m.terms, Leaving: m.exit != nil, Coordinator: m.leader(),
+		Status: m.status(), Well: m.well(now, asker), View: m.accepted(), Promised: m.bygone(),
+		Founders: m.config.Founders, Terms: m.terms, Leaving: m.exit != nil || m.blocked(now), Coordinator: m.leader(),
 	}
 	if m.leased {
 		a.Lease = m.lease.Member - now
@@ -193,7 +193,7 @@ func (m *Machine) onStatusAnswer(now protocol.Time, a election.StatusAnswer, out
 	case m.reign != nil:
 		m.meet(now, a, out)
 	case a.Ask == 0 && a.Well && !m.content(now):
-		m.join(a.Address, out)
+		m.join(now, a.Address, out)
 	case m.survey != nil:
 		m.survey.Take(a)
 	}
@@ -275,7 +275,7 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 	case m.exit != nil:
 		m.leaveBehind(now, survey)
 	case verdict.Decision == election.Stay && verdict.Well != nil:
-		m.join(verdict.Well.Address, out)
+		m.join(now, verdict.Well.Address, out)
 		m.backOff(now, rank)
 	case verdict.Decision == election.Stay, m.dissents() && slices.ContainsFunc(survey.Silent(), m.rules.Founder):
 		m.backOff(now, rank)
@@ -321,7 +321,7 @@ func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, ou
 // Whoever cannot write does not begin: nobody leads without his own promise, and all who
 // give theirs would be halted in vain, again and again.
 func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *protocol.Effects) {
-	if m.blocked() && ballot.Forced == nil && !protocol.Mutated("candidate without a disk") {
+	if m.blocked(now) && ballot.Forced == nil && !protocol.Mutated("candidate without a disk") {
 		m.backOff(now, m.rank(ballot.View))
 		return
 	}
@@ -371,7 +371,7 @@ func (m *Machine) promise(now protocol.Time, epoch protocol.Epoch) election.Prom
 
 func (m *Machine) refusal(now protocol.Time, epoch protocol.Epoch) election.Refuse {
 	return election.Refuse{
-		Epoch: epoch, Promised: m.cell.promised(), Well: m.well(now, epoch.Candidate), Tenure: m.lease.Tenure, View: m.cell.Accepted,
+		Epoch: epoch, Promised: m.cell.promised(), Well: m.well(now, epoch.Candidate), Tenure: m.lease.Tenure, View: m.accepted(),
 	}
 }
 

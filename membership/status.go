@@ -89,6 +89,12 @@ func (m *Machine) who(now protocol.Time) *Self {
 		s.View = &view
 	}
 	s.State, s.Why, s.Until = m.state(now)
+	if m.unsaved(now) {
+		s.Stale = &Staleness{Since: m.tryingAt, Why: whyUnsaved(m.failed)}
+		if m.exit == nil {
+			s.Why = m.whatStales()
+		}
+	}
 	own := Standing{Member: m.config.member(m.self, m.lease.Tenure), State: s.State, Election: s.Election.Status, Since: now}
 	source := m.cell.Accepted
 	if m.reign != nil {
@@ -172,6 +178,18 @@ func (m *Machine) whyJoining(now protocol.Time) string {
 		return "waiting to be admitted"
 	}
 	return "no coordinator is known that a quorum follows"
+}
+
+// whatStales says what follows from a cell that cannot be written.
+func (m *Machine) whatStales() string {
+	text := "its state cannot be written (" + whyUnsaved(m.failed) + ")"
+	switch {
+	case m.reign == nil:
+		return text + ": until it can, this member has no vote, and leads nobody"
+	case len(m.rules.Founders) > 1:
+		return text + ": until it can, no member can come, and what lost members held is not free; no other member can be elected"
+	}
+	return text + ": until it can, no member can come, and a restart may have to wait for more than it must"
 }
 
 // stateOf is how another member seems to be.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/events"
-	"github.com/holdfast-locks/holdfast/internal/sparing"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/operator"
@@ -49,7 +48,6 @@ type Node struct {
 	local     *localSession
 	operator  *operator.Operator
 	logger    *slog.Logger
-	unsaved   sparing.Log     // of the cell that cannot be written: it is tried again several times a second
 	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
 	assurers  []assurer
 	departing atomic.Bool
@@ -256,12 +254,8 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 		case membership.Parted:
 			n.logger.Warn("a member leaves the view because it and others do not hear each other, which a space needs: mend their links",
 				"member", note.Member, "others", strings.Join(note.From, ","))
-		case membership.Unsaved:
-			if news, before := n.unsaved.News(note.Err.Error()); news {
-				n.logger.Error("the stable cell cannot be written", "error", note.Err, "times_before", before)
-			}
-		case membership.Abdicated:
-			n.logger.Warn("this member coordinates no more: another one can, whose stable cell can be written", "error", note.Err)
+		case membership.Unsaved, membership.Stale, membership.Resaved, membership.Abdicated:
+			n.noteCell(note)
 		case consensus.Failed, consensus.Spread, consensus.Retired, consensus.Stays, consensus.Slow, consensus.Relieved:
 			n.noteConsensus(note)
 		case claim.Unrenewed:
@@ -305,6 +299,22 @@ func (n *Node) noteConsensus(note protocol.Note) {
 			"lease", n.config.Lease, "patience", cmp.Or(n.config.Patience, min(250*time.Millisecond, n.config.Lease/12)))
 	case consensus.Relieved:
 		n.logger.Warn("a member leads a shard and has no place in the view: this one asks it to hand over", "space", note.Space, "shard", note.Shard, "member", note.From)
+	}
+}
+
+// noteCell logs what becomes of a cell that cannot be written.
+func (n *Node) noteCell(note protocol.Note) {
+	switch note := note.(type) {
+	case membership.Unsaved:
+		if note.First {
+			n.logger.Error("the stable cell cannot be written: it is tried again until it can", "error", note.Err)
+		}
+	case membership.Stale:
+		n.logger.Error("the stable cell could not be written for a lease: until it can, this member leads no others and has no vote", "error", note.Why())
+	case membership.Resaved:
+		n.logger.Info("the stable cell is written again", "after", note.After.Round(time.Millisecond), "failures", note.Failures)
+	case membership.Abdicated:
+		n.logger.Warn("this member coordinates no more: others can, whose stable cells can be written", "error", note.Why())
 	}
 }
 

@@ -122,6 +122,37 @@ func others(context.Context) (*membership.Self, error) {
 	}, nil
 }
 
+// TestUnwrittenState: a member that could not write its state for a lease is not ready, and says since
+// when and why, if there are others to go to.
+func TestUnwrittenState(t *testing.T) {
+	self := &membership.Self{
+		State: membership.Present, Why: "its state cannot be written (disk full)", Founders: 3,
+		Stale: &membership.Staleness{Since: time.Second, Why: "disk full"},
+	}
+	b := newWebBed(t, func(c *Config) { c.Who = func(context.Context) (*membership.Self, error) { return self, nil } })
+	if a := b.get(503, "/readyz"); !strings.Contains(a.raw, "this member is normal: its state cannot be written (disk full)") {
+		t.Errorf("/readyz says %q", a.raw)
+	}
+	status := b.get(200, "/v1/status")
+	unwritten, _ := status.json["unwritten"].(object)
+	if unwritten["why"] != "disk full" || unwritten["since"] == nil {
+		t.Errorf("status says %v", status.json["unwritten"])
+	}
+	if a := b.get(200, "/metrics"); !strings.Contains(a.raw, "holdfast_state_unwritten_seconds 59") {
+		t.Error("the metrics do not say for how long")
+	}
+	self.Founders = 1
+	b.get(200, "/readyz")
+	self.Founders, self.Why, self.Stale = 3, "", nil
+	b.get(200, "/readyz")
+	if status := b.get(200, "/v1/status"); status.json["unwritten"] != nil {
+		t.Errorf("status still says %v", status.json["unwritten"])
+	}
+	if a := b.get(200, "/metrics"); !strings.Contains(a.raw, "holdfast_state_unwritten_seconds 0") {
+		t.Error("the metrics still say for how long")
+	}
+}
+
 // TestStatusOfACluster has every member with its state, this one's own among them.
 func TestStatusOfACluster(t *testing.T) {
 	b := newWebBed(t, func(c *Config) { c.Who = others })

@@ -16,7 +16,7 @@ import (
 
 // grpcHealth answers grpc.health.v1.Health as /readyz does: "" and the name of the
 // Sessions service are serving when every space can grant, and that name with
-// "/SPACE" behind it when that one can.
+// "/SPACE" behind it when that one can; none is where this member's state cannot be written.
 type grpcHealth struct {
 	health.UnimplementedHealthServer
 	service *service
@@ -40,6 +40,9 @@ func (h *grpcHealth) ask(name string) (state health.HealthCheckResponse_ServingS
 		if err != nil || condition.State != protocol.Ready {
 			return health.HealthCheckResponse_NOT_SERVING, true
 		}
+	}
+	if isStale(h.service.self()) {
+		return health.HealthCheckResponse_NOT_SERVING, true
 	}
 	return health.HealthCheckResponse_SERVING, true
 }

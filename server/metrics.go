@@ -231,7 +231,7 @@ func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction)
 type state struct {
 	service *service
 
-	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests, sync, lag, overloaded *prometheus.Desc
+	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests, sync, lag, overloaded, unwritten *prometheus.Desc
 }
 
 // register adds to the observer's metrics what only the service knows.
@@ -259,6 +259,8 @@ func (s *service) register() error {
 			lag:        desc("lag_seconds", "How long what arrives waits until it is heard."),
 			overloaded: desc("overloaded", "1 while this member refuses new sessions and requests, because it is behind with what has arrived."),
 			sync:       desc("disk_sync_seconds", "How long the disk of the data folder took to sync a small write when the member started."),
+			unwritten: desc("state_unwritten_seconds", "For how long the member's state could not be written; 0 where it can be, or could within the last lease. "+
+				"Otherwise the member leads no others, and has no vote."),
 		},
 	} {
 		if err := s.observer.registry.Register(collector); err != nil {
@@ -270,7 +272,7 @@ func (s *service) register() error {
 
 // Describe is for the registry.
 func (c *state) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests, c.sync, c.lag, c.overloaded} {
+	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests, c.sync, c.lag, c.overloaded, c.unwritten} {
 		out <- desc
 	}
 }
@@ -296,6 +298,11 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	if status.Disk != nil {
 		gauge(c.sync, time.Duration(status.Disk.Sync).Seconds())
 	}
+	unwritten := 0.0
+	if status.Unwritten != nil {
+		unwritten = max(0, c.service.wall(c.service.now()).Sub(status.Unwritten.Since.Time).Seconds())
+	}
+	gauge(c.unwritten, unwritten)
 	for _, space := range status.Spaces {
 		gauge(c.locks, float64(space.Locks), space.Name)
 		gauge(c.waiters, float64(space.Waiters), space.Name)

@@ -63,6 +63,9 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) wir
 	}
 	if self != nil {
 		document.Expected, document.Missing = self.Founders, s.missingDocuments(self)
+		if self.Stale != nil {
+			document.Unwritten = &wire.Unwritten{Since: s.wall(self.Stale.Since), Why: self.Stale.Why}
+		}
 	}
 	if s.forcer != nil {
 		document.View.Forced = s.forcer.Forced()

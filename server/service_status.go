@@ -97,7 +97,8 @@ func (s *service) inspect(space *Space) (*protocol.Condition, error) {
 	return ask[*protocol.Condition](s, space.Port, &protocol.Inspect{})
 }
 
-// unready returns a line for each space that cannot grant, with why; none if all can.
+// unready returns a line for each space that cannot grant, with why, and one where this member's
+// state cannot be written though it has others to work with; none if all is well.
 func (s *service) unready() (lines []string) {
 	for i := range s.spaces {
 		space := &s.spaces[i]
@@ -109,12 +110,17 @@ func (s *service) unready() (lines []string) {
 			lines = append(lines, s.conditionText(space, condition))
 		}
 	}
-	if len(lines) > 0 {
-		if self := s.self(); self != nil && self.Why != "" {
-			lines = append(lines, fmt.Sprintf("this member is %v: %s", self.State, self.Why))
-		}
+	self := s.self()
+	if self != nil && self.Why != "" && (len(lines) > 0 || isStale(self)) {
+		lines = append(lines, fmt.Sprintf("this member is %v: %s", self.State, self.Why))
 	}
 	return lines
+}
+
+// isStale reports whether clients do better with another member, because this one's state cannot be
+// written. A member alone goes on: clients have no other.
+func isStale(self *membership.Self) bool {
+	return self != nil && self.Stale != nil && self.Founders > 1
 }
 
 // conditionText says in a line how a space is.

@@ -168,7 +168,7 @@ func (w *world) suffices(c *core) bool {
 		id, accepted := m.remembers()
 		there[id] = c.in[i]
 		if c.in[i] || c.hears(m) {
-			views = append(views, accepted...)
+			views = append(views, slices.DeleteFunc(accepted, c.disowned(w))...)
 		}
 		everybody = everybody && (c.in[i] || !m.founder)
 		if m.founder {
@@ -251,6 +251,19 @@ func (m *member) remembers() (id protocol.ID, accepted []*election.View) {
 		}
 	}
 	return id, slices.DeleteFunc(accepted, func(v *election.View) bool { return v == nil })
+}
+
+// disowned reports whether a view is a change that its coordinator, a member of the rest, has not
+// written: it tells nobody of one before that, and so a core must not depend on it.
+func (c *core) disowned(w *world) func(*election.View) bool {
+	return func(v *election.View) bool {
+		at, known := w.network.id[v.Epoch.Candidate]
+		if !known || c.in[at] || !w.members[at].kept {
+			return false
+		}
+		cell, err := membership.DecodeCell(w.members[at].disk.synced)
+		return err == nil && cell.Accepted != nil && cell.Accepted.Epoch == v.Epoch && v.Newer(cell.Accepted)
+	}
 }
 
 // remains is how a member stays broken: as it is, or as is chosen where nothing is wrong

@@ -145,6 +145,15 @@ type Status struct {
 	Missing  List[MissingMember] `json:"missing"`  // those of them that are not in the view
 	Spaces   List[Space]         `json:"spaces"`   // default first, then by name
 	Disk     *Disk               `json:"disk,omitempty"`
+	// Unwritten is there where the state of the member that answers could not be written for a lease or
+	// longer.
+	Unwritten *Unwritten `json:"unwritten,omitempty"`
+}
+
+// Unwritten says since when a member's state could not be written, and why.
+type Unwritten struct {
+	Since Time   `json:"since"`
+	Why   string `json:"why"`
 }
 
 // MissingMember is a voter that is not in the view, as the member that answers knows it. Name is
@@ -165,7 +174,7 @@ type View struct {
 	Number      uint64       `json:"number,string"`
 	Coordinator string       `json:"coordinator"`      // a member's name; "" where nobody coordinates
 	Members     List[Member] `json:"members"`          // in order of seniority
-	Why         string       `json:"why"`              // a sentence where this member has no part in a view that serves
+	Why         string       `json:"why"`              // a sentence where this member has no part in a view that serves, or where its state cannot be written
 	Forced      *ForcedView  `json:"forced,omitempty"` // the latest that an operator has forced through this member in its life
 }
 

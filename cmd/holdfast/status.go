@@ -50,6 +50,11 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 		t.row(status.Member.Name, status.Disk.Sync.String())
 		tables = append(tables, t)
 	}
+	if status.Unwritten != nil {
+		t := newTable("STATE OF", "UNWRITTEN SINCE", "WHY")
+		t.row(status.Member.Name, shownTime(status.Unwritten.Since), status.Unwritten.Why)
+		tables = append(tables, t)
+	}
 	if status.View.Why != "" {
 		t := newTable("MEMBER", "STATE", "WHY")
 		t.row(status.Member.Name, status.Member.State, status.View.Why)

@@ -100,8 +100,8 @@ func found() []Row {
 		},
 		{
 			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 1100, Faults: "disk-full,crash",
-			Hole: "A coordinator whose disk is full keeps its role, though it cannot accept what it proposes. " +
-				"Nobody can be admitted any more, and what dropped members held is never free.",
+			Hole: "A coordinator whose disk is full keeps its role, though it can propose nothing. " +
+				"No member can be admitted any more, and what lost members held is never free.",
 		},
 		{
 			Rule: "candidacy outlives the promise", Protocol: "central", Source: "found here", Breaks: "P2", Budget: 800, Asserted: true,
@@ -126,13 +126,12 @@ func found() []Row {
 				"Its view has it under the tenure that has ended, so it leads without a lease, for ever.",
 		},
 		{
-			Rule: "lent before it is written", Protocol: "permission", Source: "found here", Breaks: "P1",
-			Elsewhere: "membership, TestHolesBite. One of 12,000 seeds showed it, by a run that goes otherwise since other rules were added",
-			Hole: "A coordinator that is alone polls a newcomer under a view that its own disk has not taken yet. " +
-				"It crashes, is a quorum of the view that it remembers, misses nobody, and serves while the newcomer's lease goes on.",
+			Rule: "told before it is written", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 3000, Faults: "disk-full,crash,partition",
+			Hole: "A coordinator tells others of a view that its own disk has not taken, and never will. " +
+				"Whatever is to replace that view needs its promise, and so no other member can be elected.",
 		},
 		{
-			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 120, Asserted: true,
+			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 600, Asserted: true,
 			Faults: "disk-full,crash,partition", Bias: often(),
 			Hole: "A coordinator alone asks to be woken when its view may be opened, though only its disk can help: the view is not written yet. " +
 				"It asks again in the same instant, and does nothing else for ever.",

@@ -157,7 +157,7 @@ func TestJobsChangeNothing(t *testing.T) {
 	c := failing(t, "token counter in memory")
 	var texts []string
 	for _, jobs := range []int{1, 3} {
-		s, err := Seed(c, 1, Config{Runs: 90, Jobs: jobs})
+		s, err := Seed(c, 2, Config{Runs: 90, Jobs: jobs})
 		if err != nil {
 			t.Fatal(err)
 		}
