@@ -40,7 +40,11 @@
 // here, and an earlier life of a member that has restarted since. Each refusal names
 // both values, on both sides, and is logged once, not at every attempt. A member is one
 // process: its id belongs to the process that was heard under it first, until that one
-// is gone, or has restarted at the same address under a higher incarnation.
+// is gone, or has restarted at the same address under a higher incarnation. Who comes with that
+// incarnation and address while the former process is connected is believed only if that one does not
+// answer at the address any more: otherwise it has a copy of the folder. A process that is
+// refused because a later life of its member is known is superseded (Transport.Superseded): what that
+// one has promised it does not know, and it must end.
 //
 // What does not decode closes the stream that it came on, and is counted.
 package grpc

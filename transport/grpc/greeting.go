@@ -151,6 +151,56 @@ func (t *Transport) admit(g greeting) (*known, error) {
 	return k, nil
 }
 
+// outlived refuses a process that greets as a later life of a member whose former process is connected
+// here, and answers at the address that both say is theirs: one of the two has a copy of the other's
+// state folder. The former process of a member that has restarted does not answer any more.
+func (t *Transport) outlived(ctx context.Context, g greeting) error {
+	t.mu.Lock()
+	k := t.known[g.ID]
+	doubtful := k != nil && k.process != g.process && k.Incarnation <= g.Incarnation && k.Address == g.Address && k.live()
+	var former uint64
+	if doubtful {
+		former = k.process
+	}
+	t.mu.Unlock()
+	if !doubtful {
+		return nil
+	}
+	there, err := t.whoIsAt(ctx, g.Address)
+	if err != nil {
+		t.config.Logger.Debug("a member greets as a later life of one that does not answer", "address", g.Address, "error", err)
+		return nil
+	}
+	if there.process != former {
+		return nil
+	}
+	return &transport.Refusal{What: transport.SameID, Ours: there.String(), Theirs: g.String()}
+}
+
+// whoIsAt asks who answers at an address, by a connection of its own. It takes no longer than half
+// of a handshake: the caller's own one waits for it.
+func (t *Transport) whoIsAt(ctx context.Context, address string) (there greeting, err error) {
+	ctx, cancel := context.WithTimeout(ctx, t.config.handshake()/2)
+	defer cancel()
+	conn, err := t.connect(&peer{t: t, address: address})
+	if err != nil {
+		return there, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	stream, err := api.NewMembersClient(conn).Link(ctx)
+	if err != nil {
+		return there, plain(err)
+	}
+	// The error of a send is only that there is one; the receipt has it in full. No address is named, so
+	// that this stream takes the place of no other.
+	_ = stream.Send(&api.MemberFrame{Hello: t.hello("")})
+	receipt, err := stream.Recv()
+	if err != nil {
+		return there, plain(err)
+	}
+	return t.believe(stream.Context(), receipt.GetWelcome())
+}
+
 // bury ends what is left of a process that another one has followed.
 func (t *Transport) bury(k *known) {
 	for in := range k.streams {

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -35,6 +36,9 @@ type incoming struct {
 	once   sync.Once
 	result error
 }
+
+// refusalKey is where the trailer of a stream that is refused says in a word why.
+const refusalKey = "holdfast-refused"
 
 // service is what a server registers.
 type service struct {
@@ -142,12 +146,16 @@ func (in *incoming) greet(frame *api.MemberFrame) error {
 	}
 	from, err := in.t.believe(in.stream.Context(), frame.GetHello())
 	if err == nil {
+		err = in.t.outlived(in.stream.Context(), from)
+	}
+	if err == nil {
 		err = in.t.learnCaller(in, from)
 	}
 	var refusal *transport.Refusal
 	switch {
 	case errors.As(err, &refusal):
 		in.t.onRefusal(err)
+		in.stream.SetTrailer(metadata.Pairs(refusalKey, refusal.What))
 		return status.Error(codes.FailedPrecondition, refusal.Error())
 	case err != nil && !errors.Is(err, errOneself):
 		return err

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/transport"
@@ -105,7 +106,7 @@ func (l *link) greet(p *peer) (err error) {
 	_ = l.stream.Send(&api.MemberFrame{Hello: hello})
 	receipt, err := l.stream.Recv()
 	if err != nil {
-		return plain(err)
+		return because(plain(err), l.stream.Trailer())
 	}
 	if l.peer, err = l.t.believe(l.stream.Context(), receipt.GetWelcome()); err != nil {
 		return err
@@ -228,13 +229,22 @@ func plain(err error) error {
 	case !ok:
 		return err
 	case s.Code() == codes.FailedPrecondition:
-		return &theirRefusal{s.Message()}
+		return &theirRefusal{sentence: s.Message()}
 	}
 	return errors.New(s.Message())
 }
 
-// theirRefusal is what the other member says of this one.
-type theirRefusal struct{ sentence string }
+// because adds to a refusal the word that its trailer has.
+func because(err error, trailer metadata.MD) error {
+	var refusal *theirRefusal
+	if what := trailer.Get(refusalKey); len(what) > 0 && errors.As(err, &refusal) {
+		refusal.what = what[0]
+	}
+	return err
+}
+
+// theirRefusal is what the other member says of this one; what is the word for it, "" where it has said none.
+type theirRefusal struct{ sentence, what string }
 
 func (r *theirRefusal) Error() string { return "it says: " + r.sentence }
 

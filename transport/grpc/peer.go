@@ -299,6 +299,10 @@ func (p *peer) lament(err error) {
 		p.missed = true
 		p.t.hint(p.met, false)
 	}
+	var theirs *theirRefusal
+	if errors.As(err, &theirs) && theirs.what == transport.OldLife {
+		p.t.supersede(fmt.Errorf("another process has run as this member since, from a copy of its state folder or from an earlier state of its machine: the member at %s says: %s", p.address, theirs.sentence))
+	}
 	if text := err.Error(); text != p.trouble {
 		p.trouble = text
 		if refused(err) {

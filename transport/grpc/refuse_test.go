@@ -122,6 +122,44 @@ func TestTwoProcessesWithOneID(t *testing.T) {
 	})
 }
 
+// TestACopyAtItsAddress: who comes with a later incarnation and the very address of a member that is there has a
+// copy of its folder, and is refused, with the names of both. When the member is gone, it is its next life.
+func TestACopyAtItsAddress(t *testing.T) {
+	a, b := start(t, 1, nil), start(t, 2, nil)
+	superseded := make(chan error, 1)
+	meet(t, a, b)
+	copied := b.identity
+	copied.Incarnation, copied.Name = 7, "copy"
+	c := startOn(t, listenAgain(t, "127.0.0.1:0"), copied, nil)
+	c.Send(at(a.identity.Address, 1))
+	a.log.await(t, "two processes claim", "m2", "copy", "at "+b.identity.Address, "incarnation 1)", "incarnation 7)", "copy of the other's state folder")
+	c.log.await(t, "it says", "copy of the other's state folder")
+	a.Send(to(2, 2))
+	b.inbox.await(t, heard(1, 2))
+	b.stop()
+	waitEither(t, "for the next life to be heard", func() (bool, <-chan struct{}, <-chan struct{}) {
+		ok, here := a.inbox.has(heard(2, 3))
+		_, there := c.counts.lost()
+		if !ok {
+			c.Send(at(a.identity.Address, 3))
+			call(c, a.identity.Address)
+		}
+		return ok, here, there
+	})
+
+	// The former one wakes, as from a snapshot of its machine: it hears that it is superseded.
+	c.stop()
+	former, l := prepare(t, b.identity, nil), listenAgain(t, b.identity.Address)
+	former.Superseded(func(err error) { superseded <- err })
+	go func() { former.served <- former.Serve(l) }()
+	t.Cleanup(former.stop)
+	former.Listen(former.inbox.deliver)
+	former.Send(at(a.identity.Address, 4))
+	if err := <-superseded; !strings.Contains(err.Error(), "is incarnation 1, and incarnation 7 is known already") {
+		t.Errorf("it is superseded: %v", err)
+	}
+}
+
 // TestAnEarlierLife of a member is not heard any more.
 func TestAnEarlierLife(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)

@@ -30,6 +30,7 @@ type Transport struct {
 	packets   func(from string, packet []byte)
 	streams   func(net.Conn)
 	teller    Teller
+	outdated  func(error) // by Superseded
 
 	mu       sync.Mutex
 	closed   bool
@@ -57,6 +58,25 @@ func New(c Config) (*Transport, error) {
 	}
 	t.life, t.end = context.WithCancel(context.Background())
 	return t, nil
+}
+
+// Superseded has f called, once, when another member refuses this one because it knows of a later life of it: what that
+// one has promised is not known here. It is called before Listen.
+func (t *Transport) Superseded(f func(error)) {
+	var once sync.Once
+	t.outdated = func(err error) { once.Do(func() { f(err) }) }
+}
+
+// supersede tells that a later life of this member is known elsewhere.
+func (t *Transport) supersede(err error) {
+	select {
+	case <-t.listening:
+	default:
+		return // it is refused again
+	}
+	if t.outdated != nil {
+		t.outdated(err)
+	}
 }
 
 // Listen begins to deliver. Until then nobody is let in.
