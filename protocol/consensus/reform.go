@@ -51,7 +51,8 @@ func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protoc
 	m.asked++
 	m.operators++
 	id := m.asked
-	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfAsk*m.election()}
+	// Not longer where links are slow: it is asked for again and again until then, and another operator may wish the contrary.
+	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfAsk*m.config.Election}
 	m.pursue(id, out)
 }
 

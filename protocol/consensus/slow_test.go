@@ -67,3 +67,37 @@ func TestSlowLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryBeatIsConfirmed: a leader confirms each round of reads, whatever number the library has given it. Times that go with
+// beats are told from those numbers: a leader once took the number 128 for a time, and confirmed nothing any more.
+func TestEveryBeatIsConfirmed(t *testing.T) {
+	const rounds = 300
+	w := newWorld(t, 3, 1)
+	w.delay, w.election = time.Millisecond, time.Second
+	beaten := 0
+	w.told = func(_ *member, reply *protocol.Reply) {
+		if _, is := reply.Result.(*protocol.Beaten); is {
+			beaten++
+		}
+	}
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(time.Minute)
+	for _, m := range w.members {
+		session := lock.SessionID{Member: 9, Number: uint64(m.id)}
+		w.call(m, 1, &protocol.Enroll{Session: session, TTL: time.Minute})
+		w.call(m, 1, &lock.Request{Session: session, ID: 1, Name: m.name(), WaitEnd: lock.Never, Arrived: w.now - m.start})
+	}
+	w.pass(time.Second)
+	for range rounds {
+		for _, m := range w.members {
+			w.call(m, 2, &protocol.Beat{Session: lock.SessionID{Member: 9, Number: uint64(m.id)}})
+		}
+		w.pass(100 * time.Millisecond)
+	}
+	if beaten != rounds*len(w.members) {
+		t.Errorf("%d of %d beats are acknowledged", beaten, rounds*len(w.members))
+	}
+}

@@ -113,7 +113,7 @@ func (g *Group) check(m *Message) error {
 	}
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp:
-		if n := len(m.Context); n != 0 && n != len(readContext(0)) {
+		if n := len(m.Context); n != 0 && n != len(readContext(0)) && n != stampBytes {
 			return wrong(fmt.Sprintf("the number of its read, or its time, has %d bytes", n))
 		}
 	}

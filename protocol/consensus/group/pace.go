@@ -33,8 +33,9 @@ type pace struct {
 	echoes map[uint64][]byte // the times that others' questions for votes had, which go with the answers
 }
 
-// stamp is a time and a round trip, in milliseconds, in the context of a message, where the library has nothing to say there. The
-// highest bit tells it from the number of a read, and life one life of the member, which has a clock of its own, from others.
+// stamp is a time and a round trip, in milliseconds, in the context of a message, where the library has nothing to say there. Its
+// length tells it from the library's number of a read, whose bytes may be any; and life one life of the member, which has a clock
+// of its own, from others.
 type stamp struct {
 	at   uint32
 	life uint16
@@ -42,18 +43,24 @@ type stamp struct {
 }
 
 func (s stamp) append() []byte {
-	const most = 1<<15 - 1
+	const most = 1<<16 - 1
 	ms := min(uint64(s.trip/time.Millisecond), most)
-	return binary.BigEndian.AppendUint64(nil, 1<<63|ms<<48|uint64(s.life)<<32|uint64(s.at))
+	return binary.BigEndian.AppendUint64([]byte{stampFormat}, ms<<48|uint64(s.life)<<32|uint64(s.at))
 }
+
+// stampFormat is the first byte of a stamp, and stampBytes how many it has.
+const (
+	stampFormat = 1
+	stampBytes  = 9
+)
 
 // unstamp reads a stamp.
 func unstamp(context []byte) (s stamp, is bool) {
-	if len(context) != 8 || context[0]&0x80 == 0 {
+	if len(context) != stampBytes || context[0] != stampFormat {
 		return s, false
 	}
-	v := binary.BigEndian.Uint64(context)
-	return stamp{uint32(v), uint16(v >> 32), Time(v>>48&(1<<15-1)) * time.Millisecond}, true
+	v := binary.BigEndian.Uint64(context[1:])
+	return stamp{uint32(v), uint16(v >> 32), Time(v>>48) * time.Millisecond}, true
 }
 
 // stamp is that of now.
