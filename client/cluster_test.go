@@ -164,15 +164,20 @@ func lock(t *testing.T, locks holdfast.Locker, name string) *holdfast.Lock {
 // waits asks for a name, and returns when the request is in the queue.
 func waits(t *testing.T, locks holdfast.Locker, name string) <-chan *holdfast.Lock {
 	t.Helper()
-	queued, got := make(chan struct{}, 1), make(chan *holdfast.Lock, 1)
+	queued, got, failed := make(chan struct{}, 1), make(chan *holdfast.Lock, 1), make(chan error, 1)
 	go func() {
 		l, err := locks.Lock(t.Context(), name, holdfast.OnQueued(func(int) { queued <- struct{}{} }))
 		if err != nil {
 			t.Error(err)
+			failed <- err
 		}
 		got <- l
 	}()
-	<-queued
+	select {
+	case <-queued:
+	case err := <-failed:
+		t.Fatalf("a request for %q does not come into the queue: %v", name, err)
+	}
 	return got
 }
 
