@@ -268,12 +268,7 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 		}
 	}
 	for _, r := range over {
-		if m.config.Outlives || m.config.Any {
-			m.stopCarried(r, out)
-			continue
-		}
-		m.tellLoss(r, lock.Lost, holdfast.AuthorityChanged, out)
-		m.endRecord(now, r, out)
+		m.stopCarried(r, out)
 	}
 	m.confirm(out)
 }

@@ -70,7 +70,7 @@ var mutants = []struct {
 	{fault: "owners of all sessions are one", check: "owner_is_of_its_session", says: "while another holds it"},
 	// the calls
 	{fault: "try waits", check: "try_lock", says: "want held", hangs: true},
-	{fault: "wait limit ignored", check: "wait_limit", says: "want held", hangs: true},
+	{fault: "wait limit ignored", check: "wait_limit", says: "deadline exceeded", hangs: true},
 	{fault: "names unsorted", check: "lock_all_asks_in_order", says: "deadline exceeded", hangs: true},
 	{fault: "names unsorted", check: "lock_all_without_deadlock", says: "deadline exceeded", hangs: true},
 	{fault: "some rather than none", check: "lock_all_or_none", says: "should be free", hangs: true},

@@ -195,7 +195,7 @@ func TestTryWaitsForTheLost(t *testing.T) {
 			continue
 		}
 		p.pass(2 * time.Second)
-		p.wants("1/1 refused: " + holdfast.ErrUnavailable.Error())
+		p.wants("1/1 refused: " + holdfast.ErrUnavailable.Error() + ": b was lost, and what was promised there has not run out yet")
 	}
 }
 
