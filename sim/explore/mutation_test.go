@@ -20,7 +20,7 @@ func TestRulesAreMissed(t *testing.T) {
 		states         int
 	}{
 		{"exclusion wait off", "election", func(c *Config) { c.Pauses = 1 }, "P1", 200},
-		{"role counted on a proposal", "election", func(c *Config) { c.Pauses = 1 }, "P1", 2_000},
+		{"role counted on a proposal", "election", func(c *Config) { c.Pauses, c.Losses = 1, 1 }, "P1", 20_000},
 		{"same tenure after a lapse", "election", func(c *Config) { c.Pauses = 1 }, "P4", 3_000},
 		{"token counter in memory", "central", func(c *Config) { c.Users, c.Names, c.Crashes = 2, 1, 1 }, "P2", 200},
 		{"grant told once", "central", func(c *Config) { c.Users, c.Names, c.Losses, c.Dawdles = 2, 1, 1, 1 }, "P4", 10_000},

@@ -107,7 +107,10 @@ func mootRules(c *Config) []snapshot.Rule {
 		{In: reflect.TypeFor[lock.HeldBy](), Field: "Left", Moot: always},
 		{In: machine, Field: "search.putOff", Moot: always},
 		{In: machine, Path: "keeping", Field: "inflight", Moot: unless("saving")},
-		{In: machine, Path: "keeping", Field: "sentAt", Moot: unless("pause")},
+		{In: machine, Path: "keeping", Field: "sentAt", Moot: func(keeping reflect.Value) bool {
+			return keeping.FieldByName("pause").IsZero() && keeping.FieldByName("saving").IsZero()
+		}},
+		{In: machine, Path: "keeping", Field: "tryingAt", Moot: unless("trying")},
 		{In: machine, Path: "standing", Field: "heard", Moot: unless("followed"), Class: heard},
 		{In: machine, Field: "search.coordinator", Moot: unless("standing", "followed")},
 		{In: machine, Path: "search", Field: "until", Moot: searchesNot, Class: deadlines},
