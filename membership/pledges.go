@@ -65,7 +65,7 @@ func (m *Machine) onPledge(from protocol.ID, a PollAnswer) {
 // tendPledges looks after the list.
 func (m *Machine) tendPledges(now protocol.Time) {
 	m.forgetPledges(now)
-	m.raiseTop()
+	m.raiseTop(now)
 	m.most = m.mostHere()
 	m.pledge()
 	m.record()
@@ -118,8 +118,9 @@ func (r *reign) forgetful() bool {
 }
 
 // raiseTop agrees on what no pledge exceeds. It rises to what the neediest member wants, when
-// every founder is there to write it down; and it holds when all of them have.
-func (m *Machine) raiseTop() {
+// every founder is there to write it down; and it holds when all of them have. It sinks again where one of them has not
+// written it for a lease, because clients wait for it; and rises again when that one has.
+func (m *Machine) raiseTop(now protocol.Time) {
 	if m.config.Available {
 		return
 	}
@@ -127,16 +128,19 @@ func (m *Machine) raiseTop() {
 	every := r.installed && r.proposal == nil && !r.forgetful() && len(r.view.Electorate().Voters) >= len(m.rules.Founders)
 	want := min(r.wanted(m.self, protocol.ReachOf(m.need.Want)).Doubled(), protocol.ReachOf(m.config.MaxHorizon))
 	lacks := func(member election.Member) bool { return member.Founder && r.tracks[member.ID].stored < r.topSince }
+	written := every && !slices.ContainsFunc(r.view.Members, lacks)
 	switch {
 	case !every && p.Top > p.Agreed:
-		p.Top = p.Agreed
-	case every && want > p.Top:
-		if p.Top = want; m.config.alone() {
-			p.Agreed = want // what is pledged comes in the same write, and is promised after it
+		p.Top, r.topUntil = p.Agreed, 0
+	case written && p.Top > p.Agreed:
+		p.Agreed, r.topUntil = p.Top, 0
+	case every && want > p.Top && (now < r.topUntil || r.topUntil == 0 || written):
+		p.Top, r.topSince, r.topUntil = want, m.listed+1, now+m.config.Lease
+		if m.config.alone() {
+			p.Agreed, r.topUntil = want, 0 // what is pledged comes in the same write, and is promised after it
 		}
-		r.topSince = m.listed + 1
-	case every && p.Top > p.Agreed && !slices.ContainsFunc(r.view.Members, lacks):
-		p.Agreed = p.Top
+	case p.Top > p.Agreed && r.topUntil > 0 && now >= r.topUntil:
+		p.Top = p.Agreed // until who lacks it has written it
 	default:
 		return
 	}

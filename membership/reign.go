@@ -46,8 +46,9 @@ type reign struct {
 	merged    bool          // it joins sides that went on alone
 	lookAt    protocol.Time // when missing founders are asked for again
 
-	pledges  []pledged // of each tenure that has made one
-	topSince uint64    // the first list with what no pledge exceeds
+	pledges  []pledged     // of each tenure that has made one
+	topSince uint64        // the first list with what no pledge exceeds
+	topUntil protocol.Time // by when all founders are to have written that; 0 where they have
 }
 
 // round is when a round of polls was sent.
