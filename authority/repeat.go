@@ -253,40 +253,29 @@ func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 	m.remind(r)
 }
 
-// endCarried ends what was granted under earlier epochs and what no authority of the
-// newest one has confirmed, as soon as the lease under which it was granted is over
-// (V13). The authority may know of it, so it is released.
+// endCarried tells clients to stop whose holds were granted under earlier epochs and confirmed by no authority of the
+// newest one, as soon as the lease under which they were granted is over (V13). The authority may know of such a hold,
+// though its word was lost, and would grant the name at once if it were released; and the client may believe for the
+// horizon beyond its member's lease. So the hold is released when the client has stopped.
 func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	if h.unconfirmed == 0 || now < m.lease.Carried || protocol.Mutated("unconfirmed grants renewed") {
 		return
 	}
-	var over []*record
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
-		if r.state == held && !r.confirmed {
-			over = append(over, r)
+		if r.state != held || r.confirmed {
+			continue
 		}
-	}
-	for _, r := range over {
-		m.stopCarried(r, out)
+		r.confirmed = true
+		h.unconfirmed--
+		if r.revoked {
+			continue
+		}
+		m.refuseExtension(r, holdfast.AuthorityChanged, out)
+		r.revoked, r.loss = true, holdfast.AuthorityChanged
+		m.tellLoss(r, lock.Revoked, r.loss, out)
 	}
 	m.confirm(out)
-}
-
-// stopCarried tells a client to stop whose hold nobody has confirmed in time. An authority
-// whose reign goes on knows of it, though the word of that was lost, and one in mode any
-// waits for nothing that was promised before: either would grant the name at once if it were
-// released. But the client may believe for the horizon beyond its member's lease. So it is
-// released when the client has stopped.
-func (m *Machine) stopCarried(r *record, out *protocol.Effects) {
-	r.confirmed = true
-	m.holder.unconfirmed--
-	if r.revoked {
-		return
-	}
-	m.refuseExtension(r, holdfast.AuthorityChanged, out)
-	r.revoked, r.loss = true, holdfast.AuthorityChanged
-	m.tellLoss(r, lock.Revoked, r.loss, out)
 }
 
 // wishKey names a wish among those of all members; at a holder, where all are its own,

@@ -50,7 +50,7 @@ func graceful(t *testing.T, locks, other holdfast.Locker, name string) {
 	if err := lock.Check(); !errors.Is(err, holdfast.HoldLimit) {
 		t.Errorf("%s: after the hold limit: %v", name, err)
 	}
-	// Whoever waits is not granted it: the wait is longer than the table counts the limit.
+	// The waiting request is not granted: the wait is longer than the table counts the limit.
 	if _, err := other.Lock(ctx, name, holdfast.Wait(300*time.Millisecond)); !errors.Is(err, holdfast.ErrHeld) {
 		t.Fatalf("%s: the name in its grace: %v, want it to be held", name, err)
 	}

@@ -140,7 +140,7 @@ func (m *Machine) raiseTop(now protocol.Time) {
 			p.Agreed, r.topUntil = want, 0 // what is pledged comes in the same write, and is promised after it
 		}
 	case p.Top > p.Agreed && r.topUntil > 0 && now >= r.topUntil:
-		p.Top = p.Agreed // until who lacks it has written it
+		p.Top = p.Agreed // until the founder that lacks it has written it
 	default:
 		return
 	}
