@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -326,7 +327,7 @@ func (m *Machine) stepDown(call protocol.CallID, out *protocol.Effects) {
 	pending := false
 	for _, p := range m.parts {
 		m.handOver(p, out)
-		pending = pending || p.leader == uint64(m.config.Self) && m.heir(p) != 0
+		pending = pending || p.leader == uint64(m.config.Self) && m.hasHeir(p)
 	}
 	out.Reply(call, &protocol.SteppedDown{Pending: pending && m.failed == nil})
 }
@@ -336,22 +337,47 @@ func (m *Machine) handOver(p *part, out *protocol.Effects) {
 	if !m.leaving || p.shard == nil || p.leader != uint64(m.config.Self) || m.failed != nil {
 		return
 	}
-	if heir := m.heir(p); heir != 0 {
-		m.yield(p, heir, out)
+	if m.hasHeir(p) {
+		m.bequeath(p, out)
 	}
 }
 
-// heir is who could lead a shard in this member's place: a voter that is here to stay; 0 where there is none.
-func (m *Machine) heir(p *part) protocol.ID {
-	if m.view == nil {
-		return 0
+// bequeath has the heir lead a shard that this member leads.
+func (m *Machine) bequeath(p *part, out *protocol.Effects) {
+	if heir := m.nextHeir(p); heir != p.heir || m.now >= p.handed+m.election() {
+		p.heir, p.handed = heir, m.now
 	}
-	for _, id := range p.shard.Members().Voters {
-		if id := protocol.ID(id); m.isHere(id) && id != m.config.Self && !m.isLeaving(id) {
-			return protocol.ID(id)
+	m.yield(p, p.heir, out)
+}
+
+// hasHeir reports whether a voter of a shard could lead it in this member's place.
+func (m *Machine) hasHeir(p *part) bool {
+	return slices.ContainsFunc(p.shard.Members().Voters, m.canInherit)
+}
+
+// nextHeir is the member that is to lead a shard in this member's place: the one that was heard last. It gives way to
+// another where it is silent for half an election timeout, and where it has not come to lead within a whole one.
+func (m *Machine) nextHeir(p *part) (heir protocol.ID) {
+	voters := p.shard.Members().Voters
+	former := p.heir
+	if former == 0 || !slices.Contains(voters, uint64(former)) || !m.canInherit(uint64(former)) {
+		former = 0
+	} else if m.now < p.handed+m.election()/2 || m.now < p.handed+m.election() && m.now < m.heard[former]+m.election()/2 {
+		return former
+	}
+	for _, voter := range voters {
+		id := protocol.ID(voter)
+		if id != former && m.canInherit(voter) && (heir == 0 || m.heard[id] > m.heard[heir]) {
+			heir = id
 		}
 	}
-	return 0
+	return cmp.Or(heir, former)
+}
+
+// canInherit reports whether a member is in the view, and is to stay.
+func (m *Machine) canInherit(voter uint64) bool {
+	id := protocol.ID(voter)
+	return m.view != nil && id != m.config.Self && m.isHere(id) && !m.isLeaving(id)
 }
 
 // closeSpace tells the clients that this member serves to stop, and takes nothing new.

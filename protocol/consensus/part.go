@@ -35,6 +35,8 @@ type part struct {
 	strayed  protocol.Time // since when who leads it has had no place in the view; 0 where it has
 	given    protocol.Time // until then an election of this member is what the leader before has wanted
 	offered  protocol.ID   // was to lead it, under this view, and has not come to
+	heir     protocol.ID   // was asked last to lead it in the place of this member, which leaves,
+	handed   protocol.Time // and since when
 
 	led   protocol.Time        // since when this member leads it, if it does
 	stays map[protocol.ID]bool // voters of which it was said why they stay, though they are silent

@@ -146,7 +146,7 @@ func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effe
 		return
 	}
 	if r.As == protocol.Outsider && r.Member == m.config.Self {
-		m.yield(p, m.heir(p), out) // who leads then is asked
+		m.bequeath(p, out) // who leads then is asked
 		return
 	}
 	voters, learners := reformed(&conf, r)
@@ -207,7 +207,7 @@ func (m *Machine) weigh(p *part, conf *group.Conf, r Reform) (v Verdict, lacks u
 		}
 	case r.As == protocol.Outsider && is == protocol.Voter && len(conf.Voters) == 1:
 		return LastVoter, 0
-	case r.As == protocol.Outsider && r.Member == m.config.Self && m.heir(p) == 0:
+	case r.As == protocol.Outsider && r.Member == m.config.Self && !m.hasHeir(p):
 		return Unreached, 0
 	}
 	if voters, _ := reformed(conf, r); !slices.Equal(voters, conf.Voters) && !m.heardEnough(voters, r) {

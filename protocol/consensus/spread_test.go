@@ -163,6 +163,38 @@ func TestThoseWhoLeaveDoNotHandToEachOther(t *testing.T) {
 	}
 }
 
+// A leader that leaves hands over to another member where the first one has just fallen silent.
+func TestASilentHeirGivesWay(t *testing.T) {
+	inVain := 0
+	for _, silent := range []protocol.ID{2, 3} {
+		w, _ := settled(t, 3, 1)
+		a := w.members[0]
+		w.call(a, 1, &protocol.Transfer{To: 1})
+		w.pass(time.Second)
+		p := a.machine.parts[0]
+		if !a.machine.leads(p) {
+			t.Fatalf("member %d leads", p.leader)
+		}
+		for other := range protocol.ID(3) {
+			w.cut[[2]protocol.ID{silent, other + 1}], w.cut[[2]protocol.ID{other + 1, silent}] = true, true
+		}
+		began := w.now
+		for op := uint64(2); a.machine.leads(p) && w.now < began+a.machine.election(); op++ {
+			w.call(a, op, &protocol.StepDown{})
+			if op == 2 && p.heir == silent {
+				inVain++
+			}
+			w.pass(50 * time.Millisecond)
+		}
+		if want := 5 - uint64(silent); p.leader != want {
+			t.Errorf("member %d is silent: after %v the shard is led by %d, want %d", silent, w.now-began, p.leader, want)
+		}
+	}
+	if inVain == 0 {
+		t.Error("no silent member was asked to lead")
+	}
+}
+
 // Who lacks the log is sent it first.
 func TestWhoLacksTheLogIsNotHandedAShard(t *testing.T) {
 	w, spread := settled(t, 3, 2)
