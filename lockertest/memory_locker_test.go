@@ -92,7 +92,11 @@ func (m *memory) await(ctx context.Context, w *want) {
 		m.authority.cancel(w, err)
 	case <-limit:
 		m.travel(w)
-		m.authority.cancel(w, holdfast.ErrHeld)
+		err := holdfast.ErrHeld
+		if m.authority.fault == "limit tells nothing" {
+			err = holdfast.ErrUnavailable
+		}
+		m.authority.cancel(w, err)
 	}
 }
 
