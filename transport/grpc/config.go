@@ -52,7 +52,9 @@ type Config struct {
 	// carry this member's name, and RootCAs, the members' authority. Nil means plain text.
 	TLS *tls.Config
 	// Deadline is how long a frame may stay unconfirmed before its stream is given up:
-	// at most half of what the protocols wait for an answer. Zero means 100 ms.
+	// at most half of what the protocols wait for an answer. Zero means 100 ms. It is two
+	// round trips of the stream where those take longer, up to ten times as long, and 250 ms
+	// at least.
 	Deadline time.Duration
 	// Retry is the longest pause between two attempts to reach a peer. Zero means 500 ms.
 	Retry time.Duration
@@ -124,7 +126,7 @@ func (c *Config) prove() (err error) {
 	return nil
 }
 
-// handshake is how long reaching a peer may take: a connection, its encryption, the
+// handshake is how long each step of reaching a peer may take: a connection, its encryption, the
 // greeting. It is longer than what is granted to a frame, because it is more.
 func (c *Config) handshake() time.Duration { return max(10*c.Deadline, 250*time.Millisecond) }
 

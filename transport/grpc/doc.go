@@ -22,8 +22,8 @@
 // The receiver confirms frames, several at once and a few dozen times a second at
 // most, and goes on confirming while it is busy with one. So silence means that the
 // process or the path to it is stuck, not that it has much to do; after Config.Deadline
-// of it, with frames unconfirmed, the stream and its connection are given up and made
-// anew. TCP alone would go on for minutes, and after a cut that has healed would wait
+// of it, or two round trips of this stream where those take longer, with frames unconfirmed, the
+// stream and its connection are given up and made anew. TCP alone would go on for minutes, and after a cut that has healed would wait
 // for its own clock. What was under way is lost, and is not repeated: whoever needed it
 // asks again, with what holds then.
 //

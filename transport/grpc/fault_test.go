@@ -50,6 +50,53 @@ func TestCutConnection(t *testing.T) {
 	})
 }
 
+// TestFarPeer: where a round trip takes longer than the deadline one connection carries all that is said, once it
+// stands; it takes longer than what a step of that may take, and is given up when nothing has come for two round trips.
+func TestFarPeer(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		t.Run(fmt.Sprintf("TLS=%v", secure), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				line, bureau := newLine(), newBureau(t)
+				line.delay = 200 * time.Millisecond
+				as := func(name string) func(*Config) {
+					return func(c *Config) {
+						if c.Deadline = 100 * time.Millisecond; secure {
+							bureau.shows(bureau.members, memberWish(name))(c)
+						}
+					}
+				}
+				b := line.start(t, 2, as("m2"))
+				a := line.start(t, 1, as("m1"))
+				a.Send(at(b.identity.Address, 0))
+				b.inbox.await(t, heard(1, 0))
+				for n := range 10 {
+					a.Send(to(2, n))
+					b.inbox.await(t, heard(1, n))
+					//tidy:sleep inside a synctest bubble
+					time.Sleep(time.Second)
+				}
+				if line.dials != 1 {
+					t.Errorf("%d connections were made, want one", line.dials)
+				}
+				line.sever()
+				cut := time.Now()
+				a.Send(to(2, 10))
+				line.await(t, 2)
+				if took := time.Since(cut); took < 600*time.Millisecond || took > time.Second {
+					t.Errorf("given up after %v", took)
+				}
+				a.Send(to(2, 11))
+				a.counts.await(t, "dropped unreachable", 1)
+				line.mend()
+				a.Send(to(2, 12))
+				b.inbox.await(t, heard(1, 12))
+				a.stop()
+				b.stop()
+			})
+		})
+	}
+}
+
 // TestSlowReader: a member that does not get on with what it hears is no burden to
 // others, is not given up, and loses the oldest of what waits for it; the packets of
 // the gossip first.

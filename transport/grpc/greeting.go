@@ -182,7 +182,7 @@ func (t *Transport) outlived(ctx context.Context, g greeting) error {
 func (t *Transport) whoIsAt(ctx context.Context, address string) (there greeting, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.config.handshake()/2)
 	defer cancel()
-	conn, err := t.connect(&peer{t: t, address: address})
+	conn, err := t.connect(&peer{t: t, address: address}, func() {})
 	if err != nil {
 		return there, err
 	}

@@ -1,12 +1,14 @@
 package grpc
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
@@ -18,6 +20,7 @@ type line struct {
 	mu        sync.Mutex
 	listeners map[string]*ear
 	severed   bool
+	delay     time.Duration // of what is said on connections that are made from now on, each way
 	dials     int
 	ends      []*end
 	changed   chan struct{}
@@ -56,7 +59,7 @@ func (l *line) dial(ctx context.Context, address string) (net.Conn, error) {
 	l.dials++
 	close(l.changed)
 	l.changed = make(chan struct{})
-	severed, listener := l.severed, l.listeners[address]
+	severed, listener, delay := l.severed, l.listeners[address], l.delay
 	l.mu.Unlock()
 	if severed {
 		<-ctx.Done() // as a packet that is thrown away
@@ -66,6 +69,9 @@ func (l *line) dial(ctx context.Context, address string) (net.Conn, error) {
 		return nil, syscall.ECONNREFUSED
 	}
 	near, far := net.Pipe()
+	if delay > 0 {
+		near, far = later(near, delay), later(far, delay)
+	}
 	cut := make(chan struct{})
 	ends := []*end{
 		{Conn: near, cut: cut, closed: make(chan struct{})},
@@ -170,4 +176,58 @@ func (e *end) Write(b []byte) (int, error) {
 func (e *end) Close() error {
 	e.once.Do(func() { close(e.closed) })
 	return e.Conn.Close()
+}
+
+// slow is one end of a connection on which everything that is written here arrives later.
+type slow struct {
+	net.Conn
+	said   chan saying
+	delay  time.Duration
+	closed chan struct{}
+	once   sync.Once
+}
+
+// saying is what was written at once, and when it arrives.
+type saying struct {
+	data []byte
+	at   time.Time
+}
+
+func later(conn net.Conn, delay time.Duration) net.Conn {
+	s := &slow{Conn: conn, said: make(chan saying, 1<<12), delay: delay, closed: make(chan struct{})}
+	go s.carry()
+	return s
+}
+
+// carry lets what was written arrive, in order.
+func (s *slow) carry() {
+	for {
+		select {
+		case next := <-s.said:
+			select {
+			case <-time.After(time.Until(next.at)):
+			case <-s.closed:
+				return
+			}
+			if _, err := s.Conn.Write(next.data); err != nil {
+				return // nobody is at the other end any more
+			}
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+func (s *slow) Write(b []byte) (int, error) {
+	select {
+	case s.said <- saying{bytes.Clone(b), time.Now().Add(s.delay)}:
+		return len(b), nil
+	case <-s.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (s *slow) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return s.Conn.Close()
 }

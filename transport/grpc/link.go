@@ -43,6 +43,9 @@ type link struct {
 	riders atomic.Int64  // connections of the gossip, and streams of events, that are open
 
 	mu        sync.Mutex
+	trip      time.Duration // the shortest round trip on it, by the greeting and by receipts
+	timed     uint64        // the frame whose receipt tells the next one; 0 where none was sent since the last
+	timedAt   time.Time     // when it was sent
 	sent      uint64
 	confirmed uint64
 	silence   int  // how many looks in a row have found frames unconfirmed and no receipt
@@ -56,7 +59,9 @@ type link struct {
 const looks = 4
 
 // reach opens a stream and exchanges greetings. The error is errOneself where this
-// very member is found.
+// very member is found. Each step has the time of a handshake, which is what a peer without
+// an answer costs: to connect, to agree on encryption, to be welcomed. Between peers that are
+// far from each other all of them together take several round trips.
 func (p *peer) reach() (*link, error) {
 	select {
 	case <-p.called: // it is being answered
@@ -66,12 +71,12 @@ func (p *peer) reach() (*link, error) {
 	life, cancel := context.WithCancelCause(t.life)
 	l := &link{t: t, life: life, cancel: cancel, broken: make(chan struct{}), ended: make(chan struct{})}
 	slow := time.AfterFunc(t.config.handshake(), func() { cancel(errSlow) })
-	err := l.greet(p)
-	if err == nil && !slow.Stop() {
-		err = errSlow
+	err := l.greet(p, func() { slow.Reset(t.config.handshake()) })
+	slow.Stop()
+	if err == nil {
+		err = context.Cause(life)
 	}
 	if err != nil {
-		slow.Stop()
 		if cause := context.Cause(life); cause != nil {
 			err = cause
 		}
@@ -86,28 +91,31 @@ func (p *peer) reach() (*link, error) {
 		}
 		return nil, err
 	}
-	l.guard = time.AfterFunc(t.config.Deadline, l.look)
+	l.guard = time.AfterFunc(l.deadline(), l.look)
 	l.guard.Stop()
 	t.work.Go(l.confirm)
 	return l, nil
 }
 
-// greet opens the stream and exchanges greetings.
-func (l *link) greet(p *peer) (err error) {
-	if l.conn, err = l.t.connect(p); err != nil {
+// greet opens the stream and exchanges greetings. It calls step when the peer has got on with it.
+func (l *link) greet(p *peer, step func()) (err error) {
+	if l.conn, err = l.t.connect(p, step); err != nil {
 		return err
 	}
 	if l.stream, err = api.NewMembersClient(l.conn).Link(l.life); err != nil {
 		return plain(err)
 	}
+	step()
 	hello := l.t.hello(p.address)
 	l.cluster = hello.GetCluster()
+	greeted := time.Now()
 	// The error of a send is only that there is one; the receipt has it in full.
 	_ = l.stream.Send(&api.MemberFrame{Hello: hello})
 	receipt, err := l.stream.Recv()
 	if err != nil {
 		return because(plain(err), l.stream.Trailer())
 	}
+	l.trip = time.Since(greeted)
 	if l.peer, err = l.t.believe(l.stream.Context(), receipt.GetWelcome()); err != nil {
 		return err
 	}
@@ -115,12 +123,15 @@ func (l *link) greet(p *peer) (err error) {
 }
 
 // connect returns a connection of its own to an address: one that is given up is
-// closed with all that its kernel still wants to send.
-func (t *Transport) connect(p *peer) (*grpc.ClientConn, error) {
+// closed with all that its kernel still wants to send. It calls reached when that is there.
+func (t *Transport) connect(p *peer, reached func()) (*grpc.ClientConn, error) {
 	p.vacant.Store(false)
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		conn, err := t.config.Dial(ctx, address)
-		if errors.Is(err, syscall.ECONNREFUSED) {
+		switch {
+		case err == nil:
+			reached()
+		case errors.Is(err, syscall.ECONNREFUSED):
 			p.vacant.Store(true)
 		}
 		return conn, err
@@ -143,6 +154,9 @@ func (t *Transport) connect(p *peer) (*grpc.ClientConn, error) {
 func (l *link) send(frame *api.MemberFrame) error {
 	l.mu.Lock()
 	l.sent++
+	if l.timed == 0 {
+		l.timed, l.timedAt = l.sent, time.Now()
+	}
 	l.quiet = false
 	if l.sent == l.confirmed+1 {
 		l.heard()
@@ -151,11 +165,27 @@ func (l *link) send(frame *api.MemberFrame) error {
 	return l.stream.SendMsg(frame)
 }
 
+// deadline is for how long frames may stay unconfirmed: Config.Deadline, or two round trips of this link if
+// that is longer, and the time of a handshake at most. A link that has become slower is given up, and the
+// greeting of the next one tells how slow. It is called with the mutex held, or before anything is sent.
+func (l *link) deadline() time.Duration {
+	return min(max(l.t.config.Deadline, 2*l.trip), l.t.config.handshake())
+}
+
+// confirms takes what a receipt says. It is called with the mutex held.
+func (l *link) confirms(frames uint64) {
+	l.confirmed = min(max(l.confirmed, frames), l.sent)
+	if l.timed > 0 && l.confirmed >= l.timed {
+		l.trip, l.timed = min(l.trip, time.Since(l.timedAt)), 0
+	}
+	l.heard()
+}
+
 // heard begins to count silence anew. It is called with the mutex held.
 func (l *link) heard() {
 	l.silence = 0
 	if l.sent > l.confirmed {
-		l.guard.Reset(l.t.config.Deadline / looks)
+		l.guard.Reset(l.deadline() / looks)
 	} else {
 		l.guard.Stop()
 	}
@@ -167,7 +197,7 @@ func (l *link) look() {
 	l.silence++
 	stuck := l.sent > l.confirmed && l.silence >= looks
 	if l.sent > l.confirmed && !stuck {
-		l.guard.Reset(l.t.config.Deadline / looks)
+		l.guard.Reset(l.deadline() / looks)
 	}
 	l.mu.Unlock()
 	if stuck {
@@ -185,8 +215,7 @@ func (l *link) confirm() {
 			break
 		}
 		l.mu.Lock()
-		l.confirmed = min(max(l.confirmed, receipt.GetFrames()), l.sent)
-		l.heard()
+		l.confirms(receipt.GetFrames())
 		l.mu.Unlock()
 	}
 	l.guard.Stop()
