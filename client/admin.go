@@ -194,7 +194,7 @@ func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*
 		return nil, err
 	}
 	return &wire.Renewed{
-		Session: answer.GetSession(), TTL: wire.Duration(answer.GetTtl()), Until: wire.AtNanoseconds(answer.GetUntil()),
+		Session: answer.GetSession(), TTL: wire.Duration(answer.GetTtl()), TTLCut: answer.GetTtlCut(), Until: wire.AtNanoseconds(answer.GetUntil()),
 	}, nil
 }
 

@@ -200,6 +200,12 @@ func (c *Client) TTL() time.Duration {
 	return present(c, func(s *session) time.Duration { return s.ttl })
 }
 
+// TTLCut says why the present session lives for less than the option TTL asks for, in the server's words. "" means
+// that it does not.
+func (c *Client) TTLCut() string {
+	return present(c, func(s *session) string { return s.cut })
+}
+
 // Member returns the name of the member that has the present session.
 func (c *Client) Member() string {
 	return present(c, func(s *session) string { return s.member })

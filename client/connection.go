@@ -301,7 +301,7 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 	c.endOthers(a)
 	c.session, c.stream, c.last, c.sentAway = s, on, place, false
 	c.inquiry.asked = nil
-	s.member, s.at, s.unknown = welcome.GetMember(), place, nil
+	s.member, s.at, s.unknown, s.cut = welcome.GetMember(), place, nil, welcome.GetTtlCut()
 	if !c.acknowledged(sent, ttl) {
 		return errEnded
 	}

@@ -18,6 +18,7 @@ type session struct {
 	member string        // who opened it
 	at     wire.Address  // where it was opened or resumed last; the Client's mutex guards it
 	ttl    time.Duration // in the latest answer; likewise
+	cut    string        // why it is shorter than was asked for; likewise
 	anchor time.Duration // when what that answered was sent; likewise
 
 	// unknown has the addresses whose members say that they do not know the session.

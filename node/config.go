@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/transport"
 )
@@ -174,11 +175,14 @@ func (s *Space) Class() holdfast.Class {
 
 // Limits bound a member. Zero values mean the defaults of the fields' comments.
 type Limits struct {
-	TTL             time.Duration // longest session TTL; zero means 1 h
-	Sessions        int           // zero means 100,000
-	LocksPerSession int           // in one space; zero means 100,000
-	WaitersPerName  int           // zero means 10,000
-	Names           int           // held or waited for, in one space; zero means 1,000,000
+	// TTL is the longest that a session is given, up to 24 h. Zero means 24 h where all spaces have protocol
+	// consensus, and elsewhere 1 min, or the lease if that is longer: there the others wait for what a lost member has
+	// promised its clients.
+	TTL             time.Duration
+	Sessions        int // zero means 100,000
+	LocksPerSession int // in one space; zero means 100,000
+	WaitersPerName  int // zero means 10,000
+	Names           int // held or waited for, in one space; zero means 1,000,000
 }
 
 func (c *Config) check() error {
@@ -201,11 +205,9 @@ func (c *Config) check() error {
 		return err
 	}
 	c.Name = cmp.Or(c.Name, "embedded")
+	c.Limits.TTL = cmp.Or(c.Limits.TTL, session.LongestTTL(c.allLast(), c.Lease))
 	if c.TTL == 0 {
-		c.TTL = 10 * time.Second
-		if c.Limits.TTL > 0 {
-			c.TTL = min(c.TTL, c.Limits.TTL)
-		}
+		c.TTL = min(10*time.Second, c.Limits.TTL)
 		if c.clustered() && slices.ContainsFunc(c.Spaces, isInMemory) {
 			c.TTL = c.Lease
 		}

@@ -28,3 +28,25 @@ func TestTTLOfWhoAsksForNone(t *testing.T) {
 		}
 	}
 }
+
+// TestLongestTTL is a day where every space is on the disk, and a minute where one is in memory.
+func TestLongestTTL(t *testing.T) {
+	lasting, memory := Space{Name: "default", Protocol: "consensus"}, Space{Name: "jobs", Protocol: "grantor"}
+	for name, tt := range map[string]struct {
+		config Config
+		want   time.Duration
+	}{
+		"in memory":                      {Config{}, time.Minute},
+		"in memory, with a longer lease": {Config{Lease: 2 * time.Minute}, 2 * time.Minute},
+		"on the disk":                    {Config{Data: "data", Spaces: []Space{lasting}}, 24 * time.Hour},
+		"both":                           {Config{Data: "data", Spaces: []Space{lasting, memory}}, time.Minute},
+		"said":                           {Config{Limits: Limits{TTL: time.Hour}}, time.Hour},
+	} {
+		c := tt.config
+		if err := c.check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if c.Limits.TTL != tt.want {
+			t.Errorf("%s: %v, want %v", name, c.Limits.TTL, tt.want)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -143,7 +144,8 @@ type Identity struct {
 
 // Limits bound what one server does for its clients.
 type Limits struct {
-	// TTL is the longest that a session may ask for. Zero means 1 h.
+	// TTL is the longest that the node gives a session: a snapshot says it to its restoration. Zero means 24 h,
+	// which is the most that any node gives.
 	TTL time.Duration
 	// NameBytes is how long a lock's name may be. Zero means 512, which is also the
 	// most.
@@ -245,7 +247,7 @@ func (l *Limits) resolve() error {
 		value   *time.Duration
 		without time.Duration
 	}{
-		{"TTL", &l.TTL, time.Hour},
+		{"TTL", &l.TTL, session.LongestTTL(true, 0)},
 		{"LongPoll", &l.LongPoll, time.Minute},
 		{"Grace", &l.Grace, 10 * time.Second},
 		{"Remember", &l.Remember, 5 * time.Minute},

@@ -74,7 +74,7 @@ func (l *grpcLocks) Renew(ctx context.Context, r *api.RenewRequest) (*api.RenewR
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
-	return &api.RenewResponse{Session: renewed.Session, Ttl: int64(renewed.TTL), Until: renewed.Until.Nanoseconds()}, nil
+	return &api.RenewResponse{Session: renewed.Session, Ttl: int64(renewed.TTL), TtlCut: renewed.TTLCut, Until: renewed.Until.Nanoseconds()}, nil
 }
 
 // EndSession ends a session and tells what it held.

@@ -53,8 +53,8 @@ func TestOverAMember(t *testing.T) {
 
 	var got wire.Acquired
 	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/acquire", listener.Addr()),
-		map[string]any{"name": "orders/42", "ttl": "1h"}, &got)
-	if got.Token == 0 || got.TTL <= 0 || got.TTL.String() != "1h0m0s" {
+		map[string]any{"name": "orders/42", "ttl": "1m"}, &got)
+	if got.Token == 0 || got.TTL <= 0 || got.TTL.String() != "1m0s" || got.TTLCut != "" {
 		t.Errorf("acquired %+v", got)
 	}
 	var released wire.Released
@@ -64,8 +64,13 @@ func TestOverAMember(t *testing.T) {
 		t.Errorf("released %+v", released)
 	}
 	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/acquire", listener.Addr()), map[string]any{"name": "orders/42"}, &got)
-	if got.TTL.String() != "10s" {
-		t.Errorf("the default ttl is %v", got.TTL)
+	if got.TTL.String() != "10s" || got.TTLCut != "" {
+		t.Errorf("the default ttl is %v, %q", got.TTL, got.TTLCut)
+	}
+	var renewed wire.Renewed
+	call(t, client, fmt.Sprintf("http://%s/v1/sessions/renew", listener.Addr()), map[string]any{"session": got.Session, "ttl": "1h"}, &renewed)
+	if want := "limits.ttl of this member allows no more"; renewed.TTL.String() != "1m0s" || renewed.TTLCut != want {
+		t.Errorf("of an hour %v is left, because %q; want 1m0s, %q", renewed.TTL, renewed.TTLCut, want)
 	}
 }
 

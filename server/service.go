@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -49,7 +50,8 @@ type service struct {
 	switchboard *switchboard
 	requests    *requests
 	losses      *losses
-	snapshots   atomic.Int64 // that are being sent
+	snapshots   atomic.Int64                                    // that are being sent
+	cuts        struct{ limit, horizon, enrolment atomic.Bool } // of a ttl, that were logged
 
 	// life ends when the server is shut down: what waits then is cancelled.
 	life context.Context
@@ -208,12 +210,32 @@ func (s *service) checkName(name string) error {
 }
 
 // checkTTL says what is wrong with the ttl that a client wants; 0 is its wish for
-// the default.
+// the default. A longer one than this member allows is cut.
 func (s *service) checkTTL(ttl time.Duration) error {
-	if ttl == 0 || time.Millisecond <= ttl && ttl <= s.limits.TTL {
+	if ttl == 0 || time.Millisecond <= ttl {
 		return nil
 	}
-	return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("ttl %v: want %v to %v", ttl, time.Millisecond, s.limits.TTL))
+	return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("ttl %v: want %v or more", ttl, time.Millisecond))
+}
+
+// whyCut says why a client is given less than the ttl that it wanted; "" where it is not. The first cut of each kind
+// is logged.
+func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
+	because, told := "", (*atomic.Bool)(nil)
+	switch cut {
+	case session.CutByLimit:
+		because, told = "limits.ttl of this member allows no more", &s.cuts.limit
+	case session.CutByHorizon:
+		because, told = "a member keeps no folder (state none) or cannot write to it, and so no more is promised", &s.cuts.horizon
+	case session.CutByEnrolment:
+		because, told = "the session was opened with no more", &s.cuts.enrolment
+	default:
+		return ""
+	}
+	if told.CompareAndSwap(false, true) {
+		s.logger.Warn("the ttl of a session is cut; this is logged once", "wanted", wanted, "given", given, "because", because)
+	}
+	return because
 }
 
 // ask puts one question to the machine at port and returns its answer. It outlives

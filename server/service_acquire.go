@@ -220,6 +220,7 @@ func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer wir
 		return answer, failed("acquire", o.space.Name, o.single(), err)
 	}
 	answer.Session = t.session.String()
+	cut := s.whyCut(renewed.Cut, o.TTL, renewed.TTL)
 	for _, name := range o.Names {
 		at, _ := slices.BinarySearch(o.sorted, name)
 		g := t.grants[at]
@@ -227,7 +228,7 @@ func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer wir
 		answer.Locks = append(answer.Locks, wire.Acquired{
 			Space: o.space.Name, Name: name, Mode: g.decision.Mode, Units: g.decision.Units, Owner: g.decision.Owner,
 			Token: g.decision.Token, Since: wire.At(s.driver.Wall(g.decision.Since)), Until: wire.At(s.driver.Wall(end)),
-			TTL: toldTTL(end - arrived), Session: answer.Session, Class: o.space.Class,
+			TTL: toldTTL(end - arrived), TTLCut: cut, Session: answer.Session, Class: o.space.Class,
 		})
 	}
 	return answer, nil

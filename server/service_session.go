@@ -108,6 +108,7 @@ func (s *service) renew(in renewInput) (answer wire.Renewed, err error) {
 	return wire.Renewed{
 		Session: c.id.String(),
 		TTL:     toldTTL(renewed.TTL),
+		TTLCut:  s.whyCut(renewed.Cut, in.TTL, renewed.TTL),
 		Until:   wire.At(s.driver.Wall(in.Arrived + renewed.TTL)),
 	}, nil
 }

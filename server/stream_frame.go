@@ -169,6 +169,7 @@ func welcome(t *told, service *service) *api.Welcome {
 	w := &api.Welcome{
 		Session:   t.opened.id.String(),
 		Ttl:       int64(t.span),
+		TtlCut:    t.cut,
 		Member:    service.identity().Member.Name,
 		Authority: t.roster.authority,
 		Members:   t.roster.members,

@@ -99,6 +99,7 @@ func (s *stream) openSession(h *api.Hello, welcome *told) error {
 	s.server.occupants.occupy(s.rpc.Context(), opened.ID, s)
 	welcome.opened, welcome.fresh = &credentials{id: opened.ID, secret: opened.Secret}, true
 	welcome.span = opened.TTL
+	welcome.cut = s.server.service.whyCut(opened.Cut, time.Duration(h.GetTtl()), opened.TTL)
 	return nil
 }
 
@@ -137,6 +138,7 @@ func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *tol
 		s.before = max(s.before, id)
 	}
 	welcome.opened, welcome.span = &credentials{id: id}, renewed.TTL
+	welcome.cut = s.server.service.whyCut(renewed.Cut, time.Duration(h.GetTtl()), renewed.TTL)
 	return nil
 }
 

@@ -40,6 +40,7 @@ type told struct {
 	token       holdfast.Token
 	since       lock.Time
 	span        time.Duration // hold limit or TTL
+	cut         string        // why that TTL is shorter than was wanted
 	why         holdfast.Loss
 	text        string // of a refusal: the lock's name
 	err         error

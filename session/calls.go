@@ -45,6 +45,7 @@ type (
 		ID     lock.SessionID
 		Secret Secret
 		TTL    time.Duration // from the sending of the request; 0 for Local
+		Cut    Cut           // why TTL is shorter than was wanted
 		Err    error
 	}
 
@@ -94,6 +95,7 @@ type (
 	// two cases it is not renewed, and goes on to the deadline that it had.
 	Renewed struct {
 		TTL  time.Duration
+		Cut  Cut    // why TTL is shorter than was wanted
 		Lost []Lost // what the session has lost and could not be told when it happened
 		// Taken says that the session was taken over from another member, or from another life of this one. What it
 		// held in spaces that do not outlast their member, this answer does not keep: its client must not

@@ -39,7 +39,7 @@ type Config struct {
 	Lease time.Duration
 	// TTL is what a session gets that does not say. Zero means 10 s.
 	TTL time.Duration
-	// MaxTTL bounds what a session may ask; up to 24 h. Zero means 1 h.
+	// MaxTTL bounds what a session is given; up to 24 h. Zero means LongestTTL.
 	MaxTTL time.Duration
 	// Sessions is how many there may be of clients, and as many again of the member's
 	// own process. Zero means 100,000.
@@ -64,7 +64,7 @@ func (c *Config) check() error {
 		c.TTL = 10 * time.Second
 	}
 	if c.MaxTTL == 0 {
-		c.MaxTTL = time.Hour
+		c.MaxTTL = LongestTTL(c.allLast(), c.Lease)
 	}
 	if c.Sessions == 0 {
 		c.Sessions = 100_000

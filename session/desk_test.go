@@ -40,6 +40,55 @@ func newDesk(t *testing.T, c session.Config) *session.Desk {
 	return desk
 }
 
+// leased is a stack with a lease for ever, whose members remember no promise beyond it.
+type leased struct{ promising }
+
+func (l leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if need, ok := ev.Fact.(*protocol.NeedHorizon); ok {
+		out.Raise(&protocol.Horizon{Answer: true, Clients: need.Clients})
+		return
+	}
+	l.promising.Step(now, ev, out)
+}
+
+// TestCutTTL: a ttl that is shorter than its client has asked for has a reason; one that is not asked for, or less only by
+// what has passed of the lease, has none.
+func TestCutTTL(t *testing.T) {
+	for _, tt := range []struct {
+		stack protocol.Machine
+		ttl   time.Duration
+		want  session.Cut
+	}{
+		{promising{}, time.Minute, session.Uncut},
+		{promising{}, time.Hour, session.CutByLimit},
+		{leased{}, 3 * time.Second, session.Uncut},
+		{leased{}, 10 * time.Second, session.CutByHorizon},
+		{leased{}, time.Hour, session.CutByHorizon},
+		{leased{}, 0, session.Uncut},
+	} {
+		desk, err := session.NewDesk(session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1}, tt.stack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		desk.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
+		opened := open(t, desk, session.Open{Sort: session.Stream, TTL: tt.ttl})
+		if opened.Err != nil || opened.Cut != tt.want {
+			t.Errorf("%T, %v is asked for: %+v, want cut %d", tt.stack, tt.ttl, opened, tt.want)
+		}
+	}
+}
+
+// TestCutByEnrolment: a durable space keeps a session no longer than for what it was opened with.
+func TestCutByEnrolment(t *testing.T) {
+	d := newAllLasting(t, 7)
+	s := d.open(1, session.Stream, time.Minute)
+	d.lock(1, onlyPort, s.ID, 1, "a")
+	renewed := answered[*session.Renewed](d, d.renew(s, time.Hour))
+	if renewed == nil || renewed.Cut != session.CutByEnrolment || renewed.TTL != time.Minute {
+		t.Errorf("an hour is asked for, and a minute was: %+v", renewed)
+	}
+}
+
 // open opens a session and returns the answer.
 func open(t *testing.T, desk *session.Desk, fact session.Open) *session.Opened {
 	t.Helper()
@@ -116,6 +165,9 @@ func TestLimits(t *testing.T) {
 	first := open(t, desk, session.Open{Sort: session.Stream, TTL: time.Hour})
 	if first.Err != nil || first.TTL > time.Minute || first.TTL < 50*time.Second {
 		t.Errorf("an hour was wanted, a minute is the limit: %+v", first)
+	}
+	if first.Cut != session.CutByLimit {
+		t.Errorf("an hour is cut: %v, want the limit", first.Cut)
 	}
 	if second := open(t, desk, session.Open{Sort: session.OneShot}); second.Err != nil || second.TTL > 10*time.Second || second.TTL < 9*time.Second {
 		t.Errorf("without a wish: %+v", second)

@@ -37,6 +37,7 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 			out.Reply(call, &Opened{Err: m.whyNothing()})
 			return
 		}
+		opened.Cut = m.whyCut(p, open.TTL)
 	}
 	m.lastNumber++
 	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}
@@ -285,6 +286,8 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 		before := p.far
 		if renewed.TTL = m.promise(p, now, renew.Arrived, heard); renewed.TTL == 0 {
 			renewed.Err = m.whyNothing()
+		} else {
+			renewed.Cut = m.whyCut(p, renew.TTL)
 		}
 		if p.far < before {
 			m.sink(now, out)

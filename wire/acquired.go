@@ -19,7 +19,7 @@ func FromAcquired(a *api.Acquired) (Acquired, error) {
 	return Acquired{
 		Space: a.GetSpace(), Name: a.GetName(), Mode: mode, Units: int(a.GetUnits()), Owner: a.GetOwner(),
 		Token: holdfast.Token(a.GetToken()), Since: AtNanoseconds(a.GetSince()), Until: AtNanoseconds(a.GetUntil()),
-		TTL: Duration(a.GetTtl()), Session: a.GetSession(), Class: class,
+		TTL: Duration(a.GetTtl()), TTLCut: a.GetTtlCut(), Session: a.GetSession(), Class: class,
 	}, nil
 }
 
@@ -28,6 +28,6 @@ func ToAcquired(a Acquired) *api.Acquired {
 	return &api.Acquired{
 		Space: a.Space, Name: a.Name, Mode: ToMode(a.Mode), Units: int32(a.Units), Owner: a.Owner,
 		Token: uint64(a.Token), Since: a.Since.Nanoseconds(), Until: a.Until.Nanoseconds(),
-		Ttl: int64(a.TTL), Session: a.Session, Class: ToClass(a.Class),
+		Ttl: int64(a.TTL), TtlCut: a.TTLCut, Session: a.Session, Class: ToClass(a.Class),
 	}
 }

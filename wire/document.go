@@ -14,9 +14,10 @@ type Acquired struct {
 	Owner   string         `json:"owner"`
 	Token   holdfast.Token `json:"token"`
 	Since   Time           `json:"since"`
-	Until   Time           `json:"until,omitzero"` // for people; left out where nothing ends it
-	TTL     Duration       `json:"ttl"`            // counts from when the request was sent
-	Session string         `json:"session"`        // id.secret
+	Until   Time           `json:"until,omitzero"`   // for people; left out where nothing ends it
+	TTL     Duration       `json:"ttl"`              // counts from when the request was sent
+	TTLCut  string         `json:"ttl_cut,omitzero"` // why it is shorter than was asked for
+	Session string         `json:"session"`          // id.secret
 	Class   holdfast.Class `json:"class"`
 }
 
@@ -37,9 +38,10 @@ type Released struct {
 
 // Renewed says how long a session lives on.
 type Renewed struct {
-	Session string   `json:"session"` // id
-	TTL     Duration `json:"ttl"`     // counts from when the request was sent
-	Until   Time     `json:"until"`   // for people
+	Session string   `json:"session"`          // id
+	TTL     Duration `json:"ttl"`              // counts from when the request was sent
+	TTLCut  string   `json:"ttl_cut,omitzero"` // why it is shorter than was asked for
+	Until   Time     `json:"until"`            // for people
 }
 
 // SessionReleased lists what a session held when it was ended.

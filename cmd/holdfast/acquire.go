@@ -84,6 +84,9 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 		if err == nil {
 			err = p.printAcquired(got, c.Bool("json"))
 		}
+		if err == nil && got.Locks[0].TTLCut != "" {
+			p.say("%s", cutTTL(wish.ttl, time.Duration(got.Locks[0].TTL), got.Locks[0].TTLCut))
+		}
 		if err == nil && witness != nil {
 			p.say("kept while process %d lives; `%s release` gives a lock back before that", witness.pid, name)
 		}

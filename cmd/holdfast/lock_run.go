@@ -163,6 +163,9 @@ func (l *locking) open(ctx context.Context, timeout time.Duration) error {
 		return hinted(reworded("lock", l.order.names[0], err), storeHint)
 	}
 	l.client = opened
+	if cut := opened.TTLCut(); cut != "" {
+		l.say.tell("%s", cutTTL(l.order.ttl, opened.TTL(), cut))
+	}
 	return nil
 }
 

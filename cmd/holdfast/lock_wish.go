@@ -132,6 +132,11 @@ func (w *wish) contradiction(c *cli.Command) error {
 	return nil
 }
 
+// cutTTL is what a command says of a ttl that the member has cut, and why it has.
+func cutTTL(wanted, given time.Duration, why string) string {
+	return fmt.Sprintf("--ttl %v is cut to %v: %s", short(wanted), short(given.Round(time.Millisecond)), why)
+}
+
 // check says what is wrong with the names and with what is wanted of them.
 func (w *wish) check() error {
 	for i, name := range w.names {

@@ -61,6 +61,9 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	if renewed.TTLCut != "" {
+		p.say("%s", cutTTL(ttl, time.Duration(renewed.TTL), renewed.TTLCut))
+	}
 	return written(fmt.Fprintln(p.stdout, renewed.Session, time.Duration(renewed.TTL)))
 }
 

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-locks/holdfast/session"
 )
 
 // longerLease is what membership demands of the lease beside its bounds.
@@ -110,7 +112,25 @@ func (l *loader) checkLease() {
 			l.refuse("lease", wrong, "more than "+showDuration(8*c.Patience)+" with this patience", "raise lease or lower patience")
 		}
 	}
-	if l.good("lease", "limits.ttl") && c.Limits.TTL < c.Lease {
+	l.settleTTL()
+}
+
+// settleTTL has the longest TTL of sessions where it is not given, and bounds it where it is: what a session in memory is
+// promised, others wait for.
+func (l *loader) settleTTL() {
+	c := &l.config
+	if c.origins["limits.ttl"] == "default" {
+		c.Limits.TTL = session.LongestTTL(c.allLast(), c.Lease)
+		return
+	}
+	if !l.good("limits.ttl") {
+		return
+	}
+	if !l.badSpaces && !c.allLast() && c.Limits.TTL > maxMemoryTTL {
+		l.refuse("limits.ttl", "a space is kept in memory, where others wait for what a lost member has promised its clients",
+			showDuration(maxMemoryTTL)+" or less", "give "+showDuration(maxMemoryTTL)+" or less, or keep all spaces in protocol "+durable)
+	}
+	if l.good("lease") && c.Limits.TTL < c.Lease {
 		l.refuse("limits.ttl", "it is shorter than the lease of "+showDuration(c.Lease)+", which sessions have by default",
 			"lease or more", "raise limits.ttl or lower lease")
 	}

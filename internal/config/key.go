@@ -123,8 +123,7 @@ func tlsKeys() []Key {
 
 func limitKeys() []Key {
 	return []Key{
-		durationKey("limits.ttl", "1h", span{minTTL, maxTTL}, "", func(c *Config) *time.Duration { return &c.Limits.TTL },
-			"Longest TTL that a session may ask for."),
+		longestTTLKey(),
 		countKey("limits.sessions", "100000", 1, maxCount, func(c *Config) *int { return &c.Limits.Sessions },
 			"Most sessions at one time."),
 		countKey("limits.locks_per_session", "100000", 1, maxCount, func(c *Config) *int { return &c.Limits.LocksPerSession },

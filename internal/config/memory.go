@@ -88,6 +88,11 @@ func (c *Config) DataDir(state string) string {
 	return filepath.Join(state, "data")
 }
 
+// allLast reports whether every space keeps its locks on the disk.
+func (c *Config) allLast() bool {
+	return !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol != durable })
+}
+
 // keeps reports whether a space keeps its locks on the disk.
 func (c *Config) keeps() bool {
 	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol == durable })

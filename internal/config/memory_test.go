@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestDurableDefault: the default space is kept on the disk, in the folder that was named or in that of state. What
@@ -104,5 +105,28 @@ func TestDurableHomeless(t *testing.T) {
 		if _, err := c.StateDir("a", nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("memory %s: %v, want %q", flag, err, want)
 		}
+	}
+}
+
+// TestLongestTTL is a day on the disk and a minute in memory, where an hour is the most that may be configured.
+func TestLongestTTL(t *testing.T) {
+	for _, test := range []struct {
+		flags map[string]string
+		want  time.Duration
+	}{
+		{nil, 24 * time.Hour},
+		{map[string]string{"memory": "true"}, time.Minute},
+		{map[string]string{"spaces": "a=bakery"}, time.Minute},
+		{map[string]string{"memory": "true", "lease": "2m"}, 2 * time.Minute},
+		{map[string]string{"memory": "true", "limits.ttl": "1h"}, time.Hour},
+		{map[string]string{"limits.ttl": "10h"}, 10 * time.Hour},
+	} {
+		if c, err := Load(Sources{Flags: test.flags}); err != nil || c.Limits.TTL != test.want {
+			t.Errorf("%v: %v, %v; want %v", test.flags, c, err, test.want)
+		}
+	}
+	found := problems(t, Sources{Flags: map[string]string{"memory": "true", "limits.ttl": "2h"}})
+	if len(found) != 1 || found[0].Key != "limits.ttl" || found[0].Allowed != "1h or less" {
+		t.Errorf("two hours in memory: %v", found)
 	}
 }

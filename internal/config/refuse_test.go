@@ -53,7 +53,7 @@ func TestRefused(t *testing.T) {
 		{"drift", "0.51", "out of bounds"},
 		{"drift", "NaN", "out of bounds"},
 		{"drift", "5%", "not a number|as in 0.05"},
-		{"limits.ttl", "2h", "too long|give 1h or less"},
+		{"limits.ttl", "25h", "too long|give 24h or less"},
 		{"limits.ttl", "2s", "shorter than the lease of 3s|raise limits.ttl or lower lease"},
 		{"limits.sessions", "0", "too small|allowed: 1 to 2147483647"},
 		{"limits.locks_per_session", "-1", "too small"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/session"
 )
 
 // Bounds of values. What they are measured against stands beside them.
@@ -18,7 +19,7 @@ const (
 	maxPatience  = 5 * time.Minute
 	maxDrift     = 0.5
 	minTTL       = time.Second
-	maxTTL       = time.Hour
+	maxMemoryTTL = time.Hour // where a space is in memory
 	maxCandidate = 14
 	maxCount     = math.MaxInt32
 
@@ -164,6 +165,15 @@ func durationKey(name, value string, allowed span, note string, field func(*Conf
 		},
 		show: func(c *Config) string { return showDuration(*field(c)) },
 	}
+}
+
+// longestTTLKey is limits.ttl, whose default and bound are lower where a space is in memory: see settleTTL.
+func longestTTLKey() Key {
+	most, memory := session.LongestTTL(true, 0), session.LongestTTL(false, 0)
+	return durationKey("limits.ttl", showDuration(most), span{minTTL, most}, ", and at most "+showDuration(maxMemoryTTL)+" where a space is in memory",
+		func(c *Config) *time.Duration { return &c.Limits.TTL },
+		"Longest TTL that a session is given; where a space has another protocol than consensus the default is "+showDuration(memory)+
+			", or the lease if that is longer, because names stay taken for as long as a lost member has promised its clients.")
 }
 
 // readDuration reads a length of time. Example shows how one is written.

@@ -1082,12 +1082,13 @@ func (*Event_Moved) isEvent_Kind() {}
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	Secret        string                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`       // only in the answer that opened the session
-	Ttl           int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`            // counts from the sending of the hello
-	Member        string                 `protobuf:"bytes,4,opt,name=member,proto3" json:"member,omitempty"`       // name of the member that answers
-	Authority     string                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"` // address of the default space's authority; "" while there is none
-	Members       []string               `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`     // addresses of all members that serve clients, as known here
-	Cluster       string                 `protobuf:"bytes,7,opt,name=cluster,proto3" json:"cluster,omitempty"`     // its id: members of another one are no substitute
+	Secret        string                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`               // only in the answer that opened the session
+	Ttl           int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`                    // counts from the sending of the hello
+	Member        string                 `protobuf:"bytes,4,opt,name=member,proto3" json:"member,omitempty"`               // name of the member that answers
+	Authority     string                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"`         // address of the default space's authority; "" while there is none
+	Members       []string               `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`             // addresses of all members that serve clients, as known here
+	Cluster       string                 `protobuf:"bytes,7,opt,name=cluster,proto3" json:"cluster,omitempty"`             // its id: members of another one are no substitute
+	TtlCut        string                 `protobuf:"bytes,8,opt,name=ttl_cut,json=ttlCut,proto3" json:"ttl_cut,omitempty"` // why ttl is shorter than was wanted; "" where it is not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1167,6 +1168,13 @@ func (x *Welcome) GetMembers() []string {
 func (x *Welcome) GetCluster() string {
 	if x != nil {
 		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Welcome) GetTtlCut() string {
+	if x != nil {
+		return x.TtlCut
 	}
 	return ""
 }
@@ -1984,6 +1992,7 @@ type Acquired struct {
 	Ttl           int64                  `protobuf:"varint,9,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	Session       string                 `protobuf:"bytes,10,opt,name=session,proto3" json:"session,omitempty"`
 	Class         Class                  `protobuf:"varint,11,opt,name=class,proto3,enum=holdfast.v1.Class" json:"class,omitempty"`
+	TtlCut        string                 `protobuf:"bytes,12,opt,name=ttl_cut,json=ttlCut,proto3" json:"ttl_cut,omitempty"` // why ttl is shorter than was wanted; "" where it is not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2093,6 +2102,13 @@ func (x *Acquired) GetClass() Class {
 		return x.Class
 	}
 	return Class_CLASS_ADVISORY
+}
+
+func (x *Acquired) GetTtlCut() string {
+	if x != nil {
+		return x.TtlCut
+	}
+	return ""
 }
 
 type ReleaseRequest struct {
@@ -2256,6 +2272,7 @@ type RenewResponse struct {
 	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	Ttl           int64                  `protobuf:"varint,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	Until         int64                  `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`
+	TtlCut        string                 `protobuf:"bytes,4,opt,name=ttl_cut,json=ttlCut,proto3" json:"ttl_cut,omitempty"` // why ttl is shorter than was wanted; "" where it is not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2309,6 +2326,13 @@ func (x *RenewResponse) GetUntil() int64 {
 		return x.Until
 	}
 	return 0
+}
+
+func (x *RenewResponse) GetTtlCut() string {
+	if x != nil {
+		return x.TtlCut
+	}
+	return ""
 }
 
 type EndSessionRequest struct {
@@ -3584,7 +3608,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04beat\x18\t \x01(\v2\x13.holdfast.v1.BeatenH\x00R\x04beat\x12*\n" +
 	"\x05moved\x18\n" +
 	" \x01(\v2\x12.holdfast.v1.MovedH\x00R\x05movedB\x06\n" +
-	"\x04kind\"\xb7\x01\n" +
+	"\x04kind\"\xd0\x01\n" +
 	"\aWelcome\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
@@ -3592,7 +3616,8 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06member\x18\x04 \x01(\tR\x06member\x12\x1c\n" +
 	"\tauthority\x18\x05 \x01(\tR\tauthority\x12\x18\n" +
 	"\amembers\x18\x06 \x03(\tR\amembers\x12\x18\n" +
-	"\acluster\x18\a \x01(\tR\acluster\"_\n" +
+	"\acluster\x18\a \x01(\tR\acluster\x12\x17\n" +
+	"\attl_cut\x18\b \x01(\tR\x06ttlCut\"_\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x12\n" +
@@ -3651,7 +3676,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06client\x18\x0e \x01(\tR\x06client\"X\n" +
 	"\x0fAcquireResponse\x12+\n" +
 	"\x05locks\x18\x01 \x03(\v2\x15.holdfast.v1.AcquiredR\x05locks\x12\x18\n" +
-	"\asession\x18\x02 \x01(\tR\asession\"\x9f\x02\n" +
+	"\asession\x18\x02 \x01(\tR\asession\"\xb8\x02\n" +
 	"\bAcquired\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -3664,7 +3689,8 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x03ttl\x18\t \x01(\x03R\x03ttl\x12\x18\n" +
 	"\asession\x18\n" +
 	" \x01(\tR\asession\x12(\n" +
-	"\x05class\x18\v \x01(\x0e2\x12.holdfast.v1.ClassR\x05class\"j\n" +
+	"\x05class\x18\v \x01(\x0e2\x12.holdfast.v1.ClassR\x05class\x12\x17\n" +
+	"\attl_cut\x18\f \x01(\tR\x06ttlCut\"j\n" +
 	"\x0eReleaseRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -3673,11 +3699,12 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x0fReleaseResponse\":\n" +
 	"\fRenewRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
-	"\x03ttl\x18\x02 \x01(\x03R\x03ttl\"Q\n" +
+	"\x03ttl\x18\x02 \x01(\x03R\x03ttl\"j\n" +
 	"\rRenewResponse\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03ttl\x18\x02 \x01(\x03R\x03ttl\x12\x14\n" +
-	"\x05until\x18\x03 \x01(\x03R\x05until\"-\n" +
+	"\x05until\x18\x03 \x01(\x03R\x05until\x12\x17\n" +
+	"\attl_cut\x18\x04 \x01(\tR\x06ttlCut\"-\n" +
 	"\x11EndSessionRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\"C\n" +
 	"\x12EndSessionResponse\x12-\n" +
