@@ -288,11 +288,12 @@ func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, 
 	}
 	var ended []*record
 	// Where a grant of this session is used by another one, or the other way round, the
-	// authority must not take what it knows as this session's for that.
+	// authority must not take what it knows as this session's for that. A release that a call
+	// waits for is answered when the authority has taken it.
 	known, mixed := 0, m.holder.origins[end.Session] > 0
 	for r := p.first; r != nil; r = r.links[ofSession].next {
 		ended = append(ended, r)
-		mixed = mixed || r.origin != nil
+		mixed = mixed || r.origin != nil || len(r.calls) > 0
 		if r.sent {
 			known++
 		}
