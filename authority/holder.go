@@ -198,6 +198,11 @@ func (m *Machine) holderRelease(now protocol.Time, call protocol.CallID, release
 	}
 	if r != nil {
 		r.calls, r.haste = append(r.calls, call), release.Awaited
+		if protocol.Mutated("release answered before it is taken") {
+			r.calls = nil
+			d := r.decision(lock.Released)
+			out.Decide(call, &d)
+		}
 		m.endRecord(now, r, out)
 		return
 	}

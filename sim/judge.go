@@ -28,9 +28,12 @@ type judge struct {
 	lost      int                       // locks that ended by something else than their holders
 	losses    map[holdfast.Loss]int     // of those, why
 	survivors survivors
-	histories *histories // nil where they are not recorded
-	violation *Violation // the first
-	tell      *teller    // nil where nobody observes
+	tenants   map[tenant]*having // nil where what is released may be kept, or a partition has sides
+	lease     time.Duration      // of the members
+	succeeded instant            // when an authority changed last
+	histories *histories         // nil where they are not recorded
+	violation *Violation         // the first
+	tell      *teller            // nil where nobody observes
 }
 
 // Violation is a promise that was not kept.
@@ -272,6 +275,10 @@ func (j *judge) granting(g grant) {
 // decision is called with everything that a member decides about a request; op is
 // what the client had said that it answers.
 func (j *judge) decision(who fmt.Stringer, op opKind, key requestKey, d *lock.Decision) {
+	if j.tenants != nil {
+		j.refusedTry(d)
+		j.quits(op, d)
+	}
 	switch {
 	case d.Kind == lock.Granted && op != opExtend:
 		g := grant{
@@ -337,6 +344,8 @@ func (j *judge) forget() {
 	maps.DeleteFunc(j.requests, func(_ requestKey, f *fate) bool { return f.since < past })
 	//tidy:unordered each is dropped or kept by itself
 	maps.DeleteFunc(j.wished, func(_, of requestKey) bool { return j.requests[of] == nil })
+	//tidy:unordered each is dropped or kept by itself
+	maps.DeleteFunc(j.tenants, func(_ tenant, t *having) bool { return len(t.open) == 0 && t.freed < past })
 	j.left = len(j.requests)
 	//tidy:unordered each name has a queue of its own
 	for _, r := range j.names {

@@ -53,6 +53,9 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 // asks is called when a client sends a request for the first time.
 func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
 	j.fate(key).asked = j.clock()
+	if j.tenants != nil {
+		j.enters(want.name, key)
+	}
 	j.histories.asks(key, who, want)
 }
 
@@ -60,6 +63,7 @@ func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
 // another.
 func (j *judge) asksAgain(key, first requestKey) {
 	j.fate(key).asked = j.fate(first).asked
+	j.unsettles(func(s lock.SessionID) bool { return s == key.session })
 	j.histories.asksAgain(key, first)
 }
 
@@ -124,6 +128,7 @@ func (j *judge) lends(key requestKey) { j.fate(key).lent = true }
 // lapsed is called when a member's tenure has ended: what it has asked for is void,
 // and whatever of that is asked for again arrives again.
 func (j *judge) lapsed(member uint64) {
+	j.unsettles(func(s lock.SessionID) bool { return s.Member == member })
 	//tidy:unordered each name has a queue of its own
 	for _, r := range j.names {
 		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key.session.Member == member })

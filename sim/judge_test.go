@@ -172,6 +172,50 @@ func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
 	})
 }
 
+func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
+	refused := &lock.Decision{Kind: lock.Refused, Session: hold(2, 1).session, Request: 2, Name: "n", Err: &lock.HeldBy{Holder: hold(1, 1).session}}
+	try := requestKey{refused.Session, refused.Request}
+	// story is a hold that has ended in a way, and a try of another session that is refused because of it.
+	story := func(h *witness, ended func()) {
+		h.tenants, h.lease = map[tenant]*having{}, time.Second
+		h.asks(key(1), somebody("one"), wish{name: "n"})
+		h.now += instant(time.Minute)
+		ended()
+		h.now += instant(time.Second)
+		h.asks(try, somebody("two"), wish{name: "n"})
+		h.decision(somebody("member"), opAcquire, try, refused)
+	}
+	release := func(h *witness) {
+		h.decision(somebody("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Session: key(1).session, Request: 1, Name: "n"})
+	}
+	judgedAll(t, map[string]happening{
+		"a try after an answered release": {"P4", func(h *witness) {
+			story(h, func() { release(h) })
+		}},
+		"a try while another hold of the session is left": {"", func(h *witness) {
+			story(h, func() {
+				h.asks(requestKey{key(1).session, 3}, somebody("one"), wish{name: "n"})
+				release(h)
+			})
+		}},
+		"a try after a release that was not answered": {"", func(h *witness) {
+			story(h, func() {})
+		}},
+		"a try after a release that was told to have been lost": {"", func(h *witness) {
+			story(h, func() {
+				h.decision(somebody("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Session: key(1).session, Request: 1, Name: "n"})
+				release(h)
+			})
+		}},
+		"a try while the authority before may refuse": {"", func(h *witness) {
+			story(h, func() {
+				release(h)
+				h.succeeds()
+			})
+		}},
+	})
+}
+
 func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
 	judgedAll(t, map[string]happening{
 		"a request that acts twice": {"P6", func(h *witness) {

@@ -188,6 +188,9 @@ func (m *member) raised(fact any) {
 			w.trace("%s has view %d of epoch %d, coordinator %s, members %s, installed=%v open=%v grant from %v",
 				m, fact.Number, fact.Epoch.Counter, w.called(fact.Coordinator), w.listed(fact), fact.Installed, fact.Open, until(fact.GrantFrom))
 		}
+		if m.view == nil || m.view.Epoch != fact.Epoch {
+			w.judge.succeeds()
+		}
 		w.viewed(m, fact)
 	case *protocol.Lapsed:
 		w.trace("%s has lost its lease; its next tenure is %v", m, fact.Tenure)
@@ -214,6 +217,7 @@ func (m *member) noted(note protocol.Note) {
 	m.world.count.voted(note)
 	if serving, ok := note.(protocol.Serving); ok {
 		m.world.count.reigns++
+		m.world.judge.succeeds()
 		m.world.trace("%s serves reign %d", m, serving.Reign)
 	}
 }

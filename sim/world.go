@@ -96,6 +96,9 @@ func (w *world) stage() {
 	} else if w.compared {
 		w.judge.histories = newHistories(w.judge)
 	}
+	if w.judge.sides == nil && s.holdOn == 0 && s.claim.HoldOn == 0 {
+		w.judge.tenants, w.judge.lease = map[tenant]*having{}, s.lease
+	}
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
 	w.network = newNetwork(w, s.members)
 	w.mover = newMover(s.members)

@@ -38,6 +38,11 @@ func central() []Row {
 				"If it is lost with its message or with the coordinator, the name stays taken by somebody who has long gone on.",
 		},
 		{
+			Rule: "release answered before it is taken", Protocol: "central", Source: "java.util.concurrent.locks.Lock, unlock", Breaks: "P4", Budget: 100,
+			Hole: "A member answers a release before the authority has taken it. " +
+				"A client that tries the lock after that answer is refused, because the lock is held by a session that has released it.",
+		},
+		{
 			Rule: "grant told once", Protocol: "central", Source: "membership.md §9, liveness", Breaks: "P4", Budget: 100,
 			Hole: "A grant is sent once, and not repeated until it is taken or given back. " +
 				"If it is lost, the name is held by a member that still waits for it.",
