@@ -66,7 +66,7 @@ func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.M
 		spaces[1] = wrap(spaces[1])
 	}
 	desk, err := session.NewDesk(session.Config{
-		Member: bedMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces), Sessions: 50,
+		Member: bedMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces), Sessions: 50, MaxTTL: time.Hour,
 	}, protocol.Stack(membership, spaces...))
 	must(t, err)
 	observer := NewObserver([]string{"default", "any"})
