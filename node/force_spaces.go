@@ -22,10 +22,12 @@ func (n *Node) forcedSpaces(ctx context.Context, self *membership.Self, named []
 		space := wire.ForcedSpace{Name: n.config.Spaces[i].Name, Protocol: n.config.Spaces[i].Protocol, Serves: true}
 		if space.Protocol == "consensus" {
 			shards, err := n.operator.Shards(ctx, space.Name)
-			if err != nil {
+			if err != nil && shards == nil {
 				return nil, ofSpace("force view", space.Name, err)
 			}
-			space.Why = lacksVoters(shards, there)
+			if space.Why = lacksVoters(shards, there); err != nil {
+				space.Why = "this member was removed from it and does not know its voters any more: ask another member"
+			}
 			space.Serves = space.Why == ""
 		}
 		spaces = append(spaces, space)

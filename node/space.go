@@ -45,7 +45,7 @@ func (n *Node) Reform(ctx context.Context, space, member string, as protocol.Rol
 }
 
 // Shards tells who votes in a space of protocol consensus, as this member knows it; nobody does in other protocols. The
-// error is an ErrSpace, or the context's.
+// error is an ErrUnavailable where this member was removed from the space, an ErrSpace, or the context's.
 func (n *Node) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
 	shards, err := n.operator.Shards(ctx, space)
 	return shards, ofSpace("shards", space, err)

@@ -49,13 +49,17 @@ func (o *Operator) Reform(ctx context.Context, space, member string, as protocol
 }
 
 // Shards tells who votes in a space, as this member knows it, and who they are: none where nobody does. The errors are
-// an ErrSpace and the context's.
+// an ErrUnavailable at a member that was removed from the space, an ErrSpace and the context's.
 func (o *Operator) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
 	port, err := o.port(space)
 	if err != nil {
 		return nil, err
 	}
-	return ask[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
+	shards, err := ask[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
+	if err != nil {
+		return nil, err
+	}
+	return shards, shards.Err
 }
 
 // findGone returns the id of a member that takes part and is in no view any more; 0 where there is none.

@@ -225,9 +225,11 @@ type (
 	// knows: empty where nobody votes.
 	ListShards struct{}
 	// Shards answers ListShards. Known has the members in it that were in some view, as this member has seen them last.
+	// Err is an ErrUnavailable at a member that was removed from the space: List is who voted when it last heard then.
 	Shards struct {
 		List  []Shard
 		Known []Member
+		Err   error
 	}
 
 	// OpenSpace begins the space's instance at this member again, after a CloseSpace. Every

@@ -28,6 +28,9 @@ func (s *service) needs(view *protocol.View, space *Space, self *membership.Self
 	if err != nil {
 		return "", nil, err
 	}
+	if shards.Err != nil {
+		return "", nil, nil // who votes now it does not know
+	}
 	name := func(id protocol.ID) string {
 		if i := slices.IndexFunc(shards.Known, func(m protocol.Member) bool { return m.ID == id }); i >= 0 {
 			return shards.Known[i].Name

@@ -309,6 +309,9 @@ func (m *Machine) shards() *protocol.Shards {
 			}
 		}
 	}
+	if m.removed() {
+		all.Err = errRemoved
+	}
 	return all
 }
 

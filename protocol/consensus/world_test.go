@@ -344,6 +344,9 @@ func tellOperator(reply *protocol.Reply) string {
 		for i, s := range r.List {
 			text += fmt.Sprintf(" %d: voters %v, learners %v;", i, s.Voters, s.Learners)
 		}
+		if r.Err != nil {
+			text += " " + errText(r.Err)
+		}
 		return text
 	case *protocol.Reformed:
 		return "reformed " + errText(r.Err)
