@@ -40,12 +40,32 @@ func (h *web) acquire(c *exchange) error {
 			return inSpace(c, "acquire", err)
 		}
 	}
-	acquired, err := h.service.acquire(c.r.Context(), in)
+	ctx, cancel := c.unended(), context.CancelFunc(func() {})
+	if in.Wait > 0 {
+		ctx, cancel = c.waiting()
+	}
+	defer cancel()
+	acquired, err := h.service.acquire(ctx, in)
 	if err != nil || !has["name"] {
 		return h.answer(c, acquired, err)
 	}
 	return h.answer(c, acquired.Locks[0], nil)
 }
+
+// unended is the context of a call that does not wait. A client may close its side of the connection behind its request,
+// as nc -N and some proxies do, and read the answer.
+func (c *exchange) unended() context.Context { return context.WithoutCancel(c.r.Context()) }
+
+// waiting is the context of a call that waits. It ends when the client closes its side of the connection: one that has
+// gone does just that, and would be granted what it does not use.
+func (c *exchange) waiting() (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(c.unended())
+	stop := context.AfterFunc(c.r.Context(), func() { end(errSideClosed) })
+	return ctx, func() { stop(); end(nil) }
+}
+
+// errSideClosed refuses a wait whose client has perhaps gone.
+var errSideClosed = &holdfast.UnavailableError{Why: "the client has closed its side of the connection, which ends its wait; keep it open for as long as wait, or ask without wait"}
 
 // inSpace adds to a problem of a body where it was meant for.
 func inSpace(c *exchange, op string, err error) error {
@@ -118,7 +138,7 @@ func (h *web) list(c *exchange) error {
 		return inSpace(c, "list", err)
 	}
 	in.Stale = stale
-	listed, err := h.service.list(c.r.Context(), in)
+	listed, err := h.service.list(c.unended(), in)
 	return h.answer(c, listed, err)
 }
 

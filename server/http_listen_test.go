@@ -105,6 +105,28 @@ func TestHalfBodies(t *testing.T) {
 	}
 }
 
+// TestHalfClosed: a client that closes its side of the connection behind its request is answered, unless it waits: one
+// that waits and has gone closes it, too.
+func TestHalfClosed(t *testing.T) {
+	b := newWebBed(t, nil)
+	ask := func(body string) string {
+		c := b.raw(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", acquirePath, len(body), body))
+		must(t, c.(*net.TCPConn).CloseWrite())
+		return rest(t, c)
+	}
+	for i := range 20 { // the server may see the end before or after the request
+		if answer := ask(fmt.Sprintf(`{"name":"x%d"}`, i)); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+			t.Fatalf("acquire: %q", answer)
+		}
+	}
+	if answer := ask(`{"name":"x0"}`); !strings.HasPrefix(answer, "HTTP/1.1 409 ") || !strings.Contains(answer, `"code":"held"`) {
+		t.Errorf("what is held: %q", answer)
+	}
+	if answer := ask(`{"name":"x0","wait":"1m"}`); !strings.HasPrefix(answer, "HTTP/1.1 503 ") || !strings.Contains(answer, "the client has closed its side of the connection, which ends its wait") {
+		t.Errorf("a wait: %q", answer)
+	}
+}
+
 func TestLargeBodyIsNotRead(t *testing.T) {
 	b := newWebBed(t, func(c *Config) { c.Limits.MessageBytes = 1000 })
 	r := b.request(http.MethodPost, acquirePath, `{"name":"`+strings.Repeat("x", 1<<20)+`"}`)
