@@ -135,9 +135,11 @@ type HeldError struct {
 	Suspended bool
 	Reason    string
 
-	// Gone says that the member that it holds through was lost, and Until how long it may hold
-	// still, from when the error was made; 0 where that is not known.
+	// Gone says that the member that it holds through was lost. Grace says that its hold limit has
+	// passed and that the name has a grace, in which the holder can stop. Until is how long either
+	// lasts at most, from when the error was made; 0 where that is not known.
 	Gone  bool
+	Grace bool
 	Until time.Duration
 }
 
@@ -147,6 +149,11 @@ func (e *HeldError) Error() string {
 		text = e.suspension()
 	}
 	switch {
+	case e.Grace:
+		text += "; its hold limit has passed"
+		if e.Until > 0 {
+			text += ", and its grace ends in " + tenths(e.Until)
+		}
 	case e.Gone && e.Until > 0:
 		text += "; " + cmp.Or(e.Member, "its member") + " was lost, and its names are free in " + tenths(e.Until)
 	case e.Gone:

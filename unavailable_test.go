@@ -26,10 +26,12 @@ func TestUnavailableErrorSaysWhyAndUntil(t *testing.T) {
 // TestHeldErrorSaysThatTheMemberWasLost, and until when its names are taken.
 func TestHeldErrorSaysThatTheMemberWasLost(t *testing.T) {
 	for want, err := range map[string]*holdfast.HeldError{
-		"held by job on m1; m1 was lost, and its names are free in 3.2s":          {Owner: "job", Member: "m1", Gone: true, Until: 3200 * time.Millisecond},
-		"held by job on m1; m1 was lost, and its names are not free yet":          {Owner: "job", Member: "m1", Gone: true},
-		"held by job; its member was lost, and its names are not free yet":        {Owner: "job", Gone: true},
-		"suspended (by job); its member was lost, and its names are not free yet": {Owner: "job", Gone: true, Suspended: true},
+		"held by job on m1; m1 was lost, and its names are free in 3.2s":           {Owner: "job", Member: "m1", Gone: true, Until: 3200 * time.Millisecond},
+		"held by job on m1; m1 was lost, and its names are not free yet":           {Owner: "job", Member: "m1", Gone: true},
+		"held by job; its member was lost, and its names are not free yet":         {Owner: "job", Gone: true},
+		"suspended (by job); its member was lost, and its names are not free yet":  {Owner: "job", Gone: true, Suspended: true},
+		"held by job on m1; its hold limit has passed, and its grace ends in 3.2s": {Owner: "job", Member: "m1", Grace: true, Until: 3200 * time.Millisecond},
+		"held by job; its hold limit has passed":                                   {Owner: "job", Gone: true, Grace: true},
 	} {
 		if err.Error() != want || !errors.Is(err, holdfast.ErrHeld) {
 			t.Errorf("%+v reads %q; want %q, an ErrHeld", *err, err, want)

@@ -60,6 +60,9 @@ type Protocol[R Own] interface {
 	// Settled reports whether nothing that this member's clients have given up has still to be
 	// said to others: then a space that is closed here is (protocol.CloseSpace).
 	Settled() bool
+	// Graces lists the holds that have ended and whose names stay taken for a while, of this member's
+	// clients and of those that no other member speaks for.
+	Graces(protocol.Time) []Grace
 	// Condition says how the space is, with what its clients have. [Clients.Describe] begins it.
 	Condition(protocol.Time, Counts) *protocol.Condition
 }
@@ -183,8 +186,8 @@ func (c *Clients[R]) Empty() bool {
 }
 
 // Counts is how much the clients have, and whose answers they wait for.
-func (c *Clients[R]) Counts() Counts {
-	n := Counts{Locks: c.table.Names(), Waiters: c.table.Waiters(), Sessions: c.table.Sessions()}
+func (c *Clients[R]) Counts(now protocol.Time) Counts {
+	n := Counts{Locks: c.table.Names() + c.namesInGrace(now), Waiters: c.table.Waiters(), Sessions: c.table.Sessions()}
 	if n.Waiters == 0 {
 		return n
 	}

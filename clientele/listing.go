@@ -11,8 +11,8 @@ import (
 )
 
 // show copies a name, or the next part of it, as much as one answer tells.
-func (s *Survey[R]) show(a *Answer, name string) {
-	l := s.clients.table.Show(name)
+func (s *Survey[R]) show(now protocol.Time, a *Answer, name string) {
+	l := adding(s.clients.table.Show(name), s.clients.graces(now, "", name))
 	s.clients.markWaits(&l)
 	l, a.More = l.Part(a.Skip, maxTold)
 	a.Locks = append(a.Locks, l)
@@ -20,10 +20,12 @@ func (s *Survey[R]) show(a *Answer, name string) {
 
 // scan copies as many names as one answer tells. All of them are complete but the first,
 // where that is the only one.
-func (s *Survey[R]) scan(a *Answer, ask *Ask) {
+func (s *Survey[R]) scan(now protocol.Time, a *Answer, ask *Ask) {
+	graces := s.clients.graces(now, ask.Name, ask.Prefix) // whose names are not told yet
 	room, last, cut := maxTold, "", false
-	more := s.clients.table.Scan(ask.Name, ask.Prefix, min(ask.Limit, maxTold), func(l lock.Lock) bool {
-		part, rest := l.Part(0, room)
+	tell := func(l lock.Lock) bool {
+		part, rest := adding(l, graces).Part(0, room)
+		graces = slices.DeleteFunc(graces, func(g Grace) bool { return g.Name == l.Name })
 		if cut = rest > 0 && len(a.Locks) > 0; cut {
 			return false
 		}
@@ -32,8 +34,20 @@ func (s *Survey[R]) scan(a *Answer, ask *Ask) {
 		a.Locks = append(a.Locks, part)
 		a.More, room = rest, room-len(part.Holders)-len(part.Waiters)
 		return room > 0
+	}
+	before := func(name string) bool { // tells the names before it of which the table does not know
+		for len(graces) > 0 && (name == "" || graces[0].Name < name) {
+			if !tell(lock.Lock{Name: graces[0].Name}) {
+				cut = true
+				return false
+			}
+		}
+		return true
+	}
+	more := s.clients.table.Scan(ask.Name, ask.Prefix, min(ask.Limit, maxTold), func(l lock.Lock) bool {
+		return before(l.Name) && tell(l)
 	})
-	if more || cut {
+	if more || cut || !before("") {
 		a.Next = last
 	}
 }

@@ -22,6 +22,7 @@ type member struct {
 	ready    bool
 	why      error // what Explain says
 	ended    []string
+	kept     []Grace
 	ops      uint64
 }
 
@@ -104,6 +105,8 @@ func (m *member) Knows(w *wish) bool { return w.Waits || m.standing.Alone() }
 func (m *member) Settled() bool { return true }
 
 func (m *member) Awaits(w *wish, peer protocol.ID) bool { return slices.Contains(w.awaits, peer) }
+
+func (m *member) Graces(protocol.Time) []Grace { return slices.Clone(m.kept) }
 
 func (m *member) Withhold(w *wish) bool { return w.withhold }
 

@@ -16,6 +16,8 @@ type Request struct {
 	Key     Key
 	Arrival uint64 // counts those of this member
 	Owner   string // for people; its client where it named none
+	Client  string // for people, as is Reason
+	Reason  string
 	Shape   Shape
 	Try     bool          // it waits for what peers say, and not for those who hold
 	Hold    time.Duration // the hold limit that it asks for; 0 is none
@@ -78,7 +80,7 @@ func keyOf(q *lock.Request) Key { return Key{q.Session, q.ID, q.Name} }
 // newRequest is what a client asks for.
 func newRequest(q *lock.Request, arrival uint64) Request {
 	return Request{
-		Key: keyOf(q), Arrival: arrival, Owner: cmp.Or(q.Owner, q.Client),
+		Key: keyOf(q), Arrival: arrival, Owner: cmp.Or(q.Owner, q.Client), Client: q.Client, Reason: q.Reason,
 		Shape: Shape{q.Mode, q.Units, q.Capacity}, Try: q.Try, Hold: q.Hold, Belief: q.Belief,
 	}
 }

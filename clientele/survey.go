@@ -193,9 +193,9 @@ func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) A
 	a := Answer{Number: ask.Number, Skip: ask.Skip}
 	switch ask.Kind {
 	case AskShow:
-		s.show(&a, ask.Name)
+		s.show(now, &a, ask.Name)
 	case AskScan:
-		s.scan(&a, ask)
+		s.scan(now, &a, ask)
 	case AskBreak:
 		// Nobody may hold it here: then there is nothing to break, which is no error of this member's.
 		grants, err := s.clients.table.Break(now, ask.Name, ask.Token, &s.clients.scratch)
@@ -205,7 +205,7 @@ func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) A
 		}
 		s.clients.tell(now, out)
 	case AskCount:
-		a.Counts = s.clients.Counts()
+		a.Counts = s.clients.Counts(now)
 	}
 	return a
 }
@@ -326,5 +326,5 @@ func (s *Survey[R]) unanswered(now protocol.Time, o *operation, err error, out *
 
 // Own is how the space is at this member, with what its own clients have.
 func (s *Survey[R]) Own(now protocol.Time) *protocol.Condition {
-	return s.clients.protocol.Condition(now, s.clients.Counts())
+	return s.clients.protocol.Condition(now, s.clients.Counts(now))
 }

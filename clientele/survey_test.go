@@ -321,3 +321,68 @@ func TestOperatorsAreBounded(t *testing.T) {
 		t.Error("who is alone waits for others")
 	}
 }
+
+// TestNamesInGraceAreShown: with those that the table knows, in the order of their names, whole pages at a time, and
+// counted once.
+func TestNamesInGraceAreShown(t *testing.T) {
+	m := newMember(t, 1)
+	m.ask(1, func(q *lock.Request) { q.Name, q.Mode, q.Units, q.Capacity = "d", holdfast.ModeSlots, 1, 2 })
+	m.permit(1, 7)
+	of := func(name string, token holdfast.Token, mode holdfast.Mode) Grace {
+		return Grace{Name: name, Grant: lock.Grant{Token: token, Mode: mode, Until: m.now + time.Minute, Holds: 1, Grace: true}}
+	}
+	m.kept = []Grace{of("e", 4, 0), of("d", 3, holdfast.ModeSlots), of("b", 2, 0), of("a", 1, 0), of("x", 9, 0)}
+	show := func(name string) string {
+		return tokensOf(*m.call(&protocol.Show{Name: name}).Replies[0].Result.(*lock.Lock))
+	}
+	for name, want := range map[string]string{"a": "a 1g", "d": "d 3g 7", "c": "c", "x": "x 9g"} {
+		if got := show(name); got != want {
+			t.Errorf("shown is %q, want %q", got, want)
+		}
+	}
+	for limit, want := range map[int][]string{
+		1: {"a 1g", "b 2g", "d 3g 7", "e 4g", "x 9g"}, 2: {"a 1g, b 2g", "d 3g 7, e 4g", "x 9g"}, 9: {"a 1g, b 2g, d 3g 7, e 4g, x 9g"},
+	} {
+		var pages []string
+		for after := ""; ; {
+			page := m.call(&protocol.Scan{After: after, Limit: limit}).Replies[0].Result.(*protocol.Scanned)
+			var names []string
+			for _, l := range page.Locks {
+				names = append(names, tokensOf(l))
+			}
+			if pages = append(pages, strings.Join(names, ", ")); page.Next == "" {
+				break
+			}
+			after = page.Next
+		}
+		if !slices.Equal(pages, want) {
+			t.Errorf("pages of %d are %q, want %q", limit, pages, want)
+		}
+	}
+	if page := m.call(&protocol.Scan{Prefix: "d", Limit: 9}).Replies[0].Result.(*protocol.Scanned); len(page.Locks) != 1 {
+		t.Errorf("names with the prefix are %v", page.Locks)
+	}
+	if counts := m.clients.Counts(m.now); counts.Locks != 5 {
+		t.Errorf("%d names are taken, want 5", counts.Locks)
+	}
+	m.kept = nil
+	for i := range 2 * maxTold {
+		m.kept = append(m.kept, of(fmt.Sprintf("n%03d", i), 1, 0))
+	}
+	answer := m.survey.answer(m.now, &Ask{Kind: AskScan, Limit: maxTold}, nil)
+	if n := len(answer.Locks); n != maxTold || answer.Next != answer.Locks[n-1].Name {
+		t.Errorf("%d names are told up to %q, want %d", n, answer.Next, maxTold)
+	}
+}
+
+// tokensOf is a name and the tokens of its holders, with a g for those in their grace.
+func tokensOf(l lock.Lock) string {
+	text := l.Name
+	for _, g := range l.Holders {
+		text += fmt.Sprintf(" %d", g.Token)
+		if g.Grace {
+			text += "g"
+		}
+	}
+	return text
+}

@@ -18,10 +18,12 @@ type HeldBy struct {
 	// gave as its reason for that.
 	Suspended bool
 	Reason    string
-	// Gone says that the holder's member was lost, and Left how long it may hold still; 0 where
-	// that is not known.
-	Gone bool
-	Left time.Duration
+	// Gone says that the holder's member was lost, and Grace that its hold limit has passed and that the
+	// name stays taken so that it can stop. Left is for how long, at most, of either; 0 where that is
+	// not known.
+	Gone  bool
+	Grace bool
+	Left  time.Duration
 }
 
 func (h *HeldBy) Error() string { return h.Unwrap().Error() }
@@ -30,7 +32,7 @@ func (h *HeldBy) Error() string { return h.Unwrap().Error() }
 func (h *HeldBy) Unwrap() error { return h.told() }
 
 func (h *HeldBy) told() *holdfast.HeldError {
-	return &holdfast.HeldError{Owner: h.Owner, Others: h.Others, Suspended: h.Suspended, Reason: h.Reason, Gone: h.Gone, Until: h.Left}
+	return &holdfast.HeldError{Owner: h.Owner, Others: h.Others, Suspended: h.Suspended, Reason: h.Reason, Gone: h.Gone, Grace: h.Grace, Until: h.Left}
 }
 
 // Tell returns the error for people: with the name of the holder's member, and since when

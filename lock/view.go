@@ -27,6 +27,9 @@ type Grant struct {
 	Until   Time // the end of its hold limit on the authority's clock, or Never; in History: when it ended
 	Holds   int
 	Revoked bool // it shall end, and its holder has not yet said that it has stopped
+	// Grace says that its hold limit has ended it, and that the name stays taken until Until, so that
+	// its holder can stop.
+	Grace bool
 }
 
 // Wait is one waiter.

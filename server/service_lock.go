@@ -135,9 +135,11 @@ func (s *service) lockDocument(p *paper, space *Space, l lock.Lock) wire.Lock {
 }
 
 // holderDocument is grantDocument for a grant that has not ended: it does when its
-// session does, or before.
+// session does, or before; but in its grace it does not depend on its session.
 func (s *service) holderDocument(p *paper, g lock.Grant) wire.Grant {
-	g.Until = min(g.Until, s.sessionEnd(p, g.Session))
+	if !g.Grace {
+		g.Until = min(g.Until, s.sessionEnd(p, g.Session))
+	}
 	return s.grantDocument(p, g)
 }
 
@@ -145,7 +147,7 @@ func (s *service) grantDocument(p *paper, g lock.Grant) wire.Grant {
 	return wire.Grant{
 		Owner: g.Owner, Session: g.Session.String(), Member: p.view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
 		Mode: g.Mode, Units: g.Units, Token: g.Token,
-		Since: wire.At(s.driver.Wall(g.Since)), Until: s.wallOrNone(g.Until), Reason: g.Reason,
+		Since: wire.At(s.driver.Wall(g.Since)), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace,
 	}
 }
 

@@ -86,8 +86,12 @@ func (s *service) explain(space *Space, name string, err error) error {
 		return s.unheld(space, err)
 	}
 	first := shown.Holders[0]
-	return &holdfast.HeldError{
+	told := &holdfast.HeldError{
 		Owner: cmp.Or(first.Owner, first.Client), Member: view.Name(protocol.ID(first.Session.Member)),
-		Since: s.driver.Wall(first.Since), Others: len(shown.Holders) - 1,
+		Since: s.driver.Wall(first.Since), Others: len(shown.Holders) - 1, Grace: first.Grace,
 	}
+	if first.Grace {
+		told.Until = max(0, first.Until-s.now())
+	}
+	return told
 }

@@ -117,7 +117,7 @@ func (s *service) presentAgain(q *request, arrived protocol.Time) (answer wire.A
 			return wire.AcquiredAll{}, failed("acquire", o.space.Name, g.name, err)
 		}
 		stands := slices.ContainsFunc(shown.Holders, func(h lock.Grant) bool {
-			return h.Session == q.taken.session.id && h.Token == g.decision.Token && !h.Revoked
+			return h.Session == q.taken.session.id && h.Token == g.decision.Token && !h.Revoked && !h.Grace
 		})
 		if !stands {
 			return wire.AcquiredAll{}, failed("acquire", o.space.Name, g.name, holdfast.ErrNotHeld)

@@ -79,8 +79,9 @@ type Grant struct {
 	Units   int            `json:"units"`
 	Token   holdfast.Token `json:"token"`
 	Since   Time           `json:"since"`
-	Until   Time           `json:"until,omitzero"` // when it ends if its session is not renewed; in a history, when it ended
+	Until   Time           `json:"until,omitzero"` // when it ends if its session is not renewed; in its grace, when that ends; in a history, when it ended
 	Reason  string         `json:"reason"`
+	Grace   bool           `json:"grace,omitempty"` // its hold limit has ended it, and the name stays taken so that its holder can stop
 }
 
 // Wait is one request in the queue of a name.
@@ -297,6 +298,7 @@ type Problem struct {
 	Since  Time   `json:"since,omitzero"`   // code held: since when
 	Others int    `json:"others,omitempty"` // code held: how many more
 	Gone   bool   `json:"gone,omitempty"`   // code held: its member was lost
+	Grace  bool   `json:"grace,omitempty"`  // code held: its hold limit has passed, and the name has a grace
 
 	// Codes unavailable, held: how long that lasts from when the answer leaves, as far as is known.
 	Until Duration `json:"until,omitzero"`

@@ -71,7 +71,7 @@ func ToProblem(err error) *api.Problem {
 		p.Owner, p.Member, p.Others = held.Owner, held.Member, int32(held.Others)
 		p.Since = At(held.Since).Nanoseconds()
 		p.Suspended, p.Reason = held.Suspended, held.Reason
-		p.Gone, p.Until = held.Gone, int64(held.Until)
+		p.Gone, p.Grace, p.Until = held.Gone, held.Grace, int64(held.Until)
 	case errors.As(err, &unavailable):
 		p.Why, p.Until = clean(unavailable.Why), int64(unavailable.Until)
 	case errors.As(err, &limit):
@@ -142,7 +142,7 @@ func typed(p *api.Problem) error {
 			return holdfast.ErrHeld
 		}
 		held := &holdfast.HeldError{Owner: p.GetOwner(), Member: p.GetMember(), Others: int(p.GetOthers()), Suspended: p.GetSuspended(), Reason: p.GetReason()}
-		held.Gone, held.Until = p.GetGone(), time.Duration(p.GetUntil())
+		held.Gone, held.Grace, held.Until = p.GetGone(), p.GetGrace(), time.Duration(p.GetUntil())
 		if p.GetSince() != 0 {
 			held.Since = time.Unix(0, p.GetSince())
 		}
@@ -186,7 +186,7 @@ func NewProblem(err error) Problem {
 		Detail: p.GetDetail(), Code: p.GetCode(), Space: p.GetSpace(), Name: p.GetName(),
 		Why: p.GetWhy(), Limit: p.GetLimit(), Value: p.GetValue(),
 		Owner: p.GetOwner(), Member: p.GetMember(), Since: AtNanoseconds(p.GetSince()), Others: int(p.GetOthers()),
-		Gone: p.GetGone(), Until: Duration(p.GetUntil()),
+		Gone: p.GetGone(), Grace: p.GetGrace(), Until: Duration(p.GetUntil()),
 	}
 	var wrapped *holdfast.Error
 	if errors.As(err, &wrapped) && wrapped.Err != nil {

@@ -91,6 +91,7 @@ func told() map[string]error {
 		"who holds it":      held,
 		"suspended":         &holdfast.HeldError{Owner: "operator", Member: "b", Since: time.Now().Add(-time.Hour), Suspended: true, Reason: "restore"},
 		"gone":              &holdfast.HeldError{Owner: "job-7", Member: "b", Gone: true, Until: 3 * time.Second},
+		"in its grace":      &holdfast.HeldError{Owner: "job-7", Member: "b", Grace: true, Until: 3 * time.Second},
 		"recovering":        &holdfast.UnavailableError{Why: "b was lost", Until: 3 * time.Second},
 		"without an end":    &holdfast.UnavailableError{Why: "there is no view yet"},
 		"held by a since":   &holdfast.HeldError{Owner: "waits since yesterday"},

@@ -71,6 +71,9 @@ func shown(l *lock.Lock, client func(lock.SessionID) string) string {
 		if h.Revoked {
 			b.WriteString("(revoked)")
 		}
+		if h.Grace {
+			fmt.Fprintf(&b, "(grace token=%d:%d until=%v)", h.Token>>32, h.Token&(1<<32-1), h.Until)
+		}
 	}
 	for _, w := range l.Waiters {
 		fmt.Fprintf(&b, " waiter=%s#%d", client(w.Session), w.Request)

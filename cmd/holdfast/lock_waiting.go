@@ -216,6 +216,9 @@ func sentenceOf(o occurrence, shown *wire.Lock, err error) string {
 		if others := len(shown.Holders) - 1; others > 0 {
 			text += fmt.Sprintf(" and %d more", others)
 		}
+		if first := shown.Holders[0]; first.Grace {
+			text += "; its hold limit has passed, and its grace ends at " + first.Until.Local().Format(time.TimeOnly)
+		}
 	}
 	return text
 }

@@ -42,7 +42,7 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	if c.Bool("json") {
 		return list(ctx, c, func(page []wire.Lock) error { return printLines(p, page) })
 	}
-	t := newTable("NAME", "MODE", "TOKEN", "HOLDER", "MEMBER", "SINCE", "WAITERS", "REASON")
+	t := newTable("NAME", "STATE", "MODE", "TOKEN", "HOLDER", "MEMBER", "SINCE", "WAITERS", "REASON")
 	return list(ctx, c, func(page []wire.Lock) error {
 		for i := range page {
 			lockRows(t, &page[i])
@@ -116,11 +116,11 @@ func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages ch
 func lockRows(t *table, lock *wire.Lock) {
 	waiters := strconv.Itoa(len(lock.Waiters))
 	for _, g := range lock.Holders {
-		t.row(shownName(lock.Name), shownMode(g.Mode, g.Units, lock.Capacity), shownToken(g.Token), shownOwner(g.Owner, g.Client),
+		t.row(shownName(lock.Name), grantState(g), shownMode(g.Mode, g.Units, lock.Capacity), shownToken(g.Token), shownOwner(g.Owner, g.Client),
 			g.Member, shownTime(g.Since), waiters, g.Reason)
 	}
 	if len(lock.Holders) == 0 {
-		t.row(shownName(lock.Name), shownMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "")
+		t.row(shownName(lock.Name), stateOf(lock), shownMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "")
 	}
 }
 

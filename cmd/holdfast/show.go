@@ -15,12 +15,13 @@ import (
 // showCommand tells everything about one name.
 func (p *program) showCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "show",
-		Usage:       "show one lock in full: holders, queue, token, last grants",
-		UsageText:   name + " show NAME [--json] [--stale] [flags]",
-		Description: "Exits with 3 when nobody holds it.",
-		Flags:       clientFlags(switchFlag("json", "print one JSON document"), staleFlag()),
-		Action:      p.show,
+		Name:      "show",
+		Usage:     "show one lock in full: holders, queue, token, last grants",
+		UsageText: name + " show NAME [--json] [--stale] [flags]",
+		Description: "Exits with 3 when it is free. In state grace its hold limit has passed, and the name stays taken\n" +
+			"for its last holder, so that it can stop, until the time shown (protocol bakery).",
+		Flags:  clientFlags(switchFlag("json", "print one JSON document"), staleFlag()),
+		Action: p.show,
 	}
 }
 
@@ -51,16 +52,12 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 // lockTables tells of a lock itself, and of holders, waiters and history where there
 // are any.
 func lockTables(lock *wire.Lock) []*table {
-	state := "free"
-	if len(lock.Holders) > 0 {
-		state = "held"
-	}
 	t := newTable("NAME", "SPACE", "STATE", "MODE", "TOKEN", "HOLDERS", "WAITERS")
 	mode := ""
 	if len(lock.Holders)+len(lock.Waiters) > 0 {
 		mode = shownMode(lock.Mode, lock.Units, lock.Capacity)
 	}
-	t.row(shownName(lock.Name), lock.Space, state, mode, shownToken(lock.Token), strconv.Itoa(len(lock.Holders)), strconv.Itoa(len(lock.Waiters)))
+	t.row(shownName(lock.Name), lock.Space, stateOf(lock), mode, shownToken(lock.Token), strconv.Itoa(len(lock.Holders)), strconv.Itoa(len(lock.Waiters)))
 	tables := []*table{t}
 	if len(lock.Holders) > 0 {
 		tables = append(tables, grantTable("HOLDER", "UNTIL", lock.Holders, lock.Capacity))
@@ -72,6 +69,25 @@ func lockTables(lock *wire.Lock) []*table {
 		tables = append(tables, grantTable("FORMER HOLDER", "ENDED", lock.History, 0))
 	}
 	return tables
+}
+
+// stateOf says whether a name is held, taken for its last holder because it has a grace, or free.
+func stateOf(lock *wire.Lock) string {
+	switch {
+	case len(lock.Holders) == 0:
+		return "free"
+	case slices.ContainsFunc(lock.Holders, func(g wire.Grant) bool { return !g.Grace }):
+		return "held"
+	}
+	return "grace"
+}
+
+// grantState says whether a holder holds, or is in its grace.
+func grantState(g wire.Grant) string {
+	if g.Grace {
+		return "grace"
+	}
+	return "held"
 }
 
 // grantTable lists grants. The capacity is that of live ones; 0 where it is not known.

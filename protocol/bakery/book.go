@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -209,13 +208,4 @@ func (p *page) differing(t *Ticket, master protocol.ID) int {
 		}
 	}
 	return 0
-}
-
-// heldBy says who a ticket is, for whoever waits for it.
-func (t *ticket) heldBy(now protocol.Time) *lock.HeldBy {
-	by := &lock.HeldBy{Owner: t.Owner, Holder: t.Session, Suspended: t.Name == lock.Whole}
-	if t.step == locked && t.since != 0 {
-		by.Age = now - t.since
-	}
-	return by
 }

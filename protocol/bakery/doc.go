@@ -115,7 +115,8 @@
 // Config.Grace. Its member ends it then. The master has heard how long that is, and has told the other leaders
 // (Unlocking), so it is as long if the member is lost meanwhile, and under the next leaders: only a member that is lost
 // together with all leaders who know takes it along. A session that ends, and a member that is lost before the
-// hold limit, have waits of their own, which are the lease's.
+// hold limit, have waits of their own, which are the lease's. People are shown the last holder, by its member or,
+// where that is lost, by the ticket's master; and that is who a refusal names.
 //
 // # Links
 //

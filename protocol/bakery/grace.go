@@ -36,6 +36,26 @@ func (m *Machine) beginGrace(now protocol.Time, r *request, d time.Duration, out
 	}
 }
 
+// Graces lists those of this member's clients and, by the master of their tickets, those of members that
+// have left.
+func (p proxy) Graces(now protocol.Time) (list []clientele.Grace) {
+	for _, g := range p.graces {
+		list = append(list, g.request.InGrace(g.until))
+	}
+	if !p.serves || p.gracesDue == protocol.Never {
+		return list
+	}
+	for _, t := range p.book.all() {
+		if t.master == p.config.Self && t.until > now && !p.present(t.For) {
+			list = append(list, clientele.Grace{Name: t.Name, Capacity: t.Capacity, Grant: lock.Grant{
+				Session: t.Session, Owner: t.Owner, Mode: t.Mode, Units: t.Units, Token: t.token, Since: t.since,
+				Until: t.until, Holds: 1, Grace: true,
+			}})
+		}
+	}
+	return list
+}
+
 // stopsInGrace takes the release of what its hold limit has ended: its holder has stopped, and the
 // name is free at once. It reports whether the call is one. It is answered as any other release is.
 func (m *Machine) stopsInGrace(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {

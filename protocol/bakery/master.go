@@ -39,7 +39,7 @@ func (m *Machine) draw(now protocol.Time, t Ticket, out *protocol.Effects) *tick
 	x := m.book.enter(t, m.config.Self, m.book.serials[m.config.Self]+1)
 	if t.Try {
 		if by := m.inTheWay(x, m.config.Self); by != nil {
-			m.fail(now, x, Failed{Why: FailedHeld, By: by.heldBy(now)}, out)
+			m.fail(now, x, Failed{Why: FailedHeld, By: m.heldBy(now, by)}, out)
 			return x
 		}
 	}
@@ -276,7 +276,7 @@ func (m *Machine) refuseTry(now protocol.Time, x *ticket, out *protocol.Effects)
 	}
 	_, by := x.page.before(x)
 	if by != nil && (by.master == m.config.Self || slices.Contains(x.heard, by.master)) {
-		m.fail(now, x, Failed{Why: FailedHeld, By: by.heldBy(now)}, out)
+		m.fail(now, x, Failed{Why: FailedHeld, By: m.heldBy(now, by)}, out)
 	}
 }
 

@@ -90,7 +90,29 @@ func (p proxy) Explain(now protocol.Time, r *request, err error) error {
 		}
 		return &lock.Unavailable{Why: "no answer yet from the leaders, " + strings.Join(names, ", ")}
 	}
+	if by := p.holder(now, r.Request.Key.Name); by != nil {
+		return p.marked(now, by)
+	}
 	return err
+}
+
+// holder says who holds a name, or has held it and is in its grace, as far as this member knows; else nil.
+func (m *Machine) holder(now protocol.Time, name string) *lock.HeldBy {
+	if m.serves && m.book.names[name] != nil {
+		for _, t := range m.book.names[name].tickets {
+			if t.mayBeLocked() {
+				return m.heldBy(now, t)
+			}
+		}
+	}
+	for _, g := range m.graces {
+		if g.request.Request.Key.Name == name {
+			by := g.request.HeldBy(now)
+			by.Grace, by.Left = true, max(0, g.until-now)
+			return by
+		}
+	}
+	return nil
 }
 
 // Knows reports whether a request is known to have to wait.
@@ -325,9 +347,24 @@ func (m *Machine) marked(now protocol.Time, by *lock.HeldBy) *lock.HeldBy {
 	}
 	told := *by
 	if told.Gone = true; m.openFrom != protocol.Never {
-		told.Left = max(0, m.openFrom-now)
+		told.Left = max(told.Left, m.openFrom-now) // its grace may last longer
 	}
 	return &told
+}
+
+// heldBy says who a ticket is, for whoever waits for it. A grace is counted by the member of its holder, and by
+// the slowest clock where that is lost.
+func (m *Machine) heldBy(now protocol.Time, t *ticket) *lock.HeldBy {
+	by := &lock.HeldBy{Owner: t.Owner, Holder: t.Session, Suspended: t.Name == lock.Whole}
+	if t.step == locked && t.since != 0 {
+		by.Age = now - t.since
+	}
+	if by.Left = max(0, t.until-now); by.Left > 0 {
+		if by.Grace = true; m.present(t.For) {
+			by.Left = lock.Shrink(by.Left, m.config.Table.Drift)
+		}
+	}
+	return by
 }
 
 // failure is what a client is told.

@@ -38,7 +38,7 @@ func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering,
 	}
 	if t.Try {
 		if by := m.inTheWay(t, m.config.Self); by != nil {
-			answer.By = by.heldBy(now)
+			answer.By = m.heldBy(now, by)
 		}
 	}
 	m.say(now, from, answer, out)

@@ -98,6 +98,9 @@ func (w wishes) Knows(r *request) bool {
 // Withhold reports that the store still says that the name is taken.
 func (w wishes) Withhold(r *request) bool { return true }
 
+// Graces reports that names are free when their holds have ended.
+func (w wishes) Graces(protocol.Time) []clientele.Grace { return nil }
+
 // Settled reports whether the store has taken all that this process has given up.
 func (w wishes) Settled() bool {
 	//tidy:unordered nothing is told

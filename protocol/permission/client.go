@@ -101,6 +101,9 @@ func (w wishes) Knows(r *request) bool {
 // Withhold reports that nobody else knows of what was released here: peers ask this member.
 func (w wishes) Withhold(*request) bool { return false }
 
+// Graces reports that names are free when their holds have ended.
+func (w wishes) Graces(protocol.Time) []clientele.Grace { return nil }
+
 // Settled reports that others ask this member when they want to know.
 func (w wishes) Settled() bool { return true }
 

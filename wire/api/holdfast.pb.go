@@ -1595,6 +1595,7 @@ type Problem struct {
 	Reason        string                 `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`        // code held: of a suspension
 	Until         int64                  `protobuf:"varint,14,opt,name=until,proto3" json:"until,omitempty"`         // codes unavailable, held: how many nanoseconds that lasts from now on, as far as is known
 	Gone          bool                   `protobuf:"varint,15,opt,name=gone,proto3" json:"gone,omitempty"`           // code held: the holder's member was lost
+	Grace         bool                   `protobuf:"varint,16,opt,name=grace,proto3" json:"grace,omitempty"`         // code held: the holder's hold limit has passed, and the name has a grace
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1730,6 +1731,13 @@ func (x *Problem) GetUntil() int64 {
 func (x *Problem) GetGone() bool {
 	if x != nil {
 		return x.Gone
+	}
+	return false
+}
+
+func (x *Problem) GetGrace() bool {
+	if x != nil {
+		return x.Grace
 	}
 	return false
 }
@@ -3638,7 +3646,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\"?\n" +
 	"\x05Moved\x12\x1c\n" +
 	"\tauthority\x18\x01 \x01(\tR\tauthority\x12\x18\n" +
-	"\amembers\x18\x02 \x03(\tR\amembers\"\xd9\x02\n" +
+	"\amembers\x18\x02 \x03(\tR\amembers\"\xef\x02\n" +
 	"\aProblem\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x10\n" +
@@ -3655,7 +3663,8 @@ const file_holdfast_proto_rawDesc = "" +
 	"\tsuspended\x18\f \x01(\bR\tsuspended\x12\x16\n" +
 	"\x06reason\x18\r \x01(\tR\x06reason\x12\x14\n" +
 	"\x05until\x18\x0e \x01(\x03R\x05until\x12\x12\n" +
-	"\x04gone\x18\x0f \x01(\bR\x04gone\"\"\n" +
+	"\x04gone\x18\x0f \x01(\bR\x04gone\x12\x14\n" +
+	"\x05grace\x18\x10 \x01(\bR\x05grace\"\"\n" +
 	"\x04JSON\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\"\xf7\x02\n" +
 	"\x0eAcquireRequest\x12\x14\n" +

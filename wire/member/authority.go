@@ -15,7 +15,7 @@ const (
 	leastEnded    = 10
 	leastReleased = 11
 	leastSeat     = 24
-	leastGrant    = 19
+	leastGrant    = 20
 	leastWait     = 18
 	leastLock     = 8
 
@@ -258,6 +258,7 @@ func (c *coder) grant(v *lock.Grant) {
 	c.span(&v.Until)
 	c.count(&v.Holds)
 	c.truth(&v.Revoked)
+	c.truth(&v.Grace)
 }
 
 func (c *coder) waiter(v *lock.Wait) {

@@ -136,6 +136,7 @@ func (c *coder) held(v *lock.HeldBy) {
 	c.truth(&v.Suspended)
 	text(c, &v.Reason)
 	c.truth(&v.Gone)
+	c.truth(&v.Grace)
 	c.span(&v.Left)
 }
 

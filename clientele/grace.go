@@ -1,0 +1,62 @@
+package clientele
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Grace is a hold that its hold limit has ended, and whose name stays taken until Grant.Until, so that
+// its holder can stop. The table does not know it any more; people are shown it as a holder.
+type Grace struct {
+	Name     string
+	Capacity int // slots only
+	Grant    lock.Grant
+}
+
+// InGrace makes one of a request that was held.
+func (r *Request) InGrace(until protocol.Time) Grace {
+	return Grace{Name: r.Key.Name, Capacity: r.Shape.Capacity, Grant: lock.Grant{
+		Session: r.Key.Session, Owner: r.Owner, Client: r.Client, Reason: r.Reason, Mode: r.Shape.Mode, Units: r.Shape.Units,
+		Token: r.Token, Since: r.Since, Until: until, Holds: 1, Grace: true,
+	}}
+}
+
+// graces lists, in order of their names, those whose names begin with prefix and come after a name.
+func (c *Clients[R]) graces(now protocol.Time, after, prefix string) []Grace {
+	list := slices.DeleteFunc(c.protocol.Graces(now), func(g Grace) bool { return g.Name <= after || !strings.HasPrefix(g.Name, prefix) })
+	slices.SortStableFunc(list, func(a, b Grace) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// adding returns a name with those of the graces that are of it among its holders.
+func adding(l lock.Lock, graces []Grace) lock.Lock {
+	for _, g := range graces {
+		if g.Name != l.Name {
+			continue
+		}
+		if len(l.Holders) == 0 {
+			l.Mode, l.Capacity = g.Grant.Mode, g.Capacity
+		}
+		l.Units += g.Grant.Units
+		l.Token = max(l.Token, g.Grant.Token)
+		l.Holders = append(l.Holders, g.Grant)
+	}
+	slices.SortStableFunc(l.Holders, func(a, b lock.Grant) int { return cmp.Compare(a.Token, b.Token) })
+	return l
+}
+
+// namesInGrace is how many names are taken by graces alone.
+func (c *Clients[R]) namesInGrace(now protocol.Time) (names int) {
+	graces := c.graces(now, "", "")
+	for i := range graces {
+		name := graces[i].Name
+		if l := c.table.Show(name); (i == 0 || graces[i-1].Name != name) && len(l.Holders)+len(l.Waiters) == 0 {
+			names++
+		}
+	}
+	return names
+}
