@@ -7,10 +7,42 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/storage/cell"
 )
 
 // dataName is where `serve` keeps data in a state folder, unless it is told otherwise.
 const dataName = "data"
+
+// What a state folder has of a member that has founded its cluster alone.
+const (
+	aloneName = "founded-alone"
+	aloneText = "This member has founded its cluster alone, and must not start as one of several founders.\n"
+)
+
+// checkFounded refuses to be one of several founders with the folder of a member that has founded a cluster alone: it is
+// a majority of that cluster by itself, and would grant without asking the others. The first life writes down that it is
+// alone, because a view of one member is also what several founders may have come to.
+func (n *Node) checkFounded(remembered membership.Cell) error {
+	if n.config.State == "" || n.config.guest() {
+		return nil
+	}
+	if !n.config.clustered() {
+		if remembered.Incarnation > 0 {
+			return nil
+		}
+		if err := cell.Replace(n.config.State, aloneName, []byte(aloneText)); err != nil {
+			return fmt.Errorf("write down that this member founds its cluster alone: %w", err)
+		}
+		return nil
+	}
+	if alone, err := exists(filepath.Join(n.config.State, aloneName)); !alone || err != nil {
+		return err
+	}
+	return fmt.Errorf("%s, which it has founded alone, and it is to be one of %d founders: it would go on as that cluster, and grant without the others. "+
+		"Start it without --join and --expect as before, and the others with --join as its guests; "+
+		"or start afresh: stop every member of that cluster, and remove %s or give another folder with --state DIR",
+		n.whose(remembered), len(n.config.founders()), n.config.State)
+}
 
 // checkFormer refuses a state folder in which an earlier life of this member has kept its spaces in another way: locks
 // that its clients may still hold are in memory, or on the disk, where this life would not look for them.

@@ -59,6 +59,19 @@ func TestFormerLife(t *testing.T) {
 	shut(t, life(t, inMemory))
 }
 
+// TestFoundedAlone: the folder of a member that has founded a cluster alone is not one of several founders', each of which
+// would grant alone.
+func TestFoundedAlone(t *testing.T) {
+	state := t.TempDir()
+	alone := node.Config{Name: "m1", State: state, Serves: true}
+	shut(t, life(t, alone))
+	founder := alone
+	founder.Listen, founder.Expect = "127.0.0.1:4141", 3
+	founder.Join = []string{"127.0.0.1:4141", "127.0.0.1:4142", "127.0.0.1:4143"}
+	startsNot(t, founder, "state folder "+state+` is that of member "m1" of cluster `, "which it has founded alone, and it is to be one of 3 founders", "start afresh")
+	shut(t, life(t, alone))
+}
+
 // TestFormerCell: a data folder that has its own cell, as after a restore of a snapshot, wants no other.
 func TestFormerCell(t *testing.T) {
 	c := node.Config{Name: "m1", Data: t.TempDir(), Serves: true, Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}

@@ -149,7 +149,7 @@ func (n *Node) build() (protocol.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := n.checkFormer(remembered); err != nil {
+	if err := errors.Join(n.checkFormer(remembered), n.checkFounded(remembered)); err != nil {
 		return nil, err
 	}
 	if err := n.openTrace(); err != nil {

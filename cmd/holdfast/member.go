@@ -313,7 +313,7 @@ func badStart(err error, data bool) error {
 		return misconfigured("serve: %w; stop that one, or give this one another --state", err)
 	case data && errors.As(err, &disk):
 		return misconfigured("serve: %w; "+unwritable, err)
-	case strings.Contains(err.Error(), "data folder"): // the sentence says what to do
+	case strings.Contains(err.Error(), "data folder"), strings.Contains(err.Error(), "start afresh"): // the sentence says what to do
 		return misconfigured("serve: %w", err)
 	case strings.Contains(err.Error(), ": claim: "): // what the store cannot do, with the fix
 		return misconfigured("serve: %w", err)
