@@ -559,6 +559,8 @@ func TestQueueIsBounded(t *testing.T) {
 	if err := lock.UnlockAsync(); err != nil {
 		t.Errorf("Unlock at the bound: %v", err)
 	}
+	v.broken() // it may have waited for too long
+	v = s.accept()
 	v.welcome("a-1", testTTL)
 	v.wantOp("release", lock.Request())
 	v.acquireOp("x")

@@ -72,14 +72,17 @@ func (w *runningWatcher) shown() (string, chan struct{}) {
 // probe is the name with which a watcher is provoked.
 const probe = "watch/probe"
 
-// provoke makes things happen until the watcher has shown one of them.
+// probed is a grant of it, in either form of an event.
+var probed = regexp.MustCompile("granted.*" + probe)
+
+// provoke makes things happen until the watcher has shown a grant.
 func (w *runningWatcher) provoke(ts *testscript.TestScript) {
 	c := scriptWish{name: probe}.open(ts)
 	for {
 		held, err := c.Lock(context.Background(), probe)
 		ts.Check(err)
 		ts.Check(held.Unlock(context.Background()))
-		if out, _ := w.shown(); regexp.MustCompile(probe).MatchString(out) {
+		if out, _ := w.shown(); probed.MatchString(out) {
 			return
 		}
 		select {
