@@ -28,7 +28,7 @@ type judge struct {
 	lost      int                       // locks that ended by something else than their holders
 	losses    map[holdfast.Loss]int     // of those, why
 	survivors survivors
-	tenants   map[tenant]*having // nil where what is released may be kept, or a partition has sides
+	tenants   map[tenant]*having // nil where judge_freed.go says so
 	lease     time.Duration      // of the members
 	succeeded instant            // when an authority changed last
 	histories *histories         // nil where they are not recorded

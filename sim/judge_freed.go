@@ -14,6 +14,9 @@ import (
 // Another authority takes a release while the one before it may still refuse, for as long as its role
 // lasts: nothing is judged for two leases after an authority has changed.
 //
+// Nothing is judged where what is released may be kept (hold_on), where each side of a partition goes on, and
+// where several members decide together: what one of them has not heard it still takes for held.
+//
 // Of what has ended in another way the judge cannot know when the authority knows of it:
 // it was given up, it was lost, it was refused and is sent again, its member has lapsed. The
 // session counts no more then, for that name.

@@ -96,7 +96,7 @@ func (w *world) stage() {
 	} else if w.compared {
 		w.judge.histories = newHistories(w.judge)
 	}
-	if w.judge.sides == nil && s.holdOn == 0 && s.claim.HoldOn == 0 {
+	if w.judge.sides == nil && s.holdOn == 0 && s.claim.HoldOn == 0 && !w.protocol.Leads && !w.protocol.Peers {
 		w.judge.tenants, w.judge.lease = map[tenant]*having{}, s.lease
 	}
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
