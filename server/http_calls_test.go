@@ -187,12 +187,12 @@ func TestExpiredSession(t *testing.T) {
 	b := newWebBed(t, nil)
 	got := b.acquire(object{"name": "x", "ttl": "1s"})
 	b.clock.Advance(2 * time.Second)
+	b.acquire(object{"name": "x", "wait": "1m"}) // a renewal before the expiry is judged would count as one that had waited
 	for _, path := range []string{"/v1/sessions/renew", "/v1/sessions/end"} {
 		if gone := b.post(404, path, object{"session": got.text("session")}); gone.text("code") != "unknown_session" {
 			t.Errorf("%s: %s", path, gone.raw)
 		}
 	}
-	b.acquire(object{"name": "x"})
 }
 
 func TestReleaseOfWhatIsNotHeld(t *testing.T) {

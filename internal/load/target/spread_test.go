@@ -32,7 +32,7 @@ func TestSpread(t *testing.T) {
 	}
 	result, err := load.Run(limitedContext(t), load.Config{
 		Targets: targets, Workloads: []string{load.Uncontended, load.Hot}, Workers: []int{1, 2, 3}, Think: []time.Duration{0},
-		Rounds: 1, Duration: 200 * time.Millisecond, Machine: b,
+		Rounds: 1, Duration: 400 * time.Millisecond, Machine: b,
 	})
 	if err != nil || result.FirstError != nil {
 		t.Fatal(err, result)
