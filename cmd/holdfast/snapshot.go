@@ -206,6 +206,12 @@ func (p *program) restoreSnapshot(c *cli.Command, order *node.Restore) error {
 			return err
 		}
 	}
+	if order.Grace == 0 { // the longest ttl that a client can have had, which is a day by default
+		_, err := fmt.Fprintln(p.stdout, "where every client of the former cluster has stopped, restore into another folder with --grace 0: then locks are granted at once")
+		if err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(p.stdout, "start the member: %s serve --data %s\n", name, restored.Data)
 	return err
 }
