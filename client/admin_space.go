@@ -50,7 +50,7 @@ func (a *Admin) Reform(ctx context.Context, space, member, as string) (*wire.Sha
 	return onSpace[wire.Shards](ctx, a, opReform, &api.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, api.AdminClient.Reform)
 }
 
-// Shards tells who votes in a space, as the first member that can be reached knows it: no shards where nobody votes. The error
+// Shards tells who votes in a space, as the first member that can be reached knows it: no shards in a space without votes. The error
 // is an ErrUnavailable where that one was removed from the space.
 func (a *Admin) Shards(ctx context.Context, space string) (*wire.Shards, error) {
 	return onSpace[wire.Shards](ctx, a, opShards, &api.ShardsRequest{Space: a.space(space)}, api.AdminClient.Shards)

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -35,8 +37,15 @@ func (n *Node) checkFounded(remembered membership.Cell) error {
 		}
 		return nil
 	}
-	if alone, err := exists(filepath.Join(n.config.State, aloneName)); !alone || err != nil {
+	mark := filepath.Join(n.config.State, aloneName)
+	switch alone, err := exists(mark); {
+	case err != nil || !alone:
 		return err
+	case remembered.Incarnation == 0: // left by a start that has failed before there was a life
+		if err := errors.Join(os.Remove(mark), cell.SyncFolder(n.config.State)); err != nil {
+			return fmt.Errorf("begin as one of several founders: %w", err)
+		}
+		return nil
 	}
 	return fmt.Errorf("%s, which it has founded alone, and it is to be one of %d founders: it would go on as that cluster, and grant without the others. "+
 		"Start it without --join and --expect as before, and the others with --join as its guests; "+

@@ -2,7 +2,10 @@ package node_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +73,16 @@ func TestFoundedAlone(t *testing.T) {
 	founder.Join = []string{"127.0.0.1:4141", "127.0.0.1:4142", "127.0.0.1:4143"}
 	startsNot(t, founder, "state folder "+state+` is that of member "m1" of cluster `, "which it has founded alone, and it is to be one of 3 founders", "start afresh")
 	shut(t, life(t, alone))
+
+	// A start that has failed has founded nothing. Both of these fail on the way.
+	alone.State = t.TempDir()
+	alone.Trace = filepath.Join(alone.State, "missing", "trace")
+	startsNot(t, alone, "missing")
+	founder.State, founder.Trace = alone.State, alone.Trace
+	startsNot(t, founder, "missing")
+	if _, err := os.Stat(filepath.Join(alone.State, "founded-alone")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what the start alone has left stands: %v", err)
+	}
 }
 
 // TestFormerCell: a data folder that has its own cell, as after a restore of a snapshot, wants no other.

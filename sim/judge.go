@@ -33,7 +33,7 @@ type judge struct {
 	succeeded instant            // when an authority changed last
 	histories *histories         // nil where they are not recorded
 	violation *Violation         // the first
-	tell      *teller            // nil where nobody observes
+	tell      *teller            // nil where the run is not observed
 }
 
 // Violation is a promise that was not kept.

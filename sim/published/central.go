@@ -25,7 +25,7 @@ func central() []Row {
 		{
 			Rule: "revocation is advisory", Protocol: "central", Source: "CENTRAL_LOCK2, H2", Breaks: "P3", Budget: 100,
 			Hole: "A lock that is taken from its holder is free as soon as the holder was sent word of that. " +
-				"Somebody else is granted it while the holder, who has not heard yet, still works.",
+				"Another client is granted it while the holder, which has not heard yet, still works.",
 		},
 		{
 			Rule: "every side grants", Protocol: "central", Source: "CENTRAL_LOCK2, H1", Breaks: "P1", Budget: 50,

@@ -52,9 +52,9 @@ type Config struct {
 	// carry this member's name, and RootCAs, the members' authority. Nil means plain text.
 	TLS *tls.Config
 	// Deadline is how long a frame may stay unconfirmed before its stream is given up:
-	// at most half of what the protocols wait for an answer. Zero means 100 ms. It is two
-	// round trips of the stream where those take longer, up to ten times as long, and 250 ms
-	// at least.
+	// at most half of what the protocols wait for an answer. Zero means 100 ms. Where two
+	// round trips of the stream take longer it is those, up to ten times Deadline or 250 ms,
+	// whichever is more.
 	Deadline time.Duration
 	// Retry is the longest pause between two attempts to reach a peer. Zero means 500 ms.
 	Retry time.Duration

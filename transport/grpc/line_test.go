@@ -210,7 +210,7 @@ func (s *slow) carry() {
 				return
 			}
 			if _, err := s.Conn.Write(next.data); err != nil {
-				return // nobody is at the other end any more
+				return // the other end is gone
 			}
 		case <-s.closed:
 			return
