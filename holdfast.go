@@ -41,9 +41,12 @@ type Locker interface {
 	// returns ErrUnavailable.
 	TryLock(ctx context.Context, name string, o ...Option) (*Lock, error)
 
-	// LockAll takes all names or none. It asks for them in sorted order, so that
-	// two calls whose names overlap cannot wait for each other. The locks come
-	// back in the order of names. A name that is listed twice is an ErrConflict. No
+	// LockAll takes all names or none. It waits for them in sorted order, so that
+	// two calls whose names overlap cannot wait for each other. In a durable space up
+	// to MostTogether are tried at the same time first; a name that is granted behind
+	// one that another session holds is given back at once, and for that moment others
+	// find it held.
+	// The locks come back in the order of names. A name that is listed twice is an ErrConflict. No
 	// names give no locks and no error.
 	LockAll(ctx context.Context, names []string, o ...Option) ([]*Lock, error)
 

@@ -30,6 +30,15 @@ func (m *Machine) condition(now protocol.Time) *protocol.Condition {
 	return c
 }
 
+// conditionHere says how the space is as far as this member knows by itself: where another one decides, as well as can be.
+func (m *Machine) conditionHere(now protocol.Time) *protocol.Condition {
+	c := m.condition(now)
+	if m.authority == nil && len(c.Authority) > 0 && c.Why == "" {
+		c.State = protocol.Ready
+	}
+	return c
+}
+
 // standing says in what state the space is and why, as far as this member knows by itself.
 func (m *Machine) standing(now protocol.Time, c *protocol.Condition) {
 	switch {

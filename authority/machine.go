@@ -84,7 +84,7 @@ func flaw(field string, value any, allowed string) error {
 func (r *Rules) check() error {
 	switch {
 	case r.Title == "":
-		return fmt.Errorf("Rules.Title is empty; give the word for whoever decides")
+		return fmt.Errorf("Rules.Title is empty; give the word for the member that decides")
 	case r.Terms == nil:
 		return fmt.Errorf("Rules.Terms is nil; give the protocol's")
 	case r.HoldOn < 0:

@@ -51,7 +51,11 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 		m.otherCall(now, ev, out)
 		return
 	}
+	inspect, _ := ev.Fact.(*protocol.Inspect)
 	switch {
+	case inspect != nil && inspect.Here:
+		out.Reply(o.call, m.conditionHere(now))
+		return
 	case o.ask.Kind == AskInspect && m.reign.Authority == 0 && len(m.about.Transfers) > 0:
 		out.Reply(o.call, m.condition(now)) // the authority is to be this member, and knows no more
 		return

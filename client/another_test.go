@@ -16,6 +16,7 @@ func TestEndedByAnother(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{"central", "bakery", "permission", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
 			all := serveClusterOf(t, protocol, steady)
 			through := all[1].address
 			if protocol == "consensus" {

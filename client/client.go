@@ -21,6 +21,7 @@ type Client struct {
 	clock     clock.Clock
 	log       *slog.Logger
 	addresses []wire.Address
+	number    uint64 // which client this is, beside others that resume its session
 
 	ctx   context.Context // ends when Close has said goodbye
 	stop  context.CancelFunc
@@ -31,8 +32,9 @@ type Client struct {
 
 	mu       sync.Mutex
 	closing  bool
-	over     bool // ended is closed
-	begun    bool // first has its value
+	taken    error // another client has taken the session over: what the member has said; nil otherwise
+	over     bool  // ended is closed
+	begun    bool  // first has its value
 	started  time.Duration
 	session  *session
 	stream   *stream
@@ -44,7 +46,8 @@ type Client struct {
 	decided  []*request // by it
 	outcomes sync.Pool  // of chan outcome
 	lastID   uint64
-	extends  bool // an Extend was called once: only then may a request overtake one
+	durable  []string // spaces that write their decisions to disks, as the member that was connected last has said
+	extends  bool     // an Extend was called once: only then may a request overtake one
 	unsent   int
 	queue    []item
 	head     int                      // of the queue
@@ -129,8 +132,9 @@ func start(settings *settings, addresses []wire.Address) *Client {
 func build(settings *settings, addresses []wire.Address) *Client {
 	c := &Client{
 		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
-		hurry: make(chan struct{}, 1),
-		first: make(chan error, 1), ended: make(chan struct{}),
+		number: max(1, rand.Uint64()),
+		hurry:  make(chan struct{}, 1),
+		first:  make(chan error, 1), ended: make(chan struct{}),
 		requests: map[uint64]*request{}, beats: map[uint64]time.Duration{}, contacts: map[*contact]struct{}{},
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -232,11 +236,16 @@ func present[T any](c *Client, read func(*session) T) T {
 // closeLimit is how long Close waits for the end of its session to be acknowledged.
 const closeLimit = time.Second
 
+// closeLimitEmpty is how long it does where no member is connected and the session has nothing that would be
+// freed: a call whose wait limit has ended there is followed by a Close, and the two together take less than
+// half a second beyond that limit.
+const closeLimitEmpty = 50 * time.Millisecond
+
 // Close ends all locks with ErrClosed as their cause, and all waiting calls with
 // ErrClosed. Then it ends the session, so that the names are free at once, and waits
-// at most 1 s until that is acknowledged. If it is not, the error is an
-// ErrUnavailable: the locks are free when the session expires. A second Close does
-// nothing.
+// at most 1 s until that is acknowledged, or 50 ms where no member is connected and
+// there is no name to free. If it is not, the error is an ErrUnavailable: the locks are
+// free when the session expires. A second Close does nothing.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closing {
@@ -245,6 +254,10 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closing = true
+	limit := c.settings.goodbye
+	if !c.connected() && !c.hasToFree() {
+		limit = c.settings.goodbyeEmpty
+	}
 	for _, r := range c.requests {
 		c.closeRequest(r)
 	}
@@ -255,7 +268,7 @@ func (c *Client) Close() error {
 	c.hasten()
 	c.mu.Unlock()
 
-	timer := time.NewTimer(c.settings.goodbye)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	var err error
 	select {
@@ -278,22 +291,35 @@ func (c *Client) Close() error {
 	return err
 }
 
+// hasToFree reports whether the session has names that its end would free.
+func (c *Client) hasToFree() bool {
+	for _, r := range c.requests {
+		if r.state == held || r.state == ended || r.state == releasing {
+			return true
+		}
+	}
+	return false
+}
+
 // closeRequest ends what a request still is about. A release that somebody asked for
 // is not settled before it is known what became of the session's end, which does for
 // it too: Settle may be waiting for that.
 func (c *Client) closeRequest(r *request) {
+	c.endRequest(r, holdfast.ErrClosed)
+	if r.state != releasing || r.quiet {
+		c.settle(r)
+	}
+}
+
+// endRequest ends the call that waits for a request, or the lock that it was granted.
+func (c *Client) endRequest(r *request, why error) {
 	switch r.state {
 	case asked:
-		c.finish(r, nil, r.fail(opLock, holdfast.ErrClosed))
+		c.finish(r, nil, r.fail(opLock, why))
 	case held:
-		r.lock.End(holdfast.ErrClosed)
-		r.finishExtend(r.fail("extend", holdfast.ErrClosed))
-	case releasing:
-		if !r.quiet {
-			return
-		}
+		r.lock.End(why)
+		r.finishExtend(r.fail("extend", why))
 	}
-	c.settle(r)
 }
 
 // settleUnacknowledged forgets a request whose release, if it has one that somebody
@@ -360,19 +386,38 @@ func (c *Client) lose(s *session) {
 	c.hasten()
 }
 
+// onTakenOver ends this Client, because a member has said that another Client has resumed its session: what it
+// holds is the other one's now. It asks for nothing any more, and does not connect again.
+func (c *Client) onTakenOver(s *session, said error) {
+	if s == nil || c.session != s {
+		return
+	}
+	c.log.Warn("the session was taken over by another client", "session", s.id, "requests", len(c.requests))
+	var told *holdfast.Error
+	if c.taken = said; errors.As(said, &told) {
+		c.taken = told.Err
+	}
+	for _, r := range c.requests {
+		c.endRequest(r, c.taken)
+		c.settleUnacknowledged(r, c.taken)
+	}
+	s.end()
+	c.session = nil
+	c.finished()
+	c.hangUp()
+	c.hasten()
+}
+
 func (c *Client) loseRequest(r *request) {
-	switch r.state {
-	case asked:
+	if r.state == asked {
 		r.waiting = false
 		if !r.unsent {
 			r.unsent = true
 			c.unsent++
 		}
 		return
-	case held:
-		r.lock.End(holdfast.SessionExpired)
-		r.finishExtend(r.fail("extend", holdfast.SessionExpired))
 	}
+	c.endRequest(r, holdfast.SessionExpired)
 	c.settleUnacknowledged(r, holdfast.SessionExpired)
 }
 
@@ -391,7 +436,9 @@ func (c *Client) onLate() {
 	if c.settings.late != nil {
 		go c.tellLate(s, s.deadline.Load())
 	}
-	c.doubted = c.stream != nil
+	if c.doubted = c.stream != nil; c.doubted {
+		ours.doubt(c.stream.link)
+	}
 	c.hasten()
 }
 
@@ -407,13 +454,6 @@ func (c *Client) tellLate(s *session, deadline int64) {
 func (c *Client) onBeat() {
 	if c.session != nil && c.stream != nil {
 		c.push(sendBeat, nil)
-		c.alarms.arm(&c.beat, c.clock.Now()+c.beatAfter(c.session.ttl))
+		c.alarms.arm(&c.beat, c.stream.link.nextBeat(c.clock.Now(), c.session.ttl))
 	}
-}
-
-// beatAfter is how long after a heartbeat the next one is sent: a quarter of the ttl to a third, drawn
-// anew each time. Clients that have connected at the same moment, as after the loss of their member, do
-// not go on beating at the same moment.
-func (c *Client) beatAfter(ttl time.Duration) time.Duration {
-	return max(time.Millisecond, ttl/4+c.settings.draw(ttl/12))
 }

@@ -177,6 +177,16 @@ func waits(t *testing.T, locks holdfast.Locker, name string) <-chan *holdfast.Lo
 	case <-queued:
 	case err := <-failed:
 		t.Fatalf("a request for %q does not come into the queue: %v", name, err)
+	case l := <-got:
+		switch {
+		case l == nil:
+			t.Fatalf("a request for %q does not come into the queue: %v", name, <-failed)
+		case len(queued) == 0:
+			t.Fatalf("a request for %q is granted without a place in the queue, under token %v: its holder has lost it", name, l.Token())
+		}
+		got <- l
+	case <-time.After(time.Minute):
+		t.Fatalf("a request for %q is neither queued nor granted", name)
 	}
 	return got
 }
@@ -273,7 +283,7 @@ type others struct {
 func (o *others) open(tb testing.TB) holdfast.Locker {
 	m := o.members[o.opened%len(o.members)]
 	o.opened++
-	locks, err := client.Dial(context.Background(), m.address, client.TTL(15*time.Second))
+	locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -292,15 +302,16 @@ func conformsInACluster(t *testing.T, protocol string) {
 	// A member promises a client more than its lease when the coordinator has agreed, which
 	// each poll asks for again; and forgets it with the last client. One stays, so that each
 	// check need not wait for a poll.
-	dial(t, m, client.TTL(15*time.Second))
+	dial(t, m, client.TTL(suiteTTL))
 	others := &others{members: slices.DeleteFunc(slices.Clone(all), func(o *served) bool { return o == m })}
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
-		locks, err := client.Dial(context.Background(), m.address, client.TTL(15*time.Second))
+		locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL))
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return locks
 	}, lockertest.Caps{
+		Rounds:            fewer(),
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(protocol),
 		Spaces:            []string{"billing"},

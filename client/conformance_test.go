@@ -21,7 +21,7 @@ import (
 func loose(protocol string) bool { return protocol == "permission" || protocol == "bakery" }
 
 // serveMember serves a member on a listener until the test ends.
-func serveMember(t *testing.T, l net.Listener, change func(*server.Config)) *node.Node {
+func serveMember(t testing.TB, l net.Listener, change func(*server.Config)) *node.Node {
 	t.Helper()
 	return serveMemberOf(t, "central", l, change)
 }
@@ -32,13 +32,13 @@ func spacesOf(protocol string) []node.Space {
 }
 
 // serveMemberOf is serveMember with spaces of a protocol.
-func serveMemberOf(t *testing.T, of string, l net.Listener, change func(*server.Config)) *node.Node {
+func serveMemberOf(t testing.TB, of string, l net.Listener, change func(*server.Config)) *node.Node {
 	t.Helper()
 	return serveSpaces(t, spacesOf(of), l, change)
 }
 
 // serveSpaces is serveMember with spaces of the caller's.
-func serveSpaces(t *testing.T, served []node.Space, l net.Listener, change func(*server.Config)) *node.Node {
+func serveSpaces(t testing.TB, served []node.Space, l net.Listener, change func(*server.Config)) *node.Node {
 	t.Helper()
 	limits := node.Limits{WaitersPerName: 300, LocksPerSession: 250}
 	observer := server.NewObserver([]string{"default", "billing"})
@@ -87,7 +87,7 @@ func serveSpaces(t *testing.T, served []node.Space, l net.Listener, change func(
 }
 
 // loopback listens on a port of this machine.
-func loopback(t *testing.T) net.Listener {
+func loopback(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,7 +101,7 @@ func loopback(t *testing.T) net.Listener {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	l := loopback(t)
-	conforms(t, serveMember(t, l, nil), l.Addr().String())
+	conforms(t, 0, serveMember(t, l, nil), l.Addr().String())
 }
 
 // TestConformanceOfGrantors: the same where the member is its own grantor.
@@ -109,7 +109,7 @@ func TestConformanceOfGrantors(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
 	l := loopback(t)
-	conforms(t, serveMemberOf(t, "grantor", l, nil), l.Addr().String())
+	conforms(t, fewer(), serveMemberOf(t, "grantor", l, nil), l.Addr().String())
 }
 
 // TestConformanceOfPeers: the same where members ask one another for permission.
@@ -117,7 +117,7 @@ func TestConformanceOfPeers(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
 	l := loopback(t)
-	conforms(t, serveMemberOf(t, "permission", l, nil), l.Addr().String())
+	conforms(t, fewer(), serveMemberOf(t, "permission", l, nil), l.Addr().String())
 }
 
 // TestConformanceOfLeaders: the same where leaders number tickets.
@@ -125,57 +125,71 @@ func TestConformanceOfLeaders(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
 	l := loopback(t)
-	conforms(t, serveMemberOf(t, "bakery", l, nil), l.Addr().String())
+	conforms(t, fewer(), serveMemberOf(t, "bakery", l, nil), l.Addr().String())
 }
 
 // TestConformanceOfCopies: the same where locks and sessions are copied to members' disks.
 func TestConformanceOfCopies(t *testing.T) {
 	t.Parallel()
 	l := loopback(t)
-	conforms(t, serveMemberOf(t, "consensus", l, nil), l.Addr().String())
+	conforms(t, fewer(), serveMemberOf(t, "consensus", l, nil), l.Addr().String())
 }
 
-// skipShort leaves out what differs in the member's rules alone, and in nothing that a client
-// does.
+// fewer is how often the suite's races run (lockertest.Caps.Rounds) where clients are those of TestConformance, and the
+// member's rules or the bytes between them are others.
+func fewer() int {
+	if testing.Short() {
+		return 0
+	}
+	return 400
+}
+
+// skipShort leaves out what differs in the member's rules or in what bytes go through alone, and in nothing that a
+// client does.
 func skipShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("clients of every protocol are alike; run without -short")
+		t.Skip("clients of every protocol and over every connection are alike; run without -short")
 	}
 }
 
 // TestConformanceOverTLS: the same with certificates on both sides.
 func TestConformanceOverTLS(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	b := newBureau(t)
 	l := loopback(t)
 	n := serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
-	conforms(t, n, l.Addr().String(), client.TLSFiles(b.client("job-7")))
+	conforms(t, fewer(), n, l.Addr().String(), client.TLSFiles(b.client("job-7")))
 }
 
 // TestConformanceOverSocket: the same over a socket of this machine.
 func TestConformanceOverSocket(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := socket.Listen(path, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conforms(t, serveMember(t, l, nil), "unix://"+path)
+	conforms(t, fewer(), serveMember(t, l, nil), "unix://"+path)
 }
 
-// conforms runs the suite with clients of a member. The ttl is long enough for a busy
-// machine to send its beats in time, and no longer: the suite waits for it whenever it lets
-// a session vanish.
-func conforms(t *testing.T, n *node.Node, address string, options ...client.Option) {
+// suiteTTL is long enough for a busy machine to send its beats in time, and no longer: the
+// suite waits for it whenever it lets a session vanish.
+const suiteTTL = 12 * time.Second
+
+// conforms runs the suite with clients of a member.
+func conforms(t *testing.T, rounds int, n *node.Node, address string, options ...client.Option) {
 	t.Helper()
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
-		locks, err := client.Dial(context.Background(), address, append(options, client.TTL(15*time.Second))...)
+		locks, err := client.Dial(context.Background(), address, append(options, client.TTL(suiteTTL))...)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return locks
 	}, lockertest.Caps{
+		Rounds:            rounds,
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(n.Spaces()[0].Protocol),
 		Spaces:            []string{"billing"},

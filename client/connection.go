@@ -32,6 +32,7 @@ const (
 // stream is a stream that was welcomed.
 type stream struct {
 	place  wire.Address
+	link   *link
 	cancel context.CancelFunc
 	wake   chan struct{} // the queue has something for it
 	ended  chan struct{} // closed when nothing comes of it any more
@@ -79,39 +80,49 @@ func (c *Client) connected() bool { return c.stream != nil }
 // attend opens one stream. Without an error a session was opened or resumed on it, and
 // it is served until it breaks.
 func (c *Client) attend(a *contact) error {
-	conn, err := connect(c.settings, &a.door, freshAttempt)
+	l, err := ours.enter(c.settings, a.place)
 	if err != nil {
 		return err
 	}
-	if err := c.greet(a, conn); err != nil {
-		a.cancel()
-		return errors.Join(err, conn.Close())
+	err = c.greet(a, l)
+	a.refused = err != nil && l.refuses()
+	if err == nil {
+		return nil
 	}
-	return nil
+	a.cancel()
+	switch {
+	case errors.Is(err, errSilent):
+		ours.doubt(l)
+	case !isHeard(err):
+		ours.retire(l)
+	}
+	return errors.Join(err, ours.leave(l))
 }
 
 // greet says hello on a new stream, and lets a goroutine serve it if it is welcomed. That
-// one closes the connection then.
-func (c *Client) greet(a *contact, conn *grpc.ClientConn) error {
+// one leaves the connection then.
+func (c *Client) greet(a *contact, l *link) error {
 	silence := time.AfterFunc(c.attemptLimit(), a.cancel)
 	defer silence.Stop()
-	calls, err := api.NewSessionsClient(conn).Open(a.ctx, grpc.ForceCodecV2(frames.NewCodec()))
+	defer context.AfterFunc(l.late, a.cancel)()
+	calls, err := api.NewSessionsClient(l.conn).Open(a.ctx, grpc.ForceCodecV2(frames.NewCodec()))
 	if err != nil {
-		return a.explain(silence, err)
+		return a.explain(silence, l, err)
 	}
 	hello := c.hello(a)
 	sent := c.clock.Now()
 	if err := calls.Send(&api.ClientFrame{Operations: []*api.Operation{{Kind: hello}}}); err != nil && !errors.Is(err, io.EOF) {
-		return a.explain(silence, err)
+		return a.explain(silence, l, err)
 	}
 	answer := &frames.Events{}
 	if err = calls.RecvMsg(answer); err != nil {
-		err = a.explain(silence, err)
+		err = a.explain(silence, l, err)
 		c.onFirst(a, err)
 		return err
 	}
 	silence.Stop()
-	on := &stream{place: a.place, cancel: a.cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	l.hears()
+	on := &stream{place: a.place, link: l, cancel: a.cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := c.onHello(on, a, sent, answer.List()); err != nil {
 		if errors.Is(err, errElsewhere) || errors.Is(err, errStranger) || errors.Is(err, errLate) {
 			late := time.AfterFunc(closeLimit, a.cancel)
@@ -124,7 +135,11 @@ func (c *Client) greet(a *contact, conn *grpc.ClientConn) error {
 		defer close(on.ended)
 		err := c.serve(on, calls, answer)
 		c.onStatus(on, err)
-		c.onBroken(on, errors.Join(reasonOf("open", err), conn.Close()))
+		reason := reasonOf("open", err)
+		if !isHeard(reason) {
+			ours.retire(l)
+		}
+		c.onBroken(on, errors.Join(reason, ours.leave(l)))
 	})
 	return nil
 }
@@ -135,10 +150,20 @@ func (c *Client) greet(a *contact, conn *grpc.ClientConn) error {
 func (c *Client) onStatus(on *stream, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stream == on && wire.Code(wire.FromStatus("open", err)) == wire.CodeUnknownSession {
+	told := wire.FromStatus("open", err)
+	switch {
+	case c.stream != on || wire.Code(told) != wire.CodeUnknownSession:
+	case isTakenOver(told):
+		c.onTakenOver(c.session, told)
+	default:
 		c.sentAway = true
 		c.lose(c.session)
 	}
+}
+
+// isTakenOver reports whether a member says that another client has taken the session over.
+func isTakenOver(err error) bool {
+	return wire.Code(err) == wire.CodeUnknownSession && holdfast.Why(err) == holdfast.EndedByAnother
 }
 
 // dialTarget is a name for gRPC that nothing resolves: the dialer knows the place.
@@ -163,13 +188,17 @@ func (c *Client) attemptLimit() time.Duration {
 func (c *Client) hello(a *contact) *api.Operation_Hello {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	hello := &api.Hello{Ttl: int64(c.settings.ttl), Client: c.settings.name}
+	hello := &api.Hello{Ttl: int64(c.settings.ttl), Client: c.settings.name, Number: c.number}
 	if c.session != nil && c.session.deadline.Load() != 0 {
 		c.onDeadline()
 	}
 	if s := c.session; s != nil {
-		hello.Session, hello.Secret = s.id, s.secret
+		hello.Session, hello.Secret, hello.Generation = s.id, s.secret, s.generation
 		hello.Requests = slices.Sorted(maps.Keys(c.requests))
+		a.listed = make([]*request, 0, len(hello.Requests))
+		for _, id := range hello.Requests {
+			a.listed = append(a.listed, c.requests[id])
+		}
 		if s.opened {
 			hello.Last = c.lastID
 		}
@@ -221,8 +250,9 @@ func (c *Client) endLost(a *contact, events []*api.Event) {
 
 // onFirst takes the refusal of a hello. A session that its own member does not know
 // any more is lost; another member's word on it is not believed before its deadline,
-// unless all say so. What no patience will change ends Dial, or the calls that wait
-// for a session.
+// unless all say so. A member that says that another client has taken the session over
+// has the session, and is believed. What no patience will change ends Dial, or the calls
+// that wait for a session.
 func (c *Client) onFirst(a *contact, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,7 +262,9 @@ func (c *Client) onFirst(a *contact, err error) {
 	}
 	code := wire.Code(err)
 	c.sentAway = c.sentAway || isHeard(err) && (code == wire.CodeUnavailable || isOverload(err))
-	if s != nil && code == wire.CodeUnknownSession {
+	if s != nil && isTakenOver(err) {
+		c.onTakenOver(s, err)
+	} else if s != nil && code == wire.CodeUnknownSession {
 		if s.unknown == nil {
 			s.unknown = map[wire.Address]bool{}
 		}
@@ -301,12 +333,14 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 	c.endOthers(a)
 	c.session, c.stream, c.last, c.sentAway = s, on, place, false
 	c.inquiry.asked = nil
-	s.member, s.at, s.unknown, s.cut = welcome.GetMember(), place, nil, welcome.GetTtlCut()
+	c.durable = welcome.GetDurable()
+	s.member, s.at, s.unknown, s.cut, s.generation = welcome.GetMember(), place, nil, welcome.GetTtlCut(), welcome.GetGeneration()
 	if !c.acknowledged(sent, ttl) {
 		return errEnded
 	}
+	c.cancelRefused(a)
 	c.refill()
-	c.alarms.arm(&c.beat, sent+c.beatAfter(ttl))
+	c.alarms.arm(&c.beat, on.link.nextBeat(sent, ttl))
 	c.log.Info("connected", "address", place, "member", s.member, "session", s.id)
 	if !c.begun {
 		c.begun = true
@@ -331,6 +365,7 @@ func (c *Client) serve(on *stream, calls grpc.BidiStreamingClient[api.ClientFram
 			}
 			return err
 		}
+		on.link.hears()
 		c.onFrame(on, frame.List())
 	}
 }

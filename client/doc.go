@@ -8,8 +8,9 @@
 // What the client holds, it holds until its session's deadline: the time at which
 // it sent the latest heartbeat that was acknowledged, plus the ttl in the answer,
 // on a clock that runs while the machine sleeps. When the answer came decides
-// nothing. A heartbeat is sent a quarter of the ttl to a third after the one before, as drawn
-// each time, so that clients that have connected together do not beat together. Each answer is
+// nothing. A heartbeat is sent a third of the ttl after the one before, or up to a ninth of
+// that sooner; the first one comes sooner still, as drawn for each connection, so that
+// processes that have connected together do not beat together. Each answer is
 // matched to its own heartbeat by its id. A lock's Context ends at the deadline by itself,
 // before anybody else can be granted the name. A deadline that has passed has
 // passed: an answer that comes later revives nothing, not even where nobody has
@@ -34,6 +35,19 @@
 // every lock is lost. Requests that still wait are not: they are made again in a
 // new session, and the callers notice nothing but their new place in the queue. The
 // Client goes on working.
+//
+// If another Client takes the session over ([Resume]), this one ends for good. Each Client draws
+// a number at random, by which members tell a Client that comes back from another one.
+//
+// # Many Clients in one process
+//
+// Clients of one process that go to the same address with the same certificates share its
+// connections, up to 500 to each. A session stays its Client's own; their heartbeats are sent at
+// the same moments, in one packet, so that an idle session costs its member a few microseconds
+// of a processor a second. A connection that breaks, or on which a heartbeat is late, gets no
+// further Client, and one that has been silent for a second gets none either; each Client that
+// it carries leaves it when it doubts it itself. (Go's net/http shares connections of
+// HTTP/2 in the same way.)
 //
 // # A cluster
 //
@@ -68,7 +82,8 @@
 // One mutex guards everything. Four goroutines serve a Client: one looks for a member, with
 // one more for each address that is being asked; one reads
 // the stream, a frame at a time; one writes, all that is queued in one frame, without
-// waiting for it to fill; one keeps the time, with one timer for all that is due. While
+// waiting for it to fill; one keeps the time, with one timer for all that is due;
+// link.go has the connections. While
 // a second stream is opened there are more; only the stream that
 // was welcomed last is heard and has the queue. Requests are kept by id until they are
 // settled, with a state each, so that what has to be sent after a break is read off the

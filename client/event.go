@@ -217,6 +217,7 @@ func (c *Client) onReleased(r *request, problem *api.Problem) {
 	}
 	switch r.state {
 	case releasing:
+		r.refused = problem != nil
 		if problem != nil && !r.quiet {
 			c.refusedRelease(r, problem)
 		}
@@ -294,6 +295,7 @@ func (c *Client) onRefused(id uint64, r *request, problem *api.Problem) {
 	case r == nil:
 		c.log.Warn("the server refused an operation", "id", id, "code", problem.GetCode(), "detail", problem.GetDetail())
 	case r.state == asked:
+		r.refused = true
 		c.finish(r, nil, c.told(r, opLock, problem))
 		c.settle(r)
 	case r.behind:

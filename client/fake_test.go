@@ -15,19 +15,24 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
 // TestMain looks for goroutines that outlive what began them. A probe of memberlist's
 // that is under way at its end cannot be ended: it waits for its own deadline, and goes.
 func TestMain(m *testing.M) {
+	parallel.Tests()
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 }
 
 // patience ends what is stuck; nothing is measured by it.
 const patience = time.Minute
 
-const testTTL = 8 * time.Second // quarter: 2 s
+const testTTL = 8 * time.Second
+
+// testBeat is the time between two heartbeats.
+var testBeat = rhythm(testTTL)
 
 // fake is a server whose words are the test's.
 type fake struct {
@@ -42,6 +47,7 @@ type fake struct {
 // conversation is one stream: the frames that came, and what the test answers.
 type conversation struct {
 	fake   *fake
+	stream grpc.ServerStream
 	frames chan *api.ClientFrame
 	ahead  []*api.Operation
 	out    chan *api.ServerFrame
@@ -81,7 +87,7 @@ func newServer(t *testing.T, register func(*grpc.Server)) *fake {
 
 func (f *fake) Open(stream grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) error {
 	v := &conversation{
-		fake: f, frames: make(chan *api.ClientFrame, 100_000),
+		fake: f, stream: stream, frames: make(chan *api.ClientFrame, 100_000),
 		out: make(chan *api.ServerFrame, 100), hangUp: make(chan error, 1),
 	}
 	go func() {
@@ -192,7 +198,7 @@ func (v *conversation) broken() { v.hangUp <- status.Error(codes.Unavailable, "b
 
 func welcomed(session string, ttl time.Duration) *api.Event {
 	return &api.Event{Kind: &api.Event_Welcome{Welcome: &api.Welcome{
-		Session: session, Secret: "secret of " + session, Ttl: int64(ttl), Member: "a",
+		Session: session, Secret: "secret of " + session, Ttl: int64(ttl), Member: "a", Durable: []string{"default"},
 	}}}
 }
 

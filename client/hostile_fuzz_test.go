@@ -157,14 +157,14 @@ func (p *puppet) hello(data []byte) {
 	if frame.Read(data) != nil {
 		return
 	}
-	a := &contact{door: door{place: p.c.addresses[0]}}
+	a := &contact{place: p.c.addresses[0]}
 	p.c.hello(a)
 	if len(frame.List()) > 0 {
 		p.lives(frame.List()[0].GetWelcome().GetTtl())
 	}
 	p.beats(frame.List())
 	_, cancel := context.WithCancel(p.c.ctx)
-	on := &stream{cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	on := &stream{link: &link{of: linkKey{clock: p.clock}, doubts: func() {}}, cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if p.c.onHello(on, a, p.clock.Now(), frame.List()) != nil {
 		cancel()
 	}

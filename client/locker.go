@@ -128,14 +128,26 @@ func (c *Client) lockAll(ctx context.Context, space string, names []string, o []
 	if len(wanted) > 0 {
 		end = c.waitEnd(&wanted[0].Request)
 	}
-	for _, one := range wanted {
-		r, err := c.acquire(ctx, space, one.Request, end)
-		if err != nil {
-			c.putBack(taken, end)
-			return nil, err
-		}
-		locks[one.Place] = r.lock
+	take := func(r *request, place int) {
+		locks[place] = r.lock
 		taken = append(taken, r)
+	}
+	err = holdfast.TakeAll(wanted, c.together(space), func(some []holdfast.PlacedRequest) (int, error) {
+		all, err := c.tryTogether(ctx, space, some, end)
+		for i, r := range all {
+			take(r, some[i].Place)
+		}
+		return len(all), err
+	}, func(one holdfast.PlacedRequest) error {
+		r, err := c.acquire(ctx, space, one.Request, end)
+		if err == nil {
+			take(r, one.Place)
+		}
+		return err
+	})
+	if err != nil {
+		c.putBack(taken, end)
+		return nil, err
 	}
 	for _, lock := range locks { // one may have been lost while another was waited for
 		if err := lock.Check(); err != nil {
@@ -144,6 +156,54 @@ func (c *Client) lockAll(ctx context.Context, space string, names []string, o []
 		}
 	}
 	return locks, nil
+}
+
+// together is how many names of a space are asked for at the same time.
+func (c *Client) together(space string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.durable, space) {
+		return holdfast.MostTogether
+	}
+	return 1
+}
+
+// tryTogether asks for names at the same time, without waiting for holders, and returns the requests for the first ones that
+// were granted. The others are given up. The error is that of ctx, or that the client is closed.
+func (c *Client) tryTogether(ctx context.Context, space string, wanted []holdfast.PlacedRequest, end time.Duration) (taken []*request, err error) {
+	asked := make([]*request, 0, len(wanted))
+	for i := range wanted {
+		want := wanted[i].Request
+		want.Try, want.Queued = true, nil
+		r, refused := c.enter(ctx, space, want, min(end, c.waitEnd(&want)))
+		if refused != nil {
+			break // the name is asked for by itself, and the error told then
+		}
+		asked = append(asked, r)
+	}
+	for len(taken) < len(asked) && err == nil {
+		r := asked[len(taken)]
+		select {
+		case got := <-r.outcome:
+			c.outcomes.Put(r.outcome)
+			if got.err != nil {
+				c.abandonAll(asked[len(taken)+1:])
+				return taken, nil
+			}
+			taken = append(taken, r)
+		case <-ctx.Done():
+			err = ctx.Err()
+			c.abandonAll(asked[len(taken):])
+		}
+	}
+	return taken, err
+}
+
+// abandonAll gives requests up, those of the highest names first, and gives back what they were granted.
+func (c *Client) abandonAll(asked []*request) {
+	for _, r := range slices.Backward(asked) {
+		c.abandon(r)
+	}
 }
 
 // resolveAll checks requests for many names before anything is sent.

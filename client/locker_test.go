@@ -280,11 +280,11 @@ func TestTryUnanswered(t *testing.T) {
 		result <- err
 	}()
 	id := v.acquireOp("x")
-	s.clock.Advance(2 * time.Second)
+	s.clock.Advance(testBeat)
 	beat := v.wantOp("beat", 0)
 	v.send(beaten(beat.Id, time.Hour))
 	s.until(func() bool { return s.client.session.ttl == time.Hour })
-	s.clock.Advance(3 * time.Second)
+	s.clock.Advance(5*time.Second - testBeat)
 	if err := <-result; !errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("TryLock without an answer: %v", err)
 	}
@@ -397,53 +397,78 @@ func TestExtend(t *testing.T) {
 	s.empty()
 }
 
-// TestLockAll asks in sorted order and gives all back when one is refused.
+// allOf is what a LockAll returned.
+type allOf struct {
+	locks []*holdfast.Lock
+	err   error
+}
+
+// lockAll begins a LockAll of three names.
+func (s *stage) lockAll(options ...holdfast.Option) <-chan allOf {
+	got := make(chan allOf, 1)
+	go func() {
+		locks, err := s.client.LockAll(s.ctx, []string{"c", "a", "b"}, options...)
+		got <- allOf{locks, err}
+	}()
+	return got
+}
+
+// acquires wants those three asked for together, in sorted order, each without waiting for a holder.
+func (v *conversation) acquires() (ids [3]uint64) {
+	for i, name := range []string{"a", "b", "c"} {
+		op := v.next()
+		if acquire := op.GetAcquire(); acquire.GetName() != name || !acquire.GetTry() {
+			v.fake.t.Fatalf("got %v, want a try of %q", op, name)
+		}
+		ids[i] = op.GetId()
+	}
+	return ids
+}
+
+// TestLockAll asks for all at once, by name when one is refused, and gives all back when that one is refused for good.
 func TestLockAll(t *testing.T) {
 	s, v := newStage(t)
-	type result struct {
-		locks []*holdfast.Lock
-		err   error
-	}
-	call := func(options ...holdfast.Option) <-chan result {
-		got := make(chan result, 1)
-		go func() {
-			locks, err := s.client.LockAll(s.ctx, []string{"c", "a", "b"}, options...)
-			got <- result{locks, err}
-		}()
-		return got
-	}
-	all := call()
-	for i, name := range []string{"a", "b", "c"} {
-		v.send(granted(v.acquireOp(name), holdfast.Token(10+i)))
-	}
+	all := s.lockAll()
+	ids := v.acquires() // before any of them is answered
+	v.send(granted(ids[0], 10), granted(ids[1], 11), granted(ids[2], 12))
 	got := <-all
 	if got.err != nil || got.locks[0].Name() != "c" || got.locks[1].Token() != 10 || got.locks[2].Name() != "b" {
 		t.Fatalf("LockAll: %v, %v", got.locks, got.err)
 	}
-	all = call()
-	first := v.acquireOp("a")
-	v.send(granted(first, 20))
-	next := v.acquireOp("b")
-	v.send(granted(next, 21))
+	all = s.lockAll()
+	ids = v.acquires()
+	v.send(granted(ids[0], 20), granted(ids[1], 21), refused(ids[2], wire.CodeLimit))
 	v.send(refused(v.acquireOp("c"), wire.CodeLimit))
-	v.wantOp("release", next)
-	v.wantOp("release", first)
+	v.wantOp("release", ids[1])
+	v.wantOp("release", ids[0])
 	select {
 	case got := <-all:
 		t.Errorf("LockAll does not wait for its releases: %v", got.err)
 	default:
 	}
-	v.send(released(first, nil), released(next, nil))
+	v.send(released(ids[0], nil), released(ids[1], nil))
 	if got := <-all; !errors.Is(got.err, holdfast.ErrLimit) || got.locks != nil {
 		t.Errorf("LockAll: %v, %v", got.locks, got.err)
 	}
-	all = call()
-	first = v.acquireOp("a")
-	v.send(granted(first, 30))
-	v.acquireOp("b")
-	v.send(lost(first, holdfast.Broken, false))
-	v.send(granted(first+1, 31))
-	v.send(granted(v.acquireOp("c"), 32))
+}
+
+// TestLockAllWaitsInOrder: while a name is waited for nothing behind it is held, nor asked for, and what was lost meanwhile is
+// not handed out.
+func TestLockAllWaitsInOrder(t *testing.T) {
+	s, v := newStage(t)
+	all := s.lockAll()
+	ids := v.acquires()
+	v.send(granted(ids[0], 30), refused(ids[1], wire.CodeHeld), granted(ids[2], 31))
+	switch op := v.next(); { // it may have come before the grant
+	case kindOf(op) != "release" && kindOf(op) != "cancel", op.GetId() != ids[2]:
+		t.Fatalf("got %v, want the end of request %d", op, ids[2])
+	}
+	op := v.next()
+	if op.GetAcquire().GetName() != "b" || op.GetAcquire().GetTry() {
+		t.Fatalf("got %v, want a wait for b", op)
+	}
+	v.send(queued(op.GetId(), 0), lost(ids[0], holdfast.Broken, false), granted(op.GetId(), 32))
+	v.send(granted(v.acquireOp("c"), 33))
 	for range 2 {
 		v.send(released(v.wantOp("release", 0).Id, nil))
 	}
@@ -666,5 +691,28 @@ func TestCloseUnreachable(t *testing.T) {
 	s.fake.stop()
 	if err := s.client.Close(); !errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("Close where nobody listens: %v", err)
+	}
+}
+
+// TestLockAllElsewhere: in a space that is kept in memory names are asked for one after the other.
+func TestLockAllElsewhere(t *testing.T) {
+	s, v := newStage(t)
+	got := make(chan allOf, 1)
+	go func() {
+		locks, err := s.client.Space("memory").LockAll(s.ctx, []string{"b", "a"})
+		got <- allOf{locks, err}
+	}()
+	for i, name := range []string{"a", "b"} {
+		op := v.next()
+		if acquire := op.GetAcquire(); acquire.GetName() != name || acquire.GetTry() {
+			t.Fatalf("got %v, want a wait for %q", op, name)
+		}
+		if len(v.ahead) > 0 {
+			t.Errorf("%v came with it", v.ahead)
+		}
+		v.send(granted(op.GetId(), holdfast.Token(10+i)))
+	}
+	if got := <-got; got.err != nil || len(got.locks) != 2 {
+		t.Errorf("LockAll: %v, %v", got.locks, got.err)
 	}
 }

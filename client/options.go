@@ -23,23 +23,24 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	ttl      time.Duration
-	name     string
-	tls      *tls.Config
-	files    *Files
-	store    *certificate.Store // of either; nil in plain text
-	space    string
-	session  string
-	secret   string
-	resume   bool
-	direct   bool
-	late     func(remaining time.Duration)
-	patience time.Duration
-	renewed  func()
-	keep     bool
-	log      *slog.Logger
-	clock    clock.Clock
-	goodbye  time.Duration // how long Close waits for the end of its session
+	ttl          time.Duration
+	name         string
+	tls          *tls.Config
+	files        *Files
+	store        *certificate.Store // of either; nil in plain text
+	space        string
+	session      string
+	secret       string
+	resume       bool
+	direct       bool
+	late         func(remaining time.Duration)
+	patience     time.Duration
+	renewed      func()
+	keep         bool
+	log          *slog.Logger
+	clock        clock.Clock
+	goodbye      time.Duration // how long Close waits for the end of its session
+	goodbyeEmpty time.Duration // the same where no member is connected and no name is to be freed
 	// draw draws a length of time below another.
 	draw func(below time.Duration) time.Duration
 }
@@ -82,10 +83,18 @@ func TLSFiles(files Files) Option { return func(s *settings) { s.files = &files 
 // space.
 func Space(name string) Option { return func(s *settings) { s.space = name } }
 
-// Resume takes over a session that another process has opened, by its public id and
+// Resume takes over a session that another Client has opened, here or in another process, by its public id and
 // its secret; Dial then returns an ErrLost if there is no such session any more. The
-// locks that the session holds stay held while it is renewed, and Close ends them
+// locks that the session holds stay held without a gap while it is renewed, and Close ends them
 // with it.
+//
+// The Client that has used the session before ends by that: its locks have ended for it, its calls fail, and it does not
+// connect again; the reason is [holdfast.EndedByAnother]. It is told at once, or it ends at its deadline if it cannot be
+// reached, and does not get the session back after that. What it waits for is not granted. So a process hands its session
+// over when it gives both to another one, and may Close its Client as soon as that has resumed it, or leave it as it is:
+// neither ends a lock. Until the deadline of the earlier Client has passed, which may not have heard, the names that it held are granted
+// to no other session: a Close of the later Client returns at once, and frees them at that deadline, and so does a release of one
+// by an Admin, which is answered then.
 func Resume(session, secret string) Option {
 	return func(s *settings) { s.session, s.secret, s.resume = session, secret, true }
 }
@@ -133,11 +142,13 @@ func withDraw(draw func(time.Duration) time.Duration) Option {
 }
 
 // withGoodbye replaces the time that Close waits.
-func withGoodbye(d time.Duration) Option { return func(s *settings) { s.goodbye = d } }
+func withGoodbye(d time.Duration) Option {
+	return func(s *settings) { s.goodbye, s.goodbyeEmpty = d, d }
+}
 
 // resolve applies the options and checks them.
 func resolve(options []Option) (*settings, error) {
-	s := &settings{space: holdfast.DefaultSpace, goodbye: closeLimit, draw: drawBelow}
+	s := &settings{space: holdfast.DefaultSpace, goodbye: closeLimit, goodbyeEmpty: closeLimitEmpty, draw: drawBelow}
 	for _, option := range options {
 		option(s)
 	}

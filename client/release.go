@@ -67,6 +67,8 @@ func (c *Client) whyGone(s *session) error {
 	switch {
 	case c.closing:
 		return holdfast.ErrClosed
+	case c.taken != nil:
+		return c.taken
 	case !s.alive():
 		return holdfast.SessionExpired
 	}

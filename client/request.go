@@ -69,6 +69,7 @@ type request struct {
 	quiet   bool          // nobody asked for the release: its result is no news
 	unlocks bool          // a call of Unlock waits for the result of the release
 	refusal error         // why the release was refused, for that call
+	refused bool          // a member has refused the acquire, or its release
 	extend  *extension
 	behind  bool        // the present stream owes the answer to an extend
 	guard   clock.Alarm // wait limit or limit of a try, then hold limit
@@ -162,6 +163,8 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request,
 	switch {
 	case c.closing:
 		return nil, r.fail(opLock, holdfast.ErrClosed)
+	case c.taken != nil:
+		return nil, r.fail(opLock, c.taken)
 	case c.unsent >= maxUnsent:
 		return nil, r.fail(opLock, &holdfast.LimitError{Limit: "client_queue", Value: maxUnsent})
 	}
@@ -314,6 +317,19 @@ func (c *Client) cancel(r *request) {
 	}
 	r.state = cancelling
 	c.push(sendCancel, r)
+}
+
+// cancelRefused cancels each request that the hello of a contact has listed and that another member has refused before its welcome.
+// The member that answers takes the request for one that this Client still wants. What the other one had asked for may be granted
+// later, and no Client would give the lock back. The table keeps such a request until the cancel is acknowledged, so each later
+// hello lists it, and each stream begins with its cancel.
+func (c *Client) cancelRefused(a *contact) {
+	for _, r := range a.listed {
+		if r.refused && r.state == settled && c.requests[r.id] == nil && !c.closing {
+			c.requests[r.id] = &request{id: r.id, space: r.space, want: holdfast.Request{Name: r.want.Name}, state: cancelling}
+		}
+	}
+	a.listed = nil
 }
 
 // release tells the authority that a lock has ended.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -30,14 +32,16 @@ type search struct {
 
 // contact is one address that is asked. The Client's mutex guards what may change.
 type contact struct {
-	door
-	ctx    context.Context
-	cancel context.CancelFunc
-	err    error // with which it has ended; nil: it was welcomed
+	place   wire.Address
+	refused bool // nothing listened there
+	ctx     context.Context
+	cancel  context.CancelFunc
+	err     error // with which it has ended; nil: it was welcomed
 
 	helloed bool
-	session *session // that hello names; nil: it opens one
-	over    bool     // whatever it is answered, it is not wanted any more
+	session *session   // that hello names; nil: it opens one
+	listed  []*request // by hello, as not settled; in the order of their ids
+	over    bool       // it is not wanted any more, even if it is welcomed
 }
 
 // run keeps the Client connected until it is closed.
@@ -134,7 +138,7 @@ func (s *search) round() (decided bool) {
 // begin asks an address.
 func (s *search) begin(place wire.Address) {
 	c := s.client
-	a := &contact{door: door{place: place}}
+	a := &contact{place: place}
 	a.ctx, a.cancel = context.WithCancel(c.ctx)
 	s.under[place] = a
 	c.mu.Lock()
@@ -180,7 +184,7 @@ func (c *Client) isMoot(before *session) bool {
 	return c.session != before || c.over || c.stream != nil && !c.doubted
 }
 
-// note takes note of an contact that has ended. It reports whether the search is decided
+// note takes note of a contact that has ended. It reports whether the search is decided
 // by it.
 func (s *search) note(a *contact) (decided bool) {
 	if s.under[a.place] == a {
@@ -198,7 +202,7 @@ func (s *search) note(a *contact) (decided bool) {
 		return true
 	}
 	c.log.Debug("no connection", "address", a.place, "error", a.err)
-	c.inquiry.end(a.place, a.err, a.refuses())
+	c.inquiry.end(a.place, a.err, a.refused)
 	c.giveUpDial()
 	if isOverload(a.err) {
 		s.pause = maxPause // what it has too much of is not to become more
@@ -224,7 +228,7 @@ func (c *Client) endOthers(welcomed *contact) {
 	}
 }
 
-// goodbye ends the session that an contact has opened where it is not wanted.
+// goodbye ends the session that a contact has opened where it is not wanted.
 func (a *contact) goodbye(calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) error {
 	if a.session != nil {
 		return nil
@@ -239,9 +243,10 @@ func (a *contact) goodbye(calls grpc.BidiStreamingClient[api.ClientFrame, api.Se
 	return nil
 }
 
-// explain says why an contact has failed. One whose limit has passed has had no answer.
-func (a *contact) explain(limit *time.Timer, err error) error {
-	if !limit.Stop() {
+// explain says why a contact has failed. One whose limit has passed, or whose connection is
+// late, has had no answer.
+func (a *contact) explain(limit *time.Timer, l *link, err error) error {
+	if !limit.Stop() || l.late.Err() != nil && status.Code(err) == codes.Canceled {
 		return errSilent
 	}
 	if errors.Is(err, io.EOF) {

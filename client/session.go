@@ -14,12 +14,15 @@ type session struct {
 	client *Client
 	id     string
 	secret string
-	opened bool          // by this Client, and not taken over from another process
-	member string        // who opened it
-	at     wire.Address  // where it was opened or resumed last; the Client's mutex guards it
-	ttl    time.Duration // in the latest answer; likewise
-	cut    string        // why it is shorter than was asked for; likewise
-	anchor time.Duration // when what that answered was sent; likewise
+	// generation is this Client's place among those that have used the session, in the latest welcome; 0 before the first,
+	// and with a server that has none.
+	generation uint64
+	opened     bool          // by this Client, and not taken over from another process
+	member     string        // who opened it
+	at         wire.Address  // where it was opened or resumed last; the Client's mutex guards it
+	ttl        time.Duration // in the latest answer; likewise
+	cut        string        // why it is shorter than was asked for; likewise
+	anchor     time.Duration // when what that answered was sent; likewise
 
 	// unknown has the addresses whose members say that they do not know the session.
 	unknown map[wire.Address]bool

@@ -36,13 +36,13 @@ func TestDeadlineCountsFromSending(t *testing.T) {
 	if got := lock.Deadline(); got != testTTL {
 		t.Errorf("deadline %v, want %v: the hello was sent at 0", got, testTTL)
 	}
-	s.clock.Advance(time.Second) // 2 s: a quarter
+	s.clock.Advance(testBeat - time.Second)
 	beat := v.wantOp("beat", 0)
 	s.clock.Advance(time.Second)
 	v.send(beaten(beat.Id+1000, time.Hour), beaten(beat.Id, testTTL))
 	s.hold(v, "y", 6) // its answer comes after the beat's
-	if got, want := lock.Deadline(), 2*time.Second+testTTL; got != want {
-		t.Errorf("deadline %v, want %v: the beat was sent at 2 s", got, want)
+	if got, want := lock.Deadline(), testBeat+testTTL; got != want {
+		t.Errorf("deadline %v, want %v: the beat was sent then, and answered a second later", got, want)
 	}
 }
 
@@ -54,9 +54,9 @@ func TestDeadlinePasses(t *testing.T) {
 	late := make(chan time.Duration, 1)
 	s, v := newStage(t, OnLate(func(remaining time.Duration) { late <- remaining }))
 	lock := s.hold(v, "x", 5)
-	s.clock.Advance(testTTL / 4)
+	s.clock.Advance(testBeat)
 	beat := v.wantOp("beat", 0)
-	s.clock.Advance(testTTL / 4)
+	s.clock.Advance(testTTL/2 - testBeat)
 	if remaining := <-late; remaining != testTTL/2 {
 		t.Errorf("late with %v left, want %v", remaining, testTTL/2)
 	}
@@ -90,15 +90,15 @@ func TestDeadlinePasses(t *testing.T) {
 func TestLateAnswer(t *testing.T) {
 	s, v := newStage(t)
 	lock := s.hold(v, "x", 5)
-	s.clock.Advance(testTTL / 4)
+	s.clock.Advance(testBeat)
 	beat := v.wantOp("beat", 0)
-	s.clock.Advance(testTTL / 4)
+	s.clock.Advance(testTTL/2 - testBeat)
 	again := s.accept()
 	s.clock.Advance(testTTL/2 - 1)
 	v.send(beaten(beat.Id, testTTL))
 	s.holdAmongBeats(v, "y", 6) // its answer comes after the heartbeat's
-	if got, want := lock.Deadline(), testTTL/4+testTTL; got != want {
-		t.Errorf("deadline %v, want %v: the heartbeat that was answered was sent at a quarter", got, want)
+	if got, want := lock.Deadline(), testBeat+testTTL; got != want {
+		t.Errorf("deadline %v, want %v: the heartbeat that was answered was sent a third of the ttl after the hello", got, want)
 	}
 	again.send(refused(0, wire.CodeUnavailable))
 	s.clock.Advance(1)
@@ -143,9 +143,9 @@ func TestSecondStream(t *testing.T) {
 	if err := s.client.Settle(s.ctx); err != nil {
 		t.Fatal(err)
 	}
-	s.clock.Advance(testTTL / 4)
+	s.clock.Advance(testBeat)
 	beat := v.wantOp("beat", 0).Id
-	s.clock.Advance(testTTL / 4)
+	s.clock.Advance(testTTL/2 - testBeat)
 	again := s.accept()
 	// What it holds and waits for, and not what it has given back.
 	if hello := again.hello; !slices.Equal(hello.GetRequests(), []uint64{lock.Request(), asked}) || hello.GetLast() < beat {
@@ -404,7 +404,7 @@ func TestToldOfExpiry(t *testing.T) {
 		lock := s.hold(v, "held", 1)
 		waiting := s.begin("waiting")
 		asked := v.acquireOp("waiting")
-		s.clock.Advance(testTTL / 4)
+		s.clock.Advance(testBeat)
 		v.send(tell(asked, lock.Request(), v.wantOp("beat", 0).Id))
 		s.isDone(lock, holdfast.SessionExpired)
 		v = s.accept()

@@ -134,14 +134,15 @@ func (k *kept) unlockOfWhatIsNotHeld() {
 func (k *kept) sessionThatIsNamed() {
 	first := dial(k.T, k.all[0], client.TTL(time.Minute))
 	l := lock(k.T, first, "named")
-	second, other := dial(k.T, k.all[1], client.Resume(first.Session(), first.Secret())), dial(k.T, k.all[1])
-	if second.Session() != first.Session() {
-		k.Errorf("session %s was named, and it is %s", first.Session(), second.Session())
+	named := first.Session()
+	second, other := dial(k.T, k.all[1], client.Resume(named, first.Secret())), dial(k.T, k.all[1])
+	if second.Session() != named {
+		k.Errorf("session %s was named, and it is %s", named, second.Session())
 	}
-	if shown := k.until(1, "named", "held", held); shown.Holders[0].Session != first.Session() || shown.Holders[0].Token != l.Token() {
-		k.Errorf("it is held by %+v; want session %s under %v", shown.Holders, first.Session(), l.Token())
+	if shown := k.until(1, "named", "held", held); shown.Holders[0].Session != named || shown.Holders[0].Token != l.Token() {
+		k.Errorf("it is held by %+v; want session %s under %v", shown.Holders, named, l.Token())
 	}
-	if _, err := client.Dial(k.Context(), k.all[2].address, client.Resume(first.Session(), other.Secret())); !errors.Is(err, holdfast.ErrLost) {
+	if _, err := client.Dial(k.Context(), k.all[2].address, client.Resume(named, other.Secret())); !errors.Is(err, holdfast.ErrLost) {
 		k.Errorf("the session with another secret: %v", err)
 	}
 }
@@ -196,15 +197,14 @@ func (k *kept) waiterOfASessionThatIsEnded() {
 }
 
 // resumedLeadership: who leads by a lock is gone, and another process goes on in its session through another member. It leads still
-// when the first one has long stopped to believe so, under the same token, and gives the lead to the next when it resigns.
+// when the first one has been told that it does not, under the same token, and gives the lead to the next when it resigns.
 func (k *kept) resumedLeadership() {
 	first, next := dial(k.T, k.all[0], client.TTL(5*time.Second)), dial(k.T, k.all[2])
 	l := lock(k.T, first, "leader")
 	waiting := waits(k.T, next, "leader")
 	second := dial(k.T, k.all[1], client.Resume(first.Session(), first.Secret()))
 	resumed := sessionOf(second)
-	client.Vanish(first)
-	lostBecause(k.T, l, holdfast.SessionExpired)
+	lostBecause(k.T, l, holdfast.EndedByAnother)
 	for i := range k.all {
 		shown := k.until(i, "leader", "held", held)
 		if g := shown.Holders[0]; g.Token != l.Token() || g.Session != second.Session() || len(shown.Waiters) != 1 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -59,4 +60,17 @@ func (c *Clients[R]) namesInGrace(now protocol.Time) (names int) {
 		}
 	}
 	return names
+}
+
+// unbroken is why a Break has taken the name from nothing: no client holds it, or it is in its grace, as the parts say, which
+// ends by itself or when its holder has stopped.
+func unbroken(now protocol.Time, fact *protocol.Break, parts []lock.Lock) error {
+	for _, g := range merge(fact.Name, parts).Holders {
+		if g.Grace && (fact.Token == 0 || fact.Token == g.Token) {
+			return &lock.HeldBy{
+				Owner: cmp.Or(g.Owner, g.Client), Holder: g.Session, Age: max(0, now-g.Since), Grace: true, Left: max(0, g.Until-now),
+			}
+		}
+	}
+	return holdfast.ErrNotHeld
 }

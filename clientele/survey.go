@@ -72,6 +72,10 @@ func (s *Survey[R]) Empty() bool { return len(s.calls) == 0 }
 // OnCall takes what an operator wants to know or to be done: all peers are asked, and it is done
 // here. It reports whether the call was one of these.
 func (s *Survey[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
+	if inspect, is := ev.Fact.(*protocol.Inspect); is && inspect.Here {
+		out.Reply(ev.Call, s.Own(now))
+		return true
+	}
 	o := newOperation(ev.Call, ev.Fact)
 	if o == nil {
 		return false
@@ -105,7 +109,7 @@ func newOperation(call protocol.CallID, fact any) *operation {
 		page := protocol.Scan{After: fact.After, Prefix: fact.Prefix, Limit: max(1, min(fact.Limit, maxTold))}
 		o.fact, o.ask = &page, Ask{Kind: AskScan, Name: page.After, Prefix: page.Prefix, Limit: page.Limit}
 	case *protocol.Break:
-		o.fact, o.ask = &protocol.Break{Name: fact.Name}, Ask{Kind: AskBreak, Name: fact.Name, Token: fact.Token, Reason: fact.Reason}
+		o.fact, o.ask = &protocol.Break{Name: fact.Name, Token: fact.Token}, Ask{Kind: AskBreak, Name: fact.Name, Token: fact.Token, Reason: fact.Reason}
 	case *protocol.Inspect:
 		o.fact, o.ask = &protocol.Inspect{}, Ask{Kind: AskCount}
 	default:
@@ -202,6 +206,8 @@ func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) A
 		if err == nil {
 			a.Grants = grants
 			out.Note(protocol.Broke{Name: ask.Name, Token: ask.Token, Reason: ask.Reason})
+		} else if kept := adding(lock.Lock{Name: ask.Name}, s.clients.graces(now, "", ask.Name)); len(kept.Holders) > 0 {
+			a.Locks = append(a.Locks, kept)
 		}
 		s.clients.tell(now, out)
 	case AskCount:
@@ -267,7 +273,7 @@ func (s *Survey[R]) advance(now protocol.Time, o *operation, out *protocol.Effec
 	case *protocol.Break:
 		broken := &protocol.Broken{Grants: o.grants}
 		if len(o.grants) == 0 {
-			broken.Err = holdfast.ErrNotHeld
+			broken.Err = unbroken(now, fact, o.parts)
 		}
 		out.Reply(o.call, broken)
 	case *protocol.Inspect:

@@ -340,6 +340,18 @@ func TestNamesInGraceAreShown(t *testing.T) {
 			t.Errorf("shown is %q, want %q", got, want)
 		}
 	}
+	broken := func(name string, token holdfast.Token) error {
+		return m.call(&protocol.Break{Name: name, Token: token}).Replies[0].Result.(*protocol.Broken).Err
+	}
+	var by *lock.HeldBy
+	if err := broken("e", 0); !errors.As(err, &by) || !by.Grace || by.Left != time.Minute {
+		t.Errorf("a name in its grace is not broken because of %v", err)
+	}
+	for name, token := range map[string]holdfast.Token{"e": 5, "c": 0} {
+		if err := broken(name, token); !errors.Is(err, holdfast.ErrNotHeld) || errors.As(err, &by) {
+			t.Errorf("%s of token %d is not broken because of %v", name, token, err)
+		}
+	}
 	for limit, want := range map[int][]string{
 		1: {"a 1g", "b 2g", "d 3g 7", "e 4g", "x 9g"}, 2: {"a 1g, b 2g", "d 3g 7, e 4g", "x 9g"}, 9: {"a 1g, b 2g, d 3g 7, e 4g, x 9g"},
 	} {

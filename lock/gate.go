@@ -64,7 +64,7 @@ func (t *Table) openGate() {
 		t.vacate(g.whole)
 	}
 	if len(g.turns) != 0 {
-		panic("lock: the gate is opened, and somebody waits in it")
+		panic("lock: the gate is opened, and requests wait in it")
 	}
 	t.gate = nil
 }

@@ -87,7 +87,7 @@ func (t *Table) restoreWait(i int32, c *Seat) {
 func (t *Table) restoreGate() error {
 	g := t.gate
 	if g.whole == 0 {
-		return fmt.Errorf("%d requests are parked, and nobody suspends the table", len(g.turns))
+		return fmt.Errorf("%d requests are parked, and the table is not suspended", len(g.turns))
 	}
 	order := g.inTurn()
 	for n, i := range order {

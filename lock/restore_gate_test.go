@@ -76,7 +76,7 @@ func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
 		spoil func(c *Chunk)
 		want  string
 	}{
-		{"nobody who suspends", func(c *Chunk) { without(c, Whole) }, "nobody suspends the table"},
+		{"no suspension", func(c *Chunk) { without(c, Whole) }, "the table is not suspended"},
 		{"a parked holder", func(c *Chunk) { at(c, 1, 3).Turn = 9 }, "it is held and waits in the gate"},
 		{"a turn twice", func(c *Chunk) { at(c, 2, 1).Turn = at(c, 2, 3).Turn }, "two requests have turn"},
 		{"a turn too high", func(c *Chunk) { at(c, 2, 2).Turn = maxTurn + 1 }, "at most 4611686018427387904 is possible"},

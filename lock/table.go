@@ -151,6 +151,9 @@ func (t *Table) BeginReign(reign uint64, count uint32) {
 // Reign returns the reign whose tokens are given, or 0 before the first.
 func (t *Table) Reign() uint64 { return t.reign }
 
+// Last returns the highest token that was given, or outrun; 0 before the first.
+func (t *Table) Last() holdfast.Token { return t.last }
+
 // Exhausted reports that the reign has given MaxCount tokens. Requests queue until
 // BeginReign and Resume.
 func (t *Table) Exhausted() bool { return t.count >= MaxCount }

@@ -37,11 +37,12 @@ func (r *register) write(token holdfast.Token) bool {
 	return true
 }
 
-// exclusion has hundreds of goroutines of several sessions raise plain counters that
-// nothing but the lock guards (P1). The race detector watches the counters, a gauge
+// exclusion has hundreds of goroutines of several sessions, fewer where Rounds is small, raise plain
+// counters that nothing but the lock guards (P1). The race detector watches the counters, a gauge
 // counts who is inside, a fenced register watches the tokens.
 func (s *stage) exclusion() {
-	const goroutines, rounds = 240, 5
+	const rounds = 5
+	goroutines := min(240, 12*s.caps.Rounds)
 	type room struct {
 		inside  atomic.Int32
 		counter int

@@ -38,6 +38,9 @@ func (m *memory) take(ctx context.Context, op, name string, options []holdfast.O
 	if m.authority.fault == "input unchecked" {
 		err = nil
 	}
+	if err == nil && request.Try && m.authority.fault == "a try has no answer" {
+		err = holdfast.ErrUnavailable
+	}
 	if err == nil {
 		err = m.check(&request)
 	}

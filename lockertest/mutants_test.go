@@ -50,6 +50,7 @@ var mutants = []struct {
 	// P6
 	{fault: "grant stranded", check: "cancel_at_the_moment_of_grant", says: "deadline exceeded", hangs: true},
 	{fault: "grant stranded", check: "wait_limit_at_the_moment_of_grant", says: "deadline exceeded", hangs: true},
+	{fault: "a try has no answer", check: "try_after_unlock", says: "tries ended without an answer"},
 	{fault: "limit tells nothing", check: "wait_limit_at_the_moment_of_grant", says: "without a word of who decides"},
 	// P7
 	{fault: "any token frees", check: "release_by_a_stranger", says: "want not held"},

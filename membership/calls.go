@@ -72,9 +72,11 @@ type (
 	// Standing is what is known here of a member.
 	Standing struct {
 		election.Member
-		Since    protocol.Time // when this member first saw it in a view under its tenure
+		Since    protocol.Time // when this member first saw it in a view under its tenure; of itself in no view, when that tenure began
 		State    State
 		Election election.Status // as far as it is known here
+		// Closed lists the ports, sorted, of the spaces that are closed at it, as far as this member knows.
+		Closed []protocol.Port
 	}
 
 	// Unfit is raised when the member cannot take part: its cell could not be written

@@ -52,7 +52,7 @@ type Config struct {
 	// Lease is D. Zero means 3 s.
 	Lease time.Duration
 	// Patience is T, how long an answer is waited for. Zero means 250 ms, or a twelfth
-	// of the lease if that is less.
+	// of the lease if that is less. It is longer where round trips are, up to a quarter of the lease.
 	Patience time.Duration
 	// Drift is δ. Zero means 0.05.
 	Drift float64
@@ -87,9 +87,9 @@ func (c *Config) check() error {
 		return fmt.Errorf("membership: Priority is %d; 0 is the most senior", c.Priority)
 	case c.Patience <= 0:
 		return fmt.Errorf("membership: Patience is %v; it must be positive", c.Patience)
-	case 2*c.poll()+c.silence()+4*c.Patience >= c.Lease:
+	case c.Patience > c.lasting():
 		return fmt.Errorf("membership: Patience is %v; with Lease %v it must be under %v, so that a lease outlives the suspicion of a coordinator and the election of the next",
-			c.Patience, c.Lease, (c.Lease-2*c.poll()-c.silence())/4)
+			c.Patience, c.Lease, c.lasting()+1)
 	}
 	return c.checkFounders()
 }
@@ -139,6 +139,10 @@ func (c *Config) alone() bool { return c.Founder && len(c.Founders) <= 1 }
 // suspected.
 func (c *Config) poll() time.Duration    { return c.Lease / 10 }
 func (c *Config) silence() time.Duration { return 3 * c.poll() }
+
+// lasting is the longest patience with which a lease outlives the suspicion of a coordinator and the election of the
+// next: 2·C + S + 4·T < D.
+func (c *Config) lasting() time.Duration { return (c.Lease - 2*c.poll() - c.silence() - 1) / 4 }
 
 // stretch returns how long this member waits for what others count as d.
 func (c *Config) stretch(d time.Duration) time.Duration {

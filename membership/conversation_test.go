@@ -22,6 +22,7 @@ import (
 //	run 2s         show a     leave a [empty]        want a 8s [clients]
 //	hint a b [alive]          lost KIND…             disk a fail|hang|ok
 //	unheard a [b…]            what a space at a does not hear
+//	close a 1   open a 1      a space's instance at a is closed, or opened again
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if strings.HasPrefix(path, "testdata/fuzz/") {
@@ -81,6 +82,10 @@ func (c *conversation) say(words []string) {
 		c.site(args[0]).hint(args[1]+":1", len(args) > 2)
 	case "unheard":
 		c.unheard(args[0], args[1:])
+	case "close", "open":
+		c.site(args[0]).live.step(protocol.Event{
+			Kind: protocol.Raised, Port: protocol.Port(c.number(args[1])), Fact: &protocol.Shut{Closed: words[0] == "close"},
+		})
 	case "lost":
 		c.lost = args
 	case "disk":
@@ -254,6 +259,9 @@ func (c *conversation) show(name string) {
 		text += fmt.Sprintf("; %s %v", member.Name, member.State)
 		if member.ID == s.Election.Coordinator {
 			text += " coordinates"
+		}
+		if len(member.Closed) > 0 {
+			text += fmt.Sprintf(" closed %v", member.Closed)
 		}
 	}
 	c.tell("%s        is %s", name, text)

@@ -42,7 +42,7 @@
 //	force.go      an operator's views       raise.go      another epoch for the same view
 //	merge.go      sides that meet           status.go     what is raised, and told to people
 //	terms.go      what all must agree on    apart.go      members that do not hear each other
-//	proposal.go   who has heard of a change
+//	proposal.go   who has heard of a change       trips.go      how long answers take
 //
 // # Invariants
 //
@@ -78,7 +78,8 @@
 //     cell.
 //   - The coordinator: S, T and a round of messages later there is another, which acts
 //     D·(1+δ) after that. Holders at the survivors go on.
-//   - A candidate: those whom it has halted wait for 4·T and search again.
+//   - A candidate: those whom it has halted wait for 4·T and search again. T is what is configured, or more where
+//     round trips take longer, as measured (trips.go).
 //   - All at once, with cells: an election like any other, which waits for what was
 //     promised from each member's start. Without cells: a new bootstrap, by every
 //     founder, above the wall clock's second.

@@ -50,6 +50,7 @@ func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *electio
 		}
 	}
 	m.heedPledges(p, v)
+	m.shut.elsewhere = p.Closed
 	answer := m.pollAnswer(now, p.Seq)
 	switch {
 	case v != nil:
@@ -109,6 +110,7 @@ func (m *Machine) yield(now protocol.Time, epoch protocol.Epoch, out *protocol.E
 	}
 	m.cell.Promised, m.cell.Candidate = epoch.Counter, epoch.Candidate
 	m.lease.Promised = epoch.Counter
+	m.shut.elsewhere = nil
 	m.seen = max(m.seen, epoch.Counter)
 	out.Raise(&protocol.Halted{Promised: epoch.Counter})
 }
@@ -158,6 +160,7 @@ func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
 	}
 	m.coordinator, m.heard, m.followed, m.doubted = from, now, true, false
 	m.deferred, m.hears, m.putOff = 0, nil, ""
+	m.trips.end(m.enough())
 	m.abandon()
 }
 
@@ -171,7 +174,7 @@ func (m *Machine) pollAnswer(now protocol.Time, seq uint64) PollAnswer {
 	return PollAnswer{
 		Epoch: v.Epoch, View: v.Number, Seq: seq, At: now, Tenure: m.lease.Tenure,
 		Wants: protocol.ReachOf(m.need.Want), Version: own.Version, Pledge: own.Reach, Stored: m.storedIn(v.Epoch), Reported: m.reported(),
-		Leaving: m.exit != nil, Empty: m.exit.empty(), Unheard: m.notHeard(),
+		Leaving: m.exit != nil, Empty: m.exit.empty(), Unheard: m.notHeard(), Closed: m.shut.here,
 	}
 }
 

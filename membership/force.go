@@ -86,7 +86,7 @@ func (m *Machine) goOnForcing(now protocol.Time, out *protocol.Effects) {
 		m.endForcing(now, f.failed(), out)
 	default:
 		f.left--
-		f.again = now + m.config.stretch(max(forcePause, 2*m.config.Patience))
+		f.again = now + m.config.stretch(max(forcePause, 2*m.patience()))
 		f.silent = nil
 		m.canvass(now, &election.Ballot{View: f.view, Asked: m.addresses(f.view), Forced: f.members, Order: f.order}, out)
 	}

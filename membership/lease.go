@@ -10,6 +10,7 @@ import (
 type standing struct {
 	lease  protocol.Lease // updated in place: machines above point to it
 	leased bool
+	begun  protocol.Time // when the tenure began: with the member, or where the one before had lapsed
 	// carrying says that something may be held that the authority of the newest epoch
 	// does not know yet: Lease.Carried stays where it was.
 	carrying  bool
@@ -32,7 +33,7 @@ func (m *Machine) expire(now protocol.Time, out *protocol.Effects) {
 // lapse ends every grant, and takes the next tenure: what has ended is never renewed
 // (V12, V19).
 func (m *Machine) lapse(now protocol.Time, out *protocol.Effects) {
-	m.leased, m.carrying = false, false
+	m.leased, m.carrying, m.begun = false, false, now
 	lent := min(max(m.lease.Member, now), now+m.config.Lease) // a tenure that is dropped may end before its lease does
 	m.lease.Member = min(m.lease.Member, now)
 	m.lease.Carried = m.lease.Member

@@ -68,7 +68,7 @@ func (m *Machine) resign(now protocol.Time, out *protocol.Effects) {
 // nobody either, so another founder must. Where all who answer leave as well, there is
 // nobody to wait for. Whoever is silent is asked twice.
 func (m *Machine) leaveBehind(now protocol.Time, survey *election.Survey) {
-	m.tryAt = now + m.jitter(m.config.Patience)
+	m.tryAt = now + m.jitter(m.patience())
 	m.exit.last++
 	stays := func(a election.StatusAnswer) bool { return a.Self.Founder && !a.Leaving || a.Well }
 	if slices.ContainsFunc(survey.Answers, stays) {
@@ -150,7 +150,7 @@ func (m *Machine) onResign(now protocol.Time, from protocol.ID, resigned Resign)
 	m.followed, m.resigned = false, resigned.Epoch
 	m.tryAt = now
 	if m.exit == nil {
-		m.tryAt += m.config.Patience * time.Duration(m.seniorsBut(from))
+		m.tryAt += m.patience() * time.Duration(m.seniorsBut(from))
 	}
 }
 

@@ -32,6 +32,7 @@ type Machine struct {
 	forgotten  uint64         // no epoch that an earlier life may have followed is above it; 0 with a cell
 	unfit      bool
 	unheard    map[protocol.Port][]protocol.ID // by whom of the spaces at this member
+	shut       shut                            // which spaces are closed, and where
 }
 
 // New makes a member. The error names the field that is wrong.
@@ -120,6 +121,8 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 		m.onConfirmed(ev.Port, fact)
 	case *protocol.Unheard:
 		m.onUnheard(ev.Port, fact)
+	case *protocol.Shut:
+		m.onShut(ev.Port, fact)
 	}
 }
 

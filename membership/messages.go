@@ -31,6 +31,8 @@ type (
 		// have written down, and Most the longest reach that it may be of.
 		Recorded uint64
 		Most     protocol.Reach
+		// Closed lists the members, in the order of their ids, at which spaces are closed.
+		Closed []Closed
 		// Installed and Open are known of the view.
 		Installed bool
 		Open      bool
@@ -62,6 +64,8 @@ type (
 		// Unheard lists the members, sorted, whom a space at the sender has not heard for some
 		// time though it needs their answers.
 		Unheard []protocol.ID
+		// Closed lists the ports, sorted, of the spaces whose instances at the sender are closed.
+		Closed []protocol.Port
 	}
 
 	// ViewAck answers a NewView that was accepted and synced.
@@ -119,6 +123,9 @@ func (m Poll) String() string {
 	if !m.Pledges.Empty() {
 		text += fmt.Sprintf(" %v", m.Pledges)
 	}
+	for _, c := range m.Closed {
+		text += fmt.Sprintf(" closed at %d: %v", c.Member, c.Ports)
+	}
 	if m.Installed {
 		text += " installed"
 	}
@@ -146,6 +153,9 @@ func (m PollAnswer) String() string {
 	}
 	if len(m.Unheard) > 0 {
 		text += fmt.Sprintf(" does not hear %v", m.Unheard)
+	}
+	if len(m.Closed) > 0 {
+		text += fmt.Sprintf(" closed %v", m.Closed)
 	}
 	return text
 }

@@ -49,15 +49,26 @@ func plausible(msg any) bool {
 }
 
 func (p *Poll) plausible() bool {
-	return possible(p.Epoch) && p.View <= latest && lasting(p.Echo) && plausiblePledges(p.Pledges) && p.List <= latest && p.Role >= -furthest && p.Role <= furthest
+	return possible(p.Epoch) && p.View <= latest && lasting(p.Echo) && plausiblePledges(p.Pledges) && p.List <= latest && p.Role >= -furthest && p.Role <= furthest && plausiblyClosed(p.Closed)
 }
 
 func (a *PollAnswer) plausible() bool {
-	return possible(a.Epoch) && a.View <= latest && lasting(a.At) && a.Version <= latest && a.Stored <= latest && ascending(a.Unheard)
+	return possible(a.Epoch) && a.View <= latest && lasting(a.At) && a.Version <= latest && a.Stored <= latest && ascending(a.Unheard) && ascending(a.Closed)
 }
 
-// ascending reports whether a list can be of the members of a view: each once, in order.
-func ascending(ids []protocol.ID) bool {
+// plausiblyClosed reports whether a list can be of the members at which spaces are closed.
+func plausiblyClosed(list []Closed) bool {
+	for i, c := range list {
+		if i > 0 && list[i-1].Member >= c.Member || !ascending(c.Ports) {
+			return false
+		}
+	}
+	return len(list) <= maxPlaces
+}
+
+// ascending reports whether a list can be of the members of a view, or of the spaces of a member: each
+// once, in order.
+func ascending[T ~uint16 | ~uint64](ids []T) bool {
 	for i := 1; i < len(ids); i++ {
 		if ids[i-1] >= ids[i] {
 			return false

@@ -66,5 +66,5 @@ func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Ef
 type OutOfEpochs struct{}
 
 func (OutOfEpochs) String() string {
-	return fmt.Sprintf("no epoch is left above %d, which somebody has promised", uint64(protocol.MaxEpoch))
+	return fmt.Sprintf("no epoch is left above %d, which a member has promised", uint64(protocol.MaxEpoch))
 }

@@ -40,6 +40,7 @@ type reign struct {
 	joins     []election.Member  // who asks for a place, each with its newest tenure
 	rivals    []rival            // who asks for a place under a name that is taken
 	apart     []apart            // who does not hear whom
+	closed    []Closed           // the members that have spaces closed, as its latest polls say
 	outcasts  []protocol.ID      // who has to go for it
 	parted    []parted           // who has gone for it
 	count     uint32
@@ -75,8 +76,9 @@ type track struct {
 	doubted  bool
 	told     bool // it has said in this reign what it wants
 	wants    protocol.Reach
-	stored   uint64        // the newest list of pledges that it has written down
-	unheard  []protocol.ID // whom it does not hear
+	stored   uint64          // the newest list of pledges that it has written down
+	unheard  []protocol.ID   // the members that it does not hear
+	closed   []protocol.Port // of the spaces that are closed at it
 }
 
 // win begins a reign: phases 3 and 4.
@@ -105,6 +107,9 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 	}
 	m.exclude(now, r, s, ballot.Forced != nil)
 	m.reign, m.deferred = r, 0
+	if !m.config.Available { // it may coordinate alone there, before the others' answers have come
+		m.trips.end(m.enough())
+	}
 	m.abandon()
 	if len(view.Members) == 1 && election.Quorums(r.needs, func(id protocol.ID) bool { return id == m.self }) {
 		// Its own acceptance installs it: the write that says the one says the other.
@@ -238,6 +243,7 @@ func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
 	own.tenure, own.reported = m.lease.Tenure, m.reported()
 	m.drawAnchor(now)
 	role := r.anchor + m.config.Lease - now
+	r.closed = m.closedAnywhere()
 	for _, member := range r.members() {
 		if member.ID != m.self {
 			m.pollMember(now, view, member, role, out)
@@ -258,7 +264,7 @@ func (m *Machine) pollMember(now protocol.Time, view *election.View, member elec
 	t := r.track(member.ID, now)
 	poll := Poll{
 		Epoch: r.epoch, View: view.Number, Seq: r.seq, Role: role, List: m.listed, Most: m.mostHere(),
-		Installed: view.Installed, Open: view.Open,
+		Closed: r.closed, Installed: view.Installed, Open: view.Open,
 	}
 	place, listed := view.Of(member.ID)
 	withheld := protocol.Mutated("survivors end their locks") && !r.served
@@ -314,12 +320,13 @@ func (t *track) take(now protocol.Time, a PollAnswer) {
 	t.stored = max(t.stored, a.Stored)
 	t.tenure, t.at, t.known, t.received, t.told = a.Tenure, a.At, true, now, true
 	t.wants, t.reported, t.leaving, t.empty, t.unheard = a.Wants, a.Reported, a.Leaving, a.Empty, a.Unheard
+	t.closed = a.Closed
 }
 
 // renewed: the member begins another tenure, of which nothing is known yet.
 func (t *track) renewed(now protocol.Time, tenure protocol.Tenure) {
 	t.tenure, t.heard = tenure, now
-	t.at, t.known, t.told, t.reported, t.leaving, t.empty, t.unheard, t.stored = 0, false, false, false, false, false, nil, 0
+	t.at, t.known, t.told, t.reported, t.leaving, t.empty, t.unheard, t.closed, t.stored = 0, false, false, false, false, false, nil, nil, 0
 }
 
 // drawAnchor moves the beginning of the role to the latest poll that the quorums have
@@ -471,5 +478,5 @@ func (m *Machine) endRole(now protocol.Time) {
 	}
 	m.reign = nil
 	m.followed, m.candidate = false, 0
-	m.tryAt = now + m.jitter(m.config.Patience/2)
+	m.tryAt = now + m.jitter(m.patience()/2)
 }

@@ -25,6 +25,7 @@ type search struct {
 	repeatAt    protocol.Time // when they are asked for again
 	forcing     *forcing      // an operator's wish; nil where there is none
 	hears       []protocol.ID // who has answered the latest survey
+	trips       trips         // how long answers take
 	putOff      string        // whom this member has to hear before it gets a place; "" where nobody says so
 }
 
@@ -86,11 +87,11 @@ func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// patience begins a phase: T for the answers, and a second question halfway.
-func (m *Machine) patience(now protocol.Time) {
-	patience := m.config.Patience
+// beginPhase has a phase wait for answers, and asks a second time halfway.
+func (m *Machine) beginPhase(now protocol.Time) {
+	patience := m.patience()
 	if protocol.Mutated("patience below a round trip") {
-		patience /= 512
+		patience = m.config.Patience / 512
 	}
 	m.until, m.repeatAt = now+patience, now+patience/2
 }
@@ -119,7 +120,8 @@ func (m *Machine) beginSurvey(now protocol.Time, out *protocol.Effects) {
 	m.survey = &election.Survey{
 		Number: m.surveys, Own: m.answer(now, m.surveys, m.self), Asked: m.addresses(m.cell.Accepted),
 	}
-	m.patience(now)
+	m.trips.begin(now, m.survey)
+	m.beginPhase(now)
 	m.ask(m.survey.Asked, out)
 	if len(m.survey.Asked) == 0 {
 		m.judge(now, out)
@@ -185,6 +187,7 @@ func (m *Machine) status() election.Status {
 func (m *Machine) onStatusAnswer(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
 	m.seen = max(m.seen, a.Promised.Counter)
 	m.saw(now, a.Self)
+	m.measure(now, a, out)
 	if m.config.Founder && a.Self.Founder && (m.objects(a, out) || m.namesake(a, out)) {
 		return
 	}
@@ -281,7 +284,7 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 		m.backOff(now, rank)
 	case yields:
 		m.deferred++
-		m.tryAt = now + m.jitter(m.config.Patience*time.Duration(verdict.Seniors))
+		m.tryAt = now + m.jitter(m.patience()*time.Duration(verdict.Seniors))
 	default:
 		m.elect(now, verdict.Newest, verdict.Attendance || m.dissents(), out)
 		for _, a := range survey.Answers {
@@ -303,7 +306,7 @@ func (m *Machine) rank(v *election.View) int {
 
 // backOff tries again after T·(1 + rank), drawn with jitter.
 func (m *Machine) backOff(now protocol.Time, rank int) {
-	m.tryAt = now + m.jitter(m.config.Patience*time.Duration(1+min(rank, 4)))
+	m.tryAt = now + m.jitter(m.patience()*time.Duration(1+min(rank, 4)))
 }
 
 // jitter returns d to 2d.
@@ -340,7 +343,7 @@ func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *proto
 	ballot.Epoch = protocol.Epoch{Counter: counter, Candidate: m.self}
 	ballot.Sent, ballot.Terms = now, m.terms
 	m.survey, m.ballot = nil, ballot
-	m.patience(now)
+	m.beginPhase(now)
 	m.halt(now, m.self, ballot.Epoch, out)
 	m.call(ballot.Asked, out)
 }
@@ -389,7 +392,7 @@ func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Ele
 		return
 	}
 	m.abandon()
-	wait := now + m.jitter(4*m.config.Patience)
+	wait := now + m.jitter(4*m.patience())
 	m.tryAt = wait
 	m.halt(now, from, e.Epoch, out)
 	if m.config.Preempt {

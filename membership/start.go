@@ -64,7 +64,7 @@ func (m *Machine) startsAlone() bool {
 }
 
 func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
-	m.tryAt = now
+	m.tryAt, m.begun = now, now
 	m.expect(now)
 	if !m.startsAlone() {
 		return

@@ -95,7 +95,7 @@ func (m *Machine) who(now protocol.Time) *Self {
 			s.Why = m.whatStales()
 		}
 	}
-	own := Standing{Member: m.config.member(m.self, m.lease.Tenure), State: s.State, Election: s.Election.Status, Since: now}
+	own := Standing{Member: m.config.member(m.self, m.lease.Tenure), State: s.State, Election: s.Election.Status, Since: m.begun, Closed: m.shut.here}
 	source := m.cell.Accepted
 	if m.reign != nil {
 		source = m.reign.view
@@ -105,7 +105,7 @@ func (m *Machine) who(now protocol.Time) *Self {
 		return s
 	}
 	for _, member := range source.Members {
-		place := Standing{Member: member, Election: s.Election.Status, State: m.stateOf(now, member)}
+		place := Standing{Member: member, Election: s.Election.Status, State: m.stateOf(now, member), Closed: m.closedAt(member)}
 		if i := slices.IndexFunc(m.since, func(o sighting) bool { return o.id == member.ID && o.tenure == member.Tenure }); i >= 0 {
 			place.Since = m.since[i].since
 		}
@@ -185,7 +185,7 @@ func (m *Machine) whatStales() string {
 	text := "its state cannot be written (" + whyUnsaved(m.failed) + ")"
 	switch {
 	case m.reign == nil:
-		return text + ": until it can, this member has no vote, and leads nobody"
+		return text + ": until it can, this member has no vote, and leads no other"
 	case len(m.rules.Founders) > 1:
 		return text + ": until it can, no member can come, and what lost members held is not free; no other member can be elected"
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/seat"
-	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/transport"
 )
@@ -57,7 +56,8 @@ type Config struct {
 	// Zero means 14.
 	Candidate int
 	// Patience is T of membership.md, how long an answer of another member is waited
-	// for. Zero means 250 ms, or a twelfth of the lease if that is less.
+	// for. Zero means 250 ms, or a twelfth of the lease if that is less. Where members elect a
+	// coordinator it is longer if round trips are, up to a quarter of the lease.
 	Patience time.Duration
 	// Peers makes what carries messages to other members, from who this member says it
 	// is; Close closes it. Zero means none for a member alone, and what Listen serves in
@@ -205,9 +205,8 @@ func (c *Config) check() error {
 		return err
 	}
 	c.Name = cmp.Or(c.Name, "embedded")
-	c.Limits.TTL = cmp.Or(c.Limits.TTL, session.LongestTTL(c.allLast(), c.Lease))
 	if c.TTL == 0 {
-		c.TTL = min(10*time.Second, c.Limits.TTL)
+		c.TTL = min(10*time.Second, cmp.Or(c.Limits.TTL, 10*time.Second))
 		if c.clustered() && slices.ContainsFunc(c.Spaces, isInMemory) {
 			c.TTL = c.Lease
 		}
@@ -374,7 +373,7 @@ func (s *Space) checkOptions() error {
 	case s.Capacity < 0 || s.Capacity > holdfast.MaxCapacity:
 		return fmt.Errorf("space %q: Capacity is %d; 1 to %d is allowed, and 0 for off", s.Name, s.Capacity, holdfast.MaxCapacity)
 	case s.Protocol == "permission" && s.Partition == "any":
-		return fmt.Errorf("space %q: partition is any, and in protocol permission nobody could merge what sides have granted; use primary, or protocol central or grantor", s.Name)
+		return fmt.Errorf("space %q: partition is any, and in protocol permission no member could merge what sides have granted; use primary, or protocol central or grantor", s.Name)
 	case s.Protocol == "claim" && s.Partition == "any":
 		return fmt.Errorf("space %q: partition is any, and in protocol claim the store decides, which has no sides; use primary, or protocol central or grantor", s.Name)
 	case s.Protocol == "bakery" && s.Partition == "any":

@@ -48,7 +48,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 		"placement of peers": {node.Config{Spaces: spaces(node.Space{Name: "a", Protocol: "permission", Placement: time.Second})},
 			[]string{`space "a"`, "Placement is 1s", "protocol permission does not have it"}},
 		"any": {node.Config{Spaces: spaces(node.Space{Name: "a", Protocol: "permission", Partition: "any"})},
-			[]string{`space "a"`, "partition is any", "nobody could merge", "use primary"}},
+			[]string{`space "a"`, "partition is any", "no member could merge", "use primary"}},
 		"any of leaders": {node.Config{Spaces: spaces(node.Space{Name: "a", Protocol: "bakery", Partition: "any"})},
 			[]string{`space "a"`, "partition is any", "a majority of the leaders", "use primary"}},
 		"no bakery": {node.Config{Spaces: spaces(node.Space{Name: "a", Protocol: "permission", Grace: time.Second})},

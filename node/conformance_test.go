@@ -154,9 +154,17 @@ func opens(members ...*node.Node) func(testing.TB) holdfast.Locker {
 	}
 }
 
+// elsewhereRounds is how often the suite's races run where another member decides.
+const elsewhereRounds = 400
+
 // conforms runs the suite through a member of a cluster with others.
 func conforms(t *testing.T, n *node.Node, others ...*node.Node) {
+	rounds := 0
+	if len(others) > 0 && !testing.Short() {
+		rounds = elsewhereRounds
+	}
 	lockertest.Run(t, opens(n), lockertest.Caps{
+		Rounds:            rounds,
 		Elsewhere:         opens(others...),
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(n.Spaces()[0].Protocol),

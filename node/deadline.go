@@ -19,6 +19,8 @@ const (
 	// contextGrace is how long a call waits, beyond the deadline of its context, for the word of
 	// the authority.
 	contextGrace = 250 * time.Millisecond
+	// refusalLimit is how long a call that was refused asks who holds the name, where the refusal does not say it.
+	refusalLimit = 150 * time.Millisecond
 )
 
 // boundWait lets the wait of a request end at the deadline of its call's context, where that is

@@ -32,5 +32,7 @@
 // promises that outlive the process, so it keeps a stable cell in Config.State, or
 // waits out what a forgotten life may have promised whenever it starts. A member
 // that serves none needs neither: its holders end with it. Only its tokens then rest
-// on the wall clock not having been set back between two lives.
+// on the wall clock not having been set back between two lives. A member whose place a
+// later life has taken, from a copy of that folder or from a later state of it, ends
+// (Unfit) and marks its folder; Start refuses a marked folder.
 package node

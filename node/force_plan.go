@@ -83,7 +83,7 @@ func (n *Node) forcedWait(self *membership.Self) time.Duration {
 func (n *Node) refuseEver() error {
 	switch {
 	case !n.config.clustered():
-		return wire.Fail(wire.CodeUnsupported, fmt.Sprintf("member %q is a cluster of one, which needs nobody's vote; there is nothing to force", n.Name()))
+		return wire.Fail(wire.CodeUnsupported, fmt.Sprintf("member %q is a cluster of one, which needs no vote of another; there is nothing to force", n.Name()))
 	case n.config.guest():
 		return wire.Fail(wire.CodeConflict, fmt.Sprintf("member %q is a guest, which has no vote; ask a founder that is alive, one of %s", n.Name(), strings.Join(n.config.Join, ", ")))
 	case n.config.any():
@@ -231,7 +231,7 @@ func (n *Node) outlook(self *membership.Self) {
 			away = append(away, fmt.Sprintf("%s (%s)", place.Name, n.heardText(place.ID)))
 		}
 	}
-	self.Why = fmt.Sprintf("the quorum is lost: of the founders of view %d only %s can be heard, without %s. Nobody is granted a lock until enough of them are back: start them",
+	self.Why = fmt.Sprintf("the quorum is lost: of the founders of view %d only %s can be heard, without %s. No lock is granted until enough of them are back: start them",
 		v.Number, wire.Phrase(here), wire.Phrase(away))
 	if ask != "" {
 		self.Why += fmt.Sprintf(". Only if they are lost for good: holdfast force-view --server %s --members %s", ask, strings.Join(here, ","))

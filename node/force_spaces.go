@@ -38,7 +38,7 @@ func (n *Node) forcedSpaces(ctx context.Context, self *membership.Self, named []
 // lacksVoters says of which shard too few voters are there, and what to do; "" where all have a majority.
 func lacksVoters(shards *protocol.Shards, there map[protocol.ID]bool) string {
 	if len(shards.List) == 0 {
-		return "its log has not begun: that takes all founders at once"
+		return "its log has not begun: that takes all voters at once"
 	}
 	for i := range shards.List {
 		voters := shards.List[i].Voters

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,10 @@ func startsNot(t *testing.T, c node.Config, want ...string) {
 		shut(t, n)
 		t.Errorf("it starts; want an error with %q", want)
 		return
+	}
+	// What the operating system says of the file of a trace is no advice.
+	if explains := c.Trace == "" || !slices.Contains(want, "missing"); explains != errors.As(err, new(*node.StartError)) {
+		t.Errorf("%v: that it says what to do is %v", err, !explains)
 	}
 	for _, words := range want {
 		if !strings.Contains(err.Error(), words) {

@@ -94,16 +94,28 @@ func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Optio
 	}
 	locks := make([]*holdfast.Lock, len(names))
 	var taken []*holdfast.Lock
-	for _, one := range wanted {
+	take := func(held *holdfast.Lock, place int) {
+		locks[place] = held
+		taken = append(taken, held)
+	}
+	err = holdfast.TakeAll(wanted, l.together(), func(some []holdfast.PlacedRequest) (int, error) {
+		all, err := l.tryTogether(ctx, some, end)
+		for i, held := range all {
+			take(held, some[i].Place)
+		}
+		return len(all), err
+	}, func(one holdfast.PlacedRequest) error {
 		if one.Wait > 0 {
 			one.Wait = max(1, end-l.session.Now())
 		}
 		held, err := l.acquire(ctx, &one.Request)
-		if err != nil {
-			return nil, l.giveBack(taken, end, err)
+		if err == nil {
+			take(held, one.Place)
 		}
-		locks[one.Place] = held
-		taken = append(taken, held)
+		return err
+	})
+	if err != nil {
+		return nil, l.giveBack(taken, end, err)
 	}
 	for _, held := range taken { // one may have been lost while another was waited for
 		if err := held.Check(); err != nil {
@@ -178,56 +190,78 @@ func (l locker) resolveOptions(ctx context.Context, name string, try bool, optio
 
 // acquire asks for the name, and waits for the decision where that takes time.
 func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Lock, error) {
-	var err error
+	a, err := l.ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if a.Kind == 0 || a.Kind == lock.Queued {
+		w := l.session.expect(r, a.id, a.Answer)
+		if a.Answer, err = l.session.await(ctx, l.port, r, a.id, w); err != nil {
+			return nil, err
+		}
+	}
+	return l.conclude(ctx, r, a)
+}
+
+// asked is a request on its way.
+type asked struct {
+	run.Answer
+	id      uint64
+	sent    protocol.Time // when it was sent, where a limit may count from it
+	waitEnd protocol.Time
+	bounded bool // by the deadline of its context
+}
+
+// ask asks for the name. The answer may be that the decision comes later.
+func (l locker) ask(ctx context.Context, r *holdfast.Request) (a asked, err error) {
 	switch {
 	case l.port == 0:
 		err = holdfast.ErrSpace
 	case r.Require > l.class:
 		err = fmt.Errorf("%w: %v is required, and the space offers %v", holdfast.ErrClass, r.Require, l.class)
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return a, ctx.Err()
 	}
 	if err != nil {
-		return nil, l.fail("lock", r.Name, err)
+		return a, l.fail("lock", r.Name, err)
 	}
 	s := l.session
 	// Read only where a limit may count from it, because it costs a system call: an owner
 	// may enter a grant that has a hold limit already.
-	var sent protocol.Time
 	deadline, bounded := ctx.Deadline()
 	if r.Try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" || bounded {
-		sent = s.Now()
+		a.sent = s.Now()
 	}
 	request := lock.Request{
 		Session: s.id, Name: r.Name, Owner: r.Owner, Reason: r.Reason,
 		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
-		Try: r.Try, Arrived: sent, WaitEnd: lock.Never, Hold: r.Hold,
+		Try: r.Try, Arrived: a.sent, WaitEnd: lock.Never, Hold: r.Hold,
 	}
 	switch {
 	case r.Wait > 0:
-		request.WaitEnd = after(sent, r.Wait)
+		request.WaitEnd = after(a.sent, r.Wait)
 	case r.Try:
-		request.WaitEnd = sent + authorityWait
+		request.WaitEnd = a.sent + authorityWait
 	}
-	bounded = bounded && !r.Try && s.boundWait(&request, deadline)
-	a, err := s.driver.Acquire(l.port, s.sink, &request)
-	if err != nil {
-		return nil, l.fail("lock", r.Name, closedOr(err))
+	a.bounded = bounded && !r.Try && s.boundWait(&request, deadline)
+	if a.Answer, err = s.driver.Acquire(l.port, s.sink, &request); err != nil {
+		return a, l.fail("lock", r.Name, closedOr(err))
 	}
-	id := a.Request
-	if a.Kind == 0 || a.Kind == lock.Queued {
-		if a, err = s.await(ctx, l.port, r, id, a); err != nil {
-			return nil, err
-		}
-	}
+	a.id, a.waitEnd = a.Request, request.WaitEnd
+	return a, nil
+}
+
+// conclude makes of a decision what the call returns.
+func (l locker) conclude(ctx context.Context, r *holdfast.Request, a asked) (*holdfast.Lock, error) {
+	s := l.session
 	if a.Kind == lock.Refused {
-		err := l.fail("lock", r.Name, s.refusal(a.Err))
-		if bounded {
-			err = whyEnded(err, s.Now() >= request.WaitEnd)
+		err := l.fail("lock", r.Name, s.refused(l.port, r.Name, a.Err))
+		if a.bounded {
+			err = whyEnded(err, s.Now() >= a.waitEnd)
 		}
 		return nil, err
 	}
-	return l.hold(ctx, r, a, id, sent)
+	return l.hold(ctx, r, a.Answer, a.id, a.sent)
 }
 
 func closedOr(err error) error {
@@ -249,6 +283,13 @@ func (s *localSession) refusal(err error) error {
 		return holdfast.ErrClosed
 	}
 	return err
+}
+
+// refused is refusal for a name that was asked for: where the refusal does not say who holds it, that is asked.
+func (s *localSession) refused(port protocol.Port, name string, err error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), refusalLimit)
+	defer cancel()
+	return s.driver.Refusal(ctx, port, name, s.refusal(err), s.called)
 }
 
 // hold makes the lock of a grant, and registers it for what may become of it.
@@ -283,9 +324,8 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, a run.Answer, id 
 	return held, nil
 }
 
-// await waits for the decision about a request that was queued. When ctx ends
-// first, the request is cancelled: granted meanwhile, it is released.
-func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfast.Request, id uint64, first run.Answer) (run.Answer, error) {
+// expect registers that a request was queued whose decision is waited for.
+func (s *localSession) expect(r *holdfast.Request, id uint64, first run.Answer) *wait {
 	w := &wait{decided: make(chan lock.Decision, 1)}
 	switch {
 	case r.Queued == nil:
@@ -294,22 +334,28 @@ func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfas
 	default: // another member decides, and has not been heard yet
 		w.queued = make(chan int, 1)
 	}
-	queued := w.queued
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
-		return run.Answer{Kind: lock.Refused, Err: holdfast.ErrClosed}, nil
+		w.decided <- lock.Decision{Kind: lock.Refused, Request: id, Err: holdfast.ErrClosed}
+		return w
 	}
 	if early, ok := s.early[id]; ok {
 		delete(s.early, id)
 		if early.Kind != lock.Queued {
-			s.mu.Unlock()
-			return run.AnswerOf(&early), nil
+			w.decided <- early
+			return w
 		}
 		w.tell(early.Position)
 	}
 	s.waiting[id] = w
-	s.mu.Unlock()
+	return w
+}
+
+// await waits for the decision about a request that was queued. When ctx ends
+// first, the request is cancelled: granted meanwhile, it is released.
+func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfast.Request, id uint64, w *wait) (run.Answer, error) {
+	queued := w.queued
 	for {
 		select {
 		case d := <-w.decided:

@@ -80,8 +80,8 @@ var _ holdfast.Locker = (*Node)(nil)
 // returns; one of a cluster looks for the others by then, and may have to wait for them.
 // Either way what an earlier life has promised may still have to be waited for
 // (WaitReady), and locks wait for all of that too. The error names what is wrong: the
-// field, the folder that is in use, another member's, or cannot
-// be written, a damaged cell or log, a space that the folder has with another protocol.
+// field, the folder that is in use, another member's, or cannot be written, a damaged cell or log, a space that the
+// folder has with another protocol. It is a StartError where it says what to do about it.
 func Start(ctx context.Context, c Config) (*Node, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("start member: %w", err)
@@ -149,19 +149,22 @@ func (n *Node) build() (protocol.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := n.checkSuperseded(remembered); err != nil {
+		return nil, explained(err)
+	}
 	if err := errors.Join(n.checkFormer(remembered), n.checkFounded(remembered)); err != nil {
-		return nil, err
+		return nil, explained(err)
 	}
 	if err := n.openTrace(); err != nil {
 		return nil, err
 	}
 	from := n.config.seat(kept, remembered, n.started, secretRand())
 	if err := n.openData(from); err != nil {
-		return nil, err
+		return nil, explained(err)
 	}
 	built, err := seat.Build(from, n.chance(), seat.Protocols())
 	if err != nil {
-		return nil, err
+		return nil, explained(err)
 	}
 	n.member, n.cell = built.Member, built.Member.Cell()
 	n.assured = make([]*atomic.Int64, len(built.Spaces))
@@ -204,7 +207,7 @@ func (n *Node) openCell() (kept bool, remembered membership.Cell, err error) {
 	}
 	if remembered, err = membership.DecodeCell(data); err != nil {
 		err = fmt.Errorf("read stable cell in %s: %w; a member must not start from a damaged memory: restore the file, or remove it only if no client of the member's former life is left", n.config.State, err)
-		return false, membership.Cell{}, err
+		return false, membership.Cell{}, explained(err)
 	}
 	return true, remembered, nil
 }
@@ -256,6 +259,9 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 				"member", note.Member, "others", strings.Join(note.From, ","))
 		case membership.Unsaved, membership.Stale, membership.Resaved, membership.Abdicated:
 			n.noteCell(note)
+		case membership.Slow:
+			n.logger.Warn("links are slow: answers of other members are waited for longer; where a round trip takes more than a tenth of the lease, the loss of the coordinator ends what is held through the others as well, and from a fifth on there may be no view: raise lease on all members",
+				"round_trip", note.Trip.Round(time.Millisecond), "waits", note.Patience.Round(time.Millisecond), "patience", note.Configured, "lease", cmp.Or(n.config.Lease, 3*time.Second))
 		case consensus.Failed, consensus.Spread, consensus.Retired, consensus.Stays, consensus.Slow, consensus.Relieved:
 			n.noteConsensus(note)
 		case claim.Unrenewed:
@@ -294,7 +300,7 @@ func (n *Node) noteConsensus(note protocol.Note) {
 		n.logger.Warn("a member that votes is silent, and the others cannot go on without its vote: "+note.Why, "space", note.Space, "shard", note.Shard,
 			"member", note.Member, "silent", note.Silent)
 	case consensus.Slow:
-		n.logger.Warn("links are slow: who leads a shard may be silent for longer than usual; patience is to be longer than a round trip, and lease more than twelve times as long: raise both on all members",
+		n.logger.Warn("links are slow: who leads a shard may be silent for longer than usual; lease is to be more than ten times a round trip: raise it on all members",
 			"space", note.Space, "shard", note.Shard, "round_trip", note.Trip, "silent", note.Election, "usual", note.Configured,
 			"lease", n.config.Lease, "patience", cmp.Or(n.config.Patience, min(250*time.Millisecond, n.config.Lease/12)))
 	case consensus.Relieved:
@@ -434,7 +440,8 @@ func (n *Node) closeSessions() {
 }
 
 // Break takes a name from its holders, as an operator does: each is told, and the
-// name is free when each has stopped. The error is ErrNotHeld where nobody holds it.
+// name is free when each has stopped. The error is ErrNotHeld where no client holds it, and
+// ErrHeld, with who held it and until when it is kept, where its hold limit has passed and its grace has not.
 func (n *Node) Break(ctx context.Context, space, name, reason string) error {
 	l := n.lockerOf(n.local, space)
 	if l.port == 0 {
@@ -445,7 +452,7 @@ func (n *Node) Break(ctx context.Context, space, name, reason string) error {
 		err = reply.Result.(*protocol.Broken).Err
 	}
 	if err != nil {
-		return l.fail("break", name, closedOr(err))
+		return l.fail("break", name, n.driver.Explain(closedOr(err), n.called))
 	}
 	return nil
 }

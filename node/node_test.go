@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -15,6 +16,7 @@ import (
 // its own deadline, and goes.
 func TestMain(m *testing.M) {
 	const memberlist = "github.com/hashicorp/memberlist.(*Memberlist)."
+	parallel.Tests()
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(memberlist+"probeNode"), goleak.IgnoreAnyFunction(memberlist+"handleIndirectPing.func2"))
 }
 

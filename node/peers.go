@@ -120,16 +120,6 @@ func (n *Node) hear() (err error) {
 	return nil
 }
 
-// superseded ends this member's part: a later life of it has run elsewhere, and may have promised what this one does not know.
-func (n *Node) superseded(err error) {
-	if n.config.State != "" {
-		err = fmt.Errorf("%w. Stop that process. State folder %s does not know what it has promised to the others: start afresh, with an empty folder and an empty data folder", err, n.config.State)
-	}
-	n.logger.Error("this member cannot take part", "error", err)
-	n.change(func() { n.unfit = err })
-	n.alone.Store(true) // the others do not have it
-}
-
 // observer returns what sees the effects of every step: who has asked for that, and, for
 // other members, the source of the events of this one's clients.
 func (n *Node) observer() func(protocol.Time, *protocol.Effects) {

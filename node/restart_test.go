@@ -347,6 +347,9 @@ func TestDamagedCellIsRefused(t *testing.T) {
 					n.Close()
 				}
 				says(t, err, `start member "a": read stable cell in `+c.State, tt.says, "damaged memory", "restore the file")
+				if !errors.As(err, new(*node.StartError)) {
+					t.Errorf("%v\nwant a StartError", err)
+				}
 			}
 			if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, tt.data) {
 				t.Errorf("the damaged cell was changed: %v", err)

@@ -55,6 +55,9 @@ type RestoredSpace struct {
 	File  string        `json:"file"`
 	Above uint64        `json:"above,string"` // tokens are of a higher reign than this
 	Grace wire.Duration `json:"grace"`        // for how long nothing is granted from the first start on, by the clock of a client
+	// Longest is the longest TTL of a session in the snapshot; 0 where it has none. Sessions that were opened since may have a
+	// longer one.
+	Longest wire.Duration `json:"longest_ttl"`
 }
 
 // Run makes a data folder in which one member begins a cluster of its own, with the spaces of the snapshots. No session is
@@ -177,6 +180,7 @@ func (r *Restore) read(name string, self protocol.ID, logs *journal.Journal, oth
 			return nil, fmt.Errorf("shard %d: %w", shard.Shard, err)
 		}
 		space.Above, space.Grace = max(space.Above, begun.Reign-1), max(space.Grace, wire.Duration(begun.Grace))
+		space.Longest = max(space.Longest, wire.Duration(begun.Longest))
 	}
 }
 

@@ -1,8 +1,12 @@
 package node
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
 )
 
 // TestTTLOfWhoAsksForNone: 10 s, unless less is allowed; and the lease where what is held in memory would have others wait.
@@ -31,6 +35,7 @@ func TestTTLOfWhoAsksForNone(t *testing.T) {
 
 // TestLongestTTL is a day where every space is on the disk, and a minute where one is in memory.
 func TestLongestTTL(t *testing.T) {
+	state := t.TempDir()
 	lasting, memory := Space{Name: "default", Protocol: "consensus"}, Space{Name: "jobs", Protocol: "grantor"}
 	for name, tt := range map[string]struct {
 		config Config
@@ -38,15 +43,24 @@ func TestLongestTTL(t *testing.T) {
 	}{
 		"in memory":                      {Config{}, time.Minute},
 		"in memory, with a longer lease": {Config{Lease: 2 * time.Minute}, 2 * time.Minute},
-		"on the disk":                    {Config{Data: "data", Spaces: []Space{lasting}}, 24 * time.Hour},
-		"both":                           {Config{Data: "data", Spaces: []Space{lasting, memory}}, time.Minute},
+		"on the disk":                    {Config{Data: filepath.Join(state, "a"), Spaces: []Space{lasting}}, 24 * time.Hour},
+		"both":                           {Config{Data: filepath.Join(state, "b"), Spaces: []Space{lasting, memory}}, time.Minute},
 		"said":                           {Config{Limits: Limits{TTL: time.Hour}}, time.Hour},
 	} {
-		c := tt.config
-		if err := c.check(); err != nil {
+		n, err := Start(t.Context(), tt.config)
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if c.Limits.TTL != tt.want {
-			t.Errorf("%s: %v, want %v", name, c.Limits.TTL, tt.want)
+			continue
+		}
+		reply, err := n.driver.Ask(t.Context(), protocol.Below, &session.Count{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reply.Result.(*session.Counted).LongestTTL; got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

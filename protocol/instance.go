@@ -31,12 +31,18 @@ func (i *Instance) Close(call CallID, most int, out *Effects) (wasOpen bool) {
 	}
 	i.closers = append(i.closers, call)
 	wasOpen = !i.closed
+	if wasOpen {
+		out.Raise(&Shut{Closed: true})
+	}
 	i.closed = true
 	return wasOpen
 }
 
-// Open opens the instance. Whoever waits for its being closed is told that it is not.
+// Open opens the instance. A call that waits for its being closed is answered that it is not.
 func (i *Instance) Open(call CallID, out *Effects) {
+	if i.closed {
+		out.Raise(&Shut{})
+	}
 	i.closed = false
 	i.tell(SpaceOpen{Open: true, Err: fmt.Errorf("%w: the space was opened again meanwhile", holdfast.ErrConflict)}, out)
 	out.Reply(call, &SpaceOpen{Open: true})

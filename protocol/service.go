@@ -56,6 +56,9 @@ type (
 		// Idle is asked of a lasting space alone: the session ends unless it holds or waits for something when that is decided,
 		// which it may do through another member. Either way this one serves it no longer.
 		Idle bool
+		// Attached is the client that ends the session, if it uses it over a stream. A lasting space that knows of a later one
+		// leaves the session to that. The zero value is any other client, or of any other reason.
+		Attached lock.Attachment
 	}
 
 	// Enroll tells a lasting space, one whose locks and sessions outlast the member that they came through (protocol
@@ -74,15 +77,34 @@ type (
 		// Own says that the session lives as long as this member's process: the space beats for it by
 		// itself, and tells it what it has lost when the beats do not get through.
 		Own bool
+		// Attached is which client uses the session over a stream, as its member knows.
+		Attached lock.Attachments
 	}
 
 	// Beat says that the client of a session was heard when this was stepped. The answer is a *Beaten, when
 	// that counts: whatever becomes of this member, the session lives for its TTL from then on. While
 	// nobody is in charge there is none. A session that was not enrolled is answered at once.
-	Beat struct{ Session lock.SessionID }
+	Beat struct {
+		Session lock.SessionID
+		// Attached is the client that was heard, over a stream. Where it is a later one than the space knows of, it has taken
+		// the session over, and the space keeps that before it answers. The zero value is any other client, which changes
+		// nothing.
+		Attached lock.Attachments
+	}
 	// Beaten answers Beat. Err is SessionExpired where the session has ended: what it held was told to be
-	// lost, or is about to be.
-	Beaten struct{ Err error }
+	// lost, or is about to be. It is EndedByAnother where a later client has taken the session over, which is then the one
+	// in Attached.
+	Beaten struct {
+		Err      error
+		Attached lock.Attachments
+	}
+
+	// Attached is told unasked, and to no sink, when a client has taken over a session that is served here, through this
+	// member or another one: from then on the clients before it are not renewed.
+	Attached struct {
+		Session lock.SessionID
+		Now     lock.Attachments
+	}
 
 	// Adopt asks whether a session that another member has served, or this one before a restart, is alive,
 	// and has this member serve it: from then on it is told here what becomes of its requests. The answer is an
@@ -144,6 +166,8 @@ type (
 		ID    uint64
 		Name  string
 		Token holdfast.Token // 0 while it waits
+		// Inherited says, in a lasting space, that it was granted to a client before the one that uses the session now.
+		Inherited bool
 	}
 
 	// Break takes a name from its holders (Token 0: all of them). The answer is a
@@ -263,8 +287,9 @@ type (
 	// ErrUnavailable, or a *LimitError where too many wait for their answer.
 	Unanswered struct{ Err error }
 
-	// Inspect asks how the space is. The answer is a *Condition.
-	Inspect struct{}
+	// Inspect asks how the space is. The answer is a *Condition. With Here it is what this member knows by itself, at
+	// once, and no other member is asked.
+	Inspect struct{ Here bool }
 	// Condition answers Inspect.
 	Condition struct {
 		State     State
@@ -317,7 +342,7 @@ func ParseRole(text string) (Role, error) {
 
 // Shard is a part of a space's names, on which a group of members votes.
 type Shard struct {
-	Leader           ID // 0 where nobody is known to lead
+	Leader           ID // 0 where no leader is known
 	Voters, Learners []ID
 }
 
@@ -335,7 +360,7 @@ type Awaited struct {
 // Candidate is a member as one of those who can be made leaders.
 type Candidate struct {
 	Member   ID
-	Priority int  // 1 is the most eligible; 0 leads
+	Priority int  // 1 is the most eligible; 0 is elected
 	Eligible bool // it could be elected
 	Why      string
 }
@@ -385,7 +410,7 @@ func Vocabulary() []any {
 	return []any{
 		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Enroll{}, &Beat{}, &Adopt{}, &Dismiss{}, &Revoke{}, &Recall{}, &CountHolds{}, &ListRequests{},
 		&Break{}, &Show{}, &Scan{}, &Copy{}, &Inspect{}, &Transfer{}, &Reform{}, &ListShards{}, &OpenSpace{}, &CloseSpace{}, &StepDown{},
-		&Beaten{}, &Adopted{}, &Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Copied{}, &Unanswered{}, &Condition{}, &Transferred{}, &Reformed{}, &Shards{}, &SpaceOpen{}, &SteppedDown{},
-		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, Hint{},
+		&Beaten{}, &Attached{}, &Adopted{}, &Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Copied{}, &Unanswered{}, &Condition{}, &Transferred{}, &Reformed{}, &Shards{}, &SpaceOpen{}, &SteppedDown{},
+		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, &Shut{}, Hint{},
 	}
 }

@@ -326,7 +326,7 @@ func (d *Driver) send(envelope *protocol.Envelope) {
 		}
 		d.shops[envelope.Port].ask(envelope.Message)
 	case d.peers == nil || envelope.To == protocol.Storage || envelope.To == protocol.Rumour:
-		d.logger.Debug("message for nobody", "to", envelope.To, "message", envelope.Message)
+		d.logger.Debug("message without a receiver", "to", envelope.To, "message", envelope.Message)
 	default:
 		d.outgoing = append(d.outgoing, *envelope)
 	}

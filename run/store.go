@@ -142,7 +142,7 @@ func (s *shop) perform(request protocol.Message) protocol.Message {
 		micros, err := s.store.Clock(ctx)
 		return storage.Clocked{ID: request.ID, Time: micros, Err: err}
 	}
-	s.logger.Debug("message for nobody", "to", "store", "message", request)
+	s.logger.Debug("message without a receiver", "to", "store", "message", request)
 	return nil
 }
 

@@ -112,7 +112,7 @@ func others(context.Context) (*membership.Self, error) {
 		State: membership.Recovering, Why: "the view is not installed", Election: election.Variables{Status: election.Reorganization},
 		Members: []membership.Standing{
 			{Member: member(8, "b"), Since: time.Minute, State: membership.Suspected, Election: election.Normal},
-			{Member: member(bedMember, "a"), State: membership.Recovering, Election: election.Reorganization},
+			{Member: member(bedMember, "a"), Since: time.Minute, State: membership.Recovering, Election: election.Reorganization},
 			{Member: member(9, "c"), State: membership.Present, Election: election.Normal},
 		},
 		Cell: membership.Cell{Accepted: &election.View{
@@ -153,6 +153,34 @@ func TestUnwrittenState(t *testing.T) {
 	}
 }
 
+// TestStatusOfClosedSpaces: status names the members at which a space is closed, whichever member is asked.
+func TestStatusOfClosedSpaces(t *testing.T) {
+	b := newWebBed(t, func(c *Config) {
+		c.Who = func(ctx context.Context) (*membership.Self, error) {
+			self, err := others(ctx)
+			self.Members[0].Closed, self.Members[2].Closed = []protocol.Port{1}, []protocol.Port{1, 2}
+			return self, err
+		}
+	})
+	got := b.get(200, "/v1/status")
+	for _, want := range []string{`"closed":false,"closed_at":["b","c"]`, `"closed":false,"closed_at":["c"]`} {
+		if !strings.Contains(got.raw, want) {
+			t.Errorf("%s\nhas no %s", got.raw, want)
+		}
+	}
+}
+
+// since is since when a member is there, as a status says.
+func since(t *testing.T, member any) time.Time {
+	t.Helper()
+	text, _ := member.(object)["since"].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
 // TestStatusOfACluster has every member with its state, this one's own among them.
 func TestStatusOfACluster(t *testing.T) {
 	b := newWebBed(t, func(c *Config) { c.Who = others })
@@ -164,6 +192,13 @@ func TestStatusOfACluster(t *testing.T) {
 	members, _ := view["members"].([]any)
 	if len(members) != 3 {
 		t.Fatalf("view: %v", view)
+	}
+	me, _ := status.json["member"].(object)
+	came := since(t, members[0])
+	for _, at := range []any{me, members[1]} {
+		if apart := since(t, at).Sub(came).Abs(); apart > 10*time.Second {
+			t.Errorf("the member itself has come %v before or behind b, which came with it", apart)
+		}
 	}
 	for i, want := range []object{
 		{"name": "b", "state": "suspected", "election": "normal", "http": "b.example:4041", "incarnation": "8"},

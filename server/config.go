@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
-	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -144,9 +143,6 @@ type Identity struct {
 
 // Limits bound what one server does for its clients.
 type Limits struct {
-	// TTL is the longest that the node gives a session: a snapshot says it to its restoration. Zero means 24 h,
-	// which is the most that any node gives.
-	TTL time.Duration
 	// NameBytes is how long a lock's name may be. Zero means 512, which is also the
 	// most.
 	NameBytes int
@@ -247,7 +243,6 @@ func (l *Limits) resolve() error {
 		value   *time.Duration
 		without time.Duration
 	}{
-		{"TTL", &l.TTL, session.LongestTTL(true, 0)},
 		{"LongPoll", &l.LongPoll, time.Minute},
 		{"Grace", &l.Grace, 10 * time.Second},
 		{"Remember", &l.Remember, 5 * time.Minute},

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
+	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/snapshot"
@@ -87,9 +88,13 @@ func (s *service) snapshot(ctx context.Context, name, by string, to pieces) (err
 // writeSnapshot keeps one shard at a time in memory.
 func (s *service) writeSnapshot(ctx context.Context, space *Space, to pieces) (*snapshot.Summary, error) {
 	identity := s.identity()
+	counted, err := ask[*session.Counted](s, protocol.Below, &session.Count{})
+	if err != nil {
+		return nil, err
+	}
 	summary := &snapshot.Summary{Header: snapshot.Header{
 		Cluster: identity.Cluster, Space: space.Name, Protocol: space.Protocol, Saved: wire.At(time.Now().UTC()),
-		TTL: wire.Duration(s.limits.TTL), Member: identity.Member.Name, Version: identity.Version,
+		TTL: wire.Duration(counted.LongestTTL), Member: identity.Member.Name, Version: identity.Version,
 	}}
 	var w *snapshot.Writer
 	for shard := 0; w == nil || shard < summary.Shards; shard++ {

@@ -43,9 +43,10 @@ type service struct {
 	clients  *clients // nil where they may ask as fast as they can
 	logger   *slog.Logger
 
-	spaces []Space
-	byName map[string]*Space
-	byPort map[protocol.Port]*Space
+	spaces  []Space
+	durable []string // those of them that write each decision to disks
+	byName  map[string]*Space
+	byPort  map[protocol.Port]*Space
 
 	switchboard *switchboard
 	requests    *requests
@@ -141,6 +142,9 @@ func newService(c Config) (*service, error) {
 	s.life, s.stop = context.WithCancel(context.Background())
 	for i := range s.spaces {
 		s.byName[s.spaces[i].Name] = &s.spaces[i]
+		if s.spaces[i].Protocol == "consensus" {
+			s.durable = append(s.durable, s.spaces[i].Name)
+		}
 		s.byPort[s.spaces[i].Port] = &s.spaces[i]
 	}
 	return s, nil

@@ -186,8 +186,9 @@ func (s *service) breakLock(in breakInput) (answer wire.Broken, err error) {
 		return answer, failed("break", space.Name, strings.ToValidUTF8(in.Name, "\uFFFD"), badRequest(err))
 	}
 	broken, err := ask[*protocol.Broken](s, space.Port, &protocol.Break{Name: in.Name, Token: in.Token, Reason: in.Reason})
-	if err == nil {
-		err = broken.Err
+	if err == nil && broken.Err != nil {
+		view := s.view()
+		err = s.driver.Explain(broken.Err, view.Name)
 	}
 	if err != nil {
 		return answer, failed("break", space.Name, in.Name, err)

@@ -48,7 +48,7 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) wir
 		me.Election = self.Election.Status.String()
 		for _, standing := range self.Members {
 			if uint64(standing.ID) == me.ID {
-				me.Voter, me.Founder = standing.Founder, standing.Founder
+				me.Voter, me.Founder, me.Since = standing.Founder, standing.Founder, wire.At(s.driver.Wall(standing.Since))
 				document.View.Members = append(document.View.Members, me)
 				continue
 			}

@@ -1,12 +1,10 @@
 package server
 
 import (
-	"cmp"
+	"context"
 	"errors"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // errLongPoll ends a wait because one HTTP request waits no longer.
@@ -41,7 +39,8 @@ func (s *service) refusal(o *order, err error) error {
 		err = holdfast.ErrHeld
 	}
 	err = s.explain(o.space, name, err)
-	if late && err == holdfast.ErrHeld { // no holder is known, and no decision has come
+	var known *holdfast.HeldError
+	if late && errors.Is(err, holdfast.ErrHeld) && !errors.As(err, &known) { // no holder is known, and no decision has come
 		err = &holdfast.UnavailableError{Why: "the member that decides does not answer"}
 	}
 	if over {
@@ -58,40 +57,11 @@ func holds(err error) error {
 	return holdfast.ErrHeld
 }
 
-// unheld makes of an ErrHeld that names no holder why the space grants nothing, where it does
-// not. What nothing holds is not held.
-func (s *service) unheld(space *Space, err error) error {
-	condition, failure := askBriefly[*protocol.Condition](s, space.Port, &protocol.Inspect{})
-	switch {
-	case failure != nil, condition.State == protocol.Ready, condition.State == protocol.Suspended:
-		return err
-	}
-	return condition.Unavailable(s.now(), "")
-}
-
 // explain tells who holds the name that an ErrHeld is about. Where the refusal itself does
 // not say it, because it was the wait that ended and not the request, that is asked for.
 func (s *service) explain(space *Space, name string, err error) error {
+	ctx, cancel := context.WithTimeout(s.life, explainLimit)
+	defer cancel()
 	view := s.view()
-	var by *lock.HeldBy
-	var held *holdfast.HeldError
-	switch {
-	case errors.As(err, &by) && by.Holder != (lock.SessionID{}):
-		return s.driver.Explain(err, view.Name)
-	case !errors.Is(err, holdfast.ErrHeld), errors.As(err, &held) && held.Member != "":
-		return err
-	}
-	shown, failure := askBriefly[*lock.Lock](s, space.Port, &protocol.Show{Name: name})
-	if failure != nil || len(shown.Holders) == 0 {
-		return s.unheld(space, err)
-	}
-	first := shown.Holders[0]
-	told := &holdfast.HeldError{
-		Owner: cmp.Or(first.Owner, first.Client), Member: view.Name(protocol.ID(first.Session.Member)),
-		Since: s.driver.Wall(first.Since), Others: len(shown.Holders) - 1, Grace: first.Grace,
-	}
-	if first.Grace {
-		told.Until = max(0, first.Until-s.now())
-	}
-	return told
+	return s.driver.Refusal(ctx, space.Port, name, err, view.Name)
 }

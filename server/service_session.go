@@ -75,16 +75,28 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 
 // check says whether c is a living session. The error is unavailable where nobody can say: it may be another member's.
 func (s *service) check(c credentials) error {
-	checked, err := ask[*session.Renewed](s, protocol.Below, &session.Check{ID: c.id, Secret: c.secret, Identity: c.identity})
-	switch {
-	case err != nil:
-		return err
-	case errors.Is(checked.Err, session.ErrForeign), errors.Is(checked.Err, holdfast.ErrUnavailable):
-		return checked.Err
-	case checked.Err != nil:
-		return errSession(c.id)
+	_, err := s.mayResume(&session.Check{ID: c.id, Secret: c.secret, Identity: c.identity})
+	return err
+}
+
+// mayResume asks whether a client may use a session, and whether it takes that over from another one.
+func (s *service) mayResume(check *session.Check) (takes bool, err error) {
+	checked, err := ask[*session.Renewed](s, protocol.Below, check)
+	if err == nil && checked.Err != nil {
+		err = notYours(check.ID, checked.Err)
 	}
-	return nil
+	return err == nil && checked.Takes, err
+}
+
+// notYours is the answer of a member where its desk has refused a client's session.
+func notYours(id lock.SessionID, why error) error {
+	switch {
+	case errors.Is(why, session.ErrForeign), errors.Is(why, holdfast.ErrUnavailable):
+		return why
+	case errors.Is(why, session.ErrTakenOver):
+		return errTakenOver(id)
+	}
+	return errSession(id)
 }
 
 // renew lets a session live on. Where it has lost a lock since it was told last, the

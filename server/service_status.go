@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/membership"
@@ -61,6 +62,7 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 	if space.Published {
 		document.Messages = "published"
 	}
+	document.ClosedAt = s.closedAt(space, condition, self)
 	if condition.Elder != 0 {
 		document.Elder = name(condition.Elder)
 	}
@@ -91,6 +93,28 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 	}
 	document.Needs, document.Indispensable, err = s.needs(&view, space, self)
 	return document, err
+}
+
+// closedAt names the members at which the space is closed: this one by its own word, the others by
+// what they have told the coordinator.
+func (s *service) closedAt(space *Space, condition *protocol.Condition, self *membership.Self) (names []string) {
+	me := s.identity().Member
+	if self == nil {
+		if condition.Closed {
+			names = append(names, me.Name)
+		}
+		return names
+	}
+	for _, standing := range self.Members {
+		closed := slices.Contains(standing.Closed, space.Port)
+		if uint64(standing.ID) == me.ID {
+			closed = condition.Closed
+		}
+		if closed {
+			names = append(names, standing.Name)
+		}
+	}
+	return names
 }
 
 func (s *service) inspect(space *Space) (*protocol.Condition, error) {

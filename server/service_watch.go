@@ -56,7 +56,7 @@ type spaceState struct {
 }
 
 func (s *service) lookAt(space *Space, last *spaceState) {
-	condition, err := s.inspect(space)
+	condition, err := ask[*protocol.Condition](s, space.Port, &protocol.Inspect{Here: true}) // every second: no other member has to answer
 	if err == nil && space.Name == holdfast.DefaultSpace {
 		s.seen.Store(condition)
 	}

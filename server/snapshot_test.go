@@ -26,9 +26,9 @@ import (
 // serveKept serves a member whose default space lasts, in two shards, and which has another space that does not.
 func serveKept(t *testing.T) *served {
 	t.Helper()
-	return serveAs(t, node.Config{Data: t.TempDir(), Spaces: []node.Space{
+	return serveAs(t, node.Config{Data: t.TempDir(), Limits: node.Limits{TTL: 2 * time.Minute}, Spaces: []node.Space{
 		{Name: "default", Protocol: "consensus", Shards: 2}, {Name: "jobs"},
-	}}, server.Limits{TTL: 2 * time.Minute})
+	}}, server.Limits{})
 }
 
 // TestSnapshotIsOfTheWholeSpace: what is acknowledged when it is asked for is in it, of all shards.

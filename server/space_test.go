@@ -192,7 +192,7 @@ func TestStatusOfAMovableSpace(t *testing.T) {
 	got := b.get(200, "/v1/status")
 	for _, want := range []string{
 		`"authority":["b"],"reign":"3","state":"transferring","why":"the table is on its way","locks":0,"waiters":0,"sessions":0,"elder":"a","version":"7","transfers":[{"from":"a","to":"b","since":"`,
-		`"}],"awaited":[{"member":"b","reply":"a","requests":3}],"closed":true,"placement":"10s","hold_on":"1m0s"}`,
+		`"}],"awaited":[{"member":"b","reply":"a","requests":3}],"closed":true,"closed_at":["a"],"placement":"10s","hold_on":"1m0s"}`,
 		`"sessions":0,"elder":"","version":"0","transfers":[],"closed":false,"capacity":2,"defer":true,"retain":true}`,
 	} {
 		if !strings.Contains(got.raw, want) {
@@ -384,5 +384,29 @@ func TestDeedsOverGRPC(t *testing.T) {
 	m.says(func(any) any { cancel(); return nil })
 	if _, err := admin.CloseSpace(ctx, &api.CloseSpaceRequest{Space: "any"}); status.Code(err) != codes.Canceled {
 		t.Errorf("a call that was given up ends with %v", err)
+	}
+}
+
+// TestLookingAsksNobody: what is looked at every second is what this member knows by itself.
+func TestLookingAsksNobody(t *testing.T) {
+	var asked []*protocol.Inspect
+	m := &movable{answer: func(fact any) any {
+		if inspect, is := fact.(*protocol.Inspect); is {
+			asked = append(asked, inspect)
+			return &protocol.Condition{State: protocol.Ready}
+		}
+		return nil
+	}}
+	b := newBedOf(t, calm{}, m.wrap, nil, nil)
+	b.service.lookAt(&Space{Name: "any", Port: 2}, &spaceState{})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, inspect := range asked {
+		if !inspect.Here {
+			t.Errorf("%+v asks other members", inspect)
+		}
+	}
+	if len(asked) == 0 {
+		t.Error("nothing was looked at")
 	}
 }

@@ -286,6 +286,14 @@ func errSuperseded() error {
 	return status.Error(codes.Aborted, "a later stream has resumed this session")
 }
 
+// errTakenOver refuses the client of a session that a later one has taken over, and ends its stream. It is the
+// unknown_session that ends the clients of older programs, too, and says why.
+func errTakenOver(id lock.SessionID) error {
+	return &wire.Failure{
+		Code: wire.CodeUnknownSession, Detail: fmt.Sprintf("session %v: taken over by another client", id), Err: holdfast.EndedByAnother,
+	}
+}
+
 // errExpired ends the stream of a session that has ended: it was not renewed in time, or
 // why says what else has ended it.
 func errExpired(why error) error {

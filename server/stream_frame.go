@@ -167,13 +167,15 @@ func (f *frame) add(t *told, start time.Time, service *service) *api.Event {
 
 func welcome(t *told, service *service) *api.Welcome {
 	w := &api.Welcome{
-		Session:   t.opened.id.String(),
-		Ttl:       int64(t.span),
-		TtlCut:    t.cut,
-		Member:    service.identity().Member.Name,
-		Authority: t.roster.authority,
-		Members:   t.roster.members,
-		Cluster:   service.identity().Cluster,
+		Session:    t.opened.id.String(),
+		Ttl:        int64(t.span),
+		TtlCut:     t.cut,
+		Generation: t.generation,
+		Member:     service.identity().Member.Name,
+		Authority:  t.roster.authority,
+		Members:    t.roster.members,
+		Cluster:    service.identity().Cluster,
+		Durable:    service.durable,
 	}
 	if t.fresh {
 		w.Secret = formatSecret(t.opened.secret)

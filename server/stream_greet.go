@@ -88,7 +88,9 @@ func (s *stream) openSession(h *api.Hello, welcome *told) error {
 	if err := s.server.service.overload(); err != nil {
 		return err
 	}
-	answer, err := s.ask(&session.Open{Sort: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.visitor.identity})
+	answer, err := s.ask(&session.Open{
+		Sort: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.visitor.identity, Number: h.GetNumber(),
+	})
 	if err != nil {
 		return err
 	}
@@ -96,39 +98,48 @@ func (s *stream) openSession(h *api.Hello, welcome *told) error {
 	if opened.Err != nil {
 		return s.server.service.whyUnavailable(opened.Err)
 	}
-	s.server.occupants.occupy(s.rpc.Context(), opened.ID, s)
+	s.server.occupants.occupy(s.rpc.Context(), opened.ID, s, errSuperseded())
 	welcome.opened, welcome.fresh = &credentials{id: opened.ID, secret: opened.Secret}, true
-	welcome.span = opened.TTL
+	welcome.span, welcome.generation = opened.TTL, opened.Generation
 	welcome.cut = s.server.service.whyCut(opened.Cut, time.Duration(h.GetTtl()), opened.TTL)
 	return nil
 }
 
 // resumeSession goes on with a session whose stream broke, or ends its earlier
-// stream. Only who proves that the session is its own can end a stream of it.
+// stream, which may be that of the client that it is taken over from. Only who proves that the session
+// is its own can end a stream of it, and no client that it was taken over from.
 func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *told) error {
 	id, known := lock.ParseSessionID(h.GetSession())
 	secret, proven := parseSecret(h.GetSecret())
 	if !known || !proven {
 		return wire.Fail(wire.CodeBadRequest, "session and secret: want both, as the welcome that opened it told them")
 	}
-	if err := s.server.service.check(credentials{id, secret, s.visitor.identity}); err != nil {
+	if h.GetGeneration() > maxID {
+		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("generation %d: want 0 to %d", h.GetGeneration(), uint64(maxID)))
+	}
+	takes, err := s.server.service.mayResume(&session.Check{
+		ID: id, Secret: secret, Identity: s.visitor.identity, Number: h.GetNumber(), Generation: h.GetGeneration(),
+	})
+	if err != nil {
 		return err
 	}
-	if !s.server.occupants.occupy(s.rpc.Context(), id, s) {
+	why := errSuperseded()
+	if takes {
+		why = wire.ToStatus(errTakenOver(id))
+	}
+	if !s.server.occupants.occupy(s.rpc.Context(), id, s, why) {
 		return errGone
 	}
 	answer, err := s.ask(&session.Resume{
 		ID: id, Secret: secret, Identity: s.visitor.identity, TTL: time.Duration(h.GetTtl()), Requests: h.GetRequests(), Last: min(h.GetLast(), maxID),
+		Number: h.GetNumber(), Generation: h.GetGeneration(),
 	})
 	if err != nil {
 		return err
 	}
 	renewed := answer.(*session.Renewed)
-	if errors.Is(renewed.Err, holdfast.ErrUnavailable) || errors.Is(renewed.Err, session.ErrForeign) {
-		return renewed.Err
-	}
 	if renewed.Err != nil {
-		return errSession(id)
+		return notYours(id, renewed.Err)
 	}
 	for _, lost := range renewed.Lost {
 		s.say(lostGrant(lost.Port, &lost.Decision))
@@ -138,6 +149,7 @@ func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *tol
 		s.before = max(s.before, id)
 	}
 	welcome.opened, welcome.span = &credentials{id: id}, renewed.TTL
+	welcome.generation = renewed.Generation
 	welcome.cut = s.server.service.whyCut(renewed.Cut, time.Duration(h.GetTtl()), renewed.TTL)
 	return nil
 }

@@ -41,6 +41,7 @@ type told struct {
 	since       lock.Time
 	span        time.Duration // hold limit or TTL
 	cut         string        // why that TTL is shorter than was wanted
+	generation  uint64        // of a welcome
 	why         holdfast.Loss
 	text        string // of a refusal: the lock's name
 	err         error
@@ -227,6 +228,8 @@ func (s *stream) hear(reply *protocol.Reply) bool {
 		s.finish(wire.ToStatus(result.Err)) // unavailable: the client goes on elsewhere with its session
 	case *session.Superseded:
 		s.end(errSuperseded())
+	case *session.TakenOver:
+		s.finish(wire.ToStatus(errTakenOver(result.ID)))
 	}
 	return true
 }
@@ -250,6 +253,10 @@ func (s *stream) hearBeat(id uint64, renewed *session.Renewed) bool {
 		return whole
 	}
 	if renewed.Err != nil {
+		if errors.Is(renewed.Err, session.ErrTakenOver) {
+			s.finish(wire.ToStatus(errTakenOver(s.session)))
+			return whole
+		}
 		s.finish(errExpired(nil))
 		return s.box.put(told{saying: sayRefused, call: callBeat, id: id, err: renewed.Err}) && whole
 	}

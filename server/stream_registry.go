@@ -60,9 +60,9 @@ type occupants struct {
 	bySession map[lock.SessionID]*stream
 }
 
-// occupy ends the earlier stream of session id and waits until it is gone. It
+// occupy ends the earlier stream of session id with a status, and waits until it is gone. It
 // reports false if ctx ended before.
-func (o *occupants) occupy(ctx context.Context, id lock.SessionID, s *stream) bool {
+func (o *occupants) occupy(ctx context.Context, id lock.SessionID, s *stream, why error) bool {
 	for {
 		o.mu.Lock()
 		earlier := o.bySession[id]
@@ -73,7 +73,7 @@ func (o *occupants) occupy(ctx context.Context, id lock.SessionID, s *stream) bo
 			return true
 		}
 		o.mu.Unlock()
-		earlier.end(errSuperseded())
+		earlier.end(why)
 		select {
 		case <-earlier.gone:
 			o.leave(earlier)

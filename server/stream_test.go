@@ -33,6 +33,15 @@ func TestHelloIsWelcomed(t *testing.T) {
 	}
 }
 
+// TestWelcomeNamesDurableSpaces: those in which a client asks for many names at the same time.
+func TestWelcomeNamesDurableSpaces(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Spaces[1].Protocol = "consensus" }, nil)
+	w := b.call(b.conn).welcome(&api.Hello{Client: "test"})
+	if got := w.GetDurable(); len(got) != 1 || got[0] != "any" {
+		t.Errorf("durable are %q, want the space of protocol consensus", got)
+	}
+}
+
 func TestFirstOperationMustBeHello(t *testing.T) {
 	b := newBed(t, nil, nil)
 	for what, first := range map[string]*api.Operation{

@@ -27,6 +27,9 @@ type adoption struct {
 	unsure   error // a space could not say
 	calls    []parkedCall
 	told     []protocol.Reply // what was decided for the session meanwhile
+	// crossed says that this member has given the session up meanwhile: a space may have answered before it knew of that, and
+	// serves the session no longer.
+	crossed bool
 }
 
 // finding is a lasting space that has the session, and who that is.
@@ -74,12 +77,24 @@ func (m *Desk) takesOver(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	resume, stream := ev.Fact.(*Resume)
 	if p := m.find(id); p != nil {
 		if !stream || p.over || p.lasting == nil || p.refusal(resume.Secret, resume.Identity) != nil ||
-			!p.lasting.taken && resume.Last <= p.lasting.asked {
+			!p.lasting.taken && resume.Last <= p.lasting.asked && !p.lasting.hasSettled(resume.Requests) {
 			return false
 		}
 	}
 	m.adopt(now, id, parkedCall{ev.Call, keepCall(ev.Fact)}, out)
 	return true
+}
+
+// hasSettled reports whether a stream's client has settled a request since the spaces were told of it as one that it wants.
+func (l *lasting) hasSettled(requests []uint64) bool {
+	if len(l.listed) == 0 || protocol.Mutated("a later hello is asked about anew") {
+		return false
+	}
+	requests = slices.Sorted(slices.Values(requests))
+	return slices.ContainsFunc(l.listed, func(id uint64) bool {
+		_, still := slices.BinarySearch(requests, id)
+		return !still
+	})
 }
 
 // namedBy returns the session that a call names and has to prove to be its own; 0 for any other call.
@@ -130,15 +145,29 @@ func (m *Desk) adopt(now protocol.Time, id lock.SessionID, waiting parkedCall, o
 		a.calls = append(a.calls, waiting)
 		return
 	}
-	m.questions++
-	a = &adoption{id: id, number: m.questions, ports: slices.Clone(m.config.Lasting), calls: []parkedCall{waiting}}
+	a = &adoption{id: id, calls: []parkedCall{waiting}}
 	if resume, stream := waiting.fact.(Resume); stream {
 		a.requests, a.last = resume.Requests, resume.Last
 	}
-	m.adoptions.of[id], m.adoptions.asked[a.number] = a, a
+	m.adoptions.of[id] = a
+	m.askWhere(now, a, out)
+}
+
+// askWhere asks all lasting spaces for a session. What they have said before counts no more.
+func (m *Desk) askWhere(now protocol.Time, a *adoption, out *protocol.Effects) {
+	m.questions++
+	a.number, a.ports, a.found, a.unsure, a.crossed = m.questions, slices.Clone(m.config.Lasting), nil, nil, false
+	m.adoptions.asked[a.number] = a
 	m.question(now, a.number, func() any {
-		return &protocol.Adopt{Session: id, Requests: slices.Clone(a.requests), Last: a.last}
+		return &protocol.Adopt{Session: a.id, Requests: slices.Clone(a.requests), Last: a.last}
 	}, out)
+}
+
+// cross notes that a session is given up here while it is asked for.
+func (a *adoptions) cross(id lock.SessionID) {
+	if adoption := a.of[id]; adoption != nil {
+		adoption.crossed = true
+	}
 }
 
 // whyNotAdopt says why a session cannot be taken over, or why one call more cannot wait for that; nil if it can.
@@ -182,11 +211,16 @@ func (m *Desk) onAdopted(now protocol.Time, from answer, adopted *protocol.Adopt
 	case !errors.Is(adopted.Err, holdfast.SessionExpired):
 		a.unsure = adopted.Err
 	}
-	if len(a.ports) == 0 {
-		delete(m.adoptions.of, a.id)
-		delete(m.adoptions.asked, a.number)
-		m.concludeAdoption(now, a, out)
+	if len(a.ports) > 0 {
+		return
 	}
+	delete(m.adoptions.asked, a.number)
+	if a.crossed {
+		m.askWhere(now, a, out)
+		return
+	}
+	delete(m.adoptions.of, a.id)
+	m.concludeAdoption(now, a, out)
 }
 
 // concludeAdoption goes on with the calls that have waited, when all spaces have answered. While one cannot say nobody is
@@ -201,6 +235,9 @@ func (m *Desk) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Ef
 	serves := p != nil && !p.over
 	if serves {
 		join(now, p, a.found)
+		for _, found := range a.found {
+			m.takenElsewhere(now, p, found.who.Attached, out)
+		}
 	}
 	if err == nil && len(a.found) == 0 {
 		err = ErrUnknown
@@ -230,19 +267,19 @@ func (m *Desk) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Ef
 	}
 }
 
-// goOn does what a call wishes that has waited for its session. A stream that names requests which the spaces were not
-// asked about has them asked again.
+// goOn does what a call wishes that has waited for its session. A stream that names other requests than the spaces were
+// asked about has them asked again: of what it names more they have to say what they have, and what it names no more its client has
+// settled, so that a grant which comes of it later is given back.
 func (m *Desk) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *protocol.Effects) {
 	switch fact := waiting.fact.(type) {
 	case Resume:
-		for _, request := range fact.Requests {
-			if _, asked := slices.BinarySearch(a.requests, request); !asked && m.find(a.id).refusal(fact.Secret, fact.Identity) == nil {
-				m.adopt(now, a.id, waiting, out)
-				return
-			}
+		p := m.find(a.id)
+		if a.differs(&fact) && p.refusal(fact.Secret, fact.Identity) == nil {
+			m.adopt(now, a.id, waiting, out)
+			return
 		}
-		if p := m.find(a.id); p != nil && p.lasting != nil {
-			p.lasting.asked = max(p.lasting.asked, fact.Last)
+		if p != nil && p.lasting != nil {
+			p.lasting.asked, p.lasting.listed = max(p.lasting.asked, fact.Last), fact.Requests
 		}
 		m.onResume(now, waiting.call, &fact, out)
 	case Renew:
@@ -252,6 +289,14 @@ func (m *Desk) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *pro
 	case End:
 		m.onEnd(now, waiting.call, &fact, out)
 	}
+}
+
+// differs reports whether a stream names other requests than the spaces were asked about.
+func (a *adoption) differs(resume *Resume) bool {
+	if protocol.Mutated("a later hello is asked about anew") {
+		return !slices.Equal(slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.requests, resume.Requests)))), a.requests)
+	}
+	return resume.Last > a.last || !slices.Equal(resume.Requests, a.requests)
 }
 
 // join adds the spaces that have a session to those where it is enrolled. What its client believes of those came through
@@ -288,7 +333,14 @@ func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *proto
 		lasting: &lasting{taken: !stream}, adopted: true,
 	}
 	join(now, p, a.found)
+	for _, found := range a.found {
+		p.attached = p.attached.Join(found.who.Attached)
+	}
+	p.lasting.attached = p.attached.Attachment
 	p.expires = now + m.stretch(p.ttl)
+	if p.attached.Generation > 1 {
+		p.former = p.expires
+	}
 	m.sessions[p.id] = p
 	m.remote++
 	m.remind(p)

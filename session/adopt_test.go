@@ -277,6 +277,73 @@ func TestRacingResumesDiffer(t *testing.T) {
 	}
 }
 
+// TestLaterHelloHasSettledMore: a stream waits while the spaces are asked for its session, and its client says hello again and names
+// less, because another member has refused a request meanwhile. The spaces are asked again: what comes of the request later is granted
+// to no client. The same holds for a client that has given more numbers since, and has settled them all.
+func TestLaterHelloHasSettledMore(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		first, second session.Resume
+		want          string
+	}{
+		{"less", session.Resume{Requests: []uint64{1, 2}, Last: 5}, session.Resume{Requests: []uint64{2}, Last: 5}, "adopt[1 2] beat adopt[2] beat"},
+		{"later", session.Resume{Requests: []uint64{1}, Last: 5}, session.Resume{Requests: []uint64{1}, Last: 7}, "adopt[1] beat adopt[1] beat"},
+		{"the same", session.Resume{Requests: []uint64{1}, Last: 5}, session.Resume{Requests: []uint64{1}, Last: 5}, "adopt[1] beat beat"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newLasting(t, 7)
+			id := d.elsewhere()
+			d.vault.mute = true
+			var calls []protocol.CallID
+			for i, resume := range []session.Resume{c.first, c.second} {
+				proven := resumeOf(id, resume.Requests...)
+				proven.Last = resume.Last
+				calls = append(calls, d.ask(uint64(i+1), protocol.Below, proven))
+			}
+			for len(d.vault.waiting) > 0 {
+				d.release(vaultPort, len(d.vault.waiting))
+			}
+			for i, call := range calls {
+				if r := answered[*session.Renewed](d, call); r == nil || r.Err != nil {
+					t.Errorf("hello %d is answered %+v", i+1, r)
+				}
+			}
+			if said := d.vault.said(); said != c.want {
+				t.Errorf("the space was told %q, want %q", said, c.want)
+			}
+		})
+	}
+}
+
+// TestGivenUpWhileItIsTakenOver: a space answers in the same moment that a session has ended in one of its shards, and that it lives in
+// another one. With the first answer this member gives the session up there, so the second one is asked for again: what it says was
+// true before that, and the session would be served by no member.
+func TestGivenUpWhileItIsTakenOver(t *testing.T) {
+	d := newLasting(t, 7)
+	s := d.open(1, session.Stream, 0)
+	d.lock(1, vaultPort, s.ID, 3, "a")
+	d.vault.said()
+	d.vault.mute, d.vault.expired = true, holdfast.SessionExpired
+	renewal := d.ask(1, protocol.Below, &session.Renew{ID: s.ID, Proven: true})
+	back := d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{3}, Last: 5})
+	d.release(vaultPort, 2)
+	if r := answered[*session.Renewed](d, renewal); r == nil || r.Err != session.ErrUnknown {
+		t.Errorf("the renewal is answered %+v", r)
+	}
+	if r := answered[*session.Renewed](d, back); r != nil {
+		t.Errorf("the stream is answered %+v before the space is asked again", r)
+	}
+	d.vault.expired = nil
+	d.release(vaultPort, 1) // the second question
+	d.release(vaultPort, 1) // the beat
+	if r := answered[*session.Renewed](d, back); r == nil || r.Err != nil {
+		t.Errorf("the stream is answered %+v", r)
+	}
+	if said := d.vault.said(); said != "beat adopt[3] dismiss adopt[3] beat" {
+		t.Errorf("the space was told %q", said)
+	}
+}
+
 // TestEndWhileItIsTakenOver: who comes behind the end of a session does not bring it back.
 func TestEndWhileItIsTakenOver(t *testing.T) {
 	d := newLasting(t, 7)
@@ -371,24 +438,29 @@ func TestRemainderCountsFromTheBeat(t *testing.T) {
 }
 
 // TestStreamComesBackFromElsewhere: a stream that has asked for something at another member meanwhile has the spaces asked
-// when it comes back to where its session still is; one that has not, does not.
+// when it comes back to where its session still is, and so has one whose client has settled what they were asked about last; one
+// that has done neither, does not.
 func TestStreamComesBackFromElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 0)
 	d.lock(1, vaultPort, s.ID, 3, "a")
 	d.vault.said()
-	back := func(last uint64) string {
-		r := answered[*session.Renewed](d, d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{3}, Last: last}))
+	back := func(last uint64, requests ...uint64) string {
+		r := answered[*session.Renewed](d, d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: requests, Last: last}))
 		if r == nil || r.Err != nil {
 			t.Errorf("behind request %d it is answered %+v", last, r)
 		}
 		return d.vault.said()
 	}
 	for i, c := range []struct {
-		last uint64
-		want string
-	}{{3, "beat"}, {5, "adopt[3] beat"}, {5, "beat"}, {6, "adopt[3] beat"}} {
-		if said := back(c.last); said != c.want {
+		last     uint64
+		requests []uint64
+		want     string
+	}{
+		{3, []uint64{3}, "beat"}, {5, []uint64{3}, "adopt[3] beat"}, {5, []uint64{3}, "beat"}, {6, []uint64{3}, "adopt[3] beat"},
+		{6, nil, "adopt[] beat"}, {6, nil, "beat"},
+	} {
+		if said := back(c.last, c.requests...); said != c.want {
 			t.Errorf("return %d, behind request %d: the space was told %q, want %q", i+1, c.last, said, c.want)
 		}
 	}

@@ -20,6 +20,8 @@ type beat struct {
 	waits  bool            // call waits for it
 	call   protocol.CallID
 	renew  Renew
+	// attached is whose beat it is, where it came over the session's stream.
+	attached lock.Attachments
 }
 
 // mostBeats is how many beats of one session may be under way. One that is not answered for so long is given up.
@@ -41,7 +43,11 @@ func (m *Desk) attend(now protocol.Time, out *protocol.Effects) {
 		for _, a := range heard {
 			switch result := a.result.(type) {
 			case *protocol.Beaten:
-				m.onBeaten(now, a, result.Err, out)
+				m.onBeaten(now, a, result, out)
+			case *protocol.Attached:
+				if p := m.find(result.Session); p != nil {
+					m.takenElsewhere(now, p, result.Now, out)
+				}
 			case *protocol.Adopted:
 				m.onAdopted(now, a, result, out)
 			}
@@ -74,7 +80,11 @@ func (m *Desk) awaitBeat(now protocol.Time, call protocol.CallID, p *presence, r
 		return true
 	}
 	m.renewals++
-	m.beat(now, &beat{p: p, waits: true, call: call, renew: renew}, out)
+	b := &beat{p: p, waits: true, call: call, renew: renew}
+	if renew.Proven {
+		b.attached = p.attached
+	}
+	m.beat(now, b, out)
 	return true
 }
 
@@ -89,7 +99,7 @@ func (m *Desk) beat(now protocol.Time, b *beat, out *protocol.Effects) {
 	b.number, b.at, b.ports = m.questions, now, slices.Clone(m.config.Lasting)
 	l.beats = append(l.beats, b)
 	m.beats[b.number] = b
-	m.question(now, b.number, func() any { return &protocol.Beat{Session: b.p.id} }, out)
+	m.question(now, b.number, func() any { return &protocol.Beat{Session: b.p.id, Attached: b.attached} }, out)
 }
 
 // question asks all lasting spaces for what they may answer later.
@@ -119,8 +129,8 @@ func (m *Desk) forgoAll(p *presence, why error, out *protocol.Effects) {
 
 // onBeaten takes the answer of a lasting space to a beat, which is one to all earlier ones, too. When all spaces have
 // answered the renewal goes on.
-func (m *Desk) onBeaten(now protocol.Time, a answer, err error, out *protocol.Effects) {
-	b := m.beats[a.number]
+func (m *Desk) onBeaten(now protocol.Time, a answer, beaten *protocol.Beaten, out *protocol.Effects) {
+	b, err := m.beats[a.number], beaten.Err
 	if b == nil {
 		return // given up, or its session is not served any more
 	}
@@ -129,8 +139,14 @@ func (m *Desk) onBeaten(now protocol.Time, a answer, err error, out *protocol.Ef
 		m.endedThere(now, p, out)
 		return
 	}
+	if errors.Is(err, holdfast.EndedByAnother) {
+		err = ErrTakenOver
+		m.takenElsewhere(now, p, beaten.Attached, out)
+	}
 	if err != nil {
-		m.forgo(b, err, out)
+		if m.beats[a.number] == b {
+			m.forgo(b, err, out)
+		}
 		return
 	}
 	for _, earlier := range p.lasting.beats {
@@ -142,6 +158,7 @@ func (m *Desk) onBeaten(now protocol.Time, a answer, err error, out *protocol.Ef
 		first := p.lasting.beats[0]
 		p.lasting.beats = p.lasting.beats[1:]
 		p.lasting.heard = first.at
+		m.confirm(now, p, first.attached.Attachment)
 		delete(m.beats, first.number)
 		if first.waits {
 			m.renewals--
@@ -181,8 +198,11 @@ func (m *Desk) beatPresent(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// isOwn reports whether a reply answers a question of the desk's own: no sink has the number zero.
+// isOwn reports whether a reply is for the desk itself, as the answer to a question of its own: no sink has the number zero.
 func isOwn(r *protocol.Reply) bool {
+	if _, is := r.Result.(*protocol.Attached); is {
+		return true
+	}
 	return r.To.Sink == 0 && r.To.Op != 0 && r.Decision.Kind == 0 && r.Result != nil
 }
 

@@ -37,6 +37,8 @@ type (
 		// session is that one's alone: whoever has its secret and another identity is refused
 		// with ErrForeign. Empty means that the secret is all that counts.
 		Identity string
+		// Number is what a Stream's client has drawn to be told from others that resume the session. 0 is none.
+		Number uint64
 	}
 	// Opened answers Open. Err is an ErrLimit when there are too many sessions, and an
 	// ErrUnavailable while this member can promise nothing: it is in no view, has lost
@@ -46,14 +48,17 @@ type (
 		Secret Secret
 		TTL    time.Duration // from the sending of the request; 0 for Local
 		Cut    Cut           // why TTL is shorter than was wanted
-		Err    error
+		// Generation is the client's place among those that use the session: 1, or 0 where it has no number.
+		Generation uint64
+		Err        error
 	}
 
 	// Resume attaches a Stream session to the sink of Event.Call, in place of any
 	// other. The answer is a *Renewed; the grants that it must stop using are told
 	// before, and what it has lost is in Lost. What else was decided meanwhile is not
 	// repeated: the client repeats its unanswered requests. Where the session cannot be
-	// renewed now, the TTL answered is what remains of its old deadline.
+	// renewed now, the TTL answered is what remains of its old deadline. A Resume by another client than the one
+	// that the session is attached to takes the session over: see the package's comment.
 	Resume struct {
 		ID       lock.SessionID
 		Secret   Secret
@@ -68,6 +73,11 @@ type (
 		// that its client had settled. 0 ends nothing. A Resume may be late: what came
 		// after it was sent, it says nothing about.
 		Last uint64
+
+		// Number and Generation say which client this is: the number that it has drawn, and the generation that it was
+		// answered for this session, 0 before the first answer. A Number of 0 is that of a client which draws none: it goes
+		// on as whichever client the session is attached to.
+		Number, Generation uint64
 	}
 
 	// Detach says that the sink of Event.Call is gone. Its sessions live on until
@@ -90,7 +100,8 @@ type (
 		heard   protocol.Time // since when they do
 	}
 	// Renewed answers Renew and Resume. Err is ErrUnknown when the session has ended
-	// or the secret is wrong, ErrForeign when it is another one's, a holdfast.Loss when all that the session held was taken
+	// or the secret is wrong, ErrForeign when it is another one's, ErrTakenOver when a later client has taken it over,
+	// a holdfast.Loss when all that the session held was taken
 	// from it, and an ErrUnavailable when nothing more may be promised now. In the last
 	// two cases it is not renewed, and goes on to the deadline that it had.
 	Renewed struct {
@@ -101,16 +112,22 @@ type (
 		// held in spaces that do not outlast their member, this answer does not keep: its client must not
 		// believe in it beyond what it was promised there.
 		Taken bool
+		// Generation answers a Resume: the client's place among those that have used the session, to be given with its next
+		// Resume. 0 where the session is attached to no client with a number.
+		Generation uint64
+		// Takes answers a Check: a Resume by that client takes the session over from another one.
+		Takes bool
 		Err   error
 	}
 
 	// Check asks whether a session is alive and its secret right. It renews nothing. As any other wish that proves
 	// whose it is, it takes a session over that lasting spaces have and this member does not.
-	// The answer is a *Renewed with TTL 0.
+	// The answer is a *Renewed with TTL 0. Number and Generation are as of the Resume that is to follow; 0 where none is.
 	Check struct {
-		ID       lock.SessionID
-		Secret   Secret
-		Identity string
+		ID                 lock.SessionID
+		Secret             Secret
+		Identity           string
+		Number, Generation uint64
 	}
 
 	// End ends a session: its holds are released and its waits are cancelled, in all
@@ -131,7 +148,10 @@ type (
 	// The answer is a *Counted.
 	Count struct{}
 	// Counted answers Count.
-	Counted struct{ Sessions int }
+	Counted struct {
+		Sessions   int
+		LongestTTL time.Duration // that a session is given
+	}
 
 	// Drain asks for no new sessions and requests. A client's session that holds nothing
 	// ends, and so does each other one when it has given up what it holds. The answer is
@@ -163,6 +183,11 @@ type (
 	// Superseded is told unasked (Op 0) to the sink of a session that another sink
 	// has resumed: nothing more is told there.
 	Superseded struct{ ID lock.SessionID }
+
+	// TakenOver is told unasked (Op 0) to the sink of a session that another client has taken over, by a Resume here or at
+	// another member: nothing more is told there, and what is read there has no effect. What that client holds is the other
+	// one's now.
+	TakenOver struct{ ID lock.SessionID }
 
 	// Number asks for the ids of so many requests that do not come over their session's stream, of a session that was
 	// renewed or opened just now. The answer is a *Numbered.
@@ -205,6 +230,6 @@ type Lost struct {
 func Vocabulary() []any {
 	return []any{
 		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &Hurry{}, &Number{}, &Who{},
-		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Dismissed{}, &Superseded{}, &Numbered{}, &Known{},
+		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Dismissed{}, &Superseded{}, &TakenOver{}, &Numbered{}, &Known{},
 	}
 }

@@ -166,6 +166,15 @@ func (m *shelf) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case *protocol.CountHolds:
 		holds, _ := m.table.Session(fact.Session)
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
+	case *protocol.ListRequests:
+		list := &protocol.Requests{}
+		m.table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
+		})
+		out.Reply(ev.Call, list)
+	case *protocol.Cancel:
+		answer = ev.Call
+		m.table.Cancel(now, fact.Session, fact.Name, fact.Request, &m.out)
 	case *protocol.Lapsed:
 		m.lose(now, "")
 	case *protocol.StepDown:

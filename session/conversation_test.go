@@ -28,9 +28,9 @@ import (
 //	view · lease 3s · lapse · horizon 8s · lose NAME · office · vacated   see cluster_test.go
 //	disk ok|fail         the write in flight ends; until then it is in flight
 //	at 3s                time passes
-//	k1 open local|stream|oneshot [ttl=10s]    k1 resume s1 [open=1,2] [last=5] [wrong]   k1 gone
-//	k1 renew s1 [ttl=10s] [arrived=3s] [wrong]    k1 check s1 [wrong]   k1 end s1 [wrong]   k1 who s1
-//	k1 lock s1 #1 NAME [space=2] [try] [wait=1s] [hold=3s]   k1 unlock s1 #1 NAME [token]   k1 cancel s1 #1 NAME
+//	k1 open local|stream|oneshot [ttl=10s] [number=7]    k1 resume s1 [open=1,2] [last=5] [wrong] [number=7] [gen=1]   k1 gone
+//	k1 renew s1 [ttl=10s] [arrived=3s] [wrong]    k1 check s1 [wrong] [number=7] [gen=1]   k1 end s1 [wrong]   k1 beat s1   k1 who s1
+//	k1 lock s1 #1 NAME [space=2] [try] [wait=1s] [hold=3s]   k1 unlock s1 #1 NAME [token]   k1 cancel s1 #1 NAME   k1 extend s1 #1 NAME hold=3s
 //	k1 break NAME   k1 count   k1 leave   k1 drain   k1 hurry
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -163,9 +163,9 @@ func (c *conversation) call(t *testing.T, sink uint64, word string, args []strin
 	switch word {
 	case "open":
 		sort := map[string]session.Sort{"local": session.Local, "stream": session.Stream, "oneshot": session.OneShot}[plain[0]]
-		ev.Fact = &session.Open{Sort: sort, TTL: ttl, Client: plain[0]}
+		ev.Fact = &session.Open{Sort: sort, TTL: ttl, Client: plain[0], Number: optional(t, options["number"])}
 	case "resume":
-		resume := &session.Resume{ID: id, Secret: secret, TTL: ttl}
+		resume := &session.Resume{ID: id, Secret: secret, TTL: ttl, Number: optional(t, options["number"]), Generation: optional(t, options["gen"])}
 		if v, ok := options["last"]; ok {
 			resume.Last = number(t, v)
 		}
@@ -182,7 +182,9 @@ func (c *conversation) call(t *testing.T, sink uint64, word string, args []strin
 		}
 		ev.Fact = r
 	case "check":
-		ev.Fact = &session.Check{ID: id, Secret: secret}
+		ev.Fact = &session.Check{ID: id, Secret: secret, Number: optional(t, options["number"]), Generation: optional(t, options["gen"])}
+	case "beat":
+		ev.Fact = &session.Renew{ID: id, Proven: true, TTL: ttl}
 	case "end":
 		ev.Fact = &session.End{ID: id, Secret: secret}
 	case "who":
@@ -230,6 +232,8 @@ func (c *conversation) aboutLock(t *testing.T, ev *protocol.Event, word string, 
 			r.Request = 0
 		}
 		ev.Fact = r
+	case "extend":
+		ev.Fact = &protocol.Extend{Session: id, Name: name, Token: c.tokens[name].Token, Hold: duration(t, options["hold"])}
 	case "cancel":
 		ev.Fact = &protocol.Cancel{Session: id, Name: name, Request: request}
 	default:
@@ -299,9 +303,12 @@ func (c *conversation) render(reply protocol.Reply) string {
 			return "refused: " + r.Err.Error()
 		}
 		c.ids, c.secret = append(c.ids, r.ID), append(c.secret, r.Secret)
-		return fmt.Sprintf("opened s%d ttl=%v", len(c.ids), r.TTL)
+		return fmt.Sprintf("opened s%d ttl=%v", len(c.ids), r.TTL) + generation(r.Generation)
 	case *session.Renewed:
-		text := fmt.Sprintf("renewed ttl=%v", r.TTL)
+		text := fmt.Sprintf("renewed ttl=%v", r.TTL) + generation(r.Generation)
+		if r.Takes {
+			text += " takes it over"
+		}
 		if r.Err != nil {
 			text = "refused: " + r.Err.Error()
 		}
@@ -326,6 +333,8 @@ func (c *conversation) render(reply protocol.Reply) string {
 		return "drained"
 	case *session.Superseded:
 		return "superseded " + c.name(r.ID)
+	case *session.TakenOver:
+		return "taken over " + c.name(r.ID)
 	case *session.Known:
 		return fmt.Sprintf("known %q until=%v", r.Client, r.Until)
 	case *session.Counted:
@@ -350,6 +359,22 @@ func (c *conversation) render(reply protocol.Reply) string {
 		text += " op=" + strconv.FormatUint(reply.To.Op, 10)
 	}
 	return text
+}
+
+func generation(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return " gen=" + strconv.FormatUint(n, 10)
+}
+
+// optional is a number that may be left out, which is 0 then.
+func optional(t *testing.T, word string) uint64 {
+	t.Helper()
+	if word == "" {
+		return 0
+	}
+	return number(t, word)
 }
 
 func duration(t *testing.T, word string) time.Duration {

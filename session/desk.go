@@ -160,6 +160,8 @@ type Desk struct {
 	// superseded has the sinks that are still attached to the driver, and whose session
 	// another one has resumed, or goes on elsewhere: what is read there now was said before.
 	superseded map[uint64]bool
+	// ousted has those of them whose clients another one has taken the session over from.
+	ousted map[uint64]bool
 
 	takings []*presence // that other clients are ending
 
@@ -181,6 +183,12 @@ type presence struct {
 	counted  bool           // something was promised to it
 	expires  protocol.Time  // when it is taken for expired
 	sink     uint64         // where it can be reached; 0 nowhere
+	attached lock.Attachments
+	former   protocol.Time // until when a client that it was taken over from may believe in what it holds
+	// inherited has what such clients hold in spaces that end with this member; given, what the later client has given up
+	// of what it has inherited, and is done when those believe no longer.
+	inherited map[recallKey]bool
+	given     []giving
 
 	reminded bool        // it stands in the queue of expiries
 	revoked  revocations // grants that it was told to stop using, and may still use
@@ -227,6 +235,7 @@ func NewDesk(c Config, inner protocol.Machine) (*Desk, error) {
 		lastNumber: c.Incarnation << 32,
 		sessions:   map[lock.SessionID]*presence{},
 		superseded: map[uint64]bool{},
+		ousted:     map[uint64]bool{},
 		attached:   map[uint64][]*presence{},
 		beats:      map[uint64]*beat{},
 		adoptions:  adoptions{of: map[lock.SessionID]*adoption{}, asked: map[uint64]*adoption{}},
@@ -306,9 +315,9 @@ func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effec
 	case *protocol.Release:
 		m.onRelease(now, ev, fact, out)
 	case *protocol.Cancel:
-		m.onHeld(now, ev, fact.Session, fact.Request, fact.Name, out)
+		m.onCancel(now, ev, fact, out)
 	case *protocol.Extend:
-		m.onHeld(now, ev, fact.Session, fact.Request, fact.Name, out)
+		m.onExtend(now, ev, fact, out)
 	case *Open:
 		m.onOpen(now, ev.Call, *fact, false, out)
 	case *Renew:
@@ -322,7 +331,7 @@ func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effec
 	case *Detach:
 		m.onDetach(now, ev.Call.Sink, out)
 	case *Count:
-		out.Reply(ev.Call, &Counted{Sessions: m.remote})
+		out.Reply(ev.Call, &Counted{Sessions: m.remote, LongestTTL: m.config.MaxTTL})
 	case *Number:
 		m.onNumber(now, ev.Call, fact, out)
 	case *Who:
@@ -365,13 +374,6 @@ func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request,
 		m.introduce(now, p, ev, r, out)
 	}
 	m.pass(now, ev, out)
-}
-
-// onRelease passes on the release of a hold, unless the client that uses it has to stop first.
-func (m *Desk) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) {
-	if p := m.alive(now, r.Session); p == nil || m.isSuperseded(ev.Call.Sink) || !m.recallOne(now, p, ev, r, out) {
-		m.onHeld(now, ev, r.Session, r.Request, r.Name, out)
-	}
 }
 
 // onHeld passes on a wish about a request of a session that is alive.

@@ -94,6 +94,35 @@
 // grant there that was revoked is released at its deadline only by a member that has renewed the session since it told
 // that: another one does not know that its client has heard.
 //
+// # One client after another
+//
+// A session is used over a stream by one client at a time, which it is attached to (lock.Attachments). A client draws a
+// number at random when it opens a session, or resumes one that another process has opened, and says it in each hello. The
+// first client has generation 1. The answer to a hello tells the client its generation, and its next hello repeats that:
+//
+//	number, no generation   the client that the session is attached to: its answer was lost, it gets the same again
+//	                        a client before it: refused
+//	                        any other: it takes the session over, in the next generation
+//	number and generation   that of the session: its stream has broken
+//	                        an earlier one: refused
+//	                        a later one: this member had not heard of it yet
+//	no number               an older program: it goes on as whichever client the session is attached to
+//
+// What the session holds goes on without a gap when it is taken over, and is granted to no other session; what the client
+// before has waited for ends. That client is told at once ([TakenOver]), and is at its end: what it says on its stream has
+// no effect, its beats are not renewed, and its Resume is refused ([ErrTakenOver]) for as long as the session lives. If it
+// cannot be told, it ends at the deadline that it has. Until that has passed the names that the later client has inherited are granted to
+// no other session: a release of one is done, and answered, at that deadline, and so is the end of its request; another hold limit
+// ends no sooner. An End by the later client is answered at once: what that client was granted itself is free then, the session is
+// renewed no more, and it ends with what was inherited at that deadline. A client that hands its session over can leave at any time: its
+// End says nothing about a session that is a later client's.
+//
+// A lasting space keeps the attachments beside the session, and so all members know them: the beats of a stream say
+// whose they are (protocol.Beat), the first one of a later client writes that down before it is answered, and every member
+// that serves the session is told (protocol.Attached). A session is not taken over before its lasting spaces can say so: the
+// Resume waits, as a beat does. Two clients that take it over at the same time, through two members, have the same
+// generation; then the higher number is the later one. A call that comes over no stream has no number, and changes nothing.
+//
 // # What is told
 //
 // Decisions of the spaces are addressed to sessions. The desk sends them to the
@@ -108,6 +137,10 @@
 // that it waits for. What the session has beside them was granted to requests that were
 // settled meanwhile, and is given up; and what is decided and told while a repetition is
 // on its way is not asked for by it again. See [Resume].
+//
+// A request that the list names may be granted later. A client cancels one that another member has refused before the welcome, which
+// this member does not hear of otherwise. Lasting spaces are asked about a session with the list, and are asked again where
+// a later hello has another one: they give back what is granted to a request that was left out.
 //
 // A [lock.Revoked] grant is released when its client says that it has stopped, and
 // otherwise at the deadline that the session had when the revocation was told:

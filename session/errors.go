@@ -22,6 +22,17 @@ var ErrUnknown error = unknown{}
 // holdfast.ErrDenied.
 var ErrForeign = fmt.Errorf("%w: another client has opened this session, and no one else may use it", holdfast.ErrDenied)
 
+// takenOver is a session that a later client uses.
+type takenOver struct{}
+
+func (takenOver) Error() string { return "taken over by another client" }
+
+func (takenOver) Unwrap() error { return holdfast.EndedByAnother }
+
+// ErrTakenOver says that a later client has taken the session over. It is a holdfast.EndedByAnother, and so a
+// holdfast.ErrLost.
+var ErrTakenOver error = takenOver{}
+
 // errForgetful refuses a session whose promise the member could not remember: after
 // a restart it would grant what the session's client still believes in.
 var errForgetful = fmt.Errorf("%w: the member cannot write its stable cell, so it promises nothing", holdfast.ErrUnavailable)

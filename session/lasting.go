@@ -18,8 +18,14 @@ type lasting struct {
 	// heard is when the latest beat was stepped that all of them have answered, or the first enrolment.
 	heard protocol.Time
 
+	// attached is the client that uses the session, as all of those spaces know it. Until they know a later one, nothing is promised
+	// to that.
+	attached lock.Attachment
+
 	// asked is the latest request of its stream that is known here, or was settled before the spaces were asked last.
 	asked uint64
+	// listed are the requests that its client had not settled, as the spaces were told last, in order.
+	listed []uint64
 
 	beats    []*beat // under way, in the order of their numbers
 	reminded bool    // it stands in the queue of beats
@@ -64,13 +70,14 @@ func (m *Desk) enroll(now protocol.Time, p *presence, port protocol.Port, out *p
 		if p.sort == Local {
 			ttl = m.config.TTL
 		}
-		p.lasting = &lasting{ttl: ttl, heard: now}
+		p.lasting = &lasting{ttl: ttl, heard: now, attached: p.attached.Attachment}
 	}
 	l := p.lasting
 	l.ports = append(l.ports, port)
 	slices.Sort(l.ports)
 	enroll := &protocol.Enroll{
 		Session: p.id, TTL: l.ttl, Proof: m.prove(p.secret), Client: p.client, Identity: p.owner, Own: p.sort == Local,
+		Attached: p.attached,
 	}
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: enroll}, out)
 }
@@ -105,8 +112,9 @@ func (m *Desk) part(now protocol.Time, p *presence, port protocol.Port, why hold
 	}
 	var fact any = &protocol.Dismiss{Session: p.id}
 	if last := p.lasting.last; why == "" && (last == 0 || last == port) {
-		fact = &protocol.EndSession{Session: p.id, Idle: last == port || p.taking != nil}
+		fact = &protocol.EndSession{Session: p.id, Idle: last == port || p.taking != nil && !p.taking.own, Attached: p.ender()}
 	}
+	m.adoptions.cross(p.id)
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: fact}, out)
 }
 

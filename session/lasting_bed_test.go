@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -29,11 +30,15 @@ type vault struct {
 	mute     bool
 	waiting  []protocol.Event
 	err      error // the answer to beats and adoptions, where they fail
+	expired  error // the answer to beats alone, if it is set
 	enrolled map[lock.SessionID]protocol.Enroll
 	asked    []string // what the desk has said
 	tell     []lock.Decision
 	stepped  map[uint64]protocol.Time // when a beat was asked for, by its number
 	kept     protocol.Time            // the latest enrolment, or beat that was answered
+	heard    func(*protocol.Beat)     // is told of beats, if it is set
+	later    lock.Attachments         // has taken over all sessions whose clients are others, if it is set
+	ended    *protocol.EndSession     // the latest
 }
 
 func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
@@ -51,6 +56,8 @@ func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 		v.shelf.Step(now, ev, out)
 	case *protocol.EndSession:
 		v.asked = append(v.asked, "end"+string(fact.Why))
+		ended := *fact
+		v.ended = &ended
 		delete(v.enrolled, fact.Session)
 		v.shelf.Step(now, ev, out)
 	case *protocol.Cancel:
@@ -70,12 +77,6 @@ func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case *protocol.Lapsed: // what it has lasts
 	case *protocol.Beat, *protocol.Adopt:
 		v.take(now, ev, out)
-	case *protocol.ListRequests:
-		list := &protocol.Requests{}
-		v.table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
-			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
-		})
-		out.Reply(ev.Call, list)
 	default:
 		v.shelf.Step(now, ev, out)
 	}
@@ -87,6 +88,9 @@ func (v *vault) take(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case *protocol.Beat:
 		v.asked = append(v.asked, "beat")
 		v.stepped[ev.Call.Op] = now
+		if v.heard != nil {
+			v.heard(fact)
+		}
 	case *protocol.Adopt:
 		v.asked = append(v.asked, fmt.Sprintf("adopt%v", fact.Requests))
 	}
@@ -101,7 +105,11 @@ func (v *vault) answer(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Beat:
 		v.kept = max(v.kept, v.stepped[ev.Call.Op])
-		out.Reply(ev.Call, &protocol.Beaten{Err: v.err})
+		if fact.Attached.Client != 0 && fact.Attached.Before(v.later.Attachment) {
+			out.Reply(ev.Call, &protocol.Beaten{Err: holdfast.EndedByAnother, Attached: v.later})
+			return
+		}
+		out.Reply(ev.Call, &protocol.Beaten{Err: cmp.Or(v.expired, v.err)})
 	case *protocol.Adopt:
 		adopted := &protocol.Adopted{Err: v.err}
 		if who, has := v.enrolled[fact.Session]; has {

@@ -32,6 +32,10 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 	}
 	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
 	opened := &Opened{}
+	if open.Number != 0 {
+		p.attached = lock.Attachments{Attachment: lock.Attachment{Client: open.Number, Generation: 1}}
+		opened.Generation = 1
+	}
 	if p.sort != Local {
 		if opened.TTL = m.promise(p, now, now, now); opened.TTL == 0 {
 			out.Reply(call, &Opened{Err: m.whyNothing()})
@@ -238,14 +242,14 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 	if p == nil && m.isSuperseded(call.Sink) {
 		return // it was dismissed, and goes on elsewhere
 	}
-	if err := p.refusal(renew.Secret, renew.Identity); err != nil && (p == nil || !renew.Proven) {
+	if err := m.mayNotRenew(p, call, &renew); err != nil {
 		out.Reply(call, &Renewed{Err: err})
 		return
 	}
 	if renew.Arrived == 0 {
 		renew.Arrived = now
 	}
-	renewed := &Renewed{Taken: p.adopted}
+	renewed := &Renewed{Taken: p.adopted, Generation: p.generationFor(&renew)}
 	if !renew.resumed && p.back != nil && p.back.sink == call.Sink {
 		p.back = nil
 	}
@@ -296,7 +300,7 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 	}
 	if renewed.Err != nil && renew.resumed {
 		// It is back, though it cannot be renewed: what it was promised still holds.
-		if left := m.remaining(p, now); left >= leastTTL {
+		if left := m.remaining(p, now); left >= leastTTL && (!p.isUnconfirmed() || protocol.Mutated("a later client waits until the spaces know it")) {
 			renewed.TTL, renewed.Err = left, nil
 		}
 	}
@@ -372,6 +376,7 @@ func (m *Desk) unattach(p *presence) {
 // onDetach leaves the sessions of a sink that is gone to their TTL.
 func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 	delete(m.superseded, sink)
+	delete(m.ousted, sink)
 	m.adoptions.detach(sink)
 	for len(m.attached[sink]) > 0 {
 		p := m.attached[sink][0]
@@ -380,11 +385,6 @@ func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 			m.end(now, p, "", out)
 		}
 	}
-}
-
-// onCheck says whether a session is alive and that of who asks.
-func (m *Desk) onCheck(call protocol.CallID, check *Check, out *protocol.Effects) {
-	out.Reply(call, &Renewed{Err: m.here(check.ID).refusal(check.Secret, check.Identity)})
 }
 
 // onNumber gives ids to requests that come one by one, each over a connection of its own.
@@ -479,6 +479,10 @@ func (m *Desk) expire(now protocol.Time, out *protocol.Effects) {
 		}
 		if p.expires > now {
 			m.remind(p) // renewed since it was queued
+			continue
+		}
+		if p.taking != nil && p.taking.own && now >= p.believedUntil() {
+			m.end(now, p, "", out) // as its client has wished
 			continue
 		}
 		m.end(now, p, holdfast.SessionExpired, out)

@@ -33,6 +33,9 @@ func compareRecalls(a, b recallKey) int {
 type taking struct {
 	calls    []protocol.CallID
 	released []Lost
+	// own says that the client at the stream ends it itself, by being that one, and one before may believe in what it holds.
+	own bool
+	by  lock.Attachment
 }
 
 // mostRecalls is how many calls may wait for the end of one hold, or of one session.
@@ -46,7 +49,7 @@ var (
 
 // isAnother reports whether a call is not of the client that uses a session over a stream.
 func isAnother(p *presence, call protocol.CallID) bool {
-	return p.sort == Stream && call.Sink != p.sink && !protocol.Mutated("release by another client tells nobody")
+	return p.sort == Stream && call.Sink != p.sink && !protocol.Mutated("release by another client goes unreported")
 }
 
 // isTakenOver reports whether a session was taken over for a call: its client may use it over a stream at another member, and
@@ -61,6 +64,10 @@ func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *pro
 	if p == nil && m.isSuperseded(call.Sink) {
 		return // it was dismissed: its client ends it elsewhere
 	}
+	if m.ousted[call.Sink] {
+		out.Reply(call, &Ended{Err: ErrTakenOver})
+		return
+	}
 	if err := p.refusal(end.Secret, end.Identity); err != nil && (p == nil || !end.Proven) {
 		out.Reply(call, &Ended{Err: err})
 		return
@@ -69,15 +76,13 @@ func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *pro
 		m.take(now, call, p, out)
 		return
 	}
+	if m.isBelieved(now, p, out) {
+		m.endLater(now, call, p, out)
+		return
+	}
 	before := len(out.Replies)
 	m.end(now, p, "", out)
-	ended := &Ended{}
-	for _, reply := range out.Replies[before:] {
-		if d := reply.Decision; d.Kind == lock.Released && d.Session == p.id && d.Token != 0 {
-			ended.Released = append(ended.Released, Lost{Port: reply.Port, Decision: d})
-		}
-	}
-	out.Reply(call, ended)
+	out.Reply(call, &Ended{Released: releasedOf(p, out.Replies[before:])})
 }
 
 // unableFor says why a session cannot be renewed now; nil if it can.
@@ -225,6 +230,10 @@ func (m *Desk) concludeTakings(now protocol.Time, out *protocol.Effects) {
 	for _, p := range takings {
 		switch {
 		case m.sessions[p.id] != p || p.taking == nil:
+		case p.taking.own && now < p.believedUntil():
+			m.takings = append(m.takings, p)
+		case p.taking.own:
+			m.end(now, p, "", out)
 		case len(p.recalled) > 0 || m.recallAll(now, p, out): // what has waited may have been granted meanwhile
 			m.takings = append(m.takings, p)
 		default:
@@ -273,6 +282,13 @@ func (m *Desk) answerRecalls(p *presence, out *protocol.Effects) {
 		}
 	}
 	p.recalled = nil
+	for _, g := range p.given {
+		if g.call == (protocol.CallID{}) {
+			continue
+		}
+		m.refuse(g.call, p.id, g.key.request, g.key.name, p.gone(), out)
+	}
+	p.given = nil
 	if p.taking == nil {
 		return
 	}

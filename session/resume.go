@@ -56,6 +56,9 @@ func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume,
 	if err == nil && p.sort != Stream {
 		err = ErrUnknown
 	}
+	if err == nil {
+		err = m.claim(now, p, resume, out)
+	}
 	if err != nil {
 		out.Reply(call, &Renewed{Err: err})
 		return
@@ -67,6 +70,7 @@ func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume,
 	}
 	m.attach(p, call.Sink)
 	delete(m.superseded, call.Sink)
+	delete(m.ousted, call.Sink)
 	requests := slices.Clone(resume.Requests)
 	slices.Sort(requests)
 	if resume.Last > 0 {
@@ -88,8 +92,10 @@ func (m *Desk) endSettled(now protocol.Time, p *presence, open []uint64, last ui
 			if _, is := slices.BinarySearch(open, r.ID); is || r.ID > last {
 				continue
 			}
-			cancel := &protocol.Cancel{Session: p.id, Name: r.Name, Request: r.ID}
-			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: cancel}, out)
+			ev := &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: &protocol.Cancel{Session: p.id, Name: r.Name, Request: r.ID}}
+			if !m.keepsOne(now, p, ev, out) {
+				m.pass(now, ev, out)
+			}
 		}
 	}
 }

@@ -80,6 +80,7 @@ func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
 		if p == nil {
 			continue
 		}
+		m.giveUp(now, p, out)
 		for _, r := range p.revoked.inOrder() {
 			if r.due > now {
 				continue
@@ -88,7 +89,10 @@ func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
 				continue // who has not renewed here since may not have heard, and be alive through another member
 			}
 			release := &protocol.Release{Session: p.id, Name: r.decision.Name, Token: r.decision.Token, Request: r.decision.Request}
-			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}, out)
+			ev := &protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}
+			if !m.keepsOne(now, p, ev, out) {
+				m.pass(now, ev, out)
+			}
 		}
 	}
 }

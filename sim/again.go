@@ -24,7 +24,7 @@ const (
 
 var againNames = [againCount]string{"made once more", "granted when made once more", "given up behind the grant of another one"}
 
-// listAgain lists them.
+// listAgain lists them, and what came of names that are asked for together.
 func (c *counts) listAgain(config *Config, row func(sort, name string, n int)) {
 	if !config.Protocol.Logs {
 		return
@@ -32,6 +32,7 @@ func (c *counts) listAgain(config *Config, row func(sort, name string, n int)) {
 	for i, name := range againNames {
 		row("call", name, c.again[i])
 	}
+	c.listTogether(config, row)
 }
 
 // open is what goes before: the visitor has a session then.

@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -68,6 +70,7 @@ func (s *stream) refill(now time.Duration) {
 		s.sayEnd()
 		return
 	}
+	s.squander()
 	for _, r := range s.requests {
 		r.behind = false
 		switch {
@@ -81,6 +84,26 @@ func (s *stream) refill(now time.Duration) {
 			s.sayExtend(r, now)
 		}
 	}
+}
+
+// cancelRefused cancels what the hello has listed and was refused before its welcome (Client.cancelRefused).
+func (s *stream) cancelRefused(listed []*request) {
+	if s.closing {
+		return
+	}
+	for _, r := range listed {
+		if !r.refused || r.state != settled || s.find(r.id) != nil {
+			continue
+		}
+		s.client.world.count.deaf[deafRefused]++
+		if !protocol.Mutated("what is refused behind a hello is cancelled") {
+			s.requests = append(s.requests, &request{
+				client: s.client, id: r.id, want: wish{name: r.want.name}, state: cancelling,
+				waitEnd: protocol.Never, guard: protocol.Never, holdEnd: protocol.Never,
+			})
+		}
+	}
+	slices.SortStableFunc(s.requests, func(x, y *request) int { return cmp.Compare(x.id, y.id) })
 }
 
 // sayEnd ends the session.
@@ -118,6 +141,11 @@ func (s *stream) onEvent(now time.Duration, ev *event) {
 			s.onExtended(now, r, ev)
 		}
 	case evGoodbye: // Client.onStatus
+		if s.session != nil && errors.Is(ev.err, session.ErrTakenOver) {
+			s.client.world.count.inherited[inheritedTold]++
+			s.onTakenOver()
+			return
+		}
 		s.lose()
 	}
 }
@@ -129,7 +157,7 @@ func (s *stream) onGranted(now time.Duration, r *request, ev *event) {
 	}
 	r.state, r.waiting, r.token, r.session, r.guard = held, false, ev.token, s.session, protocol.Never
 	if ev.span > 0 {
-		r.holdEnd = after(r.sent, ev.span)
+		r.holdEnd, r.grace = after(r.sent, ev.span), ev.grace
 	}
 	if r.bound.token == r.token {
 		r.holdEnd = min(r.holdEnd, r.bound.end)
@@ -155,8 +183,15 @@ func (s *stream) onGuard(r *request, now time.Duration) {
 		if !r.believes(now) {
 			s.end(r, holdfast.HoldLimit)
 			s.finishExtend(r, holdfast.HoldLimit)
-			s.concede(r)
+			if r.over = r.grace; !r.grace {
+				s.concede(r)
+				return
+			}
+			// The word of that may be lost: after twice the limit it is not waited for any more.
+			r.state, r.guard = limited, after(r.holdEnd, r.holdEnd-r.sent)
 		}
+	case r.state == limited:
+		s.settle(r)
 	case r.state != asked:
 		r.guard = protocol.Never
 	case r.want.try, r.late, !s.connected():
@@ -204,14 +239,26 @@ func (s *stream) unlock(r *request) {
 }
 
 // abandonOrUnlock is what a user's last word about a lock comes to: it does not want
-// it any more, or unlocks it. What has ended by the clock is left to the guard.
+// it any more, or unlocks it. What has ended by the clock is left to the guard, but for a hold limit after
+// which its name has a grace.
 func (s *stream) abandonOrUnlock(r *request) {
 	switch {
 	case r.state == asked:
 		s.cancel(r)
 	case r.believes(s.client.now()):
 		s.unlock(r)
+	case r.over && r.session == s.session && (r.state == limited || r.state == settled):
+		s.stopped(r)
 	}
+}
+
+// stopped says of a lock in its grace that its holder has stopped (Client.stopped).
+func (s *stream) stopped(r *request) {
+	if s.find(r.id) == nil {
+		s.requests = append(s.requests, r)
+	}
+	r.over = false
+	s.concede(r)
 }
 
 func (s *stream) release(r *request) {
@@ -262,9 +309,14 @@ func (s *stream) onLost(r *request, ev *event) {
 	case held:
 		s.end(r, ev.why)
 		s.finishExtend(r, ev.why)
+		r.over = r.grace && ev.why == holdfast.HoldLimit
 		if ev.mustRelease {
 			s.concede(r)
 		} else {
+			s.settle(r)
+		}
+	case limited:
+		if !ev.mustRelease {
 			s.settle(r)
 		}
 	case releasing:
@@ -280,6 +332,7 @@ func (s *stream) onReleased(r *request, err error) {
 		return
 	}
 	if r.state == releasing || r.state == cancelling {
+		r.refused = r.state == releasing && err != nil
 		if err != nil && r.state == releasing && !r.quiet && r.copies == 1 && r.loss == "" && r.holdEnd == protocol.Never && !r.outlived {
 			s.client.world.judge.unlockRefused(grantOf(s.client, r), err)
 		}
@@ -294,6 +347,7 @@ func (s *stream) onRefused(r *request, err error) {
 		s.lose()
 	case r == nil:
 	case r.state == asked:
+		r.refused = true
 		s.client.world.judge.histories.refused(requestKey{s.session.id, r.id}, err)
 		s.settle(r)
 		r.asker.failed(r, err)

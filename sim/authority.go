@@ -189,6 +189,10 @@ func (w *world) decided(m *member, reply *protocol.Reply) {
 		w.count.moves.held[heldLent]++
 	}
 	w.judge.decision(m, callOf(reply.To.Op), key, d)
+	if d.Kind == lock.Granted {
+		w.afar(farGranted)
+	}
+	w.gracious(m, d)
 	// Where it has no lease, it says so of what others will notice later; and of what a
 	// client gives up, before others know.
 	if d.Kind == lock.Released && callOf(reply.To.Op) == opRelease && m.leased() {

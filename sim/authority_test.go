@@ -127,7 +127,7 @@ func TestWhatIsUnsettledIsNamed(t *testing.T) {
 	for want, change := range map[string]func(w *world, m *member){
 		"":                       func(*world, *member) {},
 		"is not up":              func(_ *world, m *member) { m.crash(m.life) },
-		"nobody coordinates":     func(w *world, _ *member) { c := w.coordinator(); c.crash(c.life) },
+		"no member coordinates":  func(w *world, _ *member) { c := w.coordinator(); c.crash(c.life) },
 		"may not grant":          func(w *world, _ *member) { w.coordinator().view.GrantFrom = protocol.Never },
 		"has not installed view": func(_ *world, m *member) { v := *m.view; v.Number--; m.view = &v },
 		"has no lease":           func(_ *world, m *member) { v, l := *m.view, *m.view.Lease; l.Member, v.Lease = 0, &l; m.view = &v },

@@ -73,6 +73,9 @@ func (leadersOfBakery) Serves(space protocol.Machine) bool { return space.(*bake
 // Graces reads off a space how many names stay taken through it.
 func (leadersOfBakery) Graces(space protocol.Machine) int { return space.(*bakery.Machine).Graces() }
 
+// Behind reads off a space how many other members are behind with what it sends them.
+func (leadersOfBakery) Behind(space protocol.Machine) int { return space.(*bakery.Machine).Behind() }
+
 // Tells reads off a message what it is about.
 func (l leadersOfBakery) Tells(space protocol.Machine, m any) Telling {
 	if _, is := m.(bakery.Leaders); is {

@@ -18,6 +18,8 @@ import (
 //	Client.onGranted       a lock's hold limit counts from when its request was first sent
 //	Lock.expire            a lock has ended when the clock has passed either, looked at or not
 //	Client.onLost          what the authority takes ends at once; then that is said if it waits
+//	Client.onHoldEnd,      a lock whose name has a grace is not given back at its hold limit; its
+//	Client.stopped         unlock after that says that its holder has stopped
 //	Client.onReleased,     a release is repeated until it is acknowledged, a cancelled
 //	Client.cancel          request is cancelled until that is acknowledged
 
@@ -33,6 +35,10 @@ type presence struct {
 	over     bool
 	unknown  map[*member]bool // who says that they do not know it
 	tenure   protocol.Tenure  // of its member, when it was opened
+
+	taken      bool       // it was taken over from another client
+	heirlooms  []*request // of that, to be given up
+	generation uint64     // this client's, in the latest welcome
 }
 
 // renew takes an answer to what was sent at the time sent. What is over stays over.
@@ -57,6 +63,7 @@ type state uint8
 const (
 	asked state = iota
 	held
+	limited // its hold limit has passed, and its name has a grace
 	releasing
 	cancelling
 	settled
@@ -83,12 +90,15 @@ type request struct {
 	loss    holdfast.Loss
 	copies  int
 	quiet   bool
+	grace   bool // its name stays taken for a while after its hold limit
+	over    bool // that has ended it
 	// outlived says that it is being unlocked, and its owner has asked for a limit of the same grant since.
 	outlived bool
 	extend   *extension
 	behind   bool
 	guard    time.Duration // wait limit, limit of a try, or hold limit
 	late     bool          // the wait limit is over, and its grace runs
+	refused  bool          // a member has refused it, or its release
 }
 
 // wish is what somebody wants locked, and how.

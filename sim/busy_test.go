@@ -12,6 +12,7 @@ import (
 // TestABusyMemberHearsWhatHasCome: in some runs heartbeats come to a member that is paused before their sessions end, and
 // none of these has ended when they are heard; without the rule one has.
 func TestABusyMemberHearsWhatHasCome(t *testing.T) {
+	manySeeds(t)
 	defer mutation.Switch("")
 	run := func() (came, broken int) {
 		c := config("central")

@@ -68,7 +68,7 @@ const (
 	keptCount
 )
 
-var keptNames = [keptCount]string{"granted again without a write", "written anew while nobody has it", "given back to others who have waited", "crash of who keeps something"}
+var keptNames = [keptCount]string{"granted again without a write", "written anew while it is free", "given back to others who have waited", "crash of who keeps something"}
 
 // countKept counts what a process has done with what was released, in a step.
 func (m *member) countKept() {

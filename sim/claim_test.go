@@ -9,6 +9,7 @@ import (
 // the skew that is configured, two hold one lock, or tokens go back; within it nothing is wrong with
 // the same seeds.
 func TestClaimsNeedTheirBounds(t *testing.T) {
+	manySeeds(t)
 	t.Parallel()
 	const seeds = 30
 	failed := 0

@@ -27,6 +27,11 @@ type client struct {
 	wakeAt  instant
 	stream  stream
 	workers []*worker
+	gathers *gatherer // nil where the run has none
+
+	crowd  *crowd    // it has no users, and asks for many names at the same time (burst.go)
+	heir   bool      // it has no users, and takes sessions over (heir.go)
+	estate *presence // the session that it is started for
 }
 
 func (c *client) String() string { return c.name }
@@ -37,7 +42,7 @@ func (c *client) now() time.Duration { return c.clock.read(c.world.now) }
 // start begins a life of the process.
 func (c *client) start() {
 	w := c.world
-	if c.up || c.stuck {
+	if c.up || c.stuck || c.heir && c.estate == nil {
 		return
 	}
 	c.up, c.paused = true, false
@@ -47,10 +52,15 @@ func (c *client) start() {
 	c.stream = newStream(c)
 	c.stream.search.next = c.now()
 	c.stream.lastID = uint64(c.life) << 32
-	c.workers = c.workers[:0]
-	if w.protocol.Locks {
+	c.workers, c.gathers = c.workers[:0], nil
+	if c.heir {
+		c.inherit()
+	} else if w.protocol.Locks && c.crowd == nil {
 		for range w.settings.workers {
 			c.workers = append(c.workers, newWorker(c, len(c.workers)))
+		}
+		if w.settings.gathers {
+			c.gathers = newGatherer(c)
 		}
 	}
 	w.trace("%s starts", c)
@@ -66,6 +76,9 @@ func (c *client) arm() {
 	local := c.stream.wake()
 	for _, worker := range c.workers {
 		local = min(local, worker.next)
+	}
+	if c.gathers != nil {
+		local = min(local, c.gathers.next)
 	}
 	at := c.clock.when(local)
 	if at == c.wakeAt && at > c.world.now {
@@ -95,6 +108,44 @@ func (c *client) tick(t *task) {
 			worker.act(now)
 		}
 	}
+	if g := c.gathers; g != nil && now >= g.next {
+		g.act()
+	}
+	c.arm()
+}
+
+// nextCall says when a user of the client wants something next: after a pause or, where a script tells, when that says; then it may
+// be never. With it comes the number of that call, in the names of choices; it is call where there is no other one.
+func (c *client) nextCall(user string, call int, pause func() time.Duration) (next time.Duration, number int) {
+	if c.world.tape == nil {
+		return c.now() + pause(), call
+	}
+	at, number, comes := c.world.call(user, c.now()-c.origin, pause)
+	switch {
+	case comes:
+		return c.origin + at, number
+	case c.world.settling:
+		return c.now(), call
+	}
+	return protocol.Never, call
+}
+
+// chooses names the choices that follow after a user's call.
+func (c *client) chooses(user string, call int) {
+	if t := c.world.tape; t != nil {
+		t.enter(scope{user, "call", call})
+	}
+}
+
+// unsettle lets its users want new things again.
+func (c *client) unsettle(pause func() time.Duration) {
+	for _, worker := range c.workers {
+		worker.probing, worker.probes = false, 0
+		if worker.idle() {
+			worker.plan(pause)
+		}
+	}
+	c.gathers.unsettle(pause)
 	c.arm()
 }
 
@@ -165,7 +216,7 @@ func (c *client) close() {
 	s.compact()
 	s.closing = true
 	s.sayEnd()
-	c.workers = c.workers[:0]
+	c.workers, c.gathers = c.workers[:0], nil
 }
 
 // crash ends the process. What it believed ends with it.
@@ -177,6 +228,9 @@ func (c *client) crash() {
 	w.trace("%s crashes", c)
 	w.tell.life(story.Stopped, c, "crash")
 	w.tell.unread(c.inbox)
+	if c.crowd != nil {
+		c.crowd.open = 0
+	}
 	c.up = false
 	c.wake++
 	for _, r := range c.stream.requests {

@@ -25,8 +25,10 @@ const (
 // attempt is a connection on which hello was said, and that is not welcomed
 // (Client.greet).
 type attempt struct {
-	link    *link     // nil while there is none
-	helloed *presence // the session that the hello names, or nil
+	link    *link      // nil while there is none
+	at      instant    // when hello was said
+	helloed *presence  // the session that the hello names, or nil
+	listed  []*request // by the hello, as not settled
 	sent    time.Duration
 	silence time.Duration // when the member has taken too long to answer
 }
@@ -74,7 +76,7 @@ func (s *stream) attend(now time.Duration) {
 		s.retry(now + c.world.between("after", time.Millisecond, 5*time.Millisecond))
 		return
 	}
-	s.attempt = attempt{link: l, helloed: s.session, sent: now, silence: now + s.attemptLimit()}
+	s.attempt = attempt{link: l, at: c.world.now, helloed: s.session, sent: now, silence: now + s.attemptLimit()}
 	s.hello()
 }
 
@@ -107,13 +109,16 @@ func (s *stream) attemptLimit() time.Duration {
 
 // hello is Client.hello. What is not settled now may be when it is answered.
 func (s *stream) hello() {
-	op := operation{kind: opHello, ttl: s.client.ttl}
+	op := operation{kind: opHello, ttl: s.client.ttl, number: s.client.drawn()}
 	if s.session != nil {
-		op.session, op.secret = s.session.id, s.session.secret
-		op.last = s.lastID
+		op.session, op.secret, op.generation = s.session.id, s.session.secret, s.session.generation
+		if !s.session.taken {
+			op.last = s.lastID
+		}
 		for _, r := range s.requests {
 			if r.state != settled {
 				op.requests = append(op.requests, r.id)
+				s.attempt.listed = append(s.attempt.listed, r)
 			}
 		}
 	}
@@ -233,8 +238,10 @@ func (s *stream) onWelcome(now time.Duration, ev *event) {
 	s.hangUp()
 	s.link, s.attempt = a.link, noAttempt()
 	s.search = search{last: a.link.member, next: protocol.Never, pause: minPause}
-	s.session.at, s.session.unknown = a.link.member, nil
+	s.session.at, s.session.unknown, s.session.generation = a.link.member, nil, ev.generation
+	s.client.world.judge.renews(s.session.id, s.client, a.at)
 	if s.acknowledged(now, a.sent, ev.span) {
+		s.cancelRefused(a.listed)
 		s.refill(now)
 		s.beatAt = a.sent + max(time.Millisecond, ev.span/4)
 	}
@@ -245,6 +252,11 @@ func (s *stream) onWelcome(now time.Duration, ev *event) {
 // (Client.onFirst).
 func (s *stream) onFirst(ev *event) {
 	p, at := s.attempt.helloed, s.attempt.link.member
+	if ev.kind == evRefused && p != nil && s.session == p && errors.Is(ev.err, session.ErrTakenOver) {
+		s.client.world.count.inherited[inheritedLate]++
+		s.onTakenOver()
+		return
+	}
 	if ev.kind != evRefused || p == nil || s.session != p || !errors.Is(ev.err, session.ErrUnknown) {
 		return
 	}

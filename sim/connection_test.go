@@ -49,7 +49,7 @@ func TestAnAnswerOnTheFirstStreamCounts(t *testing.T) {
 	}
 	sent := c.now()
 	s.lastID++
-	s.beats = append(s.beats, beat{s.lastID, sent})
+	s.beats = append(s.beats, beat{id: s.lastID, sent: sent})
 	s.hear(first, []event{{kind: evBeat, id: s.lastID, span: s.session.ttl}})
 	if s.doubted || s.session.deadline <= before {
 		t.Error("an acknowledgement on the first stream counts for nothing")

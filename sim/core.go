@@ -108,7 +108,7 @@ func (w *world) healCore() bool {
 	usual := w.rand
 	w.rand = newDice(w.settings.seed, coreStream)
 	defer func() { w.rand = usual }()
-	if !w.coreFirst() {
+	if !w.coreFirst() || w.beyondSurvival() {
 		return false
 	}
 	c := w.drawCore()
@@ -178,7 +178,7 @@ func (w *world) suffices(c *core) bool {
 			}
 		}
 	}
-	if w.protocol.Logs && here <= founders/2 {
+	if w.protocol.Logs && (here <= founders/2 || !c.hasLogs(w)) {
 		return false
 	}
 	newest := election.NewestOf(views...)
@@ -254,11 +254,12 @@ func (m *member) remembers() (id protocol.ID, accepted []*election.View) {
 }
 
 // disowned reports whether a view is a change that its coordinator, a member of the rest, has not
-// written: it tells nobody of one before that, and so a core must not depend on it.
+// written: it tells no other member of one before that, and so a core must not depend on it. Of a
+// member that has lost a cell since, what it had written is not known.
 func (c *core) disowned(w *world) func(*election.View) bool {
 	return func(v *election.View) bool {
 		at, known := w.network.id[v.Epoch.Candidate]
-		if !known || c.in[at] || !w.members[at].kept {
+		if !known || c.in[at] || !w.members[at].kept || w.members[at].forgot {
 			return false
 		}
 		cell, err := membership.DecodeCell(w.members[at].disk.synced)
@@ -354,8 +355,9 @@ func (w *world) join(m *member) {
 
 // healClients heals all clients but those who are away and stay so: never the last one.
 func (w *world) healClients() {
-	well := len(w.clients)
-	for _, c := range w.clients {
+	well := w.settings.clients
+	w.healOthers()
+	for _, c := range w.clients[:w.settings.clients] {
 		w.within(c.name, "rest", 0)
 		crashes, pauses := w.settings.faults.Has(Crash) || w.told(), w.settings.faults.Has(Pause) || w.told()
 		switch {
@@ -468,13 +470,7 @@ func (w *world) unsettle() {
 	w.settling = false
 	pause := func() time.Duration { return w.rand.below(w.settings.think) }
 	for _, c := range w.clients {
-		for _, worker := range c.workers {
-			worker.probing, worker.probes = false, 0
-			if worker.idle() {
-				worker.plan(pause)
-			}
-		}
-		c.arm()
+		c.unsettle(pause)
 	}
 	for _, s := range w.visitors {
 		if !s.held {

@@ -15,6 +15,7 @@ import (
 
 // TestACoreIsEnough: whatever stays broken, in each way that there is.
 func TestACoreIsEnough(t *testing.T) {
+	manySeeds(t)
 	var rests [restCount]int
 	for _, p := range Protocols() {
 		c := config(p.Name)
@@ -235,7 +236,7 @@ func TestWhoIsMissingIsNotWaitedFor(t *testing.T) {
 		"":                       func(_ *world, _, out *member) { out.crash(out.life) },
 		"is not up":              func(_ *world, of, _ *member) { of.crash(of.life) },
 		"may not grant":          func(w *world, _, _ *member) { w.leading().view.GrantFrom = protocol.Never },
-		"nobody coordinates":     func(w *world, _, _ *member) { m := w.leading(); m.pause(time.Hour) },
+		"no member coordinates":  func(w *world, _, _ *member) { m := w.leading(); m.pause(time.Hour) },
 		"has not had every name": func(w *world, of, _ *member) { c := user(t, w, of); c.workers = append(c.workers, newWorker(c, 0)) },
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -28,12 +28,16 @@ type counts struct {
 	peers     [peerCount]int        // what concerns members that ask one another
 	logs      [logCount]int         // what concerns members' journals
 	busy      int                   // heartbeats that came to a paused member before their sessions had ended
+	inherited [inheritedCount]int   // what came of sessions that were taken over
 	meddled   [meddledCount]int     // what came of calls with a client's credentials
+	together  [togetherCount]int    // what came of names that were asked for together
 	crossed   [crossedCount]int     // what came of breaks while the authority moves
 	votes     [voteCount]int        // how who votes has changed
 	again     [againCount]int       // what concerns calls that are made again
 	leads     leads                 // what concerns leaders that number tickets
 	kept      [keptCount]int        // what concerns cells that are kept
+	deaf      [deafCount]int        // what concerns leaders that hear no other member
+	far       [farCount]int         // what concerns members that are far from each other
 	stale     int                   // writes that the register refused
 	histories int                   // of names, that were compared with a model
 	undecided int                   // of those, in the bound of steps
@@ -119,37 +123,21 @@ func (c *counts) add(o *counts) {
 	c.grown += o.grown
 	c.moves.add(&o.moves)
 	c.leads.add(&o.leads)
-	for i, n := range o.peers {
-		c.peers[i] += n
-	}
-	for i, n := range o.kept {
-		c.kept[i] += n
-	}
-	for i, n := range o.logs {
-		c.logs[i] += n
-	}
-	for i, n := range o.votes {
-		c.votes[i] += n
-	}
+	sum(c.peers[:], o.peers[:])
+	sum(c.kept[:], o.kept[:])
+	sum(c.far[:], o.far[:])
+	sum(c.deaf[:], o.deaf[:])
+	sum(c.logs[:], o.logs[:])
+	sum(c.votes[:], o.votes[:])
 	c.busy += o.busy
-	for i, n := range o.meddled {
-		c.meddled[i] += n
-	}
-	for i, n := range o.crossed {
-		c.crossed[i] += n
-	}
-	for i, n := range o.again {
-		c.again[i] += n
-	}
-	for i, n := range o.costs {
-		c.costs[i] += n
-	}
-	for i, n := range o.rests {
-		c.rests[i] += n
-	}
-	for i, n := range o.phases {
-		c.phases[i] += n
-	}
+	sum(c.inherited[:], o.inherited[:])
+	sum(c.meddled[:], o.meddled[:])
+	sum(c.together[:], o.together[:])
+	sum(c.crossed[:], o.crossed[:])
+	sum(c.again[:], o.again[:])
+	sum(c.costs[:], o.costs[:])
+	sum(c.rests[:], o.rests[:])
+	sum(c.phases[:], o.phases[:])
 	for why, n := range o.losses {
 		c.losses[why] += n
 	}
@@ -164,6 +152,13 @@ func (c *counts) add(o *counts) {
 	}
 	for h, n := range o.handlers {
 		c.handlers[h] += n
+	}
+}
+
+// sum adds counts of another run to those of the same things.
+func sum(to, of []int) {
+	for i, n := range of {
+		to[i] += n
 	}
 }
 

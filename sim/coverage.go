@@ -158,17 +158,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 			listed[cost.Deed] = true
 		}
 	}
-	if c.Protocol.Locks {
-		for _, why := range losses {
-			if why == holdfast.AuthorityChanged && c.Protocol.Peers || c.Protocol.never(why) {
-				continue // there is no authority
-			}
-			row("loss", string(why), s.counts.losses[why])
-		}
-		if c.Faults.Has(Any) && c.Protocol.Faults.Has(Any) {
-			row("loss", string(holdfast.Duplicate), s.counts.losses[holdfast.Duplicate])
-		}
-	}
+	s.counts.listLosses(c, row)
 	s.counts.moves.list(c, row)
 	s.counts.listPeers(c, row)
 	s.counts.listLeads(c, row)
@@ -177,6 +167,8 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	s.counts.listVotes(c, row)
 	s.counts.listOperators(c, row)
 	s.counts.listAgain(c, row)
+	s.counts.listFar(c, row)
+	s.counts.listDeaf(c, row)
 	for _, m := range c.Protocol.Universe.Below {
 		if c.Protocol.never(m) {
 			continue
@@ -193,6 +185,22 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 		row("handler", h.String(), s.counts.handlers[h])
 	}
 	return all
+}
+
+// listLosses lists why locks were lost.
+func (c *counts) listLosses(of *Config, row func(sort, name string, n int)) {
+	if !of.Protocol.Locks {
+		return
+	}
+	for _, why := range losses {
+		if why == holdfast.AuthorityChanged && of.Protocol.Peers || of.Protocol.never(why) {
+			continue // there is no authority
+		}
+		row("loss", string(why), c.losses[why])
+	}
+	if of.Faults.Has(Any) && of.Protocol.Faults.Has(Any) {
+		row("loss", string(holdfast.Duplicate), c.losses[holdfast.Duplicate])
+	}
 }
 
 // above lists the messages between spaces: those of the universe, and where that has none

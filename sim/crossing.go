@@ -36,6 +36,7 @@ var crossedNames = [...]string{"done", "nothing to break", "unavailable"}
 // listOperators lists what operators, and others with a client's credentials, have done.
 func (c *counts) listOperators(of *Config, row func(sort, name string, n int)) {
 	c.listMeddling(of, row)
+	c.listHeirs(of, row)
 	c.listCrossing(of, row)
 }
 

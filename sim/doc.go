@@ -52,9 +52,10 @@
 //     never refused by a resource that compares tokens.
 //   - P3 loss before regrant: in the instant in which a member says that a name is
 //     granted, whoever does not fit beside has stopped believing; no unlock of a lock
-//     that its holder believed in is refused. Where nothing is granted: while a member may
+//     that its holder believed in is refused. A name with a grace is kept for its last holder
+//     until that is over, or the holder has said that it has stopped (grace.go). Where nothing is granted: while a member may
 //     grant, nobody believes in a session that it does not know of or wait for.
-//   - P4 nobody is stranded: after healing every worker gets every name, all members
+//   - P4 no request is stranded: after healing every worker gets every name, all members
 //     are in one view that may grant, and nothing is left in the authority's table. While
 //     only a core is healed this holds for its members, and for every client that is well.
 //   - P5 order: nobody is granted a name before one who stood in the authority's queue
@@ -90,12 +91,14 @@
 // machine was stepped with (coverage.go); where the authority moves, at which step of a
 // transfer who takes part has crashed, how many were to become it at once, through how many a
 // table went, and what became of grants that members keep (moving.go). Members are made the
-// authority at once, and struck, in eager runs above all (eager.go). Where members vote, how that changes
+// authority at once, and struck, in eager runs above all (eager.go). In an eighth of the runs they are far from each other (far.go). Where members vote, how that changes
 // (reforming.go). Where nobody is in charge,
 // what a crash takes with it, who joins while others ask, late replies, and permissions that are
 // kept (peering.go). Where leaders number tickets, at which step of one its master, who has answered
 // first or its owner crashes, who takes tickets over, who is told who leads, and what comes too late
-// (leading.go). Of a thousand runs or more with all faults,
+// (leading.go). In some runs of those a burst of requests leaves a link behind, which catches up (burst.go). In some runs whose
+// members keep logs a leader hears no other member, and crashes (deafen.go). Where spaces are
+// durable, clients take several names together in some runs (gather.go). Of a thousand runs or more with all faults,
 // whatever was never hit fails the profile: nobody has looked for what it would have found.
 //
 // # What it is not

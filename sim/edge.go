@@ -95,19 +95,26 @@ func (e *edge) greet(op *operation) {
 	e.sink = m.attach(e)
 	call := protocol.CallID{Sink: e.sink, Op: helloCall}
 	if op.session == (lock.SessionID{}) {
-		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Sort: session.Stream, TTL: op.ttl}})
+		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Sort: session.Stream, TTL: op.ttl, Number: op.number}})
 		return
 	}
 	e.session = op.session
-	resume := &session.Resume{ID: op.session, Secret: op.secret, TTL: op.ttl, Requests: op.requests, Last: op.last}
+	resume := &session.Resume{
+		ID: op.session, Secret: op.secret, TTL: op.ttl, Requests: op.requests, Last: op.last, Number: op.number, Generation: op.generation,
+	}
 	if m.world.protocol.Logs {
 		// Any member may have it, and has to ask the others before it says so.
 		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: resume})
 		return
 	}
-	checked, ok := m.ask(protocol.Below, &session.Check{ID: op.session, Secret: op.secret}).(*session.Renewed)
+	check := &session.Check{ID: op.session, Secret: op.secret, Number: op.number, Generation: op.generation}
+	checked, ok := m.ask(protocol.Below, check).(*session.Renewed)
 	if !ok || checked.Err != nil {
-		e.refuse(session.ErrUnknown)
+		why := session.ErrUnknown
+		if ok && errors.Is(checked.Err, session.ErrTakenOver) {
+			why = checked.Err
+		}
+		e.refuse(why)
 		return
 	}
 	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: resume})
@@ -155,7 +162,7 @@ func (e *edge) hear(reply *protocol.Reply) {
 			return
 		}
 		e.session = result.ID
-		e.welcome(event{kind: evWelcome, session: result.ID, secret: result.Secret, span: result.TTL, tenure: e.link.member.view.Lease.Tenure})
+		e.welcome(event{kind: evWelcome, session: result.ID, secret: result.Secret, span: result.TTL, generation: result.Generation, tenure: e.link.member.view.Lease.Tenure})
 	case *session.Renewed:
 		e.renewed(reply.To.Op, id, result)
 	case *session.Ended:
@@ -169,6 +176,8 @@ func (e *edge) hear(reply *protocol.Reply) {
 		e.finish() // its status says that another member may serve
 	case *session.Superseded:
 		e.superseded()
+	case *session.TakenOver:
+		e.takenOver()
 	}
 }
 
@@ -205,11 +214,15 @@ func (e *edge) renewed(op, id uint64, renewed *session.Renewed) {
 		for i := range renewed.Lost {
 			e.put(lostEvent(&renewed.Lost[i].Decision))
 		}
-		e.welcome(event{kind: evWelcome, session: e.session, span: renewed.TTL})
+		e.welcome(event{kind: evWelcome, session: e.session, span: renewed.TTL, generation: renewed.Generation})
 		return
 	}
 	for i := range renewed.Lost {
 		e.put(lostEvent(&renewed.Lost[i].Decision))
+	}
+	if errors.Is(renewed.Err, session.ErrTakenOver) {
+		e.takenOver()
+		return
 	}
 	if renewed.Err != nil {
 		e.put(event{kind: evRefused, id: id, err: renewed.Err})
@@ -251,6 +264,7 @@ func (e *edge) decision(reply *protocol.Reply) {
 	switch d.Kind {
 	case lock.Granted:
 		ev.kind, ev.token, ev.span = evGranted, d.Token, d.Hold
+		ev.grace = d.Hold > 0 && e.link.world.settings.grace > 0
 		if kind == opExtend {
 			ev.kind = evExtended
 		}

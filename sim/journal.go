@@ -417,3 +417,17 @@ func (c *counts) listLogs(config *Config, row func(sort, name string, n int)) {
 		}
 	}
 }
+
+// hasLogs reports whether every log of the space has begun at some member of the core. A log begins when all founders are in one
+// view for the first time.
+func (c *core) hasLogs(w *world) bool {
+	begun := map[uint64]bool{}
+	for i, m := range w.members {
+		if c.in[i] && m.kept {
+			for _, l := range m.journal.logs {
+				begun[l.log] = true
+			}
+		}
+	}
+	return len(begun) >= max(1, w.settings.shards)
+}

@@ -22,6 +22,7 @@ type judge struct {
 	left      int                       // requests that were remembered when the others were forgotten
 	wished    map[requestKey]requestKey // by the number under which a member asks
 	limits    map[string]int64          // the configured bounds
+	users     map[lock.SessionID]*usage // of sessions by clients, one after the other
 	sides     *sides                    // in partition mode any; nil in mode primary
 	loose     bool                      // tokens of what is not exclusive do not order,
 	turns     bool                      // but for an exclusive lock and what is not
@@ -72,7 +73,7 @@ type record struct {
 	highest [3]told // by mode
 	queue   []place
 	passed  []passing
-	recent  [16]holdfast.Token // the latest that were granted
+	recent  [16]told // the latest that were granted
 	grants  int
 	given   [16]gift // the latest that an authority has told a member of
 	gifts   int
@@ -116,7 +117,7 @@ type fate struct {
 }
 
 func newJudge(clock func() instant) *judge {
-	return &judge{clock: clock, names: map[string]*record{}, requests: map[requestKey]*fate{}, wished: map[requestKey]requestKey{}, limits: map[string]int64{}, losses: map[holdfast.Loss]int{}}
+	return &judge{clock: clock, names: map[string]*record{}, requests: map[requestKey]*fate{}, wished: map[requestKey]requestKey{}, users: map[lock.SessionID]*usage{}, limits: map[string]int64{}, losses: map[holdfast.Loss]int{}}
 }
 
 // violate notes the first promise that was broken.
@@ -148,7 +149,9 @@ func (j *judge) told(g grant) {
 	for i := range r.holders {
 		h := &r.holders[i]
 		if j.clash(r, h, &g) {
-			j.violate("P1", "%v; and %v", h, &g)
+			if !j.keptFor(h, &g) {
+				j.violate("P1", "%v; and %v", h, &g)
+			}
 			return
 		}
 	}
@@ -256,14 +259,26 @@ func (r *record) first(i int) bool {
 	return true
 }
 
+// late reports whether a grant is no news: its session was granted it before, and another session a later one since. A member of
+// protocol consensus that is behind answers a call so that was made again elsewhere. A user that takes itself for a holder by
+// such an answer breaks P1 or P2.
+func (r *record) late(g *grant) bool {
+	return slices.Contains(r.recent[:], told{g.token, g.session}) &&
+		slices.ContainsFunc(r.recent[:], func(t told) bool { return t.token > g.token && t.session != g.session })
+}
+
 // granting is called when a member says that a request is granted, before its client
 // can know it: whoever does not fit beside it has been told by then (P3).
 func (j *judge) granting(g grant) {
 	r := j.record(g.name)
 	r.prune(j.clock())
+	late := r.late(&g)
 	for i := range r.holders {
 		h := &r.holders[i]
-		if j.clash(r, h, &g) {
+		if !late && j.clash(r, h, &g) {
+			if j.keptFor(h, &g) {
+				return
+			}
 			j.violate("P3", "%v, who was told of no loss, when the name is granted to session %v under token %d", h, g.session, g.token)
 			return
 		}

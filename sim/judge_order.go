@@ -153,10 +153,10 @@ func (j *judge) overtakes(r *record, g *grant) {
 	if j.sides != nil && g.mode == holdfast.ModeExclusive && !slices.ContainsFunc(r.holders, g.shares) {
 		j.sides.succeeds(j, r, g)
 	}
-	if slices.ContainsFunc(r.holders, g.shares) || slices.Contains(r.recent[:], g.token) {
+	if slices.ContainsFunc(r.holders, g.shares) || slices.ContainsFunc(r.recent[:], func(t told) bool { return t.token == g.token }) {
 		return // it enters what its owner holds, or has just given back
 	}
-	r.recent[r.grants%len(r.recent)] = g.token
+	r.recent[r.grants%len(r.recent)] = told{g.token, g.session}
 	r.grants++
 	if len(r.queue) == 0 {
 		return

@@ -58,6 +58,16 @@ func slots(units, capacity int) func(*grant) {
 	return func(g *grant) { g.mode, g.units, g.capacity = holdfast.ModeSlots, units, capacity }
 }
 
+// passOn has the first session hold the name, and then the second one.
+func (h *witness) passOn() {
+	first := hold(1, 1)
+	h.granting(first)
+	h.told(first)
+	h.ended(first, "")
+	h.granting(hold(2, 2))
+	h.told(hold(2, 2))
+}
+
 // key names the request of session s.
 func key(s uint64) requestKey { return requestKey{lock.SessionID{Member: 1, Number: s}, s} }
 
@@ -154,6 +164,24 @@ func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
 		"granted again to the holder": {"", func(h *witness) {
 			h.told(hold(1, 1))
 			h.granting(hold(1, 1))
+		}},
+		"an answer that is late": {"", func(h *witness) {
+			h.passOn()
+			h.granting(hold(1, 1))
+		}},
+		"a late answer that is believed": {"P1", func(h *witness) {
+			h.passOn()
+			h.granting(hold(1, 1))
+			h.told(hold(1, 1))
+		}},
+		"a late answer to a request that was released": {"P6", func(h *witness) {
+			h.passOn()
+			h.released(key(1))
+			h.granting(hold(1, 1))
+		}},
+		"a former token for another session": {"P3", func(h *witness) {
+			h.passOn()
+			h.granting(hold(3, 1))
 		}},
 		"an unlock that is refused": {"P3", func(h *witness) {
 			h.told(hold(1, 1))

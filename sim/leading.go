@@ -21,6 +21,8 @@ type Leading interface {
 	Serves(space protocol.Machine) bool
 	// Graces reads off a space how many names stay taken through it after a hold limit.
 	Graces(space protocol.Machine) int
+	// Behind reads off a space how many other members are behind with what it sends them.
+	Behind(space protocol.Machine) int
 	// Tells reads off a message that is sent from a space what it is about.
 	Tells(space protocol.Machine, message any) Telling
 	// Finds reads off a message that is about to reach a space what it finds there.
@@ -84,7 +86,7 @@ const (
 	FindsOlder            // it tells of an election that is older than one that is known
 	FindsLeaders          // it tells who leads
 	FindsNewcomer         // it tells who leads, and has done so before this member came
-	FindsHold             // it claims what is held, of leaders who follow nobody
+	FindsHold             // it claims what is held, of leaders that follow no other
 	FindsWish             // it claims what is waited for, of those
 	FindsRefused          // it tells that no leaders can be elected before another epoch has begun
 )
@@ -95,7 +97,7 @@ const (
 	leadEmpty            // one that had served came back, while others had tickets
 	leadSender           // a leader crashed whose tickets were on their way to the next term
 	leadReceiver         // one to whom such were on their way
-	leadHold             // what was held was claimed of leaders who follow nobody
+	leadHold             // what was held was claimed of leaders that follow no other
 	leadWish             // what was waited for was
 	leadAgain            // who leads was lost on its way to a member, and told it again
 	leadOlder            // an older election came late
@@ -104,16 +106,20 @@ const (
 	leadEnded            // the slower answer came when its ticket had ended
 	leadSilent           // the slower leader crashed before it had answered: it never will
 	leadRefused          // an election was refused for want of another epoch, and then held
+	leadStopped          // a holder has said in its grace that it has stopped
+	leadBehind           // more letters to a member are unheard than are sent again at a time
+	leadCaughtUp         // such a member has caught up
 	leadCount
 )
 
 var leadNames = [leadCount]string{
 	"a ticket taken over, then locked", "a leader comes back empty while others have tickets",
 	"crash of the sender of tickets", "crash of the receiver of tickets",
-	"a lock is claimed of leaders who follow nobody", "a wish is claimed of leaders who follow nobody",
+	"a lock is claimed of leaders that follow no other", "a wish is claimed of leaders that follow no other",
 	"who leads, lost and told again", "an older election comes late", "a newcomer is told who leads",
 	"a grace ends", "an answer comes when its ticket has ended", "crash of who has not answered for a ticket that goes on",
-	"an election refused for want of an epoch, then held",
+	"an election refused for want of an epoch, then held", "a holder says in its grace that it has stopped",
+	"a link is behind", "a link has caught up",
 }
 
 // Who has a part in a ticket.
@@ -149,6 +155,7 @@ type led struct {
 	missed  bool // it was told who leads, and that was lost
 	refused bool // it was told that no leaders can be elected yet
 	graces  int
+	behind  int // how many members are behind with what this one sends them
 }
 
 // bereavesTickets is called when a member is about to crash.
@@ -291,6 +298,13 @@ func (w *world) graced(m *member) {
 		m.led.graces = w.protocol.Leading.Graces(m.space())
 	}
 	w.exercises(leadGrace, m.led.graces < before && m.leased())
+	behind := 0
+	if m.space() != nil {
+		behind = w.protocol.Leading.Behind(m.space())
+	}
+	w.exercises(leadBehind, behind > m.led.behind)
+	w.exercises(leadCaughtUp, behind < m.led.behind && m.leased())
+	m.led.behind = behind
 }
 
 // listLeads lists what can be hit of leaders.

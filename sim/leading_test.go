@@ -17,6 +17,7 @@ type leaderStandIn struct {
 	drawn  []Drawn
 	serves bool
 	graces int
+	behind int
 	finds  Finding
 	placed Placed
 	waits  map[uint64]requestKey
@@ -34,6 +35,7 @@ func (leadingStandIn) Said(any) any                         { return nil }
 func (leadingStandIn) Drawn(space protocol.Machine) []Drawn { return space.(*leaderStandIn).drawn }
 func (leadingStandIn) Serves(space protocol.Machine) bool   { return space.(*leaderStandIn).serves }
 func (leadingStandIn) Graces(space protocol.Machine) int    { return space.(*leaderStandIn).graces }
+func (leadingStandIn) Behind(space protocol.Machine) int    { return space.(*leaderStandIn).behind }
 func (leadingStandIn) Tells(_ protocol.Machine, m any) Telling {
 	w, _ := m.(word)
 	return Telling(w)
@@ -144,9 +146,13 @@ func TestWhatLeadersAreToldIsCounted(t *testing.T) {
 		spaces[0].graces = graces
 		w.moved(m)
 	}
+	for _, behind := range []int{1, 2, 2, 0} {
+		spaces[0].behind = behind
+		w.moved(m)
+	}
 	want := [leadCount]int{
 		leadEnded: 1, leadOlder: 1, leadHold: 1, leadWish: 1, leadNewcomer: 1, leadAgain: 1, leadTakenOver: 1, leadGrace: 1,
-		leadRefused: 2,
+		leadRefused: 2, leadBehind: 2, leadCaughtUp: 1,
 	}
 	if w.count.leads.hits != want {
 		t.Errorf("counted: %v; want %v", w.count.leads.hits, want)

@@ -68,7 +68,10 @@ type operation struct {
 	secret   session.Secret
 	requests []uint64 // opHello: those that are not settled
 	last     uint64   // opHello: the latest id that was given
-	told     uint32   // its number in the story
+	number   uint64   // opHello: which client this is
+	// generation is opHello's, as the session's latest welcome has told it.
+	generation uint64
+	told       uint32 // its number in the story
 }
 
 // evKind is the kind of an event, as in wire/api.
@@ -92,12 +95,14 @@ type event struct {
 	id          uint64
 	token       holdfast.Token
 	span        time.Duration // ttl or hold limit
+	grace       bool          // evGranted: its name stays taken for a while after that
 	position    int
 	why         holdfast.Loss
 	mustRelease bool
 	err         error
 	session     lock.SessionID
 	secret      session.Secret
+	generation  uint64          // evWelcome
 	tenure      protocol.Tenure // evWelcome to a new session: of the member, which no client is told
 	told        uint32          // the number in the story of this and what is told with it
 }

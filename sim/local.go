@@ -32,6 +32,7 @@ type taking struct {
 	token   holdfast.Token
 	held    bool
 	over    bool
+	limited bool // its hold limit has ended it
 	holdEnd protocol.Time
 }
 
@@ -215,6 +216,7 @@ func (t *taking) decided(d *lock.Decision) {
 		w.count.failures++
 		t.over = true
 	case lock.Lost:
+		t.limited = t.held && d.Loss == holdfast.HoldLimit
 		t.end(d.Loss)
 	case lock.Revoked:
 		t.end(d.Loss)
@@ -273,6 +275,9 @@ func (t *taking) end(why holdfast.Loss) {
 func (t *taking) unlock() {
 	l := t.local
 	if t.over {
+		if t.limited && l.alive() && l.member.world.settings.grace > 0 {
+			t.release() // in its grace (package node, letGo)
+		}
 		return
 	}
 	now := l.member.now()

@@ -25,6 +25,7 @@ type member struct {
 	address string
 	founder bool
 	kept    bool // it has a stable cell
+	forgot  bool // it has lost one: what it once wrote, and told the others, it may not know
 	disk    disk
 	journal journal
 	clock   dial          // of the machine: it outlives the process
@@ -58,6 +59,9 @@ type member struct {
 	left    bool // it has left in good order, and stays away until somebody starts it
 	local   *local
 	asking  *lock.Request // what the present step asks for
+
+	releasing *protocol.Release  // what it gives back
+	deferred  []protocol.Release // of this life: what it may give back later, because a heir has inherited it; where names have a grace
 
 	heard map[uint64]hearers // who has heard of what it asks for in this life (hearing.go)
 
@@ -136,7 +140,7 @@ func (m *member) start() {
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
 	w.tell.life(story.Started, m, "")
-	m.wakeAt, m.keeping = protocol.Never, claim.Holding{}
+	m.wakeAt, m.keeping, m.deferred = protocol.Never, claim.Holding{}, nil
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 
@@ -147,6 +151,12 @@ func (m *member) step(ev protocol.Event) {
 	w.steps++
 	w.count.step(theDesk, &ev)
 	m.asking, _ = ev.Fact.(*lock.Request)
+	if m.releasing, _ = ev.Fact.(*protocol.Release); m.releasing != nil {
+		w.stops(m.releasing)
+		if w.settings.squanders && w.settings.grace > 0 {
+			m.deferred = append(m.deferred, *m.releasing)
+		}
+	}
 	m.desk.Step(m.now(), ev, &m.out)
 	m.drain()
 	w.moved(m)
@@ -190,6 +200,9 @@ func (m *member) raised(fact any) {
 		}
 		if m.view == nil || m.view.Epoch != fact.Epoch {
 			w.judge.succeeds()
+			if fact.Coordinator == m.id && len(fact.Members) > 1 {
+				w.afar(farViewed)
+			}
 		}
 		w.viewed(m, fact)
 	case *protocol.Lapsed:
@@ -344,6 +357,7 @@ func (m *member) crash(life uint32) {
 
 // forget loses the folder of a member that is down: its cell, and its journal.
 func (m *member) forget() {
+	m.forgot = true
 	m.disk.forget()
 	m.journal.forget()
 }

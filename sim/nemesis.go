@@ -61,8 +61,17 @@ func (n *nemesis) begin() {
 	if w.settings.meddles > 0 {
 		n.again(meddles, w.settings.meddles, n.meddle)
 	}
+	if w.settings.heirs > 0 {
+		n.again(inherits, w.settings.heirs, n.inherit)
+	}
 	if w.settings.crosses > 0 {
 		n.again(crosses, w.settings.crosses, n.cross)
+	}
+	if w.settings.burst > 0 {
+		n.once(bursts, w.settings.burst, n.burst)
+	}
+	if w.settings.deafens > 0 {
+		n.once(deafens, w.settings.deafens, n.deafen)
 	}
 	if w.settings.bias.Strand {
 		n.strandAgain()
@@ -89,6 +98,19 @@ func (n *nemesis) again(kind string, every time.Duration, act func()) {
 	})
 }
 
+// once schedules an act of a kind of which there is one in a run.
+func (n *nemesis) once(kind string, at instant, act func()) {
+	w := n.world
+	at = n.when(kind, at)
+	s := w.scope()
+	w.do(at, func() {
+		if !w.healed {
+			w.goOn(s)
+			act()
+		}
+	})
+}
+
 // Acts of the nemesis that are no faults by themselves.
 const (
 	disconnects = "disconnect"
@@ -99,6 +121,9 @@ const (
 	reforms     = "reform"
 	meddles     = "meddle"
 	crosses     = "cross"
+	inherits    = "inherit"
+	bursts      = "burst"
+	deafens     = "deafen"
 )
 
 // when begins the next act of a kind, and records when it happens.
@@ -136,6 +161,9 @@ func (n *nemesis) follow() {
 	schedule(reforms, n.reform)
 	schedule(meddles, n.meddle)
 	schedule(crosses, n.cross)
+	schedule(inherits, n.inherit)
+	schedule(bursts, n.burst)
+	schedule(deafens, n.deafen)
 }
 
 // deed returns what lets a fault of the kind happen; nil where the weather does it, or
@@ -199,7 +227,7 @@ func (n *nemesis) crash() {
 	w := n.world
 	w.hit(Crash)
 	s := w.scope()
-	switch crashes[w.among("whom", len(crashes)-1, crashes[:])] {
+	switch crashes[w.among("target", len(crashes)-1, crashes[:])] {
 	case "all":
 		for _, m := range w.members {
 			n.kill(m)
@@ -331,7 +359,7 @@ func (n *nemesis) pause(f Fault) {
 		}
 		return length
 	})
-	switch pauses[w.among("whom", 1, pauses[:])] {
+	switch pauses[w.among("target", 1, pauses[:])] {
 	case "coordinator":
 		if m := w.coordinator(); m != nil {
 			m.pause(length)
@@ -349,7 +377,7 @@ func (n *nemesis) pause(f Fault) {
 func (n *nemesis) driftAway(f Fault) {
 	w := n.world
 	w.hit(f)
-	if drifts[w.among("whom", 0, drifts[:])] == "member" {
+	if drifts[w.among("target", 0, drifts[:])] == "member" {
 		m := n.member("member")
 		m.clock.change(w.now, w.rate())
 		w.tell.happened(f, 0, m.name, "the clock of "+m.name+" runs at another rate")

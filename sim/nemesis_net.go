@@ -60,7 +60,7 @@ func (n *nemesis) partition() {
 // The shapes of a partition, and of a cut that is one way.
 var (
 	shapes  = [...]string{"halves", "alone", "two", "ring", "swing"}
-	oneWays = [...]string{"is-not-heard", "hears-nobody", "is-not-heard-by-some"}
+	oneWays = [...]string{"is-not-heard", "hears-none", "is-not-heard-by-some"}
 )
 
 // one chooses a member: often whoever coordinates.

@@ -150,7 +150,7 @@ func (n *network) name(to int32, e *protocol.Envelope) string {
 // keep their order unless the message is reordered.
 func (n *network) arrival(from, to int32) instant {
 	w := n.world
-	when := w.now + w.latency()
+	when := w.now + w.latency() + w.way()
 	if w.odds("reordered", w.weather.reorder) {
 		w.hit(Reorder)
 		return when
@@ -203,7 +203,7 @@ func (w *world) drawLatency() time.Duration {
 func (w *world) deliver(t *task) {
 	m := w.members[t.to]
 	if !m.up || t.id != uint64(protocol.Whoever) && t.id != uint64(m.id) {
-		w.tell.lost(t.told, "nobody is there")
+		w.tell.lost(t.told, "the receiver is down")
 		return
 	}
 	if m.paused {

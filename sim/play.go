@@ -128,8 +128,15 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: capacity %d; 1 to 1000 is allowed, and 0 for none", s.Capacity)
 	case s.Autopilot < 0 || s.Autopilot != 0 && !p.Logs:
 		return fmt.Errorf("sim: script: autopilot %v; a length of time is allowed where members keep logs, and 0s for off", s.Autopilot)
+	case s.Far < 0 || s.Far > longestChoice || s.FarFrom < 0 || s.FarUntil < 0 || s.FarUntil != 0 && s.FarUntil < s.FarFrom || s.Far == 0 && s.FarFrom+s.FarUntil != 0:
+		return fmt.Errorf("sim: script: far %v from %v until %v; a length of time of up to %v is allowed, and an end after its beginning, or 0s for none",
+			s.Far, s.FarFrom, s.FarUntil, longestChoice)
 	case s.Shards < 0 || s.Shards > 256 || s.Shards != 0 && !p.Logs:
 		return fmt.Errorf("sim: script: shards %d; 1 to 256 is allowed where members keep logs, and 0 elsewhere", s.Shards)
+	case s.Crowd < 0 || s.Crowd > mostAtOnce || s.Crowd != 0 && p.Leading == nil:
+		return fmt.Errorf("sim: script: crowd %d; 1 to %d is allowed where leaders number tickets, and 0 for none", s.Crowd, mostAtOnce)
+	case s.Gatherers && !p.Logs:
+		return fmt.Errorf("sim: script: gatherers are allowed where members keep logs, and protocol %s has none", s.Protocol)
 	}
 	if _, _, err := s.Claims.resolve(s.Drift, s.HoldOn); p.Claims && err != nil {
 		return fmt.Errorf("sim: script: %w", err)
@@ -152,6 +159,7 @@ func (s *Script) misplaced(p *Protocol, option time.Duration) bool {
 const (
 	mostMembers = 25
 	mostUsers   = 100
+	mostAtOnce  = 10_000
 )
 
 // longestChoice is the longest that a script may let anything take.

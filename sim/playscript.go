@@ -51,8 +51,14 @@ type Script struct {
 	Grace             time.Duration
 	Shards            int           // logs of each member; 0 means one
 	Autopilot         time.Duration // 0 means off
-	Claims            Claims
-	Choices           []Choice
+	Heir              bool          // there is a client that takes sessions over
+	Squanders         bool          // it gives up what it has inherited
+	Crowd             int           // names that a client asks for at the same time; 0 where there is no such client
+	Gatherers         bool          // each client has a user that takes names together
+	// A message between members takes Far longer, from FarFrom to FarUntil. A FarUntil of 0 means to the end.
+	Far, FarFrom, FarUntil time.Duration
+	Claims                 Claims
+	Choices                []Choice
 }
 
 // Name is a name that users lock: what mode most of them use, and how many slots it has.
@@ -76,7 +82,8 @@ func (s *Script) settings() settings {
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
 		busy: s.Busy, costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
-		published: s.Published, grace: s.Grace, shards: s.Shards, autopilot: s.Autopilot,
+		published: s.Published, grace: s.Grace, shards: s.Shards, autopilot: s.Autopilot, heir: s.Heir, squanders: s.Squanders, gathers: s.Gatherers, crowd: s.Crowd,
+		far: afar{s.Far, s.FarFrom, s.FarUntil},
 	}
 	for _, n := range s.Names {
 		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
@@ -91,7 +98,8 @@ func (s *settings) script(choices []Choice) *Script {
 		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
 		Choices: choices, Busy: s.busy, Costs: s.costs, Placement: s.placement, HoldOn: max(s.holdOn, s.claim.HoldOn), Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
-		Published: s.published, Grace: s.grace, Shards: s.shards, Autopilot: s.autopilot, Claims: s.claims(),
+		Published: s.published, Grace: s.grace, Shards: s.shards, Autopilot: s.autopilot, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Crowd: s.crowd, Claims: s.claims(),
+		Far: s.far.way, FarFrom: s.far.from, FarUntil: s.far.until,
 	}
 	for _, n := range s.names {
 		to.Names = append(to.Names, Name{n.name, n.use, n.capacity})

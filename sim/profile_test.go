@@ -24,8 +24,17 @@ func full(c *Config, seeds int) *Summary {
 		s.counts.rests[i] = 1
 	}
 	s.counts.guests, s.counts.absent = 1, 1
+	for i := range s.counts.inherited {
+		s.counts.inherited[i] = 1
+	}
+	for i := range s.counts.far {
+		s.counts.far[i] = 1
+	}
 	for i := range s.counts.meddled {
 		s.counts.meddled[i] = 1
+	}
+	for i := range s.counts.together {
+		s.counts.together[i] = 1
 	}
 	for i := range s.counts.crossed {
 		s.counts.crossed[i] = 1
@@ -69,6 +78,7 @@ func TestTheProfileFails(t *testing.T) {
 			c.Core = CoreNever
 			s.counts.rests, s.counts.phases[phaseCore] = [restCount]int{}, 0
 		}, true, nil},
+		"slow links":       {1000, func(_ *Config, s *Summary) { s.counts.far[farViewed] = 0 }, true, []string{"far a view is formed over slow links"}},
 		"few runs":         {999, func(_ *Config, s *Summary) { s.counts.faults[Pause] = 0 }, false, []string{"fault pause"}},
 		"few faults":       {1000, func(c *Config, _ *Summary) { c.Faults = 1 << Crash }, false, nil},
 		"short runs":       {1000, func(c *Config, _ *Summary) { c.Duration = time.Second }, false, nil},

@@ -171,6 +171,7 @@ func (w *world) play() (result Result) {
 // found.
 func (w *world) phases() (settled time.Duration, whole bool) {
 	w.count.phases[phaseFaults]++
+	w.settings.far.begins(w.count)
 	w.begin()
 	if w.run(w.settings.duration); w.over() {
 		return 0, false
@@ -189,6 +190,7 @@ func (w *world) phases() (settled time.Duration, whole bool) {
 	settled = w.await(healed)
 	if w.judge.violation == nil {
 		w.count.phases[phaseSettled]++
+		w.afar(farSettled)
 	}
 	w.checkCosts()
 	w.checkCrossing()
@@ -284,6 +286,7 @@ func (w *world) settle() {
 				worker.next = c.now()
 			}
 		}
+		c.gathers.settle()
 		c.arm()
 	}
 }
@@ -303,6 +306,7 @@ func (w *world) await(healed instant) time.Duration {
 		if w.grow() {
 			healed = w.now
 		}
+		w.checkBurst(healed)
 		if w.now > healed+despair {
 			w.judge.violate(liveness, "%s: %s", w.despaired(), strings.Join(unsettled, "; "))
 		}
@@ -322,6 +326,12 @@ func (w *world) unsettled() (found []string) {
 				found = append(found, fmt.Sprintf("%s has not had every name", worker))
 			}
 		}
+		if c.crowd != nil && c.crowd.open > 0 {
+			found = append(found, fmt.Sprintf("%d requests of %s are not answered", c.crowd.open, c))
+		}
+		if g := c.gathers; g != nil && !(g.probed && g.idle()) {
+			found = append(found, fmt.Sprintf("%s has not had all names together: it has %d and wants %v", g, len(g.taken), g.wanted))
+		}
 	}
 	if len(found) > 0 {
 		return found
@@ -329,11 +339,11 @@ func (w *world) unsettled() (found []string) {
 	return w.leftovers()
 }
 
-// unserved says what is missing until all members are in one view and somebody serves.
+// unserved says what is missing until all members are in one view and one serves.
 func (w *world) unserved() (found []string) {
 	coordinator := w.leading()
 	if coordinator == nil {
-		return []string{"nobody coordinates"}
+		return []string{"no member coordinates"}
 	}
 	v := coordinator.view
 	for _, m := range w.members {
@@ -372,7 +382,7 @@ func (w *world) leftovers() (found []string) {
 	}
 	m, condition := w.condition()
 	if condition == nil {
-		return []string{"nobody says how the space is"}
+		return []string{"no member says how the space is"}
 	}
 	return leftover(m, condition)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +31,24 @@ func TestMain(m *testing.M) {
 		fmt.Println(digest(name, n))
 		return
 	}
+	debug.SetGCPercent(800) // a run keeps little of what it makes; the command sets 1000
 	goleak.VerifyTestMain(m)
+}
+
+// rounds is how many seeds a test runs: so few with -short.
+func rounds(all, short uint64) uint64 {
+	if testing.Short() {
+		return short
+	}
+	return all
+}
+
+// manySeeds skips with -short a test that shows something only in many seeds.
+func manySeeds(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs many seeds; run without -short")
+	}
 }
 
 // config is a run of all faults.
@@ -52,7 +70,7 @@ func digest(name string, seed uint64) string {
 // TestSameSeedSameRun: byte for byte, here and in another process.
 func TestSameSeedSameRun(t *testing.T) {
 	for _, p := range Protocols() {
-		for seed := uint64(1); seed <= 6; seed++ {
+		for seed := uint64(1); seed <= rounds(6, 2); seed++ {
 			first := digest(p.Name, seed)
 			if again := digest(p.Name, seed); again != first {
 				t.Errorf("%s seed %d: %s, then %s", p.Name, seed, first, again)
@@ -110,14 +128,15 @@ func TestJobsChangeNothing(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	for _, p := range Protocols() {
 		t.Run(p.Name, func(t *testing.T) {
-			s, err := RunMany(config(p.Name), 1, 40, 2, nil)
+			seeds := int(rounds(40, 5))
+			s, err := RunMany(config(p.Name), 1, seeds, 2, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if w := s.Worst; w != nil {
 				t.Fatalf("seed %d: %v %v\n%s", w.Seed, w.Outcome, w.Violation, w.Settings)
 			}
-			if s.Seeds != 40 || s.Steps == 0 || p.Locks && s.Grants() == 0 {
+			if s.Seeds != seeds || s.Steps == 0 || p.Locks && s.Grants() == 0 {
 				t.Errorf("%d seeds, %d steps, %d grants", s.Seeds, s.Steps, s.Grants())
 			}
 		})

@@ -159,6 +159,8 @@ func TestScriptsThatCannotBePlayed(t *testing.T) {
 		"ttl -1s":        func(s *Script) { s.TTL = -time.Second },
 		"names has none": func(s *Script) { s.Names = nil },
 		"bound":          func(s *Script) { s.Waiters = -1 },
+		"far 1s from 3s": func(s *Script) { s.Far, s.FarFrom, s.FarUntil = time.Second, 3*time.Second, 2*time.Second },
+		"far 0s from 3s": func(s *Script) { s.FarFrom = 3 * time.Second },
 		"shards 2":       func(s *Script) { s.Shards = 2 },
 	} {
 		s := usualScript()

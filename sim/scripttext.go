@@ -76,6 +76,10 @@ func settingsOfScripts() []setting {
 		number("clients", func(s *Script) *int { return &s.Clients }, true),
 		number("workers", func(s *Script) *int { return &s.Workers }, false),
 		number("visitors", func(s *Script) *int { return &s.Visitors }, false),
+		flag("heir", func(s *Script) *bool { return &s.Heir }),
+		flag("heir-squanders", func(s *Script) *bool { return &s.Squanders }),
+		number("crowd", func(s *Script) *int { return &s.Crowd }, false),
+		flag("gatherers", func(s *Script) *bool { return &s.Gatherers }),
 		flag("busy", func(s *Script) *bool { return &s.Busy }),
 		flag("costs", func(s *Script) *bool { return &s.Costs }),
 		flag("users-within-members", func(s *Script) *bool { return &s.Locals }),
@@ -96,7 +100,16 @@ func settingsOfScripts() []setting {
 		length("grace", func(s *Script) *time.Duration { return &s.Grace }, false),
 		number("shards", func(s *Script) *int { return &s.Shards }, false),
 		length("autopilot", func(s *Script) *time.Duration { return &s.Autopilot }, false),
-	}, settingsOfClaims(text, length, flag))
+	}, settingsOfFar(length), settingsOfClaims(text, length, flag))
+}
+
+// settingsOfFar are how far members are from each other.
+func settingsOfFar(length func(name string, at func(*Script) *time.Duration, shown bool) setting) []setting {
+	return []setting{
+		length("far", func(s *Script) *time.Duration { return &s.Far }, false),
+		length("far-from", func(s *Script) *time.Duration { return &s.FarFrom }, false),
+		length("far-until", func(s *Script) *time.Duration { return &s.FarUntil }, false),
+	}
 }
 
 func setFaults(s *Script, v string) (err error) {

@@ -66,10 +66,18 @@ type settings struct {
 	autopilot       time.Duration    // after which silence others go on without a member's vote; 0 means never
 	busy            bool             // who wakes from a pause hears what has come before time is judged (busy.go)
 	meddles         time.Duration    // how often others use a client's credentials (meddling.go); 0 means never
+	heir            bool             // there is a client that takes sessions over (heir.go),
+	squanders       bool             // that one gives up what it has inherited
+	heirs           time.Duration    // so often; 0 where a script says when
+	crowd           int              // how many names a client asks for at the same time (burst.go),
+	burst           time.Duration    // and when; 0 where a script says it
+	deafens         time.Duration    // when a leader hears no other member, and crashes (deafen.go); 0 means never
+	gathers         bool             // each client has a user that takes names together (gather.go)
 	crosses         time.Duration    // how often operators break locks while the authority moves (crossing.go); 0 means never
 	eager           time.Duration    // how often several members become the authority at once (eager.go); 0 means never
 	strikes         bool             // who takes part in a transfer crashes
 	snatch          time.Duration    // how often a member crashes that keeps something; 0 means never
+	far             afar             // how far members are from each other (far.go)
 }
 
 // memory says what the members' cells go through.
@@ -365,6 +373,52 @@ func (s *settings) hurry() {
 	}
 }
 
+// more adds the rows of what few runs have.
+func (s *settings) more(row func(name, format string, arguments ...any)) {
+	if s.placement > 0 || s.holdOn > 0 {
+		row("options", "placement %v, hold_on %v (0s is off)", s.placement, s.holdOn)
+	}
+	if s.claim.HoldOn > 0 {
+		row("options", "cas, hold_on %v", s.claim.HoldOn)
+	}
+	if s.published || s.grace > 0 {
+		row("options", "published %v, grace %v (0s is none)", s.published, s.grace)
+	}
+	if s.shards > 0 {
+		row("options", "shards %d", s.shards)
+	}
+	if s.reforms > 0 {
+		row("reforms", "every %v, autopilot %v (0s is off)", s.reforms.Round(time.Millisecond), s.autopilot)
+	}
+	if s.busy {
+		row("busy", "who wakes from a pause hears what has come first")
+	}
+	if s.far.way > 0 {
+		row("far", "a message between members takes %v longer from %v to %v (0s is the end)", s.far.way, s.far.from, s.far.until)
+	}
+	if s.meddles > 0 {
+		row("meddles", "every %v", s.meddles.Round(time.Millisecond))
+	}
+	if s.heirs > 0 {
+		row("heirs", "every %v, squander=%v", s.heirs.Round(time.Millisecond), s.squanders)
+	}
+	if s.crowd > 0 {
+		row("crowd", "%d requests at %v", s.crowd, s.burst.Round(time.Millisecond))
+	}
+	if s.deafens > 0 {
+		row("deaf leader", "at %v", s.deafens.Round(time.Millisecond))
+	}
+	if s.gathers {
+		row("gatherers", "one in each client, which takes names together")
+	}
+	if s.crosses > 0 {
+		row("crosses", "every %v", s.crosses.Round(time.Millisecond))
+	}
+	if s.deferring || s.retaining || s.capacity > 0 {
+		row("options", "defer %v, retain %v, capacity %d (0 is none)", s.deferring, s.retaining, s.capacity)
+	}
+}
+
 // String is the table of the settings, for people.
 func (s *settings) String() string {
 	var b strings.Builder
@@ -401,33 +455,7 @@ func (s *settings) String() string {
 	if s.eager > 0 || s.strikes || s.snatch > 0 {
 		row("eager", "every %v, struck: %v; who keeps something is struck every %v (0s is never)", s.eager.Round(time.Millisecond), s.strikes, s.snatch.Round(time.Millisecond))
 	}
-	if s.placement > 0 || s.holdOn > 0 {
-		row("options", "placement %v, hold_on %v (0s is off)", s.placement, s.holdOn)
-	}
-	if s.claim.HoldOn > 0 {
-		row("options", "cas, hold_on %v", s.claim.HoldOn)
-	}
-	if s.published || s.grace > 0 {
-		row("options", "published %v, grace %v (0s is none)", s.published, s.grace)
-	}
-	if s.shards > 0 {
-		row("options", "shards %d", s.shards)
-	}
-	if s.reforms > 0 {
-		row("reforms", "every %v, autopilot %v (0s is off)", s.reforms.Round(time.Millisecond), s.autopilot)
-	}
-	if s.busy {
-		row("busy", "who wakes from a pause hears what has come first")
-	}
-	if s.meddles > 0 {
-		row("meddles", "every %v", s.meddles.Round(time.Millisecond))
-	}
-	if s.crosses > 0 {
-		row("crosses", "every %v", s.crosses.Round(time.Millisecond))
-	}
-	if s.deferring || s.retaining || s.capacity > 0 {
-		row("options", "defer %v, retain %v, capacity %d (0 is none)", s.deferring, s.retaining, s.capacity)
-	}
+	s.more(row)
 	row("think, hold", "%v, %v", s.think, s.holding)
 	row("bounds", "waiters_per_name %d, locks_per_session %d (0 is the default)", s.waiters, s.locksPerSession)
 	_ = t.Flush()

@@ -361,7 +361,7 @@ func (s *store) answered(t *task) {
 	w := s.world
 	m := w.members[t.to]
 	if !m.up || m.life != t.life {
-		w.tell.lost(t.told, "nobody is there")
+		w.tell.lost(t.told, "the receiver is down")
 		return
 	}
 	if m.paused {

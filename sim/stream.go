@@ -32,6 +32,7 @@ type stream struct {
 type beat struct {
 	id   uint64
 	sent time.Duration
+	at   instant
 }
 
 func newStream(c *client) stream {
@@ -87,7 +88,7 @@ func (s *stream) say(op operation) {
 // onBeat sends a heartbeat (Client.onBeat).
 func (s *stream) onBeat(now time.Duration) {
 	s.lastID++
-	s.beats = append(s.beats, beat{s.lastID, now})
+	s.beats = append(s.beats, beat{s.lastID, now, s.client.world.now})
 	s.say(operation{kind: opBeat, id: s.lastID, ttl: s.client.ttl})
 	s.beatAt = now + max(time.Millisecond, s.session.ttl/4)
 }
@@ -120,6 +121,7 @@ func (s *stream) onBeaten(now time.Duration, ev *event) {
 	for i, b := range s.beats {
 		if b.id == ev.id {
 			s.beats = append(s.beats[:0], s.beats[i+1:]...)
+			s.client.world.judge.renews(s.session.id, s.client, b.at)
 			s.acknowledged(now, b.sent, ev.span)
 			return
 		}
@@ -135,6 +137,9 @@ func (s *stream) lose() {
 	c := s.client
 	c.world.trace("%s has lost session %v", c, s.session.id)
 	s.session.over = true
+	if s.session.taken {
+		c.endSoon() // what it was started for is over
+	}
 	s.session, s.lateAt = nil, protocol.Never
 	for _, r := range s.requests {
 		switch r.state {

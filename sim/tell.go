@@ -182,8 +182,8 @@ func (t *teller) granted(g *grant) {
 	t.open = append(t.open, holding{t.grants, *g})
 	lane, by := laneOf(g.who)
 	if r, is := g.holder.(*request); is {
-		if w, works := r.asker.(*worker); works {
-			by = w.String()
+		if user, named := r.asker.(fmt.Stringer); named {
+			by = user.String()
 		}
 	}
 	t.tell(story.Happening{

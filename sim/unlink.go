@@ -104,9 +104,9 @@ func (l *linkless) hear(reply *protocol.Reply) {
 // where it does not, or another one coordinates by now, until that one has dropped who decides and others have asked it to hand over.
 func (l *linkless) patience(w *world) time.Duration {
 	if c := w.coordinator(); c != nil && c == l.coordinator && c != l.member {
-		return w.settings.lease
+		return w.settings.lease + w.slower(8*beatWays)
 	}
-	return 6 * w.settings.lease
+	return 6*w.settings.lease + w.slower(16*beatWays)
 }
 
 // serve lets the user lock a name that is free, and give it back.

@@ -9,6 +9,7 @@ import (
 
 // TestWhoIsBehindACutLinkIsServed, and where nothing carries what is said that is found.
 func TestWhoIsBehindACutLinkIsServed(t *testing.T) {
+	manySeeds(t)
 	protocol, _ := Find("consensus")
 	run := func(seed uint64) Result {
 		result, err := Run(Config{Protocol: protocol, Faults: 1<<OneWay | 1<<Partition, Duration: 1e9}, seed, nil)
@@ -25,7 +26,7 @@ func TestWhoIsBehindACutLinkIsServed(t *testing.T) {
 			t.Fatalf("seed %d: %v %v", seed, kept.Outcome, kept.Violation)
 		}
 		cut += kept.counts.unlinked
-		mutation.Switch("who is not heard is reached through the coordinator")
+		mutation.Switch("an unheard leader is reached through the coordinator")
 		without := run(seed)
 		mutation.Switch("")
 		if without.Outcome == Stuck && strings.Contains(without.Violation.Story, "which decided, was cut; others hear both") {

@@ -141,7 +141,7 @@ func (v *visit) arrive(do func(*visit)) {
 	m, w := v.member, v.visitor.world
 	switch {
 	case !m.up || m.life != v.life:
-		w.tell.lost(v.told, "nobody is there")
+		w.tell.lost(v.told, "the receiver is down")
 	case m.paused:
 		w.do(w.now+100*time.Millisecond, func() { v.arrive(do) })
 	default:

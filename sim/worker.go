@@ -20,6 +20,7 @@ type worker struct {
 	second  *request      // the same lock, entered again
 	until   time.Duration // when it unlocks, or gives up waiting
 	writes  int           // to the register, that it still means to make
+	ignores bool          // that its hold limit has passed, where its name has a grace
 	probes  int           // names that it has still to take once, after all faults
 	probing bool
 	since   instant // when it began to wait
@@ -34,28 +35,11 @@ func newWorker(c *client, number int) *worker {
 // plan sets when the worker wants its next lock: after a pause or, where a script tells,
 // when that says; then it may be never.
 func (w *worker) plan(pause func() time.Duration) {
-	c := w.client
-	if c.world.tape == nil {
-		w.next = c.now() + pause()
-		return
-	}
-	at, call, comes := c.world.call(w.String(), c.now()-c.origin, pause)
-	switch {
-	case comes:
-		w.next, w.call = c.origin+at, call
-	case c.world.settling:
-		w.next = c.now()
-	default:
-		w.next = protocol.Never
-	}
+	w.next, w.call = w.client.nextCall(w.String(), w.call, pause)
 }
 
 // chooses names the choices that follow after the worker's call.
-func (w *worker) chooses() {
-	if t := w.client.world.tape; t != nil {
-		t.enter(scope{w.String(), "call", w.call})
-	}
-}
+func (w *worker) chooses() { w.client.chooses(w.String(), w.call) }
 
 func (w *worker) String() string { return fmt.Sprintf("%s.%d", w.client, w.number) }
 
@@ -72,7 +56,8 @@ func (w *worker) act(now time.Duration) {
 		w.client.world.trace("%s gives up waiting for %s", w, r.want.name)
 		w.client.stream.abandon(r)
 		w.rest()
-	case !r.believes(now):
+	case !r.believes(now) && !(r.over && w.ignores):
+		w.client.stream.abandonOrUnlock(r)
 		w.rest() // it has noticed that the lock is lost
 	case now >= w.until:
 		w.unlock()
@@ -135,6 +120,9 @@ func (w *worker) granted(r *request) {
 		w.chooses()
 		w.until = now + world.hold()
 		w.writes = world.number("writes", 3)
+		if w.ignores = r.grace && world.oneIn("ignores-limit", 2); w.ignores {
+			w.until = r.holdEnd + world.below("holds-on", 2*world.settings.grace)
+		}
 		if r.want.owner != "" && world.oneIn("again", 2) {
 			w.second = w.client.stream.ask(r.want, w)
 			w.chooses()
@@ -177,7 +165,7 @@ func (w *worker) steal() {
 		return
 	}
 	s.lastID++
-	world.trace("%s unlocks %s of somebody else, token %d", w, name, token)
+	world.trace("%s unlocks %s of another worker, token %d", w, name, token)
 	s.say(operation{kind: opForeign, id: s.lastID, name: name, token: token})
 }
 
@@ -185,7 +173,7 @@ func (w *worker) steal() {
 // long after its lock has ended.
 func (w *worker) write(looks bool) {
 	r := w.request
-	if r == nil || r.state != held || w.writes == 0 && !looks {
+	if r == nil || r.state != held && !r.over || w.writes == 0 && !looks {
 		return
 	}
 	world := w.client.world

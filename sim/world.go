@@ -25,6 +25,7 @@ type world struct {
 	members  []*member
 	clients  []*client
 	visitors []*visitor
+	crowd    *crowd // nil where no client asks for many names at the same time
 	links    []*link
 	network  network
 	nemesis  nemesis
@@ -71,8 +72,13 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 		w.settings.drawLogs(c, newDice(seed, 0x6c6f6773))
 	}
 	w.settings.drawMeddling(c, newDice(seed, 0x6d6564646c65))
+	w.settings.drawHeirs(c, newDice(seed, 0x68656972))
 	w.settings.drawCrossing(c, newDice(seed, 0x63726f))
 	w.settings.drawBusy(newDice(seed, 0x62757379))
+	w.settings.drawFar(c, newDice(seed, farStream))
+	w.settings.drawBurst(c, newDice(seed, 0x63726f7764))
+	w.settings.drawDeaf(c, newDice(seed, 0x64656166))
+	w.settings.drawGathers(c, newDice(seed, 0x746f676574686572))
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
 	w.observed(c.Observe)
@@ -120,15 +126,13 @@ func (w *world) stage() {
 		w.members = append(w.members, m)
 	}
 	for i := range s.clients {
-		c := &client{world: w, number: int32(i), name: fmt.Sprintf("client%d", i)}
-		w.within(c.name, "machine", 0)
-		c.ttl = w.anyTTL("ttl")
-		c.clock = w.dial()
-		c.origin = c.clock.shown
-		for _, place := range w.order("places", w.names(s.members), w.shuffled) {
-			c.places = append(c.places, w.members[place])
-		}
-		w.clients = append(w.clients, c)
+		w.addClient(fmt.Sprintf("client%d", i))
+	}
+	if s.heir {
+		w.addHeir()
+	}
+	if s.crowd > 0 {
+		w.addCrowd()
 	}
 	for i := range s.visitors {
 		w.visitors = append(w.visitors, newVisitor(w, fmt.Sprintf("visitor%d", i)))
@@ -140,6 +144,20 @@ func (w *world) stage() {
 	if w.protocol.Stores {
 		w.store = newStore(w)
 	}
+}
+
+// addClient makes a client with a clock and an order of the members of its own.
+func (w *world) addClient(name string) *client {
+	c := &client{world: w, number: int32(len(w.clients)), name: name}
+	w.within(c.name, "machine", 0)
+	c.ttl = w.anyTTL("ttl")
+	c.clock = w.dial()
+	c.origin = c.clock.shown
+	for _, place := range w.order("places", w.names(w.settings.members), w.shuffled) {
+		c.places = append(c.places, w.members[place])
+	}
+	w.clients = append(w.clients, c)
+	return c
 }
 
 // names lists what the first n members are called.
@@ -225,7 +243,7 @@ func (w *world) run(limit instant) {
 		if still++; w.now != at {
 			still, at = 0, w.now
 		}
-		if still > standstill {
+		if still > standstill+letters*w.settings.crowd {
 			panic(fmt.Sprintf("sim: %d things happen at %v, and time does not pass; the last concerns %s", still, w.now, w.concerns(&t)))
 		}
 		if w.tell == nil {
@@ -245,8 +263,11 @@ func (w *world) run(limit instant) {
 func (w *world) over() bool { return w.until > 0 && w.now >= w.until && w.judge.violation == nil }
 
 // standstill is how many things may happen in one instant: more is a machine that asks
-// to be woken again and again.
-const standstill = 10_000
+// to be woken again and again. Each request of a burst may bring so many letters more.
+const (
+	standstill = 10_000
+	letters    = 30
+)
 
 // concerns names whom a task is for.
 func (w *world) concerns(t *task) string {

@@ -35,7 +35,7 @@ var realStores = []realStore{
 }
 
 // only skips all but what is done to a folder by conditional writes, where tests are to be short: the
-// others drive the same code with another driver, for which the stage of CI for stores is.
+// others drive the same code with another driver.
 func (r *realStore) only(t *testing.T, claims bool) {
 	t.Helper()
 	if testing.Short() && (r.name != "pebble" || claims) {

@@ -127,7 +127,7 @@ type Shards struct {
 // Shard is who takes part in a shard: names of members or, of those that are unknown to who was asked, ids.
 type Shard struct {
 	Shard    int          `json:"shard"`  // its number, from 0 on
-	Leader   string       `json:"leader"` // "" where nobody is known to lead
+	Leader   string       `json:"leader"` // "" where no leader is known
 	Voters   List[string] `json:"voters"`
 	Learners List[string] `json:"learners"` // have all that was decided, and no vote
 }
@@ -191,7 +191,7 @@ type Member struct {
 	Founder     bool   `json:"founder"` // it is one of those that formed the cluster
 	Address     string `json:"address"`
 	HTTP        string `json:"http"`
-	Since       Time   `json:"since"`
+	Since       Time   `json:"since"` // since when the member that answers has seen it in the view; of itself in none, since when it has been without a place
 	State       string `json:"state"`
 	Election    string `json:"election"`
 }
@@ -221,6 +221,7 @@ type Space struct {
 	Transfers  List[Handover] `json:"transfers"`            // authorities that are being handed over
 	Awaited    List[Awaited]  `json:"awaited,omitempty"`    // which member waits for whose reply, where members ask one another
 	Closed     bool           `json:"closed"`               // the space's instance at the member that answers is closed
+	ClosedAt   List[string]   `json:"closed_at,omitempty"`  // the members at which the space's instance is closed, by name, as far as the member that answers knows
 	Suspension *Grant         `json:"suspension,omitempty"` // state suspended: by whom, and why
 
 	Placement Duration `json:"placement,omitzero"` // the window in which the authority counts who locks most; 0 means off
@@ -257,7 +258,7 @@ type Awaited struct {
 // Candidate is a member as one of those who can be made leaders. Why says why it is one, or none.
 type Candidate struct {
 	Member   string `json:"member"`
-	Priority int    `json:"priority"` // 1 is the most eligible, 14 the least, 15 off; 0 leads
+	Priority int    `json:"priority"` // 1 is the most eligible, 14 the least, 15 off; 0 is elected
 	Eligible bool   `json:"eligible"` // it could be elected
 	Why      string `json:"why"`
 }
@@ -289,7 +290,7 @@ type Problem struct {
 	Space  string `json:"space"`
 	Name   string `json:"name"`
 
-	Why    string `json:"why,omitempty"`    // codes lost, unavailable
+	Why    string `json:"why,omitempty"`    // codes lost, unknown_session, unavailable
 	Limit  string `json:"limit,omitempty"`  // code limit: the configuration key
 	Value  int64  `json:"value,omitempty"`  // code limit: its value
 	Retry  bool   `json:"retry,omitempty"`  // code held: asked again soon, the request keeps its place

@@ -129,6 +129,9 @@ func meaning(p *api.Problem) error {
 	if err != nil && (p.GetDetail() == "" || sameSentence(err.Error(), p.GetDetail())) {
 		return err
 	}
+	if p.GetCode() == CodeUnknownSession && p.GetWhy() == string(holdfast.EndedByAnother) {
+		err = holdfast.EndedByAnother // and not that it was not renewed in time
+	}
 	return &Failure{Code: p.GetCode(), Detail: p.GetDetail(), Err: err}
 }
 

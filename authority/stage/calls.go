@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ func CallOf(t testing.TB, self protocol.ID, word string, args []string, now prot
 	case "show":
 		return &protocol.Show{Name: nameOf(args[0])}
 	case "inspect":
-		return &protocol.Inspect{}
+		return &protocol.Inspect{Here: slices.Contains(args, "here")}
 	case "break":
 		b := &protocol.Break{Name: nameOf(args[0]), Reason: "test"}
 		if len(args) > 1 {

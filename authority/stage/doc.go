@@ -38,7 +38,7 @@
 //	use a1 30 X       a1 locks and unlocks X so often, of which only the number is told
 //	crowd a1 30 X     a1 wants X so often, or X1, X2, … where it is X*; only how often it is granted is told
 //	suspend a1 #1 [wait=1s] [hold=1s] [owner=o]   resume a1 #1   lock and unlock [lock.Whole]
-//	break b X    show b X    inspect b                        b: the member that is asked
+//	break b X    show b X    inspect b [here]                   b: the member that is asked
 //	scan b [limit=10] [cursor=N]
 //	transfer b c      b is asked to make c the authority
 //	open b    close b the space's instance at b

@@ -39,6 +39,8 @@ func (s *Stage) step(m *member, ev protocol.Event) {
 			fmt.Fprintf(&s.said, "%s: needs an epoch above %d\n", m.name, fact.Above)
 		case *protocol.Unheard:
 			fmt.Fprintf(&s.said, "%s: does not hear %s\n", m.name, s.names(fact.IDs))
+		case *protocol.Shut:
+			fmt.Fprintf(&s.said, "%s: says that the space is %s here\n", m.name, map[bool]string{true: "closed", false: "open"}[fact.Closed])
 		default:
 			fmt.Fprintf(&s.said, "%s: raise %+v\n", m.name, fact)
 		}

@@ -157,11 +157,20 @@ func (k *keeper) serve(words []string, loose <-chan struct{}) error {
 		return fmt.Errorf("start %s: %w", filepath.Base(words[0]), err)
 	}
 	_ = k.events.Encode(told{Event: "started", Process: c.Process.Pid}) // if nobody listens, the leash has ended
-	go k.listenTo(read)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		k.listenTo(read)
+	}()
 	done := make(chan error, 1)
 	go func() { done <- c.Wait() }()
 	select {
 	case err := <-done:
+		killGroup(c.Process.Pid) // what it has left holds its output open
+		select {
+		case <-heard: // its last words say why
+		case <-loose:
+		}
 		return fmt.Errorf("the server has ended: %w", errors.Join(err))
 	case <-loose:
 	}

@@ -37,7 +37,11 @@ func TestKeeperKilled(t *testing.T) {
 	if err := s.keeper.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLIN}}, 60_000); n != 1 || err != nil {
+	n, err := 0, error(unix.EINTR)
+	for errors.Is(err, unix.EINTR) { // a signal of the runtime
+		n, err = unix.Poll([]unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLIN}}, 60_000)
+	}
+	if n != 1 || err != nil {
 		t.Errorf("the server is left: %d, %v", n, err)
 	}
 	if err := s.stop(); err == nil {

@@ -34,7 +34,7 @@ func (p *program) acquireCommand() *cli.Command {
 			"subshell the caller ends sooner than the script: name the script there, with --while-pid $$.\n" +
 			"A script learns from `renew` and `release` whether it has lost a lock: exit code 79, or 81 if it was\n" +
 			"broken. Losing one of several ends the keeper, and the others with the session.\n" +
-			"SESSION has a secret: whoever knows it can release and renew.",
+			"SESSION has a secret: a process that knows it can release and renew.",
 		Flags: clientFlags(append(wishFlags(),
 			&cli.IntFlag{Name: "while-pid", Usage: "keep the locks while process `PID` lives", DefaultText: "the caller", Sources: variables("while-pid")},
 			switchFlag("no-keep", "start no keeper: the locks end after --ttl unless `renew` is called in time"),

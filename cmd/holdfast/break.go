@@ -18,7 +18,7 @@ func (p *program) breakCommand() *cli.Command {
 		Usage:     "take a lock from its holder, who is told",
 		UsageText: name + " break NAME --reason TEXT [--token T] [flags]",
 		Description: "The holder's lock ends before anybody else is granted the name. What was broken is printed, and the member's log keeps it.\n" +
-			"Exits with 79 when nobody holds it, or not by that token.",
+			"Exits with 79 when it is not held, or not by that token.",
 		Flags: clientFlags(
 			textFlag("reason", "why, for the member's log; required"),
 			&cli.Uint64Flag{Name: "token", Usage: "break only the grant with this `TOKEN`; all holders without it", Sources: variables("token"), HideDefault: true},

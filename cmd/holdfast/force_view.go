@@ -22,7 +22,7 @@ func (p *program) forceViewCommand() *cli.Command {
 		Name:      "force-view",
 		Usage:     "go on without a majority that is lost for good",
 		UsageText: name + " force-view --server ADDRESS --members NAME[,NAME…] --reason TEXT [--confirm CODE] [flags]",
-		Description: "While fewer than a majority of the founders are there nobody is granted a lock. Starting enough of them\n" +
+		Description: "While fewer than a majority of the founders are there no lock is granted. Starting enough of them\n" +
 			"again, with their state folders, is always better. If they are lost for good, ask a founder that is alive\n" +
 			"for a view of the founders that are left: name all that are alive, the one asked among them.\n" +
 			"\n" +

@@ -119,7 +119,7 @@ func forcedSpaces(spaces []wire.ForcedSpace) *table {
 func listed(names []string) string {
 	switch last := len(names) - 1; {
 	case last < 0:
-		return "nobody"
+		return "none"
 	case last == 0:
 		return printable(names[0])
 	default:

@@ -13,6 +13,10 @@ import (
 // TestGuideToTheSimulator runs the commands of docs/simulator.md, and compares what they
 // print with what it shows: some of the lines, in that order, the last of them at the end.
 func TestGuideToTheSimulator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it explores and sweeps; run without -short")
+	}
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/simulator.md")
 	if err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func (s *scribe) put(line []byte, stays bool) {
 	}
 }
 
-var errUnread = errors.New("nobody reads it")
+var errUnread = errors.New("its reader has gone")
 
 // close waits until all is written. What a command that cannot be ended makes others
 // tell after it, while this process exits, is not.

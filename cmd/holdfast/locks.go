@@ -55,7 +55,7 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 
 // staleFlag allows an answer that may be old.
 func staleFlag() cli.Flag {
-	return switchFlag("stale", "answer with what the member has that is asked, which may be old, even while nobody leads (protocol consensus)")
+	return switchFlag("stale", "answer with what the member has that is asked, which may be old, even without a leader (protocol consensus)")
 }
 
 // reads is who is asked for what may be old, where that is allowed.

@@ -176,7 +176,7 @@ func (m *member) join(ctx context.Context, environ []string) error {
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
 		Members: m.peers, Others: m.peers, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer,
 		Limits: server.Limits{
-			TTL: limits.TTL, NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
+			NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,
 			Rate: limits.RequestsPerSecond, Burst: limits.RequestsBurst,
 		},
@@ -304,6 +304,7 @@ func badStart(err error, data bool) error {
 	const unwritable = "give a folder that can be written with --data DIR, or keep locks in memory with --memory, and nothing at all with --state none"
 	var record *recording.OpenError
 	var disk *fs.PathError
+	var explained *node.StartError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
@@ -313,14 +314,10 @@ func badStart(err error, data bool) error {
 		return misconfigured("serve: %w; stop that one, or give this one another --state", err)
 	case data && errors.As(err, &disk):
 		return misconfigured("serve: %w; "+unwritable, err)
-	case strings.Contains(err.Error(), "data folder"), strings.Contains(err.Error(), "start afresh"): // the sentence says what to do
-		return misconfigured("serve: %w", err)
-	case strings.Contains(err.Error(), ": claim: "): // what the store cannot do, with the fix
+	case errors.As(err, &explained):
 		return misconfigured("serve: %w", err)
 	case errors.As(err, &record):
 		return misconfigured("serve: %w; give another file with --trace FILE", err)
-	case strings.Contains(err.Error(), "stable cell in"): // damaged: the sentence says what to do
-		return misconfigured("serve: %w", err)
 	}
 	if data {
 		return misconfigured("serve: %w; "+unwritable, err)

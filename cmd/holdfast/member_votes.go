@@ -46,10 +46,10 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 		UsageText: name + " member " + verb + " MEMBER [--space SPACE] [--json] [flags]",
 		Description: description + "\n" +
 			"\n" +
-			"MEMBER is a name, or an address, as `" + name + " status` shows them. Locking goes on meanwhile, and nobody loses a lock.\n" +
+			"MEMBER is a name, or an address, as `" + name + " status` shows them. Locking goes on meanwhile, and no lock is lost.\n" +
 			"Refused is what would leave no majority of those who vote within hearing. It waits until all shards of the space\n" +
 			"have it, up to --timeout; after that it may be done nevertheless, and doing it again does what is left.\n" +
-			"Exits with 65 where something stands against it, and with 76 where nobody votes in the space.",
+			"Exits with 65 where something stands against it, and with 76 where the space has no votes.",
 		Flags:        clientFlags(switchFlag("json", "print one JSON document")),
 		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
 		Action: func(ctx context.Context, c *cli.Command) error {

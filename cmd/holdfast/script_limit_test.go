@@ -23,13 +23,18 @@ const scriptLimit = 5 * time.Minute
 
 // bound ends a script that is not done when its time is over: it kills the script's processes,
 // and those that the script starts after that, so that each wait in it returns and the line
-// that waits fails. Report is called once, first.
+// that waits fails. Report is called once, first. When a script has ended, however, it kills what the
+// script has left running: the end of a background command is waited for, and one that waits for a line
+// of the script that was never reached, as for a word through a pipe, would not end.
 func bound(env *testscript.Env, over <-chan time.Time, report func(sentence string)) {
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	env.Defer(func() {
 		close(done)
 		watching.Wait()
+		if err := endBelow(env.WorkDir); err != nil {
+			report(err.Error())
+		}
 	})
 	watching.Go(func() {
 		select {
@@ -41,7 +46,7 @@ func bound(env *testscript.Env, over <-chan time.Time, report func(sentence stri
 		again := time.NewTicker(100 * time.Millisecond)
 		defer again.Stop()
 		for {
-			if err := killBelow(env.WorkDir); err != nil {
+			if _, err := killBelow(env.WorkDir); err != nil {
 				report(err.Error())
 				return
 			}
@@ -54,11 +59,24 @@ func bound(env *testscript.Env, over <-chan time.Time, report func(sentence stri
 	})
 }
 
-// killBelow kills all processes of a script: its folder is in the environment of each.
-func killBelow(folder string) error {
+// endBelow kills all processes of a script until none is left. Without /proc it does nothing.
+func endBelow(folder string) error {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		return nil
+	}
+	for {
+		if found, err := killBelow(folder); err != nil || found == 0 {
+			return err
+		}
+	}
+}
+
+// killBelow kills the processes of a script, and returns how many it has found: its folder is in the
+// environment of each.
+func killBelow(folder string) (found int, err error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil || len(paths) == 0 {
-		return fmt.Errorf("find the processes of the script in %s: there is no /proc here (%v)", folder, err)
+		return 0, fmt.Errorf("find the processes of the script in %s: there is no /proc here (%v)", folder, err)
 	}
 	for _, path := range paths {
 		environ, err := os.ReadFile(path)
@@ -70,13 +88,14 @@ func killBelow(folder string) error {
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err != nil {
-			return err
+			return found, err
 		}
+		found++
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
-			return fmt.Errorf("kill process %d of the script in %s: %w", pid, folder, err)
+			return found, fmt.Errorf("kill process %d of the script in %s: %w", pid, folder, err)
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // scriptRecorder is a test that a script runs in, whose failure is what is looked for.
@@ -163,5 +182,35 @@ func TestScriptLimit(t *testing.T) {
 	if log := recorder.log.String(); !recorder.failed || !strings.Contains(log, "signal: killed") ||
 		!strings.Contains(log, "before") || strings.Contains(log, "echo after") {
 		t.Errorf("failed is %v, want true, at the line that was killed:\n%s", recorder.failed, log)
+	}
+}
+
+// TestScriptLeavesNothing: a script that fails while its background command waits for a word from it ends
+// at once, and so does that command, a grandchild of it included.
+func TestScriptLeavesNothing(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("the processes of a script are found by /proc")
+	}
+	file := filepath.Join(t.TempDir(), "failing.txt")
+	text := "exec mkfifo ready go\nexec sh -c 'sh -c \"echo ready >ready; read line <go\"; echo went on' &run&\nexec cat ready\nexec false\nexec sh -c 'echo >go'\nwait run\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var folder, report string
+	recorder := &scriptRecorder{}
+	testscript.RunT(recorder, testscript.Params{
+		Files:               []string{file},
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			folder = env.WorkDir
+			bound(env, nil, func(sentence string) { report = sentence })
+			return nil
+		},
+	})
+	if log := recorder.log.String(); report != "" || !recorder.failed || !strings.Contains(log, "exec false") || strings.Contains(log, "\nwent on\n") {
+		t.Errorf("failed is %v, want true, at the line that fails; the report is %q:\n%s", recorder.failed, report, log)
+	}
+	if found, err := killBelow(folder); found != 0 || err != nil {
+		t.Errorf("%d processes are left, %v", found, err)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"regexp"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"google.golang.org/grpc"
@@ -71,4 +72,19 @@ func scriptAnswering(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(<-served)
 	})
 	ts.Setenv("HOLDFAST_SERVER", l.Addr().String())
+}
+
+// scriptStatusSays asks a member for its status until that says something, or says it no longer.
+func scriptStatusSays(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: status-says PATTERN [flags…]")
+	}
+	wanted, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for {
+		ts.Check(ts.Exec(name, append([]string{"status"}, args[1:]...)...))
+		if wanted.MatchString(ts.ReadFile("stdout")) != neg {
+			return
+		}
+	}
 }

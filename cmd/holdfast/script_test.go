@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
@@ -23,6 +24,7 @@ import (
 // TestMain lets the test program be holdfast, its guardian and its starter.
 func TestMain(m *testing.M) {
 	supervise.GuardianMain()
+	parallel.Tests()
 	testscript.Main(leakless{m}, map[string]func(){name: main})
 }
 
@@ -60,6 +62,8 @@ func (l leakless) Run() (code int) {
 //	                        signal: 128 and its number).
 //	serve-log [NAME]        prints what it has written to standard error, for stdout.
 //	serve-says PATTERN [NAME]  waits until it has written a line that matches.
+//	status-says PATTERN [flags…]  asks `holdfast status` until it prints a line that matches;
+//	                        with ! until it prints none. What it prints is there for stdout.
 //	addresses COUNT         sets A1, A2 and so on to addresses at which nobody listens, and
 //	                        ALL to all of them, for the founders of a cluster.
 //	exit CODE COMMAND …     runs a command and compares its exit code exactly; what
@@ -126,6 +130,7 @@ func TestScript(t *testing.T) {
 			"terminal":     scriptTerminal,
 			"greater":      scriptGreater,
 			"addresses":    scriptAddresses,
+			"status-says":  scriptStatusSays,
 			"answering":    scriptAnswering,
 		},
 	})

@@ -70,7 +70,7 @@ func TestInsecure(t *testing.T) {
 	s := serve(t, folder, "--listen", "0.0.0.0:0", "--insecure")
 	must(t, s.Process.Signal(os.Interrupt))
 	must(t, s.Wait())
-	if log := s.said.String(); !strings.Contains(log, "in plain text: whoever reaches this address") || !strings.Contains(log, "address=0.0.0.0:0") {
+	if log := s.said.String(); !strings.Contains(log, "in plain text: every process that reaches this address") || !strings.Contains(log, "address=0.0.0.0:0") {
 		t.Errorf("the log says\n%s", log)
 	}
 }
@@ -93,7 +93,7 @@ func TestSocket(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(out), "x ") {
 			t.Errorf("acquire: %v\n%s", err, out)
 		}
-		refusedToServe(t, folder, "somebody listens there already", "--listen", place)
+		refusedToServe(t, folder, "another process listens there already", "--listen", place)
 		must(t, s.Process.Kill()) // the file stays, and the next one takes its place
 		if err := s.Wait(); err == nil {
 			t.Error("it has ended in good order")

@@ -41,7 +41,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			countFlag("users", 0, "how many `USERS`, each through a member; 0 where the protocol has no locks, and else 2"),
 			countFlag("locks", 1, "how many `NAMES` they lock"),
 			countFlag("calls", 1, "how many `LOCKS` each user takes, one after the other"),
-			countFlag("asks", 0, "with --unordered, how many `LOCKS` all users take at most, whoever it is; 0 is as many as --calls lets them"),
+			countFlag("asks", 0, "with --unordered, how many `LOCKS` all users together take at most; 0 is as many as --calls lets them"),
 			countFlag("dawdles", 1, "how many `TIMES` a user takes his time, before he asks or gives back"),
 			countFlag("transfers", 0, "how many `TIMES` an operator makes a member the authority, where that can be handed over"),
 			durationFlag("hold-on", 0, "for how much `TIME` a member keeps a grant that is not used, where the authority can be handed over, or a process what was released, with --cas; 0 is not at all"),

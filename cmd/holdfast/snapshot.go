@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/storage/cell"
+	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
@@ -133,16 +134,17 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 		Name:      "restore",
 		Usage:     "make a data folder of snapshots, for a member that begins a new cluster alone",
 		UsageText: name + " snapshot restore FILE… --data DIR [--above TOKEN] [--grace D] [--json]",
-		Description: "It asks nobody. DIR must be new or empty. Each FILE is of another space of one cluster. Start the member then\n" +
+		Description: "It asks no member. DIR must be new or empty. Each FILE is of another space of one cluster. Start the member then\n" +
 			"with `" + name + " serve --data DIR` and the spaces it had; it is a new member of a new cluster, which none of the\n" +
 			"former members hears. Stop those before: two clusters with one space both grant its locks.\n" +
 			"\n" +
-			"Nobody holds anything afterwards, and no session lives on. Tokens are higher than all that were given before, also\n" +
+			"No lock is held afterwards, and no session lives on. Tokens are higher than all that were given before, also\n" +
 			"than those given after the snapshot was saved: they count from this machine's clock, so that must not have been set\n" +
 			"back. Where it may have been, say with --above the highest token that is known.\n" +
 			"\n" +
 			"At first nothing is granted for --grace and 5 % more: clients of the former cluster may still believe in what they\n" +
-			"hold. Without it that is as long as the former cluster allowed; 0 says that no such client is left.\n" +
+			"hold. Without it that is as long as the former cluster allowed; 0 says that no such client is left. No --grace but\n" +
+			"0 is shorter than the longest TTL of a session in FILE, which the output names.\n" +
 			"\n" +
 			"  " + name + " snapshot restore billing.snapshot --data /var/lib/holdfast\n" +
 			"\n" +
@@ -206,12 +208,29 @@ func (p *program) restoreSnapshot(c *cli.Command, order *node.Restore) error {
 			return err
 		}
 	}
-	if order.Grace == 0 { // the longest ttl that a client can have had, which is a day by default
-		_, err := fmt.Fprintln(p.stdout, "where every client of the former cluster has stopped, restore into another folder with --grace 0: then locks are granted at once")
-		if err != nil {
+	if order.Grace == 0 {
+		if err := p.tellShorterGrace(restored); err != nil {
 			return err
 		}
 	}
 	_, err = fmt.Fprintf(p.stdout, "start the member: %s serve --data %s\n", name, restored.Data)
+	return err
+}
+
+// tellShorterGrace says how the wait of a restore without --grace is made shorter. Without it that is the longest TTL that the
+// former cluster has allowed, a day by default: a session that was opened after the snapshot may have been given so much.
+func (p *program) tellShorterGrace(restored *node.Restored) error {
+	var longest wire.Duration
+	for i := range restored.Spaces {
+		longest = max(longest, restored.Spaces[i].Longest)
+	}
+	if longest > 0 {
+		_, err := fmt.Fprintf(p.stdout, "the longest TTL of a session in the snapshots is %v: where no client has asked for a longer one since, restore into another folder with --grace %v\n",
+			time.Duration(longest), time.Duration(longest))
+		if err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(p.stdout, "where every client of the former cluster has stopped, restore into another folder with --grace 0: then locks are granted at once")
 	return err
 }

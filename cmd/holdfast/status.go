@@ -120,8 +120,8 @@ func spaceTable(status *wire.Status) *table {
 
 // moreTables tell of spaces what few have to tell: who names their authorities, what they
 // are set to do by themselves, who has suspended them, what is being handed over, who
-// waits for whose reply, which leaders are elected out of whom, and what is closed on the
-// member that answers.
+// waits for whose reply, which leaders are elected out of which candidates, and what is closed on
+// which member.
 func moreTables(status *wire.Status) (tables []*table) {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
 	options := newTable("SPACE", "PLACEMENT", "HOLD_ON")
@@ -177,8 +177,8 @@ func moreTables(status *wire.Status) (tables []*table) {
 			candidates.row(space.Name, c.Member, shownPriority(c.Priority), strconv.FormatBool(c.Eligible), c.Why)
 			told[candidates] = true
 		}
-		if space.Closed {
-			closed.row(space.Name, status.Member.Name)
+		for _, member := range space.ClosedAt {
+			closed.row(space.Name, member)
 			told[closed] = true
 		}
 	}
@@ -206,8 +206,11 @@ func voteTable(status *wire.Status) (t *table) {
 
 // shownPriority is how eligible a member is, as serve takes it.
 func shownPriority(priority int) string {
-	if priority == node.NoCandidate {
+	switch priority {
+	case node.NoCandidate:
 		return "off"
+	case 0: // a leader stays, with any priority
+		return "-"
 	}
 	return strconv.Itoa(priority)
 }

@@ -40,7 +40,7 @@ func (p *program) storeShowCommand() *cli.Command {
 		Name:      "show",
 		Usage:     "show the settings that stand in a store beside the locks",
 		UsageText: name + " store show URL [--store-options OPTION=VALUE[,…]] [--json] [flags]",
-		Description: "Whoever locks in a store compares its settings with those that stand there, and is refused where they differ.\n" +
+		Description: "A process that locks in a store compares its settings with those that stand there, and is refused where they differ.\n" +
 			"\"agreed\" ones hold; \"asked\" are those of a process that is just starting, or has ended before it could.\n" +
 			"With --store-options it says whether a process with these would be refused, and exits with 78 if so.\n" +
 			"A password in a URL can be read in process lists: put such a URL into $HOLDFAST_STORE.",
@@ -211,7 +211,7 @@ func (p *program) showSettings(c *cli.Command, b *besideLocks) error {
 	if err := p.printSettings(c, b); err != nil || b.Agrees == nil || *b.Agrees {
 		return err
 	}
-	return misconfigured("%s: store %s: a process with %q would be refused; start it with what is agreed or, when nobody uses the locks, remove that: %s store forget-settings",
+	return misconfigured("%s: store %s: a process with %q would be refused; start it with what is agreed or, when the locks are not in use, remove that: %s store forget-settings",
 		calledAs(c), b.Store, b.Wanted, name)
 }
 

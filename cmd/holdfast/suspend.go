@@ -24,9 +24,9 @@ func (p *program) suspendCommand() *cli.Command {
 			"\n" +
 			"The suspension lives until it is resumed, or until the member that was asked ends or is cut off from the\n" +
 			"others. A member that is drained waits for it, too. A space that an operator has suspended already is\n" +
-			"suspended; a sentence says by whom. Until it is resumed members say at /readyz that they cannot grant.\n" +
+			"suspended; a sentence names the operator. Until it is resumed members say at /readyz that they cannot grant.\n" +
 			"\n" +
-			"Exits with 76 for a space of protocol permission: nobody is in charge there who could suspend it.",
+			"Exits with 76 for a space of protocol permission: it has no authority that could suspend it.",
 		Flags: append([]cli.Flag{
 			textFlag("reason", "why, for listings and the member's log"),
 			durationFlag("wait", 0, "how long to wait for what is held; 0 does not wait, and without it --timeout counts"),
@@ -78,7 +78,7 @@ func (p *program) resumeCommand() *cli.Command {
 		Name:      "resume",
 		Usage:     "let a suspended lockspace grant again",
 		UsageText: name + " resume SPACE [--reason TEXT] [flags]",
-		Description: "It does not matter who has suspended it, or through which member: whoever holds the suspension is told that\n" +
+		Description: "Any operator may do it, through any member: the holder of the suspension is told that\n" +
 			"it is broken. A space that is not suspended stays as it is; a sentence says so.",
 		Flags: append([]cli.Flag{
 			textFlag("reason", "why, for the member's log"),

@@ -17,7 +17,7 @@ func (p *program) transferCommand() *cli.Command {
 		Usage:     "make a member the authority of a lockspace (protocol grantor)",
 		UsageText: name + " transfer SPACE MEMBER [--json] [flags]",
 		Description: "The member gets the table of locks with all that is held and waited for, in order, and decides from then on:\n" +
-			"what it locks itself costs no message. Nobody loses a lock by it. MEMBER is a name, or an address, as\n" +
+			"what it locks itself costs no message. No lock is lost by it. MEMBER is a name, or an address, as\n" +
 			"`" + name + " status` shows them. It waits for the member to serve, up to --timeout; after that it may be done\n" +
 			"nevertheless. Exits with 76 where the space's protocol does not hand its authority over, and with 65 where\n" +
 			"there is no such member, or it has the space closed.",
@@ -83,7 +83,7 @@ func (p *program) spaceCloseCommand() *cli.Command {
 		Name:      "close",
 		Usage:     "let a member take no part in a lockspace until it is opened again",
 		UsageText: name + " space close SPACE [--server ADDRESS] [flags]",
-		Description: "Whoever holds a lock of the space through the member is told to stop, whoever waits for one is refused, and\n" +
+		Description: "Holders of locks of the space through the member are told to stop, clients that wait are refused, and\n" +
 			"nothing new is granted through it; if the member is the authority it hands that over. What the space is,\n" +
 			"and what other members have in it, does not change; with protocol permission the member goes on answering\n" +
 			"them. A restart of the member opens it.\n" +

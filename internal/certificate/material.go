@@ -137,8 +137,8 @@ func (m *Material) pool(path string, data []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// same reports whether two readings found the same bytes.
-func (m *Material) same(other *Material) bool {
+// Same reports whether two readings found the same bytes.
+func (m *Material) Same(other *Material) bool {
 	return slices.EqualFunc(m.data, other.data, bytes.Equal)
 }
 

@@ -73,7 +73,7 @@ func Names(leaf *x509.Certificate) string {
 		all = append(all, ip.String())
 	}
 	if len(all) == 0 {
-		return "nobody"
+		return "no name"
 	}
 	for i := range all {
 		all[i] = printable(all[i])
@@ -116,7 +116,7 @@ func signer(leaf *x509.Certificate) string {
 	if text := leaf.Issuer.String(); text != "" {
 		return printable(text)
 	}
-	return "somebody without a name"
+	return "a certificate without a name"
 }
 
 // NameError says that a certificate does not carry the name of the member that shows it.

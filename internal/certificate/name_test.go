@@ -68,7 +68,7 @@ func TestName(t *testing.T) {
 			t.Errorf("%+v is called %q, want %q", wish, got, want)
 		}
 	}
-	if got := Names(b.leaf(issuer.Wish{})); got != "nobody" {
+	if got := Names(b.leaf(issuer.Wish{})); got != "no name" {
 		t.Errorf("a certificate of nobody is for %q", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestClientNames(t *testing.T) {
 	s := b.open("", true, tls.VerifyClientCertIfGiven)
 	for _, tt := range []struct {
 		name, says string
-	}{{strings.Repeat("n", mostNameBytes), ""}, {strings.Repeat("n", mostNameBytes+1), "has 257 bytes; at most 256"}, {"", "names nobody"}} {
+	}{{strings.Repeat("n", mostNameBytes), ""}, {strings.Repeat("n", mostNameBytes+1), "has 257 bytes; at most 256"}, {"", "has no name"}} {
 		c, err := b.clients.Issue(issuer.Wish{Name: tt.name})
 		b.must(err)
 		_, err = s.Client(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{c.Leaf}})
@@ -116,7 +116,7 @@ func TestSentences(t *testing.T) {
 			wants(t, ExplainAccepting(m.refused), tt.accepting)
 		}
 	}
-	if !strings.Contains(b.log.String(), "nobody will accept this certificate") {
+	if !strings.Contains(b.log.String(), "no peer will accept this certificate") {
 		t.Errorf("nothing was said of a certificate that has expired before it was used:\n%s", b.log.String())
 	}
 }

@@ -75,7 +75,7 @@ func Open(o Options) (*Store, error) {
 	s.seen, s.looked = seen, s.now()
 	s.keep(m)
 	if err := m.Expired(s.now()); err != nil {
-		s.logger.Error("nobody will accept this certificate: "+err.Error(), "file", o.Files.Cert)
+		s.logger.Error("no peer will accept this certificate: "+err.Error(), "file", o.Files.Cert)
 	}
 	return s, nil
 }
@@ -156,7 +156,7 @@ func (s *Store) look() {
 	s.seen = seen
 	switch now := s.now(); {
 	case err != nil:
-	case m.same(s.current.Load().Material):
+	case m.Same(s.current.Load().Material):
 		s.told = ""
 		return
 	default:

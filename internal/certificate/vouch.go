@@ -54,7 +54,7 @@ func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
 	}
 	switch {
 	case name == "":
-		return "", errors.New("the certificate names nobody; give it a common name")
+		return "", errors.New("the certificate has no name; give it a common name")
 	case len(name) > mostNameBytes:
 		return "", fmt.Errorf("the certificate's name has %d bytes; at most %d are taken", len(name), mostNameBytes)
 	}
@@ -110,7 +110,7 @@ func validity(leaf *x509.Certificate, now time.Time) error {
 // that it calls other members, too.
 func (m *Material) own(name string, calls bool) error {
 	if m.Certificate == nil {
-		return errors.New("there is no certificate; whoever serves needs one")
+		return errors.New("there is no certificate; a server needs one")
 	}
 	leaf := m.Certificate.Leaf
 	if !Carries(leaf, name) {

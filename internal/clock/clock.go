@@ -28,8 +28,10 @@ type Timer interface {
 	Stop()
 }
 
-// Real is the clock of this machine.
-func Real() Clock { return newReal() }
+// Real is the clock of this machine, the same one each time.
+func Real() Clock { return machine }
+
+var machine = newReal()
 
 // Manual is a clock that stands still until it is advanced, for tests.
 type Manual struct {

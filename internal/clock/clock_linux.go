@@ -37,6 +37,8 @@ type real struct {
 	reading sync.Mutex
 	until   atomic.Int64 // the monotonic time until which the difference is relied on
 	ahead   atomic.Int64 // by how much CLOCK_BOOTTIME is ahead of monotonic time, or a little less
+
+	bell bell // what its timers are set on
 }
 
 const (

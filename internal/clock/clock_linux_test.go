@@ -1,6 +1,8 @@
 package clock
 
 import (
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,4 +60,58 @@ func TestRealNeverGoesBackForAnybody(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestTimersShareADescriptor: a thousand timers have one descriptor, each fires at its own
+// time and in the order of the times, and the descriptor is closed with the last of them.
+func TestTimersShareADescriptor(t *testing.T) {
+	before := descriptors(t)
+	c := Real()
+	timers := make([]Timer, 1000)
+	start := c.Now()
+	for i := range timers {
+		timers[i] = c.NewTimer()
+		timers[i].Reset(start + time.Duration(len(timers)-i)*20*time.Microsecond)
+	}
+	if with := descriptors(t); with != before+1 {
+		t.Errorf("%d descriptors with %d timers, %d without: want one more", with, len(timers), before)
+	}
+	for i := len(timers) - 1; i >= 0; i-- {
+		<-timers[i].C()
+		if at := start + time.Duration(len(timers)-i)*20*time.Microsecond; c.Now() < at-blur {
+			t.Errorf("timer %d fired at %v, before %v", i, c.Now(), at)
+		}
+	}
+	timers[0].Reset(Never)
+	timers[1].Reset(c.Now() + time.Hour)
+	timers[2].Reset(c.Now() + time.Millisecond)
+	<-timers[2].C()
+	for i, timer := range timers {
+		select {
+		case <-timer.C():
+			t.Errorf("timer %d fired again", i)
+		default:
+		}
+		timer.Stop()
+		timer.Stop()
+		timer.Reset(c.Now())
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors after the last timer was stopped, want %d", after, before)
+	}
+}
+
+// descriptors counts the timerfds that this process has open.
+func descriptors(t *testing.T) (n int) {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if to, err := os.Readlink("/proc/self/fd/" + file.Name()); err == nil && strings.Contains(to, "timerfd") {
+			n++
+		}
+	}
+	return n
 }

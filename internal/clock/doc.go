@@ -6,7 +6,8 @@
 // (and read without a system call where that was done less than 20 µs ago), and timers that are armed on it fire at once after a suspend that outlasted
 // them. macOS and the BSDs have CLOCK_MONOTONIC, which on macOS runs through sleep;
 // elsewhere Go's own clock is used. Timers off Linux are Go's and may be late after a
-// suspend: whoever decides something reads the clock.
+// suspend: what decides something reads the clock. On Linux all timers of a process share
+// one timerfd, and with it one descriptor and one goroutine.
 //
 // Processes of one machine that read CLOCK_BOOTTIME or CLOCK_MONOTONIC read the same
 // clock, which is what lets the demo compare what its processes tell.

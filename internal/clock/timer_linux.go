@@ -9,74 +9,131 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTimer is a timerfd on CLOCK_BOOTTIME, read by a goroutine of its own through
-// the runtime's poller.
-type bootTimer struct {
-	file *os.File
-	fd   int
-	c    chan struct{}
-	done chan struct{}
+// bell is the one timerfd on CLOCK_BOOTTIME of a clock. All timers are set on it, so that a
+// process with thousands of them has one descriptor and one goroutine for all. It exists
+// while there are timers.
+type bell struct {
+	mu     sync.Mutex
+	file   *os.File // nil while there is no timer
+	fd     int
+	set    Queue
+	armed  time.Duration // what the timerfd is set to
+	timers int
+}
 
-	mu      sync.Mutex
+// bootTimer is a timer on a bell, whose mutex guards it.
+type bootTimer struct {
+	bell    *bell
+	alarm   Alarm
+	c       chan struct{}
 	stopped bool
 }
 
-// NewTimer returns a timer on CLOCK_BOOTTIME that is not armed. It panics when the
-// process has no file descriptor left, since nothing can be timed then.
-func (*real) NewTimer() Timer {
+// NewTimer returns a timer on CLOCK_BOOTTIME that is not armed. It panics when it is the
+// only one of the clock and there is no file descriptor left, since nothing can be timed
+// then.
+func (c *real) NewTimer() Timer {
+	b := &c.bell
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timers == 0 {
+		b.hang()
+	}
+	b.timers++
+	t := &bootTimer{bell: b, c: make(chan struct{}, 1)}
+	t.alarm.Ring = t.fire
+	return t
+}
+
+// hang makes the timerfd. It is called with the mutex held.
+func (b *bell) hang() {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
 		panic(fmt.Sprintf("creating a timer: %v", err))
 	}
-	t := &bootTimer{
-		file: os.NewFile(uintptr(fd), "timerfd"),
-		fd:   fd,
-		c:    make(chan struct{}, 1),
-		done: make(chan struct{}),
-	}
-	go t.read()
-	return t
+	b.file, b.fd, b.armed = os.NewFile(uintptr(fd), "timerfd"), fd, Never
+	go b.listen(b.file)
 }
 
-func (t *bootTimer) read() {
-	defer close(t.done)
+// listen rings what is due whenever the timerfd fires, through the runtime's poller, until
+// that is closed with the last timer.
+func (b *bell) listen(file *os.File) {
 	var expirations [8]byte
 	for {
-		if _, err := t.file.Read(expirations[:]); err != nil {
-			return // closed by Stop
+		if _, err := file.Read(expirations[:]); err != nil {
+			return
 		}
-		select {
-		case t.c <- struct{}{}:
-		default:
-		}
+		b.ring(file, bootTime())
+	}
+}
+
+// ring rings what is due now, unless the timerfd was closed meanwhile.
+func (b *bell) ring(file *os.File, now time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.file != file {
+		return
+	}
+	b.armed = Never
+	for a := b.set.Due(now); a != nil; a = b.set.Due(now) {
+		a.Ring()
+	}
+	b.arm()
+}
+
+// arm sets the timerfd to the first alarm. It is called with the mutex held.
+func (b *bell) arm() {
+	first := b.set.First()
+	if first == b.armed {
+		return
+	}
+	var spec unix.ItimerSpec // zero disarms
+	if first != Never {
+		spec.Value = unix.NsecToTimespec(int64(max(first, 1)))
+	}
+	if err := unix.TimerfdSettime(b.fd, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
+		panic(fmt.Sprintf("arming a timer: %v", err))
+	}
+	b.armed = first
+}
+
+func (t *bootTimer) fire() {
+	select {
+	case t.c <- struct{}{}:
+	default:
 	}
 }
 
 func (t *bootTimer) C() <-chan struct{} { return t.c }
 
 func (t *bootTimer) Reset(at time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	b := t.bell
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if t.stopped {
 		return
 	}
-	var spec unix.ItimerSpec // zero disarms
-	if at != Never {
-		spec.Value = unix.NsecToTimespec(int64(max(at, 1)))
+	if at == Never {
+		b.set.Stop(&t.alarm)
+	} else {
+		b.set.Set(&t.alarm, at)
 	}
-	if err := unix.TimerfdSettime(t.fd, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
-		panic(fmt.Sprintf("arming a timer: %v", err))
+	if b.set.First() < b.armed {
+		b.arm() // a timerfd that is set to earlier fires in vain, and is armed again then
 	}
 }
 
 func (t *bootTimer) Stop() {
-	t.mu.Lock()
+	b := t.bell
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if t.stopped {
-		t.mu.Unlock()
 		return
 	}
 	t.stopped = true
-	t.file.Close()
-	t.mu.Unlock()
-	<-t.done
+	b.set.Stop(&t.alarm)
+	if b.timers--; b.timers == 0 {
+		b.file.Close()
+		b.file = nil
+	}
 }

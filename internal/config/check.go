@@ -67,8 +67,8 @@ func (c *Config) Exposed() (all []Exposure) {
 		return nil
 	}
 	for _, one := range []Exposure{
-		{"listen", c.Listen, "whoever reaches this address can take, break and read every lock, and join as a member"},
-		{"http", c.HTTP, "whoever reaches this address can take, break and read every lock"},
+		{"listen", c.Listen, "every process that reaches this address can take, break and read every lock, and join as a member"},
+		{"http", c.HTTP, "every process that reaches this address can take, break and read every lock"},
 		{"advertise", c.Advertise, "others are told to come to this address without TLS; see that something before it encrypts"},
 	} {
 		if one.Address != "" && !loopback(one.Address) {

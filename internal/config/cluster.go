@@ -41,7 +41,7 @@ func (l *loader) checkCluster() {
 		l.refuse("listen", "other members reach this one over the network", "HOST:PORT, alone or beside the socket",
 			"give --listen HOST:PORT,"+socket.Scheme+c.Socket)
 	case given > 0 && len(c.Join) == 0 && c.Expect == 0:
-		l.refuse("join", "it has this member's own address alone, and a guest needs somebody to join",
+		l.refuse("join", "it has this member's own address alone, and a guest needs a member to join",
 			"the addresses of the founders", "list the others too, or give --expect 1 for a single member")
 	case c.Expect != 0 && c.Expect != founders:
 		l.refuse("expect", fmt.Sprintf("with this member's own address %s the founders are %s", c.Address(), list(c.founders())),
@@ -132,7 +132,7 @@ func (l *loader) checkPartition() {
 		if l.unconfigured {
 			if value, given := c.Spaces[1].Options[name]; given && first.takes(name, value) {
 				if wrong := first.setOption(name, value); wrong != nil {
-					panic("config: a space that nobody has named has options: " + wrong.wrong)
+					panic("config: a space without a name has options: " + wrong.wrong)
 				}
 			}
 		}

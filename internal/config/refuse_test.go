@@ -129,7 +129,7 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=central,placement=on", "spaces.a", `protocol central has no option "placement"; allowed: partition, preempt; leave it out`},
 		{"a=grantor,partition=all", "spaces.a", `option partition cannot be "all"; allowed: primary, any`},
 		{"a=grantors", "spaces.a", "did you mean grantor?"},
-		{"a=permission,partition=any", "spaces.a", `option partition cannot be "any": nobody could merge what the sides of a partition have granted; allowed: primary; leave it out for primary, or use protocol central or grantor`},
+		{"a=permission,partition=any", "spaces.a", `option partition cannot be "any": no member could merge what the sides of a partition have granted; allowed: primary; leave it out for primary, or use protocol central or grantor`},
 		{"a=permission,partition=all", "spaces.a", `option partition cannot be "all"; allowed: primary; leave it out for primary`},
 		{"a=permission,capacity=0", "spaces.a", `option capacity cannot be "0": it is too small; allowed: off, 1 to 2147483647; give 1 or more`},
 		{"a=permission,capacity=-2", "spaces.a", `it is too small`},

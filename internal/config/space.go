@@ -67,7 +67,7 @@ func optionsOf(protocol string) []option {
 			option{name: "hold_on", words: []string{"off", "on"}, usual: time.Minute})
 	case "permission":
 		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
-			"nobody could merge what the sides of a partition have granted",
+			"no member could merge what the sides of a partition have granted",
 			"leave it out for primary, or use protocol central or grantor",
 		}}}
 		options = append(options,

@@ -32,7 +32,8 @@
 // from there or, where it was never built, from PATH.
 //
 // A Cassandra takes 5 to 20 s and 0.7 GB. So all tests of a program share one, each with a
-// keyspace of its own, and none is started but where stores are required.
+// keyspace of its own, and none is started but where stores are required: with
+// HOLDFAST_STORES=required-but-cassandra all others are, and its tests are skipped.
 //
 // # Folders
 //

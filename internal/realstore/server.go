@@ -20,8 +20,11 @@ import (
 )
 
 // required is the variable that makes a missing server a mistake instead of a test that is
-// left out.
-const required = "HOLDFAST_STORES"
+// left out. Its values are "required" and, for all servers but Cassandra's, butCassandra.
+const (
+	required     = "HOLDFAST_STORES"
+	butCassandra = "required-but-cassandra"
+)
 
 // kind is what is particular to one kind of server.
 type kind struct {
@@ -89,12 +92,12 @@ func start(t testing.TB, k kind) *Server {
 func Lacks(t testing.TB, err error) {
 	t.Helper()
 	switch value := os.Getenv(required); value {
-	case "required":
-		t.Fatalf("%s=required: %v", required, err)
+	case "required", butCassandra:
+		t.Fatalf("%s=%s: %v", required, value, err)
 	case "":
 		t.Skipf("%v (with %s=required this is an error)", err, required)
 	default:
-		t.Fatalf("%s is %q; required is allowed, and nothing for servers that may be missing", required, value)
+		t.Fatalf("%s is %q; required and %s are allowed, and nothing for servers that may be missing", required, value, butCassandra)
 	}
 }
 
@@ -267,12 +270,20 @@ func (s *Server) Kill() {
 	if s.process == nil {
 		s.t.Fatalf("kill %s: it does not run", s.kind.name)
 	}
+	signal(syscall.SIGSTOP, s.process.id) // else it begins further processes
+	if err := stand(s.process.id); err != nil {
+		s.t.Fatalf("kill %s: %v", s.kind.name, err)
+	}
 	family, err := recipe.Family(s.process.id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	signal(syscall.SIGKILL, family...)
 	<-s.process.ended
+	// The others have its sockets, too, until they have ended.
+	if err := await("end", 'Z', family...); err != nil {
+		s.t.Fatalf("kill %s: %v", s.kind.name, err)
+	}
 	s.process, s.paused = nil, nil
 }
 
@@ -311,21 +322,23 @@ func (s *Server) Pause() {
 	}
 }
 
-// stand waits until all threads of processes stand still, which they do some time after they were told
-// to. Only /proc says that.
-func stand(processes ...int) error {
+// stand waits until all threads of processes stand still, which they do some time after they were told to.
+func stand(processes ...int) error { return await("stop", 'T', processes...) }
+
+// await waits until all threads of processes are in a state, or have ended. Only /proc says that.
+func await(what string, state byte, processes ...int) error {
 	for _, process := range processes {
-		for deadline := time.Now().Add(10 * time.Second); !stands(process); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); !isIn(state, process); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				return fmt.Errorf("process %d does not stop", process)
+				return fmt.Errorf("process %d does not %s", process, what)
 			}
 		}
 	}
 	return nil
 }
 
-// stands reports whether every thread of a process has stopped, or the process has ended.
-func stands(process int) bool {
+// isIn reports whether every thread of a process is in a state, or has ended.
+func isIn(state byte, process int) bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", process))
 	if err != nil {
 		return false
@@ -335,9 +348,9 @@ func stands(process int) bool {
 		if err != nil {
 			continue // it has ended
 		}
-		// The name stands in brackets, and may have any; the state is behind the last one.
-		_, state, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
-		if state = strings.TrimSpace(state); state == "" || state[0] != 'T' && state[0] != 'Z' && state[0] != 't' {
+		// The name stands in brackets, and may have any; the state is behind the last one. One that is traced has stopped.
+		_, is, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
+		if is = strings.TrimSpace(is); is == "" || is[0] != state && is[0] != 'Z' && (is[0] != 't' || state != 'T') {
 			return false
 		}
 	}

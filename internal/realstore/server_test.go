@@ -149,7 +149,9 @@ func TestMissing(t *testing.T) {
 	for value, want := range map[string]string{
 		"":         "skipped: no program redis-server is installed: apt-get install redis-server",
 		"required": "failed: HOLDFAST_STORES=required: no program redis-server is installed: apt-get install redis-server",
-		"some":     `failed: HOLDFAST_STORES is "some"; required is allowed`,
+		"some":     `failed: HOLDFAST_STORES is "some"; required and required-but-cassandra are allowed`,
+
+		"required-but-cassandra": "failed: HOLDFAST_STORES=required-but-cassandra: no program redis-server is installed: apt-get install redis-server",
 	} {
 		r := &recorder{}
 		t.Run(value, func(t *testing.T) {

@@ -23,7 +23,7 @@ func Path(address string) (string, bool) { return strings.CutPrefix(address, Sch
 const mostPath = 103
 
 // ErrInUse says that somebody listens on a socket already.
-var ErrInUse = errors.New("somebody listens there already")
+var ErrInUse = errors.New("another process listens there already")
 
 // Check says what is wrong with a socket's path, without looking whether it is there.
 func Check(path string) error {
@@ -115,7 +115,7 @@ func vacant(path string) error {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
-	return fmt.Errorf("find out whether somebody listens there: %w", plain(err)) // it may be full, or another user's
+	return fmt.Errorf("find out whether another process listens there: %w", plain(err)) // it may be full, or another user's
 }
 
 // plain takes what Go has done off an error of the system.

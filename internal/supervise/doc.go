@@ -33,10 +33,10 @@
 //     stopped, debugged or frozen; [Process.Wait] returns [ErrDeadline] then. A guardian
 //     that is stopped is let go on by the caller at once. Where both stand still, as in a
 //     frozen container, so does the command, and the guardian acts when it wakes.
-//   - If the guardian is killed while the command runs, the command is killed and
-//     [Process.Wait] returns [ErrGuardian]. If both caller and guardian are killed
-//     at once, Linux still kills the command itself (parent-death signal), though
-//     not its children.
+//   - If the guardian is killed while the command runs, or while something runs that was
+//     adopted from it, all of it is killed and [Process.Wait] returns [ErrGuardian]. If both
+//     caller and guardian are killed at once, Linux still kills the command itself
+//     (parent-death signal), though not its children.
 //
 // # The end
 //

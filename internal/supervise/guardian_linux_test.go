@@ -71,3 +71,27 @@ func TestKernelEndsTheCommandWithoutAGuardian(t *testing.T) {
 	rest.expectEnd()
 	expectStatus(t, cmd, 137)
 }
+
+// What the command has left running is guarded, too: it ends with its guardian, and the wrapper
+// hears of both ends although the guardian's came first.
+func TestKilledGuardianEndsWhatTheCommandHasLeft(t *testing.T) {
+	left := newOutput(t)
+	cmd := exec.Command(self, role("adopter", shell(`(trap '' TERM; echo left >&3; exec cat <"$1" >&3) &`, fifo(t))...)[1:]...)
+	out := newOutput(t)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out.w, out.w, []*os.File{left.w}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // when the test has failed before its end
+	out.opened()
+	left.opened()
+	out.expect("the command has ended")
+	left.expect("left")
+	if err := syscall.Kill(childOf(t, cmd.Process.Pid, guardianName), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	left.expectEnd()
+	out.expect("nothing is left")
+	out.expect(ErrGuardian.Error())
+	expectStatus(t, cmd, 70)
+}

@@ -43,6 +43,7 @@ func TestMain(m *testing.M) {
 
 var roles = map[string]func(args []string) int{
 	"role:wrapper":    wrapper,
+	"role:adopter":    adopter,
 	"role:waiting":    waiting,
 	"role:foreground": foreground,
 	"role:continued":  resumed,
@@ -69,6 +70,25 @@ func wrapper(args []string) int {
 	if t := openTerminal(syscall.Getpgrp(), p.ID()); t != nil {
 		fmt.Println("home", t.atHome())
 	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 70
+	}
+	return exit.Status()
+}
+
+// adopter is a wrapper that waits for what the command leaves running.
+func adopter(args []string) int {
+	p, err := Start(context.Background(), Command{Args: args, Adopt: true})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 70
+	}
+	<-p.Done()
+	fmt.Println("the command has ended")
+	<-p.Left()
+	fmt.Println("nothing is left")
+	exit, err := p.Wait()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 70

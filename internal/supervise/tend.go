@@ -17,7 +17,9 @@ import (
 // looks whether the shell has given it back: no signal tells.
 const returned = 100 * time.Millisecond
 
-// tend takes note of what happens to command and guardian until both have ended.
+// tend takes note of what happens to the command, to what it has left running and to the
+// guardian, until all have ended, or until Wait has let go of what is left. The guardian may
+// have ended first: this process may have stood still since it looked for what is left.
 func (p *Process) tend() {
 	defer close(p.tended)
 	defer p.terminal.close()
@@ -28,7 +30,7 @@ func (p *Process) tend() {
 	for {
 		p.collectCommand()
 		p.collectAdopted()
-		if p.collectGuardian() && p.over() {
+		if gone, released := p.collectGuardian(); gone && p.over() && (released || p.nothingLeft()) {
 			return
 		}
 		var again <-chan time.Time
@@ -161,10 +163,10 @@ func (p *Process) resume() {
 	_ = p.group.signal(syscall.SIGCONT) // who is gone needs none
 }
 
-// collectGuardian reports whether the guardian has ended. If it has done so by itself,
-// the command is killed: it would run unguarded, or its deadline has come. A guardian
-// that was stopped goes on at once.
-func (p *Process) collectGuardian() bool {
+// collectGuardian reports whether the guardian has ended, and whether it was to. If it has
+// done so by itself, the command and what it has left running are killed: they would run
+// unguarded, or their deadline has come. A guardian that was stopped goes on at once.
+func (p *Process) collectGuardian() (gone, released bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.guardian != 0 {
@@ -174,7 +176,7 @@ func (p *Process) collectGuardian() bool {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case err == nil && pid == 0:
-			return false
+			return false, p.released
 		case err == nil && status.Stopped():
 			_ = syscall.Kill(p.guardian, syscall.SIGCONT) // it may have been killed just now
 			continue
@@ -183,22 +185,27 @@ func (p *Process) collectGuardian() bool {
 		switch {
 		case err == nil && status.ExitStatus() == outOfTime:
 			p.err = ErrDeadline
-		case p.released || p.over():
+		case p.released || p.nothingLeft():
 			continue
 		default:
 			p.err = ErrGuardian
 		}
 		_ = p.group.signalAll(syscall.SIGKILL) // it may have ended just now
 	}
-	return true
+	return true, p.released
 }
 
 // release ends the guardian. It is killed, because that works on a stopped one too;
-// its number is its own until collectGuardian has taken note of its end.
+// its number is its own until collectGuardian has taken note of its end. One that has
+// ended before tells no end again, so tend is told to look.
 func (p *Process) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.released = true
+	select {
+	case p.children <- syscall.SIGCHLD:
+	default: // it looks anyway
+	}
 	if p.guardian != 0 {
 		_ = syscall.Kill(p.guardian, syscall.SIGKILL) // it may have ended just now
 	}

@@ -91,6 +91,13 @@ func wordExamples() []example {
 		{"unfinished", one(".ci/run", "#!/bin/sh\nmktemp -d holdfast.XXXXXX\n"), nil},
 		{"unfinished", one("wire/a.pb.go", "package wire // "+mark), nil},
 
+		{"subjects", one("docs/a.md", "fine\nNo"+"body knows.\n"), []string{"docs/a.md:2"}},
+		{"subjects", one("wire/api/a.proto", "// for who"+"ever asks"), []string{"a.proto:1"}},
+		{"subjects", one("server/openapi.json", `{"description": "by who`+`m"}`), []string{"openapi.json:1"}},
+		{"subjects", one("tools/start", "#!/bin/sh\n# some"+"body\n"), []string{"tools/start:2"}},
+		{"subjects", one("docs/a.md", "What"+"ever it says.\n"), []string{"docs/a.md:1"}},
+		{"subjects", one("docs/a.md", "no body, and whomsoever\n"), nil},
+
 		{"places", one("README.md", "see "+place+"me/x\n"), []string{"README.md:1"}},
 		{"places", one("a.txt", "x\n`"+place+"`\n"), []string{"a.txt:2"}},
 		{"places", one("a.txt", "fetch from proxy.gol"+"ang.org"), []string{"a.txt:1"}},

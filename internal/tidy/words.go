@@ -43,11 +43,27 @@ func isProse(f *File) bool {
 		extension == "" && bytes.HasPrefix(f.Source, []byte("#!"))
 }
 
+// Words that name nothing, put together for the same reason.
+var nameless = regexp.MustCompile(`(?i)\b(no` + `body|some` + `body|who` + `ever|who` + `m|what` + `ever|where` + `ever|there` + `of)\b`)
+
+// subjects finds documents that say such a word in the place of a thing's name.
+func subjects(t *Tree) []Finding {
+	const fix = "name it: a client, another process, the leader, no member"
+	return grep(t, isDocument, nameless, "a subject without a name: ", fix)
+}
+
+// isDocument says whether users read the file, or those that build and run Holdfast.
+func isDocument(f *File) bool {
+	extension := path.Ext(f.Path)
+	return slices.Contains([]string{".md", ".proto"}, extension) || path.Base(f.Path) == "openapi.json" ||
+		extension == "" && bytes.HasPrefix(f.Source, []byte("#!"))
+}
+
 // These too are put together so that this file passes its own check.
 var placeWords = regexp.MustCompile(`(?:^|[^\w.~$}*-])/(?:wo` + `rk|ho` + `me|ro` + `ot)/` +
 	`|\b(?:proxy\.gol` + `ang\.org|sum\.gol` + `ang\.org|goproxy\.(?:io|cn)|registry\.np` + `mjs\.org|pypi\.org)`)
 
-// places finds folders of somebody's machine, and hosts that packages are fetched
+// places finds folders of a developer's machine, and hosts that packages are fetched
 // from.
 func places(t *Tree) []Finding {
 	const fix = "use a relative path, t.TempDir, or what the user has configured"

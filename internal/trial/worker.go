@@ -2,6 +2,7 @@ package trial
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,17 +24,19 @@ type Worker struct {
 	Server   string // addresses of members; the first one is gone to first
 	Register string // path of the guarded file
 	PoolOnly bool   // it takes the pool alone: so somebody works while the register is kept
-	Orders   io.Reader
-	Words    io.Writer
+	// Stay is the longest time for which the worker has a lock; the shortest is a fifth of it,
+	// and it looks as often whether it still has the lock. The longer, the less the members
+	// have to do. Zero means [ShortStay].
+	Stay   time.Duration
+	Orders io.Reader
+	Words  io.Writer
 }
 
-// The lengths of a worker's work. A stay is long enough for others to queue, and
-// looked at often enough for an overlap to be seen.
-const (
-	dialLimit   = 30 * time.Second
-	longestStay = 5 // milliseconds
-	glance      = time.Millisecond
-)
+// ShortStay is the default of [Worker.Stay]: long enough for others to queue.
+const ShortStay = 5 * time.Millisecond
+
+// dialLimit is how long a worker looks for a member at first.
+const dialLimit = 30 * time.Second
 
 // worker is a Worker at work.
 type worker struct {
@@ -52,6 +55,7 @@ type worker struct {
 func (w Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	w.Stay = cmp.Or(w.Stay, ShortStay)
 	at := &worker{
 		Worker: w, clock: clock.Real(), register: Register{w.Register},
 		words: json.NewEncoder(w.Words), goOn: make(chan struct{}, 1),
@@ -158,8 +162,11 @@ type stay struct {
 }
 
 func (s *stay) length() time.Duration {
-	return time.Duration(1+rand.IntN(longestStay-1)) * time.Millisecond
+	return s.glance() + rand.N(s.Stay-s.glance())
 }
+
+// glance is the time between two looks, short enough for an overlap to be seen.
+func (s *stay) glance() time.Duration { return max(s.Stay/5, 1) }
 
 // alive looks whether it has the lock. The clock is read first: a lock that is found
 // alive was alive at the instant that was read.
@@ -175,7 +182,7 @@ func (s *stay) alive() bool {
 // sit has the lock until one of the channels says that it is enough. It looks at the
 // lock all the while.
 func (s *stay) sit(ctx context.Context, enough <-chan time.Time, goOn <-chan struct{}) {
-	looks := time.NewTicker(glance)
+	looks := time.NewTicker(s.glance())
 	defer looks.Stop()
 	ended := s.lock.Context().Done()
 	for {

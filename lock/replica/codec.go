@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -78,11 +79,18 @@ func (e *Entry) Decode(b []byte) error {
 }
 
 // acquireOnce is written for the kind of an Acquire that has Once, givenUp for that of a Cancel with GivenUp, and recall for
-// Recall, which came after them.
+// Recall, which came after them; so did attach, and openAttached and endAttached of an Open and an End that have Attached, and
+// acquireBy and acquireOnceBy of an Acquire that has By.
 const (
-	acquireOnce = EndIdle + 1
-	givenUp     = EndIdle + 2
-	recall      = EndIdle + 3
+	acquireOnce  = EndIdle + 1
+	givenUp      = EndIdle + 2
+	recall       = EndIdle + 3
+	attach       = EndIdle + 4
+	openAttached = EndIdle + 5
+	endAttached  = EndIdle + 6
+
+	acquireBy     = EndIdle + 7
+	acquireOnceBy = EndIdle + 8
 )
 
 // LeastOp is the fewest bytes that Op.Append writes.
@@ -103,8 +111,11 @@ func (o *Op) Size() int {
 
 // Check says what Append would write of an operation and TakeOp would not read: something that no client asks for.
 func (o *Op) Check() error {
-	if o.Kind < Open || o.Kind > Recall {
+	if o.Kind < Open || o.Kind > Attach {
 		return fmt.Errorf("an operation of kind %d: %w", o.Kind, ErrMalformed)
+	}
+	if o.Attached != nil && o.Attached.Client == 0 || o.Kind == Attach && o.Attached == nil {
+		return fmt.Errorf("an operation of a client without a number: %w", ErrMalformed)
 	}
 	for _, n := range [...]int{o.Units, o.Capacity} {
 		if n < 0 || n > math.MaxInt32 {
@@ -129,19 +140,52 @@ func TakeOp(b []byte) (o Op, rest []byte, err error) {
 	return o, r.b, nil
 }
 
+// code is what is written for the kind of an operation.
+func (o *Op) code() byte {
+	switch {
+	case o.Kind == Acquire && o.By.Client != 0 && o.Once != "":
+		return byte(acquireOnceBy)
+	case o.Kind == Acquire && o.By.Client != 0:
+		return byte(acquireBy)
+	case o.Kind == Acquire && o.Once != "":
+		return byte(acquireOnce)
+	case o.Kind == Cancel && o.GivenUp:
+		return byte(givenUp)
+	case o.Kind == Recall:
+		return byte(recall)
+	case o.Kind == Attach:
+		return byte(attach)
+	case o.Kind == Open && o.Attached != nil:
+		return byte(openAttached)
+	case o.Kind == End && o.Attached != nil:
+		return byte(endAttached)
+	}
+	return byte(o.Kind)
+}
+
+// read sets the kind of an operation by what is written for it, and reports whether it names who uses the session.
+func (o *Op) read(code Kind) (attached bool) {
+	switch o.Kind = code; code {
+	case acquireOnce, acquireBy, acquireOnceBy:
+		o.Kind = Acquire
+	case givenUp:
+		o.Kind, o.GivenUp = Cancel, true
+	case recall:
+		o.Kind = Recall
+	case attach:
+		o.Kind, attached = Attach, true
+	case openAttached:
+		o.Kind, attached = Open, true
+	case endAttached:
+		o.Kind, attached = End, true
+	}
+	return attached
+}
+
 // op writes what an operation's kind names.
 func (w *writer) op(o *Op) {
-	once := o.Kind == Acquire && o.Once != ""
-	switch {
-	case once:
-		w.b = append(w.b, byte(acquireOnce))
-	case o.Kind == Cancel && o.GivenUp:
-		w.b = append(w.b, byte(givenUp))
-	case o.Kind == Recall:
-		w.b = append(w.b, byte(recall))
-	default:
-		w.b = append(w.b, byte(o.Kind))
-	}
+	code := o.code()
+	w.b = append(w.b, code)
 	w.number(o.ID.Member)
 	w.number(o.ID.Number)
 	if o.Kind != Break {
@@ -167,9 +211,13 @@ func (w *writer) op(o *Op) {
 		w.time(o.Wait)
 		w.time(o.Hold)
 		w.time(o.Belief)
-		if once {
+		if o.Once != "" {
 			w.text(o.Once)
 			w.number(o.Content)
+		}
+		if o.By.Client != 0 {
+			w.number(o.By.Client)
+			w.number(o.By.Generation)
 		}
 	case Release, Recall:
 		w.number(o.Request)
@@ -193,25 +241,20 @@ func (w *writer) op(o *Op) {
 		w.time(o.Wait)
 		w.time(o.Hold)
 	}
+	if o.Attached != nil && (o.Kind == Attach || o.Kind == Open || o.Kind == End) {
+		w.attachments(o.Attached)
+	}
 }
 
 func (r *reader) op() (o Op) {
-	o.Kind = Kind(r.byte())
-	once := o.Kind == acquireOnce
-	switch o.Kind {
-	case acquireOnce:
-		o.Kind = Acquire
-	case givenUp:
-		o.Kind, o.GivenUp = Cancel, true
-	case recall:
-		o.Kind = Recall
-	}
+	code := Kind(r.byte())
+	attached := o.read(code)
 	o.ID = OpID{r.number(), r.number()}
 	if o.Kind != Break {
 		o.Session = r.session()
 	}
 	switch o.Kind {
-	case End, Expire, EndIdle:
+	case End, Expire, EndIdle, Attach:
 	case Open:
 		o.TTL, o.Client, o.Identity = r.time(), r.text(), r.text()
 		copy(o.Secret[:], r.bytes(len(o.Secret)))
@@ -220,10 +263,15 @@ func (r *reader) op() (o Op) {
 		o.Mode, o.Units, o.Capacity = holdfast.Mode(r.small(math.MaxUint8)), r.small(math.MaxInt32), r.small(math.MaxInt32)
 		o.Try = r.flag()
 		o.Age, o.Wait, o.Hold, o.Belief = r.time(), r.time(), r.time(), r.time()
-		if once {
+		if code == acquireOnce || code == acquireOnceBy {
 			o.Once, o.Content = r.text(), r.number()
 			if o.Once == "" {
 				r.fail("what is wanted once has no name")
+			}
+		}
+		if code == acquireBy || code == acquireOnceBy {
+			if o.By = (lock.Attachment{Client: r.number(), Generation: r.number()}); o.By.Client == 0 {
+				r.fail("the client that asks has no number")
 			}
 		}
 	case Release, Recall:
@@ -240,7 +288,38 @@ func (r *reader) op() (o Op) {
 	default:
 		r.fail("an operation of kind %d", o.Kind)
 	}
+	if attached {
+		if a := r.attachments(); a.Client != 0 {
+			o.Attached = &a
+		} else {
+			r.fail("who uses the session has no number")
+		}
+	}
 	return o
+}
+
+// attachments writes the client that a session is attached to, and how many were before it that are known, and those.
+func (w *writer) attachments(a *lock.Attachments) {
+	w.number(a.Client)
+	w.number(a.Generation)
+	count := slices.Index(a.Former[:], 0)
+	if count < 0 {
+		count = len(a.Former)
+	}
+	w.number(uint64(count))
+	for _, client := range a.Former[:count] {
+		w.number(client)
+	}
+}
+
+func (r *reader) attachments() (a lock.Attachments) {
+	a.Client, a.Generation = r.number(), r.number()
+	for i := range r.small(lock.MostFormer) {
+		if a.Former[i] = r.number(); a.Former[i] == 0 {
+			r.fail("a former client has no number")
+		}
+	}
+	return a
 }
 
 // writer appends.

@@ -6,7 +6,7 @@
 // # What the state is
 //
 //	lock.Table   who holds and who waits
-//	sessions     who may; a session outlives the member that its client is connected to
+//	sessions     who may; a session outlives the member that its client is connected to, and says which client uses it
 //	wishes       which requests are for the same, through several members
 //	ended        which requests and sessions have had their end, and shall not act again
 //	the time     the table's own, which entries tell
@@ -57,6 +57,14 @@
 // until it is released, its wait limit has passed, or its session has ended. A wish that was granted and has ended is remembered
 // for Config.Remember, and told again how.
 //
+// # Who uses a session
+//
+// A session is used over a stream by one client at a time, which has a number and a generation (lock.Attachments). A later
+// client that takes it over says so ([Attach]), through whichever member; an End that a client before it has sent does nothing
+// then. What the client before has asked for over its stream and waits for ends, and what it asks for later is refused ([Op].By):
+// no client would use what is granted. What it holds the later client inherits ([Session].Inherited). Copies that are told of two at
+// once, in either order, agree on the later one.
+//
 // # Tokens
 //
 // A reign begins with each entry that says so ([Entry].Begin), and is the next number. So tokens rise as
@@ -66,7 +74,7 @@
 // # Snapshots
 //
 // [Replica.Snapshot] is the whole state in parts of bounded size, and [Restore] reads them. They begin
-// with a format's name, of which the one before is read, too; each part has a checksum that is bound to its place. The history of ended grants is not
+// with a format's name, of which the two before are read, too; each part has a checksum that is bound to its place. The history of ended grants is not
 // part of it. Names come in whatever order the copy has them; whether two copies are in the same state
 // [Replica.Digest] tells.
 //

@@ -28,9 +28,10 @@ type Kind uint8
 
 // The kinds of operations.
 const (
-	// Open begins a session: Session, TTL, Secret, Client, Identity.
+	// Open begins a session: Session, TTL, Secret, Client, Identity, Attached. Of one that there is it does what Attach does.
 	Open Kind = iota + 1
-	// End ends a session because its client wants it: what it holds is released.
+	// End ends a session because its client wants it: what it holds is released. It does nothing where Attached is a client that the
+	// session was taken over from.
 	End
 	// Expire ends a session whose client was not heard in time: what it holds is lost.
 	Expire
@@ -53,9 +54,12 @@ const (
 	// Recall ends a request, as a Release names it, for another client of its session than the one that uses it: a hold that was
 	// asked for over a stream is told to stop, and anything else ends.
 	Recall
+	// Attach says which client uses a session over a stream. Where that is a later one than is known, it has taken the session
+	// over.
+	Attach
 )
 
-var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in", EndIdle: "end idle", Recall: "recall"}
+var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in", EndIdle: "end idle", Recall: "recall", Attach: "attach"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
@@ -96,6 +100,20 @@ type Op struct {
 	TTL      time.Duration
 	Secret   Secret
 	GivenUp  bool // Cancel
+	// By is the client that asks over a stream, in Acquire; zero where it has no number, and of a request that comes otherwise. One
+	// that another client has taken the session over from is refused; a later one than is known has taken it over.
+	By lock.Attachment
+	// Attached is the client that uses the session over a stream, in Attach, Open and End; nil where none has a number, and
+	// of an End that comes otherwise. It is not changed.
+	Attached *lock.Attachments
+}
+
+// Attached is a copy of a for an operation; nil where no client has a number.
+func Attached(a lock.Attachments) *lock.Attachments {
+	if a.Client == 0 {
+		return nil
+	}
+	return &a
 }
 
 // OpID names an operation for ever: the member that has sent it, and a number that this member never

@@ -59,6 +59,10 @@ type Session struct {
 	Client   string // for people
 	Identity string
 	Opened   Time // by the table's time
+	Attached lock.Attachments
+	// Inherited is the highest token that was given when its client took the session over: what it holds under that or a lower
+	// one was granted to a client before. 0 where no client has.
+	Inherited holdfast.Token
 }
 
 type session struct {
@@ -84,6 +88,8 @@ type Effects struct {
 	// Repeated are the places of operations that were done before: they did nothing, and what they had done
 	// is not told again.
 	Repeated []int
+	// Attached are the sessions that another client uses from now on: they were opened, or it has taken them over.
+	Attached []lock.SessionID
 }
 
 // Broken is what a Break has done.
@@ -101,6 +107,7 @@ type Failure struct {
 // Reset empties e for the next entry.
 func (e *Effects) Reset() {
 	e.Decisions, e.Failures, e.Breaks, e.Repeated = e.Decisions[:0], e.Failures[:0], e.Breaks[:0], e.Repeated[:0]
+	e.Attached = e.Attached[:0]
 }
 
 // New returns a copy that has applied nothing. The error names the field of c that is wrong.
@@ -281,7 +288,7 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 	s := r.sessions[o.Session]
 	switch {
 	case o.Kind == Open:
-		return r.open(s, o)
+		return r.open(s, o, out)
 	case s == nil && o.Kind == Acquire:
 		r.say(refusal(o, holdfast.SessionExpired), out)
 		return nil
@@ -290,7 +297,12 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 	}
 	switch o.Kind {
 	case End:
+		if o.Attached != nil && o.Attached.Before(s.Attached.Attachment) {
+			return nil // another client has the session by now
+		}
 		r.end(s, "", out)
+	case Attach:
+		r.attach(s, o, out)
 	case EndIdle:
 		if !r.table.Has(s.ID) {
 			r.end(s, "", out)
@@ -316,10 +328,11 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 	return nil
 }
 
-// open begins a session. Repeated, it does nothing.
-func (r *Replica) open(s *session, o *Op) error {
+// open begins a session. Repeated, it does nothing but say which client uses it.
+func (r *Replica) open(s *session, o *Op, out *Effects) error {
 	switch {
 	case s != nil && s.Secret == o.Secret:
+		r.attach(s, o, out)
 		return nil
 	case s != nil:
 		return fmt.Errorf("%w: session %v is another client's", holdfast.ErrConflict, o.Session)
@@ -330,7 +343,9 @@ func (r *Replica) open(s *session, o *Op) error {
 	case len(r.sessions) >= r.config.Sessions:
 		return &holdfast.LimitError{Limit: "sessions", Value: int64(r.config.Sessions)}
 	}
-	r.sessions[o.Session] = &session{Session: Session{ID: o.Session, TTL: o.TTL, Secret: o.Secret, Client: o.Client, Identity: o.Identity, Opened: r.now}}
+	opened := &session{Session: Session{ID: o.Session, TTL: o.TTL, Secret: o.Secret, Client: o.Client, Identity: o.Identity, Opened: r.now}}
+	r.sessions[o.Session] = opened
+	r.attach(opened, o, out)
 	return nil
 }
 
@@ -340,12 +355,18 @@ func (r *Replica) end(s *session, why holdfast.Loss, out *Effects) {
 	r.table.EndSession(r.now, s.ID, why, &out.Decisions)
 }
 
-// acquire asks for a name, unless the request has had its end.
+// acquire asks for a name, unless the request has had its end, or was asked for by a client that another one has taken the session
+// over from: that one would be granted what it does not know of.
 func (r *Replica) acquire(s *session, o *Op, out *Effects) {
-	w := s.asked[requestFor{o.Request, o.Name}]
+	if o.By.Client != 0 && s.Attached.Before(o.By) {
+		r.attach(s, &Op{Attached: &lock.Attachments{Attachment: o.By}}, out)
+	}
+	w, lives := s.asked[requestFor{o.Request, o.Name}], r.lives(s, o.Name, o.Request)
 	switch {
-	case s.ended.has(o.Request) && !r.lives(s, o.Name, o.Request):
+	case s.ended.has(o.Request) && !lives:
 		r.say(r.outcomes.again(o), out)
+	case !lives && o.By.Client != 0 && o.By.Before(s.Attached.Attachment):
+		r.say(refusal(o, holdfast.EndedByAnother), out)
 	case w != nil:
 		request := o.request(r.now)
 		r.askAgain(w, &request, out)

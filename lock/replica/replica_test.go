@@ -345,7 +345,7 @@ func copied(t *testing.T, r *Replica) *Replica {
 // random draws an operation.
 func random(rand *rand.Rand) Op {
 	o := Op{
-		Kind: Kind(1 + rand.IntN(int(Recall))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
+		Kind: Kind(1 + rand.IntN(int(Attach))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
 		TTL: time.Second, Wait: lock.Never, Mode: holdfast.ModeExclusive, Age: time.Duration(rand.Int64N(1e9)),
 	}
 	if rand.IntN(3) > 0 { // the others mostly end what there is
@@ -371,6 +371,14 @@ func random(rand *rand.Rand) Op {
 	}
 	if rand.IntN(3) == 0 {
 		o.Wait = time.Duration(rand.Int64N(3e9))
+	}
+	switch {
+	case o.Kind == Attach, (o.Kind == Open || o.Kind == End) && rand.IntN(2) == 0:
+		o.Attached = &lock.Attachments{Attachment: lock.Attachment{Client: 1 + rand.Uint64N(3), Generation: 1 + rand.Uint64N(40)}}
+		o.Attached.Former[0] = rand.Uint64N(3)
+	}
+	if o.Kind == Acquire && rand.IntN(2) == 0 {
+		o.By = lock.Attachment{Client: 1 + rand.Uint64N(3), Generation: 1 + rand.Uint64N(40)}
 	}
 	o.Try, o.GivenUp = rand.IntN(5) == 0, o.Kind == Cancel && rand.IntN(2) == 0
 	if o.Kind == Acquire && o.Name != lock.Whole && rand.IntN(2) == 0 {
@@ -422,9 +430,10 @@ func checkOnce(t *testing.T, r *Replica) {
 	checkWishes(t, r)
 }
 
-// TestFormerSnapshots are read, and what they do not say is not known.
-func TestFormerSnapshots(t *testing.T) {
-	text, err := os.ReadFile("testdata/former.txt")
+// readParts restores what a file has, a part a line.
+func readParts(t *testing.T, path string) *bed {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,12 +455,86 @@ func TestFormerSnapshots(t *testing.T) {
 	if r.Table().Holds() != 1 || r.Table().Waiters() != 1 || r.Len() != 2 {
 		t.Errorf("%d sessions hold %d and wait for %d", r.Len(), r.Table().Holds(), r.Table().Waiters())
 	}
-	b := &bed{t, r, r.Now()}
+	return &bed{t, r, r.Now()}
+}
+
+// TestFormerSnapshots are read, and what they do not say is not known.
+func TestFormerSnapshots(t *testing.T) {
+	b := readParts(t, "testdata/former.txt")
 	b.do(Op{Kind: Cancel, ID: OpID{1, 1}, Session: id(1), Request: 4, Name: "x", GivenUp: true})
 	if by, known := b.AskedBy(id(1), "x", 4); known || b.Table().Holds() != 1 {
 		t.Errorf("given up by one that may not have asked for it: asked by %d, %t", by, known)
 	}
-	copied(t, r)
+	copied(t, b.Replica)
+	b = readParts(t, "testdata/unattached.txt")
+	if by, known := b.AskedBy(id(1), "x", 4); !known || by != 1 {
+		t.Errorf("it was asked for by %d, %t", by, known)
+	}
+	if s, _ := b.Session(id(1)); s.Attached != (lock.Attachments{}) {
+		t.Errorf("its session is attached to %+v", s.Attached)
+	}
+	copied(t, b.Replica)
+	b = readParts(t, "testdata/unmarked.txt")
+	for n, token := range []holdfast.Token{b.Table().Last(), 0} {
+		if s, _ := b.Session(id(uint64(n + 1))); s.Inherited != token {
+			t.Errorf("session %v has inherited what it holds under %d or less, want %d", s.ID, s.Inherited, token)
+		}
+	}
+	copied(t, b.Replica)
+}
+
+// TestAttach has one client after the other use a session: copies that hear of them in any order agree on the last one, whose
+// session no earlier one ends.
+func TestAttach(t *testing.T) {
+	attached := func(client, generation uint64, former ...uint64) (a lock.Attachments) {
+		a.Attachment = lock.Attachment{Client: client, Generation: generation}
+		copy(a.Former[:], former)
+		return a
+	}
+	first, second, third := attached(7, 1), attached(5, 2), attached(9, 2)
+	at := func(a lock.Attachments) Op { return Op{Kind: Attach, Session: id(1), Attached: &a} }
+	begins := open(1)
+	begins.Attached = &first
+	for name, c := range map[string]struct {
+		ops  []Op
+		want lock.Attachments
+		told int
+	}{
+		"opened":                          {[]Op{begins}, first, 1},
+		"opened again":                    {[]Op{begins, begins}, first, 1},
+		"by an older program":             {[]Op{open(1), at(first)}, first, 1},
+		"taken over":                      {[]Op{begins, at(second)}, attached(5, 2, 7), 2},
+		"and said again":                  {[]Op{begins, at(second), at(second), at(first), begins}, attached(5, 2, 7), 2},
+		"two at once":                     {[]Op{begins, at(second), at(third)}, attached(9, 2, 5, 7), 3},
+		"the other way round":             {[]Op{begins, at(third), at(second)}, attached(9, 2, 7, 5), 2},
+		"by an Open that comes late":      {[]Op{begins, func() Op { o := open(1); o.Attached = &second; return o }()}, attached(5, 2, 7), 2},
+		"the first one's End":             {[]Op{begins, at(second), {Kind: End, Session: id(1), Attached: &first}}, attached(5, 2, 7), 2},
+		"that of two at once":             {[]Op{begins, at(third), {Kind: End, Session: id(1), Attached: &second}}, attached(9, 2, 7), 2},
+		"a session that there is not":     {[]Op{begins, {Kind: Attach, Session: id(2), Attached: &first}}, first, 1},
+		"an older program opens it again": {[]Op{begins, open(1)}, first, 1},
+	} {
+		b := newBed(t, Config{})
+		told := 0
+		for _, o := range c.ops {
+			out := b.do(o)
+			told += len(out.Attached)
+		}
+		s, lives := b.Session(id(1))
+		if !lives || s.Attached != c.want || told != c.told {
+			t.Errorf("%s: %+v, told %d times; want %+v, %d times", name, s.Attached, told, c.want, c.told)
+		}
+		copied(t, b.Replica)
+	}
+	for name, end := range map[string]Op{
+		"the client that uses it": {Kind: End, Session: id(1), Attached: &second},
+		"a call of its own":       {Kind: End, Session: id(1)},
+	} {
+		b := newBed(t, Config{})
+		b.do(begins, at(second), end)
+		if _, lives := b.Session(id(1)); lives {
+			t.Errorf("%s ends the session, and it lives", name)
+		}
+	}
 }
 
 // TestDamagedSnapshotIsRefused: whatever byte of it is wrong, missing or too many, and parts in another
@@ -597,7 +680,7 @@ func TestOperationsAlone(t *testing.T) {
 	if b := high.Append(nil); len(b) > high.Size() || high.Check() != nil {
 		t.Errorf("%d bytes, where %d are the most; %v", len(b), high.Size(), high.Check())
 	}
-	for _, wrong := range []Op{{}, {Kind: Recall + 1}, {Kind: Acquire, Units: -1}, {Kind: Acquire, Capacity: 1 << 31}, {Kind: Open, Identity: strings.Repeat("x", mostText+1)}} {
+	for _, wrong := range []Op{{}, {Kind: Attach + 1}, {Kind: Attach}, {Kind: Open, Attached: &lock.Attachments{}}, {Kind: Acquire, Units: -1}, {Kind: Acquire, Capacity: 1 << 31}, {Kind: Open, Identity: strings.Repeat("x", mostText+1)}} {
 		if _, _, err := TakeOp(wrong.Append(nil)); err == nil || !errors.Is(wrong.Check(), ErrMalformed) {
 			t.Errorf("kind %d: %v, though it is read with %v", wrong.Kind, wrong.Check(), err)
 		}

@@ -19,7 +19,9 @@ type Restorer struct {
 	// What is still to come, by the header.
 	sessions, gone, done, outcomes, wishes, seats int
 	ended                                         bool // the table's last chunk was there
-	former                                        bool // it is of the format before, which does not say by whom requests were asked for
+	former                                        bool // it is of a format that does not say by whom requests were asked for
+	unattached                                    bool // it is of one that does not say which client uses a session
+	unmarked                                      bool // it is of one that does not say what such a client has inherited
 }
 
 // Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
@@ -48,8 +50,21 @@ func (s *Restorer) Done() (*Replica, error) {
 		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d wishes and %d seats are missing: %w",
 			s.number, s.sessions, s.gone, s.done, s.outcomes, s.wishes, s.seats, ErrMalformed)
 	}
+	if s.unmarked {
+		s.markAll()
+	}
 	slices.SortStableFunc(s.replica.remembered.list, func(a, b *wish) int { return cmp.Compare(a.since, b.since) })
 	return s.replica, nil
+}
+
+// markAll takes all that the later client of a session holds for inherited, where nothing says what is.
+func (s *Restorer) markAll() {
+	//tidy:unordered each by itself
+	for _, of := range s.replica.sessions {
+		if of.Attached.Generation > 1 {
+			of.Inherited = s.replica.table.Last()
+		}
+	}
 }
 
 func (s *Restorer) add(part []byte) error {
@@ -97,8 +112,12 @@ func (s *Restorer) add(part []byte) error {
 func (s *Restorer) header(r *reader) {
 	switch is := r.text(); is {
 	case format:
+	case unmarkedFormat:
+		s.unmarked = true
+	case unattachedFormat:
+		s.unattached, s.unmarked = true, true
 	case formerFormat:
-		s.former = true
+		s.former, s.unattached, s.unmarked = true, true, true
 	default:
 		r.fail("its format is %.40q, where this program knows %q; use the program that wrote it, or a newer one", is, format)
 	}
@@ -111,6 +130,12 @@ func (s *Restorer) session(r *reader) {
 	n := &session{}
 	n.ID, n.TTL, n.Opened, n.Client, n.Identity = r.session(), r.time(), r.time(), r.text(), r.text()
 	copy(n.Secret[:], r.bytes(len(n.Secret)))
+	if !s.unattached {
+		n.Attached = r.attachments()
+	}
+	if !s.unmarked {
+		n.Inherited = holdfast.Token(r.number())
+	}
 	n.ended = r.ended()
 	switch {
 	case r.err != nil:
@@ -193,7 +218,7 @@ func (s *Restorer) wish(r *reader) {
 	case of == nil || of.wishes[w.wishKey] != nil || s.wishes == 0:
 		r.fail("wish %q of session %v is one too many", w.once, id)
 	case w.over && w.how.session != id || !w.over && len(w.asks) == 0:
-		r.fail("wish %q of session %v is nobody's", w.once, id)
+		r.fail("wish %q of session %v has no session", w.once, id)
 	default:
 		of.wants(w)
 		s.wishes--

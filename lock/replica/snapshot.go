@@ -18,10 +18,15 @@ import (
 //	their order; behind each wish and each chunk stands through whom its requests have come
 
 // format is what the first part begins with.
-const format = "holdfast replica 3"
+const format = "holdfast replica 5"
 
-// formerFormat does not say through whom requests were asked for, and is read, too.
-const formerFormat = "holdfast replica 2"
+// The formats before are read, too. unmarkedFormat does not say what the client of a session has inherited; unattachedFormat lacks
+// which client that is, too; formerFormat also lacks the members through which requests were asked for.
+const (
+	unmarkedFormat   = "holdfast replica 4"
+	unattachedFormat = "holdfast replica 3"
+	formerFormat     = "holdfast replica 2"
+)
 
 // partBytes is how large a part grows before the next one begins; one record more may be in it.
 const partBytes = 256 << 10
@@ -120,17 +125,20 @@ type parts struct {
 	err    error
 }
 
-// begin ends a part, if there is one, and begins another.
-func (p *parts) begin(kind byte) {
+// begin ends a part, if there is one, and begins another of a kind. Most are far smaller than a part may grow, so it grows.
+func (p *parts) begin(kind byte) { p.beginWith(kind, 512) }
+
+// beginWith is begin with room for so many bytes.
+func (p *parts) beginWith(kind byte, room int) {
 	p.finish()
 	p.kind = kind
-	p.b = append(make([]byte, 4, partBytes+1024), kind)
+	p.b = append(make([]byte, 4, room), kind)
 }
 
 // split goes on in another part where this one is large enough.
 func (p *parts) split() {
 	if len(p.b) >= partBytes {
-		p.begin(p.kind)
+		p.beginWith(p.kind, partBytes+1024)
 	}
 }
 
@@ -157,6 +165,8 @@ func (w *writer) sessionRecord(s *session) {
 	w.text(s.Client)
 	w.text(s.Identity)
 	w.b = append(w.b, s.Secret[:]...)
+	w.attachments(&s.Attached)
+	w.number(uint64(s.Inherited))
 	w.ended(s.ended)
 }
 

@@ -22,16 +22,21 @@ func (p proxy) Condition(now protocol.Time, counts clientele.Counts) *protocol.C
 	if !stands {
 		return c
 	}
-	c.Candidates = p.listCandidates()
 	// Where an election is refused nobody serves: of leaders that are here, what they wait for is gone.
 	if p.term.Term == (Term{}) || !p.Ready() || p.poll.refused != 0 {
-		c.Why = p.whyNobody()
+		c.Candidates, c.Why = p.listCandidates("was elected, and no leader serves"), p.whyNobody()
 		return c
 	}
 	c.Authority, c.Reign, c.Version = idsOf(p.term.Leaders), p.term.Term.Epoch, p.term.Term.View
-	c.State = protocol.Ready
+	c.State, c.Candidates = protocol.Ready, p.listCandidates("leads")
 	if p.leads && !p.serves {
 		c.State, c.Why = protocol.Recovering, p.whyNotServing()
+		c.Candidates = p.listCandidates("is elected")
+		for i := range c.Candidates {
+			if own := &c.Candidates[i]; own.Member == p.config.Self && p.ranked(own.Member) {
+				own.Why = "is elected, and does not serve yet"
+			}
+		}
 		if p.term.After == (Term{}) && !p.open && p.openFrom != protocol.Never {
 			c.Until = p.openFrom
 		}
@@ -85,13 +90,13 @@ func (m *Machine) whyNotServing() string {
 	return "waiting until all members have told what their clients hold"
 }
 
-// listCandidates says of each member why it is a candidate for leader, or none.
-func (m *Machine) listCandidates() (list []protocol.Candidate) {
+// listCandidates says of each member why it is a candidate for leader, or none; elected is said of the leaders.
+func (m *Machine) listCandidates(elected string) (list []protocol.Candidate) {
 	for _, c := range m.poll.candidates {
 		shown := protocol.Candidate{Member: c.ID, Priority: c.Priority}
 		switch {
 		case m.ranked(c.ID):
-			shown.Priority, shown.Why = 0, "leads"
+			shown.Priority, shown.Why = 0, elected
 		case c.Guest:
 			shown.Why = "a guest is none"
 		case c.Priority == Off:

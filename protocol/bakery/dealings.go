@@ -98,6 +98,16 @@ func (m *Machine) ID() protocol.ID { return m.config.Self }
 // Graces is how many names stay taken through this member though the hold limits have passed.
 func (m *Machine) Graces() int { return len(m.graces) }
 
+// Behind returns how many other members are behind: more letters to each are unheard than were sent again.
+func (m *Machine) Behind() (links int) {
+	for _, l := range m.links {
+		if l.again != 0 {
+			links++
+		}
+	}
+	return links
+}
+
 // TooLate reports whether a letter, which is the next on its link, answers for a ticket that has ended: the
 // faster answer was enough.
 func (m *Machine) TooLate(from protocol.ID, letter *Letter) bool {

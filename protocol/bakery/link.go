@@ -27,11 +27,26 @@ type link struct {
 	heard  bool          // nothing that was taken is still to be confirmed
 	hearBy protocol.Time // when it is confirmed, if nothing is said before
 	copies int           // in a row that were not heard
+	again  uint64        // where the other end is behind: up to which number letters were sent; 0 elsewhere
+	batch  int           // how many are sent at a time then
+	told   uint64        // up to which number the other end's letters were confirmed
+	toldAt protocol.Time // and when that was said last
+
+	timed   uint64        // the letter whose round trip is measured; 0 for none
+	timedAt protocol.Time // when it was first sent
+	latest  protocol.Time // how long the latest two round trips took; 0 where there were none
+	other   protocol.Time
 }
 
+// mostWaited is how many times patience a letter is waited for at most before it is sent for the second time. A round trip
+// takes up to a fifth of the lease, which is 2.4 times patience; the other end confirms a letter half of patience later.
+const mostWaited = 4
+
 const (
-	// maxCopies is how many letters are sent again at a time: the oldest ones.
+	// maxCopies is how many letters are sent again when they were not heard for a while: the oldest ones. When
+	// these are heard twice as many follow at once, up to maxBatch, until the other end is not behind any more.
 	maxCopies = 64
+	maxBatch  = 4096
 	// maxQueue is how much may be unheard on one link before its leader takes no further tickets.
 	maxQueue = 1 << 16
 )
@@ -65,15 +80,21 @@ func (m *Machine) say(now protocol.Time, to protocol.ID, body Body, out *protoco
 	l.queue = append(l.queue, body)
 	l.sent++
 	if l.due == protocol.Never {
-		l.pause = protocol.Longer(0, m.config.Patience)
+		l.pause = l.patience(m.config.Patience)
 		l.due = now + l.pause
 	}
-	m.post(l, l.sent, body, out)
+	if l.timed == 0 && l.again == 0 {
+		l.timed, l.timedAt = l.sent, now
+	}
+	if l.again != 0 && !protocol.Mutated("a link catches up") {
+		return // it follows in its turn: the other end takes nothing before that
+	}
+	m.post(now, l, l.sent, body, out)
 }
 
 // post sends a letter, which confirms what was taken.
-func (m *Machine) post(l *link, seq uint64, body Body, out *protocol.Effects) {
-	l.heard, l.hearBy = true, protocol.Never
+func (m *Machine) post(now protocol.Time, l *link, seq uint64, body Body, out *protocol.Effects) {
+	l.heard, l.hearBy, l.told, l.toldAt = true, protocol.Never, l.seen, now
 	out.Send(l.to.ID, Letter{Term: m.term.Term, From: m.standing.Place, To: l.to, Seq: seq, Seen: l.seen, Body: body})
 }
 
@@ -89,7 +110,10 @@ func (m *Machine) onLetter(now protocol.Time, ev protocol.Event, msg *Letter, ou
 		return // one of the two has lost its place, or has not got it yet: then it is said again
 	}
 	l := m.linkTo(ev.From)
-	l.take(now, msg.Seen, m.config.Patience)
+	if l.take(now, msg.Seen, m.config.Patience) && !protocol.Mutated("a link catches up") {
+		l.batch = min(2*l.batch, maxBatch)
+		m.sayAgain(now, l, out)
+	}
 	m.recount = m.recount || l.copies > maxUnheard
 	l.copies = 0
 	_, nothing := msg.Body.(Heard)
@@ -98,7 +122,7 @@ func (m *Machine) onLetter(now protocol.Time, ev protocol.Event, msg *Letter, ou
 		return
 	case msg.Seq != l.seen+1:
 		if msg.Seq <= l.seen { // a copy: it has not heard that it was taken
-			m.post(l, 0, Heard{}, out)
+			m.hearCopy(now, l, out)
 		}
 		return
 	case m.leads && !m.serves && len(m.parked) >= maxQueue:
@@ -116,16 +140,61 @@ func (m *Machine) onLetter(now protocol.Time, ev protocol.Event, msg *Letter, ou
 	m.onBody(now, ev.From, msg.Body, out)
 }
 
-// take notes up to which number the other end has taken what was said.
-func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) {
-	first := l.sent - uint64(len(l.queue)) + 1
-	if seen < first || seen > l.sent {
+// hearCopy confirms again what was taken, because a copy has come: at once, or where that was said a moment ago a while after it. Of
+// many copies that come together, over a slow link, one is answered.
+func (m *Machine) hearCopy(now protocol.Time, l *link, out *protocol.Effects) {
+	again := l.toldAt + m.config.Patience/4
+	if l.told < l.seen || now >= again {
+		m.post(now, l, 0, Heard{}, out)
 		return
 	}
+	l.heard, l.hearBy = false, min(l.hearBy, again)
+}
+
+// take notes up to which number the other end has taken what was said. It reports whether the other end is behind
+// still, and has taken all that was sent again.
+func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) (more bool) {
+	first := l.sent - uint64(len(l.queue)) + 1
+	if seen < first || seen > l.sent {
+		return false
+	}
 	l.queue = slices.Delete(l.queue, 0, int(seen-first+1))
-	l.pause, l.due = protocol.Longer(0, patience), protocol.Never
+	if l.timed != 0 && seen >= l.timed {
+		l.latest, l.other, l.timed = now-l.timedAt, l.latest, 0
+	}
+	l.pause, l.due = l.patience(patience), protocol.Never
 	if len(l.queue) > 0 {
 		l.due = now + l.pause
+	}
+	return l.again != 0 && seen >= l.again
+}
+
+// patience is for how long a letter is waited for before it is sent for the second time: for a round trip and a quarter of it, and
+// for the patience that is configured at least. A letter that is sent before its confirmation can have come is for nothing, and
+// the other end would never be sent more than maxCopies at a time. A round trip counts from the first sending of a letter, so
+// one whose letter was lost seems to take longer, and the shorter one of two is believed.
+func (l *link) patience(configured protocol.Time) protocol.Time {
+	if protocol.Mutated("a link waits for a round trip") {
+		return configured
+	}
+	trip := l.latest
+	if l.other != 0 {
+		trip = min(trip, l.other)
+	}
+	return max(configured, min(trip+trip/4, mostWaited*configured))
+}
+
+// sayAgain sends the oldest letters that were not heard. Where these are not all, no other ones are sent until they
+// are heard.
+func (m *Machine) sayAgain(now protocol.Time, l *link, out *protocol.Effects) {
+	first := l.sent - uint64(len(l.queue)) + 1
+	some := l.queue[:min(len(l.queue), l.batch)]
+	for i := range some {
+		m.post(now, l, first+uint64(i), some[i], out)
+	}
+	l.again = 0
+	if len(some) < len(l.queue) {
+		l.again = first + uint64(len(some)) - 1
 	}
 }
 
@@ -133,17 +202,15 @@ func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) {
 func (m *Machine) mindLinks(now protocol.Time, out *protocol.Effects) {
 	for _, l := range m.links {
 		if l.due <= now {
-			l.pause = protocol.Longer(l.pause, m.config.Patience)
+			l.pause = protocol.Longer(l.pause, l.patience(m.config.Patience))
 			l.due = now + l.pause
 			l.copies++
 			m.recount = m.recount || l.copies > maxUnheard
-			first := l.sent - uint64(len(l.queue)) + 1
-			for i := range l.queue[:min(len(l.queue), maxCopies)] {
-				m.post(l, first+uint64(i), l.queue[i], out)
-			}
+			l.batch = maxCopies
+			m.sayAgain(now, l, out)
 		}
 		if l.hearBy <= now {
-			m.post(l, 0, Heard{}, out)
+			m.post(now, l, 0, Heard{}, out)
 		}
 	}
 }

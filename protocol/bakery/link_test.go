@@ -70,7 +70,11 @@ func (w *wire) collect(end int) {
 // deliver delivers any letter. Where it is taken, it is the next one that was said.
 func (w *wire) deliver() {
 	w.t.Helper()
-	i := w.rand.IntN(len(w.transit))
+	w.deliverThis(w.rand.IntN(len(w.transit)))
+}
+
+func (w *wire) deliverThis(i int) {
+	w.t.Helper()
 	letter := w.transit[i]
 	w.transit = slices.Delete(w.transit, i, i+1)
 	end := int(letter.To.ID) - 1
@@ -159,6 +163,48 @@ func TestLinksRepeatTheOldest(t *testing.T) {
 	const ms = time.Millisecond
 	if want := []time.Duration{250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 2000 * ms, 2000 * ms}; !slices.Equal(pauses, want) {
 		t.Errorf("pauses %v, want %v", pauses, want)
+	}
+}
+
+// TestALinkCatchesUp: where one letter was lost, while thousands are said each second, the other end is behind
+// for a moment, and not ever further; no letter is sent much more often than it takes.
+func TestALinkCatchesUp(t *testing.T) {
+	w := newWire(t, 1)
+	w.bad = false
+	w.say(0)
+	w.transit = nil // it is lost
+	posted := 0
+	const said, every = 20, 5 * time.Millisecond // 4,000 a second
+	tick := func() {
+		w.pass(every)
+		for len(w.transit) > 0 {
+			if w.transit[0].From.ID == 1 {
+				posted++
+			}
+			w.deliverThis(0)
+		}
+	}
+	most := 0
+	for range 2000 {
+		for range said {
+			w.say(0)
+		}
+		tick()
+		most = max(most, len(w.ends[0].linkTo(2).queue))
+	}
+	tick()
+	l := w.ends[0].linkTo(2)
+	for range 60 { // the last word of what was taken may wait
+		tick()
+	}
+	if len(l.queue) != 0 || w.ends[1].linkTo(1).seen != w.said[0] {
+		t.Errorf("%d of %d letters are unheard; the other end has taken %d", len(l.queue), w.said[0], w.ends[1].linkTo(1).seen)
+	}
+	if most < maxCopies || most > said*int(time.Second/every) {
+		t.Errorf("up to %d letters were unheard: want more than are sent again at a time, and a second's worth at most", most)
+	}
+	if posted > 2*int(w.said[0]) {
+		t.Errorf("%d letters were sent for %d that were said", posted, w.said[0])
 	}
 }
 

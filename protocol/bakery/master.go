@@ -215,7 +215,7 @@ func (m *Machine) settle(now protocol.Time, x *ticket, there []Choosing, out *pr
 	}
 	for _, y := range there {
 		known := m.book.serials[y.Master] >= y.Serial // if it is choosing still, it is in still
-		if !slices.Contains(still, y) && (!known || protocol.Mutated("no memory of who has exited")) {
+		if !slices.Contains(still, y) && (!known || protocol.Mutated("no memory of exited tickets")) {
 			still = append(still, y)
 		}
 	}

@@ -390,7 +390,7 @@ func (m *Machine) tellEnds(now protocol.Time, out *protocol.Effects) {
 		ended := m.ended
 		m.ended = nil
 		for _, r := range ended {
-			if d := m.grace(r); r.Lost == holdfast.HoldLimit && d > 0 {
+			if d := m.grace(r); r.Lost == holdfast.HoldLimit && d > 0 && !protocol.Mutated("a name is kept for its grace") {
 				m.beginGrace(now, r, d, out)
 				continue
 			}

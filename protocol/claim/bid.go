@@ -312,7 +312,7 @@ func (m *Machine) onRead(now protocol.Time, a asked, read storage.Sliced, out *p
 		c.stamp = 0
 		m.again(now, c)
 		c.due = now + m.jitter(m.config.Wait)
-	case s.ahead > 0 && !(c.renews && protocol.Mutated("nobody stands between a claim and its renewal")):
+	case s.ahead > 0 && !(c.renews && protocol.Mutated("no other claim stands between a claim and its renewal")):
 		m.junior(now, c, &s, out)
 	case s.outdates(c, m.config.RID) && !protocol.Mutated("tokens rise above the mark"):
 		m.again(now, c) // others have had higher tokens

@@ -193,7 +193,7 @@ func (m *Machine) onStored(now protocol.Time, fact any, out *protocol.Effects) {
 	}
 	a, known := m.asked[id]
 	if !known {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v: nobody asked for it", fact)})
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v: it was not asked for", fact)})
 		return
 	}
 	delete(m.asked, id)

@@ -113,7 +113,7 @@ func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protoc
 	switch {
 	case other != "" && (!m.agreement.alone || len(asked) == 0):
 		if !m.withdraw(now, read.Entries, out) {
-			m.disagree(now, fmt.Errorf("somebody else is about to write his: %w", m.otherwise(other)), out)
+			m.disagree(now, fmt.Errorf("another process is about to write its settings: %w", m.otherwise(other)), out)
 		}
 	case len(asked) == 0:
 		m.agreement.step, m.agreement.alone = asking, false
@@ -131,7 +131,7 @@ func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protoc
 
 // otherwise is the error of who finds other settings.
 func (m *Machine) otherwise(theirs string) error {
-	return fmt.Errorf("%w: the locks in this store are taken with %q, and this process has %q; start it with the former or, when nobody uses the locks, remove those settings (holdfast store forget-settings; Go: storelock.ForgetSettings)",
+	return fmt.Errorf("%w: the locks in this store are taken with %q, and this process has %q; start it with the former or, when the locks are not in use, remove those settings (holdfast store forget-settings; Go: storelock.ForgetSettings)",
 		holdfast.ErrConflict, theirs, m.config.Settings())
 }
 

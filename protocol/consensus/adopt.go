@@ -51,7 +51,10 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 		r := presence.part.shard.Replica()
 		if s, lives := r.Session(a.session); lives {
 			found = true
-			c.enrolled = protocol.Enroll{Session: s.ID, TTL: s.TTL, Proof: s.Secret, Client: s.Client, Identity: s.Identity}
+			m.noteAttached(c, presence.part, out)
+			c.enrolled = protocol.Enroll{
+				Session: s.ID, TTL: s.TTL, Proof: s.Secret, Client: s.Client, Identity: s.Identity, Attached: c.enrolled.Attached.Join(s.Attached),
+			}
 			r.Requests(s.ID, func(number uint64, name string) { m.take(c, presence.part, number, name) })
 		} else if presence.state == opening {
 			found = true // it is about to be, by what has been asked for here

@@ -47,6 +47,8 @@ type Begun struct {
 	Reign uint64
 	// Grace is for how long nothing is granted, by the clock of a client.
 	Grace time.Duration
+	// Longest is the longest ttl of a session of the copy; zero where it has none.
+	Longest time.Duration
 }
 
 // Begin makes the log's beginning of a copy, which is used up. The error says why that cannot be.
@@ -76,11 +78,12 @@ func (a *Afresh) Begin(copied *replica.Replica) (*Begun, error) {
 // expireAll ends all sessions of a copy.
 func expireAll(copied *replica.Replica, b *Begun) (ops []replica.Op) {
 	copied.Sessions(func(s replica.Session) {
-		if b.Grace > 0 {
-			b.Grace = max(b.Grace, s.TTL)
-		}
+		b.Longest = max(b.Longest, s.TTL)
 		ops = append(ops, replica.Op{Kind: replica.Expire, Session: s.ID})
 	})
+	if b.Grace > 0 {
+		b.Grace = max(b.Grace, b.Longest)
+	}
 	slices.SortFunc(ops, func(x, y replica.Op) int {
 		return cmp.Or(cmp.Compare(x.Session.Member, y.Session.Member), cmp.Compare(x.Session.Number, y.Session.Number))
 	})

@@ -55,7 +55,8 @@ type work struct {
 	op       replica.Op
 	number   uint64
 	client   *client
-	presence *presence       // Open
+	presence *presence       // Open, Attach
+	hearings []*hearing      // Attach: the beats that wait for it
 	request  *request        // Acquire; Release of a piece; LetIn: the suspension; Recall: what is known of it
 	breaking *breaking       // Break of a suspension of several shards
 	call     protocol.CallID // Release, Extend, Break: who waits
@@ -105,7 +106,7 @@ func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 	case *protocol.Enroll:
 		m.enroll(fact)
 	case *protocol.Beat:
-		m.onBeat(ev.Call, fact.Session, out)
+		m.onBeat(ev.Call, fact, out)
 	case *protocol.Adopt:
 		m.adopt(ev.Call, fact, out)
 	case *protocol.Dismiss:
@@ -145,7 +146,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 	r.op = replica.Op{
 		Kind: replica.Acquire, Request: q.ID, Name: q.Name, Owner: q.Owner, Reason: q.Reason, Client: q.Client, Mode: q.Mode,
 		Units: q.Units, Capacity: q.Capacity, Try: q.Try, Hold: q.Hold, Belief: q.Belief,
-		Once: q.Once, Content: q.Content,
+		Once: q.Once, Content: q.Content, By: c.asker(q.ID),
 	}
 	if r.until = lock.Never; q.WaitEnd != lock.Never {
 		r.until = lock.After(q.WaitEnd, lock.WaitGrace)
@@ -484,7 +485,7 @@ func (m *Machine) listRequests(id lock.SessionID) *protocol.Requests {
 			r := c.requests[number]
 			of := protocol.RequestOf{ID: number, Name: r.name}
 			if r.state == granted {
-				of.Token = r.token
+				of.Token, of.Inherited = r.token, r.isInherited()
 			}
 			list.List = append(list.List, of)
 		}

@@ -60,7 +60,7 @@ func (m *Machine) letter(p *part, body shard.Message) Letter {
 func (m *Machine) say(p *part, to protocol.ID, body shard.Message, out *protocol.Effects) {
 	letter := m.letter(p, body)
 	out.Send(to, letter)
-	if m.view == nil || p.shard == nil || protocol.Mutated("who is not heard is reached through the coordinator") {
+	if m.view == nil || p.shard == nil || protocol.Mutated("an unheard leader is reached through the coordinator") {
 		return
 	}
 	by := m.view.Coordinator

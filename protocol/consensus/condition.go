@@ -86,16 +86,16 @@ func (m *Machine) trouble() string {
 			if m.config.Founders == 1 {
 				return "the log is about to begin"
 			}
-			return fmt.Sprintf("the log has not begun: that takes all %d founders at once", m.config.Founders)
+			return fmt.Sprintf("the log has not begun: that takes all %d voters at once", m.config.Founders)
 		}
 	}
 	if at := m.leaderless(); at >= 0 {
 		voters := m.parts[at].shard.Members().Voters
 		if len(voters) == 0 {
-			return "this member has no part in the space yet: it is to be added first"
+			return "this member has no part in the space yet, and serves no client in it: give it one with holdfast member add"
 		}
 		if m.removed() {
-			return "this member was removed from the space: it is to be added again, or switched off"
+			return "this member was removed from the space: add it again with holdfast member add, or switch it off"
 		}
 		if lacks := m.parts[at].lacks; lacks != nil {
 			return fmt.Sprintf("the log of shard %d ends at entry %d here, and another member knows that this one has had entry %d: its folder is an older copy of the one that it had, or its disk has lost what it had written. Remove this member from the space, and let it join as a new one, with a new folder", at, lacks.Has, lacks.Told)
@@ -103,7 +103,7 @@ func (m *Machine) trouble() string {
 		if why := m.lacksVoters(at, voters); why != "" {
 			return why
 		}
-		return fmt.Sprintf("nobody is known to lead shard %d; that takes %d of %d members", at, len(voters)/2+1, len(voters))
+		return fmt.Sprintf("no leader is known of shard %d; that takes %d of %d members", at, len(voters)/2+1, len(voters))
 	}
 	if m.view == nil {
 		return "this member is in no view yet, and takes no clients before it is"
@@ -146,7 +146,7 @@ func (m *Machine) removed() bool {
 // errRemoved is why a member does not serve clients that takes no part any more.
 var errRemoved = fmt.Errorf("%w: this member was removed from the space", holdfast.ErrUnavailable)
 
-// leaderless is the first shard that nobody is known to lead, or -1.
+// leaderless is the first shard of which no leader is known, or -1.
 func (m *Machine) leaderless() int {
 	return slices.IndexFunc(m.parts, func(p *part) bool { return p.leader == 0 })
 }

@@ -29,9 +29,9 @@ var rewrite = flag.Bool("rewrite", false, "write what the conversations say now"
 //	cut a b   cut a b oneway         a and b do not hear each other; or b does not hear a
 //	fail a                           a's journal fails from now on
 //	view a,b                         the members' view
-//	enroll a 7 [own] [ttl=3s]        session 7 is a's client's
+//	enroll a 7 [own] [ttl=3s] [client=70.1]   session 7 is a's client's, which has number 70 and generation 1
 //	lock a 7 #1 X [try] [wait=1s] [hold=1s] [owner=O]   unlock a 7 #1 X   cancel a 7 #1 X   extend a 7 #1 X 5s
-//	beat a 7   end a 7   dismiss a 7   adopt b 7 [1,2]   revoke a 7   list a 7   holds a 7
+//	beat a 7 [client=71.2]   end a 7 [client=71.2]   dismiss a 7   adopt b 7 [1,2] [last=5]   revoke a 7   list a 7   holds a 7
 //	use a 7 100 X                    locks and unlocks X so often, and says how often it was granted
 //	lock a 7 #1 *                    the space is suspended: its own name is written *, here and below
 //	show a X [stale]   scan a [stale]   break a X   inspect a   transfer a b   stepdown a   close a   open a
@@ -238,7 +238,7 @@ func (s *stage) fact(t *testing.T, verb string, words []string) any {
 		return otherwise
 	}
 	if verb == "enroll" {
-		return &protocol.Enroll{Session: id, TTL: option("ttl", time.Hour), Proof: [32]byte{byte(number)}, Own: strings.Contains(options, "own")}
+		return &protocol.Enroll{Session: id, TTL: option("ttl", time.Hour), Proof: [32]byte{byte(number)}, Own: strings.Contains(options, "own"), Attached: clientOf(options)}
 	}
 	if verb == "lock" {
 		now := s.now - m.start
@@ -268,9 +268,9 @@ func ofClient(verb string, id lock.SessionID, request uint64, arg func(int) stri
 		d, _ := time.ParseDuration(arg(5))
 		return &protocol.Extend{Session: id, Request: request, Name: arg(4), Hold: d}
 	case "beat":
-		return &protocol.Beat{Session: id}
+		return &protocol.Beat{Session: id, Attached: clientOf(arg(3))}
 	case "end":
-		return &protocol.EndSession{Session: id, Idle: arg(3) == "idle"}
+		return &protocol.EndSession{Session: id, Idle: arg(3) == "idle", Attached: clientOf(arg(3)).Attachment}
 	case "dismiss":
 		return &protocol.Dismiss{Session: id}
 	case "revoke":
@@ -281,6 +281,7 @@ func ofClient(verb string, id lock.SessionID, request uint64, arg func(int) stri
 		return &protocol.CountHolds{Session: id}
 	case "adopt":
 		adopt := &protocol.Adopt{Session: id}
+		adopt.Last, _ = strconv.ParseUint(strings.TrimPrefix(arg(4), "last="), 10, 64)
 		for word := range strings.SplitSeq(arg(3), ",") {
 			if n, err := strconv.ParseUint(word, 10, 64); err == nil {
 				adopt.Requests = append(adopt.Requests, n)
@@ -289,6 +290,16 @@ func ofClient(verb string, id lock.SessionID, request uint64, arg func(int) stri
 		return adopt
 	}
 	return nil
+}
+
+// clientOf returns the client that options name.
+func clientOf(options string) (a lock.Attachments) {
+	if _, client, is := strings.Cut(options, "client="); is {
+		number, generation, _ := strings.Cut(strings.Fields(client)[0], ".")
+		a.Client, _ = strconv.ParseUint(number, 10, 64)
+		a.Generation, _ = strconv.ParseUint(generation, 10, 64)
+	}
+	return a
 }
 
 // ofOperator makes what an operator asks.

@@ -33,12 +33,14 @@
 //
 // A session is known to every shard that it has asked for something: it is opened there by an entry before its
 // first request. From then on the leader ends it when it has not been heard for (1+δ)·ttl. Whichever member
-// serves it says when it was heard ([protocol.Beat]): those of all sessions that come while an answer is under way go together. The
-// answer comes when a round of the group has shown that the leader that heard it still led.
+// serves it says when it was heard ([protocol.Beat]). A few such messages are on their way to the leader at the same time; what comes
+// while all of them are goes together. The answer comes when a round of the group has shown that the leader that heard it still led:
+// two round trips after the beat, as long as there are few.
 //
 // A session moves: another member adopts it when its client comes there, having asked the group whether it lives. Requests
 // keep their numbers, so what both members ask for is done once. A grant to a request that its client has settled
-// meanwhile is given back.
+// meanwhile is given back. A request that its client has listed may be granted yet, so its client cancels it here when another member
+// has refused it since.
 //
 // The sessions of this process (Enroll.Own) are beaten for by the machine. Their users compare the clock with
 // [Machine.Assured]; when that has come everything is told to be lost, and the session goes on under another

@@ -42,6 +42,6 @@ type Slow struct {
 }
 
 func (n Slow) String() string {
-	return fmt.Sprintf("links are slow: a round trip to a majority takes %v, so who leads shard %d may be silent for %v, and not %v; raise lease and patience as well",
+	return fmt.Sprintf("links are slow: a round trip to a majority takes %v, so who leads shard %d may be silent for %v, and not %v; raise lease",
 		n.Trip.Round(time.Millisecond), n.Shard, n.Election.Round(time.Millisecond), n.Configured)
 }

@@ -46,11 +46,10 @@ type part struct {
 	// The latest entry was applied when this clock showed since, and the table's showed table.
 	since, table protocol.Time
 
-	beat           uint64        // is under way; 0 for none
-	beaten         protocol.Time // when it was said
-	awaited        bool          // a reminder looks after its answer
-	inside, behind []*hearing    // what it says, and what is to be said next
-	early          []hearing     // sessions that are to be opened when the log has begun
+	batches []batch    // of beats that are under way, in the order in which they were sent
+	awaited bool       // a reminder looks after their answers
+	behind  []*hearing // what is to be said next
+	early   []hearing  // sessions that are to be opened when the log has begun
 }
 
 // first is the snapshot of a log that has just begun.
@@ -334,6 +333,11 @@ func (m *Machine) carry(p *part, out *protocol.Effects) {
 	}
 	for i := range o.Decisions {
 		m.decided(p, &o.Decisions[i], out)
+	}
+	for _, id := range o.Attached {
+		if c := m.clients[id]; c != nil {
+			m.noteAttached(c, p, out)
+		}
 	}
 	for i := range o.Results {
 		m.done(p, &o.Results[i], out)

@@ -125,9 +125,9 @@ func (r *Reformed) err() error {
 	case Unreached:
 		return fmt.Errorf("%w: of those who would vote then, too few are heard to decide anything; bring them back first, or remove those that are gone", holdfast.ErrConflict)
 	case LastVoter:
-		return fmt.Errorf("%w: nobody else has a vote in the space; promote another member first", holdfast.ErrConflict)
+		return fmt.Errorf("%w: no other member has a vote in the space; promote another member first", holdfast.ErrConflict)
 	}
-	return fmt.Errorf("%w: whoever leads says %v, which this member does not know", holdfast.ErrUnavailable, r.Verdict)
+	return fmt.Errorf("%w: the leader says %v, which this member does not know", holdfast.ErrUnavailable, r.Verdict)
 }
 
 // reform changes what a member is in a shard that this member leads, or says why not. It says nothing while that goes on:

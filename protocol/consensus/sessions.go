@@ -44,7 +44,8 @@ type presence struct {
 	// heard is when the latest beat was asked for that counts, or the session was opened here; it lives for its ttl
 	// from then on. Long ago where neither is known.
 	heard protocol.Time
-	beats bool // for a session of this process: one is under way
+	// attaching says in the shard which client uses the session; the beats of that one wait for it. nil where that is known.
+	attaching *work
 }
 
 type state uint8
@@ -67,6 +68,8 @@ type beat struct {
 	at      protocol.Time
 	missing int
 	err     error
+	// attached is the client that was heard, if it has a number; later is one that has taken the session over from it.
+	attached, later lock.Attachments
 }
 
 // counts reports whether a beat, or what opens a session, is still of one that is served here, and of what its shard knows of it
@@ -138,7 +141,7 @@ func (m *Machine) open(c *client, presence *presence, out *protocol.Effects) {
 	presence.heard = m.now
 	err := m.submit(presence.part, replica.Op{
 		Kind: replica.Open, Session: c.id, TTL: c.enrolled.TTL, Secret: replica.Secret(c.enrolled.Proof),
-		Client: c.enrolled.Client, Identity: c.enrolled.Identity,
+		Client: c.enrolled.Client, Identity: c.enrolled.Identity, Attached: replica.Attached(c.enrolled.Attached),
 	}, &work{client: c, presence: presence})
 	if err != nil {
 		m.closed(c, presence, err, out)
@@ -163,8 +166,9 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 			m.ask(r, out)
 		}
 	}
-	presence.part.behind = append(presence.part.behind, waits...)
-	m.flush(presence.part)
+	for _, h := range waits {
+		m.hear(h, out)
+	}
 	if c.enrolled.Own {
 		m.reminders.Push(m.now+c.enrolled.TTL/3, due{what: dueOwn, session: c.desk})
 		m.reminders.Push(presence.heard+c.enrolled.TTL, due{what: dueLoss, session: c.desk})
@@ -194,13 +198,14 @@ func (m *Machine) closed(c *client, presence *presence, err error, out *protocol
 }
 
 // onBeat says to all shards that know a session that it was heard.
-func (m *Machine) onBeat(call protocol.CallID, id lock.SessionID, out *protocol.Effects) {
-	c := m.clientOf(id)
-	b := &beat{call: call, at: m.now}
+func (m *Machine) onBeat(call protocol.CallID, f *protocol.Beat, out *protocol.Effects) {
+	c := m.clientOf(f.Session)
+	b := &beat{call: call, at: m.now, attached: f.Attached}
 	if c != nil && !c.enrolled.Own && m.removed() {
 		return // its client is to go on elsewhere
 	}
 	if c != nil {
+		c.enrolled.Attached = c.enrolled.Attached.Join(f.Attached)
 		m.findElsewhere(c)
 		b.missing = len(c.presences)
 		for _, presence := range c.presences {
@@ -236,76 +241,92 @@ func (m *Machine) hear(h *hearing, out *protocol.Effects) {
 		h.of.err = holdfast.SessionExpired
 		m.counted(h, out)
 	case open:
-		p.behind = append(p.behind, h)
-		m.flush(p)
+		if m.isFormer(h) {
+			m.counted(h, out)
+		} else if !m.attach(h, out) {
+			p.behind = append(p.behind, h)
+			m.flush(p)
+		}
 	}
 }
 
-// flush says which sessions were heard, when nothing is said already: what comes meanwhile goes together.
+// mostBatches is how many batches of beats are on their way to the leader at the same time. What comes while all of them are goes together.
+const mostBatches = 4
+
+// batch is what one message says to be heard, until it is answered.
+type batch struct {
+	id     uint64
+	at     protocol.Time
+	inside []*hearing
+}
+
+// flush says which sessions were heard, in a batch of its own where few are under way.
 func (m *Machine) flush(p *part) {
-	if p.beat != 0 || p.shard == nil {
+	if p.shard == nil {
 		return
 	}
-	if p.behind = slices.DeleteFunc(p.behind, func(h *hearing) bool { return !m.counts(h) }); len(p.behind) == 0 {
+	for len(p.batches) < mostBatches {
+		if p.behind = slices.DeleteFunc(p.behind, func(h *hearing) bool { return !m.counts(h) }); len(p.behind) == 0 {
+			return
+		}
+		m.asked++
+		count := min(len(p.behind), mostBeaten)
+		b := batch{id: m.asked, at: m.now, inside: p.behind[:count:count]}
+		p.batches, p.behind = append(p.batches, b), p.behind[count:]
+		said := shard.Beat{ID: b.id}
+		for _, h := range b.inside {
+			said.Sessions = append(said.Sessions, h.client.id)
+		}
+		p.shard.Beat(m.now, said, &p.output)
+		m.touch(p)
+		m.awaitBeat(p)
+	}
+}
+
+// awaitBeat looks after the answer to the first batch when it should have come.
+func (m *Machine) awaitBeat(p *part) {
+	if !p.awaited && len(p.batches) > 0 {
+		p.awaited = true
+		m.reminders.Push(p.batches[0].at+m.election(), due{what: dueBeat, number: uint64(p.index)})
+	}
+}
+
+// beatAgain says it again, when it was not answered.
+func (m *Machine) beatAgain(p *part) {
+	p.awaited = false
+	if len(p.batches) > 0 && m.now >= p.batches[0].at+m.election() {
+		m.resay(p)
 		return
 	}
-	m.asked++
-	p.beat, p.beaten = m.asked, m.now
-	count := min(len(p.behind), mostBeaten)
-	p.inside, p.behind = p.behind[:count:count], p.behind[count:]
-	said := shard.Beat{ID: p.beat}
-	for _, h := range p.inside {
-		said.Sessions = append(said.Sessions, h.client.id)
-	}
-	p.shard.Beat(m.now, said, &p.output)
-	m.touch(p)
 	m.awaitBeat(p)
 }
 
-// awaitBeat looks after an answer when it should have come.
-func (m *Machine) awaitBeat(p *part) {
-	if !p.awaited {
-		p.awaited = true
-		m.reminders.Push(p.beaten+m.election(), due{what: dueBeat, number: uint64(p.index)})
-	}
-}
-
-// beatAgain says it again, when nobody has answered.
-func (m *Machine) beatAgain(p *part) {
-	p.awaited = false
-	switch {
-	case p.beat == 0:
-	case m.now < p.beaten+m.election():
-		m.awaitBeat(p)
-	default:
-		m.resay(p)
-	}
-}
-
-// resay says again who was heard, to whoever leads now.
+// resay says again all that was not answered, to the leader of now.
 func (m *Machine) resay(p *part) {
-	waiting := append(p.inside, p.behind...)
-	p.beat, p.inside = 0, nil
-	p.behind = slices.DeleteFunc(waiting, func(h *hearing) bool { return !m.counts(h) })
+	var waiting []*hearing
+	for _, b := range p.batches {
+		waiting = append(waiting, b.inside...)
+	}
+	p.batches, p.behind = nil, append(waiting, p.behind...)
 	m.flush(p)
 }
 
 // beaten takes the answer.
 func (m *Machine) beaten(p *part, b *shard.Beaten, out *protocol.Effects) {
-	if b.ID != p.beat {
+	at := slices.IndexFunc(p.batches, func(said batch) bool { return said.id == b.ID })
+	if at < 0 {
 		return
 	}
-	inside := p.inside
-	p.beat, p.inside = 0, nil
+	inside := p.batches[at].inside
+	p.batches = slices.Delete(p.batches, at, at+1)
 	for _, h := range inside {
 		if !m.counts(h) {
 			continue
 		}
-		h.presence.beats = false
 		if slices.Contains(b.Gone, h.client.id) {
 			h.presence.state = gone
 			h.of.err = holdfast.SessionExpired
-		} else {
+		} else if !m.isFormer(h) && !h.wasTaken(b.Taken) {
 			h.presence.heard = max(h.presence.heard, h.of.at)
 			m.tellGrants(h.client, p, out)
 		}
@@ -323,7 +344,7 @@ func (m *Machine) counted(h *hearing, out *protocol.Effects) {
 			m.restart(h.client, out) // it has ended there
 		}
 	case h.of.missing == 0:
-		out.Reply(h.of.call, &protocol.Beaten{Err: h.of.err})
+		out.Reply(h.of.call, &protocol.Beaten{Err: h.of.err, Attached: h.of.later})
 	}
 }
 
@@ -336,8 +357,7 @@ func (m *Machine) beatOwn(id lock.SessionID, out *protocol.Effects) {
 	c.beatDue = m.now + c.enrolled.TTL/3
 	m.reminders.Push(c.beatDue, due{what: dueOwn, session: id})
 	for _, presence := range c.presences {
-		if presence.state == open && !presence.beats {
-			presence.beats = true
+		if presence.state == open {
 			m.hear(&hearing{c, presence, &beat{at: m.now, missing: 1}}, out)
 		}
 	}
@@ -386,7 +406,7 @@ func (m *Machine) lose(id lock.SessionID, out *protocol.Effects) {
 // that it had may have been ended. What waits is asked for again.
 func (m *Machine) restart(c *client, out *protocol.Effects) {
 	delete(m.clients, c.id)
-	m.end(c, replica.End, out)
+	m.end(c, replica.Op{Kind: replica.End}, out)
 	m.rename(c)
 	m.clients[c.id] = c
 	c.presences, c.giving, c.letsIn = nil, nil, nil
@@ -404,13 +424,14 @@ func (m *Machine) restart(c *client, out *protocol.Effects) {
 	}
 }
 
-// end tells all shards that know a session that it has ended or, by replica.EndIdle, that it has where it has nothing.
-func (m *Machine) end(c *client, by replica.Kind, out *protocol.Effects) {
+// end tells all shards that know a session that it has ended or, by a replica.EndIdle, that it has where it has nothing.
+func (m *Machine) end(c *client, by replica.Op, out *protocol.Effects) {
+	by.Session = c.id
 	for _, presence := range c.presences {
 		if presence.state == gone || presence.part.shard == nil {
 			continue
 		}
-		if err := m.submit(presence.part, replica.Op{Kind: by, Session: c.id}, &work{}); err != nil {
+		if err := m.submit(presence.part, by, &work{}); err != nil {
 			out.Note(Ignored{What: "the end of a session: " + err.Error() + "; it ends when its ttl is over"})
 		}
 	}
@@ -423,9 +444,9 @@ func (m *Machine) onEndSession(e *protocol.EndSession, out *protocol.Effects) {
 		return
 	}
 	m.forget(c)
-	by := replica.End
+	by := replica.Op{Kind: replica.End, Attached: replica.Attached(lock.Attachments{Attachment: e.Attached})}
 	if e.Idle {
-		by = replica.EndIdle
+		by = replica.Op{Kind: replica.EndIdle}
 	}
 	m.end(c, by, out)
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {

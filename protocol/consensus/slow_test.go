@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -99,5 +100,46 @@ func TestEveryBeatIsConfirmed(t *testing.T) {
 	}
 	if beaten != rounds*len(w.members) {
 		t.Errorf("%d of %d beats are acknowledged", beaten, rounds*len(w.members))
+	}
+}
+
+// TestBeatsOverlap: a beat is confirmed after two round trips, though others are on their way and rounds of the leader are under way.
+// Each of two members beats four times while the first beat of that is not answered.
+func TestBeatsOverlap(t *testing.T) {
+	const one, beats = 100 * time.Millisecond, 24
+	w := newWorld(t, 3, 1)
+	w.delay, w.election = one, time.Second
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(time.Minute)
+	leader := w.members[0].machine.parts[0].leader
+	followers := slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return uint64(m.id) == leader })
+	session := func(m *member) lock.SessionID { return lock.SessionID{Member: 9, Number: uint64(m.id)} }
+	for _, m := range followers {
+		w.call(m, 1, &protocol.Enroll{Session: session(m), TTL: time.Minute})
+		w.call(m, 1, &lock.Request{Session: session(m), ID: 1, Name: m.name(), WaitEnd: lock.Never, Arrived: w.now - m.start})
+	}
+	w.pass(5 * time.Second)
+	asked, confirmed := map[uint64]time.Duration{}, 0
+	w.told = func(_ *member, reply *protocol.Reply) {
+		if _, is := reply.Result.(*protocol.Beaten); !is {
+			return
+		}
+		confirmed++
+		if took := w.now - asked[reply.To.Op]; took > 4*one {
+			t.Errorf("beat %d is confirmed after %v, want %v", reply.To.Op, took, 4*one)
+		}
+	}
+	for number := range uint64(beats) {
+		m := followers[number%2]
+		asked[100+number] = w.now
+		w.call(m, 100+number, &protocol.Beat{Session: session(m)})
+		w.pass(one / 2)
+	}
+	w.pass(5 * time.Second)
+	if confirmed != beats {
+		t.Errorf("%d of %d beats are confirmed", confirmed, beats)
 	}
 }

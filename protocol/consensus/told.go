@@ -273,6 +273,8 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 	switch w.op.Kind {
 	case replica.Open:
 		m.opened(w, result.Err, out)
+	case replica.Attach:
+		m.attached(w, result.Err, out)
 	case replica.Acquire:
 		if w.request.work == w {
 			w.request.work = nil
@@ -378,7 +380,7 @@ func (m *Machine) turned(p *part, out *protocol.Effects) {
 	}
 	p.outside, p.lacks = false, nil
 	out.Note(Led{p.index, protocol.ID(p.leader), p.shard.Replica().Reign()})
-	if p.beat != 0 {
+	if len(p.batches) > 0 {
 		m.resay(p)
 	}
 	m.transferred(out)
@@ -398,6 +400,7 @@ func (m *Machine) compare(p *part, out *protocol.Effects) {
 			m.restart(c, out)
 			continue
 		}
+		m.noteAttached(c, p, out)
 		if !lives {
 			presence.state = gone
 		} else {

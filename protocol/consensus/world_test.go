@@ -17,6 +17,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// rounds is how many rounds a test has: so few with -short.
+func rounds(all, short uint64) uint64 {
+	if testing.Short() {
+		return short
+	}
+	return all
+}
+
 // world is members with their journals, and the network between them, in simulated time.
 type world struct {
 	*testing.T
@@ -28,7 +36,8 @@ type world struct {
 	cut      map[[2]protocol.ID]bool
 	told     func(m *member, reply *protocol.Reply)
 	noted    func(m *member, note protocol.Note)
-	sent     func(f flight) // what a member says to another, before it is lost or not
+	loses    func(f flight) bool // what is lost besides; nil is nothing
+	sent     func(f flight)      // what a member says to another, before it is lost or not
 	every    uint64
 	limit    int // of sessions
 	pilot    time.Duration
@@ -199,7 +208,7 @@ func (w *world) step(m *member, ev protocol.Event) []protocol.Reply {
 		}
 		said := flight{due: w.now + cmp.Or(w.delay, delay), from: m.id, to: e.To, fact: e.Message}
 		w.sent(said)
-		if !w.cut[[2]protocol.ID{m.id, e.To}] {
+		if !w.cut[[2]protocol.ID{m.id, e.To}] && (w.loses == nil || !w.loses(said)) {
 			w.transit = append(w.transit, said)
 		}
 	}
@@ -305,12 +314,14 @@ func tell(reply *protocol.Reply) string {
 	}
 	switch r := reply.Result.(type) {
 	case *protocol.Beaten:
-		return "beaten " + errText(r.Err)
+		return "beaten " + errText(r.Err) + tellClient(r.Attached)
+	case *protocol.Attached:
+		return fmt.Sprintf("%d is used by another client%s", r.Session.Number, tellClient(r.Now))
 	case *protocol.Adopted:
 		if r.Err != nil {
 			return "adopted: " + r.Err.Error()
 		}
-		return fmt.Sprintf("adopted %d ttl %v", r.Enrolled.Session.Number, r.Enrolled.TTL)
+		return fmt.Sprintf("adopted %d ttl %v", r.Enrolled.Session.Number, r.Enrolled.TTL) + tellClient(r.Enrolled.Attached)
 	case *lock.Lock:
 		return "shown " + tellLock(r)
 	case *protocol.Scanned:
@@ -332,6 +343,20 @@ func tell(reply *protocol.Reply) string {
 		return "unanswered: " + r.Err.Error()
 	}
 	return tellOperator(reply)
+}
+
+// tellClient says which client uses a session, and those before it.
+func tellClient(a lock.Attachments) string {
+	if a == (lock.Attachments{}) {
+		return ""
+	}
+	text := fmt.Sprintf(" client=%d.%d", a.Client, a.Generation)
+	for _, former := range a.Former {
+		if former != 0 {
+			text += fmt.Sprintf(" behind %d", former)
+		}
+	}
+	return text
 }
 
 // tellOperator is the part of tell for what operators ask about the space as a whole.
@@ -361,7 +386,11 @@ func tellOperator(reply *protocol.Reply) string {
 	case *protocol.Requests:
 		var list []string
 		for _, q := range r.List {
-			list = append(list, fmt.Sprintf("#%d %s", q.ID, q.Name))
+			text := fmt.Sprintf("#%d %s", q.ID, q.Name)
+			if q.Inherited {
+				text += " inherited"
+			}
+			list = append(list, text)
 		}
 		return "requests " + strings.Join(list, ", ")
 	}

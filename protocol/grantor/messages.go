@@ -198,9 +198,9 @@ func (m Info) String() string {
 	case m.Grantor.ID != 0:
 		text += fmt.Sprintf(" grantor=%v %v", m.Grantor, m.Version)
 	case m.Left:
-		text += " nobody, locks left behind"
+		text += " no grantor, locks left behind"
 	default:
-		text += " nobody"
+		text += " no grantor"
 	}
 	if m.Beginning != 0 {
 		text += fmt.Sprintf(" %v", m.Beginning)

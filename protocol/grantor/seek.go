@@ -88,7 +88,7 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 		return
 	}
 	if s == nil || msg.Number != s.question.Number || from != s.elder.ID || msg.Tenure != m.view.Lease.Tenure {
-		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: nobody has asked", msg, from)})
+		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: it was not asked for", msg, from)})
 		return
 	}
 	if err := msg.malformed(); err != nil {

@@ -19,7 +19,7 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	case *protocol.StepDown:
 		out.Reply(ev.Call, &protocol.SteppedDown{}) // there is nothing to hand over
 	case *protocol.Transfer:
-		out.Reply(ev.Call, &protocol.Transferred{Authority: m.standing.Everybody(), Err: fmt.Errorf("%w: in protocol permission nobody is in charge", holdfast.ErrUnsupported)})
+		out.Reply(ev.Call, &protocol.Transferred{Authority: m.standing.Everybody(), Err: fmt.Errorf("%w: protocol permission has no authority", holdfast.ErrUnsupported)})
 	case *protocol.ListShards:
 		out.Reply(ev.Call, &protocol.Shards{})
 	case *protocol.Reform:

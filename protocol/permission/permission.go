@@ -54,7 +54,7 @@ func (c *Config) resolve() error {
 	case c.Capacity < 0 || c.Capacity > holdfast.MaxCapacity:
 		return fmt.Errorf("permission: Capacity is %d; 1 to %d is allowed, and 0 for none", c.Capacity, holdfast.MaxCapacity)
 	case c.Any:
-		return fmt.Errorf("permission: partition mode any is not possible, because nobody could merge what sides have granted; use primary, or protocol central or grantor")
+		return fmt.Errorf("permission: partition mode any is not possible, because no member could merge what sides have granted; use primary, or protocol central or grantor")
 	}
 	return nil
 }

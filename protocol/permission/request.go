@@ -166,7 +166,7 @@ func (m *Machine) allowed(r *request) bool {
 		}
 		return missing <= m.config.Capacity-1
 	}
-	if m.absent != 0 && !protocol.Mutated("who has left is not waited for") {
+	if m.absent != 0 && !protocol.Mutated("a member that has left is not waited for") {
 		return false
 	}
 	uses := r.Shape.Units

@@ -239,6 +239,31 @@ func TestManyElements(t *testing.T) {
 	}
 }
 
+// TestArrays: an array is written and read with as many elements as it has.
+func TestArrays(t *testing.T) {
+	type row struct{ Of [3]uint64 }
+	c, err := New([]any{row{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.Append(nil, row{[3]uint64{7, 0, 9}}, nil)
+	if want := `literal.row{Of: [7, 0, 9]}`; err != nil || string(b) != want {
+		t.Fatalf("written as %s, %v; want %s", b, err, want)
+	}
+	if v, err := c.Parse(string(b)); err != nil || v != (row{[3]uint64{7, 0, 9}}) {
+		t.Errorf("read as %v, %v", v, err)
+	}
+	for text, want := range map[string]string{
+		`literal.row{Of: [7, 0]}`:       "2 of the 3 elements of [3]uint64",
+		`literal.row{Of: [7, 0, 9, 1]}`: "more than the 3 elements of [3]uint64",
+		`literal.row{Of: nil}`:          "want '['",
+	} {
+		if v, err := c.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v; want %s", text, v, err, want)
+		}
+	}
+}
+
 // TestNoPlace: what has no place in a text is refused when the codec is made, with the
 // field; and what depends on the value when it is written.
 func TestNoPlace(t *testing.T) {
@@ -253,7 +278,7 @@ func TestNoPlace(t *testing.T) {
 		{called{}, "field In of literal.called: field Call of struct"},
 		{other{}, "field Channels of literal.other: elements of []chan int"},
 		{nil, "a value is nil"},
-		{struct{ A [3]int }{}, "is an array of something else than bytes"},
+		{struct{ Funcs [3]func() }{}, "elements of [3]func()"},
 	} {
 		if _, err := New([]any{tt.value}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%T: %v, want %s", tt.value, err, tt.want)

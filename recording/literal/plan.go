@@ -141,26 +141,14 @@ func (c *Codec) list(t reflect.Type) (writes, reads, error) {
 	case isBytes:
 		return (*writer).octets, (*reader).octets, nil
 	case t.Kind() == reflect.Array:
-		return nil, nil, fmt.Errorf("type %s is an array of something else than bytes", t)
+		return element.writeAll, element.readArray, nil
 	}
 	write := func(w *writer, v reflect.Value) {
 		if v.IsNil() {
 			w.b = append(w.b, "nil"...)
 			return
 		}
-		if !w.enter() {
-			return
-		}
-		w.b = append(w.b, '[')
-		for i := range v.Len() {
-			if i > 0 {
-				w.b = append(w.b, ", "...)
-			}
-			w.count()
-			element.write(w, v.Index(i))
-		}
-		w.b = append(w.b, ']')
-		w.depth--
+		element.writeAll(w, v)
 	}
 	read := func(r *reader, v reflect.Value) {
 		if r.nothing() {
@@ -177,6 +165,42 @@ func (c *Codec) list(t reflect.Type) (writes, reads, error) {
 		})
 	}
 	return write, read, nil
+}
+
+// writeAll writes the elements of a slice or an array.
+func (p *plan) writeAll(w *writer, v reflect.Value) {
+	if !w.enter() {
+		return
+	}
+	w.b = append(w.b, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			w.b = append(w.b, ", "...)
+		}
+		w.count()
+		p.write(w, v.Index(i))
+	}
+	w.b = append(w.b, ']')
+	w.depth--
+}
+
+// readArray reads the elements of an array, which are as many as it has.
+func (p *plan) readArray(r *reader, v reflect.Value) {
+	v.SetZero()
+	read := 0
+	r.each('[', ']', func(i int) {
+		if i >= v.Len() {
+			r.fail("more than the %d elements of %s", v.Len(), v.Type())
+			return
+		}
+		r.path = append(r.path, fmt.Sprintf("[%d]", i))
+		p.read(r, v.Index(i))
+		r.path = r.path[:len(r.path)-1]
+		read = i + 1
+	})
+	if read < v.Len() {
+		r.fail("%d of the %d elements of %s", read, v.Len(), v.Type())
+	}
 }
 
 func (c *Codec) pointer(t reflect.Type) (writes, reads, error) {

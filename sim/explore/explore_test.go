@@ -58,6 +58,9 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		{"permission", func(c *Config) { c.Users, c.Calls, c.Dawdles, c.Retain, c.Defer = 2, 2, 1, true, true }, 347},
 		{"permission", func(c *Config) { c.Users, c.Calls, c.Crashes, c.Quantum = 2, 2, 1, 300*time.Millisecond }, 1886},
 	} {
+		if testing.Short() && at.states > 1000 {
+			continue
+		}
 		c := configured(t, at.name, at.with)
 		r := explored(t, c, Limits{Jobs: 2})
 		if !r.Complete() {

@@ -8,18 +8,35 @@ func bakery() []Row {
 		{
 			Rule: "still entering from the own map", Protocol: "bakery", Source: "snaplock, W1", Breaks: "P1",
 			Faults: "loss,one-way,partition", Members: 3, Bias: sim.Bias{Whole: true, Crowd: true, Often: 3}, Budget: 1, First: 30849, Rare: 8_000,
-			Hole: "Whom a ticket waits for to choose a number is taken from its master's own book. " +
-				"One that only the leader who answered knows of gets a smaller number afterwards, and both are locked.",
+			Hole: "The tickets that a new one waits for, until they have chosen their numbers, are taken from its master's own book. " +
+				"One that only the answering leader knows of gets a smaller number afterwards, and both are locked.",
 		},
 		{
-			Rule: "no memory of who has exited", Protocol: "bakery", Source: "snaplock, W1 half mended", Breaks: "P4", Budget: 300,
-			Hole: "Whom a ticket waits for is taken from both books, as they are. " +
+			Rule: "no memory of exited tickets", Protocol: "bakery", Source: "snaplock, W1 half mended", Breaks: "P4", Budget: 300,
+			Hole: "The tickets that a new one waits for are taken from both books, as they are. " +
 				"One that has exited here, and not yet there when the answer was sent, is waited for without end.",
 		},
 		{
 			Rule: "a number outlives its term", Protocol: "bakery", Source: "the obvious hand-over", Breaks: "P5", Faults: "crash", Bias: sim.Bias{Crowd: true}, Budget: 200,
 			Hole: "Leaders that have been elected begin all tickets again that are not locked, each its own. " +
-				"Who had a number and was waiting gets a higher one than who has asked later, at a leader that was faster.",
+				"A client that had a number and was waiting gets a higher one than a client that has asked later, at a leader that was faster.",
+		},
+		{
+			Rule: "a name is kept for its grace", Protocol: "bakery", Source: "snaplock, UNLOCKED", Breaks: "P3", Budget: 50,
+			Hole: "A lock whose hold limit has passed is free as soon as its holder was told to stop. " +
+				"The name is granted to another in the grace that its holder has for that.",
+		},
+		{
+			Rule: "a link catches up", Protocol: "bakery", Source: "found in use", Breaks: "P4", Faults: "loss",
+			Hole: "When a letter is lost, the oldest letters are sent again, so many at a time as after every pause. " +
+				"Under many requests at once the other end stays behind, and what clients have asked for is answered late or never.",
+			Elsewhere: "sim, TestABurstIsAnswered, by seeds, and protocol/bakery, TestALinkCatchesUp. It takes thousands of requests, more than a script or a picture can show",
+		},
+		{
+			Rule: "a link waits for a round trip", Protocol: "bakery", Source: "retransmission timers, RFC 6298", Breaks: "P4", Faults: "loss,delay",
+			Hole: "A letter is sent again after a fixed while, however long a round trip is. " +
+				"Over a slow link each letter is sent before its confirmation can have come, and a link that is behind never sends more than a few letters at a time.",
+			Elsewhere: "protocol/bakery, TestALinkWaitsForARoundTrip. It takes thousands of requests over slow links, more than a script or a picture can show",
 		},
 		{
 			Rule: "all founders elect", Protocol: "bakery", Source: "snaplock, section 5", Breaks: "P4", Faults: "crash,pause,partition", Members: 3, Budget: 300,

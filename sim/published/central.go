@@ -10,17 +10,17 @@ func central() []Row {
 			Rule: "H3", Protocol: "central", Source: "CENTRAL_LOCK2, H3", Breaks: "P3", Budget: 150,
 			Faults: "none", Members: 5, Bias: sim.Bias{Crowd: true, Strand: true},
 			Hole: "A member that has answered the new coordinator's LOCK-INFO-REQ still takes a grant of the old one that comes late. " +
-				"The new coordinator, which has heard that the member waits, gives the lock to somebody else.",
+				"The new coordinator, which has heard that the member waits, gives the lock to another client.",
 		},
 		{
 			Rule: "missing responder ignored", Protocol: "central", Source: "CENTRAL_LOCK2, H9", Breaks: "P3", Budget: 100,
 			Hole: "A new coordinator goes on without the members that have not yet told it what they hold. " +
-				"It grants a lock that one of them still holds, and nobody tells its holder.",
+				"It grants a lock that one of them still holds, without a word to its holder.",
 		},
 		{
 			Rule: "H4", Protocol: "central", Source: "CENTRAL_LOCK2, H4", Breaks: "P4", Budget: 100,
 			Hole: "A member reports a lock that it is giving back as held. " +
-				"The new coordinator takes it for taken, and nobody is there who would give it back again: whoever waits is stranded.",
+				"The new coordinator takes it for held, and no client is left to give it back: those that wait are stranded.",
 		},
 		{
 			Rule: "revocation is advisory", Protocol: "central", Source: "CENTRAL_LOCK2, H2", Breaks: "P3", Budget: 100,
@@ -29,21 +29,21 @@ func central() []Row {
 		},
 		{
 			Rule: "every side grants", Protocol: "central", Source: "CENTRAL_LOCK2, H1", Breaks: "P1", Budget: 50,
-			Hole: "Whoever is first in its own view coordinates, majority or not. " +
+			Hole: "The first member of each view coordinates, majority or not. " +
 				"Each side of a partition then has a coordinator that grants, and one lock has two holders.",
 		},
 		{
 			Rule: "unlock told once", Protocol: "central", Source: "CENTRAL_LOCK, JGRP-2234", Breaks: "P4", Budget: 100,
 			Hole: "An unlock is sent once, and forgotten. " +
-				"If it is lost with its message or with the coordinator, the name stays taken by somebody who has long gone on.",
+				"If it is lost with its message or with the coordinator, the name stays taken by a client that has long gone on.",
 		},
 		{
-			Rule: "release answered before it is taken", Protocol: "central", Source: "java.util.concurrent.locks.Lock, unlock", Breaks: "P4", Budget: 100,
+			Rule: "release answered before it is taken", Protocol: "central", Source: "java.util.concurrent.locks.Lock, unlock", Breaks: "P4", Budget: 400,
 			Hole: "A member answers a release before the authority has taken it. " +
 				"A client that tries the lock after that answer is refused, because the lock is held by a session that has released it.",
 		},
 		{
-			Rule: "grant told once", Protocol: "central", Source: "membership.md §9, liveness", Breaks: "P4", Budget: 100,
+			Rule: "grant told once", Protocol: "central", Source: "membership.md §9, liveness", Breaks: "P4", Budget: 400,
 			Hole: "A grant is sent once, and not repeated until it is taken or given back. " +
 				"If it is lost, the name is held by a member that still waits for it.",
 		},
@@ -54,9 +54,9 @@ func central() []Row {
 		},
 		{
 			Rule: "unconfirmed grants renewed", Protocol: "central", Source: "membership.md §9, V13", Breaks: "P1",
-			Hole: "A holder that missed an election is admitted while its old lease runs, and renewed with a grant that nobody knows. " +
+			Hole: "A holder that missed an election is admitted while its old lease runs, and renewed with a grant that no other member knows. " +
 				"The new authority grants the name again.",
-			Elsewhere: "protocol/central, TestMutationsAreFound, and membership, TestHolesBite. A coordinator admits nobody before all old leases have run out, so that this rule is the second of two that prevent it",
+			Elsewhere: "protocol/central, TestMutationsAreFound, and membership, TestHolesBite. A coordinator admits no member before all old leases have run out, so that this rule is the second of two that prevent it",
 		},
 		{
 			Rule: "client deadline counted from receipt", Protocol: "central", Source: "membership.md §6, V6", Breaks: "P3", Budget: 900,
@@ -75,12 +75,12 @@ func election() []Row {
 		{
 			Rule: "no member-side check", Protocol: "election", Source: "Garcia-Molina, course notes", Breaks: "P4", Budget: 50,
 			Hole: "Only the coordinator polls; a member that hears nothing more does not ask whether it is still there. " +
-				"Whoever has lost its coordinator stays with it for ever.",
+				"A member whose coordinator is lost stays with it for ever.",
 		},
 		{
 			Rule: "no coordinator in the poll's answer", Protocol: "election", Source: "Garcia-Molina, course notes", Breaks: "P4", Budget: 20,
 			Faults: "partition,any", Bias: often(),
-			Hole: "The answer to a poll says how a member is, and not whom it follows. " +
+			Hole: "The answer to a poll says how a member is, and not which coordinator it follows. " +
 				"Two coordinators that a partition has left behind never learn of each other: both go on for ever.",
 		},
 		{

@@ -25,30 +25,30 @@ func claim() []Row {
 		},
 		{
 			Rule: "tokens rise above the mark", Protocol: "claim", Source: "Titan's ConsistentKeyLocker, with its timestamps as tokens", Breaks: "P2", Budget: 500,
-			Hole: "A grant's token is the timestamp of its claim, whatever others have had. " +
-				"Who comes later with a clock that is behind has a lower one.",
+			Hole: "A grant's token is the timestamp of its claim, even where an earlier grant had a higher one. " +
+				"A process that comes later with a clock that is behind has a lower one.",
 		},
 		{
-			Rule: "nobody stands between a claim and its renewal", Protocol: "claim", Source: "renewal, ours", Breaks: "P1", Budget: 500, Bias: crowd,
-			Hole: "A holder renews its claim though somebody else's is between the two. " +
+			Rule: "no other claim stands between a claim and its renewal", Protocol: "claim", Source: "renewal, ours", Breaks: "P1", Budget: 500, Bias: crowd,
+			Hole: "A holder renews its claim though another process's claim is between the two. " +
 				"That one is the oldest when the first expires, and both hold.",
 		},
 		{
 			Rule: "a claim stays while clients may believe", Protocol: "claim", Source: "sessions over claims, ours", Breaks: "P1", Budget: 2000,
 			Faults: "delay,partition,one-way,pause", Bias: sim.Bias{Whole: true, Often: 4, Crowd: true},
 			Hole: "What a member's clients hold is deleted as soon as its lease ends. " +
-				"They have not heard of it yet, and somebody else enters.",
+				"They have not heard of it yet, and another process enters.",
 		},
 		{
 			Rule: "a lease is waited for on every clock", Protocol: "claim", Source: "leases by compare-and-set", Breaks: "P1", Budget: 4000,
 			Faults: "delay,drift,store-slow", Bias: sim.Bias{Whole: true, Crowd: true, Keep: true},
-			Hole: "A cell is taken over when it has not changed for its lease, by the clock of whoever waits. " +
+			Hole: "A cell is taken over when it has not changed for its lease, by the clock of the process that waits. " +
 				"The holder's clock is slower, and it believes a while longer.",
 		},
 		{
 			Rule: "a cell names the last token that it is kept for", Protocol: "claim", Source: "holding on, ours", Breaks: "P2", Budget: 200,
 			Hole: "A process counts by itself the tokens of what it keeps, beyond the one that it has written. " +
-				"When it has crashed, whoever takes the cell over goes on from there, and gives them again.",
+				"When it has crashed, the process that takes the cell over goes on from there, and gives them again.",
 		},
 	}
 }

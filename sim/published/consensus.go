@@ -25,7 +25,7 @@ func agreed() []Row {
 				"The client's is slower, and it believes a while longer.",
 		},
 		{
-			Rule: "who is not heard is reached through the coordinator", Protocol: "consensus", Source: "found in use", Breaks: "P4", Budget: 100,
+			Rule: "an unheard leader is reached through the coordinator", Protocol: "consensus", Source: "found in use", Breaks: "P4", Budget: 100,
 			Faults: "partition,one-way",
 			Hole: "A member speaks to the one that leads directly, or not at all. " +
 				"One link is cut, a third member hears both, and the clients of the one that does not lead are not served for as long as that lasts.",
@@ -37,10 +37,57 @@ func agreed() []Row {
 				"As long as the one link is cut the coordinator has no leader, and its clients are not served.",
 		},
 		{
+			Rule: "nothing is held behind a name that is waited for", Protocol: "consensus", Source: "hold and wait, Havender 1968", Breaks: "P4", Budget: 100,
+			Hole: "A client that asks for several names together keeps those that it was granted behind a refused one, and waits for that. " +
+				"Two clients wait for a name of each other, and neither of them gets it.",
+		},
+		{
 			Rule: "an operation acts once", Protocol: "consensus", Source: "Raft, section 6.3 of Ongaro's dissertation", Breaks: "P6",
 			Hole: "An operation that was sent again, because it was late, is done again. " +
-				"A lock is broken twice, and the second time it is somebody else's.",
+				"A lock is broken twice, and the second time it is another client's.",
 			Elsewhere: "protocol/consensus/shard, TestHolesBite. Requests have numbers, too, so that what clients ask for acts once even so; what operators ask for has none but this",
+		},
+	}
+}
+
+// moved has what is easily left out where a session moves from member to member, and from client to client.
+func moved() []Row {
+	return []Row{
+		{
+			Rule: "what is refused behind a hello is cancelled", Protocol: "consensus", Source: "found in use", Breaks: "P4", Budget: 150,
+			Faults: "crash,one-way", Bias: sim.Bias{Whole: true},
+			Hole: "A client says hello to another member and lists a request, which the member that it asked refuses before the welcome. " +
+				"A later leader grants it, no client knows of the grant, and the name is taken until the session ends.",
+		},
+		{
+			Rule: "a slow member catches up", Protocol: "consensus", Source: "found in use", Breaks: "P4", Faults: "crash,delay",
+			Hole: "A leader makes its next snapshot while a member that is far away still takes the last one, or drops the entries behind that. " +
+				"Under load the member needs another snapshot as soon as it has one, and never hears what its clients were granted.",
+			Elsewhere: "protocol/consensus/shard, TestASlowMemberCatchesUp. In simulated runs the load is seldom high for long enough: about one of 4,000 shows it",
+		},
+		{
+			Rule: "a later hello is asked about anew", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P4",
+			Hole: "A client says hello again while its session is moved to this member, and has settled a request since the first hello. " +
+				"The spaces know the first hello alone, and keep what that request is granted later for a client that does not want it.",
+			Elsewhere: "session, TestLaterHelloHasSettledMore. In simulated runs the spaces answer before a client says hello again",
+		},
+		{
+			Rule: "a request says which client asks", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P6",
+			Hole: "What a client has asked for through a member that is lost is granted after another client has taken its session over. " +
+				"No client knows of the grant, and the name is taken until the session ends.",
+			Elsewhere: "protocol/consensus, TestLateForClientBefore. In simulated runs a later client soon ends the session, and with it such a grant",
+		},
+		{
+			Rule: "a leader says which client has a session", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P1",
+			Hole: "A member hears its leader and has not yet got the entry by which a session is taken over. " +
+				"It renews the client before, which goes on beside the later one.",
+			Elsewhere: "protocol/consensus, TestLaggingMemberHearsOfTakeover. In simulated runs a member that hears its leader lags for too short a time",
+		},
+		{
+			Rule: "a later client waits until the spaces know it", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P1",
+			Hole: "A member that cannot renew a session promises a later client of it what is left of the promise to the one before. " +
+				"That one is renewed through another member, and both go on in one session.",
+			Elsewhere: "session, TestTakerIsUnconfirmed",
 		},
 	}
 }

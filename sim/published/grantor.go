@@ -7,7 +7,7 @@ func grantor() []Row {
 		{
 			Rule: "versions restart at 1", Protocol: "grantor", Source: "Geode, H3", Breaks: "P4", Budget: 100,
 			Hole: "The grantors of a new elder are numbered as if there had been none before. " +
-				"Who has heard of a higher number takes them for stale, and refuses whatever they say.",
+				"A member that has heard of a higher number takes them for stale, and refuses all that they say.",
 		},
 		{
 			Rule: "stale grant accepted", Protocol: "grantor", Source: "Geode, H3", Breaks: "P3", Budget: 100,
@@ -17,12 +17,12 @@ func grantor() []Row {
 		},
 		{
 			Rule: "cancelled wait sends no cancel", Protocol: "grantor", Source: "Geode, H2", Breaks: "P4", Budget: 100,
-			Hole: "Who gives up waiting at another member tells its own member alone, which drops the grant that comes for him. " +
-				"The grantor has granted the name to nobody, and whoever waits is stranded.",
+			Hole: "A client that gives up waiting, at a member that does not grant, tells that member alone, which drops the grant that comes for it. " +
+				"The grantor has granted the name to a client that does not want it, and those that wait are stranded.",
 		},
 		{
 			Rule: "recovery skipped", Protocol: "grantor", Source: "Geode, sections 5 and 6", Breaks: "P3", Budget: 100,
-			Hole: "A grantor that follows one that has crashed begins with an empty table, and asks nobody what he holds. " +
+			Hole: "A grantor that follows one that has crashed begins with an empty table, and asks no member what its clients hold. " +
 				"It grants what others hold.",
 		},
 		{

@@ -18,19 +18,29 @@ func leases() []Row {
 		{
 			Rule: "survivors end their locks", Protocol: "central", Source: "membership.md §9, V3", Breaks: "P9", Budget: 20,
 			Faults: "crash", Survive: true,
-			Hole: "The new coordinator does not echo the clocks of those who survive, so their leases end while it waits for those of the dead. " +
+			Hole: "The new coordinator does not echo the clocks of the survivors, so their leases end while it waits for those of the dead. " +
 				"Every crash of a coordinator ends every lock.",
 		},
 		{
-			Rule: "release by another client tells nobody", Protocol: "central", Source: "ours, of sessions", Breaks: "P3", Budget: 50,
+			Rule: "an earlier client is refused", Protocol: "central", Source: "found in use", Breaks: "P1", Budget: 50,
+			Hole: "A client whose session another one has taken over takes the end of its stream for an outage, and resumes the session. " +
+				"Each of the two takes it back from the other, again and again, and both believe that they hold what it holds.",
+		},
+		{
+			Rule: "an inherited name is kept for the client before", Protocol: "central", Source: "found in use", Breaks: "P3", Budget: 100,
+			Hole: "A client takes a session over and releases a lock of it, which is free at once. " +
+				"The client before, which has not heard yet that it has lost the session, works on beside the next holder.",
+		},
+		{
+			Rule: "release by another client goes unreported", Protocol: "central", Source: "ours, of sessions", Breaks: "P3", Budget: 50,
 			Faults: "operator",
-			Hole: "Who has a session's credentials releases a lock that its client uses, and it is free at once. " +
-				"Somebody else is granted it, while the client that was never told works on.",
+			Hole: "Another client with a session's credentials releases a lock that the session's own client uses, and it is free at once. " +
+				"A third client is granted it, while the one that was never told works on.",
 		},
 		{
 			Rule: "session outlives the lease", Protocol: "election", Source: "membership.md §9, V6", Breaks: "P3", Budget: 60,
 			Faults: "crash,pause", Bias: sim.Bias{Whole: true, Often: 5},
-			Hole: "A client is told the ttl that it wants, whatever is left of its member's lease. " +
+			Hole: "A client is told the ttl that it wants, however little is left of its member's lease. " +
 				"It believes in its lock when the others have counted that member out.",
 		},
 		{
@@ -72,24 +82,24 @@ func tenures() []Row {
 				"The old coordinator counts that member out meanwhile, and frees its names.",
 		},
 		{
-			Rule: "dropped tenure admitted again", Protocol: "election", Source: "membership.md §9, V28", Breaks: "P1", Budget: 50,
+			Rule: "dropped tenure admitted again", Protocol: "election", Source: "membership.md §9, V28", Breaks: "P1", Budget: 300,
 			Hole: "A member that was dropped after a pause wakes with a rest of its lease, and is admitted as it is. " +
 				"Polls renew it while its former place is counted out, and its names are freed under it.",
 		},
 		{
 			Rule: "no drift margin", Protocol: "central", Source: "membership.md §1", Breaks: "P1", Budget: 200,
-			Hole: "Who waits for a lease to end waits as long as its holder counts, though its clock may be the faster one. " +
+			Hole: "A member that waits for a lease to end waits as long as its holder counts, though its clock may be the faster one. " +
 				"The holder still counts when the other has waited.",
 		},
 		{
 			Rule: "exclusion wait off", Protocol: "election", Source: "membership.md §7.5", Breaks: "P1", Budget: 20,
 			Hole: "A coordinator grants as soon as it is elected. " +
-				"Whoever was cut off from the election has a lease of its predecessor, and holds under it.",
+				"A member that was cut off from the election has a lease of its predecessor, and holds under it.",
 		},
 		{
 			Rule: "open ignored", Protocol: "central", Source: "membership.md §9, V26", Breaks: "P1", Budget: 100,
-			Hole: "A coordinator that all of the former view follow waits for nobody, though that view was still waiting itself. " +
-				"It grants what somebody of the view before holds.",
+			Hole: "A coordinator that all of the former view follow does not wait, though that view was still waiting itself. " +
+				"It grants what a member of the view before holds.",
 		},
 	}
 }

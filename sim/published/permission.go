@@ -23,33 +23,33 @@ func permission() []Row {
 		{
 			Rule: "request sent once", Protocol: "permission", Source: "Ricart and Agrawala, Raymond, Raynal", Breaks: "P4", Faults: "loss", Budget: 20,
 			Hole: "A request is sent once, because links lose nothing. " +
-				"One does, and who waits for the answer waits for ever.",
+				"One does, and the member that waits for the answer waits for ever.",
 		},
 		{
 			Rule: "own clients before those deferred", Protocol: "permission", Source: "Roucairol and Carvalho, read greedily", Breaks: "P5", Budget: 100,
-			Hole: "A member that keeps permissions lets its own next client in before it answers those whom it has deferred. " +
-				"Who asked later and at the right member comes first, again and again.",
+			Hole: "A member that keeps permissions lets its own next client in before it answers the members that it has deferred. " +
+				"A client that asked later, at the right member, comes first, again and again.",
 		},
 		{
-			Rule: "who has left is not waited for", Protocol: "permission", Source: "membership.md §7.5", Breaks: "P1", Budget: 50,
-			Hole: "Who asks needs the permission of those alone who are in the view. " +
+			Rule: "a member that has left is not waited for", Protocol: "permission", Source: "membership.md §7.5", Breaks: "P1", Budget: 50,
+			Hole: "A member that asks needs the permission of the members of the view alone. " +
 				"One that the view has dropped still holds, until its lease ends.",
 		},
 		{
 			Rule: "a holder replies to an older stamp", Protocol: "permission", Source: "Ricart and Agrawala, in views", Breaks: "P1", Budget: 100,
-			Hole: "Whoever holds defers only those that have a younger stamp than it. " +
+			Hole: "A holder defers only requests that have a younger stamp than its own. " +
 				"One that asks by an older one is let in beside it.",
 		},
 		{
 			Rule: "members stay that do not hear each other", Protocol: "permission", Source: "links, ours", Breaks: "P4",
 			Faults: "partition,one-way,disk-full", Budget: 1, First: 1383, Rare: 4_000,
-			Hole: "The view keeps whoever its coordinator hears. " +
+			Hole: "The view keeps each member that its coordinator hears. " +
 				"Two members that do not hear each other, while it hears both, wait for each other's permission for as long as that lasts.",
 		},
 		{
 			Rule: "tokens of the lost not outrun", Protocol: "permission", Source: "tokens, ours", Breaks: "P2", Budget: 100,
-			Hole: "A view without some members goes on from the clocks of those who are left. " +
-				"What the lost have given last nobody may have heard of, and it is given again.",
+			Hole: "A view without some members goes on from the clocks of the others. " +
+				"No other member may have heard of the last tokens that the lost have given, and they are given again.",
 		},
 	}
 }

@@ -17,7 +17,7 @@ func pledged() []Row {
 		{
 			Rule: "promised before it is recorded", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A member promises its clients what it alone has written down. " +
-				"It is lost, and nobody waits for what it has promised.",
+				"It is lost, and no member waits for what it has promised.",
 		},
 		{
 			Rule: "less is wanted, less is waited for", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: "session, TestShorterWish",
@@ -49,17 +49,17 @@ func remembered() []Row {
 		{
 			Rule: "promise without its pledges", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A candidate counts with the pledges that it knows itself. " +
-				"Those who promise to follow it know of others, which they had written down for a quorum.",
+				"Those that promise to follow it know of others, which they had written down for a quorum.",
 		},
 		{
 			Rule: "view without its pledges", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A view is accepted without the pledges that its coordinator knows of. " +
-				"It is installed, its coordinator is lost, and those who elect the next one have never heard of them.",
+				"It is installed, its coordinator is lost, and those that elect the next one have never heard of them.",
 		},
 		{
 			Rule: "horizon remembered by a proposal", Protocol: "election", Source: "found here", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "While a coordinator changes the view, it promises clients what those in the new one remember. " +
-				"The proposal is forgotten with its coordinator, and whoever is elected by the former view waits for less.",
+				"The proposal is forgotten with its coordinator, and the next coordinator, elected by the former view, waits for less.",
 		},
 		{
 			Rule: "a withdrawn pledge does not count", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
@@ -83,7 +83,7 @@ func remembered() []Row {
 		},
 		{
 			Rule: "one horizon for all", Protocol: "election", Source: "found here", Breaks: "P4", Elsewhere: heldByHoles,
-			Hole: "Whoever is lost is waited for as long as any member has promised to any client. " +
+			Hole: "A lost member is waited for as long as any member has promised to any client. " +
 				"One client with a ttl of an hour stops every name for an hour, though its own member lives.",
 		},
 		{

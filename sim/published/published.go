@@ -38,7 +38,7 @@ type Row struct {
 	Survive bool
 	// Budget is within how many seeds it must be found.
 	Budget int
-	// First is the seed from which they are counted. Zero means 1: whoever knows nothing but
+	// First is the seed from which they are counted. Zero means 1: a reader who knows only
 	// the faults finds it. Otherwise it is too rare for that: one of so many seeds as Rare
 	// says, by what was run when it was found, and First is that one.
 	First uint64
@@ -54,7 +54,7 @@ type Row struct {
 // charge, of what Raft leaves to its users, of the course notes on elections, of the obvious design of views and leases, and what
 // was found here.
 func All() []Row {
-	return slices.Concat(central(), grantor(), permission(), bakery(), claim(), agreed(), election(), leases(), tenures(), views(), successions(), pledges(), found())
+	return slices.Concat(central(), grantor(), permission(), bakery(), claim(), agreed(), moved(), election(), leases(), tenures(), views(), successions(), pledges(), found())
 }
 
 // For lists the rows of a protocol, the most telling ones first.

@@ -60,7 +60,7 @@ var promises = [...]string{
 	1: "exclusion: two hold what excludes each other, or two may grant",
 	2: "tokens never go back",
 	3: "a loss is told before another is granted the name",
-	4: "nobody is stranded: what is free is granted, and somebody serves",
+	4: "no client is stranded: what is free is granted, and some member serves",
 	5: "order: first come, first served",
 	6: "exactly once: a request acts once",
 	7: "only the holder unlocks",

@@ -16,7 +16,7 @@ holdfast sim --as-published guests vote              what goes wrong without one
 holdfast sim --as-published --protocol election      the most telling hole of a protocol
 ` + "```" + `
 
-The exit code is 129 where a promise was broken, 128 where somebody was stranded, and 127 where a machine has noticed by itself, by what it asserts in production too, or asks to be woken for ever. Only the simulator can switch a rule off: no flag, variable or configuration of a member leads there. *Seeds* is how many seeds, from 1, are run until the hole is found, and within how many it must be (of a rarer one, a seed that shows it, and one of how many does); *steps* is how many steps of machines the run has until then.
+The exit code is 129 where a promise was broken, 128 where a client was stranded, and 127 where a machine has noticed by itself, by what it asserts in production too, or asks to be woken for ever. Only the simulator can switch a rule off: no flag, variable or configuration of a member leads there. *Seeds* is how many seeds, from 1, are run until the hole is found, and within how many it must be (of a rarer one, a seed that shows it, and one of how many does); *steps* is how many steps of machines the run has until then.
 
 Each of these runs was shrunk to a script: a run without chance, in which nothing happens but what it says. *Script* has it, with what happens in it below; ` + "`holdfast sim replay FILE`" + ` plays it, edited or not, and ` + "`--svg FILE`" + ` draws it. *Picture* is that drawing ([how to read it](simulator.md#reading-a-picture)). A script is made of the seed, or of another one whose run is shorter.
 
@@ -113,7 +113,7 @@ func Others() []Other {
 		{"A session or a request comes back", views + "V21", "Numbers of sessions and wishes carry the incarnation and the lapses, and are never given twice, so there is no check to leave out; session and protocol/central test what comes late. *id from the name* shows what follows when a member forgets that."},
 		{"A grant is refused, then taken", views + "V22", "A word about a wish has a number of its own, and a record that has ended answers every copy with its release: TestConversations of protocol/central."},
 		{"The coordinator is ahead of its holder's view", lock2 + "H5", "Its question is kept until the view comes, and would be asked again: leaving that out costs time, and breaks nothing. testdata/traces.txt of protocol/central."},
-		{"Requests queue at who is no coordinator", lock2 + "H6", "There is no queue but the table, and nobody but a coordinator has one."},
+		{"Requests queue at who is no coordinator", lock2 + "H6", "There is no queue but the table, and only a coordinator has one."},
 		{"A request outlives its sender", lock2 + "H7", "What waits goes with its tenure; testdata/crash_matrix.txt of protocol/central."},
 		{"A waiter for a condition is granted the lock", lock2 + "H8", "There are no conditions."},
 		{"A second request of one owner is dropped", lock2 + "H10", "Every request is a wish of its own, with its own answer."},

@@ -36,13 +36,13 @@ func views() []Row {
 		},
 		{
 			Rule: "epoch from memory", Protocol: "central", Source: "membership.md §9, V17", Breaks: "P2", Budget: 300,
-			Hole: "Members that have forgotten what they served take the next epoch after those that somebody still knows. " +
+			Hole: "Members that have forgotten what they served take the next epoch after those that other members still know. " +
 				"It was served before, and tokens go back.",
 		},
 		{
 			Rule: "guests vote", Protocol: "election", Source: "membership.md §9, V18", Breaks: "P1", Budget: 400,
 			Faults: "leave,crash", Members: 5, Bias: often(),
-			Hole: "Whoever is in a view votes on the next one. " +
+			Hole: "Every member of a view votes on the next one. " +
 				"When the founders have gone one by one, guests go on with a quorum of their own, and the founders that come back with another one.",
 		},
 	}
@@ -75,11 +75,11 @@ func successions() []Row {
 		{
 			Rule: "no full attendance", Protocol: "election", Source: "membership.md §5", Breaks: "P4", Budget: 50,
 			Hole: "All founders being there does not replace a quorum that was lost with their memories. " +
-				"Nobody can ever be elected again.",
+				"No member can ever be elected again.",
 		},
 		{
 			Rule: "phase 1 asks too few", Protocol: "election", Source: "membership.md §7.2", Breaks: "P4", Budget: 100,
-			Hole: "Whoever hears of no coordinator begins an election, though a quorum still has one. " +
+			Hole: "A member that hears of no coordinator begins an election, though a quorum still has one. " +
 				"It promises itself out of the cluster, or keeps the others from ever being led.",
 		},
 		{
@@ -96,7 +96,7 @@ func found() []Row {
 		{
 			Rule: "candidate without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "disk-full,crash",
 			Hole: "A member whose disk is full stands for election, again and again. " +
-				"Its own promise is never written, so it cannot win; and all who give it theirs are halted.",
+				"Its own promise is never written, so it cannot win; and all that give it theirs are halted.",
 		},
 		{
 			Rule: "coordinator without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 1100, Faults: "disk-full,crash",
@@ -110,7 +110,7 @@ func found() []Row {
 		},
 		{
 			Rule: "forced view behind a leaver's back", Protocol: "central", Source: "found here", Breaks: "P1",
-			Hole: "A forced view needs nobody's agreement, that of a member which was named for it and is leaving neither. " +
+			Hole: "A forced view needs no member's agreement, not even that of one which was named for it and is leaving. " +
 				"It restarts with the view before in its cell, and is a quorum of that by itself: two authorities.",
 			Elsewhere: "membership, TestHolesBite. One of 20,000 seeds showed it, by a run that goes otherwise since other rules were added: two of five or more must be left, one of them senior and leaving in the moment in which a view of both is forced",
 		},
@@ -121,14 +121,19 @@ func found() []Row {
 			Elsewhere: "membership, TestHolesBite. One of 17,000 seeds showed it, by a run that goes otherwise since leavers hear at once that they are out: two of five must be left in a view that was forced through the junior one, and the senior leave with a full disk",
 		},
 		{
-			Rule: "own promise outlives the lease", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 150,
+			Rule: "own promise outlives the lease", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 600,
 			Hole: "A candidate whose lease ends between its own promise and its win goes on. " +
 				"Its view has it under the tenure that has ended, so it leads without a lease, for ever.",
 		},
 		{
+			Rule: "patience follows round trips", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "delay",
+			Hole: "Answers are waited for as long as is configured, however long a message takes there and back. " +
+				"Where links are slow they come when their phase is over, and no view is ever formed.",
+		},
+		{
 			Rule: "told before it is written", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 3000, Faults: "disk-full,crash,partition",
 			Hole: "A coordinator tells others of a view that its own disk has not taken, and never will. " +
-				"Whatever is to replace that view needs its promise, and so no other member can be elected.",
+				"Any view that is to replace that one needs its promise, and so no other member can be elected.",
 		},
 		{
 			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 600, Asserted: true,

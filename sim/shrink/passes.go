@@ -91,6 +91,8 @@ func (s *search) smaller() (all []*sim.Script) {
 	}
 	try(func(c *sim.Script) { c.Visitors = 0 })
 	try(func(c *sim.Script) { c.Locals = false })
+	try(func(c *sim.Script) { c.Gatherers = false })
+	try(func(c *sim.Script) { c.Crowd /= 2 })
 	try(func(c *sim.Script) { c.Workers = 1 })
 	try(closeRanks)
 	try(func(c *sim.Script) { c.Workers = max(1, c.Workers-1) })
@@ -130,6 +132,8 @@ func (s *search) smaller() (all []*sim.Script) {
 	try(func(c *sim.Script) { c.Cells = sim.CellNames()[0] })
 	try(func(c *sim.Script) { c.Placement = 0 })
 	try(func(c *sim.Script) { c.HoldOn = 0 })
+	try(func(c *sim.Script) { c.Far, c.FarFrom, c.FarUntil = 0, 0, 0 })
+	try(func(c *sim.Script) { c.FarFrom, c.FarUntil = 0, 0 })
 	try(func(c *sim.Script) { c.Waiters, c.LocksPerSession, c.Sessions = 0, 0, 0 })
 	try(func(c *sim.Script) { c.TTL = time.Second })
 	return all

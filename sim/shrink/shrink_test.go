@@ -28,11 +28,11 @@ func failing(t *testing.T, rule string) sim.Config {
 func TestShrink(t *testing.T) {
 	c := failing(t, "exclusion wait off")
 	var sizes []Size
-	s, err := Seed(c, 4, Config{Runs: 1000, Jobs: 2, Progress: func(s Size) { sizes = append(sizes, s) }})
+	s, err := Seed(c, 16, Config{Runs: 1000, Jobs: 2, Progress: func(s Size) { sizes = append(sizes, s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := sim.Run(c, 4, nil)
+	first, err := sim.Run(c, 16, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestShrink(t *testing.T) {
 func TestOnlyWhatIsAccepted(t *testing.T) {
 	c := failing(t, "exclusion wait off")
 	refused := 0
-	s, err := Seed(c, 4, Config{Runs: 400, Accept: func(script *sim.Script) bool {
+	s, err := Seed(c, 16, Config{Runs: 400, Accept: func(script *sim.Script) bool {
 		if script.Members > 2 {
 			return true
 		}

@@ -75,7 +75,7 @@ func (c *checker) known(h *Happening) error {
 	case h.Kind == 0 || h.Kind >= kinds:
 		return fmt.Errorf("kind %d is none", h.Kind)
 	case h.Kind == Lane && (h.Who == "" || c.lanes[h.Who]):
-		return fmt.Errorf("lane %q has no name, or somebody else's", h.Who)
+		return fmt.Errorf("lane %q has no name, or that of another lane", h.Who)
 	case h.Kind == Lane:
 		c.lanes[h.Who] = true
 	case h.Who != "" && !c.lanes[h.Who]:
@@ -83,7 +83,7 @@ func (c *checker) known(h *Happening) error {
 	case h.To != "" && !c.lanes[h.To]:
 		return fmt.Errorf("%q was not introduced", h.To)
 	case h.Who == "" && h.Kind < Fault:
-		return fmt.Errorf("it happens to nobody")
+		return fmt.Errorf("it happens in no lane")
 	}
 	for _, lane := range h.Lanes {
 		if !c.lanes[lane] {

@@ -26,8 +26,8 @@ func TestCheckTellsWhatIsNoStory(t *testing.T) {
 	}{
 		{Happening{Kind: Woke, Who: "a"}, "it was 1s before"},
 		{Happening{Kind: Woke, Who: "b", At: time.Second}, `"b" was not introduced`},
-		{Happening{Kind: Woke, At: time.Second}, "happens to nobody"},
-		{Happening{Kind: Lane, Who: "a", At: time.Second}, "somebody else's"},
+		{Happening{Kind: Woke, At: time.Second}, "in no lane"},
+		{Happening{Kind: Lane, Who: "a", At: time.Second}, "that of another lane"},
 		{Happening{Kind: Fault, Who: "a", Lanes: []string{"x"}, At: time.Second}, `"x" was not introduced`},
 		{Happening{Kind: Sent, Who: "a", To: "client0", ID: 1, At: time.Second}, "that of another"},
 		{Happening{Kind: Copied, Who: "a", ID: 2, Of: 9, At: time.Second}, "was not sent"},

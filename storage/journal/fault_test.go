@@ -51,7 +51,10 @@ func (f *faulty) MaybeError(op errorfs.Op) error {
 // answered is there when it is well again.
 func TestDiskFails(t *testing.T) {
 	t.Parallel()
-	const step = 3
+	step := int64(3)
+	if testing.Short() {
+		step = 9
+	}
 	opened, ran := 0, 0
 	for fails := int64(1); ; fails += step {
 		disk := vfs.NewCrashableMem()
@@ -62,7 +65,7 @@ func TestDiskFails(t *testing.T) {
 		j, err := journal.Open("f", journal.Options{Identity: mine, FS: wrap(disk, f), Ahead: ahead, Logger: slog.New(slog.NewTextHandler(lockedWriter{&logging, &logged}, nil))})
 		if err == nil {
 			opened++
-			c.run(j, 150, 8, 60_000)
+			c.run(j, 150, 8, 16_000)
 			err = errors.Join(afterFailure(t, j, &logging, &logged), j.Close())
 		}
 		if f.failed.Load() == nil {
@@ -85,7 +88,7 @@ func TestDiskFails(t *testing.T) {
 		}
 		ran++
 	}
-	if opened < 20 || ran < 20 {
+	if opened < 60/int(step) || ran < 60/int(step) {
 		t.Errorf("%d faults, %d when it was open; too few to mean anything", ran, opened)
 	}
 	t.Logf("%d faults, %d when it was open", ran, opened)

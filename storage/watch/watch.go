@@ -41,7 +41,7 @@ func (h *Hub) Watch(ctx context.Context, key string, changed func()) error {
 		return fmt.Errorf("watch a row: %w", err)
 	}
 	if changed == nil {
-		return fmt.Errorf("watch row %q: nobody is to be told; give a function: %w", key, storage.ErrInvalid)
+		return fmt.Errorf("watch row %q: the callback is nil; give a function: %w", key, storage.ErrInvalid)
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("watch row %q: %w: %w", key, storage.ErrRefused, err)

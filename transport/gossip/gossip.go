@@ -135,7 +135,7 @@ func (g *Gossip) seek() {
 	for {
 		if missing := g.missing(); len(missing) > 0 {
 			if _, err := g.list.Join(missing); err != nil {
-				g.config.Logger.Debug("nobody to gossip with", "error", err)
+				g.config.Logger.Debug("no member to gossip with", "error", err)
 			}
 		}
 		timer := time.NewTimer(pause/2 + rand.N(pause/2+1))

@@ -264,23 +264,29 @@ func (l *logBook) Write(b []byte) (int, error) {
 func (l *logBook) await(t testing.TB, words ...string) (lines int) {
 	t.Helper()
 	wait(t, fmt.Sprintf("for the log to say %q", words), func() (bool, <-chan struct{}) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		lines = 0
-		for line := range strings.Lines(l.text.String()) {
-			has := 0
-			for _, word := range words {
-				if strings.Contains(line, word) {
-					has++
-				}
-			}
-			if has == len(words) {
-				lines++
-			}
-		}
-		return lines > 0, l.changed
+		var changed <-chan struct{}
+		lines, changed = l.count(words...)
+		return lines > 0, changed
 	})
 	return lines
+}
+
+// count returns how many lines have all of some words, and when to ask again.
+func (l *logBook) count(words ...string) (lines int, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		has := 0
+		for _, word := range words {
+			if strings.Contains(line, word) {
+				has++
+			}
+		}
+		if has == len(words) {
+			lines++
+		}
+	}
+	return lines, l.changed
 }
 
 // wait asks until the answer is yes, each time that something has changed.

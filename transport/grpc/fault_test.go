@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,4 +241,49 @@ func echo(conn net.Conn) {
 			}
 		}
 	}()
+}
+
+// TestHungUp: a member that was reached before, and closes each connection at once, as one that was killed does, is warned of by
+// its name, and not taken for one that is configured otherwise.
+func TestHungUp(t *testing.T) {
+	for _, encrypted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
+			bureau := newBureau(t)
+			change := func(name string) func(*Config) {
+				if !encrypted {
+					return nil
+				}
+				return bureau.shows(bureau.members, memberWish(name))
+			}
+			b := start(t, 2, change("m2"))
+			a := start(t, 1, change("m1"))
+			meet(t, a, b)
+			b.stop()
+			l := listenAgain(t, b.identity.Address)
+			t.Cleanup(func() { l.Close() })
+			go func() {
+				for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+					conn.Close()
+				}
+			}()
+			// A letter may be lost to an attempt that was refused, before the port was taken again: then another follows.
+			letters := 0
+			waitEither(t, "for the log to say that the connection was closed", func() (ok bool, here, there <-chan struct{}) {
+				lines, logged := a.log.count("level=WARN", `msg="a member cannot be reached any more"`, "name=m2", `error="it has closed the connection"`)
+				lost, dropped := a.counts.lost()
+				if lines == 0 && lost >= letters {
+					letters = lost + 1
+					a.Send(to(2, letters))
+				}
+				return lines > 0, logged, dropped
+			})
+			a.log.mu.Lock()
+			defer a.log.mu.Unlock()
+			for line := range strings.Lines(a.log.text.String()) {
+				if strings.Contains(line, "tls-ca") || strings.Contains(line, "TLS") {
+					t.Errorf("the log has %s", line)
+				}
+			}
+		})
+	}
 }

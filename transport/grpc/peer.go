@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
+	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/member"
 )
@@ -29,6 +30,7 @@ type peer struct {
 	trouble  string   // why it could not be reached, as the log has it
 	attempts int      // since a link broke
 	met      string   // where the member that was reached here last wants to be reached
+	name     string   // of that member
 	missed   bool     // the machine was told that nobody is there
 	letters  []letter // the batch before, for its memory
 	frame    api.MemberFrame
@@ -303,20 +305,30 @@ func (p *peer) lament(err error) {
 	if errors.As(err, &theirs) && theirs.what == transport.OldLife {
 		p.t.supersede(fmt.Errorf("another process has run as this member since, from a copy of its state folder or from an earlier state of its machine: the member at %s says: %s", p.address, theirs.sentence))
 	}
-	if text := err.Error(); text != p.trouble {
-		p.trouble = text
-		if refused(err) {
-			p.t.tell(fmt.Sprintf("reach member at %s: %v", p.address, err))
-		} else {
-			p.t.config.Logger.Info("a member cannot be reached", "address", p.address, "error", err)
-		}
+	if p.met != "" && secure.HungUp(err) {
+		err = errHungUp // it spoke as this one does before: there is nothing to configure
+	}
+	text := err.Error()
+	if text == p.trouble {
+		return
+	}
+	p.trouble = text
+	switch {
+	case refused(err):
+		p.t.tell(fmt.Sprintf("reach member at %s: %v", p.address, err))
+	case p.met == "":
+		p.t.config.Logger.Info("a member cannot be reached", "address", p.address, "error", err)
+	default:
+		p.t.config.Logger.Warn("a member cannot be reached any more", "name", p.name, "address", p.address, "error", err)
 	}
 }
+
+var errHungUp = errors.New("it has closed the connection")
 
 // rejoice tells the operator that the trouble is over, and the machine if it was told
 // of it.
 func (p *peer) rejoice(l *link) {
-	p.met, p.attempts = l.peer.Address, 0
+	p.met, p.name, p.attempts = l.peer.Address, l.peer.Name, 0
 	if p.missed {
 		p.missed = false
 		p.t.hint(p.met, true)

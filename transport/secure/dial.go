@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -94,10 +95,25 @@ func (p plain) Clone() credentials.TransportCredentials { return p }
 // explainPlain says why who was spoken to in plain text has hung up at once.
 func explainPlain(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
-		return errors.New("it closed the connection at once; a member with TLS needs --tls-ca FILE")
+		return errors.New(hungUp + "; a member with TLS needs --tls-ca FILE")
 	}
 	return err
 }
+
+// HungUp reports whether an error, which may have come through gRPC as text, says that the other side has closed the
+// connection before it was heard. Where it was reached in the same way before, that says nothing about encryption.
+func HungUp(err error) bool {
+	text := err.Error()
+	for _, said := range []string{hungUp, "it closed the connection during the TLS handshake", syscall.ECONNRESET.Error(), syscall.EPIPE.Error()} {
+		if strings.Contains(text, said) {
+			return true
+		}
+	}
+	return false
+}
+
+// hungUp is what a connection in plain text comes to that is closed at once.
+const hungUp = "it closed the connection at once"
 
 // lastWords is how long what the other side has said is waited for when nothing can be
 // written any more.

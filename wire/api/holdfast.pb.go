@@ -352,11 +352,19 @@ type Hello struct {
 	Client  string                 `protobuf:"bytes,4,opt,name=client,proto3" json:"client,omitempty"` // who this is, for people
 	// With session: the ids of the acquires of it that this client has not settled, which
 	// are those that it holds, waits for or gives up. It sends those again that are not
-	// answered, before its first beat on this stream.
+	// answered, before its first beat on this stream. It cancels those whose acquire or release was refused on another
+	// stream before the welcome to this hello: what is granted to them later would stay taken until the session ends.
 	Requests []uint64 `protobuf:"varint,5,rep,packed,name=requests,proto3" json:"requests,omitempty"`
 	// The latest id that this client has given: what the session has under an id up to it,
 	// and is not among requests, is ended. Leave it 0 where another client has used the session.
-	Last          uint64 `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`
+	Last uint64 `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`
+	// Which client this is: a number that it draws at random when it opens a session, or resumes one that another
+	// process has opened, and keeps for as long as it uses that. A hello with another number takes the session over: the
+	// client before is told unknown_session because of ended_by_another_client, at once or when it says hello. 0 is none:
+	// the stream goes on as whichever client the session is attached to.
+	Number uint64 `protobuf:"fixed64,7,opt,name=number,proto3" json:"number,omitempty"`
+	// The generation that the latest welcome to this session has told this client; 0 before the first.
+	Generation    uint64 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -429,6 +437,20 @@ func (x *Hello) GetRequests() []uint64 {
 func (x *Hello) GetLast() uint64 {
 	if x != nil {
 		return x.Last
+	}
+	return 0
+}
+
+func (x *Hello) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Hello) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -789,9 +811,10 @@ func (x *Beat) GetTtl() int64 {
 	return 0
 }
 
-// End ends the session. Whatever it holds is released and whatever it waits for is
+// End ends the session. All that it holds is released and all that it waits for is
 // cancelled, and told so; then comes a released with the id of the end, which ends
-// the stream.
+// the stream. What the session's client has inherited by taking it over is released
+// at the deadline of the client before.
 type End struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1080,15 +1103,19 @@ func (*Event_Beat) isEvent_Kind() {}
 func (*Event_Moved) isEvent_Kind() {}
 
 type Welcome struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	Secret        string                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`               // only in the answer that opened the session
-	Ttl           int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`                    // counts from the sending of the hello
-	Member        string                 `protobuf:"bytes,4,opt,name=member,proto3" json:"member,omitempty"`               // name of the member that answers
-	Authority     string                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"`         // address of the default space's authority; "" while there is none
-	Members       []string               `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`             // addresses of all members that serve clients, as known here
-	Cluster       string                 `protobuf:"bytes,7,opt,name=cluster,proto3" json:"cluster,omitempty"`             // its id: members of another one are no substitute
-	TtlCut        string                 `protobuf:"bytes,8,opt,name=ttl_cut,json=ttlCut,proto3" json:"ttl_cut,omitempty"` // why ttl is shorter than was wanted; "" where it is not
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Session   string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Secret    string                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`               // only in the answer that opened the session
+	Ttl       int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`                    // counts from the sending of the hello
+	Member    string                 `protobuf:"bytes,4,opt,name=member,proto3" json:"member,omitempty"`               // name of the member that answers
+	Authority string                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"`         // address of the default space's authority; "" while there is none
+	Members   []string               `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`             // addresses of all members that serve clients, as known here
+	Cluster   string                 `protobuf:"bytes,7,opt,name=cluster,proto3" json:"cluster,omitempty"`             // its id: members of another one are no substitute
+	TtlCut    string                 `protobuf:"bytes,8,opt,name=ttl_cut,json=ttlCut,proto3" json:"ttl_cut,omitempty"` // why ttl is shorter than was wanted; "" where it is not
+	Durable   []string               `protobuf:"bytes,9,rep,name=durable,proto3" json:"durable,omitempty"`             // spaces that write each decision to disks: requests that come together cost one write
+	// The client's place among those that have used the session, by their numbers: 1 for the one that has opened it, and
+	// one more for each that takes it over. 0 where no client had a number, or from an older server.
+	Generation    uint64 `protobuf:"varint,10,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1177,6 +1204,20 @@ func (x *Welcome) GetTtlCut() string {
 		return x.TtlCut
 	}
 	return ""
+}
+
+func (x *Welcome) GetDurable() []string {
+	if x != nil {
+		return x.Durable
+	}
+	return nil
+}
+
+func (x *Welcome) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 type Granted struct {
@@ -1337,7 +1378,9 @@ func (x *Refused) GetProblem() *Problem {
 	return nil
 }
 
-// Released answers a release, a cancel or an end.
+// Released answers a release, a cancel or an end. That of a lock which the client has
+// inherited by taking the session over is answered at the deadline of the client
+// before.
 type Released struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Problem       *Problem               `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"` // not set: the authority has taken it
@@ -1582,7 +1625,7 @@ type Problem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Code          string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"` // the sentence for people, without "holdfast:" and the operation
-	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`       // codes lost, unavailable
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`       // codes lost, unknown_session, unavailable
 	Limit         string                 `protobuf:"bytes,4,opt,name=limit,proto3" json:"limit,omitempty"`   // code limit
 	Value         int64                  `protobuf:"varint,5,opt,name=value,proto3" json:"value,omitempty"`
 	Space         string                 `protobuf:"bytes,6,opt,name=space,proto3" json:"space,omitempty"`
@@ -3565,14 +3608,18 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06extend\x18\x06 \x01(\v2\x13.holdfast.v1.ExtendH\x00R\x06extend\x12'\n" +
 	"\x04beat\x18\a \x01(\v2\x11.holdfast.v1.BeatH\x00R\x04beat\x12$\n" +
 	"\x03end\x18\b \x01(\v2\x10.holdfast.v1.EndH\x00R\x03endB\x06\n" +
-	"\x04kind\"\x93\x01\n" +
+	"\x04kind\"\xcb\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
 	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\x12\x16\n" +
 	"\x06client\x18\x04 \x01(\tR\x06client\x12\x1a\n" +
 	"\brequests\x18\x05 \x03(\x04R\brequests\x12\x12\n" +
-	"\x04last\x18\x06 \x01(\x04R\x04last\"\xa2\x02\n" +
+	"\x04last\x18\x06 \x01(\x04R\x04last\x12\x16\n" +
+	"\x06number\x18\a \x01(\x06R\x06number\x12\x1e\n" +
+	"\n" +
+	"generation\x18\b \x01(\x04R\n" +
+	"generation\"\xa2\x02\n" +
 	"\aAcquire\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -3616,7 +3663,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04beat\x18\t \x01(\v2\x13.holdfast.v1.BeatenH\x00R\x04beat\x12*\n" +
 	"\x05moved\x18\n" +
 	" \x01(\v2\x12.holdfast.v1.MovedH\x00R\x05movedB\x06\n" +
-	"\x04kind\"\xd0\x01\n" +
+	"\x04kind\"\x8a\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
@@ -3625,7 +3672,12 @@ const file_holdfast_proto_rawDesc = "" +
 	"\tauthority\x18\x05 \x01(\tR\tauthority\x12\x18\n" +
 	"\amembers\x18\x06 \x03(\tR\amembers\x12\x18\n" +
 	"\acluster\x18\a \x01(\tR\acluster\x12\x17\n" +
-	"\attl_cut\x18\b \x01(\tR\x06ttlCut\"_\n" +
+	"\attl_cut\x18\b \x01(\tR\x06ttlCut\x12\x18\n" +
+	"\adurable\x18\t \x03(\tR\adurable\x12\x1e\n" +
+	"\n" +
+	"generation\x18\n" +
+	" \x01(\x04R\n" +
+	"generation\"_\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x12\n" +

@@ -574,11 +574,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Admin is for whoever looks after one member.
+// Admin is for operators of one member.
 type AdminClient interface {
-	// Leave lets the member leave its cluster in good order: whoever holds something
-	// through it is told to stop. It is answered when nobody needs to wait for the member
-	// any more. The end of the call changes nothing: it goes on.
+	// Leave lets the member leave its cluster in good order: clients that hold
+	// something through it are told to stop. It is answered when no other member has to wait
+	// for this one any more. The end of the call changes nothing: it goes on.
 	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveResponse, error)
 	// Drain lets the member take nothing new, wait until nothing is held through it, and
 	// then leave.
@@ -595,12 +595,13 @@ type AdminClient interface {
 	// Reform changes what a member is in a space whose members vote (protocol consensus), and
 	// is answered when all its shards have it. Whichever member with a part may be asked.
 	Reform(ctx context.Context, in *ReformRequest, opts ...grpc.CallOption) (*JSON, error)
-	// Shards tells who votes in a space, as this member knows it.
+	// Shards tells which members vote in a space, as this member knows it.
 	Shards(ctx context.Context, in *ShardsRequest, opts ...grpc.CallOption) (*JSON, error)
 	// Suspend stops new grants of a space at once, and is answered when all that is held has
 	// been released. It holds until Resume, or until the member that was asked ends.
 	Suspend(ctx context.Context, in *SuspendRequest, opts ...grpc.CallOption) (*JSON, error)
-	// Resume lets a space grant again, whoever has suspended it, through whichever member.
+	// Resume lets a space grant again, whichever operator has suspended it and through
+	// whichever member.
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*JSON, error)
 	// OpenSpace begins a space's instance at the member again.
 	OpenSpace(ctx context.Context, in *OpenSpaceRequest, opts ...grpc.CallOption) (*JSON, error)
@@ -754,11 +755,11 @@ type Admin_SnapshotClient = grpc.ServerStreamingClient[SnapshotPiece]
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
 //
-// Admin is for whoever looks after one member.
+// Admin is for operators of one member.
 type AdminServer interface {
-	// Leave lets the member leave its cluster in good order: whoever holds something
-	// through it is told to stop. It is answered when nobody needs to wait for the member
-	// any more. The end of the call changes nothing: it goes on.
+	// Leave lets the member leave its cluster in good order: clients that hold
+	// something through it are told to stop. It is answered when no other member has to wait
+	// for this one any more. The end of the call changes nothing: it goes on.
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
 	// Drain lets the member take nothing new, wait until nothing is held through it, and
 	// then leave.
@@ -775,12 +776,13 @@ type AdminServer interface {
 	// Reform changes what a member is in a space whose members vote (protocol consensus), and
 	// is answered when all its shards have it. Whichever member with a part may be asked.
 	Reform(context.Context, *ReformRequest) (*JSON, error)
-	// Shards tells who votes in a space, as this member knows it.
+	// Shards tells which members vote in a space, as this member knows it.
 	Shards(context.Context, *ShardsRequest) (*JSON, error)
 	// Suspend stops new grants of a space at once, and is answered when all that is held has
 	// been released. It holds until Resume, or until the member that was asked ends.
 	Suspend(context.Context, *SuspendRequest) (*JSON, error)
-	// Resume lets a space grant again, whoever has suspended it, through whichever member.
+	// Resume lets a space grant again, whichever operator has suspended it and through
+	// whichever member.
 	Resume(context.Context, *ResumeRequest) (*JSON, error)
 	// OpenSpace begins a space's instance at the member again.
 	OpenSpace(context.Context, *OpenSpaceRequest) (*JSON, error)

@@ -255,6 +255,12 @@ func (c *coder) ids(v *[]protocol.ID) {
 	}
 }
 
+func (c *coder) ports(v *[]protocol.Port) {
+	for i := range list(c, v, 1) {
+		number(c, &(*v)[i])
+	}
+}
+
 func (c *coder) texts(v *[]string) {
 	for i := range list(c, v, 1) {
 		text(c, &(*v)[i])

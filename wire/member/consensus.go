@@ -290,6 +290,11 @@ func (c *coder) beat(v *shard.Beat) {
 func (c *coder) beaten(v *shard.Beaten) {
 	number(c, &v.ID)
 	c.sessions(&v.Gone)
+	for i := range list(c, &v.Taken, leastSession+2) {
+		c.session(&v.Taken[i].Session)
+		number(c, &v.Taken[i].Attached.Client)
+		number(c, &v.Taken[i].Attached.Generation)
+	}
 }
 
 func (c *coder) sessions(v *[]lock.SessionID) {

@@ -58,7 +58,7 @@ func TestAppendRefuses(t *testing.T) {
 		{consensus.Letter{Body: shard.Agree{Message: group.Message{Entries: []group.Entry{{Data: make([]byte, maxData+1)}}}}}, ErrLong},
 		{consensus.Letter{Body: shard.Forward{Ops: make([]replica.Op, shard.MostForwarded+1)}}, ErrLong},
 		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{}}}}, ErrRange},
-		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Recall + 1}}}}, ErrRange},
+		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Attach + 1}}}}, ErrRange},
 		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Acquire, Units: -1}}}}, ErrRange},
 		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Open, Client: strings.Repeat("x", maxText+1)}}}}, ErrRange},
 	} {
@@ -185,7 +185,7 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 		{"a voter beyond 64 bits", changed(marked, 4, append(full, 2, 0, 0, 0)...), group.ErrDamaged},
 		{"more operations than the bytes", changed(shard.Forward{}, 1, 2, 0, 0, 0, 0, 0), ErrLong},
 		{"more operations than are forwarded at once", append(changed(shard.Forward{}, 1, 0x81, 0x04), make([]byte, 1<<16)...), ErrLong},
-		{"an operation of no kind", changed(shard.Forward{}, 1, 1, byte(replica.Recall)+3, 0, 0, 0, 0), replica.ErrMalformed},
+		{"an operation of no kind", changed(shard.Forward{}, 1, 1, byte(replica.Attach)+5, 0, 0, 0, 0), replica.ErrMalformed},
 		{"an operation that ends early", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Open}}}, 1), replica.ErrMalformed},
 		{"an operation whose text is too long", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Break}}}, 2, 0x81, 0x20), replica.ErrMalformed},
 		{"more sessions than the bytes", changed(shard.Beat{}, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0), ErrLong},

@@ -277,10 +277,16 @@ func fill(random *rand.Rand, v reflect.Value) {
 func fillConsensus(random *rand.Rand, v reflect.Value) bool {
 	switch value := v.Addr().Interface().(type) {
 	case *replica.Kind:
-		*value = replica.Open + replica.Kind(random.UintN(uint(replica.LetIn)))
+		*value = replica.Open + replica.Kind(random.UintN(uint(replica.Attach)))
+	case *lock.Attachments: // of a client with a number; of those before it the first are known
+		*value = lock.Attachments{Attachment: lock.Attachment{Client: 1 + random.Uint64N(9), Generation: random.Uint64()}}
+		value.Former[0] = random.Uint64N(3)
 	case *replica.Op: // whatever its kind does not name is not written
 		fillKind(random, v)
 		value.Units, value.Capacity = value.Units&math.MaxInt32, value.Capacity&math.MaxInt32
+		if value.Kind == replica.Attach && value.Attached == nil {
+			value.Kind = replica.End
+		}
 		*value, _, _ = replica.TakeOp(value.Append(nil))
 	case *group.Message:
 		fillKind(random, v)

@@ -125,6 +125,10 @@ func (c *coder) poll(v *membership.Poll) {
 	c.pledges(&v.Pledges)
 	number(c, &v.Recorded)
 	enum(c, &v.Most, protocol.MaxReach)
+	for i := range list(c, &v.Closed, leastID+1) {
+		fixed(c, &v.Closed[i].Member)
+		c.ports(&v.Closed[i].Ports)
+	}
 	c.truth(&v.Installed)
 	c.truth(&v.Open)
 }
@@ -148,6 +152,7 @@ func (c *coder) pollAnswer(v *membership.PollAnswer) {
 	c.truth(&v.Leaving)
 	c.truth(&v.Empty)
 	c.ids(&v.Unheard)
+	c.ports(&v.Closed)
 }
 
 func (c *coder) join(v *membership.Join) {

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
@@ -24,6 +25,7 @@ import (
 var (
 	lease   = flag.Duration("lease", 1500*time.Millisecond, "the members' lease; a tenth of it is their patience")
 	level   = flag.String("log", "warn", "what the members write to their logs, which are shown where a test fails")
+	stay    = flag.Duration("stay", 100*time.Millisecond, "the longest time for which a worker has a lock; the shorter, the busier the members")
 	crashes = flag.Int("crashes", 2, "TestGap, TestGrantorGap, TestLeaderGap, TestLastingGap: how often a member is killed")
 	moves   = flag.Int("transfers", 60, "TestTransferGap: how often grantorship is handed over")
 	held    = flag.Int("held", 5000, "TestReconcile: how many locks are held")
@@ -34,6 +36,7 @@ var (
 var program string
 
 func TestMain(m *testing.M) {
+	parallel.Tests()
 	flag.Parse()
 	if testing.Short() {
 		goleak.VerifyTestMain(m) // nothing needs the program
@@ -42,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(withProgram(m))
 }
 
-// withProgram builds the program and runs the tests.
+// withProgram builds the program, without what debuggers read, and runs the tests.
 func withProgram(m *testing.M) int {
 	trial.DefaultSignals()
 	folder, err := os.MkdirTemp("", "holdfast-cluster-")
@@ -52,7 +55,7 @@ func withProgram(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	program = filepath.Join(folder, "holdfast")
-	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, "..").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}
@@ -124,7 +127,7 @@ func prepare(t *testing.T, settings trial.Settings) *bed {
 	settings.LogLevel = cmp.Or(settings.LogLevel, *level)
 	b := &bed{
 		T: t, ctx: ctx, cluster: trial.NewCluster(settings),
-		crew: trial.NewCrew([]string{program, "demo-worker"}, filepath.Join(settings.Folder, "register")),
+		crew: trial.NewCrew(worker(*stay), filepath.Join(settings.Folder, "register")),
 	}
 	b.began = b.crew.Now()
 	t.Cleanup(func() {
@@ -139,6 +142,11 @@ func prepare(t *testing.T, settings trial.Settings) *bed {
 		}
 	})
 	return b
+}
+
+// worker is the command of a worker.
+func worker(stay time.Duration) []string {
+	return []string{program, "demo-worker", "--stay", stay.String()}
 }
 
 // begin starts members, and workers through all of them in turn.

@@ -137,6 +137,7 @@ func layDisks(t *testing.T, workers int) *disk {
 		})
 	}
 	b := prepare(t, settings)
+	b.crew.Worker = worker(trial.ShortStay) // the log needs a new block the sooner
 	b.begin(workers)
 	return &disk{b, settings.Data}
 }

@@ -28,14 +28,14 @@
 //
 // # Figures
 //
-// The tests of figures_test.go run a small slice by default, and report what they
-// measure in their log. In full:
+// The tests of figures_test.go run a small slice by default, with workers that are slow, and
+// report what they measure in their log. In full:
 //
-//	go test ./cmd/holdfast/cluster -v -run TestGap -lease 3s -crashes 20
-//	go test ./cmd/holdfast/cluster -v -run TestGrantorGap -lease 3s -crashes 20
-//	go test ./cmd/holdfast/cluster -v -run TestLeaderGap -lease 3s -crashes 30
-//	go test ./cmd/holdfast/cluster -v -run TestLastingGap -lease 3s -crashes 40
-//	go test ./cmd/holdfast/cluster -v -run TestTransferGap -transfers 1000
+//	go test ./cmd/holdfast/cluster -v -run TestGap -stay 5ms -lease 3s -crashes 20
+//	go test ./cmd/holdfast/cluster -v -run TestGrantorGap -stay 5ms -lease 3s -crashes 20
+//	go test ./cmd/holdfast/cluster -v -run TestLeaderGap -stay 5ms -lease 3s -crashes 30
+//	go test ./cmd/holdfast/cluster -v -run TestLastingGap -stay 5ms -lease 3s -crashes 40
+//	go test ./cmd/holdfast/cluster -v -run TestTransferGap -stay 5ms -transfers 1000
 //	go test ./cmd/holdfast/cluster -v -run TestReconcile -lease 3s -held 100000
 //	go test ./cmd/holdfast/cluster -v -run TestFirstView -lease 3s -members 3,5,7,25
 package cluster

@@ -108,16 +108,18 @@ type Read struct{ ID, Index uint64 }
 
 // Group is one member's part. Its methods are called by one caller at a time.
 type Group struct {
-	config  Config
-	node    *raft.RawNode
-	log     *raft.MemoryStorage // what the journal has, but for what is being written
-	wanted  bool                // a snapshot that all members are in
-	random  *rand.Rand
-	heard   Time // the leader, or a vote was given
-	draw    Time // for how long after that nobody is asked for votes
-	forgot  bool // the leader, since then
-	beatDue Time
-	conf    *raftpb.ConfState
+	config Config
+	node   *raft.RawNode
+	log    *raft.MemoryStorage // what the journal has, but for what is being written
+	wanted bool                // a snapshot that all members are in
+	// snapshot is up to which entry the log's snapshot is, which cannot be read from there without a copy of all of it.
+	snapshot uint64
+	random   *rand.Rand
+	heard    Time // the leader, or a vote was given
+	draw     Time // for how long after that this member asks for no votes
+	forgot   bool // the leader, since then
+	beatDue  Time
+	conf     *raftpb.ConfState
 
 	writes []writing        // under way, in order, and what waits for those before it
 	asked  uint64           // the id of the latest Write
@@ -151,7 +153,7 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}
-	g := &Group{config: c, log: log, now: now, pace: pace{of: map[uint64][]Time{}, echoes: map[uint64][]byte{}}, random: rand.New(rand.NewPCG(c.Random, c.Self)), heard: now, conf: k.Snapshot.conf()}
+	g := &Group{config: c, log: log, snapshot: k.Snapshot.Index, now: now, pace: pace{of: map[uint64][]Time{}, echoes: map[uint64][]byte{}}, random: rand.New(rand.NewPCG(c.Random, c.Self)), heard: now, conf: k.Snapshot.conf()}
 	node, err := raft.NewRawNode(&raft.Config{
 		ID: c.Self, ElectionTick: int(c.Election / c.Heartbeat), HeartbeatTick: 1, Storage: shown{log, g}, Applied: k.Snapshot.Index,
 		AsyncStorageWrites: true, MaxSizePerMsg: c.Message, MaxInflightMsgs: 1024, MaxInflightBytes: c.Inflight,

@@ -107,7 +107,7 @@ func (g *Group) check(m *Message) error {
 	case m.To != g.config.Self:
 		return wrong(fmt.Sprintf("it is to member %d, and this is %d", m.To, g.config.Self))
 	case m.From == 0 || m.From == g.config.Self || m.Term == 0:
-		return wrong("it comes from nobody")
+		return wrong("it has no sender")
 	case m.Term > mostTerm:
 		return wrong(fmt.Sprintf("it is of term %d, where %d is the last", m.Term, mostTerm))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 )
 
 // drain puts into out what the library wants done, until it wants nothing more.
@@ -240,7 +241,7 @@ func (g *Group) answered(out *Output) {
 			g.must(err)
 		} else if err == nil {
 			mark := marked(s)
-			out.Restored, g.conf = &mark, s.GetMetadata().GetConfState()
+			out.Restored, g.conf, g.snapshot = &mark, s.GetMetadata().GetConfState(), mark.Index
 			out.Entries = out.Entries[:0] // they are in it
 		}
 	}
@@ -302,9 +303,28 @@ func (g *Group) Kept() uint64 {
 
 // Behind is how many entries are behind the snapshot.
 func (g *Group) Behind() uint64 {
-	snapshot, err := g.log.Snapshot()
-	g.must(err)
-	return g.seen.Applied - min(g.seen.Applied, snapshot.GetMetadata().GetIndex())
+	return g.seen.Applied - min(g.seen.Applied, g.snapshot)
+}
+
+// Lag is how many entries up to at the slowest member lacks, of those that the leader has heard and that lack at most so
+// many; 0 where this member does not lead. A member that takes a snapshot, or has just taken it, lacks what comes behind that.
+func (g *Group) Lag(at, most uint64) (entries uint64) {
+	if !g.Leading() {
+		return 0
+	}
+	g.node.WithProgress(func(_ uint64, _ raft.ProgressType, p tracker.Progress) {
+		has := p.Match
+		switch p.State {
+		case tracker.StateSnapshot:
+			has = max(has, p.PendingSnapshot)
+		case tracker.StateProbe:
+			has = max(has, p.Next-1)
+		}
+		if lacks := at - min(at, has); p.RecentActive && lacks <= most {
+			entries = max(entries, lacks)
+		}
+	})
+	return entries
 }
 
 // Mark is where a snapshot of the state stands that has applied all Entries so far.
@@ -317,8 +337,9 @@ func (g *Group) Mark() Mark {
 // Compact says that the journal has a snapshot at a mark: entries up to so many before it may go.
 // It returns the first one that stays.
 func (g *Group) Compact(at Mark, keep uint64) (first uint64) {
-	if _, err := g.log.CreateSnapshot(at.Index, at.conf(), nil); err != nil && !errors.Is(err, raft.ErrSnapOutOfDate) {
+	if _, err := g.log.CreateSnapshot(at.Index, at.conf(), nil); !errors.Is(err, raft.ErrSnapOutOfDate) {
 		g.must(err)
+		g.snapshot = at.Index
 	}
 	if at.Index > keep {
 		if err := g.log.Compact(at.Index - keep); err != nil && !errors.Is(err, raft.ErrCompacted) {

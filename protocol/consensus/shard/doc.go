@@ -37,7 +37,7 @@
 // A beat is acknowledged when a round of the group has confirmed that this member still led after the beat had
 // come. So no later leader's first entry is before it, and every client's belief, a ttl from when it sent what was
 // acknowledged, ends before the session does. Of a session that an entry under way ends no beat is
-// acknowledged.
+// acknowledged. Up to four rounds are under way at the same time.
 //
 // # Reads
 //
@@ -54,7 +54,9 @@
 // When the log has grown by Config.Every entries, the replica is copied, its parts are written to the
 // journal one after the other, and installed; of the log some entries stay for members that are a little behind. A
 // member that is further behind gets the parts, each acknowledged when its journal has it; behind the last one
-// its group hears of them, and they are its state. One that has come further by itself says so.
+// its group hears of them, and they are its state. One that has come further by itself says so. While a member takes
+// parts the leader makes no other snapshot, and what a member lacks that it hears stays in the log, up to eight times
+// Config.Every: a member far away catches up under load, too.
 //
 // # What it does not do
 //

@@ -109,15 +109,15 @@ func (l *lead) heard(s *Shard, from uint64, arrived protocol.Time, id lock.Sessi
 
 // hurry tells the members now that the entry is committed which was applied just now, through which somebody waits for
 // it: those that have asked for something in it, and those that serve the sessions about which it has decided. Where that is
-// not known all are told.
+// not known all are told, and when a session is taken over: the client before may be at any of them.
 func (l *lead) hurry(s *Shard) {
-	self := s.config.Group.Self
+	self, known := s.config.Group.Self, l.ready
 	for i := range s.latest.Ops {
+		known = known && s.latest.Ops[i].Kind != replica.Attach
 		if m := s.latest.Ops[i].ID.Member; m != self {
 			s.group.Hurry(m, &s.agreed)
 		}
 	}
-	known := l.ready
 	for i := range s.effects.Decisions {
 		d := l.deadlines[s.effects.Decisions[i].Session]
 		if known = known && d != nil && d.by != 0; !known {
@@ -151,9 +151,9 @@ func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
 		if x, lives := s.replica.Session(o.Session); lives && err == nil && l.deadlines[o.Session] == nil {
 			l.open(s, now, x.ID, x.TTL)
 		}
-	case replica.End, replica.Expire:
+	case replica.Expire:
 		delete(l.deadlines, o.Session)
-	case replica.EndIdle:
+	case replica.End, replica.EndIdle:
 		if _, lives := s.replica.Session(o.Session); !lives {
 			delete(l.deadlines, o.Session)
 		}

@@ -24,10 +24,11 @@ type Beat struct {
 	Sessions []lock.SessionID
 }
 
-// Beaten says that the sessions of a Beat live, but for those in Gone.
+// Beaten says that the sessions of a Beat live, but for those in Gone. Taken are those that were ever taken over.
 type Beaten struct {
-	ID   uint64
-	Gone []lock.SessionID
+	ID    uint64
+	Gone  []lock.SessionID
+	Taken []Taken
 }
 
 // Ask asks what is committed. Told answers it, where this member leads.

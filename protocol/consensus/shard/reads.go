@@ -12,6 +12,10 @@ import (
 // again.
 const mostWaiting = 10_000
 
+// mostRounds is how many rounds are under way at the same time, so that what comes does not wait for a round that it is too late
+// for. What comes while there are that many waits, and has the next round together.
+const mostRounds = 4
+
 // reads is what waits for a round of the group, here and where another leads.
 type reads struct {
 	// Of this member: what was asked, and, when it is known, the index that is to be applied.
@@ -21,11 +25,17 @@ type reads struct {
 	again protocol.Time
 	begun bool
 
-	// Of a leader: what a round is under way for, and what came since.
-	round          uint64 // its number; 0 for none
-	inside, behind []waiting
-	rounds         uint64
-	confirmed      []confirmed
+	// Of a leader: the rounds under way, in the order of their numbers, and what came since the last began.
+	under     []round
+	behind    []waiting
+	rounds    uint64 // the latest number
+	confirmed []confirmed
+}
+
+// round is a round of the group, and what it is to confirm.
+type round struct {
+	number uint64
+	inside []waiting
 }
 
 // confirmed is a beat that counts when an index is applied: others may have applied what this member has not
@@ -62,7 +72,7 @@ func (s *Shard) Drop(id uint64) { delete(s.reads.asked, id) }
 func (r *reads) unsend() {
 	r.order = slices.DeleteFunc(r.order, func(id uint64) bool { _, known := r.asked[id]; return !known })
 	r.fresh = append(r.fresh[:0], r.order...)
-	r.round, r.inside, r.behind, r.confirmed = 0, nil, nil, nil
+	r.under, r.behind, r.confirmed = nil, nil, nil
 }
 
 // askAgain brings what is asked to whoever leads, and does so again when there was no answer.
@@ -123,26 +133,27 @@ func (s *Shard) await(w waiting) {
 	}
 }
 
-// round begins a round for all that waits, if none is under way.
+// round begins a round for all that waits, if not too many are under way.
 func (s *Shard) round(now protocol.Time) {
 	r := &s.reads
-	if r.round != 0 || len(r.behind) == 0 || !s.Leads() {
+	if len(r.under) >= mostRounds || len(r.behind) == 0 || !s.Leads() {
 		return
 	}
 	if s.group.Read(now, r.rounds+1, &s.agreed) == nil {
 		r.rounds++
-		r.round, r.inside, r.behind = r.rounds, r.behind, nil
+		r.under, r.behind = append(r.under, round{r.rounds, r.behind}), nil
 	}
 }
 
 // confirm answers what a round was for.
 func (s *Shard) confirm(now protocol.Time, read group.Read, out *Output) {
 	r := &s.reads
-	if read.ID != r.round || s.lead == nil {
+	at := slices.IndexFunc(r.under, func(under round) bool { return under.number == read.ID })
+	if at < 0 || s.lead == nil {
 		return // of a former term
 	}
-	inside := r.inside
-	r.round, r.inside = 0, nil
+	inside := r.under[at].inside
+	r.under = slices.Delete(r.under, at, at+1)
 	for i := range inside {
 		w := &inside[i]
 		own := w.from == s.config.Group.Self
@@ -158,6 +169,13 @@ func (s *Shard) confirm(now protocol.Time, read group.Read, out *Output) {
 	}
 }
 
+// Taken is which client uses a session that was taken over, as who leads knows it. A member whose copy is behind learns so that
+// a beat was not that client's.
+type Taken struct {
+	Session  lock.SessionID
+	Attached lock.Attachment
+}
+
 // count puts sessions' ends off whose beats are confirmed.
 func (s *Shard) count(out *Output) {
 	r := &s.reads
@@ -168,6 +186,8 @@ func (s *Shard) count(out *Output) {
 		for _, id := range w.sessions {
 			if !s.lead.heard(s, w.from, w.arrived, id) {
 				b.Gone = append(b.Gone, id)
+			} else if of, _ := s.replica.Session(id); of.Attached.Generation > 1 && !protocol.Mutated("a leader says which client has a session") {
+				b.Taken = append(b.Taken, Taken{id, of.Attached.Attachment})
 			}
 		}
 		if w.from == s.config.Group.Self {

@@ -98,6 +98,8 @@ type Output struct {
 	// Decisions are what became of requests, of all members' clients. After a start they are those of
 	// long ago, too: see the package's comment.
 	Decisions []lock.Decision
+	// Attached are the sessions that another client uses than before.
+	Attached []lock.SessionID
 	// Results are of this member's operations, Beaten of its beats, Answered of its reads: the replica
 	// may be looked at now.
 	Results  []Result
@@ -114,7 +116,7 @@ type Output struct {
 func (o *Output) Reset() {
 	*o = Output{
 		Journal: o.Journal[:0], Messages: o.Messages[:0], Decisions: o.Decisions[:0], Results: o.Results[:0],
-		Beaten: o.Beaten[:0], Answered: o.Answered[:0],
+		Beaten: o.Beaten[:0], Answered: o.Answered[:0], Attached: o.Attached[:0],
 	}
 }
 
@@ -318,6 +320,7 @@ func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
 	}
 	s.replica.Apply(done, &s.effects)
 	out.Decisions = append(out.Decisions, s.effects.Decisions...)
+	out.Attached = append(out.Attached, s.effects.Attached...)
 	if s.lead != nil {
 		s.lead.hurry(s)
 	}

@@ -48,6 +48,12 @@ type world struct {
 	aloneUntil Time
 	mute       bool
 
+	// A member that is far from the others, and by how much longer a message to it or of it takes.
+	far uint64
+	way Time
+
+	every uint64 // how many entries a snapshot comes after, where that is not drawn
+
 	grants, crashes, lost, answered, moved, snapshots, taken, cuts int
 }
 
@@ -202,10 +208,14 @@ func (w *world) start(m *member) {
 	if err != nil {
 		w.fatalf("member %d: %v", m.id, err)
 	}
-	m.shard, err = New(Config{
+	config := Config{
 		Group: group.Config{Self: m.id, Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: w.seed<<20 + m.life},
 		Log:   1, Life: m.life, Every: 1 + w.rand.Uint64N(60), Keep: 1 + w.rand.Uint64N(20), Append: 1 + w.rand.IntN(400),
-	}, &Kept{Group: group.Kept{State: m.disk.state, Snapshot: mark, Records: m.disk.records}, Parts: m.disk.chunks, Begins: m.disk.begins, Number: m.disk.snapshot}, m.local(w.now))
+	}
+	if w.every > 0 {
+		config.Every, config.Keep = w.every, w.every/5
+	}
+	m.shard, err = New(config, &Kept{Group: group.Kept{State: m.disk.state, Snapshot: mark, Records: m.disk.records}, Parts: m.disk.chunks, Begins: m.disk.begins, Number: m.disk.snapshot}, m.local(w.now))
 	if err != nil {
 		w.fatalf("member %d: %v", m.id, err)
 	}
@@ -252,7 +262,11 @@ func (w *world) carry(m *member, out *Output) {
 			times = 0
 		}
 		for range times {
-			w.transit = append(w.transit, flight{due: w.now + w.delay(), from: m.id, to: e.To, message: e.Message})
+			due := w.now + w.delay()
+			if m.id == w.far || e.To == w.far {
+				due += w.way
+			}
+			w.transit = append(w.transit, flight{due: due, from: m.id, to: e.To, message: e.Message})
 		}
 	}
 	for i := range out.Decisions {

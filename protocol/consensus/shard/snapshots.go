@@ -126,11 +126,17 @@ type making struct {
 	number uint64 // the journal's
 	parts  [][]byte
 	next   uint64 // to be asked for
+	keep   uint64 // how many entries before it stay
 }
+
+// waited is for how many times Every the log grows, at most, until a member has caught up that is slow: far away, say. The
+// snapshot that it takes stays what it is, and so do the entries behind that. Without them it would need another snapshot as
+// soon as it has one, and so for ever.
+const waited = 8
 
 // make begins a snapshot where the log has grown.
 func (s *Shard) make(out *Output) {
-	if s.making == nil && s.group.Behind() >= s.config.Every {
+	if behind := s.group.Behind(); s.making == nil && behind >= s.config.Every && (!s.brings() || behind >= waited*s.config.Every) {
 		s.begin()
 	}
 	if m := s.making; m != nil && m.next == 0 && len(m.parts) > 0 {
@@ -165,7 +171,11 @@ func (s *Shard) chunk(m *making, out *Output) {
 		}, out)
 		return
 	}
-	drop := m.mark.Index - min(m.mark.Index, s.config.Keep)
+	m.keep = s.config.Keep
+	if !protocol.Mutated("a slow member catches up") {
+		m.keep = max(m.keep, s.group.Lag(m.mark.Index, waited*s.config.Every))
+	}
+	drop := m.mark.Index - min(m.mark.Index, m.keep)
 	s.askJournal(request{made: m, number: number}, func(id uint64) any {
 		return storage.Install{ID: id, Log: s.config.Log, Snapshot: m.number, Chunks: uint64(len(m.parts)), Meta: m.mark.Append(nil), Drop: max(drop, s.dropped)}
 	}, out)
@@ -184,7 +194,7 @@ func (s *Shard) made(m *making, number uint64, out *Output) {
 	}
 	if m.number > s.number {
 		s.snapshot, s.parts, s.number = m.mark.Index, uint64(len(m.parts)), m.number
-		s.dropped = max(s.dropped, s.group.Compact(m.mark, s.config.Keep)-1)
+		s.dropped = max(s.dropped, s.group.Compact(m.mark, m.keep)-1)
 	}
 }
 
@@ -286,6 +296,20 @@ type sending struct {
 
 // mostTries is how often a part is sent.
 const mostTries = 5
+
+// brings reports whether the present snapshot is on its way to a member.
+func (s *Shard) brings() bool {
+	if s.lead == nil || protocol.Mutated("a slow member catches up") {
+		return false
+	}
+	//tidy:unordered whether there is one
+	for _, t := range s.sending {
+		if t.index == s.snapshot {
+			return true
+		}
+	}
+	return false
+}
 
 // bring begins to send a snapshot.
 func (s *Shard) bring(now protocol.Time, m *group.Message, out *Output) {

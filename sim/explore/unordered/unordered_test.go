@@ -99,7 +99,7 @@ func TestPublishedFaultsAreFound(t *testing.T) {
 		{"permission", "clock follows the last message", "P1", func(c *Config) { c.Calls = 2 }, 16},
 		{"permission", "a debt is a flag", "P4", func(c *Config) { c.Members, c.Users, c.Units = 2, 3, 4 }, 12},
 		{"bakery", "still entering from the own map", "P1", func(c *Config) { c.Users = 2 }, 12},
-		{"bakery", "no memory of who has exited", "P4", func(c *Config) { c.Users = 2 }, 17},
+		{"bakery", "no memory of exited tickets", "P4", func(c *Config) { c.Users = 2 }, 17},
 	} {
 		mutation.Switch(at.rule)
 		r := explored(t, running(t, at.protocol, at.with), Limits{States: 500_000})

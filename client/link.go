@@ -1,0 +1,162 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+const (
+	// mostStreams is how many streams share a connection: half of what a member allows on one.
+	mostStreams = 500
+	// trusted is for how long after its latest frame a connection gets further streams. One
+	// that has been silent for longer may be dead without a word, and a new stream would wait
+	// until that is found.
+	trusted = time.Second
+	// phases is below what a link's phase is drawn.
+	phases = time.Hour
+)
+
+// A link is one connection to a place, and carries the streams of those Clients of this
+// process that speak to the place in the same way. Their heartbeats are due at the same
+// moments, so that the system and the member have one packet to handle for all of them.
+//
+// It is one connection and no other: when it breaks, or a stream on it is late, it gets no
+// further stream. Those that it carries go on, each until its own Client doubts it.
+type link struct {
+	door
+	of       linkKey
+	material *certificate.Material // it was made with; nil in plain text
+	conn     *grpc.ClientConn
+	phase    time.Duration // of the moments at which heartbeats are due
+
+	heard  atomic.Int64       // when it was made, or a frame came last, on the clock of the key
+	late   context.Context    // ends when a stream on it is late
+	doubts context.CancelFunc // ends it
+
+	streams int  // the links' mutex guards it, and what follows
+	closed  bool // it gets no further stream
+}
+
+// linkKey is what Clients have in common that may share a connection.
+type linkKey struct {
+	place wire.Address
+	tls   *tls.Config
+	files Files
+	clock clock.Clock
+}
+
+// links are connections that get further streams.
+type links struct {
+	mu   sync.Mutex
+	open map[linkKey][]*link
+}
+
+// ours has those of all Clients of this process: the one thing that Clients share, as those of
+// Go's net/http share the connections of its DefaultTransport.
+var ours = links{open: map[linkKey][]*link{}}
+
+// enter finds a connection to a place for one stream more, or makes one.
+func (all *links) enter(s *settings, place wire.Address) (*link, error) {
+	key := linkKey{place: place, tls: s.tls, clock: s.clock}
+	if s.files != nil {
+		key.files = *s.files
+	}
+	var material *certificate.Material
+	if s.store != nil {
+		material = s.store.Material()
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, l := range all.open[key] {
+		if l.takes(material) {
+			l.streams++
+			return l, nil
+		}
+	}
+	l := &link{door: door{place: place}, of: key, material: material, phase: s.draw(phases), streams: 1}
+	l.hears()
+	var err error
+	if l.conn, err = connect(s, &l.door, freshAttempt); err != nil {
+		return nil, err
+	}
+	l.late, l.doubts = context.WithCancel(context.Background())
+	all.open[key] = append(all.open[key], l)
+	return l, nil
+}
+
+// takes reports whether one stream more may go over the connection, from a Client that would
+// make one with material.
+func (l *link) takes(material *certificate.Material) bool {
+	same := l.material == material || l.material != nil && material != nil && l.material.Same(material)
+	return same && l.streams < mostStreams && l.of.clock.Now()-time.Duration(l.heard.Load()) < trusted
+}
+
+// hears takes note of a frame.
+func (l *link) hears() { l.heard.Store(int64(l.of.clock.Now())) }
+
+// retire lets no further stream go over a connection.
+func (all *links) retire(l *link) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.remove(l)
+}
+
+// doubt retires a connection that has not answered in time, and lets those go elsewhere that
+// wait on it for a welcome.
+func (all *links) doubt(l *link) {
+	all.retire(l)
+	l.doubts()
+}
+
+func (all *links) remove(l *link) {
+	if l.closed {
+		return
+	}
+	l.closed = true
+	if all.open[l.of] = slices.DeleteFunc(all.open[l.of], func(other *link) bool { return other == l }); len(all.open[l.of]) == 0 {
+		delete(all.open, l.of)
+	}
+}
+
+// leave takes a stream off a connection, which is closed with its last one.
+func (all *links) leave(l *link) error {
+	all.mu.Lock()
+	l.streams--
+	last := l.streams == 0
+	if last {
+		all.remove(l)
+	}
+	all.mu.Unlock()
+	if !last {
+		return nil
+	}
+	l.doubts() // it frees the context: nothing waits any more
+	return l.conn.Close()
+}
+
+// rhythm is the time between two heartbeats of a session: a third of its ttl, or up to a ninth
+// less, so that sessions whose ttls are nearly alike have the same.
+func rhythm(ttl time.Duration) time.Duration {
+	period := time.Millisecond
+	for next := period + period/8; next <= ttl/3; next += next / 8 {
+		period = next
+	}
+	return period
+}
+
+// nextBeat is when the heartbeat after the moment at is due, on this connection: at the next
+// of the moments that its phase and the rhythm make.
+func (l *link) nextBeat(at, ttl time.Duration) time.Duration {
+	period := rhythm(ttl)
+	return at + period - (at+period-l.phase%period)%period
+}

@@ -1,0 +1,41 @@
+package replica
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// attach notes which client uses a session.
+func (r *Replica) attach(s *session, o *Op, out *Effects) {
+	before := s.Attached
+	if o.Attached != nil {
+		s.Attached = before.Join(*o.Attached)
+	}
+	if before.Attachment == s.Attached.Attachment {
+		return
+	}
+	out.Attached = append(out.Attached, s.ID)
+	if before.Client != 0 {
+		s.Inherited = r.table.Last()
+		r.endWaits(s, out)
+	}
+}
+
+// endWaits ends what a session waits for that was asked for over a stream: another client uses it from now on.
+func (r *Replica) endWaits(s *session, out *Effects) {
+	var waits []requestFor
+	r.Requests(s.ID, func(number uint64, name string) {
+		if d, _ := r.Standing(s.ID, name, number); d.Kind == lock.Queued && number < lock.SingleCall {
+			waits = append(waits, requestFor{number, name})
+		}
+	})
+	slices.SortFunc(waits, func(a, b requestFor) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.name, b.name)) })
+	for _, w := range waits {
+		from := len(out.Decisions)
+		r.cancel(s, &Op{Session: s.ID, Request: w.number, Name: w.name}, out)
+		r.settle(from, out)
+	}
+	r.told = len(out.Decisions)
+}

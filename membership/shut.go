@@ -1,0 +1,69 @@
+package membership
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Spaces that are closed at a member, for the status of the others.
+//
+// A space says so at its own member (protocol.Shut). That member's answers to polls tell the
+// coordinator (PollAnswer.Closed), and its polls tell all members (Poll.Closed). No rule depends on
+// it. A coordinator that was just elected knows of a member's spaces when that has answered a poll.
+
+// Closed says which spaces' instances at a member are closed: their ports, sorted.
+type Closed struct {
+	Member protocol.ID
+	Ports  []protocol.Port
+}
+
+// shut is which spaces are closed, and where.
+type shut struct {
+	here      []protocol.Port // sorted; replaced and never changed, since it is sent
+	elsewhere []Closed        // as the coordinator has told it
+}
+
+// onShut takes that a space was closed at this member, or opened again.
+func (m *Machine) onShut(port protocol.Port, fact *protocol.Shut) {
+	i, was := slices.BinarySearch(m.shut.here, port)
+	switch {
+	case was == fact.Closed:
+		return
+	case was:
+		m.shut.here = slices.Delete(slices.Clone(m.shut.here), i, i+1)
+	default:
+		m.shut.here = slices.Insert(slices.Clone(m.shut.here), i, port)
+	}
+	m.hasten()
+}
+
+// closedAnywhere lists, for a coordinator's polls, which members have spaces closed.
+func (m *Machine) closedAnywhere() (list []Closed) {
+	for _, member := range m.reign.current().Members {
+		if ports := m.closedAt(member); len(ports) > 0 {
+			list = append(list, Closed{Member: member.ID, Ports: ports})
+		}
+	}
+	slices.SortFunc(list, func(a, b Closed) int { return cmp.Compare(a.Member, b.Member) })
+	return list
+}
+
+// closedAt lists the spaces that are closed at a member of the view, as far as is known here.
+func (m *Machine) closedAt(member election.Member) []protocol.Port {
+	if member.ID == m.self {
+		return m.shut.here
+	}
+	if m.reign != nil {
+		if t := m.reign.tracks[member.ID]; t != nil && t.tenure == member.Tenure {
+			return t.closed
+		}
+		return nil
+	}
+	if i, known := slices.BinarySearchFunc(m.shut.elsewhere, member.ID, func(c Closed, id protocol.ID) int { return cmp.Compare(c.Member, id) }); known {
+		return m.shut.elsewhere[i].Ports
+	}
+	return nil
+}

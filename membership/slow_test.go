@@ -1,0 +1,99 @@
+package membership
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// TestSlowLinks: members with a lease of 3 s and a patience of 250 ms, as by default, form a view however long a round
+// trip takes up to a fifth of the lease, and keep their leases; when their coordinator crashes there is another one.
+// Where it takes a tenth of the lease the others' leases outlive that. Those who have looked for one twice say when links are
+// too slow.
+func TestSlowLinks(t *testing.T) {
+	for _, way := range []time.Duration{1, 100, 125, 140, 150, 200, 250, 300} {
+		way *= time.Millisecond
+		t.Run(fmt.Sprint(way), func(t *testing.T) {
+			for seed := range uint64(20) {
+				n := newNet(t, seed, 3, 0, nil)
+				n.delay = func() time.Duration { return way - time.Duration(n.random.Int64N(int64(way/20))) }
+				slow := map[string]Slow{}
+				n.noted = func(p *process, note protocol.Note) {
+					if s, is := note.(Slow); is {
+						slow[p.site.name] = s
+					}
+				}
+				n.start()
+				n.gather(20*second, "a", "b", "c")
+				n.run(60 * second)
+				n.kept("a", "b", "c")
+				if said, must := len(slow), 2*way*19/20 > 250*time.Millisecond; must && said < 2 || said > 0 && 2*way < 200*time.Millisecond {
+					t.Errorf("seed %d: links are said to be slow by %v", seed, slow)
+				}
+				for name, s := range slow {
+					if s.Patience <= s.Configured || s.Trip < 2*way*9/10 || s.Trip > 2*way+10*time.Millisecond { // by a clock that may be slow
+						t.Errorf("seed %d: %s says: %v", seed, name, s)
+					}
+				}
+				n.authority().site.crash()
+				n.until(20*second, "another coordinator", func() bool { return n.authority() != nil })
+				if way <= 150*time.Millisecond {
+					for _, s := range n.sites {
+						if s.live != nil && s.live.lapses > 0 {
+							t.Errorf("seed %d: the lease of %s has not outlived the election", seed, s.name)
+						}
+					}
+				}
+				n.quiet()
+			}
+		})
+	}
+}
+
+// TestOneLateAnswer: an answer that comes late once does not have a member wait for longer than its lease allows for;
+// the next one that comes in time is believed.
+func TestOneLateAnswer(t *testing.T) {
+	n := newNet(t, 1, 2, 0, nil)
+	n.site("a").rate = 1
+	n.start("a")
+	n.run(second)
+	a, b := n.site("a").live, n.site("b")
+	survey := func() uint64 {
+		t.Helper()
+		now := a.surveys
+		n.until(5*second, "a survey", func() bool { return a.surveys > now })
+		return a.surveys
+	}
+	answer := func(number uint64, address string) {
+		t.Helper()
+		a.step(protocol.Event{Kind: protocol.Receive, From: 77, Fact: election.StatusAnswer{
+			Ask: number, Self: election.Member{Member: protocol.Member{ID: 77, Name: b.name, Address: address}}, Founders: a.config.Founders, Terms: a.terms,
+		}})
+	}
+	expect := func(want time.Duration) {
+		t.Helper()
+		if got := a.patience(); got < want || got > want+20*time.Millisecond {
+			t.Errorf("answers are waited for %v, want %v", got, want)
+		}
+	}
+	number := survey()
+	n.run(650 * time.Millisecond)
+	answer(number, "elsewhere:1") // who was not asked
+	expect(250 * time.Millisecond)
+	answer(number, b.config.Address)
+	expect(a.config.lasting())
+	n.run(50 * time.Millisecond)
+	answer(number, b.config.Address) // to the second question
+	expect(a.config.lasting())
+	answer(survey(), b.config.Address)
+	expect(250 * time.Millisecond)
+	for range 2 {
+		number = survey()
+		n.run(480 * time.Millisecond)
+		answer(number, b.config.Address)
+	}
+	expect(600 * time.Millisecond)
+}

@@ -1,0 +1,118 @@
+package bakery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// farWire is a wire on which each letter takes a while.
+type farWire struct {
+	*wire
+	way    time.Duration
+	flight []flown
+	posted [2]int // letters of each end
+}
+
+// flown is a letter on its way.
+type flown struct {
+	Letter
+	arrives time.Duration
+}
+
+// tick lets 5 ms pass, and delivers what has arrived.
+func (w *farWire) tick() {
+	w.depart()
+	w.pass(5 * time.Millisecond)
+	w.depart()
+	for len(w.flight) > 0 && w.flight[0].arrives <= w.now {
+		w.transit = append(w.transit, w.flight[0].Letter)
+		w.flight = w.flight[1:]
+		w.deliverThis(0)
+		w.depart()
+	}
+}
+
+// depart puts on its way what was said.
+func (w *farWire) depart() {
+	for _, letter := range w.transit {
+		w.posted[letter.From.ID-1]++
+		w.flight = append(w.flight, flown{letter, w.now + w.way})
+	}
+	w.transit = nil
+}
+
+// burst says thousands of letters at once, of which the first is lost, and returns how long it takes until all are heard.
+func (w *farWire) burst() time.Duration {
+	began := w.now
+	w.say(0)
+	w.transit = nil
+	for range 3000 {
+		w.say(0)
+	}
+	for len(w.ends[0].linkTo(2).queue) > 0 && w.now < began+time.Minute {
+		w.tick()
+	}
+	return w.now - began
+}
+
+// TestALinkWaitsForARoundTrip: where a round trip takes twice as long as patience, a link that is behind catches up in a few round
+// trips. Later a letter is sent once: it is not sent again before its confirmation can have come. Without the rule the link sends the
+// oldest letters again and again, and catches up by so many in each round trip.
+func TestALinkWaitsForARoundTrip(t *testing.T) {
+	defer mutation.Switch("")
+	for _, rule := range []string{"", "a link waits for a round trip"} {
+		mutation.Switch(rule)
+		w := &farWire{wire: newWire(t, 1), way: 250 * time.Millisecond}
+		w.bad = false
+		took := w.burst()
+		before := w.posted[0]
+		for range 5 {
+			w.say(0)
+			for range 400 { // 2 s
+				w.tick()
+			}
+		}
+		again := w.posted[0] - before - 5
+		if rule == "" && (took > 20*2*w.way || again > 0) {
+			t.Errorf("the link has caught up after %v, and has then sent %d of 5 letters again", took, again)
+		}
+		if rule != "" && (took <= 20*2*w.way || again == 0) {
+			t.Errorf("without the rule the link has caught up after %v, and has then sent %d of 5 letters again", took, again)
+		}
+	}
+}
+
+// TestCopiesThatComeTogetherAreHeardOnce: of copies that come at the same time one is confirmed, and once more a while later, because
+// the first confirmation may be lost.
+func TestCopiesThatComeTogetherAreHeardOnce(t *testing.T) {
+	w := &farWire{wire: newWire(t, 1), way: time.Millisecond}
+	w.bad = false
+	for range maxCopies {
+		w.say(0)
+	}
+	copies := w.transit
+	for range 100 { // all are taken and confirmed
+		w.tick()
+	}
+	before := w.posted[1]
+	w.transit = nil
+	for _, letter := range copies {
+		w.flight = append(w.flight, flown{letter, w.now})
+	}
+	w.tick()
+	if heard := w.posted[1] - before; heard != 1 {
+		t.Errorf("%d copies are confirmed %d times at once, want 1", len(copies), heard)
+	}
+	for range 100 {
+		w.tick()
+	}
+	if heard := w.posted[1] - before; heard != 2 {
+		t.Errorf("%d copies are confirmed %d times, want 2", len(copies), heard)
+	}
+	if at := w.ends[1].linksWake(); at != protocol.Never {
+		t.Errorf("the link wakes at %v, and has nothing to say", at)
+	}
+}

@@ -1,0 +1,115 @@
+package consensus
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// Which client uses a session every shard keeps that has it, and so all members know (lock.Attachments). A client that takes it
+// over comes to one of them, whose desk says so by the client's first beat. That is written down in all those shards before it is
+// answered. Where it is applied, at other members as well, the desk is told, and what the client before has waited for ends.
+
+// isFormer refuses the beat of a client that another one has taken the session over from, as far as this copy knows, and
+// reports that.
+func (m *Machine) isFormer(h *hearing) bool {
+	s, lives := h.presence.part.shard.Replica().Session(h.client.id)
+	if !lives || h.of.attached.Client == 0 || !h.of.attached.Before(s.Attached.Attachment) {
+		return false
+	}
+	h.of.err, h.of.later = holdfast.EndedByAnother, h.of.later.Join(s.Attached)
+	return true
+}
+
+// wasTaken refuses the beat of a client that another one has taken the session over from, as who leads knows, and reports that.
+func (h *hearing) wasTaken(taken []shard.Taken) bool {
+	at := slices.IndexFunc(taken, func(t shard.Taken) bool { return t.Session == h.client.id })
+	if at < 0 || h.of.attached.Client == 0 || !h.of.attached.Before(taken[at].Attached) {
+		return false
+	}
+	h.of.err, h.of.later = holdfast.EndedByAnother, h.of.later.Join(lock.Attachments{Attachment: taken[at].Attached})
+	return true
+}
+
+// attach has a beat wait until its shard knows that the client uses the session, and reports that it does, or has failed.
+func (m *Machine) attach(h *hearing, out *protocol.Effects) bool {
+	p, presence := h.presence.part, h.presence
+	s, _ := p.shard.Replica().Session(h.client.id)
+	switch {
+	case h.of.attached.Client == 0 || !s.Attached.Before(h.of.attached.Attachment):
+		return false
+	case presence.attaching != nil:
+		presence.attaching.hearings = append(presence.attaching.hearings, h)
+		return true
+	}
+	w := &work{client: h.client, presence: presence, hearings: []*hearing{h}}
+	if err := m.submit(p, replica.Op{Kind: replica.Attach, Session: h.client.id, Attached: replica.Attached(h.of.attached)}, w); err != nil {
+		h.of.err = err
+		m.counted(h, out)
+		return true
+	}
+	presence.attaching = w
+	return true
+}
+
+// attached goes on with the beats that have waited for it.
+func (m *Machine) attached(w *work, err error, out *protocol.Effects) {
+	if w.presence.attaching != w {
+		return
+	}
+	w.presence.attaching = nil
+	if errors.Is(err, holdfast.SessionExpired) {
+		w.presence.state = gone
+	}
+	for _, h := range w.hearings {
+		switch {
+		case !m.counts(h):
+		case err != nil:
+			h.of.err = err
+			m.counted(h, out)
+		default:
+			m.hear(h, out)
+		}
+	}
+}
+
+// asker is the client that asks over its stream; zero where it has no number, and for a single call.
+func (c *client) asker(request uint64) lock.Attachment {
+	if request >= lock.SingleCall || protocol.Mutated("a request says which client asks") {
+		return lock.Attachment{}
+	}
+	return c.enrolled.Attached.Attachment
+}
+
+// isInherited reports whether a request was granted to a client before the one that uses its session now.
+func (r *request) isInherited() bool {
+	if r.pieces != nil {
+		return slices.ContainsFunc(r.pieces, (*request).isInherited)
+	}
+	s, _ := r.part.shard.Replica().Session(r.client.id)
+	return r.token <= s.Inherited
+}
+
+// noteAttached tells the desk when a shard knows of a later client of a session than this member does. What was asked for here,
+// and was not granted as far as its client has been told, no call waits for any more.
+func (m *Machine) noteAttached(c *client, p *part, out *protocol.Effects) {
+	s, lives := p.shard.Replica().Session(c.id)
+	if before := c.enrolled.Attached; !lives || !before.Before(s.Attached.Attachment) {
+		return
+	} else if c.enrolled.Attached = before.Join(s.Attached); before.Client == 0 {
+		return
+	}
+	out.Reply(protocol.CallID{}, &protocol.Attached{Session: c.desk, Now: c.enrolled.Attached})
+	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+		if r := c.requests[number]; r.here && number < lock.SingleCall && (r.state != granted || r.untold != nil) {
+			m.withdraw(r, &withdrawal{}, out)
+			m.drop(r, out)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package consensus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// TestLateForClientBefore: a member has forwarded what its client has asked for, and is lost. The client's session is taken over
+// through another member before that arrives: the name is not granted, because no client would know of it. Without the rule it is.
+func TestLateForClientBefore(t *testing.T) {
+	defer mutation.Switch("")
+	for rule, held := range map[string]int{"": 1, "a request says which client asks": 2} {
+		mutation.Switch(rule)
+		if holds := heldAfterTakeover(t); holds != held {
+			t.Errorf("without %q the session holds %d names, want %d", rule, holds, held)
+		}
+	}
+}
+
+// ledWorld is three members of which one leads, and the two others.
+func ledWorld(t *testing.T) (w *world, leader, one, other *member) {
+	t.Helper()
+	w = newWorld(t, 3, 1)
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(2 * time.Second)
+	leader = w.members[w.members[0].machine.parts[0].leader-1]
+	return w, leader, w.members[int(leader.id)%3], w.members[(int(leader.id)+1)%3]
+}
+
+// sessionOfClient has a member serve the session of a client, which holds a name.
+func sessionOfClient(w *world, m *member) (id lock.SessionID, client lock.Attachments) {
+	w.Helper()
+	id = lock.SessionID{Member: 9, Number: 7}
+	client = lock.Attachments{Attachment: lock.Attachment{Client: 70, Generation: 1}}
+	w.call(m, 1, &protocol.Enroll{Session: id, TTL: time.Hour, Attached: client})
+	w.call(m, 1, &lock.Request{Session: id, ID: 1, Name: "held", WaitEnd: lock.Never})
+	w.pass(time.Second)
+	return id, client
+}
+
+// heldAfterTakeover returns how many names a session holds of which one was granted before it was taken over, and one was asked for
+// before and comes to the leader behind that.
+func heldAfterTakeover(t *testing.T) int {
+	t.Helper()
+	w, leader, lost, other := ledWorld(t)
+	id, _ := sessionOfClient(w, lost)
+
+	var late []flight
+	w.sent = func(f flight) {
+		if letter, is := f.fact.(Letter); is && f.from == lost.id {
+			if _, forward := letter.Body.(shard.Forward); forward {
+				late = append(late, f)
+			}
+		}
+	}
+	w.cut[[2]protocol.ID{lost.id, leader.id}] = true
+	w.call(lost, 2, &lock.Request{Session: id, ID: 2, Name: "late", WaitEnd: lock.Never})
+	w.pass(5 * time.Millisecond)
+	w.crash(lost, 0)
+	if len(late) == 0 {
+		t.Fatal("the request is not forwarded")
+	}
+	var adopted *protocol.Adopted
+	var beaten *protocol.Beaten
+	w.told = func(_ *member, reply *protocol.Reply) {
+		switch result := reply.Result.(type) {
+		case *protocol.Adopted:
+			adopted = result
+		case *protocol.Beaten:
+			beaten = result
+		}
+	}
+	w.call(other, 3, &protocol.Adopt{Session: id})
+	w.pass(time.Second)
+	w.call(other, 4, &protocol.Beat{Session: id, Attached: lock.Attachments{Attachment: lock.Attachment{Client: 71, Generation: 2}}})
+	w.pass(time.Second)
+	if adopted == nil || adopted.Err != nil || beaten == nil || beaten.Err != nil {
+		t.Fatalf("the session is not taken over: %+v, %+v", adopted, beaten)
+	}
+	for _, f := range late {
+		f.due = w.now + delay
+		w.transit = append(w.transit, f)
+	}
+	w.pass(time.Second)
+	table := leader.machine.parts[0].shard.Replica().Table()
+	holds, _ := table.Session(id)
+	return holds
+}
+
+// TestLaggingMemberHearsOfTakeover: a member hears its leader and has not got the entry by which a session is taken over. The leader
+// says with its answer to a beat which client has the session, and the client before is not renewed. Without the rule it is.
+func TestLaggingMemberHearsOfTakeover(t *testing.T) {
+	defer mutation.Switch("")
+	for rule, want := range map[string]error{"": holdfast.EndedByAnother, "a leader says which client has a session": nil} {
+		mutation.Switch(rule)
+		if beaten := beatenBehind(t); beaten == nil || beaten.Err != want || want != nil && beaten.Attached.Client != 71 {
+			t.Errorf("without %q the beat of the client before is answered by %+v", rule, beaten)
+		}
+	}
+}
+
+// beatenBehind returns the answer to the beat of a session's first client, at a member that lacks the entry by which another one has
+// taken that over.
+func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
+	t.Helper()
+	w, _, lags, other := ledWorld(t)
+	id, first := sessionOfClient(w, lags)
+	w.loses = func(f flight) bool {
+		letter, is := f.fact.(Letter)
+		_, agrees := letter.Body.(shard.Agree)
+		return is && agrees && f.to == lags.id && !letter.Routine()
+	}
+	w.call(other, 2, &protocol.Adopt{Session: id})
+	w.pass(time.Second)
+	w.call(other, 3, &protocol.Beat{Session: id, Attached: lock.Attachments{Attachment: lock.Attachment{Client: 71, Generation: 2}}})
+	w.pass(time.Second)
+	if s, _ := lags.machine.parts[0].shard.Replica().Session(id); s.Attached.Client != 70 {
+		t.Fatalf("the member that lags has the entry: %+v", s.Attached)
+	}
+	w.told = func(_ *member, reply *protocol.Reply) {
+		if result, is := reply.Result.(*protocol.Beaten); is {
+			beaten = result
+		}
+	}
+	w.call(lags, 4, &protocol.Beat{Session: id, Attached: first})
+	w.pass(time.Second)
+	return beaten
+}

@@ -1,0 +1,82 @@
+package shard
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+)
+
+// TestASlowMemberCatchesUp: a member needs a snapshot, and each of its parts takes a round trip in which the log grows by more
+// entries than stay in it. The leader keeps the snapshot and the entries behind it until the member has them. Without that rule
+// each snapshot is replaced before the member has it, or has been compacted away behind it, and the member never catches up.
+func TestASlowMemberCatchesUp(t *testing.T) {
+	defer mutation.Switch("")
+	const rule = "a slow member catches up"
+	for _, without := range []string{"", rule} {
+		mutation.Switch(without)
+		w := newWorld(t, 1, 3)
+		lacks, known := w.slow()
+		t.Logf("without %q: member 3 lacks %d entries", without, lacks)
+		if !known {
+			t.Fatalf("without %q: the leader knows nothing of member 3", without)
+		}
+		if w.taken == 0 && without == "" {
+			t.Error("member 3 has taken no snapshot, so it was never behind")
+		}
+		switch caught := lacks < 40; {
+		case without == "" && !caught:
+			t.Errorf("member 3 lacks %d entries", lacks)
+		case without != "" && caught:
+			t.Errorf("without the rule %q member 3 lacks only %d entries", rule, lacks)
+		}
+	}
+}
+
+// slow takes member 3 away until it needs a snapshot, puts it behind a slow link, and returns how many entries it lacks after
+// 20 s more of load.
+func (w *world) slow() (lacks uint64, known bool) {
+	w.every, w.users = 50, nil
+	for _, m := range w.members {
+		w.crash(m)
+		w.start(m)
+	}
+	away := w.members[2]
+	w.crash(away)
+	w.load(2 * time.Second)
+	w.far, w.way = away.id, 40*time.Millisecond
+	w.start(away)
+	w.load(20 * time.Second)
+	return w.leader().shard.Lacks(away.id)
+}
+
+func (w *world) leader() *member {
+	for _, m := range w.members {
+		if m.shard != nil && m.shard.Leads() {
+			return m
+		}
+	}
+	w.fatalf("no member leads")
+	return nil
+}
+
+// load has the member that leads submit an operation every 5 ms.
+func (w *world) load(d Time) {
+	for end := w.now + d; w.now < end; w.run(5 * time.Millisecond) {
+		for _, m := range w.members {
+			if m.shard == nil || !m.shard.Leads() {
+				continue
+			}
+			w.asked++
+			id := lock.SessionID{Member: m.id, Number: w.asked}
+			var out Output
+			if _, err := m.shard.Submit(m.local(w.now), replica.Op{Kind: replica.Acquire, Session: id, Request: 1, Name: fmt.Sprint(w.asked % 9)}, &out); err != nil {
+				w.fatalf("%v", err)
+			}
+			w.carry(m, &out)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Refusal makes the error of a request for a name that was not granted complete: an ErrHeld that names no holder,
+// because the wait has ended and not the request, or because the member that refuses knows none, becomes a HeldError
+// with the holder, or the ErrUnavailable that says why the space grants nothing and until when. Name returns what a
+// member is called. It asks the member's own machines, which may ask others; where that takes longer than ctx, the
+// error stays as it is.
+func (d *Driver) Refusal(ctx context.Context, port protocol.Port, lockName string, err error, name func(protocol.ID) string) error {
+	var by *lock.HeldBy
+	var held *holdfast.HeldError
+	switch {
+	case errors.As(err, &by) && by.Holder != (lock.SessionID{}):
+		return d.Explain(err, name)
+	case !errors.Is(err, holdfast.ErrHeld), errors.As(err, &held) && held.Member != "":
+		return err
+	}
+	shown, failure := askFor[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
+	if failure != nil || len(shown.Holders) == 0 {
+		return d.unheld(ctx, port, err)
+	}
+	first := shown.Holders[0]
+	told := &holdfast.HeldError{
+		Owner: cmp.Or(first.Owner, first.Client), Member: name(protocol.ID(first.Session.Member)),
+		Since: d.Wall(first.Since), Others: len(shown.Holders) - 1, Grace: first.Grace,
+	}
+	if first.Grace {
+		told.Until = max(0, first.Until-d.Now())
+	}
+	return told
+}
+
+// unheld makes of an ErrHeld that names no holder why the space grants nothing, where it does
+// not: what nothing holds is not held. Where members that are asked do not answer, one of them may hold the name.
+func (d *Driver) unheld(ctx context.Context, port protocol.Port, err error) error {
+	condition, failure := askFor[*protocol.Condition](ctx, d, port, &protocol.Inspect{})
+	if failure == nil {
+		if condition.State == protocol.Ready || condition.State == protocol.Suspended {
+			return err
+		}
+		return condition.Unavailable(d.Now(), "")
+	}
+	return fmt.Errorf("%w: no member that knows the holder has answered", err)
+}
+
+func askFor[T any](ctx context.Context, d *Driver, port protocol.Port, fact any) (answer T, err error) {
+	reply, err := d.Ask(ctx, port, fact)
+	if err != nil {
+		return answer, err
+	}
+	return AnswerTo[T](fact, reply)
+}

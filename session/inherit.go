@@ -1,0 +1,206 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A client that takes a session over inherits what the session holds. The client before it may believe in that still: it was
+// told, and may not have heard. So what the later client gives up of it stays taken until the deadline that the client before
+// has; the release is done, and answered, then. What the later client was granted itself is free at once.
+
+// giving is a release, or the end of a request, that waits until the clients before believe no longer. The zero call is one
+// that has no answer.
+type giving struct {
+	key  recallKey
+	call protocol.CallID
+	fact any // a *protocol.Release or a *protocol.Cancel of its own
+}
+
+// mostGiven is how many of them one session may have.
+const mostGiven = 16_384
+
+// inherit notes that a session's holds are those of a client before the one that uses it from now on.
+func (m *Desk) inherit(now protocol.Time, p *presence, out *protocol.Effects) {
+	if now >= p.former {
+		p.inherited = nil
+	}
+	p.former = max(p.former, p.expiresIfSet())
+	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
+		if m.config.lasts(port) {
+			continue // it says so itself
+		}
+		for _, of := range m.requestsOf(now, p, port, out) {
+			if of.Token == 0 || of.ID >= SingleCall {
+				continue
+			}
+			if p.inherited == nil {
+				p.inherited = map[recallKey]bool{}
+			}
+			p.inherited[recallKey{port: port, request: of.ID, name: of.Name}] = true
+		}
+	}
+}
+
+// isInherited reports whether a hold was granted to a client before.
+func (m *Desk) isInherited(p *presence, port protocol.Port, of *protocol.RequestOf) bool {
+	switch {
+	case of.Token == 0, of.ID >= SingleCall:
+		return false
+	case m.config.lasts(port):
+		return of.Inherited || p.isUnconfirmed()
+	}
+	return p.inherited[recallKey{port: port, request: of.ID, name: of.Name}]
+}
+
+// believedUntil is until when a client that a session was taken over from may believe in what it holds. While a lasting space
+// may not know of the later client nothing ends that.
+func (p *presence) believedUntil() protocol.Time {
+	if p.isUnconfirmed() {
+		return protocol.Never
+	}
+	return p.former
+}
+
+// isBelieved reports whether a client that a session was taken over from may believe still in something that it holds.
+func (m *Desk) isBelieved(now protocol.Time, p *presence, out *protocol.Effects) bool {
+	if now >= p.believedUntil() {
+		return false
+	}
+	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
+		for _, of := range m.requestsOf(now, p, port, out) {
+			if m.isInherited(p, port, &of) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inherits reports whether a call is about a hold that a client before may believe in. A lasting space may have one that this
+// member does not know of yet: then nothing says that it is the later client's own.
+func (m *Desk) inherits(now protocol.Time, p *presence, call protocol.CallID, key recallKey, out *protocol.Effects) bool {
+	if now >= p.believedUntil() || protocol.Mutated("an inherited name is kept for the client before") {
+		return false
+	}
+	for _, of := range m.requestsOf(now, p, key.port, out) {
+		if of.Name == key.name && (key.request == 0 || of.ID == key.request) && (key.token == 0 || of.Token == 0 || of.Token == key.token) {
+			return m.isInherited(p, key.port, &of)
+		}
+	}
+	return m.config.lasts(key.port) && call.Sink != 0 && call.Sink == p.sink
+}
+
+// keepsOne has a Release or a Cancel wait until the clients before the one that wishes it believe no longer, and reports that it
+// does, or was refused.
+func (m *Desk) keepsOne(now protocol.Time, p *presence, ev *protocol.Event, out *protocol.Effects) bool {
+	g := giving{call: ev.Call}
+	switch fact := ev.Fact.(type) {
+	case *protocol.Release:
+		kept := *fact
+		g.key, g.fact = recallKey{ev.Port, fact.Request, fact.Name, fact.Token}, &kept
+	case *protocol.Cancel:
+		kept := *fact
+		g.key, g.fact = recallKey{port: ev.Port, request: fact.Request, name: fact.Name}, &kept
+	}
+	if !m.inherits(now, p, ev.Call, g.key, out) {
+		return false
+	}
+	at := slices.IndexFunc(p.given, func(other giving) bool { return other.key == g.key })
+	switch {
+	case at >= 0 && g.call != (protocol.CallID{}):
+		p.given[at] = g // who has asked again is who is told
+	case at >= 0:
+	case len(p.given) >= mostGiven:
+		m.refuse(ev.Call, p.id, g.key.request, g.key.name, &holdfast.LimitError{Limit: "recalls", Value: mostGiven}, out)
+	default:
+		p.given = append(p.given, g)
+		m.remindGiven(p)
+	}
+	return true
+}
+
+// remindGiven has the desk look at what a client has given up when the clients before believe no longer.
+func (m *Desk) remindGiven(p *presence) {
+	if len(p.given) == 0 && (p.taking == nil || !p.taking.own) {
+		return
+	}
+	if until := p.believedUntil(); until != protocol.Never {
+		m.revokedDue.Push(until, sessionKey(p.id))
+	}
+}
+
+// giveUp does what a client has given up of what it has inherited, if the clients before believe no longer.
+func (m *Desk) giveUp(now protocol.Time, p *presence, out *protocol.Effects) {
+	if now < p.believedUntil() {
+		m.remindGiven(p)
+		return
+	}
+	given := p.given
+	p.given, p.inherited = nil, nil
+	for _, g := range given {
+		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: g.key.port, Call: g.call, Fact: g.fact}, out)
+	}
+}
+
+// onRelease passes on the release of a hold, unless the client that uses it has to stop first.
+func (m *Desk) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) {
+	p := m.alive(now, r.Session)
+	if p != nil && !m.isSuperseded(ev.Call.Sink) && (m.recallOne(now, p, ev, r, out) || m.keepsOne(now, p, ev, out)) {
+		return
+	}
+	m.onHeld(now, ev, r.Session, r.Request, r.Name, out)
+}
+
+// onCancel passes on the end of a request, unless it holds what a client before may believe in.
+func (m *Desk) onCancel(now protocol.Time, ev *protocol.Event, c *protocol.Cancel, out *protocol.Effects) {
+	if p := m.alive(now, c.Session); p == nil || m.isSuperseded(ev.Call.Sink) || !m.keepsOne(now, p, ev, out) {
+		m.onHeld(now, ev, c.Session, c.Request, c.Name, out)
+	}
+}
+
+// onExtend passes on another hold limit. One of what a client before may believe in ends no sooner than that client believes.
+func (m *Desk) onExtend(now protocol.Time, ev *protocol.Event, e *protocol.Extend, out *protocol.Effects) {
+	p := m.alive(now, e.Session)
+	if p != nil && e.Hold > 0 && m.inherits(now, p, ev.Call, recallKey{ev.Port, e.Request, e.Name, e.Token}, out) {
+		longer := *e
+		longer.Hold = max(e.Hold, min(p.believedUntil(), now+m.stretch(m.config.MaxTTL))-now)
+		ev = &protocol.Event{Kind: ev.Kind, Port: ev.Port, Call: ev.Call, Fact: &longer}
+	}
+	m.onHeld(now, ev, e.Session, e.Request, e.Name, out)
+}
+
+// endLater ends a session for the client at its stream while one before may believe in what it holds: its own holds end now,
+// and the session with those that it has inherited when they are believed in no longer. It is renewed no more.
+func (m *Desk) endLater(now protocol.Time, call protocol.CallID, p *presence, out *protocol.Effects) {
+	if p.taking == nil {
+		p.taking = &taking{}
+		m.takings = append(m.takings, p)
+	}
+	p.taking.own, p.taking.by = true, p.attached.Attachment
+	before := len(out.Replies)
+	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
+		for _, of := range m.requestsOf(now, p, port, out) {
+			if m.isInherited(p, port, &of) {
+				continue
+			}
+			cancel := &protocol.Cancel{Session: p.id, Name: of.Name, Request: of.ID}
+			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: cancel}, out)
+		}
+	}
+	out.Reply(call, &Ended{Released: releasedOf(p, out.Replies[before:])})
+	m.remindGiven(p)
+}
+
+// releasedOf are the holds of a session that have been released.
+func releasedOf(p *presence, told []protocol.Reply) (of []Lost) {
+	for _, reply := range told {
+		if d := reply.Decision; d.Kind == lock.Released && d.Session == p.id && d.Token != 0 {
+			of = append(of, Lost{Port: reply.Port, Decision: d})
+		}
+	}
+	return of
+}

@@ -1,0 +1,158 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A session is used over a stream by one client at a time, which it is attached to: see lock.Attachments. The same client comes
+// back as often as its stream breaks. A Resume by another one takes the session over, with all that it holds, and the client
+// before it is at its end: it is told so, what it says on its stream has no effect, and its next Resume is refused.
+
+// claim attaches a session to the client that resumes it, and takes it over from the client before. The error says that a
+// later client has it.
+func (m *Desk) claim(now protocol.Time, p *presence, resume *Resume, out *protocol.Effects) error {
+	next, may := p.attached.Claim(resume.Number, resume.Generation)
+	if !may && !protocol.Mutated("an earlier client is refused") {
+		return ErrTakenOver
+	}
+	before := p.attached.Attachment
+	m.takeOver(now, p, next, out)
+	if before.Client != 0 && p.attached.Attachment != before {
+		m.endWaits(now, p, resume.Requests, out)
+	}
+	return nil
+}
+
+// onCheck says whether a session is alive and that of who asks, and whether a Resume takes it over.
+func (m *Desk) onCheck(call protocol.CallID, check *Check, out *protocol.Effects) {
+	p := m.here(check.ID)
+	checked := &Renewed{Err: p.refusal(check.Secret, check.Identity)}
+	if checked.Err == nil {
+		checked.Takes, checked.Err = p.takes(check.Number, check.Generation)
+	}
+	out.Reply(call, checked)
+}
+
+// mayNotRenew says why a session is not renewed by a call: it is not that of who asks, or it was taken over from its client.
+func (m *Desk) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) error {
+	if m.ousted[call.Sink] {
+		return ErrTakenOver
+	}
+	if p != nil && renew.Proven {
+		return nil
+	}
+	return p.refusal(renew.Secret, renew.Identity)
+}
+
+// generationFor is what a Resume is answered, and no other renewal.
+func (p *presence) generationFor(renew *Renew) uint64 {
+	if !renew.resumed {
+		return 0
+	}
+	return p.attached.Generation
+}
+
+// takes reports whether a Resume takes a session over from another client. The error says that a later one has it.
+func (p *presence) takes(number, generation uint64) (takes bool, err error) {
+	next, may := p.attached.Claim(number, generation)
+	if !may && !protocol.Mutated("an earlier client is refused") {
+		return false, ErrTakenOver
+	}
+	return p.attached.Client != 0 && next.Attachment != p.attached.Attachment, nil
+}
+
+// takenElsewhere notes that a client has taken a session over through another member. Lasting spaces end themselves what the
+// client here has waited for: what the later client waits for there is listed among it.
+func (m *Desk) takenElsewhere(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
+	before := p.attached.Attachment
+	m.takeOver(now, p, next, out)
+	if before.Client == 0 || p.attached.Attachment == before {
+		return
+	}
+	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
+		if !m.config.lasts(port) {
+			m.endWaitsAt(now, p, port, nil, out)
+		}
+	}
+}
+
+// takeOver attaches a session to a later client, if next is one. The client before, which was heard here last, is told. It is
+// not given the time to stop, because what it holds is granted to no other session.
+func (m *Desk) takeOver(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
+	before := p.attached
+	p.attached = before.Join(next)
+	if before.Client == 0 || p.attached.Attachment == before.Attachment {
+		return
+	}
+	m.inherit(now, p, out)
+	p.back = nil
+	if sink := p.sink; sink != 0 {
+		out.Reply(protocol.CallID{Sink: sink}, &TakenOver{ID: p.id})
+		m.superseded[sink], m.ousted[sink] = true, true
+		m.unattach(p)
+		m.forgoOf(p, sink, out)
+	}
+}
+
+// confirm notes that all lasting spaces of a session know a client that uses it. The one before may have been renewed until now,
+// through another member.
+func (m *Desk) confirm(now protocol.Time, p *presence, a lock.Attachment) {
+	if l := p.lasting; l.attached.Before(a) {
+		l.attached, p.former = a, max(p.former, now+m.stretch(l.ttl))
+		m.remindGiven(p)
+	}
+}
+
+// isUnconfirmed reports whether a lasting space may not know yet which client uses a session: the one before may be renewed
+// through another member.
+func (p *presence) isUnconfirmed() bool {
+	return p.lasting != nil && p.lasting.attached != p.attached.Attachment
+}
+
+// forgoOf gives up the beats of a session whose renewals came from a sink.
+func (m *Desk) forgoOf(p *presence, sink uint64, out *protocol.Effects) {
+	if p.lasting == nil {
+		return
+	}
+	for _, b := range slices.Clone(p.lasting.beats) {
+		if b.waits && b.call.Sink == sink {
+			m.forgo(b, ErrTakenOver, out)
+		}
+	}
+}
+
+// endWaits ends what a session waits for that the client before has asked for over its stream: its calls have their end with it.
+// Requests are those that the later client has made itself, on a stream before.
+func (m *Desk) endWaits(now protocol.Time, p *presence, requests []uint64, out *protocol.Effects) {
+	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
+		m.endWaitsAt(now, p, port, requests, out)
+	}
+}
+
+func (m *Desk) endWaitsAt(now protocol.Time, p *presence, port protocol.Port, requests []uint64, out *protocol.Effects) {
+	for _, of := range m.requestsOf(now, p, port, out) {
+		if of.Token != 0 || of.ID >= SingleCall || slices.Contains(requests, of.ID) {
+			continue
+		}
+		if m.config.lasts(port) { // it may be granted just now, and another member tell the client before
+			m.recall(now, p, port, of, protocol.CallID{}, out)
+			continue
+		}
+		cancel := &protocol.Cancel{Session: p.id, Name: of.Name, Request: of.ID}
+		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: cancel}, out)
+	}
+}
+
+// ender is the client that ends a session over its stream; zero where it ends otherwise.
+func (p *presence) ender() lock.Attachment {
+	switch {
+	case p.taking != nil && p.taking.own:
+		return p.taking.by
+	case p.sort != Stream || p.taking != nil:
+		return lock.Attachment{}
+	}
+	return p.attached.Attachment
+}

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// Where leaders number tickets, in a twelfth of the runs whose messages are lost there is one more client, the crowd, which asks
+// for thousands of names at the same time, once, near the end of the faults. The first letters that its member then sends to
+// another one are lost, so that link is behind by more letters than are sent again at a time. The link catches up: all requests
+// of the burst are answered within 30 s of the last fault (P4). Where members are far from each other that takes up to
+// burstWays ways more: of tens of thousands of letters the link is sent twice as many in each round trip.
+
+// burstWays is how many ways one after the other a burst takes at most over slow links.
+const burstWays = 32
+
+// drawBurst draws whether there is a burst, and how large it is, from a source of chance of its own.
+func (s *settings) drawBurst(c *Config, r dice) {
+	drawn, size, before := r.IntN(12) == 0, 1500+r.IntN(3000), r.between(500*time.Millisecond, 3*time.Second)
+	if drawn && c.Protocol.Leading != nil && s.faults.Has(Loss) && s.members > 1 {
+		s.crowd, s.burst, s.locksPerSession = size, max(0, s.duration-before), 0
+	}
+}
+
+// crowd is a client that asks for many names at the same time.
+type crowd struct {
+	client *client
+	open   int // requests that are not answered
+}
+
+// addCrowd makes the client that asks for many names at the same time.
+func (w *world) addCrowd() {
+	c := w.addClient("crowd")
+	w.crowd = &crowd{client: c}
+	c.crowd = w.crowd
+}
+
+func (c *crowd) String() string { return c.client.name }
+
+// burst lets the crowd ask, and loses the first letters of its member to another one. A crowd that is not connected asks when
+// it is.
+func (n *nemesis) burst() {
+	w := n.world
+	c := w.crowd
+	if c == nil {
+		return // a script that was edited
+	}
+	to, lost := n.member("to"), w.between("lost-for", time.Millisecond, 100*time.Millisecond)
+	if l := c.client.stream.link; l != nil {
+		w.befall(Loss, w.now+lost, []string{l.member.name, to.name}, "%s asks for %d names at once, and what %s sends to %s is lost for %v", c, w.settings.crowd, l.member, to, lost)
+		n.cut(int(l.member.place), int(to.place), w.now+lost)
+	}
+	if !c.client.up || c.client.paused {
+		return
+	}
+	for i := range w.settings.crowd {
+		c.open++
+		c.client.stream.ask(w.whole(fmt.Sprintf("crowd%d", i)), c)
+	}
+	c.client.arm()
+}
+
+// granted gives the lock back at once.
+func (c *crowd) granted(r *request) {
+	c.open--
+	c.client.world.count.grants++
+	c.client.stream.abandonOrUnlock(r)
+}
+
+// failed counts the answer.
+func (c *crowd) failed(*request, error) {
+	c.open--
+	c.client.world.count.failures++
+}
+
+// extended is for nothing: the crowd asks for no other hold limit.
+func (c *crowd) extended(*request, error) {}
+
+// checkBurst sees that a burst is answered in time after what is well was healed.
+func (w *world) checkBurst(healed instant) {
+	c := w.crowd
+	if c == nil || c.client.stuck || w.now <= healed+patience+w.slower(burstWays) {
+		return
+	}
+	if c.open > 0 {
+		w.judge.violate(liveness, "%d of the %d requests that %s has made at once are not answered %v after the last fault", c.open, w.settings.crowd, c, patience+w.slower(burstWays))
+	}
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// Where members keep logs, in a sixth of the runs that have crashes and links that are cut one way a leader hears no other member near
+// the end of the faults, and crashes before it hears one again. It goes on writing down what clients ask it for, and the others get
+// that, and it learns of no majority. So it refuses a request at its wait limit, while the client says hello to another member, and a
+// later leader grants the request. When all is well no name is held that no client knows of (P4).
+
+// drawDeaf draws whether and when that happens, from a source of chance of its own.
+func (s *settings) drawDeaf(c *Config, r dice) {
+	drawn, before := r.IntN(6) == 0, r.between(4500*time.Millisecond, 7*time.Second)
+	if drawn && c.Protocol.Logs && s.faults.Has(OneWay) && s.faults.Has(Crash) && s.members > 1 && s.far.way == 0 {
+		s.deafens, s.locksPerSession = max(0, s.duration-before), 0
+		s.ttl = []time.Duration{deafTTL}
+	}
+}
+
+// What is counted of leaders that hear no other member.
+const (
+	deafAsked   = iota // a client has asked one for something,
+	deafRefused        // and what a hello lists was refused before its welcome
+	deafCount
+)
+
+var deafNames = [deafCount]string{
+	"a client asks a leader that hears no member", "a request is refused behind a hello that lists it",
+}
+
+// listDeaf lists how often that was.
+func (c *counts) listDeaf(of *Config, row func(sort, name string, n int)) {
+	if !of.Protocol.Logs || !of.Faults.Has(OneWay) || !of.Faults.Has(Crash) || of.Members == 1 {
+		return
+	}
+	for i, name := range deafNames {
+		row("deaf", name, c.deaf[i])
+	}
+}
+
+// deafNumber is how many names each client of such a leader asks for, and deafEach by how much longer than for the one before it
+// waits for each of them.
+const (
+	deafNumber = 12
+	deafEach   = 250 * time.Millisecond
+)
+
+// deafTTL is the ttl of sessions there: after half of it without an answer a client says hello to another member, and the others have
+// another leader before the session ends.
+const deafTTL = 4 * time.Second
+
+// deafen cuts what others say to a leader until it crashes, and lets its clients ask it for names of their own.
+func (n *nemesis) deafen() {
+	w := n.world
+	m, lasts := w.decider(), w.between("crashes-after", 3*time.Second, 4*time.Second)
+	if m == nil || m.paused {
+		return
+	}
+	until := w.now + lasts
+	w.hit(OneWay)
+	w.befall(OneWay, until, []string{m.name}, "%s, which leads, hears no member for %v, and crashes", m, lasts)
+	for other := range w.members {
+		n.cut(other, int(m.place), until)
+	}
+	n.strike(m, lasts-1)
+	for _, c := range w.clients[:w.settings.clients] {
+		if l := c.stream.link; !c.up || c.paused || l == nil || l.member != m || c.stream.closing {
+			continue
+		}
+		w.count.deaf[deafAsked]++
+		for i := range deafNumber {
+			want := w.whole(fmt.Sprintf("deaf%d.%d", c.number, i))
+			want.wait = time.Duration(i+1) * deafEach
+			c.stream.ask(want, handsBack{c})
+		}
+		c.arm()
+	}
+}
+
+// handsBack asks for a name, and gives it back at once.
+type handsBack struct{ client *client }
+
+func (h handsBack) String() string { return h.client.name }
+
+func (h handsBack) granted(r *request) {
+	h.client.world.count.grants++
+	h.client.stream.abandonOrUnlock(r)
+}
+
+func (h handsBack) failed(*request, error) { h.client.world.count.failures++ }
+
+func (handsBack) extended(*request, error) {}

@@ -1,0 +1,43 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+)
+
+// TestADeafLeaderLeavesNoHold: clients ask a leader that hears no other member, and it refuses requests that a client has listed in a
+// hello to another one. No name is held in the end; without the rule one is that no client knows of.
+func TestADeafLeaderLeavesNoHold(t *testing.T) {
+	defer mutation.Switch("")
+	run := func(rule string) (asked, refused, broken int) {
+		mutation.Switch(rule)
+		c := config("consensus")
+		c.Faults, c.Bias, c.Duration = 1<<Crash|1<<OneWay, Bias{Whole: true}, usualDuration
+		for seed := uint64(1); seed <= 40; seed++ {
+			if newWorld(&c, seed, nil, newCounts(false)).settings.deafens == 0 {
+				continue
+			}
+			result, err := Run(c, seed, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked += result.counts.deaf[deafAsked]
+			refused += result.counts.deaf[deafRefused]
+			if v := result.Violation; v != nil {
+				broken++
+				if v.Promise != "P4" || !strings.Contains(v.Story, "names are held or wanted") {
+					t.Fatalf("seed %d: %v", seed, v)
+				}
+			}
+		}
+		return asked, refused, broken
+	}
+	if asked, refused, broken := run(""); asked == 0 || refused == 0 || broken > 0 {
+		t.Errorf("%d times a client asked a leader that hears no member, and %d requests were refused behind a hello; %d runs are broken", asked, refused, broken)
+	}
+	if _, _, broken := run("what is refused behind a hello is cancelled"); broken == 0 {
+		t.Error("no run is broken without the rule")
+	}
+}

@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// Members that are far from each other. In an eighth of the runs that may have delays every message between two members takes
+// 40 to 300 ms longer than elsewhere, for the whole run or for a part of it. This is no fault that is healed: where it lasts for
+// the whole run, members form views, and their clients are granted what they ask for, over these links to the end. A round trip
+// takes up to a fifth of the lease then, which is as far as members keep their leases (docs/limits.md). Clients are as near to their
+// members as ever.
+
+// farStream is what is drawn from, beside the seed, whether members are far from each other.
+const farStream = 0x666172206177
+
+// leastFar is the shortest way that is far.
+const leastFar = 40 * time.Millisecond
+
+// beatWays is how many ways a heartbeat of a session takes in a space whose members keep logs: to the leader, there and back in a
+// round of the leader's, and back. A client has a beat confirmed within a quarter of its ttl, or goes to another member.
+const beatWays = 4
+
+// afar is how far members are from each other.
+type afar struct {
+	way         time.Duration // that a message between two of them takes longer; 0 means that they are near
+	from, until time.Duration // when that is so; an until of 0 means to the end
+}
+
+// drawFar draws how far members are from each other, from a source of chance of its own.
+func (s *settings) drawFar(c *Config, r dice) {
+	most := s.lease/10 - s.weather.latency
+	drawn, part := r.IntN(8) == 0 && s.faults.Has(Delay) && s.members > 1, r.IntN(2) == 0
+	far := afar{way: r.between(leastFar, max(most, leastFar)).Round(time.Millisecond)}
+	from, length := r.below(s.duration/2), r.between(s.duration/8, s.duration/2)
+	if !drawn {
+		return
+	}
+	if part {
+		far.from = from.Round(time.Millisecond)
+		far.until = far.from + length.Round(time.Millisecond)
+	}
+	s.far = far
+	if c.Protocol.Logs {
+		s.ttl = slices.DeleteFunc(s.ttl, func(ttl time.Duration) bool { return ttl > 0 && ttl < leastTTL(far.way) })
+		if len(s.ttl) == 0 {
+			s.ttl = []time.Duration{0}
+		}
+	}
+}
+
+// leastTTL is the shortest ttl of a session in a space whose members keep logs: a beat is confirmed within a quarter of it, with a fifth
+// of that for the disk and for a message that comes late.
+func leastTTL(way time.Duration) time.Duration { return 5 * beatWays * way }
+
+// now reports whether members are far from each other at a time.
+func (f *afar) now(at instant) bool {
+	return f.way > 0 && at >= instant(f.from) && (f.until == 0 || at < instant(f.until))
+}
+
+// way is how much longer a message between two members takes.
+func (w *world) way() time.Duration {
+	if !w.settings.far.now(w.now) {
+		return 0
+	}
+	return w.settings.far.way
+}
+
+// slower is how much longer than elsewhere something may take that takes so many ways one after the other.
+func (w *world) slower(ways int) time.Duration { return time.Duration(ways) * w.way() }
+
+// slow reports whether members are so far from each other that they wait for longer than the patience with which they begin, a
+// twelfth of the lease: they do where a round trip takes four fifths of that.
+func (w *world) slow() bool { return 2*w.way() > w.settings.lease/15 }
+
+// beyondSurvival reports whether members are so far from each other that a round trip takes more than a tenth of the lease. What a
+// core can promise clients without the others' cells ends with the lease then, before a client can have it renewed.
+func (w *world) beyondSurvival() bool { return 2*w.way() > w.settings.lease/10 }
+
+// What runs have to exercise of that.
+const (
+	farWhole   = iota // members are far from each other in the whole run
+	farPart           // in a part of it
+	farViewed         // a member has formed a view with others over slow links
+	farGranted        // a lock is granted there
+	farSettled        // a run has settled there
+	farCount
+)
+
+var farNames = [farCount]string{
+	"far in the whole run", "far in a part of the run", "a view is formed over slow links", "a lock is granted over slow links",
+	"a run settles over slow links",
+}
+
+// listFar lists how often that was.
+func (c *counts) listFar(of *Config, row func(sort, name string, n int)) {
+	if !of.Faults.Has(Delay) || !of.Protocol.Faults.Has(Delay) || of.Members == 1 {
+		return
+	}
+	for i, name := range farNames {
+		if i != farGranted || of.Protocol.Locks {
+			row("far", name, c.far[i])
+		}
+	}
+}
+
+// begins counts a run whose members are far from each other.
+func (f *afar) begins(c *counts) {
+	switch {
+	case f.way == 0:
+	case f.until == 0:
+		c.far[farWhole]++
+	default:
+		c.far[farPart]++
+	}
+}
+
+// afar counts what happens over slow links.
+func (w *world) afar(what int) {
+	if w.slow() {
+		w.count.far[what]++
+	}
+}

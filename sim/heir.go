@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/sim/story"
+)
+
+// In a third of the runs that have operators there is one more client, without users of its own, which takes over the session of
+// another one, as client.Resume does: while that works, is cut off, or sleeps. It keeps the session for a while, and ends it, or
+// dies. The client before is at its end, and its process starts anew. What it sent after that is not to renew it (P1): else two
+// clients would go on in one session. In half of these runs the client before sleeps while that happens, and the heir gives up at once
+// what it has inherited, as a client can that speaks gRPC itself.
+
+// drawHeirs draws whether and how often that happens, from a source of chance of its own.
+func (s *settings) drawHeirs(c *Config, r dice) {
+	drawn, every := r.IntN(3) == 0, 500*time.Millisecond+r.below(4*time.Second)
+	if drawn && c.Protocol.Locks && s.faults.Has(Operator) {
+		s.heir, s.heirs = true, every
+		s.squanders = r.IntN(2) == 0 && s.faults.Has(Pause)
+	}
+}
+
+// What is counted of sessions that are taken over.
+const (
+	inheritedTaken = iota // a client has taken one over,
+	inheritedTold         // the client before was told on its stream,
+	inheritedLate         // or was refused when it came back;
+	inheritedGiven        // the later one gives up something that the one before believes in
+	inheritedCount
+)
+
+var inheritedNames = [...]string{
+	"a session is taken over", "the client before is told", "the client before is refused", "an inherited lock is given up and believed in",
+}
+
+// listHeirs lists them.
+func (c *counts) listHeirs(of *Config, row func(sort, name string, n int)) {
+	if !of.Protocol.Locks || !of.Faults.Has(Operator) {
+		return
+	}
+	for i, name := range inheritedNames {
+		row("heir", name, c.inherited[i])
+	}
+}
+
+// addHeir makes the client that takes sessions over.
+func (w *world) addHeir() {
+	c := w.addClient("heir")
+	c.heir, c.wakeAt = true, protocol.Never
+	w.judge.users = map[lock.SessionID]*usage{}
+}
+
+// healOthers heals the clients that the run has beside those of its settings: the heir and the crowd.
+func (w *world) healOthers() {
+	for _, c := range w.clients[w.settings.clients:] {
+		c.heal()
+	}
+}
+
+// drawn is the number by which members know a client: that of this life of its process.
+func (c *client) drawn() uint64 { return uint64(c.number+1)<<32 | uint64(c.life) }
+
+// inherit lets the heir take over the session of another client.
+func (n *nemesis) inherit() {
+	w := n.world
+	if !w.settings.heir {
+		return // a script that was edited
+	}
+	c, heir := pick(w, "client", w.clients[:w.settings.clients]), w.clients[w.settings.clients]
+	p := c.stream.session
+	elsewhere := w.oneIn("elsewhere", 2) && w.protocol.Logs
+	life, closes := w.between("keeps", 500*time.Millisecond, 6*time.Second), w.butOneIn("dies", 3)
+	if !c.up || p == nil || p.at == nil || c.stream.closing || heir.up || heir.stuck {
+		return
+	}
+	w.hit(Operator)
+	w.befall(Operator, 0, []string{c.name}, "another client takes the session of %s over", c)
+	heir.estate = &presence{client: heir, id: p.id, secret: p.secret, at: p.at, tenure: p.tenure, taken: true}
+	if elsewhere {
+		heir.estate.at = nil
+	}
+	heir.estate.heirlooms = nil
+	if w.settings.squanders {
+		for _, r := range c.stream.requests {
+			if r.state == held {
+				heir.estate.heirlooms = append(heir.estate.heirlooms, r)
+			}
+		}
+		c.pause(life)
+	}
+	heir.start()
+	estate := heir.estate
+	w.do(w.now+life, func() {
+		if heir.estate == estate {
+			heir.retire(closes)
+		}
+	})
+}
+
+// inherit begins a life with the session that the client is started for.
+func (c *client) inherit() {
+	p := *c.estate
+	c.stream.session = &p
+}
+
+// squander gives up what the heir has inherited.
+func (s *stream) squander() {
+	for _, r := range s.session.heirlooms {
+		if r.believes(r.client.now()) {
+			s.client.world.count.inherited[inheritedGiven]++
+		}
+		s.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
+	}
+}
+
+// retire ends the heir, and with it the session, at once or when that expires.
+func (c *client) retire(closes bool) {
+	if closes {
+		c.close()
+	}
+	c.estate = nil
+	life := c.life
+	c.world.do(c.world.now+c.world.below("after", 500*time.Millisecond), func() {
+		if c.life == life {
+			c.crash()
+		}
+	})
+}
+
+// endSoon ends the process of a heir that has lost its session.
+func (c *client) endSoon() {
+	life := c.life
+	c.estate = nil
+	c.world.do(c.world.now, func() {
+		if c.life == life {
+			c.crash()
+		}
+	})
+}
+
+// onTakenOver ends the locks of a client whose session another one has taken over, and its process, which is started again
+// (Client.onTakenOver: there the Client ends, and its process makes another).
+func (s *stream) onTakenOver() {
+	c := s.client
+	w := c.world
+	w.trace("%s has lost session %v to another client", c, s.session.id)
+	w.tell.tell(story.Happening{Kind: story.Remark, Who: c.name, Text: "the session of " + c.name + " was taken over"})
+	for _, r := range s.requests {
+		if r.state == held {
+			s.end(r, holdfast.EndedByAnother)
+		}
+		s.settle(r)
+	}
+	s.compact()
+	s.session.over = true
+	s.session, s.lateAt = nil, protocol.Never
+	s.hangUp()
+	s.closing = true
+	c.workers, c.gathers, c.estate = c.workers[:0], nil, nil
+	life := c.life
+	w.do(w.now, func() {
+		if c.life == life {
+			c.crash()
+		}
+	})
+	w.do(w.now+w.between("again", 100*time.Millisecond, 3*time.Second), c.start)
+}
+
+// takenOver ends the stream of a client whose session another one has taken over (server: errTakenOver). The word of it may be
+// lost with the connection.
+func (e *edge) takenOver() {
+	e.link.downward("takeover")
+	if e.over {
+		return
+	}
+	if w := e.link.world; w.oneIn("lost", 4) {
+		e.over = true
+		e.link.sever(neither)
+		return
+	}
+	e.link.tell(event{kind: evGoodbye, err: session.ErrTakenOver})
+	e.finish()
+}
+
+// usage is which client uses a session, as the clients know it, and until when those before it did.
+type usage struct {
+	number uint64
+	former map[uint64]instant
+}
+
+// renews is called when a member has renewed a session for a client, by what that has sent at an instant. No client is that
+// another one has taken the session over from by then.
+func (j *judge) renews(id lock.SessionID, c *client, sent instant) {
+	if j.users == nil {
+		return
+	}
+	if len(j.users) >= forgetAt {
+		clear(j.users)
+	}
+	u, number := j.users[id], c.drawn()
+	if u == nil {
+		u = &usage{number: number, former: map[uint64]instant{}}
+		j.users[id] = u
+	}
+	switch since, former := u.former[number]; {
+	case number == u.number:
+	case !former:
+		u.former[u.number], u.number = j.clock(), number
+		c.world.count.inherited[inheritedTaken]++
+	case sent > since:
+		j.violate("P1", "%v is renewed in session %v by what it sent at %v, and another client has taken that over at %v", c, id, sent, since)
+	}
+}

@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/lock"
+)
+
+// TestASessionHasOneClient: sessions are taken over, and the clients before are told or refused, or end at their deadlines. Without
+// the first rule they take their sessions back; without the second what a later client gives up is granted while they believe in it.
+func TestASessionHasOneClient(t *testing.T) {
+	manySeeds(t)
+	defer mutation.Switch("")
+	for _, protocol := range []string{"central", "consensus"} {
+		run := func(promise, story string) (came [inheritedCount]int, broken int) {
+			c := config(protocol)
+			c.Faults, c.Coverage = 1<<Operator|1<<Partition|1<<Crash|1<<Pause, true
+			for seed := uint64(1); seed <= 40 && (promise == "" || broken == 0); seed++ {
+				result, err := Run(c, seed, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, n := range result.counts.inherited {
+					came[i] += n
+				}
+				if v := result.Violation; v != nil {
+					broken++
+					if v.Promise != promise || !strings.Contains(v.Story, story) {
+						t.Fatalf("seed %d: %v", seed, v)
+					}
+				}
+			}
+			return came, broken
+		}
+		mutation.Switch("")
+		came, broken := run("", "")
+		for i, n := range came {
+			if n == 0 {
+				t.Errorf("%s: never: %s", protocol, inheritedNames[i])
+			}
+		}
+		if broken > 0 {
+			t.Errorf("%s: %d runs are broken", protocol, broken)
+		}
+		mutation.Switch("an earlier client is refused")
+		if _, broken := run("P1", "another client has taken that over"); broken == 0 {
+			t.Errorf("%s: no run is broken without the rule", protocol)
+		}
+		mutation.Switch("an inherited name is kept for the client before")
+		if _, broken := run("P3", "who was told of no loss"); broken == 0 {
+			t.Errorf("%s: no inherited name is granted without the rule", protocol)
+		}
+	}
+}
+
+// TestTheJudgeSeesWhoUsesASession: what a client has sent before another one took its session over may be answered, and nothing else.
+func TestTheJudgeSeesWhoUsesASession(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sent    instant
+		promise string
+	}{"before": {1000, ""}, "behind": {1001, "P1"}} {
+		t.Run(name, func(t *testing.T) {
+			w := still(t, 1, 2)
+			w.judge.users = map[lock.SessionID]*usage{}
+			first, second, id := w.clients[0], w.clients[1], lock.SessionID{Member: 1, Number: 1}
+			w.now = 1000
+			w.judge.renews(id, first, 500)
+			w.judge.renews(id, second, 600)
+			w.judge.renews(id, first, tt.sent)
+			w.judge.renews(id, second, 2000)
+			judgedAs(t, w.judge, tt.promise)
+		})
+	}
+}
