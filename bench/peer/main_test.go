@@ -84,7 +84,7 @@ func limited(t *testing.T) context.Context {
 
 // required is the variable that makes a missing server a mistake instead of a test that
 // is left out.
-const required = "HOLDFAST_BENCH_PEERS"
+const required = "TEST_PEERS"
 
 // isMissing says whether an error is that of a server that is not installed, and may be.
 func isMissing(err error) bool {

@@ -36,6 +36,7 @@ type leakless struct{ *testing.M }
 
 func (l leakless) Run() (code int) {
 	trial.DefaultSignals()
+	forgetEnvironment()
 	var err error
 	if workshop, err = os.MkdirTemp("", "holdfast-workshop-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,6 +45,15 @@ func (l leakless) Run() (code int) {
 	defer os.RemoveAll(workshop)
 	goleak.VerifyTestMain(l.M, goleak.Cleanup(func(verdict int) { code = verdict }))
 	return code
+}
+
+// forgetEnvironment takes the variables away that the command reads: those of the user who runs the tests are not meant for them.
+func forgetEnvironment() {
+	for _, variable := range os.Environ() {
+		if key, _, _ := strings.Cut(variable, "="); strings.HasPrefix(key, "HOLDFAST_") {
+			os.Unsetenv(key)
+		}
+	}
 }
 
 // TestScript runs the scripts in testdata/script. Beside the usual commands they

@@ -19,13 +19,13 @@ import (
 
 // The variables that say which Cassandra tests use.
 const (
-	cassandraRunning  = "HOLDFAST_CASSANDRA" // the host:port of one that runs already
-	cassandraRequired = "HOLDFAST_STORES"    // "required": tests without one fail
+	cassandraRunning  = "TEST_CASSANDRA" // the host:port of one that runs already
+	cassandraRequired = "TEST_STORES"    // "required": tests without one fail
 )
 
 // Cassandra returns the URL of a keyspace with a random name, which a driver makes when it
-// opens it, with one replica. It is in the server at HOLDFAST_CASSANDRA=host:port or, where
-// that is not set and HOLDFAST_STORES is "required", in one that this starts at the first call
+// opens it, with one replica. It is in the server at TEST_CASSANDRA=host:port or, where
+// that is not set and TEST_STORES is "required", in one that this starts at the first call
 // and that all tests of the program share: it takes 5 to 20 s, and 0.7 GB of memory. With
 // neither the test is skipped.
 //
@@ -78,7 +78,7 @@ type CassandraNode struct {
 // CassandraNodes starts a cluster of a test's own, which the test may hurt: so many nodes, at
 // 127.0.0.1, 127.0.0.2 and so on, with one port for all. Settings are lines that are added to
 // the servers' cassandra.yaml. It takes 5 to 20 s a node and 0.7 GB of memory for each. Without
-// HOLDFAST_STORES=required the test is skipped.
+// TEST_STORES=required the test is skipped.
 func CassandraNodes(t testing.TB, count int, settings string) []*CassandraNode {
 	t.Helper()
 	askedForCassandra(t)

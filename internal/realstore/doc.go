@@ -26,14 +26,14 @@
 //
 // # Servers that are not installed
 //
-// The test is skipped, and says what is missing and how it is got. With HOLDFAST_STORES=required
+// The test is skipped, and says what is missing and how it is got. With TEST_STORES=required
 // in the environment it fails instead, which is how CI is run. etcd is then built from its
 // module (tools/etcd), once, into the user's folder for caches; without the variable it is taken
 // from there or, where it was never built, from PATH.
 //
 // A Cassandra takes 5 to 20 s and 0.7 GB. So all tests of a program share one, each with a
 // keyspace of its own, and none is started but where stores are required: with
-// HOLDFAST_STORES=required-but-cassandra all others are, and its tests are skipped.
+// TEST_STORES=required-but-cassandra all others are, and its tests are skipped.
 //
 // # Folders
 //

@@ -22,7 +22,7 @@ import (
 // required is the variable that makes a missing server a mistake instead of a test that is
 // left out. Its values are "required" and, for all servers but Cassandra's, butCassandra.
 const (
-	required     = "HOLDFAST_STORES"
+	required     = "TEST_STORES"
 	butCassandra = "required-but-cassandra"
 )
 

@@ -148,14 +148,14 @@ func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for value, want := range map[string]string{
 		"":         "skipped: no program redis-server is installed: apt-get install redis-server",
-		"required": "failed: HOLDFAST_STORES=required: no program redis-server is installed: apt-get install redis-server",
-		"some":     `failed: HOLDFAST_STORES is "some"; required and required-but-cassandra are allowed`,
+		"required": "failed: TEST_STORES=required: no program redis-server is installed: apt-get install redis-server",
+		"some":     `failed: TEST_STORES is "some"; required and required-but-cassandra are allowed`,
 
-		"required-but-cassandra": "failed: HOLDFAST_STORES=required-but-cassandra: no program redis-server is installed: apt-get install redis-server",
+		"required-but-cassandra": "failed: TEST_STORES=required-but-cassandra: no program redis-server is installed: apt-get install redis-server",
 	} {
 		r := &recorder{}
 		t.Run(value, func(t *testing.T) {
-			t.Setenv("HOLDFAST_STORES", value)
+			t.Setenv("TEST_STORES", value)
 			r.TB = t
 			realstore.Redis(r)
 		})

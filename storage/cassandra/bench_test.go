@@ -9,5 +9,5 @@ import (
 
 // BenchmarkStore measures requests as locks make them, of one goroutine and of sixteen:
 //
-//	HOLDFAST_STORES=required go test ./storage/cassandra -run '^$' -bench Store
+//	TEST_STORES=required go test ./storage/cassandra -run '^$' -bench Store
 func BenchmarkStore(b *testing.B) { storagetest.Bench(b, open(b, realstore.Cassandra(b)), 1, 16) }

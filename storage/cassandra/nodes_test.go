@@ -16,7 +16,7 @@ import (
 
 // threeNodes asks for the test that takes 2.1 GB of memory and most of a minute:
 //
-//	HOLDFAST_STORES=required go test ./storage/cassandra -run TestThreeNodes -three-nodes -v
+//	TEST_STORES=required go test ./storage/cassandra -run TestThreeNodes -three-nodes -v
 var threeNodes = flag.Bool("three-nodes", false, "test with three nodes of Cassandra, which take 2.1 GB of memory")
 
 // TestThreeNodes: with one of three nodes killed all goes on, with two killed nothing is done,
