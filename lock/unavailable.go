@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -18,3 +20,15 @@ func (u *Unavailable) Error() string { return u.Unwrap().Error() }
 
 // Unwrap returns the error for users.
 func (u *Unavailable) Unwrap() error { return &holdfast.UnavailableError{Why: u.Why, Until: u.Left} }
+
+// WhyUnavailable returns what an ErrUnavailable says beside that, and how long that lasts; "" and 0 where it does not say.
+func WhyUnavailable(err error) (why string, left time.Duration) {
+	var known *holdfast.UnavailableError
+	switch {
+	case errors.As(err, &known):
+		return known.Why, known.Until
+	case err == nil || err == holdfast.ErrUnavailable:
+		return "", 0
+	}
+	return strings.TrimPrefix(err.Error(), holdfast.ErrUnavailable.Error()+": "), 0
+}

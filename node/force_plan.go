@@ -215,6 +215,7 @@ func (n *Node) outlook(self *membership.Self) {
 			place.State = membership.Suspected
 		}
 	}
+	n.missSilent(self)
 	if n.quorumOf(self, alive) {
 		return
 	}
@@ -231,10 +232,22 @@ func (n *Node) outlook(self *membership.Self) {
 			away = append(away, fmt.Sprintf("%s (%s)", place.Name, n.heardText(place.ID)))
 		}
 	}
-	self.Why = fmt.Sprintf("the quorum is lost: of the founders of view %d only %s can be heard, without %s. No lock is granted until enough of them are back: start them",
+	self.Why = fmt.Sprintf("the quorum is lost: of the voters of view %d only %s can be heard, without %s. No lock is granted until enough of them are back: start them",
 		v.Number, wire.Phrase(here), wire.Phrase(away))
 	if ask != "" {
 		self.Why += fmt.Sprintf(". Only if they are lost for good: holdfast force-view --server %s --members %s", ask, strings.Join(here, ","))
+	}
+}
+
+// missSilent counts the voters that are silent among the missing: a member that has no part in the view has seen nobody leave it.
+func (n *Node) missSilent(self *membership.Self) {
+	for i := range self.Members {
+		place := &self.Members[i]
+		missed := func(m membership.Missing) bool { return m.ID == place.ID }
+		if place.Founder && place.State == membership.Suspected && !slices.ContainsFunc(self.Missing, missed) {
+			since, _ := n.roll.last(place.ID) // 0, when this life began, where it was not heard in that
+			self.Missing = append(self.Missing, membership.Missing{ID: place.ID, Name: place.Name, Address: place.Address, Since: since})
+		}
 	}
 }
 

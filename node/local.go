@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/session"
@@ -22,6 +24,7 @@ type localSession struct {
 	ends   []deadline // of what it holds: the member's lease first
 	called func(protocol.ID) string
 	port   func(space string) protocol.Port
+	who    func(context.Context) (*membership.Self, error)
 	id     lock.SessionID
 	sink   uint64
 	last   atomic.Uint64 // number of a call, but for those that acquire or release
@@ -64,14 +67,16 @@ type wait struct {
 var _ holdfast.Backing = (*localSession)(nil)
 
 // openLocal opens a session of the process, whose locks end at one of these, the first of which is the lease's end.
-// Called tells the names of members, and port that of a space.
-func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID) string, port func(string) protocol.Port) (*localSession, error) {
+// Called tells the names of members, port that of a space, and who what the member knows of itself.
+func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID) string, port func(string) protocol.Port,
+	who func(context.Context) (*membership.Self, error)) (*localSession, error) {
 	c, begin := driver.Clock()
 	s := &localSession{
 		driver:    driver,
 		ends:      make([]deadline, len(ends)),
 		called:    called,
 		port:      port,
+		who:       who,
 		alarms:    clock.NewAlarms(c),
 		begin:     begin,
 		extending: make(chan struct{}, 1),

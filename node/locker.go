@@ -289,7 +289,11 @@ func (s *localSession) refusal(err error) error {
 func (s *localSession) refused(port protocol.Port, name string, err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), refusalLimit)
 	defer cancel()
-	return s.driver.Refusal(ctx, port, name, s.refusal(err), s.called)
+	err = s.driver.Refusal(ctx, port, name, s.refusal(err), s.called)
+	if self, failure := s.who(ctx); failure == nil {
+		err = self.Unavailable(s.driver.Now(), err)
+	}
+	return err
 }
 
 // hold makes the lock of a grant, and registers it for what may become of it.

@@ -413,7 +413,7 @@ func (n *Node) openSession() (*localSession, error) {
 	if n.sessions == nil {
 		return nil, holdfast.ErrClosed
 	}
-	s, err := openLocal(n.driver, n.deadlines(), n.called, n.portOf)
+	s, err := openLocal(n.driver, n.deadlines(), n.called, n.portOf, n.Who)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package node_test
 import (
 	"context"
 	"errors"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,6 +56,55 @@ func TestRefusalsOfAFollower(t *testing.T) {
 			case errors.Is(err, holdfast.ErrHeld) && err.Error() == `lock "x": held: no member that knows the holder has answered`:
 			default:
 				t.Errorf("when the holder's member is lost: %v, want why", err)
+			}
+		})
+	}
+}
+
+// TestRefusalsWithoutAQuorum: a member that has lost the others says in each refusal who they are, and since when it misses
+// them; its status counts them among the missing, though no view without them was ever made.
+func TestRefusalsWithoutAQuorum(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{"central", "grantor", "permission", "bakery", "consensus"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			c := startCluster(t, 3, steady, func(config *node.Config) {
+				config.Spaces = []node.Space{{Name: "default", Protocol: protocol}}
+				if protocol == "consensus" {
+					config.Data = t.TempDir()
+				}
+			})
+			left := c.nodes[0]
+			lost := []string{c.nodes[1].Name(), c.nodes[2].Name()}
+			for _, i := range []int{1, 2} {
+				if err := node.Crash(c.nodes[i]); err != nil {
+					t.Fatal(err)
+				}
+				c.nodes[i] = nil
+			}
+			ctx := bounded(t)
+			again := time.NewTicker(50 * time.Millisecond)
+			defer again.Stop()
+			missing := func() (names []string) {
+				self, err := left.Who(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range self.Missing {
+					names = append(names, m.Name)
+				}
+				return names
+			}
+			for len(missing()) < len(lost) {
+				<-again.C
+			}
+			if names := slices.Sorted(slices.Values(missing())); !slices.Equal(names, lost) {
+				t.Errorf("%v are missing, want %v", names, lost)
+			}
+			_, err := left.Lock(ctx, "x", holdfast.Wait(300*time.Millisecond))
+			var told *holdfast.UnavailableError
+			if !errors.As(err, &told) || !regexp.MustCompile(`the quorum is lost: .* without ([bc] \(last heard of at .*\))+`).MatchString(told.Why) {
+				t.Errorf("refused with %v, want who is missing, and since when", err)
 			}
 		})
 	}

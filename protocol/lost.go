@@ -3,7 +3,6 @@ package protocol
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/holdfast-locks/holdfast/lock"
 )
@@ -44,8 +43,7 @@ func (l *Lost) Why() string {
 	case 1:
 		return names[0] + " was lost, and what was promised there has not run out yet"
 	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last] + " were lost, and what was promised there has not run out yet"
+	return Phrase(names) + " were lost, and what was promised there has not run out yet"
 }
 
 // Unavailable is the ErrUnavailable of a request that was not granted because the space stands as

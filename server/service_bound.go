@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -75,8 +74,8 @@ func (s *service) whyUnavailable(err error) error {
 	ctx, cancel := context.WithTimeout(s.life, explainLimit)
 	defer cancel()
 	self, failure := s.who(ctx)
-	if failure != nil || self.Why == "" {
+	if failure != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s", err, self.Why)
+	return self.Unavailable(s.now(), err)
 }

@@ -38,7 +38,7 @@ func (s *service) refusal(o *order, err error) error {
 	if over || late {
 		err = holdfast.ErrHeld
 	}
-	err = s.explain(o.space, name, err)
+	err = s.whyUnavailable(s.explain(o.space, name, err))
 	var known *holdfast.HeldError
 	if late && errors.Is(err, holdfast.ErrHeld) && !errors.As(err, &known) { // no holder is known, and no decision has come
 		err = &holdfast.UnavailableError{Why: "the member that decides does not answer"}

@@ -67,7 +67,7 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 	case renewed.Err == nil:
 		return renewed, nil
 	case holdfast.Why(renewed.Err) != "" && renewed.Err != session.ErrUnknown, errors.Is(renewed.Err, holdfast.ErrUnavailable), errors.Is(renewed.Err, session.ErrForeign):
-		return nil, renewed.Err
+		return nil, s.whyUnavailable(renewed.Err)
 	default:
 		return nil, errSession(c.id)
 	}
@@ -83,7 +83,7 @@ func (s *service) check(c credentials) error {
 func (s *service) mayResume(check *session.Check) (takes bool, err error) {
 	checked, err := ask[*session.Renewed](s, protocol.Below, check)
 	if err == nil && checked.Err != nil {
-		err = notYours(check.ID, checked.Err)
+		err = s.whyUnavailable(notYours(check.ID, checked.Err))
 	}
 	return err == nil && checked.Takes, err
 }
@@ -144,7 +144,7 @@ func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err
 	}
 	switch {
 	case errors.Is(ended.Err, session.ErrForeign), errors.Is(ended.Err, holdfast.ErrUnavailable):
-		return answer, failed("end", "", "", ended.Err)
+		return answer, failed("end", "", "", s.whyUnavailable(ended.Err))
 	case ended.Err != nil:
 		return answer, failed("end", "", "", errSession(c.id))
 	}

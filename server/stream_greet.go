@@ -139,7 +139,7 @@ func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *tol
 	}
 	renewed := answer.(*session.Renewed)
 	if renewed.Err != nil {
-		return notYours(id, renewed.Err)
+		return s.server.service.whyUnavailable(notYours(id, renewed.Err))
 	}
 	for _, lost := range renewed.Lost {
 		s.say(lostGrant(lost.Port, &lost.Decision))

@@ -230,7 +230,7 @@ func (m *Desk) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Ef
 	slices.SortFunc(a.found, func(x, y finding) int { return int(x.port) - int(y.port) })
 	p, err := m.find(a.id), m.closing.refusal()
 	if err == nil && a.unsure != nil {
-		err = errUnsure
+		err = unsure(a.unsure)
 	}
 	serves := p != nil && !p.over
 	if serves {

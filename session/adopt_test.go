@@ -465,3 +465,20 @@ func TestStreamComesBackFromElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestAnUnsureSpaceSaysWhy: where a space does not know whether it has a session the answer says why, and until when that lasts.
+func TestAnUnsureSpaceSaysWhy(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.vault.err = &lock.Unavailable{Why: "m2 and m3 are missing", Left: 2 * time.Second}
+	r := answered[*session.Renewed](d, d.ask(1, protocol.Below, resumeOf(id)))
+	var told *holdfast.UnavailableError
+	if r == nil || !errors.As(r.Err, &told) || told.Why != "whether the session lives is not known: m2 and m3 are missing" || told.Until != 2*time.Second {
+		t.Errorf("answered %+v", r)
+	}
+	d.vault.err = holdfast.ErrUnavailable
+	r = answered[*session.Renewed](d, d.ask(1, protocol.Below, resumeOf(id)))
+	if r == nil || !errors.As(r.Err, &told) || told.Why != "whether the session lives is not known: no member that knows has answered" {
+		t.Errorf("without a reason it is answered %+v", r)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 )
 
 // unknown is an ended session, or a wrong secret: the two are not told apart. Its
@@ -37,6 +38,16 @@ var ErrTakenOver error = takenOver{}
 // a restart it would grant what the session's client still believes in.
 var errForgetful = fmt.Errorf("%w: the member cannot write its stable cell, so it promises nothing", holdfast.ErrUnavailable)
 
+// unsure is the answer about a session of which a lasting space does not know whether it lives: with why it does not, and how
+// long that lasts.
+func unsure(err error) error {
+	why, left := lock.WhyUnavailable(err)
+	if why == "" {
+		why = "no member that knows has answered"
+	}
+	return &lock.Unavailable{Why: "whether the session lives is not known: " + why, Left: left}
+}
+
 // Why nothing can be promised to a client here, though another member may.
 var (
 	errJoining  = fmt.Errorf("%w: this member is in no view yet; another may serve", holdfast.ErrUnavailable)
@@ -45,6 +56,5 @@ var (
 	errDraining = fmt.Errorf("%w: this member is being drained; another may serve", holdfast.ErrUnavailable)
 	errBeats    = fmt.Errorf("%w: too many renewals wait until a space keeps their sessions; try again", holdfast.ErrUnavailable)
 	errFull     = fmt.Errorf("%w: this member has too many sessions to take over another; another may serve", holdfast.ErrUnavailable)
-	errUnsure   = fmt.Errorf("%w: a space cannot say whether it has the session; try again", holdfast.ErrUnavailable)
 	errExcess   = fmt.Errorf("%w: the session has lost more than this member can tell", holdfast.ErrLost)
 )

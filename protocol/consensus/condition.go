@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -103,7 +104,7 @@ func (m *Machine) trouble() string {
 		if why := m.lacksVoters(at, voters); why != "" {
 			return why
 		}
-		return fmt.Sprintf("no leader is known of shard %d; that takes %d of %d members", at, len(voters)/2+1, len(voters))
+		return fmt.Sprintf("no leader is known of shard %d; that takes %d of %d voters", at, len(voters)/2+1, len(voters)) + m.unheard(m.parts[at], voters)
 	}
 	if m.view == nil {
 		return "this member is in no view yet, and takes no clients before it is"
@@ -129,6 +130,31 @@ func (m *Machine) lacksVoters(at int, voters []uint64) string {
 			at, len(voters)/2+1, len(voters), here, strings.Join(away, " and "))
 	}
 	return ""
+}
+
+// unheard names the voters that are silent; "" where none is known to be. Of the leader that is lost, and of all where this member
+// was that, it knows for how long: they were heard all the time. Of the others that they would have said something within an election
+// timeout.
+func (m *Machine) unheard(p *part, voters []uint64) string {
+	var silent []string
+	for _, id := range voters {
+		heard := m.heard[protocol.ID(id)]
+		followed := id == p.former || uint64(m.config.Self) == p.former
+		switch {
+		case id == uint64(m.config.Self) || m.now < heard+m.election():
+		case followed && heard > 0:
+			silent = append(silent, fmt.Sprintf("%s (silent for %v)", m.nameOf(protocol.ID(id)), (m.now-heard).Truncate(100*time.Millisecond)))
+		case m.now >= p.turned+m.election():
+			silent = append(silent, m.nameOf(protocol.ID(id)))
+		}
+	}
+	switch len(silent) {
+	case 0:
+		return ""
+	case 1:
+		return ": " + silent[0] + " is missing"
+	}
+	return ": " + protocol.Phrase(silent) + " are missing"
 }
 
 // removed reports whether this member takes no part any more in some shard: so its own log says, or whoever leads where the log

@@ -16,7 +16,7 @@ type listing struct {
 func (m *Machine) list(call protocol.CallID, page *protocol.Scan, out *protocol.Effects) {
 	switch {
 	case m.failed != nil || !m.hasBegun() || m.view == nil && !page.Stale:
-		out.Reply(call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+		out.Reply(call, &protocol.Unanswered{Err: m.errUndecided()})
 	case page.Stale:
 		m.listed(call, page, out)
 	case m.operators >= m.config.Operators:

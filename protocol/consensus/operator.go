@@ -68,7 +68,7 @@ func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 func (m *Machine) question(q *inquiry, stale bool, out *protocol.Effects) {
 	switch {
 	case m.failed != nil || q.part.shard == nil || m.view == nil && !stale:
-		out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+		out.Reply(q.call, &protocol.Unanswered{Err: m.errUndecided()})
 	case stale:
 		m.show(q, out)
 	case m.operators >= m.config.Operators:
@@ -143,21 +143,21 @@ func (m *Machine) unanswered(id uint64, out *protocol.Effects) {
 		if q.survey.missing > 0 {
 			q.survey.missing = 0 // one answer for all
 			m.operators--
-			out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+			out.Reply(q.call, &protocol.Unanswered{Err: m.errUndecided()})
 		}
 	case q.listing != nil:
 		if q.listing.missing > 0 {
 			q.listing.missing = 0 // one answer for all
 			m.operators--
-			out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+			out.Reply(q.call, &protocol.Unanswered{Err: m.errUndecided()})
 		}
 	case q.adoption == nil:
 		m.operators--
-		out.Reply(q.call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+		out.Reply(q.call, &protocol.Unanswered{Err: m.errUndecided()})
 	case q.adoption.missing > 0:
 		q.adoption.missing = 0 // one answer for all
 		m.adoptions--
-		out.Reply(q.call, &protocol.Adopted{Err: fmt.Errorf("%w: no quorum of the space's members says whether the session lives", holdfast.ErrUnavailable)})
+		out.Reply(q.call, &protocol.Adopted{Err: m.errUndecided()})
 	}
 }
 
@@ -199,7 +199,7 @@ func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol
 	}
 	p := m.partOf(f.Name)
 	if m.failed != nil || p.shard == nil || m.view == nil {
-		out.Reply(call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+		out.Reply(call, &protocol.Unanswered{Err: m.errUndecided()})
 		return
 	}
 	if err := p.endsByItself(f.Name); err != nil {
@@ -259,7 +259,7 @@ func (m *Machine) onTransfer(call protocol.CallID, to protocol.ID, out *protocol
 	err := error(nil)
 	switch {
 	case m.failed != nil || m.parts[0].shard == nil:
-		err = holdfast.ErrUnavailable
+		err = m.errUndecided()
 	case !slices.Contains(m.parts[0].shard.Members().Voters, uint64(to)):
 		err = fmt.Errorf("%w: it has no vote in this space, so it can lead nothing", holdfast.ErrConflict)
 	case m.operators >= m.config.Operators:

@@ -25,6 +25,7 @@ type part struct {
 	stirred bool // something has happened to a suspension
 	wake    protocol.Time
 	leader  uint64
+	former  uint64           // who led before that
 	turned  protocol.Time    // when that came to be known
 	reign   uint64           // in which this member has last led
 	outside bool             // another member that led said that this one takes no part any more
@@ -360,7 +361,7 @@ func (m *Machine) carry(p *part, out *protocol.Effects) {
 		out.Note(protocol.Serving{Reign: reign})
 	}
 	if leader := p.shard.Leader(); leader != p.leader {
-		p.leader, p.turned = leader, m.now
+		p.leader, p.former, p.turned = leader, p.leader, m.now
 		m.turned(p, out)
 		m.stray(p)
 	}

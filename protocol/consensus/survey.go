@@ -22,7 +22,7 @@ type survey struct {
 func (m *Machine) survey(call protocol.CallID, ends *protocol.Break, stale bool, out *protocol.Effects) {
 	switch {
 	case m.failed != nil || !m.hasBegun() || m.view == nil && !stale:
-		out.Reply(call, &protocol.Unanswered{Err: holdfast.ErrUnavailable})
+		out.Reply(call, &protocol.Unanswered{Err: m.errUndecided()})
 	case stale:
 		m.surveyed(call, ends, out)
 	case m.operators >= m.config.Operators:

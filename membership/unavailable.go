@@ -1,0 +1,31 @@
+package membership
+
+import (
+	"errors"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Unavailable adds to an ErrUnavailable what keeps the member from serving clients, as its status says, and until when that
+// is expected to last. Any other error stays as it is, and each does where nothing keeps the member from it.
+func (s *Self) Unavailable(now protocol.Time, err error) error {
+	if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLimit) || s.Why == "" {
+		return err
+	}
+	why, left := lock.WhyUnavailable(err)
+	var ofSpace *holdfast.UnavailableError
+	switch {
+	case why == "":
+		why = "this member is " + s.State.String() + ": " + s.Why
+	case errors.As(err, &ofSpace):
+		why += "; this member is " + s.State.String() + ": " + s.Why
+	default: // the member itself refuses
+		why += ": " + s.Why
+	}
+	if left == 0 && s.Until != protocol.Never {
+		left = max(0, s.Until-now)
+	}
+	return &holdfast.UnavailableError{Why: why, Until: left}
+}

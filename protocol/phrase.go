@@ -1,0 +1,15 @@
+package protocol
+
+import "strings"
+
+// Phrase lists names in a sentence: "m1, m2 and m3"; "none" where there are none.
+func Phrase(names []string) string {
+	switch last := len(names) - 1; {
+	case last < 0:
+		return "none"
+	case last == 0:
+		return names[0]
+	default:
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+}
