@@ -134,8 +134,11 @@ func (m *Machine) lacksVoters(at int, voters []uint64) string {
 
 // unheard names the voters that are silent; "" where none is known to be. Of the leader that is lost, and of all where this member
 // was that, it knows for how long: they were heard all the time. Of the others that they would have said something within an election
-// timeout.
+// timeout. Where there is no view yet, so that names are not known, it says nothing: the member's status says who is waited for.
 func (m *Machine) unheard(p *part, voters []uint64) string {
+	if m.view == nil {
+		return ""
+	}
 	var silent []string
 	for _, id := range voters {
 		heard := m.heard[protocol.ID(id)]

@@ -85,3 +85,23 @@ func TestMissedFounding(t *testing.T) {
 		t.Errorf("the one that missed it: %s", c.machine.trouble())
 	}
 }
+
+// TestStartedAgainWithoutAView: a member that has a log and is in no view says that no leader is known, and names no members, for it
+// knows their names from views alone.
+func TestStartedAgainWithoutAView(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(3 * time.Second)
+	for _, m := range w.members {
+		w.crash(m, 0)
+	}
+	a := w.members[0]
+	w.begin(a)
+	w.pass(10 * time.Second)
+	if got, want := a.machine.condition().Why, "no leader is known of shard 0; that takes 2 of 3 voters"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
