@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -96,13 +97,15 @@ func (l *grpcLocks) List(ctx context.Context, r *api.ListRequest) (*api.ListResp
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
-	answer := &api.ListResponse{Next: listed.Next}
-	for _, one := range listed.Locks {
-		document, err := toJSON(one)
-		if err != nil {
-			return nil, err
+	answer := &api.ListResponse{Next: listed.Next, Locks: make([]*api.JSON, len(listed.Locks))}
+	documents, text := make([]api.JSON, len(listed.Locks)), []byte(nil)
+	for i := range listed.Locks {
+		begin := len(text)
+		if i == 1 {
+			text = slices.Grow(text, len(listed.Locks)*begin) // most are as long as the first
 		}
-		answer.Locks = append(answer.Locks, document)
+		text = listed.Locks[i].AppendJSON(text)
+		answer.Locks[i], documents[i].Document = &documents[i], text[begin:len(text):len(text)]
 	}
 	return answer, nil
 }

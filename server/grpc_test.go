@@ -237,14 +237,11 @@ func TestUnaryCalls(t *testing.T) {
 	if got := time.Duration(renewed.GetTtl()); got != 20*time.Second {
 		t.Errorf("renewed for %v", got)
 	}
-	listed, err := locks.List(ctx, &api.ListRequest{Prefix: "a"})
-	must(t, err)
-	var first wire.Lock
-	if len(listed.GetLocks()) != 1 {
-		t.Fatalf("listed %v", listed)
+	if all := listed(t, locks, ""); len(all) != 2 || all[0].Name != "a" || all[1].Name != "b" {
+		t.Errorf("listed %+v", all)
 	}
-	must(t, json.Unmarshal(listed.GetLocks()[0].GetDocument(), &first))
-	if first.Name != "a" || len(first.Holders) != 1 || first.Holders[0].Client != "script" {
+	first := listed(t, locks, "a")
+	if len(first) != 1 || first[0].Name != "a" || len(first[0].Holders) != 1 || first[0].Holders[0].Client != "script" {
 		t.Errorf("listed %+v", first)
 	}
 	_, err = locks.Release(ctx, &api.ReleaseRequest{Name: "b", Token: acquired.GetLocks()[0].GetToken(), Session: acquired.GetSession()})
@@ -279,6 +276,19 @@ func TestUnaryCalls(t *testing.T) {
 	if len(all.Released) != 1 || all.Released[0].Name != "c" {
 		t.Errorf("released %+v", all)
 	}
+}
+
+// listed is a page of the names that begin with prefix.
+func listed(t *testing.T, locks api.LocksClient, prefix string) (all []wire.Lock) {
+	t.Helper()
+	page, err := locks.List(t.Context(), &api.ListRequest{Prefix: prefix})
+	must(t, err)
+	for _, document := range page.GetLocks() {
+		var lock wire.Lock
+		must(t, json.Unmarshal(document.GetDocument(), &lock))
+		all = append(all, lock)
+	}
+	return all
 }
 
 func TestUnaryProblems(t *testing.T) {

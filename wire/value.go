@@ -15,7 +15,14 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil
 	}
-	return json.Marshal([]T(l))
+	if _, appends := any((*T)(nil)).(appender); !appends {
+		return json.Marshal([]T(l))
+	}
+	text := []byte{'['}
+	for i := range l {
+		text = any(&l[i]).(appender).AppendJSON(separate(text, i))
+	}
+	return append(text, ']'), nil
 }
 
 // timeLayout has nine digits of a second always, so that times in UTC sort as text.
@@ -58,12 +65,7 @@ func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // MarshalJSON writes what String returns, as a string.
 func (t Time) MarshalJSON() ([]byte, error) {
-	text := make([]byte, 1, len(timeLayout)+2)
-	text[0] = '"'
-	if !t.IsZero() {
-		text = t.UTC().AppendFormat(text, timeLayout)
-	}
-	return append(text, '"'), nil
+	return t.appendJSON(make([]byte, 0, len(timeLayout)+2)), nil
 }
 
 // UnmarshalText accepts RFC 3339 with any number of digits, and "" for no time.
