@@ -1,6 +1,9 @@
 package holdfast
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Mode says what a grant fits beside: exclusive fits nothing, shared fits
 // shared, slots fit slots of the same capacity while units remain.
@@ -46,7 +49,7 @@ func ParseMode(s string) (Mode, error) {
 			return Mode(i), nil
 		}
 	}
-	return 0, fmt.Errorf("mode %q: want exclusive, shared or slots", s)
+	return 0, fmt.Errorf("mode %q: want exclusive, shared or slots", strings.Clone(s))
 }
 
 // Class is the safety class of a lockspace: which promises it keeps, and when.

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Token is a fencing token: strictly larger at every new grant of a name, for
@@ -32,7 +33,7 @@ func (t *Token) UnmarshalText(text []byte) error {
 func ParseToken(s string) (Token, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || n == 0 || n > 1<<63-1 {
-		return 0, fmt.Errorf("token %q: want a decimal number from 1 to %d", s, int64(1<<63-1))
+		return 0, fmt.Errorf("token %q: want a decimal number from 1 to %d", strings.Clone(s), int64(1<<63-1))
 	}
 	return Token(n), nil
 }

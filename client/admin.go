@@ -320,9 +320,13 @@ func (a *Admin) space(name string) string {
 func decode[T any](op string, document *api.JSON) (*T, error) {
 	var decoded T
 	if err := json.Unmarshal(document.GetDocument(), &decoded); err != nil {
-		return nil, &holdfast.Error{Op: op, Err: fmt.Errorf("read the answer: %w", err)}
+		return nil, unreadable(op, err)
 	}
 	return &decoded, nil
+}
+
+func unreadable(op string, err error) error {
+	return &holdfast.Error{Op: op, Err: fmt.Errorf("read the answer: %w", err)}
 }
 
 // decodeAll reads documents, many of them on several processors.
@@ -333,15 +337,32 @@ func decodeAll[T any](op string, documents []*api.JSON) ([]T, error) {
 	failures := make([]error, parts)
 	var work sync.WaitGroup
 	for part := range parts {
-		work.Go(func() {
-			for i := part * len(all) / parts; i < (part+1)*len(all)/parts && failures[part] == nil; i++ {
-				var one *T
-				if one, failures[part] = decode[T](op, documents[i]); one != nil {
-					all[i] = *one
-				}
-			}
-		})
+		from, to := part*len(all)/parts, (part+1)*len(all)/parts
+		work.Go(func() { failures[part] = decodeInto(op, all[from:to:to], documents[from:to]) })
 	}
 	work.Wait()
 	return all, cmp.Or(failures...)
+}
+
+// decodeInto reads documents as the elements of one array, which costs less than to read each by itself.
+func decodeInto[T any](op string, into []T, documents []*api.JSON) error {
+	size := len("[]")
+	for _, document := range documents {
+		size += len(document.GetDocument()) + len(",")
+	}
+	array := append(make([]byte, 0, size), '[')
+	for i, document := range documents {
+		if i > 0 {
+			array = append(array, ',')
+		}
+		array = append(array, document.GetDocument()...)
+	}
+	read := into
+	if err := json.Unmarshal(append(array, ']'), &read); err != nil {
+		return unreadable(op, err)
+	}
+	if len(read) != len(into) {
+		return unreadable(op, fmt.Errorf("%d documents hold %d values; want one in each", len(into), len(read)))
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,6 +219,39 @@ func TestAdminRefused(t *testing.T) {
 	cancel()
 	if _, err := a.Status(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Status with a context that has ended: %v", err)
+	}
+}
+
+// TestDocumentsOfAPage: the documents of a page are read in their order, wherever one goroutine's part
+// ends; an answer that is not as many values as it has documents is an error.
+func TestDocumentsOfAPage(t *testing.T) {
+	k := &clerk{t: t}
+	for _, length := range []int{0, 1, 2, 255, 256, 257, 999, 1000} {
+		var documents []*api.JSON
+		for i := range length {
+			documents = append(documents, k.document(wire.Lock{Name: strconv.Itoa(i), Holders: []wire.Grant{{Token: 5}}}))
+		}
+		locks, err := decodeAll[wire.Lock]("list", documents)
+		if err != nil || len(locks) != length {
+			t.Fatalf("%d documents are read as %d: %v", length, len(locks), err)
+		}
+		for i, lock := range locks {
+			if lock.Name != strconv.Itoa(i) || len(lock.Holders) != 1 || lock.Holders[0].Token != 5 {
+				t.Fatalf("document %d is read as %+v", i, lock)
+			}
+		}
+	}
+	for _, bad := range [][]string{
+		{`{`}, {``}, {`{}`, ``}, {`{}`, `{},{}`}, {`{"name":"a"}]`, `[{}`}, {`{"name":1}`}, {`{},{}`, `{"holders":[`, `{}]}`},
+	} {
+		var documents []*api.JSON
+		for _, text := range bad {
+			documents = append(documents, &api.JSON{Document: []byte(text)})
+		}
+		locks, err := decodeAll[wire.Lock]("list", documents)
+		if err == nil || !strings.HasPrefix(err.Error(), "list: read the answer: ") {
+			t.Errorf("documents %q are read as %+v: %v", bad, locks, err)
+		}
 	}
 }
 
