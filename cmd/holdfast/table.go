@@ -2,14 +2,13 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -21,49 +20,53 @@ import (
 
 // table is what people read: a header line, and columns two spaces apart.
 type table struct {
-	text    bytes.Buffer
-	columns *tabwriter.Writer
-	widths  []int // of the columns, in characters
-	ruled   bool  // its first line gives the columns their widths, and is not printed
+	header []string // none where it goes on with the rows of another one
+	cells  []string // row by row
+	widths []int    // of the columns, in characters
 }
 
 func newTable(header ...string) *table {
-	t := &table{}
-	t.columns = tabwriter.NewWriter(&t.text, 0, 0, 2, ' ', 0)
-	t.row(header...)
+	t := &table{widths: make([]int, len(header))}
+	t.header = t.appendShown(nil, header)
 	return t
 }
 
-// row adds a line. An empty cell is shown as "-", so that every line has the same
-// number of columns.
-func (t *table) row(cells ...string) {
-	shown := make([]string, len(cells))
+// row adds a line, which has as many cells as the header. An empty cell is shown as "-".
+func (t *table) row(cells ...string) { t.cells = t.appendShown(t.cells, cells) }
+
+// appendShown appends cells as they are printed, and makes their columns as wide as they are.
+func (t *table) appendShown(shown, cells []string) []string {
 	for i, cell := range cells {
-		shown[i] = printable(cell)
-		if i == len(t.widths) {
-			t.widths = append(t.widths, 0)
-		}
-		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(shown[i]))
+		cell = printable(cell)
+		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+		shown = append(shown, cell)
 	}
-	// A bytes.Buffer takes everything.
-	_, _ = fmt.Fprintln(t.columns, strings.Join(shown, "\t"))
+	return shown
 }
 
 // continued is a table of further rows, with columns as wide as those of t, and no header.
-func (t *table) continued() *table {
-	var ruler []string
-	for _, width := range t.widths {
-		ruler = append(ruler, strings.Repeat("-", width))
+func (t *table) continued() *table { return &table{widths: t.widths, cells: t.cells[:0]} }
+
+// appendRow appends a line.
+func (t *table) appendRow(text []byte, cells []string) []byte {
+	for i, cell := range cells {
+		if text = append(text, cell...); i == len(cells)-1 {
+			break
+		}
+		for range t.widths[i] + 2 - utf8.RuneCountInString(cell) {
+			text = append(text, ' ')
+		}
 	}
-	more := newTable(ruler...)
-	more.ruled = true
-	return more
+	return append(text, '\n')
 }
 
 // printable keeps what others have written from steering the terminal or the table.
 func printable(cell string) string {
-	if cell == "" {
+	switch {
+	case cell == "":
 		return "-"
+	case isPlain(cell):
+		return cell
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -73,23 +76,32 @@ func printable(cell string) string {
 	}, cell)
 }
 
+// isPlain says that a text has none but the printable characters of ASCII, as nearly all have.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 // print writes tables to standard output, a blank line between them.
 func (p *program) print(tables ...*table) error {
-	var all bytes.Buffer
+	var text []byte
 	for i, t := range tables {
-		if err := t.columns.Flush(); err != nil {
-			return fmt.Errorf("lay out a table: %w", err)
-		}
 		if i > 0 {
-			all.WriteByte('\n')
+			text = append(text, '\n')
 		}
-		header, rows, _ := strings.Cut(t.text.String(), "\n")
-		if !t.ruled {
-			all.WriteString(p.heading(header) + "\n")
+		if len(t.header) > 0 {
+			line := t.appendRow(nil, t.header)
+			text = append(append(text, p.heading(string(line[:len(line)-1]))...), '\n')
 		}
-		all.WriteString(rows)
+		for row := range slices.Chunk(t.cells, len(t.widths)) {
+			text = t.appendRow(text, row)
+		}
 	}
-	return written(all.WriteTo(p.stdout))
+	return written(p.stdout.Write(text))
 }
 
 // heading makes a header line stand out where that can be seen.
@@ -154,8 +166,8 @@ func shownTime(t wire.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	local := t.Local()
-	if local.Format(time.DateOnly) == time.Now().Format(time.DateOnly) {
+	local, now := t.Local(), time.Now()
+	if local.YearDay() == now.YearDay() && local.Year() == now.Year() {
 		return local.Format(time.TimeOnly)
 	}
 	return local.Format(time.DateTime)

@@ -13,6 +13,7 @@ func TestTableCells(t *testing.T) {
 	made := newTable("NAME", "REASON")
 	made.row("a", "")
 	made.row("much longer", "it \x1b[31mbleeds\tout")
+	made.row("no \xff text", "ü")
 	file, err := os.Create(t.TempDir() + "/out")
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +31,7 @@ func TestTableCells(t *testing.T) {
 		"NAME         REASON",
 		"a            -",
 		"much longer  it \uFFFD[31mbleeds\uFFFDout",
+		"no \uFFFD text    ü",
 		"",
 		"EMPTY",
 		"",
