@@ -53,7 +53,7 @@ func (m *Machine) standing(now protocol.Time, c *protocol.Condition) {
 		return
 	}
 	if m.reign.Authority == 0 {
-		m.vacantCondition(c)
+		m.vacantCondition(now, c)
 		return
 	}
 	c.Authority, c.Reign = []protocol.ID{m.reign.Authority}, m.reign.Number
@@ -99,19 +99,23 @@ func (m *Machine) telling(now protocol.Time, d *lock.Decision) {
 		if gone.id != holder || gone.tenure.Incarnation != by.Holder.Number>>32 {
 			continue
 		}
-		if by.Gone = true; gone.free != protocol.Never {
-			by.Left = max(by.Left, gone.free-now)
+		free := gone.free
+		if free == protocol.Never {
+			free = m.view.Opens(now)
+		}
+		if by.Gone = true; free != protocol.Never {
+			by.Left = max(by.Left, free-now)
 		}
 	}
 }
 
 // vacantCondition says how a space is where nobody is known to decide: whoever needs an
 // authority will find one, or be it.
-func (m *Machine) vacantCondition(c *protocol.Condition) {
+func (m *Machine) vacantCondition(now protocol.Time, c *protocol.Condition) {
 	c.State = protocol.Ready
 	switch {
 	case m.config.Terms.From(m.view) == protocol.Never:
-		c.State, c.Why = protocol.Recovering, m.lost.Why()
+		c.State, c.Why, c.Until = protocol.Recovering, m.lost.Why(), m.view.Opens(now)
 	case len(c.Transfers) > 0:
 		c.State, c.Why = protocol.Transferring, "the table is on its way to this member"
 	}
@@ -139,7 +143,9 @@ func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 	case !m.view.Installed:
 		c.State, c.Why = protocol.Recovering, "the view is not installed yet"
 	case now < from:
-		c.State, c.Until = protocol.Recovering, from
+		if c.State, c.Until = protocol.Recovering, from; from == protocol.Never {
+			c.Until = m.view.Opens(now)
+		}
 		c.Why = m.lost.Why()
 	case m.authority.table.Exhausted():
 		c.State, c.Why = protocol.Recovering, "the reign's tokens are used up; a new reign is about to begin"

@@ -13,7 +13,7 @@ type HeldBy struct {
 	Owner  string        // of the first holder; its client where it named none
 	Others int           // how many more hold the name
 	Holder SessionID     // whose hold that is; zero where nobody held, because others were about to be granted
-	Age    time.Duration // for how long it had held or, where a suspension that waits is in the way, waited
+	Age    time.Duration // for how long it had held or, where a suspension that waits is in the way, waited; UnknownAge where that is not known
 	// Suspended says that the holder has suspended the table, or is about to, and Reason what it
 	// gave as its reason for that.
 	Suspended bool
@@ -25,6 +25,9 @@ type HeldBy struct {
 	Grace bool
 	Left  time.Duration
 }
+
+// UnknownAge is the Age of a hold of which it is not known since when it is.
+const UnknownAge time.Duration = -1
 
 func (h *HeldBy) Error() string { return h.Unwrap().Error() }
 
@@ -42,6 +45,8 @@ func (h *HeldBy) Tell(member string, now time.Time) error {
 		return h.Unwrap()
 	}
 	held := h.told()
-	held.Member, held.Since = member, now.Add(-h.Age).UTC()
+	if held.Member = member; h.Age >= 0 {
+		held.Since = now.Add(-h.Age).UTC()
+	}
 	return held
 }

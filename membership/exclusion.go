@@ -136,6 +136,25 @@ func (m *Machine) openAt() protocol.Time {
 	return at
 }
 
+// opensIn is how long it takes until the view is open; 0 where it is, or where that is not known yet.
+func (m *Machine) opensIn(now protocol.Time) time.Duration {
+	if at := m.openAt(); !m.reign.view.Open && at != protocol.Never {
+		return max(0, at-now)
+	}
+	return 0
+}
+
+// expectOpen notes when the view that this member coordinates is expected to be open.
+func (m *Machine) expectOpen(now protocol.Time) {
+	if m.reign == nil || m.reign.view == nil {
+		return
+	}
+	m.lease.Opens = 0
+	if wait := m.opensIn(now); wait > 0 {
+		m.lease.Opens = now + wait
+	}
+}
+
 // openView notes that the view is open, as soon as it is.
 func (m *Machine) openView(now protocol.Time) {
 	r := m.reign

@@ -44,6 +44,9 @@ func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *electio
 	}
 	if p.View == accepted.Number {
 		m.learn(p.Installed, p.Open)
+		if m.lease.Opens = 0; p.Wait > 0 {
+			m.lease.Opens = now + p.Wait
+		}
 		if place, listed := accepted.Of(m.self); listed {
 			m.renew(now, p, place)
 			m.hear(now, from, p)

@@ -36,6 +36,9 @@ type (
 		// Installed and Open are known of the view.
 		Installed bool
 		Open      bool
+		// Wait is how long it takes until the view is open; 0 where it is, and where that is not known. String leaves it out,
+		// because it differs in each poll.
+		Wait time.Duration
 	}
 
 	// NewView is sent in the place of a Poll until the member has accepted the view:

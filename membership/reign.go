@@ -264,7 +264,7 @@ func (m *Machine) pollMember(now protocol.Time, view *election.View, member elec
 	t := r.track(member.ID, now)
 	poll := Poll{
 		Epoch: r.epoch, View: view.Number, Seq: r.seq, Role: role, List: m.listed, Most: m.mostHere(),
-		Closed: r.closed, Installed: view.Installed, Open: view.Open,
+		Closed: r.closed, Installed: view.Installed, Open: view.Open, Wait: m.opensIn(now),
 	}
 	place, listed := view.Of(member.ID)
 	withheld := protocol.Mutated("survivors end their locks") && !r.served

@@ -19,6 +19,7 @@ type sighting struct {
 // A change of a living coordinator's is raised there when it is installed, and at the
 // members when they have accepted it.
 func (m *Machine) publish(now protocol.Time, out *protocol.Effects) {
+	m.expectOpen(now)
 	source := m.cell.Accepted
 	if m.reign != nil {
 		source = m.reign.view

@@ -11,12 +11,13 @@ import (
 // Unavailable adds to an ErrUnavailable what keeps the member from serving clients, as its status says, and until when that
 // is expected to last. Any other error stays as it is, and each does where nothing keeps the member from it.
 func (s *Self) Unavailable(now protocol.Time, err error) error {
-	if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLimit) || s.Why == "" {
-		return err
-	}
 	why, left := lock.WhyUnavailable(err)
 	var ofSpace *holdfast.UnavailableError
 	switch {
+	case !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLimit) || s.Why == "":
+		return err
+	case errors.As(err, &ofSpace) && s.State != Joining:
+		return err // the space says what it waits for
 	case why == "":
 		why = "this member is " + s.State.String() + ": " + s.Why
 	case errors.As(err, &ofSpace):

@@ -133,6 +133,17 @@ type Lease struct {
 	// Promised is the highest epoch counter that the member has promised: it takes no
 	// grant of a lower one.
 	Promised uint64
+	// Opens is when the view is expected to be open, where it is not; 0 where that is not known.
+	// The coordinator knows it, and tells the others: for people, nothing is decided by it.
+	Opens Time
+}
+
+// Opens returns when a view that is not open yet is expected to be; Never where it is, and where that is not known.
+func (v *View) Opens(now Time) Time {
+	if v == nil || v.Open || v.Lease == nil || v.Lease.Opens <= now {
+		return Never
+	}
+	return v.Lease.Opens
 }
 
 // Lapsed is raised when the member's lease has ended: every grant that it holds has

@@ -21,8 +21,10 @@ func (d *Driver) Refusal(ctx context.Context, port protocol.Port, lockName strin
 	var held *holdfast.HeldError
 	switch {
 	case errors.As(err, &by) && by.Holder != (lock.SessionID{}):
-		return d.Explain(err, name)
-	case !errors.Is(err, holdfast.ErrHeld), errors.As(err, &held) && held.Member != "":
+		return d.since(ctx, port, lockName, d.Explain(err, name), name)
+	case errors.As(err, &held) && held.Member != "":
+		return d.since(ctx, port, lockName, err, name)
+	case !errors.Is(err, holdfast.ErrHeld):
 		return err
 	}
 	shown, failure := askFor[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
@@ -38,6 +40,25 @@ func (d *Driver) Refusal(ctx context.Context, port protocol.Port, lockName strin
 		told.Until = max(0, first.Until-d.Now())
 	}
 	return told
+}
+
+// since completes a HeldError by since when its holder holds, where the member that refuses does not know it and another one does.
+func (d *Driver) since(ctx context.Context, port protocol.Port, lockName string, err error, name func(protocol.ID) string) error {
+	var held *holdfast.HeldError
+	if !errors.As(err, &held) || !held.Since.IsZero() {
+		return err
+	}
+	shown, failure := askFor[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
+	if failure != nil {
+		return err
+	}
+	for i := range shown.Holders {
+		h := &shown.Holders[i]
+		if cmp.Or(h.Owner, h.Client) == held.Owner && name(protocol.ID(h.Session.Member)) == held.Member {
+			held.Since = d.Wall(h.Since)
+		}
+	}
+	return err
 }
 
 // unheld makes of an ErrHeld that names no holder why the space grants nothing, where it does

@@ -15,7 +15,7 @@
 //	        [capacity=K] [defer] [retain] [any] [named] [published] [founders=N]
 //	        [priority=a:1,b:off] [random=a:7] [address=a:z] [grace=1s] [grace=snaplock] a b c
 //	                  a new cluster, in which nobody has a view
-//	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [merged]
+//	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [opens=9s] [merged]
 //	     [since=c@2] [dropped=c@5s] [coordinator=b]   raised at those in to=
 //	halt b 5          b has promised epoch 5          lapse c       c's lease has ended
 //	carried c 3s      until when c carries unconfirmed holds

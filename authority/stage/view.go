@@ -15,7 +15,7 @@ func (s *Stage) raise(args []string) {
 			of = append(of, m.name)
 		}
 	}
-	again, coordinator := false, ""
+	again, coordinator, opens := false, "", protocol.Time(0)
 	view := protocol.View{Installed: true}
 	since := map[string]uint64{}
 	for _, arg := range args {
@@ -33,12 +33,10 @@ func (s *Stage) raise(args []string) {
 			view.Count = uint32(Number(s.t, value))
 		case "again":
 			again = true
-		case "proposed":
-			view.Installed = false
-		case "open":
-			view.Open = true
-		case "merged":
-			view.Merged = true
+		case "opens":
+			opens = Duration(s.t, value)
+		case "proposed", "open", "merged":
+			flag(&view, key)
 		case "coordinator":
 			coordinator = value
 		case "since":
@@ -73,8 +71,20 @@ func (s *Stage) raise(args []string) {
 	for _, name := range to {
 		m, own := s.member(name), view
 		own.Lease = &m.lease
-		m.lease.Promised = max(m.lease.Promised, view.Epoch.Counter)
+		m.lease.Promised, m.lease.Opens = max(m.lease.Promised, view.Epoch.Counter), opens
 		s.step(m, protocol.Event{Kind: protocol.Raised, Fact: &own})
+	}
+}
+
+// flag sets what a word alone says of a view.
+func flag(view *protocol.View, word string) {
+	switch word {
+	case "proposed":
+		view.Installed = false
+	case "open":
+		view.Open = true
+	case "merged":
+		view.Merged = true
 	}
 }
 

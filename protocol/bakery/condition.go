@@ -37,11 +37,19 @@ func (p proxy) Condition(now protocol.Time, counts clientele.Counts) *protocol.C
 				own.Why = "is elected, and does not serve yet"
 			}
 		}
-		if p.term.After == (Term{}) && !p.open && p.openFrom != protocol.Never {
-			c.Until = p.openFrom
+		if p.term.After == (Term{}) && !p.open {
+			c.Until = p.opens(now)
 		}
 	}
 	return c
+}
+
+// opens is when those outside the view are expected to count as gone; Never where that is not known.
+func (m *Machine) opens(now protocol.Time) protocol.Time {
+	if m.openFrom != protocol.Never {
+		return m.openFrom
+	}
+	return m.standing.View.Opens(now)
 }
 
 // whyNobody says why nobody leads.

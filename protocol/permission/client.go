@@ -72,7 +72,7 @@ func (w wishes) Named(text string) []*request {
 // once.
 func (w wishes) Explain(now protocol.Time, r *request, err error) error {
 	m := w.m
-	if c := m.condition(clientele.Counts{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
+	if c := m.condition(now, clientele.Counts{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
 		return c.Unavailable(now, "this request was not sent to the other members yet")
 	}
 	var silent []string
@@ -113,6 +113,6 @@ func (w wishes) Awaits(r *request, peer protocol.ID) bool {
 	return i >= 0 && r.number != 0 && !w.m.peers[i].harmless && r.boundOf(peer) != 0
 }
 
-func (w wishes) Condition(_ protocol.Time, counts clientele.Counts) *protocol.Condition {
-	return w.m.condition(counts)
+func (w wishes) Condition(now protocol.Time, counts clientele.Counts) *protocol.Condition {
+	return w.m.condition(now, counts)
 }

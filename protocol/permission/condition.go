@@ -10,7 +10,7 @@ import (
 func (m *Machine) Own(now protocol.Time) *protocol.Condition { return m.survey.Own(now) }
 
 // condition says how the space is: all members decide.
-func (m *Machine) condition(counts clientele.Counts) *protocol.Condition {
+func (m *Machine) condition(now protocol.Time, counts clientele.Counts) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)
 	if !stands {
 		return c
@@ -21,8 +21,8 @@ func (m *Machine) condition(counts clientele.Counts) *protocol.Condition {
 		c.State, c.Why = protocol.Recovering, "waiting for the clocks of the others"
 	case m.absent != 0 && m.config.Capacity == 0:
 		c.State, c.Why = protocol.Recovering, m.standing.Lost.Why()
-		if m.openFrom != protocol.Never {
-			c.Until = m.openFrom
+		if c.Until = m.openFrom; c.Until == protocol.Never {
+			c.Until = m.standing.View.Opens(now)
 		}
 	case m.clock&countOf >= lock.MaxCount:
 		c.State, c.Why = protocol.Recovering, "the epoch's tokens are used up; a new epoch is about to begin"

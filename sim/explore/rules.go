@@ -105,6 +105,8 @@ func mootRules(c *Config) []snapshot.Rule {
 		{In: reflect.TypeFor[protocol.Lost](), Field: "members", Moot: always},
 		{In: reflect.TypeFor[lock.Unavailable](), Field: "Left", Moot: always},
 		{In: reflect.TypeFor[lock.HeldBy](), Field: "Left", Moot: always},
+		{In: reflect.TypeFor[protocol.Lease](), Field: "Opens", Moot: always},
+		{In: reflect.TypeFor[membership.Poll](), Field: "Wait", Moot: always},
 		{In: machine, Field: "search.putOff", Moot: always},
 		{In: machine, Path: "keeping", Field: "inflight", Moot: unless("saving")},
 		{In: machine, Path: "keeping", Field: "sentAt", Moot: func(keeping reflect.Value) bool {

@@ -131,6 +131,7 @@ func (c *coder) poll(v *membership.Poll) {
 	}
 	c.truth(&v.Installed)
 	c.truth(&v.Open)
+	c.span(&v.Wait)
 }
 
 func (c *coder) newView(v *membership.NewView) {
