@@ -89,6 +89,7 @@ type Space struct {
 	Protocol  string        // "central", …
 	Class     holdfast.Class
 	Partition string // "primary" or "any"
+	Preempt   bool   // for status to show
 	// Placement and HoldOn are options of protocol grantor, for status to show. Zero means off.
 	Placement, HoldOn time.Duration
 	// Capacity, Defer and Retain are options of protocol permission, for status to show. Zero

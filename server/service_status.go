@@ -51,7 +51,7 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 		return wire.Space{}, err
 	}
 	document := wire.Space{
-		Name: space.Name, Protocol: space.Protocol, Class: space.Class, Partition: space.Partition,
+		Name: space.Name, Protocol: space.Protocol, Class: space.Class, Partition: space.Partition, Preempt: space.Preempt,
 		Reign: condition.Reign, State: condition.State.String(), Why: condition.Why,
 		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
 		Version: condition.Version, Closed: condition.Closed,

@@ -204,7 +204,8 @@ type Space struct {
 	Protocol  string         `json:"protocol"`
 	Class     holdfast.Class `json:"class"`
 	Partition string         `json:"partition"`
-	Authority List[string]   `json:"authority"` // names of members; empty where nobody is in charge
+	Preempt   bool           `json:"preempt,omitzero"` // of the voters that are here the one with the highest id coordinates
+	Authority List[string]   `json:"authority"`        // names of members; empty where nobody is in charge
 	Reign     uint64         `json:"reign,string"`
 	State     string         `json:"state"`
 	Why       string         `json:"why"`

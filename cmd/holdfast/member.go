@@ -332,7 +332,7 @@ func (m *member) spaces() []server.Space {
 	for i, space := range m.settings.Spaces {
 		served := server.Space{
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
-			Class: spaces[i].Class(), Partition: space.Option("partition"),
+			Class: spaces[i].Class(), Partition: space.Option("partition"), Preempt: space.OptionSwitch("preempt"),
 			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
 			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
 			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",

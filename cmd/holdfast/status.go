@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 		return printJSON(p.stdout, status)
 	}
 	tables := append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, moreTables(status)...)
-	for _, t := range []*table{voteTable(status), missingTable(status), needTable(status)} {
+	for _, t := range []*table{voteTable(status), missingTable(status), needTable(status), preemptTable(status)} {
 		if t != nil {
 			tables = append(tables, t)
 		}
@@ -92,6 +93,20 @@ func missingTable(status *wire.Status) *table {
 	t := newTable("MISSING SINCE", "VOTER", "ADDRESS")
 	for _, member := range status.Missing {
 		t.row(shownTime(member.Since), member.Name, member.Address)
+	}
+	return t
+}
+
+// preemptTable lists the voters in the order in which they are to coordinate, with the ids that make it; nil where seniority does.
+func preemptTable(status *wire.Status) *table {
+	if !slices.ContainsFunc(status.Spaces, func(space wire.Space) bool { return space.Preempt }) {
+		return nil
+	}
+	voters := slices.DeleteFunc(slices.Clone(status.View.Members), func(member wire.Member) bool { return !member.Voter })
+	slices.SortFunc(voters, func(a, b wire.Member) int { return cmp.Compare(b.ID, a.ID) })
+	t := newTable("PREEMPT", "VOTER", "ID")
+	for i, member := range voters {
+		t.row(strconv.Itoa(i+1), member.Name, strconv.FormatUint(member.ID, 10))
 	}
 	return t
 }
