@@ -204,8 +204,8 @@ func (c *Client) TTL() time.Duration {
 	return present(c, func(s *session) time.Duration { return s.ttl })
 }
 
-// TTLCut says why the present session lives for less than the option TTL asks for, in the server's words. "" means
-// that it does not.
+// TTLCut says why the present session lives for less than the option TTL asks for, in the server's words, as its latest
+// answer has it: a heartbeat can be answered with less, or with more, than the one before. "" means that it does not.
 func (c *Client) TTLCut() string {
 	return present(c, func(s *session) string { return s.cut })
 }

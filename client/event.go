@@ -84,7 +84,16 @@ func (c *Client) onBeaten(id uint64, beaten *api.Beaten) {
 			delete(c.beats, earlier)
 		}
 	}
+	c.noteCut(time.Duration(beaten.GetTtl()), beaten.GetTtlCut())
 	c.acknowledged(sent, time.Duration(beaten.GetTtl()))
+}
+
+// noteCut notes why a heartbeat was answered with a shorter ttl than was asked for, and logs when that begins.
+func (c *Client) noteCut(ttl time.Duration, why string) {
+	if why != "" && c.session.cut == "" {
+		c.log.Warn("the ttl of the session is cut", "session", c.session.id, "ttl", ttl, "because", why)
+	}
+	c.session.cut = why
 }
 
 // acknowledged renews the session by the answer to what was sent at the time sent.

@@ -58,9 +58,10 @@ type stream struct {
 	asker     *client    // whose requests these are, where they are bounded in number
 	allowance allowance
 
-	calls    uint64 // numbered so far
-	before   uint64 // the latest request that the client may have made on another stream: up to it they may stand in a queue
-	*scratch        // while a frame is performed
+	calls    uint64       // numbered so far
+	before   uint64       // the latest request that the client may have made on another stream: up to it they may stand in a queue
+	wanted   atomic.Int64 // the ttl that its client has asked for last; 0 where it asks for none
+	*scratch              // while a frame is performed
 }
 
 func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) *stream {

@@ -159,7 +159,7 @@ func (f *frame) add(t *told, start time.Time, service *service) *api.Event {
 	case sayMoved:
 		s.event.Kind = &api.Event_Moved{Moved: &api.Moved{Authority: t.roster.authority, Members: t.roster.members}}
 	case sayBeat:
-		s.beatBody.Ttl = int64(t.span)
+		s.beatBody.Ttl, s.beatBody.TtlCut = int64(t.span), t.cut
 		s.event.Kind = &s.beat
 	}
 	return &s.event

@@ -66,6 +66,7 @@ func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error)
 	if err := holdfast.CheckText("client", h.GetClient()); err != nil {
 		return told{}, badRequest(err)
 	}
+	s.wanted.Store(h.GetTtl())
 	resumes := h.GetSession() != "" || h.GetSecret() != ""
 	if err := s.admitHello(resumes, arrived); err != nil {
 		return told{}, err

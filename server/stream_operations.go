@@ -275,7 +275,10 @@ func (s *stream) beat(id uint64, b *api.Beat, arrived protocol.Time) {
 		s.refuse(callBeat, id, "", "", err)
 		return
 	}
-	s.event(protocol.Below, callBit|id, &session.Renew{ID: s.session, Proven: true, TTL: ttl, Arrived: arrived})
+	if ttl > 0 {
+		s.wanted.Store(int64(ttl))
+	}
+	s.event(protocol.Below, callBit|id, &session.Renew{ID: s.session, Proven: true, TTL: time.Duration(s.wanted.Load()), Arrived: arrived})
 }
 
 // refuse refuses one operation and counts it. A release or cancel is answered by

@@ -260,7 +260,8 @@ func (s *stream) hearBeat(id uint64, renewed *session.Renewed) bool {
 		s.finish(errExpired(nil))
 		return s.box.put(told{saying: sayRefused, call: callBeat, id: id, err: renewed.Err}) && whole
 	}
-	return s.box.put(told{saying: sayBeat, call: callBeat, id: id, span: renewed.TTL}) && whole
+	cut := s.server.service.whyCut(renewed.Cut, time.Duration(s.wanted.Load()), renewed.TTL)
+	return s.box.put(told{saying: sayBeat, call: callBeat, id: id, span: renewed.TTL, cut: cut}) && whole
 }
 
 // hearDecision tells what became of a request: as the answer to a call about it, or

@@ -1525,7 +1525,8 @@ func (x *Extended) GetHold() int64 {
 
 type Beaten struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ttl           int64                  `protobuf:"varint,1,opt,name=ttl,proto3" json:"ttl,omitempty"` // counts from the sending of the beat
+	Ttl           int64                  `protobuf:"varint,1,opt,name=ttl,proto3" json:"ttl,omitempty"`                    // counts from the sending of the beat
+	TtlCut        string                 `protobuf:"bytes,2,opt,name=ttl_cut,json=ttlCut,proto3" json:"ttl_cut,omitempty"` // why ttl is shorter than the hello, or a beat since then, has asked for; "" where it is not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1565,6 +1566,13 @@ func (x *Beaten) GetTtl() int64 {
 		return x.Ttl
 	}
 	return 0
+}
+
+func (x *Beaten) GetTtlCut() string {
+	if x != nil {
+		return x.TtlCut
+	}
+	return ""
 }
 
 // Moved tells what a welcome has told, when it has changed.
@@ -3693,9 +3701,10 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x03why\x18\x01 \x01(\tR\x03why\x12!\n" +
 	"\fmust_release\x18\x02 \x01(\bR\vmustRelease\"\x1e\n" +
 	"\bExtended\x12\x12\n" +
-	"\x04hold\x18\x01 \x01(\x03R\x04hold\"\x1a\n" +
+	"\x04hold\x18\x01 \x01(\x03R\x04hold\"3\n" +
 	"\x06Beaten\x12\x10\n" +
-	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\"?\n" +
+	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\x12\x17\n" +
+	"\attl_cut\x18\x02 \x01(\tR\x06ttlCut\"?\n" +
 	"\x05Moved\x12\x1c\n" +
 	"\tauthority\x18\x01 \x01(\tR\tauthority\x12\x18\n" +
 	"\amembers\x18\x02 \x03(\tR\amembers\"\xef\x02\n" +

@@ -53,6 +53,7 @@ func events() []*api.Event {
 		{Id: 7, Kind: &api.Event_Lost{Lost: &api.Lost{Why: "broken", MustRelease: true}}},
 		{Id: 8, Kind: &api.Event_Extended{Extended: &api.Extended{Hold: 5}}},
 		{Id: 9, Kind: &api.Event_Beat{Beat: &api.Beaten{Ttl: math.MaxInt64}}},
+		{Id: 9, Kind: &api.Event_Beat{Beat: &api.Beaten{Ttl: 3, TtlCut: "limits.ttl"}}},
 		{Id: 10, Kind: &api.Event_Moved{Moved: &api.Moved{Authority: "a"}}},
 		{},
 	}

@@ -148,7 +148,7 @@ func appendEvent(b []byte, e *api.Event) ([]byte, error) {
 			return end(b, start), nil
 		}
 	case *api.Event_Beat:
-		if kind.Beat != nil {
+		if kind.Beat != nil && kind.Beat.TtlCut == "" {
 			b, start := begin(appendNumber(b, fieldID, e.Id), 9)
 			return end(appendNumber(b, 1, uint64(kind.Beat.Ttl)), start), nil
 		}
