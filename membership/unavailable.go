@@ -2,6 +2,7 @@ package membership
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -16,6 +17,8 @@ func (s *Self) Unavailable(now protocol.Time, err error) error {
 	switch {
 	case !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLimit) || s.Why == "":
 		return err
+	case strings.Contains(why, s.Why):
+		return err // it says so already
 	case errors.As(err, &ofSpace) && s.State != Joining:
 		return err // the space says what it waits for
 	case why == "":

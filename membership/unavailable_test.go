@@ -32,6 +32,10 @@ func TestARefusalSaysWhatKeepsAMemberFromServing(t *testing.T) {
 			t.Errorf("%v: told %v, want %q for %v", tt.err, got, tt.why, tt.until)
 		}
 	}
+	once := self.Unavailable(0, own)
+	if got := self.Unavailable(0, once); got.Error() != once.Error() {
+		t.Errorf("asked twice it says %v, and once %v", got, once)
+	}
 	if got := (&membership.Self{}).Unavailable(0, own); got != own {
 		t.Errorf("a member that serves makes of it %v", got)
 	}
