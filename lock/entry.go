@@ -144,6 +144,7 @@ func (t *Table) gather(e int32) *crowd {
 // sit makes the seat of a request that is new at entry e. It is in no ring of the
 // entry yet, and has no detail.
 func (t *Table) sit(e int32, r *Request) int32 {
+	t.alter(e)
 	i, s := t.seats.take()
 	x := t.entries.at(e)
 	if x.crowd != 0 || x.holders != 0 || x.queue != 0 || r.Mode == holdfast.ModeSlots || t.gate != nil && !t.empty(e, x) {

@@ -113,6 +113,7 @@ func (t *Table) revoke(i int32, why holdfast.Loss) {
 	if s.revoked {
 		return
 	}
+	t.alter(s.entry)
 	s.revoked, s.why = true, uint8(max(0, slices.Index(losses[:], why)))
 	t.unindexOwner(i)
 	t.recountMarked(s.entry)

@@ -103,6 +103,7 @@ func (t *Table) empty(e int32, x *entry) bool {
 // park puts seat i, which is in no ring of its entry, at the end of the gate. With try it
 // waits for an authority only.
 func (t *Table) park(i int32, try bool) {
+	t.alter(t.seats.at(i).entry)
 	t.joinLane(i)
 	t.arrive(i)
 	s := t.seats.at(i)
@@ -113,6 +114,7 @@ func (t *Table) park(i int32, try bool) {
 // unpark takes seat i out of the gate.
 func (t *Table) unpark(i int32) {
 	s := t.seats.at(i)
+	t.alter(s.entry)
 	t.leaveLane(i, s)
 	t.depart(i)
 	t.unexpect(s)

@@ -72,6 +72,7 @@ func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]De
 
 // recede makes the holds of Whole, entry x, which are one grant, the first that wait for it.
 func (t *Table) recede(x *entry, r *Request, out *[]Decision) {
+	t.alter(t.gate.whole)
 	var holds []int32
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		holds = append(holds, i)

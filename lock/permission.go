@@ -215,6 +215,9 @@ func (t *Table) bar() {
 // lineUp puts all that wait in the gate into this order, and numbers them anew.
 func (t *Table) lineUp(order []int32) {
 	g := t.gate
+	for _, i := range order {
+		t.alter(t.seats.at(i).entry)
+	}
 	g.line(order)
 	for n, i := range order {
 		g.turns[i].number = uint64(n) + 1

@@ -12,6 +12,7 @@ import (
 // authority only: the entry is not settled under one without granting or refusing it.
 func (t *Table) enqueue(i int32, try bool) {
 	s := t.seats.at(i)
+	t.alter(s.entry)
 	x := t.entries.at(s.entry)
 	t.join(ofEntry, &x.queue, i, s)
 	x.waiting++
@@ -45,6 +46,7 @@ func (t *Table) unexpect(s *seat) {
 // dequeue takes seat i out of its entry's queue.
 func (t *Table) dequeue(i int32) {
 	s := t.seats.at(i)
+	t.alter(s.entry)
 	x := t.entries.at(s.entry)
 	t.part(ofEntry, &x.queue, i, s)
 	x.waiting--
@@ -92,6 +94,7 @@ func (t *Table) grant(now Time, i int32, out *[]Decision) {
 // grantUnder is grant under a token that is the highest of its name.
 func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *seat, x *entry, out *[]Decision) {
 	t.given[token%givenSeats] = i
+	t.alter(s.entry)
 
 	arrived := s.since
 	s.token, s.since = token, now

@@ -152,6 +152,7 @@ func (t *Table) extend(now Time, i int32, hold time.Duration) error {
 	if hold != 0 {
 		end = after(now, t.drift.stretch(hold))
 	}
+	t.alter(at.entry)
 	t.detailOf(i)
 	t.setDeadline(at.detail, end)
 	return nil
@@ -171,6 +172,7 @@ func (t *Table) endSeat(now Time, i int32) {
 // drop takes seat i out of everything and frees it. Its entry stays, to be settled.
 func (t *Table) drop(i int32) {
 	s := t.seats.at(i)
+	t.alter(s.entry)
 	x := t.entries.at(s.entry)
 	switch {
 	case s.token != 0:

@@ -55,23 +55,17 @@ func (t *Table) Snapshot(now Time, cursor uint64, limit int) Chunk {
 	limit = max(limit, 1)
 	skip := cursor & (1<<cursorBits - 1)
 	for e := max(cursor>>cursorBits, 1); e <= uint64(t.entries.top); e++ {
-		x := t.entries.at(int32(e))
-		if !t.live(int32(e)) {
-			continue
-		}
-		n := uint64(0)
-		lane, _ := t.lane(int32(e))
-		for _, first := range [...]int32{x.holders, x.queue, lane} {
-			for i := first; i != 0; i = t.next(ofEntry, first, i) {
-				if n++; n <= skip {
-					continue
-				}
-				if len(c.Seats) == limit {
-					c.Next = e<<cursorBits | (n - 1)
-					return c
-				}
-				c.Seats = append(c.Seats, t.copySeat(now, i))
+		n := skip
+		if !t.visitSeats(int32(e), int(skip), func(i int32) bool {
+			if len(c.Seats) == limit {
+				c.Next = e<<cursorBits | n
+				return false
 			}
+			n++
+			c.Seats = append(c.Seats, t.copySeat(now, i))
+			return true
+		}) {
+			return c
 		}
 		skip = 0
 	}

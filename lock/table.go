@@ -112,6 +112,7 @@ type Table struct {
 	given     [givenSeats]int32 // seats of the latest tokens, by their low bits: guesses, to be verified
 	touched   []int32           // entries to settle, while an operation ends many seats
 	restored  uint64            // the cursor at which Restore goes on; 0 when it is not under way
+	copies    []*Copy           // those that are under way
 }
 
 // New returns an empty table. The error names the field of c, its value and what

@@ -73,7 +73,7 @@ func Protocols() []Protocol {
 				alone := len(s.Founders) == 0
 				return consensus.New(consensus.Config{
 					Self: self, Life: space.life, Founders: max(1, len(s.Founders)), Founder: s.Founder || alone, Space: space.Name, Shards: space.Shards,
-					Autopilot: space.Autopilot, Election: space.Election, Every: space.Every, Keep: space.Keep,
+					Autopilot: space.Autopilot, Election: space.Election, Every: space.Every, Keep: space.Keep, Part: space.Part,
 					Log: LogOf(space.Name), Logs: space.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(space.Random),
 					Above: membership.Second(s.Wall),
 				})

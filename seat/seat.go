@@ -59,6 +59,7 @@ type Space struct {
 	Autopilot      time.Duration  // protocol consensus; zero means its default
 	Election       time.Duration  // protocol consensus; zero means its default
 	Every, Keep    uint64         // protocol consensus; zero means its defaults
+	Part           int            // protocol consensus; zero means its default
 	Logs           []storage.Kept // what its logs have kept; none before the first start
 
 	life uint64 // which of the member's lives it is

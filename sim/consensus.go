@@ -23,7 +23,7 @@ func consensusProtocol() Protocol {
 			options := s.space()
 			space, err := consensus.New(consensus.Config{
 				Self: built.ID, Life: built.Incarnation, Founders: len(s.Join), Founder: s.Founder, Space: options.Name, Shards: s.Shards,
-				Autopilot: options.Autopilot, Election: options.Election, Every: options.Every, Keep: options.Keep,
+				Autopilot: options.Autopilot, Election: options.Election, Every: options.Every, Keep: options.Keep, Part: options.Part,
 				Log: seats.LogOf(options.Name), Logs: s.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(s.Random), Above: membership.Second(s.Wall),
 			})
 			built.Spaces = []protocol.Machine{space}

@@ -172,6 +172,7 @@ func (s *Seat) space() seats.Space {
 		space.Autopilot, space.Election = cmp.Or(s.Autopilot, consensus.NoAutopilot), s.Lease/3
 		space.Every = 10 + uint64(s.Random)%100 // so snapshots are made in every run
 		space.Keep = space.Every / 4
+		space.Part = 100 + int(s.Random)/100%1000 // so most have several parts, between which entries are applied
 	}
 	return space
 }

@@ -2,6 +2,9 @@ package replica
 
 import "hash/crc64"
 
+// digestSeats is how many seats are looked at in one go.
+const digestSeats = 32
+
 // Digest is a number that copies in the same state share, and others hardly: it is for finding copies that
 // have come apart, whose program or memory is broken. It costs as much as a snapshot.
 func (r *Replica) Digest() uint64 {
@@ -16,8 +19,9 @@ func (r *Replica) Digest() uint64 {
 		w.b = w.b[:0]
 		w.sessionRecord(s)
 		for _, wish := range s.inOrder() {
-			w.wish(s.ID, wish)
-			w.asker(r, s.ID, wish)
+			if wish.over {
+				w.overWish(wish)
+			}
 		}
 		sum += crc64.Checksum(w.b, ecma)
 	}
@@ -33,14 +37,13 @@ func (r *Replica) Digest() uint64 {
 	name := ""
 	w.b = w.b[:0]
 	for cursor, first := uint64(0), true; first || cursor != 0; first = false {
-		c := r.table.Snapshot(r.now, cursor, chunkSeats)
+		c := r.table.Snapshot(r.now, cursor, digestSeats)
 		for i := range c.Seats {
 			if s := &c.Seats[i]; s.Name != name {
 				sum += crc64.Checksum(w.b, ecma)
 				name, w.b = s.Name, w.b[:0]
 			}
-			w.seat(&c.Seats[i])
-			w.by(r, c.Seats[i].Session, requestFor{c.Seats[i].Request, c.Seats[i].Name})
+			w.b = r.writeSeat(w.b, &c.Seats[i])
 		}
 		cursor = c.Next
 	}

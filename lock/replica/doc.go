@@ -73,8 +73,9 @@
 //
 // # Snapshots
 //
-// [Replica.Snapshot] is the whole state in parts of bounded size, and [Restore] reads them. They begin
-// with a format's name, of which the two before are read, too; each part has a checksum that is bound to its place. The history of ended grants is not
+// [Replica.Copy] is the whole state as it was when the copy began, in parts of bounded size that are written while entries go on
+// changing the state ([lock.Copy]); [Replica.Snapshot] writes them at once, and [Restore] reads them. They begin with a format's
+// name, of which all before are read, too; each part has a checksum that is bound to its place. The history of ended grants is not
 // part of it. Names come in whatever order the copy has them; whether two copies are in the same state
 // [Replica.Digest] tells.
 //

@@ -96,6 +96,7 @@ func (r *Replica) lives(s *session, name string, number uint64) bool {
 func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
 	request := o.request(r.now)
 	key := wishKey{o.Name, o.Once}
+	r.table.Alter(o.Name)
 	var err error
 	switch w := s.wishes[key]; {
 	case w == nil && r.remembered.count >= r.config.Requests:
@@ -144,6 +145,7 @@ func (r *Replica) cancelAsk(s *session, w *wish, o *Op, out *Effects) {
 		r.table.Cancel(r.now, o.Session, o.Name, w.number, &out.Decisions)
 		return
 	}
+	r.table.Alter(o.Name)
 	at := w.find(o.Request)
 	w.asks = slices.Delete(w.asks, at, at+1)
 	if o.Request != w.number {

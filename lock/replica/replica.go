@@ -24,6 +24,8 @@ type Config struct {
 	Requests int
 	// Remember is how long they are. Zero means 5 min.
 	Remember Time
+	// Part is how many bytes a part of a snapshot grows to; one record more may be in it. Zero means 256 KiB, which is the most.
+	Part int
 }
 
 // The defaults of Config.
@@ -123,6 +125,12 @@ func New(c Config) (*Replica, error) {
 	}
 	if c.Remember == 0 {
 		c.Remember = DefaultRemember
+	}
+	if c.Part == 0 {
+		c.Part = DefaultPart
+	}
+	if c.Part < 0 || c.Part > DefaultPart {
+		return nil, fmt.Errorf("replica: Part is %d; 1 to %d is allowed, and 0 for the default", c.Part, DefaultPart)
 	}
 	if c.Sessions < 0 || c.Outcomes < 0 || c.Requests < 0 || c.Remember < 0 {
 		return nil, fmt.Errorf("replica: Sessions is %d, Outcomes is %d, Requests is %d and Remember is %v; positive numbers are allowed, and 0 for the defaults",
@@ -377,6 +385,7 @@ func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 		r.table.Acquire(r.now, &request, &out.Decisions)
 	}
 	if r.lives(s, o.Name, o.Request) {
+		r.table.Alter(o.Name)
 		s.askedBy(requestFor{o.Request, o.Name}, o.ID.Member)
 	}
 }

@@ -481,6 +481,17 @@ func TestFormerSnapshots(t *testing.T) {
 		}
 	}
 	copied(t, b.Replica)
+	b = readParts(t, "testdata/chunked.txt")
+	checkOnce(t, b.Replica)
+	for member := range uint64(2) {
+		if by, known := b.AskedBy(id(1), "x", 4+member); !known || by != 1+member {
+			t.Errorf("request %d was asked for by %d, %t", 4+member, by, known)
+		}
+	}
+	if b.remembered.count != 1 || len(b.sessions[id(1)].wishes) != 2 {
+		t.Errorf("%d wishes are over, of %d", b.remembered.count, len(b.sessions[id(1)].wishes))
+	}
+	copied(t, b.Replica)
 }
 
 // TestAttach has one client after the other use a session: copies that hear of them in any order agree on the last one, whose

@@ -18,10 +18,10 @@ type Restorer struct {
 	kind    byte   // of the latest one
 	// What is still to come, by the header.
 	sessions, gone, done, outcomes, wishes, seats int
-	ended                                         bool // the table's last chunk was there
-	former                                        bool // it is of a format that does not say by whom requests were asked for
-	unattached                                    bool // it is of one that does not say which client uses a session
-	unmarked                                      bool // it is of one that does not say what such a client has inherited
+	ended                                         bool   // all seats were there
+	version                                       int    // of the format
+	taken                                         uint64 // seats
+	table                                         lock.Chunk
 }
 
 // Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
@@ -50,7 +50,7 @@ func (s *Restorer) Done() (*Replica, error) {
 		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d wishes and %d seats are missing: %w",
 			s.number, s.sessions, s.gone, s.done, s.outcomes, s.wishes, s.seats, ErrMalformed)
 	}
-	if s.unmarked {
+	if s.version < marked {
 		s.markAll()
 	}
 	slices.SortStableFunc(s.replica.remembered.list, func(a, b *wish) int { return cmp.Compare(a.since, b.since) })
@@ -97,31 +97,29 @@ func (s *Restorer) add(part []byte) error {
 		case partWishes:
 			s.wish(r)
 		case partSeats:
-			if s.ended {
-				r.fail("more follows the last chunk")
-				continue
-			}
-			s.chunk(r)
+			s.seat(r)
 		default:
 			r.fail("its kind is %d", kind)
 		}
 	}
-	return r.end("it")
+	if err := r.end("it"); err != nil {
+		return err
+	}
+	if kind == partSeats && s.version >= whole {
+		return s.sit()
+	}
+	return nil
 }
 
 func (s *Restorer) header(r *reader) {
-	switch is := r.text(); is {
-	case format:
-	case unmarkedFormat:
-		s.unmarked = true
-	case unattachedFormat:
-		s.unattached, s.unmarked = true, true
-	case formerFormat:
-		s.former, s.unattached, s.unmarked = true, true, true
-	default:
+	is := r.text()
+	if s.version = slices.Index(formats[:], is); s.version < 0 {
 		r.fail("its format is %.40q, where this program knows %q; use the program that wrote it, or a newer one", is, format)
 	}
 	s.replica.now, s.replica.reign = r.time(), uint64(r.small(lock.MaxReign))
+	if s.version >= whole {
+		s.table.Reign, s.table.Count, s.table.Paused = r.number(), uint32(r.small(math.MaxUint32)), r.flag()
+	}
 	s.sessions, s.gone, s.done = r.small(math.MaxInt32), r.small(MaxMembers), r.small(MaxMembers)
 	s.outcomes, s.wishes, s.seats = r.small(math.MaxInt32), r.small(math.MaxInt32), r.small(math.MaxInt32)
 }
@@ -130,10 +128,10 @@ func (s *Restorer) session(r *reader) {
 	n := &session{}
 	n.ID, n.TTL, n.Opened, n.Client, n.Identity = r.session(), r.time(), r.time(), r.text(), r.text()
 	copy(n.Secret[:], r.bytes(len(n.Secret)))
-	if !s.unattached {
+	if s.version >= attached {
 		n.Attached = r.attachments()
 	}
-	if !s.unmarked {
+	if s.version >= marked {
 		n.Inherited = holdfast.Token(r.number())
 	}
 	n.ended = r.ended()
@@ -198,39 +196,70 @@ func (r *reader) outcome() (o outcome) {
 }
 
 func (s *Restorer) wish(r *reader) {
+	if s.version < whole {
+		s.apart(r)
+		return
+	}
+	w := &wish{wishKey: wishKey{r.text(), r.text()}, content: r.number(), over: true, since: r.time(), how: r.outcome()}
+	if r.err == nil && s.wishes == 0 {
+		r.fail("wish %q of session %v is one too many", w.once, w.how.session)
+	}
+	w.number = w.how.request.number
+	s.wishes--
+	s.wants(r, w.how.session, w)
+}
+
+// apart reads a wish that is apart from its seat, or over.
+func (s *Restorer) apart(r *reader) {
 	id := r.session()
 	w := &wish{wishKey: wishKey{r.text(), r.text()}, content: r.number(), over: r.flag()}
 	if w.over {
 		w.since, w.how = r.time(), r.outcome()
 		w.number = w.how.request.number
 	} else {
-		w.number, w.arrived, w.granted = r.number(), r.time(), r.flag()
-		for range r.small(MaxAsks) {
-			w.asks = append(w.asks, ask{r.number(), r.time()})
-		}
+		w.number = r.number()
+		s.asks(r, id, w)
 	}
-	of := s.replica.sessions[id]
+	if r.err == nil && (s.wishes == 0 || w.over && w.how.session != id) {
+		r.fail("wish %q of session %v is one too many, or of another", w.once, id)
+	}
+	s.wishes--
+	s.wants(r, id, w)
+}
+
+// asks reads who asks for a wish.
+func (s *Restorer) asks(r *reader, id lock.SessionID, w *wish) {
+	w.arrived, w.granted = r.time(), r.flag()
+	for range r.small(MaxAsks) {
+		w.asks = append(w.asks, ask{r.number(), r.time()})
+	}
 	for _, a := range w.asks {
-		s.by(r, of, requestFor{a.number, w.name})
+		s.by(r, s.replica.sessions[id], requestFor{a.number, w.name})
 	}
+	if len(w.asks) == 0 {
+		r.fail("nothing asks for wish %q of session %v", w.once, id)
+	}
+}
+
+// wants takes a wish that was read.
+func (s *Restorer) wants(r *reader, id lock.SessionID, w *wish) {
+	of := s.replica.sessions[id]
 	switch {
 	case r.err != nil:
-	case of == nil || of.wishes[w.wishKey] != nil || s.wishes == 0:
-		r.fail("wish %q of session %v is one too many", w.once, id)
-	case w.over && w.how.session != id || !w.over && len(w.asks) == 0:
-		r.fail("wish %q of session %v has no session", w.once, id)
-	default:
-		of.wants(w)
-		s.wishes--
-		if w.over {
-			s.replica.remembered.add(w)
-		}
+		return
+	case of == nil || of.wishes[w.wishKey] != nil:
+		r.fail("wish %q of session %v has no session, or is there already", w.once, id)
+		return
+	}
+	of.wants(w)
+	if w.over {
+		s.replica.remembered.add(w)
 	}
 }
 
 // by reads through whom a request of a session has come.
 func (s *Restorer) by(r *reader, of *session, is requestFor) {
-	if s.former || !r.flag() {
+	if s.version < asked || !r.flag() {
 		return
 	}
 	if member := r.number(); of != nil && r.err == nil {
@@ -241,6 +270,44 @@ func (s *Restorer) by(r *reader, of *session, is requestFor) {
 	}
 }
 
+// seat reads a seat, and what there is of it beside the table; or a chunk of them.
+func (s *Restorer) seat(r *reader) {
+	if s.version < whole {
+		if s.ended {
+			r.fail("more follows the last chunk")
+			return
+		}
+		s.chunk(r)
+		return
+	}
+	seat := r.seat()
+	s.by(r, s.replica.sessions[seat.Session], requestFor{seat.Request, seat.Name})
+	if r.flag() {
+		w := &wish{wishKey: wishKey{seat.Name, r.text()}, number: seat.Request, content: r.number()}
+		s.asks(r, seat.Session, w)
+		s.wants(r, seat.Session, w)
+	}
+	s.table.Seats = append(s.table.Seats, seat)
+}
+
+// sit gives the table the seats of a part.
+func (s *Restorer) sit() error {
+	s.seats -= len(s.table.Seats)
+	s.ended = s.seats == 0
+	s.table.From, s.table.Next = s.taken, 0
+	if !s.ended {
+		s.taken++
+		s.table.Next = s.taken
+	}
+	err := s.replica.table.Restore(s.replica.now, s.table)
+	s.table.Seats = s.table.Seats[:0]
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, ErrMalformed)
+	}
+	return nil
+}
+
+// chunk reads a chunk of the table, as the formats before had it.
 func (s *Restorer) chunk(r *reader) {
 	c := lock.Chunk{From: r.number(), Next: r.number(), Reign: r.number()}
 	c.Count, c.Paused = uint32(r.small(math.MaxUint32)), r.flag()

@@ -13,23 +13,30 @@ import (
 // A snapshot is a sequence of parts:
 //
 //	part   = CRC-32C of the part's number and the rest (4 bytes) | kind | records
-//	header = format | now | reign | how many sessions, members, members, outcomes, wishes, seats     part 0
-//	then sessions, which have ended by member, which operations were done by member, outcomes, wishes and the table's chunks, in
-//	their order; behind each wish and each chunk stands through whom its requests have come
+//	header = format | now | reign | the table's reign, count and pause |
+//	         how many sessions, members, members, outcomes, wishes, seats     part 0
+//	then sessions, which have ended by member, which operations were done by member, outcomes, wishes that are over and seats,
+//	in their order
+//
+// A seat says through whom its request has come and, where it is for a wish, the wish.
 
 // format is what the first part begins with.
-const format = "holdfast replica 5"
+const format = "holdfast replica 6"
 
-// The formats before are read, too. unmarkedFormat does not say what the client of a session has inherited; unattachedFormat lacks
-// which client that is, too; formerFormat also lacks the members through which requests were asked for.
+// formats are those that are read, the oldest first.
+var formats = [...]string{"holdfast replica 2", "holdfast replica 3", "holdfast replica 4", "holdfast replica 5", format}
+
+// What formats say, by the place among formats of the first that does.
 const (
-	unmarkedFormat   = "holdfast replica 4"
-	unattachedFormat = "holdfast replica 3"
-	formerFormat     = "holdfast replica 2"
+	asked    = 1 // through which members requests were asked for
+	attached = 2 // which client uses a session
+	marked   = 3 // what that has inherited
+	whole    = 4 // all that there is of a seat, with it; before, wishes were apart, and seats in the table's chunks
 )
 
-// partBytes is how large a part grows before the next one begins; one record more may be in it.
-const partBytes = 256 << 10
+// DefaultPart is how large a part grows before the next one begins; one record more may be in it, which is well below what a
+// journal and a message take, 1 MiB, with the longest texts that are read.
+const DefaultPart = 256 << 10
 
 // The kinds of parts.
 const (
@@ -42,34 +49,43 @@ const (
 	partSeats
 )
 
-// chunkSeats is how many seats the table copies at a time, which are one record: with the longest texts that are read so
-// few that a part is well below what a journal and a message take, 1 MiB.
-const chunkSeats = 32
-
-// Snapshot writes the state down, a part after the other; the slice is keep's. It ends with keep's error.
-// The replica may not be changed meanwhile.
+// Snapshot writes the state down at once, a part after the other; the slice is keep's. It ends with keep's error.
 func (r *Replica) Snapshot(keep func(part []byte) error) error {
-	p := &parts{keep: keep}
-	p.begin(partHeader)
-	w := &p.writer
-	w.text(format)
-	w.time(r.now)
-	w.number(r.reign)
-	w.number(uint64(len(r.sessions)))
-	w.number(uint64(len(r.gone.order)))
-	w.number(uint64(len(r.done.order)))
-	w.number(uint64(len(r.outcomes.list)))
-	wishes := 0
-	//tidy:unordered they are counted
-	for _, s := range r.sessions {
-		wishes += len(s.wishes)
+	c := r.Copy()
+	defer c.Stop()
+	for {
+		part, more := c.Next()
+		if err := keep(part); err != nil || !more {
+			return err
+		}
 	}
-	w.number(uint64(wishes))
-	w.number(uint64(r.table.Holds() + r.table.Waiters()))
+}
+
+// Copy is a snapshot that is taken part by part while the replica goes on. It tells how the state was when it began. A step
+// costs what one part does; the first one, at which it begins, what is not of names: sessions, and how many requests have ended.
+type Copy struct {
+	replica *Replica
+	parts   parts
+	ready   [][]byte // of what was written at the beginning, and is still to be given
+	over    []*wish  // that are still to be written
+	seats   *lock.Copy
+	begun   bool // the parts of seats
+}
+
+// Copy begins a copy.
+func (r *Replica) Copy() *Copy {
+	c := &Copy{replica: r, seats: r.table.Copy(r.now, r.writeSeat)}
+	c.parts = parts{room: r.config.Part, keep: func(part []byte) { c.ready = append(c.ready, part) }}
+	for _, w := range r.remembered.list {
+		if !w.gone {
+			c.over = append(c.over, w)
+		}
+	}
+	c.header()
+	p := &c.parts
 	p.begin(partSessions)
-	sessions := slices.SortedFunc(maps.Keys(r.sessions), compareSessions)
-	for _, id := range sessions {
-		w.sessionRecord(r.sessions[id])
+	for _, id := range slices.SortedFunc(maps.Keys(r.sessions), compareSessions) {
+		p.sessionRecord(r.sessions[id])
 		p.split()
 	}
 	for kind, roll := range [...]*roll{partGone: &r.gone, partDone: &r.done} {
@@ -78,38 +94,93 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 		}
 		p.begin(byte(kind))
 		for _, member := range roll.order {
-			w.number(member)
-			w.ended(*roll.numbers[member])
+			p.number(member)
+			p.ended(*roll.numbers[member])
 			p.split()
 		}
 	}
 	p.begin(partOutcomes)
 	r.outcomes.inOrder(func(o *outcome) {
-		w.outcome(o)
+		p.outcome(o)
 		p.split()
 	})
 	p.begin(partWishes)
-	for _, id := range sessions {
-		for _, wish := range r.sessions[id].inOrder() {
-			w.wish(id, wish)
-			w.asker(r, id, wish)
-			p.split()
-		}
+	return c
+}
+
+func (c *Copy) header() {
+	r, p := c.replica, &c.parts
+	p.begin(partHeader)
+	p.text(format)
+	p.time(r.now)
+	p.number(r.reign)
+	p.number(c.seats.Reign)
+	p.number(uint64(c.seats.Count))
+	p.flag(c.seats.Paused)
+	for _, many := range [...]int{len(r.sessions), len(r.gone.order), len(r.done.order), len(r.outcomes.list), len(c.over), c.seats.Seats} {
+		p.number(uint64(many))
 	}
-	p.begin(partSeats)
-	for cursor := uint64(0); ; {
-		c := r.table.Snapshot(r.now, cursor, chunkSeats)
-		w.chunk(&c)
-		for i := range c.Seats {
-			w.by(r, c.Seats[i].Session, requestFor{c.Seats[i].Request, c.Seats[i].Name})
-		}
-		if cursor = c.Next; cursor == 0 {
-			break
-		}
+}
+
+// Next returns the next part, which is the caller's, and whether more follow.
+func (c *Copy) Next() (part []byte, more bool) {
+	for len(c.ready) == 0 {
+		c.step()
+	}
+	part, c.ready = c.ready[0], c.ready[1:]
+	return part, len(c.ready) > 0 || c.seats != nil
+}
+
+// step writes until a part is full, or the last one.
+func (c *Copy) step() {
+	p := &c.parts
+	for len(c.over) > 0 && len(c.ready) == 0 {
+		p.overWish(c.over[0])
+		c.over = c.over[1:]
 		p.split()
 	}
+	if len(c.ready) > 0 {
+		return
+	}
+	if !c.begun {
+		c.begun = true
+		p.begin(partSeats)
+		return // with the part before
+	}
+	var more bool
+	if p.b, more = c.seats.Next(p.b, max(1, p.room-len(p.b))); more {
+		p.split()
+		return
+	}
+	c.seats = nil
 	p.finish()
-	return p.err
+}
+
+// Stop ends the copy before its end: the replica keeps nothing for it any more.
+func (c *Copy) Stop() {
+	if c.seats != nil {
+		c.seats.Stop()
+	}
+}
+
+// writeSeat writes a hold or a wait, and what there is of it beside the table.
+func (r *Replica) writeSeat(b []byte, s *lock.Seat) []byte {
+	w := &writer{b}
+	w.seat(s)
+	w.by(r, s.Session, requestFor{s.Request, s.Name})
+	var of *wish
+	if session := r.sessions[s.Session]; session != nil {
+		of = session.asked[requestFor{s.Request, s.Name}]
+	}
+	known := of != nil && of.number == s.Request // of those who ask for it
+	w.flag(known)
+	if known {
+		w.wish(of)
+		for _, a := range of.asks {
+			w.by(r, s.Session, requestFor{a.number, s.Name})
+		}
+	}
+	return w.b
 }
 
 func compareSessions(a, b lock.SessionID) int {
@@ -119,10 +190,10 @@ func compareSessions(a, b lock.SessionID) int {
 // parts writes parts.
 type parts struct {
 	writer
-	kind   byte
-	number uint32
-	keep   func([]byte) error
-	err    error
+	kind  byte
+	count uint32
+	room  int
+	keep  func([]byte)
 }
 
 // begin ends a part, if there is one, and begins another of a kind. Most are far smaller than a part may grow, so it grows.
@@ -137,18 +208,18 @@ func (p *parts) beginWith(kind byte, room int) {
 
 // split goes on in another part where this one is large enough.
 func (p *parts) split() {
-	if len(p.b) >= partBytes {
-		p.beginWith(p.kind, partBytes+1024)
+	if len(p.b) >= p.room {
+		p.beginWith(p.kind, p.room+1024)
 	}
 }
 
 func (p *parts) finish() {
-	if p.b == nil || p.err != nil {
+	if p.b == nil {
 		return
 	}
-	binary.BigEndian.PutUint32(p.b, checksum(p.number, p.b[4:]))
-	p.err = p.keep(p.b)
-	p.number++
+	binary.BigEndian.PutUint32(p.b, checksum(p.count, p.b[4:]))
+	p.keep(p.b)
+	p.count++
 	p.b = nil
 }
 
@@ -189,18 +260,10 @@ func (w *writer) outcome(o *outcome) {
 	w.text(string(o.loss))
 }
 
-func (w *writer) wish(session lock.SessionID, wish *wish) {
-	w.session(session)
-	w.text(wish.name)
+// wish writes one that is held or waited for, of which its seat tells the name.
+func (w *writer) wish(wish *wish) {
 	w.text(wish.once)
 	w.number(wish.content)
-	w.flag(wish.over)
-	if wish.over {
-		w.time(wish.since)
-		w.outcome(&wish.how)
-		return
-	}
-	w.number(wish.number)
 	w.time(wish.arrived)
 	w.flag(wish.granted)
 	w.number(uint64(len(wish.asks)))
@@ -210,11 +273,13 @@ func (w *writer) wish(session lock.SessionID, wish *wish) {
 	}
 }
 
-// asker writes through whom those have come who ask for a wish.
-func (w *writer) asker(r *Replica, id lock.SessionID, wish *wish) {
-	for _, a := range wish.asks {
-		w.by(r, id, requestFor{a.number, wish.name})
-	}
+// overWish writes one that is over, which was of the session of its outcome.
+func (w *writer) overWish(wish *wish) {
+	w.text(wish.name)
+	w.text(wish.once)
+	w.number(wish.content)
+	w.time(wish.since)
+	w.outcome(&wish.how)
 }
 
 // by writes through whom a request has come, if that is known.
@@ -223,18 +288,6 @@ func (w *writer) by(r *Replica, id lock.SessionID, is requestFor) {
 	w.flag(known)
 	if known {
 		w.number(member)
-	}
-}
-
-func (w *writer) chunk(c *lock.Chunk) {
-	w.number(c.From)
-	w.number(c.Next)
-	w.number(c.Reign)
-	w.number(uint64(c.Count))
-	w.flag(c.Paused)
-	w.number(uint64(len(c.Seats)))
-	for i := range c.Seats {
-		w.seat(&c.Seats[i])
 	}
 }
 

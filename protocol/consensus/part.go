@@ -122,7 +122,7 @@ func (m *Machine) takePart(p *part, kept *shard.Kept) error {
 	c := &m.config
 	s, err := shard.New(shard.Config{
 		Group:   group.Config{Self: uint64(c.Self), Election: c.Election, Heartbeat: c.Heartbeat, Random: c.Random + uint64(p.index)<<32},
-		Replica: replica.Config{Table: c.Table, Sessions: c.Sessions},
+		Replica: replica.Config{Table: c.Table, Sessions: c.Sessions, Part: c.Part},
 		Log:     c.Log + uint64(p.index), Life: c.Life, Drift: c.Table.Drift, Every: c.Every, Keep: c.Keep, Above: c.Above,
 	}, kept, m.now)
 	if err != nil {

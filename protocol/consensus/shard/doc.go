@@ -51,8 +51,9 @@
 //
 // # Snapshots
 //
-// When the log has grown by Config.Every entries, the replica is copied, its parts are written to the
-// journal one after the other, and installed; of the log some entries stay for members that are a little behind. A
+// When the log has grown by Config.Every entries, and by half of what the snapshot before has, the replica is copied, part by
+// part as the journal writes them, while entries are applied (replica.Copy), and the copy is installed; of the log some entries
+// stay for members that are a little behind. So a snapshot never stops the shard, and costs it a bounded share. A
 // member that is further behind gets the parts, each acknowledged when its journal has it; behind the last one
 // its group hears of them, and they are its state. One that has come further by itself says so. While a member takes
 // parts the leader makes no other snapshot, and what a member lacks that it hears stays in the log, up to eight times

@@ -25,8 +25,8 @@ type Config struct {
 	Life uint64
 	// Drift is by how much one clock may run faster than another. Zero means 0.05.
 	Drift float64
-	// Every is after how many entries a snapshot is made; Keep how many entries before it stay. Zero
-	// means 10,000 and 1,000.
+	// Every is after how many entries a snapshot is made, or after more where they have not half its bytes; Keep how many
+	// entries before it stay. Zero means 10,000 and 1,000.
 	Every, Keep uint64
 	// Linger is for how long an operation that nobody waits for may wait for others to be in one entry with. Zero means a
 	// fiftieth of the group's Heartbeat.
@@ -146,6 +146,8 @@ type Shard struct {
 	dropped  uint64        // the entry that the journal's log begins behind
 	number   uint64        // the journal's, of its snapshot
 	series   uint64        // the latest number of one that was begun
+	weighs   uint64        // how many bytes the snapshot has
+	logged   uint64        // how many bytes of entries were written since it was begun
 }
 
 // New makes the part of a member that has kept k. The error says what is wrong with c, or with what was kept.
@@ -167,6 +169,12 @@ func New(c Config, k *Kept, now protocol.Time) (*Shard, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
+	}
+	for _, part := range k.Parts {
+		s.weighs += uint64(len(part))
+	}
+	for _, record := range k.Group.Records {
+		s.logged += uint64(len(record))
 	}
 	s.own = own{ops: map[uint64]*replica.Op{}, next: c.Life << 40}
 	s.reads = reads{asked: map[uint64]uint64{}}

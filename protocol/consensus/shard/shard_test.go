@@ -53,6 +53,7 @@ type world struct {
 	way Time
 
 	every uint64 // how many entries a snapshot comes after, where that is not drawn
+	part  int    // of a snapshot; 0 for what is drawn
 
 	grants, crashes, lost, answered, moved, snapshots, taken, cuts int
 }
@@ -211,9 +212,13 @@ func (w *world) start(m *member) {
 	config := Config{
 		Group: group.Config{Self: m.id, Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: w.seed<<20 + m.life},
 		Log:   1, Life: m.life, Every: 1 + w.rand.Uint64N(60), Keep: 1 + w.rand.Uint64N(20), Append: 1 + w.rand.IntN(400),
+		Replica: replica.Config{Part: 1 + w.rand.IntN(400)},
 	}
 	if w.every > 0 {
 		config.Every, config.Keep = w.every, w.every/5
+	}
+	if w.part > 0 {
+		config.Replica.Part = w.part
 	}
 	m.shard, err = New(config, &Kept{Group: group.Kept{State: m.disk.state, Snapshot: mark, Records: m.disk.records}, Parts: m.disk.chunks, Begins: m.disk.begins, Number: m.disk.snapshot}, m.local(w.now))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // request is something that the journal was asked.
 type request struct {
 	write  uint64   // of the group, which is written with it; 0 for none
-	made   *making  // our own snapshot: a chunk, or the end of it
+	made   *making  // our own snapshot: a chunk, or the end of it when it has no copy any more
 	taken  *taking  // another member's: a chunk
 	sent   *sending // a part is to be sent
 	number uint64   // of the chunk
@@ -44,11 +44,12 @@ func (s *Shard) write(w *group.Write, out *Output) {
 		if len(w.Records) > 0 {
 			done = 0
 		}
-		s.making = nil // it is older
+		s.unmake() // it is older
 		s.askJournal(request{write: done}, func(id uint64) any {
 			return storage.Install{ID: id, Log: s.config.Log, Snapshot: t.number, Chunks: chunks, Meta: mark.Append(nil), State: state, Drop: mark.Index, Anew: true}
 		}, out)
-		s.snapshot, s.parts, s.dropped, s.number = mark.Index, chunks, mark.Index, t.number
+		s.snapshot, s.parts, s.dropped, s.number, s.weighs = mark.Index, chunks, mark.Index, t.number, t.bytes
+		s.logged = 0
 		if done != 0 {
 			return
 		}
@@ -65,6 +66,7 @@ func (s *Shard) append(w *group.Write, out *Output) {
 			size += len(records[count])
 			count++
 		}
+		s.logged += uint64(size)
 		part := storage.Append{Log: s.config.Log, First: first, Records: records[:count:count], State: state}
 		of := request{}
 		if records = records[count:]; len(records) == 0 {
@@ -111,7 +113,7 @@ func (s *Shard) Stored(now protocol.Time, answer any, out *Output) {
 			s.group.Written(now, r.write, &s.agreed)
 		}
 	case r.made != nil:
-		s.made(r.made, r.number, out)
+		s.made(r.made, out)
 	case r.taken != nil && r.taken == s.taking:
 		s.took(now, out)
 	case r.sent != nil:
@@ -120,12 +122,14 @@ func (s *Shard) Stored(now protocol.Time, answer any, out *Output) {
 	s.settle(now, out)
 }
 
-// making is a snapshot of our own that is being written.
+// making is a snapshot of our own that is being written, a part at a time while entries are applied.
 type making struct {
 	mark   group.Mark
 	number uint64 // the journal's
-	parts  [][]byte
+	copy   *replica.Copy
+	bytes  uint64 // of the parts
 	next   uint64 // to be asked for
+	more   bool   // parts follow
 	keep   uint64 // how many entries before it stay
 }
 
@@ -136,15 +140,21 @@ const waited = 8
 
 // make begins a snapshot where the log has grown.
 func (s *Shard) make(out *Output) {
-	if behind := s.group.Behind(); s.making == nil && behind >= s.config.Every && (!s.brings() || behind >= waited*s.config.Every) {
+	if s.making == nil && s.grown() {
 		s.begin()
 	}
-	if m := s.making; m != nil && m.next == 0 && len(m.parts) > 0 {
+	if m := s.making; m != nil && m.next == 0 {
 		s.chunk(m, out)
 	}
 }
 
-// begin copies the state.
+// grown reports whether the log has grown enough for another snapshot.
+func (s *Shard) grown() bool {
+	behind := s.group.Behind()
+	return behind >= s.config.Every && s.logged >= s.weighs/2 && (!s.brings() || behind >= waited*s.config.Every)
+}
+
+// begin begins to copy the state.
 func (s *Shard) begin() {
 	mark := s.group.Mark()
 	if s.taking != nil && s.taking.index <= mark.Index {
@@ -154,20 +164,28 @@ func (s *Shard) begin() {
 		return
 	}
 	s.series++
-	m := &making{mark: mark, number: s.series}
-	if err := s.replica.Snapshot(func(part []byte) error { m.parts = append(m.parts, part); return nil }); err != nil {
-		panic(fmt.Sprintf("shard: %v", err)) // there is no other error than ours
+	s.making = &making{mark: mark, number: s.series, copy: s.replica.Copy(), more: true}
+	s.logged = 0
+}
+
+// unmake gives up what is being made.
+func (s *Shard) unmake() {
+	if s.making != nil && s.making.copy != nil {
+		s.making.copy.Stop()
 	}
-	s.making = m
+	s.making = nil
 }
 
 // chunk writes the next part, or installs what is written.
 func (s *Shard) chunk(m *making, out *Output) {
 	number := m.next
-	m.next++
-	if number < uint64(len(m.parts)) {
-		s.askJournal(request{made: m, number: number}, func(id uint64) any {
-			return storage.Chunk{ID: id, Log: s.config.Log, Snapshot: m.number, Number: number, Data: m.parts[number]}
+	if m.more {
+		var part []byte
+		part, m.more = m.copy.Next()
+		m.next++
+		m.bytes += uint64(len(part))
+		s.askJournal(request{made: m}, func(id uint64) any {
+			return storage.Chunk{ID: id, Log: s.config.Log, Snapshot: m.number, Number: number, Data: part}
 		}, out)
 		return
 	}
@@ -176,15 +194,19 @@ func (s *Shard) chunk(m *making, out *Output) {
 		m.keep = max(m.keep, s.group.Lag(m.mark.Index, waited*s.config.Every))
 	}
 	drop := m.mark.Index - min(m.mark.Index, m.keep)
-	s.askJournal(request{made: m, number: number}, func(id uint64) any {
-		return storage.Install{ID: id, Log: s.config.Log, Snapshot: m.number, Chunks: uint64(len(m.parts)), Meta: m.mark.Append(nil), Drop: max(drop, s.dropped)}
+	m.copy = nil
+	if protocol.Mutated("a snapshot is of its beginning") {
+		m.mark = s.group.Mark()
+	}
+	s.askJournal(request{made: m}, func(id uint64) any {
+		return storage.Install{ID: id, Log: s.config.Log, Snapshot: m.number, Chunks: number, Meta: m.mark.Append(nil), Drop: max(drop, s.dropped)}
 	}, out)
 }
 
 // made goes on with what is being made. What is installed counts, though another has been taken since.
-func (s *Shard) made(m *making, number uint64, out *Output) {
+func (s *Shard) made(m *making, out *Output) {
 	switch {
-	case number < uint64(len(m.parts)):
+	case m.copy != nil:
 		if m == s.making {
 			s.chunk(m, out)
 		}
@@ -193,7 +215,7 @@ func (s *Shard) made(m *making, number uint64, out *Output) {
 		s.making = nil
 	}
 	if m.number > s.number {
-		s.snapshot, s.parts, s.number = m.mark.Index, uint64(len(m.parts)), m.number
+		s.snapshot, s.parts, s.number, s.weighs = m.mark.Index, m.next, m.number, m.bytes
 		s.dropped = max(s.dropped, s.group.Compact(m.mark, m.keep)-1)
 	}
 }
@@ -207,6 +229,7 @@ type taking struct {
 	restorer *replica.Restorer
 	message  group.Message
 	last     bool
+	bytes    uint64 // of those
 	stored   uint64 // by the journal
 }
 
@@ -230,7 +253,7 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error
 		if err != nil {
 			panic(fmt.Sprintf("shard: %v", err)) // New has taken the same
 		}
-		s.making = nil
+		s.unmake()
 		s.series++
 		t = &taking{index: m.Index, number: s.series, from: from, message: m.Message, restorer: restorer}
 		s.taking = t
@@ -246,6 +269,7 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error
 		refuse()
 	default:
 		t.parts++
+		t.bytes += uint64(len(m.Data))
 		t.last, t.message = m.Last, m.Message
 		s.askJournal(request{taken: t, number: m.Number}, func(id uint64) any {
 			return storage.Chunk{ID: id, Log: s.config.Log, Snapshot: t.number, Number: m.Number, Data: m.Data}

@@ -1,0 +1,163 @@
+package lock
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Copy is a snapshot of a table that is taken bit by bit while the table goes on. It tells how things were when it
+// began: what changes before its turn has come is written first.
+//
+// A step costs what it writes. A change costs what is there of its name and was not written yet, once; that is what is
+// kept for later.
+type Copy struct {
+	// What it began with.
+	Reign  uint64
+	Count  uint32
+	Paused bool
+	Seats  int // how many holds and waits it has
+
+	table  *Table
+	now    Time
+	write  func([]byte, *Seat) []byte
+	at     int32           // the entry that comes next
+	within int             // how many seats of that were given
+	top    int32           // the last entry that there was
+	left   int             // how many seats are still to be given
+	kept   map[int32]*kept // by entries that have changed since, and come later
+}
+
+// kept is what was written of an entry before it changed.
+type kept struct {
+	b    []byte
+	ends []int // of the seats, in b
+}
+
+// Copy begins a copy at a time, which write writes down, a seat behind the other; those of a name follow one another as in
+// [Table.Snapshot]. write is called before the seat changes, and may not change the table.
+func (t *Table) Copy(now Time, write func(b []byte, s *Seat) []byte) *Copy {
+	c := &Copy{
+		Reign: t.reign, Count: t.count, Paused: t.paused, Seats: t.seats.used,
+		table: t, now: now, write: write, at: 1, top: t.entries.top, left: t.seats.used, kept: map[int32]*kept{},
+	}
+	t.copies = append(t.copies, c)
+	return c
+}
+
+// Next appends what is written of the seats that come next, until that is room bytes or somewhat more. It reports
+// whether more follow.
+func (c *Copy) Next(b []byte, room int) (_ []byte, more bool) {
+	from := len(b)
+	full := func() bool { return len(b)-from >= room }
+	for c.left > 0 && !full() {
+		if c.at > c.top {
+			panic(fmt.Sprintf("lock: a copy lacks %d seats of %d", c.left, c.Seats))
+		}
+		if was := c.kept[c.at]; was != nil {
+			for ; c.within < len(was.ends) && !full(); c.within++ {
+				b = append(b, was.seat(c.within)...)
+				c.left--
+			}
+			if c.within < len(was.ends) {
+				break
+			}
+			delete(c.kept, c.at)
+		} else if !c.visit(func(s *Seat) bool {
+			if full() {
+				return false
+			}
+			b = c.write(b, s)
+			c.within++
+			c.left--
+			return true
+		}) {
+			break
+		}
+		c.at, c.within = c.at+1, 0
+	}
+	if c.left == 0 {
+		c.Stop()
+	}
+	return b, c.left > 0
+}
+
+func (k *kept) seat(n int) []byte {
+	if n == 0 {
+		return k.b[:k.ends[0]]
+	}
+	return k.b[k.ends[n-1]:k.ends[n]]
+}
+
+// Stop ends the copy before its end: the table keeps nothing for it any more.
+func (c *Copy) Stop() {
+	c.table.copies = slices.DeleteFunc(c.table.copies, func(other *Copy) bool { return other == c })
+	c.kept = nil
+}
+
+// Copies is how many are under way.
+func (t *Table) Copies() int { return len(t.copies) }
+
+// visit visits the seats of the next entry that were not given, until it is told to stop, and reports whether it was not.
+func (c *Copy) visit(visit func(s *Seat) bool) bool {
+	return c.table.visitSeats(c.at, c.within, func(i int32) bool {
+		s := c.table.copySeat(c.now, i)
+		return visit(&s)
+	})
+}
+
+// keep writes an entry that is about to change, if its turn is still to come.
+func (c *Copy) keep(e int32) {
+	if e < c.at || e > c.top || c.kept[e] != nil {
+		return
+	}
+	k := &kept{}
+	c.kept[e] = k
+	if e == c.at {
+		for range c.within {
+			k.ends = append(k.ends, 0) // they were given
+		}
+	}
+	c.table.visitSeats(e, len(k.ends), func(i int32) bool {
+		s := c.table.copySeat(c.now, i)
+		k.b = c.write(k.b, &s)
+		k.ends = append(k.ends, len(k.b))
+		return true
+	})
+}
+
+// visitSeats visits the seats of an entry in their order, but for so many of the first, until it is told to stop, and reports
+// whether it was not.
+func (t *Table) visitSeats(e int32, skip int, visit func(i int32) bool) bool {
+	if !t.live(e) {
+		return true
+	}
+	x := t.entries.at(e)
+	lane, _ := t.lane(e)
+	n := 0
+	for _, first := range [...]int32{x.holders, x.queue, lane} {
+		for i := first; i != 0; i = t.next(ofEntry, first, i) {
+			if n++; n > skip && !visit(i) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// alter is called before anything changes at entry e that a copy tells.
+func (t *Table) alter(e int32) {
+	for _, c := range t.copies {
+		c.keep(e)
+	}
+}
+
+// Alter is for what the write of [Table.Copy] tells of a name beside what the table knows: it is called before that
+// changes.
+func (t *Table) Alter(name string) {
+	if len(t.copies) == 0 {
+		return
+	}
+	if e := t.entryOf(name); e != 0 {
+		t.alter(e)
+	}
+}
