@@ -349,7 +349,7 @@ func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *proto
 	}
 	for i := range a.told {
 		reply := a.told[i]
-		m.routeRevoked(p, &reply)
+		m.routeRevoked(now, p, &reply)
 		switch {
 		case p.sort == OneShot:
 			p.lose(loss{Lost: Lost{reply.Port, reply.Decision}})

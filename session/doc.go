@@ -91,8 +91,9 @@
 // session says so (Renewed.Taken): it keeps nothing of what the session held in the memory of another member.
 //
 // Several members may serve one session at a time, and nothing tells them. Each is right in what it promises. A
-// grant there that was revoked is released at its deadline only by a member that has renewed the session since it told
-// that: another one does not know that its client has heard.
+// grant there that was revoked is released only by a member that has renewed the session since it told that: another one does
+// not know that its client has heard. And it is released a ttl after that, though this member has promised its client less:
+// another one may have renewed the session just before.
 //
 // # One client after another
 //

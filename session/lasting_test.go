@@ -468,6 +468,30 @@ func TestRevokedInALastingSpace(t *testing.T) {
 	}
 }
 
+// TestRevokedHolderMayHaveGoneElsewhere: another member may have renewed its session just before, so the grant stays for a ttl from
+// when it was told to stop, however soon this member's own promise ends.
+func TestRevokedHolderMayHaveGoneElsewhere(t *testing.T) {
+	d := newLasting(t, 7)
+	s := d.open(1, session.Stream, 0)
+	d.lock(1, vaultPort, s.ID, 1, "a")
+	d.at(2 * time.Second)
+	d.in(vaultPort, func(v *vault, out *protocol.Effects) {
+		v.table.RevokeSession(d.now, s.ID, holdfast.Broken, holdfast.ErrUnavailable, &v.out)
+		v.shelf.Step(d.now, protocol.Event{}, out)
+	})
+	d.at(2500 * time.Millisecond)
+	d.renew(s, 0)
+	end := 2*time.Second + stretched(2*time.Second)
+	d.at(end - time.Millisecond)
+	if d.vault.held(s.ID) != 1 {
+		t.Error("it is given up, and its holder may believe in it")
+	}
+	d.at(end)
+	if d.vault.held(s.ID) != 0 {
+		t.Error("it was told to stop, has been heard since, and keeps the name")
+	}
+}
+
 // TestRevokedWhileAConnectionWaits: a connection is no sign that its client has heard what it must stop using. Its next renewal
 // is.
 func TestRevokedWhileAConnectionWaits(t *testing.T) {

@@ -149,7 +149,7 @@ func (m *Desk) recall(now protocol.Time, p *presence, port protocol.Port, of pro
 	})
 	told := &out.Replies[len(out.Replies)-1]
 	told.Port = port
-	m.routeRevoked(p, told)
+	m.routeRevoked(now, p, told)
 }
 
 // hearRecalled tells the calls that wait for the end of a request that it has come, or that the space could not be asked for

@@ -37,7 +37,7 @@ func (r *revocations) inOrder() []revocation {
 
 // routeRevoked keeps what the session must stop using, and forgets what it has given
 // up. Told again, a grant is due when it was.
-func (m *Desk) routeRevoked(p *presence, reply *protocol.Reply) {
+func (m *Desk) routeRevoked(now protocol.Time, p *presence, reply *protocol.Reply) {
 	d, key := &reply.Decision, revokedKey{reply.Port, reply.Decision.Request}
 	switch d.Kind {
 	case lock.Released, lock.Lost:
@@ -50,12 +50,23 @@ func (m *Desk) routeRevoked(p *presence, reply *protocol.Reply) {
 			p.revoked.byRequest = map[revokedKey]revocation{}
 		}
 		p.revoked.count++
-		p.revoked.byRequest[key] = revocation{port: reply.Port, decision: *d, due: p.expires, number: p.revoked.count}
-		if p.expires != protocol.Never && p.expires != p.revoked.reminded {
-			p.revoked.reminded = p.expires
-			m.revokedDue.Push(p.expires, sessionKey(p.id))
+		due := m.dueOf(now, p, reply.Port)
+		p.revoked.byRequest[key] = revocation{port: reply.Port, decision: *d, due: due, number: p.revoked.count}
+		if due != protocol.Never && due != p.revoked.reminded {
+			p.revoked.reminded = due
+			m.revokedDue.Push(due, sessionKey(p.id))
 		}
 	}
+}
+
+// dueOf is until when the client of a session may believe in a grant that it was told now to stop using, and has not heard. In a
+// lasting space it may have been renewed by another member than this one, and for as long as the space keeps it. A beat that any
+// member hears from now on is answered there behind what that member has told: so nothing is promised longer than that from now on.
+func (m *Desk) dueOf(now protocol.Time, p *presence, port protocol.Port) protocol.Time {
+	if p.expires == protocol.Never || p.lasting == nil || !m.config.lasts(port) || protocol.Mutated("another member may have renewed a holder") {
+		return p.expires
+	}
+	return max(p.expires, now+m.stretch(p.lasting.ttl))
 }
 
 // remindRevoked looks again at what a session was told to stop using, now that its client has been heard.
@@ -86,7 +97,7 @@ func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
 				continue
 			}
 			if m.config.lasts(r.port) && p.expires <= r.due {
-				continue // who has not renewed here since may not have heard, and be alive through another member
+				continue // its client has not said anything here since, and may not have heard
 			}
 			release := &protocol.Release{Session: p.id, Name: r.decision.Name, Token: r.decision.Token, Request: r.decision.Request}
 			ev := &protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}

@@ -37,7 +37,7 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 		m.closing.stir(p.id)
 	}
 	if reply.Decision.Kind == lock.Revoked || len(p.revoked.byRequest) > 0 {
-		m.routeRevoked(p, reply)
+		m.routeRevoked(now, p, reply)
 	}
 	if p.sort != OneShot {
 		if p.back != nil {

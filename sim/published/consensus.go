@@ -60,6 +60,18 @@ func moved() []Row {
 				"A later leader grants it, no client knows of the grant, and the name is taken until the session ends.",
 		},
 		{
+			Rule: "another member may have renewed a holder", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P3", Faults: "delay,loss,crash",
+			Hole: "A holder was told to stop through a member that it has left, which gives the name back at the end of its own promise. " +
+				"Another member has promised the holder more just before it heard of that.",
+			Elsewhere: "session, TestRevokedHolderMayHaveGoneElsewhere. In simulated runs a client seldom leaves a member just before",
+		},
+		{
+			Rule: "a snapshot is of its beginning", Protocol: "consensus", Source: "ours, of replicas", Breaks: "P1", Faults: "crash,delay",
+			Hole: "A snapshot is written bit by bit while entries are applied. It is taken for one of the moment at which it is complete, " +
+				"so a member that starts again from it lacks what was decided meanwhile.",
+			Elsewhere: "protocol/consensus/shard, TestASnapshotIsOfItsBeginning",
+		},
+		{
 			Rule: "a slow member catches up", Protocol: "consensus", Source: "found in use", Breaks: "P4", Faults: "crash,delay",
 			Hole: "A leader makes its next snapshot while a member that is far away still takes the last one, or drops the entries behind that. " +
 				"Under load the member needs another snapshot as soon as it has one, and never hears what its clients were granted.",
