@@ -33,6 +33,9 @@ func TestStored(t *testing.T) {
 	if n := result.Sum(load.Violations) + result.Sum(load.Errors); n > 0 {
 		t.Errorf("%v violations and errors", n)
 	}
+	if testing.Short() {
+		return // the figures are those of a machine that is not watched beside
+	}
 	alone, hot := load.Cell{Workload: load.Uncontended, Workers: 4, Think: think}, load.Cell{Workload: load.Hot, Workers: 4, Think: think}
 	idle := load.Cell{Workload: load.Uncontended, Workers: 4}
 	for _, tt := range []struct {
