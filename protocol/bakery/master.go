@@ -280,9 +280,10 @@ func (m *Machine) refuseTry(now protocol.Time, x *ticket, out *protocol.Effects)
 	}
 }
 
-// tellQueued tells a ticket's member once that it has to wait, and behind how many.
+// tellQueued tells a ticket's member once that it has to wait, and behind how many. One that fits, as far as this leader knows, and
+// has asked for agreement may not have to.
 func (m *Machine) tellQueued(now protocol.Time, x *ticket, out *protocol.Effects) {
-	if x.told || x.Try || x.orphan || x.step > ready || x.asked {
+	if x.told || x.Try || x.orphan || x.step > ready || x.asked && m.fits(x) {
 		return
 	}
 	at := slices.Index(x.page.tickets, x)

@@ -67,6 +67,20 @@ func (m *Machine) onAdd(now protocol.Time, from protocol.ID, msg *Add, out *prot
 	}
 	m.say(now, from, answer, out)
 	m.refuseTries(now, t.page, out)
+	m.tellOvertaken(now, t, out)
+}
+
+// tellOvertaken tells this leader's own tickets that have to wait now: they have asked for agreement already, before a ticket with a
+// lower number was known here.
+func (m *Machine) tellOvertaken(now protocol.Time, by *ticket, out *protocol.Effects) {
+	for _, x := range slices.Backward(by.page.tickets) {
+		if x == by {
+			return
+		}
+		if x.asked && x.step == ready && x.master == m.config.Self {
+			m.tellQueued(now, x, out)
+		}
+	}
 }
 
 // refuseTries refuses this leader's own tickets that do not want to wait, as far as they have to now.

@@ -60,6 +60,7 @@ type client struct {
 	session lock.SessionID
 	request uint64
 	state   state
+	placed  bool // told behind how many it waits
 	token   holdfast.Token
 }
 
@@ -213,7 +214,7 @@ func (s *schedule) act(c *client) {
 		c.request++
 		wish := s.wishes(s)
 		wish.Session, wish.ID, wish.Name, wish.Arrived, wish.WaitEnd = c.session, c.request, contested, s.now, lock.Never
-		c.state = waits
+		c.state, c.placed = waits, false
 		fact = &wish
 	}
 	s.step(p, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
@@ -291,6 +292,7 @@ func (s *schedule) told(p *peer, d *lock.Decision) {
 	switch d.Kind {
 	case lock.Queued:
 		s.waited++
+		c.placed = c.placed || d.Position >= 0
 	case lock.Released:
 	case lock.Granted:
 		c.state, c.token = holds, d.Token

@@ -1,0 +1,39 @@
+package bakery_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
+)
+
+// TestAllThatWaitKnowTheirPlaces: three clients want a name at about the same time, and when nothing more is on its way one holds
+// it and the others have been told behind how many they wait. A ticket with a lower number may become known to a leader after its
+// own ticket was the first there and has asked for agreement (seed 2466 alone shows that).
+func TestAllThatWaitKnowTheirPlaces(t *testing.T) {
+	waiting := 0
+	for seed := range uint64(20_000) {
+		s := newSchedule(t, seed, 3, 1, bakery.Config{})
+		s.wishes = func(*schedule) lock.Request { return lock.Request{} }
+		for next := 0; next < len(s.members) || len(s.transit) > 0; {
+			if next < len(s.members) && (len(s.transit) == 0 || s.rand.IntN(2) == 0) {
+				s.act(s.members[next].clients[0])
+				next++
+			} else {
+				s.deliver()
+			}
+		}
+		for _, p := range s.members {
+			c := p.clients[0]
+			if c.state != waits {
+				continue
+			}
+			if waiting++; !c.placed {
+				t.Errorf("seed %d: client %v waits, and was not told behind how many", seed, c.session)
+			}
+		}
+	}
+	if waiting != 2*20_000 {
+		t.Errorf("%d wait", waiting)
+	}
+}
