@@ -94,9 +94,6 @@ func (c *Copy) Stop() {
 	c.kept = nil
 }
 
-// Copies is how many are under way.
-func (t *Table) Copies() int { return len(t.copies) }
-
 // visit visits the seats of the next entry that were not given, until it is told to stop, and reports whether it was not.
 func (c *Copy) visit(visit func(s *Seat) bool) bool {
 	return c.table.visitSeats(c.at, c.within, func(i int32) bool {

@@ -24,7 +24,7 @@ type Config struct {
 	Requests int
 	// Remember is how long they are. Zero means 5 min.
 	Remember Time
-	// Part is how many bytes a part of a snapshot grows to; one record more may be in it. Zero means 256 KiB, which is the most.
+	// Part is how many bytes a part of a snapshot grows to; one record more may be in it. Zero means 128 KiB, which is the most.
 	Part int
 }
 

@@ -466,22 +466,10 @@ func TestFormerSnapshots(t *testing.T) {
 		t.Errorf("given up by one that may not have asked for it: asked by %d, %t", by, known)
 	}
 	copied(t, b.Replica)
-	b = readParts(t, "testdata/unattached.txt")
-	if by, known := b.AskedBy(id(1), "x", 4); !known || by != 1 {
-		t.Errorf("it was asked for by %d, %t", by, known)
-	}
+	b = readParts(t, "testdata/apart.txt")
 	if s, _ := b.Session(id(1)); s.Attached != (lock.Attachments{}) {
 		t.Errorf("its session is attached to %+v", s.Attached)
 	}
-	copied(t, b.Replica)
-	b = readParts(t, "testdata/unmarked.txt")
-	for n, token := range []holdfast.Token{b.Table().Last(), 0} {
-		if s, _ := b.Session(id(uint64(n + 1))); s.Inherited != token {
-			t.Errorf("session %v has inherited what it holds under %d or less, want %d", s.ID, s.Inherited, token)
-		}
-	}
-	copied(t, b.Replica)
-	b = readParts(t, "testdata/chunked.txt")
 	checkOnce(t, b.Replica)
 	for member := range uint64(2) {
 		if by, known := b.AskedBy(id(1), "x", 4+member); !known || by != 1+member {

@@ -50,21 +50,8 @@ func (s *Restorer) Done() (*Replica, error) {
 		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d wishes and %d seats are missing: %w",
 			s.number, s.sessions, s.gone, s.done, s.outcomes, s.wishes, s.seats, ErrMalformed)
 	}
-	if s.version < marked {
-		s.markAll()
-	}
 	slices.SortStableFunc(s.replica.remembered.list, func(a, b *wish) int { return cmp.Compare(a.since, b.since) })
 	return s.replica, nil
-}
-
-// markAll takes all that the later client of a session holds for inherited, where nothing says what is.
-func (s *Restorer) markAll() {
-	//tidy:unordered each by itself
-	for _, of := range s.replica.sessions {
-		if of.Attached.Generation > 1 {
-			of.Inherited = s.replica.table.Last()
-		}
-	}
 }
 
 func (s *Restorer) add(part []byte) error {
@@ -128,11 +115,8 @@ func (s *Restorer) session(r *reader) {
 	n := &session{}
 	n.ID, n.TTL, n.Opened, n.Client, n.Identity = r.session(), r.time(), r.time(), r.text(), r.text()
 	copy(n.Secret[:], r.bytes(len(n.Secret)))
-	if s.version >= attached {
-		n.Attached = r.attachments()
-	}
-	if s.version >= marked {
-		n.Inherited = holdfast.Token(r.number())
+	if s.version >= whole {
+		n.Attached, n.Inherited = r.attachments(), holdfast.Token(r.number())
 	}
 	n.ended = r.ended()
 	switch {

@@ -18,25 +18,23 @@ import (
 //	then sessions, which have ended by member, which operations were done by member, outcomes, wishes that are over and seats,
 //	in their order
 //
-// A seat says through whom its request has come and, where it is for a wish, the wish.
+// A seat says through which member its request has come and, where it is for a wish, the wish.
 
 // format is what the first part begins with.
-const format = "holdfast replica 6"
+const format = "holdfast replica 4"
 
 // formats are those that are read, the oldest first.
-var formats = [...]string{"holdfast replica 2", "holdfast replica 3", "holdfast replica 4", "holdfast replica 5", format}
+var formats = [...]string{"holdfast replica 2", "holdfast replica 3", format}
 
 // What formats say, by the place among formats of the first that does.
 const (
-	asked    = 1 // through which members requests were asked for
-	attached = 2 // which client uses a session
-	marked   = 3 // what that has inherited
-	whole    = 4 // all that there is of a seat, with it; before, wishes were apart, and seats in the table's chunks
+	asked = 1 // through which members requests were asked for
+	whole = 2 // which client uses a session, and with each seat all that there is of it; before, wishes were apart, and seats in the table's chunks
 )
 
 // DefaultPart is how large a part grows before the next one begins; one record more may be in it, which is well below what a
 // journal and a message take, 1 MiB, with the longest texts that are read.
-const DefaultPart = 256 << 10
+const DefaultPart = 128 << 10
 
 // The kinds of parts.
 const (
