@@ -43,7 +43,7 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 	a := q.adoption
 	c := m.clients[a.session]
 	if c == nil {
-		c = &client{desk: a.session, id: a.session, requests: map[uint64]*request{}}
+		c = newClient(a.session)
 	}
 	m.findElsewhere(c)
 	found := false

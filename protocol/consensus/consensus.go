@@ -47,7 +47,7 @@ type Config struct {
 	// Every is after how many entries a snapshot is made, Keep how many entries before it stay. Zero
 	// means 10,000 and 1,000.
 	Every, Keep uint64
-	// Part is how many bytes a part of a snapshot grows to. Zero means 256 KiB.
+	// Part is how many bytes a part of a snapshot grows to. Zero means 128 KiB.
 	Part int
 	// Above is a reign that the first one of a new log is above: the second of the wall clock from which
 	// epochs count, too ([membership.Second]). So tokens do not go back where the log of an earlier

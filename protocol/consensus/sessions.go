@@ -19,8 +19,9 @@ type client struct {
 	enrolled  protocol.Enroll
 	presences []*presence
 	requests  map[uint64]*request
-	giving    []*work       // releases that are not answered
-	beatDue   protocol.Time // of a session of this process
+	untold    map[uint64]bool // the numbers of those that may have something untold, so that a beat costs no walk of all
+	giving    []*work         // releases that are not answered
+	beatDue   protocol.Time   // of a session of this process
 	// When it was adopted its client had given numbers up to settled. Of those it has not settled the ones in open; what comes
 	// of the others is given back.
 	settled uint64
@@ -97,12 +98,17 @@ func (m *Machine) inOrder() []*client {
 	return slices.SortedFunc(maps.Values(m.clients), func(a, b *client) int { return compareSessions(a.id, b.id) })
 }
 
+func newClient(id lock.SessionID) *client {
+	return &client{desk: id, id: id, requests: map[uint64]*request{}, untold: map[uint64]bool{}}
+}
+
 // enroll begins to serve a session.
 func (m *Machine) enroll(e *protocol.Enroll) {
 	if m.clientOf(e.Session) != nil {
 		return
 	}
-	c := &client{desk: e.Session, id: e.Session, enrolled: *e, requests: map[uint64]*request{}}
+	c := newClient(e.Session)
+	c.enrolled = *e
 	if e.Own {
 		m.rename(c)
 		m.owns[c.desk] = c

@@ -73,17 +73,21 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 	case !r.here, slices.ContainsFunc(c.giving, func(w *work) bool { return w.isOf(d) }):
 		// Nobody asks here, or it is being given up.
 	case m.isConfirmed(r, d):
-		told := *d
-		r.untold = &told
+		r.keepUntold(d)
 		m.confirm(r)
 	case m.isHeard(r) && m.stands(r, d):
 		out.Decide(protocol.CallID{}, d)
 	default:
 		// It has ended already, which is told next. Or the session may have, further on than this copy is, and somebody else
 		// may have the name by now: the next beat that counts says that it has not.
-		told := *d
-		r.untold = &told
+		r.keepUntold(d)
 	}
+}
+
+// keepUntold keeps what the client of a request is to be told later.
+func (r *request) keepUntold(d *lock.Decision) {
+	told := *d
+	r.untold, r.client.untold[r.number] = &told, true
 }
 
 // isConfirmed reports whether a grant is told only when this copy is as new as now: one with a hold limit that was asked for
@@ -150,9 +154,13 @@ func (m *Machine) confirmed(r *request, out *protocol.Effects) {
 
 // tellGrants tells a session that lives what it has been granted while nobody here knew whether it does.
 func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
-	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+	for _, number := range slices.Sorted(maps.Keys(c.untold)) {
 		r := c.requests[number]
-		if !r.isAt(p) || r.untold == nil || m.isConfirmed(r, r.untold) || r.pieces != nil && !m.isHeard(r) {
+		if r == nil || r.untold == nil {
+			delete(c.untold, number) // it was told, or has had its end
+			continue
+		}
+		if !r.isAt(p) || m.isConfirmed(r, r.untold) || r.pieces != nil && !m.isHeard(r) {
 			continue
 		}
 		if m.stands(r, r.untold) {
@@ -232,6 +240,7 @@ func untoldEnd(why holdfast.Loss) error {
 func (m *Machine) drop(r *request, out *protocol.Effects) {
 	delete(r.client.requests, r.number)
 	delete(r.client.open, r.number)
+	delete(r.client.untold, r.number)
 	m.waits--
 	for _, w := range r.giving {
 		m.answerHeld(w, r.client.desk, holdfast.ErrNotHeld, out)
