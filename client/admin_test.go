@@ -222,7 +222,7 @@ func TestAdminRefused(t *testing.T) {
 	}
 }
 
-// TestDocumentsOfAPage: the documents of a page are read in their order, wherever one goroutine's part
+// TestDocumentsOfAPage: the documents of a page are read in their order, at whichever document one goroutine's part
 // ends; an answer that is not as many values as it has documents is an error.
 func TestDocumentsOfAPage(t *testing.T) {
 	k := &clerk{t: t}

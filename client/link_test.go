@@ -103,7 +103,7 @@ func TestSharingIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, place := &links{open: map[linkKey][]*link{}}, at(t, nobody(t))
+	all, place := &links{open: map[linkKey][]*link{}}, at(t, refusing(t))
 	enter := func(s *settings) *link {
 		t.Helper()
 		l, err := all.enter(s, place)

@@ -49,8 +49,8 @@ func newMute(t *testing.T) *mute {
 	return m
 }
 
-// nobody is an address where nothing listens.
-func nobody(t *testing.T) string {
+// refusing is an address where nothing listens.
+func refusing(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -165,7 +165,7 @@ func TestReconnectPastSilence(t *testing.T) {
 // TestDialNamesEachAddress: the error has each address that was asked, with its own reason,
 // and none that was not.
 func TestDialNamesEachAddress(t *testing.T) {
-	silent, refuses, away, last := newMute(t), nobody(t), newFake(t), newMute(t)
+	silent, refuses, away, last := newMute(t), refusing(t), newFake(t), newMute(t)
 	s := newStageUndialled(away)
 	ctx, cancel := context.WithCancel(away.ctx)
 	defer cancel()
@@ -200,7 +200,7 @@ func TestDialNamesEachAddress(t *testing.T) {
 // TestPatience: where nothing listens Dial gives up after two seconds, and says so; once a
 // member has answered it does not.
 func TestPatience(t *testing.T) {
-	one, two := nobody(t), nobody(t)
+	one, two := refusing(t), refusing(t)
 	s := newStageUndialled(&fake{t: t, ctx: t.Context()})
 	result := s.dial(one+","+two, Patience(time.Hour))
 	var err error
@@ -249,7 +249,7 @@ func TestAdminPastSilence(t *testing.T) {
 		t.Errorf("the first was asked %d times, the last %d, and %d calls were made", silent.asked.Load(), last.asked.Load(), len(k.asked))
 	}
 
-	one := nobody(t)
+	one := refusing(t)
 	b, err := DialAdmin(one + "," + silent.address)
 	if err != nil {
 		t.Fatal(err)

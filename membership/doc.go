@@ -78,7 +78,7 @@
 //     cell.
 //   - The coordinator: S, T and a round of messages later there is another, which acts
 //     D·(1+δ) after that. Holders at the survivors go on.
-//   - A candidate: those whom it has halted wait for 4·T and search again. T is what is configured, or more where
+//   - A candidate: those that it has halted wait for 4·T and search again. T is what is configured, or more where
 //     round trips take longer, as measured (trips.go).
 //   - All at once, with cells: an election like any other, which waits for what was
 //     promised from each member's start. Without cells: a new bootstrap, by every

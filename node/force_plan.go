@@ -109,12 +109,12 @@ func (n *Node) refuseNow(now protocol.Time, self *membership.Self) error {
 			n.Name(), (n.silence()-now).Round(100*time.Millisecond)))
 	case !listed || !place.Founder:
 		return wire.Fail(wire.CodeConflict, fmt.Sprintf("view %d does not have member %q as a founder; ask one that it has: %s",
-			v.Number, n.Name(), wire.Phrase(n.places(self, isFounder))))
+			v.Number, n.Name(), protocol.Phrase(n.places(self, isFounder))))
 	case n.quorumOf(self, func(id protocol.ID) bool { return n.alive(now, self, id) }):
 		alive := n.places(self, func(p membership.Standing) bool { return isFounder(p) && n.alive(now, self, p.ID) })
 		return wire.Fail(wire.CodeConflict, fmt.Sprintf(
 			"the quorum is not lost: of the founders of view %d, %s have been heard of within the last %v, and elect a coordinator by themselves; stop those that shall have no part, and ask again in %v",
-			v.Number, wire.Phrase(alive), n.silence(), n.silence()))
+			v.Number, protocol.Phrase(alive), n.silence(), n.silence()))
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (n *Node) refuseNames(now protocol.Time, self *membership.Self, named []str
 	for _, name := range named {
 		i := slices.IndexFunc(n.standings(self), func(p membership.Standing) bool { return p.Name == name })
 		if i < 0 {
-			return refuse("member %q is not in view %d, whose founders are %s; name some of these", name, v.Number, wire.Phrase(n.places(self, isFounder)))
+			return refuse("member %q is not in view %d, whose founders are %s; name some of these", name, v.Number, protocol.Phrase(n.places(self, isFounder)))
 		}
 		place := n.standings(self)[i]
 		switch {
@@ -155,7 +155,7 @@ func (n *Node) refuseNames(now protocol.Time, self *membership.Self, named []str
 		}
 	}
 	if !slices.Contains(named, n.Name()) {
-		return refuse("member %q, which is asked, is not among the named %s; name it, or ask one that is named", n.Name(), wire.Phrase(named))
+		return refuse("member %q, which is asked, is not among the named %s; name it, or ask one that is named", n.Name(), protocol.Phrase(named))
 	}
 	for _, place := range n.standings(self) {
 		if place.Founder && !slices.Contains(named, place.Name) && n.alive(now, self, place.ID) {
@@ -233,13 +233,13 @@ func (n *Node) outlook(self *membership.Self) {
 		}
 	}
 	self.Why = fmt.Sprintf("the quorum is lost: of the voters of view %d only %s can be heard, without %s. No lock is granted until enough of them are back: start them",
-		v.Number, wire.Phrase(here), wire.Phrase(away))
+		v.Number, protocol.Phrase(here), protocol.Phrase(away))
 	if ask != "" {
 		self.Why += fmt.Sprintf(". Only if they are lost for good: holdfast force-view --server %s --members %s", ask, strings.Join(here, ","))
 	}
 }
 
-// missSilent counts the voters that are silent among the missing: a member that has no part in the view has seen nobody leave it.
+// missSilent counts the voters that are silent among the missing: a member that has no part in the view has seen no member leave it.
 func (n *Node) missSilent(self *membership.Self) {
 	for i := range self.Members {
 		place := &self.Members[i]

@@ -12,6 +12,17 @@ import (
 	"github.com/holdfast-locks/holdfast/node"
 )
 
+// startClusterOf starts three members with a space of a protocol.
+func startClusterOf(t *testing.T, protocol string) *cluster {
+	t.Helper()
+	return startCluster(t, 3, steady, func(config *node.Config) {
+		config.Spaces = []node.Space{{Name: "default", Protocol: protocol}}
+		if protocol == "consensus" {
+			config.Data = t.TempDir()
+		}
+	})
+}
+
 // TestRefusalsOfAFollower: a member that does not decide says who holds a name, as one that is asked over the wire,
 // also where its wait ends or its context does; and why it does not know, while the member that does is silent.
 func TestRefusalsOfAFollower(t *testing.T) {
@@ -19,12 +30,7 @@ func TestRefusalsOfAFollower(t *testing.T) {
 	for _, protocol := range []string{"central", "grantor", "permission", "bakery", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
-			c := startCluster(t, 3, steady, func(config *node.Config) {
-				config.Spaces = []node.Space{{Name: "default", Protocol: protocol}}
-				if protocol == "consensus" {
-					config.Data = t.TempDir()
-				}
-			})
+			c := startClusterOf(t, protocol)
 			lead := c.coordinator(t)
 			first, other := c.nodes[lead], c.nodes[c.other(t, lead)]
 			ctx := bounded(t)
@@ -68,12 +74,7 @@ func TestRefusalsWithoutAQuorum(t *testing.T) {
 	for _, protocol := range []string{"central", "grantor", "permission", "bakery", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
-			c := startCluster(t, 3, steady, func(config *node.Config) {
-				config.Spaces = []node.Space{{Name: "default", Protocol: protocol}}
-				if protocol == "consensus" {
-					config.Data = t.TempDir()
-				}
-			})
+			c := startClusterOf(t, protocol)
 			left := c.nodes[0]
 			lost := []string{c.nodes[1].Name(), c.nodes[2].Name()}
 			for _, i := range []int{1, 2} {

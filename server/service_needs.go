@@ -80,7 +80,7 @@ func needText(need membership.Need, self *membership.Self, name func(protocol.ID
 	text := fmt.Sprintf("%d of %s", need.Count, strings.Join(names(need.Voters, name), ", "))
 	switch {
 	case len(need.Indispensable) > 0:
-		text = wire.Phrase(names(need.Indispensable, name))
+		text = protocol.Phrase(names(need.Indispensable, name))
 	case need.Half:
 		text += fmt.Sprintf(", or %d with %s", len(need.Voters)/2, name(need.Voters[0]))
 	}
@@ -100,7 +100,7 @@ func needText(need membership.Need, self *membership.Self, name func(protocol.ID
 	if len(need.Here) == 1 && len(need.Indispensable) == 1 {
 		text += "alone since " + wall(since).Local().Format("15:04:05") + "; "
 	}
-	return fmt.Sprintf("%s%s %s missing)", text, wire.Phrase(missing), verb)
+	return fmt.Sprintf("%s%s %s missing)", text, protocol.Phrase(missing), verb)
 }
 
 // naming returns what names a member: one that is not in the view by the newest view that is

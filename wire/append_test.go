@@ -20,7 +20,7 @@ type (
 )
 
 // TestAppended: what is appended is what encoding/json makes of the same fields, whichever of them are
-// set and whatever stands in them; what is in a list may always stand in HTML.
+// set and any text in them; what is in a list may always stand in HTML.
 func TestAppended(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

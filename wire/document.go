@@ -205,7 +205,7 @@ type Space struct {
 	Class     holdfast.Class `json:"class"`
 	Partition string         `json:"partition"`
 	Preempt   bool           `json:"preempt,omitzero"` // of the voters that are here the one with the highest id coordinates
-	Authority List[string]   `json:"authority"`        // names of members; empty where nobody is in charge
+	Authority List[string]   `json:"authority"`        // names of members; empty where no member is in charge
 	Reign     uint64         `json:"reign,string"`
 	State     string         `json:"state"`
 	Why       string         `json:"why"`
