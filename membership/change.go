@@ -26,9 +26,7 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 		r.served = m.serves(now)
 	}
 	if !r.served {
-		if m.void(now) {
-			m.cease(now, out)
-		}
+		m.startAgain(now, out)
 		return
 	}
 	if r.proposal == nil {
@@ -134,13 +132,29 @@ func (m *Machine) serves(now protocol.Time) bool {
 	return true
 }
 
-// void reports whether one of those who were to follow has lapsed, restarted or
-// fallen silent before the authority served: its answers are void, and the election
-// starts again.
-func (m *Machine) void(now protocol.Time) bool {
+// startAgain starts the election again where its answers are void: a member that was to follow has lapsed, restarted or
+// fallen silent before the authority served.
+//
+// Of a silent one phase 1 has to find out first. Where all are heard it could tell nothing new, and phase 2 begins at
+// once: it renews every lease a round trip later. A search would take two round trips more, and with round trips of a
+// fifth of the lease the leases of others end in that time. Each of these makes the next election void, and so on for ever.
+func (m *Machine) startAgain(now protocol.Time, out *protocol.Effects) {
+	silent := m.loses(func(_ election.Member, t *track) bool { return now >= t.heard+m.patienceWith(t) }, now)
+	lapsed := m.loses(func(member election.Member, t *track) bool { return t.tenure != member.Tenure }, now)
+	if !silent && !lapsed {
+		return
+	}
+	attendance := m.reign.attendance || m.dissents()
+	m.cease(now, out)
+	if !silent && m.forcing == nil && !protocol.Mutated("a void election starts again at once") {
+		m.elect(now, m.cell.Accepted, attendance, out)
+	}
+}
+
+// loses reports whether something is so of another member of the view that this coordinator leads.
+func (m *Machine) loses(is func(election.Member, *track) bool, now protocol.Time) bool {
 	return slices.ContainsFunc(m.reign.current().Members, func(member election.Member) bool {
-		t := m.reign.track(member.ID, now)
-		return member.ID != m.self && (t.tenure != member.Tenure || now >= t.heard+m.patienceWith(t))
+		return member.ID != m.self && is(member, m.reign.track(member.ID, now))
 	})
 }
 

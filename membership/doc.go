@@ -59,8 +59,9 @@
 //     down that member's pledge, of the version that says so or a later one. The pledge
 //     of a tenure that is gone is kept, through elections, until its clients believe no
 //     longer. Who waits for a tenure waits for its own pledge, whatever others have made.
-//   - Before the authority serves, whoever lapses, restarts or falls silent makes its
-//     election void: it starts again.
+//   - Before the authority serves, a member that lapses, restarts or falls silent makes the
+//     election void: it starts again, at once with phase 2 where all are heard. A search would
+//     take so long over slow links that the next lease ends in it.
 //
 // # Alone
 //

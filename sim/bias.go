@@ -28,6 +28,8 @@ type Bias struct {
 	// Tight says that each way to a shared store takes up to as long as claims are left alone
 	// before they are checked.
 	Tight bool
+	// Far says that members are in the whole run as far from each other as they may be, where messages may be delayed.
+	Far bool
 }
 
 // strandAgain lets the next coordinator leave like that.
@@ -92,6 +94,7 @@ func (b Bias) String() string {
 	say(b.Late > 0, fmt.Sprintf("%d of 10,000 messages late", b.Late))
 	say(b.Keep, "users hold for long")
 	say(b.Tight, "the store is as slow as claims may be written")
+	say(b.Far, "members are far from each other")
 	say(b.Strand, "coordinators leave while their last messages are held up")
 	return strings.Join(all, ", ")
 }

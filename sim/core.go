@@ -485,10 +485,16 @@ func (w *world) unsettle() {
 	}
 }
 
+// despairWays is how many ways users' last work takes at most: they take some ten names each, one after the other.
+const despairWays = 240
+
+// despair is how long after the last fault what is not answered is stuck.
+func (w *world) despair() time.Duration { return despair + w.slower(despairWays) }
+
 // despaired says since when something is stuck.
 func (w *world) despaired() string {
 	if w.core == nil {
-		return fmt.Sprintf("%v after the last fault", despair)
+		return fmt.Sprintf("%v after the last fault", w.despair())
 	}
-	return fmt.Sprintf("%v after a core of %s was healed (and not %s)", despair, w.core.names(w), w.core.others(w))
+	return fmt.Sprintf("%v after a core of %s was healed (and not %s)", w.despair(), w.core.names(w), w.core.others(w))
 }

@@ -33,10 +33,12 @@ func (s *settings) drawFar(c *Config, r dice) {
 	drawn, part := r.IntN(8) == 0 && s.faults.Has(Delay) && s.members > 1, r.IntN(2) == 0
 	far := afar{way: r.between(leastFar, max(most, leastFar)).Round(time.Millisecond)}
 	from, length := r.below(s.duration/2), r.between(s.duration/8, s.duration/2)
-	if !drawn {
+	switch {
+	case c.Bias.Far && s.faults.Has(Delay) && s.members > 1:
+		far.way = max(most, leastFar).Round(time.Millisecond)
+	case !drawn:
 		return
-	}
-	if part {
+	case part:
 		far.from = from.Round(time.Millisecond)
 		far.until = far.from + length.Round(time.Millisecond)
 	}

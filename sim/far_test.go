@@ -47,6 +47,21 @@ func TestSomeMembersAreFar(t *testing.T) {
 	}
 }
 
+// TestFarByBias: each run of several members has them as far from each other as they may be, from beginning to end.
+func TestFarByBias(t *testing.T) {
+	for _, name := range []string{"election", "consensus"} {
+		c := config(name)
+		c.Bias = Bias{Far: true}
+		for seed := uint64(1); seed <= 50; seed++ {
+			s := drawn(&c, seed)
+			far := s.far.way + s.weather.latency - s.lease/10
+			if s.members > 1 && (s.far.from != 0 || s.far.until != 0 || far > time.Millisecond || far < -time.Millisecond) {
+				t.Errorf("seed %d of %s: %+v with %v between %d members", seed, name, s.far, s.weather.latency, s.members)
+			}
+		}
+	}
+}
+
 // TestAMessageTakesLonger between members that are far from each other, and only while they are.
 func TestAMessageTakesLonger(t *testing.T) {
 	w := still(t, 3, 0)

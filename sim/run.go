@@ -112,7 +112,7 @@ type Result struct {
 
 // Phases after the faults: what users do in the time until settleAfter, they do with
 // new work; then they finish what they have, and take each name once. Whoever has not
-// been answered by patience is slow, and by despair stuck.
+// been answered by patience is slow, and by despair stuck; see world.despair, too.
 const (
 	usualDuration = time.Minute
 
@@ -307,7 +307,7 @@ func (w *world) await(healed instant) time.Duration {
 			healed = w.now
 		}
 		w.checkBurst(healed)
-		if w.now > healed+despair {
+		if w.now > healed+w.despair() {
 			w.judge.violate(liveness, "%s: %s", w.despaired(), strings.Join(unsettled, "; "))
 		}
 	}

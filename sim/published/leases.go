@@ -11,7 +11,7 @@ func leases() []Row {
 				"A poll that was delayed renews it beyond what the coordinator's successor waits for.",
 		},
 		{
-			Rule: "role cap off", Protocol: "election", Source: "membership.md §9, V2", Breaks: "P1", Budget: 400,
+			Rule: "role cap off", Protocol: "election", Source: "membership.md §9, V2", Breaks: "P1", Budget: 1000,
 			Hole: "A lease is as long as ever, though the role of the coordinator that gives it is nearly over. " +
 				"One that is cut off with a single loyal member renews that one until long after the others have elected.",
 		},
@@ -77,7 +77,7 @@ func tenures() []Row {
 				"They are renewed by a member that no view has under the tenure in which they believe.",
 		},
 		{
-			Rule: "dropped member renewed", Protocol: "central", Source: "membership.md §9, V24", Breaks: "P1", Budget: 400,
+			Rule: "dropped member renewed", Protocol: "central", Source: "membership.md §9, V24", Breaks: "P1", Budget: 2000,
 			Hole: "A candidate gives a place, and a lease, to a member that promised to it but that the newest view has dropped. " +
 				"The old coordinator counts that member out meanwhile, and frees its names.",
 		},

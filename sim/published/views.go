@@ -1,5 +1,7 @@
 package published
 
+import "github.com/holdfast-locks/holdfast/sim"
+
 // views has the holes of the obvious design of views and elections, by their numbers in
 // the design.
 func views() []Row {
@@ -94,7 +96,7 @@ func successions() []Row {
 func found() []Row {
 	return []Row{
 		{
-			Rule: "candidate without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "disk-full,crash",
+			Rule: "candidate without a disk", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 2500, Faults: "disk-full,crash",
 			Hole: "A member whose disk is full stands for election, again and again. " +
 				"Its own promise is never written, so it cannot win; and all that give it theirs are halted.",
 		},
@@ -129,6 +131,12 @@ func found() []Row {
 			Rule: "patience follows round trips", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 300, Faults: "delay",
 			Hole: "Answers are waited for as long as is configured, however long a message takes there and back. " +
 				"Where links are slow they come when their phase is over, and no view is ever formed.",
+		},
+		{
+			Rule: "a void election starts again at once", Protocol: "election", Source: "found here", Breaks: "P4",
+			Bias: sim.Bias{Far: true}, Budget: 1000,
+			Hole: "A coordinator whose election was void, because the lease of a member had ended meanwhile, waits and asks all how they are before it stands again. " +
+				"Where a round trip takes a fifth of the lease the leases of other members end in that time, and the next election is void as well, for ever.",
 		},
 		{
 			Rule: "told before it is written", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 3000, Faults: "disk-full,crash,partition",
