@@ -63,7 +63,61 @@ func TestAttemptLimit(t *testing.T) {
 	if got := s.client.attemptLimit(); got != testTTL/4 {
 		t.Errorf("with a session of %v: %v, want a quarter", testTTL, got)
 	}
+	s.client.mu.Lock()
+	s.client.session.ttl = 2 * time.Second
+	s.client.mu.Unlock()
+	if got := s.client.attemptLimit(); got != time.Second {
+		t.Errorf("with a session of 2s: %v, want 1s: a durable space over slow links takes longer to answer than a quarter of the ttl", got)
+	}
 	if got := build(s.client.settings, nil).attemptLimit(); got != freshAttempt || got < 3*maxAttempt {
 		t.Errorf("without a session: %v, want %v", got, freshAttempt)
 	}
+}
+
+// TestSlowAnswers: where the heartbeats before took long to be answered, the next one is not late until it has been
+// unanswered for longer than they were. One that was slow by itself changes nothing.
+func TestSlowAnswers(t *testing.T) {
+	const second = time.Second
+	for _, of := range []struct {
+		took []time.Duration
+		late time.Duration
+	}{
+		{nil, testTTL / 2},
+		{[]time.Duration{0}, testTTL / 2},
+		{[]time.Duration{testTTL / 9}, testTTL / 2},
+		{[]time.Duration{2 * second}, testTTL/3 + 3*second},
+		{[]time.Duration{5 * second}, testTTL * 3 / 4},
+		{[]time.Duration{2 * second, 5 * second}, testTTL/3 + 3*second},
+		{[]time.Duration{5 * second, 2 * second}, testTTL/3 + 3*second},
+		{[]time.Duration{0, 5 * second}, testTTL / 2},
+		{[]time.Duration{5 * second, 0}, testTTL / 2},
+		{[]time.Duration{5 * second, 0, 0}, testTTL / 2},
+	} {
+		var a answers
+		for _, took := range of.took {
+			a.note(took)
+		}
+		if got := a.lateAfter(testTTL); got != of.late {
+			t.Errorf("answers that took %v: late after %v, want %v", of.took, got, of.late)
+		}
+	}
+
+	s, v := newStage(t)
+	s.hold(v, "x", 1)
+	s.clock.Advance(testBeat)
+	beat := v.wantOp("beat", 0)
+	s.clock.Advance(testTTL/2 - testBeat - 1) // just in time
+	v.send(beaten(beat.GetId(), testTTL))
+	s.holdAmongBeats(v, "y", 2) // its answer comes after the heartbeat's
+	took := testTTL/2 - 1 - testBeat
+	if got, want := s.lateAt(), testBeat+testTTL/3+took+took/2; got != want {
+		t.Errorf("an answer is missed at %v, want %v", got, want)
+	}
+}
+
+// lateAt is when an acknowledgement is missed.
+func (s *stage) lateAt() time.Duration {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	return s.client.late.At()
 }

@@ -38,7 +38,8 @@ type Client struct {
 	started  time.Duration
 	session  *session
 	stream   *stream
-	doubted  bool                  // the stream has not answered for half of the ttl, and another is to be opened
+	doubted  bool                  // the stream has not answered in time, and another is to be opened
+	answers  answers               // how long heartbeats take to be answered
 	inquiry  inquiry               // why there is no connection
 	contacts map[*contact]struct{} // to make one, under way
 	requests map[uint64]*request
@@ -422,7 +423,7 @@ func (c *Client) loseRequest(r *request) {
 }
 
 // onLate is called when the session's heartbeats have not been acknowledged for half
-// of its ttl. Another stream is opened then; but the one that there is goes on until
+// of its ttl, or for longer where answers take long (answers.lateAfter). Another stream is opened then; but the one that there is goes on until
 // that is welcomed: the answer may be under way, or may have come already, to a process
 // that could not read it. Where this process did not run for so long that the session
 // has ended, that is told instead, by the alarm of the deadline, which is due as well.

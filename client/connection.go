@@ -23,7 +23,7 @@ import (
 const (
 	minPause   = 10 * time.Millisecond
 	maxPause   = time.Second
-	minAttempt = 500 * time.Millisecond
+	minAttempt = time.Second
 	maxAttempt = 5 * time.Second
 	// freshAttempt is how long one address may take to open a session.
 	freshAttempt = 30 * time.Second
@@ -174,7 +174,8 @@ func dialTarget(place wire.Address) string {
 	return "passthrough:///" + place.Place
 }
 
-// attemptLimit leaves time for another address before the session ends. Without a session no deadline
+// attemptLimit leaves time for another address before the session ends. But the others are asked beside this one, so an
+// answer has a second at least: a member that resumes a session of a durable space asks members that may be far away. Without a session no deadline
 // presses, and the other addresses are asked beside this one anyway: an attempt that a member with much to
 // do will come to is not thrown away and made again, which would cost it more than to serve it.
 func (c *Client) attemptLimit() time.Duration {
@@ -303,7 +304,7 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, place := a.session, a.place
-	ttl := time.Duration(welcome.GetTtl())
+	resumed, ttl := s != nil, time.Duration(welcome.GetTtl())
 	switch {
 	case a.over, c.session != s:
 		return errLate
@@ -335,6 +336,9 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 	c.inquiry.asked = nil
 	c.durable = welcome.GetDurable()
 	s.member, s.at, s.unknown, s.cut, s.generation = welcome.GetMember(), place, nil, welcome.GetTtlCut(), welcome.GetGeneration()
+	if resumed {
+		c.answers.note(c.clock.Now() - sent)
+	}
 	if !c.acknowledged(sent, ttl) {
 		return errEnded
 	}

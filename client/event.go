@@ -85,6 +85,7 @@ func (c *Client) onBeaten(id uint64, beaten *api.Beaten) {
 		}
 	}
 	c.noteCut(time.Duration(beaten.GetTtl()), beaten.GetTtlCut())
+	c.answers.note(c.clock.Now() - sent)
 	c.acknowledged(sent, time.Duration(beaten.GetTtl()))
 }
 
@@ -108,7 +109,7 @@ func (c *Client) acknowledged(sent, ttl time.Duration) bool {
 		go c.settings.renewed()
 	}
 	c.alarms.arm(&c.deadline, s.Deadline())
-	c.alarms.arm(&c.late, sent+ttl/2)
+	c.alarms.arm(&c.late, sent+c.answers.lateAfter(ttl))
 	return true
 }
 
