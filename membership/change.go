@@ -337,7 +337,7 @@ func (m *Machine) disagree(now protocol.Time, j Join) *Unwelcome {
 	case j.Self.Founder && !slices.Equal(j.Founders, c.Founders) && len(c.Founders) > 0:
 		return differ("the list of founders", fmt.Sprint(c.Founders), fmt.Sprint(j.Founders))
 	case j.Self.Founder && j.Cluster != 0 && j.Cluster != m.reign.view.Cluster:
-		return differ("the cluster", fmt.Sprintf("%016x", m.reign.view.Cluster), fmt.Sprintf("%016x", j.Cluster))
+		return differ("the cluster", strconv.FormatUint(m.reign.view.Cluster, 36), strconv.FormatUint(j.Cluster, 36))
 	}
 	for _, place := range m.reign.view.Members {
 		taken := place.Name == j.Self.Name && place.ID != j.Self.ID && place.Address != j.Self.Address

@@ -3,6 +3,7 @@ package membership
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/election"
@@ -256,8 +257,8 @@ func (m *Machine) meetForeign(v *election.View, out *protocol.Effects) {
 }
 
 func foreign(ours, theirs *election.View) error {
-	return fmt.Errorf("membership: this member's cell belongs to cluster %016x, the others are cluster %016x; give it an empty state folder to start afresh, or the others' addresses",
-		ours.Cluster, theirs.Cluster)
+	return fmt.Errorf("membership: this member's cell belongs to cluster %s, the others are cluster %s; give it an empty state folder to start afresh, or the others' addresses",
+		strconv.FormatUint(ours.Cluster, 36), strconv.FormatUint(theirs.Cluster, 36))
 }
 
 // judge ends phase 1.

@@ -106,7 +106,7 @@ func (t *Transport) compare(g greeting) error {
 	case g.Cluster != 0 && self.Cluster != 0 && g.Cluster != self.Cluster:
 		return &transport.Refusal{
 			What: transport.OtherCluster, Who: g.String(),
-			Ours: strconv.FormatUint(self.Cluster, 16), Theirs: strconv.FormatUint(g.Cluster, 16),
+			Ours: strconv.FormatUint(self.Cluster, 36), Theirs: strconv.FormatUint(g.Cluster, 36),
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,8 +97,13 @@ func TestHostileGreetings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := watch.Recv(); status.Code(err) != codes.FailedPrecondition {
+		if _, err = watch.Recv(); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("%s: a watcher is told %v", tt.name, err)
+		}
+		// A cluster has one spelling: the one that status shows.
+		clusters := "belongs to cluster " + strconv.FormatUint(78, 36) + ", this one to cluster " + strconv.FormatUint(77, 36) + ";"
+		if tt.count == transport.OtherCluster && !strings.Contains(err.Error(), clusters) {
+			t.Errorf("%s: a watcher is told %v, want %q in it", tt.name, err, clusters)
 		}
 		b.counts.await(t, "refused "+tt.count, before+2)
 	}
