@@ -259,6 +259,7 @@ func TestDocumentsOfAPage(t *testing.T) {
 // second, so that calls find it soon when it is back, however long it was away. The
 // tenth look would come after more than a minute if the pauses went on growing.
 func TestAdminLooksAgain(t *testing.T) {
+	t.Parallel()
 	const looks = 10
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -242,7 +242,8 @@ func (m *served) name() string { return filepath.Base(m.address) }
 // TestClientsOfALapsedMember: it is cut off, so its tenure ends. Its clients hear what
 // they have lost, by its word or by their own clocks, and go on elsewhere.
 func TestClientsOfALapsedMember(t *testing.T) {
-	all := serveCluster(t, 1500*time.Millisecond)
+	t.Parallel()
+	all := serveCluster(t, 4*time.Second)
 	first := elsewhere(all)
 	c := dial(t, first)
 	mine := lock(t, c, "mine")
@@ -283,7 +284,7 @@ type others struct {
 func (o *others) open(tb testing.TB) holdfast.Locker {
 	m := o.members[o.opened%len(o.members)]
 	o.opened++
-	locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL))
+	locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL()))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -302,10 +303,10 @@ func conformsInACluster(t *testing.T, protocol string) {
 	// A member promises a client more than its lease when the coordinator has agreed, which
 	// each poll asks for again; and forgets it with the last client. One stays, so that each
 	// check need not wait for a poll.
-	dial(t, m, client.TTL(suiteTTL))
+	dial(t, m, client.TTL(suiteTTL()))
 	others := &others{members: slices.DeleteFunc(slices.Clone(all), func(o *served) bool { return o == m })}
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
-		locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL))
+		locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL()))
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -22,6 +22,7 @@ func tooMuch(id uint64) *api.Event {
 // TestOverloadedMember: a member that is overloaded is asked again, and the Client is served when it is not any more.
 // What it refuses on a session that there is, the caller is told.
 func TestOverloadedMember(t *testing.T) {
+	t.Parallel()
 	s := newStageUndialled(newFake(t))
 	result := s.dial(s.address)
 	s.accept().send(tooMuch(0))

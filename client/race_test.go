@@ -165,6 +165,7 @@ func TestReconnectPastSilence(t *testing.T) {
 // TestDialNamesEachAddress: the error has each address that was asked, with its own reason,
 // and none that was not.
 func TestDialNamesEachAddress(t *testing.T) {
+	t.Parallel()
 	silent, refuses, away, last := newMute(t), refusing(t), newFake(t), newMute(t)
 	s := newStageUndialled(away)
 	ctx, cancel := context.WithCancel(away.ctx)

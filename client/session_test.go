@@ -542,6 +542,7 @@ func TestNotWelcome(t *testing.T) {
 
 // TestOddWelcomes: what makes no sense is no welcome, and Dial goes on.
 func TestOddWelcomes(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	s := newStageUndialled(f)
 	result := s.dial(f.address)

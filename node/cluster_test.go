@@ -28,6 +28,10 @@ type cluster struct {
 // beginning. The others have a short one.
 func steady(c *node.Config) { c.Lease, c.Patience = 8*time.Second, 800*time.Millisecond }
 
+// calm gives members a lease that they keep among the other parallel tests, in a test that has members die and waits for
+// several leases.
+func calm(c *node.Config) { c.Lease, c.Patience = 4*time.Second, 450*time.Millisecond }
+
 // startCluster starts founders and waits until each can grant.
 func startCluster(t testing.TB, size int, change ...func(*node.Config)) *cluster {
 	t.Helper()

@@ -94,8 +94,9 @@ func (j *journal) String() string {
 // goes on alone when an operator says it, after the wait; the lost ones come back, both
 // at once, and join as any other.
 func TestForce(t *testing.T) {
+	t.Parallel()
 	log := &journal{}
-	c := startCluster(t, 3, func(config *node.Config) { config.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	c := startCluster(t, 3, calm, func(config *node.Config) { config.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	first := c.coordinator(t)
 	survivor := c.other(t, first)
 	lost := []int{first, c.other(t, first, survivor)}
@@ -206,7 +207,8 @@ func (c *cluster) comeBack(t *testing.T, l *holdfast.Lock, survivor int, lost []
 
 // TestForceOfSeveral needs all who are named.
 func TestForceOfSeveral(t *testing.T) {
-	c := startCluster(t, 5)
+	t.Parallel()
+	c := startCluster(t, 5, calm)
 	guest, err := node.Start(context.Background(), node.Config{
 		Name: "guest", Listen: "unix://" + t.TempDir() + "/g", Join: c.configs[0].Join, Lease: c.configs[0].Lease,
 	})
@@ -252,7 +254,8 @@ func TestForceOfSeveral(t *testing.T) {
 // TestForceWithoutOneOfTheNamed: it dies after the plan. Nothing is forced, and a plan
 // without it can be.
 func TestForceWithoutOneOfTheNamed(t *testing.T) {
-	c := startCluster(t, 4)
+	t.Parallel()
+	c := startCluster(t, 4, calm)
 	c.crash(t, 0, 1)
 	n := c.nodes[2]
 	p := plan(t, n, "c", "d")
@@ -270,7 +273,8 @@ func TestForceWithoutOneOfTheNamed(t *testing.T) {
 
 // TestForceTooLate: a lost member is back before the plan is confirmed.
 func TestForceTooLate(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, calm)
 	c.crash(t, 1, 2)
 	n := c.nodes[0]
 	p := plan(t, n, "a")
@@ -287,7 +291,8 @@ func TestForceTooLate(t *testing.T) {
 // TestForceAfterARestart: the survivor is restarted by an operator who hopes that it
 // helps. What it remembers is enough.
 func TestForceAfterARestart(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, calm)
 	before := take(t, c.nodes[0], "x")
 	c.crash(t, 0, 1, 2)
 	c.configs[2].Clock = clock.NewManual() // so that it stays at its start

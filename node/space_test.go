@@ -91,7 +91,8 @@ func TestSuspensionEndsWithItsMember(t *testing.T) {
 
 // TestSuspensionSurvivesTheCoordinator as every lock does.
 func TestSuspensionSurvivesTheCoordinator(t *testing.T) {
-	c := startCluster(t, 3)
+	t.Parallel()
+	c := startCluster(t, 3, calm)
 	ctx := bounded(t)
 	coordinator := c.coordinator(t)
 	holder := c.other(t, coordinator)

@@ -24,7 +24,7 @@ import (
 // TestMain lets the test program be holdfast, its guardian and its starter.
 func TestMain(m *testing.M) {
 	supervise.GuardianMain()
-	parallel.Tests()
+	parallel.Programs()
 	testscript.Main(leakless{m}, map[string]func(){name: main})
 }
 

@@ -60,6 +60,7 @@ func TestFewDescriptors(t *testing.T) {
 		})
 	}
 	workers.Wait()
+	must(t, c.Close()) // while the member is there to acknowledge it
 	must(t, s.Process.Signal(os.Interrupt))
 	must(t, s.Wait())
 	log := s.said.String()

@@ -7,17 +7,19 @@ import (
 	"strconv"
 )
 
-// atOnce is how many tests of a package run beside each other at least, if -parallel does not say otherwise. With six,
-// two processors are busy and leases of some seconds are kept.
-const atOnce = 6
+// Tests raises the default of the flag -parallel, which is the number of processors, to 16, and to six in a program with
+// the race detector. A TestMain calls it before flags are parsed. What the command line says goes first. It panics in a
+// program that is not a test.
+func Tests() { raise(atOnce) }
 
-// Tests raises the default of the flag -parallel, which is the number of processors, to six. A TestMain calls it before
-// flags are parsed. What the command line says goes first. It panics in a program that is not a test.
-func Tests() {
-	if runtime.GOMAXPROCS(0) >= atOnce {
+// Programs is Tests for a package whose tests start programs: ten run beside each other.
+func Programs() { raise(ofPrograms) }
+
+func raise(least int) {
+	if runtime.GOMAXPROCS(0) >= least {
 		return
 	}
-	if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(least)); err != nil {
 		panic(fmt.Sprintf("parallel: raise the flag -parallel: %v", err))
 	}
 }

@@ -2,6 +2,7 @@ package parallel_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,31 +14,40 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	parallel.Tests()
+	if os.Getenv(tell) == "programs" {
+		parallel.Programs()
+	} else {
+		parallel.Tests()
+	}
 	goleak.VerifyTestMain(m)
 }
 
-// tell has a test program of this package print its -parallel.
+// tell has a test program of this package print its -parallel: as the tests of one package, or of programs.
 const tell = "HOLDFAST_TEST_PARALLEL"
 
-// TestTheDefaultIsRaised to six on few processors, and to no less than there are on many; the command line goes first.
+// TestTheDefaultIsRaised on few processors, and to no less than there are on many; the command line goes first.
 func TestTheDefaultIsRaised(t *testing.T) {
 	if os.Getenv(tell) != "" {
 		t.Logf("parallel=%s.", flag.Lookup("test.parallel").Value)
 		return
 	}
+	raised, ofPrograms := fmt.Sprintf("parallel=%d.", parallel.AtOnce), fmt.Sprintf("parallel=%d.", parallel.OfPrograms)
 	for _, tt := range []struct {
-		processors, flag, want string
-	}{{"2", "", "parallel=6."}, {"6", "", "parallel=6."}, {"9", "", "parallel=9."}, {"2", "-test.parallel=3", "parallel=3."}, {"9", "-test.parallel=1", "parallel=1."}} {
+		of, processors, flag, want string
+	}{
+		{"tests", "2", "", raised}, {"tests", "6", "", raised}, {"tests", "40", "", "parallel=40."},
+		{"tests", "2", "-test.parallel=3", "parallel=3."}, {"tests", "40", "-test.parallel=1", "parallel=1."},
+		{"programs", "2", "", ofPrograms}, {"programs", "40", "", "parallel=40."},
+	} {
 		arguments := []string{"-test.run=^TestTheDefaultIsRaised$", "-test.v"}
 		if tt.flag != "" {
 			arguments = append(arguments, tt.flag)
 		}
 		test := exec.Command(os.Args[0], arguments...)
-		test.Env = append(os.Environ(), tell+"=1", "GOMAXPROCS="+tt.processors)
+		test.Env = append(os.Environ(), tell+"="+tt.of, "GOMAXPROCS="+tt.processors)
 		out, err := test.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), tt.want) {
-			t.Errorf("%s processors %s: %v, %s; want %s", tt.processors, tt.flag, err, out, tt.want)
+			t.Errorf("%s with %s processors %s: %v, %s; want %s", tt.of, tt.processors, tt.flag, err, out, tt.want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ var (
 var program string
 
 func TestMain(m *testing.M) {
-	parallel.Tests()
+	parallel.Programs()
 	flag.Parse()
 	if testing.Short() {
 		goleak.VerifyTestMain(m) // nothing needs the program

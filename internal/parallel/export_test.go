@@ -1,0 +1,4 @@
+package parallel
+
+// AtOnce is what Tests raises the flag to, and OfPrograms what Programs does.
+const AtOnce, OfPrograms = atOnce, ofPrograms
