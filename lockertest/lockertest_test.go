@@ -15,12 +15,14 @@ func (a *authority) caps() Caps {
 
 // TestReference runs the suite on a Locker that is right.
 func TestReference(t *testing.T) {
+	t.Parallel()
 	a := newAuthority("")
 	Run(t, a.open, a.caps())
 }
 
 // TestReferenceOfWeakClass has a space refuse what is required beyond its class.
 func TestReferenceOfWeakClass(t *testing.T) {
+	t.Parallel()
 	a := newAuthority("")
 	a.class = holdfast.Advisory
 	caps := Caps{Class: holdfast.Advisory, Rounds: 8}
