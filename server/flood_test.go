@@ -426,7 +426,7 @@ func TestFloodOfAbandonedWaits(t *testing.T) {
 
 // TestFloodOfUnreadEvents: watchers that never read are dropped, and told why.
 func TestFloodOfUnreadEvents(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{Watchers: 4, Body: 10 * time.Second})
+	m := serve(t, node.Limits{}, server.Limits{Watchers: 4, Body: 3 * time.Second})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()

@@ -10,6 +10,7 @@ import (
 // TestABurstIsAnswered: a member is behind by more letters than are sent again at a time, and catches up; without the rule a
 // burst of requests is not answered in time.
 func TestABurstIsAnswered(t *testing.T) {
+	manySeeds(t)
 	defer mutation.Switch("")
 	run := func(until int) (behind, caughtUp, broken int) {
 		c := config("bakery")

@@ -9,11 +9,9 @@ import (
 // TestConsensusOutlasts each fault of disks and clocks, beside crashes: no promise is broken, and the fault has happened. What each
 // is about in a journal is counted, too.
 func TestConsensusOutlasts(t *testing.T) {
+	manySeeds(t)
 	t.Parallel()
-	seeds := 25
-	if testing.Short() {
-		seeds = 10
-	}
+	const seeds = 25
 	for fault, logs := range map[Fault][]int{
 		DiskSlow: {logSlow},
 		DiskFail: {logFailed},

@@ -50,6 +50,7 @@ func TestACoreIsEnough(t *testing.T) {
 
 // TestRunsWithoutACoreAreAsBefore: byte for byte, and so is what comes before one.
 func TestRunsWithoutACoreAreAsBefore(t *testing.T) {
+	manySeeds(t)
 	const seeds = 30
 	first := 0
 	for seed := uint64(1); seed <= seeds; seed++ {
@@ -77,6 +78,7 @@ func TestRunsWithoutACoreAreAsBefore(t *testing.T) {
 
 // TestACoreIsPlayedAgain: a script tells who was healed, and how the others were.
 func TestACoreIsPlayedAgain(t *testing.T) {
+	manySeeds(t)
 	cores := 0
 	for seed := uint64(1); seed <= 8; seed++ {
 		var recorded, told bytes.Buffer

@@ -11,6 +11,7 @@ import (
 // TestNamesAreTakenTogether: gatherers get their names at once, after a wait and not at all, and hold nothing behind a name
 // that they wait for; without the rule two of them wait for each other.
 func TestNamesAreTakenTogether(t *testing.T) {
+	manySeeds(t)
 	defer mutation.Switch("")
 	run := func(until int) (came [togetherCount]int, broken int) {
 		c := config("consensus")

@@ -300,6 +300,7 @@ func ofJournals() (all sim.Faults) {
 // TestJournalsRemember: whatever happens to members and their disks, their logs have what was
 // answered, and what was not answered in its order.
 func TestJournalsRemember(t *testing.T) {
+	manySeeds(t)
 	hits := map[string]int{
 		"fault disk-torn": 0, "fault disk-lost": 0, "fault disk-slow": 0, "fault shutdown": 0, "fault leave": 0, "fault pause": 0,
 		"journal one sync for several requests": 0, "journal a sync takes long": 0, "journal the disk fails": 0, "journal the disk is full": 0,

@@ -137,6 +137,7 @@ func drawn(c *Config, seed uint64) *settings {
 // TestHalfOfTheRunsAreAsBefore: runs that draw none of the later faults are, byte for
 // byte, those of a set without them. There are such runs, and others.
 func TestHalfOfTheRunsAreAsBefore(t *testing.T) {
+	manySeeds(t)
 	trace := func(c Config, seed uint64) [sha256.Size]byte {
 		sum := sha256.New()
 		if _, err := Run(c, seed, sum); err != nil {

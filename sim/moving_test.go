@@ -207,6 +207,7 @@ func TestMovesAreInTheProfile(t *testing.T) {
 // TestEagerRunsArePlayedAgain: what members that are made the authority at once go through,
 // who takes part and is struck, and who is struck that keeps something, stands in the script.
 func TestEagerRunsArePlayedAgain(t *testing.T) {
+	manySeeds(t)
 	c := config("grantor")
 	if err := c.check(); err != nil {
 		t.Fatal(err)

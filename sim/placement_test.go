@@ -107,6 +107,7 @@ func TestNobodyFollowsEqualLoads(t *testing.T) {
 // TestPlacementIsExercised: of seeds with all faults some move to the load, and nothing is
 // found.
 func TestPlacementIsExercised(t *testing.T) {
+	manySeeds(t)
 	s, err := RunMany(config("grantor"), 1, 60, 2, nil)
 	if err != nil {
 		t.Fatal(err)

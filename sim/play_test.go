@@ -10,7 +10,7 @@ import (
 // that seed's run, line by line, without any chance.
 func TestWhatIsRecordedIsPlayedAgain(t *testing.T) {
 	for _, p := range Protocols() {
-		for seed := uint64(1); seed <= 5; seed++ {
+		for seed := uint64(1); seed <= rounds(5, 1); seed++ {
 			var drawn, recorded, told bytes.Buffer
 			c := config(p.Name)
 			if seed == 5 {

@@ -292,6 +292,7 @@ func ofStores() sim.Faults { return sim.Faults(0).With(sim.StoreSlow).With(sim.S
 
 // TestARightLockerIsClean, whatever the store does, and with all faults.
 func TestARightLockerIsClean(t *testing.T) {
+	manySeeds(t)
 	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores(), Duration: 6 * time.Second}
 	s := clean(t, c, 200)
 	for _, what := range []string{
@@ -317,6 +318,7 @@ func TestARightLockerIsClean(t *testing.T) {
 // TestANaiveLockerIsCaught by a store that is slow, and by nothing else: who takes a write
 // for landed that may still be under way shares his lock.
 func TestANaiveLockerIsCaught(t *testing.T) {
+	manySeeds(t)
 	c := sim.Config{Protocol: lockerProtocol(true), Faults: sim.Faults(0).With(sim.StoreFail), Duration: 10 * time.Second}
 	clean(t, c, 40)
 	c.Faults = ofStores().Without(sim.StoreFail)

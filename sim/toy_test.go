@@ -84,9 +84,18 @@ func toyProtocol(naive bool) sim.Protocol {
 
 // What stands between here and the imports is the whole protocol.
 
+// manySeeds skips with -short a test that shows something only in many seeds.
+func manySeeds(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs many seeds; run without -short")
+	}
+}
+
 // TestARightToyIsClean with all faults and checks, though the simulator has never heard
 // of it.
 func TestARightToyIsClean(t *testing.T) {
+	manySeeds(t)
 	s, err := sim.RunMany(sim.Config{Protocol: toyProtocol(false), Faults: sim.Within, Linearizable: true}, 1, 30, 2, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +125,7 @@ func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 // TestWhoNeedsEverybodyIsStuck: as soon as all come back a needy toy goes on as if nothing
 // had been. What finds it is that only a core is healed, and somebody stays away.
 func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
+	manySeeds(t)
 	p := sim.Protocol{Name: "needy", Locks: true, Fewest: 3, Most: 3, Build: sim.Above(func(self protocol.ID) protocol.Machine {
 		return &needy{toy{Front: sim.Front{Self: self}}, 3}
 	})}

@@ -390,7 +390,11 @@ func random(rand *rand.Rand) Op {
 
 // TestCopiesAgree: those that read the entries, and those that are restored on the way.
 func TestCopiesAgree(t *testing.T) {
-	for seed := range uint64(80) {
+	seeds := uint64(80)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		rand := rand.New(rand.NewPCG(seed, 0))
 		one := newBed(t, Config{Outcomes: 20, Requests: 10, Remember: time.Second, Table: lock.Config{WaitersPerName: 4}})
 		copies := []*Replica{copied(t, one.Replica)}

@@ -103,7 +103,11 @@ func (w *wire) pass(d time.Duration) {
 // is taken once and in turn; and when the network is good again, nothing is left to be said.
 func TestLinksKeepOrder(t *testing.T) {
 	lost := 0
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
 		w := newWire(t, seed)
 		for range 600 {
 			switch n := w.rand.IntN(100); {

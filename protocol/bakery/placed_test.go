@@ -12,7 +12,8 @@ import (
 // own ticket was the first there and has asked for agreement (seed 2466 alone shows that).
 func TestAllThatWaitKnowTheirPlaces(t *testing.T) {
 	waiting := 0
-	for seed := range uint64(20_000) {
+	seeds := rounds(20_000)
+	for seed := range seeds {
 		s := newSchedule(t, seed, 3, 1, bakery.Config{})
 		s.wishes = func(*schedule) lock.Request { return lock.Request{} }
 		for next := 0; next < len(s.members) || len(s.transit) > 0; {
@@ -33,7 +34,7 @@ func TestAllThatWaitKnowTheirPlaces(t *testing.T) {
 			}
 		}
 	}
-	if waiting != 2*20_000 {
+	if waiting != 2*int(seeds) {
 		t.Errorf("%d wait", waiting)
 	}
 }

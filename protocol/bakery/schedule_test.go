@@ -349,6 +349,14 @@ func (s *schedule) ordered(d *lock.Decision) {
 	}
 }
 
+// rounds is how many seeds a test plays: a tenth of them with -short.
+func rounds(all uint64) uint64 {
+	if testing.Short() {
+		return all / 10
+	}
+	return all
+}
+
 // each plays so many schedules, each a subtest of its own only where it fails.
 func each(t *testing.T, seeds int, play func(t testing.TB, seed uint64)) {
 	t.Helper()

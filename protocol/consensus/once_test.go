@@ -151,6 +151,9 @@ func (o *once) others(times int) {
 // TestIDsAreRetried after 10,000 others, at a member that has got all that was before by a snapshot, and begun anew with it, and
 // leads now: each acts once. So does what the network had kept of what was said before.
 func TestIDsAreRetried(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes ten thousand requests; run without -short")
+	}
 	o := layOnce(t)
 	tokens := o.act()
 	for _, m := range o.members[:2] {

@@ -239,7 +239,7 @@ func (c *wishers) nothingLeft() {
 // any more is free; and no name has two holders.
 func TestWishesInAnyOrder(t *testing.T) {
 	var all counts
-	seeds := rounds(150, 20)
+	seeds := rounds(150, 5)
 	for seed := range seeds {
 		c := &wishers{once: layOnce(t), seed: seed, rand: rand.New(rand.NewPCG(seed, 9)), tries: map[uint64]*try{}, after: map[time.Duration][]func(){}}
 		c.serveEverywhere(client7)

@@ -35,6 +35,14 @@ func explored(t *testing.T, c Config, l Limits) Report {
 	return r
 }
 
+// seeds is how many walks by chance a test takes: one with -short.
+func seeds(all uint64) uint64 {
+	if testing.Short() {
+		return 1
+	}
+	return all
+}
+
 // TestSmallExplorationsComplete: the slice of each target that runs with the tests. The
 // counts are what they are: a change of the machines may change them, and shows here.
 func TestSmallExplorationsComplete(t *testing.T) {
@@ -58,7 +66,7 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		{"permission", func(c *Config) { c.Users, c.Calls, c.Dawdles, c.Retain, c.Defer = 2, 2, 1, true, true }, 347},
 		{"permission", func(c *Config) { c.Users, c.Calls, c.Crashes, c.Quantum = 2, 2, 1, 300*time.Millisecond }, 1886},
 	} {
-		if testing.Short() && at.states > 1000 {
+		if testing.Short() && at.states > 500 {
 			continue
 		}
 		c := configured(t, at.name, at.with)
@@ -212,7 +220,7 @@ func TestCopiedMachinesGoOnAlike(t *testing.T) {
 	for _, name := range []string{"election", "central", "grantor"} {
 		c := busy(t, name)
 		e := engineOf(t, &c)
-		for seed := range uint64(4) {
+		for seed := range seeds(4) {
 			walk(t, e, beginning(t, e), seed, 300, func(w *world, n next) {
 				if err := e.form(w); err != nil {
 					t.Fatal(err)

@@ -221,7 +221,7 @@ func TestRulesAreRight(t *testing.T) {
 	for _, name := range []string{"election", "central", "grantor", "permission"} {
 		c := busy(t, name)
 		e := engineOf(t, &c)
-		for seed := range uint64(6) {
+		for seed := range seeds(6) {
 			s := &stranger{t: t, engine: e, r: rand.New(rand.NewPCG(seed, 2))}
 			strange := (*world)(nil)
 			before := action{}

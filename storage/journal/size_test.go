@@ -37,6 +37,9 @@ func sizeOf(t testing.TB, folder string) (size int64) {
 // TestSizeOnDisk stays bounded, however much is written, while records are removed that a
 // snapshot stands for.
 func TestSizeOnDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes 300 MB; run without -short")
+	}
 	const total, most, behind, size, bound = 100_000, 100, 2_000, 3000, 2*2_000*3000 + 15*8<<20
 	folder := t.TempDir()
 	j := open(t, nil, folder)

@@ -167,9 +167,13 @@ func declared(t *testing.T, file string) (found []string) {
 // TestEveryMessageComesBack: whatever a message has, it has on the other side.
 func TestEveryMessageComesBack(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
+	rounds := 300
+	if testing.Short() {
+		rounds = 30
+	}
 	for _, empty := range all() {
 		t.Run(Name(empty), func(t *testing.T) {
-			for round := range 300 {
+			for round := range rounds {
 				value := reflect.New(reflect.TypeOf(empty)).Elem()
 				value.Set(reflect.ValueOf(empty))
 				if round > 0 {

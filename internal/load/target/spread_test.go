@@ -25,14 +25,19 @@ func figure(t *testing.T, r *load.Result, target string, cell load.Cell, m load.
 
 // TestSpread: members in this process are measured, and cost the messages of their formulas.
 func TestSpread(t *testing.T) {
+	t.Parallel()
 	b := bed(t)
 	targets, err := b.Targets(spreadNames(3))
 	if err != nil {
 		t.Fatal(err)
 	}
+	duration := 400 * time.Millisecond
+	if testing.Short() {
+		duration = 50 * time.Millisecond
+	}
 	result, err := load.Run(limitedContext(t), load.Config{
 		Targets: targets, Workloads: []string{load.Uncontended, load.Hot}, Workers: []int{1, 2, 3}, Think: []time.Duration{0},
-		Rounds: 1, Duration: 400 * time.Millisecond, Machine: b,
+		Rounds: 1, Duration: duration, Machine: b,
 	})
 	if err != nil || result.FirstError != nil {
 		t.Fatal(err, result)
@@ -67,6 +72,7 @@ func TestSpread(t *testing.T) {
 // TestPlaces: as many workers as members have one each, fewer and more leave the
 // coordinator alone, and all sit at it where that is measured.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	b := bed(t)
 	g := &gathering{bed: b, count: 3, space: node.Space{Protocol: "central"}}
 	at, beside := &spread{gathering: g, coordinator: true}, &spread{gathering: g}
@@ -102,6 +108,7 @@ func TestPlaces(t *testing.T) {
 // TestDelay: where messages take a while, a hand-off takes two of them through a coordinator,
 // and one between peers.
 func TestDelay(t *testing.T) {
+	t.Parallel()
 	b := bed(t)
 	const delay = 20 * time.Millisecond
 	b.config.Delay = delay

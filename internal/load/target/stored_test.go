@@ -21,6 +21,7 @@ func kept(url string) Kept {
 // where processes want one name, they exclude each other, and the figures say how often whoever tries
 // wins, and how much of the time nobody has it.
 func TestStored(t *testing.T) {
+	t.Parallel()
 	targets := StoredTargets([]Kept{kept("memory://")}, []string{Claims, CAS, CASKept}, []time.Duration{10 * time.Millisecond})
 	const think = 10 * time.Millisecond
 	result, err := load.Run(limitedContext(t), load.Config{
