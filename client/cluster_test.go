@@ -101,7 +101,7 @@ func (m *served) start(t *testing.T, config node.Config) {
 	}
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: spaces, View: m.node.View, Who: m.node.Who, Observer: observer,
-		Members: m.members, Leave: m.node.Leave, Drain: m.node.Drain,
+		Members: m.members, Elsewhere: m.node.Elsewhere, Leave: m.node.Leave, Drain: m.node.Drain,
 		Identity: func() server.Identity {
 			self := m.node.Identity()
 			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: wire.Member{Name: config.Name, ID: uint64(self.ID), Address: m.address}}
@@ -304,14 +304,13 @@ func conformsInACluster(t *testing.T, protocol string) {
 	// each poll asks for again; and forgets it with the last client. One stays, so that each
 	// check need not wait for a poll.
 	dial(t, m, client.TTL(suiteTTL()))
-	others := &others{members: slices.DeleteFunc(slices.Clone(all), func(o *served) bool { return o == m })}
-	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
-		locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL()))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return locks
-	}, lockertest.Caps{
+	away := &others{members: slices.DeleteFunc(slices.Clone(all), func(o *served) bool { return o == m })}
+	conformsBeside(t, protocol, m, away, (&others{members: []*served{m}}).open)
+}
+
+// conformsBeside runs the suite with the Lockers that open opens, in a cluster with m and others.
+func conformsBeside(t *testing.T, protocol string, m *served, others *others, open func(testing.TB) holdfast.Locker) {
+	lockertest.Run(t, open, lockertest.Caps{
 		Rounds:            fewer(),
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(protocol),

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -51,6 +52,9 @@ func New(c Config) (*Machine, error) {
 
 // Cell returns the cell as it shall be, for whoever shows it.
 func (m *Machine) Cell() Cell { return m.cell }
+
+// Terms has a line for everything that all members must agree on. They do not change while the member lives.
+func (m *Machine) Terms() []string { return slices.Clone(m.terms) }
 
 // Wake returns when the member has something to do.
 func (m *Machine) Wake() protocol.Time {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
@@ -71,7 +72,10 @@ type Config struct {
 	// carry this member's Name, and RootCAs is the authority that signs members'
 	// certificates. Zero means plain text.
 	TLS *tls.Config
-	// Data is the folder of what spaces of protocol consensus keep, which need one; the stable cell is kept
+	// Terms asks the member at an address what all members of its cluster must agree on, for a guest without Spaces; see
+	// transport.Identity. Zero means over gRPC, with TLS.
+	Terms func(ctx context.Context, address string) ([]string, error)
+	// Data is the folder of what spaces of protocol consensus keep, which need one unless this member is a guest; the stable cell is kept
 	// there too, unless State names another folder. It is one member's and one process's, and knows which protocol
 	// each space has: another one later is refused. Zero means that nothing is kept.
 	Data string
@@ -86,12 +90,13 @@ type Config struct {
 	TraceSize int64
 	// Serves says that clients outside this process will be served.
 	Serves bool
-	// Spaces are the lockspaces. Zero means the default space alone, which is always
-	// added where it is missing, with protocol central.
+	// Spaces are the lockspaces. Zero means those of the cluster for a guest, and elsewhere the default
+	// space alone, which is always added where it is missing, with protocol central.
 	Spaces []Space
-	// Lease is D of membership.md. Zero means 3 s.
+	// Lease is D of membership.md. Zero means 3 s, or for a guest without Spaces what the cluster has.
 	Lease time.Duration
-	// Drift is by how much one clock may run faster than another. Zero means 0.05.
+	// Drift is by how much one clock may run faster than another. Zero means 0.05, or for a guest without Spaces what
+	// the cluster has.
 	Drift float64
 	// TTL is what a client's session gets that does not say. Zero means 10 s, or Limits.TTL if that is
 	// shorter; but the lease in a cluster that has a space of a protocol in memory, where longer ones have a price.
@@ -266,7 +271,7 @@ func (c *Config) checkSpaces() error {
 		if err := s.checkClaims(c.Drift, c.Spaces[:i], rid); err != nil {
 			return err
 		}
-		if s.Protocol == "consensus" && c.Data == "" {
+		if s.Protocol == "consensus" && c.Data == "" && !c.guest() {
 			return fmt.Errorf("space %q: protocol consensus keeps its locks on the disk, and Data is empty; give it a folder, as --data DIR on the command line", s.Name)
 		}
 	}

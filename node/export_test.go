@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"fmt"
+	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -55,3 +57,12 @@ func Crash(n *Node) error {
 
 // AwaitView waits until a member is in a view, whether its spaces can grant or not.
 func AwaitView(ctx context.Context, n *Node) error { return n.awaitView(ctx) }
+
+// TermsOf returns a Config as Start checks it, and what such a member says that all must agree on.
+func TermsOf(t testing.TB, c Config) (Config, []string) {
+	t.Helper()
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	return c, append([]string{"version 1", "lease " + c.Lease.String(), "drift " + fmt.Sprint(c.Drift)}, c.definitions()...)
+}

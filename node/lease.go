@@ -17,7 +17,8 @@ type leased struct {
 	told  protocol.Time
 	ends  *atomic.Int64
 
-	assurers []assurer
+	assurers  []assurer
+	outsiders []outsider
 }
 
 // assurer is a space that says for itself until when what is held in it is safe.
@@ -86,6 +87,9 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 	for i := range m.assurers {
 		a := &m.assurers[i]
 		a.ends.Store(int64(a.space.Assured()))
+	}
+	for _, o := range m.outsiders {
+		o.is.Store(o.space.Outside())
 	}
 	// What is not confirmed yet ends first, and nobody here can tell which that is.
 	if m.lease != nil && m.lease.Carried != m.told {

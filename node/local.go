@@ -42,6 +42,7 @@ type localSession struct {
 	answers map[uint64]chan lock.Decision // to calls about a request, by their numbers
 	held    holdings
 	early   map[uint64]lock.Decision // decided before its caller could say that it waits
+	away    away                     // what is locked elsewhere
 	earlier atomic.Bool              // something was early once: only then is there anything to forget
 }
 
@@ -272,7 +273,13 @@ func after(t, d time.Duration) time.Duration {
 
 // close ends the session: waits end with ErrClosed, locks are released. That is done
 // when it returns, whoever called it first.
-func (s *localSession) close() { s.closing.Do(s.end) }
+func (s *localSession) close() (err error) {
+	s.closing.Do(func() {
+		s.end()
+		err = s.away.close()
+	})
+	return err
+}
 
 func (s *localSession) end() {
 	s.mu.Lock()

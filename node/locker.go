@@ -67,23 +67,31 @@ func (l locker) Close() error { return nil }
 type own struct{ locker }
 
 func (o own) Close() error {
-	o.session.close()
-	o.node.forgetSession(o.session)
-	return nil
+	defer o.node.forgetSession(o.session)
+	return o.session.close()
 }
 
 // Lock waits for the name. See holdfast.Locker.
 func (l locker) Lock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	if there, err := l.elsewhere(ctx); there != nil || err != nil {
+		return atOther(err, func() (*holdfast.Lock, error) { return there.Lock(ctx, name, o...) })
+	}
 	return l.resolve(ctx, name, false, o)
 }
 
 // TryLock takes the name if it can be had at once. See holdfast.Locker.
 func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	if there, err := l.elsewhere(ctx); there != nil || err != nil {
+		return atOther(err, func() (*holdfast.Lock, error) { return there.TryLock(ctx, name, o...) })
+	}
 	return l.resolve(ctx, name, true, o)
 }
 
 // LockAll takes all names or none. See holdfast.Locker.
 func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
+	if there, err := l.elsewhere(ctx); there != nil || err != nil {
+		return atOther(err, func() ([]*holdfast.Lock, error) { return there.LockAll(ctx, names, o...) })
+	}
 	wanted, err := holdfast.NewRequests(l.space, names, o...)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type Node struct {
 	config    Config
 	started   time.Time
 	member    *membership.Machine // the driver's
+	terms     []string            // what all members must agree on
 	driver    *run.Driver
 	transport transport.Transport // nil for a member alone
 	events    *events.Source      // for the other members
@@ -50,6 +51,7 @@ type Node struct {
 	logger    *slog.Logger
 	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
 	assurers  []assurer
+	outsiders []outsider
 	departing atomic.Bool
 	alone     atomic.Bool  // it has asked to leave, and nobody has agreed in time
 	ends      atomic.Int64 // when the lease does, on the member's clock
@@ -83,7 +85,11 @@ var _ holdfast.Locker = (*Node)(nil)
 // field, the folder that is in use, another member's, or cannot be written, a damaged cell or log, a space that the
 // folder has with another protocol. It is a StartError where it says what to do about it.
 func Start(ctx context.Context, c Config) (*Node, error) {
-	if err := c.check(); err != nil {
+	c, err := Adopt(ctx, c)
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("start member: %w", err)
 	}
 	n := &Node{
@@ -107,7 +113,7 @@ func (n *Node) begin(ctx context.Context) error {
 		return err
 	}
 	config := run.Config{
-		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers},
+		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers, outsiders: n.outsiders},
 		Stores:  n.stores(), Clock: n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
 		LagLimit: max(n.config.Lease/3, time.Second),
 	}
@@ -166,7 +172,7 @@ func (n *Node) build() (protocol.Machine, error) {
 	if err != nil {
 		return nil, explained(err)
 	}
-	n.member, n.cell = built.Member, built.Member.Cell()
+	n.member, n.cell, n.terms = built.Member, built.Member.Cell(), built.Member.Terms()
 	n.assured = make([]*atomic.Int64, len(built.Spaces))
 	for i, space := range built.Spaces {
 		if space, is := space.(interface{ Assured() protocol.Time }); is {
@@ -175,6 +181,7 @@ func (n *Node) build() (protocol.Machine, error) {
 			n.assurers = append(n.assurers, assurer{space, n.assured[i]})
 		}
 	}
+	n.watchOutside(built.Spaces)
 	return n.recorded(from, built)
 }
 
@@ -394,49 +401,6 @@ func (n *Node) awaitView(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// Session opens another session of this process: a Locker whose owners are others
-// than the Node's own, and whose Close releases what is held through it alone. The
-// Node's Close closes it too.
-func (n *Node) Session(context.Context) (holdfast.Locker, error) {
-	s, err := n.openSession()
-	if err != nil {
-		return nil, &holdfast.Error{Op: "open session", Err: closedOr(err)}
-	}
-	return own{n.lockerOf(s, holdfast.DefaultSpace)}, nil
-}
-
-func (n *Node) openSession() (*localSession, error) {
-	n.opening.Lock()
-	defer n.opening.Unlock()
-	if n.sessions == nil {
-		return nil, holdfast.ErrClosed
-	}
-	s, err := openLocal(n.driver, n.deadlines(), n.called, n.portOf, n.Who)
-	if err != nil {
-		return nil, err
-	}
-	n.sessions[s] = struct{}{}
-	return s, nil
-}
-
-func (n *Node) forgetSession(s *localSession) {
-	n.opening.Lock()
-	defer n.opening.Unlock()
-	delete(n.sessions, s)
-}
-
-// closeSessions closes the sessions of this process, and lets no other be opened.
-func (n *Node) closeSessions() {
-	n.opening.Lock()
-	sessions := n.sessions
-	n.sessions = nil
-	n.opening.Unlock()
-	for s := range sessions {
-		s.close()
-	}
-	n.operator.Close()
 }
 
 // Break takes a name from its holders, as an operator does: each is told, and the

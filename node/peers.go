@@ -35,7 +35,7 @@ func (n *Node) connect() (err error) {
 func (n *Node) introduce() transport.Identity {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	self := transport.Identity{ID: n.cell.ID, Incarnation: n.cell.Incarnation, Name: n.config.Name, Address: n.config.Address}
+	self := transport.Identity{ID: n.cell.ID, Incarnation: n.cell.Incarnation, Name: n.config.Name, Address: n.config.Address, Terms: n.terms}
 	if n.cell.Accepted != nil {
 		self.Cluster = n.cell.Cluster
 	}

@@ -38,8 +38,8 @@ func TestRefusalsOfAFollower(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, tried := other.TryLock(ctx, "x")
-			_, waited := other.Lock(ctx, "x", holdfast.Wait(2*time.Second)) // a busy machine answers within it
-			short, cancel := context.WithTimeout(ctx, 2*time.Second)
+			_, waited := other.Lock(ctx, "x", holdfast.Wait(6*time.Second)) // a busy machine answers within it
+			short, cancel := context.WithTimeout(ctx, 6*time.Second)
 			defer cancel()
 			_, ended := other.Lock(short, "x")
 			for how, err := range map[string]error{"try": tried, "wait": waited, "context": ended} {

@@ -10,7 +10,8 @@
 //	http*.go    openapi.json            port 4041: JSON, server-sent events, health
 //	service*.go requests.go losses.go   what is asked in one go
 //	service_watch.go  metrics.go        what happens, for whoever watches
-//	grpc_admin.go                       leave, drain and force a view, for whoever looks after it
+//	grpc_admin.go                       leave, drain and force a view, for operators
+//	gateway*.go                         what is passed on to members that have a part
 //
 // # One-shot requests
 //

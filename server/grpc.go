@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire/api"
@@ -48,6 +49,8 @@ type grpcServer struct {
 
 	service *service
 	rpc     *grpc.Server
+	// certificates say who is a member. Nil without TLS.
+	certificates *certificate.Store
 	// patience is how long a client may take to begin: the handshake of a connection,
 	// the hello of a stream. It is also how long its last answer waits to be read.
 	patience     time.Duration
@@ -70,6 +73,7 @@ type grpcServer struct {
 func newGRPC(c Config, s *service) *grpcServer {
 	g := &grpcServer{
 		service:      s,
+		certificates: c.Certificates,
 		patience:     c.Limits.Header,
 		outboxEvents: outboxEvents,
 		outboxBytes:  outboxBytes,

@@ -51,6 +51,7 @@ type service struct {
 	switchboard *switchboard
 	requests    *requests
 	losses      *losses
+	gateway     *gateway
 	snapshots   atomic.Int64                                    // that are being sent
 	cuts        struct{ limit, horizon, enrolment atomic.Bool } // of a ttl, that were logged
 
@@ -136,6 +137,7 @@ func newService(c Config) (*service, error) {
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:      newLosses(),
 	}
+	s.gateway = newGateway(c, s)
 	if s.lag = c.Lag; s.lag == nil {
 		s.lag = c.Driver.Lag
 	}
@@ -153,6 +155,7 @@ func newService(c Config) (*service, error) {
 // close cancels what waits, gives back what nobody was told of, and forgets.
 func (s *service) close() {
 	s.stop()
+	s.gateway.close()
 	s.operator.Close()
 	s.gatherer.Close()
 	s.background.Wait()

@@ -110,6 +110,9 @@ func (s *service) renew(in renewInput) (answer wire.Renewed, err error) {
 	if err != nil {
 		return answer, failed("renew", "", "", err)
 	}
+	if g := s.elsewhereOf(c); g != nil {
+		return g.renew(in)
+	}
 	renewed, err := s.touch(c, in.TTL, in.Arrived)
 	if lost, found := s.losses.untold(c); found {
 		return answer, failed("renew", s.spaceName(lost.port), lost.name, lost.why)
@@ -137,6 +140,9 @@ func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err
 	c, err := parseCredentials(text, by.identity)
 	if err != nil {
 		return answer, failed("end", "", "", err)
+	}
+	if g := s.elsewhereOf(c); g != nil {
+		return g.end(text, by)
 	}
 	ended, err := ask[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret, Identity: c.identity})
 	if err != nil {
@@ -177,6 +183,9 @@ func (s *service) release(in releaseInput) (answer wire.Released, err error) {
 	c, err := parseCredentials(in.Session, in.Visitor.identity)
 	if err != nil {
 		return fail(err)
+	}
+	if g := s.elsewhere(space); g != nil {
+		return g.release(in)
 	}
 	if err := s.check(c); err != nil {
 		if why := s.losses.why(c, space.Port, in.Name, in.Token); why != "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -25,6 +26,9 @@ func (v visitor) called(itself string) string { return cmp.Or(v.name, itself) }
 
 // visitorOf returns who makes a call of gRPC.
 func visitorOf(ctx context.Context) visitor {
+	if v, is := ctx.Value(passedOnKey{}).(visitor); is {
+		return v
+	}
 	if v := secure.Of(ctx); v != nil {
 		return visitor{v.Name, v.Identity}
 	}
@@ -57,13 +61,40 @@ func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.Una
 
 // admitStream is admitUnary for streams.
 func (g *grpcServer) admitStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := g.admit(stream.Context(), info.FullMethod); err != nil {
+	if v, is := g.passedOn(stream.Context()); is {
+		stream = &passedOn{stream, context.WithValue(stream.Context(), passedOnKey{}, v)}
+	} else if err := g.admit(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
 	if info.FullMethod != api.Sessions_Open_FullMethodName { // which says by itself when it was greeted
 		wasGreeted(stream.Context())
 	}
 	return handler(server, stream)
+}
+
+// passedOn is a stream that another member passes on: its context has the visitor.
+type passedOn struct {
+	grpc.ServerStream
+	context context.Context
+}
+
+func (p *passedOn) Context() context.Context { return p.context }
+
+type passedOnKey struct{}
+
+// passedOn returns who has asked where a member passes a call on, as a certificate proves; false where none does.
+func (g *grpcServer) passedOn(ctx context.Context) (v visitor, is bool) {
+	first := func(key string) string {
+		if all := metadata.ValueFromIncomingContext(ctx, key); len(all) > 0 {
+			return all[0]
+		}
+		return ""
+	}
+	member := first(gatewayKey)
+	if member == "" || g.certificates == nil || g.certificates.Member(secure.State(ctx), member) != nil {
+		return v, false
+	}
+	return visitor{first(visitorKey), first(identityKey)}, true
 }
 
 // admit refuses who is no client. Who is a member is for the members' service to say.

@@ -39,6 +39,9 @@ type Identity struct {
 	Name string
 	// Address is where the member wants to be reached: HOST:PORT, or unix:///PATH.
 	Address string
+	// Terms has a line for everything that all members of its cluster must agree on, for one that asks
+	// before it joins. It is no part of the handshake.
+	Terms []string
 }
 
 // String returns the identity as a sentence's part.

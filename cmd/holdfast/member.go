@@ -157,8 +157,13 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	if err != nil {
 		return misconfigured("serve: %w", err)
 	}
+	if config, err = node.Adopt(ctx, config); err != nil && ctx.Err() == nil {
+		return misconfigured("serve: %w", err)
+	} else if err != nil {
+		return err // it is stopped
+	}
 	var names []string
-	for _, space := range m.settings.Spaces {
+	for _, space := range config.Spaces {
 		names = append(names, space.Name)
 	}
 	m.observer = server.NewObserver(names)
@@ -174,7 +179,7 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	limits := m.settings.Limits
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
-		Members: m.peers, Others: m.peers, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer,
+		Members: m.peers, Others: m.peers, Elsewhere: m.node.Elsewhere, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer,
 		Limits: server.Limits{
 			NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,
@@ -226,6 +231,19 @@ func (m *member) config(environ []string) (node.Config, error) {
 			LocksPerSession: s.Limits.LocksPerSession, WaitersPerName: s.Limits.WaitersPerName, Names: s.Limits.Names,
 		},
 		Trace: s.Trace, TraceSize: int64(s.TraceSize), Logger: m.log,
+	}
+	if s.Adopts() {
+		c.Terms = (&members.Newcomer{Name: name, Certificates: m.identities}).Terms
+		if !s.Given("lease") {
+			c.Lease = 0
+		}
+		if !s.Given("drift") {
+			c.Drift = 0
+		}
+		if !s.Given("limits.ttl") {
+			c.Limits.TTL = 0
+		}
+		return c, nil
 	}
 	for _, space := range s.Spaces {
 		c.Spaces = append(c.Spaces, node.Space{
@@ -328,18 +346,17 @@ func badStart(err error, data bool) error {
 // spaces are the node's lockspaces as they are served.
 func (m *member) spaces() []server.Space {
 	var all []server.Space
-	spaces := m.node.Spaces()
-	for i, space := range m.settings.Spaces {
+	for i, space := range m.node.Spaces() {
 		served := server.Space{
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
-			Class: spaces[i].Class(), Partition: space.Option("partition"), Preempt: space.OptionSwitch("preempt"),
-			Placement: space.OptionDuration("placement"), HoldOn: space.OptionDuration("hold_on"),
-			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
-			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",
-			Shards: spaces[i].Shards, Autopilot: spaces[i].Autopilot,
+			Class: space.Class(), Partition: space.Partition, Preempt: space.Preempt,
+			Placement: space.Placement, HoldOn: cmp.Or(space.HoldOn, space.Claim.HoldOn),
+			Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
+			Published: space.Published, Grace: space.Grace, GraceOfHold: space.GraceOfHold,
+			Shards: space.Shards, Autopilot: space.Autopilot,
 		}
-		if url := space.Store(); url != "" {
-			served.Store, served.Settings = open.Redacted(url), spaces[i].Claim.Settings()
+		if space.Protocol == "claim" { // the settings have it in the same place
+			served.Store, served.Settings = open.Redacted(m.settings.Spaces[i].Store()), space.Claim.Settings()
 		}
 		all = append(all, served)
 	}

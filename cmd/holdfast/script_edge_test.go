@@ -92,7 +92,7 @@ func scriptCertificates(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		var names []string
 		if who == "server" {
-			names = []string{"a", "b"} // the members of the scripts that use it
+			names = []string{"a", "b", "g"} // the members of the scripts that use it
 		}
 		signed, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 			SerialNumber: big.NewInt(int64(i + 2)), Subject: pkix.Name{CommonName: who},

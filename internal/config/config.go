@@ -34,8 +34,9 @@ type Config struct {
 	Insecure   bool
 	File       string // the file that was read; "" means none
 
-	origins map[string]string
-	implied string // see ImpliedMemory
+	origins   map[string]string
+	implied   string // see ImpliedMemory
+	undefined bool   // no space is defined, and memory is not asked for
 }
 
 // Space is one lockspace.

@@ -56,6 +56,7 @@ func TestDefaults(t *testing.T) {
 		Limits:    Limits{TTL: 24 * time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, Names: 1000000, NameBytes: 512, MessageBytes: 4194304, Connections: 20000, Watchers: 1000, Requests: 100000},
 		Log:       Log{Level: "info", Format: "text"},
 		TraceSize: 1 << 30,
+		undefined: true,
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{})); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

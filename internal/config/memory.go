@@ -41,6 +41,7 @@ func (l *loader) settleDefault(spaces []setting) {
 		return
 	}
 	l.unconfigured = true
+	c.undefined = len(spaces) == 1 && !asked
 	why, along := l.keepsNothing(), false
 	if why == "" {
 		why, along = whyNotDurable(spaces), true
@@ -77,7 +78,19 @@ func whyNotDurable(spaces []setting) string {
 
 // ImpliedMemory says why the default space is kept in memory although that was not asked for; "" where it was,
 // or where the space is kept on the disk.
-func (c *Config) ImpliedMemory() string { return c.implied }
+func (c *Config) ImpliedMemory() string {
+	if c.Adopts() {
+		return "" // it is as the cluster has it
+	}
+	return c.implied
+}
+
+// Adopts reports whether the member takes the spaces of its cluster: it is a guest, and defines none. It takes the lease and
+// the drift, too, where they are not given; see Given.
+func (c *Config) Adopts() bool { return c.Guest() && c.undefined }
+
+// Given reports whether a key has been set, and is not as by default.
+func (c *Config) Given(key string) bool { return !strings.HasPrefix(c.origins[key], "default") }
 
 // DataDir returns the folder of what spaces of protocol consensus keep, where state is what StateDir returns: the
 // one that was configured, or the folder data in state. "" means that no space keeps anything.

@@ -90,7 +90,9 @@ func rows() []row {
 		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/...", "recording", switchFolder), outside: anyModule},
 		// A locker over a store is a member alone.
 		row{folders: []string{"storelock"}, own: append(slices.Clone(edgeOwn), "node"), outside: anyModule},
-		row{folders: []string{"node", "server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
+		// A guest locks through members that have a part in a space, as any client.
+		row{folders: []string{"node"}, own: append(slices.Clone(edgeOwn), "client"), outside: anyModule},
+		row{folders: []string{"server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
 			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"},

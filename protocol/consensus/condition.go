@@ -160,6 +160,12 @@ func (m *Machine) unheard(p *part, voters []uint64) string {
 	return ": " + protocol.Phrase(silent) + " are missing"
 }
 
+// Outside reports whether this member has no part in the space as far as it knows: it was not added yet, or was removed. It serves
+// no client then.
+func (m *Machine) Outside() bool {
+	return m.removed() || !m.config.Founder && slices.ContainsFunc(m.parts, func(p *part) bool { return p.shard == nil || len(p.shard.Members().Voters) == 0 })
+}
+
 // removed reports whether this member takes no part any more in some shard: so its own log says, or whoever leads where the log
 // does not have that. Clients are not served then: of what is decided nothing comes here.
 func (m *Machine) removed() bool {

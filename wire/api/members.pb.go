@@ -25,6 +25,120 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// MemberNewcomer says who is to join.
+type MemberNewcomer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // of this protocol
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberNewcomer) Reset() {
+	*x = MemberNewcomer{}
+	mi := &file_members_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberNewcomer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberNewcomer) ProtoMessage() {}
+
+func (x *MemberNewcomer) ProtoReflect() protoreflect.Message {
+	mi := &file_members_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberNewcomer.ProtoReflect.Descriptor instead.
+func (*MemberNewcomer) Descriptor() ([]byte, []int) {
+	return file_members_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *MemberNewcomer) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *MemberNewcomer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// MemberTerms has a line for everything that all members must agree on.
+type MemberTerms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // of this protocol
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`        // of the member that tells
+	Lines         []string               `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberTerms) Reset() {
+	*x = MemberTerms{}
+	mi := &file_members_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberTerms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberTerms) ProtoMessage() {}
+
+func (x *MemberTerms) ProtoReflect() protoreflect.Message {
+	mi := &file_members_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberTerms.ProtoReflect.Descriptor instead.
+func (*MemberTerms) Descriptor() ([]byte, []int) {
+	return file_members_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *MemberTerms) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *MemberTerms) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MemberTerms) GetLines() []string {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
 // MemberHello says who speaks.
 type MemberHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -43,7 +157,7 @@ type MemberHello struct {
 
 func (x *MemberHello) Reset() {
 	*x = MemberHello{}
-	mi := &file_members_proto_msgTypes[0]
+	mi := &file_members_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -55,7 +169,7 @@ func (x *MemberHello) String() string {
 func (*MemberHello) ProtoMessage() {}
 
 func (x *MemberHello) ProtoReflect() protoreflect.Message {
-	mi := &file_members_proto_msgTypes[0]
+	mi := &file_members_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -68,7 +182,7 @@ func (x *MemberHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberHello.ProtoReflect.Descriptor instead.
 func (*MemberHello) Descriptor() ([]byte, []int) {
-	return file_members_proto_rawDescGZIP(), []int{0}
+	return file_members_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *MemberHello) GetVersion() uint32 {
@@ -146,7 +260,7 @@ type MemberFrame struct {
 
 func (x *MemberFrame) Reset() {
 	*x = MemberFrame{}
-	mi := &file_members_proto_msgTypes[1]
+	mi := &file_members_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -158,7 +272,7 @@ func (x *MemberFrame) String() string {
 func (*MemberFrame) ProtoMessage() {}
 
 func (x *MemberFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_members_proto_msgTypes[1]
+	mi := &file_members_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -171,7 +285,7 @@ func (x *MemberFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberFrame.ProtoReflect.Descriptor instead.
 func (*MemberFrame) Descriptor() ([]byte, []int) {
-	return file_members_proto_rawDescGZIP(), []int{1}
+	return file_members_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *MemberFrame) GetHello() *MemberHello {
@@ -207,7 +321,7 @@ type MemberReceipt struct {
 
 func (x *MemberReceipt) Reset() {
 	*x = MemberReceipt{}
-	mi := &file_members_proto_msgTypes[2]
+	mi := &file_members_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -219,7 +333,7 @@ func (x *MemberReceipt) String() string {
 func (*MemberReceipt) ProtoMessage() {}
 
 func (x *MemberReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_members_proto_msgTypes[2]
+	mi := &file_members_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -232,7 +346,7 @@ func (x *MemberReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberReceipt.ProtoReflect.Descriptor instead.
 func (*MemberReceipt) Descriptor() ([]byte, []int) {
-	return file_members_proto_rawDescGZIP(), []int{2}
+	return file_members_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MemberReceipt) GetWelcome() *MemberHello {
@@ -259,7 +373,7 @@ type MemberChunk struct {
 
 func (x *MemberChunk) Reset() {
 	*x = MemberChunk{}
-	mi := &file_members_proto_msgTypes[3]
+	mi := &file_members_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -271,7 +385,7 @@ func (x *MemberChunk) String() string {
 func (*MemberChunk) ProtoMessage() {}
 
 func (x *MemberChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_members_proto_msgTypes[3]
+	mi := &file_members_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -284,7 +398,7 @@ func (x *MemberChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberChunk.ProtoReflect.Descriptor instead.
 func (*MemberChunk) Descriptor() ([]byte, []int) {
-	return file_members_proto_rawDescGZIP(), []int{3}
+	return file_members_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MemberChunk) GetHello() *MemberHello {
@@ -313,7 +427,7 @@ type MemberInterest struct {
 
 func (x *MemberInterest) Reset() {
 	*x = MemberInterest{}
-	mi := &file_members_proto_msgTypes[4]
+	mi := &file_members_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -325,7 +439,7 @@ func (x *MemberInterest) String() string {
 func (*MemberInterest) ProtoMessage() {}
 
 func (x *MemberInterest) ProtoReflect() protoreflect.Message {
-	mi := &file_members_proto_msgTypes[4]
+	mi := &file_members_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -338,7 +452,7 @@ func (x *MemberInterest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInterest.ProtoReflect.Descriptor instead.
 func (*MemberInterest) Descriptor() ([]byte, []int) {
-	return file_members_proto_rawDescGZIP(), []int{4}
+	return file_members_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MemberInterest) GetHello() *MemberHello {
@@ -380,7 +494,7 @@ type MemberEvents struct {
 
 func (x *MemberEvents) Reset() {
 	*x = MemberEvents{}
-	mi := &file_members_proto_msgTypes[5]
+	mi := &file_members_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -392,7 +506,7 @@ func (x *MemberEvents) String() string {
 func (*MemberEvents) ProtoMessage() {}
 
 func (x *MemberEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_members_proto_msgTypes[5]
+	mi := &file_members_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -405,7 +519,7 @@ func (x *MemberEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberEvents.ProtoReflect.Descriptor instead.
 func (*MemberEvents) Descriptor() ([]byte, []int) {
-	return file_members_proto_rawDescGZIP(), []int{5}
+	return file_members_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *MemberEvents) GetWelcome() *MemberHello {
@@ -458,7 +572,7 @@ type MemberEvent struct {
 
 func (x *MemberEvent) Reset() {
 	*x = MemberEvent{}
-	mi := &file_members_proto_msgTypes[6]
+	mi := &file_members_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +584,7 @@ func (x *MemberEvent) String() string {
 func (*MemberEvent) ProtoMessage() {}
 
 func (x *MemberEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_members_proto_msgTypes[6]
+	mi := &file_members_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +597,7 @@ func (x *MemberEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberEvent.ProtoReflect.Descriptor instead.
 func (*MemberEvent) Descriptor() ([]byte, []int) {
-	return file_members_proto_rawDescGZIP(), []int{6}
+	return file_members_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MemberEvent) GetEvent() string {
@@ -539,7 +653,14 @@ var File_members_proto protoreflect.FileDescriptor
 
 const file_members_proto_rawDesc = "" +
 	"\n" +
-	"\rmembers.proto\x12\vholdfast.v1\"\xf1\x01\n" +
+	"\rmembers.proto\x12\vholdfast.v1\">\n" +
+	"\x0eMemberNewcomer\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"Q\n" +
+	"\vMemberTerms\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05lines\x18\x03 \x03(\tR\x05lines\"\xf1\x01\n" +
 	"\vMemberHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x06R\x02id\x12 \n" +
@@ -577,11 +698,12 @@ const file_members_proto_rawDesc = "" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x14\n" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\x04R\x05token\x12\x10\n" +
-	"\x03why\x18\a \x01(\tR\x03why2\xd1\x01\n" +
+	"\x03why\x18\a \x01(\tR\x03why2\x91\x02\n" +
 	"\aMembers\x12@\n" +
 	"\x04Link\x12\x18.holdfast.v1.MemberFrame\x1a\x1a.holdfast.v1.MemberReceipt(\x010\x01\x12@\n" +
 	"\x06Gossip\x12\x18.holdfast.v1.MemberChunk\x1a\x18.holdfast.v1.MemberChunk(\x010\x01\x12B\n" +
-	"\x06Events\x12\x1b.holdfast.v1.MemberInterest\x1a\x19.holdfast.v1.MemberEvents0\x01B-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
+	"\x06Events\x12\x1b.holdfast.v1.MemberInterest\x1a\x19.holdfast.v1.MemberEvents0\x01\x12>\n" +
+	"\x05Terms\x12\x1b.holdfast.v1.MemberNewcomer\x1a\x18.holdfast.v1.MemberTermsB-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
 
 var (
 	file_members_proto_rawDescOnce sync.Once
@@ -595,34 +717,38 @@ func file_members_proto_rawDescGZIP() []byte {
 	return file_members_proto_rawDescData
 }
 
-var file_members_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_members_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_members_proto_goTypes = []any{
-	(*MemberHello)(nil),    // 0: holdfast.v1.MemberHello
-	(*MemberFrame)(nil),    // 1: holdfast.v1.MemberFrame
-	(*MemberReceipt)(nil),  // 2: holdfast.v1.MemberReceipt
-	(*MemberChunk)(nil),    // 3: holdfast.v1.MemberChunk
-	(*MemberInterest)(nil), // 4: holdfast.v1.MemberInterest
-	(*MemberEvents)(nil),   // 5: holdfast.v1.MemberEvents
-	(*MemberEvent)(nil),    // 6: holdfast.v1.MemberEvent
+	(*MemberNewcomer)(nil), // 0: holdfast.v1.MemberNewcomer
+	(*MemberTerms)(nil),    // 1: holdfast.v1.MemberTerms
+	(*MemberHello)(nil),    // 2: holdfast.v1.MemberHello
+	(*MemberFrame)(nil),    // 3: holdfast.v1.MemberFrame
+	(*MemberReceipt)(nil),  // 4: holdfast.v1.MemberReceipt
+	(*MemberChunk)(nil),    // 5: holdfast.v1.MemberChunk
+	(*MemberInterest)(nil), // 6: holdfast.v1.MemberInterest
+	(*MemberEvents)(nil),   // 7: holdfast.v1.MemberEvents
+	(*MemberEvent)(nil),    // 8: holdfast.v1.MemberEvent
 }
 var file_members_proto_depIdxs = []int32{
-	0, // 0: holdfast.v1.MemberFrame.hello:type_name -> holdfast.v1.MemberHello
-	0, // 1: holdfast.v1.MemberReceipt.welcome:type_name -> holdfast.v1.MemberHello
-	0, // 2: holdfast.v1.MemberChunk.hello:type_name -> holdfast.v1.MemberHello
-	0, // 3: holdfast.v1.MemberInterest.hello:type_name -> holdfast.v1.MemberHello
-	0, // 4: holdfast.v1.MemberEvents.welcome:type_name -> holdfast.v1.MemberHello
-	6, // 5: holdfast.v1.MemberEvents.events:type_name -> holdfast.v1.MemberEvent
-	1, // 6: holdfast.v1.Members.Link:input_type -> holdfast.v1.MemberFrame
-	3, // 7: holdfast.v1.Members.Gossip:input_type -> holdfast.v1.MemberChunk
-	4, // 8: holdfast.v1.Members.Events:input_type -> holdfast.v1.MemberInterest
-	2, // 9: holdfast.v1.Members.Link:output_type -> holdfast.v1.MemberReceipt
-	3, // 10: holdfast.v1.Members.Gossip:output_type -> holdfast.v1.MemberChunk
-	5, // 11: holdfast.v1.Members.Events:output_type -> holdfast.v1.MemberEvents
-	9, // [9:12] is the sub-list for method output_type
-	6, // [6:9] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	2,  // 0: holdfast.v1.MemberFrame.hello:type_name -> holdfast.v1.MemberHello
+	2,  // 1: holdfast.v1.MemberReceipt.welcome:type_name -> holdfast.v1.MemberHello
+	2,  // 2: holdfast.v1.MemberChunk.hello:type_name -> holdfast.v1.MemberHello
+	2,  // 3: holdfast.v1.MemberInterest.hello:type_name -> holdfast.v1.MemberHello
+	2,  // 4: holdfast.v1.MemberEvents.welcome:type_name -> holdfast.v1.MemberHello
+	8,  // 5: holdfast.v1.MemberEvents.events:type_name -> holdfast.v1.MemberEvent
+	3,  // 6: holdfast.v1.Members.Link:input_type -> holdfast.v1.MemberFrame
+	5,  // 7: holdfast.v1.Members.Gossip:input_type -> holdfast.v1.MemberChunk
+	6,  // 8: holdfast.v1.Members.Events:input_type -> holdfast.v1.MemberInterest
+	0,  // 9: holdfast.v1.Members.Terms:input_type -> holdfast.v1.MemberNewcomer
+	4,  // 10: holdfast.v1.Members.Link:output_type -> holdfast.v1.MemberReceipt
+	5,  // 11: holdfast.v1.Members.Gossip:output_type -> holdfast.v1.MemberChunk
+	7,  // 12: holdfast.v1.Members.Events:output_type -> holdfast.v1.MemberEvents
+	1,  // 13: holdfast.v1.Members.Terms:output_type -> holdfast.v1.MemberTerms
+	10, // [10:14] is the sub-list for method output_type
+	6,  // [6:10] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_members_proto_init() }
@@ -636,7 +762,7 @@ func file_members_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_members_proto_rawDesc), len(file_members_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	Members_Link_FullMethodName   = "/holdfast.v1.Members/Link"
 	Members_Gossip_FullMethodName = "/holdfast.v1.Members/Gossip"
 	Members_Events_FullMethodName = "/holdfast.v1.Members/Events"
+	Members_Terms_FullMethodName  = "/holdfast.v1.Members/Terms"
 )
 
 // MembersClient is the client API for Members service.
@@ -48,6 +49,9 @@ type MembersClient interface {
 	// error when that member leaves in good order, and with one when the caller is too
 	// slow: it is not waited for.
 	Events(ctx context.Context, in *MemberInterest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MemberEvents], error)
+	// Terms tells what all members of the cluster must agree on, to one that is to join as a
+	// guest and has no id yet.
+	Terms(ctx context.Context, in *MemberNewcomer, opts ...grpc.CallOption) (*MemberTerms, error)
 }
 
 type membersClient struct {
@@ -103,6 +107,16 @@ func (c *membersClient) Events(ctx context.Context, in *MemberInterest, opts ...
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Members_EventsClient = grpc.ServerStreamingClient[MemberEvents]
 
+func (c *membersClient) Terms(ctx context.Context, in *MemberNewcomer, opts ...grpc.CallOption) (*MemberTerms, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MemberTerms)
+	err := c.cc.Invoke(ctx, Members_Terms_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MembersServer is the server API for Members service.
 // All implementations must embed UnimplementedMembersServer
 // for forward compatibility.
@@ -123,6 +137,9 @@ type MembersServer interface {
 	// error when that member leaves in good order, and with one when the caller is too
 	// slow: it is not waited for.
 	Events(*MemberInterest, grpc.ServerStreamingServer[MemberEvents]) error
+	// Terms tells what all members of the cluster must agree on, to one that is to join as a
+	// guest and has no id yet.
+	Terms(context.Context, *MemberNewcomer) (*MemberTerms, error)
 	mustEmbedUnimplementedMembersServer()
 }
 
@@ -141,6 +158,9 @@ func (UnimplementedMembersServer) Gossip(grpc.BidiStreamingServer[MemberChunk, M
 }
 func (UnimplementedMembersServer) Events(*MemberInterest, grpc.ServerStreamingServer[MemberEvents]) error {
 	return status.Error(codes.Unimplemented, "method Events not implemented")
+}
+func (UnimplementedMembersServer) Terms(context.Context, *MemberNewcomer) (*MemberTerms, error) {
+	return nil, status.Error(codes.Unimplemented, "method Terms not implemented")
 }
 func (UnimplementedMembersServer) mustEmbedUnimplementedMembersServer() {}
 func (UnimplementedMembersServer) testEmbeddedByValue()                 {}
@@ -188,13 +208,36 @@ func _Members_Events_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Members_EventsServer = grpc.ServerStreamingServer[MemberEvents]
 
+func _Members_Terms_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MemberNewcomer)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MembersServer).Terms(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Members_Terms_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MembersServer).Terms(ctx, req.(*MemberNewcomer))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Members_ServiceDesc is the grpc.ServiceDesc for Members service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Members_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "holdfast.v1.Members",
 	HandlerType: (*MembersServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Terms",
+			Handler:    _Members_Terms_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Link",

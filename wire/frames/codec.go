@@ -13,8 +13,8 @@ import (
 // Codec is what gRPC asks for bytes: by hand for the frames of a session's stream,
 // which are sent as *api.ClientFrame and *api.ServerFrame and received as *[Operations]
 // and *[Events]; by the general code for every other message. Give it to a server with
-// grpc.ForceServerCodecV2, to a call with grpc.ForceCodecV2. It is safe for many
-// goroutines.
+// grpc.ForceServerCodecV2, to a call with grpc.ForceCodecV2. A *[Raw] is passed on as it came. It is safe for
+// many goroutines.
 type Codec struct {
 	others  encoding.CodecV2
 	buffers mem.BufferPool
@@ -22,6 +22,10 @@ type Codec struct {
 }
 
 var _ encoding.CodecV2 = (*Codec)(nil)
+
+// Raw is a message of any kind whose bytes are passed on, by a member that forwards. Sending it frees it; one that is not sent is to
+// be freed.
+type Raw struct{ Bytes mem.BufferSlice }
 
 // NewCodec returns a Codec with memory of its own.
 func NewCodec() *Codec {
@@ -39,6 +43,8 @@ func (c *Codec) Name() string { return general.Name }
 // is no UTF-8 or a v that is no message.
 func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch frame := v.(type) {
+	case *Raw:
+		return frame.Bytes, nil
 	case *api.ClientFrame:
 		buffer := c.buffers.Get(operationsHint(frame.Operations))
 		b, err := AppendOperations((*buffer)[:0], frame.Operations)
@@ -67,7 +73,11 @@ func (c *Codec) pack(buffer *[]byte, b []byte, err error) (mem.BufferSlice, erro
 
 // Unmarshal reads data into v. Nothing of data is kept.
 func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
-	switch v.(type) {
+	switch frame := v.(type) {
+	case *Raw:
+		data.Ref()
+		frame.Bytes = data
+		return nil
 	case *Operations, *Events:
 	default:
 		return c.others.Unmarshal(data, v)

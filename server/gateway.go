@@ -1,0 +1,323 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/transport/secure"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/frames"
+)
+
+// gateway passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
+// that was not added yet. It goes to members that have. A session's stream is passed on as it is, frame by frame, so the client
+// has its session at the other member, and all that is promised to it is what it would be without this one: deadlines
+// count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (gateway_calls.go).
+//
+// A member that passes on says who has asked; the other one believes that only if a certificate proves that it is a member. In plain
+// text nothing is known of clients anyhow.
+type gateway struct {
+	service *service
+	where   func() []string // the members that have a part; empty where this one has
+	open    func(address string) (*grpc.ClientConn, error)
+
+	mu     sync.Mutex
+	closed bool
+	next   int // where the next search among where begins: not all go to the same one
+	conns  map[string]*grpc.ClientConn
+	passes map[*pass]struct{}
+}
+
+// pass is one stream or call that is passed on.
+type pass struct {
+	address string
+	conn    *grpc.ClientConn
+	end     context.CancelCauseFunc
+}
+
+const (
+	// What a member that passes on says of itself and of who has asked.
+	gatewayKey  = "holdfast-gateway"
+	visitorKey  = "holdfast-visitor"
+	identityKey = "holdfast-identity"
+
+	gatewayNext  = 250 * time.Millisecond // a member that is not connected by then is not waited for alone
+	gatewayLimit = 2 * time.Second        // when no member is connected by then, the client is refused
+)
+
+func newGateway(c Config, s *service) *gateway {
+	g := &gateway{service: s, where: c.Elsewhere, conns: map[string]*grpc.ClientConn{}, passes: map[*pass]struct{}{}}
+	if g.where == nil {
+		g.where = func() []string { return nil }
+	}
+	g.open = func(address string) (*grpc.ClientConn, error) {
+		return grpc.NewClient("passthrough:///"+address,
+			grpc.WithTransportCredentials(secure.Calling(c.Certificates)), grpc.WithContextDialer(dialMember),
+			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames.NewCodec()), grpc.MaxCallRecvMsgSize(memberFrame+int(outboxBytes))),
+			grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
+			grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: gatewayLimit}),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second}))
+	}
+	return g
+}
+
+// dialMember reaches HOST:PORT or unix:///PATH.
+func dialMember(ctx context.Context, address string) (net.Conn, error) {
+	network := "tcp"
+	if path, is := strings.CutPrefix(address, "unix://"); is {
+		network, address = "unix", path
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, network, address)
+}
+
+// passesOn reports whether clients are served by other members.
+func (g *gateway) passesOn() bool { return len(g.where()) > 0 }
+
+// begin finds a member, and begins to pass something on to it. The context ends when ctx does, when that member is not
+// there any more, and by end, which is to be called.
+// Prefer is the member whose session it is about, which is tried first; 0 where it is of none.
+func (g *gateway) begin(ctx context.Context, by visitor, prefer protocol.ID) (*pass, context.Context, error) {
+	if asked := metadata.ValueFromIncomingContext(ctx, gatewayKey); len(asked) > 0 {
+		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", g.service.identity().Member.Name, asked[0])}
+	}
+	p := &pass{}
+	if err := g.find(ctx, p, g.order(prefer)); err != nil {
+		return nil, nil, err
+	}
+	ctx, p.end = context.WithCancelCause(ctx)
+	pairs := []string{gatewayKey, g.service.identity().Member.Name}
+	if by.name != "" {
+		pairs = append(pairs, visitorKey, by.name)
+	}
+	if by.identity != "" {
+		pairs = append(pairs, identityKey, by.identity)
+	}
+	ctx = metadata.NewOutgoingContext(ctx, metadata.Pairs(pairs...))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		p.end(nil)
+		return nil, nil, errGatewayClosed
+	}
+	g.passes[p] = struct{}{}
+	return p, ctx, nil
+}
+
+var errGatewayClosed = &holdfast.UnavailableError{Why: "this member is leaving"}
+
+func (g *gateway) finish(p *pass) {
+	p.end(nil)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.passes, p)
+}
+
+// order is in which order members are tried: each time another one comes first.
+func (g *gateway) order(prefer protocol.ID) []string {
+	there := g.where()
+	if len(there) == 0 {
+		return nil
+	}
+	g.mu.Lock()
+	g.next++
+	first := g.next % len(there)
+	g.mu.Unlock()
+	all := slices.Concat(there[first:], there[:first])
+	view := g.service.view()
+	if member, listed := view.Of(prefer); listed && slices.Contains(all, member.Address) {
+		all = append([]string{member.Address}, slices.DeleteFunc(all, func(a string) bool { return a == member.Address })...)
+	}
+	return all
+}
+
+// find waits until a member is connected: one after the other is tried, and the first that can be reached is taken.
+func (g *gateway) find(ctx context.Context, p *pass, addresses []string) error {
+	limit, done := context.WithTimeout(ctx, gatewayLimit)
+	defer done()
+	found, failed := make(chan *pass, len(addresses)), 0
+	for i, address := range addresses {
+		conn, err := g.conn(address)
+		if err != nil {
+			return err
+		}
+		go func() { found <- connected(limit, address, conn) }()
+		next := time.NewTimer(gatewayNext)
+		last := i == len(addresses)-1
+		for waiting := true; waiting; {
+			select {
+			case got := <-found:
+				if got != nil {
+					next.Stop()
+					p.address, p.conn = got.address, got.conn
+					return nil
+				}
+				failed++
+				waiting = last && failed < len(addresses)
+			case <-next.C:
+				waiting = last // the last one is waited for as long as any
+			}
+		}
+		next.Stop()
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if len(addresses) > 0 {
+		return &holdfast.UnavailableError{Why: fmt.Sprintf("this member has no part in the spaces that are kept on disks, and reaches none of those that have: %s", strings.Join(addresses, ", "))}
+	}
+	return &holdfast.UnavailableError{Why: "no member is known that has a part in the spaces that are kept on disks"}
+}
+
+// connected waits until a connection is there, and returns nil when it cannot be made, or ctx ends.
+func connected(ctx context.Context, address string, conn *grpc.ClientConn) *pass {
+	conn.ResetConnectBackoff()
+	conn.Connect()
+	for begun := false; ; {
+		state := conn.GetState()
+		switch {
+		case state == connectivity.Ready:
+			return &pass{address: address, conn: conn}
+		case state == connectivity.TransientFailure && begun:
+			return nil
+		}
+		begun = begun || state == connectivity.Connecting
+		if !conn.WaitForStateChange(ctx, state) {
+			return nil
+		}
+	}
+}
+
+func (g *gateway) conn(address string) (*grpc.ClientConn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, errGatewayClosed
+	}
+	if conn := g.conns[address]; conn != nil {
+		return conn, nil
+	}
+	conn, err := g.open(address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: pass on to %s: %w", holdfast.ErrUnavailable, address, err)
+	}
+	g.conns[address] = conn
+	return conn, nil
+}
+
+// moved ends what is passed on to members that are not there any more: their clients go to another one, through this one or not.
+func (g *gateway) moved() {
+	there := g.where()
+	if len(there) == 0 {
+		return // this member has a part by now: what is under way goes on
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for p := range g.passes {
+		if !slices.Contains(there, p.address) {
+			p.end(&holdfast.UnavailableError{Why: "the member at " + p.address + " is lost"})
+		}
+	}
+	for address, conn := range g.conns {
+		if !slices.Contains(there, address) {
+			delete(g.conns, address)
+			_ = conn.Close() // it fails when it is closed already
+		}
+	}
+}
+
+// close ends all that is passed on.
+func (g *gateway) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for p := range g.passes {
+		p.end(errGatewayClosed)
+	}
+	for _, conn := range g.conns {
+		_ = conn.Close() // it fails when it is closed already
+	}
+}
+
+// stream passes a session's stream on. Its error is a status.
+func (g *gateway) stream(stream grpc.ServerStream) error {
+	p, ctx, err := g.begin(stream.Context(), visitorOf(stream.Context()), 0)
+	if err != nil {
+		return wire.ToStatus(failed("connect", "", "", err))
+	}
+	defer g.finish(p)
+	there, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, api.Sessions_Open_FullMethodName)
+	if err != nil {
+		return g.broken(ctx, p, err)
+	}
+	g.service.background.Go(func() { g.forth(p, stream, there) })
+	for greeted := false; ; greeted = true {
+		frame := &frames.Raw{}
+		switch err := there.RecvMsg(frame); {
+		case errors.Is(err, io.EOF):
+			stream.SetTrailer(there.Trailer())
+			return nil
+		case err != nil:
+			stream.SetTrailer(there.Trailer())
+			return g.broken(ctx, p, err)
+		}
+		if !greeted {
+			wasGreeted(stream.Context())
+		}
+		if err := stream.SendMsg(frame); err != nil {
+			return err
+		}
+	}
+}
+
+// forth passes on what the client says, until it has said all or the stream ends.
+func (g *gateway) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
+	for {
+		frame := &frames.Raw{}
+		switch err := stream.RecvMsg(frame); {
+		case errors.Is(err, io.EOF):
+			if err := there.CloseSend(); err != nil {
+				p.end(err)
+			}
+			return
+		case err != nil:
+			p.end(err)
+			return
+		}
+		if there.SendMsg(frame) != nil {
+			return // RecvMsg says why
+		}
+	}
+}
+
+// broken says why something is passed on no more: what the other member has said, or that it is lost.
+func (g *gateway) broken(ctx context.Context, p *pass, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, holdfast.ErrUnavailable) {
+		return wire.ToStatus(failed("connect", "", "", cause))
+	}
+	if s := status.Convert(err); s.Code() != codes.Unavailable || len(s.Details()) > 0 {
+		return err
+	}
+	return wire.ToStatus(failed("connect", "", "", &holdfast.UnavailableError{
+		Why: fmt.Sprintf("this member has no part in the spaces that are kept on disks, and the connection to the one at %s is lost: %s", p.address, status.Convert(err).Message()),
+	}))
+}

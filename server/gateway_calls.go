@@ -1,0 +1,196 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// elsewhereIn is elsewhere for a space by its name.
+func (s *service) elsewhereIn(name string) *gateway {
+	space, err := s.space(name)
+	if err != nil {
+		return nil // the call says so
+	}
+	return s.elsewhere(space)
+}
+
+// elsewhere is the gateway if a space's requests are to be passed on; nil where this member serves them itself.
+func (s *service) elsewhere(space *Space) *gateway {
+	if space.Protocol != "consensus" || !s.gateway.passesOn() {
+		return nil
+	}
+	return s.gateway
+}
+
+// elsewhereOf is elsewhere for a session: one that was not opened here is known to members that have a part.
+func (s *service) elsewhereOf(c credentials) *gateway {
+	if len(s.durable) == 0 || protocol.ID(c.id.Member) == s.me || !s.gateway.passesOn() {
+		return nil
+	}
+	return s.gateway
+}
+
+// passOn makes a call anew at a member that has a part, at best the one whose session it is about: "" for none. The error is as this member's own would be.
+func (g *gateway) passOn(ctx context.Context, by visitor, session, op, method string, request, answer proto.Message) error {
+	id, _, _ := strings.Cut(session, ".")
+	of, _ := lock.ParseSessionID(id) // what is none is refused there
+	p, ctx, err := g.begin(ctx, by, protocol.ID(of.Member))
+	if err != nil {
+		return failed(op, "", "", err)
+	}
+	defer g.finish(p)
+	if err := p.conn.Invoke(ctx, method, request, answer); err != nil {
+		return wire.FromStatus(op, g.broken(ctx, p, err))
+	}
+	return nil
+}
+
+// passOnDocument is passOn for a call that is answered with a document.
+func passOnDocument[Document any](ctx context.Context, g *gateway, op, method string, request proto.Message) (document Document, err error) {
+	var answer api.JSON
+	if err := g.passOn(ctx, visitor{}, "", op, method, request, &answer); err != nil {
+		return document, err
+	}
+	return documentOf[Document](op, &answer)
+}
+
+func documentOf[Document any](op string, answer *api.JSON) (document Document, err error) {
+	if err := json.Unmarshal(answer.GetDocument(), &document); err != nil {
+		return document, failed(op, "", "", fmt.Errorf("%w: another member's answer cannot be read: %w", holdfast.ErrUnavailable, err))
+	}
+	return document, nil
+}
+
+func (g *gateway) acquire(ctx context.Context, in acquireInput) (all wire.AcquiredAll, err error) {
+	var answer api.AcquireResponse
+	err = g.passOn(ctx, in.Visitor, in.Session, "acquire", api.Locks_Acquire_FullMethodName, &api.AcquireRequest{
+		Space: in.Space, Names: in.Names, Mode: wire.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
+		Wait: int64(in.Wait), Ttl: int64(in.TTL), Hold: int64(in.Hold), Session: in.Session, Owner: in.Owner, Reason: in.Reason,
+		Require: wire.ToClass(in.Require), Request: in.Request, Client: in.Client,
+	}, &answer)
+	if err != nil {
+		return all, err
+	}
+	all.Session = answer.GetSession()
+	for _, one := range answer.GetLocks() {
+		acquired, err := wire.FromAcquired(one)
+		if err != nil {
+			return all, failed("acquire", in.Space, one.GetName(), err)
+		}
+		all.Locks = append(all.Locks, acquired)
+	}
+	return all, nil
+}
+
+// bounded is the context of a call that does not wait.
+func (g *gateway) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(g.service.life, g.service.limits.LongPoll, errLongPoll)
+}
+
+func (g *gateway) release(in releaseInput) (wire.Released, error) {
+	ctx, done := g.bounded()
+	defer done()
+	err := g.passOn(ctx, in.Visitor, in.Session, "release", api.Locks_Release_FullMethodName, &api.ReleaseRequest{
+		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Session: in.Session,
+	}, &api.ReleaseResponse{})
+	if err != nil {
+		return wire.Released{}, err
+	}
+	return wire.Released{Space: in.Space, Name: in.Name, Token: in.Token, Released: true}, nil
+}
+
+func (g *gateway) renew(in renewInput) (wire.Renewed, error) {
+	ctx, done := g.bounded()
+	defer done()
+	var answer api.RenewResponse
+	err := g.passOn(ctx, in.Visitor, in.Session, "renew", api.Locks_Renew_FullMethodName, &api.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
+	if err != nil {
+		return wire.Renewed{}, err
+	}
+	return wire.Renewed{
+		Session: answer.GetSession(), TTL: wire.Duration(answer.GetTtl()), TTLCut: answer.GetTtlCut(), Until: wire.AtNanoseconds(answer.GetUntil()),
+	}, nil
+}
+
+func (g *gateway) end(session string, by visitor) (wire.SessionReleased, error) {
+	ctx, done := g.bounded()
+	defer done()
+	var answer api.EndSessionResponse
+	if err := g.passOn(ctx, by, session, "end", api.Locks_EndSession_FullMethodName, &api.EndSessionRequest{Session: session}, &answer); err != nil {
+		return wire.SessionReleased{}, err
+	}
+	return documentOf[wire.SessionReleased]("end", answer.GetReleased())
+}
+
+func (g *gateway) list(ctx context.Context, in listInput) (all wire.Locks, err error) {
+	var answer api.ListResponse
+	err = g.passOn(ctx, visitor{}, "", "list", api.Locks_List_FullMethodName, &api.ListRequest{
+		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
+	}, &answer)
+	if err != nil {
+		return all, err
+	}
+	all.Next = answer.GetNext()
+	for _, document := range answer.GetLocks() {
+		lock, err := documentOf[wire.Lock]("list", document)
+		if err != nil {
+			return all, err
+		}
+		all.Locks = append(all.Locks, lock)
+	}
+	return all, nil
+}
+
+func (g *gateway) show(space, name string, stale bool) (wire.Lock, error) {
+	ctx, done := g.bounded()
+	defer done()
+	return passOnDocument[wire.Lock](ctx, g, "show", api.Locks_Show_FullMethodName, &api.ShowRequest{Space: space, Name: name, Stale: stale})
+}
+
+func (g *gateway) breakLock(in breakInput) (wire.Broken, error) {
+	ctx, done := g.bounded()
+	defer done()
+	return passOnDocument[wire.Broken](ctx, g, "break", api.Locks_Break_FullMethodName, &api.BreakRequest{
+		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Reason: in.Reason, By: in.By,
+	})
+}
+
+// status is how a space is, as a member says that has a part in it.
+func (g *gateway) status(space string) (wire.Space, error) {
+	ctx, done := context.WithTimeout(g.service.life, gatewayLimit)
+	defer done()
+	all, err := passOnDocument[wire.Status](ctx, g, "status", api.Locks_Status_FullMethodName, &api.StatusRequest{})
+	if err != nil {
+		return wire.Space{}, err
+	}
+	for _, document := range all.Spaces {
+		if document.Name == space {
+			return document, nil
+		}
+	}
+	return wire.Space{}, failed("status", space, "", fmt.Errorf("%w: member %s does not have it", holdfast.ErrUnavailable, all.Member.Name))
+}
+
+// unready says why a space cannot grant; "" where it can, as a member says that has a part in it.
+func (g *gateway) unready(space string) string {
+	switch document, err := g.status(space); {
+	case err != nil:
+		return fmt.Sprintf("%s: %v", space, err)
+	case document.State == protocol.Ready.String():
+		return ""
+	case document.Why == "":
+		return space + ": " + document.State
+	default:
+		return space + ": " + document.State + ": " + document.Why
+	}
+}
