@@ -118,7 +118,7 @@ func (s *stage) lockAllWithoutDeadlock() {
 
 // tooShort is a wait limit for several names of which the last is held: long enough to be told
 // of the others through members that are busy.
-const tooShort = 500 * time.Millisecond
+const tooShort = time.Second
 
 // lockAllOrNone ends LockAll in every way but success. Nothing stays held: neither
 // what it had nor what it waited for.
