@@ -16,6 +16,9 @@ func TestEndedByAnother(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{"central", "bakery", "permission", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
+			if protocol != "central" && protocol != "consensus" {
+				skipShort(t)
+			}
 			t.Parallel()
 			all := serveClusterOf(t, protocol, steady)
 			through := all[1].address

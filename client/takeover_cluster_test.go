@@ -116,6 +116,9 @@ func TestResumeEndsTheOlderClient(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{"central", "bakery", "permission", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
+			if protocol != "central" && protocol != "consensus" {
+				skipShort(t)
+			}
 			t.Parallel()
 			all := serveClusterOf(t, protocol, steady)
 			at := func(i int) *served {
@@ -185,6 +188,9 @@ func TestCutOffClientIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{"central", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
+			if protocol != "central" && protocol != "consensus" {
+				skipShort(t)
+			}
 			t.Parallel()
 			all := serveClusterOf(t, protocol, steady)
 			other := all[0]

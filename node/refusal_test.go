@@ -13,8 +13,12 @@ import (
 )
 
 // startClusterOf starts three members with a space of a protocol.
+// With -short these are of the two kinds that there are: one member keeps the table, or a quorum does.
 func startClusterOf(t *testing.T, protocol string) *cluster {
 	t.Helper()
+	if testing.Short() && protocol != "central" && protocol != "consensus" {
+		t.Skip("a cluster that waits for several leases; run without -short")
+	}
 	return startCluster(t, 3, steady, func(config *node.Config) {
 		config.Spaces = []node.Space{{Name: "default", Protocol: protocol}}
 		if protocol == "consensus" {

@@ -61,6 +61,10 @@ func TestConformance(t *testing.T) {
 // conforms runs the suite of every Locker over a store.
 func conforms(t *testing.T, store storage.Store, class holdfast.Class, keeps bool, o ...storelock.Option) {
 	t.Helper()
+	rounds := 40
+	if testing.Short() {
+		rounds = 10 // each lock waits
+	}
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
 		locks, err := storelock.Open(context.Background(), store, o...)
 		if err != nil {
@@ -69,7 +73,7 @@ func conforms(t *testing.T, store storage.Store, class holdfast.Class, keeps boo
 		return locks
 	}, lockertest.Caps{
 		NoShared: true, NoSlots: true, NoFIFO: true, Class: class, Spaces: []string{"billing"}, Keeps: keeps,
-		LocksPerSession: 250, Rounds: 40,
+		LocksPerSession: 250, Rounds: rounds,
 	})
 }
 

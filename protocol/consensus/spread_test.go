@@ -119,7 +119,7 @@ func TestWhoDoesNotComeToLeadIsNotAskedAgain(t *testing.T) {
 func TestAChoiceEndsTheRound(t *testing.T) {
 	for asked := range 3 {
 		for chosen := range 3 {
-			for wait := range rounds(8, 1) {
+			for wait := range rounds(4, 1) {
 				w, _ := settled(t, 3, 5)
 				w.call(w.members[asked], 1, &protocol.Transfer{To: protocol.ID(asked + 1)})
 				w.pass(time.Second)

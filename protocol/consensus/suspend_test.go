@@ -133,7 +133,7 @@ func (c *crowd) disturb() {
 // TestSuspensionsExclude: whatever happens to members, who suspends a space of several shards has it for himself as long as he is
 // told nothing else; and when nothing happens to them any more everybody comes to what he wants.
 func TestSuspensionsExclude(t *testing.T) {
-	for seed := range rounds(40, 2) {
+	for seed := range rounds(16, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { exclude(t, seed) })
 	}
 }

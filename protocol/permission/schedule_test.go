@@ -297,9 +297,12 @@ func (s *schedule) ordered(p *peer, d *lock.Decision) {
 	s.stamps = append(s.stamps, stamp)
 }
 
-// each plays so many schedules, each a subtest of its own only where it fails.
+// each plays so many schedules, a quarter of them with -short, each a subtest of its own only where it fails.
 func each(t *testing.T, seeds int, play func(t testing.TB, seed uint64)) {
 	t.Helper()
+	if testing.Short() {
+		seeds /= 4
+	}
 	for seed := range uint64(seeds) {
 		play(t, seed)
 		if t.Failed() {
