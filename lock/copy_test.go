@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestCopyIsOfItsBeginning, wherever it is when everything ends: within a name, between two, or not begun.
+// TestCopyIsOfItsBeginning, at each place where it may be when everything ends: within a name, between two, or not begun.
 func TestCopyIsOfItsBeginning(t *testing.T) {
 	all := populated(t).Snapshot(time.Second, 0, 100).Seats
 	for before := range len(all) + 1 {
