@@ -46,6 +46,12 @@ func serveCluster(t *testing.T, lease time.Duration) []*served {
 // lease: for how long a busy machine may keep the authority from answering.
 func serveClusterOf(t *testing.T, protocol string, lease time.Duration) []*served {
 	t.Helper()
+	return serveClusterWith(t, spacesOf(protocol), lease)
+}
+
+// serveClusterWith is serveClusterOf with any spaces.
+func serveClusterWith(t *testing.T, spaces []node.Space, lease time.Duration) []*served {
+	t.Helper()
 	folder := t.TempDir()
 	var join []string
 	for i := range 3 {
@@ -57,9 +63,9 @@ func serveClusterOf(t *testing.T, protocol string, lease time.Duration) []*serve
 		m.config = node.Config{
 			Name: fmt.Sprintf("%c", 'a'+i), Address: join[i], Join: join, Expect: 3, Serves: true, Lease: lease, Patience: lease / 10,
 			State:  filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)),
-			Spaces: spacesOf(protocol), Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
+			Spaces: spaces, Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
 		}
-		if protocol == "consensus" {
+		if slices.ContainsFunc(spaces, func(s node.Space) bool { return s.Protocol == "consensus" }) {
 			m.config.State, m.config.Data = "", filepath.Join(folder, fmt.Sprintf("data-%c", 'a'+i))
 		}
 		m.start(t, m.config)

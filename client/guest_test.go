@@ -2,12 +2,82 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/node"
 )
+
+// serveGuest serves a guest of a cluster, which has no folder and defines no space, and waits until it is ready.
+func serveGuest(t *testing.T, all []*served) *served {
+	t.Helper()
+	guest := &served{address: "unix://" + t.TempDir() + "/guest"}
+	guest.config = node.Config{
+		Name: "guest", Address: guest.address, Join: all[0].config.Join, Serves: true, Patience: all[0].config.Patience,
+		TTL: suiteTTL(), Limits: all[0].config.Limits,
+	}
+	guest.start(t, guest.config)
+	t.Cleanup(func() { guest.stop(t) })
+	ctx, done := context.WithTimeout(t.Context(), time.Minute)
+	defer done()
+	if err := guest.node.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return guest
+}
+
+// TestGuestsAreConstant: what is held in a space in memory beside a durable one ends with the session's member. A client
+// that comes back through a guest is passed on to that member, each time.
+func TestGuestsAreConstant(t *testing.T) {
+	t.Parallel()
+	all := serveClusterWith(t, []node.Space{{Name: "default", Protocol: "consensus"}, {Name: "billing"}}, steady)
+	guest := serveGuest(t, all)
+	way := counted(t, guest)
+	var held []*holdfast.Lock
+	for i := range 4 {
+		c, err := client.Dial(t.Context(), way.target, client.TTL(suiteTTL()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		held = append(held, lock(t, c.Space("billing"), fmt.Sprint("x", i)))
+	}
+	for range 3 {
+		before := way.made.Load()
+		way.sever(true)
+		way.sever(false)
+		for _, l := range held {
+			if err := l.Extend(t.Context(), time.Minute); err != nil {
+				t.Fatalf("%s: %v", l.Name(), err)
+			}
+		}
+		if way.made.Load() == before {
+			t.Error("no client has come back")
+		}
+	}
+
+	// A request with an id acts once, however often it is made through the guest.
+	admin, err := client.DialAdmin(guest.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	var first holdfast.Token
+	for range 6 {
+		got, err := admin.Acquire(t.Context(), "default", client.Acquisition{Names: []string{"once"}, Request: "the same", TTL: time.Minute})
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case first == 0:
+			first = got.Locks[0].Token
+		case got.Locks[0].Token != first:
+			t.Errorf("token %v follows %v", got.Locks[0].Token, first)
+		}
+	}
+}
 
 // TestConformanceThroughAGuest: the suite of every Locker through a guest that has no folder, in spaces that are kept on
 // disks. It has taken their definitions from the others. Its own clients' streams are passed on; and what the process itself
@@ -23,18 +93,7 @@ func TestConformanceThroughAGuest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := serveClusterOf(t, "consensus", steady)
-			guest := &served{address: "unix://" + t.TempDir() + "/guest"}
-			guest.config = node.Config{
-				Name: "guest", Address: guest.address, Join: all[0].config.Join, Serves: true, Patience: all[0].config.Patience,
-				TTL: suiteTTL(), Limits: all[0].config.Limits,
-			}
-			guest.start(t, guest.config)
-			t.Cleanup(func() { guest.stop(t) })
-			ctx, done := context.WithTimeout(t.Context(), time.Minute)
-			defer done()
-			if err := guest.node.WaitReady(ctx); err != nil {
-				t.Fatal(err)
-			}
+			guest := serveGuest(t, all)
 			if there := guest.node.Elsewhere(); len(there) != 3 || len(guest.node.Spaces()) != len(all[0].node.Spaces()) {
 				t.Fatalf("it passes on to %q, and has spaces %+v", there, guest.node.Spaces())
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -38,6 +40,8 @@ type gateway struct {
 	service *service
 	where   func() []string // the members that have a part; empty where this one has
 	open    func(address string) (*grpc.ClientConn, error)
+	// patience is how long a client may take to say hello.
+	patience time.Duration
 
 	mu     sync.Mutex
 	closed bool
@@ -64,7 +68,7 @@ const (
 )
 
 func newGateway(c Config, s *service) *gateway {
-	g := &gateway{service: s, where: c.Elsewhere, conns: map[string]*grpc.ClientConn{}, passes: map[*pass]struct{}{}}
+	g := &gateway{service: s, where: c.Elsewhere, patience: c.Limits.Header, conns: map[string]*grpc.ClientConn{}, passes: map[*pass]struct{}{}}
 	if g.where == nil {
 		g.where = func() []string { return nil }
 	}
@@ -95,13 +99,13 @@ func (g *gateway) passesOn() bool { return len(g.where()) > 0 }
 
 // begin finds a member, and begins to pass something on to it. The context ends when ctx does, when that member is not
 // there any more, and by end, which is to be called.
-// Prefer is the member whose session it is about, which is tried first; 0 where it is of none.
-func (g *gateway) begin(ctx context.Context, by visitor, prefer protocol.ID) (*pass, context.Context, error) {
+// About says which member is tried first.
+func (g *gateway) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
 	if asked := metadata.ValueFromIncomingContext(ctx, gatewayKey); len(asked) > 0 {
 		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", g.service.identity().Member.Name, asked[0])}
 	}
 	p := &pass{}
-	if err := g.find(ctx, p, g.order(prefer)); err != nil {
+	if err := g.find(ctx, p, g.order(about)); err != nil {
 		return nil, nil, err
 	}
 	ctx, p.end = context.WithCancelCause(ctx)
@@ -132,8 +136,13 @@ func (g *gateway) finish(p *pass) {
 	delete(g.passes, p)
 }
 
-// order is in which order members are tried: each time another one comes first.
-func (g *gateway) order(prefer protocol.ID) []string {
+// about is what is passed on: something of a session, which the member that it was opened at knows best, and alone where members have
+// spaces in memory as well; or a request with an id, which acts once at one member. Both are "" where it is neither.
+type about struct{ session, request string }
+
+// order is in which order members are tried. The first is the member of the session; for a request without one it is the same each time, as
+// long as the members are; and otherwise each time another one.
+func (g *gateway) order(about about) []string {
 	there := g.where()
 	if len(there) == 0 {
 		return nil
@@ -142,9 +151,16 @@ func (g *gateway) order(prefer protocol.ID) []string {
 	g.next++
 	first := g.next % len(there)
 	g.mu.Unlock()
+	if about.request != "" {
+		h := fnv.New32a()
+		h.Write([]byte(about.request))
+		first = int(h.Sum32() % uint32(len(there)))
+	}
 	all := slices.Concat(there[first:], there[:first])
 	view := g.service.view()
-	if member, listed := view.Of(prefer); listed && slices.Contains(all, member.Address) {
+	id, _, _ := strings.Cut(about.session, ".") // the secret
+	of, _ := lock.ParseSessionID(id)            // what is none is refused there
+	if member, listed := view.Of(protocol.ID(of.Member)); listed && slices.Contains(all, member.Address) {
 		all = append([]string{member.Address}, slices.DeleteFunc(all, func(a string) bool { return a == member.Address })...)
 	}
 	return all
@@ -260,13 +276,21 @@ func (g *gateway) close() {
 
 // stream passes a session's stream on. Its error is a status.
 func (g *gateway) stream(stream grpc.ServerStream) error {
-	p, ctx, err := g.begin(stream.Context(), visitorOf(stream.Context()), 0)
+	first, err := g.first(stream)
 	if err != nil {
+		return err
+	}
+	p, ctx, err := g.begin(stream.Context(), visitorOf(stream.Context()), about{session: sessionOf(first)})
+	if err != nil {
+		first.Bytes.Free()
 		return wire.ToStatus(failed("connect", "", "", err))
 	}
 	defer g.finish(p)
 	there, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, api.Sessions_Open_FullMethodName)
-	if err != nil {
+	if err == nil {
+		err = there.SendMsg(first)
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // then RecvMsg says why
 		return g.broken(ctx, p, err)
 	}
 	g.service.background.Go(func() { g.forth(p, stream, there) })
@@ -287,6 +311,34 @@ func (g *gateway) stream(stream grpc.ServerStream) error {
 			return err
 		}
 	}
+}
+
+// first receives the first frame of a client, which has its hello. A client that says nothing is not waited for.
+func (g *gateway) first(stream grpc.ServerStream) (*frames.Raw, error) {
+	frame, received := &frames.Raw{}, make(chan error, 1)
+	g.service.background.Go(func() { received <- stream.RecvMsg(frame) })
+	late := time.NewTimer(g.patience)
+	defer late.Stop()
+	select {
+	case err := <-received:
+		if errors.Is(err, io.EOF) {
+			err = wire.ToStatus(failed("connect", "", "", wire.Fail(wire.CodeBadRequest, "the first operation of a stream must be hello")))
+		}
+		return frame, err
+	case <-late.C:
+		return nil, status.Errorf(codes.DeadlineExceeded, "no hello within %v", g.patience)
+	}
+}
+
+// sessionOf returns the session that a hello goes on with; "" for a new one, and where the frame cannot be read, which is said where it
+// is passed on to.
+func sessionOf(frame *frames.Raw) string {
+	operations := &frames.Operations{}
+	defer operations.Release()
+	if frames.NewCodec().Unmarshal(frame.Bytes, operations) != nil || len(operations.List()) == 0 {
+		return ""
+	}
+	return operations.List()[0].GetHello().GetSession()
 }
 
 // forth passes on what the client says, until it has said all or the stream ends.

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
@@ -40,11 +38,9 @@ func (s *service) elsewhereOf(c credentials) *gateway {
 	return s.gateway
 }
 
-// passOn makes a call anew at a member that has a part, at best the one whose session it is about: "" for none. The error is as this member's own would be.
-func (g *gateway) passOn(ctx context.Context, by visitor, session, op, method string, request, answer proto.Message) error {
-	id, _, _ := strings.Cut(session, ".")
-	of, _ := lock.ParseSessionID(id) // what is none is refused there
-	p, ctx, err := g.begin(ctx, by, protocol.ID(of.Member))
+// passOn makes a call anew at a member that has a part. The error is as this member's own would be.
+func (g *gateway) passOn(ctx context.Context, by visitor, about about, op, method string, request, answer proto.Message) error {
+	p, ctx, err := g.begin(ctx, by, about)
 	if err != nil {
 		return failed(op, "", "", err)
 	}
@@ -58,7 +54,7 @@ func (g *gateway) passOn(ctx context.Context, by visitor, session, op, method st
 // passOnDocument is passOn for a call that is answered with a document.
 func passOnDocument[Document any](ctx context.Context, g *gateway, op, method string, request proto.Message) (document Document, err error) {
 	var answer api.JSON
-	if err := g.passOn(ctx, visitor{}, "", op, method, request, &answer); err != nil {
+	if err := g.passOn(ctx, visitor{}, about{}, op, method, request, &answer); err != nil {
 		return document, err
 	}
 	return documentOf[Document](op, &answer)
@@ -73,7 +69,7 @@ func documentOf[Document any](op string, answer *api.JSON) (document Document, e
 
 func (g *gateway) acquire(ctx context.Context, in acquireInput) (all wire.AcquiredAll, err error) {
 	var answer api.AcquireResponse
-	err = g.passOn(ctx, in.Visitor, in.Session, "acquire", api.Locks_Acquire_FullMethodName, &api.AcquireRequest{
+	err = g.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", api.Locks_Acquire_FullMethodName, &api.AcquireRequest{
 		Space: in.Space, Names: in.Names, Mode: wire.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
 		Wait: int64(in.Wait), Ttl: int64(in.TTL), Hold: int64(in.Hold), Session: in.Session, Owner: in.Owner, Reason: in.Reason,
 		Require: wire.ToClass(in.Require), Request: in.Request, Client: in.Client,
@@ -100,7 +96,7 @@ func (g *gateway) bounded() (context.Context, context.CancelFunc) {
 func (g *gateway) release(in releaseInput) (wire.Released, error) {
 	ctx, done := g.bounded()
 	defer done()
-	err := g.passOn(ctx, in.Visitor, in.Session, "release", api.Locks_Release_FullMethodName, &api.ReleaseRequest{
+	err := g.passOn(ctx, in.Visitor, about{session: in.Session}, "release", api.Locks_Release_FullMethodName, &api.ReleaseRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Session: in.Session,
 	}, &api.ReleaseResponse{})
 	if err != nil {
@@ -113,7 +109,7 @@ func (g *gateway) renew(in renewInput) (wire.Renewed, error) {
 	ctx, done := g.bounded()
 	defer done()
 	var answer api.RenewResponse
-	err := g.passOn(ctx, in.Visitor, in.Session, "renew", api.Locks_Renew_FullMethodName, &api.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
+	err := g.passOn(ctx, in.Visitor, about{session: in.Session}, "renew", api.Locks_Renew_FullMethodName, &api.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
 	if err != nil {
 		return wire.Renewed{}, err
 	}
@@ -126,7 +122,7 @@ func (g *gateway) end(session string, by visitor) (wire.SessionReleased, error) 
 	ctx, done := g.bounded()
 	defer done()
 	var answer api.EndSessionResponse
-	if err := g.passOn(ctx, by, session, "end", api.Locks_EndSession_FullMethodName, &api.EndSessionRequest{Session: session}, &answer); err != nil {
+	if err := g.passOn(ctx, by, about{session: session}, "end", api.Locks_EndSession_FullMethodName, &api.EndSessionRequest{Session: session}, &answer); err != nil {
 		return wire.SessionReleased{}, err
 	}
 	return documentOf[wire.SessionReleased]("end", answer.GetReleased())
@@ -134,7 +130,7 @@ func (g *gateway) end(session string, by visitor) (wire.SessionReleased, error) 
 
 func (g *gateway) list(ctx context.Context, in listInput) (all wire.Locks, err error) {
 	var answer api.ListResponse
-	err = g.passOn(ctx, visitor{}, "", "list", api.Locks_List_FullMethodName, &api.ListRequest{
+	err = g.passOn(ctx, visitor{}, about{}, "list", api.Locks_List_FullMethodName, &api.ListRequest{
 		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
 	}, &answer)
 	if err != nil {
