@@ -108,6 +108,20 @@ func TestConformanceThroughAGuest(t *testing.T) {
 				}
 			}
 			conformsBeside(t, "consensus", all[0], &others{members: all}, open)
+
+			// One that leaves waits for no client: it goes on at another member, with what it holds.
+			c, err := client.Dial(t.Context(), guest.address, client.TTL(suiteTTL()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			kept := lock(t, c, "kept")
+			if err := guest.server.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := kept.Extend(t.Context(), time.Minute); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

@@ -93,7 +93,7 @@ func TestGuestOfMembersWithoutClients(t *testing.T) {
 	}
 	defer guest.Close()
 	_, err = guest.Lock(bounded(t), "x")
-	if err == nil || !strings.Contains(err.Error(), "no member that has one serves clients outside its process: give this one a Data folder and a part (Reform)") {
+	if err == nil || !strings.Contains(err.Error(), `lock "x": unavailable: this member has no part in the space, and no member that has one serves clients outside its process: give this one a Data folder and a part (Reform)`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -73,7 +74,7 @@ func (o own) Close() error {
 
 // Lock waits for the name. See holdfast.Locker.
 func (l locker) Lock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
-	if there, err := l.elsewhere(ctx); there != nil || err != nil {
+	if there, err := l.elsewhere(ctx, name); there != nil || err != nil {
 		return atOther(err, func() (*holdfast.Lock, error) { return there.Lock(ctx, name, o...) })
 	}
 	return l.resolve(ctx, name, false, o)
@@ -81,7 +82,7 @@ func (l locker) Lock(ctx context.Context, name string, o ...holdfast.Option) (*h
 
 // TryLock takes the name if it can be had at once. See holdfast.Locker.
 func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
-	if there, err := l.elsewhere(ctx); there != nil || err != nil {
+	if there, err := l.elsewhere(ctx, name); there != nil || err != nil {
 		return atOther(err, func() (*holdfast.Lock, error) { return there.TryLock(ctx, name, o...) })
 	}
 	return l.resolve(ctx, name, true, o)
@@ -89,7 +90,7 @@ func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) 
 
 // LockAll takes all names or none. See holdfast.Locker.
 func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
-	if there, err := l.elsewhere(ctx); there != nil || err != nil {
+	if there, err := l.elsewhere(ctx, strings.Join(names, ", ")); there != nil || err != nil {
 		return atOther(err, func() ([]*holdfast.Lock, error) { return there.LockAll(ctx, names, o...) })
 	}
 	wanted, err := holdfast.NewRequests(l.space, names, o...)

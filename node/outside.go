@@ -81,22 +81,26 @@ type away struct {
 	closed bool
 }
 
-// elsewhere returns the Locker of the same space at members that have a part in it; nil where this one has, or has it in memory.
+// elsewhere returns the Locker of the same space at members that have a part in it; nil where this one has.
+// Name is the lock that is wanted, for errors.
 // Before the first view nothing is known of others: it is waited for, until ctx ends.
-func (l locker) elsewhere(ctx context.Context) (holdfast.Locker, error) {
+func (l locker) elsewhere(ctx context.Context, name string) (holdfast.Locker, error) {
 	if l.port == 0 || !l.node.outsideOf(l.port) {
 		return nil, nil
 	}
 	addresses, err := l.node.awaitElsewhere(ctx)
 	if err != nil {
-		return nil, l.fail("lock", "", err)
+		return nil, l.fail("lock", name, err)
 	}
-	if len(addresses) == 0 && l.node.outsideOf(l.port) {
-		return nil, l.fail("lock", "", &holdfast.UnavailableError{Why: "this member has no part in the space, and no member that has one serves clients outside its process: give this one a Data folder and a part (Reform)"})
+	if len(addresses) == 0 && !l.node.outsideOf(l.port) {
+		return nil, nil // it has been added meanwhile
+	}
+	if len(addresses) == 0 {
+		return nil, l.fail("lock", name, &holdfast.UnavailableError{Why: "this member has no part in the space, and no member that has one serves clients outside its process: give this one a Data folder and a part (Reform)"})
 	}
 	c, err := l.session.away.dial(ctx, l.node, addresses)
 	if err != nil {
-		return nil, l.fail("lock", "", err)
+		return nil, l.fail("lock", name, err)
 	}
 	return c.Space(l.space), nil
 }

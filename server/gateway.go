@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport/secure"
@@ -35,7 +35,7 @@ import (
 // count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (gateway_calls.go).
 //
 // A member that passes on says who has asked; the other one believes that only if a certificate proves that it is a member. In plain
-// text nothing is known of clients anyhow.
+// text nothing is known of clients, here or there.
 type gateway struct {
 	service *service
 	where   func() []string // the members that have a part; empty where this one has
@@ -74,7 +74,7 @@ func newGateway(c Config, s *service) *gateway {
 	}
 	g.open = func(address string) (*grpc.ClientConn, error) {
 		return grpc.NewClient("passthrough:///"+address,
-			grpc.WithTransportCredentials(secure.Calling(c.Certificates)), grpc.WithContextDialer(dialMember),
+			grpc.WithTransportCredentials(secure.Calling(c.Certificates)), grpc.WithContextDialer(socket.Dial),
 			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames.NewCodec()), grpc.MaxCallRecvMsgSize(memberFrame+int(outboxBytes))),
 			grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
 			grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
@@ -84,22 +84,11 @@ func newGateway(c Config, s *service) *gateway {
 	return g
 }
 
-// dialMember reaches HOST:PORT or unix:///PATH.
-func dialMember(ctx context.Context, address string) (net.Conn, error) {
-	network := "tcp"
-	if path, is := strings.CutPrefix(address, "unix://"); is {
-		network, address = "unix", path
-	}
-	var d net.Dialer
-	return d.DialContext(ctx, network, address)
-}
-
 // passesOn reports whether clients are served by other members.
 func (g *gateway) passesOn() bool { return len(g.where()) > 0 }
 
-// begin finds a member, and begins to pass something on to it. The context ends when ctx does, when that member is not
-// there any more, and by end, which is to be called.
-// About says which member is tried first.
+// begin finds a member, and begins to pass something on to it. About says which member is tried first. The context ends when
+// ctx does, when that member is not there any more, and by finish, which is to be called.
 func (g *gateway) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
 	if asked := metadata.ValueFromIncomingContext(ctx, gatewayKey); len(asked) > 0 {
 		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", g.service.identity().Member.Name, asked[0])}
@@ -325,6 +314,8 @@ func (g *gateway) first(stream grpc.ServerStream) (*frames.Raw, error) {
 			err = wire.ToStatus(failed("connect", "", "", wire.Fail(wire.CodeBadRequest, "the first operation of a stream must be hello")))
 		}
 		return frame, err
+	case <-g.service.life.Done():
+		return nil, wire.ToStatus(failed("connect", "", "", errGatewayClosed))
 	case <-late.C:
 		return nil, status.Errorf(codes.DeadlineExceeded, "no hello within %v", g.patience)
 	}

@@ -155,7 +155,6 @@ func newService(c Config) (*service, error) {
 // close cancels what waits, gives back what nobody was told of, and forgets.
 func (s *service) close() {
 	s.stop()
-	s.gateway.close()
 	s.operator.Close()
 	s.gatherer.Close()
 	s.background.Wait()

@@ -52,7 +52,9 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 			document.Closed = condition.Closed
 			return document, nil
 		}
-		condition.Why = failure.Error()
+		unreached := *condition
+		unreached.Why = failure.Error()
+		condition = &unreached
 	}
 	name := naming(&view, self)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/transport"
 )
 
@@ -98,7 +98,7 @@ func (c *Config) resolve() error {
 	c.Queue = cmp.Or(c.Queue, 1<<14)
 	c.Peers = cmp.Or(c.Peers, 1<<10)
 	if c.Dial == nil {
-		c.Dial = dial
+		c.Dial = socket.Dial
 	}
 	if c.Observer == nil {
 		c.Observer = transport.Silent{}
@@ -129,15 +129,5 @@ func (c *Config) prove() (err error) {
 // handshake is how long each step of reaching a peer may take: a connection, its encryption, the
 // greeting. It is longer than what is granted to a frame, because it is more.
 func (c *Config) handshake() time.Duration { return max(10*c.Deadline, 250*time.Millisecond) }
-
-// dial reaches an address of the network, or of this machine alone.
-func dial(ctx context.Context, address string) (net.Conn, error) {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(address, "unix://"); ok {
-		network, address = "unix", path
-	}
-	var d net.Dialer
-	return d.DialContext(ctx, network, address)
-}
 
 func plausible(address string) bool { return address != "" && len(address) <= nameBytes }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/member"
@@ -312,7 +313,7 @@ func TestHalfAFrame(t *testing.T) {
 	conns := make(chan net.Conn, 8)
 	a := start(t, 1, func(c *Config) {
 		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
-			conn, err := dial(ctx, address)
+			conn, err := socket.Dial(ctx, address)
 			if err == nil {
 				conns <- conn
 			}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire/api"
@@ -31,7 +32,7 @@ type Newcomer struct {
 func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) {
 	open := n.Dial
 	if open == nil {
-		open = dial
+		open = socket.Dial
 	}
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(secure.Calling(n.Certificates)), grpc.WithContextDialer(open),
