@@ -50,7 +50,7 @@ func TestRequestWhoseGrantHasEnded(t *testing.T) {
 	limited := object{"name": "x", "request": "r-3", "hold": "1s"}
 	b.acquire(limited)
 	b.clock.Advance(2 * time.Second)
-	b.acquire(object{"name": "x", "ttl": "1m"}) // somebody else has it now
+	b.acquire(object{"name": "x", "ttl": "1m"}) // it has ended: another client has the name now
 	if answer := b.post(410, acquirePath, limited); answer.text("why") != "hold_limit" {
 		t.Errorf("hold limit: %s", answer.raw)
 	}
@@ -58,6 +58,8 @@ func TestRequestWhoseGrantHasEnded(t *testing.T) {
 	expired := object{"name": "y", "request": "r-4", "ttl": "1s"}
 	b.acquire(expired)
 	b.clock.Advance(2 * time.Second)
+	// What is heard before the expiry is judged renews, so the request is not repeated before that.
+	b.acquire(object{"name": "y", "wait": "1m", "ttl": "1m"})
 	if answer := b.post(410, acquirePath, expired); answer.text("why") != "session_expired" {
 		t.Errorf("expired: %s", answer.raw)
 	}
