@@ -17,15 +17,16 @@ import (
 // executed is what the operators of another member's process have had done here.
 type executed struct {
 	incarnation uint64
-	low         uint64   // Asks below have been answered, and are asked no more
-	answers     []Answer // to its Breaks, by number
+	low         uint64        // Asks below have been answered, and are asked no more
+	answers     []Answer      // to its Breaks, by number
+	gone        protocol.Time // since when the view has that process no more; Never while it has
 }
 
 // executedFor returns what is remembered of a process of another member.
 func (m *Machine) executedFor(id protocol.ID, incarnation uint64) *executed {
 	e := m.executed[id]
 	if e == nil || e.incarnation != incarnation {
-		e = &executed{incarnation: incarnation}
+		e = &executed{incarnation: incarnation, gone: protocol.Never}
 		m.executed[id] = e
 	}
 	return e
@@ -101,14 +102,18 @@ func (m *Machine) Refused(now protocol.Time, from protocol.ID, incarnation uint6
 	}
 }
 
+// rememberGone is for how long it is remembered what the operators of a process have had done
+// that the view has no more, in units of patience. The process may come back, and may never
+// have seen a view without this member: then it asks on. An operator waits for patienceOfAsk
+// by its member's clock, and has asked before the Break was executed.
+const rememberGone = 2 * patienceOfAsk
+
 // forgetGone forgets members that the view has no more: what their operators have had done,
-// and what they could say of a Break that was sent to them. Then it may have been executed.
+// once none of them can ask for it, and what they could say of a Break that was sent to them.
+// Then it may have been executed.
 func (m *Machine) forgetGone(now protocol.Time, out *protocol.Effects) {
 	//tidy:unordered each is judged by itself
-	maps.DeleteFunc(m.executed, func(id protocol.ID, e *executed) bool {
-		member, listed := m.view.Of(id)
-		return !listed || member.Tenure.Incarnation != e.incarnation
-	})
+	maps.DeleteFunc(m.executed, func(id protocol.ID, e *executed) bool { return m.forgets(now, id, e) })
 	var left []*operation
 	for _, o := range m.holder.operations {
 		member, listed := m.view.Of(o.to.authority)
@@ -128,4 +133,18 @@ func (m *Machine) askWaiting(now protocol.Time, out *protocol.Effects) {
 			m.sendAsk(now, o, out)
 		}
 	}
+}
+
+// forgets reports whether what a process has had done is to be forgotten.
+func (m *Machine) forgets(now protocol.Time, id protocol.ID, e *executed) bool {
+	member, listed := m.view.Of(id)
+	switch {
+	case listed && member.Tenure.Incarnation != e.incarnation:
+		return true // that process has ended
+	case listed:
+		e.gone = protocol.Never
+		return false
+	}
+	e.gone = min(e.gone, now)
+	return protocol.Mutated("a break is forgotten with its view") || now-e.gone > rememberGone*m.config.Patience
 }

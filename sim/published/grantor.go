@@ -41,6 +41,12 @@ func grantor() []Row {
 				"Both execute it, and the second time it ends the lock of another holder.",
 		},
 		{
+			Rule: "a break is forgotten with its view", Protocol: "grantor", Source: "operators, ours", Breaks: "P6",
+			Elsewhere: "protocol/grantor, TestABreakIsRememberedBeyondTheView. In simulated runs a member seldom misses the very view that has lost it: about one of 12,000 shows it",
+			Hole: "A grantor that has executed a break, and whose answer was lost, forgets it when a view has the member no more that asked. " +
+				"Where that member has not seen the view it comes back and asks on, and the break is executed again, by this grantor or its successor.",
+		},
+		{
 			Rule: "late copy asked anew", Protocol: "grantor", Source: "repetition, ours", Breaks: "P5",
 			Elsewhere: "protocol/central, TestLateCopiesAreAskedAnew. Seed 1549 showed it, by a run that goes otherwise since other rules were added",
 			Hole: "A request is said again until it is answered, and a copy that comes after its refusal is taken for a request. " +
