@@ -25,9 +25,9 @@ const (
 )
 
 // Adopt fills in what a guest takes from its cluster: Spaces where there are none, and then Lease and Drift where they are
-// zero. It asks the members of Join until one answers, or ctx ends; other members' Configs are returned as they are.
-// Start does it by itself. The error says what each member has said, or that a space cannot be taken over, because a
-// store has to be given for it.
+// zero. It asks the members of Join until one answers, or ctx ends; where State has what an earlier life has taken, it asks them once,
+// and takes that. Other members' Configs are returned as they are. Start does it by itself. The error says what each member
+// has said, or that a space cannot be taken over, because a store has to be given for it.
 func Adopt(ctx context.Context, c Config) (Config, error) {
 	if !c.guest() || len(c.Spaces) > 0 {
 		return c, nil
@@ -36,14 +36,26 @@ func Adopt(ctx context.Context, c Config) (Config, error) {
 	if err != nil {
 		return c, err
 	}
-	for warned := false; ; warned = true {
+	var unreadable error
+	for first := true; ; first = false {
 		terms, err := askAll(ctx, ask, c.Join)
 		if err == nil {
+			c.adopted = &adopted{terms: terms}
 			return c, c.adopt(terms)
 		}
-		if !warned && c.Logger != nil {
+		if first && !errors.Is(ctx.Err(), context.Canceled) {
+			var recalled bool
+			if recalled, unreadable = c.recall(err); recalled {
+				return c, nil
+			}
+		}
+		if unreadable != nil {
+			err = fmt.Errorf("%w; %w", err, unreadable)
+		}
+		if first && c.Logger != nil {
 			c.Logger.Warn("no member says which spaces the cluster has, and this guest defines none; they are asked again and again", "error", err)
 		}
+		c.unanswered(err)
 		again := time.NewTimer(askAgain)
 		select {
 		case <-again.C:
@@ -53,6 +65,25 @@ func Adopt(ctx context.Context, c Config) (Config, error) {
 		}
 	}
 }
+
+func (c *Config) unanswered(why error) {
+	if c.Unanswered != nil {
+		c.Unanswered(why)
+	}
+}
+
+// silent is why members do not say which spaces the cluster has: a reason for each.
+type silent []error
+
+func (s silent) Error() string {
+	var all []string
+	for _, reason := range s {
+		all = append(all, reason.Error())
+	}
+	return "no member has answered yet: " + strings.Join(all, "; ")
+}
+
+func (s silent) Unwrap() []error { return s }
 
 // asker returns what asks a member.
 func (c *Config) asker() (func(context.Context, string) ([]string, error), error) {
@@ -74,11 +105,12 @@ func askAll(ctx context.Context, ask func(context.Context, string) ([]string, er
 	ctx, done := context.WithTimeout(ctx, askFor)
 	defer done()
 	type answer struct {
+		asked int
 		terms []string
 		err   error
 	}
 	answers := make(chan answer, len(addresses))
-	for _, address := range addresses {
+	for i, address := range addresses {
 		go func() {
 			terms, err := ask(ctx, address)
 			if err == nil && len(terms) == 0 {
@@ -87,10 +119,10 @@ func askAll(ctx context.Context, ask func(context.Context, string) ([]string, er
 			if err != nil {
 				err = fmt.Errorf("%s: %w", address, err)
 			}
-			answers <- answer{terms, err}
+			answers <- answer{i, terms, err}
 		}()
 	}
-	var all []error
+	reasons := make(silent, len(addresses))
 	var first []string
 	for range addresses {
 		a := <-answers
@@ -100,11 +132,11 @@ func askAll(ctx context.Context, ask func(context.Context, string) ([]string, er
 			first = a.terms
 			done()
 		default:
-			all = append(all, a.err)
+			reasons[a.asked] = a.err
 		}
 	}
 	if first == nil {
-		return nil, errors.Join(all...)
+		return nil, reasons
 	}
 	return first, nil
 }

@@ -75,11 +75,15 @@ type Config struct {
 	// Terms asks the member at an address what all members of its cluster must agree on, for a guest without Spaces; see
 	// transport.Identity. Zero means over gRPC, with TLS.
 	Terms func(ctx context.Context, address string) ([]string, error)
+	// Unanswered is told by Adopt and Start why a guest without Spaces does not know those of its cluster yet, in one line
+	// that names each member of Join and its reason, whenever all of them were asked in vain. Nil is not told.
+	Unanswered func(why error)
 	// Data is the folder of what spaces of protocol consensus keep, which need one unless this member is a guest; the stable cell is kept
 	// there too, unless State names another folder. It is one member's and one process's, and knows which protocol
 	// each space has: another one later is refused. Zero means that nothing is kept.
 	Data string
-	// State is the folder of the stable cell. Zero means Data, and that none is kept where that is zero too.
+	// State is the folder of the stable cell, and of the definitions that a guest has taken from its cluster: where no
+	// member answers at a later start, the guest begins with those. Zero means Data, and that none is kept where that is zero too.
 	State string
 	// Trace is the file to which all that the member's machines take and do is recorded, to
 	// be replayed by `holdfast sim replay`; see package recording for what is in it. It is
@@ -113,7 +117,8 @@ type Config struct {
 	// Clock measures time. Nil means the machine's, which runs through sleep.
 	Clock clock.Clock
 
-	disk vfs.FS // of the journal, for tests; nil means the machine's
+	disk    vfs.FS   // of the journal, for tests; nil means the machine's
+	adopted *adopted // by Adopt; nil where nothing was
 }
 
 // NoCandidate is the Candidate of a member that never leads.

@@ -111,6 +111,7 @@ func (n *Node) depart(ctx context.Context, how any) error {
 // member is woken, to find it closed.
 func (n *Node) release() error {
 	var err error
+	n.endAsking()
 	if n.driver != nil {
 		err = n.driver.Close()
 	}

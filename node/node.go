@@ -52,6 +52,8 @@ type Node struct {
 	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
 	assurers  []assurer
 	outsiders []outsider
+	asking    asking      // of the members of Join, for their definitions
+	recalled  atomic.Bool // it began with definitions that it remembered, and no member has confirmed them
 	departing atomic.Bool
 	alone     atomic.Bool  // it has asked to leave, and nobody has agreed in time
 	ends      atomic.Int64 // when the lease does, on the member's clock
@@ -130,6 +132,9 @@ func (n *Node) begin(ctx context.Context) error {
 		return err
 	}
 	n.watchData()
+	if err := n.confirmDefinitions(); err != nil {
+		return err
+	}
 	if n.operator, err = n.newOperator(); err != nil {
 		return err
 	}
@@ -251,7 +256,7 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.logger.Warn("the lease has run out; "+what, "lapses", fact.Tenure.Lapses)
 		case *membership.Unfit:
 			n.logger.Error("this member cannot take part", "error", fact.Err)
-			n.change(func() { n.unfit = fact.Err })
+			n.change(func() { n.unfit = n.outdated(fact.Err) })
 			n.alone.Store(true) // whoever it would take leave of does not have it
 		}
 	}

@@ -12,6 +12,7 @@
 //	service_watch.go  metrics.go        what happens, for whoever watches
 //	grpc_admin.go                       leave, drain and force a view, for operators
 //	gateway*.go                         what is passed on to members that have a part
+//	waiting.go                          both ports of a guest that does not know its spaces yet
 //
 // # One-shot requests
 //

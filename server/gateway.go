@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -47,6 +49,7 @@ type gateway struct {
 	closed bool
 	next   int // where the next search among where begins: not all go to the same one
 	conns  map[string]*grpc.ClientConn
+	silent map[string]error // how the network has answered the latest connection to an address
 	passes map[*pass]struct{}
 }
 
@@ -68,13 +71,13 @@ const (
 )
 
 func newGateway(c Config, s *service) *gateway {
-	g := &gateway{service: s, where: c.Elsewhere, patience: c.Limits.Header, conns: map[string]*grpc.ClientConn{}, passes: map[*pass]struct{}{}}
+	g := &gateway{service: s, where: c.Elsewhere, patience: c.Limits.Header, conns: map[string]*grpc.ClientConn{}, silent: map[string]error{}, passes: map[*pass]struct{}{}}
 	if g.where == nil {
 		g.where = func() []string { return nil }
 	}
 	g.open = func(address string) (*grpc.ClientConn, error) {
 		return grpc.NewClient("passthrough:///"+address,
-			grpc.WithTransportCredentials(secure.Calling(c.Certificates)), grpc.WithContextDialer(socket.Dial),
+			grpc.WithTransportCredentials(secure.Calling(c.Certificates)), grpc.WithContextDialer(g.dial),
 			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames.NewCodec()), grpc.MaxCallRecvMsgSize(memberFrame+int(outboxBytes))),
 			grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
 			grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
@@ -82,6 +85,33 @@ func newGateway(c Config, s *service) *gateway {
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second}))
 	}
 	return g
+}
+
+// dial opens a connection, and remembers why there is none: gRPC tells that as a sentence alone.
+func (g *gateway) dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := socket.Dial(ctx, address)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.silent[address] = err
+	return conn, err
+}
+
+// unreached says of each address why there is no connection.
+func (g *gateway) unreached(addresses []string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []string
+	for _, address := range addresses {
+		reason := fmt.Sprintf("no answer within %v", gatewayLimit)
+		var number syscall.Errno
+		if err := g.silent[address]; errors.As(err, &number) {
+			reason = number.Error()
+		} else if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			reason = err.Error()
+		}
+		all = append(all, address+": "+reason)
+	}
+	return strings.Join(all, "; ")
 }
 
 // passesOn reports whether clients are served by other members.
@@ -188,7 +218,7 @@ func (g *gateway) find(ctx context.Context, p *pass, addresses []string) error {
 		return err
 	}
 	if len(addresses) > 0 {
-		return &holdfast.UnavailableError{Why: fmt.Sprintf("this member has no part in the spaces that are kept on disks, and reaches none of those that have: %s", strings.Join(addresses, ", "))}
+		return &holdfast.UnavailableError{Why: fmt.Sprintf("this member has no part in the spaces that are kept on disks, and reaches none of those that have: %s", g.unreached(addresses))}
 	}
 	return &holdfast.UnavailableError{Why: "no member is known that has a part in the spaces that are kept on disks"}
 }
@@ -245,6 +275,7 @@ func (g *gateway) moved() {
 	for address, conn := range g.conns {
 		if !slices.Contains(there, address) {
 			delete(g.conns, address)
+			delete(g.silent, address)
 			_ = conn.Close() // it fails when it is closed already
 		}
 	}

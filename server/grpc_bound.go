@@ -24,13 +24,18 @@ type doors struct {
 
 // newDoors shares the process's descriptors out.
 func newDoors(l Limits, logger *slog.Logger) *doors {
-	d := &doors{most: descriptors.ForConnections(l.Descriptors), logger: logger}
-	d.each = max(d.most/2, 1)
+	d := quietDoors(l, logger)
 	if d.each < l.Connections {
 		logger.Info("each port serves fewer connections than limits.connections: this process may not open more files; raise that limit (ulimit -n, LimitNOFILE=)",
 			"connections", d.each, "limits.connections", l.Connections, "files", l.Descriptors)
 	}
 	return d
+}
+
+// quietDoors is newDoors without a word of it in the log.
+func quietDoors(l Limits, logger *slog.Logger) *doors {
+	most := descriptors.ForConnections(l.Descriptors)
+	return &doors{most: most, each: max(most/2, 1), logger: logger}
 }
 
 // say logs what happens at a bound once a minute.

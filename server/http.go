@@ -248,13 +248,17 @@ func (h *web) answer(c *exchange, document any, err error) error {
 }
 
 func (h *web) write(c *exchange, status int, contentType string, document any) {
+	h.writeBytes(c, status, contentType, encoded(document))
+}
+
+func encoded(document any) []byte {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(document); err != nil {
 		panic(fmt.Sprintf("server: encode %T: %v", document, err))
 	}
-	h.writeBytes(c, status, contentType, body.Bytes())
+	return body.Bytes()
 }
 
 // writeBytes sends an answer. A reader that does not take it in time loses its

@@ -73,13 +73,19 @@ func (p *program) startMember(ctx context.Context, settings *config.Config, log 
 	if err := m.join(ctx, p.environ); err != nil {
 		return nil, errors.Join(err, m.deafen(), m.stores.close())
 	}
-	log.Info("listening", "listen", m.listen, "socket", settings.Socket, "http", m.http, "name", m.node.Name())
+	if !settings.Adopts() {
+		m.tellListening(m.node.Name())
+	}
 	m.warnOpen()
 	m.tellMemory()
 	if settings.Clustered() {
 		log.Info("looking for the others", "as", m.address(), "join", strings.Join(settings.Join, ","), "guest", settings.Guest())
 	}
 	return m, nil
+}
+
+func (m *member) tellListening(name string) {
+	m.log.Info("listening", "listen", m.listen, "socket", m.settings.Socket, "http", m.http, "name", name)
 }
 
 // hear takes the ports, and the socket.
@@ -157,10 +163,8 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	if err != nil {
 		return misconfigured("serve: %w", err)
 	}
-	if config, err = node.Adopt(ctx, config); err != nil && ctx.Err() == nil {
-		return misconfigured("serve: %w", err)
-	} else if err != nil {
-		return err // it is stopped
+	if config, err = m.adopt(ctx, config); err != nil {
+		return err
 	}
 	var names []string
 	for _, space := range config.Spaces {

@@ -94,7 +94,7 @@ func (m *member) tellRecovery(ctx context.Context) {
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	for first := true; ; first = false {
-		for i, space := range m.settings.Spaces {
+		for i, space := range m.node.Spaces() {
 			reply, err := m.node.Driver().Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
 			if err != nil {
 				return // it ends

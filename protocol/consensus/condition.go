@@ -93,7 +93,7 @@ func (m *Machine) trouble() string {
 	if at := m.leaderless(); at >= 0 {
 		voters := m.parts[at].shard.Members().Voters
 		if len(voters) == 0 {
-			return "this member has no part in the space yet, and serves no client in it: give it one with holdfast member add"
+			return "this member has no part in the space yet: in a view it passes clients on to members that have one; holdfast member add gives it a part"
 		}
 		if m.removed() {
 			return "this member was removed from the space: add it again with holdfast member add, or switch it off"
