@@ -219,24 +219,52 @@ func (n *Node) outlook(self *membership.Self) {
 	if n.quorumOf(self, alive) {
 		return
 	}
-	var here, away []string
-	ask := ""
+	self.Why = n.quorumLost(self, alive)
+}
+
+// quorumLost says who can be heard, who is away, and what the ways out are. A voter that answers,
+// and is refused, has not to be started: the refusal says what to do, and to force a view would
+// be wrong.
+func (n *Node) quorumLost(self *membership.Self, alive func(protocol.ID) bool) string {
+	var here, away, refused []string
+	ask, refusals := "", n.refusals()
 	for _, place := range n.standings(self) {
+		if !place.Founder {
+			continue
+		}
+		why := refusals[place.Address]
 		switch {
-		case place.Founder && alive(place.ID):
+		case alive(place.ID):
 			here = append(here, place.Name)
 			if ask == "" || place.ID == self.Cell.ID {
 				ask = place.Address
 			}
-		case place.Founder:
+		case why != "":
+			away = append(away, place.Name+" (it answers, and is refused)")
+			refused = append(refused, why)
+		default:
 			away = append(away, fmt.Sprintf("%s (%s)", place.Name, n.heardText(place.ID)))
 		}
 	}
-	self.Why = fmt.Sprintf("the quorum is lost: of the voters of view %d only %s can be heard, without %s. No lock is granted until enough of them are back: start them",
-		v.Number, protocol.Phrase(here), protocol.Phrase(away))
-	if ask != "" {
-		self.Why += fmt.Sprintf(". Only if they are lost for good: holdfast force-view --server %s --members %s", ask, strings.Join(here, ","))
+	text := fmt.Sprintf("the quorum is lost: of the voters of view %d only %s can be heard, without %s. No lock is granted until enough of them are back",
+		self.Cell.Accepted.Number, protocol.Phrase(here), protocol.Phrase(away))
+	switch {
+	case len(refused) > 0:
+		text += "; " + strings.Join(refused, "; ")
+	case ask != "":
+		text += fmt.Sprintf(": start them. Only if they are lost for good: holdfast force-view --server %s --members %s", ask, strings.Join(here, ","))
+	default:
+		text += ": start them"
 	}
+	return text
+}
+
+// refusals returns, by address, why this member and the one there do not speak to each other.
+func (n *Node) refusals() map[string]string {
+	if tells, is := n.transport.(interface{ Refusals() map[string]string }); is {
+		return tells.Refusals()
+	}
+	return nil
 }
 
 // missSilent counts the voters that are silent among the missing: a member that has no part in the view has seen no member leave it.

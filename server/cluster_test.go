@@ -213,7 +213,7 @@ func TestStatusOfACluster(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"expected":5,"missing":[{"name":"d","address":"d.example:4040","since":"2`, `Z"},{"name":"","address":"e.example:4040","since":"2`,
-		`"needs":"2 of b, a, c (d and e.example:4040 are missing)"`,
+		`"needs":"2 of a, b, c (d and e.example:4040 are missing)"`,
 	} {
 		if !strings.Contains(string(status.raw), want) {
 			t.Errorf("the status has no %s:\n%s", want, status.raw)

@@ -77,16 +77,20 @@ func needText(need membership.Need, self *membership.Self, name func(protocol.ID
 	if len(need.Voters) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %s", need.Count, strings.Join(names(need.Voters, name), ", "))
+	voters := names(need.Voters, name)
+	slices.Sort(voters)
+	text := fmt.Sprintf("%d of %s", need.Count, strings.Join(voters, ", "))
 	switch {
 	case len(need.Indispensable) > 0:
-		text = protocol.Phrase(names(need.Indispensable, name))
+		indispensable := names(need.Indispensable, name)
+		slices.Sort(indispensable)
+		text = protocol.Phrase(indispensable)
 	case need.Half:
 		text += fmt.Sprintf(", or %d with %s", len(need.Voters)/2, name(need.Voters[0]))
 	}
 	var missing []string
 	var since protocol.Time
-	for _, m := range self.Missing {
+	for _, m := range slices.SortedFunc(slices.Values(self.Missing), byName) {
 		missing, since = append(missing, cmp.Or(m.Name, m.Address)), max(since, m.Since)
 	}
 	if len(missing) == 0 {
@@ -101,6 +105,14 @@ func needText(need membership.Need, self *membership.Self, name func(protocol.ID
 		text += "alone since " + wall(since).Local().Format("15:04:05") + "; "
 	}
 	return fmt.Sprintf("%s%s %s missing)", text, protocol.Phrase(missing), verb)
+}
+
+// byName orders members that are missing: those without a name, which have never come, are last.
+func byName(a, b membership.Missing) int {
+	if (a.Name == "") != (b.Name == "") {
+		return cmp.Compare(b.Name, a.Name)
+	}
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
 }
 
 // naming returns what names a member: one that is not in the view by the newest view that is

@@ -28,14 +28,14 @@ func TestNeedText(t *testing.T) {
 	}{
 		"":                   {},
 		"m1":                 {need: membership.Need{Voters: ids(1), Count: 1, Here: ids(1), Indispensable: ids(1)}},
-		"2 of m1, m2, m3":    {need: membership.Need{Voters: ids(1, 2, 3), Count: 2, Here: ids(1, 2, 3)}},
+		"2 of m1, m2, m3":    {need: membership.Need{Voters: ids(3, 1, 2), Count: 2, Here: ids(1, 2, 3)}},
 		"m1 (m3 is missing)": {need: membership.Need{Voters: ids(1, 2), Count: 2, Half: true, Here: ids(1, 2), Indispensable: ids(1)}, missing: missing("m3")},
 		"m1 (alone since 12:02:00; m2 and h:1 are missing)": {
 			need: membership.Need{Voters: ids(1), Count: 1, Here: ids(1), Indispensable: ids(1)}, missing: missing("m2", ""),
 		},
 		"3 of m1, m2, m3, m4, or 2 with m1": {need: membership.Need{Voters: ids(1, 2, 3, 4), Count: 3, Half: true, Here: ids(1, 2, 3, 4)}},
 		"2 of m1, m2, m3 (m2 and m3 are missing)": {
-			need: majority(&protocol.View{Members: []protocol.Member{{ID: 1}}}, ids(1, 2, 3)), missing: missing("m2", "m3"),
+			need: majority(&protocol.View{Members: []protocol.Member{{ID: 1}}}, ids(1, 2, 3)), missing: missing("m3", "m2"),
 		},
 		"m1 and m2 (m3 is missing)": {
 			need: majority(&protocol.View{Members: []protocol.Member{{ID: 1}, {ID: 2}, {ID: 7}}}, ids(1, 2, 3)), missing: missing("m3"),

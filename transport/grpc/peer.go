@@ -35,7 +35,8 @@ type peer struct {
 	letters  []letter // the batch before, for its memory
 	frame    api.MemberFrame
 
-	vacant atomic.Bool // nobody listened when it was dialled last
+	vacant  atomic.Bool            // nobody listened when it was dialled last
+	refusal atomic.Pointer[string] // why it or this member was refused when it was dialled last; nil where it was not
 
 	// Guarded by the transport's mutex.
 	link   *link         // nil while it is not reached
@@ -303,12 +304,13 @@ func (p *peer) lament(err error) {
 	}
 	var theirs *theirRefusal
 	if errors.As(err, &theirs) && theirs.what == transport.OldLife {
-		p.t.supersede(fmt.Errorf("another process has run as this member since, from a copy of its state folder or from an earlier state of its machine: the member at %s says: %s", p.address, theirs.sentence))
+		p.t.supersede(fmt.Errorf("another process has run as this member since, from a copy of its state folder or from an earlier state of its machine: %s", p.saidThere(theirs)))
 	}
 	if p.met != "" && secure.HungUp(err) {
 		err = errHungUp // it spoke as this one does before: there is nothing to configure
 	}
 	text := err.Error()
+	p.refusal.Store(p.refusalOf(err))
 	if text == p.trouble {
 		return
 	}
@@ -323,6 +325,24 @@ func (p *peer) lament(err error) {
 	}
 }
 
+// refusalOf returns the sentence of a refusal, and nil for any other error.
+func (p *peer) refusalOf(err error) *string {
+	var theirs *theirRefusal
+	if !refused(err) {
+		return nil
+	}
+	text := err.Error()
+	if errors.As(err, &theirs) {
+		text = p.saidThere(theirs)
+	}
+	return &text
+}
+
+// saidThere is what the member there says of this one.
+func (p *peer) saidThere(theirs *theirRefusal) string {
+	return fmt.Sprintf("the member at %s says: %s", p.address, theirs.sentence)
+}
+
 var errHungUp = errors.New("it has closed the connection")
 
 // rejoice tells the operator that the trouble is over, and the machine if it was told
@@ -333,6 +353,7 @@ func (p *peer) rejoice(l *link) {
 		p.missed = false
 		p.t.hint(p.met, true)
 	}
+	p.refusal.Store(nil)
 	if p.trouble != "" {
 		p.trouble = ""
 		p.t.config.Logger.Info("the member is reached", "address", p.address, "name", l.peer.Name)

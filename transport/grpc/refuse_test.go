@@ -40,11 +40,18 @@ func TestForeignCluster(t *testing.T) {
 			t.Errorf("%s tells it %d times", member.identity.Name, lines)
 		}
 	}
+	said := "the member at " + a.identity.Address + " says: member "
+	if why := b.Refusals()[a.identity.Address]; !strings.HasPrefix(why, said) || !strings.Contains(why, "belongs to cluster") {
+		t.Errorf("b knows of the refusal %q; want %q and the clusters", why, said)
+	}
 	nobody := foreign
 	nobody.Cluster, nobody.ID = 0, 3
 	b.stop()
 	c := startOn(t, listenAgain(t, nobody.Address), nobody, nil)
 	meet(t, a, c)
+	if refusals := c.Refusals(); len(refusals) > 0 {
+		t.Errorf("c is heard, and refused: %q", refusals)
+	}
 }
 
 // call ends the pause of a peer, as its own call would.

@@ -158,6 +158,20 @@ func (t *Transport) peerAt(address string) (*peer, transport.Drop) {
 	return p, ""
 }
 
+// Refusals returns, by address, why this member and one that answers there do not speak to each
+// other: a sentence for each whose latest handshake was refused by either.
+func (t *Transport) Refusals() map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	refusals := map[string]string{}
+	for address, p := range t.peers {
+		if why := p.refusal.Load(); why != nil {
+			refusals[address] = *why
+		}
+	}
+	return refusals
+}
+
 // hint tells the machine what a connection that nobody accepts, or one that somebody
 // accepts again, lets believe.
 func (t *Transport) hint(address string, alive bool) {
