@@ -438,7 +438,7 @@ func (c *Client) onLate() {
 		go c.tellLate(s, s.deadline.Load())
 	}
 	if c.doubted = c.stream != nil; c.doubted {
-		ours.doubt(c.stream.link)
+		c.settings.links.doubt(c.stream.link)
 	}
 	c.hasten()
 }

@@ -45,6 +45,8 @@ var (
 	errLate      = errors.New("another address has answered before")
 	errElsewhere = errors.New("the authority is at another address")
 	errStranger  = errors.New("it belongs to another cluster")
+	errUnneeded  = errors.New("the stream that there is answers again")
+	errInLine    = unheard{errors.New("not asked yet: this process makes too many other connections at the same time")}
 )
 
 // onBroken takes note of a stream that has ended.
@@ -80,11 +82,18 @@ func (c *Client) connected() bool { return c.stream != nil }
 // attend opens one stream. Without an error a session was opened or resumed on it, and
 // it is served until it breaks.
 func (c *Client) attend(a *contact) error {
-	l, err := ours.enter(c.settings, a.place)
-	if err != nil {
-		return err
+	links := c.settings.links
+	l := links.join(c.settings, a.place)
+	if l == nil {
+		turn := links.turns.ask(c.TTL() > 0)
+		defer turn.end()
+		var err error
+		if l, err = c.linkInTurn(a, turn); err != nil {
+			a.cancel()
+			return err
+		}
 	}
-	err = c.greet(a, l)
+	err := c.greet(a, l)
 	a.refused = err != nil && l.refuses()
 	if err == nil {
 		return nil
@@ -92,11 +101,48 @@ func (c *Client) attend(a *contact) error {
 	a.cancel()
 	switch {
 	case errors.Is(err, errSilent):
-		ours.doubt(l)
+		links.doubt(l)
 	case !isHeard(err):
-		ours.retire(l)
+		links.retire(l)
 	}
-	return errors.Join(err, ours.leave(l))
+	return errors.Join(err, links.leave(l))
+}
+
+// linkInTurn makes a connection for a contact when it is its turn, or joins one that others have made meanwhile. It
+// fails if the contact is not needed any more.
+func (c *Client) linkInTurn(a *contact, t *turn) (*link, error) {
+	if t.waits() {
+		c.explainSilence(a, errSilent, errInLine)
+		defer c.explainSilence(a, errInLine, errSilent)
+	}
+	if err := t.await(a.ctx); err != nil {
+		return nil, err
+	}
+	if c.letGo(a) {
+		return nil, errUnneeded
+	}
+	l, made, err := c.settings.links.enter(c.settings, a.place)
+	if !made {
+		t.end()
+	}
+	return l, err
+}
+
+// letGo lets a contact go that has asked nothing yet, if the stream that there is answers again.
+func (c *Client) letGo(a *contact) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.over = a.over || c.stream != nil && !c.doubted
+	return a.over
+}
+
+// explainSilence says why an address has said nothing so far.
+func (c *Client) explainSilence(a *contact, before, now error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if asked := c.inquiry.find(a.place); asked != nil && asked.Err == before {
+		asked.Err = now
+	}
 }
 
 // greet says hello on a new stream, and lets a goroutine serve it if it is welcomed. That
@@ -137,9 +183,9 @@ func (c *Client) greet(a *contact, l *link) error {
 		c.onStatus(on, err)
 		reason := reasonOf("open", err)
 		if !isHeard(reason) {
-			ours.retire(l)
+			c.settings.links.retire(l)
 		}
-		c.onBroken(on, errors.Join(reason, ours.leave(l)))
+		c.onBroken(on, errors.Join(reason, c.settings.links.leave(l)))
 	})
 	return nil
 }

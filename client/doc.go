@@ -49,6 +49,11 @@
 // it carries leaves it when it doubts it itself. (Go's net/http shares connections of
 // HTTP/2 in the same way.)
 //
+// A process makes at most 64 connections at a time. Further ones wait until one of those has
+// been answered, has failed, or has taken 250 ms: first those of Clients that have a session,
+// then the others, each in the order in which they were asked for. A Client that doubts its
+// stream, and hears on it while it waits, makes none.
+//
 // # A cluster
 //
 // Each member tells the addresses of all that serve clients, so one of them is enough

@@ -57,41 +57,70 @@ type linkKey struct {
 
 // links are connections that get further streams.
 type links struct {
+	turns *turns // to make one
+
 	mu   sync.Mutex
 	open map[linkKey][]*link
 }
 
+func newLinks() *links {
+	return &links{turns: &turns{most: mostMade, limit: raceDelay}, open: map[linkKey][]*link{}}
+}
+
 // ours has those of all Clients of this process: the one thing that Clients share, as those of
 // Go's net/http share the connections of its DefaultTransport.
-var ours = links{open: map[linkKey][]*link{}}
+var ours = newLinks()
 
-// enter finds a connection to a place for one stream more, or makes one.
-func (all *links) enter(s *settings, place wire.Address) (*link, error) {
+// join finds a connection to a place for one stream more. It returns nil if there is none.
+func (all *links) join(s *settings, place wire.Address) *link {
+	key, material := s.linkTo(place), s.material()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.find(key, material)
+}
+
+// enter joins a connection to a place, or makes one.
+func (all *links) enter(s *settings, place wire.Address) (l *link, made bool, err error) {
+	key, material := s.linkTo(place), s.material()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if l := all.find(key, material); l != nil {
+		return l, false, nil
+	}
+	l = &link{door: door{place: place}, of: key, material: material, phase: s.draw(phases), streams: 1}
+	l.hears()
+	if l.conn, err = connect(s, &l.door, freshAttempt); err != nil {
+		return nil, false, err
+	}
+	l.late, l.doubts = context.WithCancel(context.Background())
+	all.open[key] = append(all.open[key], l)
+	return l, true, nil
+}
+
+// find is join with the mutex held.
+func (all *links) find(key linkKey, material *certificate.Material) *link {
+	for _, l := range all.open[key] {
+		if l.takes(material) {
+			l.streams++
+			return l
+		}
+	}
+	return nil
+}
+
+func (s *settings) linkTo(place wire.Address) linkKey {
 	key := linkKey{place: place, tls: s.tls, clock: s.clock}
 	if s.files != nil {
 		key.files = *s.files
 	}
-	var material *certificate.Material
-	if s.store != nil {
-		material = s.store.Material()
+	return key
+}
+
+func (s *settings) material() *certificate.Material {
+	if s.store == nil {
+		return nil
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	for _, l := range all.open[key] {
-		if l.takes(material) {
-			l.streams++
-			return l, nil
-		}
-	}
-	l := &link{door: door{place: place}, of: key, material: material, phase: s.draw(phases), streams: 1}
-	l.hears()
-	var err error
-	if l.conn, err = connect(s, &l.door, freshAttempt); err != nil {
-		return nil, err
-	}
-	l.late, l.doubts = context.WithCancel(context.Background())
-	all.open[key] = append(all.open[key], l)
-	return l, nil
+	return s.store.Material()
 }
 
 // takes reports whether one stream more may go over the connection, from a Client that would

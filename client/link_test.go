@@ -103,10 +103,10 @@ func TestSharingIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, place := &links{open: map[linkKey][]*link{}}, at(t, refusing(t))
+	all, place := newLinks(), at(t, refusing(t))
 	enter := func(s *settings) *link {
 		t.Helper()
-		l, err := all.enter(s, place)
+		l, _, err := all.enter(s, place)
 		if err != nil {
 			t.Fatal(err)
 		}

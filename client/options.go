@@ -34,6 +34,7 @@ type settings struct {
 	resume       bool
 	direct       bool
 	late         func(remaining time.Duration)
+	links        *links // the connections that the Client may share
 	patience     time.Duration
 	renewed      func()
 	keep         bool
@@ -149,7 +150,7 @@ func withGoodbye(d time.Duration) Option {
 
 // resolve applies the options and checks them.
 func resolve(options []Option) (*settings, error) {
-	s := &settings{space: holdfast.DefaultSpace, goodbye: closeLimit, goodbyeEmpty: closeLimitEmpty, draw: drawBelow}
+	s := &settings{space: holdfast.DefaultSpace, goodbye: closeLimit, goodbyeEmpty: closeLimitEmpty, draw: drawBelow, links: ours}
 	for _, option := range options {
 		option(s)
 	}
