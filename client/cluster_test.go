@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -25,6 +26,7 @@ import (
 // served is a member that serves clients and other members at one address.
 type served struct {
 	address string
+	tls     *tls.Config // nil in plain text
 	config  node.Config
 	node    *node.Node
 	server  *server.Server
@@ -84,8 +86,11 @@ func serveClusterWith(t *testing.T, spaces []node.Space, lease time.Duration) []
 
 func (m *served) start(t *testing.T, config node.Config) {
 	t.Helper()
-	path, _ := strings.CutPrefix(m.address, "unix://")
-	l, err := net.Listen("unix", path)
+	network, place := "tcp", m.address
+	if path, unix := strings.CutPrefix(m.address, "unix://"); unix {
+		network, place = "unix", path
+	}
+	l, err := net.Listen(network, place)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +98,7 @@ func (m *served) start(t *testing.T, config node.Config) {
 	config.Observe = observer.Observe
 	config.Peers = func(introduce func() transport.Identity) (transport.Transport, error) {
 		var err error
-		m.members, err = node.NewTransport(introduce, node.Link{})
+		m.members, err = node.NewTransport(introduce, node.Link{TLS: m.tls})
 		return m.members, err
 	}
 	if m.node, err = node.Start(t.Context(), config); err != nil {
@@ -107,7 +112,7 @@ func (m *served) start(t *testing.T, config node.Config) {
 	}
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: spaces, View: m.node.View, Who: m.node.Who, Observer: observer,
-		Members: m.members, Elsewhere: m.node.Elsewhere, Leave: m.node.Leave, Drain: m.node.Drain,
+		Members: m.members, TLS: m.tls, Elsewhere: m.node.Elsewhere, Leave: m.node.Leave, Drain: m.node.Drain,
 		Identity: func() server.Identity {
 			self := m.node.Identity()
 			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: wire.Member{Name: config.Name, ID: uint64(self.ID), Address: m.address}}

@@ -1,14 +1,21 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
 // serveGuest serves a guest of a cluster, which has no folder and defines no space, and waits until it is ready.
@@ -76,6 +83,48 @@ func TestGuestsAreConstant(t *testing.T) {
 		case got.Locks[0].Token != first:
 			t.Errorf("token %v follows %v", got.Locks[0].Token, first)
 		}
+	}
+}
+
+// TestOperatorsThroughAGuest: what operators ask of a durable space is passed on to members that have a part, over HTTP, too.
+func TestOperatorsThroughAGuest(t *testing.T) {
+	t.Parallel()
+	all := serveClusterOf(t, "consensus", steady)
+	guest := serveGuest(t, all)
+	if guest.config.Data != "" || len(guest.node.Elsewhere()) != 3 {
+		t.Fatalf("it passes on to %q", guest.node.Elsewhere())
+	}
+	ctx, done := context.WithTimeout(t.Context(), time.Minute)
+	defer done()
+	admin, err := client.DialAdmin(guest.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	for _, to := range []string{"a", "b"} {
+		answer := httptest.NewRecorder()
+		request := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/spaces/default/transfer", strings.NewReader(fmt.Sprintf(`{"member": %q}`, to)))
+		request.Header.Set("Content-Type", "application/json")
+		guest.server.HTTPHandler().ServeHTTP(answer, request)
+		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), fmt.Sprintf(`"authority":[%q]`, to)) {
+			t.Errorf("transfer to %s: %d %s", to, answer.Code, answer.Body)
+		}
+		shards, err := admin.Shards(ctx, "default")
+		if err != nil || len(shards.Shards) != 1 || shards.Shards[0].Leader != to {
+			t.Errorf("%s leads %+v: %v", to, shards, err)
+		}
+	}
+	lock(t, dial(t, guest, client.TTL(suiteTTL())), "held")
+	var file bytes.Buffer
+	if err := admin.Snapshot(ctx, "default", &file); err != nil {
+		t.Fatal(err)
+	}
+	if saved, err := snapshot.Read(&file); err != nil || saved.Holds != 1 || saved.Member == "guest" {
+		t.Errorf("the snapshot has %+v: %v", saved, err)
+	}
+	shards, err := admin.Reform(ctx, "default", "c", protocol.Outsider.String())
+	if err != nil || !slices.Equal(shards.Shards[0].Voters, []string{"a", "b"}) {
+		t.Errorf("without c %+v vote: %v", shards, err)
 	}
 }
 

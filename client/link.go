@@ -53,6 +53,7 @@ type linkKey struct {
 	tls   *tls.Config
 	files Files
 	clock clock.Clock
+	as    string // a member's name
 }
 
 // links are connections that get further streams.
@@ -109,7 +110,7 @@ func (all *links) find(key linkKey, material *certificate.Material) *link {
 }
 
 func (s *settings) linkTo(place wire.Address) linkKey {
-	key := linkKey{place: place, tls: s.tls, clock: s.clock}
+	key := linkKey{place: place, tls: s.tls, clock: s.clock, as: s.member}
 	if s.files != nil {
 		key.files = *s.files
 	}

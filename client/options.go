@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
@@ -26,6 +28,7 @@ type settings struct {
 	ttl          time.Duration
 	name         string
 	tls          *tls.Config
+	member       string // this process is a member with that name; "" where it is a client alone
 	files        *Files
 	store        *certificate.Store // of either; nil in plain text
 	space        string
@@ -61,6 +64,11 @@ func Name(text string) Option { return func(s *settings) { s.name = text } }
 // TLS encrypts the connection. Without it, and without TLSFiles, the connection is not
 // encrypted; one to a socket of this machine never is.
 func TLS(config *tls.Config) Option { return func(s *settings) { s.tls = config } }
+
+// Member says that this process is a member of the cluster with that name, which its certificate of TLS proves: the clients'
+// authority need not have signed it, and the members' certificates need not be for the host that is dialled. It is for
+// members that have no part in a space; package node does so by itself. Without TLS it means nothing.
+func Member(name string) Option { return func(s *settings) { s.member = name } }
 
 // Files are the PEM files of TLS.
 type Files struct {
@@ -224,8 +232,12 @@ func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 	case s.tls != nil:
 		serverName = s.tls.ServerName
 	}
-	return []grpc.DialOption{
-		grpc.WithTransportCredentials(secure.Client(s.store, serverName)),
+	credentials := secure.Client(s.store, serverName)
+	if s.isMember() {
+		credentials = secure.Calling(s.store)
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(credentials),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceived)),
 		// By its own defaults gRPC would refuse calls for up to two minutes after a
 		// member is back, without looking again.
@@ -240,6 +252,23 @@ func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
 	}
+	if s.isMember() {
+		options = append(options, grpc.WithUnaryInterceptor(s.introduceCall), grpc.WithStreamInterceptor(s.introduceStream))
+	}
+	return options
+}
+
+// isMember reports whether this process proves that it is a member.
+func (s *settings) isMember() bool { return s.member != "" && s.store != nil }
+
+// introduceCall says in a call who calls, where that is a member.
+func (s *settings) introduceCall(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return call(metadata.AppendToOutgoingContext(ctx, secure.MemberKey, s.member), method, request, answer, conn, options...)
+}
+
+// introduceStream is introduceCall for a stream.
+func (s *settings) introduceStream(ctx context.Context, of *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	return open(metadata.AppendToOutgoingContext(ctx, secure.MemberKey, s.member), of, conn, method, options...)
 }
 
 const (

@@ -147,7 +147,7 @@ func (a *away) dial(ctx context.Context, n *Node, addresses []string) (*client.C
 	}
 	options := []client.Option{client.Name(n.Name()), client.TTL(n.config.TTL), client.Logger(n.logger)}
 	if n.config.TLS != nil {
-		options = append(options, client.TLS(n.config.TLS))
+		options = append(options, client.TLS(n.config.TLS), client.Member(n.Name()))
 	}
 	c, err := client.Dial(ctx, targetOf(addresses), options...)
 	if err == nil {

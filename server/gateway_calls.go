@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"google.golang.org/protobuf/proto"
 
@@ -159,6 +161,29 @@ func (g *gateway) breakLock(in breakInput) (wire.Broken, error) {
 	return passOnDocument[wire.Broken](ctx, g, "break", api.Locks_Break_FullMethodName, &api.BreakRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Reason: in.Reason, By: in.By,
 	})
+}
+
+// snapshot passes on a copy of a space as it comes, and keeps none of it.
+func (g *gateway) snapshot(ctx context.Context, by visitor, space string, to pieces) error {
+	p, ctx, err := g.begin(ctx, by, about{})
+	if err != nil {
+		return failed(opSnapshot, space, "", err)
+	}
+	defer g.finish(p)
+	there, err := api.NewAdminClient(p.conn).Snapshot(ctx, &api.SnapshotRequest{Space: space})
+	for err == nil {
+		var piece *api.SnapshotPiece
+		if piece, err = there.Recv(); err != nil {
+			break
+		}
+		if err := to.to.Send(piece); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return wire.FromStatus(opSnapshot, g.broken(ctx, p, err))
 }
 
 // status is how a space is, as a member says that has a part in it.

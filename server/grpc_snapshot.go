@@ -35,7 +35,7 @@ func (a *grpcAdmin) Snapshot(r *api.SnapshotRequest, stream grpc.ServerStreaming
 			return wire.ToStatus(err)
 		}
 	}
-	err := a.service.snapshot(ctx, r.GetSpace(), visitorOf(ctx).called(""), pieces{stream})
+	err := a.service.snapshot(ctx, r.GetSpace(), visitorOf(ctx), pieces{stream})
 	switch {
 	case err == nil:
 		return nil
@@ -62,7 +62,7 @@ func (p pieces) Write(b []byte) (int, error) {
 }
 
 // snapshot writes a copy of a space, shard by shard, each as new as this call.
-func (s *service) snapshot(ctx context.Context, name, by string, to pieces) (err error) {
+func (s *service) snapshot(ctx context.Context, name string, by visitor, to pieces) (err error) {
 	space, err := s.space(name)
 	if err != nil {
 		return failed(opSnapshot, "", "", err)
@@ -71,6 +71,9 @@ func (s *service) snapshot(ctx context.Context, name, by string, to pieces) (err
 	if space.Protocol != "consensus" {
 		return failed(opSnapshot, space.Name, "", wire.Fail(wire.CodeUnsupported,
 			fmt.Sprintf("protocol %s keeps nothing that outlasts its members, so there is nothing to save; that is for spaces of protocol consensus", space.Protocol)))
+	}
+	if g := s.elsewhere(space); g != nil {
+		return g.snapshot(ctx, by, space.Name, to)
 	}
 	if s.snapshots.Add(1) > snapshotsAtOnce {
 		s.snapshots.Add(-1)
@@ -81,7 +84,7 @@ func (s *service) snapshot(ctx context.Context, name, by string, to pieces) (err
 	if err != nil {
 		return failed(opSnapshot, space.Name, "", err)
 	}
-	s.logger.Info("a snapshot of a space was sent", "space", space.Name, "by", by, "shards", written.Shards, "sessions", written.Sessions, "holds", written.Holds)
+	s.logger.Info("a snapshot of a space was sent", "space", space.Name, "by", by.called(""), "shards", written.Shards, "sessions", written.Sessions, "holds", written.Holds)
 	return nil
 }
 

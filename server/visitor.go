@@ -82,7 +82,7 @@ func (p *passedOn) Context() context.Context { return p.context }
 
 type passedOnKey struct{}
 
-// passedOn returns who has asked where a member passes a call on, as a certificate proves; false where none does.
+// passedOn returns who has asked where a member passes a call on, or asks for itself, as a certificate proves; false where none does.
 func (g *grpcServer) passedOn(ctx context.Context) (v visitor, is bool) {
 	first := func(key string) string {
 		if all := metadata.ValueFromIncomingContext(ctx, key); len(all) > 0 {
@@ -90,9 +90,12 @@ func (g *grpcServer) passedOn(ctx context.Context) (v visitor, is bool) {
 		}
 		return ""
 	}
-	member := first(gatewayKey)
-	if member == "" || g.certificates == nil || g.certificates.Member(secure.State(ctx), member) != nil {
+	member, itself := first(gatewayKey), first(secure.MemberKey)
+	if name := cmp.Or(member, itself); name == "" || g.certificates == nil || g.certificates.Member(secure.State(ctx), name) != nil {
 		return v, false
+	}
+	if member == "" {
+		return visitor{itself, secure.MemberIdentity(itself)}, true
 	}
 	return visitor{first(visitorKey), first(identityKey)}, true
 }

@@ -96,6 +96,13 @@ func Accept(d Door) credentials.TransportCredentials {
 // CertificateIdentity is the identity of who shows a client's certificate with that name.
 func CertificateIdentity(name string) string { return "certificate " + name }
 
+// MemberKey is the metadata of a call in which a member that has no part in a space asks as a client, and its name. That is
+// believed where the certificate of the connection proves it.
+const MemberKey = "holdfast-member"
+
+// MemberIdentity is the identity of a member with that name, as a client.
+func MemberIdentity(name string) string { return "member " + name }
+
 // accept lets clients and members in.
 type accept struct {
 	door      Door
