@@ -112,7 +112,7 @@ func (m *served) start(t *testing.T, config node.Config) {
 	}
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: spaces, View: m.node.View, Who: m.node.Who, Observer: observer,
-		Members: m.members, TLS: m.tls, Elsewhere: m.node.Elsewhere, Leave: m.node.Leave, Drain: m.node.Drain,
+		Members: m.members, TLS: m.tls, Insiders: m.node.Insiders, Leave: m.node.Leave, Drain: m.node.Drain,
 		Identity: func() server.Identity {
 			self := m.node.Identity()
 			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: wire.Member{Name: config.Name, ID: uint64(self.ID), Address: m.address}}

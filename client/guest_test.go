@@ -91,8 +91,8 @@ func TestOperatorsThroughAGuest(t *testing.T) {
 	t.Parallel()
 	all := serveClusterOf(t, "consensus", steady)
 	guest := serveGuest(t, all)
-	if guest.config.Data != "" || len(guest.node.Elsewhere()) != 3 {
-		t.Fatalf("it passes on to %q", guest.node.Elsewhere())
+	if guest.config.Data != "" || len(guest.node.Insiders()) != 3 {
+		t.Fatalf("it passes on to %q", guest.node.Insiders())
 	}
 	ctx, done := context.WithTimeout(t.Context(), time.Minute)
 	defer done()
@@ -143,7 +143,7 @@ func TestConformanceThroughAGuest(t *testing.T) {
 			t.Parallel()
 			all := serveClusterOf(t, "consensus", steady)
 			guest := serveGuest(t, all)
-			if there := guest.node.Elsewhere(); len(there) != 3 || len(guest.node.Spaces()) != len(all[0].node.Spaces()) {
+			if there := guest.node.Insiders(); len(there) != 3 || len(guest.node.Spaces()) != len(all[0].node.Spaces()) {
 				t.Fatalf("it passes on to %q, and has spaces %+v", there, guest.node.Spaces())
 			}
 			open := (&others{members: []*served{guest}}).open

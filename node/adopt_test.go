@@ -55,7 +55,7 @@ func TestGuestTakesTheSpaces(t *testing.T) {
 	}
 	give(t, take(t, guest, "n"))
 	give(t, take(t, guest.Space("x"), "n"))
-	if there := guest.Elsewhere(); there != nil {
+	if there := guest.Insiders(); there != nil {
 		t.Errorf("it has a part in all spaces, and passes on to %q", there)
 	}
 

@@ -89,7 +89,7 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		a.ends.Store(int64(a.space.Assured()))
 	}
 	for _, o := range m.outsiders {
-		o.is.Store(o.space.Outside())
+		o.is.Store(o.space.Outsider())
 	}
 	// What is not confirmed yet ends first, and nobody here can tell which that is.
 	if m.lease != nil && m.lease.Carried != m.told {

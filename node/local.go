@@ -42,7 +42,7 @@ type localSession struct {
 	answers map[uint64]chan lock.Decision // to calls about a request, by their numbers
 	held    holdings
 	early   map[uint64]lock.Decision // decided before its caller could say that it waits
-	away    away                     // what is locked elsewhere
+	inside  inside                   // what is locked through insiders
 	earlier atomic.Bool              // something was early once: only then is there anything to forget
 }
 
@@ -276,7 +276,7 @@ func after(t, d time.Duration) time.Duration {
 func (s *localSession) close() (err error) {
 	s.closing.Do(func() {
 		s.end()
-		err = s.away.close()
+		err = s.inside.close()
 	})
 	return err
 }

@@ -74,24 +74,24 @@ func (o own) Close() error {
 
 // Lock waits for the name. See holdfast.Locker.
 func (l locker) Lock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
-	if there, err := l.elsewhere(ctx, name); there != nil || err != nil {
-		return atOther(err, func() (*holdfast.Lock, error) { return there.Lock(ctx, name, o...) })
+	if there, err := l.insider(ctx, name); there != nil || err != nil {
+		return atInsider(err, func() (*holdfast.Lock, error) { return there.Lock(ctx, name, o...) })
 	}
 	return l.resolve(ctx, name, false, o)
 }
 
 // TryLock takes the name if it can be had at once. See holdfast.Locker.
 func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
-	if there, err := l.elsewhere(ctx, name); there != nil || err != nil {
-		return atOther(err, func() (*holdfast.Lock, error) { return there.TryLock(ctx, name, o...) })
+	if there, err := l.insider(ctx, name); there != nil || err != nil {
+		return atInsider(err, func() (*holdfast.Lock, error) { return there.TryLock(ctx, name, o...) })
 	}
 	return l.resolve(ctx, name, true, o)
 }
 
 // LockAll takes all names or none. See holdfast.Locker.
 func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
-	if there, err := l.elsewhere(ctx, strings.Join(names, ", ")); there != nil || err != nil {
-		return atOther(err, func() ([]*holdfast.Lock, error) { return there.LockAll(ctx, names, o...) })
+	if there, err := l.insider(ctx, strings.Join(names, ", ")); there != nil || err != nil {
+		return atInsider(err, func() ([]*holdfast.Lock, error) { return there.LockAll(ctx, names, o...) })
 	}
 	wanted, err := holdfast.NewRequests(l.space, names, o...)
 	if err != nil {

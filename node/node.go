@@ -186,7 +186,7 @@ func (n *Node) build() (protocol.Machine, error) {
 			n.assurers = append(n.assurers, assurer{space, n.assured[i]})
 		}
 	}
-	n.watchOutside(built.Spaces)
+	n.watchOutsiders(built.Spaces)
 	return n.recorded(from, built)
 }
 

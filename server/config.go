@@ -43,10 +43,10 @@ type Config struct {
 	// does. Nil means that watchers see those of this member alone, and of nobody else.
 	// Those of this one are for its node to tell; Observer.Source has them.
 	Others events.Peers
-	// Elsewhere returns the addresses of the members that serve clients in this one's place, because it has no part in the
+	// Insiders returns the addresses of the members that serve clients in this one's place, because it has no part in the
 	// spaces that are kept on disks; none while it has one. Sessions, and requests in those spaces, are passed on to them.
 	// It is called often. Nil means none.
-	Elsewhere func() []string
+	Insiders func() []string
 	// Leave lets the member leave in good order, and Drain lets it do so when nothing is
 	// held through it any more, which ctx bounds. Whoever gives them ends the process
 	// then, and does not wait for that in them. Nil refuses the call.

@@ -138,7 +138,7 @@ func (g *grpcServer) serve(l net.Listener) error {
 func (g *grpcServer) stop(ctx context.Context) {
 	g.service.observer.source.End()
 	g.leave()
-	g.service.gateway.close()
+	g.service.outsider.close()
 	g.live.close(status.Error(codes.Unavailable, "this member is leaving"))
 	done := make(chan struct{})
 	go func() {

@@ -51,7 +51,7 @@ type service struct {
 	switchboard *switchboard
 	requests    *requests
 	losses      *losses
-	gateway     *gateway
+	outsider    *outsider
 	snapshots   atomic.Int64                                    // that are being sent
 	cuts        struct{ limit, horizon, enrolment atomic.Bool } // of a ttl, that were logged
 
@@ -137,7 +137,7 @@ func newService(c Config) (*service, error) {
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:      newLosses(),
 	}
-	s.gateway = newGateway(c, s)
+	s.outsider = newOutsider(c, s)
 	if s.lag = c.Lag; s.lag == nil {
 		s.lag = c.Driver.Lag
 	}

@@ -42,7 +42,7 @@ func (s *service) acquire(ctx context.Context, in acquireInput) (answer wire.Acq
 	if err != nil {
 		return answer, err
 	}
-	if g := s.elsewhere(o.space); g != nil {
+	if g := s.outsiderAt(o.space); g != nil {
 		return g.acquire(ctx, in)
 	}
 	if in.Request != "" {

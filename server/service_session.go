@@ -110,7 +110,7 @@ func (s *service) renew(in renewInput) (answer wire.Renewed, err error) {
 	if err != nil {
 		return answer, failed("renew", "", "", err)
 	}
-	if g := s.elsewhereOf(c); g != nil {
+	if g := s.outsiderOf(c); g != nil {
 		return g.renew(in)
 	}
 	renewed, err := s.touch(c, in.TTL, in.Arrived)
@@ -141,7 +141,7 @@ func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err
 	if err != nil {
 		return answer, failed("end", "", "", err)
 	}
-	if g := s.elsewhereOf(c); g != nil {
+	if g := s.outsiderOf(c); g != nil {
 		return g.end(text, by)
 	}
 	ended, err := ask[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret, Identity: c.identity})
@@ -184,7 +184,7 @@ func (s *service) release(in releaseInput) (answer wire.Released, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	if g := s.elsewhere(space); g != nil {
+	if g := s.outsiderAt(space); g != nil {
 		return g.release(in)
 	}
 	if err := s.check(c); err != nil {

@@ -46,7 +46,7 @@ func (s *service) statusQuietly() (answer statusAndCount, err error) {
 
 func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (wire.Space, error) {
 	condition, err := s.inspect(space)
-	if g := s.elsewhere(space); g != nil && err == nil {
+	if g := s.outsiderAt(space); g != nil && err == nil {
 		document, failure := g.status(space.Name)
 		if failure == nil {
 			document.Closed = condition.Closed
@@ -136,7 +136,7 @@ func (s *service) inspect(space *Space) (*protocol.Condition, error) {
 func (s *service) unready() (lines []string) {
 	for i := range s.spaces {
 		space := &s.spaces[i]
-		if g := s.elsewhere(space); g != nil {
+		if g := s.outsiderAt(space); g != nil {
 			if line := g.unready(space.Name); line != "" {
 				lines = append(lines, line)
 			}

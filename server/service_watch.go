@@ -25,7 +25,7 @@ func (s *service) watchSpaces() {
 		for i := range s.spaces {
 			s.lookAt(&s.spaces[i], &states[i])
 		}
-		s.gateway.moved()
+		s.outsider.moved()
 		known = s.tellMoved(known) // to look may have taken as long as another member's answer
 		select {
 		case <-s.life.Done():

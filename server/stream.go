@@ -80,8 +80,8 @@ func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[api.ClientFrame, api.
 // Open serves one stream. It returns once the stream is over: without an error
 // where the client ended it or was refused in a frame, with a status otherwise.
 func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) error {
-	if g.service.gateway.passesOn() {
-		return g.service.gateway.stream(rpc)
+	if g.service.outsider.passesOn() {
+		return g.service.outsider.stream(rpc)
 	}
 	s := newStream(g, rpc)
 	if !g.live.add(s) {

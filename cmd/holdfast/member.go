@@ -183,7 +183,7 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	limits := m.settings.Limits
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
-		Members: m.peers, Others: m.peers, Elsewhere: m.node.Elsewhere, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer,
+		Members: m.peers, Others: m.peers, Insiders: m.node.Insiders, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer,
 		Limits: server.Limits{
 			NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,

@@ -160,9 +160,9 @@ func (m *Machine) unheard(p *part, voters []uint64) string {
 	return ": " + protocol.Phrase(silent) + " are missing"
 }
 
-// Outside reports whether this member has no part in the space as far as it knows: it was not added yet, or was removed. It serves
+// Outsider reports whether this member has no part in the space as far as it knows: it was not added yet, or was removed. It serves
 // no client then.
-func (m *Machine) Outside() bool {
+func (m *Machine) Outsider() bool {
 	return m.removed() || !m.config.Founder && slices.ContainsFunc(m.parts, func(p *part) bool { return p.shard == nil || len(p.shard.Members().Voters) == 0 })
 }
 
@@ -174,7 +174,7 @@ func (m *Machine) removed() bool {
 			return false
 		}
 		conf := p.shard.Members()
-		return p.outside && p.leader == 0 || len(conf.Voters) > 0 && roleOf(&conf, m.config.Self) == protocol.Outsider && !slices.Contains(conf.Outgoing, uint64(m.config.Self))
+		return p.outsider && p.leader == 0 || len(conf.Voters) > 0 && roleOf(&conf, m.config.Self) == protocol.Outsider && !slices.Contains(conf.Outgoing, uint64(m.config.Self))
 	})
 }
 

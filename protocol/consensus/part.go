@@ -16,20 +16,20 @@ import (
 
 // part is a shard as a part of the machine.
 type part struct {
-	index   int
-	shard   *shard.Shard // nil before the log has begun
-	voters  []uint64     // of a log whose beginning is on its way to the journal
-	output  shard.Output
-	spare   shard.Output // is worked on
-	touched bool
-	stirred bool // something has happened to a suspension
-	wake    protocol.Time
-	leader  uint64
-	former  uint64           // who led before that
-	turned  protocol.Time    // when that came to be known
-	reign   uint64           // in which this member has last led
-	outside bool             // another member that led said that this one takes no part any more
-	lacks   *group.LackError // another member that led said that this one has acknowledged what it lacks
+	index    int
+	shard    *shard.Shard // nil before the log has begun
+	voters   []uint64     // of a log whose beginning is on its way to the journal
+	output   shard.Output
+	spare    shard.Output // is worked on
+	touched  bool
+	stirred  bool // something has happened to a suspension
+	wake     protocol.Time
+	leader   uint64
+	former   uint64           // who led before that
+	turned   protocol.Time    // when that came to be known
+	reign    uint64           // in which this member has last led
+	outsider bool             // another member that led said that this one takes no part any more
+	lacks    *group.LackError // another member that led said that this one has acknowledged what it lacks
 
 	election protocol.Time // for how long who leads may be silent
 	noted    protocol.Time // that, as it was noted, because it is longer than configured; 0 where it is not

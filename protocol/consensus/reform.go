@@ -92,7 +92,7 @@ func (m *Machine) onReformed(p *part, r *Reformed, out *protocol.Effects) {
 	q := m.reforms[r.ID]
 	switch {
 	case r.ID == 0:
-		p.outside = true
+		p.outsider = true
 	case q == nil || q.done[p.index]:
 	case r.Verdict != Done:
 		err := r.err()

@@ -387,7 +387,7 @@ func (m *Machine) turned(p *part, out *protocol.Effects) {
 	if p.leader == 0 {
 		return
 	}
-	p.outside, p.lacks = false, nil
+	p.outsider, p.lacks = false, nil
 	out.Note(Led{p.index, protocol.ID(p.leader), p.shard.Replica().Reign()})
 	if len(p.batches) > 0 {
 		m.resay(p)

@@ -15,33 +15,33 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// elsewhereIn is elsewhere for a space by its name.
-func (s *service) elsewhereIn(name string) *gateway {
+// outsiderIn is outsiderAt for a space by its name.
+func (s *service) outsiderIn(name string) *outsider {
 	space, err := s.space(name)
 	if err != nil {
 		return nil // the call says so
 	}
-	return s.elsewhere(space)
+	return s.outsiderAt(space)
 }
 
-// elsewhere is the gateway if a space's requests are to be passed on; nil where this member serves them itself.
-func (s *service) elsewhere(space *Space) *gateway {
-	if space.Protocol != "consensus" || !s.gateway.passesOn() {
+// outsiderAt is the outsider if a space's requests are to be passed on; nil where this member serves them itself.
+func (s *service) outsiderAt(space *Space) *outsider {
+	if space.Protocol != "consensus" || !s.outsider.passesOn() {
 		return nil
 	}
-	return s.gateway
+	return s.outsider
 }
 
-// elsewhereOf is elsewhere for a session: one that was not opened here is known to members that have a part.
-func (s *service) elsewhereOf(c credentials) *gateway {
-	if len(s.durable) == 0 || protocol.ID(c.id.Member) == s.me || !s.gateway.passesOn() {
+// outsiderOf is outsiderAt for a session: one that was not opened here is known to members that have a part.
+func (s *service) outsiderOf(c credentials) *outsider {
+	if len(s.durable) == 0 || protocol.ID(c.id.Member) == s.me || !s.outsider.passesOn() {
 		return nil
 	}
-	return s.gateway
+	return s.outsider
 }
 
 // passOn makes a call anew at a member that has a part. The error is as this member's own would be.
-func (g *gateway) passOn(ctx context.Context, by visitor, about about, op, method string, request, answer proto.Message) error {
+func (g *outsider) passOn(ctx context.Context, by visitor, about about, op, method string, request, answer proto.Message) error {
 	p, ctx, err := g.begin(ctx, by, about)
 	if err != nil {
 		return failed(op, "", "", err)
@@ -54,7 +54,7 @@ func (g *gateway) passOn(ctx context.Context, by visitor, about about, op, metho
 }
 
 // passOnDocument is passOn for a call that is answered with a document.
-func passOnDocument[Document any](ctx context.Context, g *gateway, op, method string, request proto.Message) (document Document, err error) {
+func passOnDocument[Document any](ctx context.Context, g *outsider, op, method string, request proto.Message) (document Document, err error) {
 	var answer api.JSON
 	if err := g.passOn(ctx, visitor{}, about{}, op, method, request, &answer); err != nil {
 		return document, err
@@ -69,7 +69,7 @@ func documentOf[Document any](op string, answer *api.JSON) (document Document, e
 	return document, nil
 }
 
-func (g *gateway) acquire(ctx context.Context, in acquireInput) (all wire.AcquiredAll, err error) {
+func (g *outsider) acquire(ctx context.Context, in acquireInput) (all wire.AcquiredAll, err error) {
 	var answer api.AcquireResponse
 	err = g.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", api.Locks_Acquire_FullMethodName, &api.AcquireRequest{
 		Space: in.Space, Names: in.Names, Mode: wire.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
@@ -91,11 +91,11 @@ func (g *gateway) acquire(ctx context.Context, in acquireInput) (all wire.Acquir
 }
 
 // bounded is the context of a call that does not wait.
-func (g *gateway) bounded() (context.Context, context.CancelFunc) {
+func (g *outsider) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(g.service.life, g.service.limits.LongPoll, errLongPoll)
 }
 
-func (g *gateway) release(in releaseInput) (wire.Released, error) {
+func (g *outsider) release(in releaseInput) (wire.Released, error) {
 	ctx, done := g.bounded()
 	defer done()
 	err := g.passOn(ctx, in.Visitor, about{session: in.Session}, "release", api.Locks_Release_FullMethodName, &api.ReleaseRequest{
@@ -107,7 +107,7 @@ func (g *gateway) release(in releaseInput) (wire.Released, error) {
 	return wire.Released{Space: in.Space, Name: in.Name, Token: in.Token, Released: true}, nil
 }
 
-func (g *gateway) renew(in renewInput) (wire.Renewed, error) {
+func (g *outsider) renew(in renewInput) (wire.Renewed, error) {
 	ctx, done := g.bounded()
 	defer done()
 	var answer api.RenewResponse
@@ -120,7 +120,7 @@ func (g *gateway) renew(in renewInput) (wire.Renewed, error) {
 	}, nil
 }
 
-func (g *gateway) end(session string, by visitor) (wire.SessionReleased, error) {
+func (g *outsider) end(session string, by visitor) (wire.SessionReleased, error) {
 	ctx, done := g.bounded()
 	defer done()
 	var answer api.EndSessionResponse
@@ -130,7 +130,7 @@ func (g *gateway) end(session string, by visitor) (wire.SessionReleased, error) 
 	return documentOf[wire.SessionReleased]("end", answer.GetReleased())
 }
 
-func (g *gateway) list(ctx context.Context, in listInput) (all wire.Locks, err error) {
+func (g *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err error) {
 	var answer api.ListResponse
 	err = g.passOn(ctx, visitor{}, about{}, "list", api.Locks_List_FullMethodName, &api.ListRequest{
 		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
@@ -149,13 +149,13 @@ func (g *gateway) list(ctx context.Context, in listInput) (all wire.Locks, err e
 	return all, nil
 }
 
-func (g *gateway) show(space, name string, stale bool) (wire.Lock, error) {
+func (g *outsider) show(space, name string, stale bool) (wire.Lock, error) {
 	ctx, done := g.bounded()
 	defer done()
 	return passOnDocument[wire.Lock](ctx, g, "show", api.Locks_Show_FullMethodName, &api.ShowRequest{Space: space, Name: name, Stale: stale})
 }
 
-func (g *gateway) breakLock(in breakInput) (wire.Broken, error) {
+func (g *outsider) breakLock(in breakInput) (wire.Broken, error) {
 	ctx, done := g.bounded()
 	defer done()
 	return passOnDocument[wire.Broken](ctx, g, "break", api.Locks_Break_FullMethodName, &api.BreakRequest{
@@ -164,7 +164,7 @@ func (g *gateway) breakLock(in breakInput) (wire.Broken, error) {
 }
 
 // snapshot passes on a copy of a space as it comes, and keeps none of it.
-func (g *gateway) snapshot(ctx context.Context, by visitor, space string, to pieces) error {
+func (g *outsider) snapshot(ctx context.Context, by visitor, space string, to pieces) error {
 	p, ctx, err := g.begin(ctx, by, about{})
 	if err != nil {
 		return failed(opSnapshot, space, "", err)
@@ -187,8 +187,8 @@ func (g *gateway) snapshot(ctx context.Context, by visitor, space string, to pie
 }
 
 // status is how a space is, as a member says that has a part in it.
-func (g *gateway) status(space string) (wire.Space, error) {
-	ctx, done := context.WithTimeout(g.service.life, gatewayLimit)
+func (g *outsider) status(space string) (wire.Space, error) {
+	ctx, done := context.WithTimeout(g.service.life, insiderLimit)
 	defer done()
 	all, err := passOnDocument[wire.Status](ctx, g, "status", api.Locks_Status_FullMethodName, &api.StatusRequest{})
 	if err != nil {
@@ -203,7 +203,7 @@ func (g *gateway) status(space string) (wire.Space, error) {
 }
 
 // unready says why a space cannot grant; "" where it can, as a member says that has a part in it.
-func (g *gateway) unready(space string) string {
+func (g *outsider) unready(space string) string {
 	switch document, err := g.status(space); {
 	case err != nil:
 		return fmt.Sprintf("%s: %v", space, err)

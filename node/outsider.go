@@ -13,33 +13,34 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A guest has no part in a space of protocol consensus before it is added (Reform). Until then members that have one serve its clients.
+// A guest has no part in a space of protocol consensus before it is added (Reform): it is an outsider there, and insiders, the
+// members that have a part, serve its clients.
 
 // outsider is such a space, and whether this member has no part in it. The machine is looked at after each of its steps.
 type outsider struct {
 	port  protocol.Port
-	space interface{ Outside() bool }
+	space interface{ Outsider() bool }
 	is    *atomic.Bool
 }
 
-// watchOutside finds the spaces in which this member may have no part.
-func (n *Node) watchOutside(spaces []protocol.Machine) {
+// watchOutsiders finds the spaces in which this member may have no part.
+func (n *Node) watchOutsiders(spaces []protocol.Machine) {
 	if !n.config.guest() {
 		return
 	}
 	for i, space := range spaces {
-		if space, may := space.(interface{ Outside() bool }); may {
+		if space, may := space.(interface{ Outsider() bool }); may {
 			o := outsider{protocol.Port(i + 1), space, new(atomic.Bool)}
-			o.is.Store(space.Outside())
+			o.is.Store(space.Outsider())
 			n.outsiders = append(n.outsiders, o)
 		}
 	}
 }
 
-// Elsewhere returns the addresses of the members that serve clients in the place of this one, which is a guest and has no part
+// Insiders returns the addresses of the members that serve clients in the place of this one, which is a guest and has no part
 // in some space of protocol consensus: founders if the view has any that serve clients, and other members otherwise. It returns
 // none where this member has a part in all, and before its first view.
-func (n *Node) Elsewhere() []string {
+func (n *Node) Insiders() []string {
 	if !slices.ContainsFunc(n.outsiders, func(o outsider) bool { return o.is.Load() }) {
 		return nil
 	}
@@ -64,8 +65,8 @@ func (n *Node) Elsewhere() []string {
 	return others
 }
 
-// outsideOf reports whether this member has no part in the space at a port.
-func (n *Node) outsideOf(port protocol.Port) bool {
+// outsiderIn reports whether this member has no part in the space at a port.
+func (n *Node) outsiderIn(port protocol.Port) bool {
 	for _, o := range n.outsiders {
 		if o.port == port {
 			return o.is.Load()
@@ -74,47 +75,47 @@ func (n *Node) outsideOf(port protocol.Port) bool {
 	return false
 }
 
-// away is the client that a session of this process locks with in spaces in which this member has no part.
-type away struct {
+// inside is the client that a session of this process locks with in spaces in which this member has no part.
+type inside struct {
 	mu     sync.Mutex
 	client *client.Client // nil before the first lock
 	closed bool
 }
 
-// elsewhere returns the Locker of the same space at members that have a part in it; nil where this one has.
+// insider returns the Locker of the same space at members that have a part in it; nil where this one has.
 // Name is the lock that is wanted, for errors.
 // Before the first view nothing is known of others: it is waited for, until ctx ends.
-func (l locker) elsewhere(ctx context.Context, name string) (holdfast.Locker, error) {
-	if l.port == 0 || !l.node.outsideOf(l.port) {
+func (l locker) insider(ctx context.Context, name string) (holdfast.Locker, error) {
+	if l.port == 0 || !l.node.outsiderIn(l.port) {
 		return nil, nil
 	}
-	addresses, err := l.node.awaitElsewhere(ctx)
+	addresses, err := l.node.awaitInsiders(ctx)
 	if err != nil {
 		return nil, l.fail("lock", name, err)
 	}
-	if len(addresses) == 0 && !l.node.outsideOf(l.port) {
+	if len(addresses) == 0 && !l.node.outsiderIn(l.port) {
 		return nil, nil // it has been added meanwhile
 	}
 	if len(addresses) == 0 {
 		return nil, l.fail("lock", name, &holdfast.UnavailableError{Why: "this member has no part in the space, and no member that has one serves clients outside its process: give this one a Data folder and a part (Reform)"})
 	}
-	c, err := l.session.away.dial(ctx, l.node, addresses)
+	c, err := l.session.inside.dial(ctx, l.node, addresses)
 	if err != nil {
 		return nil, l.fail("lock", name, err)
 	}
 	return c.Space(l.space), nil
 }
 
-// atOther locks at another member, unless there is an error.
-func atOther[T any](err error, lock func() (T, error)) (none T, _ error) {
+// atInsider locks at another member, unless there is an error.
+func atInsider[T any](err error, lock func() (T, error)) (none T, _ error) {
 	if err != nil {
 		return none, err
 	}
 	return lock()
 }
 
-// awaitElsewhere is Elsewhere in the first view, or a later one. It is empty where no other member serves clients.
-func (n *Node) awaitElsewhere(ctx context.Context) ([]string, error) {
+// awaitInsiders is Insiders in the first view, or a later one. It is empty where no other member serves clients.
+func (n *Node) awaitInsiders(ctx context.Context) ([]string, error) {
 	for {
 		n.mu.Lock()
 		changed, known, unfit, over := n.changed, n.view != nil, n.unfit, n.over
@@ -125,7 +126,7 @@ func (n *Node) awaitElsewhere(ctx context.Context) ([]string, error) {
 		case over:
 			return nil, holdfast.ErrClosed
 		case known:
-			return n.Elsewhere(), nil
+			return n.Insiders(), nil
 		}
 		select {
 		case <-changed:
@@ -136,14 +137,14 @@ func (n *Node) awaitElsewhere(ctx context.Context) ([]string, error) {
 }
 
 // dial connects to other members, once for all of a session.
-func (a *away) dial(ctx context.Context, n *Node, addresses []string) (*client.Client, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (i *inside) dial(ctx context.Context, n *Node, addresses []string) (*client.Client, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	switch {
-	case a.closed:
+	case i.closed:
 		return nil, holdfast.ErrClosed
-	case a.client != nil:
-		return a.client, nil
+	case i.client != nil:
+		return i.client, nil
 	}
 	options := []client.Option{client.Name(n.Name()), client.TTL(n.config.TTL), client.Logger(n.logger)}
 	if n.config.TLS != nil {
@@ -151,7 +152,7 @@ func (a *away) dial(ctx context.Context, n *Node, addresses []string) (*client.C
 	}
 	c, err := client.Dial(ctx, targetOf(addresses), options...)
 	if err == nil {
-		a.client = c
+		i.client = c
 	}
 	return c, err
 }
@@ -165,13 +166,13 @@ func targetOf(addresses []string) string {
 	return strings.Join(ports, ",")
 }
 
-// close ends what is held elsewhere.
-func (a *away) close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	if a.client == nil {
+// close ends what is held through insiders.
+func (i *inside) close() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.closed = true
+	if i.client == nil {
 		return nil
 	}
-	return a.client.Close()
+	return i.client.Close()
 }

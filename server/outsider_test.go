@@ -14,7 +14,7 @@ import (
 // TestSilenceAtAGuest: a stream that says nothing is not passed on, and not waited for longer than at other members.
 func TestSilenceAtAGuest(t *testing.T) {
 	b := newBed(t, func(c *Config) {
-		c.Elsewhere = func() []string { return []string{"127.0.0.1:1"} }
+		c.Insiders = func() []string { return []string{"127.0.0.1:1"} }
 		c.Limits.Header = 300 * time.Millisecond
 	}, nil)
 	silent, err := api.NewSessionsClient(b.conn).Open(t.Context())
@@ -28,7 +28,7 @@ func TestSilenceAtAGuest(t *testing.T) {
 	if _, err := ended.Recv(); !strings.Contains(err.Error(), "the first operation of a stream must be hello") {
 		t.Errorf("a stream without a frame is answered with %v", err)
 	}
-	if b.service.gateway.conns["127.0.0.1:1"] != nil {
+	if b.service.outsider.conns["127.0.0.1:1"] != nil {
 		t.Error("a member was dialled for it")
 	}
 }

@@ -31,14 +31,14 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/frames"
 )
 
-// gateway passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
+// outsider passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
 // that was not added yet. It goes to members that have. A session's stream is passed on as it is, frame by frame, so the client
 // has its session at the other member, and all that is promised to it is what it would be without this one: deadlines
-// count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (gateway_calls.go).
+// count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (outsider_calls.go).
 //
 // A member that passes on says who has asked; the other one believes that only if a certificate proves that it is a member. In plain
 // text nothing is known of clients, here or there.
-type gateway struct {
+type outsider struct {
 	service *service
 	where   func() []string // the members that have a part; empty where this one has
 	open    func(address string) (*grpc.ClientConn, error)
@@ -61,17 +61,17 @@ type pass struct {
 }
 
 const (
-	// What a member that passes on says of itself and of who has asked.
-	gatewayKey  = "holdfast-gateway"
+	// What an outsider says of itself and of who has asked. The words go between members.
+	outsiderKey = "holdfast-gateway"
 	visitorKey  = "holdfast-visitor"
 	identityKey = "holdfast-identity"
 
-	gatewayNext  = 250 * time.Millisecond // a member that is not connected by then is not waited for alone
-	gatewayLimit = 2 * time.Second        // when no member is connected by then, the client is refused
+	insiderNext  = 250 * time.Millisecond // a member that is not connected by then is not waited for alone
+	insiderLimit = 2 * time.Second        // when no member is connected by then, the client is refused
 )
 
-func newGateway(c Config, s *service) *gateway {
-	g := &gateway{service: s, where: c.Elsewhere, patience: c.Limits.Header, conns: map[string]*grpc.ClientConn{}, silent: map[string]error{}, passes: map[*pass]struct{}{}}
+func newOutsider(c Config, s *service) *outsider {
+	g := &outsider{service: s, where: c.Insiders, patience: c.Limits.Header, conns: map[string]*grpc.ClientConn{}, silent: map[string]error{}, passes: map[*pass]struct{}{}}
 	if g.where == nil {
 		g.where = func() []string { return nil }
 	}
@@ -81,14 +81,14 @@ func newGateway(c Config, s *service) *gateway {
 			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames.NewCodec()), grpc.MaxCallRecvMsgSize(memberFrame+int(outboxBytes))),
 			grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
 			grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
-			grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: gatewayLimit}),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: insiderLimit}),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second}))
 	}
 	return g
 }
 
 // dial opens a connection, and remembers why there is none: gRPC tells that as a sentence alone.
-func (g *gateway) dial(ctx context.Context, address string) (net.Conn, error) {
+func (g *outsider) dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := socket.Dial(ctx, address)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,12 +97,12 @@ func (g *gateway) dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // unreached says of each address why there is no connection.
-func (g *gateway) unreached(addresses []string) string {
+func (g *outsider) unreached(addresses []string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []string
 	for _, address := range addresses {
-		reason := fmt.Sprintf("no answer within %v", gatewayLimit)
+		reason := fmt.Sprintf("no answer within %v", insiderLimit)
 		var number syscall.Errno
 		if err := g.silent[address]; errors.As(err, &number) {
 			reason = number.Error()
@@ -115,12 +115,12 @@ func (g *gateway) unreached(addresses []string) string {
 }
 
 // passesOn reports whether clients are served by other members.
-func (g *gateway) passesOn() bool { return len(g.where()) > 0 }
+func (g *outsider) passesOn() bool { return len(g.where()) > 0 }
 
 // begin finds a member, and begins to pass something on to it. About says which member is tried first. The context ends when
 // ctx does, when that member is not there any more, and by finish, which is to be called.
-func (g *gateway) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
-	if asked := metadata.ValueFromIncomingContext(ctx, gatewayKey); len(asked) > 0 {
+func (g *outsider) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
+	if asked := metadata.ValueFromIncomingContext(ctx, outsiderKey); len(asked) > 0 {
 		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", g.service.identity().Member.Name, asked[0])}
 	}
 	p := &pass{}
@@ -128,7 +128,7 @@ func (g *gateway) begin(ctx context.Context, by visitor, about about) (*pass, co
 		return nil, nil, err
 	}
 	ctx, p.end = context.WithCancelCause(ctx)
-	pairs := []string{gatewayKey, g.service.identity().Member.Name}
+	pairs := []string{outsiderKey, g.service.identity().Member.Name}
 	if by.name != "" {
 		pairs = append(pairs, visitorKey, by.name)
 	}
@@ -140,15 +140,15 @@ func (g *gateway) begin(ctx context.Context, by visitor, about about) (*pass, co
 	defer g.mu.Unlock()
 	if g.closed {
 		p.end(nil)
-		return nil, nil, errGatewayClosed
+		return nil, nil, errOutsiderClosed
 	}
 	g.passes[p] = struct{}{}
 	return p, ctx, nil
 }
 
-var errGatewayClosed = &holdfast.UnavailableError{Why: "this member is leaving"}
+var errOutsiderClosed = &holdfast.UnavailableError{Why: "this member is leaving"}
 
-func (g *gateway) finish(p *pass) {
+func (g *outsider) finish(p *pass) {
 	p.end(nil)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -161,7 +161,7 @@ type about struct{ session, request string }
 
 // order is in which order members are tried. The first is the member of the session; for a request without one it is the same each time, as
 // long as the members are; and otherwise each time another one.
-func (g *gateway) order(about about) []string {
+func (g *outsider) order(about about) []string {
 	there := g.where()
 	if len(there) == 0 {
 		return nil
@@ -186,8 +186,8 @@ func (g *gateway) order(about about) []string {
 }
 
 // find waits until a member is connected: one after the other is tried, and the first that can be reached is taken.
-func (g *gateway) find(ctx context.Context, p *pass, addresses []string) error {
-	limit, done := context.WithTimeout(ctx, gatewayLimit)
+func (g *outsider) find(ctx context.Context, p *pass, addresses []string) error {
+	limit, done := context.WithTimeout(ctx, insiderLimit)
 	defer done()
 	found, failed := make(chan *pass, len(addresses)), 0
 	for i, address := range addresses {
@@ -196,7 +196,7 @@ func (g *gateway) find(ctx context.Context, p *pass, addresses []string) error {
 			return err
 		}
 		go func() { found <- connected(limit, address, conn) }()
-		next := time.NewTimer(gatewayNext)
+		next := time.NewTimer(insiderNext)
 		last := i == len(addresses)-1
 		for waiting := true; waiting; {
 			select {
@@ -242,11 +242,11 @@ func connected(ctx context.Context, address string, conn *grpc.ClientConn) *pass
 	}
 }
 
-func (g *gateway) conn(address string) (*grpc.ClientConn, error) {
+func (g *outsider) conn(address string) (*grpc.ClientConn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return nil, errGatewayClosed
+		return nil, errOutsiderClosed
 	}
 	if conn := g.conns[address]; conn != nil {
 		return conn, nil
@@ -260,7 +260,7 @@ func (g *gateway) conn(address string) (*grpc.ClientConn, error) {
 }
 
 // moved ends what is passed on to members that are not there any more: their clients go to another one, through this one or not.
-func (g *gateway) moved() {
+func (g *outsider) moved() {
 	there := g.where()
 	if len(there) == 0 {
 		return // this member has a part by now: what is under way goes on
@@ -282,12 +282,12 @@ func (g *gateway) moved() {
 }
 
 // close ends all that is passed on.
-func (g *gateway) close() {
+func (g *outsider) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
 	for p := range g.passes {
-		p.end(errGatewayClosed)
+		p.end(errOutsiderClosed)
 	}
 	for _, conn := range g.conns {
 		_ = conn.Close() // it fails when it is closed already
@@ -295,7 +295,7 @@ func (g *gateway) close() {
 }
 
 // stream passes a session's stream on. Its error is a status.
-func (g *gateway) stream(stream grpc.ServerStream) error {
+func (g *outsider) stream(stream grpc.ServerStream) error {
 	first, err := g.first(stream)
 	if err != nil {
 		return err
@@ -334,7 +334,7 @@ func (g *gateway) stream(stream grpc.ServerStream) error {
 }
 
 // first receives the first frame of a client, which has its hello. A client that says nothing is not waited for.
-func (g *gateway) first(stream grpc.ServerStream) (*frames.Raw, error) {
+func (g *outsider) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	frame, received := &frames.Raw{}, make(chan error, 1)
 	g.service.background.Go(func() { received <- stream.RecvMsg(frame) })
 	late := time.NewTimer(g.patience)
@@ -346,7 +346,7 @@ func (g *gateway) first(stream grpc.ServerStream) (*frames.Raw, error) {
 		}
 		return frame, err
 	case <-g.service.life.Done():
-		return nil, wire.ToStatus(failed("connect", "", "", errGatewayClosed))
+		return nil, wire.ToStatus(failed("connect", "", "", errOutsiderClosed))
 	case <-late.C:
 		return nil, status.Errorf(codes.DeadlineExceeded, "no hello within %v", g.patience)
 	}
@@ -364,7 +364,7 @@ func sessionOf(frame *frames.Raw) string {
 }
 
 // forth passes on what the client says, until it has said all or the stream ends.
-func (g *gateway) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
+func (g *outsider) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
 	for {
 		frame := &frames.Raw{}
 		switch err := stream.RecvMsg(frame); {
@@ -384,7 +384,7 @@ func (g *gateway) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStre
 }
 
 // broken says why something is passed on no more: what the other member has said, or that it is lost.
-func (g *gateway) broken(ctx context.Context, p *pass, err error) error {
+func (g *outsider) broken(ctx context.Context, p *pass, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, holdfast.ErrUnavailable) {
 		return wire.ToStatus(failed("connect", "", "", cause))
 	}
