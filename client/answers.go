@@ -16,11 +16,24 @@ func (a *answers) note(took time.Duration) {
 // lateAfter is for how long after the sending of what was acknowledged last no acknowledgement is missed. It is half of the ttl;
 // but the next heartbeat goes out after a third of it, so an answer that always takes more than a sixth would always
 // be late. One and a half times the shorter of the two is waited for: one answer that was slow says nothing of the
-// next. The last quarter of the ttl is kept for another stream.
+// next.
 func (a *answers) lateAfter(ttl time.Duration) time.Duration {
 	took := a.latest
 	if a.known == 2 {
 		took = min(took, a.before)
 	}
-	return max(ttl/2, min(ttl/3+took+took/2, ttl-ttl/4))
+	return max(ttl/2, min(ttl/3+took+took/2, lateAtMost(ttl)))
+}
+
+// lateAtMost keeps the last quarter of the ttl for another stream.
+func lateAtMost(ttl time.Duration) time.Duration { return ttl - ttl/4 }
+
+// stalled is how late an alarm rings if this process did not run, or has more to do than it can. What has come meanwhile
+// it may not have read.
+const stalled = 50 * time.Millisecond
+
+// lookAgain is when a process that has stalled, and finds a session without an acknowledgement at the time now, looks
+// again: when the heartbeat that it sends now, late as well, would be answered. It is no later than lateAtMost.
+func (s *session) lookAgain(now time.Duration) time.Duration {
+	return min(now+min(s.ttl/6, minAttempt), s.anchor+lateAtMost(s.ttl))
 }

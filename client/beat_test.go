@@ -121,3 +121,44 @@ func (s *stage) lateAt() time.Duration {
 	defer s.client.mu.Unlock()
 	return s.client.late.At()
 }
+
+// TestStalledProcess: a process that did not run when an answer was missed waits for the answer to the heartbeat that it
+// sends now, before it opens another stream. It does so for as long as the last quarter of the ttl has not come.
+func TestStalledProcess(t *testing.T) {
+	told := make(chan time.Duration, 1)
+	s, v := newStage(t, OnLate(func(remaining time.Duration) { told <- remaining }))
+	s.hold(v, "x", 1)
+	s.clock.Advance(testTTL/2 + stalled)
+	beat := v.wantOp("beat", 0)
+	s.untilLateAt(testTTL/2 + stalled + minAttempt)
+	v.send(beaten(beat.GetId(), testTTL))
+	sent := testTTL/2 + stalled
+	s.untilLateAt(sent + testTTL/2)
+	if n := len(linked(at(t, s.address))); n != 1 {
+		t.Errorf("%d connections get further streams: want the one that has answered", n)
+	}
+
+	s.clock.Advance(testTTL/2 + stalled)
+	v.wantOp("beat", 0) // that is not answered
+	s.untilLateAt(sent + testTTL/2 + stalled + minAttempt)
+	s.clock.Advance(minAttempt + stalled) // and late again: three quarters of the ttl are near
+	s.untilLateAt(sent + testTTL - testTTL/4)
+	select {
+	case remaining := <-told:
+		t.Errorf("told with %v left that no answer has come, before one could", remaining)
+	default:
+	}
+	s.clock.Advance(sent + testTTL - testTTL/4 - s.clock.Now())
+	if remaining := <-told; remaining != testTTL/4 {
+		t.Errorf("told with %v left that no answer has come, want %v", remaining, testTTL/4)
+	}
+	again := s.accept()
+	again.welcome("a-1", testTTL)
+	s.hold(again, "y", 2)
+}
+
+// untilLateAt waits until an acknowledgement is missed at a time.
+func (s *stage) untilLateAt(want time.Duration) {
+	s.t.Helper()
+	s.until(func() bool { return s.client.late.At() == want })
+}

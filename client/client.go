@@ -423,16 +423,22 @@ func (c *Client) loseRequest(r *request) {
 }
 
 // onLate is called when the session's heartbeats have not been acknowledged for half
-// of its ttl, or for longer where answers take long (answers.lateAfter). Another stream is opened then; but the one that there is goes on until
-// that is welcomed: the answer may be under way, or may have come already, to a process
-// that could not read it. Where this process did not run for so long that the session
-// has ended, that is told instead, by the alarm of the deadline, which is due as well.
+// of its ttl, or for longer where answers take long (answers.lateAfter). Another stream is opened then; but the one that
+// there is goes on until that is welcomed: the answer may be under way, or may have come already, to a process
+// that could not read it. One that has stalled looks again before (session.lookAgain): that it has read no answer says
+// little about the member, and thousands of further connections would stall it for longer. Where this process did not
+// run for so long that the session has ended, that is told instead, by the alarm of the deadline, which is due as well.
 func (c *Client) onLate() {
 	s := c.session
 	if s == nil || s.deadline.Load() == 0 || !s.alive() {
 		return
 	}
-	remaining := s.Deadline() - s.Now()
+	now := s.Now()
+	if again := s.lookAgain(now); c.alarms.lag >= stalled && again > now {
+		c.alarms.arm(&c.late, again)
+		return
+	}
+	remaining := s.Deadline() - now
 	c.log.Warn("no heartbeat is acknowledged", "session", s.id, "remaining", remaining)
 	if c.settings.late != nil {
 		go c.tellLate(s, s.deadline.Load())

@@ -29,7 +29,9 @@
 // no heartbeat has been acknowledged for half of the ttl another stream is opened,
 // whatever TCP thinks of this one. Until that is welcomed this one is served as
 // before: an answer that comes late, or that a stalled process reads late, counts as
-// long as it comes before the deadline.
+// long as it comes before the deadline. A process that looks at the time 50 ms late or more,
+// because it did not run or has too much to do, first waits for the answer to the heartbeat
+// that it sends then: a sixth of the ttl, 1 s at most, and not into the last quarter of the ttl.
 //
 // If the deadline passes first, or the member does not know the session any more,
 // every lock is lost. Requests that still wait are not: they are made again in a

@@ -118,7 +118,7 @@ func Direct() Option { return func(s *settings) { s.direct = true } }
 func Logger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
 
 // OnLate calls f when no heartbeat has been acknowledged for half of the ttl, or for up to three quarters where the answers
-// before took long, with
+// before took long or this process could not have read one, with
 // what remains until the session's deadline; once, until a heartbeat is
 // acknowledged again. f runs on a goroutine of its own. It is not called for a session
 // that has ended by then: where this process did not run for a while, only the end is
