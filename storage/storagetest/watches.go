@@ -147,7 +147,9 @@ func watchOneCallAtATime(s *stage) {
 	var inside, most atomic.Int64
 	told := make(chan struct{}, 1)
 	err := s.Watch(s.ctx, key, func() {
-		most.Store(max(most.Load(), inside.Add(1)))
+		if n := inside.Add(1); n > 1 {
+			most.Store(n)
+		}
 		select {
 		case told <- struct{}{}:
 		default:
