@@ -9,12 +9,14 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // testBacking is a session whose deadline the test moves.
@@ -493,6 +495,24 @@ func TestLockStatusUnread(t *testing.T) {
 	}
 	if err := s.close(); !errors.Is(err, errUnread) {
 		t.Errorf("close: %v", err)
+	}
+}
+
+// TestLockStatusOfALookWithoutAnswer: a look that fails, as at the end of the wait, takes back nothing that was told.
+func TestLockStatusOfALookWithoutAnswer(t *testing.T) {
+	r, end := testPipe(t)
+	s := newScribe(end, 1<<10)
+	w := wait{locking: &locking{status: status{to: s, space: "default"}}, name: "n", waits: true}
+	w.tell(nil)
+	w.tell(&wire.Lock{Name: "n", Holders: []wire.Grant{{Owner: "job-7"}}})
+	w.tell(nil)
+	must(t, s.close())
+	must(t, end.Close())
+	written, err := io.ReadAll(r)
+	must(t, err)
+	lines := strings.Split(strings.TrimSpace(string(written)), "\n")
+	if len(lines) != 2 || strings.Contains(lines[0], "holder") || !strings.Contains(lines[1], `"holder":"job-7"`) {
+		t.Errorf("told:\n%s", written)
 	}
 }
 

@@ -160,14 +160,21 @@ func (w *wait) look(ctx context.Context, found func(*wire.Lock)) {
 	if err == nil {
 		found(shown)
 	}
-	now := w.describe(shown)
-	if w.waits && !now.equal(w.last) {
-		w.last = now
-		w.status.write(now)
-	}
+	now := w.tell(shown)
 	if w.screen && ctx.Err() == nil {
 		w.say.show(sentenceOf(now, shown, err))
 	}
+}
+
+// tell writes what a look has found, if it is new; nil where the member has not answered. That tells
+// nothing new of a wait of which something was told.
+func (w *wait) tell(shown *wire.Lock) occurrence {
+	now, told := w.describe(shown), w.last.Event != ""
+	if w.waits && !now.equal(w.last) && (shown != nil || !told) {
+		w.last = now
+		w.status.write(now)
+	}
+	return now
 }
 
 // describe says who holds the name, and how many wait before us.
