@@ -8,11 +8,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 )
 
 // TestEndedByAnother has another process with the credentials of a client's session release what that client holds, and end its
 // session, in a cluster of each kind of protocol: the client has been told when the next one is granted the name.
 func TestEndedByAnother(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	for _, protocol := range []string{"central", "bakery", "permission", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/lockertest"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -214,6 +215,7 @@ func lostBecause(t *testing.T, l *holdfast.Lock, want holdfast.Loss) {
 // TestClientsOutliveTheirMember: one address is enough to begin with. When its member
 // leaves, what was held is told to be lost, and who waits goes on at another.
 func TestClientsOutliveTheirMember(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	all := serveCluster(t, steady)
 	first := elsewhere(all)
@@ -253,6 +255,7 @@ func (m *served) name() string { return filepath.Base(m.address) }
 // TestClientsOfALapsedMember: it is cut off, so its tenure ends. Its clients hear what
 // they have lost, by its word or by their own clocks, and go on elsewhere.
 func TestClientsOfALapsedMember(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	all := serveCluster(t, 4*time.Second)
 	first := elsewhere(all)
@@ -274,6 +277,7 @@ func TestClientsOfALapsedMember(t *testing.T) {
 // TestConformanceInACluster: the suite of every Locker, through a member that another
 // one decides for.
 func TestConformanceInACluster(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	for _, protocol := range []string{"central", "grantor", "permission", "bakery", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/lockertest"
 	"github.com/holdfast-locks/holdfast/node"
@@ -130,6 +131,7 @@ func TestConformanceOfLeaders(t *testing.T) {
 
 // TestConformanceOfCopies: the same where locks and sessions are copied to members' disks.
 func TestConformanceOfCopies(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	l := loopback(t)
 	conforms(t, fewer(), serveMemberOf(t, "consensus", l, nil), l.Addr().String())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire/snapshot"
@@ -39,6 +40,7 @@ func serveGuest(t *testing.T, all []*served) *served {
 // TestGuestsAreConstant: what is held in a space in memory beside a durable one ends with the session's member. A client
 // that comes back through a guest is passed on to that member, each time.
 func TestGuestsAreConstant(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	all := serveClusterWith(t, []node.Space{{Name: "default", Protocol: "consensus"}, {Name: "billing"}}, steady)
 	guest := serveGuest(t, all)
@@ -132,6 +134,7 @@ func TestOperatorsThroughAGuest(t *testing.T) {
 // disks. It has taken their definitions from the others. Its own clients' streams are passed on; and what the process itself
 // locks is locked at the others.
 func TestConformanceThroughAGuest(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	for _, embedded := range []bool{false, true} {
 		name := "served"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -113,6 +114,7 @@ func resumer(t *testing.T, target string, o ...client.Option) (*client.Client, <
 // member that has it and, where sessions outlast their members, at another one each time. What is held goes on, each client
 // before is told at once and does not come back, and the last one has the session alone.
 func TestResumeEndsTheOlderClient(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	for _, protocol := range []string{"central", "bakery", "permission", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -185,6 +187,7 @@ func TestResumeEndsTheOlderClient(t *testing.T) {
 // TestCutOffClientIsRefused takes a session over while its client cannot be told. When that comes back, it is refused, at its own
 // member as at others, and the later client keeps the session.
 func TestCutOffClientIsRefused(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	for _, protocol := range []string{"central", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {

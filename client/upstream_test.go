@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -60,6 +61,7 @@ func sessionOf(c *client.Client) string { return c.Session() + "." + c.Secret() 
 // TestUpstreamOfLeases plays etcd's tests of locks and of the sessions that they live in, by name, with clients of the three members
 // of a cluster of protocol consensus.
 func TestUpstreamOfLeases(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	k := serveKept(t)
 	for name, play := range map[string]func(*kept){

@@ -12,6 +12,9 @@ func TestHolesBite(t *testing.T) {
 	seeds := number("HOLDFAST_SEEDS", 2000)
 	for _, hole := range append(holes(), pledgeHoles()...) {
 		t.Run(hole.name, func(t *testing.T) {
+			if testing.Short() && (hole.play == nil || hole.rule == "the coordinator alone records") {
+				t.Skip("it plays many storms; run without -short")
+			}
 			mutation.Switch(hole.rule)
 			if hole.play != nil {
 				if what := hole.play(t); what == "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 )
@@ -41,6 +42,7 @@ func TestDefinitionsAreReadAgain(t *testing.T) {
 // TestGuestTakesTheSpaces: a guest without definitions has those of the cluster, its lease and its drift. One that defines spaces
 // does not ask; and one that cannot take a space over, or reaches no member, says why.
 func TestGuestTakesTheSpaces(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady, func(c *node.Config) {
 		c.Drift, c.Spaces = 0.1, []node.Space{{Name: "default", Protocol: "permission"}, {Name: "x", Protocol: "grantor"}}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -175,6 +176,7 @@ func TestClusterLocks(t *testing.T) {
 // TestClusterLosesItsCoordinator: who holds keeps, who waits is granted in the end, and
 // what the coordinator's own process held is free.
 func TestClusterLosesItsCoordinator(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady)
 	first := c.coordinator(t)
@@ -203,6 +205,7 @@ func TestClusterLosesItsCoordinator(t *testing.T) {
 // TestClusterMembersComeAndGo, one after the other: locks through the others stay, and
 // the last view has everybody.
 func TestClusterMembersComeAndGo(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady)
 	for i := range c.nodes {

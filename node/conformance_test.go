@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/lockertest"
 	"github.com/holdfast-locks/holdfast/node"
 )
@@ -73,6 +74,7 @@ func published() []node.Space {
 // patience: of a wait that is over while no answer has come for four times as long, nobody
 // can say more than that the authority is not available.
 func TestConformanceElsewhere(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	holding := spacesOf("grantor")
 	for i := range holding {

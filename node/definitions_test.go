@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -145,6 +146,7 @@ func TestDamagedDefinitions(t *testing.T) {
 
 // TestGuestServesFromMemory: what a guest has begun with, because no member was there, is what it serves when they are.
 func TestGuestServesFromMemory(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	cluster := &speaker{}
 	c := startCluster(t, 3, steady, func(c *node.Config) { c.Spaces = []node.Space{{Name: "default", Protocol: "permission"}} })

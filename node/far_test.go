@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -127,6 +128,7 @@ func hangUp(conn net.Conn) { _ = conn.Close() }
 // TestClusterFarApart: members with the default lease and patience, between which a message takes 200 ms, form a view,
 // keep their connections, and grant through each of them. The log says that links are slow.
 func TestClusterFarApart(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	const far = 200 * time.Millisecond
 	c, folder := &cluster{}, t.TempDir()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -94,6 +95,7 @@ func (j *journal) String() string {
 // goes on alone when an operator says it, after the wait; the lost ones come back, both
 // at once, and join as any other.
 func TestForce(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	log := &journal{}
 	c := startCluster(t, 3, calm, func(config *node.Config) { config.Logger = slog.New(slog.NewTextHandler(log, nil)) })
@@ -207,6 +209,7 @@ func (c *cluster) comeBack(t *testing.T, l *holdfast.Lock, survivor int, lost []
 
 // TestForceOfSeveral needs all who are named.
 func TestForceOfSeveral(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 5, calm)
 	guest, err := node.Start(context.Background(), node.Config{
@@ -254,6 +257,7 @@ func TestForceOfSeveral(t *testing.T) {
 // TestForceWithoutOneOfTheNamed: it dies after the plan. Nothing is forced, and a plan
 // without it can be.
 func TestForceWithoutOneOfTheNamed(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 4, calm)
 	c.crash(t, 0, 1)
@@ -273,6 +277,7 @@ func TestForceWithoutOneOfTheNamed(t *testing.T) {
 
 // TestForceTooLate: a lost member is back before the plan is confirmed.
 func TestForceTooLate(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, calm)
 	c.crash(t, 1, 2)

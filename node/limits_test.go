@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -21,6 +22,7 @@ func limitedBy(t *testing.T, err error, limit string, value int64) {
 // TestLimitsOfACluster: the limits of a space are its table's, whichever member is
 // asked; those of sessions are each member's own.
 func TestLimitsOfACluster(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady, func(config *node.Config) {
 		config.Limits = node.Limits{Names: 3, WaitersPerName: 2, Sessions: 2}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -15,6 +16,7 @@ import (
 // TestVotersComeAndGo: a guest with a folder of its own takes the place of a founder that is removed, and of another
 // that crashes, and what is held stays held.
 func TestVotersComeAndGo(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	spaces := []node.Space{{Name: "default", Protocol: "consensus", Shards: 2}}
 	folder := t.TempDir()

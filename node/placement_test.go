@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
 // TestGrantorshipFollowsTheLoad: with placement the member that locks most becomes the grantor
 // by itself, and what others hold and wait for stays as it is.
 func TestGrantorshipFollowsTheLoad(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := newGrantors(t, steady, func(c *node.Config) { c.Spaces[0].Placement = time.Second })
 	mine := take(t, c.nodes[0], "x")

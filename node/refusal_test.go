@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -30,6 +31,7 @@ func startClusterOf(t *testing.T, protocol string) *cluster {
 // TestRefusalsOfAFollower: a member that does not decide says who holds a name, as one that is asked over the wire,
 // also where its wait ends or its context does; and why it does not know, while the member that does is silent.
 func TestRefusalsOfAFollower(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	for _, protocol := range []string{"central", "grantor", "permission", "bakery", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -74,6 +76,7 @@ func TestRefusalsOfAFollower(t *testing.T) {
 // TestRefusalsWithoutAQuorum: a member that has lost the others says in each refusal who they are, and since when it misses
 // them; its status counts them among the missing, though no view without them was ever made.
 func TestRefusalsWithoutAQuorum(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	for _, protocol := range []string{"central", "grantor", "permission", "bakery", "consensus"} {
 		t.Run(protocol, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -56,6 +57,7 @@ func saveSpace(t *testing.T, n *node.Node, port protocol.Port, h snapshot.Header
 // than those given after the snapshot was saved, and in which nobody holds anything; from a clock that was set back it
 // does not begin without a word.
 func TestRestore(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	names := []string{"a", "b", "c", "d"}
 	c := node.Config{Data: filepath.Join(t.TempDir(), "data"), Spaces: []node.Space{

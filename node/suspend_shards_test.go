@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -121,6 +122,7 @@ func portOf(t *testing.T, n *node.Node, space string) protocol.Port {
 
 // TestSuspensionOfShardsEndsWithItsMember: whoever was asked for it holds it, in all shards.
 func TestSuspensionOfShardsEndsWithItsMember(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := inShards(t)
 	ctx := bounded(t)

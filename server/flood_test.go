@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -88,6 +89,7 @@ func TestFloodOfSessions(t *testing.T) {
 // TestFloodOfConnections: thousands that say nothing, to both ports. Those within the
 // bound lose their patience's worth of time, those beyond are turned away at once.
 func TestFloodOfConnections(t *testing.T) {
+	parallel.SkipBrief(t)
 	m := serve(t, node.Limits{}, server.Limits{Connections: 100, Header: 2 * time.Second})
 	good := m.open(m.dial())
 	good.serves(1, "x")
@@ -121,6 +123,7 @@ func TestFloodOfConnections(t *testing.T) {
 
 // TestFloodOfHandshakes: of those that begin to encrypt and stall.
 func TestFloodOfHandshakes(t *testing.T) {
+	parallel.SkipBrief(t)
 	borrowed := httptest.NewUnstartedServer(nil)
 	borrowed.StartTLS()
 	certificates := borrowed.TLS.Certificates
@@ -325,6 +328,7 @@ func TestFloodByWhoNeverReads(t *testing.T) {
 // TestFloodOfTrickles: headers and bodies that come a byte at a time have a time as a
 // whole.
 func TestFloodOfTrickles(t *testing.T) {
+	parallel.SkipBrief(t)
 	m := serve(t, node.Limits{}, server.Limits{Header: time.Second, Body: time.Second})
 	good := m.open(m.dial())
 	good.serves(1, "x")
@@ -363,6 +367,7 @@ func TestFloodOfTrickles(t *testing.T) {
 
 // TestFloodOfHeaders: more of them than are read.
 func TestFloodOfHeaders(t *testing.T) {
+	parallel.SkipBrief(t)
 	m := serve(t, node.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	good.serves(1, "x")
@@ -426,6 +431,7 @@ func TestFloodOfAbandonedWaits(t *testing.T) {
 
 // TestFloodOfUnreadEvents: watchers that never read are dropped, and told why.
 func TestFloodOfUnreadEvents(t *testing.T) {
+	parallel.SkipBrief(t)
 	m := serve(t, node.Limits{}, server.Limits{Watchers: 4, Body: 3 * time.Second})
 	good := m.open(m.dial())
 	good.serves(1, "x")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/server"
@@ -48,6 +49,7 @@ func TestLeavingEndsNothingThatLasts(t *testing.T) {
 // TestManyLocksOfOneSession: however many a session has had, one after the other, it is granted the next. What has become of
 // them is remembered for as long as the session lives, as few ranges of their numbers.
 func TestManyLocksOfOneSession(t *testing.T) {
+	parallel.SkipBrief(t)
 	m := serveAs(t, node.Config{Data: t.TempDir(), Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
 	admin := m.admin()
 	keeps, err := admin.Acquire(m.patience, "", client.Acquisition{Names: []string{"keeps"}})

@@ -10,6 +10,7 @@ import (
 // TestADeafLeaderLeavesNoHold: clients ask a leader that hears no other member, and it refuses requests that a client has listed in a
 // hello to another one. No name is held in the end; without the rule one is that no client knows of.
 func TestADeafLeaderLeavesNoHold(t *testing.T) {
+	manySeeds(t)
 	defer mutation.Switch("")
 	run := func(rule string, first, last uint64) (asked, refused, broken int) {
 		mutation.Switch(rule)

@@ -350,6 +350,9 @@ func often(b *book) sim.Config {
 // TestWhatAJournalDoesIsTold: the same seed is the same run, and a script of it says all that
 // journals have done.
 func TestWhatAJournalDoesIsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it plays nine runs; run without -short")
+	}
 	sharded, said := 0, map[string]bool{}
 	for seed := uint64(1); seed <= 3; seed++ {
 		var drawn, recorded, played bytes.Buffer

@@ -14,11 +14,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 )
 
 // TestBenchLeavesNothing: whatever ends a bench, its servers end with it, and its folder
 // goes.
 func TestBenchLeavesNothing(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	program := filepath.Join(build(t), name)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
@@ -63,6 +66,7 @@ func TestBenchLeavesNothing(t *testing.T) {
 
 // TestSoakInterrupted: a soak that is ended reports what there is by then, and leaves nothing.
 func TestSoakInterrupted(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	folder := t.TempDir()
 	figures := filepath.Join(t.TempDir(), "soak.json")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/realstore"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
@@ -87,6 +88,7 @@ var untilTold = []string{"--", "sh", "-c", "echo $HOLDFAST_LOCK_TOKEN ${HOLDFAST
 // TestLockStoreInTurns: processes that share nothing but a Redis have a name in turns, by claims and by
 // conditional writes. Its password is the command's only if it was before.
 func TestLockStoreInTurns(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	server := realstore.StartRedis(t, "--requirepass", "hush-hush")
 	url := strings.Replace(server.URL(), "redis://", "redis://default:hush-hush@", 1)
@@ -129,6 +131,7 @@ func TestLockStoreInTurns(t *testing.T) {
 // TestLockStoreLost: a process that does not reach its store any more has ended its command, deaf as that
 // is, before another gets the lock.
 func TestLockStoreLost(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	server := realstore.StartRedis(t)
 	folder := build(t)
@@ -157,6 +160,7 @@ func TestLockStoreLost(t *testing.T) {
 
 // TestStoreThatIsSilent: who accepts connections and says nothing is waited for no longer than asked for.
 func TestStoreThatIsSilent(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -180,6 +184,7 @@ func TestStoreThatIsSilent(t *testing.T) {
 // TestStoreWithAndWithoutMembers: the members of a cluster and a process that knows none of them have the
 // locks of one store in turns; and both members tell of what is held through either.
 func TestStoreWithAndWithoutMembers(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	url := realstore.Redis(t)
 	folder := build(t)

@@ -117,6 +117,12 @@ func TestScript(t *testing.T) {
 			bound(env, time.After(scriptLimit), func(sentence string) { t.Error(sentence) })
 			return setUp(env)
 		},
+		Condition: func(condition string) (bool, error) {
+			if condition != "brief" {
+				return false, fmt.Errorf("condition %q is none; brief is", condition)
+			}
+			return parallel.Brief(), nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":        scriptServe,
 			"serve-start":  scriptServeStart,

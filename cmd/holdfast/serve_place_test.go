@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 )
 
 // served is a `holdfast serve` that is ready.
@@ -64,6 +66,7 @@ func refusedToServe(t *testing.T, folder, says string, flags ...string) {
 // TestInsecure: an address that other machines can reach needs TLS or a word of consent,
 // which the log repeats.
 func TestInsecure(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	folder := build(t)
 	refusedToServe(t, folder, "accept the risk with --insecure", "--listen", "0.0.0.0:0")
@@ -78,6 +81,7 @@ func TestInsecure(t *testing.T) {
 // TestSocket: a member on a socket alone serves this machine's clients; its place is taken
 // by nobody while it lives, and by the next one when it was killed.
 func TestSocket(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	folder := build(t)
 	path := filepath.Join(t.TempDir(), "s")

@@ -51,3 +51,19 @@ func TestTheDefaultIsRaised(t *testing.T) {
 		}
 	}
 }
+
+// TestBriefLeavesOut: a test that is not brief is left out with -short, but not beside the race detector.
+func TestBriefLeavesOut(t *testing.T) {
+	if os.Getenv(tell) != "" {
+		parallel.SkipBrief(t)
+		return
+	}
+	for _, short := range []bool{false, true} {
+		test := exec.Command(os.Args[0], "-test.run=^TestBriefLeavesOut$", "-test.v", fmt.Sprintf("-test.short=%t", short))
+		test.Env = append(os.Environ(), tell+"=tests")
+		out, err := test.CombinedOutput()
+		if left := strings.Contains(string(out), "--- SKIP"); err != nil || left != (short && !parallel.Raced) {
+			t.Errorf("-short=%t: %v, %s", short, err, out)
+		}
+	}
+}

@@ -6,3 +6,5 @@ package parallel
 // cluster wait for nine tenths of their time: with 16, two processors are half busy, and leases of some seconds are kept.
 // Tests that start programs load a machine more.
 const atOnce, ofPrograms = 16, 10
+
+const raced = false

@@ -5,3 +5,5 @@ package parallel
 // atOnce is the number of tests beside each other where the race detector watches, and each keeps a processor busy several
 // times as long: with six, leases of some seconds are kept.
 const atOnce, ofPrograms = 6, 6
+
+const raced = true

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
@@ -73,6 +74,7 @@ const startLimit = time.Minute
 // start starts a server, which ends with the test.
 func start(t testing.TB, k kind) *Server {
 	t.Helper()
+	parallel.SkipBrief(t)
 	var errs []error
 	for range startTries {
 		s := &Server{t: t, kind: k}

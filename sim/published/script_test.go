@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/shrink"
 	"github.com/holdfast-locks/holdfast/sim/story"
@@ -28,12 +29,15 @@ const tooLong = 120
 // what the rule is for and goes as it is told, and with the rule it breaks nothing.
 func TestScripts(t *testing.T) {
 	files := map[string]bool{}
-	for _, row := range All() {
+	for i, row := range All() {
 		if !row.Scripted() {
 			continue
 		}
 		files[row.ScriptFile()] = true
-		t.Run(row.Slug(), func(t *testing.T) { testScript(t, &row) })
+		t.Run(row.Slug(), func(t *testing.T) {
+			oneInEight(t, i)
+			testScript(t, &row)
+		})
 	}
 	kept, err := filepath.Glob("scripts/*")
 	if err != nil {
@@ -107,6 +111,7 @@ func told(t *testing.T, row *Row, head string) string {
 // TestPictures: each rule that seeds find has a picture of its script, and it is what is
 // drawn now.
 func TestPictures(t *testing.T) {
+	parallel.SkipBrief(t)
 	for _, row := range All() {
 		if !row.Scripted() {
 			continue

@@ -50,6 +50,9 @@ func recorded(t testing.TB, protocol string, seed uint64, duration time.Duration
 // lost disks and pauses, fresh machines do again. That they are recorded changes nothing.
 func TestSimulatedMembersReplay(t *testing.T) {
 	for _, protocol := range []string{"central", "election", "grantor", "permission", "bakery", "consensus"} {
+		if testing.Short() && protocol != "central" && protocol != "consensus" {
+			continue
+		}
 		steps, lives, restarts := 0, 0, 0
 		for seed := uint64(1); seed <= 6; seed++ {
 			for member, text := range recorded(t, protocol, seed, 20*time.Second) {

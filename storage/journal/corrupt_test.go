@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/journal"
 )
@@ -270,6 +271,7 @@ func TestNewestLog(t *testing.T) {
 // TestBytesAfterACrash, flipped: what is read is what was written, or an error; but after a power cut a last batch that
 // rots looks like one that was cut off, and it alone.
 func TestBytesAfterACrash(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	for name, kept := range map[string]bool{"killed": true, "power cut": false} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/journal"
 )
@@ -50,6 +51,7 @@ func (f *faulty) MaybeError(op errorfs.Op) error {
 // TestDiskFails at each write: nothing more is taken, nothing more reaches the disk, and what was
 // answered is there when it is well again.
 func TestDiskFails(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	step := int64(3)
 	if testing.Short() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -25,6 +26,7 @@ func figure(t *testing.T, r *load.Result, target string, cell load.Cell, m load.
 
 // TestSpread: members in this process are measured, and cost the messages of their formulas.
 func TestSpread(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	b := bed(t)
 	targets, err := b.Targets(spreadNames(3))
@@ -108,6 +110,7 @@ func TestPlaces(t *testing.T) {
 // TestDelay: where messages take a while, a hand-off takes two of them through a coordinator,
 // and one between peers.
 func TestDelay(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	b := bed(t)
 	const delay = 20 * time.Millisecond

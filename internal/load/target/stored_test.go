@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
@@ -21,6 +22,7 @@ func kept(url string) Kept {
 // where processes want one name, they exclude each other, and the figures say how often whoever tries
 // wins, and how much of the time nobody has it.
 func TestStored(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	targets := StoredTargets([]Kept{kept("memory://")}, []string{Claims, CAS, CASKept}, []time.Duration{10 * time.Millisecond})
 	const think = 10 * time.Millisecond
