@@ -62,6 +62,9 @@ func (m *Machine) standing(now protocol.Time, c *protocol.Condition) {
 	}
 }
 
+// Unavailable is the ErrUnavailable of what an operator asks while this member is in no view that decides.
+func (m *Machine) Unavailable(now protocol.Time) error { return m.unavailable(now) }
+
 // unavailable is the ErrUnavailable of a request that no authority has decided in time: why,
 // and until when that is likely to last.
 func (m *Machine) unavailable(now protocol.Time) error {

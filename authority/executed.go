@@ -1,10 +1,11 @@
 package authority
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -118,7 +119,12 @@ func (m *Machine) forgetGone(now protocol.Time, out *protocol.Effects) {
 	for _, o := range m.holder.operations {
 		member, listed := m.view.Of(o.to.authority)
 		if m.doubted(o) && (!listed || member.Tenure.Incarnation != o.to.incarnation) {
-			m.unanswered(now, o, holdfast.ErrUnavailable, out)
+			what := "has left the view"
+			if listed {
+				what = "was started anew"
+			}
+			gone := fmt.Sprintf("%s was asked, and %s before it answered", m.askedOf(o), what)
+			m.unanswered(now, o, &lock.Unavailable{Why: gone + ofBreak(o)}, out)
 			continue
 		}
 		left = append(left, o)

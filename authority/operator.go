@@ -14,6 +14,8 @@ type operation struct {
 	call     protocol.CallID
 	fact     any // what is asked
 	ask      Ask
+	since    protocol.Time // when the operator asked
+	asked    string        // the name of the authority that was asked last; "" before
 	to       addressee     // the authority that may have executed it; zero while none may have
 	due      protocol.Time // when to ask again
 	pause    protocol.Time
@@ -51,6 +53,7 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 		m.otherCall(now, ev, out)
 		return
 	}
+	o.since = now
 	inspect, _ := ev.Fact.(*protocol.Inspect)
 	switch {
 	case inspect != nil && inspect.Here:
@@ -60,7 +63,7 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 		out.Reply(o.call, m.condition(now)) // the authority is to be this member, and knows no more
 		return
 	case !m.admitted() || m.authority != nil && !m.config.Outlives:
-		m.unanswered(now, o, holdfast.ErrUnavailable, out)
+		m.unanswered(now, o, m.whyUnanswered(now, o), out)
 		return
 	case len(h.operations) >= m.config.Operators:
 		m.unanswered(now, o, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
@@ -140,6 +143,7 @@ func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects
 			o.to = addressee{m.reign.Authority, member.Tenure.Incarnation, m.reign.Version}
 		}
 		m.expect(now)
+		o.asked = m.view.Name(m.reign.Authority)
 		ask.Stamp = m.stamp()
 		m.toAuthority(ask, out)
 	}
@@ -157,6 +161,9 @@ func (m *Machine) unanswered(now protocol.Time, o *operation, err error, out *pr
 		condition := m.condition(now)
 		if condition.Why == "" {
 			condition.State, condition.Why = protocol.Unavailable, "the "+m.config.Title+" does not answer"
+			if o.asked != "" {
+				condition.Why = fmt.Sprintf("the %s, %s, does not answer", m.config.Title, o.asked)
+			}
 		}
 		out.Reply(o.call, condition)
 	default:
@@ -164,12 +171,52 @@ func (m *Machine) unanswered(now protocol.Time, o *operation, err error, out *pr
 	}
 }
 
+// whyUnanswered is the ErrUnavailable of a call that no authority has answered: which one was asked, for how long, what stands
+// against it, and what has become of a Break.
+func (m *Machine) whyUnanswered(now protocol.Time, o *operation) error {
+	why := &lock.Unavailable{}
+	why.Why, why.Left = lock.WhyUnavailable(m.unavailable(now))
+	switch waited := now - o.since; {
+	case o.asked != "" && o.deadline <= now:
+		why.Why, why.Left = fmt.Sprintf("%s has not answered for %v", m.askedOf(o), waited), 0
+	case o.asked != "":
+		stands := protocol.Condition{}
+		m.standing(now, &stands)
+		if why.Why = m.askedOf(o) + " was asked, and can answer no more"; stands.Why != "" {
+			why.Why += ": " + stands.Why
+		}
+	case waited > 0:
+		why.Why += fmt.Sprintf("; that was waited for %v", waited)
+	}
+	why.Why += ofBreak(o)
+	return why
+}
+
+// askedOf names the authority that was asked.
+func (m *Machine) askedOf(o *operation) string {
+	if m.doubted(o) {
+		return fmt.Sprintf("%s, which was the %s,", o.asked, m.config.Title)
+	}
+	return fmt.Sprintf("the %s, %s,", m.config.Title, o.asked)
+}
+
+// ofBreak says of a Break that was not answered whether it may have been executed; "" for any other call.
+func ofBreak(o *operation) string {
+	switch {
+	case o.ask.Kind != AskBreak:
+		return ""
+	case o.to.authority == 0:
+		return "; nothing was broken"
+	}
+	return "; the break may have been executed nevertheless: look who holds the lock before it is broken again"
+}
+
 // endOperations answers what is under way when its authority is none any more.
 func (m *Machine) endOperations(now protocol.Time, out *protocol.Effects) {
 	operations := m.holder.operations
 	m.holder.operations = nil
 	for _, o := range operations {
-		m.unanswered(now, o, holdfast.ErrUnavailable, out)
+		m.unanswered(now, o, m.whyUnanswered(now, o), out)
 	}
 }
 
@@ -184,7 +231,7 @@ func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
 	m.holder.operations = nil
 	for _, o := range operations {
 		again := newOperation(o.call, o.fact)
-		again.ask.Number, again.deadline, again.to = o.ask.Number, o.deadline, o.to
+		again.ask.Number, again.since, again.deadline, again.asked, again.to = o.ask.Number, o.since, o.deadline, o.asked, o.to
 		switch {
 		case m.doubted(again):
 			again.due, again.pause = o.due, o.pause
@@ -209,7 +256,7 @@ func (m *Machine) operationsTick(now protocol.Time, out *protocol.Effects) {
 			waiting = append(waiting, o)
 			continue
 		}
-		m.unanswered(now, o, holdfast.ErrUnavailable, out)
+		m.unanswered(now, o, m.whyUnanswered(now, o), out)
 	}
 	h.operations = waiting
 	for _, o := range waiting {

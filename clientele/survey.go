@@ -30,6 +30,7 @@ func NewSurvey[R Own](clients *Clients[R]) *Survey[R] {
 type operation struct {
 	call     protocol.CallID
 	fact     any
+	since    protocol.Time // when the operator asked
 	deadline protocol.Time
 	due      protocol.Time
 	pause    protocol.Time
@@ -80,10 +81,11 @@ func (s *Survey[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.
 	if o == nil {
 		return false
 	}
+	o.since = now
 	config := &s.clients.config
 	switch {
 	case !s.standing.Admitted():
-		s.unanswered(now, o, holdfast.ErrUnavailable, out)
+		s.unanswered(now, o, s.whyUnanswered(now, o), out)
 		return true
 	case len(s.calls) >= config.Operators && !s.standing.Alone():
 		s.unanswered(now, o, &holdfast.LimitError{Limit: "operators", Value: int64(config.Operators)}, out)
@@ -287,7 +289,7 @@ func (s *Survey[R]) Tick(now protocol.Time, out *protocol.Effects) {
 		switch {
 		case o.deadline <= now:
 			s.calls = slices.DeleteFunc(s.calls, func(other *operation) bool { return other == o })
-			s.unanswered(now, o, holdfast.ErrUnavailable, out)
+			s.unanswered(now, o, s.whyUnanswered(now, o), out)
 		case o.due <= now && s.standing.Admitted():
 			s.sendAsks(now, o, out)
 		case o.due <= now:
@@ -309,8 +311,45 @@ func (s *Survey[R]) End(now protocol.Time, out *protocol.Effects) {
 	calls := s.calls
 	s.calls = nil
 	for _, o := range calls {
-		s.unanswered(now, o, holdfast.ErrUnavailable, out)
+		s.unanswered(now, o, s.whyUnanswered(now, o), out)
 	}
+}
+
+// whyUnanswered is the ErrUnavailable of a call that not all members have answered: who has not, for how long, what stands
+// against it, and what has become of a Break.
+func (s *Survey[R]) whyUnanswered(now protocol.Time, o *operation) error {
+	why := &lock.Unavailable{}
+	why.Why, why.Left = lock.WhyUnavailable(s.Own(now).Unavailable(now, "this member is in no view"))
+	silent := s.silent(o)
+	switch {
+	case len(silent) > 0 && o.deadline <= now:
+		why.Why, why.Left = fmt.Sprintf("no answer from %s for %v", protocol.Phrase(silent), now-o.since), 0
+	case len(silent) > 0:
+		why.Why += ", and " + protocol.Phrase(silent) + " had not answered before"
+	}
+	if _, breaks := o.fact.(*protocol.Break); breaks {
+		why.Why += broken(o, silent)
+	}
+	return why
+}
+
+// silent names the members that have not answered.
+func (s *Survey[R]) silent(o *operation) (names []string) {
+	for _, q := range o.missing {
+		names = append(names, s.standing.View.Name(q.peer))
+	}
+	return names
+}
+
+// broken says what has become of a Break that not all members have answered.
+func broken(o *operation, silent []string) string {
+	switch {
+	case len(silent) == 0:
+		return "; nothing was broken"
+	case len(o.grants) > 0:
+		return fmt.Sprintf("; holders that were told to stop: %d, and others may have been told, too: look who holds the lock before it is broken again", len(o.grants))
+	}
+	return "; the break may have been executed nevertheless: look who holds the lock before it is broken again"
 }
 
 // unanswered answers a call that not everybody has answered. A Break may have been done where

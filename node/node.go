@@ -421,7 +421,11 @@ func (n *Node) Break(ctx context.Context, space, name, reason string) error {
 		err = reply.Result.(*protocol.Broken).Err
 	}
 	if err != nil {
-		return l.fail("break", name, n.driver.Explain(closedOr(err), n.called))
+		err = n.driver.Explain(closedOr(err), n.called)
+		if self, failure := n.Who(ctx); failure == nil {
+			err = self.Unavailable(n.driver.Now(), err)
+		}
+		return l.fail("break", name, err)
 	}
 	return nil
 }

@@ -3,8 +3,10 @@ package node_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,5 +117,28 @@ func TestRefusalsWithoutAQuorum(t *testing.T) {
 				t.Errorf("refused with %v, want who is missing, and since when", err)
 			}
 		})
+	}
+}
+
+// TestBreakInNoView: who breaks a lock at a member that is in no view is told why nothing was broken.
+func TestBreakInNoView(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	join := []string{"unix://" + filepath.Join(folder, "a"), "unix://" + filepath.Join(folder, "b"), "unix://" + filepath.Join(folder, "c")}
+	for _, protocol := range []string{"central", "permission"} {
+		n, err := node.Start(t.Context(), node.Config{
+			Name: "a", Listen: join[0], Join: join, Expect: 3, Spaces: []node.Space{{Name: "default", Protocol: protocol}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = n.Break(bounded(t), "default", "x", "test")
+		var unavailable *holdfast.UnavailableError
+		if !errors.As(err, &unavailable) || !strings.Contains(unavailable.Why, "there is no view yet; nothing was broken; this member is joining: ") {
+			t.Errorf("%s: %v", protocol, err)
+		}
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

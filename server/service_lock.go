@@ -42,7 +42,7 @@ func (s *service) list(ctx context.Context, in listInput) (answer wire.Locks, er
 	paper := s.paper()
 	for l, err := range s.names(ctx, space, protocol.Scan{After: in.After, Prefix: in.Prefix, Limit: in.Limit + 1, Stale: in.Stale}) {
 		if err != nil {
-			return answer, failed("list", space.Name, "", err)
+			return answer, failed("list", space.Name, "", s.whyUnavailable(err))
 		}
 		if len(answer.Locks) == in.Limit {
 			answer.Next = answer.Locks[in.Limit-1].Name
@@ -101,7 +101,7 @@ func (s *service) show(spaceName, name string, stale bool) (answer wire.Lock, er
 	}
 	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name, Stale: stale})
 	if err != nil {
-		return answer, failed("show", space.Name, name, err)
+		return answer, failed("show", space.Name, name, s.whyUnavailable(err))
 	}
 	return s.lockDocument(s.paper(), space, *shown), nil
 }
@@ -200,7 +200,7 @@ func (s *service) breakLock(in breakInput) (answer wire.Broken, err error) {
 		err = s.driver.Explain(broken.Err, view.Name)
 	}
 	if err != nil {
-		return answer, failed("break", space.Name, in.Name, err)
+		return answer, failed("break", space.Name, in.Name, s.whyUnavailable(err))
 	}
 	paper := s.paper()
 	for _, g := range broken.Grants {

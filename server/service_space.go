@@ -72,7 +72,7 @@ func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done 
 		err = fmt.Errorf("%w: no answer within %v; it may be done nevertheless", holdfast.ErrUnavailable, s.limits.LongPoll)
 		return failed(op, space.Name, "", err)
 	case err != nil:
-		return failed(op, space.Name, "", err)
+		return failed(op, space.Name, "", s.whyUnavailable(err))
 	}
 	if done == "" {
 		return nil

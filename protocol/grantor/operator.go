@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -13,8 +14,10 @@ type transfer struct {
 	call     protocol.CallID
 	to       protocol.ID
 	number   uint64 // of the Invite; 0 where it is this member
-	heir     bool   // no operator asks for it: this member leaves
-	placed   bool   // no operator asks for it: the other one locks most
+	name     string // of the member
+	since    protocol.Time
+	heir     bool // no operator asks for it: this member leaves
+	placed   bool // no operator asks for it: the other one locks most
 	due      protocol.Time
 	pause    protocol.Time
 	deadline protocol.Time
@@ -44,11 +47,11 @@ func (m *Machine) onCall(now protocol.Time, ev protocol.Event, out *protocol.Eff
 
 // onTransfer begins to make a member the grantor.
 func (m *Machine) onTransfer(now protocol.Time, call protocol.CallID, to protocol.ID, out *protocol.Effects) {
-	t := &transfer{call: call, to: to, due: protocol.Never, deadline: now + patienceOfTransfer*m.config.Patience}
+	t := &transfer{call: call, to: to, since: now, due: protocol.Never, deadline: now + patienceOfTransfer*m.config.Patience}
 	_, listed := m.placeOf(to)
 	switch {
 	case !m.admitted():
-		m.endTransfer(now, t, holdfast.ErrUnavailable, out)
+		m.endTransfer(now, t, m.part.Unavailable(now), out)
 		return
 	case to == m.self && m.part.Closed():
 		m.endTransfer(now, t, m.closedAt(m.self), out)
@@ -63,6 +66,7 @@ func (m *Machine) onTransfer(now protocol.Time, call protocol.CallID, to protoco
 		m.endTransfer(now, t, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
 		return
 	}
+	t.name = m.view.Name(to)
 	if to != m.self {
 		m.invite(now, t, out)
 		return
@@ -189,6 +193,14 @@ func (m *Machine) settleInvitations(now protocol.Time, out *protocol.Effects) {
 	})
 }
 
+// unanswered is the ErrUnavailable of a transfer that has come to nothing as far as this member knows.
+func (t *transfer) unanswered(now protocol.Time, listed bool) error {
+	if !listed {
+		return &lock.Unavailable{Why: t.name + " was asked to become the grantor, and has left the view before it was"}
+	}
+	return &lock.Unavailable{Why: fmt.Sprintf("%s was asked to become the grantor, and has not said for %v that it is: it may become it nevertheless, so look at the status before another member is asked", t.name, now-t.since)}
+}
+
 func (m *Machine) operatorsWake() protocol.Time {
 	at := protocol.Never
 	for _, t := range m.transfers {
@@ -202,7 +214,7 @@ func (m *Machine) operatorsTick(now protocol.Time, out *protocol.Effects) {
 		_, listed := m.placeOf(t.to)
 		switch {
 		case t.deadline <= now || !listed:
-			m.endTransfer(now, t, fmt.Errorf("%w: the member has not become the grantor in time", holdfast.ErrUnavailable), out)
+			m.endTransfer(now, t, t.unanswered(now, listed), out)
 			return true
 		case t.due <= now && m.admitted():
 			m.sendInvite(now, t, out)
