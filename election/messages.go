@@ -37,6 +37,9 @@ type (
 		Terms    []string // what it was configured with that all members must agree on
 		// Leaving says that the sender leads nobody: it leaves, or its cell cannot be written.
 		Leaving bool
+		// Wait is how long a coordinator gives no places, because it waits until what was promised before it has run out; 0
+		// where it does not wait, and from any other member. It decides nothing: it is for people.
+		Wait time.Duration
 	}
 
 	// Election asks for a promise: ELECTION.

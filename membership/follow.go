@@ -162,7 +162,7 @@ func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
 		return
 	}
 	m.coordinator, m.heard, m.followed, m.doubted = from, now, true, false
-	m.deferred, m.hears, m.putOff = 0, nil, ""
+	m.deferred, m.hears, m.putOff, m.applied, m.placesFrom = 0, nil, "", false, 0
 	m.trips.end(m.enough())
 	m.abandon()
 }

@@ -37,7 +37,7 @@ func plausible(msg any) bool {
 	case Resign:
 		return possible(msg.Epoch)
 	case election.StatusAnswer:
-		return possible(msg.Promised) && possibleMember(&msg.Self) && plausibleView(msg.View)
+		return possible(msg.Promised) && possibleMember(&msg.Self) && plausibleView(msg.View) && lasting(msg.Wait)
 	case election.Election:
 		return possible(msg.Epoch) && plausibleView(msg.View)
 	case election.Promise:

@@ -28,6 +28,8 @@ type search struct {
 	hears       []protocol.ID // who has answered the latest survey
 	trips       trips         // how long answers take
 	putOff      string        // whom this member has to hear before it gets a place; "" where nobody says so
+	applied     bool          // it has asked a coordinator for a place, after the latest survey
+	placesFrom  protocol.Time // when the coordinator is expected to give places, where it has said that it waits; 0 where it has not
 }
 
 // content reports whether somebody leads this member: there is nothing to look for.
@@ -144,6 +146,9 @@ func (m *Machine) answer(now protocol.Time, ask uint64, asker protocol.ID) elect
 	}
 	if m.leased {
 		a.Lease = m.lease.Member - now
+	}
+	if r := m.reign; r != nil && r.installed && !r.served {
+		a.Wait = max(0, r.grantFrom-now)
 	}
 	if a.Status == election.Halted && (m.ballot != nil || m.candidate != m.self) {
 		a.Candidate = m.candidate
@@ -267,9 +272,12 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 	verdict := survey.Judge(m.rules)
 	rank := m.rank(verdict.Newest)
 	m.survey = nil
-	m.hears = nil
+	m.hears, m.applied, m.placesFrom = nil, false, 0
 	for _, a := range survey.Answers {
 		m.hears = append(m.hears, a.Self.ID)
+		if a.Wait > 0 {
+			m.placesFrom = max(m.placesFrom, now+a.Wait)
+		}
 	}
 	yields := verdict.Decision == election.Yield && m.deferred < 2
 	if m.outvoted(survey, out) {
@@ -280,6 +288,7 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 		m.leaveBehind(now, survey)
 	case verdict.Decision == election.Stay && verdict.Well != nil:
 		m.join(now, verdict.Well.Address, out)
+		m.applied = true
 		m.backOff(now, rank)
 	case verdict.Decision == election.Stay, m.dissents() && slices.ContainsFunc(survey.Silent(), m.rules.Founder):
 		m.backOff(now, rank)

@@ -151,7 +151,8 @@ func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 	case m.exit != nil:
 		return Leaving, "it was asked to leave", protocol.Never
 	case m.reign == nil && (!m.followed || !listed || place.Tenure != m.lease.Tenure):
-		return Joining, m.whyJoining(now), protocol.Never
+		why, until := m.whyJoining(now)
+		return Joining, why, until
 	case m.reign != nil && !m.reign.installed, m.reign == nil && !m.cell.Accepted.Installed:
 		return Recovering, "the view is not installed yet", protocol.Never
 	case m.reign != nil && now < m.reign.grantFrom:
@@ -162,23 +163,26 @@ func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 	return Present, "", protocol.Never
 }
 
-func (m *Machine) whyJoining(now protocol.Time) string {
+// whyJoining says why this member has no place, and until when where that is known.
+func (m *Machine) whyJoining(now protocol.Time) (why string, until protocol.Time) {
 	switch {
 	case m.unfit:
-		return "it cannot take part"
+		return "it cannot take part", protocol.Never
 	case m.status() == election.Halted:
-		return "an election is under way"
+		return "an election is under way", protocol.Never
 	case m.putOff != "":
-		return fmt.Sprintf("it and member %s do not hear each other, and a space needs that they do: mend their link", m.putOff)
+		return fmt.Sprintf("it and member %s do not hear each other, and a space needs that they do: mend their link", m.putOff), protocol.Never
+	case now < m.placesFrom && m.reign == nil:
+		return "its coordinator gives no places before what was promised under an earlier authority has run out", m.placesFrom
 	case m.dissents() && m.config.Founder:
 		theirs, ours := firstDifference(m.cell.Accepted.Terms, m.terms)
-		return fmt.Sprintf("waiting for every founder to agree on %q in the place of %q", ours, theirs)
+		return fmt.Sprintf("waiting for every founder to agree on %q in the place of %q", ours, theirs), protocol.Never
 	case m.cell.Accepted == nil && m.config.Founder:
-		return "the first view needs every voter: " + m.awaited(now)
-	case m.cell.Accepted == nil:
-		return "waiting to be admitted"
+		return "the first view needs every voter: " + m.awaited(now), protocol.Never
+	case m.cell.Accepted == nil, m.applied && m.reign == nil:
+		return "waiting to be admitted", protocol.Never
 	}
-	return "no coordinator is known that a quorum follows"
+	return "no coordinator is known that a quorum follows", protocol.Never
 }
 
 // whatStales says what follows from a cell that cannot be written.

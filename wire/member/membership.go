@@ -85,6 +85,7 @@ func (c *coder) statusAnswer(v *election.StatusAnswer) {
 	c.texts(&v.Founders)
 	c.texts(&v.Terms)
 	c.truth(&v.Leaving)
+	c.span(&v.Wait)
 }
 
 func (c *coder) election(v *election.Election) {
