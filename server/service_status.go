@@ -98,11 +98,25 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 	for _, id := range condition.Authority {
 		document.Authority = append(document.Authority, name(id))
 	}
-	if condition.State != protocol.Ready && condition.Until != 0 {
-		document.Until = s.wallOrNone(condition.Until)
+	if until := lastsUntil(condition, self); until != protocol.Never {
+		document.Until = s.wall(until)
 	}
 	document.Needs, document.Indispensable, err = s.needs(&view, space, self)
 	return document, err
+}
+
+// lastsUntil is when the state of a space that cannot grant is expected to end: as the space says, or else as its member says that
+// has no place in the view; Never where neither knows, and where the space can grant.
+func lastsUntil(condition *protocol.Condition, self *membership.Self) protocol.Time {
+	switch {
+	case condition.State == protocol.Ready:
+		return protocol.Never
+	case condition.Until != 0 && condition.Until != protocol.Never:
+		return condition.Until
+	case self != nil && self.State == membership.Joining:
+		return self.Until
+	}
+	return protocol.Never
 }
 
 // closedAt names the members at which the space is closed: this one by its own word, the others by
@@ -152,7 +166,11 @@ func (s *service) unready() (lines []string) {
 	}
 	self := s.self()
 	if self != nil && self.Why != "" && (len(lines) > 0 || isStale(self)) {
-		lines = append(lines, fmt.Sprintf("this member is %v: %s", self.State, self.Why))
+		line := fmt.Sprintf("this member is %v: %s", self.State, self.Why)
+		if self.State == membership.Joining && self.Until != protocol.Never {
+			line += ", until " + wire.At(s.driver.Wall(self.Until)).String()
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -172,8 +190,8 @@ func (s *service) conditionText(space *Space, condition *protocol.Condition) str
 	if why != "" {
 		text += ": " + why
 	}
-	if condition.State != protocol.Ready && condition.Until != 0 && condition.Until != protocol.Never {
-		text += ", until " + wire.At(s.driver.Wall(condition.Until)).String()
+	if until := lastsUntil(condition, nil); until != protocol.Never {
+		text += ", until " + wire.At(s.driver.Wall(until)).String()
 	}
 	return text
 }
@@ -187,9 +205,13 @@ func (s *service) retryAfter(spaceName string) int {
 		return 1
 	}
 	condition, err := askBriefly[*protocol.Condition](s, space.Port, &protocol.Inspect{})
-	if err != nil || condition.State == protocol.Ready || condition.Until == protocol.Never {
+	if err != nil {
 		return 1
 	}
-	left := min(most, condition.Until-s.now())
+	until := lastsUntil(condition, nil)
+	if until == protocol.Never {
+		return 1
+	}
+	left := min(most, until-s.now())
 	return max(1, int((left+time.Second-1)/time.Second))
 }
