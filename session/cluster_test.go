@@ -77,6 +77,7 @@ type scripted struct {
 	lease   protocol.Lease
 	horizon protocol.Horizon
 	need    protocol.NeedHorizon
+	pledged time.Duration // how far beyond the lease others wait for this member's clients at least
 }
 
 func (m *scripted) Wake() protocol.Time { return protocol.Never }
@@ -87,6 +88,7 @@ func (m *scripted) Step(now protocol.Time, ev protocol.Event, out *protocol.Effe
 		m.obey(now, fact, out)
 	case *protocol.NeedHorizon:
 		m.need = *fact
+		m.pledged = min(m.pledged, fact.Want)
 		if fact.Want > m.horizon.Confirmed {
 			out.Note(wants(*fact))
 			return
@@ -114,6 +116,7 @@ func (m *scripted) obey(now protocol.Time, order order, out *protocol.Effects) {
 }
 
 func (m *scripted) answer(confirmed time.Duration, out *protocol.Effects) {
+	m.pledged = max(m.pledged, confirmed)
 	m.horizon = protocol.Horizon{Confirmed: confirmed, Clients: m.need.Clients, Answer: true}
 	raised := m.horizon
 	out.Raise(&raised)

@@ -36,7 +36,7 @@ func (m *Desk) whyCut(p *presence, asked time.Duration) Cut {
 		return Uncut
 	case p.lasting != nil && p.lasting.ttl < wanted:
 		return CutByEnrolment
-	case m.horizon.Confirmed < m.reachOf(wanted).Span():
+	case m.horizon.Confirmed < m.reachOf(p, wanted).Span():
 		return CutByHorizon
 	case wanted < asked:
 		return CutByLimit

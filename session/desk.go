@@ -142,13 +142,15 @@ type Desk struct {
 	expiry     expiryQueue
 	revokedDue expiryQueue
 
-	lease   *protocol.Lease // nil before the first view
-	horizon protocol.Horizon
-	asked   *protocol.NeedHorizon           // the wish under way, or nil
-	answers uint64                          // how often a horizon was raised
-	reaches [int(protocol.MaxReach) + 1]int // how many sessions, and beliefs, need which horizon
-	parked  []parkedCall                    // answers that wait for the horizon
-	beliefs beliefs                         // of clients whose sessions have ended before their deadlines
+	lease    *protocol.Lease // nil before the first view
+	horizon  protocol.Horizon
+	asked    *protocol.NeedHorizon           // the wish under way, or nil
+	answers  uint64                          // how often a horizon was raised
+	reaches  [int(protocol.MaxReach) + 1]int // how many sessions, and beliefs, need which horizon
+	parked   []parkedCall                    // answers that wait for the horizon
+	entering []*presence                     // have requests that wait until others know how long to wait for them
+	entryDue protocol.Time                   // when one of those may go on, or gives up
+	beliefs  beliefs                         // of clients whose sessions have ended before their deadlines
 
 	questions uint64 // how many the desk itself has asked of lasting spaces
 	heard     []answer
@@ -172,19 +174,23 @@ type Desk struct {
 
 // presence is one session.
 type presence struct {
-	id       lock.SessionID
-	secret   Secret
-	sort     Sort
-	client   string
-	owner    string         // the identity that has opened it; "" where there is none
-	ttl      time.Duration  // wanted
-	far      protocol.Reach // how far beyond the lease its client believes
-	farUntil protocol.Time  // until when
-	counted  bool           // something was promised to it
-	expires  protocol.Time  // when it is taken for expired
-	sink     uint64         // where it can be reached; 0 nowhere
-	attached lock.Attachments
-	former   protocol.Time // until when a client that it was taken over from may believe in what it holds
+	id        lock.SessionID
+	secret    Secret
+	sort      Sort
+	client    string
+	owner     string         // the identity that has opened it; "" where there is none
+	ttl       time.Duration  // wanted
+	far       protocol.Reach // how far beyond the lease its client believes
+	farUntil  protocol.Time  // until when
+	next      protocol.Reach // how far it was promised less than far meanwhile,
+	nextUntil protocol.Time  // and until when
+	entered   bool           // what it was promised is within far, so that it may ask for what ends with this member
+	entries   []*entry       // that wait until it is
+	counted   bool           // something was promised to it
+	expires   protocol.Time  // when it is taken for expired
+	sink      uint64         // where it can be reached; 0 nowhere
+	attached  lock.Attachments
+	former    protocol.Time // until when a client that it was taken over from may believe in what it holds
 	// inherited has what such clients hold in spaces that end with this member; given, what the later client has given up
 	// of what it has inherited, and is done when those believe no longer.
 	inherited map[recallKey]bool
@@ -232,6 +238,7 @@ func NewDesk(c Config, inner protocol.Machine) (*Desk, error) {
 		config:     c,
 		inner:      inner,
 		wake:       protocol.Never,
+		entryDue:   protocol.Never,
 		lastNumber: c.Incarnation << 32,
 		sessions:   map[lock.SessionID]*presence{},
 		superseded: map[uint64]bool{},
@@ -279,6 +286,9 @@ func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
 	if len(m.takings) > 0 {
 		m.concludeTakings(now, out)
 	}
+	if len(m.entering) > 0 {
+		m.admit(now, out)
+	}
 	if m.closing.stage != serving {
 		m.concludeClosing(now, out)
 	}
@@ -288,7 +298,7 @@ func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
 // settle notes when to be woken, once a step: the driver asks after it, and the next
 // step before it does anything.
 func (m *Desk) settle() {
-	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.beatDue.First(), m.closing.wake())
+	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.beatDue.First(), m.entryDue, m.closing.wake())
 }
 
 // tick does what time has decided, and where it may judges which sessions have ended.
@@ -363,6 +373,9 @@ func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request,
 	if r.Arrived == 0 {
 		r.Arrived = now
 	}
+	if m.enters(now, p, ev, r, out) {
+		return
+	}
 	if p.sort != Local {
 		r.Belief = m.stretch(p.ttl)
 	}
@@ -392,20 +405,6 @@ func (m *Desk) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, r
 // resumed its session, or it was dismissed.
 func (m *Desk) isSuperseded(sink uint64) bool {
 	return len(m.superseded) > 0 && m.superseded[sink]
-}
-
-// refuseUnknown says that a session has ended. One that was dismissed has not, and its client asks again elsewhere.
-func (m *Desk) refuseUnknown(call protocol.CallID, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
-	if !m.isSuperseded(call.Sink) {
-		m.refuse(call, s, request, name, ErrUnknown, out)
-	}
-}
-
-// It is kept out of line: what it builds is large, and it is rare.
-//
-//go:noinline
-func (m *Desk) refuse(call protocol.CallID, s lock.SessionID, request uint64, name string, err error, out *protocol.Effects) {
-	out.Decide(call, &lock.Decision{Kind: lock.Refused, Session: s, Request: request, Name: name, Err: err})
 }
 
 // alive returns the session if it has not expired. Step has ended those whose time

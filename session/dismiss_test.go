@@ -140,13 +140,16 @@ func TestDismissedBehindTheHandOver(t *testing.T) {
 }
 
 // TestBackAfterALapse: a session outlasts the lease of its member, and may come back to it. However often it does, its client
-// counts once among those who may believe.
+// counts once among those who may believe, as long as it may believe in something that has ended with the lease.
 func TestBackAfterALapse(t *testing.T) {
 	d := newLasting(t, 7)
-	call := d.ask(1, protocol.Below, &session.Open{Sort: session.Stream, TTL: 8 * time.Second, Identity: "i"})
-	d.order(order{word: "horizon", span: 16 * time.Second})
-	s := answered[*session.Opened](d, call)
+	s := d.open(1, session.Stream, 8*time.Second)
 	d.lock(1, vaultPort, s.ID, 1, "a")
+	d.lock(1, shelfPort, s.ID, 2, "b")
+	d.order(order{word: "horizon", span: 16 * time.Second})
+	if d.shelf.held(s.ID) != 1 {
+		t.Fatal("it holds nothing in memory")
+	}
 	for sink := uint64(1); sink < 4; sink++ {
 		d.order(order{word: "lapse"})
 		if e := d.dismissed(sink); e == nil || d.expired(sink) != nil {
@@ -161,12 +164,15 @@ func TestBackAfterALapse(t *testing.T) {
 		if r := answered[*session.Renewed](d, d.ask(sink+1, protocol.Below, resume)); r == nil || r.Err != nil || d.vault.held(s.ID) != 1 {
 			t.Fatalf("it comes back, and is told %+v", r)
 		}
+		if d.lock(sink+1, shelfPort, s.ID, 2+sink, "b"); d.shelf.held(s.ID) != 1 {
+			t.Fatal("it holds nothing in memory")
+		}
 	}
 	d.order(order{word: "lapse"})
 	d.order(order{word: "lease", span: 24 * time.Hour})
 	asked := len(d.notes)
 	d.at(d.now + stretched(8*time.Second))
-	d.ask(5, protocol.Below, &session.Open{Sort: session.Stream, TTL: 8 * time.Second, Identity: "i"})
+	d.lock(5, shelfPort, d.open(5, session.Stream, 8*time.Second).ID, 1, "c")
 	if len(d.notes) == asked {
 		t.Error("nobody believes any more, and the horizon has not sunk")
 	}

@@ -59,8 +59,37 @@
 //	this member serves it no longer ──► Dismiss    its client ends it ──► EndSession
 //
 // Where all spaces last, the lease of this member bounds nothing: a member that has lost its place in the view promises as
-// before, until its lease is over and it sends its clients elsewhere. They have all of their ttl then to go there. Where others
-// do not, what its client is promised ends with the lease, of the lasting spaces, too: a session has one deadline.
+// before, until its lease is over and it sends its clients elsewhere. They have all of their ttl then to go there.
+//
+// # Spaces of both sorts
+//
+// A member may have spaces that end with it, in memory, beside lasting ones. A session has one deadline for all that it has. When
+// the member is lost, others wait with its names in memory until its clients believe in none of those any more: for the lease,
+// and for the horizon beyond it. So the rule is
+//
+//	while a session has something in a space that ends with this member, its deadline is within the lease and the confirmed
+//	horizon, and the horizon does not sink below that before the deadline
+//
+// and a session that has something in lasting spaces alone is promised its ttl, whatever the lease, and counts for no horizon: a
+// lost member that has promised only such sessions costs the names in memory nothing beyond the lease.
+//
+//	asks for its first thing in memory ──► waits, unless its deadline is within lease and horizon
+//	           the horizon is confirmed, or the deadline has come near enough ──► counted until the deadline; goes on
+//	a renewal, while it waits or has something in memory ──► bound by lease and horizon, and counted
+//	a renewal, when no space in memory has anything of it ──► its ttl; what was counted counts until its own deadline
+//
+// It is safe. A client believes in a name in memory from the grant on at most. The request was passed on after all earlier promises
+// were within lease and horizon, and counted. A promise between that and the end of the hold is bound, because the spaces say
+// that they have something of the session. One after the end tells the client nothing about that name: it has given the name up
+// before, its own clock has ended the hold, or it hears of the loss before the answer or in it. What it was promised before and may
+// believe still, not having heard, stays counted. The lease itself only grows until it lapses; then the session ends, and
+// what is counted becomes a belief.
+//
+// Where the horizon cannot be had, as while a voter is missing that has to record a longer one than ever before, renewals of a session
+// that waits are cut to what there is, and say so (CutByHorizon). Its request goes on when the longer promise has passed. One that
+// does not want to wait for that is refused, with the reason and how long it lasts. A request that waits here is told
+// of as one that waits in its space: it ends with its session, at its wait limit and by a Cancel; one that came over a stream which
+// is gone is forgotten, since its client asks again.
 //
 // What its client is promised is never more than the ttl that it is enrolled for, from when the Beat was stepped, which is no
 // earlier than the client's sending: that is what the space keeps, whatever becomes of this member. A beat

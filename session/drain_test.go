@@ -87,6 +87,7 @@ type town struct {
 	now     protocol.Time
 	members []*resident
 	space   func(self protocol.ID) (protocol.Machine, error)
+	lasting bool // members have a second space, at vaultPort, which outlasts them
 	due     []due
 	serial  uint64
 }
@@ -124,7 +125,12 @@ func coordinated(self protocol.ID) (protocol.Machine, error) {
 }
 
 func newTown(t *testing.T, size int, space func(self protocol.ID) (protocol.Machine, error)) *town {
-	w := &town{t: t, space: space}
+	return newTownOf(t, size, &town{space: space})
+}
+
+// newTownOf starts the members of a town.
+func newTownOf(t *testing.T, size int, w *town) *town {
+	w.t = t
 	for i := range size {
 		w.members = append(w.members, &resident{number: i, address: address(i)})
 	}
@@ -152,7 +158,7 @@ func (w *town) begin(m *resident) {
 	}
 	random := rand.New(rand.NewPCG(uint64(m.number), 7+cell.Incarnation))
 	below, err := membership.New(membership.Config{
-		Name: m.address[:1], Address: m.address, Founders: addresses, Founder: true, Kept: true, Cell: cell, Serves: true, Spaces: 1,
+		Name: m.address[:1], Address: m.address, Founders: addresses, Founder: true, Kept: true, Cell: cell, Serves: true, Spaces: w.spaces(),
 		Lease: drainLease, Wall: (membership.Origin+1000)*time.Second + w.now, Rand: random,
 	})
 	if err != nil {
@@ -163,15 +169,29 @@ func (w *town) begin(m *resident) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m.desk, err = session.NewDesk(session.Config{
-		Member: self.ID, Incarnation: self.Incarnation, Rand: random, Spaces: 1, Lease: drainLease, TTL: drainLease,
-	}, protocol.Stack(below, space))
+	c := session.Config{Member: self.ID, Incarnation: self.Incarnation, Rand: random, Spaces: w.spaces(), Lease: drainLease, TTL: drainLease}
+	spaces := []protocol.Machine{space}
+	if w.lasting {
+		c.Lasting = []protocol.Port{vaultPort}
+		vault := newVault(w.t)
+		vault.confirms = true
+		spaces = append(spaces, vault)
+	}
+	m.desk, err = session.NewDesk(c, protocol.Stack(below, spaces...))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	m.id, m.born, m.view, m.dead = self.ID, w.now, nil, false
 	m.asked, m.clients = map[protocol.CallID]func(any){}, map[uint64]*patron{}
 	w.step(m, protocol.Event{Kind: protocol.Start})
+}
+
+// spaces is how many a member has.
+func (w *town) spaces() int {
+	if w.lasting {
+		return 2
+	}
+	return 1
 }
 
 // run lets time pass.
@@ -363,8 +383,10 @@ func (c *patron) renewed(sent protocol.Time, renewed *session.Renewed) {
 // request is the id of the one request that a patron makes.
 const request = 1
 
-func (c *patron) acquire(name string) {
-	c.step(&lock.Request{Session: c.id, ID: request, Name: name, Arrived: c.town.now - c.member.born, WaitEnd: lock.Never})
+func (c *patron) acquire(name string) { c.acquireAt(1, name) }
+
+func (c *patron) acquireAt(port protocol.Port, name string) {
+	c.stepAt(port, &lock.Request{Session: c.id, ID: request, Name: name, Arrived: c.town.now - c.member.born, WaitEnd: lock.Never})
 }
 
 // release gives up what it holds, and may be sent away for it.
@@ -376,9 +398,11 @@ func (c *patron) release(name string) {
 	c.step(&protocol.Release{Session: c.id, Name: name, Request: request})
 }
 
-func (c *patron) step(fact any) {
+func (c *patron) step(fact any) { c.stepAt(1, fact) }
+
+func (c *patron) stepAt(port protocol.Port, fact any) {
 	call := protocol.CallID{Sink: c.sink, Op: request}
-	c.town.step(c.member, protocol.Event{Kind: protocol.Call, Port: 1, Call: call, Fact: fact})
+	c.town.step(c.member, protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact})
 }
 
 // hear takes what the member says unasked, and what becomes of the request.

@@ -55,6 +55,7 @@ var (
 	errLeaving  = fmt.Errorf("%w: this member is leaving; another may serve", holdfast.ErrUnavailable)
 	errDraining = fmt.Errorf("%w: this member is being drained; another may serve", holdfast.ErrUnavailable)
 	errBeats    = fmt.Errorf("%w: too many renewals wait until a space keeps their sessions; try again", holdfast.ErrUnavailable)
+	errEntries  = fmt.Errorf("%w: too many requests of this session wait until members have recorded its ttl; try again", holdfast.ErrUnavailable)
 	errFull     = fmt.Errorf("%w: this member has too many sessions to take over another; another may serve", holdfast.ErrUnavailable)
 	errExcess   = fmt.Errorf("%w: the session has lost more than this member can tell", holdfast.ErrLost)
 )

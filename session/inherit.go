@@ -149,7 +149,7 @@ func (m *Desk) giveUp(now protocol.Time, p *presence, out *protocol.Effects) {
 // onRelease passes on the release of a hold, unless the client that uses it has to stop first.
 func (m *Desk) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) {
 	p := m.alive(now, r.Session)
-	if p != nil && !m.isSuperseded(ev.Call.Sink) && (m.recallOne(now, p, ev, r, out) || m.keepsOne(now, p, ev, out)) {
+	if p != nil && !m.isSuperseded(ev.Call.Sink) && (m.dropEntry(now, p, ev, r.Request, r.Name, out) || m.recallOne(now, p, ev, r, out) || m.keepsOne(now, p, ev, out)) {
 		return
 	}
 	m.onHeld(now, ev, r.Session, r.Request, r.Name, out)
@@ -157,7 +157,8 @@ func (m *Desk) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.Rele
 
 // onCancel passes on the end of a request, unless it holds what a client before may believe in.
 func (m *Desk) onCancel(now protocol.Time, ev *protocol.Event, c *protocol.Cancel, out *protocol.Effects) {
-	if p := m.alive(now, c.Session); p == nil || m.isSuperseded(ev.Call.Sink) || !m.keepsOne(now, p, ev, out) {
+	if p := m.alive(now, c.Session); p == nil || m.isSuperseded(ev.Call.Sink) ||
+		!m.dropEntry(now, p, ev, c.Request, c.Name, out) && !m.keepsOne(now, p, ev, out) {
 		m.onHeld(now, ev, c.Session, c.Request, c.Name, out)
 	}
 }

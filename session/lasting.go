@@ -158,6 +158,7 @@ func (m *Desk) endedThere(now protocol.Time, p *presence, out *protocol.Effects)
 	}
 	m.forgoAll(p, ErrUnknown, out)
 	p.lasting = nil
+	m.endEntries(p, holdfast.SessionExpired, out)
 	m.hangUp(p, holdfast.SessionExpired, out)
 	for _, request := range sortedKeys(p.waiting) {
 		w := p.waiting[request]

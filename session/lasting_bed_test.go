@@ -27,6 +27,7 @@ const (
 type vault struct {
 	shelf
 
+	confirms bool // it tells the membership that no authority need know of anything
 	mute     bool
 	waiting  []protocol.Event
 	err      error // the answer to beats and adoptions, where they fail
@@ -74,6 +75,10 @@ func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 			}
 		}
 		v.shelf.Step(now, protocol.Event{}, out)
+	case *protocol.View:
+		if v.confirms {
+			out.Raise(&protocol.Confirmed{Epoch: fact.Epoch.Counter})
+		}
 	case *protocol.Lapsed: // what it has lasts
 	case *protocol.Beat, *protocol.Adopt:
 		v.take(now, ev, out)
@@ -136,6 +141,7 @@ type desk struct {
 	*session.Desk
 	t             *testing.T
 	now           protocol.Time
+	below         *scripted
 	shelf         *shelf
 	vault, second *vault
 	told          []protocol.Reply
@@ -152,6 +158,10 @@ func newShelf(t *testing.T) shelf {
 	return shelf{table: table}
 }
 
+func newVault(t *testing.T) *vault {
+	return &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}}
+}
+
 func newLasting(t *testing.T, member protocol.ID) *desk { return newLastingOf(t, member, 0) }
 
 func newLastingOf(t *testing.T, member protocol.ID, sessions int) *desk {
@@ -159,8 +169,8 @@ func newLastingOf(t *testing.T, member protocol.ID, sessions int) *desk {
 	front := newShelf(t)
 	d := &desk{
 		t: t, shelf: &front, now: time.Second,
-		vault:  &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}},
-		second: &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}},
+		vault:  newVault(t),
+		second: newVault(t),
 	}
 	d.begin(session.Config{Member: member, Lasting: []protocol.Port{vaultPort, secondPort}, Sessions: sessions}, d.shelf, d.vault, d.second)
 	return d
@@ -174,7 +184,7 @@ func newAllLasting(t *testing.T, member protocol.ID) *desk {
 	t.Helper()
 	d := &desk{
 		t: t, now: time.Second,
-		vault: &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}},
+		vault: newVault(t),
 	}
 	d.begin(session.Config{Member: member, Lasting: []protocol.Port{onlyPort}}, d.vault)
 	return d
@@ -185,8 +195,9 @@ func (d *desk) begin(c session.Config, spaces ...protocol.Machine) {
 	d.t.Helper()
 	c.Incarnation, c.Rand, c.Spaces = 1, rand.New(rand.NewPCG(uint64(c.Member), 4)), len(spaces)
 	c.TakesOver, c.TTL = true, 2*time.Second
+	d.below = &scripted{}
 	var err error
-	if d.Desk, err = session.NewDesk(c, protocol.Stack(&scripted{}, spaces...)); err != nil {
+	if d.Desk, err = session.NewDesk(c, protocol.Stack(d.below, spaces...)); err != nil {
 		d.t.Fatal(err)
 	}
 	d.step(protocol.Event{Kind: protocol.Start})

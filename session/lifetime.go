@@ -20,17 +20,17 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 		return
 	}
 	ttl := m.wanted(open.TTL, m.config.TTL)
+	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
 	if open.Sort != Local {
 		if err := m.unable(now); err != nil {
 			out.Reply(call, &Opened{Err: err})
 			return
 		}
-		if !m.promisable(now, ttl, again, out) {
+		if !m.promisable(now, p, ttl, again, out) {
 			m.parked = append(m.parked, parkedCall{call, open})
 			return
 		}
 	}
-	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
 	opened := &Opened{}
 	if open.Number != 0 {
 		p.attached = lock.Attachments{Attachment: lock.Attachment{Client: open.Number, Generation: 1}}
@@ -74,10 +74,10 @@ func (m *Desk) wanted(ttl, otherwise time.Duration) time.Duration {
 	return min(ttl, m.config.MaxTTL)
 }
 
-// promisable reports whether ttl may be promised now. If not it asks for what that
+// promisable reports whether ttl may be promised to p now. If not it asks for what that
 // needs; when the answer has come, again, whatever may be promised has to do.
-func (m *Desk) promisable(now protocol.Time, ttl time.Duration, again bool, out *protocol.Effects) bool {
-	reach := m.reachOf(ttl)
+func (m *Desk) promisable(now protocol.Time, p *presence, ttl time.Duration, again bool, out *protocol.Effects) bool {
+	reach := m.reachOf(p, ttl)
 	if m.horizon.Clients && (m.horizon.Confirmed >= reach.Span() || protocol.Mutated("session outlives the lease")) {
 		return true
 	}
@@ -89,25 +89,15 @@ func (m *Desk) promisable(now protocol.Time, ttl time.Duration, again bool, out 
 	return m.answers != before
 }
 
-// ask wishes for a horizon; its answer may come within the call.
+// ask wishes for a horizon; its answer may come within the call. It is never less than what was promised and is believed still,
+// also where the membership can promise less now: others wait for no more than was asked for last.
 func (m *Desk) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.Effects) {
+	need.Want = max(need.Want, m.counted().Span(), m.wantedByEntries(now))
 	if m.asked != nil && *m.asked == need {
 		return // under way
 	}
 	m.asked = &need
 	m.pass(now, &protocol.Event{Kind: protocol.Raised, Port: protocol.Below, Fact: &need}, out)
-}
-
-// reachOf returns how far beyond the lease a ttl reaches. Up to the lease itself it does
-// not: what the lease alone allows is a little less then, and costs nobody anything. Of a
-// longer one two thirds of the lease are counted on, which are left of it when all is well:
-// then a heartbeat is answered with all that was wanted.
-// Nor does anybody wait for this member's clients where all that they have lasts.
-func (m *Desk) reachOf(ttl time.Duration) protocol.Reach {
-	if ttl <= m.config.Lease || m.config.allLast() {
-		return 0
-	}
-	return protocol.ReachOf(m.stretch(ttl) - m.config.Lease*2/3)
 }
 
 // stretch returns how long this member waits for what a client counts as d.
@@ -153,13 +143,13 @@ func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Dura
 	// not what the disk took beside it. Less than the truth is always safe.
 	waited := max(0, heard-arrived)
 	waited -= waited % max(1, p.ttl/10)
-	lease := max(0, min(m.config.Lease, m.lease.Carried-now))
+	lease := m.leaseLeft(now)
 	// No more of the horizon than the session is counted for: it sinks when the longest
 	// promise of those that are has passed.
-	reach := min(m.reachOf(p.ttl), protocol.ReachOf(m.horizon.Confirmed))
+	reach := min(m.reachOf(p, p.ttl), protocol.ReachOf(m.horizon.Confirmed))
 	horizon := min(m.horizon.Confirmed, reach.Span())
 	ttl := min(waited+p.ttl, m.shrink(waited+lease+horizon))
-	if m.config.allLast() || protocol.Mutated("session outlives the lease") {
+	if !m.isBound(p, p.ttl) || protocol.Mutated("session outlives the lease") {
 		ttl = waited + p.ttl
 	}
 	if p.lasting != nil {
@@ -203,28 +193,6 @@ func (m *Desk) remind(p *presence) {
 // opens and ends sessions of an hour must not leave an hour's reminders behind.
 func (m *Desk) reminds(r protocol.Reminder[sessionKey]) bool {
 	return m.sessions[lock.SessionID(r.Key)] != nil
-}
-
-// count notes how far a session's client may believe beyond the lease: as far as it was ever
-// told, until that has passed.
-func (m *Desk) count(p *presence, reach protocol.Reach, now, until protocol.Time) {
-	switch {
-	case p.counted && reach < p.far && now < p.farUntil && !protocol.Mutated("less is wanted, less is waited for"):
-		return
-	case p.counted && reach == p.far:
-		until = max(until, p.farUntil)
-	}
-	m.uncount(p)
-	m.reaches[reach]++
-	p.far, p.farUntil, p.counted = reach, until, true
-}
-
-// uncount: nobody believes p's promise any more, or it is counted as another.
-func (m *Desk) uncount(p *presence) {
-	if p.counted {
-		m.reaches[p.far]--
-	}
-	p.counted = false
 }
 
 // expiresIfSet is when the session expires, or 0 if that was never set: what was
@@ -282,7 +250,8 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 		}
 		// When too many wait for a slow disk already, what may be promised now has to do.
 		again = again || len(m.parked) >= m.config.Sessions
-		if !m.promisable(now, ttl, again, out) {
+		m.leaveMemory(now, p, out)
+		if !m.promisable(now, p, ttl, again, out) {
 			m.parked = append(m.parked, parkedCall{call, renew})
 			return
 		}
@@ -378,6 +347,7 @@ func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 	delete(m.superseded, sink)
 	delete(m.ousted, sink)
 	m.adoptions.detach(sink)
+	m.detachEntries(sink)
 	for len(m.attached[sink]) > 0 {
 		p := m.attached[sink][0]
 		m.unattach(p)
@@ -433,6 +403,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 		m.forgoAll(p, p.gone(), out)
 		m.hangUp(p, why, out)
 	}
+	m.endEntries(p, why, out)
 	m.answerRecalls(p, out)
 	delete(m.sessions, p.id)
 	m.recent = nil
@@ -449,21 +420,6 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 	m.remote--
 	m.uncount(p)
 	m.sink(now, out)
-}
-
-// sink lowers the horizon when the longest promise has passed.
-func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
-	if len(m.parked) > 0 || m.lapsed {
-		return // someone waits for more, or more sessions are about to end
-	}
-	reach := protocol.MaxReach
-	for reach > 0 && m.reaches[reach] == 0 {
-		reach--
-	}
-	believing := m.remote > 0 || len(m.beliefs.of) > 0
-	if want := reach.Span(); want < m.horizon.Confirmed || !believing && m.horizon.Clients {
-		m.ask(now, protocol.NeedHorizon{Want: want, Clients: believing}, out)
-	}
 }
 
 // expire ends the sessions whose time has come.

@@ -197,7 +197,7 @@ func (m *Desk) account(now protocol.Time, p *presence, called protocol.CallID, p
 		}
 	}
 	delete(p.waiting, d.Request)
-	if p.expires == 0 || len(p.waiting) > 0 {
+	if p.expires == 0 || len(p.waiting) > 0 || len(p.entries) > 0 {
 		return // ending already, or another request of it waits
 	}
 	if d.Kind == lock.Released && lived && len(p.live) == 0 {

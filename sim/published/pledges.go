@@ -25,6 +25,12 @@ func pledged() []Row {
 				"The longer one was promised, and the answer with the shorter one may be lost.",
 		},
 		{
+			Rule: "what is held in memory is within what others wait for", Protocol: "central", Source: "found here", Breaks: "P3",
+			Elsewhere: "session, TestLossBesideLastingSpaces. A simulated member has one space",
+			Hole: "A session with a long ttl has used durable spaces alone, so that no other member waits for it. " +
+				"It is granted a name in memory, and its client believes in that for the whole ttl.",
+		},
+		{
 			Rule: "a session is ended before what has come for it is heard", Protocol: "central", Source: "found here", Breaks: "P5",
 			Elsewhere: "sim, TestABusyMemberHearsWhatHasCome, and session, TestWhatIsHeardBeforeTheEndIsJudgedCounts",
 			Hole: "A member that was busy ends a session whose time has passed meanwhile. " +

@@ -1,0 +1,76 @@
+package session
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// reachOf returns how far beyond the lease others wait for a client that is promised ttl: not at all where it has nothing that
+// ends with this member.
+func (m *Desk) reachOf(p *presence, ttl time.Duration) protocol.Reach {
+	if !m.isBound(p, ttl) {
+		return 0
+	}
+	return m.reachOfBound(ttl)
+}
+
+// reachOfBound returns how far beyond the lease a ttl reaches. Up to the lease itself it does
+// not: what the lease alone allows is a little less then, and costs nothing. Of a
+// longer one two thirds of the lease are counted on, which are left of it when all is well:
+// then a heartbeat is answered with all that was wanted.
+func (m *Desk) reachOfBound(ttl time.Duration) protocol.Reach {
+	if ttl <= m.config.Lease {
+		return 0
+	}
+	return protocol.ReachOf(m.stretch(ttl) - m.config.Lease*2/3)
+}
+
+// count notes how far a session's client may believe beyond the lease: as far as it was ever
+// told, until that has passed. What it was told since, and is less, counts from then on.
+func (m *Desk) count(p *presence, reach protocol.Reach, now, until protocol.Time) {
+	far, farUntil, next, nextUntil := p.far, p.farUntil, p.next, p.nextUntil
+	if now >= farUntil {
+		far, farUntil, next, nextUntil = next, nextUntil, 0, 0
+	}
+	switch {
+	case now >= farUntil, !p.counted, protocol.Mutated("less is wanted, less is waited for"):
+		far, farUntil, next, nextUntil = reach, until, 0, 0
+	case reach >= far:
+		far, farUntil, next, nextUntil = reach, max(until, farUntil, nextUntil), 0, 0
+	case reach > 0:
+		next, nextUntil = max(next, reach), max(nextUntil, until)
+	}
+	m.uncount(p)
+	m.reaches[far]++
+	p.far, p.farUntil, p.next, p.nextUntil, p.counted = far, farUntil, next, nextUntil, true
+}
+
+// uncount: nobody believes p's promise any more, or it is counted as another.
+func (m *Desk) uncount(p *presence) {
+	if p.counted {
+		m.reaches[p.far]--
+	}
+	p.counted = false
+}
+
+// counted is the longest reach that some client may believe in.
+func (m *Desk) counted() protocol.Reach {
+	reach := protocol.MaxReach
+	for reach > 0 && m.reaches[reach] == 0 {
+		reach--
+	}
+	return reach
+}
+
+// sink lowers the horizon when the longest promise has passed.
+func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
+	if len(m.parked) > 0 || len(m.entering) > 0 || m.lapsed {
+		return // someone waits for more, or more sessions are about to end
+	}
+	reach := m.counted()
+	believing := m.remote > 0 || len(m.beliefs.of) > 0
+	if want := reach.Span(); want < m.horizon.Confirmed || !believing && m.horizon.Clients {
+		m.ask(now, protocol.NeedHorizon{Want: want, Clients: believing}, out)
+	}
+}
