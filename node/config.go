@@ -70,7 +70,8 @@ type Config struct {
 	Listen string
 	// TLS encrypts what goes to other members and what Listen accepts: its certificate must
 	// carry this member's Name, and RootCAs is the authority that signs members'
-	// certificates. Zero means plain text.
+	// certificates. A guest without Data proves with it who it is at the members through which it locks in spaces of protocol
+	// consensus. Zero means plain text.
 	TLS *tls.Config
 	// Terms asks the member at an address what all members of its cluster must agree on, for a guest without Spaces; see
 	// transport.Identity. Zero means over gRPC, with TLS.
