@@ -228,7 +228,7 @@ func (*waitingHealth) List(context.Context, *health.HealthListRequest) (*health.
 	return &health.HealthListResponse{Statuses: map[string]*health.HealthCheckResponse{"": not}}, nil
 }
 
-// Watch says how a service is, and ends when this one does: whoever watches asks again.
+// Watch says how a service is, and ends when this one does: the watcher asks again.
 func (h *waitingHealth) Watch(_ *health.HealthCheckRequest, stream grpc.ServerStreamingServer[health.HealthCheckResponse]) error {
 	if err := stream.Send(&health.HealthCheckResponse{Status: health.HealthCheckResponse_NOT_SERVING}); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/session"
 )
 
-// TestBeliefsInMemoryAreWaitedFor: whatever ttls a client asks for, in whichever spaces it locks and whenever the horizon is
+// TestBeliefsInMemoryAreWaitedFor: for any ttls a client asks for, in whichever spaces it locks and whenever the horizon is
 // confirmed, others wait for the member for as long as the client may believe in a name in memory: for the lease and what the member
 // has pledged beyond it, which sinks only as the desk asks.
 func TestBeliefsInMemoryAreWaitedFor(t *testing.T) {

@@ -70,7 +70,7 @@
 //	while a session has something in a space that ends with this member, its deadline is within the lease and the confirmed
 //	horizon, and the horizon does not sink below that before the deadline
 //
-// and a session that has something in lasting spaces alone is promised its ttl, whatever the lease, and counts for no horizon: a
+// and a session that has something in lasting spaces alone is promised its ttl, which may be longer than the lease, and counts for no horizon: a
 // lost member that has promised only such sessions costs the names in memory nothing beyond the lease.
 //
 //	asks for its first thing in memory ──► waits, unless its deadline is within lease and horizon

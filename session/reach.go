@@ -46,7 +46,7 @@ func (m *Desk) count(p *presence, reach protocol.Reach, now, until protocol.Time
 	p.far, p.farUntil, p.next, p.nextUntil, p.counted = far, farUntil, next, nextUntil, true
 }
 
-// uncount: nobody believes p's promise any more, or it is counted as another.
+// uncount: p's promise is over, or it is counted as another.
 func (m *Desk) uncount(p *presence) {
 	if p.counted {
 		m.reaches[p.far]--
