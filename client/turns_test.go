@@ -70,11 +70,11 @@ func TestConnectionsAreMadeInTurn(t *testing.T) {
 		under[0].end() // twice is once
 		check("when one has ended", "first", "moot", "second")
 		//tidy:sleep inside a synctest bubble
-		time.Sleep(raceDelay - 1)
+		time.Sleep(raceDelay - time.Millisecond)
 		synctest.Wait()
 		check("before the limit", "first", "moot", "second")
 		//tidy:sleep inside a synctest bubble
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		check("when the others were silent for the limit", "moot")
 		for _, each := range append(under, first, second, hurried) {
