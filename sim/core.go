@@ -31,7 +31,7 @@ const (
 // leave the rest as broken as it is, for good. A core is as few members as membership
 // needs: a quorum of the newest view that any of them has accepted, and of every view in
 // its base, by those who remember it; or every founder, where too much is forgotten
-// (membership.md §4, §5). All of it runs and is configured alike, its links and disks are well, and all clients
+// (membership.md §4, §5); a guest that is in no view of theirs is not asked what it remembers. All of it runs and is configured alike, its links and disks are well, and all clients
 // but those of the rest can reach it. Then every call of these clients must be answered,
 // every name must be free again that somebody of the rest has held, and all of the core
 // must be in one view that may grant. Only then the rest is healed as well, while users
@@ -156,48 +156,6 @@ func (w *world) drawCore() *core {
 	return c
 }
 
-// suffices reports whether the members of a core can do without all others.
-func (w *world) suffices(c *core) bool {
-	if w.settings.faults.Has(Any) && slices.ContainsFunc(w.members, func(m *member) bool { return c.in[m.place] && m.goesOn() }) {
-		return true
-	}
-	there := map[protocol.ID]bool{}
-	var views []*election.View
-	everybody, founders, here := true, 0, 0 // of the founders
-	for i, m := range w.members {
-		id, accepted := m.remembers()
-		there[id] = c.in[i]
-		if c.in[i] || c.hears(m) {
-			views = append(views, slices.DeleteFunc(accepted, c.disowned(w))...)
-		}
-		everybody = everybody && (c.in[i] || !m.founder)
-		if m.founder {
-			founders++
-			if c.in[i] {
-				here++
-			}
-		}
-	}
-	if w.protocol.Logs && (here <= founders/2 || !c.hasLogs(w)) {
-		return false
-	}
-	newest := election.NewestOf(views...)
-	if newest == nil || everybody || w.settings.faults.Has(Any) || !w.fits(newest) {
-		return everybody
-	}
-	var voters []protocol.ID
-	for _, at := range newest.Members {
-		if at.Founder {
-			voters = append(voters, at.ID)
-		}
-	}
-	enough := quorate(voters, there)
-	for _, before := range newest.Base {
-		enough = enough && quorate(before.Voters, there)
-	}
-	return enough
-}
-
 // goesOn reports whether a founder is in a view, and stays: in partition mode any that is
 // all it needs. A view is not remembered there, and whoever knows none waits for every
 // founder, as at the first start.
@@ -221,50 +179,6 @@ func (w *world) fits(v *election.View) bool {
 		}
 	}
 	return !slices.Contains(v.Terms, another)
-}
-
-// quorate reports whether more than half of some voters are there, or half of them with the
-// most senior one (membership.md §4).
-func quorate(voters []protocol.ID, there map[protocol.ID]bool) bool {
-	count := 0
-	for _, id := range voters {
-		if there[id] {
-			count++
-		}
-	}
-	return 2*count > len(voters) || 2*count == len(voters) && count > 0 && there[voters[0]]
-}
-
-// remembers returns as whom a member will go on, and which views it has accepted: those
-// that are synced and, while it runs, what it is about to sync.
-func (m *member) remembers() (id protocol.ID, accepted []*election.View) {
-	if m.kept && m.disk.synced != nil {
-		if cell, err := membership.DecodeCell(m.disk.synced); err == nil {
-			id = cell.ID
-			accepted = append(accepted, cell.Accepted)
-		}
-	}
-	if m.up {
-		id = m.id
-		if m.cell != nil {
-			accepted = append(accepted, m.cell().Accepted)
-		}
-	}
-	return id, slices.DeleteFunc(accepted, func(v *election.View) bool { return v == nil })
-}
-
-// disowned reports whether a view is a change that its coordinator, a member of the rest, has not
-// written: it tells no other member of one before that, and so a core must not depend on it. Of a
-// member that has lost a cell since, what it had written is not known.
-func (c *core) disowned(w *world) func(*election.View) bool {
-	return func(v *election.View) bool {
-		at, known := w.network.id[v.Epoch.Candidate]
-		if !known || c.in[at] || !w.members[at].kept || w.members[at].forgot {
-			return false
-		}
-		cell, err := membership.DecodeCell(w.members[at].disk.synced)
-		return err == nil && cell.Accepted != nil && cell.Accepted.Epoch == v.Epoch && v.Newer(cell.Accepted)
-	}
 }
 
 // remains is how a member stays broken: as it is, or as is chosen where nothing is wrong
