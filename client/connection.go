@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/turns"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
@@ -85,8 +86,8 @@ func (c *Client) attend(a *contact) error {
 	links := c.settings.links
 	l := links.join(c.settings, a.place)
 	if l == nil {
-		turn := links.turns.ask(c.TTL() > 0)
-		defer turn.end()
+		turn := links.turns.Ask(c.TTL() > 0) // one with a session has a deadline
+		defer turn.End()
 		var err error
 		if l, err = c.linkInTurn(a, turn); err != nil {
 			a.cancel()
@@ -110,20 +111,22 @@ func (c *Client) attend(a *contact) error {
 
 // linkInTurn makes a connection for a contact when it is its turn, or joins one that others have made meanwhile. It
 // fails if the contact is not needed any more.
-func (c *Client) linkInTurn(a *contact, t *turn) (*link, error) {
-	if t.waits() {
+func (c *Client) linkInTurn(a *contact, t *turns.Turn) (*link, error) {
+	if t.Waits() {
 		c.explainSilence(a, errSilent, errInLine)
 		defer c.explainSilence(a, errInLine, errSilent)
 	}
-	if err := t.await(a.ctx); err != nil {
-		return nil, err
+	select {
+	case <-t.Come():
+	case <-a.ctx.Done():
+		return nil, a.ctx.Err()
 	}
 	if c.letGo(a) {
 		return nil, errUnneeded
 	}
 	l, made, err := c.settings.links.enter(c.settings, a.place)
 	if !made {
-		t.end()
+		t.End()
 	}
 	return l, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/turns"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -58,14 +59,18 @@ type linkKey struct {
 
 // links are connections that get further streams.
 type links struct {
-	turns *turns // to make one
+	turns *turns.Turns // to make one: first of Clients with a session
 
 	mu   sync.Mutex
 	open map[linkKey][]*link
 }
 
+// mostMade is how many connections the Clients of this process make at a time. An address that is silent keeps none from
+// its turn for longer than it keeps the next address.
+const mostMade = 64
+
 func newLinks() *links {
-	return &links{turns: &turns{most: mostMade, limit: raceDelay}, open: map[linkKey][]*link{}}
+	return &links{turns: turns.New(mostMade, raceDelay), open: map[linkKey][]*link{}}
 }
 
 // ours has those of all Clients of this process: the one thing that Clients share, as those of

@@ -10,29 +10,15 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/turns"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // inTurns is an option by which Clients make so many connections at a time, and share none with other tests.
 func inTurns(most int) (*links, Option) {
 	all := newLinks()
-	all.turns = &turns{most: most, limit: time.Hour}
+	all.turns = turns.New(most, time.Hour)
 	return all, func(s *settings) { s.links = all }
-}
-
-// inLine is how many connections wait for their turn: of Clients with a session, and of others.
-func (all *turns) inLine() [2]int {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	var n [2]int
-	for i, l := range all.lines {
-		for _, t := range l {
-			if !t.over {
-				n[i]++
-			}
-		}
-	}
-	return n
 }
 
 // TestConnectionsAreMadeInTurn: so many connections are made at a time and no more. Those of Clients with a session come
@@ -41,17 +27,17 @@ func (all *turns) inLine() [2]int {
 func TestConnectionsAreMadeInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newLinks().turns
-		var under []*turn
+		var under []*turns.Turn
 		for range mostMade {
-			under = append(under, all.ask(false))
+			under = append(under, all.Ask(false))
 		}
-		if slices.ContainsFunc(under, (*turn).waits) {
+		if slices.ContainsFunc(under, (*turns.Turn).Waits) {
 			t.Fatalf("one of the first %d waits", mostMade)
 		}
-		first, second, moot, hurried := all.ask(false), all.ask(false), all.ask(false), all.ask(true)
+		first, second, moot, hurried := all.Ask(false), all.Ask(false), all.Ask(false), all.Ask(true)
 		waiting := func() (names []string) {
-			for name, each := range map[string]*turn{"first": first, "second": second, "moot": moot, "hurried": hurried} {
-				if each.waits() {
+			for name, each := range map[string]*turns.Turn{"first": first, "second": second, "moot": moot, "hurried": hurried} {
+				if each.Waits() {
 					names = append(names, name)
 				}
 			}
@@ -65,33 +51,37 @@ func TestConnectionsAreMadeInTurn(t *testing.T) {
 			}
 		}
 		check("while all turns are taken", "first", "hurried", "moot", "second")
-		moot.end()
-		under[0].end()
-		under[0].end() // twice is once
-		check("when one has ended", "first", "moot", "second")
+		moot.End()
+		under[0].End()
+		under[0].End() // twice is once
+		check("when one has ended", "first", "second")
 		//tidy:sleep inside a synctest bubble
 		time.Sleep(raceDelay - time.Millisecond)
 		synctest.Wait()
-		check("before the limit", "first", "moot", "second")
+		check("before the limit", "first", "second")
 		//tidy:sleep inside a synctest bubble
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		check("when the others were silent for the limit", "moot")
+		check("when the others were silent for the limit")
 		for _, each := range append(under, first, second, hurried) {
-			each.end()
+			each.End()
 		}
-		if all.under != 0 || all.inLine() != [2]int{} {
-			t.Errorf("%d turns count, and %v wait, when all have ended", all.under, all.inLine())
+		if counting, waiting := all.State(); counting != 0 || waiting != [2]int{} {
+			t.Errorf("%d turns count, and %v wait, when all have ended", counting, waiting)
 		}
 	})
 }
 
-// stands waits until so many wait in line.
-func (all *turns) stands(f *fake, want [2]int) {
+// stand waits until so many connections wait for their turn: of Clients with a session, and of others.
+func (all *links) stand(f *fake, want [2]int) {
 	f.t.Helper()
-	for all.inLine() != want {
+	for {
+		_, waiting := all.turns.State()
+		if waiting == want {
+			return
+		}
 		if f.ctx.Err() != nil {
-			f.t.Fatalf("%v wait for their turn, want %v", all.inLine(), want)
+			f.t.Fatalf("%v wait for their turn, want %v", waiting, want)
 		}
 		runtime.Gosched()
 	}
@@ -109,15 +99,15 @@ func TestDialInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := start(settings, []wire.Address{at(t, refusing(t))})
-	all.turns.stands(one.fake, [2]int{0, 1})
+	all.stand(one.fake, [2]int{0, 1})
 	second := two.dial(two.address, option)
-	all.turns.stands(one.fake, [2]int{0, 2})
+	all.stand(one.fake, [2]int{0, 2})
 	if err := late.unreachable(context.DeadlineExceeded); !strings.Contains(err.Error(), errInLine.Error()) {
 		t.Errorf("the error in line is %q, want %q in it", err, errInLine)
 	}
 	late.stop()
 	late.work.Wait()
-	all.turns.stands(one.fake, [2]int{0, 1})
+	all.stand(one.fake, [2]int{0, 1})
 	greeted.welcome("a-1", testTTL)
 	one.finish(first)
 	two.accept().welcome("b-1", testTTL)
@@ -129,14 +119,14 @@ func TestDialInTurn(t *testing.T) {
 func TestDoubtEndsInLine(t *testing.T) {
 	all, option := inTurns(1)
 	s, v := newStage(t, option)
-	other := all.turns.ask(false)
-	s.until(func() bool { return !other.waits() }) // the Client's own turn has ended
+	other := all.turns.Ask(false)
+	s.until(func() bool { return !other.Waits() }) // the Client's own turn has ended
 	s.clock.Advance(testTTL / 2)
 	beat := v.wantOp("beat", 0)
-	all.turns.stands(s.fake, [2]int{1, 0})
+	all.stand(s.fake, [2]int{1, 0})
 	v.send(beaten(beat.GetId(), testTTL))
 	s.until(func() bool { return !s.client.doubted })
-	other.end()
+	other.End()
 	s.until(func() bool {
 		select {
 		case <-s.calls:

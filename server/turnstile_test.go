@@ -22,7 +22,7 @@ type at struct {
 func visit(t *testing.T, stile *turnstile) *at {
 	t.Helper()
 	client, served := net.Pipe()
-	v := &at{client: client, served: &greetedConn{Conn: served, turn: stile.newTurn()}, heard: make(chan error, 16)}
+	v := &at{client: client, served: stile.greet(served), heard: make(chan error, 16)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -50,9 +50,8 @@ func (v *at) says(t *testing.T) {
 
 // waiting returns how many connections stand in line.
 func (t *turnstile) waiting() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.line)
+	_, waiting := t.State()
+	return waiting[0] + waiting[1]
 }
 
 // until waits for what other goroutines are about to do.
@@ -82,9 +81,9 @@ func TestConnectionsAreGreetedInTurn(t *testing.T) {
 	}
 	must(t, all[3].served.Close()) // it gives up in the line
 	<-all[3].heard
-	all[1].served.turn.end()
+	all[1].served.greeted()
 	must(t, <-all[2].heard)
-	all[1].served.turn.end() // again: no turn comes by that
+	all[1].served.greeted() // again: no turn comes by that
 	if n := len(all[4].heard); n != 0 {
 		t.Error("a third connection is greeted together with two others")
 	}
@@ -176,9 +175,8 @@ func TestCallsEndTheGreeting(t *testing.T) {
 	free := func(what string) {
 		t.Helper()
 		until(t, what+" has ended the greeting", func() bool {
-			b.server.stile.mu.Lock()
-			defer b.server.stile.mu.Unlock()
-			return b.server.stile.greeted == 0
+			under, _ := b.server.stile.State()
+			return under == 0
 		})
 	}
 	b.open()
@@ -186,9 +184,8 @@ func TestCallsEndTheGreeting(t *testing.T) {
 	conn := b.dial()
 	b.call(conn) // a stream that does not say hello
 	until(t, "the connection is being greeted", func() bool {
-		b.server.stile.mu.Lock()
-		defer b.server.stile.mu.Unlock()
-		return b.server.stile.greeted == 1
+		under, _ := b.server.stile.State()
+		return under == 1
 	})
 	_, err := api.NewLocksClient(conn).List(t.Context(), &api.ListRequest{})
 	must(t, err)

@@ -30,7 +30,7 @@ var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "electio
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "authority", "clientele", "protocol/...",
 	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
-	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "seat", "recording",
+	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "seat", "recording",
 }
 
 // programs may import everything, and only programs may import them.
@@ -69,7 +69,7 @@ func rows() []row {
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"internal/descriptors"}, outside: []string{"golang.org/x/sys"}},
-		row{folders: []string{"internal/tidy", "internal/sparing", "internal/parallel", switchFolder}},
+		row{folders: []string{"internal/tidy", "internal/sparing", "internal/turns", "internal/parallel", switchFolder}},
 		row{folders: []string{"internal/issuer", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"authority/stage"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
@@ -95,7 +95,7 @@ func rows() []row {
 		row{folders: []string{"server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
-			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"},
+			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
 		},
 		// The workloads know no engine: another module measures other services with them.
 		row{folders: []string{"internal/load", "internal/load/limit"}},
