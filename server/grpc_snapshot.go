@@ -72,8 +72,8 @@ func (s *service) snapshot(ctx context.Context, name string, by visitor, to piec
 		return failed(opSnapshot, space.Name, "", wire.Fail(wire.CodeUnsupported,
 			fmt.Sprintf("protocol %s keeps nothing that outlasts its members, so there is nothing to save; that is for spaces of protocol consensus", space.Protocol)))
 	}
-	if g := s.outsiderAt(space); g != nil {
-		return g.snapshot(ctx, by, space.Name, to)
+	if out := s.outsiderAt(space); out != nil {
+		return out.snapshot(ctx, by, space.Name, to)
 	}
 	if s.snapshots.Add(1) > snapshotsAtOnce {
 		s.snapshots.Add(-1)

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"net"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -41,16 +39,21 @@ import (
 type outsider struct {
 	service *service
 	where   func() []string // the members that have a part; empty where this one has
-	open    func(address string) (*grpc.ClientConn, error)
+	open    func(address string, dialer *socket.Dialer) (*grpc.ClientConn, error)
 	// patience is how long a client may take to say hello.
 	patience time.Duration
 
 	mu     sync.Mutex
 	closed bool
-	next   int // where the next search among where begins: not all go to the same one
-	conns  map[string]*grpc.ClientConn
-	silent map[string]error // how the network has answered the latest connection to an address
+	next   int            // where the next search among where begins: not all go to the same one
+	ways   map[string]way // by address
 	passes map[*pass]struct{}
+}
+
+// way is a connection to an insider.
+type way struct {
+	conn   *grpc.ClientConn
+	dialer *socket.Dialer
 }
 
 // pass is one stream or call that is passed on.
@@ -62,7 +65,7 @@ type pass struct {
 
 const (
 	// What an outsider says of itself and of who has asked. The words go between members.
-	outsiderKey = "holdfast-gateway"
+	outsiderKey = "holdfast-outsider"
 	visitorKey  = "holdfast-visitor"
 	identityKey = "holdfast-identity"
 
@@ -71,43 +74,31 @@ const (
 )
 
 func newOutsider(c Config, s *service) *outsider {
-	g := &outsider{service: s, where: c.Insiders, patience: c.Limits.Header, conns: map[string]*grpc.ClientConn{}, silent: map[string]error{}, passes: map[*pass]struct{}{}}
-	if g.where == nil {
-		g.where = func() []string { return nil }
+	o := &outsider{service: s, where: c.Insiders, patience: c.Limits.Header, ways: map[string]way{}, passes: map[*pass]struct{}{}}
+	if o.where == nil {
+		o.where = func() []string { return nil }
 	}
-	g.open = func(address string) (*grpc.ClientConn, error) {
+	o.open = func(address string, dialer *socket.Dialer) (*grpc.ClientConn, error) {
 		return grpc.NewClient("passthrough:///"+address,
-			grpc.WithTransportCredentials(secure.Calling(c.Certificates)), grpc.WithContextDialer(g.dial),
+			grpc.WithTransportCredentials(secure.Calling(c.Certificates)), grpc.WithContextDialer(dialer.Dial),
 			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames.NewCodec()), grpc.MaxCallRecvMsgSize(memberFrame+int(outboxBytes))),
 			grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
 			grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
 			grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: insiderLimit}),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second}))
 	}
-	return g
-}
-
-// dial opens a connection, and remembers why there is none: gRPC tells that as a sentence alone.
-func (g *outsider) dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := socket.Dial(ctx, address)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.silent[address] = err
-	return conn, err
+	return o
 }
 
 // unreached says of each address why there is no connection.
-func (g *outsider) unreached(addresses []string) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (o *outsider) unreached(addresses []string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	var all []string
 	for _, address := range addresses {
 		reason := fmt.Sprintf("no answer within %v", insiderLimit)
-		var number syscall.Errno
-		if err := g.silent[address]; errors.As(err, &number) {
-			reason = number.Error()
-		} else if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-			reason = err.Error()
+		if way, is := o.ways[address]; is && way.dialer.Reason() != nil {
+			reason = way.dialer.Reason().Error()
 		}
 		all = append(all, address+": "+reason)
 	}
@@ -115,20 +106,20 @@ func (g *outsider) unreached(addresses []string) string {
 }
 
 // passesOn reports whether clients are served by other members.
-func (g *outsider) passesOn() bool { return len(g.where()) > 0 }
+func (o *outsider) passesOn() bool { return len(o.where()) > 0 }
 
 // begin finds a member, and begins to pass something on to it. About says which member is tried first. The context ends when
 // ctx does, when that member is not there any more, and by finish, which is to be called.
-func (g *outsider) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
+func (o *outsider) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
 	if asked := metadata.ValueFromIncomingContext(ctx, outsiderKey); len(asked) > 0 {
-		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", g.service.identity().Member.Name, asked[0])}
+		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.Name, asked[0])}
 	}
 	p := &pass{}
-	if err := g.find(ctx, p, g.order(about)); err != nil {
+	if err := o.find(ctx, p, o.order(about)); err != nil {
 		return nil, nil, err
 	}
 	ctx, p.end = context.WithCancelCause(ctx)
-	pairs := []string{outsiderKey, g.service.identity().Member.Name}
+	pairs := []string{outsiderKey, o.service.identity().Member.Name}
 	if by.name != "" {
 		pairs = append(pairs, visitorKey, by.name)
 	}
@@ -136,23 +127,23 @@ func (g *outsider) begin(ctx context.Context, by visitor, about about) (*pass, c
 		pairs = append(pairs, identityKey, by.identity)
 	}
 	ctx = metadata.NewOutgoingContext(ctx, metadata.Pairs(pairs...))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
 		p.end(nil)
 		return nil, nil, errOutsiderClosed
 	}
-	g.passes[p] = struct{}{}
+	o.passes[p] = struct{}{}
 	return p, ctx, nil
 }
 
 var errOutsiderClosed = &holdfast.UnavailableError{Why: "this member is leaving"}
 
-func (g *outsider) finish(p *pass) {
+func (o *outsider) finish(p *pass) {
 	p.end(nil)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.passes, p)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.passes, p)
 }
 
 // about is what is passed on: something of a session, which the member that it was opened at knows best, and alone where members have
@@ -161,22 +152,22 @@ type about struct{ session, request string }
 
 // order is in which order members are tried. The first is the member of the session; for a request without one it is the same each time, as
 // long as the members are; and otherwise each time another one.
-func (g *outsider) order(about about) []string {
-	there := g.where()
+func (o *outsider) order(about about) []string {
+	there := o.where()
 	if len(there) == 0 {
 		return nil
 	}
-	g.mu.Lock()
-	g.next++
-	first := g.next % len(there)
-	g.mu.Unlock()
+	o.mu.Lock()
+	o.next++
+	first := o.next % len(there)
+	o.mu.Unlock()
 	if about.request != "" {
 		h := fnv.New32a()
 		h.Write([]byte(about.request))
 		first = int(h.Sum32() % uint32(len(there)))
 	}
 	all := slices.Concat(there[first:], there[:first])
-	view := g.service.view()
+	view := o.service.view()
 	id, _, _ := strings.Cut(about.session, ".") // the secret
 	of, _ := lock.ParseSessionID(id)            // what is none is refused there
 	if member, listed := view.Of(protocol.ID(of.Member)); listed && slices.Contains(all, member.Address) {
@@ -186,12 +177,12 @@ func (g *outsider) order(about about) []string {
 }
 
 // find waits until a member is connected: one after the other is tried, and the first that can be reached is taken.
-func (g *outsider) find(ctx context.Context, p *pass, addresses []string) error {
+func (o *outsider) find(ctx context.Context, p *pass, addresses []string) error {
 	limit, done := context.WithTimeout(ctx, insiderLimit)
 	defer done()
 	found, failed := make(chan *pass, len(addresses)), 0
 	for i, address := range addresses {
-		conn, err := g.conn(address)
+		conn, err := o.conn(address)
 		if err != nil {
 			return err
 		}
@@ -218,7 +209,7 @@ func (g *outsider) find(ctx context.Context, p *pass, addresses []string) error 
 		return err
 	}
 	if len(addresses) > 0 {
-		return &holdfast.UnavailableError{Why: fmt.Sprintf("this member has no part in the spaces that are kept on disks, and reaches none of those that have: %s", g.unreached(addresses))}
+		return &holdfast.UnavailableError{Why: fmt.Sprintf("this member has no part in the spaces that are kept on disks, and reaches none of those that have: %s", o.unreached(addresses))}
 	}
 	return &holdfast.UnavailableError{Why: "no member is known that has a part in the spaces that are kept on disks"}
 }
@@ -242,78 +233,78 @@ func connected(ctx context.Context, address string, conn *grpc.ClientConn) *pass
 	}
 }
 
-func (g *outsider) conn(address string) (*grpc.ClientConn, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
+func (o *outsider) conn(address string) (*grpc.ClientConn, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
 		return nil, errOutsiderClosed
 	}
-	if conn := g.conns[address]; conn != nil {
-		return conn, nil
+	if way, is := o.ways[address]; is {
+		return way.conn, nil
 	}
-	conn, err := g.open(address)
+	dialer := &socket.Dialer{}
+	conn, err := o.open(address, dialer)
 	if err != nil {
 		return nil, fmt.Errorf("%w: pass on to %s: %w", holdfast.ErrUnavailable, address, err)
 	}
-	g.conns[address] = conn
+	o.ways[address] = way{conn, dialer}
 	return conn, nil
 }
 
 // moved ends what is passed on to members that are not there any more: their clients go to another one, through this one or not.
-func (g *outsider) moved() {
-	there := g.where()
+func (o *outsider) moved() {
+	there := o.where()
 	if len(there) == 0 {
 		return // this member has a part by now: what is under way goes on
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for p := range g.passes {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for p := range o.passes {
 		if !slices.Contains(there, p.address) {
 			p.end(&holdfast.UnavailableError{Why: "the member at " + p.address + " is lost"})
 		}
 	}
-	for address, conn := range g.conns {
+	for address, way := range o.ways {
 		if !slices.Contains(there, address) {
-			delete(g.conns, address)
-			delete(g.silent, address)
-			_ = conn.Close() // it fails when it is closed already
+			delete(o.ways, address)
+			_ = way.conn.Close() // it fails when it is closed already
 		}
 	}
 }
 
 // close ends all that is passed on.
-func (g *outsider) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
-	for p := range g.passes {
+func (o *outsider) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	for p := range o.passes {
 		p.end(errOutsiderClosed)
 	}
-	for _, conn := range g.conns {
-		_ = conn.Close() // it fails when it is closed already
+	for _, way := range o.ways {
+		_ = way.conn.Close() // it fails when it is closed already
 	}
 }
 
 // stream passes a session's stream on. Its error is a status.
-func (g *outsider) stream(stream grpc.ServerStream) error {
-	first, err := g.first(stream)
+func (o *outsider) stream(stream grpc.ServerStream) error {
+	first, err := o.first(stream)
 	if err != nil {
 		return err
 	}
-	p, ctx, err := g.begin(stream.Context(), visitorOf(stream.Context()), about{session: sessionOf(first)})
+	p, ctx, err := o.begin(stream.Context(), visitorOf(stream.Context()), about{session: sessionOf(first)})
 	if err != nil {
 		first.Bytes.Free()
 		return wire.ToStatus(failed("connect", "", "", err))
 	}
-	defer g.finish(p)
+	defer o.finish(p)
 	there, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, api.Sessions_Open_FullMethodName)
 	if err == nil {
 		err = there.SendMsg(first)
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // then RecvMsg says why
-		return g.broken(ctx, p, err)
+		return o.broken(ctx, p, err)
 	}
-	g.service.background.Go(func() { g.forth(p, stream, there) })
+	o.service.background.Go(func() { o.forth(p, stream, there) })
 	for greeted := false; ; greeted = true {
 		frame := &frames.Raw{}
 		switch err := there.RecvMsg(frame); {
@@ -322,7 +313,7 @@ func (g *outsider) stream(stream grpc.ServerStream) error {
 			return nil
 		case err != nil:
 			stream.SetTrailer(there.Trailer())
-			return g.broken(ctx, p, err)
+			return o.broken(ctx, p, err)
 		}
 		if !greeted {
 			wasGreeted(stream.Context())
@@ -334,10 +325,10 @@ func (g *outsider) stream(stream grpc.ServerStream) error {
 }
 
 // first receives the first frame of a client, which has its hello. A client that says nothing is not waited for.
-func (g *outsider) first(stream grpc.ServerStream) (*frames.Raw, error) {
+func (o *outsider) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	frame, received := &frames.Raw{}, make(chan error, 1)
-	g.service.background.Go(func() { received <- stream.RecvMsg(frame) })
-	late := time.NewTimer(g.patience)
+	o.service.background.Go(func() { received <- stream.RecvMsg(frame) })
+	late := time.NewTimer(o.patience)
 	defer late.Stop()
 	select {
 	case err := <-received:
@@ -345,10 +336,10 @@ func (g *outsider) first(stream grpc.ServerStream) (*frames.Raw, error) {
 			err = wire.ToStatus(failed("connect", "", "", wire.Fail(wire.CodeBadRequest, "the first operation of a stream must be hello")))
 		}
 		return frame, err
-	case <-g.service.life.Done():
+	case <-o.service.life.Done():
 		return nil, wire.ToStatus(failed("connect", "", "", errOutsiderClosed))
 	case <-late.C:
-		return nil, status.Errorf(codes.DeadlineExceeded, "no hello within %v", g.patience)
+		return nil, status.Errorf(codes.DeadlineExceeded, "no hello within %v", o.patience)
 	}
 }
 
@@ -364,7 +355,7 @@ func sessionOf(frame *frames.Raw) string {
 }
 
 // forth passes on what the client says, until it has said all or the stream ends.
-func (g *outsider) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
+func (o *outsider) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
 	for {
 		frame := &frames.Raw{}
 		switch err := stream.RecvMsg(frame); {
@@ -384,7 +375,7 @@ func (g *outsider) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStr
 }
 
 // broken says why something is passed on no more: what the other member has said, or that it is lost.
-func (g *outsider) broken(ctx context.Context, p *pass, err error) error {
+func (o *outsider) broken(ctx context.Context, p *pass, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, holdfast.ErrUnavailable) {
 		return wire.ToStatus(failed("connect", "", "", cause))
 	}

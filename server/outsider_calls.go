@@ -41,22 +41,22 @@ func (s *service) outsiderOf(c credentials) *outsider {
 }
 
 // passOn makes a call anew at a member that has a part. The error is as this member's own would be.
-func (g *outsider) passOn(ctx context.Context, by visitor, about about, op, method string, request, answer proto.Message) error {
-	p, ctx, err := g.begin(ctx, by, about)
+func (o *outsider) passOn(ctx context.Context, by visitor, about about, op, method string, request, answer proto.Message) error {
+	p, ctx, err := o.begin(ctx, by, about)
 	if err != nil {
 		return failed(op, "", "", err)
 	}
-	defer g.finish(p)
+	defer o.finish(p)
 	if err := p.conn.Invoke(ctx, method, request, answer); err != nil {
-		return wire.FromStatus(op, g.broken(ctx, p, err))
+		return wire.FromStatus(op, o.broken(ctx, p, err))
 	}
 	return nil
 }
 
 // passOnDocument is passOn for a call that is answered with a document.
-func passOnDocument[Document any](ctx context.Context, g *outsider, op, method string, request proto.Message) (document Document, err error) {
+func passOnDocument[Document any](ctx context.Context, o *outsider, op, method string, request proto.Message) (document Document, err error) {
 	var answer api.JSON
-	if err := g.passOn(ctx, visitor{}, about{}, op, method, request, &answer); err != nil {
+	if err := o.passOn(ctx, visitor{}, about{}, op, method, request, &answer); err != nil {
 		return document, err
 	}
 	return documentOf[Document](op, &answer)
@@ -69,9 +69,9 @@ func documentOf[Document any](op string, answer *api.JSON) (document Document, e
 	return document, nil
 }
 
-func (g *outsider) acquire(ctx context.Context, in acquireInput) (all wire.AcquiredAll, err error) {
+func (o *outsider) acquire(ctx context.Context, in acquireInput) (all wire.AcquiredAll, err error) {
 	var answer api.AcquireResponse
-	err = g.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", api.Locks_Acquire_FullMethodName, &api.AcquireRequest{
+	err = o.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", api.Locks_Acquire_FullMethodName, &api.AcquireRequest{
 		Space: in.Space, Names: in.Names, Mode: wire.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
 		Wait: int64(in.Wait), Ttl: int64(in.TTL), Hold: int64(in.Hold), Session: in.Session, Owner: in.Owner, Reason: in.Reason,
 		Require: wire.ToClass(in.Require), Request: in.Request, Client: in.Client,
@@ -91,14 +91,14 @@ func (g *outsider) acquire(ctx context.Context, in acquireInput) (all wire.Acqui
 }
 
 // bounded is the context of a call that does not wait.
-func (g *outsider) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(g.service.life, g.service.limits.LongPoll, errLongPoll)
+func (o *outsider) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(o.service.life, o.service.limits.LongPoll, errLongPoll)
 }
 
-func (g *outsider) release(in releaseInput) (wire.Released, error) {
-	ctx, done := g.bounded()
+func (o *outsider) release(in releaseInput) (wire.Released, error) {
+	ctx, done := o.bounded()
 	defer done()
-	err := g.passOn(ctx, in.Visitor, about{session: in.Session}, "release", api.Locks_Release_FullMethodName, &api.ReleaseRequest{
+	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "release", api.Locks_Release_FullMethodName, &api.ReleaseRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Session: in.Session,
 	}, &api.ReleaseResponse{})
 	if err != nil {
@@ -107,11 +107,11 @@ func (g *outsider) release(in releaseInput) (wire.Released, error) {
 	return wire.Released{Space: in.Space, Name: in.Name, Token: in.Token, Released: true}, nil
 }
 
-func (g *outsider) renew(in renewInput) (wire.Renewed, error) {
-	ctx, done := g.bounded()
+func (o *outsider) renew(in renewInput) (wire.Renewed, error) {
+	ctx, done := o.bounded()
 	defer done()
 	var answer api.RenewResponse
-	err := g.passOn(ctx, in.Visitor, about{session: in.Session}, "renew", api.Locks_Renew_FullMethodName, &api.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
+	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "renew", api.Locks_Renew_FullMethodName, &api.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
 	if err != nil {
 		return wire.Renewed{}, err
 	}
@@ -120,19 +120,19 @@ func (g *outsider) renew(in renewInput) (wire.Renewed, error) {
 	}, nil
 }
 
-func (g *outsider) end(session string, by visitor) (wire.SessionReleased, error) {
-	ctx, done := g.bounded()
+func (o *outsider) end(session string, by visitor) (wire.SessionReleased, error) {
+	ctx, done := o.bounded()
 	defer done()
 	var answer api.EndSessionResponse
-	if err := g.passOn(ctx, by, about{session: session}, "end", api.Locks_EndSession_FullMethodName, &api.EndSessionRequest{Session: session}, &answer); err != nil {
+	if err := o.passOn(ctx, by, about{session: session}, "end", api.Locks_EndSession_FullMethodName, &api.EndSessionRequest{Session: session}, &answer); err != nil {
 		return wire.SessionReleased{}, err
 	}
 	return documentOf[wire.SessionReleased]("end", answer.GetReleased())
 }
 
-func (g *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err error) {
+func (o *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err error) {
 	var answer api.ListResponse
-	err = g.passOn(ctx, visitor{}, about{}, "list", api.Locks_List_FullMethodName, &api.ListRequest{
+	err = o.passOn(ctx, visitor{}, about{}, "list", api.Locks_List_FullMethodName, &api.ListRequest{
 		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
 	}, &answer)
 	if err != nil {
@@ -149,27 +149,27 @@ func (g *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err 
 	return all, nil
 }
 
-func (g *outsider) show(space, name string, stale bool) (wire.Lock, error) {
-	ctx, done := g.bounded()
+func (o *outsider) show(space, name string, stale bool) (wire.Lock, error) {
+	ctx, done := o.bounded()
 	defer done()
-	return passOnDocument[wire.Lock](ctx, g, "show", api.Locks_Show_FullMethodName, &api.ShowRequest{Space: space, Name: name, Stale: stale})
+	return passOnDocument[wire.Lock](ctx, o, "show", api.Locks_Show_FullMethodName, &api.ShowRequest{Space: space, Name: name, Stale: stale})
 }
 
-func (g *outsider) breakLock(in breakInput) (wire.Broken, error) {
-	ctx, done := g.bounded()
+func (o *outsider) breakLock(in breakInput) (wire.Broken, error) {
+	ctx, done := o.bounded()
 	defer done()
-	return passOnDocument[wire.Broken](ctx, g, "break", api.Locks_Break_FullMethodName, &api.BreakRequest{
+	return passOnDocument[wire.Broken](ctx, o, "break", api.Locks_Break_FullMethodName, &api.BreakRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Reason: in.Reason, By: in.By,
 	})
 }
 
 // snapshot passes on a copy of a space as it comes, and keeps none of it.
-func (g *outsider) snapshot(ctx context.Context, by visitor, space string, to pieces) error {
-	p, ctx, err := g.begin(ctx, by, about{})
+func (o *outsider) snapshot(ctx context.Context, by visitor, space string, to pieces) error {
+	p, ctx, err := o.begin(ctx, by, about{})
 	if err != nil {
 		return failed(opSnapshot, space, "", err)
 	}
-	defer g.finish(p)
+	defer o.finish(p)
 	there, err := api.NewAdminClient(p.conn).Snapshot(ctx, &api.SnapshotRequest{Space: space})
 	for err == nil {
 		var piece *api.SnapshotPiece
@@ -183,14 +183,14 @@ func (g *outsider) snapshot(ctx context.Context, by visitor, space string, to pi
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return wire.FromStatus(opSnapshot, g.broken(ctx, p, err))
+	return wire.FromStatus(opSnapshot, o.broken(ctx, p, err))
 }
 
 // status is how a space is, as a member says that has a part in it.
-func (g *outsider) status(space string) (wire.Space, error) {
-	ctx, done := context.WithTimeout(g.service.life, insiderLimit)
+func (o *outsider) status(space string) (wire.Space, error) {
+	ctx, done := context.WithTimeout(o.service.life, insiderLimit)
 	defer done()
-	all, err := passOnDocument[wire.Status](ctx, g, "status", api.Locks_Status_FullMethodName, &api.StatusRequest{})
+	all, err := passOnDocument[wire.Status](ctx, o, "status", api.Locks_Status_FullMethodName, &api.StatusRequest{})
 	if err != nil {
 		return wire.Space{}, err
 	}
@@ -203,8 +203,8 @@ func (g *outsider) status(space string) (wire.Space, error) {
 }
 
 // unready says why a space cannot grant; "" where it can, as a member says that has a part in it.
-func (g *outsider) unready(space string) string {
-	switch document, err := g.status(space); {
+func (o *outsider) unready(space string) string {
+	switch document, err := o.status(space); {
 	case err != nil:
 		return fmt.Sprintf("%s: %v", space, err)
 	case document.State == protocol.Ready.String():

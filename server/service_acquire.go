@@ -42,8 +42,8 @@ func (s *service) acquire(ctx context.Context, in acquireInput) (answer wire.Acq
 	if err != nil {
 		return answer, err
 	}
-	if g := s.outsiderAt(o.space); g != nil {
-		return g.acquire(ctx, in)
+	if out := s.outsiderAt(o.space); out != nil {
+		return out.acquire(ctx, in)
 	}
 	if in.Request != "" {
 		return s.acquireOnce(ctx, o)

@@ -29,8 +29,8 @@ func (s *service) list(ctx context.Context, in listInput) (answer wire.Locks, er
 		return answer, failed("list", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "list", err) }()
-	if g := s.outsiderAt(space); g != nil {
-		return g.list(ctx, in)
+	if out := s.outsiderAt(space); out != nil {
+		return out.list(ctx, in)
 	}
 	if in.Limit == 0 {
 		in.Limit = mostListed
@@ -96,8 +96,8 @@ func (s *service) show(spaceName, name string, stale bool) (answer wire.Lock, er
 	if err := s.checkName(name); err != nil {
 		return answer, failed("show", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
 	}
-	if g := s.outsiderAt(space); g != nil {
-		return g.show(space.Name, name, stale)
+	if out := s.outsiderAt(space); out != nil {
+		return out.show(space.Name, name, stale)
 	}
 	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name, Stale: stale})
 	if err != nil {
@@ -191,8 +191,8 @@ func (s *service) breakLock(in breakInput) (answer wire.Broken, err error) {
 	if err := s.checkBreak(in); err != nil {
 		return answer, failed("break", space.Name, strings.ToValidUTF8(in.Name, "\uFFFD"), badRequest(err))
 	}
-	if g := s.outsiderAt(space); g != nil {
-		return g.breakLock(in)
+	if out := s.outsiderAt(space); out != nil {
+		return out.breakLock(in)
 	}
 	broken, err := ask[*protocol.Broken](s, space.Port, &protocol.Break{Name: in.Name, Token: in.Token, Reason: in.Reason})
 	if err == nil && broken.Err != nil {

@@ -110,8 +110,8 @@ func (s *service) renew(in renewInput) (answer wire.Renewed, err error) {
 	if err != nil {
 		return answer, failed("renew", "", "", err)
 	}
-	if g := s.outsiderOf(c); g != nil {
-		return g.renew(in)
+	if out := s.outsiderOf(c); out != nil {
+		return out.renew(in)
 	}
 	renewed, err := s.touch(c, in.TTL, in.Arrived)
 	if lost, found := s.losses.untold(c); found {
@@ -141,8 +141,8 @@ func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err
 	if err != nil {
 		return answer, failed("end", "", "", err)
 	}
-	if g := s.outsiderOf(c); g != nil {
-		return g.end(text, by)
+	if out := s.outsiderOf(c); out != nil {
+		return out.end(text, by)
 	}
 	ended, err := ask[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret, Identity: c.identity})
 	if err != nil {
@@ -184,8 +184,8 @@ func (s *service) release(in releaseInput) (answer wire.Released, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	if g := s.outsiderAt(space); g != nil {
-		return g.release(in)
+	if out := s.outsiderAt(space); out != nil {
+		return out.release(in)
 	}
 	if err := s.check(c); err != nil {
 		if why := s.losses.why(c, space.Port, in.Name, in.Token); why != "" {

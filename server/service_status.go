@@ -46,8 +46,8 @@ func (s *service) statusQuietly() (answer statusAndCount, err error) {
 
 func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (wire.Space, error) {
 	condition, err := s.inspect(space)
-	if g := s.outsiderAt(space); g != nil && err == nil {
-		document, failure := g.status(space.Name)
+	if out := s.outsiderAt(space); out != nil && err == nil {
+		document, failure := out.status(space.Name)
 		if failure == nil {
 			document.Closed = condition.Closed
 			return document, nil
@@ -150,8 +150,8 @@ func (s *service) inspect(space *Space) (*protocol.Condition, error) {
 func (s *service) unready() (lines []string) {
 	for i := range s.spaces {
 		space := &s.spaces[i]
-		if g := s.outsiderAt(space); g != nil {
-			if line := g.unready(space.Name); line != "" {
+		if out := s.outsiderAt(space); out != nil {
+			if line := out.unready(space.Name); line != "" {
 				lines = append(lines, line)
 			}
 			continue

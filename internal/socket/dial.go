@@ -2,7 +2,11 @@ package socket
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"sync"
+	"syscall"
 )
 
 // Dial opens a connection to HOST:PORT, or to the socket of unix:///PATH. The error is the network's.
@@ -13,4 +17,44 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	var d net.Dialer
 	return d.DialContext(ctx, network, address)
+}
+
+// Dialer opens the connections of one address, and remembers how the network has answered the latest: gRPC tells that as a
+// sentence alone. Its zero value uses [Dial].
+type Dialer struct {
+	Through func(ctx context.Context, address string) (net.Conn, error) // Dial, if it is nil
+
+	mu  sync.Mutex
+	err error
+}
+
+// Dial opens a connection.
+func (d *Dialer) Dial(ctx context.Context, address string) (net.Conn, error) {
+	dial := d.Through
+	if dial == nil {
+		dial = Dial
+	}
+	conn, err := dial(ctx, address)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+	return conn, err
+}
+
+// Reason returns why there was no connection, in the words of the system. It is nil where there was one, where none was tried, and
+// where the time was over before the network has answered.
+func (d *Dialer) Reason() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var number syscall.Errno
+	var unknown *net.DNSError
+	switch {
+	case errors.As(d.err, &number):
+		return number
+	case errors.Is(d.err, context.Canceled), errors.Is(d.err, context.DeadlineExceeded):
+		return nil
+	case errors.As(d.err, &unknown):
+		return fmt.Errorf("the host is not known: %s", unknown.Err)
+	}
+	return d.err
 }

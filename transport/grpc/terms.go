@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
-	"syscall"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -33,12 +31,9 @@ type Newcomer struct {
 // transport.Identity has it. The error says that the member does not answer before ctx ends, is of another version of the
 // protocol, or is none.
 func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) {
-	door := &door{dial: n.Dial}
-	if door.dial == nil {
-		door.dial = socket.Dial
-	}
+	dialer := socket.Dialer{Through: n.Dial}
 	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(secure.Calling(n.Certificates)), grpc.WithContextDialer(door.open),
+		grpc.WithTransportCredentials(secure.Calling(n.Certificates)), grpc.WithContextDialer(dialer.Dial),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
@@ -50,8 +45,8 @@ func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) 
 		return nil, fmt.Errorf("it is of a version that does not tell which spaces it has; update it, or define the spaces here as there")
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, errors.New("no answer in time")
-	case status.Code(err) == codes.Unavailable && door.reason() != nil:
-		return nil, door.reason()
+	case status.Code(err) == codes.Unavailable && dialer.Reason() != nil:
+		return nil, dialer.Reason()
 	case err != nil:
 		return nil, plain(err)
 	case closed != nil:
@@ -63,38 +58,6 @@ func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) 
 		}
 	}
 	return told.GetLines(), nil
-}
-
-// door is where the connections of one question are made. It remembers how the network has answered the latest, which gRPC
-// tells as a sentence alone.
-type door struct {
-	dial func(ctx context.Context, address string) (net.Conn, error)
-
-	mu  sync.Mutex
-	err error
-}
-
-func (d *door) open(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := d.dial(ctx, address)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.err = err
-	return conn, err
-}
-
-// reason is why there is no connection; nil where there was one.
-func (d *door) reason() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var number syscall.Errno
-	var unknown *net.DNSError
-	switch {
-	case errors.As(d.err, &number):
-		return number
-	case errors.As(d.err, &unknown):
-		return fmt.Errorf("the host is not known: %s", unknown.Err)
-	}
-	return d.err
 }
 
 // Terms tells a newcomer what all members must agree on.
