@@ -206,9 +206,9 @@ func ofBreak(o *operation) string {
 	case o.ask.Kind != AskBreak:
 		return ""
 	case o.to.authority == 0:
-		return "; nothing was broken"
+		return protocol.NothingBroken
 	}
-	return "; the break may have been executed nevertheless: look who holds the lock before it is broken again"
+	return protocol.MaybeBroken
 }
 
 // endOperations answers what is under way when its authority is none any more.

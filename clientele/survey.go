@@ -345,11 +345,11 @@ func (s *Survey[R]) silent(o *operation) (names []string) {
 func broken(o *operation, silent []string) string {
 	switch {
 	case len(silent) == 0:
-		return "; nothing was broken"
+		return protocol.NothingBroken
 	case len(o.grants) > 0:
-		return fmt.Sprintf("; holders that were told to stop: %d, and others may have been told, too: look who holds the lock before it is broken again", len(o.grants))
+		return fmt.Sprintf("; holders that were told to stop: %d, and others may have been told, too: %s", len(o.grants), protocol.LookFirst)
 	}
-	return "; the break may have been executed nevertheless: look who holds the lock before it is broken again"
+	return protocol.MaybeBroken
 }
 
 // unanswered answers a call that not everybody has answered. A Break may have been done where

@@ -414,3 +414,10 @@ func Vocabulary() []any {
 		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, &Shut{}, Hint{},
 	}
 }
+
+// What an unanswered Break may have done, behind why it was not answered.
+const (
+	NothingBroken = "; nothing was broken"
+	MaybeBroken   = "; the break may have been executed nevertheless: " + LookFirst
+	LookFirst     = "look who holds the lock before it is broken again"
+)

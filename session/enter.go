@@ -23,7 +23,7 @@ type entry struct {
 
 const (
 	// mostEntries is how many of them one session may have.
-	mostEntries = 16_384
+	mostEntries = 4096
 	// entryGrace is how long a request waits for the answer about the horizon, though it does not want to wait.
 	entryGrace = 400 * time.Millisecond
 )
@@ -52,7 +52,7 @@ func (m *Desk) enters(now protocol.Time, p *presence, ev *protocol.Event, r *loc
 		return false
 	}
 	if len(p.entries) >= mostEntries {
-		m.refuse(ev.Call, r.Session, r.ID, r.Name, errEntries, out)
+		m.refuse(ev.Call, r.Session, r.ID, r.Name, &holdfast.LimitError{Limit: "unrecorded", Value: mostEntries}, out)
 		return true
 	}
 	if len(p.entries) == 0 {

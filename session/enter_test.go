@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +100,29 @@ func TestMemoryWithoutTheHorizon(t *testing.T) {
 	}
 }
 
+// TestLimitOfUnrecordedRequests: so many requests of one session wait until the horizon is confirmed. One more is refused, and they go on.
+func TestLimitOfUnrecordedRequests(t *testing.T) {
+	const most = 4096
+	d := newLasting(t, 7)
+	s := d.open(1, session.Stream, longTTL)
+	for id := uint64(1); id <= most+1; id++ {
+		d.lock(1, shelfPort, s.ID, id, fmt.Sprint(id))
+	}
+	var limit *holdfast.LimitError
+	for _, reply := range d.told {
+		if reply.Decision.Request != most+1 || !errors.As(reply.Decision.Err, &limit) {
+			t.Fatalf("told %+v", reply)
+		}
+	}
+	if limit == nil || limit.Limit != "unrecorded" || limit.Value != most {
+		t.Fatalf("one more is told %v", limit)
+	}
+	d.order(order{word: "horizon", span: d.below.need.Want})
+	if held := d.shelf.held(s.ID); held != most {
+		t.Errorf("%d are held when the horizon is confirmed, want %d", held, most)
+	}
+}
+
 // TestMemoryIsNotWaitedForInVain: what waits for the horizon ends as what waits in a space does: with its session, its stream, the
 // lease, and when its member takes nothing new.
 func TestMemoryIsNotWaitedForInVain(t *testing.T) {
@@ -164,19 +188,6 @@ func TestMemoryOfASingleCall(t *testing.T) {
 	d.order(order{word: "horizon", span: d.below.need.Want})
 	if got := d.decided(2, lock.SingleCall+2); !slices.Equal(got, []lock.Kind{lock.Granted}) {
 		t.Errorf("told %v", got)
-	}
-}
-
-// TestMemoryBound: so many requests of one session may wait, and one more is refused.
-func TestMemoryBound(t *testing.T) {
-	d := newLasting(t, 7)
-	s := d.open(1, session.Stream, longTTL)
-	const most = 16_384
-	for id := uint64(1); id <= most+1; id++ {
-		d.lock(1, shelfPort, s.ID, id, "a")
-	}
-	if got := d.decided(1, most+1); len(d.told) != 1 || !slices.Equal(got, []lock.Kind{lock.Refused}) {
-		t.Errorf("%d answers, and the last is told %v", len(d.told), got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // unknown is an ended session, or a wrong secret: the two are not told apart. Its
@@ -55,7 +56,20 @@ var (
 	errLeaving  = fmt.Errorf("%w: this member is leaving; another may serve", holdfast.ErrUnavailable)
 	errDraining = fmt.Errorf("%w: this member is being drained; another may serve", holdfast.ErrUnavailable)
 	errBeats    = fmt.Errorf("%w: too many renewals wait until a space keeps their sessions; try again", holdfast.ErrUnavailable)
-	errEntries  = fmt.Errorf("%w: too many requests of this session wait until members have recorded its ttl; try again", holdfast.ErrUnavailable)
 	errFull     = fmt.Errorf("%w: this member has too many sessions to take over another; another may serve", holdfast.ErrUnavailable)
 	errExcess   = fmt.Errorf("%w: the session has lost more than this member can tell", holdfast.ErrLost)
 )
+
+// refuseUnknown says that a session has ended. One that was dismissed has not, and its client asks again elsewhere.
+func (m *Desk) refuseUnknown(call protocol.CallID, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
+	if !m.isSuperseded(call.Sink) {
+		m.refuse(call, s, request, name, ErrUnknown, out)
+	}
+}
+
+// refuse refuses a request. It is kept out of line: what it builds is large, and it is rare.
+//
+//go:noinline
+func (m *Desk) refuse(call protocol.CallID, s lock.SessionID, request uint64, name string, err error, out *protocol.Effects) {
+	out.Decide(call, &lock.Decision{Kind: lock.Refused, Session: s, Request: request, Name: name, Err: err})
+}

@@ -88,7 +88,7 @@ func quorate(voters []protocol.ID, there map[protocol.ID]bool) bool {
 	return 2*count > len(voters) || 2*count == len(voters) && count > 0 && there[voters[0]]
 }
 
-// remembers returns as whom a member will go on, and which views it has accepted: those
+// remembers returns the id with which a member will go on, and which views it has accepted: those
 // that are synced and, while it runs, what it is about to sync.
 func (m *member) remembers() (id protocol.ID, accepted []*election.View) {
 	if m.kept && m.disk.synced != nil {

@@ -35,7 +35,7 @@ type peer struct {
 	letters  []letter // the batch before, for its memory
 	frame    api.MemberFrame
 
-	vacant  atomic.Bool            // nobody listened when it was dialled last
+	vacant  atomic.Bool            // no process listened there when it was dialled last
 	refusal atomic.Pointer[string] // why it or this member was refused when it was dialled last; nil where it was not
 
 	// Guarded by the transport's mutex.
