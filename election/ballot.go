@@ -19,6 +19,7 @@ type Ballot struct {
 	Forced     []protocol.ID // an operator's view: of these alone, all of them
 	Order      Order         // with Forced: why
 	Merge      bool
+	Preempts   bool   // the coordinator is well: no phase 1 went before
 	Votes      []Vote // one for each member, in the order of their arrival
 	Refused    []protocol.ID
 }
@@ -51,6 +52,12 @@ func (b *Ballot) Of(id protocol.ID) *Vote {
 		return nil
 	}
 	return &b.Votes[i]
+}
+
+// Unheard reports whether no member but the candidate has promised or refused.
+func (b *Ballot) Unheard() bool {
+	other := func(v Vote) bool { return v.Self.ID != b.Epoch.Candidate }
+	return len(b.Refused) == 0 && !slices.ContainsFunc(b.Votes, other)
 }
 
 func (b *Ballot) has(id protocol.ID) bool { return b.Of(id) != nil }

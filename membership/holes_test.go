@@ -51,6 +51,8 @@ func holes() []hole {
 		{"told before it is written", "told before it is written", toldUnwritten},
 		{"a full disk has a vote", "told before it is written", voteOfAFullDisk},
 		{"coordinator without a disk", "coordinator without a disk", voteOfAFullDisk},
+		{"who preempts leads alone over slow links", "who preempts has measured nothing", aloneOverSlowLinks},
+		{"a void election is void again, for ever", "a void election starts again at once", neverTogether},
 		{"exclusion wait", "exclusion wait off", survivors},
 		{"drift", "no drift margin", nil},
 		{"phase 1", "phase 1 asks too few", nil},

@@ -85,6 +85,9 @@ func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
 		m.goOnForcing(now, out)
 	case m.survey == nil && m.ballot == nil && now >= m.tryAt && m.preempts():
 		m.elect(now, m.cell.Accepted, false, out)
+		if m.ballot != nil {
+			m.ballot.Preempts = true
+		}
 	case m.survey == nil && m.ballot == nil && now >= m.tryAt && !m.content(now):
 		m.beginSurvey(now, out)
 	}
@@ -436,6 +439,9 @@ func (m *Machine) onPromise(now protocol.Time, p election.Promise) {
 func (m *Machine) count(now protocol.Time, out *protocol.Effects) bool {
 	ballot, own := m.ballot, m.ballot.Of(m.self)
 	if now < m.until && (own == nil || !ballot.Complete()) {
+		return false
+	}
+	if m.waitsOn(now) {
 		return false
 	}
 	succession := ballot.Count(m.self, m.rules)

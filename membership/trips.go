@@ -134,6 +134,18 @@ func (m *Machine) patience() time.Duration {
 	return max(m.config.Patience, min(waited(once), m.config.lasting()), min(waited(twice), m.config.Lease/mostPatience))
 }
 
+// waitsOn reports whether a ballot goes on though patience is at its end. A member that preempts, and one that merges sides,
+// begins with phase 2, so it may have measured no round trip. While no other member has answered it waits for as long as a
+// round trip may ever take: in partition any it would lead alone while their promises are under way.
+func (m *Machine) waitsOn(now protocol.Time) bool {
+	most := m.ballot.Sent + m.config.Lease/mostPatience
+	if !m.ballot.Preempts && !m.ballot.Merge || !m.ballot.Unheard() || now >= most || protocol.Mutated("who preempts has measured nothing") {
+		return false
+	}
+	m.until = most
+	return true
+}
+
 // Slow notes that links are too slow for what is configured, so that answers are waited for longer; again, when that is
 // half as long again.
 type Slow struct{ Trip, Configured, Patience time.Duration }
