@@ -105,6 +105,7 @@ func TestGuestsAreConstant(t *testing.T) {
 
 // TestOperatorsThroughAGuest: what operators ask of a durable space is passed on to members that have a part, over HTTP, too.
 func TestOperatorsThroughAGuest(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	all := serveClusterOf(t, "consensus", steady)
 	guest := serveGuest(t, all)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
@@ -240,6 +241,7 @@ func TestGuestsTell(t *testing.T) {
 // TestCrashWhileWatched: what a member that crashes cannot tell is told as missing, and
 // when it is back its events are.
 func TestCrashWhileWatched(t *testing.T) {
+	parallel.SkipBrief(t)
 	all := startCluster(t)
 	a, b, c := all[0], all[1], all[2]
 	w, _ := watchAt(t, a)

@@ -87,6 +87,7 @@ func TestGuestTakesTheSpaces(t *testing.T) {
 // TestGuestOfMembersWithoutClients: a guest without a folder has no part in a space on disks, and where no member
 // serves clients it says that at once, and what to do.
 func TestGuestOfMembersWithoutClients(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startClusterOf(t, "consensus")
 	guest, err := node.Start(t.Context(), node.Config{Name: "guest", Listen: "unix://" + filepath.Join(t.TempDir(), "g"), Join: c.configs[0].Join})

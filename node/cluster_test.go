@@ -237,6 +237,7 @@ func TestClusterMembersComeAndGo(t *testing.T) {
 
 // TestLeaveStopsHolders: who holds through a member that leaves is told to stop.
 func TestLeaveStopsHolders(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady)
 	i := c.other(t, c.coordinator(t))
@@ -252,6 +253,7 @@ func TestLeaveStopsHolders(t *testing.T) {
 
 // TestDrainWaitsForHolders: it takes nothing new, and leaves with the last hold.
 func TestDrainWaitsForHolders(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady)
 	i := c.other(t, c.coordinator(t))
@@ -287,6 +289,7 @@ func TestDrainWaitsForHolders(t *testing.T) {
 
 // TestGuestsHold, grant nothing, and need nobody's permission to come and go.
 func TestGuestsHold(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady)
 	guest, err := node.Start(context.Background(), node.Config{

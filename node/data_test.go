@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
@@ -287,6 +288,7 @@ func TestDataFails(t *testing.T) {
 // TestDataSlow: while a member's disk takes its time nobody is granted what is not written, though its holder has given it up; when
 // it is, the next one is. What was held all the while is held.
 func TestDataSlow(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := keepingData(t.TempDir())
 	var slow atomic.Bool

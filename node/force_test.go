@@ -296,6 +296,7 @@ func TestForceTooLate(t *testing.T) {
 // TestForceAfterARestart: the survivor is restarted by an operator who hopes that it
 // helps. What it remembers is enough.
 func TestForceAfterARestart(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, calm)
 	before := take(t, c.nodes[0], "x")

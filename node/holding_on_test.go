@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -40,6 +41,7 @@ func holders(tb testing.TB) (elsewhere holdfast.Locker, grantor *node.Node, sent
 // TestHoldingOn: what a member holds on to its clients lock without a message, under tokens
 // that rise; and whoever else asks gets it at once, with a higher one.
 func TestHoldingOn(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	elsewhere, grantor, sent := holders(t)
 	var last holdfast.Token

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -15,6 +16,7 @@ import (
 // TestSuspendACluster: a space that was suspended through one member grants nothing through
 // any, another may be suspended beside it, and it is resumed through whichever member.
 func TestSuspendACluster(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady, func(config *node.Config) { config.Spaces = []node.Space{{Name: "billing"}} })
 	ctx := bounded(t)
@@ -69,6 +71,7 @@ func TestSuspendACluster(t *testing.T) {
 
 // TestSuspensionEndsWithItsMember: whoever was asked for it holds it, and nobody else.
 func TestSuspensionEndsWithItsMember(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady)
 	ctx := bounded(t)
@@ -91,6 +94,7 @@ func TestSuspensionEndsWithItsMember(t *testing.T) {
 
 // TestSuspensionSurvivesTheCoordinator as every lock does.
 func TestSuspensionSurvivesTheCoordinator(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, calm)
 	ctx := bounded(t)

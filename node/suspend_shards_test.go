@@ -27,6 +27,7 @@ func inShards(t *testing.T) *cluster {
 // TestSuspendASpaceOfShards: what is held in each shard is waited for, nothing new is granted in any meanwhile, nothing is
 // granted at all behind it, and all who have waited are served when it is resumed through another member.
 func TestSuspendASpaceOfShards(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := inShards(t)
 	ctx := bounded(t)

@@ -18,11 +18,13 @@ import (
 // has pledged beyond it, which sinks only as the desk asks.
 func TestBeliefsInMemoryAreWaitedFor(t *testing.T) {
 	var seen memoryClient
-	rapid.Check(t, func(rt *rapid.T) {
-		c := newMemoryClient(t)
-		c.play(rt)
-		seen.add(c)
-	})
+	for range 20 { // each has 100 runs, and a fifth of them with -short
+		rapid.Check(t, func(rt *rapid.T) {
+			c := newMemoryClient(t)
+			c.play(rt)
+			seen.add(c)
+		})
+	}
 	t.Logf("%d grants in memory, %d of them had waited, %d long promises without the horizon", seen.granted, seen.waited, seen.unbound)
 	if seen.granted < 10 || seen.waited < 10 || seen.unbound < 10 {
 		t.Error("that is too few to say anything")

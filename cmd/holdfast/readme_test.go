@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/internal/issuer"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
@@ -108,6 +109,7 @@ func TestReadmeShellSession(t *testing.T) {
 
 // TestReadmeTLS runs the README's shell session with certificates.
 func TestReadmeTLS(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	addresses, err := trial.FreeAddresses(1)
 	must(t, err)
@@ -143,6 +145,7 @@ func must(t *testing.T, err error) {
 // TestReadmeCluster runs the README's shell session with three members, at an address of
 // its own on the loopback, so that their ports are free.
 func TestReadmeCluster(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has more than one loopback address without being asked")
@@ -191,6 +194,7 @@ func playIn(t *testing.T, folder, in, text string, environ ...string) {
 
 // TestReadmeStore runs the README's shell session without any server.
 func TestReadmeStore(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	play(t, build(t), block(t, "console", 3))
 }
