@@ -148,6 +148,31 @@ func TestNewEpoch(t *testing.T) {
 	}
 }
 
+// TestNewEpochWhileLeaving: a member alone leads while it leaves, and begins another reign.
+func TestNewEpochWhileLeaving(t *testing.T) {
+	m, first, _ := life(t, membership.Config{Kept: true, Serves: true, Wall: wall(1000)})
+	var out protocol.Effects
+	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: &protocol.NeedHorizon{Want: time.Second, Clients: true}}, &out)
+	write := out.Sends[0].Message.(storage.Save)
+	m.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &membership.Leave{}}, &out)
+	if len(out.Replies) != 0 {
+		t.Fatal("it has left while a write was in flight")
+	}
+	m.Step(1, protocol.Event{Kind: protocol.Raised, Fact: &protocol.NeedEpoch{Above: first.Epoch.Counter}}, &out)
+	out.Reset()
+	m.Step(1, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: storage.Saved{ID: write.ID}}, &out)
+	write = out.Sends[0].Message.(storage.Save)
+	out.Reset()
+	m.Step(1, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: storage.Saved{ID: write.ID}}, &out)
+	i := slices.IndexFunc(out.Raises, func(fact any) bool { _, is := fact.(*protocol.View); return is })
+	if i < 0 {
+		t.Fatalf("no view, but %v", out.Raises)
+	}
+	if view := out.Raises[i].(*protocol.View); view.Epoch.Counter <= first.Epoch.Counter || len(view.Members) != 1 {
+		t.Errorf("view %v follows %v", view, first)
+	}
+}
+
 // TestLeave: the last word comes when no write is in flight.
 func TestLeave(t *testing.T) {
 	m, _, _ := life(t, membership.Config{Kept: true, Serves: true, Wall: wall(1000)})

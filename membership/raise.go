@@ -52,12 +52,14 @@ func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *
 	m.elect(now, view, false, out)
 }
 
-// again begins another reign of a member alone, with one write for all of it.
+// again begins another reign of a member alone, with one write for all of it. It leads until it is out, also while it leaves.
 func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Effects) {
 	m.cell.Promised, m.cell.Candidate = m.above(false, now), m.self
 	m.lease.Promised = m.cell.Promised
 	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: view, Terms: m.terms}
-	ballot.Take(m.promise(now, ballot.Epoch), now)
+	promise := m.promise(now, ballot.Epoch)
+	promise.Leaving = false // a successor would have no place for it
+	ballot.Take(promise, now)
 	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
 }
 
