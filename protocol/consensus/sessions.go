@@ -277,16 +277,22 @@ func (m *Machine) flush(p *part) {
 		}
 		m.asked++
 		count := min(len(p.behind), mostBeaten)
-		b := batch{id: m.asked, at: m.now, inside: p.behind[:count:count]}
-		p.batches, p.behind = append(p.batches, b), p.behind[count:]
-		said := shard.Beat{ID: b.id}
-		for _, h := range b.inside {
-			said.Sessions = append(said.Sessions, h.client.id)
-		}
-		p.shard.Beat(m.now, said, &p.output)
-		m.touch(p)
-		m.awaitBeat(p)
+		p.batches = append(p.batches, batch{id: m.asked, inside: p.behind[:count:count]})
+		p.behind = p.behind[count:]
+		m.sayBatch(p, &p.batches[len(p.batches)-1])
 	}
+}
+
+// sayBatch sends a batch to who leads the shard.
+func (m *Machine) sayBatch(p *part, b *batch) {
+	b.at = m.now
+	said := shard.Beat{ID: b.id}
+	for _, h := range b.inside {
+		said.Sessions = append(said.Sessions, h.client.id)
+	}
+	p.shard.Beat(m.now, said, &p.output)
+	m.touch(p)
+	m.awaitBeat(p)
 }
 
 // awaitBeat looks after the answer to the first batch when it should have come.
@@ -307,14 +313,16 @@ func (m *Machine) beatAgain(p *part) {
 	m.awaitBeat(p)
 }
 
-// resay says again all that was not answered, to the leader of now.
+// resay says again all that was not answered, to the leader of now. A batch keeps its id and what it says, so an answer to what
+// was said before counts, too: answers that take longer than they are waited for would never count otherwise.
 func (m *Machine) resay(p *part) {
-	var waiting []*hearing
-	for _, b := range p.batches {
-		waiting = append(waiting, b.inside...)
+	for i := range p.batches {
+		if protocol.Mutated("late answers to beats count") {
+			m.asked++
+			p.batches[i].id = m.asked
+		}
+		m.sayBatch(p, &p.batches[i])
 	}
-	p.batches, p.behind = nil, append(waiting, p.behind...)
-	m.flush(p)
 }
 
 // beaten takes the answer.

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/raft/v3/raftpb"
+
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
 // TestSlowLinks: with an election timeout of a second, as members have by default, and links that take longer and longer, one leader is
@@ -107,21 +110,7 @@ func TestEveryBeatIsConfirmed(t *testing.T) {
 // Each of two members beats four times while the first beat of that is not answered.
 func TestBeatsOverlap(t *testing.T) {
 	const one, beats = 100 * time.Millisecond, 24
-	w := newWorld(t, 3, 1)
-	w.delay, w.election = one, time.Second
-	for _, m := range w.members {
-		w.begin(m)
-	}
-	w.show(1, w.members...)
-	w.pass(time.Minute)
-	leader := w.members[0].machine.parts[0].leader
-	followers := slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return uint64(m.id) == leader })
-	session := func(m *member) lock.SessionID { return lock.SessionID{Member: 9, Number: uint64(m.id)} }
-	for _, m := range followers {
-		w.call(m, 1, &protocol.Enroll{Session: session(m), TTL: time.Minute})
-		w.call(m, 1, &lock.Request{Session: session(m), ID: 1, Name: m.name(), WaitEnd: lock.Never, Arrived: w.now - m.start})
-	}
-	w.pass(5 * time.Second)
+	w, followers := led(t, 3, one)
 	asked, confirmed := map[uint64]time.Duration{}, 0
 	w.told = func(_ *member, reply *protocol.Reply) {
 		if _, is := reply.Result.(*protocol.Beaten); !is {
@@ -135,7 +124,7 @@ func TestBeatsOverlap(t *testing.T) {
 	for number := range uint64(beats) {
 		m := followers[number%2]
 		asked[100+number] = w.now
-		w.call(m, 100+number, &protocol.Beat{Session: session(m)})
+		w.call(m, 100+number, &protocol.Beat{Session: sessionOf(m)})
 		w.pass(one / 2)
 	}
 	w.pass(5 * time.Second)
@@ -143,3 +132,81 @@ func TestBeatsOverlap(t *testing.T) {
 		t.Errorf("%d of %d beats are confirmed", confirmed, beats)
 	}
 }
+
+// TestLateAnswersToBeatsCount: links have become slow a moment ago, so the answer to a beat takes longer than it is waited for. The
+// beat is said again then, and the answer to what was said first counts.
+func TestLateAnswersToBeatsCount(t *testing.T) {
+	const one = 300 * time.Millisecond
+	w, followers := led(t, 3, time.Millisecond)
+	asked, confirmed, said := time.Duration(0), time.Duration(0), 0
+	w.told = func(_ *member, reply *protocol.Reply) {
+		if _, is := reply.Result.(*protocol.Beaten); is && confirmed == 0 {
+			confirmed = w.now - asked
+		}
+	}
+	w.sent = func(f flight) {
+		if letter, is := f.fact.(Letter); is {
+			if _, is := letter.Body.(shard.Beat); is && f.from == followers[0].id {
+				said++
+			}
+		}
+	}
+	w.delay, asked = one, w.now
+	w.call(followers[0], 100, &protocol.Beat{Session: sessionOf(followers[0])})
+	w.pass(10 * time.Second)
+	if said != 2 {
+		t.Errorf("the beat is said %d times, want 2", said)
+	}
+	if confirmed < 4*one || confirmed > 4*one+10*time.Millisecond {
+		t.Errorf("the beat is confirmed after %v, want %v", confirmed, 4*one)
+	}
+}
+
+// TestSlowLinksBesideReads: members learn that links are slow though every beat of their leader has the number of a read: that of
+// one of the beats of sessions, which are under way all the time.
+func TestSlowLinksBesideReads(t *testing.T) {
+	w, followers := led(t, 4, time.Millisecond)
+	plain := 0
+	w.sent = func(f flight) {
+		if letter, is := f.fact.(Letter); is {
+			if agree, is := letter.Body.(shard.Agree); is && agree.Message.Kind == uint8(raftpb.MsgHeartbeat) && len(agree.Message.Context) < 16 {
+				plain++
+			}
+		}
+	}
+	w.delay = 267 * time.Millisecond
+	for i := range 100 {
+		m := followers[i%len(followers)]
+		w.call(m, uint64(100+i), &protocol.Beat{Session: sessionOf(m)})
+		w.pass(50 * time.Millisecond)
+	}
+	if plain > 30 {
+		t.Errorf("%d beats of the leader have no read's number; that is too many to say anything", plain)
+	}
+	for _, m := range w.members {
+		if got, want := m.machine.election(), 4*2*w.delay; got < want || got > want+100*time.Millisecond {
+			t.Errorf("%s gives a leader %v, want %v", m.name(), got, want)
+		}
+	}
+}
+
+// led makes members that have a leader, and a session of each of the others, which these are.
+func led(t *testing.T, members int, delay time.Duration) (w *world, followers []*member) {
+	w = newWorld(t, members, 1)
+	w.delay, w.election = delay, time.Second
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(time.Minute)
+	leader := w.members[0].machine.parts[0].leader
+	followers = slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return uint64(m.id) == leader })
+	for _, m := range followers {
+		w.call(m, 1, &protocol.Enroll{Session: sessionOf(m), TTL: time.Minute})
+		w.call(m, 1, &lock.Request{Session: sessionOf(m), ID: 1, Name: m.name(), WaitEnd: lock.Never, Arrived: w.now - m.start})
+	}
+	w.pass(5 * time.Second)
+	return w, followers
+}
+
+func sessionOf(m *member) lock.SessionID { return lock.SessionID{Member: 9, Number: uint64(m.id)} }

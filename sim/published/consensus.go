@@ -78,6 +78,12 @@ func moved() []Row {
 			Elsewhere: "protocol/consensus/shard, TestASlowMemberCatchesUp. In simulated runs the load is seldom high for long enough: about one of 4,000 shows it",
 		},
 		{
+			Rule: "late answers to beats count", Protocol: "consensus", Source: "found here", Breaks: "P4",
+			Hole: "A member that has waited for the answer to a beat for as long as a leader may be silent says it again, and takes the answer to the first for none. " +
+				"Where answers take a little longer than that no beat is ever confirmed, and each session of the member's ends.",
+			Elsewhere: "protocol/consensus, TestLateAnswersToBeatsCount. One of some 5,000 seeds showed it, where no member had measured round trips either",
+		},
+		{
 			Rule: "a later hello is asked about anew", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P4",
 			Hole: "A client says hello again while its session is moved to this member, and has settled a request since the first hello. " +
 				"The spaces know the first hello alone, and keep what that request is granted later for a client that does not want it.",

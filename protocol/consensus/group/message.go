@@ -113,7 +113,7 @@ func (g *Group) check(m *Message) error {
 	}
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp:
-		if n := len(m.Context); n != 0 && n != len(readContext(0)) && n != stampBytes {
+		if n := len(m.Context); n != 0 && n != readBytes && n != stampBytes && n != readBytes+stampBytes {
 			return wrong(fmt.Sprintf("the number of its read, or its time, has %d bytes", n))
 		}
 	}
@@ -135,8 +135,8 @@ func (g *Group) check(m *Message) error {
 func (m *Message) raft() *raftpb.Message {
 	kind := raftpb.MessageType(m.Kind)
 	context := m.Context
-	if _, is := unstamp(context); is && kind != raftpb.MsgHeartbeat { // of a beat the library brings it back
-		context = nil
+	if kind != raftpb.MsgHeartbeat { // the answer to a beat brings back what that had
+		context, _, _ = unstamp(context)
 	}
 	r := &raftpb.Message{Type: &kind, To: &m.To, From: &m.From, Term: &m.Term, LogTerm: &m.LogTerm, Index: &m.Index, Commit: &m.Commit, Vote: &m.Vote, RejectHint: &m.RejectHint, Reject: &m.Reject, Context: context}
 	for i := range m.Entries {

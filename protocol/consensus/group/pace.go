@@ -15,6 +15,9 @@ import (
 // So each member measures round trips. A leader's beats, and the question whether votes would be given, have the time of their
 // sender's clock with them, which the answer brings back; beats have what the leader has measured, too. The election timeout
 // is paceOf such round trips, and E at least. A leader beats as much less often.
+//
+// The library has beats carry the number of a read until that is confirmed. Where members say all the time that they have heard
+// sessions, some read is always under way, so those beats have a time, too, behind the number.
 
 const (
 	// paceOf is how many round trips there are in an election timeout: a beat that a member has others confirm takes three.
@@ -33,9 +36,9 @@ type pace struct {
 	echoes map[uint64][]byte // the times that others' questions for votes had, which go with the answers
 }
 
-// stamp is a time and a round trip, in milliseconds, in the context of a message, where the library has nothing to say there. Its
-// length tells it from the library's number of a read, whose bytes may be any; and life one life of the member, which has a clock
-// of its own, from others.
+// stamp is a time and a round trip, in milliseconds, in the context of a message. It stands alone or behind the library's number of a
+// read, whose bytes may be any: the length tells which of them there is. Its life tells one life of the member, which has a clock of
+// its own, from others.
 type stamp struct {
 	at   uint32
 	life uint16
@@ -54,13 +57,17 @@ const (
 	stampBytes  = 9
 )
 
-// unstamp reads a stamp.
-func unstamp(context []byte) (s stamp, is bool) {
-	if len(context) != stampBytes || context[0] != stampFormat {
-		return s, false
+// readBytes is how long the library's number of a read is.
+const readBytes = 8
+
+// unstamp takes the stamp off a context, if it has one. What is left is the number of a read, or nothing.
+func unstamp(context []byte) (read []byte, s stamp, is bool) {
+	at := len(context) - stampBytes
+	if at != 0 && at != readBytes || context[at] != stampFormat {
+		return context, s, false
 	}
-	v := binary.BigEndian.Uint64(context[1:])
-	return stamp{uint32(v), uint16(v >> 32), Time(v>>48) * time.Millisecond}, true
+	v := binary.BigEndian.Uint64(context[at+1:])
+	return context[:at:at], stamp{uint32(v), uint16(v >> 32), Time(v>>48) * time.Millisecond}, true
 }
 
 // stamp is that of now.
@@ -104,12 +111,9 @@ func (g *Group) heartbeat() Time {
 
 // mark puts a stamp on what is sent, where its answer is to bring it back; or brings another member's back.
 func (g *Group) mark(m *Message) {
-	if len(m.Context) > 0 {
-		return
-	}
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgHeartbeat:
-		m.Context = g.stamp(g.Trip())
+		m.Context = append(slices.Clip(m.Context), g.stamp(g.Trip())...)
 	case raftpb.MsgPreVote:
 		m.Context = g.stamp(0)
 	case raftpb.MsgPreVoteResp:
@@ -119,7 +123,7 @@ func (g *Group) mark(m *Message) {
 
 // measure takes what the stamp on a message says.
 func (g *Group) measure(now Time, m *Message) {
-	s, is := unstamp(m.Context)
+	_, s, is := unstamp(m.Context)
 	if !is {
 		return
 	}
