@@ -188,6 +188,26 @@ func TestCallDoesNotEndAStream(t *testing.T) {
 	}
 }
 
+// TestReleaseThroughAnotherMember: what a client asked for over a stream at another member is not released at once by a single call
+// here, which another client makes: the space has the one at the stream stop, though the session had nothing yet when it was
+// brought here.
+func TestReleaseThroughAnotherMember(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.grant(id, 1, "a") // through the other member, behind that
+	d.lock(2, vaultPort, d.open(2, session.Stream, 0).ID, 1, "a")
+	release := &protocol.Release{Session: id, Name: "a", Request: 1}
+	d.ask(1, vaultPort, release)
+	held := d.vault.table.Show("a")
+	if len(held.Holders) != 1 || held.Holders[0].Session != id || !held.Holders[0].Revoked {
+		t.Errorf("released by another client, the lock is %+v; want it to be revoked", held)
+	}
+	if got := d.decided(2, 1); slices.Contains(got, lock.Granted) {
+		t.Errorf("the next is told %v before the holder has stopped", got)
+	}
+}
+
 // TestStreamComesBehindACall: a stream that comes to where a call has brought its session has the spaces asked what it may
 // not have heard.
 func TestStreamComesBehindACall(t *testing.T) {

@@ -95,7 +95,7 @@ func (m *Desk) unableFor(now protocol.Time, p *presence) error {
 
 // recallOne takes the release of a hold by another client, and reports whether the one that uses it has to stop first.
 func (m *Desk) recallOne(now protocol.Time, p *presence, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) bool {
-	if !isAnother(p, ev.Call) {
+	if !isAnother(p, ev.Call) && !p.isTakenOver() {
 		return false
 	}
 	requests := slices.Backward(m.requestsOf(now, p, ev.Port, out))
