@@ -57,7 +57,7 @@ func position(m protocol.Message) (Standing, bool) {
 	decided, ok := m.(authority.Decided)
 	gone := decided.Kind == lock.Refused || decided.Kind == lock.Lost
 	if ok && decided.Kind == lock.Granted {
-		return Standing{Name: decided.Name, Token: decided.Token}, true
+		return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Token: decided.Token}, true
 	}
 	if !ok || decided.Kind != lock.Queued && !gone {
 		return Standing{}, false

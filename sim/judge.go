@@ -85,6 +85,7 @@ type record struct {
 // gift is a grant that an authority has told a member of, and when it did first.
 type gift struct {
 	token holdfast.Token
+	wish  requestKey
 	at    instant
 }
 

@@ -101,12 +101,12 @@ func (j *judge) stands(name string, wish requestKey, reign protocol.Epoch) {
 // gives is called when an authority tells a member of a grant. Its client may have given it up,
 // and a later request of the same owner may enter it before it is given back: that one passes
 // nobody who was not passed by the grant itself.
-func (j *judge) gives(name string, token holdfast.Token) {
+func (j *judge) gives(name string, token holdfast.Token, wish requestKey) {
 	r := j.record(name)
-	if slices.ContainsFunc(r.given[:], func(g gift) bool { return g.token == token }) {
+	if slices.ContainsFunc(r.given[:], func(g gift) bool { return g.token == token && g.wish == wish }) {
 		return
 	}
-	r.given[r.gifts%len(r.given)] = gift{token, j.clock()}
+	r.given[r.gifts%len(r.given)] = gift{token, wish, j.clock()}
 	r.gifts++
 }
 
@@ -118,6 +118,19 @@ func (r *record) sent(g *grant, asked instant) instant {
 		return asked
 	}
 	return min(asked, r.given[i].at)
+}
+
+// gaveAnother reports whether a grant was given to another wish than the one by which its request stands. A member that becomes the
+// authority itself gives up the wish, and tells the next authority of another one, by which the request arrives there.
+func (r *record) gaveAnother(g *grant, stood *place) bool {
+	another := false
+	for _, given := range r.given {
+		if given.token == g.token && given.wish == stood.wish {
+			return false
+		}
+		another = another || given.token == g.token
+	}
+	return another
 }
 
 // lends is called when a member is about to grant by itself what it keeps of a space whose
@@ -164,7 +177,7 @@ func (j *judge) overtakes(r *record, g *grant) {
 	reign := j.reignOfGrant(g)
 	for i := range r.queue {
 		stood := &r.queue[i]
-		if stood.key != key || stood.reign != reign {
+		if stood.key != key || stood.reign != reign || r.gaveAnother(g, stood) {
 			continue
 		}
 		for _, other := range r.passed {

@@ -329,7 +329,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 			h.granting(hold(1, reign+2))
 		}},
 		"entering what was granted before": {"", func(h *witness) {
-			h.gives("n", reign+2)
+			h.gives("n", reign+2, requestKey{key(2).session, 11})
 			stand(h, 3*time.Second)
 			h.granting(hold(2, reign+2))
 			h.granting(hold(1, reign+3))
@@ -339,6 +339,18 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 			h.wishes("n", requestKey{key(1).session, 12}, key(1))
 			h.stands("n", requestKey{key(1).session, 12}, protocol.Epoch{Counter: 1})
 			h.granting(hold(2, reign+1))
+			h.granting(hold(1, reign+2))
+		}},
+		"granted by another wish, of which the authority that was its member knows": {"", func(h *witness) {
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+1))
+			h.gives("n", reign+2, requestKey{key(1).session, 12})
+			h.granting(hold(1, reign+2))
+		}},
+		"granted by the wish by which it stands": {"P5", func(h *witness) {
+			stand(h, 3*time.Second)
+			h.granting(hold(2, reign+1))
+			h.gives("n", reign+2, requestKey{key(1).session, 11})
 			h.granting(hold(1, reign+2))
 		}},
 		"another reign": {"", func(h *witness) {

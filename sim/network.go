@@ -100,7 +100,7 @@ func (n *network) follow(from *member, m protocol.Message) {
 	}
 	switch at, ok := w.protocol.Position(m); {
 	case ok && at.Token != 0:
-		w.judge.gives(at.Name, at.Token)
+		w.judge.gives(at.Name, at.Token, requestKey{at.Session, at.Wish})
 	case ok && at.Gone:
 		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
 	case ok && n.current(at):

@@ -193,7 +193,7 @@ type Standing struct {
 	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, whatever stands here
 	Tenure  protocol.Tenure // of the member that asks
 	Gone    bool            // it stands there no more
-	Token   holdfast.Token  // it is granted under it; then nothing but the name is said beside
+	Token   holdfast.Token  // it is granted under it; then the name, the session and the wish are said beside, and no more
 }
 
 // Protocols lists the protocols that can be simulated.
