@@ -149,7 +149,8 @@
 //
 //	consensus.go  Config, Machine
 //	part.go       a shard as a part of the machine, and its beginning
-//	sessions.go   who is served: enrolled, beaten for, dismissed
+//	sessions.go   who is served: enrolled, opened, dismissed
+//	beats.go      how a leader hears of sessions, and says so
 //	whole.go      suspensions of several shards
 //	letin.go      who is let in while one waits for him
 //	survey.go     what operators ask of those

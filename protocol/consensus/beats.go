@@ -1,0 +1,187 @@
+package consensus
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// mostBeaten is how many sessions one message says to be heard.
+const mostBeaten = 4096
+
+// onBeat says to all shards that know a session that it was heard.
+func (m *Machine) onBeat(call protocol.CallID, f *protocol.Beat, out *protocol.Effects) {
+	c := m.clientOf(f.Session)
+	b := &beat{call: call, at: m.now, attached: f.Attached}
+	if c != nil && !c.enrolled.Own && m.removed() {
+		return // its client is to go on elsewhere
+	}
+	if c != nil {
+		c.enrolled.Attached = c.enrolled.Attached.Join(f.Attached)
+		m.findElsewhere(c)
+		b.missing = len(c.presences)
+		for _, presence := range c.presences {
+			m.hear(&hearing{c, presence, b}, out)
+		}
+	}
+	if c == nil || len(c.presences) == 0 {
+		out.Reply(call, &protocol.Beaten{})
+	}
+}
+
+// findElsewhere finds the shards that know a session through another member.
+func (m *Machine) findElsewhere(c *client) {
+	if len(c.presences) == len(m.parts) {
+		return
+	}
+	for _, p := range m.parts {
+		if p.shard == nil || c.presenceAt(p) != nil {
+			continue
+		}
+		if _, lives := p.shard.Replica().Session(c.id); lives {
+			c.presences = append(c.presences, &presence{part: p, state: open, heard: -lock.Never})
+		}
+	}
+}
+
+// hear lines a beat up for its shard.
+func (m *Machine) hear(h *hearing, out *protocol.Effects) {
+	switch p := h.presence.part; h.presence.state {
+	case opening:
+		h.presence.waits = append(h.presence.waits, h)
+	case gone:
+		h.of.err = holdfast.SessionExpired
+		m.counted(h, out)
+	case open:
+		if m.isFormer(h) {
+			m.counted(h, out)
+		} else if !m.attach(h, out) {
+			p.behind = append(p.behind, h)
+			m.flush(p)
+		}
+	}
+}
+
+// mostBatches is how many batches of beats are on their way to the leader at the same time. What comes while all of them are goes together.
+const mostBatches = 4
+
+// batch is what one message says to be heard, until it is answered.
+type batch struct {
+	id     uint64
+	at     protocol.Time
+	inside []*hearing
+}
+
+// flush says which sessions were heard, in a batch of its own where few are under way.
+func (m *Machine) flush(p *part) {
+	if p.shard == nil {
+		return
+	}
+	for len(p.batches) < mostBatches {
+		if p.behind = slices.DeleteFunc(p.behind, func(h *hearing) bool { return !m.counts(h) }); len(p.behind) == 0 {
+			return
+		}
+		m.asked++
+		count := min(len(p.behind), mostBeaten)
+		p.batches = append(p.batches, batch{id: m.asked, inside: p.behind[:count:count]})
+		p.behind = p.behind[count:]
+		m.sayBatch(p, &p.batches[len(p.batches)-1])
+	}
+}
+
+// sayBatch sends a batch to who leads the shard.
+func (m *Machine) sayBatch(p *part, b *batch) {
+	b.at = m.now
+	said := shard.Beat{ID: b.id}
+	for _, h := range b.inside {
+		said.Sessions = append(said.Sessions, h.client.id)
+	}
+	p.shard.Beat(m.now, said, &p.output)
+	m.touch(p)
+	m.awaitBeat(p)
+}
+
+// awaitBeat looks after the answer to the first batch when it should have come.
+func (m *Machine) awaitBeat(p *part) {
+	if !p.awaited && len(p.batches) > 0 {
+		p.awaited = true
+		m.reminders.Push(p.batches[0].at+m.election(), due{what: dueBeat, number: uint64(p.index)})
+	}
+}
+
+// beatAgain says it again, when it was not answered.
+func (m *Machine) beatAgain(p *part) {
+	p.awaited = false
+	if len(p.batches) > 0 && m.now >= p.batches[0].at+m.election() {
+		m.resay(p)
+		return
+	}
+	m.awaitBeat(p)
+}
+
+// resay says again all that was not answered, to the leader of now. A batch keeps its id and what it says, so an answer to what
+// was said before counts, too: answers that take longer than they are waited for would never count otherwise.
+func (m *Machine) resay(p *part) {
+	for i := range p.batches {
+		if protocol.Mutated("late answers to beats count") {
+			m.asked++
+			p.batches[i].id = m.asked
+		}
+		m.sayBatch(p, &p.batches[i])
+	}
+}
+
+// beaten takes the answer.
+func (m *Machine) beaten(p *part, b *shard.Beaten, out *protocol.Effects) {
+	at := slices.IndexFunc(p.batches, func(said batch) bool { return said.id == b.ID })
+	if at < 0 {
+		return
+	}
+	inside := p.batches[at].inside
+	p.batches = slices.Delete(p.batches, at, at+1)
+	for _, h := range inside {
+		if !m.counts(h) {
+			continue
+		}
+		if slices.Contains(b.Gone, h.client.id) {
+			h.presence.state = gone
+			h.of.err = holdfast.SessionExpired
+		} else if !m.isFormer(h) && !h.wasTaken(b.Taken) {
+			h.presence.heard = max(h.presence.heard, h.of.at)
+			m.tellGrants(h.client, p, out)
+		}
+		m.counted(h, out)
+	}
+	m.flush(p)
+}
+
+// counted answers a beat when all shards have.
+func (m *Machine) counted(h *hearing, out *protocol.Effects) {
+	h.of.missing--
+	switch {
+	case h.client.enrolled.Own:
+		if h.of.err != nil {
+			m.restart(h.client, out) // it has ended there
+		}
+	case h.of.missing == 0:
+		out.Reply(h.of.call, &protocol.Beaten{Err: h.of.err, Attached: h.of.later})
+	}
+}
+
+// beatOwn says that a session of this process was heard, which it is as long as the process lives.
+func (m *Machine) beatOwn(id lock.SessionID, out *protocol.Effects) {
+	c := m.owns[id]
+	if c == nil || c.beatDue > m.now {
+		return
+	}
+	c.beatDue = m.now + c.enrolled.TTL/3
+	m.reminders.Push(c.beatDue, due{what: dueOwn, session: id})
+	for _, presence := range c.presences {
+		if presence.state == open {
+			m.hear(&hearing{c, presence, &beat{at: m.now, missing: 1}}, out)
+		}
+	}
+}
