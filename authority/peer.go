@@ -326,7 +326,9 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 	unheard, repeats := c.words[key], false
 	c.settleLoan(d, key)
 	if p == nil || tenureOf(d.Session, d.Request) != p.tenure {
-		c.forget(key)
+		if unheard != nil && unheard.message.Session == d.Session { // its next life counts its wishes from the beginning
+			c.forget(key)
+		}
 		return // it has ended all this itself
 	}
 	if m.counts(d) {

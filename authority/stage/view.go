@@ -107,7 +107,7 @@ func (s *Stage) place(m *member) uint64 {
 }
 
 // dropped reads who was dropped, and from when what it held is free: c@5s, c@never, and
-// c@5s-old for the tenure before the present one.
+// c@5s-old for the tenure before the present one, c@5s-before for the first of its life before.
 func (s *Stage) dropped(value string) protocol.Dropped {
 	name, free, _ := strings.Cut(value, "@")
 	m := s.member(name)
@@ -115,6 +115,9 @@ func (s *Stage) dropped(value string) protocol.Dropped {
 	if old, lapsed := strings.CutSuffix(free, "-old"); lapsed {
 		free = old
 		dropped.Tenure.Lapses--
+	} else if before, another := strings.CutSuffix(free, "-before"); another {
+		free = before
+		dropped.Tenure = protocol.Tenure{Incarnation: dropped.Tenure.Incarnation - 1}
 	}
 	if free != "never" {
 		dropped.Free = Duration(s.t, free)
