@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -52,6 +53,7 @@ func (c *cluster) endAndReplay(t *testing.T) {
 // TestGrantorshipMoves from member to member with all that is held and waited for; who
 // holds and who waits notices nothing.
 func TestGrantorshipMoves(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := newGrantors(t, steady)
 	mine := take(t, c.nodes[0], "x")

@@ -47,6 +47,7 @@ func TestGrantorshipFollowsTheLoad(t *testing.T) {
 
 // TestOptionsAreAgreed: a member whose space has other options is refused with both values.
 func TestOptionsAreAgreed(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	grantors := node.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second, HoldOn: time.Minute}
 	optionsAreAgreed(t, grantors, map[string]disagreement{

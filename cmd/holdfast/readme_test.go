@@ -101,6 +101,7 @@ func startMember(t *testing.T, folder string) (listen, http string) {
 
 // TestReadmeShellSession runs the README's shell session with one member.
 func TestReadmeShellSession(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	folder := build(t)
 	text, server := freePorts(t, folder, block(t, "console", 0))
