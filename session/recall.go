@@ -58,6 +58,11 @@ func (p *presence) isTakenOver() bool {
 	return p.sort == OneShot && p.lasting != nil && p.lasting.taken
 }
 
+// mayBeAnother reports whether a call may be of another client than the one that uses a session over a stream, here or elsewhere.
+func mayBeAnother(p *presence, call protocol.CallID) bool {
+	return isAnother(p, call) || p.isTakenOver()
+}
+
 // onEnd ends a session because its client says so.
 func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
 	p := m.alive(now, end.ID)
@@ -72,7 +77,7 @@ func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *pro
 		out.Reply(call, &Ended{Err: err})
 		return
 	}
-	if isAnother(p, call) || p.isTakenOver() {
+	if mayBeAnother(p, call) {
 		m.take(now, call, p, out)
 		return
 	}
@@ -95,7 +100,7 @@ func (m *Desk) unableFor(now protocol.Time, p *presence) error {
 
 // recallOne takes the release of a hold by another client, and reports whether the one that uses it has to stop first.
 func (m *Desk) recallOne(now protocol.Time, p *presence, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) bool {
-	if !isAnother(p, ev.Call) && !p.isTakenOver() {
+	if !mayBeAnother(p, ev.Call) {
 		return false
 	}
 	requests := slices.Backward(m.requestsOf(now, p, ev.Port, out))

@@ -109,7 +109,8 @@ func (g *Group) heartbeat() Time {
 	return Time(float64(g.config.Heartbeat) * (float64(g.Election()) / float64(g.config.Election)))
 }
 
-// mark puts a stamp on what is sent, where its answer is to bring it back; or brings another member's back.
+// mark puts a stamp on what is sent, where its answer is to bring it back; or brings another member's back. Of these messages the
+// library gives a context to beats alone.
 func (g *Group) mark(m *Message) {
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgHeartbeat:
