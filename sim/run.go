@@ -316,7 +316,7 @@ func (w *world) await(healed instant) time.Duration {
 
 // unsettled says what is still to be answered, or not as it should be.
 func (w *world) unsettled() (found []string) {
-	found = w.unserved()
+	found = append(w.unserved(), w.usurpers()...)
 	for _, c := range w.clients {
 		if c.stuck {
 			continue
@@ -363,6 +363,21 @@ func (w *world) unserved() (found []string) {
 	}
 	if !coordinator.powerful() {
 		found = append(found, fmt.Sprintf("%s may not grant", coordinator))
+	}
+	return found
+}
+
+// usurpers says who is still to take the place of a coordinator that is well, because its id is higher.
+// While one does, the space waits as in every election.
+func (w *world) usurpers() (found []string) {
+	coordinator := w.leading()
+	if coordinator == nil || !w.settings.faults.Has(Preempt) {
+		return nil
+	}
+	for _, at := range coordinator.view.Members {
+		if at.Founder && at.ID > coordinator.id {
+			found = append(found, fmt.Sprintf("%s has not taken the place of %s", at.Name, coordinator))
+		}
 	}
 	return found
 }
