@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
@@ -259,6 +260,7 @@ func TestDocumentsOfAPage(t *testing.T) {
 // second, so that calls find it soon when it is back, however long it was away. The
 // tenth look would come after more than a minute if the pauses went on growing.
 func TestAdminLooksAgain(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	const looks = 10
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

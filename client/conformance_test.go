@@ -100,6 +100,7 @@ func loopback(t testing.TB) net.Listener {
 // TestConformance runs the suite of every Locker over a real connection to a real
 // member.
 func TestConformance(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	l := loopback(t)
 	conforms(t, 0, serveMember(t, l, nil), l.Addr().String())

@@ -212,6 +212,7 @@ func TestWatchAnyMember(t *testing.T) {
 
 // TestGuestsTell: so does a member that serves nobody but its own process.
 func TestGuestsTell(t *testing.T) {
+	parallel.SkipBrief(t)
 	all := startCluster(t)
 	w, _ := watchAt(t, all[0])
 	guest, err := node.Start(bounded(t), node.Config{
@@ -269,6 +270,7 @@ func TestCrashWhileWatched(t *testing.T) {
 
 // TestSubscriptionsEndWithTheLastWatcher, at all members.
 func TestSubscriptionsEndWithTheLastWatcher(t *testing.T) {
+	parallel.SkipBrief(t)
 	all := startCluster(t)
 	first, g := watchAt(t, all[0])
 	second, err := g.Watch(bounded(t), events.Filter{Prefix: "x"}, "a", 10)

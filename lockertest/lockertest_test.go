@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 )
 
 func (a *authority) caps() Caps {
@@ -22,6 +23,7 @@ func TestReference(t *testing.T) {
 
 // TestReferenceOfWeakClass has a space refuse what is required beyond its class.
 func TestReferenceOfWeakClass(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	a := newAuthority("")
 	a.class = holdfast.Advisory

@@ -1,6 +1,7 @@
 package lockertest
 
 import (
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,7 @@ var mutants = []struct {
 // there for it, on the promise's own terms, and the same check passes without it
 // (TestReference).
 func TestMutants(t *testing.T) {
+	parallel.SkipBrief(t)
 	const longest = 2 * time.Minute
 	for _, m := range mutants {
 		t.Run(m.fault+"/"+m.check, func(t *testing.T) {

@@ -143,6 +143,7 @@ func bounded(t testing.TB) context.Context {
 
 // TestClusterLocks: a name is one name, whichever member it is asked through.
 func TestClusterLocks(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3, steady)
 	var last holdfast.Token
@@ -374,6 +375,7 @@ func TestClosedWhileAlone(t *testing.T) {
 // TestMembersGossip: members find one another by gossip, over the connections that they
 // have. Nothing tells when a rumour has spread, so it is asked for.
 func TestMembersGossip(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	c := startCluster(t, 3)
 	ctx := bounded(t)

@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 		"consensus": spacesOf("consensus"), "consensus in shards": sharded(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && name != "central" && name != "consensus in shards" {
+			if testing.Short() && name != "central" && (name != "consensus in shards" || parallel.Brief()) {
 				t.Skip("a member alone drives the other protocols as these; run without -short")
 			}
 			t.Parallel()

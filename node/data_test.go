@@ -59,6 +59,7 @@ func TestDataOutlasts(t *testing.T) {
 // TestTokensOutliveTheFolder: a member whose folder was removed, and one whose spaces were kept in
 // memory before, give higher tokens than before.
 func TestTokensOutliveTheFolder(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	memory := node.Config{Spaces: []node.Space{{Name: "default"}, {Name: "split"}}}
 	last := map[string]holdfast.Token{}

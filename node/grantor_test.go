@@ -87,6 +87,7 @@ func TestGrantorshipMoves(t *testing.T) {
 // well or not. So the others, who wait for what its clients hold, are granted under the same
 // reign, by the count that goes on, and nobody has to recover.
 func TestGrantorLeavesInGoodOrder(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	ways := []struct {
 		name string

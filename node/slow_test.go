@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
@@ -207,6 +208,7 @@ func lockAgain(t *testing.T, through *node.Node, name string, cycles int, last *
 // on as well with a name that they contend for, and the first with another one. Time stands still meanwhile:
 // nothing is said again, nothing expires, and never is never.
 func TestSlowerReplyIsNeverWaitedFor(t *testing.T) {
+	parallel.SkipBrief(t)
 	const cycles = 100
 	for name, of := range map[string]struct {
 		published bool

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/wire/api"
@@ -12,6 +13,7 @@ import (
 // TestABeatSaysWhyItsTTLIsCut: a heartbeat is answered with why its ttl is shorter than the client has asked for, also one that asks
 // for none again; and with nothing where the ttl is what was asked for.
 func TestABeatSaysWhyItsTTLIsCut(t *testing.T) {
+	parallel.SkipBrief(t)
 	const limit, folder = "limits.ttl of this member allows no more", "a member keeps no folder (state none) or cannot write to it, and so no more is promised"
 	type beat struct {
 		asked time.Duration

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -84,6 +85,7 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 // TestLimitOfSnapshots: one at a time, and when that has ended, or who asked has gone, the next.
 func TestLimitOfSnapshots(t *testing.T) {
+	parallel.SkipBrief(t)
 	m := serveKept(t)
 	// Enough that the answer does not fit what lies between the two programs unread.
 	for i := range 40 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/realstore"
 	"github.com/holdfast-locks/holdfast/lockertest"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -153,6 +154,7 @@ func takeTurns(t *testing.T, store storage.Store, refused bool) {
 // TestRealStores runs the suite of every Locker over every store that somebody runs, by claims and by
 // conditional writes. Each Locker is a process with connections of its own.
 func TestRealStores(t *testing.T) {
+	parallel.SkipBrief(t)
 	for i := range realStores {
 		r := &realStores[i]
 		for _, cas := range []bool{false, true} {

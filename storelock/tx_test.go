@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storelock"
@@ -301,6 +302,7 @@ func TestLocksOnMultipleStores(t *testing.T) {
 // TestCrashedProcess is expiredRemoteLockIsIgnored: the claims of a process that has ended are passed
 // over when they have expired, and its tokens are outrun.
 func TestCrashedProcess(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	ctx := context.Background()
 	for name, o := range map[string][]storelock.Option{"claims": nil, "cas": {storelock.CAS()}} {

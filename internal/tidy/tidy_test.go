@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/tidy"
 )
 
@@ -91,6 +92,7 @@ type example struct {
 
 // TestRulesBite feeds each rule what it must find and what it must pass.
 func TestRulesBite(t *testing.T) {
+	parallel.SkipBrief(t)
 	bitten, passed := map[string]bool{}, map[string]bool{}
 	for _, e := range slices.Concat(layerExamples(), purityExamples(), stateExamples(), styleExamples(), wordExamples()) {
 		tree, err := tidy.Parse(e.files)

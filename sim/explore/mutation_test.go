@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 )
 
 // TestRulesAreMissed switches rules off, and explores until a promise is broken: the
@@ -62,6 +63,7 @@ func TestTheFlagIsWhatIsMissed(t *testing.T) {
 // as long when states are told apart in canonical form as when they are told apart
 // exactly, and it breaks the same one; with all rules on, neither finds one.
 func TestRenamingHidesNothing(t *testing.T) {
+	parallel.SkipBrief(t)
 	for _, rule := range []string{"exclusion wait off", ""} {
 		mutation.Switch(rule)
 		var found [2]*Found
@@ -86,6 +88,7 @@ func TestRenamingHidesNothing(t *testing.T) {
 // TestReductionsHideNothing: explorations that tell states apart by all that machines keep,
 // and that look at every one of them, end as those do that look at few.
 func TestReductionsHideNothing(t *testing.T) {
+	parallel.SkipBrief(t)
 	for _, at := range []struct {
 		rule, protocol string
 		with           func(*Config)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
@@ -77,6 +78,7 @@ var mutants = []struct {
 // TestMutants shows that the suite bites: each fault is caught by the check that is there for
 // it, in its own words. Without a fault the same check passes.
 func TestMutants(t *testing.T) {
+	parallel.SkipBrief(t)
 	for _, m := range mutants {
 		t.Run(m.fault+"/"+m.check, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
@@ -26,6 +27,7 @@ func TestReference(t *testing.T) {
 
 // TestSlow: nothing but time is changed by a store whose requests take effect in any order.
 func TestSlow(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	open, handles := fleet(opener(false), 11, Odds{Slow: 8, While: 2e6})
 	Run(t, open)

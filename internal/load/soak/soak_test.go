@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/server"
@@ -81,6 +82,7 @@ func serve(t *testing.T) *here {
 // TestEachKind: every kind of load takes place, without errors and violations, and ends in
 // good order when the soak is ended before its time.
 func TestEachKind(t *testing.T) {
+	parallel.SkipBrief(t)
 	h := serve(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

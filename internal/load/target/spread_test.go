@@ -74,6 +74,7 @@ func TestSpread(t *testing.T) {
 // TestPlaces: as many workers as members have one each, fewer and more leave the
 // coordinator alone, and all sit at it where that is measured.
 func TestPlaces(t *testing.T) {
+	parallel.SkipBrief(t)
 	t.Parallel()
 	b := bed(t)
 	g := &gathering{bed: b, count: 3, space: node.Space{Protocol: "central"}}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
@@ -93,6 +94,7 @@ func (at *counted) check(t *testing.T, c Config) {
 // told from its beginning to its end. That of snaplock needs no loss and no crash: two masters, and a slow link
 // between them.
 func TestPublishedFaultsAreFound(t *testing.T) {
+	parallel.SkipBrief(t)
 	defer mutation.Switch("")
 	for _, at := range []struct {
 		protocol, rule, promise string
