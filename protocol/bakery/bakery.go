@@ -300,8 +300,10 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 		m.onUnlocked(from, &msg, out)
 		return
 	case Tickets:
-		m.onTickets(now, from, &msg, out)
-		return
+		if m.term.After != (Term{}) {
+			m.onTickets(now, from, &msg, out)
+			return
+		}
 	case Claim:
 		if m.leads && m.term.After == (Term{}) && !m.serves {
 			m.onClaimOfAll(now, from, &msg, out)
@@ -335,6 +337,8 @@ func (m *Machine) onWord(now protocol.Time, from protocol.ID, body Body, out *pr
 		m.onUnlocking(now, from, &msg, out)
 	case Claim:
 		m.onClaim(now, from, &msg, out)
+	case Tickets:
+		m.onNamed(now, from, &msg, out)
 	case Raise:
 		m.onRaise(now, from, &msg, out)
 	case Entering:

@@ -52,7 +52,9 @@
 // Where no majority of the former leaders is left, new ones follow nobody: each member tells all of
 // them what its clients hold, which is the copy that is never lost as long as anybody holds, and they serve when
 // all have and the view is open, so that nobody else can hold anything. What tokens were given before, nobody
-// knows then: it takes another epoch. Who waits is numbered by the first of them in the order of age.
+// knows then: it takes another epoch. Who waits is numbered by the first of them in the order of age. That one is the master of all
+// that is held, and names it when it serves: a claim that others have had, of a member that was lost before the first one had
+// it, ends with that.
 //
 // A leader that was away or has started again has another place in the view, so it is none: it gets tickets
 // only as a new one.

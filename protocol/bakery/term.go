@@ -285,6 +285,7 @@ func (m *Machine) serveIfAble(now protocol.Time, out *protocol.Effects) {
 	m.book.raise()
 	out.Note(protocol.Serving{Reign: m.term.Term.Epoch})
 	m.dropLost(now, out)
+	m.nameHeld(now, out)
 	again := m.gather.waiting
 	m.gather.waiting = nil
 	slices.SortStableFunc(again, func(a, b claimedBy) int { return cmp.Compare(a.since, b.since) })
@@ -340,6 +341,36 @@ func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, 
 	if msg.Done && !slices.Contains(m.gather.from, from) {
 		m.gather.from = append(m.gather.from, from)
 		m.serveIfAble(now, out)
+	}
+}
+
+// nameHeld tells the others what is held, where leaders follow nobody: this one, of the first rank, is the master of all of it. While
+// the view is that of the election all leaders have the claims of the same members.
+func (m *Machine) nameHeld(now protocol.Time, out *protocol.Effects) {
+	if m.term.After != (Term{}) || m.rank != 0 || m.standing.View.Number == m.term.Term.View || protocol.Mutated("the first leader names what is held") {
+		return
+	}
+	held := former{m.term, m.book}
+	for _, part := range held.parts(now, m.config.Table.Drift) {
+		m.sayAll(now, part, out)
+	}
+}
+
+// onNamed takes what the leader of the first rank names. What it does not name has ended: this leader has the claim of a member
+// that was lost before that one had it.
+func (m *Machine) onNamed(now protocol.Time, from protocol.ID, msg *Tickets, out *protocol.Effects) {
+	if from != m.term.Leaders[0].ID {
+		return
+	}
+	for i := range msg.Names {
+		for _, n := range msg.Names[i].Tickets {
+			if t := m.book.tickets[n.Ticket.Key]; t != nil && t.master == from {
+				t.named = true
+			}
+		}
+	}
+	if msg.Done {
+		m.purge(now, from, out)
 	}
 }
 
