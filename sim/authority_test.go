@@ -134,12 +134,14 @@ func TestWhatIsUnsettledIsNamed(t *testing.T) {
 		"has not installed view": func(_ *world, m *member) { v := *m.view; v.Number--; m.view = &v },
 		"has no lease":           func(_ *world, m *member) { v, l := *m.view, *m.view.Lease; l.Member, v.Lease = 0, &l; m.view = &v },
 		"is not in view":         func(w *world, m *member) { m.id++ },
-		"has not taken the place of": func(w *world, _ *member) {
+		"has not taken the place of": func(w *world, m *member) {
 			w.settings.faults |= 1 << Preempt
-			v := *w.coordinator().view
+			c := w.coordinator()
+			v := *c.view
 			v.Members = slices.Clone(v.Members)
-			v.Members[1].ID = math.MaxUint64
-			w.coordinator().view = &v
+			at := slices.IndexFunc(v.Members, func(at protocol.Member) bool { return at.ID == m.id })
+			m.id = math.MaxUint64
+			v.Members[at].ID, c.view = m.id, &v
 		},
 		"has not had every name": func(w *world, m *member) { c := user(t, w, m); c.workers = append(c.workers, newWorker(c, 0)) },
 		"names are held or wanted": func(w *world, m *member) {

@@ -367,19 +367,23 @@ func (w *world) unserved() (found []string) {
 	return found
 }
 
-// usurpers says who is still to take the place of a coordinator that is well, because its id is higher.
+// usurpers says which member, of the highest id, is still to take the place of a coordinator that is well.
 // While one does, the space waits as in every election.
-func (w *world) usurpers() (found []string) {
+func (w *world) usurpers() []string {
 	coordinator := w.leading()
 	if coordinator == nil || !w.settings.faults.Has(Preempt) {
 		return nil
 	}
-	for _, at := range coordinator.view.Members {
-		if at.Founder && at.ID > coordinator.id {
-			found = append(found, fmt.Sprintf("%s has not taken the place of %s", at.Name, coordinator))
+	highest := coordinator
+	for _, m := range w.members {
+		if at, listed := coordinator.view.Of(m.id); listed && at.Founder && m.id > highest.id {
+			highest = m
 		}
 	}
-	return found
+	if highest == coordinator || !w.demanded(highest) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has not taken the place of %s", highest, coordinator)}
 }
 
 // leftovers says what is held or waited for though nobody wants it.
