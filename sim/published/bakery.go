@@ -45,7 +45,7 @@ func bakery() []Row {
 		},
 		{
 			Rule: "the first leader names what is held", Protocol: "bakery", Source: "found by a seed", Breaks: "P4", Faults: "loss,one-way",
-			Hole: "Leaders that follow nobody take what is held from each member's claim, and the first of them alone says when it has ended. " +
+			Hole: "Leaders that follow no other leaders take what is held from each member's claim, and the first of them alone says when it has ended. " +
 				"A member is lost after the others had its claim and before the first one had it: its lock ends nowhere, and the name is granted to no client any more.",
 			Elsewhere: "protocol/bakery, TestConversations (named.txt). One of some 5,000 seeds with all faults showed it, and 70,000 more did not",
 		},
