@@ -2,6 +2,7 @@ package claim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/clientele"
@@ -85,7 +86,22 @@ func (w wishes) Explain(now protocol.Time, r *request, err error) error {
 	case w.m.agreement.trouble != nil:
 		return w.m.agreement.trouble
 	}
+	if silent := w.m.silence(now, n.bid); silent > w.m.config.Wait {
+		return fmt.Errorf("%w: the store has not answered for %v, so it is not known whether the lock is held", holdfast.ErrUnavailable, silent.Round(time.Millisecond))
+	}
 	return err
+}
+
+// silence is for how long the store has left unanswered what it was asked for a claim.
+func (m *Machine) silence(now protocol.Time, c *claim) time.Duration {
+	since := now
+	//tidy:unordered the earliest counts
+	for _, a := range m.asked {
+		if c != nil && a.claim == c {
+			since = min(since, a.since)
+		}
+	}
+	return now - since
 }
 
 // Knows reports whether a request is known to wait: behind others here, or because a claim is
