@@ -49,7 +49,20 @@ func (w *world) viewed(m *member, v *protocol.View) {
 }
 
 // gone takes note of the end of a member's process.
-func (w *world) gone(m *member) { m.view = nil }
+func (w *world) gone(m *member) { m.view, m.decides = nil, false }
+
+// decides takes note of a member that begins to decide. It answers releases from then on, before it
+// serves, and while a member that was dropped by the view may still refuse.
+func (w *world) decides(m *member) {
+	if w.protocol.Decides == nil {
+		return
+	}
+	_, decides := m.reigns()
+	if decides && !m.decides {
+		w.judge.succeeds()
+	}
+	m.decides = decides
+}
 
 // preempted takes note of a coordinator that has taken the place of one that is well.
 func (w *world) preempted(m *member, v *protocol.View) {

@@ -168,3 +168,38 @@ type keeper struct{}
 func (*keeper) granted(*request)         {}
 func (*keeper) failed(*request, error)   {}
 func (*keeper) extended(*request, error) {}
+
+// TestAReleaseIsAnsweredBeforeTheNextServes: the member that has begun to decide answers a release while the
+// one before it still refuses. That is judged again two leases later, and where the same member has gone on.
+func TestAReleaseIsAnsweredBeforeTheNextServes(t *testing.T) {
+	first, second := key(1), requestKey{hold(2, 1).session, 2}
+	for name, tt := range map[string]struct {
+		decided bool    // the member decided before
+		later   instant // when the other member refuses
+		promise string
+	}{
+		"another member has begun to decide":                    {false, 0, ""},
+		"another member has begun to decide, two leases before": {false, 2, "P4"},
+		"the member that answers has decided all the time":      {true, 0, "P4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, spaces := standIns(2)
+			w.judge.tenants, w.judge.lease = map[tenant]*having{}, time.Second
+			spaces[0].decides = true
+			w.members[0].drain()
+			spaces[1].decides = tt.decided
+			w.members[1].drain()
+			w.now += instant(time.Minute)
+			w.judge.asks(first, somebody("one"), wish{name: "n"})
+			spaces[1].decides = true
+			w.members[1].drain()
+			w.judge.decision(w.members[1], opRelease, first, &lock.Decision{Kind: lock.Released, Session: first.session, Request: first.id, Name: "n"})
+			w.now += 1 + tt.later*instant(w.judge.lease)
+			w.judge.asks(second, somebody("two"), wish{name: "n"})
+			w.judge.decision(w.members[0], opAcquire, second, &lock.Decision{
+				Kind: lock.Refused, Session: second.session, Request: second.id, Name: "n", Err: &lock.HeldBy{Holder: first.session},
+			})
+			judgedAs(t, w.judge, tt.promise)
+		})
+	}
+}

@@ -12,7 +12,8 @@ import (
 // has ended by releases that were answered before the try was sent, the refusal is wrong.
 //
 // Another authority takes a release while the one before it may still refuse, for as long as its role
-// lasts: nothing is judged for two leases after an authority has changed.
+// lasts: nothing is judged for two leases after an authority has changed. One has changed when a member
+// begins to decide. That is before it serves, and may be in the middle of an epoch.
 //
 // Nothing is judged where what is released may be kept (hold_on), where each side of a partition goes on, and
 // where several members decide together: what one of them has not heard it still takes for held.

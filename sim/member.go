@@ -49,6 +49,7 @@ type member struct {
 	sinks   map[uint64]sink
 	last    uint64 // sink
 	view    *protocol.View
+	decides bool          // it keeps the table: where the protocol says who does
 	misfit  misfit        // how its next life is configured otherwise than the others
 	wrong   misfit        // how this one is
 	stuck   bool          // it stays down or paused, until it is healed
@@ -177,6 +178,7 @@ func (m *member) drain() {
 	for _, note := range m.out.Notes {
 		m.noted(note)
 	}
+	w.decides(m)
 	for i := range m.out.Replies {
 		reply := &m.out.Replies[i]
 		if reply.Decision.Kind != 0 {
