@@ -54,8 +54,10 @@
 // When the log has grown by Config.Every entries, and by half of what the snapshot before has, the replica is copied, part by
 // part as the journal writes them, while entries are applied (replica.Copy), and the copy is installed; of the log some entries
 // stay for members that are a little behind. So a snapshot never stops the shard, and costs it a bounded share. A
-// member that is further behind gets the parts, each acknowledged when its journal has it; behind the last one
-// its group hears of them, and they are its state. One that has come further by itself says so. While a member takes
+// member that is further behind gets the parts, a window of them at a time: the first one alone, then 1 MiB or 64 parts ahead of
+// what it has acknowledged, so that a link's round trips cost little. It takes them in any order, and acknowledges each, and so
+// all before it, when its journal has them; where no answer comes for an election timeout the leader sends the window again.
+// Behind the last one its group hears of them, and they are its state. One that has come further by itself says so. While a member takes
 // parts the leader makes no other snapshot, and what a member lacks that it hears stays in the log, up to eight times
 // Config.Every: a member far away catches up under load, too.
 //

@@ -37,7 +37,7 @@ type Ask struct{ ID uint64 }
 // Told says that whoever has applied an index is as new as when it was asked.
 type Told struct{ ID, Index uint64 }
 
-// Part is a part of a snapshot. Parted answers it.
+// Part is a part of a snapshot. Parted answers it. Several are on their way, in any order, once the first is answered.
 type Part struct {
 	Index   uint64 // where the snapshot stands
 	Number  uint64 // of the part, from 0 on
@@ -46,7 +46,7 @@ type Part struct {
 	Message group.Message // for when all parts are there, or are not needed
 }
 
-// Parted says that the part is there, or that the member does not want it.
+// Parted says that the part is there, and all before it; or that the member does not want it.
 type Parted struct {
 	Index, Number uint64
 	Refused       bool

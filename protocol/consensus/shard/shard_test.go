@@ -54,6 +54,9 @@ type world struct {
 
 	every uint64 // how many entries a snapshot comes after, where that is not drawn
 	part  int    // of a snapshot; 0 for what is drawn
+	opens bool   // load opens sessions, which stay
+
+	loses func(m Message) bool // what the network loses beside that; nil where nothing
 
 	grants, crashes, lost, answered, moved, snapshots, taken, cuts int
 }
@@ -264,6 +267,9 @@ func (w *world) carry(m *member, out *Output) {
 			times = []int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rand.IntN(10)]
 		}
 		if w.now < w.aloneUntil && (m.id == w.alone || e.To == w.alone && !w.mute) {
+			times = 0
+		}
+		if w.loses != nil && w.loses(e.Message) {
 			times = 0
 		}
 		for range times {

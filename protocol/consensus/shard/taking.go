@@ -1,0 +1,119 @@
+package shard
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// taking is a snapshot that comes from another member.
+type taking struct {
+	index    uint64
+	number   uint64 // the journal's
+	from     uint64
+	parts    uint64 // that were taken
+	restorer *replica.Restorer
+	message  group.Message
+	last     bool
+	bytes    uint64          // of those
+	stored   uint64          // by the journal
+	early    map[uint64]Part // came before one that is due before them
+	waits    int             // bytes of those
+}
+
+// part takes a part. One that comes before its turn waits, within the window of a leader.
+func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error {
+	if m.Message.From != from || m.Message.Snapshot == nil || m.Message.Snapshot.Index != m.Index {
+		return fmt.Errorf("%v of member %d, with a message about something else", m, from)
+	}
+	if m.Index <= s.applied {
+		refuse(from, m, out)
+		return s.group.Hear(now, &m.Message, &s.agreed) // which tells the leader how far this member is
+	}
+	t := s.taking
+	if m.Number == 0 && (t == nil || t.index != m.Index || t.from != from) {
+		if s.keeping != nil {
+			refuse(from, m, out)
+			return nil
+		}
+		restorer, err := replica.Restore(s.config.Replica)
+		if err != nil {
+			panic(fmt.Sprintf("shard: %v", err)) // New has taken the same
+		}
+		s.unmake()
+		s.series++
+		t = &taking{index: m.Index, number: s.series, from: from, message: m.Message, restorer: restorer, early: map[uint64]Part{}}
+		s.taking = t
+	}
+	switch {
+	case t == nil || t.index != m.Index || t.from != from || t.last && m.Number >= t.parts:
+		refuse(from, m, out)
+	case m.Number < t.stored:
+		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, false}}) // the answer was lost
+	case m.Number < t.parts: // it is being written
+	case m.Number > t.stored+windowParts || m.Number > t.parts && t.waits >= windowBytes: // it comes again, if a leader has sent it
+	default:
+		s.take(t, m, out)
+	}
+	return nil
+}
+
+func refuse(from uint64, m *Part, out *Output) {
+	out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
+}
+
+// take keeps a part until all before it are there, and has the journal write those of which that is so.
+func (s *Shard) take(t *taking, m *Part, out *Output) {
+	if _, waits := t.early[m.Number]; !waits {
+		t.early[m.Number] = *m
+		t.waits += len(m.Data)
+	}
+	for next, is := t.early[t.parts]; is; next, is = t.early[t.parts] {
+		delete(t.early, next.Number)
+		t.waits -= len(next.Data)
+		if t.restorer.Add(next.Data) != nil {
+			s.taking = nil
+			refuse(t.from, &next, out)
+			return
+		}
+		t.parts++
+		t.bytes += uint64(len(next.Data))
+		t.message = next.Message
+		if t.last = next.Last; t.last {
+			t.early, t.waits = nil, 0 // no leader sends what comes behind it
+		}
+		s.askJournal(request{taken: t, number: next.Number}, func(id uint64) any {
+			return storage.Chunk{ID: id, Log: s.config.Log, Snapshot: t.number, Number: next.Number, Data: next.Data}
+		}, out)
+	}
+}
+
+// took goes on when the journal has a part.
+func (s *Shard) took(now protocol.Time, out *Output) {
+	t := s.taking
+	out.Messages = append(out.Messages, Envelope{t.from, Parted{t.index, t.stored, false}})
+	t.stored++
+	if !t.last || t.stored < t.parts {
+		return
+	}
+	if s.group.Hear(now, &t.message, &s.agreed) != nil {
+		s.taking = nil
+	}
+}
+
+// restore goes on from the snapshot that was taken.
+func (s *Shard) restore(mark *group.Mark) {
+	t := s.keeping
+	s.keeping = nil
+	if t == nil || t.index != mark.Index {
+		panic(fmt.Sprintf("shard: the group is at the snapshot %d, which was not taken", mark.Index))
+	}
+	r, err := t.restorer.Done()
+	if err != nil {
+		panic(fmt.Sprintf("shard: %v", err)) // all parts were there before the group heard of it
+	}
+	s.replica, s.applied = r, mark.Index
+}
