@@ -13,7 +13,7 @@ import (
 // Cell is what a member remembers for ever (membership.md §2). The zero Cell is
 // that of a member that has never started.
 type Cell struct {
-	Cluster     uint64         // names the cluster; drawn by whoever bootstraps it
+	Cluster     uint64         // names the cluster, see Joined; drawn by whoever bootstraps it
 	ID          protocol.ID    // names the member
 	Incarnation uint64         // counts starts
 	Promised    uint64         // highest epoch counter promised or begun
@@ -30,6 +30,17 @@ type Cell struct {
 // promised is the highest epoch that the member follows.
 func (c *Cell) promised() protocol.Epoch {
 	return protocol.Epoch{Counter: c.Promised, Candidate: c.Candidate}
+}
+
+// Joined is the cluster in which the member has taken part: it has accepted a view that was
+// made with it, or a guest has heard of one. It is 0 before that. Until then Cluster is
+// the name that this member would give a cluster, even where a founder has heard of a
+// view: that one is in Accepted, for elections go by the newest one.
+func (c *Cell) Joined() uint64 {
+	if c.Accepted == nil || c.Accepted.Cluster != c.Cluster {
+		return 0
+	}
+	return c.Cluster
 }
 
 // highest is the highest epoch counter that the member knows of.

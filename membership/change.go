@@ -269,10 +269,7 @@ func (m *Machine) join(now protocol.Time, address string, out *protocol.Effects)
 	j := Join{
 		Self: m.config.member(m.self, m.lease.Tenure), Version: ProtocolVersion, Promised: m.cell.promised(),
 		Lease: m.config.Lease, Drift: m.config.Drift, Definitions: m.config.Definitions, Founders: m.config.Founders,
-		Hears: m.hears,
-	}
-	if m.cell.Accepted != nil {
-		j.Cluster = m.cell.Accepted.Cluster
+		Hears: m.hears, Cluster: m.cell.Joined(),
 	}
 	m.putOff = ""
 	out.SendTo(address, j)

@@ -152,6 +152,8 @@
 //   - A lapsed tenure's clients may believe for its pledge after it: the cell goes on
 //     saying so until then.
 //   - Whoever must agree to a view and has no place in it is sent it nevertheless.
+//   - A founder is of a cluster when it has accepted a view there, or has a place in one. What a founder without a
+//     cell has only heard of may be over: it goes with the newest view that it hears of.
 //   - A coordinator tells others of a change of the view when it has written it. A newcomer might
 //     have a lease otherwise by a view that its coordinator forgets, which is a quorum of the one before
 //     and waits for no member; and where its disk is full, the others could not replace a

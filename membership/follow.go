@@ -87,8 +87,8 @@ func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effe
 		return false
 	default:
 		m.cell.Accepted = v
-		m.cell.Cluster = v.Cluster
 	}
+	m.cell.Cluster = v.Cluster
 	if election.Less(m.cell.promised(), v.Epoch) {
 		m.yield(now, v.Epoch, out)
 	}

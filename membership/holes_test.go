@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +58,7 @@ func holes() []hole {
 		{"drift", "no drift margin", nil},
 		{"phase 1", "phase 1 asks too few", nil},
 		{"a cut-off member raises epochs alone", "epoch not raised", shutOut},
+		{"a late message makes a member of a cluster that is over", "hearsay makes a member of a cluster", late},
 	}
 }
 
@@ -393,6 +395,82 @@ func shutOut(t testing.TB) string {
 		return fmt.Sprintf("b is not admitted\n%s", n.dump())
 	}
 	return n.found
+}
+
+// late: both founders lose what they knew, found another cluster, and b loses that as well. Before it hears of
+// that cluster it hears an election of the first one, which was under way all the time.
+func late(t testing.TB) string {
+	n := ready(t, 2, 0)
+	a := n.site("a").live
+	past := election.Election{Epoch: protocol.Epoch{Counter: a.view.Epoch.Counter + 1, Candidate: a.self}, View: a.cell.Accepted, Terms: a.terms}
+	anew := func(names ...string) {
+		for _, name := range names {
+			n.site(name).crash()
+			n.site(name).lose()
+		}
+		n.start(names...)
+	}
+	n.run(3 * second)
+	anew("a", "b")
+	n.gather(10*second, "a", "b")
+	n.isolate("a", time.Hour)
+	anew("b")
+	n.run(second / 10)
+	b := n.site("b").live
+	b.step(protocol.Event{Kind: protocol.Receive, From: past.Epoch.Candidate, Fact: past})
+	n.run(second / 10)
+	if !b.cell.Accepted.Same(past.View) {
+		return "b has not heard of the first cluster\n" + n.dump()
+	}
+	n.site("b").crash()
+	n.start("b") // with what it has written of that
+	n.heal()
+	n.run(20 * second)
+	if err := n.site("b").failed; err != nil {
+		return err.Error()
+	}
+	if n.found == "" && !n.together("a", "b") {
+		return "b is not admitted\n" + n.dump()
+	}
+	return n.found
+}
+
+// TestOfNoCluster: a founder that has only heard of a cluster names none, to whom it asks for a place and to other
+// members; one that has accepted a view of it does, also in its next life.
+func TestOfNoCluster(t *testing.T) {
+	n := ready(t, 2, 0)
+	a := n.site("a").live
+	ours := a.cell.Accepted.Cluster
+	var named []uint64
+	n.filter = func(from, _ *site, msg any) bool {
+		if j, is := msg.(Join); is && from.name == "b" {
+			named = append(named, j.Cluster)
+		}
+		return true
+	}
+	n.site("b").crash()
+	n.site("b").lose()
+	n.start("b")
+	b := n.site("b").live
+	n.until(5*second, "b has heard of the view", func() bool { return b.cell.Accepted != nil })
+	if got := b.cell.Joined(); got != 0 {
+		t.Errorf("b is of cluster %d, of which it has only heard", got)
+	}
+	n.gather(20*second, "a", "b")
+	if got := b.cell.Joined(); got != ours {
+		t.Errorf("b is of cluster %d, and has a place in %d", got, ours)
+	}
+	if len(named) == 0 || slices.Max(named) != 0 {
+		t.Errorf("b has asked for a place as one of cluster %d", named)
+	}
+	named = nil
+	n.site("b").crash()
+	n.start("b")
+	n.gather(20*second, "a", "b")
+	if len(named) > 0 && slices.Min(named) != ours || n.site("b").live.cell.Joined() != ours {
+		t.Errorf("b has asked as one of cluster %d in its next life, and it is of %d", named, ours)
+	}
+	n.quiet()
 }
 
 // TestStaleAdmission (V14): a member that has lost its cell hears an old view that

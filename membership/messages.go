@@ -84,7 +84,7 @@ type (
 		// Definitions has a line for each space, sorted: what all members must agree on.
 		Definitions []string
 		Founders    []string // sorted
-		Cluster     uint64   // of the newest view that it knows; 0 where it knows none
+		Cluster     uint64   // in which it has taken part; 0 where in none
 		// Hears lists the members that have answered its latest STATUS_POLL.
 		Hears []protocol.ID
 	}

@@ -243,17 +243,20 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 	if old == nil || old.Epoch != v.Epoch {
 		m.beginEpoch()
 	}
-	m.cell.Accepted, m.cell.Cluster = v, v.Cluster
+	m.cell.Accepted = v
+	if !m.config.Founder || v.Rank(m.self) >= 0 || protocol.Mutated("hearsay makes a member of a cluster") {
+		m.cell.Cluster = v.Cluster
+	}
 	m.noteOrder(old, v, out)
 	m.remember()
 }
 
-// isForeign reports whether a view is of another cluster than a founder's cell. A
-// guest has no vote: when all founders have forgotten what they knew and have founded
-// another cluster, it goes with them.
+// isForeign reports whether a view is of another cluster than the one in which a founder has taken part. A
+// guest has no vote: it goes with the founders when all have forgotten, and have founded another cluster. So
+// does a founder that has only heard of a view: a late message may have told it of a cluster that is over.
 func (m *Machine) isForeign(v *election.View) bool {
-	old := m.cell.Accepted
-	return m.config.Founder && old != nil && old.Cluster != v.Cluster
+	own := m.cell.Joined()
+	return m.config.Founder && own != 0 && own != v.Cluster
 }
 
 // meetForeign: another cluster has an address of this one. A member that has taken

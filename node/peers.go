@@ -31,15 +31,14 @@ func (n *Node) connect() (err error) {
 	return nil
 }
 
-// introduce says who this member is. It belongs to a cluster when it has a view of it.
+// introduce says who this member is. It belongs to a cluster when it has taken part in it.
 func (n *Node) introduce() transport.Identity {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	self := transport.Identity{ID: n.cell.ID, Incarnation: n.cell.Incarnation, Name: n.config.Name, Address: n.config.Address, Terms: n.terms}
-	if n.cell.Accepted != nil {
-		self.Cluster = n.cell.Cluster
+	return transport.Identity{
+		ID: n.cell.ID, Incarnation: n.cell.Incarnation, Cluster: n.cell.Joined(),
+		Name: n.config.Name, Address: n.config.Address, Terms: n.terms,
 	}
-	return self
 }
 
 // listen serves other members, and nobody else.

@@ -121,6 +121,12 @@ func found() []Row {
 			Elsewhere: "membership, TestHolesBite. One of 17,000 seeds showed it, by a run that goes otherwise since leavers hear at once that they are out: two of five must be left in a view that was forced through the junior one, and the senior leave with a full disk",
 		},
 		{
+			Rule: "hearsay makes a member of a cluster", Protocol: "election", Source: "found here", Breaks: "P4",
+			Hole: "A founder without a cell hears a late message of a cluster that is over, because all founders have lost their cells since, and takes that for its own. " +
+				"The cluster that the founders have formed after it is another one, which it can never join.",
+			Elsewhere: "membership, TestHolesBite. A fresh seed of claim showed it: a message must be under way while every founder loses its cell, and one of them twice",
+		},
+		{
 			Rule: "own promise outlives the lease", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 600,
 			Hole: "A candidate whose lease ends between its own promise and its win goes on. " +
 				"Its view has it under the tenure that has ended, so it leads without a lease, for ever.",
