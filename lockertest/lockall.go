@@ -85,7 +85,8 @@ func (s *stage) queueAll(ctx context.Context, locks holdfast.Locker, names []str
 // lockAllWithoutDeadlock has many goroutines take overlapping sets of names in
 // opposite orders. Nobody else is inside any of one's names.
 func (s *stage) lockAllWithoutDeadlock() {
-	const goroutines, rounds, places = 48, 8, 5
+	const rounds, places = 8, 5
+	goroutines := min(48, 2*s.caps.Rounds)
 	sessions := s.lockers(3)
 	var inside [places]atomic.Int32
 	s.each(goroutines, func(i int) error {

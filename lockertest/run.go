@@ -59,8 +59,8 @@ type Caps struct {
 	// and still held; and returns the authority's answer. Zero means not tested.
 	Release func(tb testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error
 
-	// Rounds is how often the races are run and how many names the broad tests use; below 20 it also
-	// lessens how many goroutines wait for one name. Zero means 2000, or 200 with -short.
+	// Rounds is how often the races are run and how many names the broad tests use; below 25 it also
+	// lessens how many goroutines wait for one name, and how often a name changes hands. Zero means 2000, or 200 with -short.
 	Rounds int
 
 	// Patience is how long one subtest may take before it counts as stuck. Zero means

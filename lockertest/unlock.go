@@ -67,14 +67,11 @@ func (s *stage) unlockAtOnce() {
 	}
 }
 
-// unlockRounds is how often a name goes from one session to another by a try.
-const unlockRounds = 300
-
 // tryAfterUnlock wants a name that was unlocked to be free for a TryLock right afterwards,
 // whichever session asks, and through whichever member. On a machine that is busy elsewhere a try may end without an answer, by
 // ErrUnavailable, and not most of them: the session waits for the name then.
 func (s *stage) tryAfterUnlock() {
-	unanswered := 0
+	unanswered, rounds := 0, min(300, 12*s.caps.Rounds) // how often the name goes from one session to another
 	sessions := s.lockers(2)
 	for range 2 {
 		if s.caps.Elsewhere != nil {
@@ -82,7 +79,7 @@ func (s *stage) tryAfterUnlock() {
 		}
 	}
 	lock := s.lock(sessions[0], s.name())
-	for i := range unlockRounds {
+	for i := range rounds {
 		if err := lock.Unlock(s.ctx); err != nil {
 			s.Fatalf("round %d: unlock: %v", i, err)
 		}
@@ -102,8 +99,8 @@ func (s *stage) tryAfterUnlock() {
 		}
 	}
 	s.unlock(lock)
-	if unanswered > unlockRounds/2 {
-		s.Errorf("%d of %d tries ended without an answer", unanswered, unlockRounds)
+	if unanswered > rounds/2 {
+		s.Errorf("%d of %d tries ended without an answer", unanswered, rounds)
 	}
 }
 

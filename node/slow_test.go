@@ -209,6 +209,7 @@ func lockAgain(t *testing.T, through *node.Node, name string, cycles int, last *
 // nothing is said again, nothing expires, and never is never.
 func TestSlowerReplyIsNeverWaitedFor(t *testing.T) {
 	parallel.SkipBrief(t)
+	t.Parallel()
 	const cycles = 100
 	for name, of := range map[string]struct {
 		published bool

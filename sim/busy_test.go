@@ -17,7 +17,7 @@ func TestABusyMemberHearsWhatHasCome(t *testing.T) {
 	run := func() (came, broken int) {
 		c := config("central")
 		c.Faults, c.Coverage = 1<<Pause, true
-		for seed := uint64(1); seed <= 150; seed++ {
+		for seed := uint64(1); seed <= 80; seed++ {
 			result, err := Run(c, seed, nil)
 			if err != nil {
 				t.Fatal(err)

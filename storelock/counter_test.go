@@ -19,6 +19,7 @@ import (
 // processes with two transactions each over a real store. All count up one cell, each by what it has read, and
 // no count is lost. Claims that meet are rolled back and tried again, as the original's users do.
 func TestTransactionsOverRealStores(t *testing.T) {
+	t.Parallel()
 	const processes, transactions, each = 8, 2, 2
 	for i := range realStores {
 		r := &realStores[i]

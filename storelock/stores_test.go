@@ -92,6 +92,7 @@ func steady(more ...storelock.Option) []storelock.Option {
 // whatever was left of the other way. Over Redis, where the two are kept in keys of different kinds, the change is
 // refused, with what to do.
 func TestTokensOutliveChangedSettings(t *testing.T) {
+	t.Parallel()
 	for i := range realStores {
 		r := &realStores[i]
 		t.Run(r.name, func(t *testing.T) {
@@ -155,6 +156,7 @@ func takeTurns(t *testing.T, store storage.Store, refused bool) {
 // conditional writes. Each Locker is a process with connections of its own.
 func TestRealStores(t *testing.T) {
 	parallel.SkipBrief(t)
+	t.Parallel()
 	for i := range realStores {
 		r := &realStores[i]
 		for _, cas := range []bool{false, true} {
@@ -186,6 +188,7 @@ func TestRealStores(t *testing.T) {
 // TestContention: processes that want one lock all get it, one at a time, and tokens rise: over each store,
 // by claims, by the store's clock where it has one, and by conditional writes.
 func TestContention(t *testing.T) {
+	t.Parallel()
 	const processes, rounds = 4, 3
 	for i := range realStores {
 		r := &realStores[i]

@@ -272,6 +272,7 @@ var farewells = []struct {
 // leads. Everything that is held or waited for through it goes on at the others, under the same tokens and in the
 // same order, and so does what was acquired by a single call.
 func TestLastingLeaves(t *testing.T) {
+	t.Parallel()
 	for _, how := range farewells {
 		t.Run(how.name, func(t *testing.T) {
 			b := layLasting(t, 6)

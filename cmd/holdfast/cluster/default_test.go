@@ -51,6 +51,7 @@ func (b *bed) restart(m *trial.Member, kill bool) {
 // TestDefaultsKeepJobs: of three members with defaults each ends once, the leader first; no job that holds a lock through
 // any of them is ended.
 func TestDefaultsKeepJobs(t *testing.T) {
+	t.Parallel()
 	for _, kill := range []bool{true, false} {
 		t.Run(fmt.Sprintf("killed=%v", kill), func(t *testing.T) {
 			b := byDefault(t, 3)

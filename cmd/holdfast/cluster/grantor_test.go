@@ -63,6 +63,7 @@ func TestElderKilled(t *testing.T) {
 // TestElderAndGrantorKilled at once: one member that is both, or two, after which there is
 // no majority until one of them is back.
 func TestElderAndGrantorKilled(t *testing.T) {
+	t.Parallel()
 	t.Run("one member", func(t *testing.T) {
 		b := lay(t, 6, grantors)
 		victim := b.coordinator()

@@ -106,6 +106,7 @@ func (b *bed) hireBeside(victim func() *trial.Member, workers int) *trial.Member
 
 // TestHolderKilled, whether or not the member coordinates.
 func TestHolderKilled(t *testing.T) {
+	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
 		b := lay(t, 6, space)
 		b.killHolder(b.coordinator(), "the coordinator,")
@@ -116,6 +117,7 @@ func TestHolderKilled(t *testing.T) {
 
 // TestKilledBesideAHolder: each member in turn, whatever its part is.
 func TestKilledBesideAHolder(t *testing.T) {
+	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
 		t.Parallel()
 		b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{space}})
@@ -132,6 +134,7 @@ func TestKilledBesideAHolder(t *testing.T) {
 // TestIdleMemberKilled: nobody uses it. With permission nobody can enter without it until it is known
 // to be gone.
 func TestIdleMemberKilled(t *testing.T) {
+	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
 		t.Parallel()
 		b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: []string{space}})
@@ -146,6 +149,7 @@ func TestIdleMemberKilled(t *testing.T) {
 // TestLeaveInTurn: each member leaves in good order, under load, and is started again. Who keeps the
 // register through another one keeps it, and whoever waits asks the newcomer, too.
 func TestLeaveInTurn(t *testing.T) {
+	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
 		b := lay(t, 6, space)
 		for _, m := range b.cluster.Members {

@@ -19,6 +19,7 @@ func (b *bed) leave(m *trial.Member) {
 // who go on elsewhere; one that holds something through it is told, and does not find
 // out by a refused write.
 func TestLeave(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name        string
 		coordinator bool
