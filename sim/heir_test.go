@@ -17,7 +17,7 @@ func TestASessionHasOneClient(t *testing.T) {
 		run := func(promise, story string) (came [inheritedCount]int, broken int) {
 			c := config(protocol)
 			c.Faults, c.Coverage = 1<<Operator|1<<Partition|1<<Crash|1<<Pause, true
-			for seed := uint64(1); seed <= 40 && (promise == "" || broken == 0); seed++ {
+			for seed := uint64(1); seed <= 24 && (promise == "" || broken == 0); seed++ {
 				result, err := Run(c, seed, nil)
 				if err != nil {
 					t.Fatal(err)
