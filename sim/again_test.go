@@ -35,6 +35,7 @@ func TestCallsActOnce(t *testing.T) {
 // TestCallsAreMadeAgain: visitors of a space whose sessions outlast their members turn from one to another, are granted what
 // they had asked another one for, and are let down by none that notices late.
 func TestCallsAreMadeAgain(t *testing.T) {
+	t.Parallel()
 	manySeeds(t)
 	c := config("consensus")
 	s, err := RunMany(c, 1, 60, 2, nil)

@@ -48,6 +48,7 @@ func TestConsensusOutlasts(t *testing.T) {
 
 // TestClocksAreSetByHours: a step of a wall clock is up to an hour in either direction, and each run sets them several times.
 func TestClocksAreSetByHours(t *testing.T) {
+	t.Parallel()
 	manySeeds(t)
 	c := config("consensus")
 	c.Faults = Faults(0).With(Step)

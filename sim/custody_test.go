@@ -184,6 +184,7 @@ func spoil(v reflect.Value) {
 // TestWhatChangesHands: whatever is sent or answered stays as it was, and of the arguments of
 // calls nothing is kept; runs come out as they do without anybody who looks.
 func TestWhatChangesHands(t *testing.T) {
+	t.Parallel()
 	for _, p := range Protocols() {
 		for seed := uint64(1); seed <= rounds(6, 1); seed++ {
 			usual, err := Run(config(p.Name), seed, nil)

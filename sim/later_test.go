@@ -82,6 +82,7 @@ func follower(w *world) *member {
 
 // TestLaterFaultsHappen in runs that end well, for each protocol to which they can.
 func TestLaterFaultsHappen(t *testing.T) {
+	t.Parallel()
 	manySeeds(t)
 	for _, p := range Protocols() {
 		for _, f := range (Later & p.Possible()).All() {

@@ -9,6 +9,7 @@ import (
 // TestWhatIsRecordedIsPlayedAgain: recording changes nothing, and the script of a seed is
 // that seed's run, line by line, without any chance.
 func TestWhatIsRecordedIsPlayedAgain(t *testing.T) {
+	t.Parallel()
 	for _, p := range Protocols() {
 		for seed := uint64(1); seed <= rounds(5, 1); seed++ {
 			var drawn, recorded, told bytes.Buffer

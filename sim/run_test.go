@@ -69,6 +69,7 @@ func digest(name string, seed uint64) string {
 
 // TestSameSeedSameRun: byte for byte, here and in another process.
 func TestSameSeedSameRun(t *testing.T) {
+	t.Parallel()
 	for _, p := range Protocols() {
 		for seed := uint64(1); seed <= rounds(4, 1); seed++ {
 			first := digest(p.Name, seed)
@@ -126,6 +127,7 @@ func TestJobsChangeNothing(t *testing.T) {
 
 // TestSeeds runs a few seeds of every protocol, which must find nothing.
 func TestSeeds(t *testing.T) {
+	t.Parallel()
 	for _, p := range Protocols() {
 		t.Run(p.Name, func(t *testing.T) {
 			seeds := int(rounds(40, 5))
@@ -147,6 +149,7 @@ func TestSeeds(t *testing.T) {
 // changes with what is drawn from it, so the story is what a reader needs; the seed
 // costs nothing to keep.
 func TestSeedsThatOnceFailed(t *testing.T) {
+	t.Parallel()
 	manySeeds(t)
 	file, err := os.Open("testdata/seeds.txt")
 	if err != nil {

@@ -292,6 +292,7 @@ func ofStores() sim.Faults { return sim.Faults(0).With(sim.StoreSlow).With(sim.S
 
 // TestARightLockerIsClean, whatever the store does, and with all faults.
 func TestARightLockerIsClean(t *testing.T) {
+	t.Parallel()
 	manySeeds(t)
 	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores(), Duration: 6 * time.Second}
 	s := clean(t, c, 200)

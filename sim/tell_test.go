@@ -26,6 +26,7 @@ func observed(t *testing.T, c Config, seed uint64) (Result, []story.Happening, [
 // TestEveryRunHasAStory: what is told is a story, the same for the same seed, and whether
 // somebody listens changes nothing of the run.
 func TestEveryRunHasAStory(t *testing.T) {
+	t.Parallel()
 	kinds := map[story.Kind]int{}
 	for _, p := range Protocols() {
 		c := Config{Protocol: p, Faults: Within, Duration: 20 * time.Second}
