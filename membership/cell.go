@@ -13,7 +13,7 @@ import (
 // Cell is what a member remembers for ever (membership.md §2). The zero Cell is
 // that of a member that has never started.
 type Cell struct {
-	Cluster     uint64         // names the cluster, see Joined; drawn by whoever bootstraps it
+	Cluster     uint64         // names the cluster, see Joined; the member that bootstraps it draws it
 	ID          protocol.ID    // names the member
 	Incarnation uint64         // counts starts
 	Promised    uint64         // highest epoch counter promised or begun

@@ -435,8 +435,8 @@ func late(t testing.TB) string {
 	return n.found
 }
 
-// TestOfNoCluster: a founder that has only heard of a cluster names none, to whom it asks for a place and to other
-// members; one that has accepted a view of it does, also in its next life.
+// TestOfNoCluster: a founder that has only heard of a cluster names none where it asks for a place;
+// one that has accepted a view of it does, also in its next life.
 func TestOfNoCluster(t *testing.T) {
 	n := ready(t, 2, 0)
 	a := n.site("a").live

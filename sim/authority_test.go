@@ -190,12 +190,12 @@ func TestAReleaseIsAnsweredBeforeTheNextServes(t *testing.T) {
 			spaces[1].decides = tt.decided
 			w.members[1].drain()
 			w.now += instant(time.Minute)
-			w.judge.asks(first, somebody("one"), wish{name: "n"})
+			w.judge.asks(first, caller("one"), wish{name: "n"})
 			spaces[1].decides = true
 			w.members[1].drain()
 			w.judge.decision(w.members[1], opRelease, first, &lock.Decision{Kind: lock.Released, Session: first.session, Request: first.id, Name: "n"})
 			w.now += 1 + tt.later*instant(w.judge.lease)
-			w.judge.asks(second, somebody("two"), wish{name: "n"})
+			w.judge.asks(second, caller("two"), wish{name: "n"})
 			w.judge.decision(w.members[0], opAcquire, second, &lock.Decision{
 				Kind: lock.Refused, Session: second.session, Request: second.id, Name: "n", Err: &lock.HeldBy{Holder: first.session},
 			})

@@ -18,9 +18,10 @@ type believesUntil instant
 
 func (b believesUntil) believesAt(at instant) bool { return at < instant(b) }
 
-type somebody string
+// caller is who asks, by name.
+type caller string
 
-func (s somebody) String() string { return string(s) }
+func (s caller) String() string { return string(s) }
 
 // witness is a judge, and the time at which it sees things.
 type witness struct {
@@ -40,7 +41,7 @@ func newWitness() *witness {
 func hold(s uint64, token holdfast.Token, change ...func(*grant)) grant {
 	g := grant{
 		name: "n", token: token, session: lock.SessionID{Member: 1, Number: s}, request: s,
-		who: somebody("user"), holder: believesUntil(time.Hour),
+		who: caller("user"), holder: believesUntil(time.Hour),
 	}
 	for _, c := range change {
 		c(&g)
@@ -206,15 +207,15 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 	// story is a hold that has ended in a way, and a try of another session that is refused because of it.
 	story := func(h *witness, ended func()) {
 		h.tenants, h.lease = map[tenant]*having{}, time.Second
-		h.asks(key(1), somebody("one"), wish{name: "n"})
+		h.asks(key(1), caller("one"), wish{name: "n"})
 		h.now += instant(time.Minute)
 		ended()
 		h.now += instant(time.Second)
-		h.asks(try, somebody("two"), wish{name: "n"})
-		h.decision(somebody("member"), opAcquire, try, refused)
+		h.asks(try, caller("two"), wish{name: "n"})
+		h.decision(caller("member"), opAcquire, try, refused)
 	}
 	release := func(h *witness) {
-		h.decision(somebody("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Session: key(1).session, Request: 1, Name: "n"})
+		h.decision(caller("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Session: key(1).session, Request: 1, Name: "n"})
 	}
 	judgedAll(t, map[string]happening{
 		"a try after an answered release": {"P4", func(h *witness) {
@@ -222,7 +223,7 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 		}},
 		"a try while another hold of the session is left": {"", func(h *witness) {
 			story(h, func() {
-				h.asks(requestKey{key(1).session, 3}, somebody("one"), wish{name: "n"})
+				h.asks(requestKey{key(1).session, 3}, caller("one"), wish{name: "n"})
 				release(h)
 			})
 		}},
@@ -231,7 +232,7 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 		}},
 		"a try after a release that was told to have been lost": {"", func(h *witness) {
 			story(h, func() {
-				h.decision(somebody("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Session: key(1).session, Request: 1, Name: "n"})
+				h.decision(caller("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Session: key(1).session, Request: 1, Name: "n"})
 				release(h)
 			})
 		}},
@@ -253,12 +254,12 @@ func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
 			h.granting(hold(1, 2))
 		}},
 		"a request that comes back": {"P6", func(h *witness) {
-			h.decision(somebody("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Name: "n"})
+			h.decision(caller("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Name: "n"})
 			h.granting(hold(1, 2))
 		}},
 		"a request that was lost before its client heard of it": {"", func(h *witness) {
 			h.granting(hold(1, 1))
-			h.decision(somebody("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Name: "n"})
+			h.decision(caller("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Name: "n"})
 			h.granting(hold(1, 2))
 		}},
 		"a foreign unlock": {"P7", func(h *witness) {
@@ -297,10 +298,10 @@ func judgedAs(t *testing.T, j *judge, promise string) {
 // stand lets session 1 stand in the queue of reign 1, under wish 11, from 2 s on, and session 2
 // ask.
 func stand(h *witness, asked2 instant) {
-	h.asks(key(1), somebody("user"), wish{name: "n"})
+	h.asks(key(1), caller("user"), wish{name: "n"})
 	h.wishes("n", requestKey{key(1).session, 11}, key(1))
 	h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, protocol.Epoch{Counter: 1})
-	h.at(asked2).asks(key(2), somebody("user"), wish{name: "n"})
+	h.at(asked2).asks(key(2), caller("user"), wish{name: "n"})
 	h.at(5 * time.Second)
 }
 

@@ -316,7 +316,7 @@ func (w *world) await(healed instant) time.Duration {
 
 // unsettled says what is still to be answered, or not as it should be.
 func (w *world) unsettled() (found []string) {
-	found = append(w.unserved(), w.usurpers()...)
+	found = append(w.unserved(), w.preempting()...)
 	for _, c := range w.clients {
 		if c.stuck {
 			continue
@@ -367,9 +367,9 @@ func (w *world) unserved() (found []string) {
 	return found
 }
 
-// usurpers says which member, of the highest id, is still to take the place of a coordinator that is well.
+// preempting says which member, of the highest id, is still to take the place of a coordinator that is well.
 // While one does, the space waits as in every election.
-func (w *world) usurpers() []string {
+func (w *world) preempting() []string {
 	coordinator := w.leading()
 	if coordinator == nil || !w.settings.faults.Has(Preempt) {
 		return nil

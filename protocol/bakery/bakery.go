@@ -300,7 +300,7 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 		m.onUnlocked(from, &msg, out)
 		return
 	case Tickets:
-		if m.term.After != (Term{}) {
+		if m.term.After != (Term{}) { // else the first leader names what is held, when it serves
 			m.onTickets(now, from, &msg, out)
 			return
 		}

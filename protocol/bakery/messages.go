@@ -220,7 +220,8 @@ type (
 		Key Key
 	}
 
-	// Tickets hands over what a leader of the term before has: names in order, in parts (LOCKTICKETS).
+	// Tickets hands over what a leader of the term before has: names in order, in parts (LOCKTICKETS). Where leaders follow no
+	// others, that of the first rank names so what is held when it serves.
 	Tickets struct {
 		Names []NameState
 		Floor uint64 // no grant number of a name that is not listed is higher

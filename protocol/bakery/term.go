@@ -2,6 +2,7 @@ package bakery
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/clientele"
@@ -344,8 +345,8 @@ func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, 
 	}
 }
 
-// nameHeld tells the others what is held, where leaders follow nobody: this one, of the first rank, is the master of all of it. While
-// the view is that of the election all leaders have the claims of the same members.
+// nameHeld tells the other leaders what is held, where they follow no others: the leader of the first rank is the master of all of
+// it. While the view is that of the election all leaders have the claims of the same members.
 func (m *Machine) nameHeld(now protocol.Time, out *protocol.Effects) {
 	if m.term.After != (Term{}) || m.rank != 0 || m.standing.View.Number == m.term.Term.View || protocol.Mutated("the first leader names what is held") {
 		return
@@ -360,6 +361,7 @@ func (m *Machine) nameHeld(now protocol.Time, out *protocol.Effects) {
 // that was lost before that one had it.
 func (m *Machine) onNamed(now protocol.Time, from protocol.ID, msg *Tickets, out *protocol.Effects) {
 	if from != m.term.Leaders[0].ID {
+		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d, which is not of the first rank", msg, from)})
 		return
 	}
 	for i := range msg.Names {

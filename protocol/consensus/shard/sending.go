@@ -60,7 +60,7 @@ func (s *Shard) bring(now protocol.Time, m *group.Message, out *Output) {
 		t.parts, t.tries, t.again = 0, mostTries, now+s.config.Group.Heartbeat
 	case t.parts == 0:
 		// It is the founding one, and empty. A founder has it, and says how far it has come: the group did not know, because
-		// an answer to a former term was all that it had heard. Whoever has not needs another.
+		// an answer to a former term was all that it had heard. A member that does not have it needs another.
 		t.parts, t.empty = 1, true
 		s.fill(now, t, out)
 		s.begin()
