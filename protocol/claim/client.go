@@ -86,13 +86,14 @@ func (w wishes) Explain(now protocol.Time, r *request, err error) error {
 	case w.m.agreement.trouble != nil:
 		return w.m.agreement.trouble
 	}
-	if silent := w.m.silence(now, n.bid); silent > w.m.config.Wait {
+	if silent := w.m.silence(now, n.bid); silent > max(w.m.config.Wait, w.m.config.Patience) {
 		return fmt.Errorf("%w: the store has not answered for %v, so it is not known whether the lock is held", holdfast.ErrUnavailable, silent.Round(time.Millisecond))
 	}
 	return err
 }
 
-// silence is for how long the store has left unanswered what it was asked for a claim.
+// silence is for how long the store has left unanswered what it was asked for a claim. A busy machine answers late too, so that
+// a wait that ends is not told of a silence that is shorter than Patience.
 func (m *Machine) silence(now protocol.Time, c *claim) time.Duration {
 	since := now
 	//tidy:unordered the earliest counts

@@ -177,7 +177,8 @@ type Config struct {
 	// Table bounds what this member's own clients may ask for; the zero value has the table's
 	// defaults.
 	Table lock.Config
-	// Patience is how long an answer of another member is waited for when operators ask. Zero
+	// Patience is how long an answer of another member is waited for when operators ask, and how long the
+	// store may be silent before a wait that ends is told so, where Wait is not longer. Zero
 	// means 250 ms.
 	Patience time.Duration
 	// Operators is how many calls of operators may wait for the others' answers at this
