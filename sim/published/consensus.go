@@ -78,6 +78,12 @@ func moved() []Row {
 			Elsewhere: "protocol/consensus/shard, TestASlowMemberCatchesUp. In simulated runs the load is seldom high for long enough: about one of 4,000 shows it",
 		},
 		{
+			Rule: "a whole snapshot is heard of in each term", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "crash,disk-slow",
+			Hole: "A member stores the last part of a snapshot when the term of its leader is over, and Raft does not listen to it. The same member leads again and sends the parts " +
+				"once more: they are there, and so they are answered, and the member that is behind stays behind.",
+			Elsewhere: "protocol/consensus/shard, TestAWholeSnapshotIsHeardOfInEachTerm. One of some 20,000 seeds showed it",
+		},
+		{
 			Rule: "late answers to beats count", Protocol: "consensus", Source: "found here", Breaks: "P4",
 			Hole: "A member that has waited for the answer to a beat for as long as a leader may be silent says it again, and takes the answer to the first for none. " +
 				"Where answers take a little longer than that no beat is ever confirmed, and each session of the member's ends.",

@@ -16,13 +16,16 @@ type taking struct {
 	from     uint64
 	parts    uint64 // that were taken
 	restorer *replica.Restorer
-	message  group.Message
+	message  group.Message // that the group hears when all is stored: the one of the latest term
 	last     bool
 	bytes    uint64          // of those
 	stored   uint64          // by the journal
 	early    map[uint64]Part // came before one that is due before them
 	waits    int             // bytes of those
 }
+
+// whole reports whether all of it is stored. The group was told then, and has not listened where the term was over by that time.
+func (t *taking) whole() bool { return t.last && t.stored == t.parts }
 
 // part takes a part. One that comes before its turn waits, within the window of a leader.
 func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error {
@@ -48,11 +51,19 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error
 		t = &taking{index: m.Index, number: s.series, from: from, message: m.Message, restorer: restorer, early: map[uint64]Part{}}
 		s.taking = t
 	}
-	switch {
-	case t == nil || t.index != m.Index || t.from != from || t.last && m.Number >= t.parts:
+	if t == nil || t.index != m.Index || t.from != from || t.last && m.Number >= t.parts {
 		refuse(from, m, out)
-	case m.Number < t.stored:
-		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, false}}) // the answer was lost
+		return nil
+	}
+	if m.Message.Term > t.message.Term {
+		t.message = m.Message
+	}
+	switch {
+	case m.Number < t.stored: // the answer was lost, or its leader leads in another term now
+		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, false}})
+		if m.Last && t.whole() && !protocol.Mutated("a whole snapshot is heard of in each term") {
+			return s.group.Hear(now, &t.message, &s.agreed)
+		}
 	case m.Number < t.parts: // it is being written
 	case m.Number > t.stored+windowParts || m.Number > t.parts && t.waits >= windowBytes: // it comes again, if a leader has sent it
 	default:
@@ -81,7 +92,6 @@ func (s *Shard) take(t *taking, m *Part, out *Output) {
 		}
 		t.parts++
 		t.bytes += uint64(len(next.Data))
-		t.message = next.Message
 		if t.last = next.Last; t.last {
 			t.early, t.waits = nil, 0 // no leader sends what comes behind it
 		}
@@ -96,7 +106,7 @@ func (s *Shard) took(now protocol.Time, out *Output) {
 	t := s.taking
 	out.Messages = append(out.Messages, Envelope{t.from, Parted{t.index, t.stored, false}})
 	t.stored++
-	if !t.last || t.stored < t.parts {
+	if !t.whole() {
 		return
 	}
 	if s.group.Hear(now, &t.message, &s.agreed) != nil {
