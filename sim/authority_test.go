@@ -162,6 +162,29 @@ func TestWhatIsUnsettledIsNamed(t *testing.T) {
 	}
 }
 
+// TestMembersOfTheViewSayHowTheSpaceIs: first the coordinator, and no member that is left out, which goes on saying how
+// the space was. Seed 3009555971 of protocol grantor had such a member, to which a transfer had been on its way.
+func TestMembersOfTheViewSayHowTheSpaceIs(t *testing.T) {
+	w := still(t, 4, 0)
+	c := w.coordinator()
+	var others []*member
+	for _, m := range w.members {
+		if m != c {
+			others = append(others, m)
+		}
+	}
+	if got := w.knowing(); !slices.Equal(got, append([]*member{c}, others...)) {
+		t.Errorf("in a whole view %v are asked", got)
+	}
+	v := *c.view
+	v.Members = slices.DeleteFunc(slices.Clone(v.Members), func(at protocol.Member) bool { return at.ID == others[0].id })
+	c.view = &v
+	others[1].pause(time.Minute)
+	if got := w.knowing(); !slices.Equal(got, []*member{c, others[2]}) {
+		t.Errorf("%v are asked, where %v is left out and %v is paused", got, others[0], others[1])
+	}
+}
+
 // keeper keeps whatever it is granted.
 type keeper struct{}
 

@@ -119,8 +119,8 @@ func (m *member) reform(about *member, as protocol.Role) {
 }
 
 // lateReforms is for how long after the last fault something may still come of what operators have asked before: a
-// message on its way may take as long as five leases.
-const lateReforms = 20 * time.Second
+// message on its way may take as long as five leases, and an election over slow links as long as three.
+const lateReforms = 45 * time.Second
 
 // reinstate is called when everything is healed: operators look again and again, and ask, until all members vote
 // to the knowledge of each, and nothing else can come any more.

@@ -417,21 +417,26 @@ func leftover(m *member, condition *protocol.Condition) (found []string) {
 	return found
 }
 
-// condition is how the space is, as somebody says who need not ask anybody else: whoever
-// coordinates, or whoever else decides in it.
+// condition is how the space is, as a member says that need not ask another one.
 func (w *world) condition() (*member, *protocol.Condition) {
-	leading := w.leading()
-	if said, ok := leading.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition); ok {
-		return leading, said
-	}
-	for _, m := range w.members {
-		if m == leading || !m.up || m.paused {
-			continue
-		}
+	for _, m := range w.knowing() {
 		said, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition)
-		if ok && said.State != protocol.Unavailable { // one that is left out of the view knows nothing
+		if ok && (m == w.leading() || said.State != protocol.Unavailable) {
 			return m, said
 		}
 	}
 	return nil, nil
+}
+
+// knowing are the members that may know how the space is: the coordinator, and then those of its view, because one of
+// them may decide in its place. A member that is left out of the view may go on saying how the space was.
+func (w *world) knowing() []*member {
+	leading := w.leading()
+	known := []*member{leading}
+	for _, m := range w.members {
+		if _, listed := leading.view.Of(m.id); listed && m != leading && m.up && !m.paused {
+			known = append(known, m)
+		}
+	}
+	return known
 }
