@@ -156,6 +156,7 @@
 //	survey.go     what operators ask of those
 //	adopt.go      sessions that come from elsewhere
 //	calls.go      what clients ask
+//	cancel.go     how requests are ended
 //	told.go       what they are told
 //	operator.go   what operators ask
 //	listing.go    pages of names, of all shards

@@ -1,0 +1,111 @@
+package consensus
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// farewell is the answer to a Cancel.
+type farewell struct {
+	call    protocol.CallID
+	told    lock.Decision
+	missing int // shards that have not done it
+}
+
+// withdrawal is how a request is ended. Its client has wished so, or a shard has decided it; or else this member gives it up by
+// itself, because nobody decides: then it stays if it has come through another member meanwhile (replica.Cancel).
+type withdrawal struct {
+	givenUp bool
+	told    *farewell // who is told when it is done; nil where nobody is
+}
+
+// withdraw ends a request for good, whatever it has come to.
+func (m *Machine) withdraw(r *request, why *withdrawal, out *protocol.Effects) {
+	for _, piece := range r.pieces {
+		if piece.state != over && (piece.state != unasked || r.elsewhere) {
+			m.withdraw(piece, why, out)
+		}
+	}
+	if r.pieces != nil {
+		return
+	}
+	if presence := r.client.presenceAt(r.part); presence != nil {
+		if at := slices.Index(presence.queue, r); at >= 0 {
+			presence.queue = slices.Delete(presence.queue, at, at+1)
+			if !r.elsewhere {
+				return // nobody has been asked
+			}
+		}
+	}
+	if r.client.isKnownTo(r.part) {
+		m.submitCancel(r.client, r.part, r.name, r.number, why, out)
+	}
+}
+
+func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, why *withdrawal, out *protocol.Effects) {
+	w := &work{client: c, farewell: why.told}
+	if c.ending == nil {
+		c.ending = map[ending]*work{}
+	}
+	c.ending[ending{number, p.index}] = w
+	cancel := replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name, GivenUp: why.givenUp}
+	if err := m.submit(p, cancel, w); err != nil {
+		out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", number, c.id, err)})
+	} else if why.told != nil {
+		why.told.missing++
+	}
+}
+
+// cancel ends a request for its client, and is answered when that is done. Until then another member, where the client may be
+// already, can tell it that it was granted; and if this one does not serve it any more by then, it is not told here, and cancels it
+// there. A session of this process is nowhere else, and whatever comes of its request later is given back: it is answered at once.
+func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {
+	c := m.clientOf(f.Session)
+	of := &farewell{call: call, told: lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}}
+	switch {
+	case c == nil:
+	case m.failed != nil && !c.enrolled.Own:
+		return // it cancels it at another member when this one is gone
+	case m.failed != nil:
+	default:
+		waits := of
+		if c.enrolled.Own || call == (protocol.CallID{}) {
+			waits = nil
+		}
+		delete(c.open, f.Request) // it is settled: what comes of it through another member is given back
+		if r := c.requests[f.Request]; r != nil {
+			of.told.Token = r.token
+			m.withdraw(r, &withdrawal{told: waits}, out)
+			m.drop(r, out)
+		} else {
+			m.cancelUnknown(c, f, waits, out)
+		}
+	}
+	if of.missing == 0 {
+		out.Decide(call, &of.told)
+	}
+}
+
+// cancelUnknown ends a request that this member knows nothing of, which may come through another one.
+func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, told *farewell, out *protocol.Effects) {
+	for _, p := range m.parts {
+		if (m.isWhole(f.Name) || p == m.partOf(f.Name)) && c.isKnownTo(p) {
+			m.submitCancel(c, p, f.Name, f.Request, &withdrawal{told: told}, out)
+		}
+	}
+}
+
+// cancelled answers a Cancel when all shards have done it.
+func (m *Machine) cancelled(w *work, out *protocol.Effects) {
+	of := w.farewell
+	if of == nil {
+		return
+	}
+	if of.missing--; of.missing == 0 && m.serves(w.client) {
+		out.Decide(of.call, &of.told)
+	}
+}
