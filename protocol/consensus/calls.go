@@ -174,10 +174,15 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 		return protocol.ErrClosed(m.view, m.config.Self)
 	}
 	// Each table sees its own shard alone.
-	if limit := cmp.Or(m.config.Table.LocksPerSession, lock.DefaultLocksPerSession); len(m.parts) > 1 && len(c.requests) >= limit {
+	if limit := m.mostLocks(); len(m.parts) > 1 && len(c.requests) >= limit {
 		return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(limit)}
 	}
 	return nil
+}
+
+// mostLocks is how many requests a session may have.
+func (m *Machine) mostLocks() int {
+	return cmp.Or(m.config.Table.LocksPerSession, lock.DefaultLocksPerSession)
 }
 
 // keep notes a request.
@@ -195,14 +200,14 @@ func (m *Machine) ask(r *request, out *protocol.Effects) {
 		m.askWhole(r, out)
 		return
 	}
-	switch presence := r.client.presenceAt(r.part); {
-	case presence == nil:
-		m.enter(r.client, r, out)
-	case presence.state == gone:
+	switch at := r.client.presenceAt(r.part); {
+	case at == nil:
+		m.enter(r.client, &presence{part: r.part, queue: []*request{r}}, out)
+	case at.state == gone:
 		m.refuse(r, holdfast.SessionExpired, out)
-	case presence.state == opening:
-		if !slices.Contains(presence.queue, r) {
-			presence.queue = append(presence.queue, r)
+	case at.state == opening:
+		if !slices.Contains(at.queue, r) {
+			at.queue = append(at.queue, r)
 		}
 	default:
 		op := r.op

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -13,7 +14,7 @@ import (
 type farewell struct {
 	call    protocol.CallID
 	told    lock.Decision
-	missing int // shards that have not done it
+	missing int // shards that have not done it, and one more until all of them are told
 }
 
 // withdrawal is how a request is ended. Its client has wished so, or a shard has decided it; or else this member gives it up by
@@ -26,7 +27,7 @@ type withdrawal struct {
 // withdraw ends a request for good, whatever it has come to.
 func (m *Machine) withdraw(r *request, why *withdrawal, out *protocol.Effects) {
 	for _, piece := range r.pieces {
-		if piece.state != over && (piece.state != unasked || r.elsewhere) {
+		if piece.state != over && (piece.state != unasked || r.elsewhere || r.client.isAdopted()) {
 			m.withdraw(piece, why, out)
 		}
 	}
@@ -36,28 +37,61 @@ func (m *Machine) withdraw(r *request, why *withdrawal, out *protocol.Effects) {
 	if presence := r.client.presenceAt(r.part); presence != nil {
 		if at := slices.Index(presence.queue, r); at >= 0 {
 			presence.queue = slices.Delete(presence.queue, at, at+1)
-			if !r.elsewhere {
-				return // nobody has been asked
+			if !r.elsewhere && !r.client.isAdopted() {
+				return // no shard has been asked
 			}
 		}
 	}
-	if r.client.isKnownTo(r.part) {
-		m.submitCancel(r.client, r.part, r.name, r.number, why, out)
-	}
+	m.cancelAt(r.client, r.part, r.name, r.number, why, out)
 }
 
-func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, why *withdrawal, out *protocol.Effects) {
-	w := &work{client: c, farewell: why.told}
+// isAdopted reports whether a session has come from another member, to which its client may have said more since.
+func (c *client) isAdopted() bool {
+	return c.open != nil && !protocol.Mutated("a cancel waits for its session")
+}
+
+// cancelAt ends a request in a shard. Where that does not know the session yet, what its client has asked for through another member
+// may still come: the session is opened first then, so that the shard remembers the end.
+func (m *Machine) cancelAt(c *client, p *part, name string, number uint64, why *withdrawal, out *protocol.Effects) {
+	at := c.presenceAt(p)
+	known := c.isKnownTo(p)
+	if !known && (!c.isAdopted() || at != nil && at.state == gone) {
+		return
+	}
+	w := &work{
+		client: c, farewell: why.told,
+		op: replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name, GivenUp: why.givenUp},
+	}
 	if c.ending == nil {
 		c.ending = map[ending]*work{}
 	}
 	c.ending[ending{number, p.index}] = w
-	cancel := replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name, GivenUp: why.givenUp}
-	if err := m.submit(p, cancel, w); err != nil {
-		out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", number, c.id, err)})
-	} else if why.told != nil {
-		why.told.missing++
+	if w.farewell != nil {
+		w.farewell.missing++
 	}
+	switch {
+	case known:
+		m.submitCancel(p, w, out)
+	case at == nil:
+		m.enter(c, &presence{part: p, partings: []*work{w}}, out)
+	case len(at.partings) >= m.mostLocks():
+		m.uncancelled(p, w, &holdfast.LimitError{Limit: "locks_per_session", Value: int64(m.mostLocks())}, out)
+	default:
+		at.partings = append(at.partings, w)
+	}
+}
+
+// submitCancel has a shard end a request. Where it cannot be told, the request ends with its session.
+func (m *Machine) submitCancel(p *part, w *work, out *protocol.Effects) {
+	if err := m.submit(p, w.op, w); err != nil {
+		m.uncancelled(p, w, err, out)
+	}
+}
+
+// uncancelled notes that a shard cannot be told that a request has ended.
+func (m *Machine) uncancelled(p *part, w *work, err error, out *protocol.Effects) {
+	out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", w.op.Request, w.client.id, err)})
+	m.cancelled(p, w, out)
 }
 
 // cancel ends a request for its client, and is answered when that is done. Until then another member, where the client may be
@@ -65,7 +99,7 @@ func (m *Machine) submitCancel(c *client, p *part, name string, number uint64, w
 // there. A session of this process is nowhere else, and whatever comes of its request later is given back: it is answered at once.
 func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {
 	c := m.clientOf(f.Session)
-	of := &farewell{call: call, told: lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}}
+	of := &farewell{call: call, told: lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}, missing: 1}
 	switch {
 	case c == nil:
 	case m.failed != nil && !c.enrolled.Own:
@@ -85,27 +119,35 @@ func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol
 			m.cancelUnknown(c, f, waits, out)
 		}
 	}
-	if of.missing == 0 {
-		out.Decide(call, &of.told)
-	}
+	of.done(out)
 }
 
 // cancelUnknown ends a request that this member knows nothing of, which may come through another one.
 func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, told *farewell, out *protocol.Effects) {
 	for _, p := range m.parts {
-		if (m.isWhole(f.Name) || p == m.partOf(f.Name)) && c.isKnownTo(p) {
-			m.submitCancel(c, p, f.Name, f.Request, &withdrawal{told: told}, out)
+		if m.isWhole(f.Name) || p == m.partOf(f.Name) {
+			m.cancelAt(c, p, f.Name, f.Request, &withdrawal{told: told}, out)
 		}
 	}
 }
 
-// cancelled answers a Cancel when all shards have done it.
-func (m *Machine) cancelled(w *work, out *protocol.Effects) {
-	of := w.farewell
-	if of == nil {
-		return
+// cancelled takes note that a shard has ended a request, or will not.
+func (m *Machine) cancelled(p *part, w *work, out *protocol.Effects) {
+	if at := (ending{w.op.Request, p.index}); w.client.ending[at] == w {
+		delete(w.client.ending, at)
 	}
-	if of.missing--; of.missing == 0 && m.serves(w.client) {
-		out.Decide(of.call, &of.told)
+	switch {
+	case w.farewell == nil:
+	case m.serves(w.client):
+		w.farewell.done(out)
+	default:
+		w.farewell.missing--
+	}
+}
+
+// done answers a Cancel when nothing of it is missing any more.
+func (f *farewell) done(out *protocol.Effects) {
+	if f.missing--; f.missing == 0 {
+		out.Decide(f.call, &f.told)
 	}
 }

@@ -96,6 +96,76 @@ func heldAfterTakeover(t *testing.T) int {
 	return holds
 }
 
+// TestACancelWaitsForItsSession: a client asks for a name through a member that is cut off, goes to another one, and cancels it there,
+// before a shard has heard of its session. What the first member has asked for comes later and is not granted, because the shard was
+// told that the request has ended. Without the rule the name is taken until the session ends.
+func TestACancelWaitsForItsSession(t *testing.T) {
+	defer mutation.Switch("")
+	for rule, wanted := range map[string]bool{"": false, "a cancel waits for its session": true} {
+		mutation.Switch(rule)
+		for name, again := range map[string]bool{"it asks again before": true, "it only cancels": false} {
+			held, answers := heldAfterCancel(t, again)
+			if held != wanted || answers != 1 {
+				t.Errorf("without %q, and %s: the name is held: %v, and the cancel has %d answers", rule, name, held, answers)
+			}
+		}
+	}
+}
+
+// heldAfterCancel reports whether a name is held at last that is asked for through one member and cancelled through another one, and
+// how often that is answered.
+func heldAfterCancel(t *testing.T, again bool) (held bool, answers int) {
+	t.Helper()
+	w := newWorld(t, 3, 2)
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(2 * time.Second)
+	at := w.members[0].machine.partOf("late").index
+	first := "held"
+	for w.members[0].machine.partOf(first).index == at { // it is to be in the other shard
+		first += "."
+	}
+	leader := w.members[w.members[0].machine.parts[at].leader-1]
+	cut, comes := w.members[int(leader.id)%3], w.members[(int(leader.id)+1)%3]
+	id := lock.SessionID{Member: 9, Number: 7}
+	w.call(cut, 1, &protocol.Enroll{Session: id, TTL: time.Hour})
+	w.call(cut, 1, &lock.Request{Session: id, ID: 1, Name: first, WaitEnd: lock.Never})
+	w.pass(time.Second)
+	lost := 0
+	w.loses = func(f flight) bool {
+		letter, is := f.fact.(Letter)
+		_, forward := letter.Body.(shard.Forward)
+		if is && forward && f.from == cut.id {
+			lost++
+			return true
+		}
+		return false
+	}
+	w.call(comes, 2, &protocol.Adopt{Session: id, Requests: []uint64{1}, Last: 1})
+	w.pass(time.Second)
+	q := &lock.Request{Session: id, ID: 2, Name: "late", WaitEnd: lock.Never}
+	w.call(cut, 3, q)
+	w.told = func(m *member, reply *protocol.Reply) {
+		if d := reply.Decision; m == comes && reply.To.Op == 5 && d.Kind == lock.Released {
+			answers++
+		}
+	}
+	if again {
+		w.call(comes, 4, q)
+	}
+	w.call(comes, 5, &protocol.Cancel{Session: id, Request: 2, Name: "late"})
+	w.pass(time.Second)
+	if holds, _ := leader.machine.parts[at].shard.Replica().Table().Session(id); lost == 0 || holds > 0 {
+		t.Fatalf("%d messages were lost, and the name was granted before: %v", lost, holds > 0)
+	}
+	w.loses = nil
+	w.pass(5 * time.Second)
+	holds, _ := leader.machine.parts[at].shard.Replica().Table().Session(id)
+	return holds > 0, answers
+}
+
 // TestLaggingMemberHearsOfTakeover: a member hears its leader and has not got the entry by which a session is taken over. The leader
 // says with its answer to a beat which client has the session, and the client before is not renewed. Without the rule it is.
 func TestLaggingMemberHearsOfTakeover(t *testing.T) {

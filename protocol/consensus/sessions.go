@@ -41,6 +41,8 @@ type presence struct {
 	state state
 	queue []*request // that wait for it to be open
 	waits []*hearing // beats that do
+	// partings are Cancels that do: what they end was asked for through another member, too.
+	partings []*work
 	// heard is when the latest beat was asked for that counts, or the session was opened here; it lives for its ttl
 	// from then on. Long ago where neither is known.
 	heard protocol.Time
@@ -129,11 +131,11 @@ func (c *client) presenceAt(p *part) *presence {
 }
 
 // enter opens a session in a shard.
-func (m *Machine) enter(c *client, r *request, out *protocol.Effects) {
-	entering := &presence{part: r.part, state: opening, queue: []*request{r}}
+func (m *Machine) enter(c *client, entering *presence, out *protocol.Effects) {
+	entering.state = opening
 	c.presences = append(c.presences, entering)
-	if r.part.shard == nil || m.view == nil {
-		r.part.early = append(r.part.early, hearing{client: c, presence: entering})
+	if p := entering.part; p.shard == nil || m.view == nil {
+		p.early = append(p.early, hearing{client: c, presence: entering})
 		return
 	}
 	m.open(c, entering, out)
@@ -161,8 +163,11 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 		return
 	}
 	presence.state = open
-	queue, waits := presence.queue, presence.waits
-	presence.queue, presence.waits = nil, nil
+	queue, waits, partings := presence.queue, presence.waits, presence.partings
+	presence.queue, presence.waits, presence.partings = nil, nil, nil
+	for _, w := range partings {
+		m.submitCancel(presence.part, w, out)
+	}
 	for _, r := range queue {
 		if m.current(r) {
 			m.ask(r, out)
@@ -192,6 +197,9 @@ func (m *Machine) closed(c *client, presence *presence, err error, out *protocol
 	}
 	for _, r := range queue {
 		m.refuse(r, err, out)
+	}
+	for _, w := range presence.partings {
+		m.uncancelled(presence.part, w, err, out)
 	}
 	for _, h := range waits {
 		h.of.err = err

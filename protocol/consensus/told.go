@@ -30,7 +30,7 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 	r := c.requests[d.Request]
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) && d.Request <= c.settled && !c.open[d.Request] {
 		// Its client has settled it, and another member's word has come late.
-		m.submitCancel(c, p, d.Name, d.Request, &withdrawal{}, out)
+		m.cancelAt(c, p, d.Name, d.Request, &withdrawal{}, out)
 		return
 	}
 	if m.isWhole(d.Name) {
@@ -292,10 +292,7 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 			}
 		}
 	case replica.Cancel:
-		if at := (ending{w.op.Request, p.index}); w.client.ending[at] == w {
-			delete(w.client.ending, at)
-		}
-		m.cancelled(w, out)
+		m.cancelled(p, w, out)
 	case replica.Recall:
 		m.recalled(p, w, result, out)
 	case replica.Release, replica.Extend:
