@@ -186,7 +186,7 @@ func spoil(v reflect.Value) {
 func TestWhatChangesHands(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {
-		for seed := uint64(1); seed <= rounds(6, 1); seed++ {
+		for seed := uint64(1); seed <= rounds(3, 1); seed++ {
 			usual, err := Run(config(p.Name), seed, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -71,7 +71,7 @@ func digest(name string, seed uint64) string {
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {
-		for seed := uint64(1); seed <= rounds(4, 1); seed++ {
+		for seed := uint64(1); seed <= rounds(2, 1); seed++ {
 			first := digest(p.Name, seed)
 			if again := digest(p.Name, seed); again != first {
 				t.Errorf("%s seed %d: %s, then %s", p.Name, seed, first, again)
@@ -130,7 +130,7 @@ func TestSeeds(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {
 		t.Run(p.Name, func(t *testing.T) {
-			seeds := int(rounds(40, 5))
+			seeds := int(rounds(20, 5))
 			s, err := RunMany(config(p.Name), 1, seeds, 2, nil)
 			if err != nil {
 				t.Fatal(err)

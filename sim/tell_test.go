@@ -30,7 +30,7 @@ func TestEveryRunHasAStory(t *testing.T) {
 	kinds := map[story.Kind]int{}
 	for _, p := range Protocols() {
 		c := Config{Protocol: p, Faults: Within, Duration: 20 * time.Second}
-		for seed := uint64(1); seed <= rounds(6, 1); seed++ {
+		for seed := uint64(1); seed <= rounds(4, 1); seed++ {
 			result, told, trace := observed(t, c, seed)
 			if err := story.Check(told); err != nil {
 				t.Fatalf("%s seed %d: %v", p.Name, seed, err)
