@@ -291,7 +291,7 @@ func (s *stream) end(r *request, why holdfast.Loss) {
 }
 
 func (s *stream) settle(r *request) {
-	r.guard, r.state = protocol.Never, settled
+	r.guard, r.state, s.spent = protocol.Never, settled, true
 }
 
 // onLost ends a lock, then says that it has stopped if the authority waits for that.

@@ -22,6 +22,7 @@ type stream struct {
 	closing bool
 
 	requests []*request // not settled, in the order of their ids
+	spent    bool       // some of them are settled, and not forgotten yet
 	lastID   uint64
 	beats    []beat
 	beatAt   time.Duration
@@ -169,6 +170,10 @@ func (s *stream) find(id uint64) *request {
 
 // compact forgets what is settled.
 func (s *stream) compact() {
+	if !s.spent {
+		return
+	}
+	s.spent = false
 	kept := s.requests[:0]
 	for _, r := range s.requests {
 		if r.state != settled {

@@ -144,6 +144,9 @@ func (s *Shard) parted(now protocol.Time, from uint64, m *Parted, out *Output) {
 
 // send sends a window again of which no part was answered, and gives a member up that answers none.
 func (s *Shard) send(now protocol.Time, out *Output) {
+	if len(s.sending) == 0 {
+		return // as nearly always, and this is asked in each step
+	}
 	for _, to := range slices.Sorted(maps.Keys(s.sending)) {
 		switch t := s.sending[to]; {
 		case s.lead == nil:
