@@ -23,6 +23,12 @@ const (
 	taskFetched                   // it answers what needs no group
 )
 
+// arrives reports whether a task has been on its way for a time. Behind one that was late many may arrive in one instant, because
+// links keep their order.
+func (k taskKind) arrives() bool {
+	return k == taskMessage || k == taskOperation || k == taskEvents
+}
+
 // task is something that will happen. Its fields mean what its kind says.
 type task struct {
 	kind taskKind

@@ -240,10 +240,13 @@ func (w *world) run(limit instant) {
 	var t task
 	still, at := 0, w.now
 	for w.judge.violation == nil && w.next(limit, &t) {
-		if still++; w.now != at {
+		switch {
+		case w.now != at:
 			still, at = 0, w.now
+		case !t.kind.arrives():
+			still++
 		}
-		if still > standstill+letters*w.settings.crowd {
+		if still > standstill {
 			panic(fmt.Sprintf("sim: %d things happen at %v, and time does not pass; the last concerns %s", still, w.now, w.concerns(&t)))
 		}
 		if w.tell == nil {
@@ -263,11 +266,8 @@ func (w *world) run(limit instant) {
 func (w *world) over() bool { return w.until > 0 && w.now >= w.until && w.judge.violation == nil }
 
 // standstill is how many things may happen in one instant: more is a machine that asks
-// to be woken again and again. Each request of a burst may bring so many letters more.
-const (
-	standstill = 10_000
-	letters    = 30
-)
+// to be woken again and again. What arrives does not count.
+const standstill = 10_000
 
 // concerns names whom a task is for.
 func (w *world) concerns(t *task) string {
