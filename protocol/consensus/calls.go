@@ -280,7 +280,7 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 	case m.failed != nil:
 		m.answerHeld(w, op.Session, m.errFailed(), out)
 		return
-	case c == nil || !c.isKnownTo(p):
+	case c == nil || !c.mayBeKnownTo(p):
 		m.answerHeld(w, op.Session, holdfast.ErrNotHeld, out)
 		return
 	}
@@ -293,28 +293,25 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 		m.releaseWhole(w, out)
 		return
 	}
-	if err := m.submit(p, op, w); err != nil {
+	w.op = op
+	if !c.isKnownTo(p) {
+		m.postpone(p, w, out)
+		return
+	}
+	m.submitHeld(p, w, out)
+}
+
+// submitHeld has a shard do an operation about what is held.
+func (m *Machine) submitHeld(p *part, w *work, out *protocol.Effects) {
+	if err := m.submit(p, w.op, w); err != nil {
 		if p.shard.Failed() == nil {
-			m.answerHeld(w, c.desk, err, out)
+			m.answerHeld(w, w.client.desk, err, out)
 		}
 		return
 	}
-	if op.Kind == replica.Release {
-		c.giving = append(c.giving, w)
+	if w.op.Kind == replica.Release {
+		w.client.giving = append(w.client.giving, w)
 	}
-}
-
-// isKnownTo reports whether a shard has the session: it was opened there, or another member has opened it, and it may hold
-// something already when this one's word has not come.
-func (c *client) isKnownTo(p *part) bool {
-	if presence := c.presenceAt(p); presence != nil && presence.state != opening {
-		return presence.state == open
-	}
-	if p.shard == nil {
-		return false
-	}
-	_, lives := p.shard.Replica().Session(c.id)
-	return lives
 }
 
 // answerHeld answers a Release or an Extend.

@@ -1,10 +1,8 @@
 package consensus
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -45,17 +43,9 @@ func (m *Machine) withdraw(r *request, why *withdrawal, out *protocol.Effects) {
 	m.cancelAt(r.client, r.part, r.name, r.number, why, out)
 }
 
-// isAdopted reports whether a session has come from another member, to which its client may have said more since.
-func (c *client) isAdopted() bool {
-	return c.open != nil && !protocol.Mutated("a cancel waits for its session")
-}
-
-// cancelAt ends a request in a shard. Where that does not know the session yet, what its client has asked for through another member
-// may still come: the session is opened first then, so that the shard remembers the end.
+// cancelAt ends a request in a shard.
 func (m *Machine) cancelAt(c *client, p *part, name string, number uint64, why *withdrawal, out *protocol.Effects) {
-	at := c.presenceAt(p)
-	known := c.isKnownTo(p)
-	if !known && (!c.isAdopted() || at != nil && at.state == gone) {
+	if !c.mayBeKnownTo(p) {
 		return
 	}
 	w := &work{
@@ -69,16 +59,11 @@ func (m *Machine) cancelAt(c *client, p *part, name string, number uint64, why *
 	if w.farewell != nil {
 		w.farewell.missing++
 	}
-	switch {
-	case known:
-		m.submitCancel(p, w, out)
-	case at == nil:
-		m.enter(c, &presence{part: p, partings: []*work{w}}, out)
-	case len(at.partings) >= m.mostLocks():
-		m.uncancelled(p, w, &holdfast.LimitError{Limit: "locks_per_session", Value: int64(m.mostLocks())}, out)
-	default:
-		at.partings = append(at.partings, w)
+	if !c.isKnownTo(p) {
+		m.postpone(p, w, out)
+		return
 	}
+	m.submitCancel(p, w, out)
 }
 
 // submitCancel has a shard end a request. Where it cannot be told, the request ends with its session.
@@ -86,12 +71,6 @@ func (m *Machine) submitCancel(p *part, w *work, out *protocol.Effects) {
 	if err := m.submit(p, w.op, w); err != nil {
 		m.uncancelled(p, w, err, out)
 	}
-}
-
-// uncancelled notes that a shard cannot be told that a request has ended.
-func (m *Machine) uncancelled(p *part, w *work, err error, out *protocol.Effects) {
-	out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", w.op.Request, w.client.id, err)})
-	m.cancelled(p, w, out)
 }
 
 // cancel ends a request for its client, and is answered when that is done. Until then another member, where the client may be

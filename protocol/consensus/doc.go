@@ -157,6 +157,7 @@
 //	adopt.go      sessions that come from elsewhere
 //	calls.go      what clients ask
 //	cancel.go     how requests are ended
+//	unknown.go    what waits until a shard knows its session
 //	told.go       what they are told
 //	operator.go   what operators ask
 //	listing.go    pages of names, of all shards

@@ -41,8 +41,8 @@ type presence struct {
 	state state
 	queue []*request // that wait for it to be open
 	waits []*hearing // beats that do
-	// partings are Cancels that do: what they end was asked for through another member, too.
-	partings []*work
+	// postponed are operations that do (unknown.go).
+	postponed []*work
 	// heard is when the latest beat was asked for that counts, or the session was opened here; it lives for its ttl
 	// from then on. Long ago where neither is known.
 	heard protocol.Time
@@ -163,10 +163,10 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 		return
 	}
 	presence.state = open
-	queue, waits, partings := presence.queue, presence.waits, presence.partings
-	presence.queue, presence.waits, presence.partings = nil, nil, nil
-	for _, w := range partings {
-		m.submitCancel(presence.part, w, out)
+	queue, waits, postponed := presence.queue, presence.waits, presence.postponed
+	presence.queue, presence.waits, presence.postponed = nil, nil, nil
+	for _, w := range postponed {
+		m.postponed(presence.part, w, out)
 	}
 	for _, r := range queue {
 		if m.current(r) {
@@ -198,8 +198,8 @@ func (m *Machine) closed(c *client, presence *presence, err error, out *protocol
 	for _, r := range queue {
 		m.refuse(r, err, out)
 	}
-	for _, w := range presence.partings {
-		m.uncancelled(presence.part, w, err, out)
+	for _, w := range presence.postponed {
+		m.unpostponed(presence.part, w, err, out)
 	}
 	for _, h := range waits {
 		h.of.err = err

@@ -78,10 +78,10 @@ func moved() []Row {
 			Elsewhere: "protocol/consensus/shard, TestASlowMemberCatchesUp. In simulated runs the load is seldom high for long enough: about one of 4,000 shows it",
 		},
 		{
-			Rule: "a cancel waits for its session", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "partition",
-			Hole: "A client asks for a name through a member that is cut off, goes on through another one, and cancels the request there before any shard knows its session. " +
-				"What the first member sent comes later: the name is granted to no client, and is taken until the session ends.",
-			Elsewhere: "protocol/consensus, TestACancelWaitsForItsSession. One of some 20,000 seeds showed it",
+			Rule: "a wish waits for its session", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "partition",
+			Hole: "A client asks for a name through a member that is cut off, goes on through another one, and cancels the request there before the shard knows its session; " +
+				"or it was granted the name, and releases it there before this member has heard of that. The name is taken until the session ends.",
+			Elsewhere: "protocol/consensus, TestAWishWaitsForItsSession. One of some 20,000 seeds showed it",
 		},
 		{
 			Rule: "a whole snapshot is heard of in each term", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "crash,disk-slow",
