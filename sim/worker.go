@@ -14,6 +14,7 @@ import (
 type worker struct {
 	client  *client
 	number  int
+	name    string        // as in the names of choices
 	call    int           // that it plans or makes, in the names of choices
 	next    time.Duration // when it has something to do
 	request *request      // that it waits for or holds
@@ -27,7 +28,7 @@ type worker struct {
 }
 
 func newWorker(c *client, number int) *worker {
-	w := &worker{client: c, number: number}
+	w := &worker{client: c, number: number, name: fmt.Sprintf("%s.%d", c, number)}
 	w.plan(func() time.Duration { return c.world.rand.below(c.world.settings.think) })
 	return w
 }
@@ -41,7 +42,7 @@ func (w *worker) plan(pause func() time.Duration) {
 // chooses names the choices that follow after the worker's call.
 func (w *worker) chooses() { w.client.chooses(w.String(), w.call) }
 
-func (w *worker) String() string { return fmt.Sprintf("%s.%d", w.client, w.number) }
+func (w *worker) String() string { return w.name }
 
 // idle reports whether the worker neither holds nor waits.
 func (w *worker) idle() bool { return w.request == nil }
