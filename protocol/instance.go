@@ -18,7 +18,7 @@ type Instance struct {
 // Closed reports whether the instance is closed, or about to be.
 func (i *Instance) Closed() bool { return i.closed }
 
-// Awaited reports whether somebody waits to be told that nothing is left.
+// Awaited reports whether a CloseSpace waits to be told that nothing is left.
 func (i *Instance) Awaited() bool { return len(i.closers) > 0 }
 
 // Close closes the instance, and reports whether it was open: then all of this member's clients
@@ -48,7 +48,7 @@ func (i *Instance) Open(call CallID, out *Effects) {
 	out.Reply(call, &SpaceOpen{Open: true})
 }
 
-// Conclude tells whoever has closed the instance that nothing of this member's is left.
+// Conclude tells the callers that closed the instance that nothing of this member's is left.
 func (i *Instance) Conclude(out *Effects) { i.tell(SpaceOpen{}, out) }
 
 func (i *Instance) tell(answer SpaceOpen, out *Effects) {

@@ -7,9 +7,9 @@ import (
 // Machine is a protocol, or several composed.
 //
 // What it is given and what it gives changes hands. The argument of a Call is its caller's:
-// it uses that memory again as soon as Step returns. Whatever a machine has sent or answered
-// it does not change any more, and it does not change what it receives: others read that
-// while it goes on, on other goroutines or much later.
+// it uses that memory again as soon as Step returns. A machine does not change what it has
+// sent or answered, and it does not change what it receives: others read that while the
+// machine goes on, on other goroutines or much later.
 type Machine interface {
 	// Step takes one event and appends what to do about it.
 	Step(now Time, ev Event, out *Effects)
@@ -33,7 +33,8 @@ const (
 	// Storage keeps the member's stable cell, and later its log: a machine sends to it
 	// and receives from it as from any other member.
 	Storage ID = 0
-	// Whoever is whoever is at an address, for a member that knows nobody's id yet.
+	// Whoever is the ID of the member at an address, for a sender that does not know
+	// that member's ID yet.
 	Whoever ID = 1<<64 - 1
 	// Rumour brings hints, and receives nothing. See Hint.
 	Rumour ID = 1<<64 - 2
@@ -50,7 +51,8 @@ const (
 	Tick
 	// Receive brings a message from another member, or from Storage.
 	Receive
-	// Call brings a wish of this member's own users; Call says whom to answer.
+	// Call brings a wish of this member's own users; the field Call says where to
+	// send the answer.
 	Call
 	// Raised brings what the machine below has raised: a View, a Horizon.
 	Raised
@@ -59,9 +61,9 @@ const (
 // Event is one input of a machine.
 type Event struct {
 	Kind Kind
-	Port Port   // which machine of a Stack it is for; Raised to the lower one: who raised it
-	From ID     // Receive: who sent it, as the transport knows for certain
-	Call CallID // Call: whom to answer
+	Port Port   // which machine of a Stack it is for; Raised to the lower one: the machine that raised it
+	From ID     // Receive: the sender, as the transport knows for certain
+	Call CallID // Call: where to send the answer
 	Fact any    // Receive: the message; Call: the argument; Raised: what was raised
 }
 
@@ -72,8 +74,8 @@ type Port uint16
 // Below is the Port of a stack's lower machine, the membership.
 const Below Port = 0
 
-// CallID says whom to answer: a sink of the driver, and the operation there. Op 0
-// is no operation: an unasked word to that sink.
+// CallID says where to send an answer: to a sink of the driver, and the operation
+// there. Op 0 is no operation: an unasked word to that sink.
 type CallID struct {
 	Sink uint64
 	Op   uint64
@@ -97,7 +99,7 @@ type Effects struct {
 // Envelope is a message on its way to the machine at Port of another member.
 type Envelope struct {
 	To      ID
-	Address string // where Whoever is
+	Address string // the address, where To is Whoever
 	Port    Port
 	Message Message
 }
@@ -122,7 +124,7 @@ func (e *Effects) Send(to ID, m Message) {
 	e.Sends = append(e.Sends, Envelope{To: to, Message: m})
 }
 
-// SendTo sends m to whoever is at an address. Nothing more is promised than by Send.
+// SendTo sends m to the member at an address. Nothing more is promised than by Send.
 func (e *Effects) SendTo(address string, m Message) {
 	e.Sends = append(e.Sends, Envelope{To: Whoever, Address: address, Message: m})
 }
@@ -133,7 +135,7 @@ func (e *Effects) Decide(to CallID, d *lock.Decision) {
 	if n == cap(e.Replies) {
 		e.Replies = append(e.Replies, Reply{})
 	} else {
-		e.Replies = e.Replies[:n+1] // all of it is set, whatever an earlier batch has left there
+		e.Replies = e.Replies[:n+1] // all of it is set, regardless of what an earlier batch has left there
 	}
 	reply := &e.Replies[n]
 	reply.To, reply.Port, reply.Result = to, Below, nil
@@ -148,7 +150,7 @@ func (e *Effects) Reply(to CallID, result any) {
 // Raise tells the machines above, or the driver where there are none.
 func (e *Effects) Raise(fact any) { e.Raises = append(e.Raises, fact) }
 
-// Note records n for whoever reads the trace.
+// Note records n for the readers of the trace.
 func (e *Effects) Note(n Note) { e.Notes = append(e.Notes, n) }
 
 // Reset empties the effects and keeps their memory.

@@ -2,18 +2,17 @@ package protocol
 
 // Longer returns how long to wait before something is said again that was said after pause:
 // patience at first, where pause is 0, then twice as long each time, and never more than
-// eight times patience. What is repeated so is never given up, and costs little while
-// nobody is there to answer.
+// eight times patience. What is repeated so is never given up, and costs little while there
+// is no member to answer.
 func Longer(pause, patience Time) Time {
 	return min(max(2*pause, patience), 8*patience)
 }
 
 // Reminders order by time what a machine has to look at again: [Reminders.First] is for
-// its Wake. An entry is a reminder, not the truth: only what is due is taken out, and
-// whoever takes it looks whether there is still something to do; Sweep keeps what has
-// ended before from piling up. Keys name what is
-// to be looked at, and order what is due at one time, so that a run repeats itself. The
-// zero Reminders is empty.
+// its Wake. An entry is a reminder, not the truth. Only what is due is taken out, and
+// the machine that takes it looks whether there is still something to do. Sweep keeps
+// what has ended before from piling up. Keys name what is to be looked at, and order
+// what is due at one time, so that a run repeats itself. The zero Reminders is empty.
 type Reminders[K Key[K]] struct {
 	heap  []Reminder[K]
 	swept int // how many the last Sweep has left
@@ -82,7 +81,7 @@ func (q *Reminders[K]) sift(i int) {
 	}
 }
 
-// spare is how many reminders that nobody wants any more may stand among few others.
+// spare is how many reminders that are not wanted any more may stand among few others.
 const spare = 64
 
 // Sweep takes out the reminders that are not wanted any more, where there are so many

@@ -13,8 +13,8 @@ type numbered uint64
 
 func (n numbered) Before(other numbered) bool { return n < other }
 
-// TestReminders: against a sorted list, whatever is pushed and popped in whatever order:
-// the earliest first, and of equal times the one whose key comes first.
+// TestReminders: against a sorted list, for any pushes and pops in any order: the
+// earliest first, and of equal times the one whose key comes first.
 func TestReminders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var queue Reminders[numbered]

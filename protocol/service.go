@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// What users may ask of a lockspace, whatever its protocol. An Event of kind Call
+// What users may ask of a lockspace of any protocol. An Event of kind Call
 // has a pointer to one of these, or a *[lock.Request], as its Fact; the pointer is
 // the machine's until Step returns.
 //
@@ -82,8 +82,8 @@ type (
 	}
 
 	// Beat says that the client of a session was heard when this was stepped. The answer is a *Beaten, when
-	// that counts: whatever becomes of this member, the session lives for its TTL from then on. While
-	// nobody is in charge there is none. A session that was not enrolled is answered at once.
+	// that counts: even if this member fails, the session lives for its TTL from then on. While no
+	// authority is in charge there is none. A session that was not enrolled is answered at once.
 	Beat struct {
 		Session lock.SessionID
 		// Attached is the client that was heard, over a stream. Where it is a later one than the space knows of, it has taken
@@ -118,7 +118,7 @@ type (
 		Last uint64
 	}
 	// Adopted answers Adopt. Err is SessionExpired where the space does not have the session, and an ErrUnavailable
-	// where nobody could say. Whether who asks is the session's client, is for who has asked to judge.
+	// where no member could say. The caller judges whether the client that asks is the session's client.
 	Adopted struct {
 		Enrolled Enroll
 		Err      error
@@ -140,8 +140,8 @@ type (
 	// Recall ends a request for a client of its session that is not the one that uses it; it is asked of a lasting space alone,
 	// where that one may be served by another member. A hold that was asked for over a stream is Revoked because of
 	// EndedByAnother, and ends as a grant that is broken does; any other hold is Released at once, and so is what waits. Request is
-	// as of a Release, where what waits has token 0. The answer is Refused where there is none such or nobody can say. Otherwise
-	// it is Released when that has ended; what is Revoked every member hears that serves the session.
+	// as of a Release, where what waits has token 0. The answer is Refused where there is none such or no member can say. Otherwise
+	// it is Released when that has ended. Every member that serves the session hears what is Revoked.
 	Recall struct {
 		Session lock.SessionID
 		Name    string
@@ -180,7 +180,7 @@ type (
 	// Broken answers Break.
 	Broken struct {
 		Grants []lock.Grant
-		Err    error // ErrNotHeld where nobody holds the name under that token
+		Err    error // ErrNotHeld where no session holds the name under that token
 	}
 
 	// Show asks for one name in full. The answer is a *lock.Lock.
@@ -235,18 +235,18 @@ type (
 
 	// Reform changes what a member is where members vote on what a space decides (protocol consensus), in all its
 	// shards. Repeated, it does what is left to be done. The answer is a *Reformed, when all shards have it, and remember
-	// it whoever fails: who was made an Outsider may be switched off then.
+	// it regardless of which member fails: a member that was made an Outsider may be switched off then.
 	Reform struct {
 		Member ID
 		As     Role
 	}
-	// Reformed answers Reform. Err is ErrUnsupported where nobody votes, an ErrConflict where the member cannot be made
-	// that, and an ErrUnavailable where nobody could say in time: then it may still be done. What some shards
+	// Reformed answers Reform. Err is ErrUnsupported where no members vote, an ErrConflict where the member cannot be
+	// made that, and an ErrUnavailable where no member could say in time: then it may still be done. What some shards
 	// have done already stays done.
 	Reformed struct{ Err error }
 
-	// ListShards asks who votes on what the space decides. The answer is a *Shards, at once, of what this member
-	// knows: empty where nobody votes.
+	// ListShards asks which members vote on what the space decides. The answer is a *Shards, at once, of what
+	// this member knows: empty where no members vote.
 	ListShards struct{}
 	// Shards answers ListShards. Known has the members in it that were in some view, as this member has seen them last.
 	// Err is an ErrUnavailable at a member that was removed from the space: List is who voted when it last heard then.
@@ -263,8 +263,8 @@ type (
 	// clients wait for is Refused with ErrUnavailable, what they hold Revoked because of
 	// SpaceClosed, nothing new is taken, and an authority that is here is handed over. What
 	// the space is, and what others have in it, does not change. The answer is a *SpaceOpen,
-	// once nothing of this member's is left anywhere: while nobody can be told of the end,
-	// there is none.
+	// once nothing of this member's is left anywhere: while no authority can be told of the
+	// end, there is no answer.
 	CloseSpace struct{}
 	// SpaceOpen answers both. Err is ErrConflict for a CloseSpace after which the space was
 	// opened again before it was closed, and a *LimitError for one that cannot be told of
@@ -279,11 +279,11 @@ type (
 	// taken any more. The answer is a *SteppedDown, at once; who wants to know when it is done
 	// asks again. A machine that does not answer has nothing to hand over.
 	StepDown struct{}
-	// SteppedDown answers StepDown. Pending says that somebody else is about to be the
-	// authority: who does not wait for that leaves it to recovery.
+	// SteppedDown answers StepDown. Pending says that another member is about to become
+	// the authority: a member that does not wait for that leaves it to recovery.
 	SteppedDown struct{ Pending bool }
 
-	// Unanswered answers a Show, a Scan or a Copy that nobody could answer: Err is
+	// Unanswered answers a Show, a Scan or a Copy that no member could answer: Err is
 	// ErrUnavailable, or a *LimitError where too many wait for their answer.
 	Unanswered struct{ Err error }
 
@@ -295,9 +295,9 @@ type (
 		State     State
 		Why       string // a sentence where State is not Ready, or it is and a suspension waits
 		Until     Time   // when the state is expected to end, or Never
-		Authority []ID   // who decides now; empty where nobody is in charge
+		Authority []ID   // the members that decide now; empty where none is in charge
 		Reign     uint64
-		Elder     ID     // who names the authority, where somebody does; 0 elsewhere
+		Elder     ID     // the member that names the authority, where one does; 0 elsewhere
 		Version   uint64 // which of the authorities of one reign it is, where there can be several; 0 elsewhere
 		Transfers []Handover
 		Closed    bool // the space's instance at this member is closed
@@ -376,7 +376,7 @@ type State uint8
 
 // The states of a space.
 const (
-	Unavailable  State = iota // nobody in charge
+	Unavailable  State = iota // no authority in charge
 	Recovering                // an authority waits for what an earlier one may have promised
 	Transferring              // the authority is being handed over
 	Suspended                 // an operator has stopped new grants
@@ -404,8 +404,8 @@ func (n Broke) String() string {
 	return fmt.Sprintf("broke %q token=%v: %s", n.Name, n.Token, n.Reason)
 }
 
-// Vocabulary lists one value of each type that any space is asked, answers and raises. Whoever writes such values down,
-// or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that any space is asked, answers and raises. A package that writes such
+// values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
 		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Enroll{}, &Beat{}, &Adopt{}, &Dismiss{}, &Revoke{}, &Recall{}, &CountHolds{}, &ListRequests{},

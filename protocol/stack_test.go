@@ -104,7 +104,7 @@ func TestStackStartsEverybodyFromBelow(t *testing.T) {
 	})
 }
 
-// TestStackTicksWhoeverIsDue: whoever asked for a time that has not come is left alone.
+// TestStackTicksWhoeverIsDue: a machine that asked for a time that has not come is not stepped.
 func TestStackTicksWhoeverIsDue(t *testing.T) {
 	for _, tt := range []struct {
 		below, one, two protocol.Time
@@ -128,7 +128,7 @@ func TestStackTicksWhoeverIsDue(t *testing.T) {
 }
 
 // TestStackPassesUpWhatIsRaised: each fact reaches all above, one fact after the
-// other, within the step, and then whoever drives the stack.
+// other, within the step, and then the driver of the stack.
 func TestStackPassesUpWhatIsRaised(t *testing.T) {
 	b := newBed()
 	b.below.do = func(protocol.Event, *protocol.Effects) {
@@ -224,8 +224,8 @@ func TestStackKeepsTheOrderOfFacts(t *testing.T) {
 	same(t, "raised", b.out.Raises, []any{word("view 1"), word("view 2")})
 }
 
-// TestStackStampsPorts: whatever a machine sends or answers bears its port, also what
-// it says because of a fact from below.
+// TestStackStampsPorts: everything that a machine sends or answers bears its port,
+// also what it says because of a fact from below.
 func TestStackStampsPorts(t *testing.T) {
 	b := newBed()
 	speak := func(name string) func(protocol.Event, *protocol.Effects) {

@@ -7,8 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// View says who is here, in order of seniority, and who coordinates: the candidate of
-// the epoch, whatever its place in that order; it need not be Members[0]. A stack's
+// View lists the members that are here, in order of seniority, and names the
+// coordinator: the candidate of the epoch. The coordinator may have any place in that
+// order; it need not be Members[0]. A stack's
 // lower machine raises one when this member has accepted it, and the same one again,
 // as another value, whenever something below Coordinator changes.
 type View struct {
@@ -20,8 +21,8 @@ type View struct {
 	// Installed says that the view is known to be installed: quorums have accepted it
 	// (membership.md §4). A coordinator reconciles before that and grants after it.
 	Installed bool
-	// Open says that nobody outside the view can hold anything any more. Only then do
-	// peer-to-peer protocols count those whom it lacks as gone.
+	// Open says that no member outside the view can hold anything any more. Only then
+	// do peer-to-peer protocols count the members that it lacks as gone.
 	Open bool
 	// GrantFrom is when the coordinator may begin to grant: until then, what an
 	// earlier one has promised may still be believed (membership.md §7.5). It counts
@@ -98,9 +99,9 @@ type Member struct {
 	Tenure  Tenure
 	Founder bool
 	// Since is the number of the view since which every view has had this member under this
-	// tenure. One that was left out meanwhile is back under a later number, whatever it has
-	// heard of the views between: what others were told about it then may have been that it
-	// is gone. 0 where nobody has recorded it.
+	// tenure. One that was left out meanwhile is back under a later number, regardless of
+	// what it has heard of the views between: others may have been told then that it is
+	// gone. 0 where no member has recorded it.
 	Since uint64
 }
 
@@ -162,7 +163,7 @@ type Halted struct{ Promised uint64 }
 type Confirmed struct{ Epoch uint64 }
 
 // Hint is the fact of an Event of kind Receive from Rumour: something outside of the
-// protocols, a gossip for example, believes that whoever is at Address is dead or
+// protocols, a gossip for example, believes that the member at Address is dead or
 // alive. It is often wrong, and may be late; nothing unsafe may follow from it.
 type Hint struct {
 	Address string
