@@ -100,7 +100,7 @@ type Machine struct {
 	standing *clientele.Standing
 	clients  *clientele.Clients[*request]
 	survey   *clientele.Survey[*request]
-	open     bool          // nobody who has left the view can hold anything
+	open     bool          // no member that has left the view can hold anything
 	openFrom protocol.Time // when an open view lets this member count them as gone
 
 	// As a member.
@@ -120,7 +120,7 @@ type Machine struct {
 	links     []*link // in order of ids
 	hearSelf  []Body
 	early     []protocol.Event // of a term that is about to come
-	recount   bool             // whom this member does not hear may have changed
+	recount   bool             // the set of members that this one does not hear may have changed
 	complains bool             // the membership was told that there are some
 
 	// As a leader.
@@ -132,7 +132,7 @@ type Machine struct {
 	former *former // what it knew as a leader of the term before, while that may be needed
 	gather gather  // what a leader of a new term collects
 	parked []parked
-	// gracesDue is when the next grace ends of somebody who has left.
+	// gracesDue is when the next grace of a member that has left ends.
 	gracesDue protocol.Time
 	used      bool          // the tokens of the term's epoch are used up
 	usedDue   protocol.Time // when to say so again
@@ -245,8 +245,7 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 	}
 }
 
-// onReceive takes a message. Whom it is from the transport knows for certain; what it says is
-// checked.
+// onReceive takes a message. The transport knows its sender for certain; what it says is checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if letter, is := ev.Fact.(Letter); is {
 		m.onLetter(now, ev, &letter, out)

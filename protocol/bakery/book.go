@@ -49,7 +49,7 @@ type ticket struct {
 	step   step
 	serial uint64 // its master's
 	number uint64 // 0 while it is choosing
-	chosen bool   // it has exited: nobody waits for it to choose any more
+	chosen bool   // it has exited: no ticket waits for it to choose any more
 	// until is when the grace of its holder ends, whose hold limit has passed; 0 where it has none.
 	until protocol.Time
 
@@ -67,13 +67,13 @@ type ticket struct {
 	wanted bool
 
 	// agreed says that it may be locked, as far as another leader knows: this one has agreed to it, under
-	// this term or one before, or was told of somebody who may have.
+	// this term or one before, or was told of a leader that may have.
 	agreed bool
 
 	// What was taken over from the term before.
-	formerly protocol.ID // who was its master
-	named    bool        // who was has named it
-	orphan   bool        // who was is gone, and its member has not claimed it yet
+	formerly protocol.ID // its master then
+	named    bool        // that master has named it
+	orphan   bool        // that master is gone, and its member has not claimed it yet
 	claimed  bool        // its member has
 }
 

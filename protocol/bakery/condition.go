@@ -22,7 +22,7 @@ func (p proxy) Condition(now protocol.Time, counts clientele.Counts) *protocol.C
 	if !stands {
 		return c
 	}
-	// Where an election is refused nobody serves: of leaders that are here, what they wait for is gone.
+	// Where an election is refused no leader serves: what the leaders that are here wait for is gone.
 	if p.term.Term == (Term{}) || !p.Ready() || p.poll.refused != 0 {
 		c.Candidates, c.Why = p.listCandidates("was elected, and no leader serves"), p.whyNobody()
 		return c
@@ -52,7 +52,7 @@ func (m *Machine) opens(now protocol.Time) protocol.Time {
 	return m.standing.View.Opens(now)
 }
 
-// whyNobody says why nobody leads.
+// whyNobody says why no member leads.
 func (m *Machine) whyNobody() string {
 	switch m.poll.refused {
 	case RefusedFew:

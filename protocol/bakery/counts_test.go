@@ -26,7 +26,7 @@ func kindOf(body bakery.Body) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", body), "bakery.")
 }
 
-// steps are what a lock that nobody else wants says to each of the other leaders, or is answered.
+// steps are what a lock that no other client wants says to each of the other leaders, or is answered.
 func steps(published bool) []string {
 	if published {
 		return []string{
@@ -134,10 +134,10 @@ func (s *schedule) holder() *client {
 	return nil
 }
 
-// TestContendedLockCosts: whoever else wants it and in whatever order messages come, each lock has the
-// steps of its set once to each other leader. What contention adds is an answer of who could not agree at
-// first and can now; and in the merged set Exiting, Activate and Activated, as far as the ticket
-// could not exit or be agreed to with its number.
+// TestContendedLockCosts: regardless of which others want it and of the order in which messages come,
+// each lock has the steps of its set once to each other leader. Contention adds an answer of a leader
+// that could not agree at first and can now; and in the merged set Exiting, Activate and Activated, as
+// far as the ticket could not exit or be agreed to with its number.
 func TestContendedLockCosts(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {

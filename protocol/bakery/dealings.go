@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What can be read off a member by whoever watches it: it changes nothing.
+// What an observer can read off a member: it changes nothing.
 
 // Step is how far a ticket is at its master.
 type Step uint8
 
-// The steps of a ticket. In the merged set nobody is StepCounting.
+// The steps of a ticket. In the merged set no ticket is StepCounting.
 const (
 	StepEntering = Step(entering)
 	StepCounting = Step(counting)
@@ -60,7 +60,7 @@ func (m *Machine) TakenOver(key Key) bool {
 }
 
 // Placed reports whether this member is the master of a ticket whose number a majority of the leaders knows,
-// and in which epoch: whoever enters from now on gets a higher number.
+// and in which epoch: any ticket that enters from now on gets a higher number.
 func (m *Machine) Placed(key Key) (name string, epoch uint64, placed bool) {
 	if !m.serves {
 		return "", 0, false
@@ -88,8 +88,8 @@ func (m *Machine) Serves() bool { return m.serves }
 // they are zero where there was none.
 func (m *Machine) Term() (term, promised Term) { return m.term.Term, m.promised }
 
-// Rebuilds reports whether this member is a leader who follows nobody and does not serve yet: it waits for what
-// members claim.
+// Rebuilds reports whether this member is a leader that follows no earlier leaders and does not serve yet: it
+// waits for what members claim.
 func (m *Machine) Rebuilds() bool { return m.leads && !m.serves && m.term.After == (Term{}) }
 
 // ID returns this member's id.

@@ -4,16 +4,16 @@
 //
 // # One page
 //
-// Each member has a [lock.Table] of its own clients' requests (package clientele). For each it asks a
-// leader for a ticket (Lock); a leader asks itself. That leader is the ticket's master, and alone says
-// anything about it. Leaders keep one book: of each name who is choosing a number, and who has one, in order
-// of it.
+// Each member has a [lock.Table] of its own clients' requests (package clientele). For each it asks a leader
+// for a ticket (Lock); a leader asks itself. That leader is the ticket's master, and alone says anything
+// about it. Leaders keep one book: of each name, which tickets are choosing a number, and which have one, in
+// order of it.
 //
 //	                         snaplock, published             merged (the default)
 //	choose a number          Entering, Entered               Entering, Entered with the highest number
 //	                         GetMax, Max
 //	tell it                  Add, Added                      Add, which exits, is ready and asks at once
-//	exit, be ready           Exiting, Ready                  where nobody else is choosing; Added, with the
+//	exit, be ready           Exiting, Ready                  where no other ticket is choosing; Added, with the
 //	be the first             Activate, Activated             answer; else Exiting, which asks, Activated
 //	between three leaders    20 messages, 4 round trips      8, 2 round trips (12, 3 where others are choosing)
 //	between two; one         10; 0                           4; 0
@@ -21,40 +21,39 @@
 //
 // A member that is no leader has Lock and Locked, Unlock and Unlocked besides. A ticket that has to wait is
 // told so once (Queued); when those before it have ended its master asks for the others' agreement
-// (Activate), and one that cannot agree yet says so again as soon as it can (Activated): nobody polls.
+// (Activate), and one that cannot agree yet says so again as soon as it can (Activated): no member polls.
 //
 // # Who leads
 //
 // Each view has an elector: the member with the smallest address. All others tell it who they are and
-// which leaders they know (Started). If those are complete they go on (Leaders); a newcomer learns them so.
-// Otherwise who leads stays, as if its priority were 0, and of the other founders that are not off those with the
-// smallest (priority, random number, address, process, name) fill up to three, or as many as there are.
-// Founders that are away are not waited for: a view does without them, and what they may hold it waits for before it
-// is open. snaplock needs all computers of a cluster of up to three, so with one away and another one that starts again
-// nothing is locked; it has no views, and the first of a cluster, which has all founders, is what that is for. A
-// cluster with so many founders off that the others never fill its seats elects no leaders, and status says why
-// (Refused). Leaders that are left, and are a majority of what they were, go on without a new one.
+// which leaders they know (Started). If those are complete they go on (Leaders); a newcomer learns them so. Otherwise a
+// member that leads stays, as if its priority were 0, and of the other founders that are not off those with the
+// smallest (priority, random number, address, process, name) fill up to three, or as many as there are. Founders that
+// are away are not waited for: a view does without them, and what they may hold it waits for before it is open.
+// snaplock needs all computers of a cluster of up to three, so with one away and another one that starts again nothing
+// is locked; it has no views, and the first of a cluster, which has all founders, is what that is for. A cluster with
+// so many founders off that the others never fill its seats elects no leaders, and status says why (Refused). Leaders
+// that are left, and are a majority of what they were, go on without a new one.
 //
 // An election is named by a Term: the epoch's counter and the view's number, which is what snaplock's wall
-// clock date was for. Before anybody hears of it, a majority of the view with the coordinator in it has
-// agreed to take no older one (Elect, Elected). Whoever then hears of it leaves the term before for good:
+// clock date was for. Before any member hears of it, a majority of the view with the coordinator in it has
+// agreed to take no older one (Elect, Elected). A member that then hears of it leaves the term before for good:
 // each message is of one term, and of no other.
 //
 // # From one term to the next
 //
-// A leader that leaves a term hands its tickets over as they were at that moment (Tickets), to all leaders of
-// the next. A leader serves when it has those of a majority of the leaders before: it has every ticket
-// that was told to a majority, and no other counts. Who was choosing chooses again; who has a number keeps
-// it. Whose master is gone, is the ticket of the leader of the first rank. Each member claims what it has of each
-// leader's (Claim); what it does not claim has ended. That is snaplock's question whether a client is alive,
+// A leader that leaves a term hands its tickets over as they were at that moment (Tickets), to all leaders of the
+// next. A leader serves when it has those of a majority of the leaders before: it has every ticket that was told
+// to a majority, and no other counts. A ticket that was choosing chooses again; a ticket that has a number keeps
+// it. A ticket whose master is gone belongs to the leader of the first rank. Each member claims what it has of
+// each leader's (Claim); what it does not claim has ended. That is snaplock's question whether a client is alive,
 // answered before it is asked.
 //
-// Where no majority of the former leaders is left, new ones follow nobody: each member tells all of
-// them what its clients hold, which is the copy that is never lost as long as anybody holds, and they serve when
-// all have and the view is open, so that nobody else can hold anything. What tokens were given before, nobody
-// knows then: it takes another epoch. Who waits is numbered by the first of them in the order of age. That one is the master of all
-// that is held, and names it when it serves: a claim that others have had, of a member that was lost before the first one had
-// it, ends with that.
+// Where no majority of the former leaders is left, new ones follow no earlier leaders: each member tells all of them what its
+// clients hold, which is the copy that is never lost as long as any client holds, and they serve when all have and the view is
+// open, so that no other member can hold anything. No member knows then which tokens were given before: it takes another epoch. The
+// first of them numbers the waiting requests in the order of age. That one is the master of all that is held, and names it when it
+// serves: a claim that others have had, of a member that was lost before the first one had it, ends with that.
 //
 // A leader that was away or has started again has another place in the view, so it is none: it gets tickets
 // only as a new one.
@@ -62,18 +61,18 @@
 // # Safety
 //
 // Let x and y be tickets for one name that exclude each other, with masters A and C. A step is known to a
-// majority: a ticket's master and the one who has answered. Say y has its number told to {C, p}, and x
-// has entered and got the highest numbers at {A, q}. The two have a leader r in common. If x came to r
-// first, y's answer from r, or C's own book, says that x is choosing, and y waits for its exit: from then on a
-// majority knows x's number. If y came to r first, x has a higher number. So when y is ready, whoever has a
-// smaller number is known to a majority, and nobody can get one any more. y is locked when it is the first in
-// its master's book and in that of one other: what is before it is in one of the two.
+// majority: a ticket's master and the leader that has answered. Say y has its number told to {C, p}, and x has
+// entered and got the highest numbers at {A, q}. The two have a leader r in common. If x came to r first, y's
+// answer from r, or C's own book, says that x is choosing, and y waits for its exit: from then on a majority
+// knows x's number. If y came to r first, x has a higher number. So when y is ready, any ticket with a smaller
+// number is known to a majority, and no ticket can get one any more. y is locked when it is the first in its
+// master's book and in that of one other: what is before it is in one of the two.
 //
-// The published protocol takes who is choosing from the master's own book only. A ticket that the other knows
-// to be choosing, and the master not yet, may get a smaller number afterwards: two hold the lock (W1). And
-// what an answer says is choosing may have exited in the master's book before, and would be waited for
-// without end: each master counts its tickets, and whoever has heard of a later one knows that an earlier one
-// that it does not list has exited.
+// The published protocol takes the tickets that are choosing from the master's own book only. A ticket that
+// the other knows to be choosing, and the master not yet, may get a smaller number afterwards: two hold the
+// lock (W1). And a ticket that an answer lists as choosing may have exited in the master's book before, and
+// would be waited for without end: each master counts its tickets, and a leader that has heard of a later one
+// knows that an earlier one that it does not list has exited.
 //
 // Modes: before a ticket there may be others that it fits beside, shared ones or slots of one capacity. For slots
 // the answer lists whose units those are: two masters' books together have them all.
@@ -92,23 +91,23 @@
 //
 // # Order
 //
-// First come, first served (P5), from where the doorway ends: when a majority knows x's number, whoever asks
-// for a ticket y after that gets a higher number, for one of those who answer to y's entering, or y's
-// master, has x in its book. If the two exclude each other x is locked first. That outlives a term, as far as
-// leaders take over from leaders: x keeps its number. Who is choosing has no place yet. Between
-// leaders of different epochs, where members tell what they have, the order is that of age.
-// What is held beside each other is not decided in order.
+// First come, first served (P5), from where the doorway ends: when a majority knows x's number, a ticket y
+// that is asked for after that gets a higher number, for one of the leaders that answer to y's entering, or
+// y's master, has x in its book. If the two exclude each other x is locked first. That outlives a term, as
+// far as leaders take over from leaders: x keeps its number. A ticket that is choosing has no place yet.
+// Between leaders of different epochs, where members tell what they have, the order is that of age. What is
+// held beside each other is not decided in order.
 //
 // # Tokens
 //
-// (epoch of the term, grant number). Who agrees sets a number aside that is above all it knows for the name
-// and above the master's, and is one of the master's: those that leave its rank plus 1 when they are divided by the
-// number of leaders. So two masters never take one number. The master takes it if it is above its own and above all
-// that it had counted when a ticket of the name ended last, and asks again otherwise. Of each grant that has
-// ended its master and the one who agreed know the number, and one of the two has a part in the next one, which
-// gets a higher one. A name that nobody wants any more is forgotten, and its number with it: no name's numbers
-// begin below the highest that was forgotten. Grants that are held beside each other are decided beside each
-// other: their tokens differ, and are not in the order of time.
+// (epoch of the term, grant number). The leader that agrees sets a number aside that is above all it knows for the
+// name and above the master's, and is one of the master's: those that leave its rank plus 1 when they are divided
+// by the number of leaders. So two masters never take one number. The master takes it if it is above its own and
+// above all that it had counted when a ticket of the name ended last, and asks again otherwise. Of each grant that
+// has ended its master and the one that agreed know the number, and one of the two has a part in the next one,
+// which gets a higher one. A name that no request wants any more is forgotten, and its number with it: no name's
+// numbers begin below the highest that was forgotten. Grants that are held beside each other are decided beside
+// each other: their tokens differ, and are not in the order of time.
 //
 // # Grace
 //
@@ -122,18 +121,18 @@
 //
 // # Links
 //
-// The protocol counts on messages that arrive once and in order. What is said between two members under a term
-// is numbered, taken in turn, and said again until it is heard (link.go). Who leaves three copies in a row
-// unheard is told to the membership (protocol.Unheard), which does without one of the two. Until then no answer of
-// a leader that is not heard is missed, since the other one's is enough. But a ticket's number is only its
-// master's to tell: whoever contends with that one for a name, and does not hear it, waits.
+// The protocol counts on messages that arrive once and in order. What is said between two members under a term is
+// numbered, taken in turn, and said again until it is heard (link.go). A member that leaves three copies in a row
+// unheard is reported to the membership (protocol.Unheard), which does without one of the two. Until then no
+// answer of a leader that is not heard is missed, since the other one's is enough. But a ticket's number is only
+// its master's to tell: a leader that contends with that one for a name, and does not hear it, waits.
 //
 // # The published holes, and how each is closed
 //
 //	W1   two masters hold one lock        who is choosing is taken from both books, less those known to have exited
 //	W2   who answered is not recorded     each answer counts with its sender, and not twice
 //	W3   two partial views elect          views; an elector each; a majority with the coordinator agrees
-//	W4   lost wake-up                     whatever ends a ticket tells those who wait for its choosing, and for its turn
+//	W4   lost wake-up                     every end of a ticket tells those that wait for its choosing, and for its turn
 //	W5   tickets merged into one          a list of values, and tests with many
 //	W6   a healthy leader is replaced     who leads stays
 //	W6b  an id that changes               drawn once at the start
@@ -159,8 +158,8 @@
 //
 // # What it does not do
 //
-// Nobody can hold a whole space, and leaders cannot be handed over: ErrUnsupported. Partition mode any is
-// refused: half of the leaders decide nothing.
+// No client can hold a whole space, and leaders cannot be handed over: ErrUnsupported. Partition mode any is refused: half of
+// the leaders decide nothing.
 //
 // # Files
 //
@@ -171,5 +170,5 @@
 //	member.go    what clients want          link.go       what is said arrives
 //	activate.go  whose turn it is           malformed.go  what cannot be said
 //	grace.go     after a hold limit         condition.go  how it is
-//	dealings.go  what can be read off, for whoever watches
+//	dealings.go  what an observer can read off
 package bakery

@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Who leads. Every view has one elector: the member with the smallest address. Each member tells
-// it who it is and which leaders it knows; when all have, the elector says that these go on, or makes
-// others. snaplock elects as soon as a quorum has been heard, by a wall clock's date, and whoever
-// hears of an election believes it; here a majority of the view, the coordinator among it, has agreed to
-// take no older one, and each view has its own elector, whom its members hear under that view only.
+// How leaders are elected. Every view has one elector: the member with the smallest address. Each member
+// tells it who it is and which leaders it knows; when all have, the elector says that these go on, or
+// makes others. snaplock elects as soon as a quorum has been heard, by a wall clock's date, and a member
+// that hears of an election believes it; here a majority of the view, the coordinator among it, has agreed
+// to take no older one, and each view has its own elector, which its members hear under that view only.
 
 // poll is a view's election, as a member and as the elector see it.
 type poll struct {
@@ -22,7 +22,7 @@ type poll struct {
 	copies int // in a row that the elector has left unanswered
 
 	// What this member knows of the outcome.
-	settled    bool // the elector has said who leads, or why nobody does
+	settled    bool // the elector has said who leads, or why no member does
 	refused    Refusal
 	missing    []protocol.ID
 	candidates []Candidate
@@ -234,7 +234,7 @@ func (m *Machine) decide(now protocol.Time, out *protocol.Effects) {
 	case why != 0:
 		p.refused, p.missing = why, missing
 	case m.highest(known.Term).Epoch >= next.Term.Epoch:
-		// What tokens the leaders before have given in this epoch, nobody knows.
+		// No member knows which tokens the leaders before have given in this epoch.
 		p.refused, p.missing = RefusedEpoch, nil
 	default:
 		next.After, next.AfterLeaders = Term{}, nil
@@ -295,8 +295,8 @@ func (m *Machine) highest(known Term) Term {
 // seats is how many leaders the cluster has: all, where it has no more than three founders.
 func (m *Machine) seats() int { return min(maxLeaders, m.config.Founders) }
 
-// obstacle says why nobody new can be elected, or 0. Founders that are not here are not waited for: the view does
-// without them, and the first one of a cluster has all of them. But a cluster in which so many are off that
+// obstacle says why no new member can be elected, or 0. Founders that are not here are not waited for: the view
+// does without them, and the first one of a cluster has all of them. But a cluster in which so many are off that
 // those who are not can never fill its seats is told so.
 func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 	founders, candidates := 0, 0
@@ -436,7 +436,7 @@ func (m *Machine) onLeaders(now protocol.Time, from protocol.ID, msg *Leaders, o
 	}
 }
 
-// onRefused takes why nobody leads.
+// onRefused takes why no member leads.
 func (m *Machine) onRefused(from protocol.ID, msg *Refused, out *protocol.Effects) {
 	if from != m.elector() {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 )
 
-// TestBodiesAboutNothing: what names a ticket that there is not, or is another's to say, may be late and
-// honest. It changes nothing, and nobody is told anything.
+// TestBodiesAboutNothing: a body that names a ticket that there is not, or that is another's to say, may be late and
+// honest. It changes nothing, and nothing is sent, replied or raised.
 func TestBodiesAboutNothing(t *testing.T) {
 	foreign := ticketOf(3, 1, "W")
 	for _, said := range []struct {
@@ -51,7 +51,7 @@ func TestBodiesAboutNothing(t *testing.T) {
 		{2, bakery.Unlocking{Key: keyOf(2, 1)}},
 		{2, bakery.Unlocking{Key: keyOf(2, 1), Left: -time.Hour}},
 		{2, bakery.Raise{Key: keyOf(1, 1), Above: math.MaxUint64}},
-		{2, bakery.Tickets{Done: true, Floor: 9}}, // these leaders follow nobody
+		{2, bakery.Tickets{Done: true, Floor: 9}}, // these leaders follow no earlier ones
 		{2, bakery.Unlocked{Key: keyOf(1, 1)}},
 		{2, bakery.Queued{Key: keyOf(1, 77), Position: -1}},
 		{2, bakery.Queued{Key: keyOf(1, 1), Position: 1}},
@@ -153,8 +153,8 @@ func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
 	return nil
 }
 
-// TestHostileMembersBreakNothing: whatever the others say, a member goes on: it neither panics nor wants to be woken for
-// ever at one moment.
+// TestHostileMembersBreakNothing: regardless of what the others say, a member goes on: it neither panics nor wants to be
+// woken for ever at one moment.
 func TestHostileMembersBreakNothing(t *testing.T) {
 	for _, config := range []bakery.Config{{}, {Grace: time.Second}} {
 		for seed := range uint64(400) {
@@ -193,7 +193,7 @@ func (w *witness) rests(seed uint64) {
 	w.t.Fatalf("seed %d: the member never rests before %v", seed, now)
 }
 
-// TestNewNamesTheWrongField: in the words of whoever has given it.
+// TestNewNamesTheWrongField: in the words of the caller that has given it.
 func TestNewNamesTheWrongField(t *testing.T) {
 	for _, test := range []struct {
 		config bakery.Config

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// leading is member 1 of two, which leads and serves, and whose letters nobody hears.
+// leading is member 1 of two, which leads and serves, and whose letters no member hears.
 func leading(t *testing.T) *Machine {
 	t.Helper()
 	m := newWire(t, 1).ends[0]

@@ -224,8 +224,8 @@ func (m *Machine) linksWake() protocol.Time {
 	return at
 }
 
-// cut ends the links to members that have lost their places: nobody waits for what they have
-// not heard, and who comes back starts anew.
+// cut ends the links to members that have lost their places: no member waits for what they have not heard, and a
+// member that comes back starts anew.
 func (m *Machine) cut() {
 	m.links = slices.DeleteFunc(m.links, func(l *link) bool { return !m.present(l.to) })
 }

@@ -192,7 +192,7 @@ func TestMalformedLetters(t *testing.T) {
 	}
 }
 
-// TestLettersOutOfPlace: a letter of another term, of a stay that has ended, of somebody else or out of
+// TestLettersOutOfPlace: a letter of another term, of a stay that has ended, of another member or out of
 // turn changes nothing.
 func TestLettersOutOfPlace(t *testing.T) {
 	drop := bakery.Drop{Key: keyOf(2, 1)}

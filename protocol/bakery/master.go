@@ -148,7 +148,7 @@ func (m *Machine) onMax(now protocol.Time, msg *Max, out *protocol.Effects) {
 	}
 }
 
-// number gives a ticket the next number. In the merged set, if nobody else is choosing here and it
+// number gives a ticket the next number. In the merged set, if no other ticket is choosing here and it
 // is the first, leaders where that is so too have nothing to wait for, and agree at once.
 func (m *Machine) number(now protocol.Time, x *ticket, highest uint64, out *protocol.Effects) {
 	m.book.add(x, max(x.page.max(), highest)+1)
@@ -205,9 +205,9 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 	m.tellQueued(now, x, out)
 }
 
-// settle notes for whom a ticket that has its number waits: who was choosing here or there, and has not exited
-// meanwhile. What was said there may be older than an exit that was heard of here, and would be waited
-// for then for ever: a serial tells (the tombstones of the model).
+// settle notes for which tickets a ticket that has its number waits: those that were choosing here or there,
+// and have not exited meanwhile. What was said there may be older than an exit that was heard of here, and the
+// ticket would wait for it for ever: a serial tells (the tombstones of the model).
 func (m *Machine) settle(now protocol.Time, x *ticket, there []Choosing, out *protocol.Effects) {
 	still := x.page.choosing(x.Key)
 	if protocol.Mutated("still entering from the own map") {
@@ -243,7 +243,7 @@ func (m *Machine) exiting(now protocol.Time, x *ticket) Exiting {
 	return e
 }
 
-// hasExited notes that nobody has to wait any more for a ticket to choose its number.
+// hasExited notes that no other ticket has to wait any more for this one to choose its number.
 func (m *Machine) hasExited(now protocol.Time, p *page, key Key, out *protocol.Effects) {
 	for _, x := range slices.Clone(p.waits) {
 		x.still = slices.DeleteFunc(x.still, func(k Key) bool { return k == key })
@@ -255,7 +255,7 @@ func (m *Machine) hasExited(now protocol.Time, p *page, key Key, out *protocol.E
 	}
 }
 
-// readied goes on with a ticket that waits for nobody to choose any more, if it does not.
+// readied goes on with a ticket if it waits for no other one to choose any more.
 func (m *Machine) readied(now protocol.Time, x *ticket, out *protocol.Effects) {
 	if x.step != ready {
 		return
@@ -268,8 +268,8 @@ func (m *Machine) readied(now protocol.Time, x *ticket, out *protocol.Effects) {
 	m.tellQueued(now, x, out)
 }
 
-// refuseTry refuses a ticket that does not want to wait and has to: somebody stands before it, and the master of
-// that one, which knows whether it has ended, has been heard since.
+// refuseTry refuses a ticket that does not want to wait and has to: another ticket stands before it, and the
+// master of that one, which knows whether it has ended, has been heard since.
 func (m *Machine) refuseTry(now protocol.Time, x *ticket, out *protocol.Effects) {
 	if !x.Try || x.step != ready {
 		return
@@ -320,8 +320,8 @@ func (m *Machine) end(now protocol.Time, x *ticket, out *protocol.Effects) {
 	m.remove(now, x, out)
 }
 
-// remove takes a ticket out of the book. Who has waited for it goes on, whatever the reason: for its choosing, or
-// for its turn.
+// remove takes a ticket out of the book. A ticket that has waited for it goes on, whether it waited for its
+// choosing or for its turn.
 func (m *Machine) remove(now protocol.Time, t *ticket, out *protocol.Effects) {
 	choosing := !t.chosen
 	m.book.remove(t)

@@ -124,8 +124,8 @@ func (p proxy) Settled() bool { return true }
 // Awaits reports whether a request waits for what a leader says.
 func (p proxy) Awaits(r *request, peer protocol.ID) bool { return !r.Held && r.master.ID == peer }
 
-// Withhold reports that a release is told when the ticket's master has ended it: from then on whoever asks,
-// through any member, finds the name free.
+// Withhold reports that a release is told when the ticket's master has ended it: from then on any client
+// that asks, through any member, finds the name free.
 func (p proxy) Withhold(r *request) bool {
 	r.tells = r.master.ID != 0
 	return r.tells
@@ -185,7 +185,7 @@ func (m *Machine) rename(out *protocol.Effects) {
 const claimsPerPart = 128
 
 // claimAll tells the leaders of a new term what this member has: each what it is the master of now; and
-// where they follow nobody, all of them what is held.
+// where they follow no earlier leaders, all of them what is held.
 func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
 	rebuilt := m.term.After == (Term{})
 	claims := make([][]Claimed, len(m.term.Leaders))
@@ -244,7 +244,7 @@ func inOrder(tickets map[Key]*request) []*request {
 	return list
 }
 
-// onLocked takes that a ticket is locked. What nobody wants any more is given back.
+// onLocked takes that a ticket is locked. A ticket that no request wants any more is given back.
 func (m *Machine) onLocked(now protocol.Time, from protocol.ID, msg *Locked, out *protocol.Effects) {
 	r := m.mine[msg.Key]
 	switch {
@@ -256,7 +256,7 @@ func (m *Machine) onLocked(now protocol.Time, from protocol.ID, msg *Locked, out
 	}
 }
 
-// askedOf reports whether a request waits for what a leader says of it: nobody but its master is believed.
+// askedOf reports whether a request waits for what a leader says of it: only its master is believed.
 func (m *Machine) askedOf(r *request, from protocol.ID, body Body, out *protocol.Effects) bool {
 	if r == nil || r.Held || r.Dropped {
 		return false

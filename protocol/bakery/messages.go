@@ -52,7 +52,7 @@ type (
 		Guest    bool
 	}
 
-	// Key names a ticket for ever: the request of a member's client for whom it was drawn.
+	// Key names a ticket for ever: the request of a member's client that it was drawn for.
 	Key struct {
 		Member      protocol.ID
 		Incarnation uint64
@@ -98,7 +98,7 @@ type (
 		Election   Election
 		Candidates []Candidate
 	}
-	// Refused says why there is no election, as nobody leads.
+	// Refused says why there is no election, as no member leads.
 	Refused struct {
 		clientele.Tag
 		Why        Refusal
@@ -140,8 +140,8 @@ type (
 		// Differs is the capacity of slots of the sender's own tickets of the name, where it is
 		// another one than the ticket's.
 		Differs int
-		// By is who stands before a ticket that does not want to wait, as far as the sender's
-		// own tickets are concerned; nil where nobody does.
+		// By names the owner of the ticket that stands before one that does not want to wait, as
+		// far as the sender's own tickets are concerned; nil where there is none.
 		By *lock.HeldBy
 	}
 	// GetMax asks for the highest number of the ticket's name (GETMAXTICKET).
@@ -158,7 +158,7 @@ type (
 		Key    Key
 		Number uint64
 		// Activate, in the merged set, says that the ticket exits, is ready and asks for the sender's
-		// agreement where nobody else is entering; Count is then what it is in Activate.
+		// agreement where no other ticket is entering; Count is then what it is in Activate.
 		Activate bool
 		Count    uint64
 	}
@@ -171,15 +171,15 @@ type (
 		Activated bool
 		Vote      Vote
 	}
-	// Exiting says that a ticket has its number (LOCKEXITING): nobody waits for it to choose any
-	// more. In the merged set Ready and Activate say that it is ready, and ask for agreement.
+	// Exiting says that a ticket has its number (LOCKEXITING): no ticket waits for it to choose
+	// any more. In the merged set Ready and Activate say that it is ready, and ask for agreement.
 	Exiting struct {
 		Key      Key
 		Ready    bool
 		Activate bool
 		Count    uint64
 	}
-	// Ready says that a ticket waits for nobody who is choosing (TICKETREADY).
+	// Ready says that a ticket waits for no other one that is choosing (TICKETREADY).
 	Ready struct {
 		Key Key
 	}
@@ -234,7 +234,7 @@ type (
 		Tickets []Numbered
 	}
 	// Numbered is a ticket with its number. Agreed says that it may be locked: the sender is its master and
-	// has locked it, or has agreed to that, or knows of somebody who may have.
+	// has locked it, or has agreed to that, or knows of a leader that may have.
 	Numbered struct {
 		Ticket Ticket
 		Number uint64
@@ -309,7 +309,8 @@ const (
 	// RefusedFew: too few members are candidates; the others are off, guests, or say of themselves
 	// what cannot be.
 	RefusedFew Refusal = iota + 1
-	// RefusedEpoch: leaders that follow nobody need an epoch that nobody has given tokens in.
+	// RefusedEpoch: leaders that follow no earlier ones need an epoch in which no leader has
+	// given tokens.
 	RefusedEpoch
 )
 
@@ -318,7 +319,7 @@ type Failure uint8
 
 // The failures.
 const (
-	// FailedHeld: it does not want to wait, and somebody is before it (snaplock's timedout).
+	// FailedHeld: it does not want to wait, and another ticket is before it (snaplock's timedout).
 	FailedHeld Failure = iota + 1
 	// FailedOverflow: too many tickets for one name (overflow).
 	FailedOverflow
@@ -329,7 +330,7 @@ const (
 )
 
 // Kind returns the name of what the letter says, without its package. A letter is only how that
-// travels: whoever counts messages by their types, or loses those of one type, means what they say.
+// travels: code that counts messages by their types, or loses those of one type, means what they say.
 func (m Letter) Kind() string {
 	name := fmt.Sprintf("%T", m.Body)
 	return name[strings.LastIndexByte(name, '.')+1:]
@@ -353,8 +354,8 @@ func (k Key) Compare(o Key) int {
 	return 1
 }
 
-// Vocabulary lists one value of each type that is sent here. Whoever writes such values down,
-// or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that is sent here. A package that writes such values
+// down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
 		Started{}, Elect{}, Elected{}, Leaders{}, Refused{}, Exhausted{}, Letter{},

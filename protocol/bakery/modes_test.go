@@ -20,8 +20,8 @@ func modes(s *schedule) lock.Request {
 	return lock.Request{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}
 }
 
-// TestModesBeside: clients of every mode and several at each member want one name. Who is inside
-// is compatible, and nobody is left behind.
+// TestModesBeside: clients of every mode and several at each member want one name. The clients
+// inside are compatible, and no client is left behind.
 func TestModesBeside(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {

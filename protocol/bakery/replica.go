@@ -117,7 +117,7 @@ func (m *Machine) onExiting(now protocol.Time, from protocol.ID, msg *Exiting, o
 	}
 }
 
-// onReady takes that a ticket waits for nobody to choose.
+// onReady takes that a ticket waits for no other one to choose.
 func (m *Machine) onReady(from protocol.ID, msg *Ready) {
 	if t := m.book.tickets[msg.Key]; t != nil && t.master == from {
 		t.step = ready
@@ -148,8 +148,8 @@ func (m *Machine) vote(t *ticket, count uint64) Vote {
 }
 
 // above returns the next grant number above count that is the master's to give. The numbers are dealt out by rank, so that
-// two masters never meet in one, whoever sets it aside for them: they would ask again and again, each time raising
-// what the other one has been told.
+// two masters never meet in one, regardless of which leader sets it aside for them: they would ask again and again, each
+// time raising what the other one has been told.
 func (m *Machine) above(count uint64, master protocol.ID) uint64 {
 	leaders := uint64(len(m.term.Leaders))
 	rank := uint64(max(0, slices.Index(idsOf(m.term.Leaders), master)))

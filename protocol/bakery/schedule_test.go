@@ -180,7 +180,7 @@ func (s *schedule) pass() {
 	}
 }
 
-// rest looks at where a run has ended: nobody wants anything any more.
+// rest looks at where a run has ended: no client wants anything any more.
 func (s *schedule) rest() {
 	for _, p := range s.members {
 		for _, c := range p.clients {

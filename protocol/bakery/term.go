@@ -11,11 +11,11 @@ import (
 )
 
 // A term begins when a member hears who leads. Leaders of the term before stop at that moment, and
-// hand what they have to those of the new one: whoever leads from now on serves when it has that of a
-// majority of them, because every ticket that counts is known to a majority. Where no majority
-// is left, each member tells the new leaders what its clients hold, and they serve when all have and
-// nobody else can hold anything. Who has just come, or come back, knows nothing and serves no
-// sooner than any other.
+// hand what they have to those of the new one: a leader of the new term serves when it has that of a
+// majority of them, because every ticket that counts is known to a majority. Where no majority is
+// left, each member tells the new leaders what its clients hold, and they serve when all have and no
+// other member can hold anything. A member that has just come, or come back, knows nothing and serves
+// no sooner than any other.
 
 // former is what a leader had when its term ended: the same for all who ask.
 type former struct {
@@ -36,7 +36,7 @@ func (f *former) placeOf(id protocol.ID) clientele.Place {
 // gather is what a leader of a new term collects before it serves.
 type gather struct {
 	from    []protocol.ID // whose tickets, or claims, are complete
-	waiting []claimedBy   // of those that members wait for, where they follow nobody
+	waiting []claimedBy   // of those that members wait for, where the leaders follow no earlier ones
 }
 
 // claimedBy is a claim, by this leader's clock.
@@ -140,8 +140,8 @@ func (f *former) parts(now protocol.Time, drift float64) (parts []Tickets) {
 }
 
 // inherit takes over what this member itself had. Those tickets whose number enough leaders know keep
-// it, whatever they had still to wait for: whoever was choosing chooses anew, and gets a higher one.
-// Its own others begin again.
+// it, regardless of what they had still to wait for: a ticket that was choosing chooses anew, and
+// gets a higher one. Its own others begin again.
 func (m *Machine) inherit(now protocol.Time) {
 	b := m.former.book
 	m.inheritCounts(b.floor, nil)
@@ -176,7 +176,7 @@ func (m *Machine) inherit(now protocol.Time) {
 }
 
 // keepsNumber reports whether a ticket that has a number keeps it in the next term, as far as this leader can say:
-// of its own, what a majority has been told. So who stands before whom outlives a term.
+// of its own, what a majority has been told. So the order of tickets outlives a term.
 func (m *Machine) keepsNumber(t *ticket) bool {
 	return t.master != m.config.Self || t.step == locked || t.step >= waiting && !protocol.Mutated("a number outlives its term")
 }
@@ -226,7 +226,7 @@ func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
 	m.book.exit(t)
 	t.step, t.formerly, t.agreed, t.until = ready, n.Master.ID, n.Agreed, until
 	m.extendGrace(now, t, n.Left)
-	t.orphan = master == m.config.Self // whoever was it before does not say whether it is locked
+	t.orphan = master == m.config.Self // its master before does not say whether it is locked
 	return t
 }
 
@@ -307,8 +307,8 @@ func (m *Machine) serveIfAble(now protocol.Time, out *protocol.Effects) {
 }
 
 // gathered reports whether this leader has the tickets of a majority of those before it; or, where it
-// follows nobody, the claims of all members who were there before it was elected, and nobody else can
-// hold anything.
+// follows no earlier leaders, the claims of all members that were there before it was elected, and no
+// other member can hold anything.
 func (m *Machine) gathered() bool {
 	if m.term.After != (Term{}) {
 		return len(m.gather.from) > len(m.term.AfterLeaders)/2
@@ -325,8 +325,8 @@ func (m *Machine) gathered() bool {
 	return true
 }
 
-// onClaimOfAll takes what a member has, where leaders follow nobody: all of them take what is held, and
-// the first one also what is waited for.
+// onClaimOfAll takes what a member has, where leaders follow no earlier ones: all of them take what is held,
+// and the first one also what is waited for.
 func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, out *protocol.Effects) {
 	for i := range msg.Claims {
 		c := &msg.Claims[i]
@@ -386,7 +386,7 @@ func (m *Machine) hold(now protocol.Time, c *Claimed) {
 }
 
 // dropLost ends the tickets of those who have left, as far as they cannot hold anything any more and have no grace;
-// and at once those that nobody has locked.
+// and at once those that were never locked.
 func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
 	if !m.serves {
 		return

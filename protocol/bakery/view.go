@@ -65,7 +65,7 @@ func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 	m.rename(out)
 }
 
-// count notes from when on nobody outside the view can hold anything.
+// count notes from when on no member outside the view can hold anything.
 func (m *Machine) count(now protocol.Time, view *protocol.View, out *protocol.Effects) {
 	m.open, m.openFrom = false, protocol.Never
 	switch {
@@ -112,7 +112,7 @@ const maxEarly = 1024
 // membership is told (protocol.Unheard), which may have to do without one of the two.
 const maxUnheard = 2
 
-// sayUnheard tells the membership whom this member does not hear, when that has changed.
+// sayUnheard tells the membership which members this one does not hear, when that has changed.
 func (m *Machine) sayUnheard(out *protocol.Effects) {
 	if !m.recount || !m.standing.Admitted() {
 		return
