@@ -109,8 +109,8 @@ func TestReportThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestRevokedTwiceIsDecidedOnce: who was revoked under an earlier authority is not told
-// again, and does not stand in the way of whom it had lost to.
+// TestRevokedTwiceIsDecidedOnce: a holder that was revoked under an earlier authority
+// is not told again, and does not stand in the way of the holder that it had lost to.
 func TestRevokedTwiceIsDecidedOnce(t *testing.T) {
 	m, words := answered(t, []lock.Seat{reported(2, 1, "", 4, true)}, []lock.Seat{reported(3, 1, "", 5, false)})
 	if len(words) != 0 {

@@ -78,7 +78,7 @@ func (c *conversation) say(t *testing.T, line string, said *strings.Builder) {
 	c.write(said)
 }
 
-// advance moves the clock, stopping wherever the machine wants to be woken.
+// advance moves the clock, stopping at each time at which the machine wants to be woken.
 func (c *conversation) advance(t *testing.T, to protocol.Time) {
 	t.Helper()
 	for wake := c.machine.Wake(); wake <= to; wake = c.machine.Wake() {

@@ -3,12 +3,13 @@
 //
 // # The manager, on one page
 //
-// A course on distributed systems begins with this: one process is the manager. Who
-// wants a resource sends it REQUEST and waits for GRANT; who has used it sends RELEASE.
-// The manager keeps who has it and a queue of who wants it, first come first served. A
-// use costs three messages and no broadcast. With a message's time T and W of use the
-// resource is in use W/(W+2T) of the time, because a hand-over is a release and a grant,
-// and one process alone gets it 1/(W+3T) times a second: request, grant, use, release.
+// A course on distributed systems begins with this: one process is the manager. A
+// process that wants a resource sends it REQUEST and waits for GRANT; one that has used
+// it sends RELEASE. The manager keeps the holder and a queue of those that want it,
+// first come first served. A use costs three messages and no broadcast. With a message's
+// time T and W of use the resource is in use W/(W+2T) of the time, because a hand-over
+// is a release and a grant, and one process alone gets it 1/(W+3T) times a second:
+// request, grant, use, release.
 //
 // What the page leaves out is the rest of this package: messages are lost, doubled and
 // reordered; processes stop, sleep and return; and the manager itself dies with the
@@ -37,16 +38,16 @@
 //
 // The first member of a view of a new epoch asks all others what they hold and wait for,
 // as package authority says, and grants when, beside, the view is installed and GrantFrom
-// has come. No table survives its epoch: whoever coordinates next asks again. What a
-// dropped tenure waits for is forgotten at once, what it holds is free at Dropped.Free.
+// has come. No table survives its epoch: the next coordinator asks again. What a dropped
+// tenure waits for is forgotten at once, what it holds is free at Dropped.Free.
 //
 // Holds that exclude each other are all taken into the table, and some of them revoked: the
 // least set of the lowest. They are told duplicate in mode any, and authority changed in
-// primary, where that is nobody's rightful grant.
+// primary, where that is no client's rightful grant.
 //
 // # The original's holes, and how each is closed
 //
-//	H1  both sides of a partition grant     the exclusion wait of membership; in mode any they do, and whoever has to go is told
+//	H1  both sides of a partition grant     the exclusion wait of membership; in mode any they do, and a holder that must go is told
 //	                                        when they meet, by a merged view or by one joining the other
 //	H2  revocation is advisory, its order   a revoked grant stays taken until its holder has stopped; in mode any the one of the
 //	    arbitrary                           older reign stays, then of the more senior member, and as few go as can be
@@ -55,8 +56,8 @@
 //	                                        newer grant stays, for the older one must have ended before
 //	H5  the coordinator is ahead of the     its InfoRequest is kept until the view comes; nothing else is sent before the answer
 //	    holder's view
-//	H6  requests queue at who is no         void by their epoch; nobody but a coordinator executes them, and none keeps them
-//	    coordinator
+//	H6  requests queue at a member that is  void by their epoch; only a coordinator executes them, and none keeps them
+//	    no coordinator
 //	H7  a request outlives its sender       a request is executed when it comes or not at all, and its waits go with its tenure
 //	H8  a waiter for a condition is granted there are no conditions
 //	H9  a missing responder is ignored      it is waited for until a view drops it, and then until it can hold nothing

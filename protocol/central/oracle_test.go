@@ -93,7 +93,7 @@ func (o *oracle) elect(until time.Duration) {
 	})
 }
 
-// carry lets a lapse follow where nobody has confirmed.
+// carry lets a lapse follow where no confirmation has come.
 func (o *oracle) carry(c *citizen, epoch uint64) {
 	life := c.life
 	o.w.after(term, func() {
@@ -146,7 +146,7 @@ func (o *oracle) raised(c *citizen, fact any) {
 	}
 }
 
-// change makes another member the most senior one. Nobody is missing.
+// change makes another member the most senior one. No member is missing.
 func (o *oracle) change() {
 	o.dropped = o.outstanding()
 	o.order = append(slices.Clone(o.order[1:]), o.order[0])

@@ -12,9 +12,9 @@ import (
 // seeds is how many random runs an ordinary test makes.
 const seeds = 300
 
-// TestRandomRuns: whatever the network does to the messages, and whoever coordinates,
-// holders exclude each other, tokens rise, nobody is told two things, and when the
-// faults end nobody waits for ever and nothing is left anywhere.
+// TestRandomRuns: regardless of what the network does to the messages, and of which
+// member coordinates, holders exclude each other, tokens rise, no client is told two
+// things, and when the faults end no client waits for ever and nothing is left anywhere.
 func TestRandomRuns(t *testing.T) {
 	seeds, grants := uint64(seeds), 0
 	if testing.Short() {
@@ -49,7 +49,7 @@ func play(seed uint64, trace func(string, ...any)) (failed string, grants int) {
 	return w.checks.failed, w.checks.grants
 }
 
-// settled checks that nobody waits and nothing is left (P4, J4).
+// settled checks that no client waits and nothing is left (P4, J4).
 func (c *checks) settled() {
 	for _, member := range c.w.members {
 		if member.down {

@@ -34,7 +34,7 @@ func newRecovery(tb testing.TB) *recovery {
 	return r
 }
 
-// step steps a member, and then whoever was sent something, until nobody is.
+// step steps a member, and then each member that was sent something, until none is.
 func (r *recovery) step(member int, ev protocol.Event) {
 	r.members[member].Step(time.Second, ev, &r.out)
 	for len(r.out.Sends) > 0 {
