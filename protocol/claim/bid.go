@@ -45,7 +45,7 @@ type claim struct {
 	waits   bool          // for an answer of the store
 	stale   bool          // what is being read may be older than what the store has told of
 	watches bool          // resting: a change in the row is worth a look
-	gone    bool          // nobody wants it any more
+	gone    bool          // no request wants it any more
 	end     protocol.Time // held by: until when it is safe to believe so
 	warned  bool          // its holder has been told to stop
 }
@@ -194,7 +194,7 @@ func (m *Machine) retract(now protocol.Time, c *claim) {
 	c.stamp, c.leftovers = 0, nil
 }
 
-// drop gives up a bid that nobody wants any more. One that is being written is deleted when
+// drop gives up a bid that no request wants any more. One that is being written is deleted when
 // the store has answered: a deletion before that may come too early.
 func (m *Machine) drop(n *name) {
 	c := n.bid
@@ -348,7 +348,7 @@ func (m *Machine) again(now protocol.Time, c *claim) {
 }
 
 // junior lets a claim stand where it is, behind older ones: when those are gone it is the oldest.
-// It makes way where they may have to be renewed, which nobody between the old and the new one
+// It makes way where they may have to be renewed, which no claim between the old and the new one
 // survives; and where too many are before it.
 func (m *Machine) junior(now protocol.Time, c *claim, s *seen, out *protocol.Effects) {
 	n := c.of
@@ -399,13 +399,13 @@ func (m *Machine) expires(now protocol.Time, c *claim, stamp int64) protocol.Tim
 // shortestPoll is how soon a row is read again at the soonest.
 const shortestPoll = 2 * time.Millisecond
 
-// longestPoll is how long a row is left unread at the longest while somebody waits, though the store
-// tells of changes: it may have missed one.
+// longestPoll is how long a row is left unread at the longest while a request waits, though the
+// store tells of changes: it may have missed one.
 const longestPoll = time.Second
 
 // poll returns when to read the row again. Where the store cannot tell of changes, the first in line looks
-// after a sixteenth of the time that it has stood there, so that of a hold of whatever length it misses
-// little; those behind look less often.
+// after a sixteenth of the time that it has stood there, so that of a hold of any length it misses little;
+// those behind look less often.
 func (m *Machine) poll(now protocol.Time, c *claim) protocol.Time {
 	if m.config.Store.Watch {
 		return now + m.jitter(max(longestPoll/2, m.config.Wait))

@@ -16,10 +16,10 @@ import (
 //
 //	1 byte 'F' free or 'H' held | 1 byte flags | 8 bytes token | 4 bytes renewals | 8 bytes lease in µs | rid
 //
-// all big-endian. A cell that is free keeps the token of whoever had it last. No value comes twice.
-// Who holds believes for the lease, from when it asked for that; who waits takes the cell over when it
-// has not changed for (1+δ) times the lease since it was first seen so. So no two clocks are
-// compared.
+// all big-endian. A cell that is free keeps the token of its last holder. No value comes twice. A
+// holder believes in it for the lease, from when it asked for that; a process that waits takes the
+// cell over when it has not changed for (1+δ) times the lease since it was first seen so. So no two
+// clocks are compared.
 
 // cellColumn is the name of the column.
 const cellColumn = "cell"
@@ -73,12 +73,12 @@ type cell struct {
 	since protocol.Time // since when it is as it is, as far as was seen: flags do not count
 
 	courtesy protocol.Time // until when others who have waited for it come first
-	freeing  bool          // it is being given back, and nobody waits for that but who released it
+	freeing  bool          // it is being given back, and only the requests that released it wait for that
 	asked    uint64
 	sentAt   protocol.Time // the first that has asked for next
 	next     content       // what is being swapped in
 	starts   uint64        // the first token of that, where it takes the cell; otherwise 0
-	by       *claim        // for whom that is; nil where it is given back
+	by       *claim        // the claim that it is for; nil where it is given back
 	unsure   bool          // whether a swap was done is not known: it is to be read
 	freeDue  protocol.Time
 	tries    int
@@ -89,7 +89,7 @@ type cell struct {
 	hold
 }
 
-// over returns when somebody else's lease of the cell has run out, on every clock.
+// over returns when another process's lease of the cell has run out, on every clock.
 func (c *cell) over(m *Machine) protocol.Time {
 	if protocol.Mutated("a lease is waited for on every clock") {
 		return c.since + c.lease
@@ -121,7 +121,7 @@ func (m *Machine) learn(now protocol.Time, n *name, present bool, value string) 
 		n.cell.since = now
 	}
 	if !was || before.held != next.held || before.token != next.token || before.rid != next.rid {
-		n.cell.tokens = spent(next.token) // nobody knows which of them were given
+		n.cell.tokens = spent(next.token) // no process knows which of them were given
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 	if k.asked != 0 || k.freeing {
 		return // what is under way for the cell is to be known first
 	}
-	old := c.stale || n.changed // what is known of somebody else's
+	old := c.stale || n.changed // what is known of another process's cell
 	switch {
 	case !k.unsure && m.formerUnknown(n):
 		m.readFormer(now, n, c, out)
@@ -159,8 +159,8 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 	}
 }
 
-// datedCell begins with a cell that nobody has had yet, as far as is known: its first token is the
-// time, so that tokens rise also where the store has lost the cell.
+// datedCell begins with a cell that no process has had yet, as far as is known: its first token is
+// the time, so that tokens rise also where the store has lost the cell.
 func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *protocol.Effects) {
 	c.phase = writing
 	m.take(now, c.of, c, max(1, uint64(max(0, micros)), uint64(max(0, c.of.former.token))+1), out)
@@ -282,7 +282,7 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	case c == nil && k.rewriting && !k.freeing && m.serves() && !m.clients.Closed():
 		m.keepOn(k)
 		m.touch(n)
-	case c == nil || c.gone: // whoever is next takes it over, or it is given back
+	case c == nil || c.gone: // the next claim takes it over, or it is given back
 		m.touch(n)
 	case k.rid != m.config.RID:
 		c.phase, c.due = standing, now // it is waited for now, and stands as it did
@@ -318,10 +318,10 @@ func (m *Machine) missed(now protocol.Time, n *name, c *claim, out *protocol.Eff
 	switch {
 	case c != nil && !c.gone && c.renews:
 		if m.ours(k) && n.mine != nil && int64(k.token) == n.mine.stamp {
-			c.due = now // somebody waits for it: that is all that has changed
+			c.due = now // another process waits for it: that is all that has changed
 			return
 		}
-		// Somebody else has it, or nobody.
+		// Another process has it, or none.
 		n.bid = nil
 		if n.mine != nil {
 			n.mine.end, n.mine.due = now, now
@@ -406,8 +406,8 @@ func (m *Machine) renewedCell(now protocol.Time, n *name, c *claim) {
 	m.hold(n)
 }
 
-// retireCell gives the cell back; or leaves it to whoever of this process is next, where nobody else
-// has said that he waits.
+// retireCell gives the cell back; or leaves it to the next request of this process, where no other
+// process has said that it waits.
 func (m *Machine) retireCell(now protocol.Time, n *name, c *claim, r *request, notBefore protocol.Time) {
 	k := &n.cell
 	k.tell = append(k.tell, r)
@@ -420,7 +420,7 @@ func (m *Machine) retireCell(now protocol.Time, n *name, c *claim, r *request, n
 	}
 }
 
-// giveBack gives back what this process has and nobody uses.
+// giveBack gives back a cell that this process has and no client uses.
 func (m *Machine) giveBack(now protocol.Time, n *name, out *protocol.Effects) {
 	k := &n.cell
 	if m.keeps(now, n, out) {

@@ -172,7 +172,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 }
 
-// onStored takes an answer of the store to whatever has asked for it.
+// onStored takes an answer of the store to any of the questions that were asked.
 func (m *Machine) onStored(now protocol.Time, fact any, out *protocol.Effects) {
 	var id uint64
 	switch fact := fact.(type) {
@@ -224,7 +224,7 @@ func (m *Machine) onMutated(now protocol.Time, a asked, done storage.Mutated, ou
 		m.onSwept(now, a.name, done.Err, out)
 	case askedAgreement:
 		m.onAgreementWritten(now, done.Err, out)
-	case askedCleaning: // whatever came of it: what is left is cleaned another time
+	case askedCleaning: // regardless of the outcome: what is left is cleaned another time
 	}
 }
 
@@ -297,7 +297,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		return
 	}
 	if anew || before == nil || before.Epoch != view.Epoch {
-		// What is held here stands in the store, so there is nobody to be told of it.
+		// What is held here stands in the store, so there is no member to be told of it.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	if !same {

@@ -8,9 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// The cleaner deletes claims that have expired. They are in nobody's way: rows are read from
-// the oldest claim that has not. It is for stores that do not forget columns by themselves, where processes
-// crash often. The highest timestamp that it deletes becomes the row's mark, if it is higher.
+// The cleaner deletes claims that have expired. They are in no process's way: rows are read
+// from the oldest claim that has not. It is for stores that do not forget columns by
+// themselves, where processes crash often. The highest timestamp that it deletes becomes the
+// row's mark, if it is higher.
 
 // cleanPause is how soon a row is cleaned again at the soonest: the original's cooldown.
 const cleanPause = 30 * time.Second

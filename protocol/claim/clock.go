@@ -48,7 +48,7 @@ func (m *Machine) onClocked(now protocol.Time, a asked, fact storage.Clocked, ou
 			m.touchUndated()
 			return
 		}
-		// The answer came too late, or not: whoever waits for it waits on.
+		// The answer came too late, or not: any claim that waits for it waits on.
 		m.clock.pause = protocol.Longer(m.clock.pause, m.config.Wait)
 		m.clockDue = now + m.jitter(m.clock.pause)
 	case a.claim.gone:

@@ -35,7 +35,7 @@ type Options struct {
 	// Group is the key part of rows: locks of one name in one group exclude each other. Required,
 	// at most 256 bytes.
 	Group string
-	// Cells says that names are those of CellName: locks of cells of somebody's own table, as the
+	// Cells says that names are those of CellName: locks of cells of a user's own table, as the
 	// original has them. Then Group is not used.
 	Cells bool
 	// CAS takes locks by conditional writes instead of claims, where the store has them.
@@ -60,7 +60,7 @@ const mostGroup = 256
 const line = 32
 
 // The shares of an expiry at which something is done about a claim: a third, from when on it is
-// renewed and nobody stands behind it, and two fifths, the longest that a client may believe.
+// renewed and no claim stands behind it, and two fifths, the longest that a client may believe.
 const (
 	renewalShare = 3
 	beliefNum    = 2
@@ -156,7 +156,7 @@ func (o *Options) Belief() time.Duration { return o.Expiry / beliefDen * beliefN
 // are later.
 func (o *Options) Timestamp(token holdfast.Token) int64 {
 	if o.CAS {
-		return int64(token) // the next number, after a first one in microseconds, whatever claims count
+		return int64(token) // the next number, after a first one in microseconds, regardless of the unit of claims
 	}
 	return o.Unit.micros(int64(token))
 }

@@ -114,8 +114,8 @@ func TestStoresThatDoNotDo(t *testing.T) {
 }
 
 // TestSkewSweep against W: the slowest write that counts is there before the earliest rival reads that has
-// not an older claim, whatever the clocks are within the skew and the drift, and however timestamps are
-// rounded.
+// not an older claim, regardless of what the clocks are within the skew and the drift, and of how
+// timestamps are rounded.
 func TestSkewSweep(t *testing.T) {
 	const micro = time.Microsecond
 	for _, unit := range []Unit{Micro, Milli, Nano} {

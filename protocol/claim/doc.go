@@ -1,12 +1,12 @@
 // Package claim is the protocol in which a store decides that knows nothing of locks: Titan's
-// ConsistentKeyLocker, whole, for whoever runs a key-column-value store and wants no other
+// ConsistentKeyLocker, whole, for operators that run a key-column-value store and want no other
 // servers. Processes do not know each other; all they share is the store (package storage).
 //
 // # One page
 //
-// Each lock has a row. Who wants the lock writes a claim into it, a column named (timestamp,
-// rid), waits for W, and reads the row: if its claim is the oldest that has not expired, it has the
-// lock; it has lost it when it deletes the claim, or lets it grow too old.
+// Each lock has a row. A process that wants the lock writes a claim into it, a column named
+// (timestamp, rid), waits for W, and reads the row: if its claim is the oldest that has not
+// expired, it has the lock; it has lost it when it deletes the claim, or lets it grow too old.
 //
 //	client ── lock.Request ──► Clients     the mediator: one claim of a process for a name
 //	                             │
@@ -44,20 +44,20 @@
 //
 // # Waiting
 //
-// The original's loser deletes its claim and tries again, by writing. Here a claim that is not
-// the oldest stands where it is, as in a queue: when those before it are gone it is the oldest, and has
-// waited for W long ago. So a hand-over takes one read, whatever W is, and claims get the lock in their order.
-// The row is read again when the store tells of a change, or after a sixteenth of the time that
-// was waited, jittered. A claim that has stood for a third of its expiry is written anew.
+// The original's loser deletes its claim and tries again, by writing. Here a claim that is not the oldest
+// stands where it is, as in a queue: when those before it are gone it is the oldest, and has waited for W long
+// ago. So a hand-over takes one read, for any W, and claims get the lock in their order. The row is read again
+// when the store tells of a change, or after a sixteenth of the time that was waited, jittered. A claim that
+// has stood for a third of its expiry is written anew.
 //
 // A claim is deleted before its process waits on where standing would be in the way: more than
 // 32 are before it; or the oldest may be about to be renewed.
 //
 // # Renewal
 //
-// A holder claims a second time, by the same steps, when a third of the expiry has passed; with nobody between
-// the two claims it holds by the younger one from then on. Somebody between them would be the oldest as
-// soon as the first expires, so renewing past him is not possible: waiting claims make way from a third of the
+// A holder claims a second time, by the same steps, when a third of the expiry has passed; with no other claim
+// between the two it holds by the younger one from then on. Another claim between them would be the oldest as
+// soon as the first expires, so renewing past it is not possible: waiting claims make way from a third of the
 // expiry on, until the holder has had its chance. A holder that cannot renew is told in time.
 //
 // # Tokens
@@ -78,26 +78,26 @@
 //
 // A write is tried Retries times, each try deleting in the same mutation what the former may have
 // left. What a claim may have left behind is deleted in any case, also when its tries are used up: by
-// a mutation that is repeated until it is done or the claims have expired. Who does not
-// want to wait is refused then; who waits, waits on, and the claim rests for longer each time.
+// a mutation that is repeated until it is done or the claims have expired. A request that does not
+// want to wait is refused then; one that waits, waits on, and the claim rests for longer each time.
 //
 // # CAS
 //
-// Where the store compares and sets, a lock can be one column, its cell (cell.go): taken by
-// one conditional write, given back by another, without a wait. Same clients, same tokens (the first is
-// the time, each later one the next number); a cell is taken over when it has not changed for (1+δ) times its lease
-// by the clock of whoever waits. No two clocks are compared, so it is fenced, all but the order of those who wait, where the store loses
-// nothing. Who waits says so in the cell, once, and is told of the release where the store can.
+// Where the store compares and sets, a lock can be one column, its cell (cell.go): taken by one conditional write,
+// given back by another, without a wait. Same clients, same tokens (the first is the time, each later one the next
+// number); a cell is taken over when it has not changed for (1+δ) times its lease by the clock of the process that
+// waits. No two clocks are compared, so it is fenced, all but the order of those who wait, where the store loses
+// nothing. A process that waits says so in the cell, once, and is told of the release where the store can.
 //
-// With HoldOn (keep.go) a cell that was released stays with its process for a while, as if it were
-// held, and its next client gets it without a write, under the next token of a block that was written with
-// the cell. To others it is a cell that is held; who waits says so in it, and gets it when HoldOn has
-// passed. What was used is written anew then, a few times.
+// With HoldOn (keep.go) a cell that was released stays with its process for a while, as if it were held,
+// and its next client gets it without a write, under the next token of a block that was written with the
+// cell. To others it is a cell that is held; a process that waits says so in it, and gets it when HoldOn
+// has passed. What was used is written anew then, a few times.
 //
 // # Settings
 //
-// Wait, expiry, skew and unit must be the same for all who share a store. They stand beside the
-// locks (settings.go): who starts compares, and is refused with both values where they differ.
+// Wait, expiry, skew and unit must be the same for all who share a store. They stand beside the locks (settings.go): a
+// process that starts compares, and is refused with both values where they differ.
 //
 // # The known weaknesses, W1 to W12 of the spec
 //
@@ -109,7 +109,7 @@
 //	W6   leaks of slow and old claims  leftovers ride along; swept; TTL; cleaner
 //	W7   timestamp mismatches          own claims of other timestamps are passed over
 //	W8   leaks when retries run out    all leftovers are swept
-//	W9   two mediators, one rid        a rid has a part that is drawn, whatever it is called
+//	W9   two mediators, one rid        a rid has a part that is drawn, regardless of its name
 //	W10  no renewal, no notice         renewal; watches; 30 s instead of 5 min
 //	W11  convoys behind failing ones   a standing claim does not fail
 //	W12  failed checks counted as calls  counted as what they are
@@ -122,10 +122,10 @@
 //
 // # What it does not do
 //
-// Locks are exclusive. There is no order among processes but that of their timestamps, and
-// none with CAS: there a process that gives back a cell which others wait for leaves it to them for some
-// milliseconds, and whoever is first has it. Nobody can hold a whole space. A deletion that the store does late may leave a
-// claim behind after the process has ended: it is in the way until it expires.
+// Locks are exclusive. There is no order among processes but that of their timestamps, and none with
+// CAS: there a process that gives back a cell which others wait for leaves it to them for some
+// milliseconds, and the first one has it. No client can hold a whole space. A deletion that the store
+// does late may leave a claim behind after the process has ended: it is in the way until it expires.
 //
 // # Files
 //

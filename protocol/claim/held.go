@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// What is done about a claim that somebody holds by: it is renewed, its holder is warned where that
+// What is done about a claim that a client holds by: it is renewed, its holder is warned where that
 // fails, and it is deleted when the lock is released.
 
 // renewAt is when a claim is to be renewed.
@@ -53,7 +53,7 @@ func (m *Machine) keep(now protocol.Time, n *name, out *protocol.Effects) {
 }
 
 // renewed puts a claim into the place of the one that is held by. None of others stands between
-// them, so nobody is before it when the older one is gone.
+// them, so no claim is before it when the older one is gone.
 func (m *Machine) renewed(now protocol.Time, c *claim) {
 	n := c.of
 	old := n.mine
@@ -164,7 +164,7 @@ func dedup(stamps []int64) []int64 {
 }
 
 // onSwept takes what became of a deletion. One that fails is tried again, until the claims have
-// expired: they are in the way of others until then, and of nobody afterwards.
+// expired: they are in the way of others until then, and of none afterwards.
 func (m *Machine) onSwept(now protocol.Time, n *name, err error, out *protocol.Effects) {
 	s := &n.sweep
 	s.asked = 0
@@ -174,7 +174,7 @@ func (m *Machine) onSwept(now protocol.Time, n *name, err error, out *protocol.E
 		s.due = now
 		if s.tries >= m.config.Retries {
 			s.due = now + m.jitter(s.pause)
-			m.tellReleased(s, out) // whatever the store does: the original's deleteLocks never fails
+			m.tellReleased(s, out) // regardless of what the store does: the original's deleteLocks never fails
 		}
 		s.sent = nil
 		return

@@ -10,12 +10,12 @@ import (
 )
 
 // Holding on (Options.HoldOn): a cell that was released stays with the process for a while, as if
-// somebody held it, and goes to the next of its own clients without a write. So it is as safe as
+// a client held it, and goes to the next of its own clients without a write. So it is as safe as
 // what is held: believed in for the lease, from when the write was sent that the cell shows.
 //
-// The cell names the last of a block of tokens, and each grant takes the next one of the block. So
-// whoever takes over a cell whose process has crashed goes on above all that it can have given. What
-// is given back names the last that was given.
+// The cell names the last of a block of tokens, and each grant takes the next one of the block. So a
+// process that takes over the cell of a crashed one goes on above all that the crashed one can have
+// given. What is given back names the last that was given.
 //
 // Of others who wait the process learns when it writes next, because their flag is in the cell. It does
 // so when HoldOn has passed, or the block is used up: no grant, however often the name is wanted
@@ -41,8 +41,8 @@ const mostKept = 16384
 // the same time are so together: stores take many writes at a time for less than each by itself.
 const backTogether = 16
 
-// mostTurns is how often a cell is written anew while nobody has it. Then it is given back, however
-// often it is used.
+// mostTurns is how often a cell is written anew while no client has it. Then it is given back,
+// however often it is used.
 const mostTurns = 7
 
 // tokens are those of a cell that is ours: of its block, which ends with the one that it shows.
@@ -65,8 +65,8 @@ func (m *Machine) block() uint64 {
 	return blockOfTokens
 }
 
-// last is the highest token of a cell that anybody can have. Where the cell was taken and nobody got
-// it, that is the first one of the block all the same: no content of a cell comes twice.
+// last is the highest token of a cell that any client can have. Where the cell was taken and no
+// client got it, that is the first one of the block all the same: no content of a cell comes twice.
 func (m *Machine) last(n *name) uint64 {
 	k := &n.cell
 	if !m.ours(k) {
@@ -111,7 +111,7 @@ func (c *cell) tokensLeft() bool {
 	return c.offer <= c.token || protocol.Mutated("a cell names the last token that it is kept for")
 }
 
-// keepCell keeps it: it is free for this process's clients, and for nobody else.
+// keepCell keeps it: it is free for this process's clients, and for no others.
 func (m *Machine) keepCell(k *cell, written protocol.Time) {
 	k.until, k.written, k.late = m.endOfKeeping(written), written, false
 	m.holding.Kept++
@@ -155,8 +155,8 @@ func (m *Machine) letAllGo() {
 	}
 }
 
-// keeps reports whether a cell is kept, and says so to whoever has released it. When its time has
-// come it is written anew where it was used, or given back.
+// keeps reports whether a cell is kept, and says so to the requests that have released it. When its
+// time has come it is written anew where it was used, or given back.
 func (m *Machine) keeps(now protocol.Time, n *name, out *protocol.Effects) bool {
 	k := &n.cell
 	if !k.kept() {
@@ -196,7 +196,7 @@ func (m *Machine) regrant(now protocol.Time, n *name, c *claim, out *protocol.Ef
 type Holding struct {
 	Kept      int    // how many it keeps
 	Regranted uint64 // grants without a write
-	Rewritten uint64 // cells that were written anew while nobody had them
+	Rewritten uint64 // cells that were written anew while no client had them
 	Yielded   uint64 // cells that were kept while others waited, and given back to them
 }
 

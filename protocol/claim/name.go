@@ -90,8 +90,8 @@ func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
 	m.watch(n, out)
 }
 
-// taken reports whether a claim is held by here. Nobody else of this process may claim then, because a claim of
-// its own rid is passed over in the row (W5 of the spec: there the mediator's refusal is not heeded).
+// taken reports whether a claim is held by here. No other client of this process may claim then, because a
+// claim of its own rid is passed over in the row (W5 of the spec: there the mediator's refusal is not heeded).
 func (m *Machine) taken(n *name) bool {
 	if !m.config.CAS && protocol.Mutated("no bid begins beside a claim that is held by") {
 		return false
@@ -99,8 +99,8 @@ func (m *Machine) taken(n *name) bool {
 	return n.mine != nil
 }
 
-// letBelieve keeps everybody out whom a claim that was kept for former clients of this process does
-// not: its own clients, who pass its claims over in the row.
+// letBelieve keeps out those that a claim that was kept for former clients of this process does
+// not: its own clients, which pass its claims over in the row.
 func (m *Machine) letBelieve(now protocol.Time, n *name, out *protocol.Effects) {
 	n.by = &lock.HeldBy{Owner: m.config.RID}
 	m.refuseTries(now, n, out)
@@ -176,7 +176,7 @@ func (m *Machine) forget(n *name, out *protocol.Effects) {
 	delete(m.names, n.text)
 }
 
-// watch asks to be told of changes while somebody waits for one.
+// watch asks to be told of changes while a request waits for one.
 func (m *Machine) watch(n *name, out *protocol.Effects) {
 	wanted := m.config.Store.Watch && n.bid != nil && (n.bid.phase == standing || n.bid.phase == resting && n.bid.watches)
 	switch {
@@ -247,7 +247,7 @@ func (m *Machine) current(r protocol.Reminder[due]) bool {
 	return n != nil && n.mine != nil && n.mine.end == r.At
 }
 
-// refuseTries refuses those who do not want to wait, because somebody is before them.
+// refuseTries refuses those that do not want to wait, because another claim is before them.
 func (m *Machine) refuseTries(now protocol.Time, n *name, out *protocol.Effects) {
 	for _, r := range slices.Clone(n.queue) {
 		if r.Try && !r.Dropped {

@@ -22,7 +22,7 @@ const (
 	marks      = "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 )
 
-// claimValue is the value of every claim: an int32 that nobody reads.
+// claimValue is the value of every claim: an int32 that is never read.
 const claimValue = "\x00\x00\x00\x00"
 
 // Row returns the key of the row in which a lock of (key, column) is claimed. The length before

@@ -85,7 +85,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// FuzzParseColumn: whatever stands in a row is read without harm, and what is read is written so.
+// FuzzParseColumn: anything that stands in a row is read without harm, and what is read is written so.
 func FuzzParseColumn(f *testing.F) {
 	for _, seed := range []string{"", Column(1, "a"), Column(1<<63-1, "z"), marks, claimsFrom, settingsRow, strings.Repeat("\xff", 20)} {
 		f.Add(seed)
@@ -112,7 +112,7 @@ func FuzzCell(f *testing.F) {
 	})
 }
 
-// FuzzScan: a row with anything in it is read without harm, and nobody is the first beside another.
+// FuzzScan: a row with anything in it is read without harm, and no claim is the first beside another.
 func FuzzScan(f *testing.F) {
 	f.Add(Column(1, "a"), Column(2, "b"), "\x00\x00\x00\x00", int64(1))
 	f.Add(marks, Column(1, "me"), strings.Repeat("\xff", 9), int64(1))

@@ -13,26 +13,26 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Who claims must wait as long as all others do, for claims that expire when those of all others do.
-// So the settings stand in the store beside the locks, in a row of columns:
+// A process that claims must wait as long as all others do, for claims that expire when those of all
+// others do. So the settings stand in the store beside the locks, in a row of columns:
 //
 //	"agreed SETTINGS" 0 rid # number    these hold
-//	"asked SETTINGS" 0 rid # number     somebody is about to agree to these
+//	"asked SETTINGS" 0 rid # number     a process is about to agree to these
 //	"changed"                           others held before, and were removed
 //
-// Who starts reads the row, and compares with what holds. Where nothing does, it asks, reads again, and
-// agrees if nobody else asks for anything else; otherwise it takes its question back and begins
-// anew. Of two who ask for different things the one that reads last sees both, so they do not both agree;
-// and whoever comes later sees what was agreed. It would not do to take what is asked for what holds:
-// that may be taken back. No column is written twice, because some stores remember deletions.
+// A process that starts reads the row, and compares with what holds. Where nothing does, it asks, reads
+// again, and agrees if no other process asks for anything else; otherwise it takes its question back and
+// begins anew. Of two who ask for different things the one that reads last sees both, so they do not both
+// agree; and a process that comes later sees what was agreed. It would not do to take what is asked for
+// what holds: that may be taken back. No column is written twice, because some stores remember deletions.
 
 // agreement is whether the others who use the store have the same settings.
 type agreement struct {
 	agreed  bool
-	refusal error         // why not: somebody has other settings
+	refusal error         // why not: another process has other settings
 	trouble error         // why that is not known
 	step    step          // what is being written
-	alone   bool          // nobody else asked when ours was there: it is agreed, as soon as it is written
+	alone   bool          // no other process asked when ours was there: it is agreed, as soon as it is written
 	asked   protocol.Time // when the question was sent that stands there
 	due     protocol.Time // when to ask again
 	pause   protocol.Time
@@ -58,7 +58,7 @@ const agreedPrefix, askedPrefix = "agreed ", "asked "
 // CAS it is read once, before the first swap of a name, and only where this column stands.
 const changedColumn = "changed"
 
-// Changed returns the column that whoever removes the settings leaves in their place.
+// Changed returns the column that a removal of the settings leaves in their place.
 func Changed() storage.Entry { return storage.Entry{Column: changedColumn, Value: "1"} }
 
 // settingsColumn is the name of a column of the row, and parseSettings reads it.
@@ -228,6 +228,6 @@ func ReadSettings(entries []storage.Entry) []Written {
 }
 
 // ForgetSettings returns what removes the settings that stand in a store beside the locks: for when
-// they are to change, and nobody uses the locks. What it deletes is what a Slice of the row has, but for the column of Changed,
-// which is to be there before.
+// they are to change, and no process uses the locks. What it deletes is what a Slice of the row
+// has, but for the column of Changed, which is to be there before.
 func ForgetSettings() (row string, timestamp int64) { return settingsRow, 1 }
