@@ -97,7 +97,7 @@ const (
 	graceNumber = 1
 )
 
-// suspend suspends a shard by a session that nobody beats for: so whoever leads ends it (1+δ)·ttl after it has begun to.
+// suspend suspends a shard by a session that no member beats for: so the leader ends it (1+δ)·ttl after it has begun to lead.
 func (a *Afresh) suspend(grace time.Duration) []replica.Op {
 	session := lock.SessionID{Member: uint64(a.Self), Number: graceNumber}
 	return []replica.Op{

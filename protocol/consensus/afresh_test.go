@@ -72,7 +72,8 @@ func copies(w *world, m *member, told *[]protocol.Reply) (copied []*protocol.Cop
 var names = [...]string{"a", "b", "c", "d", "e", "f"}
 
 // TestAfresh: a cluster that begins with copies of another one's shards, which has gone on since, gives higher tokens than that
-// ever gave; nothing is held, no session is alive, nor comes back, and nothing is granted before nobody can believe any more.
+// ever gave; nothing is held, no session is alive, nor comes back, and nothing is granted while any client can still believe in
+// what it held.
 func TestAfresh(t *testing.T) {
 	for _, grace := range []time.Duration{0, 10 * time.Second} {
 		w, told := cluster(t, 3, 2)
@@ -210,7 +211,8 @@ func graceIsNotEnded(t *testing.T, shards int) {
 	}
 }
 
-// TestCopyIsAsNewAsTheQuestion: who is cut off copies nothing, and so does whoever is asked for a shard that there is not.
+// TestCopyIsAsNewAsTheQuestion: a member that is cut off copies nothing, and neither does a member that is asked for a shard
+// that there is not.
 func TestCopyIsAsNewAsTheQuestion(t *testing.T) {
 	w, told := cluster(t, 3, 1)
 	alone := w.members[0]

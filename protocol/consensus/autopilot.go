@@ -19,7 +19,7 @@ const (
 // LeastAutopilot is the shortest Autopilot: a voter is not given up while it starts again.
 const LeastAutopilot = time.Second
 
-// fewestVoters is how many voters stay whatever happens: of fewer, the loss of one more would be that of the majority.
+// fewestVoters is how many voters stay in any case: of fewer, the loss of one more would be that of the majority.
 const fewestVoters = 3
 
 // pilot is what a member knows of voters that are silent.
@@ -161,7 +161,8 @@ func (m *Machine) spares(conf *group.Conf) []protocol.ID {
 	return append(voting, others...)
 }
 
-// Retired notes that a voter was silent for so long that it votes no more, and who votes in its place; nobody where that is "".
+// Retired notes that a voter was silent for so long that it votes no more. By is the member that votes in its place, or "" where
+// there is none.
 type Retired struct {
 	Space      string
 	Shard      int

@@ -32,7 +32,7 @@ func piloted(t *testing.T, count, guests, shards int, pilot time.Duration) *worl
 	return w
 }
 
-// up are the members that are, but for those that nobody hears.
+// upBut returns the members that are up, but for those that no member hears.
 func (w *world) upBut(out ...*member) []*member {
 	return slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return m.machine == nil || slices.Contains(out, m) })
 }
@@ -59,7 +59,7 @@ func TestAutopilotIsConfigured(t *testing.T) {
 	}
 }
 
-// Without it nobody goes.
+// Without autopilot no voter goes.
 func TestNoAutopilot(t *testing.T) {
 	w := piloted(t, 4, 1, 2, NoAutopilot)
 	w.crash(w.members[3], 0)
@@ -107,8 +107,8 @@ func TestSparesAreTheSameInAllShards(t *testing.T) {
 	}
 }
 
-// TestAutopilotAmongFaults: members fail, come back and are cut off, in some order, while others go on without them and they are added
-// again. What is held stays held, nobody is granted what another has, and all come to the same.
+// TestAutopilotAmongFaults: members fail, come back and are cut off, in some order, while others go on without them and they are
+// added again. What is held stays held, no client is granted what another has, and all come to the same.
 func TestAutopilotAmongFaults(t *testing.T) {
 	retired, seeds := 0, rounds(24, 6)
 	for seed := range seeds {
@@ -125,7 +125,7 @@ type turmoil struct {
 	*rand.Rand
 	views   uint64
 	calls   uint64
-	out     *member // that nobody hears
+	out     *member // the member that no other one hears
 	retired int
 	holder  lock.SessionID
 	tokens  map[string]map[uint64]bool

@@ -25,7 +25,7 @@ type request struct {
 	untold  *lock.Decision // it holds, and its client is to be told so when its session is known to live
 	revoked bool           // its client was told to stop
 	here    bool           // its client has asked for it through this member, which tells it; otherwise only what it has lost, in case it comes here
-	until   protocol.Time  // when it is refused though nobody decides
+	until   protocol.Time  // when it is refused even if no decision comes
 	// elsewhere says that it was asked for through another member before.
 	elsewhere bool
 	arrived   protocol.Time // for the first time: a hold limit counts from then, however often it is asked again
@@ -61,7 +61,7 @@ type work struct {
 	breaking *breaking       // Break of a suspension of several shards
 	call     protocol.CallID // Release, Extend, Break: who waits
 	answered bool
-	farewell *farewell // Cancel: who is told when all shards have done it; nil where nobody is
+	farewell *farewell // Cancel: the answer that is given when all shards have done it; nil where there is none
 }
 
 func compareSessions(a, b lock.SessionID) int {
@@ -165,7 +165,7 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 		if r.name != q.Name {
 			return fmt.Errorf("%w: request %d of session %v is for %q, and was for %q before; give each request a number of its own", holdfast.ErrConflict, q.ID, q.Session, q.Name, r.name)
 		}
-		return nil // told again, whatever has changed since
+		return nil // told again, regardless of what has changed since
 	}
 	if m.removed() && !c.open[q.ID] { // what was asked for through another member may be granted there
 		return errRemoved
@@ -224,7 +224,7 @@ func (m *Machine) ask(r *request, out *protocol.Effects) {
 	}
 }
 
-// giveUp refuses a request that has waited for its time and longer, and nobody has said so.
+// giveUp refuses a request that has waited for its time and longer, and for which no decision has come.
 func (m *Machine) giveUp(d due, out *protocol.Effects) {
 	c := m.clientOf(d.session)
 	if c == nil {

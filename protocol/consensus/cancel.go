@@ -16,13 +16,13 @@ type farewell struct {
 }
 
 // withdrawal is how a request is ended. Its client has wished so, or a shard has decided it; or else this member gives it up by
-// itself, because nobody decides: then it stays if it has come through another member meanwhile (replica.Cancel).
+// itself, because no decision comes: then it stays if it has come through another member meanwhile (replica.Cancel).
 type withdrawal struct {
 	givenUp bool
-	told    *farewell // who is told when it is done; nil where nobody is
+	told    *farewell // the answer that is given when it is done; nil where there is none
 }
 
-// withdraw ends a request for good, whatever it has come to.
+// withdraw ends a request for good, regardless of what it has come to.
 func (m *Machine) withdraw(r *request, why *withdrawal, out *protocol.Effects) {
 	for _, piece := range r.pieces {
 		if piece.state != over && (piece.state != unasked || r.elsewhere || r.client.isAdopted()) {
@@ -75,7 +75,8 @@ func (m *Machine) submitCancel(p *part, w *work, out *protocol.Effects) {
 
 // cancel ends a request for its client, and is answered when that is done. Until then another member, where the client may be
 // already, can tell it that it was granted; and if this one does not serve it any more by then, it is not told here, and cancels it
-// there. A session of this process is nowhere else, and whatever comes of its request later is given back: it is answered at once.
+// there. A session of this process is nowhere else, and anything that comes of its request later is given back: it is answered at
+// once.
 func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {
 	c := m.clientOf(f.Session)
 	of := &farewell{call: call, told: lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}, missing: 1}

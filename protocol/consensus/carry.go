@@ -7,20 +7,20 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// Two members of a view may not hear each other, though its coordinator hears both: it drops whom it does not hear. As long as
-// one of the two leads a shard, what they say to each other goes by way of the coordinator, too. Raft knows nothing of it: to the
-// group the message comes from who has said it.
+// Two members of a view may not hear each other, though its coordinator hears both: it drops the members that it does not hear.
+// As long as one of the two leads a shard, what they say to each other goes by way of the coordinator, too. Raft knows nothing of
+// it: to the group the message comes from the member that has said it.
 //
 // A leader and each of the others say something several times in an election timeout. So a leader that does not hear a member
-// directly for half of one has what it says to that member carried, and so has a member that does not hear who leads. It says that it is
-// deaf to the other one: then the other one's answers are carried as well, even if that one hears everything. What is carried
-// is sent directly, too, so that both see when the link is there again.
+// directly for half of one has what it says to that member carried, and so has a member that does not hear the leader. It
+// says that it is deaf to the other one: then the other one's answers are carried as well, even if that one hears everything.
+// What is carried is sent directly, too, so that both see when the link is there again.
 
 // Carriage says that a letter goes by way of the coordinator.
 type Carriage struct {
-	Other   protocol.ID // to whom it is to be brought; or of whom it is, where it was
+	Other   protocol.ID // the member that it is to be brought to; or its sender, where it was brought
 	Brought bool        // by the coordinator: it goes no further
-	Deaf    bool        // who has said it does not hear directly whom it is for
+	Deaf    bool        // its sender does not hear its receiver directly
 }
 
 func (c *Carriage) String() string {

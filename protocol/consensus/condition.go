@@ -166,7 +166,7 @@ func (m *Machine) Outsider() bool {
 	return m.removed() || !m.config.Founder && slices.ContainsFunc(m.parts, func(p *part) bool { return p.shard == nil || len(p.shard.Members().Voters) == 0 })
 }
 
-// removed reports whether this member takes no part any more in some shard: so its own log says, or whoever leads where the log
+// removed reports whether this member takes no part any more in some shard: so its own log says, or the leader where the log
 // does not have that. Clients are not served then: of what is decided nothing comes here.
 func (m *Machine) removed() bool {
 	return slices.ContainsFunc(m.parts, func(p *part) bool {

@@ -95,7 +95,7 @@ type Machine struct {
 	parts    []*part
 	touched  []*part // have done something in this step
 	cluster  uint64  // the number of the founders' ids; 0 until they are known
-	foreign  uint64  // that of somebody who said another
+	foreign  uint64  // the number of a member that said another one
 	failed   error   // what a journal has failed with
 
 	clients    map[lock.SessionID]*client // that are served, by what the space calls them
@@ -277,7 +277,7 @@ func (m *Machine) onRaised(ev *protocol.Event, out *protocol.Effects) {
 		return
 	}
 	if m.view == nil || m.view.Epoch != view.Epoch {
-		// What is held here does not hang on who coordinates, so there is nobody to be told of it.
+		// What is held here does not depend on the coordinator, so there is no member to be told of it.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	before := m.view
@@ -333,15 +333,15 @@ type what uint8
 
 const (
 	dueRequest  what = iota + 1 // it has waited long enough
-	dueInquiry                  // nobody has answered
-	dueTransfer                 // nobody leads who should
+	dueInquiry                  // no member has answered
+	dueTransfer                 // no member leads that should
 	dueOwn                      // a session of this process is to be beaten for
 	dueLoss                     // or is lost
 	dueBeat                     // a beat was not answered
-	dueReform                   // somebody is to be asked again for a change of who votes
+	dueReform                   // a leader is to be asked again for a change of who votes
 	dueSpread                   // what others are to lead is to be looked for
-	dueStray                    // who leads a shard has no place in the view
-	dueSilent                   // somebody has been silent for long
+	dueStray                    // a shard's leader has no place in the view
+	dueSilent                   // a member has been silent for long
 )
 
 // Before orders what is due at one time.

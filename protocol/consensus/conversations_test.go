@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the conversations say now"
 //
 //	members N [shards=S] [every=E] [autopilot=2s]   a new cluster; who leads is told, and who is silent
 //	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
-//	cut a     heal                   a hears nobody, and nobody hears it
+//	cut a     heal                   a hears no member, and no member hears it
 //	cut a b   cut a b oneway         a and b do not hear each other; or b does not hear a
 //	fail a                           a's journal fails from now on
 //	view a,b                         the members' view

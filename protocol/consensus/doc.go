@@ -16,16 +16,15 @@
 //
 // # What is told when
 //
-// Everything is answered when it is applied here: committed, so synced by a quorum, and done to this member's
-// copy. A request is told at once that it is Queued, at position −1, and then what became of it. A Cancel is answered
-// when it is done, too, and not at all where its session is not served here any more by then: told before, its client
-// could be granted the request nevertheless by another member that serves it. While nobody decides a request is refused when its
-// wait limit has passed and a while, and given up; but one that its client has asked for through another member, too, is not
-// answered: it may hold already, and its client goes on there, because its beats are not answered either. A member that was
-// removed serves no clients.
+// Everything is answered when it is applied here: committed, so synced by a quorum, and done to this member's copy. A request is
+// told at once that it is Queued, at position −1, and then what became of it. A Cancel is answered when it is done, too, and not
+// at all where its session is not served here any more by then: told before, its client could be granted the request
+// nevertheless by another member that serves it. While no decision comes a request is refused when its wait limit has passed and
+// a while, and given up; but one that its client has asked for through another member, too, is not answered: it may hold
+// already, and its client goes on there, because its beats are not answered either. A member that was removed serves no clients.
 //
-// Every member's copy decides the same; each tells the sessions that it serves, and nobody else. Served is who was
-// enrolled here ([protocol.Enroll]) or adopted ([protocol.Adopt]), as long as it is not dismissed. When a copy is
+// Every member's copy decides the same; each tells the sessions that it serves, and no others. It serves those that were
+// enrolled here ([protocol.Enroll]) or adopted ([protocol.Adopt]), as long as they are not dismissed. When a copy is
 // replaced by a snapshot, decisions between the two do not come out: then what is known of each request is compared with
 // what the copy has, and the rest is asked again. What acts twice acts once (package replica).
 //
@@ -48,71 +47,72 @@
 //
 // # Suspensions
 //
-// The space's own name (lock.Whole) every shard has, and who holds it in all suspends the space. They are asked in their
-// order, each as soon as no other suspension comes first in the one before: so what is first in the first shard is first in
-// all, two suspensions do not wait for each other, and soon nothing new is granted in any shard, while in one of them
-// something is still held. Its turn among the requests of a shard counts from when it has come there. The client is told of
-// one request, under the token of the last shard. It ends in all when it ends in one: when it is given up, broken, or
-// refused because of its wait limit. To operators it is one too; who has some of the shards is one that waits.
+// The space's own name (lock.Whole) every shard has, and a session that holds it in all suspends the space. They are asked in
+// their order, each as soon as no other suspension comes first in the one before: so what is first in the first shard is
+// first in all, two suspensions do not wait for each other, and soon nothing new is granted in any shard, while in one of
+// them something is still held. Its turn among the requests of a shard counts from when it has come there. The client is told
+// of one request, under the token of the last shard. It ends in all when it ends in one: when it is given up, broken, or
+// refused because of its wait limit. To operators it is one too; a suspension that has some of the shards is one that waits.
 //
-// Who holds something in one shard, and needs more in another one to give it back, is let through that one's gate, as he is
-// where there is one shard alone (lock.Table.LetIn): so a suspension waits for an end that comes.
+// A session that holds something in one shard, and needs more in another one to give it back, is let through that one's gate, as it
+// is where there is one shard alone (lock.Table.LetIn): so a suspension waits for an end that comes.
 //
-// Why the machine does all this, and not whoever asks: it hears of what happens in each shard, goes on when a session is
-// adopted or has to go on under another name, and nobody beside it knows of shards.
+// The machine does all this, and not the caller, because it hears of what happens in each shard, goes on when a session is adopted
+// or has to go on under another name, and nothing beside it knows of shards.
 //
 // A tenure that ends takes nothing from anybody: leases are of no meaning here.
 //
 // # The beginning
 //
 // The first voters of a space are the founders. When this member's view has all of them for the first time, it writes
-// their ids down as the beginning of each log, and takes part when that is synced. All founders write the
-// same; one that misses that view learns it from those who have had it, or who votes by now. The ids together make the cluster's number, which every message between members and everything that is kept
-// carries: who began with others, because a folder was lost, replaced or copied from somewhere
-// else, is not heard, and says so ([protocol.Condition]).
+// their ids down as the beginning of each log, and takes part when that is synced. All founders write the same; one
+// that misses that view learns it from those who have had it, or the members that vote by now. The ids together make
+// the cluster's number, which every message between members and everything that is kept carries: a member that began
+// with others, because a folder was lost, replaced or copied from somewhere else, is not heard, and says so
+// ([protocol.Condition]).
 //
 // # Who votes
 //
-// An operator adds a member as a learner, which gets the log and has no vote; makes it a voter when it has
-// the log; and removes it ([protocol.Reform]). Whoever is asked asks who leads each shard, again and again until all have done
-// it or one says what stands against it: a vote is for a learner that lacks a few entries at most; of
+// An operator adds a member as a learner, which gets the log and has no vote; makes it a voter when it has the log;
+// and removes it ([protocol.Reform]). The member that is asked asks the leader of each shard, again and again until
+// all have done it or one says what stands against it: a vote is for a learner that lacks a few entries at most; of
 // those who vote then a majority was heard lately; the last voter stays. A leader that is to go hands over first. The
-// answer says that the leader remembers the change as committed, so who was removed can be switched off.
+// answer says that the leader remembers the change as committed, so a member that was removed can be switched off.
 //
-// A member that is no founder has an empty log, and no part until it is added; it takes the cluster's number from the
-// first message. Who is removed hears nothing more, is told so when it asks for votes, and says so.
+// A member that is no founder has an empty log, and no part until it is added; it takes the cluster's number from the first
+// message. A member that is removed hears nothing more, is told so when it asks for votes, and says so.
 //
 // # Who votes no more
 //
-// Where [Config].Autopilot says so, who leads a shard takes the vote of one that was neither heard nor in the view for that long, by
-// the leader's clock, since it leads. A learner that is heard and has the log gets that vote, in one joint change: so at
-// no time more votes are needed than before, and a leader that fails in between leaves nothing half done. Of
-// several it is the same in all shards, as far as they have the log. Three voters stay at least, and of those who stay a majority
-// must be heard: a majority that is lost stays lost (P9).
+// Where [Config].Autopilot says so, a shard's leader takes the vote of one that was neither heard nor in the view for that long, by
+// the leader's clock, since it leads. A learner that is heard and has the log gets that vote, in one joint change: so at no time
+// more votes are needed than before, and a leader that fails in between leaves nothing half done. Of several it is the same in all
+// shards, as far as they have the log. Three voters stay at least, and of those who stay a majority must be heard: a majority that
+// is lost stays lost (P9).
 //
 // # Who leads
 //
-// The voters that are here take turns in leading the shards: of n, by their ids, that with index i mod n is to lead shard i. Who leads
-// another's hands it over, one shard in an election timeout, when the other one is heard and has the log. It
-// looks only in rounds, which an election, another view or another voter begins; a round ends when nothing is left to do. So
-// what an operator has chosen ([protocol.Transfer]) stays until one of these comes, and a round that is
-// under way then ends. Who is handed a shard begins no round, and keeps it; who does not come to lead is not asked again under
-// one view. So members that disagree on who is heard do not hand a shard to and fro. Who is to leave tells the others, and is given
+// The voters that are here take turns in leading the shards: of n, by their ids, that with index i mod n is to lead shard i. A
+// member that leads another's shard hands it over, one shard in an election timeout, when the other one is heard and has the log.
+// It looks only in rounds, which an election, another view or another voter begins; a round ends when nothing is left to do. So
+// what an operator has chosen ([protocol.Transfer]) stays until one of these comes, and a round that is under way then ends. A
+// member that is handed a shard begins no round, and keeps it; one that does not come to lead is not asked again under one view. So
+// members that disagree on who is heard do not hand a shard to and fro. A member that is to leave tells the others, and is given
 // nothing.
 //
 // # Reads
 //
-// A Show or a Scan is answered when a round of the group has shown that what is shown is as new as the question;
-// a leader that others have replaced answers nobody. With Stale it is what this member has.
+// A Show or a Scan is answered when a round of the group has shown that what is shown is as new as the question; a leader that
+// others have replaced gives no answer. With Stale it is what this member has.
 //
 // # Members that do not hear each other
 //
-// A member of the view may not hear who leads, while the view's coordinator hears both. Then that one carries what they say to each
-// other (Carriage): one hop, there and back. Without, its clients would be told for as long as the link is cut that no
-// member is known to lead.
+// A member of the view may not hear the leader, while the view's coordinator hears both. Then that one carries what
+// they say to each other (Carriage): one hop, there and back. Without, its clients would be told for as long as the
+// link is cut that no member is known to lead.
 //
-// Where the coordinator itself does not hear who leads, it drops that one, which may lead on if others hear it. These ask
-// it to hand over to one of them.
+// Where the coordinator itself does not hear the leader, it drops that one, which may lead on if others hear it. These ask it to
+// hand over to one of them.
 //
 // # A copy, and what is begun with one
 //
@@ -123,8 +123,8 @@
 //     second there are not).
 //   - its holders: a client may believe in what it was granted later. So nothing is granted until the longest belief that it can
 //     have has passed; what suspends the space until then ends by itself, and by nothing else.
-//   - its sessions: none stays. Whoever holds by the copy may have lost or given that up since; and would it be heard here, it
-//     would believe on, while the other cluster, if it lives after all, expires it and grants its names.
+//   - its sessions: none stays. A session that holds by the copy may have lost or given that up since; and would it be heard here,
+//     it would believe on, while the other cluster, if it lives after all, expires it and grants its names.
 //   - its members: the new one has another id, and the cluster another number, so none of them is heard.
 //
 // A request of a session of the copy is refused, since that has ended: it does not act twice.
@@ -136,8 +136,8 @@
 // what waits with a limit is refused some election timeouts after it.
 //
 // A member whose folder is an older copy has forgotten what it has acknowledged. It cannot know that by itself: it hears it from
-// who leads, whom it follows no further, and the condition says so. Another leader brings it what it lacks; what it may have voted
-// for before that is not made good, so such a copy is never to be used.
+// the leader, which it follows no further, and the condition says so. Another leader brings it what it lacks; what it may have
+// voted for before that is not made good, so such a copy is never to be used.
 //
 // # Bounds
 //

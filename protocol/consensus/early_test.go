@@ -56,7 +56,8 @@ func TestHalfBegun(t *testing.T) {
 	}
 }
 
-// TestMissedFounding: a founder that never had a view of all founders learns from the others with whom the logs have begun.
+// TestMissedFounding: a founder that never had a view of all founders learns from the others which members the logs have begun
+// with.
 func TestMissedFounding(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	for _, m := range w.members {

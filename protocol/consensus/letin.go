@@ -8,13 +8,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A suspension waits for what is held, and who holds something may need another name to give it back. In one table who has
-// passed its gate is let through (package lock). In several, who holds in one finds the gate of another one closed, or its table
-// suspended, and each would wait for the other. So whose member asks for a suspension lets him in there: it has a copy of
-// each table, and sees both. The suspension is told when all shards have granted it and nobody is being let in.
+// A suspension waits for what is held, and a holder may need another name to give it back. In one table an owner that has passed
+// its gate is let through (package lock). In several, an owner that holds in one finds the gate of another one closed, or its
+// table suspended, and each would wait for the other. So the member that asks for a suspension lets the owner in there: it has a
+// copy of each table, and sees both. The suspension is told when all shards have granted it and no owner is being let in.
 //
-// Only a session of a member's own process does that, as operators use. It is served by one member, so nobody else can
-// have told of a suspension that somebody is let into; nor is another one of the session told meanwhile, as it may have entered that one's grant.
+// Only a session of a member's own process does that, as operators use. It is served by one member, so no other member can have
+// told of a suspension that an owner is let into; nor is another one of the session told meanwhile, as it may have entered that
+// one's grant.
 
 // passer is who is let into a shard.
 type passer struct {
@@ -46,14 +47,14 @@ func (m *Machine) letAllIn(r *request) {
 	}
 }
 
-// letIn lets somebody into a shard if it takes that.
+// letIn lets an owner into a shard if the shard takes that.
 func (m *Machine) letIn(r *request, who passer) {
 	piece := r.pieces[who.shard]
 	switch {
 	case !m.current(r) || r.state == granted || !r.client.enrolled.Own || r.client.letsIn[who] != nil:
 		return
 	case who.session == r.client.id && who.owner == r.op.Owner:
-		return // it waits for nobody but itself
+		return // it waits only for itself
 	case piece.state != granted && (piece.state != queued || piece.isBehind()):
 		return // if it takes that still when it is its turn, that tells
 	case !m.atGate(piece.part, who).Parked || !m.holdsUp(r, who):
@@ -76,7 +77,7 @@ func (m *Machine) letIn(r *request, who passer) {
 	r.client.letsIn[who] = w
 }
 
-// holdsUp reports whether a suspension waits for somebody in another shard than the one that he is to be let into.
+// holdsUp reports whether a suspension waits for an owner in another shard than the one that the owner is to be let into.
 func (m *Machine) holdsUp(r *request, who passer) bool {
 	for _, piece := range r.pieces {
 		if piece.part.index != who.shard && piece.part.shard != nil && m.atGate(piece.part, who).Passed {
@@ -90,7 +91,7 @@ func (m *Machine) atGate(p *part, who passer) lock.OwnerAtGate {
 	return p.shard.Replica().Table().OwnerAtGate(who.session, who.owner)
 }
 
-// haveLetIn goes on when a shard has let somebody in, or could not.
+// haveLetIn goes on when a shard has let an owner in, or could not.
 func (m *Machine) haveLetIn(p *part, w *work, out *protocol.Effects) {
 	c, who := w.client, passer{p.index, w.op.Other, w.op.Owner}
 	if c.letsIn[who] == w {

@@ -30,8 +30,8 @@ func (l Letter) Routine() bool {
 	return is && agree.Message.Beats()
 }
 
-// Yield asks who leads a shard to let another member lead it, whom an operator has chosen for all shards. With To 0 it tells that
-// who says it is to lead nothing any more, because it leaves.
+// Yield asks a shard's leader to let another member lead it, which an operator has chosen for all shards. With To 0 it tells that
+// its sender is to lead nothing any more, because it leaves.
 type Yield struct{ To protocol.ID }
 
 func (y Yield) String() string {
@@ -71,7 +71,7 @@ const (
 	NotAdded            // who is to vote is no learner
 	LogMissing          // who is to vote has not got the log yet
 	Unreached           // who is to vote, or too many of those who would vote, were not heard lately
-	LastVoter           // nobody else votes
+	LastVoter           // no other member votes
 	LastVerdict = LastVoter
 )
 
@@ -84,7 +84,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// Founding asks with whom the logs have begun; with Voters it says so, or who votes by now.
+// Founding asks which members the logs have begun with; with Voters it says so, or which members vote by now.
 type Founding struct{ Voters []uint64 }
 
 func (f Founding) String() string { return fmt.Sprintf("founding %v", f.Voters) }

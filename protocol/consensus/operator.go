@@ -124,7 +124,7 @@ func (m *Machine) answer(id uint64, out *protocol.Effects) {
 	}
 }
 
-// unanswered answers what nobody could.
+// unanswered answers a question that no member could answer.
 func (m *Machine) unanswered(id uint64, out *protocol.Effects) {
 	q := m.inquiries[id]
 	if q == nil {
@@ -215,7 +215,7 @@ func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol
 // broken answers a Break.
 func (m *Machine) broken(w *work, result *shard.Result, out *protocol.Effects) {
 	if result.Repeated {
-		// It was done where this member could not see it, and once more might hit somebody else.
+		// It was done where this member could not see it, and once more might hit another client.
 		out.Reply(w.call, &protocol.Unanswered{Err: errRepeated()})
 		return
 	}
@@ -225,7 +225,7 @@ func (m *Machine) broken(w *work, result *shard.Result, out *protocol.Effects) {
 	out.Reply(w.call, &protocol.Broken{Grants: m.shownGrants(m.partOf(w.op.Name), result.Broken), Err: result.Err})
 }
 
-// errRepeated is why nobody says what a Break has done.
+// errRepeated is why no member says what a Break has done.
 func errRepeated() error {
 	return fmt.Errorf("%w: the lock was broken while this member was behind, and it does not know whose it was", holdfast.ErrUnavailable)
 }
@@ -280,7 +280,7 @@ func (m *Machine) onTransfer(call protocol.CallID, to protocol.ID, out *protocol
 	m.transferred(out)
 }
 
-// yield has a member lead a shard, through whoever leads it now.
+// yield has a member lead a shard, through the member that leads it now.
 func (m *Machine) yield(p *part, to protocol.ID, out *protocol.Effects) {
 	switch {
 	case p.shard == nil || p.leader == 0 || p.leader == uint64(to):
@@ -391,7 +391,7 @@ func (m *Machine) closeSpace(call protocol.CallID, out *protocol.Effects) {
 	m.concludeClosing(out)
 }
 
-// concludeClosing tells whoever has closed the space that nothing is left here.
+// concludeClosing tells the callers that have closed the space that nothing is left here.
 func (m *Machine) concludeClosing(out *protocol.Effects) {
 	if !m.instance.Awaited() {
 		return

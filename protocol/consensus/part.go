@@ -160,9 +160,9 @@ func (m *Machine) found(out *protocol.Effects) {
 	}
 }
 
-// learnFounding learns from others with whom the logs have begun: they have had a view of all founders, which has
-// not come to this one, and may not come again. Where others have got votes since, it has to be told everything; that it
-// has one itself says that it is in its own folder.
+// learnFounding learns from others which members the logs have begun with: they have had a view of all founders, which
+// has not come to this one, and may not come again. Where others have got votes since, it has to be told everything;
+// that it has one itself says that it is in its own folder.
 func (m *Machine) learnFounding(l *Letter, from protocol.ID, out *protocol.Effects) {
 	founding, is := l.Body.(Founding)
 	switch {
@@ -180,7 +180,7 @@ func (m *Machine) learnFounding(l *Letter, from protocol.ID, out *protocol.Effec
 	}
 }
 
-// onFounding says with whom the logs have begun, or who votes now.
+// onFounding says which members the logs have begun with, or which members vote now.
 func (m *Machine) onFounding(p *part, f *Founding, from protocol.ID, out *protocol.Effects) {
 	if voters := p.shard.Members().Voters; len(f.Voters) == 0 && len(voters) > 0 {
 		out.Send(from, m.letter(p, Founding{voters}))

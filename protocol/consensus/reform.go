@@ -131,7 +131,7 @@ func (r *Reformed) err() error {
 }
 
 // reform changes what a member is in a shard that this member leads, or says why not. It says nothing while that goes on:
-// whoever waits asks again.
+// a member that waits asks again.
 func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effects) {
 	if p.shard == nil || p.leader != uint64(m.config.Self) || !p.shard.Leads() || p.shard.Changing() {
 		return
@@ -172,7 +172,7 @@ func sameVoters(a, b []uint64) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// answerReform says it to whoever has asked, who may be this member.
+// answerReform says it to the member that has asked, which may be this one.
 func (m *Machine) answerReform(p *part, to protocol.ID, r Reformed, out *protocol.Effects) {
 	if to == m.config.Self {
 		m.onReformed(p, &r, out)
@@ -181,8 +181,8 @@ func (m *Machine) answerReform(p *part, to protocol.ID, r Reformed, out *protoco
 	m.say(p, to, r, out)
 }
 
-// tellOutside tells a member that asks for votes, and has none itself any more, that it takes no part: nobody who
-// takes part has told it when it was removed.
+// tellOutside tells a member that asks for votes, and has none itself any more, that it takes no part: no member
+// that takes part has told it when it was removed.
 func (m *Machine) tellOutside(p *part, agree *shard.Agree, from protocol.ID, out *protocol.Effects) {
 	if !agree.Message.Asks() || !p.shard.Leads() {
 		return

@@ -64,7 +64,7 @@ func TestReformsThatAreRefusedAtOnce(t *testing.T) {
 	refused("a member that is not in the view", protocol.Reform{Member: 7, As: protocol.Learner})
 }
 
-// What nobody does in time is answered, and forgotten.
+// A reform that no leader does in time is answered, and forgotten.
 func TestAReformHasAnEnd(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	var answer error

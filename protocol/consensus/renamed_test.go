@@ -21,7 +21,7 @@ func (m *Machine) nameIn(shard int) string {
 }
 
 // TestRefusedUnderAFormerName: what a shard says of a session of the process under its former name, when that session has gone on
-// under another, is about nobody: neither is the beginning of its beats, nor is what waits refused for it.
+// under another, is about no session: neither is the beginning of its beats, nor is what waits refused for it.
 func TestRefusedUnderAFormerName(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.limit = 1
@@ -62,7 +62,7 @@ func TestRefusedUnderAFormerName(t *testing.T) {
 	for _, m := range w.members[:2] {
 		w.cut[[2]protocol.ID{m.id, c.id}], w.cut[[2]protocol.ID{c.id, m.id}] = true, true
 	}
-	ask(c, own, 2, y) // nobody answers before it has another name
+	ask(c, own, 2, y) // no member answers before it has another name
 	w.pass(600 * time.Millisecond)
 	if told[own][lock.Lost] != 1 || len(refusals) != 0 {
 		t.Fatalf("told %v, refused %v; want it to have lost what it held, and to wait for more", told[own], refusals)

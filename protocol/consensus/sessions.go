@@ -231,7 +231,7 @@ func (m *Machine) Assured() protocol.Time {
 	return at
 }
 
-// lose ends what a session of this process holds, when nobody has acknowledged its beats for its ttl.
+// lose ends what a session of this process holds, when no member has acknowledged its beats for its ttl.
 func (m *Machine) lose(id lock.SessionID, out *protocol.Effects) {
 	c := m.owns[id]
 	if c == nil {
@@ -322,7 +322,7 @@ func (m *Machine) dismiss(id lock.SessionID) {
 	}
 }
 
-// leave leaves a request to whoever serves its session now, who asks for it again.
+// leave leaves a request to the member that serves its session now, which asks for it again.
 func (r *request) leave() {
 	if r.work != nil {
 		r.part.shard.Withdraw(r.work.number)

@@ -60,8 +60,8 @@ func TestSlowLinks(t *testing.T) {
 				w.call(m, 3, &protocol.Beat{Session: session(m)})
 			}
 		}
-		// Whoever does not lead sends each lock and unlock to who leads, who has it confirmed and says so: four ways each, and one more
-		// for a session.
+		// A member that does not lead sends each lock and unlock to the leader, which has it confirmed and says so: four ways each,
+		// and one more for a session.
 		least := int(3 * 20 * time.Second / (12 * one))
 		if one > time.Millisecond && (granted < least || beaten < 80 || before != 1 || elections != before) {
 			t.Errorf("one way takes %v: %d grants, of which %d are the least, %d beats of 120, %d elections and then %d", one, granted, least, beaten, before, elections-before)
@@ -72,8 +72,8 @@ func TestSlowLinks(t *testing.T) {
 	}
 }
 
-// TestEveryBeatIsConfirmed: a leader confirms each round of reads, whatever number the library has given it. Times that go with
-// beats are told from those numbers: a leader once took the number 128 for a time, and confirmed nothing any more.
+// TestEveryBeatIsConfirmed: a leader confirms each round of reads, regardless of the number that the library has given it. Times
+// that go with beats are told from those numbers: a leader once took the number 128 for a time, and confirmed nothing any more.
 func TestEveryBeatIsConfirmed(t *testing.T) {
 	const rounds = 300
 	w := newWorld(t, 3, 1)

@@ -20,9 +20,9 @@ type spreading struct {
 // is sent what it lacks meanwhile. For those of the view that it does not hear it waits in the first few looks, patienceOfAsk.
 const mostLooks = 100
 
-// spread begins a round, in which this member hands over what it leads and another is to lead. It is begun by what changes who is
-// to lead what: an election, another view, another voter. Between rounds whoever leads goes on, so that what
-// an operator has chosen stays.
+// spread begins a round, in which this member hands over what it leads and another is to lead. It is begun
+// by an event that changes which member is to lead which shard: an election, another view, another voter.
+// Between rounds each leader goes on, so that what an operator has chosen stays.
 func (m *Machine) spread() {
 	if len(m.parts) == 1 {
 		return
@@ -47,7 +47,7 @@ func (m *Machine) look(out *protocol.Effects) {
 	}
 	s.looks--
 	if m.leaving || m.view == nil || !m.spreadOne(out) {
-		s.looks = 0 // who leaves hands over whatever it leads
+		s.looks = 0 // a member that leaves hands over all that it leads
 	}
 	if s.looks > 0 {
 		m.lookAgain()
@@ -155,7 +155,7 @@ func (m *Machine) elected(p *part, out *protocol.Effects) {
 	p.led, p.stays = m.now, nil
 	m.watch()
 	if m.leaving {
-		m.tellLeaving(out) // whoever has handed it over does not know
+		m.tellLeaving(out) // the member that has handed it over does not know
 	}
 	if m.now >= p.given {
 		m.spread()
@@ -179,8 +179,8 @@ func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effe
 	}
 }
 
-// choose ends the rounds that could undo what an operator has chosen: this member's, and that of whom it is to be. The others that
-// lead something are asked for that, and end theirs.
+// choose ends the rounds that could undo what an operator has chosen: this member's, and that of the member that is to lead. The
+// others that lead something are asked for that, and end theirs.
 func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
 	m.endRound(to)
 	if to != m.config.Self {

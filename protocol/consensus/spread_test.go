@@ -49,7 +49,7 @@ func TestLeadersAreSpread(t *testing.T) {
 	}
 }
 
-// With one shard nobody ever looks.
+// With one shard no member ever looks.
 func TestOneShardIsLeftWhereItIs(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	for _, m := range w.members {
@@ -115,7 +115,8 @@ func TestWhoDoesNotComeToLeadIsNotAskedAgain(t *testing.T) {
 	w.wantSpread()
 }
 
-// What an operator chooses while leaders are being spread stays, whoever is asked, and whoever is chosen.
+// What an operator chooses while leaders are being spread stays, regardless of which member is asked and
+// which one is chosen.
 func TestAChoiceEndsTheRound(t *testing.T) {
 	for asked := range 3 {
 		for chosen := range 3 {

@@ -22,9 +22,9 @@ func (o *once) freeze(m *member, meanwhile func()) {
 	m.machine, m.start = machine, m.start+o.now-since
 }
 
-// TestStaleLeaderRefusesShow: a leader that was frozen while others have replaced it, and have given what it knows to be held to
-// somebody else, believes that it leads. It shows nothing, confirms no session, and grants and breaks nothing: where it
-// reaches nobody it says so in time; where it does, it learns what the others have done first.
+// TestStaleLeaderRefusesShow: a leader that was frozen while others have replaced it, and have given what it knows to
+// be held to another client, believes that it leads. It shows nothing, confirms no session, and grants and breaks
+// nothing: where it reaches no member it says so in time; where it does, it learns what the others have done first.
 func TestStaleLeaderRefusesShow(t *testing.T) {
 	for name, cut := range map[string]bool{"cut off": true, "among the others": false} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestStaleLeaderRefusesShow(t *testing.T) {
 	}
 }
 
-// asksTheStale asks the leader that was replaced for whatever only one that leads can say.
+// asksTheStale asks the leader that was replaced for each thing that only one that leads can say.
 func (o *once) asksTheStale(cut bool, latest holdfast.Token) {
 	o.Helper()
 	from := len(*o.told)

@@ -7,9 +7,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Who coordinates drops whom it does not hear. A member that was dropped may still lead a shard, if others hear it: then the
-// coordinator, and who else does not hear it, have no leader, and nothing carries what is said. So a voter of the view asks a leader that
-// has no place in it to let it lead. The view has a majority of the voters then, and its coordinator hears them.
+// The coordinator drops the members that it does not hear. A member that was dropped may still lead a shard, if others hear
+// it: then the coordinator, and any other member that does not hear it, have no leader, and nothing carries what is said. So
+// a voter of the view asks a leader that has no place in it to let it lead. The view has a majority of the voters then, and
+// its coordinator hears them.
 
 // patienceOfStray is how many election timeouts a leader may be outside of the view: who has lost its place for a moment comes back.
 const patienceOfStray = 3

@@ -112,7 +112,7 @@ type breaking struct {
 	failed  error
 }
 
-// brokenPiece goes on when a shard has told whoever suspends it to stop.
+// brokenPiece goes on when a shard has told the session that suspends it to stop.
 func (m *Machine) brokenPiece(p *part, b *breaking, result *shard.Result, out *protocol.Effects) {
 	switch {
 	case result.Repeated:

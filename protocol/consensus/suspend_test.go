@@ -113,7 +113,7 @@ func (c *crowd) disturb() {
 			c.cut[[2]protocol.ID{m.id, to.id}], c.cut[[2]protocol.ID{to.id, m.id}] = true, true
 		}
 	case 3:
-		if last := c.members[2]; last.machine != nil { // nobody is served there
+		if last := c.members[2]; last.machine != nil { // no client is served there
 			c.crash(last, len(last.asked)/2)
 		} else {
 			c.begin(last)
@@ -130,8 +130,8 @@ func (c *crowd) disturb() {
 	}
 }
 
-// TestSuspensionsExclude: whatever happens to members, who suspends a space of several shards has it for himself as long as he is
-// told nothing else; and when nothing happens to them any more everybody comes to what he wants.
+// TestSuspensionsExclude: regardless of what happens to members, a client that suspends a space of several shards has it for
+// itself as long as it is told nothing else; and when nothing happens to them any more every client comes to what it wants.
 func TestSuspensionsExclude(t *testing.T) {
 	for seed := range rounds(16, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { exclude(t, seed) })

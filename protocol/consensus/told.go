@@ -71,15 +71,15 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 	r.state, r.token, r.work, r.untold = granted, d.Token, nil, nil
 	switch {
 	case !r.here, slices.ContainsFunc(c.giving, func(w *work) bool { return w.isOf(d) }):
-		// Nobody asks here, or it is being given up.
+		// No client asks here, or it is being given up.
 	case m.isConfirmed(r, d):
 		r.keepUntold(d)
 		m.confirm(r)
 	case m.isHeard(r) && m.stands(r, d):
 		out.Decide(protocol.CallID{}, d)
 	default:
-		// It has ended already, which is told next. Or the session may have, further on than this copy is, and somebody else
-		// may have the name by now: the next beat that counts says that it has not.
+		// It has ended already, which is told next. Or the session may have, further on than this copy is, and another
+		// client may have the name by now: the next beat that counts says that it has not.
 		r.keepUntold(d)
 	}
 }
@@ -152,7 +152,7 @@ func (m *Machine) confirmed(r *request, out *protocol.Effects) {
 	}
 }
 
-// tellGrants tells a session that lives what it has been granted while nobody here knew whether it does.
+// tellGrants tells a session that lives what it has been granted while this member did not know whether it does.
 func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.untold)) {
 		r := c.requests[number]
@@ -449,8 +449,7 @@ func (m *Machine) compareRequest(r *request, lives bool, out *protocol.Effects) 
 	}
 }
 
-// lossOf is why a hold has ended that its client has not given up. Of one that has ended too long ago nobody
-// knows it.
+// lossOf is why a hold has ended that its client has not given up. The reason is not known of one that has ended too long ago.
 func lossOf(d *lock.Decision) holdfast.Loss {
 	if d.Kind == lock.Lost {
 		return d.Loss

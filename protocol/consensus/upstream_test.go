@@ -12,7 +12,7 @@ type scenario struct {
 	name  string // the original's; behind a comma, what we play beside it
 	ours  string // what is otherwise by design; "" where nothing is
 	lines string
-	shows []string // in this order; … is whatever follows
+	shows []string // in this order; … is anything that follows
 	never []string
 }
 
@@ -181,7 +181,7 @@ func TestUpstreamPending(t *testing.T) {
 
 // TestUpstreamWaits plays those in which a request waits, and it, another one or an unlock comes.
 func TestUpstreamWaits(t *testing.T) {
-	// others is whoever holds X, and another who waits behind whatever waits already.
+	// held has one client hold X, and others has another one wait behind all that wait already.
 	const held, others = "lock c 8 #1 X\n", "lock b 9 #1 X\n"
 	stays := []string{"a 7 #1 queued X behind 0", "b 9 #1 queued X behind 1", "R 7 #1 queued X behind 0", "c shown X held by 8 2:1 waits 7 waits 9"}
 	playAll(t, []scenario{

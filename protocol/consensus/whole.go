@@ -105,7 +105,7 @@ func (m *Machine) advance(r *request, out *protocol.Effects) {
 			}
 		case piece.state == queued && piece.isNext():
 			all = false
-		case piece.state == unasked && r.here: // otherwise whoever has asked for it asks on
+		case piece.state == unasked && r.here: // otherwise the member that has asked for it asks on
 			m.askPiece(piece, out)
 			return
 		default:
@@ -271,7 +271,7 @@ func (m *Machine) comparePiece(piece *request, lives bool, out *protocol.Effects
 	case known:
 		is.Since = p.here(is.Since)
 	case !ended && piece.state <= asked:
-		return // it is on its way, or nobody has asked
+		return // it is on its way, or no member has asked
 	case was.Kind == lock.Refused:
 		is = was
 	default:

@@ -220,7 +220,7 @@ func (c *wishers) check() {
 	}
 }
 
-// nothingLeft asserts that what nobody wants any more is free, and forgotten by the members.
+// nothingLeft asserts that what no client wants any more is free, and forgotten by the members.
 func (c *wishers) nothingLeft() {
 	c.Helper()
 	for _, m := range c.members {
@@ -235,8 +235,8 @@ func (c *wishers) nothingLeft() {
 }
 
 // TestWishesInAnyOrder: clients ask for what they want through one member after the other, are granted it or turn away, and
-// members notice that late, while messages are lost. Whoever was told that it holds does until it releases; what nobody wants
-// any more is free; and no name has two holders.
+// members notice that late, while messages are lost. A client that was told that it holds does so until it releases; what no
+// client wants any more is free; and no name has two holders.
 func TestWishesInAnyOrder(t *testing.T) {
 	var all counts
 	seeds := rounds(150, 5)
