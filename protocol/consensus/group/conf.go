@@ -34,13 +34,13 @@ func (g *Group) changes(voters, learners []uint64) *raftpb.ConfChangeV2 {
 }
 
 // Change proposes who is to vote and who is to have the log without a vote: those that are named in neither go.
-// When it is so an entry comes out that has a Conf. While a change is under way another comes to nothing: whoever
-// wants one compares, and proposes again.
+// When it is so an entry comes out that has a Conf. While a change is under way another comes to nothing: a
+// caller that wants one compares, and proposes again.
 //
-// Of two voters that leads and is to vote no more would be left with entries that the other has not, which
-// then needs its vote and does not get it: so a leader is to hand over before (ErrLeads). And who has gone may
-// be switched off when [Group.Kept] says that the change is remembered as committed: until then, after a
-// restart, its vote may be needed once more.
+// Of two voters the one that leads and is to vote no more would be left with entries that the other has not,
+// which then needs its vote and does not get it: so a leader is to hand over before (ErrLeads). And a member
+// that has gone may be switched off when [Group.Kept] says that the change is remembered as committed: until
+// then, after a restart, its vote may be needed once more.
 func (g *Group) Change(now Time, voters, learners []uint64, out *Output) error {
 	if !g.Leading() {
 		return ErrNotLeader

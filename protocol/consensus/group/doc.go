@@ -17,19 +17,19 @@
 //
 // # Time
 //
-// A follower that has not heard its leader for an election timeout E forgets it, and votes for whoever asks.
-// It asks itself after a time between E and 2·E, drawn from a seed. Both count from when it heard the leader
-// last, by its own clock. RawNode would count ticks and draw from the operating system's randomness, which no
-// seed can repeat; so followers never tick. A leader ticks once in each Heartbeat: it beats, and
-// steps down when a quorum was silent for E (CheckQuorum). A candidate asks first whether it could be elected
-// (PreVote, section 9.6), so one that comes back does not disturb a leader that others hear.
+// A follower that has not heard its leader for an election timeout E forgets it, and votes for any member
+// that asks. It asks itself after a time between E and 2·E, drawn from a seed. Both count from when it heard
+// the leader last, by its own clock. RawNode would count ticks and draw from the operating system's
+// randomness, which no seed can repeat; so followers never tick. A leader ticks once in each Heartbeat: it
+// beats, and steps down when a quorum was silent for E (CheckQuorum). A candidate asks first whether it could
+// be elected (PreVote, section 9.6), so one that comes back does not disturb a leader that others hear.
 //
 // E is a second between machines of one room, and up to ten times as long where round trips are: each member measures them (pace.go).
 //
 // # What is committed
 //
 // A leader tells the others that an entry is committed with the next entries, or after Config.Linger, unless its owner knows
-// that somebody waits for it there ([Group.Hurry]).
+// that a client waits for it there ([Group.Hurry]).
 //
 // # Reads
 //

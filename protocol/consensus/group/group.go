@@ -19,13 +19,13 @@ const Never Time = 1<<63 - 1
 
 // What a call may be refused with.
 var (
-	// ErrNotLeader: another member leads, or nobody does.
+	// ErrNotLeader: another member leads, or none does.
 	ErrNotLeader = errors.New("this member does not lead the group")
 	// ErrBusy: too much is proposed that is not committed yet.
 	ErrBusy = errors.New("too much is proposed and not committed yet")
 	// ErrLeads: a leader cannot take its own vote away.
 	ErrLeads = errors.New("this member leads the group, and would not vote any more; let another lead first")
-	// ErrNoVoters: nobody would be left to agree on anything.
+	// ErrNoVoters: no member would be left to agree on anything.
 	ErrNoVoters = errors.New("a group needs a member that votes")
 )
 
@@ -102,8 +102,8 @@ func (o *Output) Any() bool {
 	return len(o.Writes)+len(o.Messages)+len(o.Snapshots)+len(o.Entries)+len(o.Reads) > 0 || o.Restored != nil || o.Wanted || o.Turned
 }
 
-// Read is that nobody else led when it was asked for. A state that has applied Index is as new as any
-// that was acknowledged until then.
+// Read says that no other member led when it was asked for. A state that has applied Index is as new as
+// any that was acknowledged until then.
 type Read struct{ ID, Index uint64 }
 
 // Group is one member's part. Its methods are called by one caller at a time.
@@ -166,7 +166,7 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 	g.node = node
 	g.redraw(now)
 	if v := g.conf.GetVoters(); len(v) == 1 && v[0] == c.Self {
-		g.forgot, g.draw = true, 0 // there is nobody to be waited for
+		g.forgot, g.draw = true, 0 // there is no other member to be waited for
 	}
 	g.seen, g.beatDue, g.tellDue = node.BasicStatus(), Never, Never
 	g.vote, g.hard, g.told = g.seen.GetVote(), hardState{g.seen.GetTerm(), g.seen.GetVote(), g.seen.GetCommit()}, g.seen.GetCommit()

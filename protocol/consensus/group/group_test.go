@@ -195,7 +195,7 @@ func (w *world) send(f flight) {
 		times = []int{0, 1, 1, 1, 1, 1, 1, 1, 2}[w.rand.IntN(9)]
 	}
 	if f.lost = times == 0; f.lost && f.from != nil {
-		times = 1 // whoever brings a snapshot over knows that it did not arrive
+		times = 1 // the member that brings a snapshot over knows that it did not arrive
 	}
 	for range times {
 		f.due = w.now + w.delay()
@@ -405,8 +405,8 @@ func (w *world) settle() {
 	}
 }
 
-// TestMembersAgree whatever is lost, late, twice, crashed or cut off: on what is committed, on who leads in a
-// term, and on what a read may show; and that they go on when all is well.
+// TestMembersAgree regardless of what is lost, late, twice, crashed or cut off: on what is committed, on who
+// leads in a term, and on what a read may show; and that they go on when all is well.
 func TestMembersAgree(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {
@@ -439,7 +439,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestForgedMessagesAreRefused: what no member says changes nothing, and stops nobody.
+// TestForgedMessagesAreRefused: a message that no member has sent changes nothing, and stops no member.
 func TestForgedMessagesAreRefused(t *testing.T) {
 	w := newWorld(t, 1, 3)
 	w.run(time.Second)
@@ -504,7 +504,7 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 	}
 }
 
-// TestMarksComeBack, and what is none is told of, wherever it ends and however much it promises.
+// TestMarksComeBack, and what is no mark is reported, regardless of where it ends and how much it promises.
 func TestMarksComeBack(t *testing.T) {
 	for _, want := range []Mark{{}, Founding([]uint64{1, 1 << 63, 3}), {Index: 7, Term: 300, Conf: Conf{
 		Voters: []uint64{1}, Learners: []uint64{2, 3}, Outgoing: []uint64{4}, LearnersNext: []uint64{5, 300}, AutoLeave: true,

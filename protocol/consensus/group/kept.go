@@ -23,7 +23,7 @@ type Kept struct {
 	Records [][]byte
 }
 
-// Write is one for the journal, done wholly or not at all: entries from First on replace whatever is
+// Write is one for the journal, done wholly or not at all: entries from First on replace all that is
 // there from First on; a State and a Snapshot replace what there was. With a Snapshot all entries go: the
 // log begins anew behind it.
 type Write struct {

@@ -55,10 +55,10 @@ func (g *Group) send(m *raftpb.Message, out *Output) {
 
 // release sends what was held and is durable here.
 //
-// While it changes who votes a leader sends nobody what it may lose itself. Else one that is to vote no
-// more could have entries that nobody else has, and refuse its vote to the others, which do not know yet that
-// they need it no longer: the library goes by the members of the last entry that it has applied, not by
-// those of the last that it has (Ongaro's dissertation, section 4.1).
+// While it changes who votes, a leader sends no member what it may lose itself. Else one that is to vote no
+// more could have entries that no other has, and refuse its vote to the others, which do not know yet that
+// they need it no longer: the library goes by the members of the last entry that it has applied, not by those
+// of the last that it has (Ongaro's dissertation, section 4.1).
 func (g *Group) release(out *Output) {
 	last, err := g.log.LastIndex()
 	g.must(err)
@@ -175,9 +175,9 @@ func (h hardState) raft() *raftpb.HardState {
 
 // write has the journal keep what the library says.
 //
-// What is committed is no promise: whoever forgets it is told again, by the leader or by becoming it. So it is
-// kept with the next entries, and no sync is spent on it alone; but for the entries that change who is a member,
-// because a member goes by those that it knows to be committed (apply).
+// What is committed is no promise: a member that forgets it is told again, by the leader or by becoming it. So
+// it is kept with the next entries, and no sync is spent on it alone; but for the entries that change who is a
+// member, because a member goes by those that it knows to be committed (apply).
 func (g *Group) write(m *raftpb.Message, out *Output) {
 	promised := false
 	if m.GetTerm() != 0 && m.Vote != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // That an entry is committed goes to the others with the next entries, or with the next beat. A message of its own, and its
-// answer, is half of what an entry costs a group that does one thing at a time, and whoever waits for nothing has no use
-// for it. So it is put off for a while ([Config].Linger), and said at once where somebody waits: the owner knows where that is.
+// answer, is half of what an entry costs a group that does one thing at a time, and a member that waits for nothing has no use
+// for it. So it is put off for a while ([Config].Linger), and said at once where a client waits: the owner knows where that is.
 
 // putOff reports whether a message is kept back, because it says only that entries are committed which its receiver has.
 func (g *Group) putOff(m *Message) bool {

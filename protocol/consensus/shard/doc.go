@@ -12,27 +12,28 @@
 //
 // # Operations
 //
-// A member numbers the operations of its clients, and sends them to whoever leads, again when another
-// does, or when nothing was heard for an election timeout. The replica does each once
+// A member numbers the operations of its clients, and sends them to the leader, again when another
+// one leads, or when nothing was heard for an election timeout. The replica does each once
 // (replica.OpID). What was decided comes out of every member's replica; each tells its own clients.
 //
 // The leader gathers what comes while its journal writes, and proposes it as one entry: so there is one
-// sync for whatever has come since the last, and an entry costs the group the same however much is in it.
-// At most two entries are being written. What nobody waits for, a release of a name that nobody wants, or a request that
-// others stand before, waits a moment to go with something that somebody does wait for (queue).
+// sync for all that has come since the last, and an entry costs the group the same however much is in it.
+// At most two entries are being written. An operation that no client waits for (a release of a name that
+// no client wants, or a request that others stand before) waits a moment to go with one that a client
+// does wait for (queue).
 //
 // # The leader's first entry
 //
-// Who is elected begins a reign, and proposes nothing else until that entry is applied: all that others have
-// written is before it, and so is the time that the table had come to. From then on the table's time
-// goes on by the leader's clock. When a wait or a hold limit is over an entry says so, even if it has nothing else to
-// say.
+// A member that is elected begins a reign, and proposes nothing else until that entry is applied: all that
+// others have written is before it, and so is the time that the table had come to. From then on the table's
+// time goes on by the leader's clock. When a wait or a hold limit is over an entry says so, even if it has
+// nothing else to say.
 //
 // # Sessions
 //
 // When a session was last heard no entry says: its member tells the leader that it beats, and only the leader
 // knows its deadline, (1+δ)·ttl from when that came. A new leader gives every session that long from its
-// first entry on: whoever the former one had heard has had a ttl from before that.
+// first entry on: every session that the former one had heard has had a ttl from before that.
 //
 // A beat is acknowledged when a round of the group has confirmed that this member still led after the beat had
 // come. So no later leader's first entry is before it, and every client's belief, a ttl from when it sent what was
@@ -43,7 +44,7 @@
 //
 // A read is answered when such a round is confirmed and this member has applied what was committed then. A
 // member that does not lead asks the one that does for the index. So a leader that others have replaced
-// answers nobody.
+// gives no answer.
 //
 // So is who may be told what: a member that comes back, or has fallen behind, applies again what was decided
 // long ago. To a client that has come to it a member tells what is decided from the answer to a read on,
@@ -63,7 +64,7 @@
 //
 // # What it does not do
 //
-// It knows no spaces, names or owners' rights, and no client's secret but its hash; nobody's address; no disk. What a
-// message is from is for whoever brings it to say. A journal that fails ends the member: its owner
-// stops asking it anything.
+// It knows no spaces, names or owners' rights, and no client's secret but its hash; no member's
+// address; no disk. The caller that brings a message says where it is from. A journal that fails
+// ends the member: its owner stops asking it anything.
 package shard

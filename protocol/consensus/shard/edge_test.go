@@ -22,7 +22,7 @@ func alone(t *testing.T, c Config) *Shard {
 	return s
 }
 
-// TestPendingOperationsAreBounded, and whoever withdraws one makes room.
+// TestPendingOperationsAreBounded, and a caller that withdraws one makes room.
 func TestPendingOperationsAreBounded(t *testing.T) {
 	s := alone(t, Config{Pending: 2})
 	var out Output
@@ -82,7 +82,7 @@ func TestLongOperationsAreForwarded(t *testing.T) {
 	}
 }
 
-// TestFailedJournalEndsTheShard: nothing is done any more, and whoever asks is told why.
+// TestFailedJournalEndsTheShard: nothing is done any more, and a caller that asks is told why.
 func TestFailedJournalEndsTheShard(t *testing.T) {
 	s := alone(t, Config{})
 	var out Output
@@ -111,7 +111,7 @@ func TestFailedJournalEndsTheShard(t *testing.T) {
 	}
 }
 
-// TestForgedMessagesAreRefused, which name somebody else or something that was not said.
+// TestForgedMessagesAreRefused, which name another member or something that was not said.
 func TestForgedMessagesAreRefused(t *testing.T) {
 	s := alone(t, Config{})
 	mark := group.Founding([]uint64{1, 2, 3})

@@ -11,7 +11,7 @@ import (
 // The bounds of what a leader does at a time.
 const (
 	mostWriting = 2         // entries that the journal has not synced yet
-	mostQueued  = 100_000   // operations that wait to be in one; more are sent again by whoever they are from
+	mostQueued  = 100_000   // operations that wait to be in one; more are sent again by the members that they are from
 	entryBytes  = 256 << 10 // of an entry; one operation more may be in it
 )
 
@@ -107,9 +107,9 @@ func (l *lead) heard(s *Shard, from uint64, arrived protocol.Time, id lock.Sessi
 	return true
 }
 
-// hurry tells the members now that the entry is committed which was applied just now, through which somebody waits for
-// it: those that have asked for something in it, and those that serve the sessions about which it has decided. Where that is
-// not known all are told, and when a session is taken over: the client before may be at any of them.
+// hurry tells now that the entry which was applied just now is committed. It tells the members through which a client waits
+// for it: those that have asked for something in it, and those that serve the sessions about which it has decided. Where
+// that is not known all are told, and when a session is taken over: the client before may be at any of them.
 func (l *lead) hurry(s *Shard) {
 	self, known := s.config.Group.Self, l.ready
 	for i := range s.latest.Ops {

@@ -34,7 +34,7 @@ type Beaten struct {
 // Ask asks what is committed. Told answers it, where this member leads.
 type Ask struct{ ID uint64 }
 
-// Told says that whoever has applied an index is as new as when it was asked.
+// Told says that a member that has applied the index is as new as when it was asked.
 type Told struct{ ID, Index uint64 }
 
 // Part is a part of a snapshot. Parted answers it. Several are on their way, in any order, once the first is answered.

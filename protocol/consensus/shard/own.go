@@ -55,10 +55,10 @@ func (s *Shard) Submit(now protocol.Time, op replica.Op, out *Output) (number ui
 	return number, nil
 }
 
-// Withdraw forgets an operation that nobody waits for any more. It may act all the same.
+// Withdraw forgets an operation that no caller waits for any more. It may act all the same.
 func (s *Shard) Withdraw(number uint64) { s.own.done(number) }
 
-// forward brings what is to be sent to whoever leads, and again what was not applied for long.
+// forward brings what is to be sent to the leader, and again what was not applied for long.
 func (s *Shard) forward(now protocol.Time, out *Output) {
 	o := &s.own
 	if len(o.ops) == 0 {
@@ -98,7 +98,7 @@ func (s *Shard) forward(now protocol.Time, out *Output) {
 	}
 }
 
-// forwarded takes operations of another member, if this one leads. Otherwise they are sent again, to whoever does.
+// forwarded takes operations of another member, if this one leads. Otherwise they are sent again, to the member that does.
 func (s *Shard) forwarded(now protocol.Time, from uint64, m *Forward) error {
 	if len(m.Ops) > MostForwarded {
 		return fmt.Errorf("%d operations of member %d at once, where %d are the most", len(m.Ops), from, MostForwarded)

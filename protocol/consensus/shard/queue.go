@@ -7,17 +7,18 @@ import (
 
 // queue is what is to be in the leader's next entries, in the order in which it came.
 //
-// An entry costs a sync at every member, however much is in it. So what nobody waits for does not begin one: a
-// release of a name that nobody wants, which its client has done with; and a request that stands in a queue anyway, because
-// others are before it. Such an operation goes with the next that somebody waits for, or after [Config].Linger by itself. Who
-// locks one name after the other needs one entry for each then, and so does a name that goes from one to the next.
+// An entry costs a sync at every member, however much is in it. So an operation that no client waits for does not begin one:
+// a release of a name that no client wants, which its client has done with; and a request that stands in a queue anyway,
+// because others are before it. Such an operation goes with the next that a client waits for, or after [Config].Linger by
+// itself. A client that locks one name after the other needs one entry for each then, and so does a name that goes from one
+// to the next.
 type queue struct {
 	ops   []replica.Op
 	known map[replica.OpID]bool // those that are in it, or proposed
 	of    map[string]int        // how many of them there are of a name
 
-	urgent bool          // somebody waits for one of them
-	due    protocol.Time // when the first of those that nobody waits for has waited long enough; of no meaning otherwise
+	urgent bool          // a client waits for one of them
+	due    protocol.Time // when the first of those that no client waits for has waited long enough; of no meaning otherwise
 }
 
 func newQueue() queue { return queue{known: map[replica.OpID]bool{}, of: map[string]int{}} }
@@ -41,8 +42,8 @@ func (q *queue) take(s *Shard, now protocol.Time, ops []replica.Op) {
 	}
 }
 
-// waits reports whether an operation may wait for others: as far as can be said from here nobody is answered or granted anything
-// by it. Whoever is, nevertheless, is so a little later.
+// waits reports whether an operation may wait for others: as far as can be said from here no client is answered or granted
+// anything by it. A client that is, nevertheless, is so a little later.
 func (q *queue) waits(s *Shard, o *replica.Op) bool {
 	table, underWay := s.replica.Table(), q.of[o.Name]
 	switch o.Kind {

@@ -35,7 +35,7 @@ func (s *single) tick() {
 	s.do(func(out *Output) { s.shard.Tick(s.now, out) })
 }
 
-// TestNobodyWaitsForARelease of a name that nobody wants: it goes with the next request, or by itself a moment later.
+// TestNobodyWaitsForARelease of a name that no client wants: it goes with the next request, or by itself a moment later.
 func TestNobodyWaitsForARelease(t *testing.T) {
 	s := newSingle(t)
 	s.hear(from2(1, opens(sessionA)), from2(2, acquires(sessionA, 1, "x")))
@@ -78,7 +78,7 @@ func TestNobodyWaitsForAPlaceInAQueue(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsIsAnswered at once, whatever else is in the queue.
+// TestWhoWaitsIsAnswered at once, regardless of what else is in the queue.
 func TestWhoWaitsIsAnswered(t *testing.T) {
 	s := newSingle(t)
 	s.hear(from2(1, opens(sessionA)), from2(2, opens(sessionB)), from2(3, opens(sessionC)), from2(4, acquires(sessionA, 1, "x")))
@@ -96,7 +96,8 @@ func TestWhoWaitsIsAnswered(t *testing.T) {
 	s.lets("a cancel", 1, func() {
 		s.hear(from2(8, replica.Op{Kind: replica.Cancel, Session: sessionC, Request: 2, Name: "x"}))
 	})
-	// B waits for what A releases, and nobody for what B does; but who asks for what is about to be released is granted it.
+	// B waits for what A releases, and no client for what B does; but a client that asks for what is about to be released
+	// is granted it.
 	s.hear(from2(9, releases(sessionA, 1, "x")))
 	s.lets("a release", 0, func() { s.hear(from2(10, releases(sessionB, 1, "x"))) })
 	s.lets("who wants what is being released", 1, func() { s.hear(from2(11, acquires(sessionC, 3, "x"))) })

@@ -65,17 +65,17 @@ func (s *Shard) Ask(now protocol.Time, id uint64, out *Output) {
 	s.settle(now, out)
 }
 
-// Drop forgets what nobody waits for any more.
+// Drop forgets a read that no caller waits for any more.
 func (s *Shard) Drop(id uint64) { delete(s.reads.asked, id) }
 
-// unsend has everything asked again, of another leader: what this one was to confirm nobody waits for here.
+// unsend has everything asked again, of another leader: no caller here waits for what this one was to confirm.
 func (r *reads) unsend() {
 	r.order = slices.DeleteFunc(r.order, func(id uint64) bool { _, known := r.asked[id]; return !known })
 	r.fresh = append(r.fresh[:0], r.order...)
 	r.under, r.behind, r.confirmed = nil, nil, nil
 }
 
-// askAgain brings what is asked to whoever leads, and does so again when there was no answer.
+// askAgain brings what is asked to the leader, and does so again when there was no answer.
 func (s *Shard) askAgain(now protocol.Time, out *Output) {
 	r := &s.reads
 	if len(r.asked) == 0 {
@@ -110,7 +110,7 @@ func (s *Shard) askLeader(leader, id uint64, out *Output) {
 func (s *Shard) ask(from, id uint64) { s.await(waiting{from: from, id: id, read: true}) }
 
 // Beat says that sessions of this member were heard now. Beaten comes out, with the same number, when that counts;
-// it does not where nobody leads, or what is said is lost.
+// it does not where no member leads, or what is said is lost.
 func (s *Shard) Beat(now protocol.Time, m Beat, out *Output) {
 	if s.failed != nil {
 		return

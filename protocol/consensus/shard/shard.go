@@ -28,8 +28,8 @@ type Config struct {
 	// Every is after how many entries a snapshot is made, or after more where they have not half its bytes; Keep how many
 	// entries before it stay. Zero means 10,000 and 1,000.
 	Every, Keep uint64
-	// Linger is for how long an operation that nobody waits for may wait for others to be in one entry with. Zero means a
-	// fiftieth of the group's Heartbeat.
+	// Linger is for how long an operation that no client waits for may wait for others to be in one entry with. Zero
+	// means a fiftieth of the group's Heartbeat.
 	Linger time.Duration
 	// Append is how many bytes of entries the journal is given at once; one entry more may be. Zero means
 	// 4 MiB.
@@ -82,10 +82,10 @@ type Envelope struct {
 type Result struct {
 	Number uint64
 	Err    error
-	// Broken are whom a Break has told to stop.
+	// Broken are the grants whose holders a Break has told to stop.
 	Broken []lock.Grant
 	// Repeated says that it had been done before, where this member could not see it: what it did then comes out
-	// of the replica no more, and Err is nil whatever it was.
+	// of the replica no more, and Err is nil regardless of what it was.
 	Repeated bool
 }
 
@@ -128,7 +128,7 @@ type Shard struct {
 	failed  error // what the journal has answered
 
 	own   own
-	lead  *lead // nil where another leads, or nobody
+	lead  *lead // nil where another leads, or none does
 	reads reads
 
 	journal  map[uint64]request // under way
@@ -318,7 +318,7 @@ func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
 		return
 	}
 	if err := s.latest.Decode(e.Data); err != nil {
-		// All others read the same; whoever goes on without it differs from them.
+		// All others read the same; a member that goes on without it differs from them.
 		panic(fmt.Sprintf("shard: entry %d: %v", e.Index, err))
 	}
 	s.effects.Reset()
@@ -338,7 +338,7 @@ func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
 	}
 }
 
-// unnumbered is an entry whose operations are new to every replica, whatever has come before.
+// unnumbered is an entry whose operations are new to every replica, regardless of what has come before.
 func unnumbered(e *replica.Entry) *replica.Entry {
 	all := *e
 	all.Ops = slices.Clone(e.Ops)
@@ -399,7 +399,7 @@ func (s *Shard) Changing() bool { return s.group.Changing() }
 func (s *Shard) Lacks(member uint64) (entries uint64, known bool) { return s.group.Lacks(member) }
 
 // takesPart reports whether a member gets the log. One that does not any more is not told that its copy is new enough, nor
-// that sessions were heard: it would go on to serve clients to whom it has nothing to say.
+// that sessions were heard: it would go on to serve clients that it has nothing to say to.
 func (s *Shard) takesPart(id uint64) bool {
 	is := s.group.Members()
 	return slices.Contains(is.Voters, id) || slices.Contains(is.Learners, id) || slices.Contains(is.Outgoing, id) || slices.Contains(is.LearnersNext, id)

@@ -595,9 +595,9 @@ func (w *world) play() {
 	}
 }
 
-// TestLocksHold whatever is lost, late, twice, or crashed: nobody believes in a lock that another has, tokens
-// rise, no session ends that its client may believe in, reads are as new as they say, and in the end
-// everybody is served and all copies are the same.
+// TestLocksHold regardless of what is lost, late, twice, or crashed: no client believes in a lock
+// that another has, tokens rise, no session ends that its client may believe in, reads are as new as
+// they say, and in the end every client is served and all copies are the same.
 func TestLocksHold(t *testing.T) {
 	seeds := uint64(150)
 	if testing.Short() {
